@@ -1,0 +1,8 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Inverse kinematics in numpy and the standard library: importable where there is no Blender."""
+
+from .problem import Chain, FabrikError, Goals, Options, Pose, Solution, Status, plain_chain
+from .solve import solve
+
+__all__ = ["Chain", "FabrikError", "Goals", "Options", "Pose", "Solution", "Status", "plain_chain", "solve"]

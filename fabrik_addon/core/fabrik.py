@@ -1,0 +1,129 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""FABRIK: forward and backward reaching inverse kinematics of one chain (Aristidou & Lasenby 2011, Algorithm 1).
+
+Joints are lists of components (see :mod:`.lanes`), root first and at the origin, in units of the chain's length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .acceleration import Mixing
+from .lanes import Component, Components, Vector
+from .vectors import Joints, gap
+
+Sqrt = Callable[[Component], Component]
+
+PLAIN_SWEEPS = 2
+"""Sweeps before mixing begins: most targets are reached by then, and the first steps are too long to mix."""
+
+
+def reach_test(lengths: Sequence[float], distance: Component) -> tuple[Component, Component]:
+    """Tell whether a target is too far and whether it is too near for the links, whatever the joints do.
+
+    Too near means inside the longest link's reach when all others together fold back along it.
+    """
+    shortest = 2.0 * max(lengths) - sum(lengths)
+    return distance >= sum(lengths), distance <= shortest
+
+
+def straight_to_target(
+    ops: Any, lengths: Sequence[float], along: Vector, too_far: Component
+) -> Joints:
+    """Return the joints nearest to a target that is out of reach: one straight line, with the longest link folded out.
+
+    Too far, all links point at the target. Too near, the longest does and all others point back.
+    """
+    longest = max(range(len(lengths)), key=lengths.__getitem__)
+    position = 0.0 * along[0]
+    positions = [position]
+    for j, length in enumerate(lengths):
+        position = position + (length if j == longest else ops.where(too_far, length, -length))
+        positions.append(position)
+    x, y, z = ([p * a for p in positions] for a in along)
+    return x, y, z
+
+
+def backward_pass(
+    x: Components, y: Components, z: Components, lengths: Sequence[float], target: Vector, sqrt: Sqrt
+) -> None:
+    """Put the tip on the target and pull every joint after it, up to the one next to the root (stage 1).
+
+    The root itself isn't moved: the forward pass would put it back without having looked at it.
+    """
+    bx, by, bz = x[-1], y[-1], z[-1] = target
+    for j in range(len(lengths) - 1, 0, -1):
+        dx, dy, dz = x[j] - bx, y[j] - by, z[j] - bz
+        share = lengths[j] / sqrt(dx * dx + dy * dy + dz * dz)
+        x[j] = bx = bx + dx * share
+        y[j] = by = by + dy * share
+        z[j] = bz = bz + dz * share
+
+
+def forward_pass(x: Components, y: Components, z: Components, lengths: Sequence[float], sqrt: Sqrt) -> None:
+    """Start from the fixed root and pull every joint after it, the tip last (stage 2)."""
+    ax, ay, az = x[0], y[0], z[0]
+    for j, length in enumerate(lengths, 1):
+        dx, dy, dz = x[j] - ax, y[j] - ay, z[j] - az
+        share = length / sqrt(dx * dx + dy * dy + dz * dz)
+        x[j] = ax = ax + dx * share
+        y[j] = ay = ay + dy * share
+        z[j] = az = az + dz * share
+
+
+def sweep_to_target(
+    ops: Any,
+    joints: Joints,
+    lengths: Sequence[float],
+    target: Vector,
+    done: Component,
+    tolerance: float,
+    iterations: int,
+) -> tuple[Joints, Component]:
+    """Sweep backward and forward until the tip is at the target.
+
+    Args:
+        ops: the lanes' operations.
+        joints: x, y, z of the joints before.
+        lengths: of the links, adding up to one.
+        target: a point within reach.
+        done: the lanes to leave alone.
+        tolerance: distance from tip to target at which a lane stops.
+        iterations: sweeps at most.
+
+    Returns:
+        joints after and sweeps used. Where two joints meet a lane ends with NaN, or, if alone, as it began.
+    """
+    count, inner = len(joints[0]), len(lengths) - 1
+    sweeps = 0.0 * target[0]
+    result = [0.0 + component for component in (*joints[0], *joints[1], *joints[2], sweeps)]
+    rest = ops.unfinished(done)
+    if rest is None:
+        return joints, sweeps
+    x, y, z = (ops.keep(rest, component) for component in joints)
+    lanes, *target = ops.keep(rest, [ops.numbers(sweeps), *target])
+    mixing = Mixing(ops)
+    try:
+        for sweep in range(1, iterations + 1):
+            before = [*x[1:-1], *y[1:-1], *z[1:-1]]
+            backward_pass(x, y, z, lengths, target, ops.sqrt)
+            forward_pass(x, y, z, lengths, ops.sqrt)
+            error = gap(ops, (x[-1], y[-1], z[-1]), target)
+            done = (error <= tolerance) | (sweep == iterations)
+            if ops.any(done):
+                found = ops.keep(done, [*x, *y, *z, 0.0 * error + sweep])
+                ops.put(ops.keep(done, [lanes])[0], result, found)
+                rest = ops.unfinished(done)
+                if rest is None:
+                    break
+                x, y, z, before = (ops.keep(rest, component) for component in (x, y, z, before))
+                lanes, error, *target = ops.keep(rest, [lanes, error, *target])
+                mixing.keep(rest)
+            if sweep > PLAIN_SWEEPS:
+                mixed = mixing.next_input(before, [*x[1:-1], *y[1:-1], *z[1:-1]], error)
+                x[1:-1], y[1:-1], z[1:-1] = mixed[:inner], mixed[inner : 2 * inner], mixed[2 * inner :]
+    except ZeroDivisionError:
+        pass  # the same deadlock as NaN in many lanes: the caller has a way out of it
+    return (result[:count], result[count : 2 * count], result[2 * count : 3 * count]), result[-1]

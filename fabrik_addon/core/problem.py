@@ -1,0 +1,152 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What goes into a solve and what comes out: frozen dataclasses of arrays.
+
+Positions are in armature space and Blender units, angles in radians, quaternions (w, x, y, z), bone axes +Y. Batch axes
+come first. A joint is a bone's head or a chain's end; a plain chain is a tree with one effector.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.int64]
+
+
+class FabrikError(ValueError):
+    """Input that can't be solved; the message names the bone or chain and says what is wrong."""
+
+
+class Status(IntEnum):
+    """How a solve ended, one per effector."""
+
+    REACHED = 0
+    """The error is within the tolerance."""
+    OUT_OF_REACH = 1
+    """The target is too far from the root, or too near to it, for these lengths."""
+    LIMITED = 2
+    """Joint limits or locks keep the effector away."""
+    STALLED = 3
+    """Gave up short of the tolerance: a defect worth a report."""
+
+
+@dataclass(frozen=True)
+class Chain:
+    """The rigid part of the problem: J joints in a tree, E of them effectors. Link j ends at joint j."""
+
+    parents: Integers
+    """(J,) parent joint; -1 at the root, which comes first. Parents come before their children."""
+    lengths: Floats
+    """(J,) length of the link that ends at each joint; 0 at the root."""
+    tips: Integers
+    """(E,) effector joints."""
+    weights: Floats
+    """(E,) share of each effector where several chains meet."""
+    lower: Floats
+    """(J, 3) smallest angle about each joint's own x, y, z; -inf where it is free."""
+    upper: Floats
+    """(J, 3) largest angle about each joint's own x, y, z; +inf where it is free."""
+    rest: Floats
+    """(J, 4) rest frame of the bone that starts at each joint, relative to its parent's."""
+    inherits: NDArray[np.bool_]
+    """(J,) whether the bone turns with its parent."""
+    names: tuple[str, ...] = field(default=())
+    """(J,) of the bones that start at the joints, for messages; a tip that starts no bone has its parent's."""
+
+    @cached_property
+    def links(self) -> list[float]:
+        """Lengths of a plain chain's links, root first."""
+        return [float(length) for length in self.lengths[1:]]
+
+    @cached_property
+    def total_length(self) -> float:
+        """Length of a plain chain."""
+        return float(self.lengths.sum())
+
+    def name(self, joint: int) -> str:
+        """Return the name of the bone at a joint, or a number where there are no names."""
+        return f"bone '{self.names[joint]}'" if self.names else f"joint {joint}"
+
+
+@dataclass(frozen=True)
+class Pose:
+    """Where the joints are."""
+
+    positions: Floats
+    """(..., J, 3)"""
+    rotations: Floats
+    """(..., J, 4) frame of the bone that starts at each joint; a tip has that of the bone that ends there."""
+
+
+@dataclass(frozen=True)
+class Goals:
+    """Where the effectors should go."""
+
+    targets: Floats
+    """(..., E, 3)"""
+    rotations: Floats | None = None
+    """(..., E, 4) frames the effectors' bones should take."""
+    poles: Floats | None = None
+    """(..., E, 3) points toward which the chains bend."""
+    pole_angles: Floats | None = None
+    """(E,) turn of each pole about the line from the root to the target; None is 0."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How hard to try."""
+
+    iterations: int = 64
+    """Sweeps at most."""
+    tolerance: float = 1e-4
+    """Error that counts as reached: distance from tip to target over chain length."""
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The pose found and what can be said about it."""
+
+    pose: Pose
+    error: Floats
+    """(..., E) distance from tip to target over chain length."""
+    iterations: Integers
+    """(..., E) sweeps used."""
+    status: Integers
+    """(..., E) values of :class:`Status`."""
+
+
+def plain_chain(
+    lengths: Floats | list[float],
+    names: tuple[str, ...] = (),
+    rest: Floats | None = None,
+    inherits: NDArray[np.bool_] | None = None,
+) -> Chain:
+    """Return the chain of links end to end, one effector at its end, no limits.
+
+    Args:
+        lengths: (J - 1,) of the links, root first.
+        names: (J - 1,) of the bones.
+        rest: (J, 4) rest frames; straight where left out.
+        inherits: (J,) whether each bone turns with its parent; all do where left out.
+    """
+    joints = len(lengths) + 1
+    straight = np.zeros((joints, 4))
+    straight[:, 0] = 1.0
+    return Chain(
+        parents=np.arange(-1, joints - 1),
+        lengths=np.concatenate([[0.0], np.asarray(lengths, float)]),
+        tips=np.array([joints - 1]),
+        weights=np.ones(1),
+        lower=np.full((joints, 3), -np.inf),
+        upper=np.full((joints, 3), np.inf),
+        rest=straight if rest is None else rest,
+        inherits=np.ones(joints, bool) if inherits is None else inherits,
+        names=(*names, names[-1]) if names else (),
+    )

@@ -1,0 +1,258 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Pose a real rig with the add-on, the way a person would: add chains, move targets, solve, look.
+
+Without arguments: Rigify's human metarig, with chains for its spine, arms and legs. With --rig any other rig: one of
+Rigify's metarigs by name (basic_human, basic_quadruped, horse, ...), a .blend file or a .bvh file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import os
+import statistics
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import environment
+
+if __name__ == "__main__":
+    environment.enter()
+
+import bpy
+from mathutils import Vector
+
+sys.path.insert(0, str(environment.ROOT))
+import fabrik_addon
+import picture
+
+_TIMED_RUNS = 9
+
+Point = tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class Reach:
+    """A chain to add, and where its target and its pole go (None: where the pose already has them)."""
+
+    name: str
+    tip: str
+    chain_count: int
+    target: Point | None
+    pole: Point | None = None
+
+
+# A runner, about to leave the ground. Metres in the space of the metarig, which looks along -Y.
+HUMAN = (
+    Reach("spine", "spine.003", 3, (0.06, -0.07, 1.62)),
+    Reach("left arm", "forearm.L", 2, (0.33, 0.14, 1.12), (0.55, 0.75, 1.45)),
+    Reach("right arm", "forearm.R", 2, (-0.44, -0.30, 1.86), (-0.75, -0.05, 1.25)),
+    Reach("left leg", "shin.L", 2, (0.11, -0.13, 0.47), (0.14, -0.80, 0.95)),
+    Reach("right leg", "shin.R", 2, (-0.10, 0.36, 0.20), (-0.14, -0.60, 0.55)),
+)
+
+
+class DemoFailure(Exception):
+    """The command line asks for something that is not there; the message says what is."""
+
+
+def main() -> None:
+    """Run the demo and exit."""
+    arguments = _arguments()
+    output: Path = arguments.output.resolve()
+    try:
+        fabrik_addon.register()
+        armature = _load_rig(arguments.rig)
+        reaches = HUMAN if arguments.rig is None else (_reach(armature, arguments),)
+        name = "human" if arguments.rig is None else Path(arguments.rig).stem
+        with _pose_mode(armature):
+            figures = _pose(armature, reaches)
+    except (DemoFailure, RuntimeError) as failure:  # RuntimeError: an operator's own report
+        sys.exit(f"demo: {failure}")
+
+    output.mkdir(parents=True, exist_ok=True)
+    blend = output / f"{name}.blend"
+    bpy.ops.wm.save_as_mainfile(filepath=str(blend), copy=True)
+    print(f"\nsaved     {blend}", flush=True)
+    if not arguments.no_render:
+        start = time.perf_counter()
+        print("rendering, on the CPU ...", flush=True)
+        picture.render(figures, output / f"{name}.png")
+        print(f"rendered  {output / f'{name}.png'}  ({time.perf_counter() - start:.0f} s)", flush=True)
+    # Only a chain that gave up is a defect: out of reach is an answer.
+    gave_up = any(chain.status in {"NONE", "STALLED"} for chain in armature.fabrik.chains)
+    sys.stdout.flush()
+    os._exit(int(gave_up))  # Blender as a module can hang while Python shuts down
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rig", metavar="NAME|FILE", help="a Rigify metarig, a .blend or a .bvh file")
+    parser.add_argument("--tip", metavar="BONE", help="the last bone of the chain (with --rig)")
+    parser.add_argument("--chain-count", type=int, default=2, metavar="N", help="bones in the chain, 0: up to the root")
+    parser.add_argument("--target", type=float, nargs=3, metavar=("X", "Y", "Z"), help="where to reach, in world space")
+    parser.add_argument("--no-render", action="store_true", help="only the table and the .blend file")
+    parser.add_argument("--output", type=Path, default=environment.ROOT / "out", metavar="DIR", help="default: out")
+    arguments = parser.parse_args()
+    if arguments.rig is None and (arguments.tip or arguments.target):
+        parser.error("--tip and --target are for a rig named with --rig")
+    if arguments.chain_count < 0:
+        parser.error("--chain-count is a number of bones, or 0 for all up to the root")
+    return arguments
+
+
+# Rigs
+
+
+def _load_rig(rig: str | None) -> bpy.types.Object:
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    path = Path(rig or "")
+    if path.suffix.lower() not in {".blend", ".bvh"}:
+        return _add_metarig(rig or "human")
+    if not path.is_file():
+        raise DemoFailure(f"there is no file {path}")
+    if path.suffix.lower() == ".blend":
+        bpy.ops.wm.open_mainfile(filepath=str(path.resolve()), load_ui=False)
+    else:
+        bpy.ops.preferences.addon_enable(module="io_anim_bvh")
+        bpy.ops.import_anim.bvh(filepath=str(path.resolve()))
+    armatures = [candidate for candidate in bpy.context.scene.objects if candidate.type == "ARMATURE"]
+    if not armatures:
+        raise DemoFailure(f"{path} has no armature in its scene")
+    active = bpy.context.view_layer.objects.active
+    return active if active in armatures else armatures[0]
+
+
+def _add_metarig(name: str) -> bpy.types.Object:
+    bpy.ops.preferences.addon_enable(module="rigify")
+    before, after = "armature_", "_metarig_add"
+    known = [entry[len(before) : -len(after)] for entry in dir(bpy.ops.object) if entry.endswith(after)]
+    if name not in known:
+        raise DemoFailure(f"{name} is no .blend, no .bvh and no metarig; the metarigs are {', '.join(sorted(known))}")
+    getattr(bpy.ops.object, f"{before}{name}{after}")()
+    return bpy.context.object
+
+
+def _reach(armature: bpy.types.Object, arguments: argparse.Namespace) -> Reach:
+    names = [bone.name for bone in armature.data.bones]
+    tip: str | None = arguments.tip
+    if tip is None:
+        raise DemoFailure(f"--tip is needed with --rig: one of the bones {', '.join(names)}")
+    if tip not in names:
+        close = difflib.get_close_matches(tip, names, n=5, cutoff=0.4)
+        raise DemoFailure(f"{armature.name} has no bone {tip}; near to it: {', '.join(close or names)}")
+    return Reach(tip, tip, arguments.chain_count, tuple(arguments.target) if arguments.target else None)
+
+
+# Posing
+
+
+@contextmanager
+def _pose_mode(armature: bpy.types.Object) -> Iterator[None]:
+    bpy.context.view_layer.objects.active = armature
+    armature.select_set(True)
+    bpy.ops.object.mode_set(mode="POSE")
+    # What animates the rig would undo the pose at the next frame change unless the pose is keyed.
+    bpy.context.scene.tool_settings.use_keyframe_insert_auto = armature.animation_data is not None
+    yield
+    bpy.ops.object.mode_set(mode="OBJECT")
+
+
+def _pose(armature: bpy.types.Object, reaches: tuple[Reach, ...]) -> tuple[picture.Figure, picture.Figure]:
+    for reach in reaches:
+        _add_chain(armature, reach)
+    bpy.context.view_layer.update()
+    before = picture.look_at(armature, "before")
+    microseconds = _time_each_chain(armature)
+    bpy.ops.pose.fabrik_solve()
+    bpy.context.view_layer.update()
+    _print_table(armature, microseconds)
+    return before, picture.look_at(armature, "after")
+
+
+def _add_chain(armature: bpy.types.Object, reach: Reach) -> None:
+    """Add a chain as a person does: click the tip bone, add, name it, move what was made for it."""
+    armature.data.bones.active = armature.data.bones[reach.tip]
+    bpy.ops.pose.fabrik_chain_add(chain_count=reach.chain_count, create_target=True, create_pole=reach.pole is not None)
+    settings = armature.fabrik
+    chain = settings.chains[settings.active_index]
+    chain.name = reach.name
+    chain.target.name = f"{reach.name} target"
+    _move(chain.target, reach.target or _easy_target(armature, chain))
+    if reach.pole:
+        chain.pole_target.name = f"{reach.name} pole"
+        _move(chain.pole_target, reach.pole)
+
+
+def _move(empty: bpy.types.Object, place: Point) -> None:
+    bpy.context.view_layer.update()
+    matrix = empty.matrix_world.copy()
+    matrix.translation = place
+    empty.matrix_world = matrix
+
+
+def _easy_target(armature: bpy.types.Object, chain: bpy.types.PropertyGroup) -> Point:
+    """Return a place well within reach: two thirds of the length away, a third of a turn of the tip about the root."""
+    joints = picture.chain_joints(armature, chain)
+    out = (joints[-1] - joints[0]).normalized()
+    aside = out.orthogonal().normalized()
+    place = joints[0] + (out + 0.7 * aside).normalized() * _length(joints) * 2 / 3
+    return place.x, place.y, place.z
+
+
+def _time_each_chain(armature: bpy.types.Object) -> list[float]:
+    """Time the Solve button for each chain by itself, from the pose before; put that pose back afterwards."""
+    scene_keys = bpy.context.scene.tool_settings
+    keys_itself, scene_keys.use_keyframe_insert_auto = scene_keys.use_keyframe_insert_auto, False
+    unposed = {bone.name: bone.matrix_basis.copy() for bone in armature.pose.bones}
+    medians = []
+    for index in range(len(armature.fabrik.chains)):
+        armature.fabrik.active_index = index
+        times = []
+        for _ in range(_TIMED_RUNS):
+            _put_back(armature, unposed)
+            start = time.perf_counter()
+            bpy.ops.pose.fabrik_solve(only_active=True)
+            times.append(1e6 * (time.perf_counter() - start))
+        medians.append(statistics.median(times))
+    _put_back(armature, unposed)
+    scene_keys.use_keyframe_insert_auto = keys_itself
+    return medians
+
+
+def _put_back(armature: bpy.types.Object, unposed: dict[str, object]) -> None:
+    for bone in armature.pose.bones:
+        bone.matrix_basis = unposed[bone.name]
+    bpy.context.view_layer.update()
+
+
+def _print_table(armature: bpy.types.Object, microseconds: list[float]) -> None:
+    chains = list(armature.fabrik.chains)
+    width = max(len("chain"), *(len(chain.name) for chain in chains))
+    print(f"\n{'chain':{width}}  bones  reach    error  iterations  microseconds  status")
+    for chain, time_taken in zip(chains, microseconds, strict=True):
+        joints = picture.chain_joints(armature, chain)
+        length = _length(joints)
+        target = chain.target.matrix_world.translation
+        reach = (target - joints[0]).length / length
+        error = (target - joints[-1]).length / length  # measured on the posed bones, not what the solver believes
+        status = chain.status.replace("_", " ").lower()
+        bones = len(picture.chain_bones(armature, chain))
+        print(
+            f"{chain.name:{width}}  {bones:5d}  {reach:5.3f}  {error:7.1e}  {chain.iterations_used:10d}"
+            f"  {time_taken:12.0f}  {status}"
+        )
+    print("error: tip to target on the posed rig, over the chain's length; microseconds: one press of Solve", flush=True)
+
+
+def _length(joints: list[Vector]) -> float:
+    return sum((end - start).length for start, end in zip(joints, joints[1:], strict=False))
+
+
+if __name__ == "__main__":
+    main()

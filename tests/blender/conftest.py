@@ -1,0 +1,26 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A fresh Blender for every test, with the add-on registered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+bpy = pytest.importorskip("bpy")
+
+
+@pytest.fixture(scope="session")
+def addon() -> Iterator[None]:
+    """Register the add-on once: registered classes survive the loading of files."""
+    import fabrik_addon
+
+    fabrik_addon.register()
+    yield
+    fabrik_addon.unregister()
+
+
+@pytest.fixture(autouse=True)
+def empty_scene(addon: None) -> None:
+    bpy.ops.wm.read_factory_settings(use_empty=True)
