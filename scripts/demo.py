@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import itertools
 import os
 import statistics
 import sys
@@ -64,26 +65,30 @@ class DemoFailure(Exception):
 def main() -> None:
     """Run the demo and exit."""
     arguments = _arguments()
-    output: Path = arguments.output.resolve()
+    name = Path(arguments.rig or "human").stem
+    blend: Path = arguments.output.resolve() / f"{name}.blend"
     try:
+        if arguments.rig and Path(arguments.rig).resolve() == blend:
+            raise DemoFailure(f"{blend} would be written over: say where else with --output")
         fabrik_addon.register()
         armature = _load_rig(arguments.rig)
-        reaches = HUMAN if arguments.rig is None else (_reach(armature, arguments),)
-        name = "human" if arguments.rig is None else Path(arguments.rig).stem
+        reaches = (_reach(armature, arguments),) if arguments.rig else HUMAN
         with _pose_mode(armature):
             figures = _pose(armature, reaches)
-    except (DemoFailure, RuntimeError) as failure:  # RuntimeError: an operator's own report
+    except DemoFailure as failure:
         sys.exit(f"demo: {failure}")
+    except RuntimeError as failure:  # an operator's report, with the place in Blender's own scripts after it
+        sys.exit(f"demo: {str(failure).partition('Location:')[0].removeprefix('Error: ').strip()}")
 
-    output.mkdir(parents=True, exist_ok=True)
-    blend = output / f"{name}.blend"
+    blend.parent.mkdir(parents=True, exist_ok=True)
+    bpy.context.preferences.filepaths.save_version = 0  # no .blend1 beside it
     bpy.ops.wm.save_as_mainfile(filepath=str(blend), copy=True)
     print(f"\nsaved     {blend}", flush=True)
     if not arguments.no_render:
         start = time.perf_counter()
         print("rendering, on the CPU ...", flush=True)
-        picture.render(figures, output / f"{name}.png")
-        print(f"rendered  {output / f'{name}.png'}  ({time.perf_counter() - start:.0f} s)", flush=True)
+        picture.render(figures, blend.with_suffix(".png"))
+        print(f"rendered  {blend.with_suffix('.png')}  ({time.perf_counter() - start:.0f} s)", flush=True)
     # Only a chain that gave up is a defect: out of reach is an answer.
     gave_up = any(chain.status in {"NONE", "STALLED"} for chain in armature.fabrik.chains)
     sys.stdout.flush()
@@ -135,7 +140,9 @@ def _add_metarig(name: str) -> bpy.types.Object:
     if name not in known:
         raise DemoFailure(f"{name} is no .blend, no .bvh and no metarig; the metarigs are {', '.join(sorted(known))}")
     getattr(bpy.ops.object, f"{before}{name}{after}")()
-    return bpy.context.object
+    metarig = bpy.context.object
+    assert metarig is not None
+    return metarig
 
 
 def _reach(armature: bpy.types.Object, arguments: argparse.Namespace) -> Reach:
@@ -154,6 +161,8 @@ def _reach(armature: bpy.types.Object, arguments: argparse.Namespace) -> Reach:
 
 @contextmanager
 def _pose_mode(armature: bpy.types.Object) -> Iterator[None]:
+    if bpy.context.mode != "OBJECT":  # a file keeps the mode it was saved in
+        bpy.ops.object.mode_set(mode="OBJECT")
     bpy.context.view_layer.objects.active = armature
     armature.select_set(True)
     bpy.ops.object.mode_set(mode="POSE")
@@ -164,6 +173,7 @@ def _pose_mode(armature: bpy.types.Object) -> Iterator[None]:
 
 
 def _pose(armature: bpy.types.Object, reaches: tuple[Reach, ...]) -> tuple[picture.Figure, picture.Figure]:
+    armature.fabrik.chains.clear()  # what the file may hold already is not the demo's to show
     for reach in reaches:
         _add_chain(armature, reach)
     bpy.context.view_layer.update()
@@ -207,8 +217,8 @@ def _easy_target(armature: bpy.types.Object, chain: bpy.types.PropertyGroup) -> 
 
 def _time_each_chain(armature: bpy.types.Object) -> list[float]:
     """Time the Solve button for each chain by itself, from the pose before; put that pose back afterwards."""
-    scene_keys = bpy.context.scene.tool_settings
-    keys_itself, scene_keys.use_keyframe_insert_auto = scene_keys.use_keyframe_insert_auto, False
+    tools = bpy.context.scene.tool_settings
+    keys_itself, tools.use_keyframe_insert_auto = tools.use_keyframe_insert_auto, False
     unposed = {bone.name: bone.matrix_basis.copy() for bone in armature.pose.bones}
     medians = []
     for index in range(len(armature.fabrik.chains)):
@@ -221,7 +231,7 @@ def _time_each_chain(armature: bpy.types.Object) -> list[float]:
             times.append(1e6 * (time.perf_counter() - start))
         medians.append(statistics.median(times))
     _put_back(armature, unposed)
-    scene_keys.use_keyframe_insert_auto = keys_itself
+    tools.use_keyframe_insert_auto = keys_itself
     return medians
 
 
@@ -247,11 +257,13 @@ def _print_table(armature: bpy.types.Object, microseconds: list[float]) -> None:
             f"{chain.name:{width}}  {bones:5d}  {reach:5.3f}  {error:7.1e}  {chain.iterations_used:10d}"
             f"  {time_taken:12.0f}  {status}"
         )
-    print("error: tip to target on the posed rig, over the chain's length; microseconds: one press of Solve", flush=True)
+    print(
+        "error: tip to target on the posed rig, over the chain's length; microseconds: one press of Solve", flush=True
+    )
 
 
 def _length(joints: list[Vector]) -> float:
-    return sum((end - start).length for start, end in zip(joints, joints[1:], strict=False))
+    return sum((end - start).length for start, end in itertools.pairwise(joints))
 
 
 if __name__ == "__main__":

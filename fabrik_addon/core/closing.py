@@ -9,6 +9,9 @@ from typing import Any
 from .lanes import Component, Components, Vector
 from .vectors import cross, dot, from_to, gap, norm, rotate, scale, turn_about
 
+EXACT = 1e-13
+"""Gap that isn't worth closing."""
+
 
 def close_gap(ops: Any, x: Components, y: Components, z: Components, target: Vector) -> Component:
     """Move the tip onto the target in closed form, links kept, and return the error that is left.
@@ -23,6 +26,9 @@ def close_gap(ops: Any, x: Components, y: Components, z: Components, target: Vec
         target: where the tip should be, not at the root.
     """
     tip = (x[-1], y[-1], z[-1])
+    error = gap(ops, tip, target)
+    if not ops.any(error > EXACT):
+        return error
     bx, by, bz = x[1], y[1], z[1]
     farthest = 0.0
     chosen: Component = 1
@@ -44,7 +50,7 @@ def close_gap(ops: Any, x: Components, y: Components, z: Components, target: Vec
     # The sign is that of a bend the chain already has: below 1e-6 its plane is noise.
     possible = (old_sine > 1e-6) & (new_cosine <= 1.0) & (new_cosine >= -1.0) & (reach > 1e-12)
     if not ops.any(possible):
-        return gap(ops, (x[-1], y[-1], z[-1]), target)
+        return error
     new_cosine = ops.minimum(ops.maximum(new_cosine, -1.0), 1.0)
     new_sine = ops.sqrt(1.0 - new_cosine * new_cosine)
     cosine, sine = new_cosine * old_cosine + new_sine * old_sine, new_sine * old_cosine - new_cosine * old_sine

@@ -16,7 +16,7 @@ from .vectors import Joints, gap
 
 Sqrt = Callable[[Component], Component]
 
-PLAIN_SWEEPS = 2
+PLAIN_SWEEPS = 4
 """Sweeps before mixing begins: most targets are reached by then, and the first steps are too long to mix."""
 
 
@@ -29,9 +29,7 @@ def reach_test(lengths: Sequence[float], distance: Component) -> tuple[Component
     return distance >= sum(lengths), distance <= shortest
 
 
-def straight_to_target(
-    ops: Any, lengths: Sequence[float], along: Vector, too_far: Component
-) -> Joints:
+def straight_to_target(ops: Any, lengths: Sequence[float], along: Vector, too_far: Component) -> Joints:
     """Return the joints nearest to a target that is out of reach: one straight line, with the longest link folded out.
 
     Too far, all links point at the target. Too near, the longest does and all others point back.
@@ -93,7 +91,8 @@ def sweep_to_target(
         tolerance: distance from tip to target at which a lane stops.
         iterations: sweeps at most.
 
-    Returns:
+    Returns
+    -------
         joints after and sweeps used. Where two joints meet a lane ends with NaN, or, if alone, as it began.
     """
     count, inner = len(joints[0]), len(lengths) - 1
@@ -105,9 +104,11 @@ def sweep_to_target(
     x, y, z = (ops.keep(rest, component) for component in joints)
     lanes, *target = ops.keep(rest, [ops.numbers(sweeps), *target])
     mixing = Mixing(ops)
+    before: Components = []
     try:
         for sweep in range(1, iterations + 1):
-            before = [*x[1:-1], *y[1:-1], *z[1:-1]]
+            if sweep > PLAIN_SWEEPS:
+                before = [*x[1:-1], *y[1:-1], *z[1:-1]]
             backward_pass(x, y, z, lengths, target, ops.sqrt)
             forward_pass(x, y, z, lengths, ops.sqrt)
             error = gap(ops, (x[-1], y[-1], z[-1]), target)

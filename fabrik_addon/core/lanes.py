@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 Component: TypeAlias = Any
 """A float (one lane) or an array (B,) of floats; as a condition, a bool or an array (B,) of bools."""
@@ -29,14 +31,31 @@ Vector: TypeAlias = tuple[Any, Any, Any]
 class OneLane:
     """Operations on plain floats."""
 
+    @staticmethod
+    def quiet() -> nullcontext[None]:
+        """Return a context that does nothing: plain floats raise ZeroDivisionError instead."""
+        return nullcontext()
+
     sqrt = staticmethod(math.sqrt)
     asin = staticmethod(math.asin)
+    atan2 = staticmethod(math.atan2)
     sin = staticmethod(math.sin)
     cos = staticmethod(math.cos)
     isfinite = staticmethod(math.isfinite)
     any = staticmethod(bool)
+    all = staticmethod(bool)
     maximum = staticmethod(max)
     minimum = staticmethod(min)
+
+    @staticmethod
+    def split(values: NDArray[np.float64], _batch: tuple[int, ...]) -> list[Any]:
+        """Turn an array (..., R, C) into R tuples of C components."""
+        return [tuple(row) for row in values.tolist()]
+
+    @staticmethod
+    def join(rows: Sequence[Any], _batch: tuple[int, ...]) -> NDArray[np.float64]:
+        """Turn R tuples of C components into an array (..., R, C)."""
+        return np.array(rows, float)
 
     @staticmethod
     def negate(condition: Component) -> Component:
@@ -77,16 +96,36 @@ class OneLane:
 class ManyLanes:
     """The same operations on arrays (B,)."""
 
+    @staticmethod
+    def quiet() -> np.errstate:
+        """Return a context in which lanes may divide by zero: where two joints meet the lane becomes NaN."""
+        return np.errstate(all="ignore")
+
     sqrt = staticmethod(np.sqrt)
     asin = staticmethod(np.arcsin)
+    atan2 = staticmethod(np.arctan2)
     sin = staticmethod(np.sin)
     cos = staticmethod(np.cos)
     isfinite = staticmethod(np.isfinite)
     any = staticmethod(np.any)
+    all = staticmethod(np.all)
     maximum = staticmethod(np.maximum)
     minimum = staticmethod(np.minimum)
     negate = staticmethod(np.logical_not)
     where = staticmethod(np.where)
+
+    @staticmethod
+    def split(values: NDArray[np.float64], batch: tuple[int, ...]) -> list[Any]:
+        """Turn an array (..., R, C) into R tuples of C components."""
+        values = np.broadcast_to(values, (*batch, *values.shape[-2:]))
+        rows, columns = values.shape[-2:]
+        return [tuple(row) for row in np.moveaxis(values.reshape(-1, rows, columns), 0, -1).copy()]
+
+    @staticmethod
+    def join(rows: Sequence[Any], batch: tuple[int, ...]) -> NDArray[np.float64]:
+        """Turn R tuples of C components into an array (..., R, C)."""
+        joined = np.array(rows, float)
+        return np.moveaxis(joined, -1, 0).reshape(*batch, *joined.shape[:2])
 
     @staticmethod
     def choose(condition: Component, yes: Sequence[Component], no: Sequence[Component]) -> Components:

@@ -2,15 +2,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Where a chain bends: the plane of root, target and pole, and the joints' turn toward the pole.
 
-A chain swept inside that plane stays inside it, so all there is left to do after the sweeps is to bring joints that
-ended on the far side of their neighbours' line over to the pole's side.
+Sweeps that start in that plane stay in it, so all there is left to do after them is to bring joints that ended on the
+far side of their neighbours' line over to the pole's side.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from .lanes import Component, Vector
+from .lanes import Component, Components, Vector
 from .vectors import (
     PARALLEL,
     Joints,
@@ -28,7 +28,10 @@ from .vectors import (
 )
 
 PASSES = 200
-"""Bound on the passes of ``turn_joints_to_pole``: one joint can pass another once a pass, so links are enough."""
+"""Bound on the passes of ``reflect_to_pole``; equal links need at most about as many as there are."""
+
+STRAIGHT = 1e-13
+"""Height over the line of the neighbours below which a joint is straight, and points nowhere."""
 
 
 def turn_pole(ops: Any, pole: Vector, along: Vector, angle: float) -> Vector:
@@ -63,9 +66,7 @@ def swing_to(ops: Any, joints: Joints, along: Vector, hint: Vector) -> Quaternio
     return from_to(ops, chord, along, hint)
 
 
-def bend_plane(
-    ops: Any, joints: Joints, along: Vector, pole: Vector | None, hint: Vector
-) -> tuple[Vector, Quaternion]:
+def bend_plane(ops: Any, joints: Joints, along: Vector, pole: Vector | None, hint: Vector) -> tuple[Vector, Quaternion]:
     """Return the unit vector toward which the chain bends, and the turn about the root that brings its bend there.
 
     Args:
@@ -90,21 +91,10 @@ def bend_plane(
     return side, multiply(from_to(ops, (bx, by, bz), side, along), swing)
 
 
-def flatten(joints: Joints, turn: Quaternion, along: Vector, side: Vector) -> Joints:
-    """Turn a chain about its root and press it into the plane of two unit vectors; sweeps restore its lengths."""
-    flat = []
-    for point in zip(*joints, strict=True):
-        turned = rotate(turn, point)
-        p, q = dot(turned, along), dot(turned, side)
-        flat.append((p * along[0] + q * side[0], p * along[1] + q * side[1], p * along[2] + q * side[2]))
-    x, y, z = (list(component) for component in zip(*flat, strict=True))
-    return x, y, z
+def _off_pole(ops: Any, joints: Joints, j: int, pole: Vector) -> tuple[Component, Component]:
+    """Return how far an inner joint is from where it would be if it pointed at the pole, and what of that is noise.
 
-
-def turned_to_pole(ops: Any, joints: Joints, j: int, pole: Vector) -> tuple[Vector, Component, Component]:
-    """Return where an inner joint would be if it pointed at the pole, seen along the line of its neighbours.
-
-    Also returns how far that is from where it is, and how far the joint lies off that line.
+    Directions are seen along the line of the joint's neighbours.
     """
     x, y, z = joints
     ox, oy, oz = x[j - 1], y[j - 1], z[j - 1]
@@ -112,40 +102,52 @@ def turned_to_pole(ops: Any, joints: Joints, j: int, pole: Vector) -> tuple[Vect
     size = norm(ops, line)
     axis = scale(line, 1.0 / (size + 1e-300))
     joint = (x[j] - ox, y[j] - oy, z[j] - oz)
-    along = dot(joint, axis)
     offset = rejection(joint, axis)
     height = norm(ops, offset)
-    wish = rejection((pole[0] - ox, pole[1] - oy, pole[2] - oz), axis)
+    to_pole = (pole[0] - ox, pole[1] - oy, pole[2] - oz)
+    wish = rejection(to_pole, axis)
     wish_size = norm(ops, wish)
     # Neighbours that coincide have no line, and a pole on their line has no direction: the joint stays.
     usable = (wish_size > PARALLEL) & (size > PARALLEL)
     new = scale(wish, height / (wish_size + 1e-300))
     new = tuple(ops.choose(usable, new, offset))
     move = norm(ops, (new[0] - offset[0], new[1] - offset[1], new[2] - offset[2]))
-    position = (ox + axis[0] * along + new[0], oy + axis[1] * along + new[1], oz + axis[2] * along + new[2])
-    return position, move, height
+    # 1e-5 rad and 1e-6 of the length; a direction is the less certain the nearer what it is taken from.
+    noise = 1e-6 + height * (1e-5 + 1e-6 * (1.0 + norm(ops, to_pole) / (size + 1e-300)) / (wish_size + 1e-300))
+    return move, noise
 
 
 def points_at_pole(ops: Any, joints: Joints, pole: Vector) -> Component:
-    """Tell whether every inner joint points at the pole, to what the floats of a pose can say (1e-5 rad, 1e-6)."""
+    """Tell whether every inner joint points at the pole, to what the floats of a pose can say."""
     pointing: Component = True
     for j in range(1, len(joints[0]) - 1):
-        _, move, height = turned_to_pole(ops, joints, j, pole)
-        pointing = pointing & (move <= 1e-6 + 1e-5 * height)
+        move, noise = _off_pole(ops, joints, j, pole)
+        pointing = pointing & (move <= noise)
     return pointing
 
 
-def turn_joints_to_pole(ops: Any, joints: Joints, pole: Vector) -> None:
-    """Turn every inner joint about the line of its neighbours toward the pole, in place; tip and lengths stay.
+def reflect_to_pole(ops: Any, p: Components, q: Components, pole: tuple[Component, Component]) -> None:
+    """Bring every joint of a planar chain to the pole's side of its neighbours' line, in place; tip and lengths stay.
 
-    Each turn is the one that brings its joint nearest to the pole, so the sum of the distances to the pole falls with
-    every turn and repeated passes end. In the plane of the pole a turn is a reflection, and the passes are few.
+    In the plane of the pole a joint that doesn't point at it points away, and turning it there is a reflection. A
+    reflection brings its joint nearer to the pole, so the sum of the distances falls and the passes end.
+
+    Args:
+        ops: the lanes' operations.
+        p, q: coordinates of the joints in the plane.
+        pole: its coordinates.
     """
-    x, y, z = joints
     for _ in range(PASSES):
-        moved: Component = False
-        for j in range(1, len(x) - 1):
-            (x[j], y[j], z[j]), move, _ = turned_to_pole(ops, joints, j, pole)
-            moved = moved | (move > 1e-12)
-        if not ops.any(moved):
+        reflected: Component = False
+        for j in range(1, len(p) - 1):
+            dp, dq = p[j + 1] - p[j - 1], q[j + 1] - q[j - 1]
+            size = dp * dp + dq * dq + 1e-300
+            offset = dp * (q[j] - q[j - 1]) - dq * (p[j] - p[j - 1])
+            away = offset * (dp * (pole[1] - q[j - 1]) - dq * (pole[0] - p[j - 1])) < 0.0
+            away = away & (offset * offset > STRAIGHT * STRAIGHT * size)
+            if ops.any(away):
+                share = ops.where(away, 2.0 * offset / size, 0.0)
+                p[j], q[j] = p[j] + share * dq, q[j] - share * dp
+                reflected = True
+        if not reflected:
             return

@@ -60,6 +60,24 @@ class Chain:
     names: tuple[str, ...] = field(default=())
     """(J,) of the bones that start at the joints, for messages; a tip that starts no bone has its parent's."""
 
+    def __post_init__(self) -> None:
+        """Refuse a link without length: no turn of it moves anything."""
+        for j, length in enumerate(self.lengths.tolist()):
+            parent = int(self.parents[j])
+            if parent >= 0 and not 0.0 < length < np.inf:
+                raise FabrikError(f"the link that starts at {self.name(parent)} has length {length:g}, not more than 0")
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether this is one chain without branches whose only effector is its end."""
+        last = len(self.lengths) - 1
+        return bool(self.tips.tolist() == [last] and self.parents.tolist() == list(range(-1, last)))
+
+    @cached_property
+    def inherits_list(self) -> list[bool]:
+        """Whether each bone of a plain chain turns with its parent."""
+        return [bool(inherits) for inherits in self.inherits[:-1]]
+
     @cached_property
     def links(self) -> list[float]:
         """Lengths of a plain chain's links, root first."""
@@ -107,6 +125,13 @@ class Options:
     """Sweeps at most."""
     tolerance: float = 1e-4
     """Error that counts as reached: distance from tip to target over chain length."""
+
+    def __post_init__(self) -> None:
+        """Refuse to try nothing."""
+        if self.iterations < 1:
+            raise FabrikError(f"iterations is {self.iterations}: it must be at least 1")
+        if not self.tolerance > 0.0:
+            raise FabrikError(f"tolerance is {self.tolerance:g}: it must be more than 0")
 
 
 @dataclass(frozen=True)

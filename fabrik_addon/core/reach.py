@@ -13,17 +13,15 @@ from typing import Any
 
 from .bow import bow
 from .closing import close_gap
+from .curl import bends, curl
 from .fabrik import reach_test, straight_to_target, sweep_to_target
 from .lanes import Component, Vector
-from .pole import bend_direction, bend_plane, flatten, points_at_pole, turn_joints_to_pole
+from .pole import bend_direction, bend_plane, points_at_pole, reflect_to_pole
 from .two_link import middle_joint
 from .vectors import IDENTITY, Joints, Quaternion, cross, dot, first_direction, gap, norm, perpendicular
 
 STRAIGHT = 1e-5
 """Offset from a common line below which chain and target count as one line: sweeps would take forever to bend it."""
-
-EXACT = 1e-13
-"""Gap between tip and target that isn't worth closing."""
 
 
 @dataclass(frozen=True)
@@ -60,40 +58,33 @@ def reach_target(
         tolerance: distance from tip to target that counts as reached.
         iterations: sweeps at most.
     """
-    along = first_direction(ops, [target, joint(joints, -1), joint(joints, 1)])
-    distance = norm(ops, target)
-    too_far, too_near = reach_test(lengths, distance)
-    blocked = too_far | too_near
     done = gap(ops, joint(joints, -1), target) <= tolerance
     if pole is not None and ops.any(done):
         done = done & points_at_pole(ops, joints, pole)
-
-    side, turn, sweeps = hint, None, 0.0 * distance
-    if ops.unfinished(done) is not None:
-        start = joints
-        if pole is not None or len(lengths) == 2:
-            side, plane_turn = bend_plane(ops, joints, along, pole, hint)
-            if pole is not None:
-                start = _choose(ops, done, joints, flatten(joints, plane_turn, along, side))
-                turn = tuple(ops.choose(done, [0.0 * distance + part for part in IDENTITY], plane_turn))
-        start, closed = _close_directly(ops, start, lengths, target, distance, along, side, too_far, too_near, done)
-        joints, sweeps = sweep_to_target(ops, start, lengths, target, closed, tolerance, iterations)
-        sweeps = ops.where(done, 0, ops.maximum(sweeps, 1))
-
-    x, y, z = joints = tuple(list(component) for component in joints)
-    error = gap(ops, joint(joints, -1), target)
-    if ops.any(ops.negate(error <= EXACT)):
-        error = close_gap(ops, x, y, z, target)
-        # NaN, where two joints met, is not within the tolerance either.
-        stalled = ops.negate(error <= tolerance) & ops.negate(blocked)
-        if ops.any(stalled):
-            if pole is None:
-                bend = bend_direction(ops, joints, along)
-                side = perpendicular(ops, along, [tuple(ops.choose(bend[0] == bend[0], bend, hint)), hint])
-            joints = _bow_where(ops, stalled, joints, lengths, distance, along, side)
-    if pole is not None:
-        turn_joints_to_pole(ops, joints, pole)
-    return Reach(joints, turn, sweeps, blocked)
+    zero = 0.0 * target[0]
+    x, y, z = (list(component) for component in joints)
+    if ops.any(done):
+        close_gap(ops, x, y, z, target)
+    result = [0.0 + part for part in (*x, *y, *z, zero, *(zero + part for part in IDENTITY))]
+    rest = ops.unfinished(done)
+    if rest is not None:
+        starts: Any = tuple(ops.keep(rest, component) for component in joints)
+        target_, hint_ = tuple(ops.keep(rest, target)), tuple(ops.keep(rest, hint))
+        if pole is None:
+            found = _reach_in_space(ops, starts, lengths, target_, hint_, tolerance, iterations)
+        else:
+            pole_ = tuple(ops.keep(rest, pole))
+            found = _reach_in_plane(ops, starts, lengths, target_, pole_, hint_, tolerance, iterations)
+        (x, y, z), sweeps, turn = found
+        ops.put(rest, result, [*x, *y, *z, sweeps, *turn])
+    count = len(joints[0])
+    too_far, too_near = reach_test(lengths, norm(ops, target))
+    return Reach(
+        joints=(result[:count], result[count : 2 * count], result[2 * count : 3 * count]),
+        turn=None if pole is None else tuple(result[-4:]),
+        sweeps=result[-5],
+        blocked=too_far | too_near,
+    )
 
 
 def joint(joints: Joints, j: int) -> Vector:
@@ -102,33 +93,99 @@ def joint(joints: Joints, j: int) -> Vector:
     return x[j], y[j], z[j]
 
 
-def _close_directly(
+def _reach_in_space(
     ops: Any,
     joints: Joints,
     lengths: Sequence[float],
     target: Vector,
-    distance: Component,
+    hint: Vector,
+    tolerance: float,
+    iterations: int,
+) -> tuple[Joints, Component, Quaternion]:
+    """Return the joints at the target, the sweeps used and no turn."""
+    along = first_direction(ops, [target, joint(joints, -1), joint(joints, 1)])
+    side, _ = bend_plane(ops, joints, along, None, hint) if len(lengths) == 2 else (hint, None)
+    joints, sweeps = _bend(ops, joints, lengths, target, along, side, tolerance, iterations)
+    return joints, sweeps, IDENTITY
+
+
+def _reach_in_plane(
+    ops: Any,
+    joints: Joints,
+    lengths: Sequence[float],
+    target: Vector,
+    pole: Vector,
+    hint: Vector,
+    tolerance: float,
+    iterations: int,
+) -> tuple[Joints, Component, Quaternion]:
+    """Return the joints at the target and pointing at the pole, the sweeps used and the turn of the bend plane.
+
+    The problem is solved in the plane's own coordinates, so that rounding can't take a joint out of it.
+    """
+    along = first_direction(ops, [target, joint(joints, -1), joint(joints, 1)])
+    side, turn = bend_plane(ops, joints, along, pole, hint)
+    distance = norm(ops, target)
+    zero = 0.0 * distance
+    p_axis, q_axis = (zero + 1.0, zero, zero), (zero, zero + 1.0, zero)
+
+    angles = bends(ops, joints)
+    planar = curl(ops, angles, lengths, distance)
+    straight = sum(angles) < STRAIGHT
+    if len(lengths) > 2 and ops.any(straight):
+        planar = _bow_where(ops, straight, planar, lengths, distance, p_axis, q_axis)
+    (p, q, _), sweeps = _bend(ops, planar, lengths, (distance, zero, zero), p_axis, q_axis, tolerance, iterations)
+    reflect_to_pole(ops, p, q, (dot(pole, along), dot(pole, side)))
+    x, y, z = ([a * u + b * v for u, v in zip(p, q, strict=True)] for a, b in zip(along, side, strict=True))
+    return (x, y, z), sweeps, turn
+
+
+def _bend(
+    ops: Any,
+    joints: Joints,
+    lengths: Sequence[float],
+    target: Vector,
     along: Vector,
     side: Vector,
-    too_far: Component,
-    too_near: Component,
-    done: Component,
+    tolerance: float,
+    iterations: int,
 ) -> tuple[Joints, Component]:
-    """Solve the lanes that need no sweeps, and return which need none: out of reach, two links, or on one line."""
-    closed = done | too_far | too_near
-    if ops.any(closed):
-        straight = straight_to_target(ops, lengths, along, too_far)
-        joints = _choose(ops, done | ops.negate(closed), joints, straight)
+    """Return the joints at the target and the sweeps used: a closed form where there is one, else sweeps.
+
+    Args:
+        ops: the lanes' operations.
+        joints: of the chain before; lengths needn't be right.
+        lengths: of the links.
+        target: where the tip should be.
+        along: unit vector from the root to the target.
+        side: where a chain bends that has no bend of its own.
+        tolerance: distance from tip to target that counts as reached.
+        iterations: sweeps at most.
+    """
+    distance = norm(ops, target)
+    too_far, too_near = reach_test(lengths, distance)
+    closed = blocked = too_far | too_near
+    if ops.any(blocked):
+        joints = _choose(ops, blocked, straight_to_target(ops, lengths, along, too_far), joints)
     if len(lengths) == 2:
-        bx, by, bz = middle_joint(ops, *lengths, distance, along, side)
+        bx, by, bz = middle_joint(ops, lengths[0], lengths[1], distance, along, side)
         (x, y, z), (tx, ty, tz) = joints, target
-        bent = ([x[0], bx, tx], [y[0], by, ty], [z[0], bz, tz])
-        return _choose(ops, closed, joints, bent), closed | True
-    deadlocked = ops.negate(closed) & _on_one_line(ops, joints, target)
+        return _choose(ops, blocked, joints, ([x[0], bx, tx], [y[0], by, ty], [z[0], bz, tz])), 0.0 * distance + 1.0
+    deadlocked = ops.negate(blocked) & _on_one_line(ops, joints, target)
     if ops.any(deadlocked):
         side = perpendicular(ops, along, [side])
         joints = _bow_where(ops, deadlocked, joints, lengths, distance, along, side)
-    return joints, closed | deadlocked
+        closed = blocked | deadlocked
+    joints, sweeps = sweep_to_target(ops, joints, lengths, target, closed, tolerance, iterations)
+
+    error = close_gap(ops, *joints, target)
+    # NaN, where two joints met, isn't within the tolerance either.
+    stalled = ops.negate(error <= tolerance) & ops.negate(blocked)
+    if ops.any(stalled):
+        bend = bend_direction(ops, joints, along)
+        bend = tuple(ops.choose(bend[0] == bend[0], bend, side))
+        joints = _bow_where(ops, stalled, joints, lengths, distance, along, perpendicular(ops, along, [bend, side]))
+    return joints, ops.maximum(sweeps, 0.0 * distance + 1.0)
 
 
 def _on_one_line(ops: Any, joints: Joints, target: Vector) -> Component:
@@ -157,10 +214,10 @@ def _bow_where(
     """Return the joints with a bow in the lanes where the condition holds."""
     distance, *directions = ops.keep(where, [distance, *along, *side])
     bowed = bow(ops, lengths, distance, tuple(directions[:3]), tuple(directions[3:]))
-    result = tuple([0.0 + part for part in component] for component in joints)
-    for into, values in zip(result, bowed, strict=True):
+    x, y, z = ([0.0 + part for part in component] for component in joints)
+    for into, values in zip((x, y, z), bowed, strict=True):
         ops.put(where, into, values)
-    return result  # type: ignore[return-value]
+    return x, y, z
 
 
 def _choose(ops: Any, where: Component, yes: Joints, no: Joints) -> Joints:

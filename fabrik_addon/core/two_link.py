@@ -9,9 +9,7 @@ from typing import Any
 from .lanes import Component, Vector
 
 
-def middle_joint(
-    ops: Any, first: float, second: float, distance: Component, along: Vector, side: Vector
-) -> Vector:
+def middle_joint(ops: Any, first: float, second: float, distance: Component, along: Vector, side: Vector) -> Vector:
     """Return the joint between two links whose ends are the origin and the target.
 
     Args:
