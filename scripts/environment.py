@@ -67,15 +67,11 @@ def enter() -> None:
 def prepare() -> Path:
     """Make the environment of the running Python, or reuse it when it is up to date.
 
-    Returns
-    -------
-    Path
+    Returns:
         The Python executable inside the environment.
 
-    Raises
-    ------
-    EnvironmentFailure
-        Another Python version, a missing module or system library, or a failed download.
+    Raises:
+        EnvironmentFailure: another Python version, a missing module or system library, or a failed download.
     """
     version = sys.version_info[:2]
     reason = python_version_reason(version)

@@ -18,7 +18,7 @@ import bpy
 from bpy_extras.object_utils import world_to_camera_view
 from mathutils import Euler, Matrix, Vector
 
-WIDTH, HEIGHT = 1440, 810
+WIDTH, HEIGHT = 1320, 880
 _CAPTION_BAND = 0.13  # part of the height kept free below the figures
 _SAMPLES = 16
 

@@ -2,7 +2,20 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Inverse kinematics in numpy and the standard library: importable where there is no Blender."""
 
-from .problem import Chain, FabrikError, Goals, Options, Pose, Solution, Status, plain_chain
+from .pole import pole_for
+from .problem import Chain, FabrikError, Floats, Goals, Options, Pose, Solution, Status, plain_chain
 from .solve import solve
 
-__all__ = ["Chain", "FabrikError", "Goals", "Options", "Pose", "Solution", "Status", "plain_chain", "solve"]
+__all__ = [
+    "Chain",
+    "FabrikError",
+    "Floats",
+    "Goals",
+    "Options",
+    "Pose",
+    "Solution",
+    "Status",
+    "plain_chain",
+    "pole_for",
+    "solve",
+]

@@ -41,7 +41,9 @@ def bow(ops: Any, lengths: Sequence[float], distance: Component, along: Vector, 
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
         half_angles, curvature = _half_angles(ops, lengths, longest, middle)
-        too_long = ops.sin(sum(half_angles)) > distance * curvature
+        # Beyond half a turn in all the links go round the circle more than once: a star, not a bow.
+        total = sum(half_angles)
+        too_long = (total < math.pi) & (ops.sin(total) > distance * curvature)
         low, high = ops.choose(too_long, [middle, high], [low, middle])
     half_angles, _ = _half_angles(ops, lengths, longest, 0.5 * (low + high))
     # The angle between a chord of the circle and its first link is half of what the other links subtend.

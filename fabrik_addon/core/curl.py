@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from .lanes import Component, Components
@@ -22,8 +23,8 @@ SHARPEST = 0.9 * math.pi
 def bends(ops: Any, joints: Joints) -> Components:
     """Return the angle, 0 to pi, between the links at every inner joint."""
     points = list(zip(*joints, strict=True))
-    links = [(bx - ax, by - ay, bz - az) for (ax, ay, az), (bx, by, bz) in zip(points, points[1:], strict=False)]
-    return [ops.atan2(norm(ops, cross(a, b)), dot(a, b)) for a, b in zip(links, links[1:], strict=False)]
+    links = [(bx - ax, by - ay, bz - az) for (ax, ay, az), (bx, by, bz) in pairwise(points)]
+    return [ops.atan2(norm(ops, cross(a, b)), dot(a, b)) for a, b in pairwise(links)]
 
 
 def curl(ops: Any, angles: Components, lengths: Sequence[float], distance: Component) -> Joints:
@@ -35,7 +36,7 @@ def curl(ops: Any, angles: Components, lengths: Sequence[float], distance: Compo
         lengths: of the links, adding up to one.
         distance: from the root to the target.
 
-    Returns
+    Returns:
     -------
         joints from the origin toward +x, bent toward +y, in the plane z = 0.
     """

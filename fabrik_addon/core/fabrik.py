@@ -91,9 +91,8 @@ def sweep_to_target(
         tolerance: distance from tip to target at which a lane stops.
         iterations: sweeps at most.
 
-    Returns
-    -------
-        joints after and sweeps used. Where two joints meet a lane ends with NaN, or, if alone, as it began.
+    Returns:
+        joints after and sweeps used. A lane where two joints meet has no direction to pull in and ends as it began.
     """
     count, inner = len(joints[0]), len(lengths) - 1
     sweeps = 0.0 * target[0]
@@ -112,10 +111,13 @@ def sweep_to_target(
             backward_pass(x, y, z, lengths, target, ops.sqrt)
             forward_pass(x, y, z, lengths, ops.sqrt)
             error = gap(ops, (x[-1], y[-1], z[-1]), target)
-            done = (error <= tolerance) | (sweep == iterations)
+            # NaN is where two joints met; alone that is a ZeroDivisionError.
+            met = error != error
+            found = (error <= tolerance) | (ops.negate(met) & (sweep == iterations))
+            done = found | met
             if ops.any(done):
-                found = ops.keep(done, [*x, *y, *z, 0.0 * error + sweep])
-                ops.put(ops.keep(done, [lanes])[0], result, found)
+                at, *values = ops.keep(found, [lanes, *x, *y, *z, 0.0 * error + sweep])
+                ops.put(at, result, values)
                 rest = ops.unfinished(done)
                 if rest is None:
                     break
@@ -126,5 +128,5 @@ def sweep_to_target(
                 mixed = mixing.next_input(before, [*x[1:-1], *y[1:-1], *z[1:-1]], error)
                 x[1:-1], y[1:-1], z[1:-1] = mixed[:inner], mixed[inner : 2 * inner], mixed[2 * inner :]
     except ZeroDivisionError:
-        pass  # the same deadlock as NaN in many lanes: the caller has a way out of it
+        pass  # the caller has a way out of it
     return (result[:count], result[count : 2 * count], result[2 * count : 3 * count]), result[-1]

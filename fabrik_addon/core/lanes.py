@@ -97,7 +97,7 @@ class ManyLanes:
     """The same operations on arrays (B,)."""
 
     @staticmethod
-    def quiet() -> np.errstate:
+    def quiet() -> np.errstate[Any]:
         """Return a context in which lanes may divide by zero: where two joints meet the lane becomes NaN."""
         return np.errstate(all="ignore")
 

@@ -10,7 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .lanes import Component, Components, Vector
+import numpy as np
+
+from .lanes import ONE, Component, Components, Vector
+from .problem import Floats, Pose
 from .vectors import (
     PARALLEL,
     Joints,
@@ -25,6 +28,7 @@ from .vectors import (
     rotate,
     scale,
     turn_about,
+    x_axis,
 )
 
 PASSES = 200
@@ -151,3 +155,30 @@ def reflect_to_pole(ops: Any, p: Components, q: Components, pole: tuple[Componen
                 reflected = True
         if not reflected:
             return
+
+
+def pole_for(pose: Pose, distance: float, pole_angle: float = 0.0) -> Floats:
+    """Return a pole that a chain already bends toward.
+
+    Args:
+        pose: of a plain chain, one lane.
+        distance: of the pole from the line root-tip beyond the chain's farthest joint, over the chain's length.
+        pole_angle: the chain's pole angle, radians.
+
+    Returns:
+        (3,) a point in the plane of the bend; a straight chain's is toward the +X of its first bone.
+    """
+    links = np.diff(pose.positions, axis=0)
+    length = float(np.sqrt(np.square(links).sum(axis=1)).sum())
+    points = ((pose.positions - pose.positions[0]) / length).tolist()
+    x, y, z = (list(component) for component in zip(*points, strict=True))
+    hint = x_axis(tuple(pose.rotations[0].tolist()))
+    along = first_direction(ONE, [tuple(points[-1]), tuple(points[1])])
+    bend = bend_direction(ONE, (x, y, z), along)
+    side = perpendicular(ONE, along, [bend, hint])
+    inner = points[1:-1] or points
+    middle = sum(dot(tuple(point), along) for point in inner) / len(inner)
+    height = max(dot(tuple(point), side) for point in inner) + distance
+    px, py, pz = (middle * a + height * s for a, s in zip(along, side, strict=True))
+    offset: Floats = length * np.array(turn_pole(ONE, (px, py, pz), along, -pole_angle))
+    return pose.positions[0] + offset  # type: ignore[no-any-return]

@@ -179,11 +179,9 @@ def _bend(
     joints, sweeps = sweep_to_target(ops, joints, lengths, target, closed, tolerance, iterations)
 
     error = close_gap(ops, *joints, target)
-    # NaN, where two joints met, isn't within the tolerance either.
-    stalled = ops.negate(error <= tolerance) & ops.negate(blocked)
+    stalled = (error > tolerance) & ops.negate(blocked)
     if ops.any(stalled):
         bend = bend_direction(ops, joints, along)
-        bend = tuple(ops.choose(bend[0] == bend[0], bend, side))
         joints = _bow_where(ops, stalled, joints, lengths, distance, along, perpendicular(ops, along, [bend, side]))
     return joints, ops.maximum(sweeps, 0.0 * distance + 1.0)
 

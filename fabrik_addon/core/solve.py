@@ -29,12 +29,10 @@ def solve(chain: Chain, pose: Pose, goals: Goals, options: Options = DEFAULT_OPT
         goals: targets (..., 1, 3), optionally poles (..., 1, 3) and pole angles (1,) in radians.
         options: sweeps at most, error that counts as reached.
 
-    Returns
-    -------
+    Returns:
         pose, error, iterations and status, with the batch axes of pose and goals.
 
-    Raises
-    ------
+    Raises:
         FabrikError: a number isn't finite, a link has no length, or a shape doesn't fit.
     """
     batch = _batch_shape(chain, pose, goals)

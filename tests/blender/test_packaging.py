@@ -19,7 +19,8 @@ SECONDS = 300.0
 # Runs in a Blender of its own, outside the checkout, with empty user folders. Fails by raising.
 INSTALL_AND_USE = """
 import os, sys
-import addon_utils, bpy
+import bpy
+import addon_utils  # bpy makes it importable
 from mathutils import Vector
 
 MODULE = "bl_ext.user_default.fabrik_ik"
@@ -55,7 +56,7 @@ bpy.ops.wm.read_factory_settings(use_empty=True)
 bpy.ops.preferences.addon_enable(module="rigify")
 install()
 use()
-modules = {cls.__module__ for cls in bpy.types.Operator.__subclasses__() if "fabrik" in cls.__name__}
+modules = {cls.__module__ for cls in bpy.types.Operator.__subclasses__() if "fabrik" in getattr(cls, "bl_idname", "")}
 assert modules and all(name.startswith(MODULE + ".") for name in modules), modules
 assert "fabrik_addon" not in sys.modules
 

@@ -1,0 +1,19 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Everything that needs Blender."""
+
+from __future__ import annotations
+
+from . import operators, panel, properties
+
+_MODULES = (properties, operators, panel)
+
+
+def register() -> None:
+    for module in _MODULES:
+        module.register()
+
+
+def unregister() -> None:
+    for module in reversed(_MODULES):
+        module.unregister()

@@ -1,0 +1,97 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A pose bone's rotation channel: what it says, and what it must say for another rotation. Computes, writes nothing."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from mathutils import Euler, Quaternion, Vector
+
+if TYPE_CHECKING:
+    from bpy.types import PoseBone
+
+Channel = tuple[str, tuple[float, ...]]
+"""Property of a pose bone and its values."""
+
+
+def rotation_of(bone: PoseBone) -> Quaternion:
+    """Return a pose bone's own rotation, whatever its rotation mode."""
+    mode = bone.rotation_mode
+    if mode == "QUATERNION":
+        return bone.rotation_quaternion.normalized()
+    if mode == "AXIS_ANGLE":
+        angle, *axis = bone.rotation_axis_angle
+        return Quaternion(axis, angle)
+    return bone.rotation_euler.to_quaternion()
+
+
+def channel_of(bone: PoseBone) -> Channel:
+    """Return the property a pose bone's rotation mode uses, and its values."""
+    mode = bone.rotation_mode
+    name = {"QUATERNION": "rotation_quaternion", "AXIS_ANGLE": "rotation_axis_angle"}.get(mode, "rotation_euler")
+    return name, tuple(getattr(bone, name))
+
+
+def is_locked(bone: PoseBone) -> bool:
+    """Tell whether all of a bone's rotation is locked."""
+    return all(bone.lock_rotation) and (not _has_4d_locks(bone) or bone.lock_rotation_w)
+
+
+def has_locks(bone: PoseBone) -> bool:
+    """Tell whether any of a bone's rotation is locked."""
+    return any(bone.lock_rotation) or (_has_4d_locks(bone) and bone.lock_rotation_w)
+
+
+def _has_4d_locks(bone: PoseBone) -> bool:
+    return bone.lock_rotations_4d and bone.rotation_mode in {"QUATERNION", "AXIS_ANGLE"}
+
+
+def channel_for(bone: PoseBone, rotation: Quaternion) -> Channel:
+    """Return the channel values nearest to a bone's present ones that give a rotation, locked components kept.
+
+    Locks work as in Blender's own transform: without 4D locks, quaternions and axis-angles are locked as XYZ Euler.
+    """
+    mode = bone.rotation_mode
+    if mode not in {"QUATERNION", "AXIS_ANGLE"}:
+        old = bone.rotation_euler
+        return "rotation_euler", _keep_locked(bone.lock_rotation, old, rotation.to_euler(mode, old))  # type: ignore[arg-type]
+    if any(bone.lock_rotation) and not bone.lock_rotations_4d:
+        old_euler = rotation_of(bone).to_euler("XYZ")
+        locked = _keep_locked(bone.lock_rotation, old_euler, rotation.to_euler("XYZ", old_euler))
+        rotation = Euler(locked, "XYZ").to_quaternion()
+    locks = (bone.lock_rotation_w, *bone.lock_rotation) if bone.lock_rotations_4d else (False,) * 4
+    if mode == "QUATERNION":
+        rotation = rotation.copy()
+        rotation.make_compatible(bone.rotation_quaternion)
+        return "rotation_quaternion", _keep_locked(locks, bone.rotation_quaternion, rotation)
+    old_values = tuple(bone.rotation_axis_angle)
+    return "rotation_axis_angle", _keep_locked(locks, old_values, _nearest_axis_angle(rotation, old_values))
+
+
+def rotation_from(bone: PoseBone, channel: Channel) -> Quaternion:
+    """Return the rotation that channel values give."""
+    name, values = channel
+    if name == "rotation_quaternion":
+        return Quaternion(values).normalized()
+    if name == "rotation_axis_angle":
+        return Quaternion(values[1:], values[0])
+    return Euler(values, bone.rotation_mode).to_quaternion()
+
+
+def _keep_locked(locks, old, new) -> tuple[float, ...]:  # type: ignore[no-untyped-def]
+    if not any(locks):
+        return tuple(new)
+    return tuple(before if lock else after for lock, before, after in zip(locks, old, new, strict=True))
+
+
+def _nearest_axis_angle(rotation: Quaternion, old: tuple[float, ...]) -> tuple[float, ...]:
+    """Return angle and axis of a rotation: of all that give it, the ones nearest to the old."""
+    axis, angle = rotation.to_axis_angle()
+    old_angle, old_axis = old[0], Vector(old[1:])
+    if abs(math.remainder(angle, math.tau)) < 1e-7 and old_axis.length > 0.0:
+        axis = old_axis  # no turn has any axis
+    elif axis.dot(old_axis) < 0.0:
+        axis, angle = -axis, -angle
+    return (angle + math.tau * round((old_angle - angle) / math.tau), axis.x, axis.y, axis.z)

@@ -1,0 +1,64 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Forward kinematics of pose bones as Blender does it: from channels to matrices, without an update. Computes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from mathutils import Matrix, Quaternion
+
+if TYPE_CHECKING:
+    from bpy.types import PoseBone
+
+_SAME_SCALE = 1e-5
+
+
+def pose_matrices(bones: Sequence[PoseBone], bases: Sequence[Matrix]) -> list[Matrix]:
+    """Return where bones are, in armature space, when their channels say what the given matrices say.
+
+    Args:
+        bones: each the child of the one before; the first one's parent is where it was evaluated last.
+        bases: what the bones' location, rotation and scale channels make together, ``PoseBone.matrix_basis``.
+    """
+    matrices: list[Matrix] = []
+    parent = bones[0].parent.matrix if bones[0].parent else None
+    for pose_bone, basis in zip(bones, bases, strict=True):
+        parent = _to_pose(pose_bone, basis, parent)
+        matrices.append(parent)
+    return matrices
+
+
+def parent_space(bone: PoseBone, parent_matrix: Matrix | None) -> Matrix:
+    """Return the matrix that a bone's own rotation and scale are multiplied with, given where its parent is."""
+    return _to_pose(bone, Matrix(), parent_matrix).to_3x3()
+
+
+def _to_pose(pose_bone: PoseBone, basis: Matrix, parent_matrix: Matrix | None) -> Matrix:
+    bone = pose_bone.bone
+    if parent_matrix is None:
+        return bone.convert_local_to_pose(basis, bone.matrix_local)
+    return bone.convert_local_to_pose(
+        basis, bone.matrix_local, parent_matrix=parent_matrix, parent_matrix_local=bone.parent.matrix_local
+    )
+
+
+def basis_with(bone: PoseBone, rotation: Quaternion) -> Matrix:
+    """Return what a bone's channels make together with another rotation."""
+    return Matrix.LocRotScale(bone.location, rotation, bone.scale)
+
+
+def turns_rigidly(bone: PoseBone) -> bool:
+    """Tell whether a bone keeps its shape as it turns: its parent is not sheared, mirrored or unevenly scaled."""
+    if bone.parent is None:
+        return True
+    space = parent_space(bone, bone.parent.matrix)
+    first, second, third = space.col
+    size = first.length
+    return (
+        not space.is_negative
+        and space.is_orthogonal
+        and abs(second.length - size) < _SAME_SCALE * size
+        and abs(third.length - size) < _SAME_SCALE * size
+    )

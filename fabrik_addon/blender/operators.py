@@ -1,0 +1,204 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The operators: they gather settings, run the path and report; the work is elsewhere."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import bpy
+from bpy.props import BoolProperty, IntProperty
+from bpy.types import Operator
+
+from ..core import FabrikError, Status
+from .add_chain import add_chain
+from .apply import auto_key_location, auto_key_rotations
+from .properties import active_chain, settings_of
+from .results import forget_result
+from .snap_targets import snap_targets
+from .solve_chains import explain, solve_chains
+
+if TYPE_CHECKING:
+    from bpy.stub_internal.rna_enums import OperatorReturnItems
+    from bpy.types import Context, Object
+
+    from .properties import FabrikChain
+
+
+class _PoseModeMixin:
+    """Needs an armature in Pose mode that can be changed."""
+
+    bl_options = {"REGISTER", "UNDO"}
+
+    @classmethod
+    def poll(cls, context: Context) -> bool:
+        armature = context.object
+        if armature is None or armature.type != "ARMATURE":
+            cls.poll_message_set("Select an armature")  # type: ignore[attr-defined]
+            return False
+        if context.mode != "POSE":
+            cls.poll_message_set("Switch to Pose mode")  # type: ignore[attr-defined]
+            return False
+        if armature.library is not None:
+            cls.poll_message_set("The armature is linked: make a library override first")  # type: ignore[attr-defined]
+            return False
+        return True
+
+
+class _ChainsMixin(_PoseModeMixin):
+    """Needs a chain."""
+
+    @classmethod
+    def poll(cls, context: Context) -> bool:
+        if not super().poll(context):
+            return False
+        if not settings_of(context.object).chains:
+            cls.poll_message_set("Add a chain first")  # type: ignore[attr-defined]
+            return False
+        return True
+
+
+def _chosen_chains(armature: Object, only_active: bool) -> list[FabrikChain]:
+    """Return the chains an operator is about.
+
+    Raises:
+        FabrikError: there are none.
+    """
+    if only_active:
+        chain = active_chain(armature)
+        if chain is None:
+            raise FabrikError(f"No chain of '{armature.name}' is active: choose one in the list")
+        return [chain]
+    chains = [chain for chain in settings_of(armature).chains if chain.enabled]
+    if not chains:
+        raise FabrikError(f"All chains of '{armature.name}' are switched off")
+    return chains
+
+
+class POSE_OT_fabrik_chain_add(_PoseModeMixin, Operator):
+    """Make a chain that ends at the active bone"""
+
+    bl_idname = "pose.fabrik_chain_add"
+    bl_label = "Add Chain"
+    bl_options = {"REGISTER", "UNDO"}
+
+    chain_count: IntProperty(
+        name="Chain Length",
+        description="How many bones turn, counted from the active bone up; 0 is all of them",
+        default=2,
+        min=0,
+        soft_max=50,
+    )
+    create_target: BoolProperty(
+        name="Create Target", description="Make an empty for the chain to reach, where it ends now", default=True
+    )
+    create_pole: BoolProperty(
+        name="Create Pole", description="Make an empty for the chain to bend toward, where it bends now", default=False
+    )
+
+    @classmethod
+    def poll(cls, context: Context) -> bool:
+        if not super().poll(context):
+            return False
+        if context.active_pose_bone is None:
+            cls.poll_message_set("Select the bone at the end of the chain")
+            return False
+        return True
+
+    def execute(self, context: Context) -> set[OperatorReturnItems]:
+        try:
+            chain = add_chain(
+                context.scene,
+                context.view_layer,
+                context.object,
+                context.active_pose_bone,
+                self.chain_count,
+                create_target=self.create_target,
+                create_pole=self.create_pole,
+            )
+        except FabrikError as error:
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+        self.report({"INFO"}, f"Added chain '{chain.name}'")
+        return {"FINISHED"}
+
+
+class POSE_OT_fabrik_chain_remove(_ChainsMixin, Operator):
+    """Remove the active chain; its target and pole stay"""
+
+    bl_idname = "pose.fabrik_chain_remove"
+    bl_label = "Remove Chain"
+    bl_options = {"REGISTER", "UNDO"}
+
+    def execute(self, context: Context) -> set[OperatorReturnItems]:
+        settings = settings_of(context.object)
+        try:
+            (chain,) = _chosen_chains(context.object, only_active=True)
+        except FabrikError as error:
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+        forget_result(context.object, chain.name)
+        settings.chains.remove(settings.active_index)
+        settings.active_index = max(0, min(settings.active_index, len(settings.chains) - 1))
+        return {"FINISHED"}
+
+
+class _OnlyActiveMixin(_ChainsMixin):
+    only_active: BoolProperty(
+        name="Only Active", description="The active chain alone instead of all that are switched on", default=False
+    )
+
+
+class POSE_OT_fabrik_solve(_OnlyActiveMixin, Operator):
+    """Pose the bones so that the chains reach their targets"""
+
+    bl_idname = "pose.fabrik_solve"
+    bl_label = "Solve"
+    bl_options = {"REGISTER", "UNDO"}
+
+    def execute(self, context: Context) -> set[OperatorReturnItems]:
+        armature = context.object
+        try:
+            solved, changed = solve_chains(context.view_layer, armature, _chosen_chains(armature, self.only_active))
+        except FabrikError as error:
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+        auto_key_rotations(context, changed)
+        for result in solved:
+            name = result.snapshot.bones.chain_name
+            if result.status is not Status.REACHED:
+                self.report({"WARNING"}, f"Chain '{name}': {explain(armature, result)}")
+            if result.snapshot.overridden:
+                self.report(
+                    {"WARNING"}, f"Chain '{name}': constraints override {', '.join(result.snapshot.overridden)}"
+                )
+        return {"FINISHED"}
+
+
+class POSE_OT_fabrik_snap_target(_OnlyActiveMixin, Operator):
+    """Move targets and poles to where the chains are, so that solving changes nothing"""
+
+    bl_idname = "pose.fabrik_snap_target"
+    bl_label = "Snap Target to Pose"
+    bl_options = {"REGISTER", "UNDO"}
+
+    def execute(self, context: Context) -> set[OperatorReturnItems]:
+        armature = context.object
+        try:
+            moved = snap_targets(context.view_layer, armature, _chosen_chains(armature, self.only_active))
+        except FabrikError as error:
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+        for target in moved:
+            auto_key_location(context, target)
+        return {"FINISHED"}
+
+
+register, unregister = bpy.utils.register_classes_factory(  # type: ignore[misc]
+    (
+        POSE_OT_fabrik_chain_add,
+        POSE_OT_fabrik_chain_remove,
+        POSE_OT_fabrik_solve,
+        POSE_OT_fabrik_snap_target,
+    )
+)

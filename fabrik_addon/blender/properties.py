@@ -1,0 +1,155 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The settings on an armature object: its chains."""
+
+from __future__ import annotations
+
+import bpy
+from bpy.props import (
+    BoolProperty,
+    CollectionProperty,
+    EnumProperty,
+    FloatProperty,
+    IntProperty,
+    PointerProperty,
+    StringProperty,
+)
+from bpy.types import Object, PropertyGroup
+
+from ..core import Status
+from .results import result_of
+
+_OVERRIDABLE = {"LIBRARY_OVERRIDABLE"}
+
+STATUS_ITEMS = (
+    ("NONE", "Not Solved", "The chain has not been solved yet"),
+    ("REACHED", "Reached", "The tip is at the target"),
+    ("OUT_OF_REACH", "Out of Reach", "The target is too far from the chain's root, or too near to it"),
+    ("LIMITED", "Limited", "Joint limits or locks keep the tip away from the target"),
+    ("STALLED", "Stalled", "The solver gave up before the tip was at the target; please report this"),
+)
+
+
+def _get_status(chain: FabrikChain) -> int:
+    result = result_of(chain)
+    return 0 if result is None else 1 + Status[result.status]
+
+
+def _get_error(chain: FabrikChain) -> float:
+    result = result_of(chain)
+    return 0.0 if result is None else result.error
+
+
+def _get_iterations_used(chain: FabrikChain) -> int:
+    result = result_of(chain)
+    return 0 if result is None else result.iterations
+
+
+class FabrikChain(PropertyGroup):
+    """A chain of bones and where it should reach; names as in KinematicConstraint where the meaning is the same"""
+
+    name: StringProperty(name="Name", override=_OVERRIDABLE)
+    enabled: BoolProperty(
+        name="Enabled", description="Solve this chain together with the others", default=True, override=_OVERRIDABLE
+    )
+    tip: StringProperty(name="Tip", description="Last bone of the chain", override=_OVERRIDABLE)
+    chain_count: IntProperty(
+        name="Chain Length",
+        description="How many bones turn, counted from the tip up; 0 is all of them, up to the root of the armature",
+        default=2,
+        min=0,
+        soft_max=50,
+        override=_OVERRIDABLE,
+    )
+    use_tail: BoolProperty(
+        name="Use Tail",
+        description="End the chain at the tip bone's tail; else at its head, and the tip bone itself doesn't turn",
+        default=True,
+        override=_OVERRIDABLE,
+    )
+    target: PointerProperty(
+        type=Object, name="Target", description="Object that the chain's end should reach", override=_OVERRIDABLE
+    )
+    subtarget: StringProperty(
+        name="Bone", description="Bone of the target armature whose head is the target", override=_OVERRIDABLE
+    )
+    pole_target: PointerProperty(
+        type=Object, name="Pole", description="Object toward which the chain bends", override=_OVERRIDABLE
+    )
+    pole_subtarget: StringProperty(
+        name="Pole Bone", description="Bone of the pole's armature whose head is the pole", override=_OVERRIDABLE
+    )
+    pole_angle: FloatProperty(
+        name="Pole Angle",
+        description="Turn of the bend away from the pole, about the line from the chain's root to its target",
+        subtype="ANGLE",
+        default=0.0,
+        soft_min=-3.141592653589793,
+        soft_max=3.141592653589793,
+        override=_OVERRIDABLE,
+    )
+    iterations: IntProperty(
+        name="Iterations",
+        description="Sweeps along the chain, backward and forward, at most",
+        default=64,
+        min=1,
+        soft_max=500,
+        override=_OVERRIDABLE,
+    )
+    tolerance: FloatProperty(
+        name="Tolerance",
+        description="Distance from tip to target that counts as reached, as a share of the chain's length",
+        default=1e-4,
+        min=1e-7,
+        max=1.0,
+        precision=6,
+        override=_OVERRIDABLE,
+    )
+
+    status: EnumProperty(name="Status", description="How the last solve ended", items=STATUS_ITEMS, get=_get_status)
+    error: FloatProperty(
+        name="Error",
+        description="Distance from tip to target after the last solve, as a share of the chain's length",
+        precision=6,
+        get=_get_error,
+    )
+    iterations_used: IntProperty(
+        name="Iterations Used", description="Sweeps of the last solve", get=_get_iterations_used
+    )
+
+
+class FabrikSettings(PropertyGroup):
+    """The chains of an armature object"""
+
+    chains: CollectionProperty(type=FabrikChain, name="Chains", override={"LIBRARY_OVERRIDABLE", "USE_INSERTION"})
+    active_index: IntProperty(name="Active Chain", default=0, min=0, override=_OVERRIDABLE)
+
+
+def settings_of(armature: Object) -> FabrikSettings:
+    """Return the settings of an armature object."""
+    return armature.fabrik  # type: ignore[attr-defined]
+
+
+def active_chain(armature: Object) -> FabrikChain | None:
+    """Return the chain that is chosen in the list, or None."""
+    settings = settings_of(armature)
+    if 0 <= settings.active_index < len(settings.chains):
+        return settings.chains[settings.active_index]
+    return None
+
+
+_register_classes, _unregister_classes = bpy.utils.register_classes_factory(  # type: ignore[misc]
+    (FabrikChain, FabrikSettings)
+)
+
+
+def register() -> None:
+    _register_classes()  # type: ignore[has-type]
+    Object.fabrik = PointerProperty(  # type: ignore[attr-defined]
+        type=FabrikSettings, name="FABRIK IK", override={"LIBRARY_OVERRIDABLE"}
+    )
+
+
+def unregister() -> None:
+    del Object.fabrik  # type: ignore[attr-defined]
+    _unregister_classes()  # type: ignore[has-type]

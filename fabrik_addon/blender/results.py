@@ -1,0 +1,45 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the last solve said of each chain: kept while Blender runs, never saved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bpy.types import Object
+
+    from .properties import FabrikChain
+
+
+@dataclass(frozen=True)
+class Result:
+    """The last solve of one chain."""
+
+    status: str
+    """Name of a core.Status."""
+    error: float
+    """Distance from tip to target over chain length."""
+    iterations: int
+    message: str
+    """What a person should know; empty where the target was reached."""
+
+
+# Not in the file: a status is about a pose that the next frame or undo replaces. Session ids are never used twice.
+_results: dict[tuple[int, str], Result] = {}
+
+
+def result_of(chain: FabrikChain) -> Result | None:
+    """Return what the last solve said of a chain, or None where there was none."""
+    return _results.get((chain.id_data.session_uid, chain.name))
+
+
+def keep_result(armature: Object, chain_name: str, result: Result) -> None:
+    """Remember what a solve said."""
+    _results[armature.session_uid, chain_name] = result
+
+
+def forget_result(armature: Object, chain_name: str) -> None:
+    """Forget it again, because the chain is gone."""
+    _results.pop((armature.session_uid, chain_name), None)

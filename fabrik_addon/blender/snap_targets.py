@@ -1,0 +1,100 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""WRITE: targets and poles moved to where the chains are (FK to IK)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from mathutils import Vector
+
+from ..core import FabrikError, Floats, Pose, pole_for
+from .add_chain import POLE_DISTANCE
+from .snapshot import Snapshot, take_snapshot
+from .targets import target_position
+
+if TYPE_CHECKING:
+    from bpy.types import Object, PoseBone, ViewLayer
+
+    from .properties import FabrikChain
+
+_NEAR = 1e-4
+"""Distance from where a target should be that counts as there, over chain length."""
+
+
+def snap_targets(view_layer: ViewLayer, armature: Object, chains: Sequence[FabrikChain]) -> list[Object | PoseBone]:
+    """Move the targets of chains to their ends, and their poles into the plane in which they bend.
+
+    Returns:
+        the objects and bones that were moved.
+
+    Raises:
+        FabrikError: something keeps a target from moving; then nothing has changed.
+    """
+    view_layer.update()
+    wishes: list[tuple[str, Object, str, Vector, float]] = []
+    for chain in chains:
+        snapshot = take_snapshot(view_layer, armature, chain)
+        length = snapshot.chain.total_length * abs(armature.matrix_world.determinant()) ** (1.0 / 3.0)
+        end = armature.matrix_world @ Vector(snapshot.pose.positions[-1].tolist())
+        wishes.append((f"Chain '{chain.name}': its target", chain.target, chain.subtarget, end, length))
+        if chain.pole_target is not None:
+            pole = armature.matrix_world @ Vector(_pole(snapshot, chain.pole_angle).tolist())
+            wishes.append((f"Chain '{chain.name}': its pole", chain.pole_target, chain.pole_subtarget, pole, length))
+
+    before: list[tuple[Object | PoseBone, Vector]] = []
+    try:
+        for what, obj, bone_name, position, _ in wishes:
+            moved, old = _move(what, obj, bone_name, position)
+            before.append((moved, old))
+        view_layer.update()
+        for what, obj, bone_name, position, length in wishes:
+            if (target_position(view_layer, obj, bone_name, "target") - position).length > _NEAR * length:
+                raise FabrikError(f"{what} '{bone_name or obj.name}' is held elsewhere by its constraints or drivers")
+    except FabrikError:
+        for moved, old in reversed(before):
+            moved.location = old
+        view_layer.update()
+        raise
+    return [moved for moved, old in before if moved.location != old]
+
+
+def _pole(snapshot: Snapshot, pole_angle: float) -> Floats:
+    """Return where a chain's pole should be: as far from the chain as it is now, if it isn't right beside it."""
+    positions = snapshot.pose.positions
+    assert snapshot.goals.poles is not None  # asked for chains with a pole only
+    chord = positions[-1] - positions[0]
+    to_pole = snapshot.goals.poles[0] - positions[0]
+    along = chord / (np.linalg.norm(chord) + 1e-300)
+    offsets = positions - positions[0]
+    height = np.linalg.norm(offsets - np.outer(offsets @ along, along), axis=1).max()
+    distance = np.linalg.norm(to_pole - along * (to_pole @ along)) - height
+    share = float(distance) / snapshot.chain.total_length
+    first = Pose(positions, snapshot.pose.rotations)
+    return pole_for(first, share if share > 0.1 else POLE_DISTANCE, pole_angle)
+
+
+def _move(what: str, obj: Object, bone_name: str, position: Vector) -> tuple[Object | PoseBone, Vector]:
+    """Write the location that brings an object or a bone's head to a position; return it and its location before."""
+    moved: Object | PoseBone = obj.pose.bones[bone_name] if bone_name else obj
+    name = bone_name or obj.name
+    old = moved.location.copy()
+    if any(moved.lock_location):
+        raise FabrikError(f"{what} '{name}' can't move: its location is locked")
+    if not bone_name:
+        if obj.library is not None:
+            raise FabrikError(f"{what} '{name}' can't move: it is linked")
+        basis = obj.matrix_basis.translation
+        # What stands between an object's own location and the world: parents, and what they were inverted with.
+        outer = obj.matrix_world @ obj.matrix_basis.inverted_safe()
+        obj.location = old + (outer.inverted_safe() @ position - basis)
+        return obj, old
+    bone = obj.pose.bones[bone_name]
+    if bone.bone.use_connect and bone.parent is not None:
+        raise FabrikError(f"{what} '{name}' can't move: it is connected to its parent")
+    matrix = bone.matrix.copy()
+    matrix.translation = obj.matrix_world.inverted_safe() @ position
+    bone.location = obj.convert_space(pose_bone=bone, matrix=matrix, from_space="POSE", to_space="LOCAL").translation
+    return bone, old

@@ -1,0 +1,223 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""READ: one chain of an armature as a problem for the core. Nothing here writes to Blender."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from mathutils import Matrix, Quaternion, Vector
+
+from ..core import Chain, FabrikError, Floats, Goals, Options, Pose, plain_chain
+from .channels import has_locks, is_locked, rotation_of
+from .kinematics import pose_matrices, turns_rigidly
+from .targets import hangs_on, target_position
+
+if TYPE_CHECKING:
+    from bpy.types import Object, PoseBone, ViewLayer
+
+    from .properties import FabrikChain
+
+
+@dataclass(frozen=True)
+class ChainBones:
+    """The bones of a chain and how they hang together: what doesn't change while targets move."""
+
+    chain_name: str
+    bones: tuple[PoseBone, ...]
+    """From the root to the tip, each the child of the one before."""
+    end: PoseBone
+    """The bone at whose head or tail the chain ends."""
+    use_tail: bool
+    free: tuple[int, ...]
+    """Which of the bones can turn: a bone that is locked altogether is one piece with its parent."""
+    is_rigid: bool
+    """Whether turning a bone moves what hangs on it without changing its shape."""
+    has_locks: bool
+    """Whether some bone can turn about some of its axes only."""
+    rotations: tuple[Quaternion, ...]
+    """The bones' own rotations, from their channels."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One chain, ready to be solved."""
+
+    bones: ChainBones
+    chain: Chain
+    pose: Pose
+    goals: Goals
+    options: Options
+    overridden: tuple[str, ...]
+    """What would override the result: "bone 'x' (constraint 'y')"."""
+
+
+def take_snapshot(view_layer: ViewLayer, armature: Object, settings: FabrikChain) -> Snapshot:
+    """Read everything the core needs to solve one chain.
+
+    Args:
+        view_layer: evaluated, with nothing changed since.
+        armature: object with the chain.
+        settings: the chain.
+
+    Raises:
+        FabrikError: what is wrong with the chain or its target; the message starts with the chain's name.
+    """
+    try:
+        bones = read_bones(armature, settings.name, settings.tip, settings.chain_count, settings.use_tail)
+        overridden = overriding_constraints(armature, bones.bones)
+        chain, pose = read_pose(bones, chain_matrices(bones, bool(overridden)))
+        goals = _read_goals(view_layer, armature, settings, bones)
+        options = Options(iterations=settings.iterations, tolerance=settings.tolerance)
+    except FabrikError as error:
+        raise FabrikError(f"Chain '{settings.name}': {error}") from error
+    return Snapshot(bones, chain, pose, goals, options, overridden)
+
+
+def bones_of_chain(armature: Object, tip: str, chain_count: int, use_tail: bool) -> tuple[PoseBone, ...]:
+    """Walk bone parents up from a tip; return the bones that turn, root first.
+
+    Without ``use_tail`` the chain ends at the tip's head, the tip doesn't turn and isn't counted, as in Blender's IK.
+
+    Raises:
+        FabrikError: there is no such bone, or not as many parents.
+    """
+    bone = armature.pose.bones.get(tip)
+    if bone is None:
+        raise FabrikError(f"there is no bone '{tip}' in '{armature.name}'" if tip else "no tip bone is set")
+    walked: list[PoseBone] = []
+    link = bone if use_tail else bone.parent
+    while link is not None and (chain_count == 0 or len(walked) < chain_count):
+        walked.insert(0, link)
+        link = link.parent
+    if not walked:
+        raise FabrikError(f"bone '{tip}' has no parent, so no chain ends at its head: switch Use Tail on")
+    if len(walked) < chain_count:
+        raise FabrikError(
+            f"it should have {chain_count} bones, but from '{walked[-1].name}' up to the root '{walked[0].name}' "
+            f"there are only {len(walked)}"
+        )
+    return tuple(walked)
+
+
+def read_bones(armature: Object, chain_name: str, tip: str, chain_count: int, use_tail: bool) -> ChainBones:
+    """Return the bones of a chain, as the settings of the same names describe it.
+
+    Raises:
+        FabrikError: there is no such bone, or not as many parents, or none of them can turn.
+    """
+    bones = bones_of_chain(armature, tip, chain_count, use_tail)
+    free = tuple(i for i, bone in enumerate(bones) if not is_locked(bone))
+    if not free:
+        raise FabrikError("the rotation of all its bones is locked")
+    return ChainBones(
+        chain_name=chain_name,
+        bones=bones,
+        end=armature.pose.bones[tip],
+        use_tail=use_tail,
+        free=free,
+        is_rigid=all(turns_rigidly(bone) for bone in bones)
+        and all(bones[i].bone.use_inherit_rotation for i in range(1, len(bones)) if i not in free),
+        has_locks=any(has_locks(bones[i]) for i in free),
+        rotations=tuple(rotation_of(bone) for bone in bones),
+    )
+
+
+def chain_matrices(bones: ChainBones, has_constraints: bool) -> list[Matrix]:
+    """Return where the bones of a chain and its end are before constraints: that is what their channels can change."""
+    line = bones.bones if bones.use_tail else (*bones.bones, bones.end)
+    if has_constraints:
+        return pose_matrices(line, [bone.matrix_basis for bone in line])
+    return [bone.matrix for bone in line]
+
+
+def read_pose(bones: ChainBones, matrices: Sequence[Matrix]) -> tuple[Chain, Pose]:
+    """Return the chain and its pose, given where its bones are.
+
+    Raises:
+        FabrikError: a number isn't finite or a bone has no length.
+    """
+    last = matrices[-1]
+    end = last @ Vector((0.0, bones.end.bone.length, 0.0)) if bones.use_tail else last.translation
+    points = [matrices[i].to_translation()[:] for i in bones.free]
+    points.append(end[:])
+    frames = [matrices[i].to_quaternion()[:] for i in bones.free]
+    frames.append(frames[-1])
+    names = tuple(bones.bones[i].name for i in bones.free)
+    positions = np.array(points)
+    if not np.isfinite(positions).all():
+        row = int(np.argwhere(~np.isfinite(positions))[0, 0])
+        raise FabrikError(f"the position of bone '{(*names, names[-1])[row]}' is not a finite number")
+    lengths = np.sqrt(np.square(positions[1:] - positions[:-1]).sum(axis=1))
+    _check_lengths(lengths, names, bones.end.name)
+    inherits = np.array([i == 0 or bones.bones[i].bone.use_inherit_rotation for i in (*bones.free, 0)])
+    return plain_chain(lengths, names, inherits=inherits), Pose(positions, np.array(frames))
+
+
+def _check_lengths(lengths: Floats, names: tuple[str, ...], end: str) -> None:
+    shortest = int(lengths.argmin())
+    # In single precision a shorter link is rounding, and has no direction.
+    if lengths[shortest] <= 1e-6 * lengths.sum():
+        following = (*names, end)[shortest + 1]
+        reason = "its tail is at its head" if names[shortest] == end else f"the head of '{following}' is at its head"
+        raise FabrikError(f"bone '{names[shortest]}' has no length: {reason}")
+
+
+def _read_goals(view_layer: ViewLayer, armature: Object, settings: FabrikChain, bones: ChainBones) -> Goals:
+    if settings.target is None:
+        raise FabrikError("it has no target: choose an object in its settings")
+    moving = {bone.name for bone in bones.bones}
+    moving.update(child.name for child in bones.bones[0].children_recursive)
+    goals = [("target", settings.target, settings.subtarget)]
+    if settings.pole_target is not None:
+        goals.append(("pole", settings.pole_target, settings.pole_subtarget))
+    points = []
+    for role, obj, bone_name in goals:
+        position = target_position(view_layer, obj, bone_name, role)
+        through = hangs_on(obj, bone_name, armature, moving)
+        if through is not None:
+            name = f"bone '{bone_name}' of '{obj.name}'" if bone_name else f"'{obj.name}'"
+            raise FabrikError(f"its {role} {name} depends on the chain itself: it follows {through}")
+        points.append(position)
+    target_world, pole_world = points[0], points[1] if len(points) > 1 else None
+    return goals_at(armature, target_world, pole_world, settings.pole_angle)
+
+
+def goals_at(
+    armature: Object, target_world: Vector, pole_world: Vector | None = None, pole_angle: float = 0.0
+) -> Goals:
+    """Return a chain's goals, given where target and pole are in the world.
+
+    Raises:
+        FabrikError: the armature object is scaled to nothing, so that no point of the world is in its space.
+    """
+    to_armature = armature.matrix_world.inverted_safe()
+    if abs(armature.matrix_world.determinant()) < 1e-30:
+        raise FabrikError(f"the object '{armature.name}' is scaled to nothing")
+    poles = None if pole_world is None else np.array([(to_armature @ pole_world)[:]])
+    return Goals(np.array([(to_armature @ target_world)[:]]), poles=poles, pole_angles=np.array([pole_angle]))
+
+
+def overriding_constraints(armature: Object, bones: Sequence[PoseBone]) -> tuple[str, ...]:
+    """Name the bones of a chain whose rotation is not what their channels say."""
+    found = [
+        f"bone '{bone.name}' (constraint '{constraint.name}')"
+        for bone in bones
+        for constraint in bone.constraints
+        if constraint.enabled and constraint.influence > 0.0 and constraint.type not in {"IK", "SPLINE_IK"}
+    ]
+    names = {bone.name for bone in bones}
+    for owner in armature.pose.bones:
+        for constraint in owner.constraints:
+            # An IK constraint turns the parents of its bone, wherever that is.
+            if constraint.type in {"IK", "SPLINE_IK"} and constraint.enabled and constraint.influence > 0.0:
+                length = constraint.chain_count or len(armature.pose.bones)
+                use_tail = constraint.type == "SPLINE_IK" or constraint.use_tail
+                turned = [owner, *owner.parent_recursive] if use_tail else owner.parent_recursive
+                hit = [bone.name for bone in turned[:length] if bone.name in names]
+                if hit:
+                    found.append(f"bone '{hit[0]}' (constraint '{constraint.name}' of bone '{owner.name}')")
+    return tuple(found)

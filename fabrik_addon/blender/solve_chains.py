@@ -1,0 +1,94 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The one path: snapshot, solve, apply. For several chains of an armature, those nearer the root first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..core import FabrikError, Status
+from .apply import write_channels
+from .channels import Channel
+from .results import Result, keep_result
+from .snapshot import take_snapshot
+from .solve_snapshot import SolvedChain, solve_snapshot
+
+if TYPE_CHECKING:
+    from bpy.types import Object, PoseBone, ViewLayer
+
+    from .properties import FabrikChain
+
+
+def solve_chains(
+    view_layer: ViewLayer, armature: Object, chains: Sequence[FabrikChain]
+) -> tuple[list[SolvedChain], list[PoseBone]]:
+    """Pose an armature so that its chains reach their targets.
+
+    Returns:
+        what came of each chain, in the order given, and the bones that changed.
+
+    Raises:
+        FabrikError: a chain or its target can't be used; then nothing has changed.
+    """
+    view_layer.update()
+    order = {chain.name: position for position, chain in enumerate(chains)}
+    # All are checked before the first is written, so that an error leaves the pose alone.
+    waiting = sorted(
+        ((chain, take_snapshot(view_layer, armature, chain)) for chain in chains),
+        key=lambda pair: len(pair[1].bones.bones[0].parent_recursive),
+    )
+    solved: list[SolvedChain] = []
+    changed: dict[str, tuple[PoseBone, Channel]] = {}
+    updated = True
+    try:
+        for chain, snapshot in waiting:
+            names = {bone.name for bone in snapshot.bones.bones}
+            names.update(bone.name for bone in snapshot.bones.bones[0].parent_recursive)
+            if not names.isdisjoint(changed):
+                # It hangs on a chain that has moved meanwhile.
+                if not updated:
+                    view_layer.update()
+                    updated = True
+                snapshot = take_snapshot(view_layer, armature, chain)
+            result = solve_snapshot(snapshot)
+            for bone, old in write_channels(result.channels):
+                updated = False
+                changed.setdefault(bone.name, (bone, old))
+            solved.append(result)
+    except FabrikError:
+        write_channels(changed.values())
+        view_layer.update()
+        raise
+    view_layer.update()
+    for result in solved:
+        keep_result(armature, result.snapshot.bones.chain_name, _result(armature, result))
+    solved.sort(key=lambda result: order[result.snapshot.bones.chain_name])
+    return solved, [bone for bone, _ in changed.values()]
+
+
+def _result(armature: Object, solved: SolvedChain) -> Result:
+    return Result(solved.status.name, solved.error, solved.iterations, explain(armature, solved))
+
+
+def explain(armature: Object, solved: SolvedChain) -> str:
+    """Say in a sentence why a chain isn't at its target and how far it is; empty where it is."""
+    if solved.status is Status.REACHED:
+        return ""
+    chain = solved.snapshot.chain
+    goals = solved.snapshot.goals
+    distance = float(((goals.targets[0] - solved.snapshot.pose.positions[0]) ** 2).sum() ** 0.5)
+    # Lengths as people measure them; where an object is scaled unevenly they are means.
+    scale = abs(armature.matrix_world.determinant()) ** (1.0 / 3.0)
+    length = scale * chain.total_length
+    off = f"the tip is {solved.error * length:.4g} from its target"
+    if solved.status is Status.OUT_OF_REACH:
+        if distance > chain.total_length:
+            bound = f"at most {length:.4g}"
+        else:
+            bound = f"at least {scale * (2.0 * max(chain.links) - chain.total_length):.4g}"
+        return f"out of reach, {off}: that is {scale * distance:.4g} from the root, and these bones reach {bound}"
+    if solved.status is Status.LIMITED:
+        locked = [bone.name for bone, _ in solved.channels if any(bone.lock_rotation)]
+        return f"limited, {off}: rotation is locked on " + ", ".join(f"'{name}'" for name in locked)
+    return f"stalled, {off} after {solved.iterations} sweeps; please report this"

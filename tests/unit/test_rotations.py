@@ -1,0 +1,111 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""FromTo: bones turn with their links by the shortest turn on top of their parent's, and never twist."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fabrik_addon.core import Chain, Pose, plain_chain, solve
+from tests.unit.chains import (
+    Floats,
+    angle_between,
+    directions,
+    goals,
+    lay,
+    matrix,
+    pose_of,
+    posed_chains,
+    random_pose,
+    target_at,
+    turn_angle,
+    unit,
+)
+
+
+def deltas(before: Pose, after: Pose) -> Floats:
+    """How far every bone turned: matrices (J, 3, 3)."""
+    return matrix(after.rotations) @ np.swapaxes(matrix(before.rotations), -1, -2)
+
+
+def check_from_to(chain: Chain, before: Pose, after: Pose) -> None:
+    turned = deltas(before, after)
+    old, new = (unit(np.diff(pose.positions, axis=0)) for pose in (before, after))
+    parent = np.eye(3)
+    for j, delta in enumerate(turned[:-1]):
+        np.testing.assert_allclose(delta @ old[j], new[j], atol=1e-6)
+        if not chain.inherits[j]:
+            parent = np.eye(3)
+        # No turn that takes the link where it is going is smaller than the angle between, and only one is as small.
+        own = delta @ parent.T
+        assert turn_angle(own) == pytest.approx(angle_between(parent @ old[j], new[j]), abs=1e-6)
+        parent = delta
+    np.testing.assert_allclose(turned[-1], turned[-2], atol=1e-12)
+
+
+@given(posed_chains(smallest=1), st.floats(0.0, 1.5), directions, st.integers(0, 2**12 - 1))
+def test_a_bone_turns_as_little_as_its_link_asks_for(
+    posed: tuple[Chain, Pose], reach: float, direction: tuple[float, float, float], without_parent: int
+) -> None:
+    straight, pose = posed
+    inherits = np.array([not without_parent >> j & 1 for j in range(len(straight.lengths))])
+    chain = plain_chain(straight.links, inherits=inherits)
+    target = pose.positions[0] + reach * chain.total_length * unit(direction)
+    solution = solve(chain, pose, goals(target))
+    check_from_to(chain, pose, solution.pose)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 10])
+def test_with_a_pole_links_still_end_up_where_their_bones_point(count: int) -> None:
+    rng = np.random.default_rng(count)
+    chain = plain_chain([1.0] * count)
+    for _ in range(20):
+        pose = random_pose(rng, chain.links, 1.0)
+        target = target_at(rng, pose, chain.links, rng.uniform(0.2, 1.2))
+        after = solve(chain, pose, goals(target, target_at(rng, pose, chain.links, 1.0))).pose
+        # The bones lay along their links (+Y), so they still do.
+        np.testing.assert_allclose(
+            matrix(after.rotations)[:-1, :, 1], unit(np.diff(after.positions, axis=0)), atol=1e-6
+        )
+
+
+def test_bones_that_do_not_lie_along_their_links_keep_their_angle_to_them() -> None:
+    rng = np.random.default_rng(7)
+    chain = plain_chain([1.0, 0.5, 0.8])
+    pose = random_pose(rng, chain.links, 1.0)
+    askew = Pose(pose.positions, unit_quaternions(rng, 4))
+    after = solve(chain, askew, goals(target_at(rng, pose, chain.links, 0.7))).pose
+    check_from_to(chain, askew, after)
+    before, now = (
+        np.einsum("jab,ja->jb", matrix(p.rotations)[:-1], unit(np.diff(p.positions, axis=0))) for p in (askew, after)
+    )
+    np.testing.assert_allclose(now, before, atol=1e-9)
+
+
+def test_a_bone_that_does_not_inherit_rotation_turns_only_with_its_own_link() -> None:
+    # The second link ends parallel to where it was: its bone keeps its frame, although its parent turned.
+    chain = plain_chain([1.0, 1.0], inherits=np.array([True, False, False]))
+    pose = pose_of(lay(chain.links, [(0, 0, 1), (0, 1, 0)]), [0.3, 0.7])
+    target = np.array([1.0, 1.0, 0.0])
+    after = solve(chain, pose, goals(target, pole=(5.0, -5.0, 0.0))).pose
+    np.testing.assert_allclose(after.positions[1], (1.0, 0.0, 0.0), atol=1e-9)
+    np.testing.assert_allclose(matrix(after.rotations[1]), matrix(pose.rotations[1]), atol=1e-9)
+    assert turn_angle(deltas(pose, after)[0]) > 1.0
+
+
+def test_a_link_that_turns_back_turns_about_its_bones_own_x() -> None:
+    # Every axis perpendicular to the link is as short; the bone's own is one that a rigger knows.
+    chain = plain_chain([1.0])
+    for roll in (0.0, 0.4, 2.0):
+        pose = pose_of(lay([1.0], [(0.0, 0.0, 1.0)]), roll)
+        after = solve(chain, pose, goals((0.0, 0.0, -5.0))).pose
+        x_axis = matrix(pose.rotations[0])[:, 0]
+        np.testing.assert_allclose(deltas(pose, after)[0] @ x_axis, x_axis, atol=1e-9)
+
+
+def unit_quaternions(rng: np.random.Generator, count: int) -> Floats:
+    q = rng.normal(size=(count, 4))
+    return q / np.linalg.norm(q, axis=-1, keepdims=True)

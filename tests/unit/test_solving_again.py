@@ -1,0 +1,82 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A solved pose is a fixed point: solving it again moves nothing, also not after Blender has rounded it to floats."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from fabrik_addon.core import Chain, Pose, Status, plain_chain, solve
+from tests.unit.chains import Floats, directions, goals, matrix, posed_chains, random_pose, reaches, target_at, unit
+
+from hypothesis import strategies as st
+
+
+def rounded(pose: Pose) -> Pose:
+    return Pose(pose.positions.astype(np.float32).astype(float), pose.rotations.astype(np.float32).astype(float))
+
+
+def check_same(a: Pose, b: Pose, length: float, tolerance: float = 1e-6) -> None:
+    np.testing.assert_allclose(b.positions, a.positions, rtol=0.0, atol=tolerance * length)
+    np.testing.assert_allclose(matrix(b.rotations), matrix(a.rotations), rtol=0.0, atol=20 * tolerance)
+
+
+@st.composite
+def problems(draw: st.DrawFn, least: float, most: float) -> tuple[Chain, Pose, Floats]:
+    chain, pose = draw(posed_chains())
+    distance = draw(reaches(chain, least, most)) * chain.total_length
+    return chain, pose, pose.positions[0] + distance * unit(draw(directions))
+
+
+@given(problems(0.0, 1.0), st.one_of(st.none(), directions))
+def test_solving_again_moves_nothing(problem: tuple[Chain, Pose, Floats], pole: tuple[float, float, float] | None) -> None:
+    chain, pose, target = problem
+    goal = goals(target, None if pole is None else target + chain.total_length * unit(pole))
+    solved = solve(chain, pose, goal)
+    again = solve(chain, solved.pose, goal)
+    check_same(solved.pose, again.pose, chain.total_length)
+    assert again.status[0] == solved.status[0]
+
+
+@pytest.mark.parametrize("count", [2, 3, 5, 10, 30])
+@pytest.mark.parametrize("with_pole", [False, True])
+def test_solving_again_after_rounding_moves_nothing(count: int, with_pole: bool) -> None:
+    rng = np.random.default_rng([count, with_pole])
+    chain = plain_chain(rng.uniform(0.5, 1.0, count))
+    for _ in range(40):
+        pose = random_pose(rng, chain.links, 0.8)
+        target = target_at(rng, pose, chain.links, rng.uniform(0.2, 0.95))
+        goal = goals(target, target_at(rng, pose, chain.links, 1.0) if with_pole else None)
+        solved = solve(chain, pose, goal)
+        again = solve(chain, rounded(solved.pose), goal)
+        check_same(solved.pose, again.pose, chain.total_length)
+        assert again.status[0] == Status.REACHED
+
+
+@pytest.mark.parametrize("reach", [0.3, 1.2])
+def test_the_pose_a_chain_already_has_stays_bit_for_bit(reach: float) -> None:
+    rng = np.random.default_rng(5)
+    chain = plain_chain([1.0, 0.5, 0.8, 1.2])
+    pose = random_pose(rng, chain.links, 0.8)
+    if reach > 1.0:
+        pose = solve(chain, pose, goals(target_at(rng, pose, chain.links, reach))).pose
+    solution = solve(chain, pose, goals(pose.positions[-1]))
+    check_same(pose, solution.pose, chain.total_length, 1e-13)
+    assert solution.iterations[0] == 0
+
+
+@pytest.mark.parametrize("count", [2, 3, 5, 10])
+@pytest.mark.parametrize("with_pole", [False, True])
+def test_a_small_move_of_the_target_is_a_small_move_of_the_chain(count: int, with_pole: bool) -> None:
+    rng = np.random.default_rng([count, with_pole])
+    chain = plain_chain(rng.uniform(0.5, 1.0, count))
+    for _ in range(20):
+        pose = random_pose(rng, chain.links, 0.8)
+        target = target_at(rng, pose, chain.links, rng.uniform(0.3, 0.9))
+        pole = target_at(rng, pose, chain.links, 1.0) if with_pole else None
+        solved = solve(chain, pose, goals(target, pole))
+        step = 1e-5 * chain.total_length
+        moved = solve(chain, solved.pose, goals(target + step * unit(rng.normal(size=3)), pole))
+        assert np.abs(moved.pose.positions - solved.pose.positions).max() < 100 * step
