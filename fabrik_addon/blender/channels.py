@@ -19,9 +19,9 @@ Channel = tuple[str, tuple[float, ...]]
 def rotation_of(bone: PoseBone) -> Quaternion:
     """Return a pose bone's own rotation, whatever its rotation mode."""
     mode = bone.rotation_mode
-    if mode == "QUATERNION":
+    if mode == 'QUATERNION':
         return bone.rotation_quaternion.normalized()
-    if mode == "AXIS_ANGLE":
+    if mode == 'AXIS_ANGLE':
         angle, *axis = bone.rotation_axis_angle
         return Quaternion(axis, angle)
     return bone.rotation_euler.to_quaternion()
@@ -30,7 +30,7 @@ def rotation_of(bone: PoseBone) -> Quaternion:
 def channel_of(bone: PoseBone) -> Channel:
     """Return the property a pose bone's rotation mode uses, and its values."""
     mode = bone.rotation_mode
-    name = {"QUATERNION": "rotation_quaternion", "AXIS_ANGLE": "rotation_axis_angle"}.get(mode, "rotation_euler")
+    name = {'QUATERNION': "rotation_quaternion", 'AXIS_ANGLE': "rotation_axis_angle"}.get(mode, "rotation_euler")
     return name, tuple(getattr(bone, name))
 
 
@@ -45,7 +45,7 @@ def has_locks(bone: PoseBone) -> bool:
 
 
 def _has_4d_locks(bone: PoseBone) -> bool:
-    return bone.lock_rotations_4d and bone.rotation_mode in {"QUATERNION", "AXIS_ANGLE"}
+    return bone.lock_rotations_4d and bone.rotation_mode in {'QUATERNION', 'AXIS_ANGLE'}
 
 
 def channel_for(bone: PoseBone, rotation: Quaternion) -> Channel:
@@ -54,15 +54,15 @@ def channel_for(bone: PoseBone, rotation: Quaternion) -> Channel:
     Locks work as in Blender's own transform: without 4D locks, quaternions and axis-angles are locked as XYZ Euler.
     """
     mode = bone.rotation_mode
-    if mode not in {"QUATERNION", "AXIS_ANGLE"}:
+    if mode not in {'QUATERNION', 'AXIS_ANGLE'}:
         old = bone.rotation_euler
         return "rotation_euler", _keep_locked(bone.lock_rotation, old, rotation.to_euler(mode, old))  # type: ignore[arg-type]
     if any(bone.lock_rotation) and not bone.lock_rotations_4d:
-        old_euler = rotation_of(bone).to_euler("XYZ")
-        locked = _keep_locked(bone.lock_rotation, old_euler, rotation.to_euler("XYZ", old_euler))
-        rotation = Euler(locked, "XYZ").to_quaternion()
+        old_euler = rotation_of(bone).to_euler('XYZ')
+        locked = _keep_locked(bone.lock_rotation, old_euler, rotation.to_euler('XYZ', old_euler))
+        rotation = Euler(locked, 'XYZ').to_quaternion()
     locks = (bone.lock_rotation_w, *bone.lock_rotation) if bone.lock_rotations_4d else (False,) * 4
-    if mode == "QUATERNION":
+    if mode == 'QUATERNION':
         rotation = rotation.copy()
         rotation.make_compatible(bone.rotation_quaternion)
         return "rotation_quaternion", _keep_locked(locks, bone.rotation_quaternion, rotation)

@@ -29,13 +29,13 @@ def make_target(scene: Scene, armature: Object, bones: ChainBones, end: Vector, 
     """
     rotation = (armature.matrix_world @ bones.end.matrix).to_quaternion()
     matrix = Matrix.LocRotScale(armature.matrix_world @ end, rotation, None)
-    return _make_empty(scene, f"{bones.end.name} target", matrix, "CUBE", size)
+    return _make_empty(scene, f"{bones.end.name} target", matrix, 'CUBE', size)
 
 
 def make_pole(scene: Scene, armature: Object, bones: ChainBones, pole: Vector, size: float) -> Object:
     """Make a ball at a pole; the arguments are those of ``make_target``."""
     matrix = Matrix.Translation(armature.matrix_world @ pole)
-    return _make_empty(scene, f"{bones.end.name} pole", matrix, "SPHERE", size)
+    return _make_empty(scene, f"{bones.end.name} pole", matrix, 'SPHERE', size)
 
 
 def _make_empty(scene: Scene, name: str, matrix_world: Matrix, display: str, size: float) -> Object:

@@ -28,15 +28,13 @@ if TYPE_CHECKING:
 class _PoseModeMixin:
     """Needs an armature in Pose mode that can be changed."""
 
-    bl_options = {"REGISTER", "UNDO"}
-
     @classmethod
     def poll(cls, context: Context) -> bool:
         armature = context.object
-        if armature is None or armature.type != "ARMATURE":
+        if armature is None or armature.type != 'ARMATURE':
             cls.poll_message_set("Select an armature")  # type: ignore[attr-defined]
             return False
-        if context.mode != "POSE":
+        if context.mode != 'POSE':
             cls.poll_message_set("Switch to Pose mode")  # type: ignore[attr-defined]
             return False
         if armature.library is not None:
@@ -80,7 +78,7 @@ class POSE_OT_fabrik_chain_add(_PoseModeMixin, Operator):
 
     bl_idname = "pose.fabrik_chain_add"
     bl_label = "Add Chain"
-    bl_options = {"REGISTER", "UNDO"}
+    bl_options = {'REGISTER', 'UNDO'}
 
     chain_count: IntProperty(
         name="Chain Length",
@@ -117,10 +115,10 @@ class POSE_OT_fabrik_chain_add(_PoseModeMixin, Operator):
                 create_pole=self.create_pole,
             )
         except FabrikError as error:
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
-        self.report({"INFO"}, f"Added chain '{chain.name}'")
-        return {"FINISHED"}
+            self.report({'ERROR'}, str(error))
+            return {'CANCELLED'}
+        self.report({'INFO'}, f"Added chain '{chain.name}'")
+        return {'FINISHED'}
 
 
 class POSE_OT_fabrik_chain_remove(_ChainsMixin, Operator):
@@ -128,19 +126,19 @@ class POSE_OT_fabrik_chain_remove(_ChainsMixin, Operator):
 
     bl_idname = "pose.fabrik_chain_remove"
     bl_label = "Remove Chain"
-    bl_options = {"REGISTER", "UNDO"}
+    bl_options = {'REGISTER', 'UNDO'}
 
     def execute(self, context: Context) -> set[OperatorReturnItems]:
         settings = settings_of(context.object)
         try:
             (chain,) = _chosen_chains(context.object, only_active=True)
         except FabrikError as error:
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
+            self.report({'ERROR'}, str(error))
+            return {'CANCELLED'}
         forget_result(context.object, chain.name)
         settings.chains.remove(settings.active_index)
         settings.active_index = max(0, min(settings.active_index, len(settings.chains) - 1))
-        return {"FINISHED"}
+        return {'FINISHED'}
 
 
 class _OnlyActiveMixin(_ChainsMixin):
@@ -154,25 +152,25 @@ class POSE_OT_fabrik_solve(_OnlyActiveMixin, Operator):
 
     bl_idname = "pose.fabrik_solve"
     bl_label = "Solve"
-    bl_options = {"REGISTER", "UNDO"}
+    bl_options = {'REGISTER', 'UNDO'}
 
     def execute(self, context: Context) -> set[OperatorReturnItems]:
         armature = context.object
         try:
             solved, changed = solve_chains(context.view_layer, armature, _chosen_chains(armature, self.only_active))
         except FabrikError as error:
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
+            self.report({'ERROR'}, str(error))
+            return {'CANCELLED'}
         auto_key_rotations(context, changed)
         for result in solved:
             name = result.snapshot.bones.chain_name
             if result.status is not Status.REACHED:
-                self.report({"WARNING"}, f"Chain '{name}': {explain(armature, result)}")
+                self.report({'WARNING'}, f"Chain '{name}': {explain(armature, result)}")
             if result.snapshot.overridden:
                 self.report(
-                    {"WARNING"}, f"Chain '{name}': constraints override {', '.join(result.snapshot.overridden)}"
+                    {'WARNING'}, f"Chain '{name}': constraints override {', '.join(result.snapshot.overridden)}"
                 )
-        return {"FINISHED"}
+        return {'FINISHED'}
 
 
 class POSE_OT_fabrik_snap_target(_OnlyActiveMixin, Operator):
@@ -180,18 +178,18 @@ class POSE_OT_fabrik_snap_target(_OnlyActiveMixin, Operator):
 
     bl_idname = "pose.fabrik_snap_target"
     bl_label = "Snap Target to Pose"
-    bl_options = {"REGISTER", "UNDO"}
+    bl_options = {'REGISTER', 'UNDO'}
 
     def execute(self, context: Context) -> set[OperatorReturnItems]:
         armature = context.object
         try:
             moved = snap_targets(context.view_layer, armature, _chosen_chains(armature, self.only_active))
         except FabrikError as error:
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
+            self.report({'ERROR'}, str(error))
+            return {'CANCELLED'}
         for target in moved:
             auto_key_location(context, target)
-        return {"FINISHED"}
+        return {'FINISHED'}
 
 
 register, unregister = bpy.utils.register_classes_factory(  # type: ignore[misc]

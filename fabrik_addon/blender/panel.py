@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from .properties import FabrikChain
 
 _STATUS_ICONS = {
-    "NONE": "RADIOBUT_OFF",
-    "REACHED": "CHECKMARK",
-    "OUT_OF_REACH": "DRIVER_DISTANCE",
-    "LIMITED": "LOCKED",
-    "STALLED": "ERROR",
+    'NONE': 'RADIOBUT_OFF',
+    'REACHED': 'CHECKMARK',
+    'OUT_OF_REACH': 'DRIVER_DISTANCE',
+    'LIMITED': 'LOCKED',
+    'STALLED': 'ERROR',
 }
 _STATUS_NAMES = {identifier: name for identifier, name, _ in STATUS_ITEMS}
 
@@ -48,8 +48,8 @@ class FABRIK_UL_chains(UIList):
 
 
 class _FabrikPanel(Panel):
-    bl_space_type = "VIEW_3D"
-    bl_region_type = "UI"
+    bl_space_type = 'VIEW_3D'
+    bl_region_type = 'UI'
     bl_category = "Animation"
 
 
@@ -58,26 +58,26 @@ class VIEW3D_PT_fabrik(_FabrikPanel):
 
     @classmethod
     def poll(cls, context: Context) -> bool:
-        return context.object is not None and context.object.type == "ARMATURE"
+        return context.object is not None and context.object.type == 'ARMATURE'
 
     def draw(self, context: Context) -> None:
         layout = self.layout
         settings = settings_of(context.object)
-        if context.mode != "POSE":
-            layout.label(text="Switch to Pose mode to use it", icon="INFO")
+        if context.mode != 'POSE':
+            layout.label(text="Switch to Pose mode to use it", icon='INFO')
 
         row = layout.row()
         row.template_list("FABRIK_UL_chains", "", settings, "chains", settings, "active_index", rows=3)
         column = row.column(align=True)
-        column.operator("pose.fabrik_chain_add", text="", icon="ADD")
-        column.operator("pose.fabrik_chain_remove", text="", icon="REMOVE")
+        column.operator("pose.fabrik_chain_add", text="", icon='ADD')
+        column.operator("pose.fabrik_chain_remove", text="", icon='REMOVE')
 
         if not settings.chains:
-            layout.label(text="Select the last bone, then press +", icon="INFO")
+            layout.label(text="Select the last bone, then press +", icon='INFO')
             return
         column = layout.column(align=True)
         column.scale_y = 1.2
-        column.operator("pose.fabrik_solve", icon="CON_KINEMATIC").only_active = False
+        column.operator("pose.fabrik_solve", icon='CON_KINEMATIC').only_active = False
         row = column.row(align=True)
         row.operator("pose.fabrik_solve", text="Solve Active").only_active = True
         row.operator("pose.fabrik_snap_target", text="Snap Targets").only_active = False
@@ -127,7 +127,7 @@ class VIEW3D_PT_fabrik_chain(_ActiveChainPanel):
     bl_label = "Chain"
 
     def draw_chain(self, layout: UILayout, armature: Object, chain: FabrikChain) -> None:
-        layout.prop_search(chain, "tip", armature.pose, "bones", icon="BONE_DATA")
+        layout.prop_search(chain, "tip", armature.pose, "bones", icon='BONE_DATA')
         layout.prop(chain, "chain_count")
         layout.prop(chain, "use_tail")
 
@@ -141,7 +141,7 @@ class VIEW3D_PT_fabrik_target(_ActiveChainPanel):
 
 class VIEW3D_PT_fabrik_pole(_ActiveChainPanel):
     bl_label = "Pole"
-    bl_options = {"DEFAULT_CLOSED"}
+    bl_options = {'DEFAULT_CLOSED'}
 
     def draw_chain(self, layout: UILayout, _armature: Object, chain: FabrikChain) -> None:
         _draw_goal(layout, chain, "pole_target", "pole_subtarget")
@@ -153,13 +153,13 @@ class VIEW3D_PT_fabrik_pole(_ActiveChainPanel):
 def _draw_goal(layout: UILayout, chain: FabrikChain, object_name: str, bone_name: str) -> None:
     layout.prop(chain, object_name, text="Object")
     target = getattr(chain, object_name)
-    if target is not None and target.type == "ARMATURE":
-        layout.prop_search(chain, bone_name, target.pose, "bones", text="Bone", icon="BONE_DATA")
+    if target is not None and target.type == 'ARMATURE':
+        layout.prop_search(chain, bone_name, target.pose, "bones", text="Bone", icon='BONE_DATA')
 
 
 class VIEW3D_PT_fabrik_solver(_ActiveChainPanel):
     bl_label = "Solver"
-    bl_options = {"DEFAULT_CLOSED"}
+    bl_options = {'DEFAULT_CLOSED'}
 
     def draw_chain(self, layout: UILayout, _armature: Object, chain: FabrikChain) -> None:
         layout.prop(chain, "iterations")

@@ -19,14 +19,14 @@ from bpy.types import Object, PropertyGroup
 from ..core import Status
 from .results import result_of
 
-_OVERRIDABLE = {"LIBRARY_OVERRIDABLE"}
+_OVERRIDABLE = {'LIBRARY_OVERRIDABLE'}
 
 STATUS_ITEMS = (
-    ("NONE", "Not Solved", "The chain has not been solved yet"),
-    ("REACHED", "Reached", "The tip is at the target"),
-    ("OUT_OF_REACH", "Out of Reach", "The target is too far from the chain's root, or too near to it"),
-    ("LIMITED", "Limited", "Joint limits or locks keep the tip away from the target"),
-    ("STALLED", "Stalled", "The solver gave up before the tip was at the target; please report this"),
+    ('NONE', "Not Solved", "The chain has not been solved yet"),
+    ('REACHED', "Reached", "The tip is at the target"),
+    ('OUT_OF_REACH', "Out of Reach", "The target is too far from the chain's root, or too near to it"),
+    ('LIMITED', "Limited", "Joint limits or locks keep the tip away from the target"),
+    ('STALLED', "Stalled", "The solver gave up before the tip was at the target; please report this"),
 )
 
 
@@ -82,7 +82,7 @@ class FabrikChain(PropertyGroup):
     pole_angle: FloatProperty(
         name="Pole Angle",
         description="Turn of the bend away from the pole, about the line from the chain's root to its target",
-        subtype="ANGLE",
+        subtype='ANGLE',
         default=0.0,
         soft_min=-3.141592653589793,
         soft_max=3.141592653589793,
@@ -121,7 +121,7 @@ class FabrikChain(PropertyGroup):
 class FabrikSettings(PropertyGroup):
     """The chains of an armature object"""
 
-    chains: CollectionProperty(type=FabrikChain, name="Chains", override={"LIBRARY_OVERRIDABLE", "USE_INSERTION"})
+    chains: CollectionProperty(type=FabrikChain, name="Chains", override={'LIBRARY_OVERRIDABLE', 'USE_INSERTION'})
     active_index: IntProperty(name="Active Chain", default=0, min=0, override=_OVERRIDABLE)
 
 
@@ -146,7 +146,7 @@ _register_classes, _unregister_classes = bpy.utils.register_classes_factory(  # 
 def register() -> None:
     _register_classes()  # type: ignore[has-type]
     Object.fabrik = PointerProperty(  # type: ignore[attr-defined]
-        type=FabrikSettings, name="FABRIK IK", override={"LIBRARY_OVERRIDABLE"}
+        type=FabrikSettings, name="FABRIK IK", override={'LIBRARY_OVERRIDABLE'}
     )
 
 

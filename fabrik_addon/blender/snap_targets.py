@@ -96,5 +96,5 @@ def _move(what: str, obj: Object, bone_name: str, position: Vector) -> tuple[Obj
         raise FabrikError(f"{what} '{name}' can't move: it is connected to its parent")
     matrix = bone.matrix.copy()
     matrix.translation = obj.matrix_world.inverted_safe() @ position
-    bone.location = obj.convert_space(pose_bone=bone, matrix=matrix, from_space="POSE", to_space="LOCAL").translation
+    bone.location = obj.convert_space(pose_bone=bone, matrix=matrix, from_space='POSE', to_space='LOCAL').translation
     return bone, old

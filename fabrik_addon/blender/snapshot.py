@@ -207,15 +207,15 @@ def overriding_constraints(armature: Object, bones: Sequence[PoseBone]) -> tuple
         f"bone '{bone.name}' (constraint '{constraint.name}')"
         for bone in bones
         for constraint in bone.constraints
-        if constraint.enabled and constraint.influence > 0.0 and constraint.type not in {"IK", "SPLINE_IK"}
+        if constraint.enabled and constraint.influence > 0.0 and constraint.type not in {'IK', 'SPLINE_IK'}
     ]
     names = {bone.name for bone in bones}
     for owner in armature.pose.bones:
         for constraint in owner.constraints:
             # An IK constraint turns the parents of its bone, wherever that is.
-            if constraint.type in {"IK", "SPLINE_IK"} and constraint.enabled and constraint.influence > 0.0:
+            if constraint.type in {'IK', 'SPLINE_IK'} and constraint.enabled and constraint.influence > 0.0:
                 length = constraint.chain_count or len(armature.pose.bones)
-                use_tail = constraint.type == "SPLINE_IK" or constraint.use_tail
+                use_tail = constraint.type == 'SPLINE_IK' or constraint.use_tail
                 turned = [owner, *owner.parent_recursive] if use_tail else owner.parent_recursive
                 hit = [bone.name for bone in turned[:length] if bone.name in names]
                 if hit:

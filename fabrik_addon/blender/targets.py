@@ -37,7 +37,7 @@ def target_position(view_layer: ViewLayer, target: Object, bone_name: str, role:
         raise FabrikError(f"its {role} '{target.name}' is not in the view layer '{view_layer.name}'")
     if not bone_name:
         return target.matrix_world.translation.copy()
-    if target.type != "ARMATURE":
+    if target.type != 'ARMATURE':
         raise FabrikError(f"its {role} '{target.name}' is not an armature, so it has no bone '{bone_name}'")
     bone = target.pose.bones.get(bone_name)
     if bone is None:
@@ -74,7 +74,7 @@ def hangs_on(target: Object, bone_name: str, armature: Object, bones: set[str]) 
 def _dependencies(obj: Object, bone_name: str) -> Iterator[Node]:
     """Yield what an object's or a bone's transform is computed from."""
     if bone_name:
-        bone = obj.pose.bones.get(bone_name) if obj.type == "ARMATURE" else None
+        bone = obj.pose.bones.get(bone_name) if obj.type == 'ARMATURE' else None
         if bone is None:
             return
         yield obj, ""
@@ -84,8 +84,8 @@ def _dependencies(obj: Object, bone_name: str) -> Iterator[Node]:
         prefix = bone.path_from_id()
     else:
         if obj.parent:
-            yield obj.parent, obj.parent_bone if obj.parent_type == "BONE" else ""
-            if obj.parent_type == "ARMATURE" or (obj.parent_type == "OBJECT" and obj.parent.type == "LATTICE"):
+            yield obj.parent, obj.parent_bone if obj.parent_type == 'BONE' else ""
+            if obj.parent_type == 'ARMATURE' or (obj.parent_type == 'OBJECT' and obj.parent.type == 'LATTICE'):
                 yield from ((obj.parent, name) for name in _bone_names(obj.parent))
         constraints = obj.constraints
         prefix = ""
@@ -98,11 +98,11 @@ def _dependencies(obj: Object, bone_name: str) -> Iterator[Node]:
                 for variable in curve.driver.variables:
                     for source in variable.targets:
                         if isinstance(source.id, bpy.types.Object):
-                            yield source.id, source.bone_target if variable.type != "SINGLE_PROP" else ""
+                            yield source.id, source.bone_target if variable.type != 'SINGLE_PROP' else ""
 
 
 def _constraint_targets(constraint: Constraint) -> Iterator[Node]:
-    if constraint.type == "ARMATURE":
+    if constraint.type == 'ARMATURE':
         targets = constraint.targets  # type: ignore[attr-defined]
         yield from ((entry.target, entry.subtarget) for entry in targets if entry.target)
         return
@@ -113,4 +113,4 @@ def _constraint_targets(constraint: Constraint) -> Iterator[Node]:
 
 
 def _bone_names(obj: Object) -> list[str]:
-    return [bone.name for bone in obj.pose.bones] if obj.type == "ARMATURE" else []
+    return [bone.name for bone in obj.pose.bones] if obj.type == 'ARMATURE' else []

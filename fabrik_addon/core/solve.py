@@ -13,7 +13,7 @@ from .lanes import MANY, ONE, Vector
 from .pole import turn_pole
 from .problem import Chain, FabrikError, Goals, Options, Pose, Solution, Status
 from .reach import reach_target
-from .vectors import gap, x_axis
+from .vectors import first_direction, gap, x_axis
 
 DEFAULT_OPTIONS = Options()
 
@@ -43,6 +43,8 @@ def solve(chain: Chain, pose: Pose, goals: Goals, options: Options = DEFAULT_OPT
     (target,) = ops.split(goals.targets, batch)
     (pole,) = ops.split(goals.poles, batch) if goals.poles is not None else (None,)
     _check_finite(ops, chain, points, frames, target, pole)
+    if goals.pole_angles is not None and not np.isfinite(goals.pole_angles).all():
+        raise FabrikError(f"the pole angle of the chain that ends at {chain.name(-1)} is not a finite number")
 
     # Root at the origin, chain of length one: thresholds are scale free, and far from the origin nothing is lost.
     root = points[0]
@@ -54,7 +56,8 @@ def solve(chain: Chain, pose: Pose, goals: Goals, options: Options = DEFAULT_OPT
         if pole is not None:
             pole = _to_chain(pole, root, unit)
             if goals.pole_angles is not None:
-                pole = turn_pole(ops, pole, target, float(goals.pole_angles[0]))
+                along = first_direction(ops, [target, points[-1], points[1]])
+                pole = turn_pole(ops, pole, along, float(goals.pole_angles[0]))
         reach = reach_target(
             ops, (x, y, z), lengths, target, pole, x_axis(frames[0]), options.tolerance, options.iterations
         )

@@ -76,7 +76,8 @@ def test_bones_that_do_not_lie_along_their_links_keep_their_angle_to_them() -> N
     rng = np.random.default_rng(7)
     chain = plain_chain([1.0, 0.5, 0.8])
     pose = random_pose(rng, chain.links, 1.0)
-    askew = Pose(pose.positions, unit_quaternions(rng, 4))
+    frames = unit_quaternions(rng, 3)
+    askew = Pose(pose.positions, np.array([*frames, frames[-1]]))
     after = solve(chain, askew, goals(target_at(rng, pose, chain.links, 0.7))).pose
     check_from_to(chain, askew, after)
     before, now = (
