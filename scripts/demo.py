@@ -124,7 +124,7 @@ def _load_rig(rig: str | None) -> bpy.types.Object:
     else:
         bpy.ops.preferences.addon_enable(module="io_anim_bvh")
         bpy.ops.import_anim.bvh(filepath=str(path.resolve()))
-    armatures = [candidate for candidate in bpy.context.scene.objects if candidate.type == "ARMATURE"]
+    armatures = [candidate for candidate in bpy.context.scene.objects if candidate.type == 'ARMATURE']
     if not armatures:
         raise DemoFailure(f"{path} has no armature in its scene")
     active = bpy.context.view_layer.objects.active
@@ -159,15 +159,15 @@ def _reach(armature: bpy.types.Object, arguments: argparse.Namespace) -> Reach:
 
 @contextmanager
 def _pose_mode(armature: bpy.types.Object) -> Iterator[None]:
-    if bpy.context.mode != "OBJECT":  # a file keeps the mode it was saved in
-        bpy.ops.object.mode_set(mode="OBJECT")
+    if bpy.context.mode != 'OBJECT':  # a file keeps the mode it was saved in
+        bpy.ops.object.mode_set(mode='OBJECT')
     bpy.context.view_layer.objects.active = armature
     armature.select_set(True)
-    bpy.ops.object.mode_set(mode="POSE")
+    bpy.ops.object.mode_set(mode='POSE')
     # What animates the rig would undo the pose at the next frame change unless the pose is keyed.
     bpy.context.scene.tool_settings.use_keyframe_insert_auto = armature.animation_data is not None
     yield
-    bpy.ops.object.mode_set(mode="OBJECT")
+    bpy.ops.object.mode_set(mode='OBJECT')
 
 
 def _pose(armature: bpy.types.Object, reaches: tuple[Reach, ...]) -> tuple[picture.Figure, picture.Figure]:
@@ -247,9 +247,9 @@ def _error(armature: bpy.types.Object, chain: bpy.types.PropertyGroup) -> float:
 
 def _is_defect(armature: bpy.types.Object, chain: bpy.types.PropertyGroup) -> bool:
     """Tell whether a chain gave up or claims what is not so; out of reach is an answer, not a defect."""
-    if chain.status == "REACHED":
+    if chain.status == 'REACHED':
         return _error(armature, chain) > 2 * chain.tolerance  # Blender keeps rotations in single precision
-    return chain.status in {"NONE", "STALLED"}
+    return chain.status in {'NONE', 'STALLED'}
 
 
 def _print_table(armature: bpy.types.Object, microseconds: list[float]) -> None:

@@ -217,11 +217,11 @@ def _caption(
     width = 2 * distance * math.tan(_FIELD_OF_VIEW / 2)
     x = (place[0] - 0.5) * width
     y = (place[1] - 0.5) * width * HEIGHT / WIDTH + camera.data.shift_y * width
-    curve = bpy.data.curves.new(words, "FONT")
+    curve = bpy.data.curves.new(words, 'FONT')
     curve.body = words
     curve.size = height * width
-    curve.align_x = "CENTER"
-    curve.align_y = "CENTER"
+    curve.align_x = 'CENTER'
+    curve.align_y = 'CENTER'
     curve.materials.append(_glow(_TEXT_COLOUR))
     text = bpy.data.objects.new(words, curve)
     text.matrix_world = camera.matrix_world @ Matrix.Translation((x, y, -distance))
@@ -317,7 +317,7 @@ def _add_camera(scene: bpy.types.Scene, points: Sequence[Vector]) -> bpy.types.O
 
 
 def _add_lights(scene: bpy.types.Scene) -> None:
-    sun = bpy.data.lights.new("Picture", "SUN")
+    sun = bpy.data.lights.new("Picture", 'SUN')
     sun.energy = 3.2
     sun.angle = math.radians(12)  # soft shadows
     placed = bpy.data.objects.new("Picture", sun)
@@ -330,15 +330,17 @@ def _add_lights(scene: bpy.types.Scene) -> None:
 
 
 def _use_cycles(scene: bpy.types.Scene, path: Path) -> None:
-    scene.render.engine = "CYCLES"  # type: ignore[assignment]  # the stubs only know the engines that are no add-ons
-    scene.cycles.device = "CPU"
+    scene.render.engine = 'CYCLES'  # type: ignore[assignment]  # the stubs only know the engines that are no add-ons
+    scene.cycles.device = 'CPU'
     scene.cycles.samples = _SAMPLES
     scene.cycles.use_denoising = True
-    scene.cycles.denoising_quality = "FAST"  # flat colours need no better, and it halves the time
-    scene.cycles.denoising_prefilter = "FAST"
+    scene.cycles.denoising_quality = 'FAST'  # flat colours need no better, and it halves the time
+    scene.cycles.denoising_prefilter = 'FAST'
     scene.cycles.max_bounces = 2
     scene.render.resolution_x = WIDTH
     scene.render.resolution_y = HEIGHT
-    scene.render.image_settings.file_format = "PNG"
+    scene.render.image_settings.file_format = 'PNG'
+    scene.render.image_settings.color_mode = 'RGB'
+    scene.render.image_settings.compression = 100
     scene.render.filepath = str(path)
     scene.view_settings.view_transform = "Standard"  # the colours as they were chosen

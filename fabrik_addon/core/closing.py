@@ -7,10 +7,13 @@ from __future__ import annotations
 from typing import Any
 
 from .lanes import Component, Components, Vector
-from .vectors import cross, dot, from_to, gap, norm, rotate, scale, turn_about
+from .vectors import cross, dot, from_to, gap, multiply, rotate, scale
 
 EXACT = 1e-13
 """Gap that isn't worth closing."""
+
+TINY = 1e-300
+"""Keeps lanes that aren't chosen from dividing by zero."""
 
 
 def close_gap(ops: Any, x: Components, y: Components, z: Components, target: Vector) -> Component:
@@ -29,41 +32,41 @@ def close_gap(ops: Any, x: Components, y: Components, z: Components, target: Vec
     error = gap(ops, tip, target)
     if not ops.any(error > EXACT):
         return error
+    tx, ty, tz = tip
     bx, by, bz = x[1], y[1], z[1]
-    farthest = 0.0
+    farthest: Component = 0.0
     chosen: Component = 1
     for j in range(1, len(x) - 1):
-        nx, ny, nz = cross((x[j], y[j], z[j]), tip)
+        px, py, pz = x[j], y[j], z[j]
+        nx, ny, nz = py * tz - pz * ty, pz * tx - px * tz, px * ty - py * tx
         offset = nx * nx + ny * ny + nz * nz
-        if ops.any(offset > farthest):
-            farthest, chosen, bx, by, bz = ops.choose(
-                offset > farthest, [offset, j, x[j], y[j], z[j]], [farthest, chosen, bx, by, bz]
-            )
-    bend = (bx, by, bz)
-    arm = (tip[0] - bx, tip[1] - by, tip[2] - bz)
-    bend_length, arm_length, reach = norm(ops, bend), norm(ops, arm), norm(ops, target)
-    spread = bend_length * arm_length
-    tiny = 1e-300
-    old_cosine = dot(bend, arm) / (spread + tiny)
-    old_sine = ops.sqrt(farthest) / (spread + tiny)
-    new_cosine = (reach * reach - bend_length * bend_length - arm_length * arm_length) / (2.0 * spread + tiny)
-    # The sign is that of a bend the chain already has: below 1e-6 its plane is noise.
-    possible = (old_sine > 1e-6) & (new_cosine <= 1.0) & (new_cosine >= -1.0) & (reach > 1e-12)
+        farther = offset > farthest
+        if ops.any(farther):
+            farthest, chosen, bx, by, bz = ops.choose(farther, (offset, j, px, py, pz), (farthest, chosen, bx, by, bz))
+
+    bend, arm = (bx, by, bz), (tx - bx, ty - by, tz - bz)
+    bend_square, arm_square, reach_square = dot(bend, bend), dot(arm, arm), dot(target, target)
+    spread = ops.sqrt(bend_square * arm_square) + TINY
+    sine = ops.sqrt(farthest)
+    cosine = (reach_square - bend_square - arm_square) / (2.0 * spread)
+    # The side is that of a bend the chain already has: below 1e-6 its plane is noise.
+    possible = (sine > 1e-6 * spread) & (cosine * cosine <= 1.0) & (reach_square > 1e-24)
     if not ops.any(possible):
         return error
-    new_cosine = ops.minimum(ops.maximum(new_cosine, -1.0), 1.0)
-    new_sine = ops.sqrt(1.0 - new_cosine * new_cosine)
-    cosine, sine = new_cosine * old_cosine + new_sine * old_sine, new_sine * old_cosine - new_cosine * old_sine
-    axis = scale(cross(bend, tip), 1.0 / (ops.sqrt(farthest) + tiny))
-    turned = turn_about(axis, cosine, sine, arm)
-    new_tip = (bx + turned[0], by + turned[1], bz + turned[2])
-    new_reach = norm(ops, new_tip) + tiny
-    swing = from_to(ops, scale(new_tip, 1.0 / new_reach), scale(target, 1.0 / (reach + tiny)), axis)
+    axis = scale(cross(bend, tip), 1.0 / (sine + TINY))
+    ex, ey, ez = cross(axis, bend)
+    share = ops.sqrt(arm_square / (bend_square + TINY))
+    across = share * ops.sqrt(ops.maximum(1.0 - cosine * cosine, 0.0))
+    along = share * cosine
+    turned = (along * bx + across * ex, along * by + across * ey, along * bz + across * ez)
+    swing = from_to(ops, (bx + turned[0], by + turned[1], bz + turned[2]), target, axis)
+    both = multiply(swing, from_to(ops, arm, turned, axis))
+    (sx, sy, sz), (rx, ry, rz) = rotate(swing, bend), rotate(both, bend)
+    shift = (sx - rx, sy - ry, sz - rz)
+    still = (0.0, 0.0, 0.0)
     for j in range(1, len(x)):
         point = (x[j], y[j], z[j])
-        beyond = possible & (chosen < j)
-        if ops.any(beyond):
-            px, py, pz = turn_about(axis, cosine, sine, (x[j] - bx, y[j] - by, z[j] - bz))
-            point = tuple(ops.choose(beyond, [bx + px, by + py, bz + pz], point))
-        x[j], y[j], z[j] = ops.choose(possible, rotate(swing, point), [x[j], y[j], z[j]])
+        w, qx, qy, qz, cx, cy, cz = ops.choose(chosen < j, (*both, *shift), (*swing, *still))
+        px, py, pz = rotate((w, qx, qy, qz), point)
+        x[j], y[j], z[j] = ops.choose(possible, (px + cx, py + cy, pz + cz), point)
     return gap(ops, (x[-1], y[-1], z[-1]), target)

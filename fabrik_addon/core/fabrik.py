@@ -16,7 +16,7 @@ from .vectors import Joints, gap
 
 Sqrt = Callable[[Component], Component]
 
-PLAIN_SWEEPS = 4
+PLAIN_SWEEPS = 6
 """Sweeps before mixing begins: most targets are reached by then, and the first steps are too long to mix."""
 
 

@@ -58,6 +58,11 @@ class OneLane:
         return np.array(rows, float)
 
     @staticmethod
+    def join_scalars(value: Component, _batch: tuple[int, ...], kind: type) -> NDArray[Any]:
+        """Turn one component into an array (..., 1)."""
+        return np.array((value,), kind)
+
+    @staticmethod
     def negate(condition: Component) -> Component:
         """Return the opposite of a condition."""
         return not condition
@@ -126,6 +131,11 @@ class ManyLanes:
         """Turn R tuples of C components into an array (..., R, C)."""
         joined = np.array(rows, float)
         return np.moveaxis(joined, -1, 0).reshape(*batch, *joined.shape[:2])
+
+    @staticmethod
+    def join_scalars(value: Component, batch: tuple[int, ...], kind: type) -> NDArray[Any]:
+        """Turn one component into an array (..., 1)."""
+        return np.array(value, kind).reshape(*batch, 1)
 
     @staticmethod
     def choose(condition: Component, yes: Sequence[Component], no: Sequence[Component]) -> Components:

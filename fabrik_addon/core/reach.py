@@ -18,7 +18,7 @@ from .fabrik import reach_test, straight_to_target, sweep_to_target
 from .lanes import Component, Vector
 from .pole import bend_direction, bend_plane, points_at_pole, reflect_to_pole
 from .two_link import middle_joint
-from .vectors import IDENTITY, Joints, Quaternion, cross, dot, first_direction, gap, norm, perpendicular
+from .vectors import IDENTITY, Joints, Quaternion, cross, dot, first_direction, gap, norm, perpendicular, scale
 
 STRAIGHT = 1e-5
 """Offset from a common line below which chain and target count as one line: sweeps would take forever to bend it."""
@@ -61,24 +61,26 @@ def reach_target(
     done = gap(ops, joint(joints, -1), target) <= tolerance
     if pole is not None and ops.any(done):
         done = done & points_at_pole(ops, joints, pole)
-    zero = 0.0 * target[0]
+    distance = norm(ops, target)
+    too_far, too_near = reach_test(lengths, distance)
+    if not ops.any(done):
+        joints, sweeps, turn = _reach_lanes(ops, joints, lengths, target, pole, hint, tolerance, iterations)
+        return Reach(joints, turn, sweeps, too_far | too_near)
+
+    # Lanes that are there already keep their pose but for the last digits.
+    count, zero = len(joints[0]), 0.0 * distance
     x, y, z = (list(component) for component in joints)
-    if ops.any(done):
-        close_gap(ops, x, y, z, target)
+    close_gap(ops, x, y, z, target)
     result = [0.0 + part for part in (*x, *y, *z, zero, *(zero + part for part in IDENTITY))]
     rest = ops.unfinished(done)
     if rest is not None:
-        starts: Any = tuple(ops.keep(rest, component) for component in joints)
-        target_, hint_ = tuple(ops.keep(rest, target)), tuple(ops.keep(rest, hint))
-        if pole is None:
-            found = _reach_in_space(ops, starts, lengths, target_, hint_, tolerance, iterations)
-        else:
-            pole_ = tuple(ops.keep(rest, pole))
-            found = _reach_in_plane(ops, starts, lengths, target_, pole_, hint_, tolerance, iterations)
-        (x, y, z), sweeps, turn = found
-        ops.put(rest, result, [*x, *y, *z, sweeps, *turn])
-    count = len(joints[0])
-    too_far, too_near = reach_test(lengths, norm(ops, target))
+        kept = tuple(ops.keep(rest, component) for component in joints)
+        pole_kept = None if pole is None else tuple(ops.keep(rest, pole))
+        target_kept, hint_kept = tuple(ops.keep(rest, target)), tuple(ops.keep(rest, hint))
+        (x, y, z), sweeps, turn = _reach_lanes(
+            ops, kept, lengths, target_kept, pole_kept, hint_kept, tolerance, iterations
+        )
+        ops.put(rest, result, [*x, *y, *z, sweeps, *(turn or IDENTITY)])
     return Reach(
         joints=(result[:count], result[count : 2 * count], result[2 * count : 3 * count]),
         turn=None if pole is None else tuple(result[-4:]),
@@ -93,20 +95,23 @@ def joint(joints: Joints, j: int) -> Vector:
     return x[j], y[j], z[j]
 
 
-def _reach_in_space(
+def _reach_lanes(
     ops: Any,
     joints: Joints,
     lengths: Sequence[float],
     target: Vector,
+    pole: Vector | None,
     hint: Vector,
     tolerance: float,
     iterations: int,
-) -> tuple[Joints, Component, Quaternion]:
-    """Return the joints at the target, the sweeps used and no turn."""
+) -> tuple[Joints, Component, Quaternion | None]:
+    """Return the joints at the target, the sweeps used and the turn of the bend plane where there is one."""
     along = first_direction(ops, [target, joint(joints, -1), joint(joints, 1)])
+    if pole is not None:
+        return _reach_in_plane(ops, joints, lengths, target, along, pole, hint, tolerance, iterations)
     side, _ = bend_plane(ops, joints, along, None, hint) if len(lengths) == 2 else (hint, None)
     joints, sweeps = _bend(ops, joints, lengths, target, along, side, tolerance, iterations)
-    return joints, sweeps, IDENTITY
+    return joints, sweeps, None
 
 
 def _reach_in_plane(
@@ -114,6 +119,7 @@ def _reach_in_plane(
     joints: Joints,
     lengths: Sequence[float],
     target: Vector,
+    along: Vector,
     pole: Vector,
     hint: Vector,
     tolerance: float,
@@ -123,7 +129,6 @@ def _reach_in_plane(
 
     The problem is solved in the plane's own coordinates, so that rounding can't take a joint out of it.
     """
-    along = first_direction(ops, [target, joint(joints, -1), joint(joints, 1)])
     side, turn = bend_plane(ops, joints, along, pole, hint)
     distance = norm(ops, target)
     zero = 0.0 * distance
@@ -169,7 +174,7 @@ def _bend(
         joints = _choose(ops, blocked, straight_to_target(ops, lengths, along, too_far), joints)
     if len(lengths) == 2:
         bx, by, bz = middle_joint(ops, lengths[0], lengths[1], distance, along, side)
-        (x, y, z), (tx, ty, tz) = joints, target
+        (x, y, z), (tx, ty, tz) = joints, scale(along, distance)
         return _choose(ops, blocked, joints, ([x[0], bx, tx], [y[0], by, ty], [z[0], bz, tz])), 0.0 * distance + 1.0
     deadlocked = ops.negate(blocked) & _on_one_line(ops, joints, target)
     if ops.any(deadlocked):

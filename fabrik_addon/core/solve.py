@@ -42,9 +42,11 @@ def solve(chain: Chain, pose: Pose, goals: Goals, options: Options = DEFAULT_OPT
     frames = ops.split(pose.rotations, batch)
     (target,) = ops.split(goals.targets, batch)
     (pole,) = ops.split(goals.poles, batch) if goals.poles is not None else (None,)
-    _check_finite(ops, chain, points, frames, target, pole)
-    if goals.pole_angles is not None and not np.isfinite(goals.pole_angles).all():
-        raise FabrikError(f"the pole angle of the chain that ends at {chain.name(-1)} is not a finite number")
+    pole_angle = 0.0 if goals.pole_angles is None else float(goals.pole_angles[0])
+    # A sum is finite where all its terms are; no pose is so large that it overflows.
+    total = sum(map(sum, points)) + sum(map(sum, frames)) + sum(target) + sum(pole or ()) + pole_angle
+    if not ops.all(ops.isfinite(total)):
+        _refuse_not_finite(ops, chain, points, frames, target, pole)
 
     # Root at the origin, chain of length one: thresholds are scale free, and far from the origin nothing is lost.
     root = points[0]
@@ -55,9 +57,9 @@ def solve(chain: Chain, pose: Pose, goals: Goals, options: Options = DEFAULT_OPT
     with ops.quiet():
         if pole is not None:
             pole = _to_chain(pole, root, unit)
-            if goals.pole_angles is not None:
+            if pole_angle:
                 along = first_direction(ops, [target, points[-1], points[1]])
-                pole = turn_pole(ops, pole, along, float(goals.pole_angles[0]))
+                pole = turn_pole(ops, pole, along, pole_angle)
         reach = reach_target(
             ops, (x, y, z), lengths, target, pole, x_axis(frames[0]), options.tolerance, options.iterations
         )
@@ -71,9 +73,9 @@ def solve(chain: Chain, pose: Pose, goals: Goals, options: Options = DEFAULT_OPT
     status = ops.where(error <= options.tolerance, Status.REACHED, failed)
     return Solution(
         pose=Pose(positions, ops.join([*turned, turned[-1]], batch)),
-        error=np.array(error, float).reshape(*batch, 1),
-        iterations=np.array(reach.sweeps, int).reshape(*batch, 1),
-        status=np.array(status, int).reshape(*batch, 1),
+        error=ops.join_scalars(error, batch, float),
+        iterations=ops.join_scalars(reach.sweeps, batch, int),
+        status=ops.join_scalars(status, batch, int),
     )
 
 
@@ -100,15 +102,15 @@ def _batch_shape(chain: Chain, pose: Pose, goals: Goals) -> tuple[int, ...]:
         raise FabrikError(f"the batch shapes of pose and goals don't fit: {sorted(batches)}") from error
 
 
-def _check_finite(
+def _refuse_not_finite(
     ops: Any, chain: Chain, points: list[Vector], frames: list[Any], target: Vector, pole: Vector | None
 ) -> None:
-    """Refuse numbers that aren't finite, and say whose they are."""
+    """Say whose numbers aren't finite."""
     for kind, rows in (("position", points), ("rotation", frames)):
         for j, row in enumerate(rows):
-            # A sum is finite where all its terms are; no pose is so large that it overflows.
             if not ops.all(ops.isfinite(sum(row))):
                 raise FabrikError(f"the {kind} of {chain.name(j)} is not a finite number")
     for kind, goal in (("target", target), ("pole target", pole)):
         if goal is not None and not ops.all(ops.isfinite(sum(goal))):
             raise FabrikError(f"the {kind} of the chain that ends at {chain.name(-1)} is not a finite number")
+    raise FabrikError(f"the pole angle of the chain that ends at {chain.name(-1)} is not a finite number")

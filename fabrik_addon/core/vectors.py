@@ -42,7 +42,8 @@ def norm(ops: Any, a: Vector) -> Component:
 
 def gap(ops: Any, a: Vector, b: Vector) -> Component:
     """Return the distance between two points."""
-    return norm(ops, (a[0] - b[0], a[1] - b[1], a[2] - b[2]))
+    x, y, z = a[0] - b[0], a[1] - b[1], a[2] - b[2]
+    return ops.sqrt(x * x + y * y + z * z)
 
 
 def first_direction(ops: Any, candidates: list[Vector]) -> Vector:
@@ -101,9 +102,11 @@ def from_to(ops: Any, a: Vector, b: Vector, hint: Vector) -> Quaternion:
         b: direction after.
         hint: where b is opposite to a every axis perpendicular to it is as short: the one nearest to this is taken.
     """
-    x, y, z = cross(a, b)
-    size = ops.sqrt(dot(a, a) * dot(b, b))
-    w = size + dot(a, b)
+    ax, ay, az = a
+    bx, by, bz = b
+    x, y, z = ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
+    size = ops.sqrt((ax * ax + ay * ay + az * az) * (bx * bx + by * by + bz * bz))
+    w = size + ax * bx + ay * by + az * bz
     length = ops.sqrt(w * w + x * x + y * y + z * z)
     # Rounding leaves w near 1e-16 for opposite vectors: the axis would be noise.
     opposite = length <= 1e-7 * size

@@ -32,14 +32,14 @@ def _save_tail(folder: Path) -> None:
     armature = bpy.data.objects.new("Tail", bpy.data.armatures.new("Tail"))
     bpy.context.scene.collection.objects.link(armature)
     bpy.context.view_layer.objects.active = armature
-    bpy.ops.object.mode_set(mode="EDIT")
+    bpy.ops.object.mode_set(mode='EDIT')
     parent = None
     for number in range(10):
         bone = armature.data.edit_bones.new(f"tail.{number:03}")
         bone.head, bone.tail = (number, 0, 0), (number + 1, 0, 0.1 * (number % 2))
         bone.parent, bone.use_connect = parent, parent is not None
         parent = bone
-    bpy.ops.object.mode_set(mode="POSE")
+    bpy.ops.object.mode_set(mode='POSE')
     for frame in (1, 5):
         armature.pose.bones["tail.004"].rotation_quaternion = (1.0, 0.0, 0.1 * frame, 0.0)
         armature.pose.bones["tail.004"].keyframe_insert("rotation_quaternion", frame=frame)
@@ -78,7 +78,7 @@ def test_a_rig_from_a_file_keeps_its_pose_when_the_frame_is_set_again(kind: str,
     assert done.returncode == 0, done.stdout + done.stderr
     assert _errors(done.stdout)["tail.008"] < 1e-4
     bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "posed/tail.blend"))
-    (armature,) = (obj for obj in bpy.context.scene.objects if obj.type == "ARMATURE")
+    (armature,) = (obj for obj in bpy.context.scene.objects if obj.type == 'ARMATURE')
     bpy.context.scene.frame_set(bpy.context.scene.frame_current)
     (chain,) = armature.fabrik.chains
     tip = armature.matrix_world @ armature.pose.bones["tail.008"].tail

@@ -30,26 +30,26 @@ def install():
     result = bpy.ops.extensions.package_install_files(
         filepath=archive, repo="user_default", enable_on_install=True, overwrite=True
     )
-    assert result == {"FINISHED"}, result
+    assert result == {'FINISHED'}, result
     assert MODULE in bpy.context.preferences.addons
     assert hasattr(bpy.types.Object, "fabrik")
 
 def use():
-    if bpy.context.object and bpy.context.object.mode != "OBJECT":
-        bpy.ops.object.mode_set(mode="OBJECT")
+    if bpy.context.object and bpy.context.object.mode != 'OBJECT':
+        bpy.ops.object.mode_set(mode='OBJECT')
     getattr(bpy.ops.object, "armature_" + rig + "_metarig_add")()
     armature = bpy.context.object
-    bpy.ops.object.mode_set(mode="POSE")
+    bpy.ops.object.mode_set(mode='POSE')
     armature.data.bones.active = armature.data.bones["forearm.L"]
-    assert bpy.ops.pose.fabrik_chain_add(chain_count=2, create_target=True, create_pole=True) == {"FINISHED"}
+    assert bpy.ops.pose.fabrik_chain_add(chain_count=2, create_target=True, create_pole=True) == {'FINISHED'}
     chain = armature.fabrik.chains[armature.fabrik.active_index]
     tip = armature.pose.bones["forearm.L"]
     chain.target.matrix_world.translation = armature.matrix_world @ tip.tail + Vector((-0.15, -0.2, 0.1))
     bpy.context.view_layer.update()
-    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    assert bpy.ops.pose.fabrik_solve() == {'FINISHED'}
     bpy.context.view_layer.update()
     distance = (armature.matrix_world @ tip.tail - chain.target.matrix_world.translation).length
-    assert chain.status == "REACHED", chain.status
+    assert chain.status == 'REACHED', chain.status
     assert distance < 1e-4, distance
 
 bpy.ops.wm.read_factory_settings(use_empty=True)
@@ -60,9 +60,9 @@ modules = {cls.__module__ for cls in bpy.types.Operator.__subclasses__() if "fab
 assert modules and all(name.startswith(MODULE + ".") for name in modules), modules
 assert "fabrik_addon" not in sys.modules
 
-assert bpy.ops.preferences.addon_disable(module=MODULE) == {"FINISHED"}
+assert bpy.ops.preferences.addon_disable(module=MODULE) == {'FINISHED'}
 assert not hasattr(bpy.types.Object, "fabrik")
-assert bpy.ops.preferences.addon_enable(module=MODULE) == {"FINISHED"}
+assert bpy.ops.preferences.addon_enable(module=MODULE) == {'FINISHED'}
 use()
 install()
 use()

@@ -160,13 +160,16 @@ def test_a_target_on_one_of_the_chains_own_joints_is_reached(posed: tuple[Chain,
 
 @pytest.mark.parametrize("count", COUNTS[1:])
 @pytest.mark.parametrize("bend", [0.0, 0.8])
-def test_a_target_at_the_root_is_reached(count: int, bend: float) -> None:
+@pytest.mark.parametrize("reach", [0.0, 1e-12, 1e-7, 1e-5])
+def test_a_target_at_the_root_is_reached(count: int, bend: float, reach: float) -> None:
     rng = np.random.default_rng(count)
     chain = plain_chain([1.0] * count)
     pose = random_pose(rng, chain.links, bend)
-    solution = solve(chain, pose, goals(pose.positions[0]))
-    check_laws(chain, pose, pose.positions[0], solution, Options())
-    assert solution.status[0] == Status.REACHED
+    target = target_at(rng, pose, chain.links, reach)
+    for goal in (goals(target), goals(target, target_at(rng, pose, chain.links, 1.0))):
+        solution = solve(chain, pose, goal)
+        check_laws(chain, pose, target, solution, Options())
+        assert solution.status[0] == Status.REACHED
 
 
 def test_a_closer_target_needs_a_smaller_tolerance_only_where_one_is_asked_for() -> None:
