@@ -11,7 +11,7 @@ from mathutils import Vector
 from ..core import FabrikError, pole_for
 from .empties import make_pole, make_target
 from .properties import FabrikChain, settings_of
-from .snapshot import chain_matrices, overriding_constraints, read_bones, read_pose
+from .snapshot import chain_matrices, overrides_of, read_bones, read_pose
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone, Scene, ViewLayer
@@ -44,7 +44,7 @@ def add_chain(
     view_layer.update()
     try:
         bones = read_bones(armature, tip.name, tip.name, chain_count, use_tail=True)
-        matrices = chain_matrices(bones, bool(overriding_constraints(armature, bones.bones)))
+        matrices = chain_matrices(bones, bool(overrides_of(armature, bones.bones)))
         rigid, pose = read_pose(bones, matrices)
     except FabrikError as error:
         raise FabrikError(f"Can't add a chain at bone '{tip.name}': {error}") from error

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bpy_extras.anim_utils import AutoKeying as _AutoKeying
 
-from .channels import Channel, channel_of
+from .channels import Channel
 
 # The stubs have lost its class methods.
 AutoKeying: Any = _AutoKeying
@@ -24,11 +24,16 @@ def write_channels(channels: Channels) -> list[tuple[PoseBone, Channel]]:
     """Write rotation channels that differ; return the bones that changed with what they said before."""
     changed = []
     for bone, (name, values) in channels:
-        old = channel_of(bone)
-        setattr(bone, name, values)
-        if channel_of(bone) != old:
-            changed.append((bone, old))
+        old = tuple(getattr(bone, name))
+        if any(map(_differ, old, values)):
+            setattr(bone, name, values)
+            changed.append((bone, (name, old)))
     return changed
+
+
+def _differ(old: float, new: float) -> bool:
+    # Less than single precision can tell apart is no change: it would only make keys and undo steps.
+    return abs(new - old) > 1e-7
 
 
 def auto_key_rotations(context: Context, bones: Iterable[PoseBone]) -> None:
@@ -36,11 +41,23 @@ def auto_key_rotations(context: Context, bones: Iterable[PoseBone]) -> None:
     keytype = context.scene.tool_settings.keyframe_type
     with AutoKeying.options(keytype=keytype, use_loc=False, use_scale=False):
         for bone in bones:
-            AutoKeying.autokey_transformation(context, bone)
+            _auto_key(context, bone)
 
 
 def auto_key_location(context: Context, target: Object | PoseBone) -> None:
     """Key the location of a target if Blender's auto-keying is on, by its own rules."""
     keytype = context.scene.tool_settings.keyframe_type
     with AutoKeying.options(keytype=keytype, use_rot=False, use_scale=False):
+        _auto_key(context, target)
+
+
+def _auto_key(context: Context, target: Object | PoseBone) -> None:
+    tools = context.scene.tool_settings
+    # AutoKeying itself uses a keying set even while auto-keying is off, and refuses one with absolute paths.
+    if not tools.use_keyframe_insert_auto:
+        return
+    keying_set = context.scene.keying_sets_all.active
+    if tools.use_keyframe_insert_keyingset and keying_set is not None and keying_set.is_path_absolute:
+        AutoKeying.key_transformation_via_keyingset(context, target, keying_set)
+    else:
         AutoKeying.autokey_transformation(context, target)

@@ -27,11 +27,11 @@ def rotation_of(bone: PoseBone) -> Quaternion:
     return bone.rotation_euler.to_quaternion()
 
 
-def channel_of(bone: PoseBone) -> Channel:
-    """Return the property a pose bone's rotation mode uses, and its values."""
-    mode = bone.rotation_mode
-    name = {'QUATERNION': "rotation_quaternion", 'AXIS_ANGLE': "rotation_axis_angle"}.get(mode, "rotation_euler")
-    return name, tuple(getattr(bone, name))
+def channel_name(bone: PoseBone) -> str:
+    """Return the name of the property that a pose bone's rotation mode uses."""
+    return {'QUATERNION': "rotation_quaternion", 'AXIS_ANGLE': "rotation_axis_angle"}.get(
+        bone.rotation_mode, "rotation_euler"
+    )
 
 
 def is_locked(bone: PoseBone) -> bool:

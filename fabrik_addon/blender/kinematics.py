@@ -46,11 +46,17 @@ def _to_pose(pose_bone: PoseBone, basis: Matrix, parent_matrix: Matrix | None) -
 
 def basis_with(bone: PoseBone, rotation: Quaternion) -> Matrix:
     """Return what a bone's channels make together with another rotation."""
-    return Matrix.LocRotScale(bone.location, rotation, bone.scale)
+    # Connected bones have a location channel too, and Blender ignores it.
+    return Matrix.LocRotScale(bone.matrix_basis.translation, rotation, bone.scale)
 
 
 def turns_rigidly(bone: PoseBone) -> bool:
-    """Tell whether a bone keeps its shape as it turns: its parent is not sheared, mirrored or unevenly scaled."""
+    """Tell whether a bone keeps its shape as it turns, and what its matrix says of its rotation is so.
+
+    Not where its parent is sheared, mirrored or unevenly scaled, or where it is mirrored or flattened itself.
+    """
+    if min(*bone.scale) <= 0.0:
+        return False
     if bone.parent is None:
         return True
     space = parent_space(bone, bone.parent.matrix)

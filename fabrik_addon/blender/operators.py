@@ -40,6 +40,9 @@ class _PoseModeMixin:
         if armature.library is not None:
             cls.poll_message_set("The armature is linked: make a library override first")  # type: ignore[attr-defined]
             return False
+        if armature.data.pose_position == 'REST':
+            cls.poll_message_set("The armature is shown in rest position: switch to pose position")  # type: ignore[attr-defined]
+            return False
         return True
 
 
@@ -167,9 +170,7 @@ class POSE_OT_fabrik_solve(_OnlyActiveMixin, Operator):
             if result.status is not Status.REACHED:
                 self.report({'WARNING'}, f"Chain '{name}': {explain(armature, result)}")
             if result.snapshot.overridden:
-                self.report(
-                    {'WARNING'}, f"Chain '{name}': constraints override {', '.join(result.snapshot.overridden)}"
-                )
+                self.report({'WARNING'}, f"Chain '{name}': overridden on {', '.join(result.snapshot.overridden)}")
         return {'FINISHED'}
 
 

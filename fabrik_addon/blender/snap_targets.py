@@ -46,19 +46,27 @@ def snap_targets(view_layer: ViewLayer, armature: Object, chains: Sequence[Fabri
 
     before: list[tuple[Object | PoseBone, Vector]] = []
     try:
-        for what, obj, bone_name, position, _ in wishes:
-            moved, old = _move(what, obj, bone_name, position)
-            before.append((moved, old))
-        view_layer.update()
-        for what, obj, bone_name, position, length in wishes:
-            if (target_position(view_layer, obj, bone_name, "target") - position).length > _NEAR * length:
-                raise FabrikError(f"{what} '{bone_name or obj.name}' is held elsewhere by its constraints or drivers")
+        # One that hangs on another is there only after the other is: as many rounds as there are targets do.
+        for _ in wishes:
+            for what, obj, bone_name, position, _length in wishes:
+                before.append(_move(what, obj, bone_name, position))
+            view_layer.update()
+            astray = [
+                f"{what} '{bone_name or obj.name}'"
+                for what, obj, bone_name, position, length in wishes
+                if (target_position(view_layer, obj, bone_name, "target") - position).length > _NEAR * length
+            ]
+            if not astray:
+                break
+        else:
+            raise FabrikError(f"{astray[0]} is held elsewhere by its constraints or drivers, or by another chain")
     except FabrikError:
         for moved, old in reversed(before):
             moved.location = old
         view_layer.update()
         raise
-    return [moved for moved, old in before if moved.location != old]
+    first = dict(reversed(before))
+    return [moved for moved, old in first.items() if moved.location != old]
 
 
 def _pole(snapshot: Snapshot, pole_angle: float) -> Floats:

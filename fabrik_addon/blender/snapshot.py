@@ -12,9 +12,9 @@ import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
 from ..core import Chain, FabrikError, Floats, Goals, Options, Pose, plain_chain
-from .channels import has_locks, is_locked, rotation_of
+from .channels import channel_name, has_locks, is_locked, rotation_of
 from .kinematics import pose_matrices, turns_rigidly
-from .targets import hangs_on, target_position
+from .targets import followed_bones, target_position
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone, ViewLayer
@@ -53,6 +53,10 @@ class Snapshot:
     options: Options
     overridden: tuple[str, ...]
     """What would override the result: "bone 'x' (constraint 'y')"."""
+    moving: frozenset[str]
+    """Names of the bones that move when the chain does: its own and their children."""
+    followed: frozenset[str]
+    """Names of the armature's bones that the chain's target or pole follows; none that move with the chain."""
 
 
 def take_snapshot(view_layer: ViewLayer, armature: Object, settings: FabrikChain) -> Snapshot:
@@ -68,13 +72,14 @@ def take_snapshot(view_layer: ViewLayer, armature: Object, settings: FabrikChain
     """
     try:
         bones = read_bones(armature, settings.name, settings.tip, settings.chain_count, settings.use_tail)
-        overridden = overriding_constraints(armature, bones.bones)
+        overridden = overrides_of(armature, bones.bones)
         chain, pose = read_pose(bones, chain_matrices(bones, bool(overridden)))
-        goals = _read_goals(view_layer, armature, settings, bones)
+        moving = frozenset((bones.bones[0].name, *(child.name for child in bones.bones[0].children_recursive)))
+        goals, followed = _read_goals(view_layer, armature, settings, moving)
         options = Options(iterations=settings.iterations, tolerance=settings.tolerance)
     except FabrikError as error:
         raise FabrikError(f"Chain '{settings.name}': {error}") from error
-    return Snapshot(bones, chain, pose, goals, options, overridden)
+    return Snapshot(bones, chain, pose, goals, options, overridden, moving, followed)
 
 
 def bones_of_chain(armature: Object, tip: str, chain_count: int, use_tail: bool) -> tuple[PoseBone, ...]:
@@ -166,24 +171,27 @@ def _check_lengths(lengths: Floats, names: tuple[str, ...], end: str) -> None:
         raise FabrikError(f"bone '{names[shortest]}' has no length: {reason}")
 
 
-def _read_goals(view_layer: ViewLayer, armature: Object, settings: FabrikChain, bones: ChainBones) -> Goals:
+def _read_goals(
+    view_layer: ViewLayer, armature: Object, settings: FabrikChain, moving: frozenset[str]
+) -> tuple[Goals, frozenset[str]]:
+    """Return a chain's goals and the bones they follow, none of which may be moving."""
     if settings.target is None:
         raise FabrikError("it has no target: choose an object in its settings")
-    moving = {bone.name for bone in bones.bones}
-    moving.update(child.name for child in bones.bones[0].children_recursive)
     goals = [("target", settings.target, settings.subtarget)]
     if settings.pole_target is not None:
         goals.append(("pole", settings.pole_target, settings.pole_subtarget))
     points = []
+    followed: dict[str, str] = {}
     for role, obj, bone_name in goals:
         position = target_position(view_layer, obj, bone_name, role)
-        through = hangs_on(obj, bone_name, armature, moving)
-        if through is not None:
+        follows = followed_bones(obj, bone_name, armature)
+        for bone in follows.keys() & moving:
             name = f"bone '{bone_name}' of '{obj.name}'" if bone_name else f"'{obj.name}'"
-            raise FabrikError(f"its {role} {name} depends on the chain itself: it follows {through}")
+            raise FabrikError(f"its {role} {name} depends on the chain itself: it follows {follows[bone]}")
+        followed |= follows
         points.append(position)
     target_world, pole_world = points[0], points[1] if len(points) > 1 else None
-    return goals_at(armature, target_world, pole_world, settings.pole_angle)
+    return goals_at(armature, target_world, pole_world, settings.pole_angle), frozenset(followed)
 
 
 def goals_at(
@@ -201,8 +209,8 @@ def goals_at(
     return Goals(np.array([(to_armature @ target_world)[:]]), poles=poles, pole_angles=np.array([pole_angle]))
 
 
-def overriding_constraints(armature: Object, bones: Sequence[PoseBone]) -> tuple[str, ...]:
-    """Name the bones of a chain whose rotation is not what their channels say."""
+def overrides_of(armature: Object, bones: Sequence[PoseBone]) -> tuple[str, ...]:
+    """Name the bones of a chain whose rotation is not what their channels say, or whose channels are driven."""
     found = [
         f"bone '{bone.name}' (constraint '{constraint.name}')"
         for bone in bones
@@ -220,4 +228,7 @@ def overriding_constraints(armature: Object, bones: Sequence[PoseBone]) -> tuple
                 hit = [bone.name for bone in turned[:length] if bone.name in names]
                 if hit:
                     found.append(f"bone '{hit[0]}' (constraint '{constraint.name}' of bone '{owner.name}')")
+    if armature.animation_data:
+        driven = {curve.data_path for curve in armature.animation_data.drivers if not curve.mute}
+        found += [f"bone '{bone.name}' (driver)" for bone in bones if bone.path_from_id(channel_name(bone)) in driven]
     return tuple(found)

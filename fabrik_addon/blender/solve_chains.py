@@ -5,11 +5,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from ..core import FabrikError, Status
 from .apply import write_channels
-from .channels import Channel
+from .channels import Channel, has_locks
 from .results import Result, keep_result
 from .snapshot import take_snapshot
 from .solve_snapshot import SolvedChain, solve_snapshot
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from bpy.types import Object, PoseBone, ViewLayer
 
     from .properties import FabrikChain
+    from .snapshot import Snapshot
+
+    _Read: TypeAlias = tuple[FabrikChain, Snapshot]
 
 
 def solve_chains(
@@ -34,10 +37,7 @@ def solve_chains(
     view_layer.update()
     order = {chain.name: position for position, chain in enumerate(chains)}
     # All are checked before the first is written, so that an error leaves the pose alone.
-    waiting = sorted(
-        ((chain, take_snapshot(view_layer, armature, chain)) for chain in chains),
-        key=lambda pair: len(pair[1].bones.bones[0].parent_recursive),
-    )
+    waiting = _in_order([(chain, take_snapshot(view_layer, armature, chain)) for chain in chains])
     solved: list[SolvedChain] = []
     changed: dict[str, tuple[PoseBone, Channel]] = {}
     updated = True
@@ -45,8 +45,8 @@ def solve_chains(
         for chain, snapshot in waiting:
             names = {bone.name for bone in snapshot.bones.bones}
             names.update(bone.name for bone in snapshot.bones.bones[0].parent_recursive)
-            if not names.isdisjoint(changed):
-                # It hangs on a chain that has moved meanwhile.
+            if not changed.keys().isdisjoint(names | snapshot.followed):
+                # It hangs on a chain that has moved meanwhile, or reaches for what hangs there.
                 if not updated:
                     view_layer.update()
                     updated = True
@@ -65,6 +65,36 @@ def solve_chains(
         keep_result(armature, result.snapshot.bones.chain_name, _result(armature, result))
     solved.sort(key=lambda result: order[result.snapshot.bones.chain_name])
     return solved, [bone for bone, _ in changed.values()]
+
+
+def _in_order(chains: list[_Read]) -> list[_Read]:
+    """Sort chains: nearer the root first, and after those that move what they reach for.
+
+    Raises:
+        FabrikError: chains reach for each other's bones.
+    """
+    waiting = sorted(chains, key=lambda pair: _depth(pair[1]))
+    ordered: list[_Read] = []
+    while waiting:
+        for pair in waiting:
+            if not any(_waits_for(pair[1], other[1]) for other in waiting if other is not pair):
+                break
+        else:
+            names = " and ".join(f"'{chain.name}'" for chain, _ in waiting)
+            raise FabrikError(f"Chains {names} wait for each other: their targets follow each other's bones")
+        waiting.remove(pair)
+        ordered.append(pair)
+    return ordered
+
+
+def _depth(snapshot: Snapshot) -> int:
+    return len(snapshot.bones.bones[0].parent_recursive)
+
+
+def _waits_for(snapshot: Snapshot, other: Snapshot) -> bool:
+    """Tell whether a chain can be solved only after another one has moved."""
+    hangs = snapshot.bones.bones[0].name in other.moving and _depth(snapshot) > _depth(other)
+    return hangs or not snapshot.followed.isdisjoint(other.moving)
 
 
 def _result(armature: Object, solved: SolvedChain) -> Result:
@@ -89,6 +119,6 @@ def explain(armature: Object, solved: SolvedChain) -> str:
             bound = f"at least {scale * (2.0 * max(chain.links) - chain.total_length):.4g}"
         return f"out of reach, {off}: that is {scale * distance:.4g} from the root, and these bones reach {bound}"
     if solved.status is Status.LIMITED:
-        locked = [bone.name for bone, _ in solved.channels if any(bone.lock_rotation)]
+        locked = [bone.name for bone, _ in solved.channels if has_locks(bone)]
         return f"limited, {off}: rotation is locked on " + ", ".join(f"'{name}'" for name in locked)
     return f"stalled, {off} after {solved.iterations} sweeps; please report this"

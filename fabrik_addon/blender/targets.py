@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from mathutils import Vector
 from ..core import FabrikError
 
 if TYPE_CHECKING:
-    from bpy.types import Constraint, Object, ViewLayer
+    from bpy.types import Constraint, LayerCollection, Object, ViewLayer
 
 Node = tuple["Object", str]
 """An object, or one of its bones: (object, "") or (armature, bone)."""
@@ -31,10 +32,16 @@ def target_position(view_layer: ViewLayer, target: Object, bone_name: str, role:
     Raises:
         FabrikError: the object is deleted or not evaluated, or it has no such bone.
     """
-    if view_layer.objects.get(target.name) != target:
+    # Objects from different files may have the same name.
+    if view_layer.objects.get(target.name) != target and target not in view_layer.objects.values():
         if not target.users_scene:
             raise FabrikError(f"its {role} '{target.name}' was deleted from the scene")
         raise FabrikError(f"its {role} '{target.name}' is not in the view layer '{view_layer.name}'")
+    if not target.visible_get(view_layer=view_layer) and not _is_evaluated(target, view_layer.layer_collection):
+        raise FabrikError(
+            f"its {role} '{target.name}' is disabled in viewports, so Blender doesn't say where it is: "
+            "enable it, or its collection, and hide it with the eye"
+        )
     if not bone_name:
         return target.matrix_world.translation.copy()
     if target.type != 'ARMATURE':
@@ -45,30 +52,38 @@ def target_position(view_layer: ViewLayer, target: Object, bone_name: str, role:
     return target.matrix_world @ bone.matrix.translation
 
 
-def hangs_on(target: Object, bone_name: str, armature: Object, bones: set[str]) -> str | None:
-    """Say through what a target follows one of an armature's bones; None where it doesn't.
+def _is_evaluated(obj: Object, layer_collection: LayerCollection) -> bool:
+    """Tell whether an object is where its matrix says: so it is if hidden, but not if disabled in viewports."""
+    collection = layer_collection.collection
+    if layer_collection.exclude or collection.hide_viewport or obj.hide_viewport:
+        return False
+    return obj in collection.objects.values() or any(_is_evaluated(obj, child) for child in layer_collection.children)
 
-    Follows parents, constraints and drivers, as Blender's dependency graph does.
+
+def followed_bones(target: Object, bone_name: str, armature: Object) -> dict[str, str]:
+    """Return the names of an armature's bones that a target follows, each with what it is in words.
+
+    Looks at parents, constraints and drivers, as Blender's dependency graph does.
 
     Args:
         target: object that is the target or pole.
         bone_name: its bone, or empty.
-        armature: object whose bones are to be posed.
-        bones: names of the bones that would move, children of the chain included.
+        armature: object with the bones.
     """
     start: Node = (target, bone_name)
     seen: set[Node] = {start}
     waiting: list[tuple[Node, str]] = [(start, "")]
+    followed: dict[str, str] = {}
     while waiting:
         (obj, bone), through = waiting.pop()
-        if obj == armature and bone in bones:
-            return f"{through}bone '{bone}'"
+        if bone and obj == armature:
+            followed[bone] = f"{through}bone '{bone}'"
         for node in _dependencies(obj, bone):
             if node not in seen:
                 seen.add(node)
                 name = f"bone '{bone}' of '{obj.name}'" if bone else f"'{obj.name}'"
                 waiting.append((node, f"{name}, which follows " if (obj, bone) != start else through))
-    return None
+    return followed
 
 
 def _dependencies(obj: Object, bone_name: str) -> Iterator[Node]:
@@ -98,7 +113,14 @@ def _dependencies(obj: Object, bone_name: str) -> Iterator[Node]:
                 for variable in curve.driver.variables:
                     for source in variable.targets:
                         if isinstance(source.id, bpy.types.Object):
-                            yield source.id, source.bone_target if variable.type != 'SINGLE_PROP' else ""
+                            is_path = variable.type == 'SINGLE_PROP'
+                            yield source.id, _bone_in(source.data_path) if is_path else source.bone_target
+
+
+def _bone_in(data_path: str) -> str:
+    """Return the name of the pose bone whose property a data path is; empty where it is none's."""
+    found = re.match(r'pose\.bones\["((?:[^"\\]|\\.)*)"\]', data_path)
+    return bpy.utils.unescape_identifier(found[1]) if found else ""
 
 
 def _constraint_targets(constraint: Constraint) -> Iterator[Node]:

@@ -1,9 +1,14 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The last digits: close the gap between tip and target exactly by bending one joint and turning the root."""
+"""The last digits: close the gap between tip and target exactly, links kept, by bending one joint.
+
+Where a joint near the tip is bent enough, it alone takes up the gap and the chain before it stays. Near full extension
+no joint has that much play, and the whole chain is the lever: one joint is bent and the chain turned about its root.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .lanes import Component, Components, Vector
@@ -12,26 +17,77 @@ from .vectors import cross, dot, from_to, gap, multiply, rotate, scale
 EXACT = 1e-13
 """Gap that isn't worth closing."""
 
+STRAIGHT = 1e-2
+"""Squared sine of a bend below which a joint isn't bent further: its plane and its leverage are poor."""
+
 TINY = 1e-300
 """Keeps lanes that aren't chosen from dividing by zero."""
 
 
-def close_gap(ops: Any, x: Components, y: Components, z: Components, target: Vector) -> Component:
-    """Move the tip onto the target in closed form, links kept, and return the error that is left.
-
-    The joint farthest from the line root-tip is bent in its own plane until the tip is as far from the root as the
-    target is, then the whole chain turns about the root. The farthest joint needs the least bend, because the
-    tip's distance changes by that offset times the angle. Where one bend can't close the gap nothing changes.
+def close_gap(
+    ops: Any, x: Components, y: Components, z: Components, lengths: Sequence[float], target: Vector
+) -> Component:
+    """Move the tip onto the target in closed form and return the distance that is left: none, or all of it.
 
     Args:
         ops: the lanes' operations.
         x, y, z: joints with the root at the origin; changed in place.
-        target: where the tip should be, not at the root.
+        lengths: of the links.
+        target: where the tip should be.
+    """
+    left = _shift_and_bend(ops, x, y, z, lengths, target)
+    if ops.any(left > EXACT):
+        left = _bend_and_turn(ops, x, y, z, target)
+    return left
+
+
+def _shift_and_bend(
+    ops: Any, x: Components, y: Components, z: Components, lengths: Sequence[float], target: Vector
+) -> Component:
+    """Shift all that follows a joint by the gap, and the joint to where both its links meet again.
+
+    The joint stays in its own plane and on its own side. It is the one nearest to the tip that is bent enough.
+    """
+    gx, gy, gz = target[0] - x[-1], target[1] - y[-1], target[2] - z[-1]
+    left = ops.sqrt(gx * gx + gy * gy + gz * gz)
+    for j in range(len(x) - 2, 0, -1):
+        is_open = left > EXACT
+        if not ops.any(is_open):
+            break
+        first, second = lengths[j - 1], lengths[j]
+        ax, ay, az = x[j - 1], y[j - 1], z[j - 1]
+        lx, ly, lz = x[j + 1] + gx - ax, y[j + 1] + gy - ay, z[j + 1] + gz - az
+        square = lx * lx + ly * ly + lz * lz + TINY
+        ox, oy, oz = x[j] - ax, y[j] - ay, z[j] - az
+        old = (ox * lx + oy * ly + oz * lz) / square
+        ox, oy, oz = ox - old * lx, oy - old * ly, oz - old * lz
+        height_square = ox * ox + oy * oy + oz * oz
+        # Law of cosines: where the joint's foot is on the line of its neighbours, as a share of it.
+        foot = 0.5 * (1.0 + (first - second) * (first + second) / square)
+        new_square = first * first - foot * foot * square
+        bent = STRAIGHT * min(first, second) ** 2
+        closes = is_open & (height_square > bent) & (new_square > 0.25 * height_square)
+        if not ops.any(closes):
+            continue
+        share = ops.sqrt(ops.maximum(new_square, 0.0) / (height_square + TINY))
+        moved = (ax + foot * lx + share * ox, ay + foot * ly + share * oy, az + foot * lz + share * oz)
+        x[j], y[j], z[j] = ops.choose(closes, moved, (x[j], y[j], z[j]))
+        for k in range(j + 1, len(x)):
+            shifted = (x[k] + gx, y[k] + gy, z[k] + gz)
+            x[k], y[k], z[k] = ops.choose(closes, shifted, (x[k], y[k], z[k]))
+        left = ops.where(closes, 0.0, left)
+    return left
+
+
+def _bend_and_turn(ops: Any, x: Components, y: Components, z: Components, target: Vector) -> Component:
+    """Bend a joint until the tip is as far from the root as the target is, then turn the chain about the root.
+
+    The joint farthest from the line root-tip needs the least bend: the tip's distance changes by that offset times
+    the angle.
     """
     tip = (x[-1], y[-1], z[-1])
     error = gap(ops, tip, target)
-    if not ops.any(error > EXACT):
-        return error
+    is_open = error > EXACT
     tx, ty, tz = tip
     bx, by, bz = x[1], y[1], z[1]
     farthest: Component = 0.0
@@ -50,7 +106,7 @@ def close_gap(ops: Any, x: Components, y: Components, z: Components, target: Vec
     sine = ops.sqrt(farthest)
     cosine = (reach_square - bend_square - arm_square) / (2.0 * spread)
     # The side is that of a bend the chain already has: below 1e-6 its plane is noise.
-    possible = (sine > 1e-6 * spread) & (cosine * cosine <= 1.0) & (reach_square > 1e-24)
+    possible = is_open & (sine > 1e-6 * spread) & (cosine * cosine <= 1.0) & (reach_square > 1e-24)
     if not ops.any(possible):
         return error
     axis = scale(cross(bend, tip), 1.0 / (sine + TINY))

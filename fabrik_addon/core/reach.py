@@ -70,7 +70,7 @@ def reach_target(
     # Lanes that are there already keep their pose but for the last digits.
     count, zero = len(joints[0]), 0.0 * distance
     x, y, z = (list(component) for component in joints)
-    close_gap(ops, x, y, z, target)
+    close_gap(ops, x, y, z, lengths, target)
     result = [0.0 + part for part in (*x, *y, *z, zero, *(zero + part for part in IDENTITY))]
     rest = ops.unfinished(done)
     if rest is not None:
@@ -183,7 +183,7 @@ def _bend(
         closed = blocked | deadlocked
     joints, sweeps = sweep_to_target(ops, joints, lengths, target, closed, tolerance, iterations)
 
-    error = close_gap(ops, *joints, target)
+    error = close_gap(ops, *joints, lengths, target)
     stalled = (error > tolerance) & ops.negate(blocked)
     if ops.any(stalled):
         bend = bend_direction(ops, joints, along)

@@ -1,0 +1,81 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A bow: joints on one circle, bent to one side, tip exactly at the distance asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fabrik_addon.core.bow import bow
+from fabrik_addon.core.lanes import MANY, ONE
+from tests.unit.chains import Floats, even_or_uneven_lengths, lengths_with_a_hole, link_lengths, nearest_reach
+
+ALONG, SIDE = (0.6, 0.0, 0.8), (0.0, 1.0, 0.0)
+
+
+def bowed(lengths: list[float], distance: float) -> Floats:
+    """Joints (J, 3) as along, side and off the plane."""
+    x, y, z = bow(ONE, lengths, distance, ALONG, SIDE)
+    normal = np.cross(ALONG, SIDE)
+    return np.stack([x, y, z], axis=-1) @ np.stack([ALONG, SIDE, normal], axis=-1)
+
+
+def check_bow(lengths: list[float], distance: float) -> Floats:
+    joints = bowed(lengths, distance)
+    total = sum(lengths)
+    np.testing.assert_allclose(link_lengths(joints), lengths, rtol=1e-12)
+    np.testing.assert_allclose(joints[-1], (distance, 0.0, 0.0), atol=1e-7 * total)
+    np.testing.assert_allclose(joints[:, 2], 0.0, atol=1e-12 * total)
+    # To one side, and round the circle at most once: every joint turns the same way, in all less than a full turn.
+    headings = np.unwrap(np.arctan2(*np.diff(joints, axis=0)[:, 1::-1].T))
+    bends = -np.diff(headings)
+    assert (bends > -1e-6).all()
+    assert bends.sum() < 2.0 * np.pi + 1e-6
+    assert (joints[1:-1, 1] > -1e-7 * total).all()
+    return joints
+
+
+def check_on_circle(joints: Floats, size: float) -> None:
+    flat = joints[:, :2]
+    solution, *_ = np.linalg.lstsq(np.column_stack([2.0 * flat, np.ones(len(flat))]), (flat**2).sum(axis=1), rcond=None)
+    radii = np.linalg.norm(flat - solution[:2], axis=1)
+    np.testing.assert_allclose(radii, radii[0], atol=1e-6 * size)
+
+
+@given(st.one_of(even_or_uneven_lengths(2, 20), lengths_with_a_hole()), st.floats(0.0, 1.0))
+def test_the_bow_reaches_every_distance_there_is(lengths: list[float], share: float) -> None:
+    nearest, total = nearest_reach(lengths), sum(lengths)
+    check_bow(lengths, nearest + share * (total - nearest))
+
+
+@pytest.mark.parametrize("lengths", [[1.0] * 3, [1.0] * 10, [1.0, 20.0, 1.0], [3.0, 1.0, 2.0], [1.0, 20.0] * 4])
+@pytest.mark.parametrize("share", [0.02, 0.3, 0.7, 0.95])
+def test_all_joints_lie_on_one_circle(lengths: list[float], share: float) -> None:
+    nearest = nearest_reach(lengths)
+    check_on_circle(check_bow(lengths, nearest + share * (sum(lengths) - nearest)), sum(lengths))
+
+
+@pytest.mark.parametrize("longest", [0, 1, 2])
+def test_a_longest_link_of_more_than_half_the_circle(longest: int) -> None:
+    lengths = [1.0, 1.0, 1.0]
+    lengths[longest] = 20.0
+    for distance in (18.000001, 18.1, 19.0, 21.9, 21.999999):
+        check_bow(lengths, distance)
+
+
+def test_equal_links_with_a_near_target_are_a_polygon_and_no_star() -> None:
+    for count in (3, 5, 8, 50, 100):
+        joints = check_bow([1.0] * count, 1e-3 * count)
+        # A nearly closed regular polygon is as high as its circle is wide.
+        assert joints[:, 1].max() == pytest.approx(1.0 / np.tan(np.pi / (2 * count)), rel=0.2)
+
+
+def test_many_lanes_are_single_bows() -> None:
+    lengths, distances = [1.0, 0.4, 2.0, 0.7], np.linspace(0.0, 4.1, 30)
+    whole = bow(MANY, lengths, distances, tuple(np.full(30, a) for a in ALONG), tuple(np.full(30, s) for s in SIDE))
+    for lane, distance in enumerate(distances.tolist()):
+        single = bow(ONE, lengths, distance, ALONG, SIDE)
+        np.testing.assert_allclose([[j[lane] for j in axis] for axis in whole], single, atol=1e-7)

@@ -1,0 +1,116 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Directions and turns, against matrices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from fabrik_addon.core.lanes import MANY, ONE
+from fabrik_addon.core.vectors import (
+    first_direction,
+    from_to,
+    multiply,
+    perpendicular,
+    rejection,
+    rotate,
+    turn_about,
+    x_axis,
+)
+from tests.unit.chains import angle_between, directions, generic_directions, matrix, seeds, turn, turn_angle, unit
+
+Direction = tuple[float, float, float]
+
+
+def unit_quaternion(seed: int) -> tuple[float, ...]:
+    q = np.random.default_rng(seed).normal(size=4)
+    return tuple((q / np.linalg.norm(q)).tolist())
+
+
+@given(directions, directions, st.sampled_from([1e-3, 1.0, 1e3]), directions)
+def test_from_to_is_the_shortest_turn_between_two_directions(
+    a: Direction, b: Direction, size: float, hint: Direction
+) -> None:
+    q = from_to(ONE, a, tuple(size * c for c in b), hint)
+    assert np.linalg.norm(q) == pytest.approx(1.0, abs=1e-12)
+    np.testing.assert_allclose(matrix(q) @ unit(a), unit(b), atol=1e-7)
+    assert turn_angle(matrix(q)) == pytest.approx(angle_between(unit(a), unit(b)), abs=1e-7)
+
+
+@given(directions, generic_directions)
+def test_from_to_of_opposites_turns_half_way_about_the_hint(a: Direction, hint: Direction) -> None:
+    assume(np.linalg.norm(np.cross(unit(a), unit(hint))) > 1e-3)
+    q = from_to(ONE, a, tuple(-3.0 * c for c in a), hint)
+    np.testing.assert_allclose(matrix(q) @ unit(a), -unit(a), atol=1e-7)
+    axis = unit(np.array(hint) - unit(a) * (unit(a) @ np.array(hint)))
+    np.testing.assert_allclose(matrix(q) @ axis, axis, atol=1e-7)
+
+
+def test_from_to_of_opposites_needs_no_good_hint() -> None:
+    q = from_to(ONE, (0.0, 2.0, 0.0), (0.0, -1.0, 0.0), (0.0, 5.0, 0.0))
+    np.testing.assert_allclose(matrix(q) @ (0.0, 1.0, 0.0), (0.0, -1.0, 0.0), atol=1e-12)
+
+
+@given(generic_directions, st.floats(1e-9, 1e-3), seeds)
+def test_from_to_of_nearly_opposites_still_gets_there(a: Direction, angle: float, seed: int) -> None:
+    aside = np.cross(unit(a), np.random.default_rng(seed).normal(size=3))
+    b = -(turn(aside, angle) @ unit(a))
+    q = from_to(ONE, a, tuple(b.tolist()), (1.0, 0.0, 0.0))
+    np.testing.assert_allclose(matrix(q) @ unit(a), b, atol=3e-7)
+
+
+def test_lanes_of_from_to_are_single_ones() -> None:
+    rng = np.random.default_rng(0)
+    a, b, hint = rng.normal(size=(3, 6, 3))
+    b[0], b[1], b[2] = -a[0], a[1], -2.0 * a[2]
+    whole = from_to(MANY, tuple(a.T), tuple(b.T), tuple(hint.T))
+    for lane in range(6):
+        single = from_to(ONE, *(tuple(v[lane].tolist()) for v in (a, b, hint)))
+        np.testing.assert_allclose([q[lane] for q in whole], single, atol=1e-15)
+
+
+@given(seeds, seeds, generic_directions)
+def test_quaternions_turn_as_their_matrices_do(p: int, q: int, a: Direction) -> None:
+    first, second = unit_quaternion(p), unit_quaternion(q)
+    np.testing.assert_allclose(rotate(first, a), matrix(first) @ a, atol=1e-12)
+    np.testing.assert_allclose(matrix(multiply(first, second)), matrix(first) @ matrix(second), atol=1e-12)
+    np.testing.assert_allclose(x_axis(first), matrix(first)[:, 0], atol=1e-12)
+
+
+@given(generic_directions, generic_directions, st.floats(-3.1, 3.1))
+def test_a_turn_about_an_axis(axis: Direction, a: Direction, angle: float) -> None:
+    turned = turn_about(tuple(unit(axis).tolist()), np.cos(angle), np.sin(angle), a)
+    np.testing.assert_allclose(turned, turn(axis, angle) @ a, atol=1e-12)
+
+
+@given(directions, st.lists(directions, max_size=3))
+def test_a_perpendicular_is_nearest_to_the_first_hint_that_says_anything(
+    axis: Direction, hints: list[Direction]
+) -> None:
+    unit_axis = unit(axis)
+    found = np.array(perpendicular(ONE, tuple(unit_axis.tolist()), hints))
+    assert np.linalg.norm(found) == pytest.approx(1.0)
+    assert found @ unit_axis == pytest.approx(0.0, abs=1e-7)
+    for hint in hints:
+        aside = np.array(hint) - unit_axis * (unit_axis @ np.array(hint))
+        if np.linalg.norm(aside) > 1e-5:
+            np.testing.assert_allclose(found, unit(aside), atol=1e-7)
+            break
+        assert np.linalg.norm(aside) < 1e-7
+
+
+def test_the_first_direction_that_is_not_zero_is_taken_lane_by_lane() -> None:
+    zero, a, b = np.zeros(3), np.array([0.0, 2.0, 0.0]), np.array([0.0, 0.0, 3.0])
+    lanes = first_direction(MANY, [tuple(np.array([zero, a, zero]).T), tuple(np.array([b, b, zero]).T), (1.0, 0.0, 0.0)])
+    np.testing.assert_allclose(np.array(lanes).T, [(0, 0, 1), (0, 1, 0), (1, 0, 0)])
+
+
+@given(generic_directions, generic_directions)
+def test_a_rejection_is_perpendicular_and_the_rest_parallel(a: Direction, axis: Direction) -> None:
+    unit_axis = unit(axis)
+    rest = np.array(rejection(a, tuple(unit_axis.tolist())))
+    assert rest @ unit_axis == pytest.approx(0.0, abs=1e-12)
+    np.testing.assert_allclose(np.cross(np.array(a) - rest, unit_axis), 0.0, atol=1e-12)
