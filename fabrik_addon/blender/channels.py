@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mathutils import Euler, Quaternion, Vector
@@ -49,25 +50,32 @@ def _has_4d_locks(bone: PoseBone) -> bool:
 
 
 def channel_for(bone: PoseBone, rotation: Quaternion) -> Channel:
-    """Return the channel values nearest to a bone's present ones that give a rotation, locked components kept.
+    """Return the channel values nearest to a bone's present ones that give a rotation."""
+    mode = bone.rotation_mode
+    if mode == 'QUATERNION':
+        nearest = rotation.copy()
+        nearest.make_compatible(bone.rotation_quaternion)
+        return "rotation_quaternion", nearest[:]
+    if mode == 'AXIS_ANGLE':
+        return "rotation_axis_angle", _nearest_axis_angle(rotation, tuple(bone.rotation_axis_angle))
+    return "rotation_euler", rotation.to_euler(mode, bone.rotation_euler)[:]
+
+
+def locked_channel_for(bone: PoseBone, rotation: Quaternion) -> Channel:
+    """Return what ``channel_for`` does, but with the values the bone has wherever it is locked.
 
     Locks work as in Blender's own transform: without 4D locks, quaternions and axis-angles are locked as XYZ Euler.
     """
-    mode = bone.rotation_mode
-    if mode not in {'QUATERNION', 'AXIS_ANGLE'}:
-        old = bone.rotation_euler
-        return "rotation_euler", _keep_locked(bone.lock_rotation, old, rotation.to_euler(mode, old))  # type: ignore[arg-type]
-    if any(bone.lock_rotation) and not bone.lock_rotations_4d:
-        old_euler = rotation_of(bone).to_euler('XYZ')
-        locked = _keep_locked(bone.lock_rotation, old_euler, rotation.to_euler('XYZ', old_euler))
-        rotation = Euler(locked, 'XYZ').to_quaternion()
-    locks = (bone.lock_rotation_w, *bone.lock_rotation) if bone.lock_rotations_4d else (False,) * 4
-    if mode == 'QUATERNION':
-        rotation = rotation.copy()
-        rotation.make_compatible(bone.rotation_quaternion)
-        return "rotation_quaternion", _keep_locked(locks, bone.rotation_quaternion, rotation)
-    old_values = tuple(bone.rotation_axis_angle)
-    return "rotation_axis_angle", _keep_locked(locks, old_values, _nearest_axis_angle(rotation, old_values))
+    if _has_4d_locks(bone):
+        locks = (bone.lock_rotation_w, *bone.lock_rotation)
+    elif bone.rotation_mode in {'QUATERNION', 'AXIS_ANGLE'}:
+        old = rotation_of(bone).to_euler('XYZ')
+        rotation = Euler(_keep_locked(bone.lock_rotation, old, rotation.to_euler('XYZ', old)), 'XYZ').to_quaternion()
+        return channel_for(bone, rotation)
+    else:
+        locks = tuple(bone.lock_rotation)
+    name, values = channel_for(bone, rotation)
+    return name, _keep_locked(locks, getattr(bone, name), values)
 
 
 def rotation_from(bone: PoseBone, channel: Channel) -> Quaternion:
@@ -80,9 +88,7 @@ def rotation_from(bone: PoseBone, channel: Channel) -> Quaternion:
     return Euler(values, bone.rotation_mode).to_quaternion()
 
 
-def _keep_locked(locks, old, new) -> tuple[float, ...]:  # type: ignore[no-untyped-def]
-    if not any(locks):
-        return tuple(new)
+def _keep_locked(locks: Sequence[bool], old: Sequence[float], new: Sequence[float]) -> tuple[float, ...]:
     return tuple(before if lock else after for lock, before, after in zip(locks, old, new, strict=True))
 
 

@@ -55,7 +55,7 @@ def turns_rigidly(bone: PoseBone) -> bool:
 
     Not where its parent is sheared, mirrored or unevenly scaled, or where it is mirrored or flattened itself.
     """
-    if min(*bone.scale) <= 0.0:
+    if min(bone.scale[:]) <= 0.0:
         return False
     if bone.parent is None:
         return True

@@ -41,7 +41,7 @@ class _PoseModeMixin:
             cls.poll_message_set("The armature is linked: make a library override first")  # type: ignore[attr-defined]
             return False
         if armature.data.pose_position == 'REST':
-            cls.poll_message_set("The armature is shown in rest position: switch to pose position")  # type: ignore[attr-defined]
+            cls.poll_message_set("The armature is shown in rest position: switch to pose position")
             return False
         return True
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
-from ..core import Chain, FabrikError, Floats, Goals, Options, Pose, plain_chain
+from ..core import Chain, FabrikError, Floats, Goals, Options, Pose, StartPose, plain_chain, start_from
 from .channels import channel_name, has_locks, is_locked, rotation_of
 from .kinematics import pose_matrices, turns_rigidly
 from .targets import followed_bones, target_position
@@ -47,8 +47,7 @@ class Snapshot:
     """One chain, ready to be solved."""
 
     bones: ChainBones
-    chain: Chain
-    pose: Pose
+    start: StartPose
     goals: Goals
     options: Options
     overridden: tuple[str, ...]
@@ -57,6 +56,14 @@ class Snapshot:
     """Names of the bones that move when the chain does: its own and their children."""
     followed: frozenset[str]
     """Names of the armature's bones that the chain's target or pole follows; none that move with the chain."""
+
+    @property
+    def chain(self) -> Chain:
+        return self.start.chain
+
+    @property
+    def pose(self) -> Pose:
+        return self.start.pose
 
 
 def take_snapshot(view_layer: ViewLayer, armature: Object, settings: FabrikChain) -> Snapshot:
@@ -73,13 +80,13 @@ def take_snapshot(view_layer: ViewLayer, armature: Object, settings: FabrikChain
     try:
         bones = read_bones(armature, settings.name, settings.tip, settings.chain_count, settings.use_tail)
         overridden = overrides_of(armature, bones.bones)
-        chain, pose = read_pose(bones, chain_matrices(bones, bool(overridden)))
+        start = start_from(*read_pose(bones, chain_matrices(bones, bool(overridden))))
         moving = frozenset((bones.bones[0].name, *(child.name for child in bones.bones[0].children_recursive)))
         goals, followed = _read_goals(view_layer, armature, settings, moving)
         options = Options(iterations=settings.iterations, tolerance=settings.tolerance)
     except FabrikError as error:
         raise FabrikError(f"Chain '{settings.name}': {error}") from error
-    return Snapshot(bones, chain, pose, goals, options, overridden, moving, followed)
+    return Snapshot(bones, start, goals, options, overridden, moving, followed)
 
 
 def bones_of_chain(armature: Object, tip: str, chain_count: int, use_tail: bool) -> tuple[PoseBone, ...]:

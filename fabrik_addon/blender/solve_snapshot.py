@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
-from ..core import Goals, Pose, Solution, Status, solve
-from .channels import Channel, channel_for, rotation_from
+from ..core import Chain, Goals, Pose, Solution, Status, solve, solve_from
+from .channels import Channel, channel_for, locked_channel_for, rotation_from
 from .kinematics import basis_with, parent_space, pose_matrices
 from .snapshot import ChainBones, Snapshot, read_pose
 
@@ -48,8 +48,8 @@ def solve_snapshot(snapshot: Snapshot, goals: Goals | None = None) -> SolvedChai
     """
     goals = goals or snapshot.goals
     bones = snapshot.bones
-    solution = solve(snapshot.chain, snapshot.pose, goals, snapshot.options)
-    rotations = _own_rotations(bones, snapshot.pose, solution)
+    solution = solve_from(snapshot.start, goals, snapshot.options)
+    rotations = _own_rotations(bones, snapshot.chain, snapshot.pose, solution)
     channels = _channels(bones, rotations)
     if bones.is_rigid and not bones.has_locks:
         return _solved(snapshot, channels, solution, float(solution.error[0]), int(solution.iterations[0]))
@@ -94,12 +94,12 @@ def _settle(snapshot: Snapshot, goals: Goals, solution: Solution, rotations: lis
         if error <= options.tolerance:
             break
         solution = solve(chain, pose, goals, options)
-        rotations = _own_rotations(replace(bones, rotations=tuple(rotations)), pose, solution)
+        rotations = _own_rotations(replace(bones, rotations=tuple(rotations)), chain, pose, solution)
     assert best is not None  # ROUNDS is more than 0
     return replace(best, iterations=iterations)
 
 
-def _own_rotations(bones: ChainBones, pose: Pose, solution: Solution) -> list[Quaternion]:
+def _own_rotations(bones: ChainBones, chain: Chain, pose: Pose, solution: Solution) -> list[Quaternion]:
     """Return every bone's rotation in its parent's space after its link has turned in armature space.
 
     A bone's own rotation takes what its turn has more than its parent's. Bones that are locked altogether take none.
@@ -107,12 +107,10 @@ def _own_rotations(bones: ChainBones, pose: Pose, solution: Solution) -> list[Qu
     own = list(bones.rotations)
     before, after = pose.rotations.tolist(), solution.pose.rotations.tolist()
     parent_turn: Quaternion | None = None
-    for row, i in enumerate(bones.free):
+    for row, (i, inherits) in enumerate(zip(bones.free, chain.inherits_list, strict=True)):
         old, new = Quaternion(before[row]), Quaternion(after[row])
         back = old.conjugated()
-        extra = new
-        if parent_turn is not None and bones.bones[i].bone.use_inherit_rotation:
-            extra = parent_turn.conjugated() @ new
+        extra = parent_turn.conjugated() @ new if inherits and parent_turn is not None else new
         own[i] = own[i] @ (back @ extra)
         parent_turn = new @ back
     return own
@@ -143,4 +141,5 @@ def _matrices(bones: ChainBones, rotations: Sequence[Quaternion]) -> list[Matrix
 
 
 def _channels(bones: ChainBones, rotations: Sequence[Quaternion]) -> tuple[tuple[PoseBone, Channel], ...]:
-    return tuple((bones.bones[i], channel_for(bones.bones[i], rotations[i])) for i in bones.free)
+    channel = locked_channel_for if bones.has_locks else channel_for
+    return tuple((bones.bones[i], channel(bones.bones[i], rotations[i])) for i in bones.free)

@@ -4,7 +4,7 @@
 
 from .pole import pole_for
 from .problem import Chain, FabrikError, Floats, Goals, Options, Pose, Solution, Status, plain_chain
-from .solve import solve
+from .solve import StartPose, solve, solve_from, start_from
 
 __all__ = [
     "Chain",
@@ -14,8 +14,11 @@ __all__ = [
     "Options",
     "Pose",
     "Solution",
+    "StartPose",
     "Status",
     "plain_chain",
     "pole_for",
     "solve",
+    "solve_from",
+    "start_from",
 ]

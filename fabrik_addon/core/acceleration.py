@@ -12,7 +12,7 @@ from __future__ import annotations
 from operator import mul
 from typing import Any
 
-from .lanes import Component, Components
+from .lanes import Component, Components, add_up
 
 DEPTH = 3
 """Residuals looked back at; measured on 3 to 100 links, more cost more than it saved."""
@@ -82,7 +82,7 @@ class Mixing:
         size = len(steps)
         gram = [[_dot(steps[i], steps[j]) for j in range(i + 1)] for i in range(size)]
         rest = [_dot(step, residual) for step in steps]
-        damping = REGULARISATION * sum(gram[i][i] for i in range(size)) + 1e-300
+        damping = REGULARISATION * add_up(gram[i][i] for i in range(size)) + 1e-300
         # Cholesky without square roots, lower triangle in place: gram = L D L^T.
         for j in range(size):
             for k in range(j):
@@ -103,4 +103,4 @@ class Mixing:
 
 
 def _dot(a: Components, b: Components) -> Component:
-    return sum(map(mul, a, b))
+    return add_up(map(mul, a, b))

@@ -14,7 +14,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from .lanes import Component, Components, Vector
+from .lanes import Component, Components, Vector, add_up
 from .vectors import Joints
 
 HALVINGS = 54
@@ -42,12 +42,12 @@ def bow(ops: Any, lengths: Sequence[float], distance: Component, along: Vector, 
         middle = 0.5 * (low + high)
         half_angles, curvature = _half_angles(ops, lengths, longest, middle)
         # Beyond half a turn in all the links go round the circle more than once: a star, not a bow.
-        total = sum(half_angles)
+        total = add_up(half_angles)
         too_long = (total < math.pi) & (ops.sin(total) > distance * curvature)
         low, high = ops.choose(too_long, [middle, high], [low, middle])
     half_angles, _ = _half_angles(ops, lengths, longest, 0.5 * (low + high))
     # The angle between a chord of the circle and its first link is half of what the other links subtend.
-    heading = sum(half_angles[1:])
+    heading = add_up(half_angles[1:])
     p, q = 0.0 * distance, 0.0 * distance
     ps, qs = [p], [q]
     for j, length in enumerate(lengths):

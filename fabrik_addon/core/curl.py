@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from .lanes import Component, Components
+from .lanes import Component, Components, add_up
 from .vectors import Joints, cross, dot, norm
 
 SHARPEST = 0.9 * math.pi
@@ -41,7 +41,7 @@ def curl(ops: Any, angles: Components, lengths: Sequence[float], distance: Compo
         joints from the origin toward +x, bent toward +y, in the plane z = 0.
     """
     # More than a full turn would be a spiral, that crosses itself and bends to both sides of its chord.
-    most = ops.maximum(sum(angles) / (1.6 * math.pi), 1.0)
+    most = ops.maximum(add_up(angles) / (1.6 * math.pi), 1.0)
     angles = [angle / most for angle in angles]
     *_, (p, q) = _lay(ops, angles, lengths)
     growth = _arc_angle(ops, distance) / (_arc_angle(ops, ops.sqrt(p * p + q * q)) + 1e-300)
@@ -59,7 +59,7 @@ def curl(ops: Any, angles: Components, lengths: Sequence[float], distance: Compo
 
 def _lay(ops: Any, angles: Components, lengths: Sequence[float]) -> list[tuple[Component, Component]]:
     """Lay links end to end from the origin, each turned clockwise from the one before."""
-    heading = 0.5 * sum(angles)
+    heading = 0.5 * add_up(angles)
     p = q = 0.0 * heading
     laid = [(p, q)]
     for length, angle in zip(lengths, [*angles, 0.0], strict=True):

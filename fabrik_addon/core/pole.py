@@ -40,8 +40,6 @@ STRAIGHT = 1e-13
 
 def turn_pole(ops: Any, pole: Vector, along: Vector, angle: float) -> Vector:
     """Return the pole turned by the pole angle (radians) about the unit vector from the root to the target."""
-    if angle == 0.0:
-        return pole
     return turn_about(along, ops.cos(0.0 * pole[0] + angle), ops.sin(0.0 * pole[0] + angle), pole)
 
 

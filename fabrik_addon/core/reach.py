@@ -15,10 +15,22 @@ from .bow import bow
 from .closing import close_gap
 from .curl import bends, curl
 from .fabrik import reach_test, straight_to_target, sweep_to_target
-from .lanes import Component, Vector
+from .lanes import Component, Vector, add_up
 from .pole import bend_direction, bend_plane, points_at_pole, reflect_to_pole
 from .two_link import middle_joint
-from .vectors import IDENTITY, Joints, Quaternion, cross, dot, first_direction, gap, norm, perpendicular, scale
+from .vectors import (
+    IDENTITY,
+    PARALLEL,
+    Joints,
+    Quaternion,
+    cross,
+    dot,
+    first_direction,
+    gap,
+    norm,
+    perpendicular,
+    scale,
+)
 
 STRAIGHT = 1e-5
 """Offset from a common line below which chain and target count as one line: sweeps would take forever to bend it."""
@@ -106,7 +118,11 @@ def _reach_lanes(
     iterations: int,
 ) -> tuple[Joints, Component, Quaternion | None]:
     """Return the joints at the target, the sweeps used and the turn of the bend plane where there is one."""
-    along = first_direction(ops, [target, joint(joints, -1), joint(joints, 1)])
+    distance = norm(ops, target)
+    if ops.all(distance > PARALLEL):
+        along = scale(target, 1.0 / distance)
+    else:
+        along = first_direction(ops, [target, joint(joints, -1), joint(joints, 1)])
     if pole is not None:
         return _reach_in_plane(ops, joints, lengths, target, along, pole, hint, tolerance, iterations)
     side, _ = bend_plane(ops, joints, along, None, hint) if len(lengths) == 2 else (hint, None)
@@ -136,7 +152,7 @@ def _reach_in_plane(
 
     angles = bends(ops, joints)
     planar = curl(ops, angles, lengths, distance)
-    straight = sum(angles) < STRAIGHT
+    straight = add_up(angles) < STRAIGHT
     if len(lengths) > 2 and ops.any(straight):
         planar = _bow_where(ops, straight, planar, lengths, distance, p_axis, q_axis)
     (p, q, _), sweeps = _bend(ops, planar, lengths, (distance, zero, zero), p_axis, q_axis, tolerance, iterations)

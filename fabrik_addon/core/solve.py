@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,11 +13,64 @@ import numpy as np
 from .frames import turn_frames
 from .lanes import MANY, ONE, Vector
 from .pole import turn_pole
-from .problem import Chain, FabrikError, Goals, Options, Pose, Solution, Status
+from .problem import Chain, FabrikError, Floats, Goals, Options, Pose, Solution, Status
 from .reach import reach_target
-from .vectors import first_direction, gap, x_axis
+from .vectors import Joints, Quaternion, first_direction, gap, x_axis
 
 DEFAULT_OPTIONS = Options()
+
+_REACHED, _OUT_OF_REACH, _STALLED = int(Status.REACHED), int(Status.OUT_OF_REACH), int(Status.STALLED)
+
+
+@dataclass(frozen=True)
+class StartPose:
+    """A chain and the pose it is solved from, checked and split into components: what many goals have in common."""
+
+    chain: Chain
+    pose: Pose
+    batch: tuple[int, ...]
+    root: Vector
+    """In armature space."""
+    points: list[Vector]
+    """Joints from the root, in units of the chain's length: thresholds are then scale free, and nothing is lost far
+    from the origin."""
+    joints: Joints
+    """The same, component by component."""
+    lengths: list[float]
+    """Of the links, in units of the chain's length."""
+    frames: list[Quaternion]
+    """Of the bones, in armature space."""
+
+
+def start_from(chain: Chain, pose: Pose, batch: tuple[int, ...] | None = None) -> StartPose:
+    """Make a pose ready to be solved, once for all goals.
+
+    Args:
+        chain: a plain chain (one effector, at its end).
+        pose: positions (..., J, 3) that have the links' lengths, rotations (..., J, 4).
+        batch: shape of the batch, if the goals have more axes than the pose.
+
+    Raises:
+        FabrikError: a number isn't finite, or a shape doesn't fit.
+    """
+    if not chain.is_plain:
+        raise FabrikError("only a plain chain can be solved: one effector, at the end of its last link")
+    joints = len(chain.lengths)
+    shape = _batch_shape(("positions", pose.positions, (joints, 3)), ("rotations", pose.rotations, (joints, 4)))
+    if batch is None:
+        batch = shape
+    ops: Any = MANY if batch else ONE
+    positions, frames = ops.split(pose.positions, batch), ops.split(pose.rotations, batch)
+    for kind, rows in (("position", positions), ("rotation", frames)):
+        for j, row in enumerate(rows):
+            # A sum is finite where all its terms are; no pose is so large that it overflows.
+            if not ops.all(ops.isfinite(sum(row))):
+                raise FabrikError(f"the {kind} of {chain.name(j)} is not a finite number")
+    unit = chain.total_length
+    points = [_from_root(position, positions[0], unit) for position in positions]
+    x, y, z = (list(component) for component in zip(*points, strict=True))
+    lengths = [link / unit for link in chain.links]
+    return StartPose(chain, pose, batch, positions[0], points, (x, y, z), lengths, frames)
 
 
 def solve(chain: Chain, pose: Pose, goals: Goals, options: Options = DEFAULT_OPTIONS) -> Solution:
@@ -33,84 +88,79 @@ def solve(chain: Chain, pose: Pose, goals: Goals, options: Options = DEFAULT_OPT
         pose, error, iterations and status, with the batch axes of pose and goals.
 
     Raises:
-        FabrikError: a number isn't finite, a link has no length, or a shape doesn't fit.
+        FabrikError: a number isn't finite, or a shape doesn't fit.
     """
-    batch = _batch_shape(chain, pose, goals)
-    ops: Any = MANY if batch else ONE
-    unit = chain.total_length
-    points = ops.split(pose.positions, batch)
-    frames = ops.split(pose.rotations, batch)
-    (target,) = ops.split(goals.targets, batch)
-    (pole,) = ops.split(goals.poles, batch) if goals.poles is not None else (None,)
-    pole_angle = 0.0 if goals.pole_angles is None else float(goals.pole_angles[0])
-    # A sum is finite where all its terms are; no pose is so large that it overflows.
-    total = sum(map(sum, points)) + sum(map(sum, frames)) + sum(target) + sum(pole or ()) + pole_angle
-    if not ops.all(ops.isfinite(total)):
-        _refuse_not_finite(ops, chain, points, frames, target, pole)
+    return solve_from(start_from(chain, pose), goals, options)
 
-    # Root at the origin, chain of length one: thresholds are scale free, and far from the origin nothing is lost.
-    root = points[0]
-    points = [_to_chain(point, root, unit) for point in points]
-    target = _to_chain(target, root, unit)
-    lengths = [link / unit for link in chain.links]
-    x, y, z = (list(component) for component in zip(*points, strict=True))
+
+def solve_from(start: StartPose, goals: Goals, options: Options = DEFAULT_OPTIONS) -> Solution:
+    """Solve as ``solve`` does, from a pose that was made ready before."""
+    chain, batch, unit, root = start.chain, start.batch, start.chain.total_length, start.root
+    goals_batch = _batch_shape(("targets", goals.targets, (1, 3)), ("poles", goals.poles, (1, 3)))
+    if goals_batch and goals_batch != batch:
+        try:
+            batch = np.broadcast_shapes(goals_batch, batch)
+        except ValueError as misfit:
+            raise FabrikError(f"the batch shapes of goals {goals_batch} and pose {batch} don't fit") from misfit
+        start = start_from(chain, start.pose, batch)
+        root = start.root
+    ops: Any = MANY if batch else ONE
+    target = _from_root(_split_goal(ops, goals.targets, batch, "target", chain), root, unit)
+    pole = None
     with ops.quiet():
-        if pole is not None:
-            pole = _to_chain(pole, root, unit)
-            if pole_angle:
-                along = first_direction(ops, [target, points[-1], points[1]])
-                pole = turn_pole(ops, pole, along, pole_angle)
+        if goals.poles is not None:
+            pole = _from_root(_split_goal(ops, goals.poles, batch, "pole target", chain), root, unit)
+            pole = _turn_by_angle(ops, pole, target, start, goals)
+        hint = x_axis(start.frames[0])
         reach = reach_target(
-            ops, (x, y, z), lengths, target, pole, x_axis(frames[0]), options.tolerance, options.iterations
+            ops, start.joints, start.lengths, target, pole, hint, options.tolerance, options.iterations
         )
-        reached = list(zip(*reach.joints, strict=True))
-        turned = turn_frames(ops, points, reached, frames, chain.inherits_list, reach.turn)
-        error = gap(ops, reached[-1], target)
+        points = list(zip(*reach.joints, strict=True))
+        turned = turn_frames(ops, start.points, points, start.frames, chain.inherits_list, reach.turn)
+        error = gap(ops, points[-1], target)
 
     rx, ry, rz = root
-    positions = ops.join([(rx + unit * px, ry + unit * py, rz + unit * pz) for px, py, pz in reached], batch)
-    failed = ops.where(reach.blocked, Status.OUT_OF_REACH, Status.STALLED)
-    status = ops.where(error <= options.tolerance, Status.REACHED, failed)
+    positions = [(rx + unit * px, ry + unit * py, rz + unit * pz) for px, py, pz in points]
+    failed = ops.where(reach.blocked, _OUT_OF_REACH, _STALLED)
     return Solution(
-        pose=Pose(positions, ops.join([*turned, turned[-1]], batch)),
+        pose=Pose(ops.join(positions, batch), ops.join([*turned, turned[-1]], batch)),
         error=ops.join_scalars(error, batch, float),
         iterations=ops.join_scalars(reach.sweeps, batch, int),
-        status=ops.join_scalars(status, batch, int),
+        status=ops.join_scalars(ops.where(error <= options.tolerance, _REACHED, failed), batch, int),
     )
 
 
-def _to_chain(point: Vector, root: Vector, unit: float) -> Vector:
+def _from_root(point: Vector, root: Vector, unit: float) -> Vector:
     return (point[0] - root[0]) / unit, (point[1] - root[1]) / unit, (point[2] - root[2]) / unit
 
 
-def _batch_shape(chain: Chain, pose: Pose, goals: Goals) -> tuple[int, ...]:
-    """Return the batch axes of pose and goals together; refuse shapes that don't fit."""
-    if not chain.is_plain:
-        raise FabrikError("only a plain chain can be solved: one effector, at the end of its last link")
-    joints = len(chain.lengths)
-    arrays = [("positions", pose.positions, (joints, 3)), ("rotations", pose.rotations, (joints, 4))]
-    arrays.append(("targets", goals.targets, (1, 3)))
-    if goals.poles is not None:
-        arrays.append(("poles", goals.poles, (1, 3)))
+def _split_goal(ops: Any, goal: Floats, batch: tuple[int, ...], kind: str, chain: Chain) -> Vector:
+    (point,) = ops.split(goal, batch)
+    if not ops.all(ops.isfinite(point[0] + point[1] + point[2])):
+        raise FabrikError(f"the {kind} of the chain that ends at {chain.name(-1)} is not a finite number")
+    return point  # type: ignore[no-any-return]
+
+
+def _turn_by_angle(ops: Any, pole: Vector, target: Vector, start: StartPose, goals: Goals) -> Vector:
+    angle = 0.0 if goals.pole_angles is None else float(goals.pole_angles[0])
+    if not math.isfinite(angle):
+        name = start.chain.name(-1)
+        raise FabrikError(f"the pole angle of the chain that ends at {name} is not a finite number")
+    if angle == 0.0:
+        return pole
+    return turn_pole(ops, pole, first_direction(ops, [target, start.points[-1], start.points[1]]), angle)
+
+
+def _batch_shape(*arrays: tuple[str, Floats | None, tuple[int, int]]) -> tuple[int, ...]:
+    """Return the batch axes of arrays together; refuse shapes that don't fit."""
+    batch: tuple[int, ...] = ()
     for name, values, core in arrays:
+        if values is None or values.shape == core:
+            continue
         if values.shape[-2:] != core:
             raise FabrikError(f"{name} have shape {values.shape}: it must end in {core}")
-    batches = {values.shape[:-2] for _, values, _ in arrays}
-    try:
-        return np.broadcast_shapes(*batches) if len(batches) > 1 else batches.pop()
-    except ValueError as error:
-        raise FabrikError(f"the batch shapes of pose and goals don't fit: {sorted(batches)}") from error
-
-
-def _refuse_not_finite(
-    ops: Any, chain: Chain, points: list[Vector], frames: list[Any], target: Vector, pole: Vector | None
-) -> None:
-    """Say whose numbers aren't finite."""
-    for kind, rows in (("position", points), ("rotation", frames)):
-        for j, row in enumerate(rows):
-            if not ops.all(ops.isfinite(sum(row))):
-                raise FabrikError(f"the {kind} of {chain.name(j)} is not a finite number")
-    for kind, goal in (("target", target), ("pole target", pole)):
-        if goal is not None and not ops.all(ops.isfinite(sum(goal))):
-            raise FabrikError(f"the {kind} of the chain that ends at {chain.name(-1)} is not a finite number")
-    raise FabrikError(f"the pole angle of the chain that ends at {chain.name(-1)} is not a finite number")
+        try:
+            batch = np.broadcast_shapes(batch, values.shape[:-2])
+        except ValueError as misfit:
+            raise FabrikError(f"{name} have shape {values.shape}: it doesn't fit the batch shape {batch}") from misfit
+    return batch

@@ -191,7 +191,9 @@ def posed_chains(
     """A chain and a pose of it, straight, folded, square, closed or any other."""
     lengths = draw(even_or_uneven_lengths(smallest, largest) if lengths is None else lengths)
     count = len(lengths)
-    heading = draw(st.one_of(st.lists(directions, min_size=count, max_size=count), directions.map(lambda d: [d] * count)))
+    heading = draw(
+        st.one_of(st.lists(directions, min_size=count, max_size=count), directions.map(lambda d: [d] * count))
+    )
     rolls = draw(st.lists(st.floats(-3.0, 3.0), min_size=count, max_size=count))
     root = draw(st.tuples(*[st.floats(-10.0, 10.0)] * 3))
     return plain_chain(lengths), pose_of(lay(lengths, heading, root), rolls)

@@ -36,7 +36,9 @@ def test_a_pose_that_is_not_a_number_names_the_bone(joint: int, name: str, value
     for kind, pose in broken:
         if batch:
             # One bad lane of three.
-            positions, rotations = ([a, b, a] for a, b in ((POSE.positions, pose.positions), (POSE.rotations, pose.rotations)))
+            positions, rotations = (
+                [a, b, a] for a, b in ((POSE.positions, pose.positions), (POSE.rotations, pose.rotations))
+            )
             pose = Pose(np.array(positions), np.array(rotations))
         with pytest.raises(FabrikError, match=rf"the {kind} of bone '{name}' is not a finite number"):
             solve(CHAIN, pose, goals(TARGET))
@@ -47,7 +49,9 @@ def test_a_target_or_pole_that_is_not_a_number_names_the_chain(value: float) -> 
     bad = with_one(TARGET, (2,), value)
     with pytest.raises(FabrikError, match=r"the target of the chain that ends at bone 'hand' is not a finite number"):
         solve(CHAIN, POSE, goals(bad))
-    with pytest.raises(FabrikError, match=r"the pole target of the chain that ends at bone 'hand' is not a finite number"):
+    with pytest.raises(
+        FabrikError, match=r"the pole target of the chain that ends at bone 'hand' is not a finite number"
+    ):
         solve(CHAIN, POSE, goals(TARGET, pole=bad))
 
 

@@ -69,8 +69,9 @@ def test_a_longest_link_of_more_than_half_the_circle(longest: int) -> None:
 def test_equal_links_with_a_near_target_are_a_polygon_and_no_star() -> None:
     for count in (3, 5, 8, 50, 100):
         joints = check_bow([1.0] * count, 1e-3 * count)
-        # A nearly closed regular polygon is as high as its circle is wide.
-        assert joints[:, 1].max() == pytest.approx(1.0 / np.tan(np.pi / (2 * count)), rel=0.2)
+        # Root and tip are nearly one corner of a regular polygon, and the highest corner is opposite to it.
+        radius = 0.5 / np.sin(np.pi / count)
+        assert joints[:, 1].max() == pytest.approx(radius * (1.0 + np.cos(np.pi / count * (count % 2))), rel=0.02)
 
 
 def test_many_lanes_are_single_bows() -> None:

@@ -117,7 +117,7 @@ def test_mixing_saves_most_sweeps_near_full_extension(count: int, most: int) -> 
         plain.append(plain_sweeps(joints, lengths, target, 1e-5))
         accelerated.append(accelerated_sweeps(joints, lengths, target, 1e-5))
     assert np.percentile(accelerated, 95) <= most
-    assert np.median(accelerated) < 0.2 * np.median(plain)
+    assert np.median(accelerated) < 0.25 * np.median(plain)
     assert max(accelerated) < np.percentile(plain, 95)
 
 
@@ -135,9 +135,7 @@ def test_lanes_that_are_done_are_left_alone() -> None:
     lengths = problems[0][1]
     joints = tuple(list(component) for component in np.array([p[0] for p in problems]).transpose(2, 1, 0).copy())
     target = tuple(np.array([p[2] for p in problems]).T)
-    (x, y, z), sweeps = sweep_to_target(
-        MANY, joints, lengths, target, np.array([False, True, False]), 1e-6, 100
-    )
+    (x, y, z), sweeps = sweep_to_target(MANY, joints, lengths, target, np.array([False, True, False]), 1e-6, 100)
     assert sweeps[1] == 0
     np.testing.assert_array_equal([[j[1] for j in axis] for axis in (x, y, z)], problems[1][0].T)
     for lane in (0, 2):

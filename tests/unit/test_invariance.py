@@ -59,7 +59,10 @@ def test_the_solution_turns_moves_and_scales_with_the_problem(
     offset = far * factor * rng.normal(size=3)
 
     here = solve(plain_chain(lengths), pose, goal)
-    moved_pose, moved_goal = transformed(pose, rotation, offset, factor), transformed_goals(goal, rotation, offset, factor)
+    moved_pose, moved_goal = (
+        transformed(pose, rotation, offset, factor),
+        transformed_goals(goal, rotation, offset, factor),
+    )
     there = solve(plain_chain(factor * lengths), moved_pose, moved_goal)
 
     expected = transformed(here.pose, rotation, offset, factor)

@@ -30,7 +30,9 @@ def problems(draw: st.DrawFn, least: float, most: float) -> tuple[Chain, Pose, F
 
 
 @given(problems(1e-5, 1.0), st.one_of(st.none(), directions))
-def test_solving_again_moves_nothing(problem: tuple[Chain, Pose, Floats], pole: tuple[float, float, float] | None) -> None:
+def test_solving_again_moves_nothing(
+    problem: tuple[Chain, Pose, Floats], pole: tuple[float, float, float] | None
+) -> None:
     chain, pose, target = problem
     goal = goals(target, None if pole is None else target + chain.total_length * unit(pole))
     solved = solve(chain, pose, goal)

@@ -1,0 +1,281 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rigs to pose, and what the laws look at before and after: the tip, the joints, everything that could have changed."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import bpy
+import numpy as np
+import pytest
+from bpy.types import Object, PoseBone
+from hypothesis import HealthCheck, settings
+from mathutils import Euler, Matrix, Quaternion, Vector
+
+EULER_MODES = ("XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX")
+ROTATION_MODES = ("QUATERNION", "AXIS_ANGLE", *EULER_MODES)
+CHANNELS = {"QUATERNION": "rotation_quaternion", "AXIS_ANGLE": "rotation_axis_angle"}
+
+
+def examples(count: int) -> settings:
+    """The same examples on every machine; a fresh scene is made in the test, since fixtures run once for all."""
+    return settings(
+        max_examples=count,
+        derandomize=True,
+        deadline=None,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+
+
+# Making rigs
+
+
+@dataclass(frozen=True)
+class Bone:
+    """A bone to be made; ``parent`` is a name."""
+
+    name: str
+    head: Sequence[float]
+    tail: Sequence[float]
+    parent: str | None = None
+    connected: bool = False
+    roll: float = 0.0
+
+
+def make_armature(bones: Sequence[Bone], name: str = "Rig") -> Object:
+    """Make an armature object, active and in Pose mode."""
+    leave_mode()
+    armature = bpy.data.objects.new(name, bpy.data.armatures.new(name))
+    bpy.context.scene.collection.objects.link(armature)
+    bpy.context.view_layer.objects.active = armature
+    bpy.ops.object.mode_set(mode="EDIT")
+    for bone in bones:
+        made = armature.data.edit_bones.new(bone.name)
+        made.head, made.tail, made.roll = bone.head, bone.tail, bone.roll
+        made.parent = armature.data.edit_bones[bone.parent] if bone.parent else None
+        made.use_connect = bone.connected
+    bpy.ops.object.mode_set(mode="POSE")
+    return armature
+
+
+def make_tail(count: int = 3, name: str = "Rig", prefix: str = "bone", at: Sequence[float] = (0.0, 0.0, 0.0)) -> Object:
+    """Make bones 0 to count - 1, one long, upward, bent a little, with a finger on the tip and a twig on the root."""
+    return make_armature(tail_bones(count, prefix, at), name)
+
+
+def tail_bones(count: int, prefix: str = "bone", at: Sequence[float] = (0.0, 0.0, 0.0)) -> list[Bone]:
+    points = [Vector(at) + Vector((0.0, -0.15 * min(i, count - i), float(i))) for i in range(count + 1)]
+    bones = [
+        Bone(f"{prefix}{i}", points[i], points[i + 1], f"{prefix}{i - 1}" if i else None, connected=i > 0)
+        for i in range(count)
+    ]
+    end = points[-1] + Vector((0.0, 0.3, 0.3))
+    bones.append(Bone(f"{prefix} finger", points[-1], end, f"{prefix}{count - 1}"))
+    bones.append(Bone(f"{prefix} twig", points[1] + Vector((0.5, 0.0, 0.0)), points[1] + Vector((1.0, 0.0, 0.0)), f"{prefix}0"))
+    return bones
+
+
+def make_empty(name: str, location: Sequence[float] = (0.0, 0.0, 0.0)) -> Object:
+    empty = bpy.data.objects.new(name, None)
+    empty.location = location
+    bpy.context.scene.collection.objects.link(empty)
+    bpy.context.view_layer.update()
+    return empty
+
+
+def leave_mode() -> None:
+    if bpy.context.object is not None and bpy.context.object.mode != "OBJECT":
+        bpy.ops.object.mode_set(mode="OBJECT")
+
+
+def clear_scene() -> None:
+    """What a fresh file costs 40 ms for: an example starts with no objects."""
+    leave_mode()
+    bpy.data.batch_remove([*bpy.data.objects, *bpy.data.armatures, *bpy.data.actions])
+
+
+def activate(armature: Object, bone: str) -> None:
+    armature.data.bones.active = armature.data.bones[bone]
+
+
+def add_chain(armature: Object, tip: str, count: int, target: Sequence[float] | None = None, **options: Any) -> Any:
+    """Add a chain the way a person does, and put its target somewhere."""
+    activate(armature, tip)
+    assert bpy.ops.pose.fabrik_chain_add(chain_count=count, **options) == {"FINISHED"}
+    chain = armature.fabrik.chains[armature.fabrik.active_index]
+    if target is not None:
+        chain.target.location = target
+    return chain
+
+
+def set_chain(armature: Object, tip: str, count: int, target: Object | None, pole: Object | None = None) -> Any:
+    """Add a chain to the settings, with objects that are there."""
+    chain = armature.fabrik.chains.add()
+    chain.name, chain.tip, chain.chain_count, chain.target, chain.pole_target = tip, tip, count, target, pole
+    return chain
+
+
+# Where things are
+
+
+def update() -> None:
+    bpy.context.view_layer.update()
+
+
+def end_of(armature: Object, chain: Any) -> Vector:
+    """Where a chain's end is, in the world."""
+    tip = armature.pose.bones[chain.tip]
+    return armature.matrix_world @ (tip.tail if chain.use_tail else tip.head)
+
+
+def bones_of(armature: Object, chain: Any) -> list[PoseBone]:
+    """The bones of a chain, root first; what the walk up the parents gives."""
+    tip = armature.pose.bones[chain.tip]
+    walk = [tip, *tip.parent_recursive] if chain.use_tail else list(tip.parent_recursive)
+    return walk[: chain.chain_count or None][::-1]
+
+
+def joints_of(armature: Object, chain: Any) -> np.ndarray:
+    """Joints (J, 3) of a chain in armature space."""
+    tip = armature.pose.bones[chain.tip]
+    heads = [bone.head[:] for bone in bones_of(armature, chain)]
+    return np.array([*heads, (tip.tail if chain.use_tail else tip.head)[:]])
+
+
+def links_of(armature: Object, chain: Any) -> np.ndarray:
+    return np.linalg.norm(np.diff(joints_of(armature, chain), axis=0), axis=1)
+
+
+def distance_left(armature: Object, chain: Any) -> float:
+    """Distance from a chain's end to its target in armature space, over the chain's length, as Blender has them."""
+    update()
+    target = chain.target.matrix_world
+    if chain.subtarget:
+        target = target @ chain.target.pose.bones[chain.subtarget].matrix
+    target_armature = armature.matrix_world.inverted() @ target.translation
+    return float(np.linalg.norm(joints_of(armature, chain)[-1] - target_armature[:]) / links_of(armature, chain).sum())
+
+
+def rotation_channel(bone: PoseBone) -> tuple[float, ...]:
+    return tuple(getattr(bone, CHANNELS.get(bone.rotation_mode, "rotation_euler")))
+
+
+# What could have changed, as text: NaN equals NaN there
+
+
+def channels_of(bone: PoseBone) -> dict[str, str]:
+    names = ("location", "rotation_mode", "rotation_quaternion", "rotation_euler", "rotation_axis_angle", "scale")
+    return {name: repr(_plain(getattr(bone, name))) for name in names}
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, str) else tuple(value)
+
+
+def other_channels_of(bone: PoseBone) -> dict[str, str]:
+    """All channels but the one its rotation mode uses."""
+    used = CHANNELS.get(bone.rotation_mode, "rotation_euler")
+    return {name: value for name, value in channels_of(bone).items() if name != used}
+
+
+def pose_of(armature: Object) -> dict[str, dict[str, str]]:
+    return {bone.name: channels_of(bone) for bone in armature.pose.bones}
+
+
+def keys_of(action: Any) -> dict[tuple[str, int], list[tuple[float, float]]]:
+    """Frame and value of every key of an action."""
+    return {
+        (curve.data_path, curve.array_index): [tuple(key.co) for key in curve.keyframe_points]
+        for layer in action.layers
+        for strip in layer.strips
+        for bag in strip.channelbags
+        for curve in bag.fcurves
+    }
+
+
+def everything() -> dict[str, Any]:
+    """Objects and where they are, bones and what they say, keys, collections, chains and their settings."""
+    found: dict[str, Any] = {"collections": sorted(collection.name for collection in bpy.data.collections)}
+    for obj in bpy.data.objects:
+        found[obj.name_full] = {
+            "channels": repr(
+                [_plain(getattr(obj, name)) for name in ("location", "rotation_euler", "rotation_quaternion", "scale")]
+            ),
+            "world": repr([tuple(row) for row in obj.matrix_world]),
+            "parent": obj.parent.name_full if obj.parent else "",
+        }
+        if obj.type == "ARMATURE":
+            found[obj.name_full]["pose"] = pose_of(obj)
+            chains = obj.fabrik.chains
+            found[obj.name_full]["chains"] = [sorted((k, repr(v)) for k, v in _settings(chain)) for chain in chains]
+            found[obj.name_full]["active"] = obj.fabrik.active_index
+    found["keys"] = {action.name: keys_of(action) for action in bpy.data.actions}
+    return found
+
+
+def _settings(chain: Any) -> Iterator[tuple[str, Any]]:
+    for name in ("name", "enabled", "tip", "chain_count", "use_tail", "subtarget", "pole_subtarget", "pole_angle"):
+        yield name, getattr(chain, name)
+    for name in ("target", "pole_target"):
+        yield name, getattr(chain, name) and getattr(chain, name).name_full
+    for name in ("iterations", "tolerance", "status", "error", "iterations_used"):
+        yield name, getattr(chain, name)
+
+
+def error_of(operator: Any, **options: Any) -> str:
+    """The message of an operator that refuses; and that nothing changed."""
+    update()
+    before = everything()
+    with pytest.raises(RuntimeError) as refusal:
+        operator(**options)
+    update()
+    assert everything() == before
+    return str(refusal.value).partition("Location:")[0].removeprefix("Error: ").strip()
+
+
+def warnings_in(capfd: pytest.CaptureFixture[str]) -> list[str]:
+    """What operators warned of: in the background Blender prints it."""
+    ctypes.CDLL(None).fflush(None)  # C buffers what goes to a file
+    lines = capfd.readouterr().out.splitlines()
+    return [line.removeprefix("Warning: ") for line in lines if line.startswith("Warning: ")]
+
+
+# Random numbers that are the same everywhere
+
+
+def random_direction(rng: np.random.Generator) -> Vector:
+    return Vector(rng.normal(size=3)).normalized()
+
+
+def random_rotation(rng: np.random.Generator, most: float = math.pi) -> Quaternion:
+    return Quaternion(random_direction(rng), rng.uniform(-most, most))
+
+
+def set_rotation(bone: PoseBone, rotation: Quaternion, turns: int = 0) -> None:
+    """Write a rotation into the channel that a bone's mode uses, some full turns on where that can be."""
+    if bone.rotation_mode == "QUATERNION":
+        bone.rotation_quaternion = -rotation if turns % 2 else rotation
+    elif bone.rotation_mode == "AXIS_ANGLE":
+        axis, angle = rotation.to_axis_angle()
+        bone.rotation_axis_angle = (angle + math.tau * turns, *axis)
+    else:
+        euler = rotation.to_euler(bone.rotation_mode)
+        bone.rotation_euler = (euler.x + math.tau * turns, euler.y, euler.z - math.tau * turns)
+
+
+def rotation_of(bone: PoseBone) -> Quaternion:
+    """A bone's own rotation, by Blender's matrix of its channels."""
+    return Matrix(bone.matrix_basis.to_3x3().normalized()).to_quaternion()
+
+
+def pairs(values: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+    return itertools.pairwise(values)
+
+
