@@ -70,8 +70,8 @@ def locked_channel_for(bone: PoseBone, rotation: Quaternion) -> Channel:
         locks = (bone.lock_rotation_w, *bone.lock_rotation)
     elif bone.rotation_mode in {'QUATERNION', 'AXIS_ANGLE'}:
         old = rotation_of(bone).to_euler('XYZ')
-        rotation = Euler(_keep_locked(bone.lock_rotation, old, rotation.to_euler('XYZ', old)), 'XYZ').to_quaternion()
-        return channel_for(bone, rotation)
+        kept = _keep_locked(bone.lock_rotation[:], old[:], rotation.to_euler('XYZ', old)[:])
+        return channel_for(bone, Euler(kept, 'XYZ').to_quaternion())
     else:
         locks = tuple(bone.lock_rotation)
     name, values = channel_for(bone, rotation)

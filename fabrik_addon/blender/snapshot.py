@@ -192,9 +192,10 @@ def _read_goals(
     for role, obj, bone_name in goals:
         position = target_position(view_layer, obj, bone_name, role)
         follows = followed_bones(obj, bone_name, armature)
-        for bone in follows.keys() & moving:
+        hit = next((follows[bone] for bone in follows if bone in moving), None)
+        if hit is not None:
             name = f"bone '{bone_name}' of '{obj.name}'" if bone_name else f"'{obj.name}'"
-            raise FabrikError(f"its {role} {name} depends on the chain itself: it follows {follows[bone]}")
+            raise FabrikError(f"its {role} {name} depends on the chain itself: it follows {hit}")
         followed |= follows
         points.append(position)
     target_world, pole_world = points[0], points[1] if len(points) > 1 else None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
-from ..core import Chain, Goals, Pose, Solution, Status, solve, solve_from
+from ..core import Goals, LaneSolution, StartPose, Status, solve_lanes, start_from
 from .channels import Channel, channel_for, locked_channel_for, rotation_from
 from .kinematics import basis_with, parent_space, pose_matrices
 from .snapshot import ChainBones, Snapshot, read_pose
@@ -48,22 +48,22 @@ def solve_snapshot(snapshot: Snapshot, goals: Goals | None = None) -> SolvedChai
     """
     goals = goals or snapshot.goals
     bones = snapshot.bones
-    solution = solve_from(snapshot.start, goals, snapshot.options)
-    rotations = _own_rotations(bones, snapshot.chain, snapshot.pose, solution)
+    solution = solve_lanes(snapshot.start, goals, snapshot.options)
+    rotations = _own_rotations(bones, snapshot.start, solution)
     channels = _channels(bones, rotations)
     if bones.is_rigid and not bones.has_locks:
-        return _solved(snapshot, channels, solution, float(solution.error[0]), int(solution.iterations[0]))
+        return _solved(snapshot, channels, solution, solution.error, int(solution.sweeps))
     return _settle(snapshot, goals, solution, rotations)
 
 
 def _solved(
     snapshot: Snapshot,
     channels: tuple[tuple[PoseBone, Channel], ...],
-    solution: Solution,
+    solution: LaneSolution,
     error: float,
     iterations: int,
 ) -> SolvedChain:
-    status = Status(int(solution.status[0]))
+    status = Status(solution.status)
     if error <= snapshot.options.tolerance:
         status = Status.REACHED
     elif status is not Status.OUT_OF_REACH:
@@ -71,7 +71,7 @@ def _solved(
     return SolvedChain(snapshot, channels, status, error, iterations)
 
 
-def _settle(snapshot: Snapshot, goals: Goals, solution: Solution, rotations: list[Quaternion]) -> SolvedChain:
+def _settle(snapshot: Snapshot, goals: Goals, solution: LaneSolution, rotations: list[Quaternion]) -> SolvedChain:
     """Solve again from where the bones really end up, until that is at the target or gets no nearer.
 
     Locks take part of a turn away, and bones in a sheared space change their length as they turn.
@@ -80,35 +80,35 @@ def _settle(snapshot: Snapshot, goals: Goals, solution: Solution, rotations: lis
     best: SolvedChain | None = None
     iterations = 0
     for _ in range(ROUNDS):
-        iterations += int(solution.iterations[0])
+        iterations += int(solution.sweeps)
         if not bones.is_rigid:
             rotations = _aimed_rotations(bones, solution, rotations)
         channels = _channels(bones, rotations)
         for i, (bone, channel) in zip(bones.free, channels, strict=True):
             rotations[i] = rotation_from(bone, channel)
-        chain, pose = read_pose(bones, _matrices(bones, rotations))
-        gap = float(np.linalg.norm(pose.positions[-1] - goals.targets[0]))
-        error = gap / chain.total_length
+        start = start_from(*read_pose(bones, _matrices(bones, rotations)))
+        gap = float(np.linalg.norm(start.pose.positions[-1] - goals.targets[0]))
+        error = gap / start.chain.total_length
         if best is None or error < best.error:
             best = _solved(snapshot, channels, solution, error, iterations)
         if error <= options.tolerance:
             break
-        solution = solve(chain, pose, goals, options)
-        rotations = _own_rotations(replace(bones, rotations=tuple(rotations)), chain, pose, solution)
+        solution = solve_lanes(start, goals, options)
+        rotations = _own_rotations(replace(bones, rotations=tuple(rotations)), start, solution)
     assert best is not None  # ROUNDS is more than 0
     return replace(best, iterations=iterations)
 
 
-def _own_rotations(bones: ChainBones, chain: Chain, pose: Pose, solution: Solution) -> list[Quaternion]:
+def _own_rotations(bones: ChainBones, start: StartPose, solution: LaneSolution) -> list[Quaternion]:
     """Return every bone's rotation in its parent's space after its link has turned in armature space.
 
     A bone's own rotation takes what its turn has more than its parent's. Bones that are locked altogether take none.
     """
     own = list(bones.rotations)
-    before, after = pose.rotations.tolist(), solution.pose.rotations.tolist()
     parent_turn: Quaternion | None = None
-    for row, (i, inherits) in enumerate(zip(bones.free, chain.inherits_list, strict=True)):
-        old, new = Quaternion(before[row]), Quaternion(after[row])
+    before_and_after = zip(bones.free, start.chain.inherits_list, start.frames, solution.frames, strict=False)
+    for i, inherits, before, after in before_and_after:
+        old, new = Quaternion(before), Quaternion(after)
         back = old.conjugated()
         extra = parent_turn.conjugated() @ new if inherits and parent_turn is not None else new
         own[i] = own[i] @ (back @ extra)
@@ -116,9 +116,9 @@ def _own_rotations(bones: ChainBones, chain: Chain, pose: Pose, solution: Soluti
     return own
 
 
-def _aimed_rotations(bones: ChainBones, solution: Solution, rotations: list[Quaternion]) -> list[Quaternion]:
+def _aimed_rotations(bones: ChainBones, solution: LaneSolution, rotations: list[Quaternion]) -> list[Quaternion]:
     """Turn rotations on until each link points exactly where it should, in whatever space its parent gives it."""
-    points = [Vector(point) for point in solution.pose.positions.tolist()]
+    points = [Vector(point) for point in solution.points]
     aimed = list(rotations)
     for row, i in enumerate(bones.free):
         matrices = _matrices(bones, aimed)

@@ -4,13 +4,14 @@
 
 from .pole import pole_for
 from .problem import Chain, FabrikError, Floats, Goals, Options, Pose, Solution, Status, plain_chain
-from .solve import StartPose, solve, solve_from, start_from
+from .solve import LaneSolution, StartPose, solve, solve_from, solve_lanes, start_from
 
 __all__ = [
     "Chain",
     "FabrikError",
     "Floats",
     "Goals",
+    "LaneSolution",
     "Options",
     "Pose",
     "Solution",
@@ -20,5 +21,6 @@ __all__ = [
     "pole_for",
     "solve",
     "solve_from",
+    "solve_lanes",
     "start_from",
 ]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .frames import turn_frames
-from .lanes import MANY, ONE, Vector
+from .lanes import MANY, ONE, Component, Vector
 from .pole import turn_pole
 from .problem import Chain, FabrikError, Floats, Goals, Options, Pose, Solution, Status
 from .reach import reach_target
@@ -95,7 +95,35 @@ def solve(chain: Chain, pose: Pose, goals: Goals, options: Options = DEFAULT_OPT
 
 def solve_from(start: StartPose, goals: Goals, options: Options = DEFAULT_OPTIONS) -> Solution:
     """Solve as ``solve`` does, from a pose that was made ready before."""
-    chain, batch, unit, root = start.chain, start.batch, start.chain.total_length, start.root
+    found = solve_lanes(start, goals, options)
+    batch = found.batch
+    ops: Any = MANY if batch else ONE
+    return Solution(
+        pose=Pose(ops.join(found.points, batch), ops.join([*found.frames, found.frames[-1]], batch)),
+        error=ops.join_scalars(found.error, batch, float),
+        iterations=ops.join_scalars(found.sweeps, batch, int),
+        status=ops.join_scalars(found.status, batch, int),
+    )
+
+
+@dataclass(frozen=True)
+class LaneSolution:
+    """A solution as components: floats for one pose, where arrays would cost as much as the solve."""
+
+    batch: tuple[int, ...]
+    points: list[Vector]
+    """Joints, in armature space."""
+    frames: list[Quaternion]
+    """Of the bones, in armature space."""
+    error: Component
+    sweeps: Component
+    status: Component
+    """Values of ``Status``."""
+
+
+def solve_lanes(start: StartPose, goals: Goals, options: Options = DEFAULT_OPTIONS) -> LaneSolution:
+    """Solve as ``solve_from`` does, and leave the result in components."""
+    chain, batch = start.chain, start.batch
     goals_batch = _batch_shape(("targets", goals.targets, (1, 3)), ("poles", goals.poles, (1, 3)))
     if goals_batch and goals_batch != batch:
         try:
@@ -103,8 +131,8 @@ def solve_from(start: StartPose, goals: Goals, options: Options = DEFAULT_OPTION
         except ValueError as misfit:
             raise FabrikError(f"the batch shapes of goals {goals_batch} and pose {batch} don't fit") from misfit
         start = start_from(chain, start.pose, batch)
-        root = start.root
     ops: Any = MANY if batch else ONE
+    unit, root = chain.total_length, start.root
     target = _from_root(_split_goal(ops, goals.targets, batch, "target", chain), root, unit)
     pole = None
     with ops.quiet():
@@ -116,17 +144,17 @@ def solve_from(start: StartPose, goals: Goals, options: Options = DEFAULT_OPTION
             ops, start.joints, start.lengths, target, pole, hint, options.tolerance, options.iterations
         )
         points = list(zip(*reach.joints, strict=True))
-        turned = turn_frames(ops, start.points, points, start.frames, chain.inherits_list, reach.turn)
+        frames = turn_frames(ops, start.points, points, start.frames, chain.inherits_list, reach.turn)
         error = gap(ops, points[-1], target)
-
     rx, ry, rz = root
-    positions = [(rx + unit * px, ry + unit * py, rz + unit * pz) for px, py, pz in points]
     failed = ops.where(reach.blocked, _OUT_OF_REACH, _STALLED)
-    return Solution(
-        pose=Pose(ops.join(positions, batch), ops.join([*turned, turned[-1]], batch)),
-        error=ops.join_scalars(error, batch, float),
-        iterations=ops.join_scalars(reach.sweeps, batch, int),
-        status=ops.join_scalars(ops.where(error <= options.tolerance, _REACHED, failed), batch, int),
+    return LaneSolution(
+        batch=batch,
+        points=[(rx + unit * px, ry + unit * py, rz + unit * pz) for px, py, pz in points],
+        frames=frames,
+        error=error,
+        sweeps=reach.sweeps,
+        status=ops.where(error <= options.tolerance, _REACHED, failed),
     )
 
 

@@ -1,0 +1,488 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What can't be used is refused in words that say what is wrong, and nothing has changed: pose, objects, keys, chains."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import bpy
+import pytest
+from bpy.types import Object
+
+from tests.blender.rigs import (
+    Bone,
+    activate,
+    add_chain,
+    bones_of,
+    distance_left,
+    error_of,
+    everything,
+    joints_of,
+    leave_mode,
+    make_armature,
+    make_empty,
+    make_tail,
+    set_chain,
+    tail_bones,
+    update,
+    warnings_in,
+)
+
+Spoil = Callable[[Object, Any], None]
+
+
+@pytest.fixture
+def rig() -> Object:
+    """Two chains with animated poses: one that stays good, so that half a solve would show."""
+    armature = make_armature([*tail_bones(3, "good"), *tail_bones(3, "bad", (3.0, 0.0, 0.0))])
+    for name in ("good1", "bad1"):
+        armature.pose.bones[name].keyframe_insert("rotation_quaternion", frame=1)
+    bpy.context.scene.tool_settings.use_keyframe_insert_auto = True
+    add_chain(armature, "good2", 3, (1.0, 0.5, 1.0))
+    add_chain(armature, "bad2", 3, (4.0, 0.5, 1.0))
+    update()
+    return armature
+
+
+def refusal(armature: Object, spoil: Spoil) -> str:
+    """Spoil the second chain; return what every button says of it."""
+    spoil(armature, armature.fabrik.chains[1])
+    messages = {
+        error_of(bpy.ops.pose.fabrik_solve),
+        error_of(bpy.ops.pose.fabrik_solve, only_active=True),
+        error_of(bpy.ops.pose.fabrik_snap_target),
+    }
+    (message,) = messages
+    return message
+
+
+def test_the_rig_is_good_before_it_is_spoiled(rig: Object) -> None:
+    before = everything()
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    assert [chain.status for chain in rig.fabrik.chains] == ["REACHED", "REACHED"]
+    assert everything()["keys"] != before["keys"]
+
+
+# Bones
+
+
+def test_a_missing_bone(rig: Object) -> None:
+    message = refusal(rig, lambda _, chain: setattr(chain, "tip", "elbow"))
+    assert message == "Chain 'bad2': there is no bone 'elbow' in 'Rig'"
+
+
+def test_a_bone_that_was_renamed_by_someone_else(rig: Object) -> None:
+    message = refusal(rig, lambda armature, _: setattr(armature.data.bones["bad2"], "name", "hand"))
+    assert message == "Chain 'bad2': there is no bone 'bad2' in 'Rig'"
+
+
+def test_no_tip(rig: Object) -> None:
+    assert refusal(rig, lambda _, chain: setattr(chain, "tip", "")) == "Chain 'bad2': no tip bone is set"
+
+
+def test_a_chain_longer_than_its_parents(rig: Object) -> None:
+    message = refusal(rig, lambda _, chain: setattr(chain, "chain_count", 4))
+    assert message == "Chain 'bad2': it should have 4 bones, but from 'bad2' up to the root 'bad0' there are only 3"
+
+
+def test_a_root_bone_whose_head_is_the_end(rig: Object) -> None:
+    def spoil(_: Object, chain: Any) -> None:
+        chain.tip, chain.chain_count, chain.use_tail = "bad0", 0, False
+
+    assert "'bad0' has no parent, so no chain ends at its head" in refusal(rig, spoil)
+
+
+def test_all_rotation_locked(rig: Object) -> None:
+    def spoil(armature: Object, chain: Any) -> None:
+        for bone in bones_of(armature, chain):
+            bone.lock_rotation = (True, True, True)
+            bone.lock_rotation_w = True
+
+    assert refusal(rig, spoil) == "Chain 'bad2': the rotation of all its bones is locked"
+
+
+@pytest.mark.parametrize("scale", [(0.0, 0.0, 0.0), (1.0, 0.0, 1.0)])
+def test_a_bone_scaled_to_nothing(rig: Object, scale: tuple[float, ...]) -> None:
+    message = refusal(rig, lambda armature, _: setattr(armature.pose.bones["bad2"], "scale", scale))
+    assert message == "Chain 'bad2': bone 'bad2' has no length: its tail is at its head"
+
+
+def test_a_bone_whose_head_is_on_its_parents() -> None:
+    armature = make_armature(
+        [
+            Bone("shoulder", (0, 0, 0), (0, 0, 1)),
+            Bone("arm", (0, 0, 0), (0, 1, 0), "shoulder"),
+            Bone("hand", (0, 1, 0), (0, 1, 1), "arm"),
+        ]
+    )
+    set_chain(armature, "hand", 3, make_empty("target"))
+    message = "bone 'shoulder' has no length: the head of 'arm' is at its head"
+    assert error_of(bpy.ops.pose.fabrik_solve) == f"Chain 'hand': {message}"
+    activate(armature, "hand")
+    armature.fabrik.chains.clear()
+    adding = error_of(bpy.ops.pose.fabrik_chain_add, chain_count=3, create_pole=True)
+    assert adding == f"Can't add a chain at bone 'hand': {message}"
+
+
+NAN = math.nan
+
+
+@pytest.mark.parametrize(
+    ("bone", "channel", "values"),
+    [
+        ("bad0", "location", (NAN, 0.0, 0.0)),
+        ("bad0", "rotation_quaternion", (NAN, 0.0, 0.0, 0.0)),
+        ("bad0", "scale", (1.0, NAN, 1.0)),
+        ("bad2", "rotation_quaternion", (1.0, 0.0, NAN, 0.0)),
+        ("bad2", "scale", (1.0, NAN, 1.0)),
+    ],
+)
+def test_a_number_that_is_none_in_a_channel(rig: Object, bone: str, channel: str, values: tuple[float, ...]) -> None:
+    message = refusal(rig, lambda armature, _: setattr(armature.pose.bones[bone], channel, values))
+    assert message.startswith("Chain 'bad2': the ")
+    assert message.endswith("is not a finite number")
+
+
+# Targets
+
+
+def test_no_target(rig: Object) -> None:
+    message = refusal(rig, lambda _, chain: setattr(chain, "target", None))
+    assert message == "Chain 'bad2': it has no target: choose an object in its settings"
+
+
+def test_a_target_removed_from_the_file(rig: Object) -> None:
+    message = refusal(rig, lambda _, chain: bpy.data.objects.remove(chain.target))
+    assert "it has no target" in message
+
+
+@pytest.mark.parametrize("role", ["target", "pole_target"])
+def test_a_target_deleted_as_people_delete_it(rig: Object, role: str) -> None:
+    def spoil(armature: Object, chain: Any) -> None:
+        setattr(chain, role, make_empty("gone"))
+        leave_mode()
+        bpy.ops.object.select_all(action="DESELECT")
+        getattr(chain, role).select_set(True)
+        bpy.ops.object.delete()
+        assert getattr(chain, role) is not None  # only the chain still holds it
+        bpy.context.view_layer.objects.active = armature
+        bpy.ops.object.mode_set(mode="POSE")
+
+    word = "target" if role == "target" else "pole"
+    assert refusal(rig, spoil) == f"Chain 'bad2': its {word} 'gone' was deleted from the scene"
+
+
+def test_a_target_in_an_excluded_collection(rig: Object) -> None:
+    def spoil(_: Object, chain: Any) -> None:
+        collection = bpy.data.collections.new("elsewhere")
+        bpy.context.scene.collection.children.link(collection)
+        chain.target = make_empty("away")
+        bpy.context.scene.collection.objects.unlink(chain.target)
+        collection.objects.link(chain.target)
+        bpy.context.view_layer.layer_collection.children["elsewhere"].exclude = True
+
+    assert refusal(rig, spoil) == "Chain 'bad2': its target 'away' is not in the view layer 'ViewLayer'"
+
+
+@pytest.mark.parametrize("what", ["object", "collection"])
+def test_a_target_disabled_in_viewports_is_not_where_it_says(rig: Object, what: str) -> None:
+    def spoil(_: Object, chain: Any) -> None:
+        if what == "collection":
+            bpy.data.collections["FABRIK Targets"].hide_viewport = True
+            rig.fabrik.chains[0].target = make_empty("seen", (1.0, 0.5, 1.0))
+        else:
+            chain.target.hide_viewport = True
+        update()
+        chain.target.location = (3.5, 0.5, 1.5)
+
+    assert "its target 'bad2 target' is disabled in viewports" in refusal(rig, spoil)
+
+
+@pytest.mark.parametrize("what", ["object", "collection"])
+def test_a_target_hidden_by_the_eye_is_as_good_as_any(rig: Object, what: str) -> None:
+    (_, chain) = rig.fabrik.chains
+    if what == "object":
+        chain.target.hide_set(True)
+    else:
+        bpy.context.view_layer.layer_collection.children["FABRIK Targets"].hide_viewport = True
+    update()
+    chain.target.location = (3.5, 0.5, 1.5)
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    assert distance_left(rig, chain) < 1e-4
+
+
+def test_a_missing_subtarget(rig: Object) -> None:
+    def spoil(_: Object, chain: Any) -> None:
+        chain.target, chain.subtarget = rig, "nose"
+
+    assert refusal(rig, spoil) == "Chain 'bad2': its target 'Rig' has no bone 'nose'"
+
+
+def test_a_subtarget_of_what_has_no_bones(rig: Object) -> None:
+    message = refusal(rig, lambda _, chain: setattr(chain, "subtarget", "nose"))
+    assert message == "Chain 'bad2': its target 'bad2 target' is not an armature, so it has no bone 'nose'"
+
+
+@pytest.mark.parametrize("role", ["target", "pole_target"])
+def test_a_target_that_is_nowhere(rig: Object, role: str) -> None:
+    def spoil(_: Object, chain: Any) -> None:
+        setattr(chain, role, make_empty("nowhere", (NAN, 0.0, 0.0)))
+
+    rig.fabrik.active_index = 1
+    spoil(rig, rig.fabrik.chains[1])
+    assert "is not a finite number" in error_of(bpy.ops.pose.fabrik_solve)
+    assert "is not a finite number" in error_of(bpy.ops.pose.fabrik_solve, only_active=True)
+
+
+def test_a_pole_angle_that_is_none(rig: Object) -> None:
+    chain = rig.fabrik.chains[1]
+    chain.pole_target, chain.pole_angle = make_empty("pole"), NAN
+    assert "the pole angle" in error_of(bpy.ops.pose.fabrik_solve)
+
+
+# Targets that depend on the chain
+
+
+def _subtarget(bone: str) -> Spoil:
+    def spoil(armature: Object, chain: Any) -> None:
+        chain.target, chain.subtarget = armature, bone
+
+    return spoil
+
+
+def _bone_parent(armature: Object, chain: Any) -> None:
+    chain.target.parent, chain.target.parent_type, chain.target.parent_bone = armature, "BONE", "bad1"
+
+
+def _constraint(kind: str, bone: str = "bad1") -> Spoil:
+    def spoil(armature: Object, chain: Any) -> None:
+        constraint = chain.target.constraints.new(kind)
+        if kind == "ARMATURE":
+            constraint = constraint.targets.new()
+        constraint.target, constraint.subtarget = armature, bone
+
+    return spoil
+
+
+def _through_another(armature: Object, chain: Any) -> None:
+    between = make_empty("between")
+    between.constraints.new("COPY_LOCATION").target = armature
+    between.constraints[0].subtarget = "bad finger"
+    chain.target.parent = between
+
+
+def _driver(kind: str) -> Spoil:
+    def spoil(armature: Object, chain: Any) -> None:
+        driver = chain.target.driver_add("location", 0).driver
+        variable = driver.variables.new()
+        variable.type = kind
+        variable.targets[0].id = armature
+        if kind == "TRANSFORMS":
+            variable.targets[0].bone_target = "bad1"
+        else:
+            variable.targets[0].data_path = 'pose.bones["bad1"].rotation_quaternion[1]'
+        driver.expression = variable.name
+
+    return spoil
+
+
+def _bone_of_another_armature(armature: Object, chain: Any) -> None:
+    other = make_tail(2, "Other", "other")
+    constraint = other.pose.bones["other1"].constraints.new("COPY_ROTATION")
+    constraint.target, constraint.subtarget = armature, "bad2"
+    bpy.context.view_layer.objects.active = armature
+    chain.target, chain.subtarget = other, "other finger"
+
+
+DEPENDENT = {
+    "the tip bone": _subtarget("bad2"),
+    "a bone of the chain": _subtarget("bad1"),
+    "a child of the chain": _subtarget("bad finger"),
+    "a child of the root bone": _subtarget("bad twig"),
+    "a bone's child object": _bone_parent,
+    "Copy Location": _constraint("COPY_LOCATION"),
+    "Child Of": _constraint("CHILD_OF", "bad finger"),
+    "Armature": _constraint("ARMATURE"),
+    "through another object": _through_another,
+    "a driver by transform": _driver("TRANSFORMS"),
+    "a driver by property": _driver("SINGLE_PROP"),
+    "a bone of another armature": _bone_of_another_armature,
+}
+
+
+@pytest.mark.parametrize("case", DEPENDENT)
+def test_a_target_that_depends_on_the_chain(rig: Object, case: str) -> None:
+    message = refusal(rig, DEPENDENT[case])
+    assert message.startswith("Chain 'bad2': its target ")
+    assert " depends on the chain itself: it follows " in message
+    assert "bone 'bad" in message
+
+
+def test_a_pole_that_depends_on_the_chain(rig: Object) -> None:
+    def spoil(armature: Object, chain: Any) -> None:
+        chain.pole_target, chain.pole_subtarget = armature, "bad finger"
+
+    expected = "Chain 'bad2': its pole bone 'bad finger' of 'Rig' depends on the chain itself: it follows"
+    assert refusal(rig, spoil).startswith(expected)
+
+
+def test_the_message_says_through_what(rig: Object) -> None:
+    message = refusal(rig, _through_another)
+    assert message.endswith("it follows 'between', which follows bone 'bad finger'")
+
+
+@pytest.mark.parametrize("kind", ["muted", "without influence", "of another bone", "of the armature object"])
+def test_a_target_that_only_seems_to_depend_on_the_chain(rig: Object, kind: str) -> None:
+    chain = rig.fabrik.chains[1]
+    if kind == "of the armature object":
+        chain.target.parent = rig
+    else:
+        constraint = chain.target.constraints.new("COPY_LOCATION")
+        constraint.target, constraint.subtarget = rig, "bad1"
+        constraint.mute = kind == "muted"
+        constraint.influence = 0.0 if kind == "without influence" else 1.0
+        if kind == "of another bone":
+            constraint.subtarget = "good finger"
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+
+
+def test_chains_that_reach_for_each_other(rig: Object) -> None:
+    for chain, other in zip(rig.fabrik.chains, ("bad2", "good2"), strict=True):
+        chain.target, chain.subtarget = rig, other
+    assert error_of(bpy.ops.pose.fabrik_solve).startswith("Chains 'good2' and 'bad2' wait for each other")
+
+
+# The whole
+
+
+@pytest.mark.parametrize("scale", [(0.0, 0.0, 0.0), (1.0, 0.0, 1.0)])
+def test_an_object_scaled_to_nothing(rig: Object, scale: tuple[float, ...]) -> None:
+    rig.scale = scale
+    assert "the object 'Rig' is scaled to nothing" in error_of(bpy.ops.pose.fabrik_solve)
+
+
+def test_all_chains_switched_off(rig: Object) -> None:
+    for chain in rig.fabrik.chains:
+        chain.enabled = False
+    assert error_of(bpy.ops.pose.fabrik_solve) == "All chains of 'Rig' are switched off"
+    assert bpy.ops.pose.fabrik_solve(only_active=True) == {"FINISHED"}
+
+
+def test_no_chain_is_active(rig: Object) -> None:
+    rig.fabrik.active_index = 7
+    message = "No chain of 'Rig' is active: choose one in the list"
+    assert error_of(bpy.ops.pose.fabrik_solve, only_active=True) == message
+    assert error_of(bpy.ops.pose.fabrik_chain_remove) == message
+
+
+def test_a_chain_that_is_there_already(rig: Object) -> None:
+    activate(rig, "bad2")
+    assert error_of(bpy.ops.pose.fabrik_chain_add) == "Chain 'bad2' already ends at bone 'bad2'"
+
+
+def test_adding_a_chain_longer_than_its_parents(rig: Object) -> None:
+    activate(rig, "bad1")
+    message = error_of(bpy.ops.pose.fabrik_chain_add, chain_count=3, create_pole=True)
+    assert message.startswith("Can't add a chain at bone 'bad1': it should have 3 bones")
+
+
+OPERATORS = ("fabrik_chain_add", "fabrik_chain_remove", "fabrik_solve", "fabrik_snap_target")
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_a_button_that_is_grey_says_what_to_do(name: str) -> None:
+    operator = getattr(bpy.ops.pose, name)
+    make_empty("nothing")
+    assert error_of(operator).endswith("Select an armature")
+    armature = make_tail()
+    leave_mode()
+    assert error_of(operator).endswith("Switch to Pose mode")
+    bpy.ops.object.mode_set(mode="POSE")
+    armature.data.bones.active = None
+    needs = "Select the bone at the end of the chain" if name == "fabrik_chain_add" else "Add a chain first"
+    assert error_of(operator).endswith(needs)
+    armature.data.pose_position = "REST"
+    assert error_of(operator).endswith("The armature is shown in rest position: switch to pose position")
+
+
+# Done, but
+
+
+def check_warning(rig: Object, capfd: pytest.CaptureFixture[str], *parts: str) -> None:
+    update()
+    warnings_in(capfd)
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    (warning,) = warnings_in(capfd)
+    assert warning.startswith("Chain 'bad2': overridden on ")
+    assert all(part in warning for part in parts), warning
+
+
+@pytest.mark.parametrize("kind", ["COPY_ROTATION", "LIMIT_ROTATION"])
+def test_bones_with_constraints_are_named(rig: Object, kind: str, capfd: pytest.CaptureFixture[str]) -> None:
+    constraint = rig.pose.bones["bad1"].constraints.new(kind)
+    if kind == "COPY_ROTATION":
+        constraint.target, constraint.subtarget = rig, "good finger"
+    check_warning(rig, capfd, "bone 'bad1'", f"constraint '{constraint.name}'")
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_bones_that_another_bones_ik_turns_are_named(rig: Object, count: int, capfd: pytest.CaptureFixture[str]) -> None:
+    constraint = rig.pose.bones["bad finger"].constraints.new("IK")
+    constraint.target, constraint.chain_count = make_empty("ik", (4.0, 1.0, 2.0)), count
+    check_warning(rig, capfd, "bone 'bad2'", "constraint 'IK' of bone 'bad finger'")
+
+
+def test_bones_with_driven_rotation_are_named(rig: Object, capfd: pytest.CaptureFixture[str]) -> None:
+    rig.pose.bones["bad1"].rotation_mode = "XYZ"
+    rig.pose.bones["bad1"].driver_add("rotation_euler", 0).driver.expression = "0.3"
+    check_warning(rig, capfd, "bone 'bad1' (driver)")
+
+
+@pytest.mark.parametrize("how", ["muted", "without influence", "too short an IK", "a driver of its location"])
+def test_what_overrides_nothing_is_not_named(rig: Object, how: str, capfd: pytest.CaptureFixture[str]) -> None:
+    if how == "too short an IK":
+        constraint = rig.pose.bones["bad finger"].constraints.new("IK")
+        constraint.target, constraint.chain_count = make_empty("ik", (4.0, 1.0, 2.0)), 1
+    elif how == "a driver of its location":
+        rig.pose.bones["bad0"].driver_add("location", 0).driver.expression = "0.1"
+    else:
+        constraint = rig.pose.bones["bad1"].constraints.new("LIMIT_ROTATION")
+        constraint.mute = how == "muted"
+        constraint.influence = 0.0 if how == "without influence" else 1.0
+    update()
+    warnings_in(capfd)
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    assert warnings_in(capfd) == []
+
+
+def test_a_constraint_that_only_moves_its_bone_still_lets_the_chain_reach_without_it(rig: Object) -> None:
+    """What is solved is the pose before constraints: switch them off, and the tip is at its target."""
+    constraint = rig.pose.bones["bad1"].constraints.new("LIMIT_ROTATION")
+    constraint.use_limit_x = True
+    chain = rig.fabrik.chains[1]
+    bpy.ops.pose.fabrik_solve()
+    assert chain.status == "REACHED"
+    constraint.mute = True
+    assert distance_left(rig, chain) < 1e-4
+
+
+@pytest.mark.parametrize("far", [1.2, 5.0])
+def test_out_of_reach_is_the_best_pose_and_a_warning(rig: Object, far: float, capfd: pytest.CaptureFixture[str]) -> None:
+    chain = rig.fabrik.chains[1]
+    joints = joints_of(rig, chain)
+    length = sum(((b - a) ** 2).sum() ** 0.5 for a, b in zip(joints, joints[1:], strict=False))
+    chain.target.location = (3.0 + far * length, 0.0, 0.0)
+    update()
+    warnings_in(capfd)
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    (warning,) = warnings_in(capfd)
+    assert warning.startswith("Chain 'bad2': out of reach, the tip is ")
+    assert f"is {(far - 1.0) * length:.4g} from its target" in warning
+    assert f"{far * length:.4g} from the root" in warning
+    assert f"reach at most {length:.4g}" in warning
+    assert chain.status == "OUT_OF_REACH"
+    assert distance_left(rig, chain) == pytest.approx(far - 1.0, abs=1e-5)
+    assert abs(joints_of(rig, chain)[:, 1:]).max() < 1e-4  # straight toward it
