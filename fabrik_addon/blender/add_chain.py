@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 POLE_DISTANCE = 0.75
 """How far beyond the chain's farthest joint a pole is made, over chain length: out of the way, and still in view."""
 
-_EMPTY_SIZE = 0.12
+_EMPTY_SIZE = 0.08
 """Size of target and pole, over chain length per bone: they grow with the bones, not with their number."""
 
 

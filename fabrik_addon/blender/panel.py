@@ -94,13 +94,12 @@ def _draw_result(layout: UILayout, chain: FabrikChain) -> None:
         return
     box = layout.box().column(align=True)
     box.label(text=_STATUS_NAMES[result.status], icon=_STATUS_ICONS[result.status])
-    if not result.message:
-        box.label(text=f"{result.iterations} sweeps, error {result.error:.1e}")
-    for line in _wrapped(result.message):
-        box.label(text=line)
+    measured = f"{result.iterations} sweeps, error {100.0 * result.error:.3g} % of the length"
+    for line in _wrapped(result.message or measured):
+        box.label(text=line, icon='BLANK1')
 
 
-def _wrapped(text: str, width: int = 36) -> list[str]:
+def _wrapped(text: str, width: int = 32) -> list[str]:
     """Break a sentence into lines that fit the sidebar: labels don't wrap."""
     return textwrap.wrap(text, width)
 

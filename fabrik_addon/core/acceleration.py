@@ -38,7 +38,7 @@ class Mixing:
         Args:
             state: the flat components that were swept.
             output: what the sweep made of them.
-            error: the tip's distance to the target after the sweep.
+            error: of the sweep's output; any measure that grows with the tip's distance to the target.
         """
         ops = self._ops
         residual = [g - x for g, x in zip(output, state, strict=True)]

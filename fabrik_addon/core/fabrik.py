@@ -12,7 +12,7 @@ from typing import Any
 
 from .acceleration import Mixing
 from .lanes import Component, Components, Vector
-from .vectors import Joints, gap
+from .vectors import Joints
 
 Sqrt = Callable[[Component], Component]
 
@@ -103,6 +103,7 @@ def sweep_to_target(
     x, y, z = (ops.keep(rest, component) for component in joints)
     lanes, *target = ops.keep(rest, [ops.numbers(sweeps), *target])
     mixing = Mixing(ops)
+    enough = tolerance * tolerance
     before: Components = []
     try:
         for sweep in range(1, iterations + 1):
@@ -110,12 +111,15 @@ def sweep_to_target(
                 before = [*x[1:-1], *y[1:-1], *z[1:-1]]
             backward_pass(x, y, z, lengths, target, ops.sqrt)
             forward_pass(x, y, z, lengths, ops.sqrt)
-            error = gap(ops, (x[-1], y[-1], z[-1]), target)
-            # NaN is where two joints met; alone that is a ZeroDivisionError.
-            met = error != error
-            found = (error <= tolerance) | (ops.negate(met) & (sweep == iterations))
-            done = found | met
-            if ops.any(done):
+            tx, ty, tz = target
+            dx, dy, dz = x[-1] - tx, y[-1] - ty, z[-1] - tz
+            error = dx * dx + dy * dy + dz * dz  # squared: it is only compared
+            going = error > enough
+            if sweep == iterations:
+                going = going & False
+            if not ops.all(going):
+                # NaN is where two joints met; alone that is a ZeroDivisionError.
+                done, found = ops.negate(going), ops.negate(going) & (error == error)
                 at, *values = ops.keep(found, [lanes, *x, *y, *z, 0.0 * error + sweep])
                 ops.put(at, result, values)
                 rest = ops.unfinished(done)

@@ -8,14 +8,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from .lanes import Vector
-from .vectors import Quaternion, from_to, multiply, rotate, x_axis
+from .vectors import Quaternion, from_to, multiply, rotate
 
 
 def turn_frames(
     ops: Any,
-    before: Sequence[Vector],
-    after: Sequence[Vector],
+    links: Sequence[Vector],
+    joints: Sequence[Vector],
     frames: Sequence[Quaternion],
+    hints: Sequence[Vector],
     inherits: Sequence[bool],
     start: Quaternion | None,
 ) -> list[Quaternion]:
@@ -26,22 +27,22 @@ def turn_frames(
 
     Args:
         ops: the lanes' operations.
-        before: joints before, root first.
-        after: joints after.
+        links: before, from each joint to the next.
+        joints: after, root first.
         frames: of the bones before.
+        hints: axes of half turns, where a link is to point the opposite way.
         inherits: whether each bone takes its parent's turn.
         start: turn of the whole chain before the links' own: that of the bend plane where there is a pole.
     """
     turned = []
     delta = start
-    for j, inherit in enumerate(inherits):
-        (ax, ay, az), (bx, by, bz) = before[j], before[j + 1]
-        old = (bx - ax, by - ay, bz - az)
-        (ax, ay, az), (bx, by, bz) = after[j], after[j + 1]
-        new = (bx - ax, by - ay, bz - az)
+    ax, ay, az = joints[0]
+    for link, (bx, by, bz), frame, hint, inherit in zip(links, joints[1:], frames, hints, inherits, strict=False):
+        wish = (bx - ax, by - ay, bz - az)
         if delta is None or not inherit:
-            delta = from_to(ops, old, new, x_axis(frames[j]))
+            delta = from_to(ops, link, wish, hint)
         else:
-            delta = multiply(from_to(ops, rotate(delta, old), new, x_axis(frames[j])), delta)
-        turned.append(multiply(delta, frames[j]))
+            delta = multiply(from_to(ops, rotate(delta, link), wish, hint), delta)
+        turned.append(multiply(delta, frame))
+        ax, ay, az = bx, by, bz
     return turned

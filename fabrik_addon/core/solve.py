@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,10 @@ class StartPose:
     """Of the links, in units of the chain's length."""
     frames: list[Quaternion]
     """Of the bones, in armature space."""
+    links: list[Vector]
+    """From each joint to the next."""
+    x_axes: list[Vector]
+    """Of the frames."""
 
 
 def start_from(chain: Chain, pose: Pose, batch: tuple[int, ...] | None = None) -> StartPose:
@@ -70,7 +75,9 @@ def start_from(chain: Chain, pose: Pose, batch: tuple[int, ...] | None = None) -
     points = [_from_root(position, positions[0], unit) for position in positions]
     x, y, z = (list(component) for component in zip(*points, strict=True))
     lengths = [link / unit for link in chain.links]
-    return StartPose(chain, pose, batch, positions[0], points, (x, y, z), lengths, frames)
+    links = [(bx - ax, by - ay, bz - az) for (ax, ay, az), (bx, by, bz) in pairwise(points)]
+    axes = [x_axis(frame) for frame in frames]
+    return StartPose(chain, pose, batch, positions[0], points, (x, y, z), lengths, frames, links, axes)
 
 
 def solve(chain: Chain, pose: Pose, goals: Goals, options: Options = DEFAULT_OPTIONS) -> Solution:
@@ -139,12 +146,12 @@ def solve_lanes(start: StartPose, goals: Goals, options: Options = DEFAULT_OPTIO
         if goals.poles is not None:
             pole = _from_root(_split_goal(ops, goals.poles, batch, "pole target", chain), root, unit)
             pole = _turn_by_angle(ops, pole, target, start, goals)
-        hint = x_axis(start.frames[0])
+        hint = start.x_axes[0]
         reach = reach_target(
             ops, start.joints, start.lengths, target, pole, hint, options.tolerance, options.iterations
         )
         points = list(zip(*reach.joints, strict=True))
-        frames = turn_frames(ops, start.points, points, start.frames, chain.inherits_list, reach.turn)
+        frames = turn_frames(ops, start.links, points, start.frames, start.x_axes, chain.inherits_list, reach.turn)
         error = gap(ops, points[-1], target)
     rx, ry, rz = root
     failed = ops.where(reach.blocked, _OUT_OF_REACH, _STALLED)

@@ -95,6 +95,12 @@ def leave_mode() -> None:
         bpy.ops.object.mode_set(mode="OBJECT")
 
 
+def enter_pose_mode(armature: Object) -> None:
+    leave_mode()
+    bpy.context.view_layer.objects.active = armature
+    bpy.ops.object.mode_set(mode="POSE")
+
+
 def clear_scene() -> None:
     """What a fresh file costs 40 ms for: an example starts with no objects."""
     leave_mode()
@@ -241,10 +247,10 @@ def error_of(operator: Any, **options: Any) -> str:
 
 
 def warnings_in(capfd: pytest.CaptureFixture[str]) -> list[str]:
-    """What operators warned of: in the background Blender prints it."""
+    """What was said of chains: in the background Blender prints warnings, and its own about keys among them."""
     ctypes.CDLL(None).fflush(None)  # C buffers what goes to a file
     lines = capfd.readouterr().out.splitlines()
-    return [line.removeprefix("Warning: ") for line in lines if line.startswith("Warning: ")]
+    return [line.removeprefix("Warning: ") for line in lines if line.startswith("Warning: Chain ")]
 
 
 # Random numbers that are the same everywhere

@@ -18,6 +18,7 @@ from tests.blender.rigs import (
     add_chain,
     bones_of,
     distance_left,
+    enter_pose_mode,
     error_of,
     everything,
     joints_of,
@@ -168,8 +169,7 @@ def test_a_target_deleted_as_people_delete_it(rig: Object, role: str) -> None:
         getattr(chain, role).select_set(True)
         bpy.ops.object.delete()
         assert getattr(chain, role) is not None  # only the chain still holds it
-        bpy.context.view_layer.objects.active = armature
-        bpy.ops.object.mode_set(mode="POSE")
+        enter_pose_mode(armature)
 
     word = "target" if role == "target" else "pole"
     assert refusal(rig, spoil) == f"Chain 'bad2': its {word} 'gone' was deleted from the scene"
@@ -293,7 +293,7 @@ def _bone_of_another_armature(armature: Object, chain: Any) -> None:
     other = make_tail(2, "Other", "other")
     constraint = other.pose.bones["other1"].constraints.new("COPY_ROTATION")
     constraint.target, constraint.subtarget = armature, "bad2"
-    bpy.context.view_layer.objects.active = armature
+    enter_pose_mode(armature)
     chain.target, chain.subtarget = other, "other finger"
 
 

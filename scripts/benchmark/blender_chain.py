@@ -1,0 +1,87 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Armatures of one chain in Blender: with Blender's own IK constraint, or with ours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import bpy
+import numpy as np
+
+from .problems import Floats
+
+LAST = "tip"
+
+
+def new_scene() -> None:
+    """Start from an empty scene."""
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+
+
+def make_armature(joints: Floats) -> Any:
+    """Return an armature object at the origin with one bone for each link of joints (J, 3)."""
+    armature = bpy.data.armatures.new("chain")
+    obj = bpy.data.objects.new("chain", armature)
+    bpy.context.scene.collection.objects.link(obj)
+    bpy.context.view_layer.objects.active = obj
+    bpy.ops.object.mode_set(mode='EDIT')
+    parent = None
+    for j, (head, tail) in enumerate(zip(joints, joints[1:], strict=False)):
+        bone = armature.edit_bones.new(LAST if j == len(joints) - 2 else f"bone{j}")
+        bone.head, bone.tail = head, tail
+        bone.parent, bone.use_connect = parent, parent is not None
+        parent = bone
+    bpy.ops.object.mode_set(mode='OBJECT')
+    for pose_bone in obj.pose.bones:
+        pose_bone.rotation_mode = 'QUATERNION'
+    return obj
+
+
+def make_target() -> Any:
+    """Return an empty."""
+    target = bpy.data.objects.new("target", None)
+    bpy.context.scene.collection.objects.link(target)
+    return target
+
+
+def constrain(obj: Any, target: Any) -> None:
+    """Give a chain Blender's own IK, with Blender's own settings."""
+    constraint = obj.pose.bones[LAST].constraints.new('IK')
+    constraint.target = target
+    constraint.chain_count = 0
+
+
+def add_chain(obj: Any, target: Any) -> Any:
+    """Give a chain ours, with our own default settings, and return its settings."""
+    chain = obj.fabrik.chains.add()
+    chain.name, chain.tip, chain.chain_count, chain.target = "chain", LAST, 0, target
+    return chain
+
+
+def rest(obj: Any) -> None:
+    """Put every bone back where it was made."""
+    for pose_bone in obj.pose.bones:
+        pose_bone.rotation_quaternion = (1.0, 0.0, 0.0, 0.0)
+
+
+def joints_of(obj: Any) -> Floats:
+    """Return where the joints (J, 3) are, after an update."""
+    bones = obj.pose.bones
+    return np.array([*(bone.head[:] for bone in bones), bones[-1].tail[:]], float)
+
+
+def own_errors(joints: Floats, targets: Floats) -> Floats:
+    """Return how far Blender's own IK ends from each target, over the chain's length of one.
+
+    It starts from the rest pose every time: that is how the constraint works.
+    """
+    new_scene()
+    obj, target = make_armature(joints), make_target()
+    constrain(obj, target)
+    errors = []
+    for position in targets:
+        target.location = position
+        bpy.context.view_layer.update()
+        errors.append(float(np.linalg.norm(np.array(obj.pose.bones[LAST].tail) - position)))
+    return np.array(errors)

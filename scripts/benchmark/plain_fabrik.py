@@ -1,0 +1,38 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""FABRIK as the paper has it, of the core's own passes: what the rest of the core is compared with."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fabrik_addon.core.fabrik import backward_pass, forward_pass
+
+from .problems import Floats, link_lengths
+
+CAP = 1000
+"""Sweeps after which it counts as stuck."""
+
+
+def plain_sweeps(joints: Floats, targets: Floats, tolerance: float) -> NDArray[np.int64]:
+    """Return the sweeps (T,) that each target needs, ``CAP`` where it isn't reached.
+
+    Args:
+        joints: (J, 3) before, root at the origin, a chain one long.
+        targets: (T, 3)
+        tolerance: distance that counts as reached.
+    """
+    lengths = link_lengths(joints).tolist()
+    x, y, z = ([np.full(len(targets), value) for value in component] for component in joints.T)
+    target = tuple(targets.T)
+    sweeps = np.full(len(targets), CAP)
+    with np.errstate(all="ignore"):
+        for sweep in range(1, CAP):
+            backward_pass(x, y, z, lengths, target, np.sqrt)
+            forward_pass(x, y, z, lengths, np.sqrt)
+            error = np.linalg.norm(np.stack([x[-1], y[-1], z[-1]], axis=-1) - targets, axis=-1)
+            sweeps[(error <= tolerance) & (sweeps == CAP)] = sweep
+            if (sweeps < CAP).all():
+                break
+    return sweeps

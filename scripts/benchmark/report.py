@@ -1,0 +1,109 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Tables of measurements: as markdown for people, as plain data for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+Cell: TypeAlias = str | int | float
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measurement."""
+
+    cells: tuple[Cell, ...]
+    ok: bool | None = None
+    """Whether it is as good as it must be; None where it is there to compare with."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Measurements of one kind, and what they must be."""
+
+    title: str
+    must: str
+    measured: str
+    """The worst of all rows in one line."""
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    note: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether no row missed."""
+        return all(row.ok is not False for row in self.rows)
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything one run measured."""
+
+    heading: str
+    facts: dict[str, str]
+    """Machine and versions."""
+    tables: Sequence[Table] = field(default_factory=tuple)
+
+    def markdown(self) -> str:
+        """Return the document people read."""
+        lines = [self.heading, "", *(f"- {name}: {value}" for name, value in self.facts.items()), ""]
+        summary = [(table.title, table.must, table.measured, _verdict(table.ok)) for table in self.tables]
+        lines += ["## Summary", "", *_markdown_table(("what", "must", "measured", "verdict"), summary), ""]
+        for table in self.tables:
+            judged = any(row.ok is not None for row in table.rows)
+            columns = (*table.columns, "verdict") if judged else table.columns
+            rows = [(*row.cells, _verdict(row.ok)) if judged else row.cells for row in table.rows]
+            lines += [f"## {table.title}", "", f"Must: {table.must}.", ""]
+            lines += [table.note, ""] if table.note else []
+            lines += [*_markdown_table(columns, rows), ""]
+        return "\n".join(lines)
+
+    def data(self) -> dict[str, Any]:
+        """Return the same as dictionaries and lists of plain values."""
+        tables = [
+            {
+                "title": table.title,
+                "must": table.must,
+                "measured": table.measured,
+                "ok": table.ok,
+                "rows": [dict(zip(table.columns, row.cells, strict=True)) | {"ok": row.ok} for row in table.rows],
+            }
+            for table in self.tables
+        ]
+        return {"facts": self.facts, "tables": tables}
+
+
+def spread(values: ArrayLike) -> tuple[float, float, float]:
+    """Return median, 95th percentile and maximum."""
+    median, high, most = np.percentile(np.asarray(values, float), (50, 95, 100))
+    return float(median), float(high), float(most)
+
+
+def counts(values: ArrayLike) -> str:
+    """Return median / 95th percentile / maximum of whole numbers as text."""
+    return " / ".join(f"{value:.0f}" for value in spread(values))
+
+
+def microseconds(seconds: ArrayLike) -> str:
+    """Return median / 95th percentile of times as text, in microseconds."""
+    median, high, _ = spread(np.asarray(seconds, float) * 1e6)
+    return f"{median:.0f} / {high:.0f}"
+
+
+def _verdict(ok: bool | None) -> str:
+    return {True: "ok", False: "**MISSED**", None: ""}[ok]
+
+
+def _markdown_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> list[str]:
+    lines = [columns, ["---"] * len(columns), *([_text(cell) for cell in row] for row in rows)]
+    return ["| " + " | ".join(line) + " |" for line in lines]
+
+
+def _text(cell: Cell) -> str:
+    return f"{cell:.2g}" if isinstance(cell, float) else str(cell)

@@ -1,0 +1,62 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One pose after another through the core, timed, with what the laws ask of each."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fabrik_addon.core import Chain, Goals, Options, Pose, Solution, solve
+
+from .problems import Floats, link_lengths
+
+
+@dataclass(frozen=True)
+class Solved:
+    """What came of a set of problems."""
+
+    solutions: list[Solution]
+    seconds: Floats
+    errors: Floats
+    sweeps: NDArray[np.int64]
+    status: NDArray[np.int64]
+    stretch: float
+    """Largest relative change of a link's length."""
+
+
+def solve_each(
+    problems: Sequence[tuple[Chain, Pose, Floats, Floats | None]], options: Options = Options()  # noqa: B008 (frozen)
+) -> Solved:
+    """Solve problems one by one: chain, pose, target (3,) and pole (3,) or None."""
+    goals = [
+        Goals(targets=target[None], poles=None if pole is None else pole[None]) for _, _, target, pole in problems
+    ]
+    solve(problems[0][0], problems[0][1], goals[0], options)  # the first call pays for imports and caches
+    solutions, seconds = [], []
+    for (chain, pose, _, _), goal in zip(problems, goals, strict=True):
+        start = time.perf_counter()
+        solution = solve(chain, pose, goal, options)
+        seconds.append(time.perf_counter() - start)
+        solutions.append(solution)
+    # The tip's distance is measured, not believed.
+    errors = [
+        np.linalg.norm(solution.pose.positions[-1] - target) / chain.total_length
+        for solution, (chain, _, target, _) in zip(solutions, problems, strict=True)
+    ]
+    stretch = [
+        np.abs(link_lengths(solution.pose.positions) / chain.lengths[1:] - 1.0).max()
+        for solution, (chain, _, _, _) in zip(solutions, problems, strict=True)
+    ]
+    return Solved(
+        solutions=solutions,
+        seconds=np.array(seconds),
+        errors=np.array(errors),
+        sweeps=np.array([solution.iterations[0] for solution in solutions]),
+        status=np.array([solution.status[0] for solution in solutions]),
+        stretch=float(max(stretch)),
+    )

@@ -1,0 +1,231 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is locked keeps its value to the last bit, and the chain does what it can without it, or says that it can't."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import bpy
+import numpy as np
+import pytest
+from bpy.types import Object, PoseBone
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.blender.rigs import (
+    CHANNELS,
+    EULER_MODES,
+    ROTATION_MODES,
+    bones_of,
+    channels_of,
+    clear_scene,
+    distance_left,
+    examples,
+    joints_of,
+    links_of,
+    make_empty,
+    make_tail,
+    pose_of,
+    random_direction,
+    random_rotation,
+    rotation_channel,
+    rotation_of,
+    set_chain,
+    set_rotation,
+    update,
+    warnings_in,
+)
+
+seeds = st.integers(0, 2**32 - 1)
+axis_locks = st.tuples(*[st.sampled_from([False, False, True])] * 3)
+
+
+def posed_tail(count: int, modes: list[str], seed: int) -> tuple[Object, Any]:
+    clear_scene()
+    rng = np.random.default_rng(seed)
+    armature = make_tail(count)
+    chain = set_chain(armature, f"bone{count - 1}", count, make_empty("target", 0.6 * count * random_direction(rng)))
+    for bone, mode in zip(bones_of(armature, chain), modes, strict=True):
+        bone.rotation_mode = mode
+        set_rotation(bone, random_rotation(rng, 0.8))
+    update()
+    return armature, chain
+
+
+def is_honest(armature: Object, chain: Any) -> bool:
+    """Tell whether a chain is where its status says; what it says is the error of the pose that Blender shows.
+
+    Bones that are locked altogether are one link with their parent, and the chain's length is that of its links.
+    """
+    distance = distance_left(armature, chain) * links_of(armature, chain).sum()
+    is_free = [not all(bone.lock_rotation) or _turns_about_w(bone) for bone in bones_of(armature, chain)]
+    links = np.linalg.norm(np.diff(joints_of(armature, chain)[[*is_free, True]], axis=0), axis=1)
+    assert chain.error == pytest.approx(distance / links.sum(), abs=2e-6)
+    return bool((chain.status == "REACHED") == (chain.error <= chain.tolerance))
+
+
+def _turns_about_w(bone: PoseBone) -> bool:
+    return bone.rotation_mode in CHANNELS and bone.lock_rotations_4d and not bone.lock_rotation_w
+
+
+@examples(60)
+@given(st.lists(st.tuples(st.sampled_from(EULER_MODES), axis_locks), min_size=2, max_size=6), seeds)
+def test_locked_euler_angles_keep_their_value(locks: list[tuple[str, tuple[bool, ...]]], seed: int) -> None:
+    armature, chain = posed_tail(len(locks), [mode for mode, _ in locks], seed)
+    bones = bones_of(armature, chain)
+    for bone, (_, axes) in zip(bones, locks, strict=True):
+        bone.lock_rotation = axes
+    if all(all(axes) for _, axes in locks):
+        return  # refused, another test's case
+    before = [rotation_channel(bone) for bone in bones]
+    bpy.ops.pose.fabrik_solve()
+    for bone, old, (_, axes) in zip(bones, before, locks, strict=True):
+        for is_locked, was, value in zip(axes, old, rotation_channel(bone), strict=True):
+            assert not is_locked or value == was
+    assert is_honest(armature, chain)
+
+
+@examples(60)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["QUATERNION", "AXIS_ANGLE"]), st.booleans(), axis_locks), min_size=2, max_size=6
+    ),
+    seeds,
+)
+def test_quaternions_with_4d_locks_keep_their_locked_components(
+    locks: list[tuple[str, bool, tuple[bool, ...]]], seed: int
+) -> None:
+    armature, chain = posed_tail(len(locks), [mode for mode, *_ in locks], seed)
+    bones = bones_of(armature, chain)
+    for bone, (_, w, axes) in zip(bones, locks, strict=True):
+        bone.lock_rotations_4d, bone.lock_rotation_w, bone.lock_rotation = True, w, axes
+    if all(w and all(axes) for _, w, axes in locks):
+        return
+    before = [rotation_channel(bone) for bone in bones]
+    bpy.ops.pose.fabrik_solve()
+    for bone, old, (_, w, axes) in zip(bones, before, locks, strict=True):
+        for is_locked, was, value in zip((w, *axes), old, rotation_channel(bone), strict=True):
+            assert not is_locked or value == was
+    assert is_honest(armature, chain)
+
+
+@examples(60)
+@given(
+    st.lists(st.tuples(st.sampled_from(["QUATERNION", "AXIS_ANGLE"]), axis_locks), min_size=2, max_size=6),
+    seeds,
+)
+def test_quaternions_without_4d_locks_are_locked_as_euler_angles(
+    locks: list[tuple[str, tuple[bool, ...]]], seed: int
+) -> None:
+    """As Blender's own transform does it."""
+    armature, chain = posed_tail(len(locks), [mode for mode, _ in locks], seed)
+    bones = bones_of(armature, chain)
+    for bone, (_, axes) in zip(bones, locks, strict=True):
+        bone.lock_rotations_4d, bone.lock_rotation = False, axes
+    if all(all(axes) for _, axes in locks):
+        return
+    before = [rotation_of(bone).to_euler("XYZ") for bone in bones]
+    bpy.ops.pose.fabrik_solve()
+    for bone, old, (_, axes) in zip(bones, before, locks, strict=True):
+        if abs(abs(old.y) - np.pi / 2) < 0.1:
+            continue  # there Euler angles mean nothing by themselves
+        new = rotation_of(bone).to_euler("XYZ", old)
+        if abs(abs(new.y) - np.pi / 2) < 0.1:
+            continue
+        for is_locked, was, value in zip(axes, old, new, strict=True):
+            assert not is_locked or np.sin(value - was) == pytest.approx(0.0, abs=1e-4)
+    assert is_honest(armature, chain)
+
+
+def lock_all(bone: PoseBone) -> None:
+    bone.lock_rotation, bone.lock_rotation_w = (True, True, True), True
+
+
+@pytest.mark.parametrize("mode", ROTATION_MODES)
+@pytest.mark.parametrize("locked", [{0}, {1}, {3}, {4}, {1, 2}, {0, 2, 4}])
+def test_a_bone_that_is_locked_altogether_is_one_piece_with_its_parent(locked: set[int], mode: str) -> None:
+    armature, chain = posed_tail(5, [mode] * 5, 7)
+    bones = bones_of(armature, chain)
+    chain.target.location = joints_of(armature, chain)[-1] + (0.3, -0.2, -0.4)
+    for i in locked:
+        lock_all(bones[i])
+    update()
+    before, own = pose_of(armature), {i: bones[i].matrix_basis.copy() for i in locked}
+    links = links_of(armature, chain)
+
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+
+    assert distance_left(armature, chain) < 1e-4
+    assert chain.status == "REACHED"
+    for i in locked:
+        assert channels_of(bones[i]) == before[bones[i].name]
+        assert bones[i].matrix_basis == own[i]
+    np.testing.assert_allclose(links_of(armature, chain), links, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["lock_location", "lock_scale"])
+def test_locked_locations_and_scales_are_nothing_to_a_rotation(name: str) -> None:
+    armature, chain = posed_tail(3, ["QUATERNION"] * 3, 1)
+    bpy.ops.pose.fabrik_solve()
+    free = pose_of(armature)
+    armature, chain = posed_tail(3, ["QUATERNION"] * 3, 1)
+    for bone in armature.pose.bones:
+        setattr(bone, name, (True, True, True))
+    bpy.ops.pose.fabrik_solve()
+    assert pose_of(armature) == free
+    assert chain.status == "REACHED"
+
+
+@pytest.mark.parametrize(
+    ("mode", "has_4d_locks"), [("XYZ", False), ("QUATERNION", False), ("QUATERNION", True), ("AXIS_ANGLE", False)]
+)
+def test_what_locks_keep_away_is_limited_and_named(
+    mode: str, has_4d_locks: bool, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Bones that turn about their own X alone stay in their plane."""
+    armature = make_tail(3)
+    chain = set_chain(armature, "bone2", 3, make_empty("target", (1.0, -0.2, 2.0)))
+    for bone in bones_of(armature, chain):
+        bone.rotation_mode, bone.lock_rotations_4d, bone.lock_rotation = mode, has_4d_locks, (False, True, True)
+    update()
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    assert chain.status == "LIMITED"
+    assert is_honest(armature, chain)
+    assert abs(joints_of(armature, chain)[:, 0]).max() < 1e-5
+    (warning,) = warnings_in(capfd)
+    assert warning.startswith("Chain 'bone2': limited, the tip is ")
+    assert warning.endswith("rotation is locked on 'bone0', 'bone1', 'bone2'")
+
+
+def test_a_lock_of_w_alone_is_named_too(capfd: pytest.CaptureFixture[str]) -> None:
+    armature = make_tail(2)
+    chain = set_chain(armature, "bone1", 2, make_empty("target", (0.0, 0.3, -1.5)))
+    armature.pose.bones["bone0"].lock_rotation_w = True
+    lock_all(armature.pose.bones["bone1"])
+    bpy.ops.pose.fabrik_solve()
+    assert chain.status in {"LIMITED", "OUT_OF_REACH"}
+    (warning,) = warnings_in(capfd)
+    assert chain.status == "OUT_OF_REACH" or warning.endswith("rotation is locked on 'bone0'")
+
+
+def test_hinges_of_a_planar_limb_reach_in_their_plane() -> None:
+    """A leg whose knee turns about X only, in its own plane, has nothing to give up."""
+    armature = make_tail(2)
+    chain = set_chain(armature, "bone1", 2, make_empty("target"))
+    for bone in bones_of(armature, chain):
+        bone.rotation_mode, bone.lock_rotation = "XYZ", (False, True, True)
+    for place in ((0.0, 0.5, 1.2), (0.0, -1.2, 0.3), (0.0, -0.7, -0.9)):
+        chain.target.location = place
+        assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+        assert distance_left(armature, chain) < 1e-4
+        assert chain.status == "REACHED"
+
+
+def test_a_connected_bones_location_channel_is_as_idle_as_in_blender() -> None:
+    armature, chain = posed_tail(3, ["XYZ"] * 3, 3)
+    armature.pose.bones["bone1"].location = (0.5, 0.5, 0.0)
+    armature.pose.bones["bone2"].lock_rotation = (False, True, False)
+    update()
+    bpy.ops.pose.fabrik_solve()
+    assert is_honest(armature, chain)

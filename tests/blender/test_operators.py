@@ -1,0 +1,720 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What people do with the buttons: add, solve, snap, remove, undo, key, link and override."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import bpy
+import numpy as np
+import pytest
+from bpy.types import Object
+from mathutils import Matrix, Vector
+
+from tests.blender.rigs import (
+    activate,
+    add_chain,
+    bones_of,
+    channels_of,
+    distance_left,
+    end_of,
+    enter_pose_mode,
+    error_of,
+    everything,
+    joints_of,
+    keys_of,
+    leave_mode,
+    links_of,
+    make_armature,
+    make_empty,
+    make_tail,
+    pose_of,
+    set_chain,
+    tail_bones,
+    update,
+)
+
+
+def matrices_of(armature: Object) -> np.ndarray:
+    update()
+    return np.array([bone.matrix for bone in armature.pose.bones])
+
+
+def bend(armature: Object) -> None:
+    """A pose that isn't rest, bent in one plane, its object somewhere else and askew."""
+    for number, bone in enumerate(armature.pose.bones):
+        bone.rotation_mode = "XYZ"
+        bone.rotation_euler.x = 0.2 + 0.1 * (number % 3)
+    armature.location, armature.rotation_euler, armature.scale = (1.0, 2.0, 3.0), (0.3, 0.4, 0.5), (2.0, 2.0, 2.0)
+    update()
+
+
+# Adding
+
+
+@pytest.mark.parametrize("create_pole", [False, True])
+@pytest.mark.parametrize("count", [1, 2, 3, 6])
+def test_adding_a_chain_moves_no_bone_and_neither_does_solving_it(count: int, create_pole: bool) -> None:
+    armature = make_tail(6)
+    bend(armature)
+    before = matrices_of(armature)
+    chain = add_chain(armature, "bone5", count, create_target=True, create_pole=create_pole)
+    assert abs(matrices_of(armature) - before).max() <= 1e-6
+    assert (chain.target.matrix_world.translation - end_of(armature, chain)).length <= 1e-5
+    for _ in range(2):
+        bpy.ops.pose.fabrik_solve()
+        assert chain.status == "REACHED"
+        assert abs(matrices_of(armature) - before).max() <= 2e-6
+
+
+def test_what_adding_makes() -> None:
+    armature = make_tail(3)
+    bend(armature)
+    chain = add_chain(armature, "bone2", 2, create_target=True, create_pole=True)
+    assert (chain.name, chain.tip, chain.chain_count, chain.use_tail) == ("bone2", "bone2", 2, True)
+    assert (chain.target.name, chain.pole_target.name) == ("bone2 target", "bone2 pole")
+    (collection,) = bpy.context.scene.collection.children
+    assert collection.name == "FABRIK Targets"
+    assert set(collection.objects) == {chain.target, chain.pole_target}
+    for empty in collection.objects:
+        assert empty.users_collection == (collection,)
+        assert empty.type == "EMPTY"
+        assert empty.show_in_front
+        assert 0.02 < empty.empty_display_size / (2.0 * links_of(armature, chain).sum()) < 0.5
+    assert chain.target.empty_display_type != chain.pole_target.empty_display_type
+    world = (armature.matrix_world @ armature.pose.bones["bone2"].matrix).to_quaternion()
+    assert world.rotation_difference(chain.target.matrix_world.to_quaternion()).angle < 1e-3
+    second = add_chain(armature, "bone1", 2, create_target=True)
+    assert second.target.name in collection.objects
+    assert list(bpy.context.scene.collection.children) == [collection]
+
+
+def test_without_a_target_it_makes_only_the_chain() -> None:
+    armature = make_tail(3)
+    objects = set(bpy.data.objects)
+    chain = add_chain(armature, "bone2", 2, create_target=False, create_pole=False)
+    assert chain.target is None
+    assert chain.pole_target is None
+    assert set(bpy.data.objects) == objects
+    assert not bpy.context.scene.collection.children
+    assert error_of(bpy.ops.pose.fabrik_solve) == "Chain 'bone2': it has no target: choose an object in its settings"
+
+
+def test_names_are_unique_and_the_new_chain_is_active() -> None:
+    armature = make_tail(4)
+    for number, tip in enumerate(("bone3", "bone2", "bone1")):
+        add_chain(armature, tip, 1)
+        assert armature.fabrik.active_index == number
+        armature.fabrik.chains[number].name = "bone0"
+    chain = add_chain(armature, "bone0", 1)
+    names = [chain.name for chain in armature.fabrik.chains]
+    assert len(set(names)) == len(names)
+    assert armature.fabrik.active_index == 3
+    assert chain.tip == "bone0"
+
+
+def test_a_chain_count_of_0_goes_up_to_the_root() -> None:
+    armature = make_tail(7)
+    chain = add_chain(armature, "bone6", 0, (0.0, 3.0, 2.0))
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    assert len(bones_of(armature, chain)) == 7
+    assert distance_left(armature, chain) < 1e-4
+    assert bones_of(armature, chain)[0].matrix_basis != Matrix()
+
+
+def test_without_use_tail_the_chain_ends_at_the_tips_head() -> None:
+    armature = make_tail(4)
+    chain = add_chain(armature, "bone3", 2, (0.5, 1.5, 2.0))
+    chain.use_tail = False
+    update()
+    before = channels_of(armature.pose.bones["bone3"])
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    assert distance_left(armature, chain) < 1e-4
+    assert (armature.matrix_world @ armature.pose.bones["bone3"].head - chain.target.location).length < 1e-4
+    assert channels_of(armature.pose.bones["bone3"]) == before
+    assert armature.pose.bones["bone0"].matrix_basis == Matrix()
+    assert armature.pose.bones["bone1"].matrix_basis != Matrix()
+
+
+def test_bones_with_constraints_stay_where_they_are_when_a_chain_is_added() -> None:
+    armature = make_tail(3)
+    armature.pose.bones["bone1"].constraints.new("LIMIT_ROTATION").use_limit_x = True
+    bend(armature)
+    before = matrices_of(armature)
+    add_chain(armature, "bone2", 3, create_pole=True)
+    assert abs(matrices_of(armature) - before).max() <= 1e-6
+
+
+def test_a_pose_that_is_animated_and_then_changed_stays_when_a_chain_is_added() -> None:
+    """New objects make Blender rebuild its dependencies; the change that isn't keyed must survive it."""
+    armature = make_tail(3)
+    bone = armature.pose.bones["bone1"]
+    for frame in (1, 10):
+        bone.rotation_quaternion = (1.0, 0.1 * frame, 0.0, 0.0)
+        bone.keyframe_insert("rotation_quaternion", frame=frame)
+    bpy.context.scene.frame_set(5)
+    bone.rotation_quaternion = (1.0, 0.0, 0.0, 0.7)
+    before = matrices_of(armature)
+    chain = add_chain(armature, "bone2", 3)
+    assert abs(matrices_of(armature) - before).max() <= 1e-6
+    bpy.ops.pose.fabrik_solve()
+    assert abs(matrices_of(armature) - before).max() <= 1e-6
+    assert chain.status == "REACHED"
+
+
+# Removing
+
+
+def test_removing_takes_the_active_chain_and_leaves_its_objects() -> None:
+    armature = make_tail(4)
+    for tip in ("bone1", "bone2", "bone3"):
+        add_chain(armature, tip, 2)
+    objects, before = set(bpy.data.objects), pose_of(armature)
+    armature.fabrik.active_index = 1
+    assert bpy.ops.pose.fabrik_chain_remove() == {"FINISHED"}
+    assert [chain.tip for chain in armature.fabrik.chains] == ["bone1", "bone3"]
+    assert armature.fabrik.active_index == 1
+    assert bpy.ops.pose.fabrik_chain_remove() == {"FINISHED"}
+    assert armature.fabrik.active_index == 0
+    assert bpy.ops.pose.fabrik_chain_remove() == {"FINISHED"}
+    assert not armature.fabrik.chains
+    assert armature.fabrik.active_index == 0
+    assert set(bpy.data.objects) == objects
+    assert pose_of(armature) == before
+    assert error_of(bpy.ops.pose.fabrik_chain_remove).endswith("Add a chain first")
+
+
+def test_a_chain_added_again_has_not_been_solved() -> None:
+    armature = make_tail(3)
+    assert add_chain(armature, "bone2", 2).status == "NONE"
+    bpy.ops.pose.fabrik_solve()
+    assert armature.fabrik.chains[0].status == "REACHED"
+    bpy.ops.pose.fabrik_chain_remove()
+    assert add_chain(armature, "bone2", 2).status == "NONE"
+
+
+# Solving
+
+
+@pytest.fixture
+def arms() -> Object:
+    """A spine of three bones and two arms of two that hang on it; the arms are first in the list of chains."""
+    bones = tail_bones(3, "spine")
+    for side, x in (("left", 1.0), ("right", -1.0)):
+        bones += [
+            type(bones[0])(f"{side} upper", (0.3 * x, 0.0, 2.8), (1.1 * x, 0.1, 2.8), "spine2"),
+            type(bones[0])(f"{side} lower", (1.1 * x, 0.1, 2.8), (1.9 * x, 0.0, 2.8), f"{side} upper", True),
+        ]
+    armature = make_armature(bones)
+    add_chain(armature, "left lower", 2, (1.2, -0.6, 2.4))
+    add_chain(armature, "right lower", 2, (-0.9, -0.5, 2.0))
+    add_chain(armature, "spine2", 3, (0.3, -0.9, 2.5))
+    return armature
+
+
+def test_chains_that_hang_on_another_are_solved_after_it(arms: Object) -> None:
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    for chain in arms.fabrik.chains:
+        assert chain.status == "REACHED"
+        assert distance_left(arms, chain) < 1e-4
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 2, 0), (2, 1, 0)])
+def test_the_order_of_the_list_does_not_matter(arms: Object, order: tuple[int, ...]) -> None:
+    bpy.ops.pose.fabrik_solve()
+    expected = matrices_of(arms)
+    for bone in arms.pose.bones:
+        bone.matrix_basis = Matrix()
+    names = [arms.fabrik.chains[i].name for i in order]
+    for position, name in enumerate(names):
+        arms.fabrik.chains.move(arms.fabrik.chains.find(name), position)
+    bpy.ops.pose.fabrik_solve()
+    assert abs(matrices_of(arms) - expected).max() < 1e-6
+
+
+def test_a_hand_that_reaches_for_the_other_hand(arms: Object) -> None:
+    """The chain whose target another chain moves comes after it, though both are as deep."""
+    for side, other in (("left", "right"), ("right", "left")):
+        follower, leader = arms.fabrik.chains[f"{side} lower"], arms.fabrik.chains[f"{other} lower"]
+        palm = make_empty("palm")
+        palm.parent, palm.parent_type, palm.parent_bone = arms, "BONE", f"{other} lower"
+        follower.target = palm
+        leader.target = make_empty("front", (0.1, -1.2, 2.4))
+        update()
+        assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+        assert distance_left(arms, leader) < 1e-4
+        assert distance_left(arms, follower) < 1e-4
+        assert (follower.status, leader.status) == ("REACHED", "REACHED")
+
+
+def test_only_active_solves_one_chain_even_if_it_is_switched_off(arms: Object) -> None:
+    arms.fabrik.active_index = 1
+    arms.fabrik.chains[1].enabled = False
+    update()
+    before = pose_of(arms)
+    assert bpy.ops.pose.fabrik_solve(only_active=True) == {"FINISHED"}
+    assert [chain.status for chain in arms.fabrik.chains] == ["NONE", "REACHED", "NONE"]
+    changed = {name for name, channels in pose_of(arms).items() if channels != before[name]}
+    assert changed == {"right upper", "right lower"}
+
+
+def test_a_chain_that_is_switched_off_is_left_alone(arms: Object) -> None:
+    arms.fabrik.chains[0].enabled = False
+    bpy.ops.pose.fabrik_solve()
+    assert [chain.status for chain in arms.fabrik.chains] == ["NONE", "REACHED", "REACHED"]
+
+
+def test_two_armatures_and_a_bone_of_one_as_the_others_target() -> None:
+    other = make_tail(2, "Other", "other", (2.0, 0.0, 0.0))
+    other.rotation_euler = (0.1, 0.2, 0.3)
+    armature = make_tail(3)
+    chain = add_chain(armature, "bone2", 3)
+    chain.target, chain.subtarget = other, "other1"
+    chain.pole_target, chain.pole_subtarget = other, "other twig"
+    update()
+    before = pose_of(other)
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    assert distance_left(armature, chain) < 1e-4
+    assert pose_of(other) == before
+    enter_pose_mode(other)
+    add_chain(other, "other1", 2, (1.5, 0.3, 1.4))
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    assert distance_left(armature, chain) > 1e-2  # its target has moved, and nothing follows by itself
+    enter_pose_mode(armature)
+    bpy.ops.pose.fabrik_solve()
+    assert distance_left(armature, chain) < 1e-4
+
+
+def test_a_bone_of_the_same_armature_outside_the_chain_as_target() -> None:
+    armature = make_armature([*tail_bones(3), *tail_bones(1, "ctrl", (1.0, 0.5, 1.0))])
+    chain = set_chain(armature, "bone2", 3, armature)
+    chain.subtarget = "ctrl0"
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    assert distance_left(armature, chain) < 1e-4
+
+
+def test_objects_of_one_name_from_two_files(tmp_path: Path) -> None:
+    path = str(tmp_path / "library.blend")
+    bpy.data.libraries.write(path, {make_empty("target", (0.5, 0.5, 1.5))})
+    armature = make_tail(3)
+    with bpy.data.libraries.load(path, link=True) as (source, into):
+        into.objects = list(source.objects)
+    (linked,) = into.objects
+    bpy.context.scene.collection.objects.link(linked)
+    assert linked.name == bpy.data.objects["target"].name
+    for target in (linked, bpy.data.objects["target", None]):
+        armature.fabrik.chains.clear()
+        chain = set_chain(armature, "bone2", 3, target)
+        assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+        assert distance_left(armature, chain) < 1e-4
+
+
+def test_the_result_can_be_read_and_not_be_written() -> None:
+    armature = make_tail(3)
+    chain = add_chain(armature, "bone2", 3, (0.4, 0.9, 1.1))
+    assert (chain.status, chain.error, chain.iterations_used) == ("NONE", 0.0, 0)
+    bpy.ops.pose.fabrik_solve()
+    assert chain.status == "REACHED"
+    assert 0.0 <= chain.error <= chain.tolerance
+    assert chain.iterations_used >= 1
+    for name, value in (("status", "REACHED"), ("error", 0.0), ("iterations_used", 0)):
+        assert chain.is_property_readonly(name)
+        with pytest.raises(AttributeError):
+            setattr(chain, name, value)
+
+
+def test_the_result_is_not_saved(tmp_path: Path) -> None:
+    armature = make_tail(3)
+    add_chain(armature, "bone2", 3, (9.0, 0.0, 0.0))
+    bpy.ops.pose.fabrik_solve()
+    assert armature.fabrik.chains[0].status == "OUT_OF_REACH"
+    path = str(tmp_path / "rig.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=path)
+    assert bpy.data.objects["Rig"].fabrik.chains[0].status == "OUT_OF_REACH"
+    bpy.ops.wm.open_mainfile(filepath=path)
+    chain = bpy.data.objects["Rig"].fabrik.chains[0]
+    assert (chain.status, chain.error, chain.iterations_used) == ("NONE", 0.0, 0)
+    assert (chain.tip, chain.chain_count, chain.target.name) == ("bone2", 3, "bone2 target")
+
+
+# Snapping
+
+
+@pytest.fixture
+def posed() -> Object:
+    """A planar tail with target and pole elsewhere."""
+    armature = make_tail(4)
+    bend(armature)
+    chain = add_chain(armature, "bone3", 4, create_pole=True)
+    chain.target.location, chain.pole_target.location = (9.0, 9.0, 9.0), (-5.0, 3.0, 2.0)
+    update()
+    return armature
+
+
+def check_snapped(armature: Object) -> None:
+    before = matrices_of(armature)
+    assert bpy.ops.pose.fabrik_snap_target() == {"FINISHED"}
+    (chain,) = armature.fabrik.chains
+    assert distance_left(armature, chain) < 1e-5
+    assert abs(matrices_of(armature) - before).max() <= 1e-6
+    bpy.ops.pose.fabrik_solve()
+    assert chain.status == "REACHED"
+    assert abs(matrices_of(armature) - before).max() <= 1e-5
+
+
+def test_snapping_moves_targets_to_the_pose_and_solving_changes_nothing(posed: Object) -> None:
+    check_snapped(posed)
+
+
+@pytest.mark.parametrize("angle", [-2.0, 0.5, math.pi])
+def test_snapping_heeds_the_pole_angle(posed: Object, angle: float) -> None:
+    posed.fabrik.chains[0].pole_angle = angle
+    check_snapped(posed)
+
+
+def test_snapping_targets_with_parents(posed: Object) -> None:
+    (chain,) = posed.fabrik.chains
+    for empty in (chain.target, chain.pole_target):
+        empty.parent = make_empty("parent", (1.0, -2.0, 0.5))
+        empty.parent.rotation_euler, empty.parent.scale = (0.3, 0.2, 1.0), (1.0, 2.0, 0.5)
+        empty.matrix_parent_inverse = Matrix.Translation((3.0, 2.0, 1.0))
+        empty.delta_location = (0.1, 0.2, 0.3)
+    update()
+    check_snapped(posed)
+
+
+def test_snapping_a_pole_that_is_the_targets_child(posed: Object) -> None:
+    (chain,) = posed.fabrik.chains
+    chain.pole_target.parent = chain.target
+    update()
+    check_snapped(posed)
+
+
+def test_snapping_bones(posed: Object) -> None:
+    (chain,) = posed.fabrik.chains
+    other = make_tail(2, "Controls", "control", (4.0, 0.0, 0.0))
+    other.rotation_euler, other.scale = (0.5, 0.1, 0.2), (1.5, 1.5, 1.5)
+    other.pose.bones["control0"].rotation_quaternion = (1.0, 0.2, 0.3, 0.1)
+    enter_pose_mode(posed)
+    chain.target, chain.subtarget = other, "control finger"
+    chain.pole_target, chain.pole_subtarget = other, "control twig"
+    update()
+    check_snapped(posed)
+
+
+def test_snapping_only_the_active_chain() -> None:
+    armature = make_armature([*tail_bones(2, "a"), *tail_bones(2, "b", (3.0, 0.0, 0.0))])
+    add_chain(armature, "a1", 2, (5.0, 5.0, 5.0))
+    add_chain(armature, "b1", 2, (6.0, 6.0, 6.0))
+    update()
+    armature.fabrik.active_index = 0
+    assert bpy.ops.pose.fabrik_snap_target(only_active=True) == {"FINISHED"}
+    first, second = armature.fabrik.chains
+    assert distance_left(armature, first) < 1e-5
+    assert tuple(second.target.location) == (6.0, 6.0, 6.0)
+
+
+@pytest.mark.parametrize("kind", ["COPY_LOCATION", "LIMIT_LOCATION", "a driver", "a lock", "a connected bone"])
+def test_what_can_not_be_snapped_is_said_and_nothing_moves(posed: Object, kind: str) -> None:
+    (chain,) = posed.fabrik.chains
+    pole = chain.pole_target
+    if kind == "COPY_LOCATION":
+        pole.constraints.new(kind).target = make_empty("magnet", (1.0, 1.0, 1.0))
+    elif kind == "LIMIT_LOCATION":
+        limit = pole.constraints.new(kind)
+        limit.use_max_x, limit.max_x, limit.use_min_x, limit.min_x = True, -50.0, True, -50.0
+    elif kind == "a driver":
+        pole.driver_add("location", 1).driver.expression = "frame * 7.0"
+    elif kind == "a lock":
+        pole.lock_location[2] = True
+    else:
+        other = make_tail(2, "Controls", "control", (4.0, 0.0, 0.0))
+        enter_pose_mode(posed)
+        chain.pole_target, chain.pole_subtarget = other, "control1"
+    message = error_of(bpy.ops.pose.fabrik_snap_target)
+    name = "control1" if kind == "a connected bone" else "bone3 pole"
+    assert message.startswith(f"Chain 'bone3': its pole '{name}' ")
+    reason = {"a lock": "locked", "a connected bone": "connected to its parent"}.get(kind, "held elsewhere")
+    assert reason in message
+
+
+# Undo and redo
+
+
+def undo_push(message: str) -> None:
+    bpy.ops.ed.undo_push(message=message)
+
+
+@pytest.mark.parametrize("name", ["fabrik_chain_add", "fabrik_solve", "fabrik_snap_target", "fabrik_chain_remove"])
+def test_undo_is_one_step(name: str) -> None:
+    armature = make_tail(3)
+    add_chain(armature, "bone1", 2, (0.3, 0.8, 0.9), create_pole=True)
+    activate(armature, "bone2")
+    update()
+    undo_push("before")
+    before = everything()
+    assert getattr(bpy.ops.pose, name)() == {"FINISHED"}
+    undo_push("after")  # in the background operators that are called don't push themselves
+    after = everything()
+    assert after != before
+    bpy.ops.ed.undo()
+    undone = everything()
+    for state in (before, undone):
+        for chain in state["Rig"]["chains"]:
+            chain[:] = [(key, value) for key, value in chain if key not in {"status", "error", "iterations_used"}]
+    assert undone == before
+    bpy.ops.ed.redo()
+    assert everything() == after
+
+
+def test_operators_are_complete_without_a_mouse() -> None:
+    """What the redo panel and scripts call is execute; the options that it repeats are remembered properties."""
+    for name in ("fabrik_chain_add", "fabrik_chain_remove", "fabrik_solve", "fabrik_snap_target"):
+        operator = getattr(bpy.types, f"POSE_OT_{name}")
+        assert {"REGISTER", "UNDO"} <= set(operator.bl_options)
+        assert not hasattr(operator, "invoke")
+        assert operator.bl_rna.description
+        assert not operator.bl_rna.description.endswith(".")
+
+
+def test_the_same_call_from_the_same_state_gives_the_same_bits() -> None:
+    """Which is what redo does: undo, then execute again."""
+    armature = make_tail(5)
+    chain = add_chain(armature, "bone4", 5, (1.0, 2.0, 1.5), create_pole=True)
+    results = []
+    for _ in range(2):
+        for bone in armature.pose.bones:
+            bone.matrix_basis = Matrix()
+        bpy.ops.pose.fabrik_solve()
+        results.append((pose_of(armature), chain.error, chain.iterations_used))
+    assert results[0] == results[1]
+
+
+# Keys
+
+
+@pytest.fixture
+def keyed() -> Object:
+    """A tail of three with auto-keying on and a chain of its last two; the target is off the pose."""
+    armature = make_tail(3)
+    for bone in armature.pose.bones:
+        bone.rotation_mode = "XYZ" if bone.name == "bone1" else "QUATERNION"
+    add_chain(armature, "bone2", 2, (0.4, 0.6, 1.6))
+    bpy.context.scene.tool_settings.use_keyframe_insert_auto = True
+    edit = bpy.context.preferences.edit
+    edit.use_keyframe_insert_needed = edit.use_keyframe_insert_available = edit.use_visual_keying = False
+    bpy.context.scene.frame_set(7)
+    return armature
+
+
+def curves_of(obj: Object) -> dict[tuple[str, int], list[tuple[float, float]]]:
+    return keys_of(obj.animation_data.action) if obj.animation_data and obj.animation_data.action else {}
+
+
+EVERY_CURVE = {
+    *(('pose.bones["bone1"].rotation_euler', index) for index in range(3)),
+    *(('pose.bones["bone2"].rotation_quaternion', index) for index in range(4)),
+}
+
+
+def test_auto_key_keys_the_rotation_of_every_bone_that_changed(keyed: Object) -> None:
+    bpy.ops.pose.fabrik_solve()
+    curves = curves_of(keyed)
+    assert set(curves) == EVERY_CURVE
+    for (path, index), keys in curves.items():
+        value = keyed.path_resolve(path)[index]
+        assert keys == [(7.0, pytest.approx(value, abs=1e-6))]
+    bpy.context.scene.frame_set(8)
+    bpy.context.scene.frame_set(7)
+    assert distance_left(keyed, keyed.fabrik.chains[0]) < 1e-4
+
+
+def test_a_solve_that_changes_nothing_makes_no_keys(keyed: Object) -> None:
+    bpy.ops.pose.fabrik_snap_target()
+    bpy.ops.pose.fabrik_solve()
+    assert curves_of(keyed) == {}
+
+
+def test_auto_key_off_makes_no_keys_even_with_a_keying_set(keyed: Object) -> None:
+    tools = bpy.context.scene.tool_settings
+    tools.use_keyframe_insert_auto, tools.use_keyframe_insert_keyingset = False, True
+    sets = bpy.context.scene.keying_sets_all
+    sets.active = next(entry for entry in sets if entry.bl_idname == "WholeCharacter")
+    bpy.ops.pose.fabrik_solve()
+    bpy.ops.pose.fabrik_snap_target()
+    assert curves_of(keyed) == {}
+    assert curves_of(keyed.fabrik.chains[0].target) == {}
+
+
+def test_auto_key_with_a_keying_set_keys_what_it_holds(keyed: Object) -> None:
+    bpy.context.scene.tool_settings.use_keyframe_insert_keyingset = True
+    sets = bpy.context.scene.keying_sets_all
+    sets.active = next(entry for entry in sets if entry.bl_idname == "WholeCharacter")
+    bpy.ops.pose.fabrik_solve()
+    assert set(curves_of(keyed)) == EVERY_CURVE
+
+
+def test_auto_key_with_a_keying_set_of_absolute_paths(keyed: Object) -> None:
+    bpy.context.scene.tool_settings.use_keyframe_insert_keyingset = True
+    made = bpy.context.scene.keying_sets.new(idname="mine", name="mine")
+    made.paths.add(keyed, 'pose.bones["bone2"].rotation_quaternion')
+    made.paths.add(keyed, 'pose.bones["bone0"].rotation_quaternion')
+    bpy.context.scene.keying_sets.active = made
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    assert set(curves_of(keyed)) == {curve for curve in EVERY_CURVE if "bone2" in curve[0]}
+
+
+def test_auto_key_only_where_needed(keyed: Object) -> None:
+    bpy.ops.pose.fabrik_solve()
+    before = curves_of(keyed)
+    bpy.context.preferences.edit.use_keyframe_insert_needed = True
+    bpy.context.scene.frame_set(20)
+    bpy.ops.pose.fabrik_solve()
+    assert curves_of(keyed) == before
+    keyed.fabrik.chains[0].target.location = (0.6, -0.5, 1.4)
+    bpy.ops.pose.fabrik_solve()
+    assert any(keys[-1][0] == 20.0 for keys in curves_of(keyed).values())
+
+
+def test_auto_key_only_where_there_are_curves(keyed: Object) -> None:
+    bpy.context.preferences.edit.use_keyframe_insert_available = True
+    keyed.pose.bones["bone2"].keyframe_insert("rotation_quaternion", index=1, frame=1)
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    assert set(curves_of(keyed)) == {('pose.bones["bone2"].rotation_quaternion', 1)}
+
+
+def test_auto_key_leaves_locked_channels_alone(keyed: Object) -> None:
+    keyed.pose.bones["bone1"].lock_rotation[1] = True
+    bpy.ops.pose.fabrik_solve()
+    assert set(curves_of(keyed)) == EVERY_CURVE - {('pose.bones["bone1"].rotation_euler', 1)}
+
+
+def test_snapping_keys_the_location_of_what_it_moved(keyed: Object) -> None:
+    bpy.ops.pose.fabrik_snap_target()
+    assert set(curves_of(keyed.fabrik.chains[0].target)) == {("location", index) for index in range(3)}
+    assert curves_of(keyed) == {}
+
+
+def test_an_animated_pose_is_solved_from_where_it_is(keyed: Object) -> None:
+    bone = keyed.pose.bones["bone1"]
+    for frame, angle in ((1, 0.0), (20, 1.0)):
+        bone.rotation_euler.x = angle
+        bone.keyframe_insert("rotation_euler", frame=frame)
+    (chain,) = keyed.fabrik.chains
+    for frame in (1, 10, 20):
+        bpy.context.scene.frame_set(frame)
+        assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    for frame in (20, 1, 10):
+        bpy.context.scene.frame_set(frame)
+        assert distance_left(keyed, chain) < 1e-4
+
+
+# Linked rigs
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> str:
+    """A file with a collection: a tail with a chain, and the chain's target."""
+    armature = make_tail(3)
+    chain = add_chain(armature, "bone2", 2, (0.4, 0.6, 1.6))
+    leave_mode()
+    collection = bpy.data.collections.new("Character")
+    for obj in (armature, chain.target):
+        collection.objects.link(obj)
+    bpy.context.scene.collection.children.link(collection)
+    path = str(tmp_path / "character.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=path)
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    return path
+
+
+def link_character(path: str) -> Any:
+    with bpy.data.libraries.load(path, link=True) as (_, into):
+        into.collections = ["Character"]
+    bpy.context.scene.collection.children.link(into.collections[0])
+    return into.collections[0]
+
+
+def override_character(path: str) -> Object:
+    made = link_character(path).override_hierarchy_create(bpy.context.scene, bpy.context.view_layer)
+    for obj in made.all_objects:
+        obj.override_library.is_system_override = False
+    (armature,) = (obj for obj in made.all_objects if obj.type == "ARMATURE")
+    return armature
+
+
+def test_a_linked_armature_is_not_for_posing(library: str) -> None:
+    (armature,) = (obj for obj in link_character(library).all_objects if obj.type == "ARMATURE")
+    bpy.context.view_layer.objects.active = armature
+    with bpy.context.temp_override(object=armature, active_object=armature, mode="POSE"):
+        assert not bpy.ops.pose.fabrik_solve.poll()
+
+
+def test_a_library_override_can_be_posed_and_changed_and_saved(library: str, tmp_path: Path) -> None:
+    armature = override_character(library)
+    enter_pose_mode(armature)
+    (chain,) = armature.fabrik.chains
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    assert distance_left(armature, chain) < 1e-4
+    for name, value in (
+        ("chain_count", 3),
+        ("iterations", 77),
+        ("tolerance", 1e-5),
+        ("enabled", False),
+        ("pole_angle", 0.5),
+    ):
+        setattr(chain, name, value)
+    mine = add_chain(armature, "bone1", 2, (0.2, 0.9, 1.1), create_pole=True)
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    assert mine.status == "REACHED"
+
+    path = str(tmp_path / "shot.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=path)
+    bpy.ops.wm.open_mainfile(filepath=path)
+    (armature,) = (obj for obj in bpy.context.scene.objects if obj.type == "ARMATURE")
+    assert armature.override_library
+    theirs, mine = armature.fabrik.chains
+    assert (theirs.tip, theirs.chain_count, theirs.iterations, theirs.enabled) == ("bone2", 3, 77, False)
+    assert theirs.tolerance == pytest.approx(1e-5)
+    assert (mine.tip, mine.target.name, mine.pole_target.name) == ("bone1", "bone1 target", "bone1 pole")
+    update()
+    assert distance_left(armature, mine) < 1e-4
+    enter_pose_mode(armature)
+    mine.target.location = (0.5, -0.5, 1.2)
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    assert distance_left(armature, mine) < 1e-4
+
+
+def test_keys_on_a_library_override(library: str) -> None:
+    armature = override_character(library)
+    enter_pose_mode(armature)
+    bpy.context.scene.tool_settings.use_keyframe_insert_auto = True
+    bpy.context.preferences.edit.use_keyframe_insert_available = False
+    armature.fabrik.chains[0].target.location += Vector((0.1, 0.2, -0.3))
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    assert {path for path, _ in curves_of(armature)} == {
+        'pose.bones["bone1"].rotation_quaternion',
+        'pose.bones["bone2"].rotation_quaternion',
+    }
+
+
+def test_the_joints_of_a_duplicated_armature_are_its_own() -> None:
+    armature = make_tail(3)
+    add_chain(armature, "bone2", 3, (0.4, 0.9, 1.1))
+    bpy.ops.pose.fabrik_solve()
+    leave_mode()
+    before = joints_of(armature, armature.fabrik.chains[0])
+    bpy.ops.object.select_all(action="DESELECT")
+    armature.select_set(True)
+    bpy.ops.object.duplicate()
+    twin = bpy.context.object
+    assert twin != armature
+    assert twin.fabrik.chains[0].status == "NONE"
+    enter_pose_mode(twin)
+    twin.fabrik.chains[0].target = make_empty("other", (0.2, -0.9, 1.5))
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    assert distance_left(twin, twin.fabrik.chains[0]) < 1e-4
+    assert abs(joints_of(armature, armature.fabrik.chains[0]) - before).max() == 0.0
