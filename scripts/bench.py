@@ -21,7 +21,7 @@ if __name__ == "__main__":
     environment.enter()
 
 sys.path.insert(0, str(environment.ROOT))
-from benchmark import batch_rows, core_rows, machine
+from benchmark import batch_rows, blender_rows, core_rows, machine
 from benchmark.problems import FULL, QUICK, Effort
 from benchmark.report import Report, Table
 
@@ -48,6 +48,8 @@ MEASUREMENTS: dict[str, Measurement] = {
     "pole": lambda effort: [core_rows.pole_table(effort)],
     "invariance": lambda effort: [core_rows.invariance_table(effort)],
     "again": lambda effort: [core_rows.again_table(effort)],
+    "blender": lambda effort: [blender_rows.pose_table(effort)],
+    "time": lambda effort: [blender_rows.time_table(effort)],
     "batch": lambda effort: [batch_rows.batch_table(effort)],
 }
 

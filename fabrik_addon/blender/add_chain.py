@@ -11,6 +11,7 @@ from mathutils import Vector
 from ..core import FabrikError, pole_for
 from .empties import make_pole, make_target
 from .properties import FabrikChain, settings_of
+from .results import forget_result
 from .snapshot import chain_matrices, overrides_of, read_bones, read_pose
 
 if TYPE_CHECKING:
@@ -50,7 +51,8 @@ def add_chain(
         raise FabrikError(f"Can't add a chain at bone '{tip.name}': {error}") from error
 
     chain = settings.chains.add()
-    chain.name = _unique_name(tip.name, {other.name for other in settings.chains})
+    chain.name = tip.name
+    forget_result(armature, chain.name)  # of a chain that had the name before
     chain.tip = tip.name
     chain.chain_count = chain_count
     scale = abs(armature.matrix_world.determinant()) ** (1.0 / 3.0)
@@ -63,11 +65,3 @@ def add_chain(
     settings.active_index = len(settings.chains) - 1
     view_layer.update()
     return chain
-
-
-def _unique_name(name: str, taken: set[str]) -> str:
-    candidate, number = name, 0
-    while candidate in taken:
-        number += 1
-        candidate = f"{name}.{number:03d}"
-    return candidate

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bpy_extras.anim_utils import AutoKeying as _AutoKeying
 
-from .channels import Channel
+from .channels import Channel, channel_name
 
 # The stubs have lost its class methods.
 AutoKeying: Any = _AutoKeying
@@ -41,23 +41,26 @@ def auto_key_rotations(context: Context, bones: Iterable[PoseBone]) -> None:
     keytype = context.scene.tool_settings.keyframe_type
     with AutoKeying.options(keytype=keytype, use_loc=False, use_scale=False):
         for bone in bones:
-            _auto_key(context, bone)
+            _auto_key(context, bone, channel_name(bone), keytype)
 
 
 def auto_key_location(context: Context, target: Object | PoseBone) -> None:
     """Key the location of a target if Blender's auto-keying is on, by its own rules."""
     keytype = context.scene.tool_settings.keyframe_type
     with AutoKeying.options(keytype=keytype, use_rot=False, use_scale=False):
-        _auto_key(context, target)
+        _auto_key(context, target, "location", keytype)
 
 
-def _auto_key(context: Context, target: Object | PoseBone) -> None:
+def _auto_key(context: Context, target: Object | PoseBone, channel: str, keytype: str) -> None:
     tools = context.scene.tool_settings
     # AutoKeying itself uses a keying set even while auto-keying is off, and refuses one with absolute paths.
     if not tools.use_keyframe_insert_auto:
         return
     keying_set = context.scene.keying_sets_all.active
-    if tools.use_keyframe_insert_keyingset and keying_set is not None and keying_set.is_path_absolute:
-        AutoKeying.key_transformation_via_keyingset(context, target, keying_set)
-    else:
+    if not (tools.use_keyframe_insert_keyingset and keying_set is not None and keying_set.is_path_absolute):
         AutoKeying.autokey_transformation(context, target)
+        return
+    full_path = target.path_from_id(channel)
+    if any(path.id == target.id_data and path.data_path == full_path for path in keying_set.paths):
+        options = AutoKeying.keying_options_from_keyingset(context, keying_set)
+        target.keyframe_insert(channel, options=options, keytype=keytype)

@@ -14,7 +14,7 @@ from bpy.props import (
     PointerProperty,
     StringProperty,
 )
-from bpy.types import Object, PropertyGroup
+from bpy.types import Context, Object, PropertyGroup
 
 from ..core import Status
 from .results import result_of
@@ -45,10 +45,21 @@ def _get_iterations_used(chain: FabrikChain) -> int:
     return 0 if result is None else result.iterations
 
 
+def _make_name_unique(chain: FabrikChain, _context: Context) -> None:
+    """Number the name of a chain if another one has it: results and library overrides know chains by their names."""
+    taken = {other.name for other in chain.id_data.fabrik.chains if other != chain}
+    name, number = chain.name, 0
+    while name in taken:
+        number += 1
+        name = f"{chain.name}.{number:03d}"
+    if name != chain.name:
+        chain.name = name
+
+
 class FabrikChain(PropertyGroup):
     """A chain of bones and where it should reach; names as in KinematicConstraint where the meaning is the same"""
 
-    name: StringProperty(name="Name", override=_OVERRIDABLE)
+    name: StringProperty(name="Name", override=_OVERRIDABLE, update=_make_name_unique)
     enabled: BoolProperty(
         name="Enabled", description="Solve this chain together with the others", default=True, override=_OVERRIDABLE
     )

@@ -35,6 +35,9 @@ from .vectors import (
 STRAIGHT = 1e-5
 """Offset from a common line below which chain and target count as one line: sweeps would take forever to bend it."""
 
+ROUNDING = 3e-6
+"""Error that Blender's single precision leaves of a pose that was solved, for chains of up to a hundred links."""
+
 
 @dataclass(frozen=True)
 class Reach:
@@ -70,7 +73,9 @@ def reach_target(
         tolerance: distance from tip to target that counts as reached.
         iterations: sweeps at most.
     """
-    done = gap(ops, joint(joints, -1), target) <= tolerance
+    tip = joint(joints, -1)
+    error = gap(ops, tip, target)
+    done = error <= tolerance
     if pole is not None and ops.any(done):
         done = done & points_at_pole(ops, joints, pole)
     distance = norm(ops, target)
@@ -82,7 +87,9 @@ def reach_target(
     # Lanes that are there already keep their pose but for the last digits.
     count, zero = len(joints[0]), 0.0 * distance
     x, y, z = (list(component) for component in joints)
-    close_gap(ops, x, y, z, lengths, target)
+    # What single precision made of a solved pose is no gap: it would be closed for ever.
+    there: Any = tuple(ops.choose(error <= ROUNDING, tip, target))
+    close_gap(ops, x, y, z, lengths, there)
     result = [0.0 + part for part in (*x, *y, *z, zero, *(zero + part for part in IDENTITY))]
     rest = ops.unfinished(done)
     if rest is not None:

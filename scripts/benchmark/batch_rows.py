@@ -25,6 +25,13 @@ VISITS = 2 * LINKS - 1
 
 _SETS = {"reach 0.2 to 0.95": (0.2, 0.95), "reach 0.97 to 0.999": (0.97, 0.999)}
 
+_NOTE = f"""\
+Best of several runs, numpy and C taking turns, on the same targets. A joint visit is one joint pulled to its link's
+length. The core's own loop is timed, with its stop test and with finished poses taken out of the batch: once stopped
+after {PLAIN_SWEEPS} sweeps, where mixing begins and C does exactly the same work; once to the end, where C gives each
+pose as many sweeps as the core did but doesn't mix. The last row is a whole solve: checks, exact finish and bone frames
+included."""
+
 
 def batch_table(effort: Effort) -> Table:
     """Nanoseconds for each joint visit of a batch."""
@@ -49,11 +56,7 @@ def batch_table(effort: Effort) -> Table:
         f"{min(ratios):.2f} to {max(ratios):.2f} times",
         columns,
         tuple(rows),
-        note="Best of several runs, numpy and C taking turns, on the same targets. A joint visit is one joint pulled to "
-        "its link's length. The core's own loop is timed, with its stop test and with finished poses taken out of "
-        f"the batch: once stopped after {PLAIN_SWEEPS} sweeps, where mixing begins and C does exactly the same work; "
-        "once to the end, where C gives each pose as many sweeps as the core did but doesn't mix. The last row is a "
-        "whole solve: checks, exact finish and bone frames included.",
+        note=_NOTE,
     )
 
 
@@ -69,13 +72,13 @@ def _compare(
 ) -> tuple[Row, float]:
     lengths = np.full(LINKS, 1.0 / LINKS)
     components = [np.ascontiguousarray(joints[:, :, axis].T) for axis in range(3)]
-    target = tuple(np.ascontiguousarray(targets[:, axis]) for axis in range(3))
+    tx, ty, tz = (np.ascontiguousarray(targets[:, axis]) for axis in range(3))
     links = lengths.tolist()
 
     def numpy_sweeps() -> NDArray[np.float64]:
         x, y, z = (list(component) for component in components)
         with MANY.quiet():
-            _, sweeps = sweep_to_target(MANY, (x, y, z), links, target, np.zeros(POSES, bool), TOLERANCE, cap)
+            _, sweeps = sweep_to_target(MANY, (x, y, z), links, (tx, ty, tz), np.zeros(POSES, bool), TOLERANCE, cap)
         return np.asarray(sweeps, float)
 
     expected = numpy_sweeps()

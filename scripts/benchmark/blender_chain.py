@@ -4,10 +4,12 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import bpy
 import numpy as np
+from bpy.types import Scene, ViewLayer
 
 from .problems import Floats
 
@@ -19,15 +21,26 @@ def new_scene() -> None:
     bpy.ops.wm.read_factory_settings(use_empty=True)
 
 
+def view_layer() -> ViewLayer:
+    """Return the view layer there is."""
+    assert bpy.context.view_layer is not None
+    return bpy.context.view_layer
+
+
+def _scene() -> Scene:
+    assert bpy.context.scene is not None
+    return bpy.context.scene
+
+
 def make_armature(joints: Floats) -> Any:
     """Return an armature object at the origin with one bone for each link of joints (J, 3)."""
     armature = bpy.data.armatures.new("chain")
-    obj = bpy.data.objects.new("chain", armature)
-    bpy.context.scene.collection.objects.link(obj)
-    bpy.context.view_layer.objects.active = obj
+    obj: Any = bpy.data.objects.new("chain", armature)
+    _scene().collection.objects.link(obj)
+    view_layer().objects.active = obj
     bpy.ops.object.mode_set(mode='EDIT')
     parent = None
-    for j, (head, tail) in enumerate(zip(joints, joints[1:], strict=False)):
+    for j, (head, tail) in enumerate(itertools.pairwise(joints)):
         bone = armature.edit_bones.new(LAST if j == len(joints) - 2 else f"bone{j}")
         bone.head, bone.tail = head, tail
         bone.parent, bone.use_connect = parent, parent is not None
@@ -41,7 +54,7 @@ def make_armature(joints: Floats) -> Any:
 def make_target() -> Any:
     """Return an empty."""
     target = bpy.data.objects.new("target", None)
-    bpy.context.scene.collection.objects.link(target)
+    _scene().collection.objects.link(target)
     return target
 
 
@@ -82,6 +95,6 @@ def own_errors(joints: Floats, targets: Floats) -> Floats:
     errors = []
     for position in targets:
         target.location = position
-        bpy.context.view_layer.update()
+        view_layer().update()
         errors.append(float(np.linalg.norm(np.array(obj.pose.bones[LAST].tail) - position)))
     return np.array(errors)

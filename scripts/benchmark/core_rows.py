@@ -397,7 +397,10 @@ def _quaternion(m: Floats) -> Floats:
         angle_sine = 0.5 * axis @ (m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1])
         angle = np.arctan2(angle_sine, (np.trace(m) - 1.0) / 2.0)
         return np.array([np.cos(angle / 2.0), *(np.sin(angle / 2.0) * axis)])
-    return np.array([w, m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]]) / np.array([1.0, *[4.0 * w] * 3])
+    found: Floats = np.array([w, m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]]) / np.array(
+        [1.0, *[4.0 * w] * 3]
+    )
+    return found
 
 
 def _product(a: Floats, b: Floats) -> Floats:

@@ -52,7 +52,8 @@ def directions(rng: np.random.Generator, count: int) -> Floats:
 def unit(vectors: ArrayLike) -> Floats:
     """Return vectors (..., 3) made one long."""
     array = np.asarray(vectors, float)
-    return array / np.linalg.norm(array, axis=-1, keepdims=True)
+    made: Floats = array / np.linalg.norm(array, axis=-1, keepdims=True)
+    return made
 
 
 def rest_joints(count: int, rest: str) -> Floats:
@@ -82,7 +83,8 @@ def lay(lengths: Floats, headings: Floats) -> Floats:
 
 def targets_within(rng: np.random.Generator, least: float, most: float, count: int) -> Floats:
     """Return targets (count, 3) in all directions, their reaches between two bounds."""
-    return rng.uniform(least, most, (count, 1)) * directions(rng, count)
+    targets: Floats = rng.uniform(least, most, (count, 1)) * directions(rng, count)
+    return targets
 
 
 def pose_along(joints: Floats) -> Pose:
@@ -96,4 +98,5 @@ def pose_along(joints: Floats) -> Pose:
 
 def link_lengths(joints: Floats) -> Floats:
     """Return the lengths (..., J - 1) of links."""
-    return np.linalg.norm(np.diff(joints, axis=-2), axis=-1)
+    lengths: Floats = np.linalg.norm(np.diff(joints, axis=-2), axis=-1)
+    return lengths

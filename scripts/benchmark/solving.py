@@ -30,12 +30,11 @@ class Solved:
 
 
 def solve_each(
-    problems: Sequence[tuple[Chain, Pose, Floats, Floats | None]], options: Options = Options()  # noqa: B008 (frozen)
+    problems: Sequence[tuple[Chain, Pose, Floats, Floats | None]],
+    options: Options = Options(),  # noqa: B008 (frozen)
 ) -> Solved:
     """Solve problems one by one: chain, pose, target (3,) and pole (3,) or None."""
-    goals = [
-        Goals(targets=target[None], poles=None if pole is None else pole[None]) for _, _, target, pole in problems
-    ]
+    goals = [Goals(targets=target[None], poles=None if pole is None else pole[None]) for _, _, target, pole in problems]
     solve(problems[0][0], problems[0][1], goals[0], options)  # the first call pays for imports and caches
     solutions, seconds = [], []
     for (chain, pose, _, _), goal in zip(problems, goals, strict=True):

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from bpy.types import Object, PoseBone
 from hypothesis import HealthCheck, settings
-from mathutils import Euler, Matrix, Quaternion, Vector
+from mathutils import Matrix, Quaternion, Vector
 
 EULER_MODES = ("XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX")
 ROTATION_MODES = ("QUATERNION", "AXIS_ANGLE", *EULER_MODES)
@@ -78,7 +78,9 @@ def tail_bones(count: int, prefix: str = "bone", at: Sequence[float] = (0.0, 0.0
     ]
     end = points[-1] + Vector((0.0, 0.3, 0.3))
     bones.append(Bone(f"{prefix} finger", points[-1], end, f"{prefix}{count - 1}"))
-    bones.append(Bone(f"{prefix} twig", points[1] + Vector((0.5, 0.0, 0.0)), points[1] + Vector((1.0, 0.0, 0.0)), f"{prefix}0"))
+    bones.append(
+        Bone(f"{prefix} twig", points[1] + Vector((0.5, 0.0, 0.0)), points[1] + Vector((1.0, 0.0, 0.0)), f"{prefix}0")
+    )
     return bones
 
 
@@ -283,5 +285,3 @@ def rotation_of(bone: PoseBone) -> Quaternion:
 
 def pairs(values: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
     return itertools.pairwise(values)
-
-

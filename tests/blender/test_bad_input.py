@@ -429,7 +429,9 @@ def test_bones_with_constraints_are_named(rig: Object, kind: str, capfd: pytest.
 
 
 @pytest.mark.parametrize("count", [0, 2])
-def test_bones_that_another_bones_ik_turns_are_named(rig: Object, count: int, capfd: pytest.CaptureFixture[str]) -> None:
+def test_bones_that_another_bones_ik_turns_are_named(
+    rig: Object, count: int, capfd: pytest.CaptureFixture[str]
+) -> None:
     constraint = rig.pose.bones["bad finger"].constraints.new("IK")
     constraint.target, constraint.chain_count = make_empty("ik", (4.0, 1.0, 2.0)), count
     check_warning(rig, capfd, "bone 'bad2'", "constraint 'IK' of bone 'bad finger'")
@@ -470,7 +472,9 @@ def test_a_constraint_that_only_moves_its_bone_still_lets_the_chain_reach_withou
 
 
 @pytest.mark.parametrize("far", [1.2, 5.0])
-def test_out_of_reach_is_the_best_pose_and_a_warning(rig: Object, far: float, capfd: pytest.CaptureFixture[str]) -> None:
+def test_out_of_reach_is_the_best_pose_and_a_warning(
+    rig: Object, far: float, capfd: pytest.CaptureFixture[str]
+) -> None:
     chain = rig.fabrik.chains[1]
     joints = joints_of(rig, chain)
     length = sum(((b - a) ** 2).sum() ** 0.5 for a, b in zip(joints, joints[1:], strict=False))

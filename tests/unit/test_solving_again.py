@@ -51,8 +51,10 @@ def test_solving_again_after_rounding_moves_nothing(count: int, with_pole: bool)
         target = target_at(rng, pose, chain.links, rng.uniform(0.2, 0.95))
         goal = goals(target, target_at(rng, pose, chain.links, 1.0) if with_pole else None)
         solved = solve(chain, pose, goal)
-        again = solve(chain, rounded(solved.pose), goal)
+        start = rounded(solved.pose)
+        again = solve(chain, start, goal)
         check_same(solved.pose, again.pose, chain.total_length)
+        check_same(start, again.pose, chain.total_length, 1e-13)  # nothing at all: rounding is no gap to close
         assert again.status[0] == Status.REACHED
 
 

@@ -1,0 +1,181 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Chains whose bones don't turn as the solver thinks: some axes locked, or sheared and unevenly scaled. Computes.
+
+First the solver starts again from where the bones really end up, then damped least squares on the bones' own rotations
+take what is left, by the tip's measured response to every turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from mathutils import Matrix, Quaternion, Vector
+
+from ..core import Floats, Goals, LaneSolution, Options, solve_lanes, start_from
+from .channels import Channel, rotation_from
+from .kinematics import basis_with, parent_space, pose_matrices
+from .own_rotations import channels_for, own_rotations
+from .snapshot import ChainBones, read_pose
+
+if TYPE_CHECKING:
+    from bpy.types import PoseBone
+
+ROUNDS = 16
+"""Solves at most."""
+
+SETTLED = 1e-7
+"""Distance from tip to target over chain length that single precision has no more to add to."""
+
+STEPS = 40
+"""Steps of damped least squares at most."""
+
+_PROBE = 1e-3
+"""Turn (radians) by which the tip's response is measured: small beside a bend, large beside single precision."""
+
+_LONGEST_STEP = 0.3
+"""Turn (radians) of one bone in one step at most: farther off the response is another."""
+
+
+@dataclass(frozen=True)
+class Settled:
+    """Where a chain ended up."""
+
+    rotations: list[Quaternion]
+    channels: tuple[tuple[PoseBone, Channel], ...]
+    error: float
+    """Distance from tip to target over chain length."""
+    sweeps: int
+    status: int
+    """What the last solve said."""
+
+
+def settle(
+    bones: ChainBones, goals: Goals, options: Options, solution: LaneSolution, rotations: list[Quaternion]
+) -> Settled:
+    """Bring the tip to the target in spite of what the bones make of their rotations.
+
+    Args:
+        bones: of the chain.
+        goals: target and pole.
+        options: sweeps at most, error that counts as reached.
+        solution: of the solver, from the bones' present pose.
+        rotations: the bones' own that should give it.
+    """
+    best: Settled | None = None
+    sweeps = 0
+    for _ in range(ROUNDS):
+        sweeps += int(solution.sweeps)
+        if not bones.is_rigid:
+            rotations = _aimed_rotations(bones, solution, rotations)
+        channels, rotations = _possible(bones, rotations)
+        start = start_from(*read_pose(bones, _matrices(bones, rotations)))
+        gap = np.linalg.norm(start.pose.positions[-1] - goals.targets[0])
+        error = float(gap) / start.chain.total_length
+        # Within the tolerance go on while it pays, so that solving again has nothing left to do.
+        stuck = best is not None and error > 0.5 * best.error
+        if best is None or error < best.error:
+            best = Settled(rotations, channels, error, sweeps, int(solution.status))
+        if error <= SETTLED or (stuck and best.error <= options.tolerance):
+            break
+        solution = solve_lanes(start, goals, options)
+        rotations = own_rotations(replace(bones, rotations=tuple(rotations)), start, solution)
+    assert best is not None  # ROUNDS is more than 0
+    if best.error > options.tolerance:
+        best = _least_squares(bones, goals, options, best)
+    return replace(best, sweeps=sweeps)
+
+
+def _least_squares(bones: ChainBones, goals: Goals, options: Options, best: Settled) -> Settled:
+    """Turn bones by damped least squares (Levenberg-Marquardt) until the tip is at the target or gets no nearer."""
+    target = Vector(goals.targets[0].tolist())
+    rotations, channels, damping = best.rotations, best.channels, 1e-3
+    tip, length = _tip(bones, rotations)
+    response: Floats | None = None
+    for _ in range(STEPS):
+        gap = np.array((target - tip) / length)
+        if np.linalg.norm(gap) <= max(SETTLED, 0.01 * options.tolerance):
+            break
+        if response is None:
+            response = _response(bones, rotations, tip, length)
+        normal = response @ response.T + damping * np.eye(3)
+        turns = response.T @ np.linalg.solve(normal, gap)
+        turns *= min(1.0, _LONGEST_STEP / (np.abs(turns).max() + 1e-300))
+        trial_channels, trial = _possible(bones, _turned(bones, rotations, turns.reshape(-1, 3)))
+        trial_tip, trial_length = _tip(bones, trial)
+        if (target - trial_tip).length / trial_length < (target - tip).length / length:
+            rotations, channels, tip, length, response = trial, trial_channels, trial_tip, trial_length, None
+            damping = max(0.2 * damping, 1e-9)
+        elif damping > 1e6:
+            break
+        else:
+            damping *= 8.0
+    error = (target - tip).length / length
+    return best if error >= best.error else replace(best, rotations=rotations, channels=channels, error=error)
+
+
+def _response(bones: ChainBones, rotations: list[Quaternion], tip: Vector, length: float) -> Floats:
+    """Return how the tip moves with every free bone's turn about its own x, y, z: (3, 3 F), over chain length."""
+    columns = []
+    for row in range(len(bones.free)):
+        for axis in range(3):
+            turns = np.zeros((len(bones.free), 3))
+            turns[row, axis] = _PROBE
+            _, probed = _possible(bones, _turned(bones, rotations, turns))
+            moved, _ = _tip(bones, probed)
+            columns.append((moved - tip) / (_PROBE * length))
+    return np.array(columns).T
+
+
+def _turned(bones: ChainBones, rotations: Sequence[Quaternion], turns: Floats) -> list[Quaternion]:
+    """Turn each free bone by a rotation vector (F, 3) in its own space."""
+    turned = list(rotations)
+    for i, turn in zip(bones.free, turns.tolist(), strict=True):
+        vector = Vector(turn)
+        if vector.length > 0.0:
+            turned[i] = turned[i] @ Quaternion(vector.normalized(), vector.length)
+    return turned
+
+
+def _possible(
+    bones: ChainBones, rotations: Sequence[Quaternion]
+) -> tuple[tuple[tuple[PoseBone, Channel], ...], list[Quaternion]]:
+    """Return the channels for rotations, with what is locked as it is, and the rotations they really give."""
+    channels = channels_for(bones, rotations)
+    possible = list(rotations)
+    for i, (bone, channel) in zip(bones.free, channels, strict=True):
+        possible[i] = rotation_from(bone, channel)
+    return channels, possible
+
+
+def _tip(bones: ChainBones, rotations: Sequence[Quaternion]) -> tuple[Vector, float]:
+    """Return where the tip is and how long the chain is with other rotations."""
+    chain, pose = read_pose(bones, _matrices(bones, rotations))
+    return Vector(pose.positions[-1].tolist()), chain.total_length
+
+
+def _aimed_rotations(bones: ChainBones, solution: LaneSolution, rotations: list[Quaternion]) -> list[Quaternion]:
+    """Turn rotations on until each link points exactly where it should, in whatever space its parent gives it."""
+    points = [Vector(point) for point in solution.points]
+    aimed = list(rotations)
+    for row, i in enumerate(bones.free):
+        matrices = _matrices(bones, aimed)
+        joints = [Vector(point) for point in read_pose(bones, matrices)[1].positions.tolist()]
+        parent = matrices[i - 1] if i else (bones.bones[0].parent.matrix if bones.bones[0].parent else None)
+        to_parent_space = parent_space(bones.bones[i], parent).inverted_safe()
+        link = to_parent_space @ (joints[row + 1] - joints[row])
+        wish = to_parent_space @ (points[row + 1] - points[row])
+        if link.length > 0.0 and wish.length > 0.0:
+            aimed[i] = link.rotation_difference(wish) @ aimed[i]
+    return aimed
+
+
+def _matrices(bones: ChainBones, rotations: Sequence[Quaternion]) -> list[Matrix]:
+    """Return where the bones of a chain and its end would be with other rotations."""
+    bases = [basis_with(bone, rotation) for bone, rotation in zip(bones.bones, rotations, strict=True)]
+    if bones.use_tail:
+        return pose_matrices(bones.bones, bases)
+    return pose_matrices((*bones.bones, bones.end), [*bases, bones.end.matrix_basis])
