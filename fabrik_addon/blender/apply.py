@@ -24,7 +24,7 @@ def write_channels(channels: Channels) -> list[tuple[PoseBone, Channel]]:
     """Write rotation channels that differ; return the bones that changed with what they said before."""
     changed = []
     for bone, (name, values) in channels:
-        old = tuple(getattr(bone, name))
+        old = getattr(bone, name)[:]
         if any(map(_differ, old, values)):
             setattr(bone, name, values)
             changed.append((bone, (name, old)))

@@ -37,4 +37,4 @@ def own_rotations(bones: ChainBones, start: StartPose, solution: LaneSolution) -
 def channels_for(bones: ChainBones, rotations: Sequence[Quaternion]) -> tuple[tuple[PoseBone, Channel], ...]:
     """Return the new rotation channels of the bones that can turn."""
     channel = locked_channel_for if bones.has_locks else channel_for
-    return tuple((bones.bones[i], channel(bones.bones[i], rotations[i])) for i in bones.free)
+    return tuple([(bones.bones[i], channel(bones.bones[i], rotations[i])) for i in bones.free])

@@ -8,7 +8,6 @@ Joints have the root at the origin and are in units of the chain's length.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from .bow import bow
@@ -39,18 +38,6 @@ ROUNDING = 3e-6
 """Error that Blender's single precision leaves of a pose that was solved, for chains of up to a hundred links."""
 
 
-@dataclass(frozen=True)
-class Reach:
-    """Where a chain ended up, lane by lane."""
-
-    joints: Joints
-    turn: Quaternion | None
-    """Turn of the bend plane about the root; None without a pole."""
-    sweeps: Component
-    blocked: Component
-    """Whether the target is too far or too near for the links."""
-
-
 def reach_target(
     ops: Any,
     joints: Joints,
@@ -60,7 +47,7 @@ def reach_target(
     hint: Vector,
     tolerance: float,
     iterations: int,
-) -> Reach:
+) -> tuple[Joints, Component, Quaternion | None]:
     """Bring the tip to the target, bent toward the pole where there is one.
 
     Args:
@@ -72,20 +59,20 @@ def reach_target(
         hint: direction in which a straight chain bends when there is no pole.
         tolerance: distance from tip to target that counts as reached.
         iterations: sweeps at most.
+
+    Returns:
+        the joints after, the sweeps used, and the bend plane's turn about the root (None without a pole).
     """
     tip = joint(joints, -1)
     error = gap(ops, tip, target)
     done = error <= tolerance
     if pole is not None and ops.any(done):
         done = done & points_at_pole(ops, joints, pole)
-    distance = norm(ops, target)
-    too_far, too_near = reach_test(lengths, distance)
     if not ops.any(done):
-        joints, sweeps, turn = _reach_lanes(ops, joints, lengths, target, pole, hint, tolerance, iterations)
-        return Reach(joints, turn, sweeps, too_far | too_near)
+        return _reach_lanes(ops, joints, lengths, target, pole, hint, tolerance, iterations)
 
     # Lanes that are there already keep their pose but for the last digits.
-    count, zero = len(joints[0]), 0.0 * distance
+    count, zero = len(joints[0]), 0.0 * error
     x, y, z = (list(component) for component in joints)
     # What single precision made of a solved pose is no gap: it would be closed for ever.
     there: Any = tuple(ops.choose(error <= ROUNDING, tip, target))
@@ -100,12 +87,9 @@ def reach_target(
             ops, kept, lengths, target_kept, pole_kept, hint_kept, tolerance, iterations
         )
         ops.put(rest, result, [*x, *y, *z, sweeps, *(turn or IDENTITY)])
-    return Reach(
-        joints=(result[:count], result[count : 2 * count], result[2 * count : 3 * count]),
-        turn=None if pole is None else tuple(result[-4:]),
-        sweeps=result[-5],
-        blocked=too_far | too_near,
-    )
+    joints = (result[:count], result[count : 2 * count], result[2 * count : 3 * count])
+    w, qx, qy, qz = result[-4:]
+    return joints, result[-5], None if pole is None else (w, qx, qy, qz)
 
 
 def joint(joints: Joints, j: int) -> Vector:
@@ -133,7 +117,7 @@ def _reach_lanes(
     if pole is not None:
         return _reach_in_plane(ops, joints, lengths, target, along, pole, hint, tolerance, iterations)
     side, _ = bend_plane(ops, joints, along, None, hint) if len(lengths) == 2 else (hint, None)
-    joints, sweeps = _bend(ops, joints, lengths, target, along, side, tolerance, iterations)
+    joints, sweeps = _bend(ops, joints, lengths, target, distance, along, side, tolerance, iterations)
     return joints, sweeps, None
 
 
@@ -162,7 +146,9 @@ def _reach_in_plane(
     straight = add_up(angles) < STRAIGHT
     if len(lengths) > 2 and ops.any(straight):
         planar = _bow_where(ops, straight, planar, lengths, distance, p_axis, q_axis)
-    (p, q, _), sweeps = _bend(ops, planar, lengths, (distance, zero, zero), p_axis, q_axis, tolerance, iterations)
+    (p, q, _), sweeps = _bend(
+        ops, planar, lengths, (distance, zero, zero), distance, p_axis, q_axis, tolerance, iterations
+    )
     reflect_to_pole(ops, p, q, (dot(pole, along), dot(pole, side)))
     x, y, z = ([a * u + b * v for u, v in zip(p, q, strict=True)] for a, b in zip(along, side, strict=True))
     return (x, y, z), sweeps, turn
@@ -173,6 +159,7 @@ def _bend(
     joints: Joints,
     lengths: Sequence[float],
     target: Vector,
+    distance: Component,
     along: Vector,
     side: Vector,
     tolerance: float,
@@ -185,12 +172,12 @@ def _bend(
         joints: of the chain before; lengths needn't be right.
         lengths: of the links.
         target: where the tip should be.
+        distance: from the root to it.
         along: unit vector from the root to the target.
         side: where a chain bends that has no bend of its own.
         tolerance: distance from tip to target that counts as reached.
         iterations: sweeps at most.
     """
-    distance = norm(ops, target)
     too_far, too_near = reach_test(lengths, distance)
     closed = blocked = too_far | too_near
     if ops.any(blocked):

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from .fabrik import reach_test
 from .frames import turn_frames
 from .lanes import MANY, ONE, Component, Vector
 from .pole import turn_pole
 from .problem import Chain, FabrikError, Floats, Goals, Options, Pose, Solution, Status
 from .reach import reach_target
-from .vectors import Joints, Quaternion, first_direction, gap, x_axis
+from .vectors import Joints, Quaternion, first_direction, gap, norm, x_axis
 
 DEFAULT_OPTIONS = Options()
 
@@ -147,22 +148,28 @@ def solve_lanes(start: StartPose, goals: Goals, options: Options = DEFAULT_OPTIO
             pole = _from_root(_split_goal(ops, goals.poles, batch, "pole target", chain), root, unit)
             pole = _turn_by_angle(ops, pole, target, start, goals)
         hint = start.x_axes[0]
-        reach = reach_target(
+        joints, sweeps, turn = reach_target(
             ops, start.joints, start.lengths, target, pole, hint, options.tolerance, options.iterations
         )
-        points = list(zip(*reach.joints, strict=True))
-        frames = turn_frames(ops, start.links, points, start.frames, start.x_axes, chain.inherits_list, reach.turn)
+        points = list(zip(*joints, strict=True))
+        frames = turn_frames(ops, start.links, points, start.frames, start.x_axes, chain.inherits_list, turn)
         error = gap(ops, points[-1], target)
     rx, ry, rz = root
-    failed = ops.where(reach.blocked, _OUT_OF_REACH, _STALLED)
     return LaneSolution(
         batch=batch,
         points=[(rx + unit * px, ry + unit * py, rz + unit * pz) for px, py, pz in points],
         frames=frames,
         error=error,
-        sweeps=reach.sweeps,
-        status=ops.where(error <= options.tolerance, _REACHED, failed),
+        sweeps=sweeps,
+        status=_status(ops, start, target, error <= options.tolerance),
     )
+
+
+def _status(ops: Any, start: StartPose, target: Vector, reached: Component) -> Component:
+    if ops.all(reached):
+        return ops.where(reached, _REACHED, _STALLED)
+    too_far, too_near = reach_test(start.lengths, norm(ops, target))
+    return ops.where(reached, _REACHED, ops.where(too_far | too_near, _OUT_OF_REACH, _STALLED))
 
 
 def _from_root(point: Vector, root: Vector, unit: float) -> Vector:

@@ -16,8 +16,8 @@ Floats = NDArray[np.float64]
 COUNTS = (2, 3, 5, 10, 20, 30, 50, 100)
 RESTS = ("straight", "bent")
 
-BEND = 0.5
-"""Radians by which a link of a bent chain is turned away from the one before, at most."""
+BEND = (0.2, 0.5)
+"""Radians by which a link of a bent chain is turned away from the one before."""
 
 
 @dataclass(frozen=True)
@@ -61,17 +61,18 @@ def rest_joints(count: int, rest: str) -> Floats:
     lengths = np.full(count, 1.0 / count)
     if rest == "straight":
         return lay(lengths, np.tile((0.0, 0.0, 1.0), (count, 1)))
-    return random_joints(generator("rest", count), lengths, BEND)
+    least, most = BEND
+    return random_joints(generator("rest", count), lengths, most, least)
 
 
-def random_joints(rng: np.random.Generator, lengths: Floats, bend: float) -> Floats:
-    """Return joints (J, 3) of links each turned away from the one before by up to ``bend`` radians."""
+def random_joints(rng: np.random.Generator, lengths: Floats, most: float, least: float = 0.0) -> Floats:
+    """Return joints (J, 3) of links each turned away from the one before by an angle between two bounds, radians."""
     heading = directions(rng, 1)[0]
     headings = []
     for _ in lengths:
         headings.append(heading)
         aside = unit(np.cross(heading, rng.normal(size=3)))
-        angle = rng.uniform(0.0, bend)
+        angle = rng.uniform(least, most)
         heading = np.cos(angle) * heading + np.sin(angle) * aside
     return lay(lengths, np.array(headings))
 

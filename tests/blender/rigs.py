@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import ctypes
-import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -281,7 +280,3 @@ def set_rotation(bone: PoseBone, rotation: Quaternion, turns: int = 0) -> None:
 def rotation_of(bone: PoseBone) -> Quaternion:
     """A bone's own rotation, by Blender's matrix of its channels."""
     return Matrix(bone.matrix_basis.to_3x3().normalized()).to_quaternion()
-
-
-def pairs(values: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
-    return itertools.pairwise(values)

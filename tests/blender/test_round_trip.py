@@ -261,9 +261,9 @@ mirrored = st.tuples(*[st.sampled_from([1.0, 1.0, 1.3, -1.0, -0.8])] * 3)
 keeps_shape = st.sampled_from(["ALIGNED", "AVERAGE", "NONE", "NONE_LEGACY"])
 
 
-def check_reaches_what_is_legal(shape: Shape) -> None:
+def check_reaches_what_is_legal(shape: Shape, most: float = 1.0) -> None:
     armature, chain = build(shape)
-    chain.target.location = place_reached_by(armature, chain, np.random.default_rng(shape.seed + 1), 1.0)
+    chain.target.location = place_reached_by(armature, chain, np.random.default_rng(shape.seed + 1), most)
     solve_and_check(armature, chain)
 
 
@@ -277,6 +277,12 @@ def test_uneven_scales_that_are_not_handed_down_whole(shape: Shape) -> None:
 @given(shapes(mirrored, most=8))
 def test_mirrored_bones(shape: Shape) -> None:
     check_reaches_what_is_legal(shape)
+
+
+@examples(60)
+@given(shapes(uneven, most=8))
+def test_sheared_bones_reach_what_is_near(shape: Shape) -> None:
+    check_reaches_what_is_legal(shape, 0.4)
 
 
 @examples(80)
