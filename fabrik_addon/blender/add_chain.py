@@ -10,9 +10,10 @@ from mathutils import Vector
 
 from ..core import FabrikError, pole_for
 from .empties import make_pole, make_target
+from .overrides import overrides_of
 from .properties import FabrikChain, settings_of
 from .results import forget_result
-from .snapshot import chain_matrices, overrides_of, read_bones, read_pose
+from .snapshot import chain_matrices, read_bones, read_pose
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone, Scene, ViewLayer

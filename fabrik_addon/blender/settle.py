@@ -84,7 +84,7 @@ def settle(
         solution = solve_lanes(start, goals, options)
         rotations = own_rotations(replace(bones, rotations=tuple(rotations)), start, solution)
     assert best is not None  # ROUNDS is more than 0
-    if best.error > options.tolerance:
+    if best.error > 10.0 * SETTLED:
         best = _least_squares(bones, goals, options, best)
     return replace(best, sweeps=sweeps)
 

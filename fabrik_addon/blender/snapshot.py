@@ -12,8 +12,9 @@ import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
 from ..core import Chain, FabrikError, Floats, Goals, Options, Pose, StartPose, plain_chain, start_from
-from .channels import channel_name, has_locks, is_locked, rotation_of
+from .channels import has_locks, is_locked, rotation_of
 from .kinematics import pose_matrices, turns_rigidly
+from .overrides import overrides_of
 from .targets import followed_bones, target_position
 
 if TYPE_CHECKING:
@@ -215,28 +216,3 @@ def goals_at(
         raise FabrikError(f"the object '{armature.name}' is scaled to nothing")
     poles = None if pole_world is None else np.array([(to_armature @ pole_world)[:]])
     return Goals(np.array([(to_armature @ target_world)[:]]), poles=poles, pole_angles=np.array([pole_angle]))
-
-
-def overrides_of(armature: Object, bones: Sequence[PoseBone]) -> tuple[str, ...]:
-    """Name the bones of a chain whose rotation is not what their channels say, or whose channels are driven."""
-    found = [
-        f"bone '{bone.name}' (constraint '{constraint.name}')"
-        for bone in bones
-        for constraint in bone.constraints
-        if constraint.enabled and constraint.influence > 0.0 and constraint.type not in {'IK', 'SPLINE_IK'}
-    ]
-    names = {bone.name for bone in bones}
-    for owner in armature.pose.bones:
-        for constraint in owner.constraints:
-            # An IK constraint turns the parents of its bone, wherever that is.
-            if constraint.type in {'IK', 'SPLINE_IK'} and constraint.enabled and constraint.influence > 0.0:
-                length = constraint.chain_count or len(armature.pose.bones)
-                use_tail = constraint.type == 'SPLINE_IK' or constraint.use_tail
-                turned = [owner, *owner.parent_recursive] if use_tail else owner.parent_recursive
-                hit = [bone.name for bone in turned[:length] if bone.name in names]
-                if hit:
-                    found.append(f"bone '{hit[0]}' (constraint '{constraint.name}' of bone '{owner.name}')")
-    if armature.animation_data:
-        driven = {curve.data_path for curve in armature.animation_data.drivers if not curve.mute}
-        found += [f"bone '{bone.name}' (driver)" for bone in bones if bone.path_from_id(channel_name(bone)) in driven]
-    return tuple(found)

@@ -5,13 +5,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
 
 from ..core import FabrikError, Status
 from .apply import write_channels
 from .channels import Channel, has_locks
 from .results import Result, keep_result
-from .snapshot import take_snapshot
+from .snapshot import chain_matrices, read_pose, take_snapshot
 from .solve_snapshot import SolvedChain, solve_snapshot
 
 if TYPE_CHECKING:
@@ -61,10 +64,28 @@ def solve_chains(
         view_layer.update()
         raise
     view_layer.update()
+    solved = [_after_all(result, solved[place + 1 :]) for place, result in enumerate(solved)]
     for result in solved:
         keep_result(armature, result.snapshot.bones.chain_name, _result(armature, result))
     solved.sort(key=lambda result: order[result.snapshot.bones.chain_name])
     return solved, [bone for bone, _ in changed.values()]
+
+
+def _after_all(result: SolvedChain, later: Sequence[SolvedChain]) -> SolvedChain:
+    """Measure a chain again where chains that were solved later have moved it."""
+    bones = result.snapshot.bones
+    moved_by = [
+        other.snapshot.bones.chain_name
+        for other in later
+        if not other.snapshot.moving.isdisjoint(bone.name for bone in bones.bones)
+    ]
+    if not moved_by:
+        return result
+    chain, pose = read_pose(bones, chain_matrices(bones, bool(result.snapshot.overridden)))
+    error = float(np.linalg.norm(pose.positions[-1] - result.snapshot.goals.targets[0])) / chain.total_length
+    if error <= result.snapshot.options.tolerance:
+        return result
+    return replace(result, error=error, status=Status.LIMITED, moved_by=moved_by[-1])
 
 
 def _in_order(chains: list[_Read]) -> list[_Read]:
@@ -118,6 +139,8 @@ def explain(armature: Object, solved: SolvedChain) -> str:
         else:
             bound = f"at least {scale * (2.0 * max(chain.links) - chain.total_length):.4g}"
         return f"out of reach, {off}: that is {scale * distance:.4g} from the root, and these bones reach {bound}"
+    if solved.moved_by:
+        return f"limited, {off}: chain '{solved.moved_by}' turns the same bones"
     if solved.status is Status.LIMITED:
         locked = [bone.name for bone, _ in solved.channels if has_locks(bone)]
         return f"limited, {off}: rotation is locked on " + ", ".join(f"'{name}'" for name in locked)

@@ -12,6 +12,7 @@ import bpy
 from mathutils import Vector
 
 from ..core import FabrikError
+from .overrides import chain_constraints, is_active
 
 if TYPE_CHECKING:
     from bpy.types import Constraint, LayerCollection, Object, ViewLayer
@@ -95,17 +96,23 @@ def _dependencies(obj: Object, bone_name: str) -> Iterator[Node]:
         yield obj, ""
         if bone.parent:
             yield obj, bone.parent.name
-        constraints = bone.constraints
+        constraints = list(bone.constraints)
+        constraints += [by for _, by, turned in chain_constraints(obj) if bone in turned]
         prefix = bone.path_from_id()
     else:
         if obj.parent:
             yield obj.parent, obj.parent_bone if obj.parent_type == 'BONE' else ""
             if obj.parent_type == 'ARMATURE' or (obj.parent_type == 'OBJECT' and obj.parent.type == 'LATTICE'):
                 yield from ((obj.parent, name) for name in _bone_names(obj.parent))
-        constraints = obj.constraints
+            if obj.parent_type in {'VERTEX', 'VERTEX_3'}:
+                for modifier in obj.parent.modifiers:
+                    if modifier.type == 'ARMATURE' and modifier.object:  # type: ignore[attr-defined]
+                        armature = modifier.object  # type: ignore[attr-defined]
+                        yield from ((armature, name) for name in _bone_names(armature))
+        constraints = list(obj.constraints)
         prefix = ""
     for constraint in constraints:
-        if not constraint.mute and constraint.influence > 0.0:
+        if is_active(constraint):
             yield from _constraint_targets(constraint)
     if obj.animation_data:
         for curve in obj.animation_data.drivers:

@@ -1,0 +1,50 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What stands between a bone's channels and where it ends up: constraints and drivers. Reads Blender."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from .channels import channel_name
+
+if TYPE_CHECKING:
+    from bpy.types import Constraint, Object, PoseBone
+
+_CHAIN_TYPES = {'IK', 'SPLINE_IK'}
+
+
+def is_active(constraint: Constraint) -> bool:
+    """Tell whether a constraint does anything."""
+    return constraint.enabled and constraint.influence > 0.0
+
+
+def chain_constraints(armature: Object) -> Iterator[tuple[PoseBone, Constraint, list[PoseBone]]]:
+    """Yield the active constraints that turn the parents of their bone too, with all the bones they turn."""
+    for owner in armature.pose.bones:
+        for constraint in owner.constraints:
+            if constraint.type in _CHAIN_TYPES and is_active(constraint):
+                length = constraint.chain_count or len(armature.pose.bones)
+                use_tail = constraint.type == 'SPLINE_IK' or constraint.use_tail
+                turned = [owner, *owner.parent_recursive] if use_tail else list(owner.parent_recursive)
+                yield owner, constraint, turned[:length]
+
+
+def overrides_of(armature: Object, bones: Sequence[PoseBone]) -> tuple[str, ...]:
+    """Name the bones of a chain whose rotation is not what their channels say, or whose channels are driven."""
+    found = [
+        f"bone '{bone.name}' (constraint '{constraint.name}')"
+        for bone in bones
+        for constraint in bone.constraints
+        if is_active(constraint) and constraint.type not in _CHAIN_TYPES
+    ]
+    names = {bone.name for bone in bones}
+    for owner, constraint, turned in chain_constraints(armature):
+        hit = next((bone.name for bone in turned if bone.name in names), None)
+        if hit is not None:
+            found.append(f"bone '{hit}' (constraint '{constraint.name}' of bone '{owner.name}')")
+    if armature.animation_data:
+        driven = {curve.data_path for curve in armature.animation_data.drivers if not curve.mute}
+        found += [f"bone '{bone.name}' (driver)" for bone in bones if bone.path_from_id(channel_name(bone)) in driven]
+    return tuple(found)
