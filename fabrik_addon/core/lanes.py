@@ -151,8 +151,9 @@ class ManyLanes:
 
     @staticmethod
     def keep(condition: Component, values: Sequence[Component]) -> Components:
-        """Leave out the lanes where the condition is false."""
-        return [value[condition] for value in values]
+        """Leave out the lanes where the condition is false, or those that aren't in a list of their numbers."""
+        numbers = np.flatnonzero(condition) if condition.dtype == bool else condition
+        return [value.take(numbers) for value in values]
 
     @staticmethod
     def put(condition: Component, into: Components, values: Sequence[Component]) -> None:
