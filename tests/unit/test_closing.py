@@ -58,6 +58,16 @@ def test_a_straight_chain_stays_as_it_is(offset: tuple[float, float, float]) -> 
     assert error == pytest.approx(np.linalg.norm(offset))
 
 
+def test_a_bend_that_is_rounding_has_no_plane() -> None:
+    rng = np.random.default_rng(1)
+    joints = relative(lay([1.0] * 5, [(1.0, 0.0, 0.0)] * 5)) + 1e-9 * rng.normal(size=(6, 3))
+    joints = joints - joints[0]
+    target = joints[-1] * (1.0 - 1e-4)
+    moved, error = closed(joints, target)
+    np.testing.assert_array_equal(moved, joints)
+    assert error == pytest.approx(1e-4)
+
+
 def test_a_gap_no_bend_can_close_stays() -> None:
     joints = relative(lay([1.0, 1.0, 1.0], [(1.0, 0.0, 0.0), (1.0, 0.2, 0.0), (1.0, 0.0, 0.0)]))
     target = np.array([1.5, 0.0, 0.0])

@@ -129,6 +129,23 @@ def test_mixing_costs_no_sweeps_where_plain_ones_do() -> None:
         assert accelerated_sweeps(joints, lengths, target, 1e-4) <= plain + 2
 
 
+def test_sweeps_end_at_the_cap_with_what_they_have() -> None:
+    joints, lengths, target = problem(np.random.default_rng(4), 6, 0.99)
+    x, y, z = components(joints)
+    for _ in range(3):
+        backward_pass(x, y, z, lengths, tuple(target.tolist()), ONE.sqrt)
+        forward_pass(x, y, z, lengths, ONE.sqrt)
+    single, sweeps = sweep_to_target(ONE, components(joints), lengths, tuple(target.tolist()), False, 1e-9, 3)
+    assert sweeps == 3
+    np.testing.assert_array_equal(single, [x, y, z])
+    lanes = tuple([np.array([c, c]) for c in component] for component in joints.T)
+    many, sweeps = sweep_to_target(
+        MANY, lanes, lengths, tuple(np.array([target, target]).T), np.zeros(2, bool), 1e-9, 3
+    )
+    assert sweeps.tolist() == [3, 3]
+    np.testing.assert_array_equal([[j[1] for j in axis] for axis in many], [x, y, z])
+
+
 def test_lanes_that_are_done_are_left_alone() -> None:
     rng = np.random.default_rng(2)
     problems = [problem(rng, 5, reach) for reach in (0.5, 0.99, 0.7)]

@@ -141,6 +141,20 @@ def test_a_planar_limb_stays_a_row_of_hinges(
         np.testing.assert_allclose(frame[:, 1], link, atol=1e-6)
 
 
+@pytest.mark.parametrize("angle", [-2.0, 0.4, 3.0])
+def test_a_limb_whose_bends_cancel_out_still_has_a_plane(angle: float) -> None:
+    # A Z lies as far on one side of the line root-tip as on the other.
+    chain = plain_chain([1.0, 2.0, 1.0])
+    start = lay(chain.links, [(1.0, 1.0, 0.0), (1.0, -1.0, 0.0), (1.0, 1.0, 0.0)])
+    pose = frames_in_plane(start, (0.0, 0.0, 1.0))
+    pole = turn((1.0, 0.0, 0.0), angle) @ np.array([0.5, 5.0, 0.0])
+    solution = solve(chain, pose, goals((2.0, 0.0, 0.0), pole))
+    normal = turn((1.0, 0.0, 0.0), angle) @ np.array([0.0, 0.0, 1.0])
+    frames = matrix(solution.pose.rotations)
+    np.testing.assert_allclose(np.abs(frames[:, :, 0] @ normal), 1.0, atol=1e-6)
+    np.testing.assert_allclose(frames[:, :, 0], np.broadcast_to(frames[0, :, 0], (4, 3)), atol=1e-6)
+
+
 @given(seeds, st.integers(2, 10), st.floats(-3.1, 3.1), st.floats(0.2, 2.0), st.booleans())
 def test_a_pole_made_for_a_planar_limb_moves_nothing(
     seed: int, count: int, angle: float, distance: float, straight: bool

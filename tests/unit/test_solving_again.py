@@ -70,6 +70,20 @@ def test_the_pose_a_chain_already_has_stays_bit_for_bit(reach: float) -> None:
     assert solution.iterations[0] == 0
 
 
+@pytest.mark.parametrize("count", [2, 3, 10])
+@pytest.mark.parametrize("with_pole", [False, True])
+def test_a_target_that_moves_by_less_than_the_tolerance_is_followed(count: int, with_pole: bool) -> None:
+    rng = np.random.default_rng([count, with_pole])
+    chain = plain_chain(rng.uniform(0.5, 1.0, count))
+    for _ in range(20):
+        pose = random_pose(rng, chain.links, 0.8)
+        target = target_at(rng, pose, chain.links, rng.uniform(0.3, 0.9))
+        pole = target_at(rng, pose, chain.links, 1.0) if with_pole else None
+        solved = solve(chain, pose, goals(target, pole))
+        moved = target + 5e-5 * chain.total_length * unit(rng.normal(size=3))
+        assert solve(chain, solved.pose, goals(moved, pole)).error[0] < 1e-9
+
+
 @pytest.mark.parametrize("count", [2, 3, 5, 10])
 @pytest.mark.parametrize("with_pole", [False, True])
 def test_a_small_move_of_the_target_is_a_small_move_of_the_chain(count: int, with_pole: bool) -> None:
