@@ -16,6 +16,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from .limits import JointLimits, joint_limits
+
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 
@@ -56,7 +58,9 @@ class Chain:
     rest: Floats
     """(J, 4) rest frame of the bone that starts at each joint, relative to its parent's."""
     inherits: NDArray[np.bool_]
-    """(J,) whether the bone turns with its parent."""
+    """(J,) whether the bone turns with its parent; the rest frame of one that doesn't is in armature space."""
+    stiffness: Floats
+    """(J, 3) share of its turn, 0 to 0.99, that each joint leaves to the others, about its own x, y, z."""
     names: tuple[str, ...] = field(default=())
     """(J,) of the bones that start at the joints, for messages; a tip that starts no bone has its parent's."""
 
@@ -72,6 +76,18 @@ class Chain:
         """Whether this is one chain without branches whose only effector is its end."""
         last = len(self.lengths) - 1
         return bool(self.tips.tolist() == [last] and self.parents.tolist() == list(range(-1, last)))
+
+    @cached_property
+    def joint_limits(self) -> list[JointLimits]:
+        """What each bone of a plain chain may do."""
+        ends = zip(self.lower[:-1].tolist(), self.upper[:-1].tolist(), strict=True)
+        return [joint_limits(lower, upper) for lower, upper in ends]
+
+    @cached_property
+    def has_limits(self) -> bool:
+        """Whether a bone isn't free to turn any way, or is stiff."""
+        bounded = np.isfinite(self.lower[:-1]).any() or np.isfinite(self.upper[:-1]).any()
+        return bool(bounded or self.stiffness.any())
 
     @cached_property
     def inherits_list(self) -> list[bool]:
@@ -101,6 +117,8 @@ class Pose:
     """(..., J, 3)"""
     rotations: Floats
     """(..., J, 4) frame of the bone that starts at each joint; a tip has that of the bone that ends there."""
+    base: Floats | None = None
+    """(..., 4) frame that the first bone turns in, from which its limits count; None is the armature's own."""
 
 
 @dataclass(frozen=True)
@@ -152,14 +170,18 @@ def plain_chain(
     names: tuple[str, ...] = (),
     rest: Floats | None = None,
     inherits: NDArray[np.bool_] | None = None,
+    limits: tuple[Floats, Floats] | None = None,
+    stiffness: Floats | None = None,
 ) -> Chain:
-    """Return the chain of links end to end, one effector at its end, no limits.
+    """Return the chain of links end to end, one effector at its end.
 
     Args:
         lengths: (J - 1,) of the links, root first.
         names: (J - 1,) of the bones.
         rest: (J, 4) rest frames; straight where left out.
         inherits: (J,) whether each bone turns with its parent; all do where left out.
+        limits: (J, 3) smallest and largest angles about the bones' own axes; free where left out.
+        stiffness: (J, 3) share of a turn that is left to the other bones; none where left out.
     """
     joints = len(lengths) + 1
     straight = np.zeros((joints, 4))
@@ -169,9 +191,10 @@ def plain_chain(
         lengths=np.concatenate([[0.0], np.asarray(lengths, float)]),
         tips=np.array([joints - 1]),
         weights=np.ones(1),
-        lower=np.full((joints, 3), -np.inf),
-        upper=np.full((joints, 3), np.inf),
+        lower=np.full((joints, 3), -np.inf) if limits is None else limits[0],
+        upper=np.full((joints, 3), np.inf) if limits is None else limits[1],
         rest=straight if rest is None else rest,
         inherits=np.ones(joints, bool) if inherits is None else inherits,
+        stiffness=np.zeros((joints, 3)) if stiffness is None else stiffness,
         names=(*names, names[-1]) if names else (),
     )

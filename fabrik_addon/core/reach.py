@@ -37,7 +37,7 @@ STRAIGHT = 1e-5
 EXTENDED = 0.9
 """Reach from which a chain may have no joint that is bent enough to take up a gap."""
 
-CLOSABLE = 5e-3
+CLOSABLE = 1e-3
 """Gap, over the mean link, that one bent joint takes up in a step too small to see; sweeps would need a few more."""
 
 ROUNDING = 3e-6

@@ -14,14 +14,17 @@ import numpy as np
 from .fabrik import reach_test
 from .frames import turn_frames
 from .lanes import MANY, ONE, Component, Vector
+from .least_squares import Limb
 from .pole import turn_pole
 from .problem import Chain, FabrikError, Floats, Goals, Options, Pose, Solution, Status
 from .reach import reach_target
-from .vectors import Joints, Quaternion, first_direction, gap, norm, x_axis
+from .vectors import Joints, Quaternion, first_direction, gap, norm, rotate, x_axis
+from .within_limits import STEPS, reach_within_limits, turns_of
 
 DEFAULT_OPTIONS = Options()
 
-_REACHED, _OUT_OF_REACH, _STALLED = int(Status.REACHED), int(Status.OUT_OF_REACH), int(Status.STALLED)
+_REACHED, _OUT_OF_REACH = int(Status.REACHED), int(Status.OUT_OF_REACH)
+_LIMITED, _STALLED = int(Status.LIMITED), int(Status.STALLED)
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,8 @@ class StartPose:
     """From each joint to the next."""
     x_axes: list[Vector]
     """Of the frames."""
+    limb: Limb | None
+    """The bones with their limits, if they have any."""
 
 
 def start_from(chain: Chain, pose: Pose, batch: tuple[int, ...] | None = None) -> StartPose:
@@ -78,7 +83,25 @@ def start_from(chain: Chain, pose: Pose, batch: tuple[int, ...] | None = None) -
     lengths = [link / unit for link in chain.links]
     links = [(bx - ax, by - ay, bz - az) for (ax, ay, az), (bx, by, bz) in pairwise(points)]
     axes = [x_axis(frame) for frame in frames]
-    return StartPose(chain, pose, batch, positions[0], points, (x, y, z), lengths, frames, links, axes)
+    limb = _limb(ops, chain, pose, batch, links, frames) if chain.has_limits else None
+    return StartPose(chain, pose, batch, positions[0], points, (x, y, z), lengths, frames, links, axes, limb)
+
+
+def _limb(
+    ops: Any, chain: Chain, pose: Pose, batch: tuple[int, ...], links: list[Vector], frames: list[Quaternion]
+) -> Limb:
+    zero = 0.0 * links[0][0]
+    rests: list[Any] = [tuple(part + zero for part in rest) for rest in chain.rest[:-1].tolist()]
+    if pose.base is not None:
+        (base,) = ops.split(pose.base[..., None, :], batch)
+        rests[0] = base
+    return Limb(
+        rests=rests,
+        links=[rotate((w, -x, -y, -z), link) for (w, x, y, z), link in zip(frames, links, strict=False)],
+        inherits=chain.inherits_list,
+        limits=chain.joint_limits,
+        weights=[tuple(row) for row in (1.0 - chain.stiffness[:-1]).tolist()],
+    )
 
 
 def solve(chain: Chain, pose: Pose, goals: Goals, options: Options = DEFAULT_OPTIONS) -> Solution:
@@ -153,6 +176,8 @@ def solve_lanes(start: StartPose, goals: Goals, options: Options = DEFAULT_OPTIO
         )
         points = list(zip(*joints, strict=True))
         frames = turn_frames(ops, start.links, points, start.frames, start.x_axes, chain.inherits_list, turn)
+        if start.limb is not None:
+            points, frames, sweeps = _limit(ops, start, frames, target, options)
         error = gap(ops, points[-1], target)
     rx, ry, rz = root
     return LaneSolution(
@@ -169,7 +194,20 @@ def _status(ops: Any, start: StartPose, target: Vector, reached: Component) -> C
     if ops.all(reached):
         return ops.where(reached, _REACHED, _STALLED)
     too_far, too_near = reach_test(start.lengths, norm(ops, target))
-    return ops.where(reached, _REACHED, ops.where(too_far | too_near, _OUT_OF_REACH, _STALLED))
+    failed = _STALLED if start.limb is None else _LIMITED
+    return ops.where(reached, _REACHED, ops.where(too_far | too_near, _OUT_OF_REACH, failed))
+
+
+def _limit(
+    ops: Any, start: StartPose, advice: list[Quaternion], target: Vector, options: Options
+) -> tuple[list[Vector], list[Quaternion], Component]:
+    """Reach within the joints' limits; return joints, frames and the starts used, given FABRIK's frames."""
+    assert start.limb is not None  # asked for chains with limits only
+    present = turns_of(ops, start.limb, start.frames)
+    advised = turns_of(ops, start.limb, advice)
+    steps = min(options.iterations, STEPS)
+    _, placed, _, starts = reach_within_limits(ops, start.limb, present, advised, target, options.tolerance, steps)
+    return placed.joints, placed.frames, starts
 
 
 def _from_root(point: Vector, root: Vector, unit: float) -> Vector:

@@ -18,7 +18,8 @@ from fabrik_addon.blender.solve_chains import solve_chains
 from fabrik_addon.blender.solve_snapshot import solve_snapshot
 
 from .blender_chain import add_chain, constrain, joints_of, make_armature, make_target, new_scene, rest, view_layer
-from .problems import RESTS, Effort, Floats, directions, generator, link_lengths, rest_joints, targets_within
+from .path_rows import ellipse
+from .problems import RESTS, Effort, Floats, generator, link_lengths, rest_joints, targets_within
 from .report import Row, Table, microseconds, spread
 
 Move = Callable[[Floats], None]
@@ -114,13 +115,7 @@ def _targets(count: int, path: str, number: int) -> Floats:
     rng = generator("time", count, path)
     if path == "random":
         return targets_within(rng, 0.2, 0.95, number)
-    around, across = directions(rng, 2)
-    angles = STEP / 0.6 * np.arange(number)[:, None]
-    # A circle of radius .6 about the root would be one reach only: the ellipse goes from .6 to .9.
-    across = np.cross(around, np.cross(across, around))
-    across /= np.linalg.norm(across)
-    points: Floats = 0.6 * np.cos(angles) * around + 0.9 * np.sin(angles) * across
-    return points
+    return ellipse(rng, STEP, number)[0]
 
 
 def _compare(

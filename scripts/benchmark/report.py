@@ -36,9 +36,10 @@ class Table:
     note: str = ""
 
     @property
-    def ok(self) -> bool:
-        """Whether no row missed."""
-        return all(row.ok is not False for row in self.rows)
+    def ok(self) -> bool | None:
+        """Whether no row missed; None where there is nothing to miss."""
+        judged = [row.ok for row in self.rows if row.ok is not None]
+        return all(judged) if judged else None
 
 
 @dataclass(frozen=True)
@@ -56,10 +57,10 @@ class Report:
         summary = [(table.title, table.must, table.measured, _verdict(table.ok)) for table in self.tables]
         lines += ["## Summary", "", *_markdown_table(("what", "must", "measured", "verdict"), summary), ""]
         for table in self.tables:
-            judged = any(row.ok is not None for row in table.rows)
+            judged = table.ok is not None
             columns = (*table.columns, "verdict") if judged else table.columns
             rows = [(*row.cells, _verdict(row.ok)) if judged else row.cells for row in table.rows]
-            lines += [f"## {table.title}", "", f"Must: {table.must}.", ""]
+            lines += [f"## {table.title}", "", f"{table.must[0].upper()}{table.must[1:]}.", ""]
             lines += [table.note, ""] if table.note else []
             lines += [*_markdown_table(columns, rows), ""]
         return "\n".join(lines)

@@ -43,6 +43,7 @@ def test_a_row_that_missed_is_marked_where_people_and_programs_look() -> None:
 def test_rows_to_compare_with_are_not_judged() -> None:
     report = Report("# Head", {}, (table(Row((3, "100/100")), Row((5, "98/100"))),))
     assert "MISSED" not in report.markdown()
+    assert "ok" not in report.markdown()
     assert "| 3 | 100/100 |\n" in report.markdown()
 
 

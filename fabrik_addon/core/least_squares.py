@@ -1,0 +1,233 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Damped least squares (Levenberg-Marquardt) on the joints' swings and twists, never outside their limits.
+
+A step solves (J W J^T + damping) y = gap and turns every axis by W J^T y, so what is inverted is 3 x 3 however long the
+chain is (Wampler 1986; Buss 2004). An axis at its limit that the step would push further out is left out, and a swing
+on its ellipse only goes along it. A step that brings the tip no nearer is taken back and damped more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from .lanes import Component, Vector
+from .limits import JointLimits, SwingTwist, clamp, ellipse_normal, ellipse_share, rotation_of
+from .vectors import Quaternion, cross, gap, multiply, rotate
+
+LONGEST_STEP = 0.5
+"""Turn of one axis in one step at most: farther off the tip's response is another."""
+
+AT_LIMIT = 1e-9
+"""Distance from a limit that counts as at it."""
+
+
+@dataclass(frozen=True)
+class Limb:
+    """A chain of bones that turn within limits; root at the origin, units of the chain's length."""
+
+    rests: Sequence[Quaternion]
+    """Rest frame of each bone in its parent's; the first one's in armature space."""
+    links: Sequence[Vector]
+    """From each bone's head to the next joint, in the bone's own frame."""
+    inherits: Sequence[bool]
+    """Whether each bone turns with its parent; the frame of one that doesn't is its rest frame in armature space."""
+    limits: Sequence[JointLimits]
+    weights: Sequence[Vector]
+    """Share of a step that each axis takes: less than 1 is stiff."""
+
+    def keep(self, ops: Any, lanes: Component) -> Limb:
+        """Leave out lanes."""
+        rests: Any = [tuple(ops.keep(lanes, rest)) for rest in self.rests]
+        links: Any = [tuple(ops.keep(lanes, link)) for link in self.links]
+        return replace(self, rests=rests, links=links)
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Where the bones of a limb are for some turns."""
+
+    parents: list[Quaternion]
+    """The frames that the bones turn in."""
+    frames: list[Quaternion]
+    joints: list[Vector]
+    """One more than bones: the last is the tip."""
+
+
+def place(ops: Any, limb: Limb, turns: Sequence[SwingTwist]) -> Placed:
+    """Return where bones with some turns are (forward kinematics)."""
+    x = y = z = 0.0 * turns[0][0]
+    frame: Quaternion | None = None
+    parents, frames, joints = [], [], [(x, y, z)]
+    for rest, link, inherits, turn in zip(limb.rests, limb.links, limb.inherits, turns, strict=True):
+        parent = multiply(frame, rest) if inherits and frame is not None else rest
+        frame = multiply(parent, rotation_of(ops, turn))
+        dx, dy, dz = rotate(frame, link)
+        x, y, z = x + dx, y + dy, z + dz
+        parents.append(parent)
+        frames.append(frame)
+        joints.append((x, y, z))
+    return Placed(parents, frames, joints)
+
+
+def descend(
+    ops: Any, limb: Limb, turns: Sequence[SwingTwist], target: Vector, tolerance: float, steps: int
+) -> tuple[list[SwingTwist], Placed, Component]:
+    """Turn bones until the tip is at the target or gets no nearer.
+
+    Args:
+        ops: the lanes' operations.
+        limb: the bones.
+        turns: of the bones before; allowed by their limits.
+        target: where the tip should be.
+        tolerance: distance from tip to target at which to stop.
+        steps: at most.
+
+    Returns:
+        turns after, where the bones then are, distance from tip to target.
+    """
+    current = list(turns)
+    placed = place(ops, limb, current)
+    error = gap(ops, placed.joints[-1], target)
+    damping: Component = 1e-3 + 0.0 * error
+    for _ in range(steps):
+        if ops.all((error <= tolerance) | (damping > 1e4)):
+            break
+        change = _step(ops, limb, current, placed, target, damping)
+        trial = [
+            clamp(ops, limits, (x + dx, twist + dt, z + dz))
+            for limits, (x, twist, z), (dx, dt, dz) in zip(limb.limits, current, change, strict=True)
+        ]
+        trial_placed = place(ops, limb, trial)
+        trial_error = gap(ops, trial_placed.joints[-1], target)
+        better = (trial_error < error) & (error > tolerance)
+        if ops.any(better):
+            current = [_choose(ops, better, a, b) for a, b in zip(trial, current, strict=True)]
+            placed = Placed(
+                [_choose(ops, better, a, b) for a, b in zip(trial_placed.parents, placed.parents, strict=True)],
+                [_choose(ops, better, a, b) for a, b in zip(trial_placed.frames, placed.frames, strict=True)],
+                [_choose(ops, better, a, b) for a, b in zip(trial_placed.joints, placed.joints, strict=True)],
+            )
+        stuck = trial_error > 0.999 * error
+        damping = ops.where(better & ops.negate(stuck), ops.maximum(0.2 * damping, 1e-7), 6.0 * damping)
+        error = ops.where(better, trial_error, error)
+    return current, placed, error
+
+
+def _choose(ops: Any, where: Component, yes: tuple[Any, ...], no: tuple[Any, ...]) -> Any:
+    return tuple(ops.choose(where, yes, no))
+
+
+def _step(
+    ops: Any, limb: Limb, turns: Sequence[SwingTwist], placed: Placed, target: Vector, damping: Component
+) -> list[list[Component]]:
+    """Return how far each bone should turn: x, twist and z, none of them out of its limits."""
+    zero = 0.0 * damping
+    tip = placed.joints[-1]
+    wish = (target[0] - tip[0], target[1] - tip[1], target[2] - tip[2])
+    responses = [
+        _responses(ops, limits, turn, parent, frame, (tip[0] - x, tip[1] - y, tip[2] - z))
+        for limits, turn, parent, frame, (x, y, z) in zip(
+            limb.limits, turns, placed.parents, placed.frames, placed.joints, strict=False
+        )
+    ]
+    change: list[list[Component]] = []
+    for _ in range(3):
+        y = _normal_solution(responses, limb.weights, wish, damping)
+        change = [
+            [
+                zero if response is None else weight * (response[0] * y[0] + response[1] * y[1] + response[2] * y[2])
+                for response, weight in zip(joint, weights, strict=True)
+            ]
+            for joint, weights in zip(responses, limb.weights, strict=True)
+        ]
+        blocked: Component = False
+        for j, limits in enumerate(limb.limits):
+            blocked = blocked | _block(ops, limits, turns[j], responses[j], change[j])
+        if not ops.any(blocked):
+            break
+    longest = zero
+    for joint_change in change:
+        for part in joint_change:
+            longest = ops.maximum(longest, ops.maximum(part, -part))
+    share = ops.minimum(LONGEST_STEP / (longest + 1e-300), 1.0)
+    return [[share * part for part in joint_change] for joint_change in change]
+
+
+def _responses(
+    ops: Any, limits: JointLimits, turn: SwingTwist, parent: Quaternion, frame: Quaternion, arm: Vector
+) -> list[Vector | None]:
+    """Return how the tip moves with a bone's x, twist and z; None for an axis that is locked."""
+    x, _, z = turn
+    no_x, no_twist, no_z = limits.locked
+    responses: list[Vector | None] = [None, None, None]
+    if not (no_x and no_z):
+        w = ops.sqrt(ops.maximum(1.0 - x * x - z * z, 1e-6))
+        if not no_x:
+            responses[0] = cross(rotate(parent, (2.0 * (x * x / w + w), 2.0 * z, 2.0 * x * z / w)), arm)
+        if not no_z:
+            responses[2] = cross(rotate(parent, (2.0 * x * z / w, -2.0 * x, 2.0 * (z * z / w + w))), arm)
+    if not no_twist:
+        zero = 0.0 * x
+        responses[1] = cross(rotate(frame, (zero, zero + 1.0, zero)), arm)
+    return responses
+
+
+def _normal_solution(
+    responses: Sequence[Sequence[Vector | None]], weights: Sequence[Vector], wish: Vector, damping: Component
+) -> Vector:
+    """Solve (J W J^T + damping) y = wish by the inverse of a symmetric 3 x 3 matrix."""
+    xx = yy = zz = damping
+    xy = xz = yz = 0.0
+    for joint, joint_weights in zip(responses, weights, strict=True):
+        for response, weight in zip(joint, joint_weights, strict=True):
+            if response is not None:
+                x, y, z = response
+                wx, wy = weight * x, weight * y
+                xx, yy, zz = xx + wx * x, yy + wy * y, zz + weight * z * z
+                xy, xz, yz = xy + wx * y, xz + wx * z, yz + wy * z
+    a, b, c = yy * zz - yz * yz, xz * yz - xy * zz, xy * yz - xz * yy
+    determinant = xx * a + xy * b + xz * c
+    d, e, f = xx * zz - xz * xz, xy * xz - xx * yz, xx * yy - xy * xy
+    gx, gy, gz = wish
+    return (
+        (a * gx + b * gy + c * gz) / determinant,
+        (b * gx + d * gy + e * gz) / determinant,
+        (c * gx + e * gy + f * gz) / determinant,
+    )
+
+
+def _block(
+    ops: Any, limits: JointLimits, turn: SwingTwist, responses: list[Vector | None], change: list[Component]
+) -> Component:
+    """Take out of a bone's responses what would push it out of its limits, in place; tell whether there was any."""
+    blocked: Component = False
+    axes = (1,) if limits.is_ellipse else (0, 1, 2)
+    for axis in axes:
+        response = responses[axis]
+        if response is None:
+            continue
+        out = ((turn[axis] >= limits.upper[axis] - AT_LIMIT) & (change[axis] > 0.0)) | (
+            (turn[axis] <= limits.lower[axis] + AT_LIMIT) & (change[axis] < 0.0)
+        )
+        if ops.any(out):
+            keep = ops.where(out, 0.0, 1.0)
+            responses[axis] = (response[0] * keep, response[1] * keep, response[2] * keep)
+            blocked = blocked | out
+    along_x, along_z = responses[0], responses[2]
+    if limits.is_ellipse and along_x is not None and along_z is not None:
+        x, _, z = turn
+        nx, nz = ellipse_normal(ops, limits, x, z)
+        leaving = nx * change[0] + nz * change[2]
+        out = (ellipse_share(ops, limits, x, z) >= 1.0 - AT_LIMIT) & (leaving > 1e-12)
+        if ops.any(out):
+            nx, nz = ops.choose(out, (nx, nz), (0.0 * nx, 0.0 * nz))
+            across = [nx * p + nz * q for p, q in zip(along_x, along_z, strict=True)]
+            px, py, pz = (p - nx * a for p, a in zip(along_x, across, strict=True))
+            responses[0] = (px, py, pz)
+            px, py, pz = (q - nz * a for q, a in zip(along_z, across, strict=True))
+            responses[2] = (px, py, pz)
+            blocked = blocked | out
+    return blocked

@@ -1,0 +1,106 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Joint limits: a bone's own rotation as swing and twist, and the nearest one that its limits allow.
+
+A rotation is a swing, about an axis in the bone's xz plane, after a twist about its y axis. A swing by an angle is
+written as a vector along its axis, sin(angle / 2) long, as in Blender's own IK (IK_QSphericalSegment): where x and z
+are both limited their ranges are the axes of four quarter ellipses (2011 paper, section 4.3), else each is a range by
+itself. An axis whose range has no width is locked: two of them leave a hinge, three a bone that can't turn.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from .lanes import Component, Vector
+from .vectors import Quaternion, multiply
+
+SwingTwist: TypeAlias = Vector
+"""x and z of the swing, half-sines, with the twist angle (radians) between: one component for each axis."""
+
+
+@dataclass(frozen=True)
+class JointLimits:
+    """What one bone may do about its own axes: smallest and largest, half-sines for x and z, radians for y."""
+
+    lower: tuple[float, float, float]
+    upper: tuple[float, float, float]
+    is_ellipse: bool
+    """Whether x and z are the axes of quarter ellipses rather than two ranges."""
+
+    @property
+    def locked(self) -> tuple[bool, bool, bool]:
+        """Which axes can't turn at all."""
+        x, y, z = (low == high for low, high in zip(self.lower, self.upper, strict=True))
+        return x, y, z
+
+
+def joint_limits(lower: Sequence[float], upper: Sequence[float]) -> JointLimits:
+    """Return the limits of a joint from angles (radians) about its x, y and z; infinite where it is free."""
+    (lx, ly, lz), (ux, uy, uz) = lower, upper
+    is_limited = (math.isfinite(lx) or math.isfinite(ux)) and (math.isfinite(lz) or math.isfinite(uz))
+    holds_rest = lx <= 0.0 <= ux and lz <= 0.0 <= uz
+    has_width = lx < ux and lz < uz
+    return JointLimits(
+        lower=(_half_sine(lx), max(ly, -math.inf), _half_sine(lz)),
+        upper=(_half_sine(ux), min(uy, math.inf), _half_sine(uz)),
+        is_ellipse=is_limited and holds_rest and has_width,
+    )
+
+
+def _half_sine(angle: float) -> float:
+    return math.sin(0.5 * min(max(angle, -math.pi), math.pi))
+
+
+def swing_twist(ops: Any, q: Quaternion) -> SwingTwist:
+    """Take a rotation apart: x and z of the swing as half-sines, the twist as an angle from -pi to pi."""
+    w, x, y, z = q
+    size = ops.sqrt(w * w + y * y)
+    # A swing by half a turn leaves no twist to tell: none is as good as any.
+    none = size < 1e-9
+    cosine, sine = ops.choose(none, (1.0 + 0.0 * w, 0.0 * w), (w / (size + 1e-300), y / (size + 1e-300)))
+    flip = ops.where(cosine < 0.0, -1.0, 1.0)  # the same twist, from -pi to pi
+    return x * cosine + z * sine, 2.0 * ops.atan2(flip * sine, flip * cosine), z * cosine - x * sine
+
+
+def rotation_of(ops: Any, s: SwingTwist) -> Quaternion:
+    """Put a rotation together again."""
+    x, twist, z = s
+    w = ops.sqrt(ops.maximum(1.0 - x * x - z * z, 0.0))
+    half = 0.5 * twist
+    zero = 0.0 * w
+    return multiply((w, x, zero, z), (ops.cos(half), zero, ops.sin(half), zero))
+
+
+def clamp(ops: Any, limits: JointLimits, s: SwingTwist) -> SwingTwist:
+    """Return the nearest rotation that limits allow: on its own ellipse's ray, and in its own ranges."""
+    x, twist, z = s
+    (lx, ly, lz), (ux, uy, uz) = limits.lower, limits.upper
+    twist = ops.minimum(ops.maximum(twist, ly), uy)
+    if not limits.is_ellipse:
+        return ops.minimum(ops.maximum(x, lx), ux), twist, ops.minimum(ops.maximum(z, lz), uz)
+    share = ellipse_share(ops, limits, x, z)
+    inside = ops.minimum(1.0 / (share + 1e-300), 1.0)
+    return x * inside, twist, z * inside
+
+
+def ellipse_share(ops: Any, limits: JointLimits, x: Component, z: Component) -> Component:
+    """Return how far out a swing is: 1 on the ellipse of its quadrant."""
+    p, q = x / _radius(ops, limits, 0, x), z / _radius(ops, limits, 2, z)
+    return ops.sqrt(p * p + q * q)
+
+
+def ellipse_normal(ops: Any, limits: JointLimits, x: Component, z: Component) -> tuple[Component, Component]:
+    """Return the direction in which a swing leaves its ellipse, x and z of a unit vector."""
+    radius_x, radius_z = _radius(ops, limits, 0, x), _radius(ops, limits, 2, z)
+    p, q = x / (radius_x * radius_x), z / (radius_z * radius_z)
+    size = ops.sqrt(p * p + q * q) + 1e-300
+    return p / size, q / size
+
+
+def _radius(ops: Any, limits: JointLimits, axis: int, value: Component) -> Component:
+    # An ellipse with one end at rest has no width there: next to none keeps its ray finite.
+    return ops.where(value > 0.0, max(limits.upper[axis], 1e-9), max(-limits.lower[axis], 1e-9))
