@@ -10,7 +10,6 @@ from mathutils import Vector
 
 from ..core import FabrikError, pole_for
 from .empties import make_pole, make_target
-from .overrides import overrides_of
 from .properties import FabrikChain, settings_of
 from .results import forget_result
 from .snapshot import chain_matrices, read_bones, read_pose
@@ -46,8 +45,7 @@ def add_chain(
     view_layer.update()
     try:
         bones = read_bones(armature, tip.name, tip.name, chain_count, use_tail=True)
-        matrices = chain_matrices(bones, bool(overrides_of(armature, bones.bones)))
-        rigid, pose = read_pose(bones, matrices)
+        rigid, pose = read_pose(bones, chain_matrices(bones), bones.rotations)
     except FabrikError as error:
         raise FabrikError(f"Can't add a chain at bone '{tip.name}': {error}") from error
 

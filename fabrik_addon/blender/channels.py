@@ -45,6 +45,11 @@ def has_locks(bone: PoseBone) -> bool:
     return any(bone.lock_rotation) or (_has_4d_locks(bone) and bone.lock_rotation_w)
 
 
+def rotation_locks(bone: PoseBone) -> tuple[bool, ...]:
+    """Return which Euler angles of a bone are locked; locks of quaternion components lock none."""
+    return (False,) * 3 if _has_4d_locks(bone) else tuple(bone.lock_rotation)
+
+
 def _has_4d_locks(bone: PoseBone) -> bool:
     return bone.lock_rotations_4d and bone.rotation_mode in {'QUATERNION', 'AXIS_ANGLE'}
 

@@ -20,6 +20,16 @@ def is_active(constraint: Constraint) -> bool:
     return constraint.enabled and constraint.influence > 0.0
 
 
+def is_limit(constraint: Constraint) -> bool:
+    """Tell whether a constraint limits a bone's own rotation, in its own space."""
+    return (
+        constraint.type == 'LIMIT_ROTATION'
+        and is_active(constraint)
+        and constraint.owner_space == 'LOCAL'
+        and constraint.influence == 1.0
+    )
+
+
 def chain_constraints(armature: Object) -> Iterator[tuple[PoseBone, Constraint, list[PoseBone]]]:
     """Yield the active constraints that turn the parents of their bone too, with all the bones they turn."""
     for owner in armature.pose.bones:
@@ -31,13 +41,16 @@ def chain_constraints(armature: Object) -> Iterator[tuple[PoseBone, Constraint, 
                 yield owner, constraint, turned[:length]
 
 
-def overrides_of(armature: Object, bones: Sequence[PoseBone]) -> tuple[str, ...]:
-    """Name the bones of a chain whose rotation is not what their channels say, or whose channels are driven."""
+def overrides_of(armature: Object, bones: Sequence[PoseBone], use_limits: bool) -> tuple[str, ...]:
+    """Name the bones of a chain whose rotation is not what their channels say, or whose channels are driven.
+
+    Limits that the solver keeps to don't count.
+    """
     found = [
         f"bone '{bone.name}' (constraint '{constraint.name}')"
         for bone in bones
         for constraint in bone.constraints
-        if is_active(constraint) and constraint.type not in _CHAIN_TYPES
+        if is_active(constraint) and constraint.type not in _CHAIN_TYPES and not (use_limits and is_limit(constraint))
     ]
     names = {bone.name for bone in bones}
     for owner, constraint, turned in chain_constraints(armature):

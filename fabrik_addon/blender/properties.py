@@ -99,6 +99,13 @@ class FabrikChain(PropertyGroup):
         soft_max=3.141592653589793,
         override=_OVERRIDABLE,
     )
+    use_limits: BoolProperty(
+        name="Joint Limits",
+        description="Keep to the limits, locks and stiffness that the bones have for Blender's own IK, "
+        "to rotation locks and to Limit Rotation constraints in local space",
+        default=True,
+        override=_OVERRIDABLE,
+    )
     iterations: IntProperty(
         name="Iterations",
         description="Sweeps along the chain, backward and forward, at most",

@@ -16,6 +16,7 @@ import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
 from ..core import Floats, Goals, LaneSolution, Options, solve_lanes, start_from
+from ..core.limits import clamp_rotation, joint_limits
 from .channels import Channel, rotation_from
 from .kinematics import basis_with, parent_space, pose_matrices
 from .own_rotations import channels_for, own_rotations
@@ -72,7 +73,7 @@ def settle(
         if not bones.is_rigid:
             rotations = _aimed_rotations(bones, solution, rotations)
         channels, rotations = _possible(bones, rotations)
-        start = start_from(*read_pose(bones, _matrices(bones, rotations)))
+        start = start_from(*read_pose(bones, _matrices(bones, rotations), rotations))
         gap = np.linalg.norm(start.pose.positions[-1] - goals.targets[0])
         error = float(gap) / start.chain.total_length
         # Within the tolerance go on while it pays, so that solving again has nothing left to do.
@@ -143,9 +144,13 @@ def _turned(bones: ChainBones, rotations: Sequence[Quaternion], turns: Floats) -
 def _possible(
     bones: ChainBones, rotations: Sequence[Quaternion]
 ) -> tuple[tuple[tuple[PoseBone, Channel], ...], list[Quaternion]]:
-    """Return the channels for rotations, with what is locked as it is, and the rotations they really give."""
-    channels = channels_for(bones, rotations)
+    """Return the channels for rotations, within limits and with what is locked as it is, and what they really give."""
     possible = list(rotations)
+    if bones.limits is not None:
+        for i in bones.free:
+            w, x, y, z = possible[i]
+            possible[i] = Quaternion(clamp_rotation(joint_limits(*bones.limits[i]), (w, x, y, z)))
+    channels = channels_for(bones, possible)
     for i, (bone, channel) in zip(bones.free, channels, strict=True):
         possible[i] = rotation_from(bone, channel)
     return channels, possible
@@ -153,7 +158,7 @@ def _possible(
 
 def _tip(bones: ChainBones, rotations: Sequence[Quaternion]) -> tuple[Vector, float]:
     """Return where the tip is and how long the chain is with other rotations."""
-    chain, pose = read_pose(bones, _matrices(bones, rotations))
+    chain, pose = read_pose(bones, _matrices(bones, rotations), rotations)
     return Vector(pose.positions[-1].tolist()), chain.total_length
 
 
@@ -163,7 +168,7 @@ def _aimed_rotations(bones: ChainBones, solution: LaneSolution, rotations: list[
     aimed = list(rotations)
     for row, i in enumerate(bones.free):
         matrices = _matrices(bones, aimed)
-        joints = [Vector(point) for point in read_pose(bones, matrices)[1].positions.tolist()]
+        joints = [Vector(point) for point in read_pose(bones, matrices, aimed)[1].positions.tolist()]
         parent = matrices[i - 1] if i else (bones.bones[0].parent.matrix if bones.bones[0].parent else None)
         to_parent_space = parent_space(bones.bones[i], parent).inverted_safe()
         link = to_parent_space @ (joints[row + 1] - joints[row])

@@ -14,6 +14,7 @@ from mathutils import Matrix, Quaternion, Vector
 from ..core import Chain, FabrikError, Floats, Goals, Options, Pose, StartPose, plain_chain, start_from
 from .channels import has_locks, is_locked, rotation_of
 from .kinematics import pose_matrices, turns_rigidly
+from .limits import Angles, limits_of, stiffness_of
 from .overrides import overrides_of
 from .targets import followed_bones, target_position
 
@@ -41,6 +42,10 @@ class ChainBones:
     """Whether some bone can turn about some of its axes only."""
     rotations: tuple[Quaternion, ...]
     """The bones' own rotations, from their channels."""
+    limits: tuple[tuple[Angles, Angles], ...] | None
+    """The bones' smallest and largest angles; None where limits are to be ignored."""
+    is_constrained: bool
+    """Whether constraints stand between the bones' channels and where they are."""
 
 
 @dataclass(frozen=True)
@@ -79,9 +84,11 @@ def take_snapshot(view_layer: ViewLayer, armature: Object, settings: FabrikChain
         FabrikError: what is wrong with the chain or its target; the message starts with the chain's name.
     """
     try:
-        bones = read_bones(armature, settings.name, settings.tip, settings.chain_count, settings.use_tail)
-        overridden = overrides_of(armature, bones.bones)
-        start = start_from(*read_pose(bones, chain_matrices(bones, bool(overridden))))
+        bones = read_bones(
+            armature, settings.name, settings.tip, settings.chain_count, settings.use_tail, settings.use_limits
+        )
+        overridden = overrides_of(armature, bones.bones, settings.use_limits)
+        start = start_from(*read_pose(bones, chain_matrices(bones), bones.rotations))
         moving = frozenset((bones.bones[0].name, *(child.name for child in bones.bones[0].children_recursive)))
         goals, followed = _read_goals(view_layer, armature, settings, moving)
         options = Options(iterations=settings.iterations, tolerance=settings.tolerance)
@@ -116,7 +123,9 @@ def bones_of_chain(armature: Object, tip: str, chain_count: int, use_tail: bool)
     return tuple(walked)
 
 
-def read_bones(armature: Object, chain_name: str, tip: str, chain_count: int, use_tail: bool) -> ChainBones:
+def read_bones(
+    armature: Object, chain_name: str, tip: str, chain_count: int, use_tail: bool, use_limits: bool = False
+) -> ChainBones:
     """Return the bones of a chain, as the settings of the same names describe it.
 
     Raises:
@@ -136,19 +145,21 @@ def read_bones(armature: Object, chain_name: str, tip: str, chain_count: int, us
         and all(bones[i].bone.use_inherit_rotation for i in range(1, len(bones)) if i not in free),
         has_locks=any(has_locks(bones[i]) for i in free),
         rotations=tuple(rotation_of(bone) for bone in bones),
+        limits=tuple(limits_of(bone) for bone in bones) if use_limits else None,
+        is_constrained=bool(overrides_of(armature, bones, use_limits=False)),
     )
 
 
-def chain_matrices(bones: ChainBones, has_constraints: bool) -> list[Matrix]:
+def chain_matrices(bones: ChainBones) -> list[Matrix]:
     """Return where the bones of a chain and its end are before constraints: that is what their channels can change."""
     line = bones.bones if bones.use_tail else (*bones.bones, bones.end)
-    if has_constraints:
+    if bones.is_constrained:
         return pose_matrices(line, [bone.matrix_basis for bone in line])
     return [bone.matrix for bone in line]
 
 
-def read_pose(bones: ChainBones, matrices: Sequence[Matrix]) -> tuple[Chain, Pose]:
-    """Return the chain and its pose, given where its bones are.
+def read_pose(bones: ChainBones, matrices: Sequence[Matrix], rotations: Sequence[Quaternion]) -> tuple[Chain, Pose]:
+    """Return the chain and its pose, given where its bones are and what their own rotations are there.
 
     Raises:
         FabrikError: a number isn't finite or a bone has no length.
@@ -157,8 +168,7 @@ def read_pose(bones: ChainBones, matrices: Sequence[Matrix]) -> tuple[Chain, Pos
     end = last @ Vector((0.0, bones.end.bone.length, 0.0)) if bones.use_tail else last.translation
     points = [matrices[i].to_translation()[:] for i in bones.free]
     points.append(end[:])
-    frames = [matrices[i].to_quaternion()[:] for i in bones.free]
-    frames.append(frames[-1])
+    frames = [matrices[i].to_quaternion() for i in bones.free]
     names = tuple(bones.bones[i].name for i in bones.free)
     positions = np.array(points)
     if not np.isfinite(positions).all():
@@ -167,7 +177,23 @@ def read_pose(bones: ChainBones, matrices: Sequence[Matrix]) -> tuple[Chain, Pos
     lengths = np.sqrt(np.square(positions[1:] - positions[:-1]).sum(axis=1))
     _check_lengths(lengths, names, bones.end.name)
     inherits = np.array([i == 0 or bones.bones[i].bone.use_inherit_rotation for i in (*bones.free, 0)])
-    return plain_chain(lengths, names, inherits=inherits), Pose(positions, np.array(frames))
+    rows = np.array([frame[:] for frame in (*frames, frames[-1])])
+    if bones.limits is None:
+        return plain_chain(lengths, names, inherits=inherits), Pose(positions, rows)
+    turn_in = [frame @ rotations[i].conjugated() for frame, i in zip(frames, bones.free, strict=True)]
+    rests: list[tuple[float, ...]] = [(1.0, 0.0, 0.0, 0.0)]
+    for parent, frame, inherit in zip(frames, turn_in[1:], inherits[1:], strict=False):
+        rests.append((parent.conjugated() @ frame if inherit else frame)[:])
+    limits = [bones.limits[i] for i in (*bones.free, bones.free[-1])]
+    chain = plain_chain(
+        lengths,
+        names,
+        rest=np.array([*rests, rests[-1]]),
+        inherits=inherits,
+        limits=(np.array([lower for lower, _ in limits]), np.array([upper for _, upper in limits])),
+        stiffness=np.array([stiffness_of(bones.bones[i]) for i in (*bones.free, bones.free[-1])]),
+    )
+    return chain, Pose(positions, rows, np.array(turn_in[0][:]))
 
 
 def _check_lengths(lengths: Floats, names: tuple[str, ...], end: str) -> None:

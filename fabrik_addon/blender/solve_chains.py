@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from ..core import FabrikError, Status
+from ..core.limits import axes_at_limit, joint_limits
 from .apply import write_channels
-from .channels import Channel, has_locks
+from .channels import Channel, has_locks, rotation_from
 from .results import Result, keep_result
 from .snapshot import chain_matrices, read_pose, take_snapshot
 from .solve_snapshot import SolvedChain, solve_snapshot
@@ -81,7 +82,7 @@ def _after_all(result: SolvedChain, later: Sequence[SolvedChain]) -> SolvedChain
     ]
     if not moved_by:
         return result
-    chain, pose = read_pose(bones, chain_matrices(bones, bool(result.snapshot.overridden)))
+    chain, pose = read_pose(bones, chain_matrices(bones), bones.rotations)
     error = float(np.linalg.norm(pose.positions[-1] - result.snapshot.goals.targets[0])) / chain.total_length
     if error <= result.snapshot.options.tolerance:
         return result
@@ -142,6 +143,24 @@ def explain(armature: Object, solved: SolvedChain) -> str:
     if solved.moved_by:
         return f"limited, {off}: chain '{solved.moved_by}' turns the same bones"
     if solved.status is Status.LIMITED:
-        locked = [bone.name for bone, _ in solved.channels if has_locks(bone)]
-        return f"limited, {off}: rotation is locked on " + ", ".join(f"'{name}'" for name in locked)
+        reasons = []
+        if at_limit := _at_limit(solved):
+            reasons.append("at their limit are " + ", ".join(at_limit))
+        if locked := [f"'{bone.name}'" for bone, _ in solved.channels if has_locks(bone)]:
+            reasons.append("rotation is locked on " + ", ".join(locked))
+        return f"limited, {off}: " + (" and ".join(reasons) or "no pose within the limits was found that is nearer")
     return f"stalled, {off} after {solved.iterations} sweeps; please report this"
+
+
+def _at_limit(solved: SolvedChain) -> list[str]:
+    """Name the bones that would have to turn further than they may, with the axes."""
+    bones = solved.snapshot.bones
+    if bones.limits is None:
+        return []
+    named = []
+    for i, (bone, channel) in zip(bones.free, solved.channels, strict=True):
+        w, x, y, z = rotation_from(bone, channel)
+        axes = axes_at_limit(joint_limits(*bones.limits[i]), (w, x, y, z))
+        if axes:
+            named.append(f"'{bone.name}' ({' '.join(axes)})")
+    return named

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from .lanes import Component, Vector
+from .lanes import ONE, Component, Vector
 from .vectors import Quaternion, multiply
 
 SwingTwist: TypeAlias = Vector
@@ -104,3 +104,29 @@ def ellipse_normal(ops: Any, limits: JointLimits, x: Component, z: Component) ->
 def _radius(ops: Any, limits: JointLimits, axis: int, value: Component) -> Component:
     # An ellipse with one end at rest has no width there: next to none keeps its ray finite.
     return ops.where(value > 0.0, max(limits.upper[axis], 1e-9), max(-limits.lower[axis], 1e-9))
+
+
+def clamp_rotation(limits: JointLimits, q: Quaternion) -> Quaternion:
+    """Return the nearest rotation that limits allow, one lane."""
+    return rotation_of(ONE, clamp(ONE, limits, swing_twist(ONE, q)))
+
+
+def axes_at_limit(limits: JointLimits, q: Quaternion, margin: float = 1e-3) -> str:
+    """Return the axes, out of "XYZ", on which a bone's own rotation is at its limit; locked ones don't count.
+
+    Args:
+        limits: of the joint.
+        q: the bone's own rotation, one lane.
+        margin: half-sine or radians from the limit that count as at it.
+    """
+    turn = swing_twist(ONE, q)
+    found = ""
+    for axis, name in enumerate("XYZ"):
+        lower, upper = limits.lower[axis], limits.upper[axis]
+        if limits.is_ellipse and axis != 1:
+            share = abs(turn[axis]) / _radius(ONE, limits, axis, turn[axis])
+            is_out = ellipse_share(ONE, limits, turn[0], turn[2]) > 1.0 - margin and share > 0.1
+        else:
+            is_out = lower < upper and not lower + margin < turn[axis] < upper - margin
+        found += name if is_out else ""
+    return found
