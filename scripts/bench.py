@@ -21,7 +21,7 @@ if __name__ == "__main__":
     environment.enter()
 
 sys.path.insert(0, str(environment.ROOT))
-from benchmark import batch_rows, blender_rows, core_rows, machine, path_rows
+from benchmark import batch_rows, blender_rows, core_rows, law_rows, machine, path_rows
 from benchmark.problems import FULL, QUICK, Effort
 from benchmark.report import Report, Table
 
@@ -44,10 +44,10 @@ MEASUREMENTS: dict[str, Measurement] = {
     "straight": lambda effort: [core_rows.straight_table(effort)],
     "unreachable": lambda effort: [core_rows.unreachable_table(effort)],
     "unequal": lambda effort: [core_rows.unequal_table(effort)],
-    "lengths": lambda effort: [core_rows.length_table(effort)],
-    "pole": lambda effort: [core_rows.pole_table(effort)],
-    "invariance": lambda effort: [core_rows.invariance_table(effort)],
-    "again": lambda effort: [core_rows.again_table(effort)],
+    "lengths": lambda effort: [law_rows.length_table(effort)],
+    "pole": lambda effort: [law_rows.pole_table(effort)],
+    "invariance": lambda effort: [law_rows.invariance_table(effort)],
+    "again": lambda effort: [law_rows.again_table(effort)],
     "blender": lambda effort: [blender_rows.pose_table(effort)],
     "time": lambda effort: [blender_rows.time_table(effort)],
     "steps": lambda effort: [path_rows.step_table(effort)],

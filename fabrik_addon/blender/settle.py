@@ -148,8 +148,8 @@ def _possible(
     possible = list(rotations)
     if bones.limits is not None:
         for i in bones.free:
-            w, x, y, z = possible[i]
-            possible[i] = Quaternion(clamp_rotation(joint_limits(*bones.limits[i]), (w, x, y, z)))
+            q = possible[i]
+            possible[i] = Quaternion(clamp_rotation(joint_limits(*bones.limits[i]), (q.w, q.x, q.y, q.z)))
     channels = channels_for(bones, possible)
     for i, (bone, channel) in zip(bones.free, channels, strict=True):
         possible[i] = rotation_from(bone, channel)

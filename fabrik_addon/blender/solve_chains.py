@@ -159,8 +159,8 @@ def _at_limit(solved: SolvedChain) -> list[str]:
         return []
     named = []
     for i, (bone, channel) in zip(bones.free, solved.channels, strict=True):
-        w, x, y, z = rotation_from(bone, channel)
-        axes = axes_at_limit(joint_limits(*bones.limits[i]), (w, x, y, z))
+        q = rotation_from(bone, channel)
+        axes = axes_at_limit(joint_limits(*bones.limits[i]), (q.w, q.x, q.y, q.z))
         if axes:
             named.append(f"'{bone.name}' ({' '.join(axes)})")
     return named

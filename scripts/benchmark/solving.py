@@ -11,9 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fabrik_addon.core import Chain, Goals, Options, Pose, Solution, solve
+from fabrik_addon.core import Chain, Goals, Options, Pose, Solution, Status, solve
 
 from .problems import Floats, link_lengths
+
+TOLERANCE = Options().tolerance
 
 
 @dataclass(frozen=True)
@@ -59,3 +61,8 @@ def solve_each(
         status=np.array([solution.status[0] for solution in solutions]),
         stretch=float(max(stretch)),
     )
+
+
+def reached_count(solved: Solved, tolerance: float) -> int:
+    """Return how many targets were reached and said to be."""
+    return int(np.sum((solved.errors <= tolerance) & (solved.status == Status.REACHED)))
