@@ -77,7 +77,7 @@ def sweep_to_target(
     lengths: Sequence[float],
     target: Vector,
     done: Component,
-    tolerance: Component,
+    tolerance: float,
     iterations: int,
 ) -> tuple[Joints, Component]:
     """Sweep backward and forward until the tip is at the target.
@@ -101,8 +101,9 @@ def sweep_to_target(
     if rest is None:
         return joints, sweeps
     x, y, z = (ops.keep(rest, component) for component in joints)
-    lanes, enough, *target = ops.keep(rest, [ops.numbers(sweeps), tolerance * tolerance + 0.0 * sweeps, *target])
+    lanes, *target = ops.keep(rest, [ops.numbers(sweeps), *target])
     mixing = Mixing(ops)
+    enough = tolerance * tolerance
     before: Components = []
     try:
         for sweep in range(1, iterations + 1):
@@ -125,7 +126,7 @@ def sweep_to_target(
                 if rest is None:
                     break
                 x, y, z, before = (ops.keep(rest, component) for component in (x, y, z, before))
-                lanes, error, enough, *target = ops.keep(rest, [lanes, error, enough, *target])
+                lanes, error, *target = ops.keep(rest, [lanes, error, *target])
                 mixing.keep(rest)
             if sweep > PLAIN_SWEEPS:
                 mixed = mixing.next_input(before, [*x[1:-1], *y[1:-1], *z[1:-1]], error)

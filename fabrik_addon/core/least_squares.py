@@ -104,11 +104,11 @@ def descend(
         trial_error = gap(ops, trial_placed.joints[-1], target)
         better = (trial_error < error) & (error > tolerance)
         if ops.any(better):
-            current = [_choose(ops, better, a, b) for a, b in zip(trial, current, strict=True)]
+            current = [choose_parts(ops, better, a, b) for a, b in zip(trial, current, strict=True)]
             placed = Placed(
-                [_choose(ops, better, a, b) for a, b in zip(trial_placed.parents, placed.parents, strict=True)],
-                [_choose(ops, better, a, b) for a, b in zip(trial_placed.frames, placed.frames, strict=True)],
-                [_choose(ops, better, a, b) for a, b in zip(trial_placed.joints, placed.joints, strict=True)],
+                [choose_parts(ops, better, a, b) for a, b in zip(trial_placed.parents, placed.parents, strict=True)],
+                [choose_parts(ops, better, a, b) for a, b in zip(trial_placed.frames, placed.frames, strict=True)],
+                [choose_parts(ops, better, a, b) for a, b in zip(trial_placed.joints, placed.joints, strict=True)],
             )
         stuck = trial_error > 0.999 * error
         damping = ops.where(better & ops.negate(stuck), ops.maximum(0.2 * damping, 1e-7), 6.0 * damping)
@@ -116,7 +116,8 @@ def descend(
     return current, placed, error
 
 
-def _choose(ops: Any, where: Component, yes: tuple[Any, ...], no: tuple[Any, ...]) -> Any:
+def choose_parts(ops: Any, where: Component, yes: tuple[Any, ...], no: tuple[Any, ...]) -> Any:
+    """Choose, lane by lane, between the components of two vectors, quaternions or turns."""
     return tuple(ops.choose(where, yes, no))
 
 
@@ -127,15 +128,10 @@ def _step(
     zero = 0.0 * damping
     tip = placed.joints[-1]
     wish = (target[0] - tip[0], target[1] - tip[1], target[2] - tip[2])
-    responses = [
-        _responses(ops, limits, turn, parent, frame, (tip[0] - x, tip[1] - y, tip[2] - z))
-        for limits, turn, parent, frame, (x, y, z) in zip(
-            limb.limits, turns, placed.parents, placed.frames, placed.joints, strict=False
-        )
-    ]
+    responses = responses_of(ops, limb, turns, placed)
     change: list[list[Component]] = []
     for _ in range(3):
-        y = _normal_solution(responses, limb.weights, wish, damping)
+        y = normal_solution(responses, limb.weights, wish, damping)
         change = [
             [
                 zero if response is None else weight * (response[0] * y[0] + response[1] * y[1] + response[2] * y[2])
@@ -145,7 +141,7 @@ def _step(
         ]
         blocked: Component = False
         for j, limits in enumerate(limb.limits):
-            blocked = blocked | _block(ops, limits, turns[j], responses[j], change[j])
+            blocked = blocked | block(ops, limits, turns[j], responses[j], change[j])
         if not ops.any(blocked):
             break
     longest = zero
@@ -156,27 +152,40 @@ def _step(
     return [[share * part for part in joint_change] for joint_change in change]
 
 
-def _responses(
-    ops: Any, limits: JointLimits, turn: SwingTwist, parent: Quaternion, frame: Quaternion, arm: Vector
+def turning_axes(
+    ops: Any, limits: JointLimits, turn: SwingTwist, parent: Quaternion, frame: Quaternion
 ) -> list[Vector | None]:
-    """Return how the tip moves with a bone's x, twist and z; None for an axis that is locked."""
+    """Return the angular velocity for a bone's x, twist and z, in armature space; None for an axis that is locked."""
     x, _, z = turn
     no_x, no_twist, no_z = limits.locked
-    responses: list[Vector | None] = [None, None, None]
+    axes: list[Vector | None] = [None, None, None]
     if not (no_x and no_z):
         w = ops.sqrt(ops.maximum(1.0 - x * x - z * z, 1e-6))
         if not no_x:
-            responses[0] = cross(rotate(parent, (2.0 * (x * x / w + w), 2.0 * z, 2.0 * x * z / w)), arm)
+            axes[0] = rotate(parent, (2.0 * (x * x / w + w), 2.0 * z, 2.0 * x * z / w))
         if not no_z:
-            responses[2] = cross(rotate(parent, (2.0 * x * z / w, -2.0 * x, 2.0 * (z * z / w + w))), arm)
+            axes[2] = rotate(parent, (2.0 * x * z / w, -2.0 * x, 2.0 * (z * z / w + w)))
     if not no_twist:
         zero = 0.0 * x
-        responses[1] = cross(rotate(frame, (zero, zero + 1.0, zero)), arm)
+        axes[1] = rotate(frame, (zero, zero + 1.0, zero))
+    return axes
+
+
+def responses_of(ops: Any, limb: Limb, turns: Sequence[SwingTwist], placed: Placed) -> list[list[Any]]:
+    """Return how the tip moves with every bone's x, twist and z: the columns of the Jacobian."""
+    tx, ty, tz = placed.joints[-1]
+    responses = []
+    for limits, turn, parent, frame, (x, y, z) in zip(
+        limb.limits, turns, placed.parents, placed.frames, placed.joints, strict=False
+    ):
+        arm = (tx - x, ty - y, tz - z)
+        axes = turning_axes(ops, limits, turn, parent, frame)
+        responses.append([None if axis is None else cross(axis, arm) for axis in axes])
     return responses
 
 
-def _normal_solution(
-    responses: Sequence[Sequence[Vector | None]], weights: Sequence[Vector], wish: Vector, damping: Component
+def normal_solution(
+    responses: Sequence[Sequence[Any]], weights: Sequence[Vector], wish: Vector, damping: Component
 ) -> Vector:
     """Solve (J W J^T + damping) y = wish by the inverse of a symmetric 3 x 3 matrix."""
     xx = yy = zz = damping
@@ -184,7 +193,7 @@ def _normal_solution(
     for joint, joint_weights in zip(responses, weights, strict=True):
         for response, weight in zip(joint, joint_weights, strict=True):
             if response is not None:
-                x, y, z = response
+                x, y, z, *_ = response
                 wx, wy = weight * x, weight * y
                 xx, yy, zz = xx + wx * x, yy + wy * y, zz + weight * z * z
                 xy, xz, yz = xy + wx * y, xz + wx * z, yz + wy * z
@@ -199,10 +208,11 @@ def _normal_solution(
     )
 
 
-def _block(
-    ops: Any, limits: JointLimits, turn: SwingTwist, responses: list[Vector | None], change: list[Component]
-) -> Component:
-    """Take out of a bone's responses what would push it out of its limits, in place; tell whether there was any."""
+def block(ops: Any, limits: JointLimits, turn: SwingTwist, responses: list[Any], change: list[Component]) -> Component:
+    """Take out of a bone's responses what would push it out of its limits, in place; tell whether there was any.
+
+    A response may have more components than the tip's x, y, z: they are taken out with them.
+    """
     blocked: Component = False
     axes = (1,) if limits.is_ellipse else (0, 1, 2)
     for axis in axes:
@@ -214,7 +224,7 @@ def _block(
         )
         if ops.any(out):
             keep = ops.where(out, 0.0, 1.0)
-            responses[axis] = (response[0] * keep, response[1] * keep, response[2] * keep)
+            responses[axis] = tuple(part * keep for part in response)
             blocked = blocked | out
     along_x, along_z = responses[0], responses[2]
     if limits.is_ellipse and along_x is not None and along_z is not None:
@@ -225,9 +235,7 @@ def _block(
         if ops.any(out):
             nx, nz = ops.choose(out, (nx, nz), (0.0 * nx, 0.0 * nz))
             across = [nx * p + nz * q for p, q in zip(along_x, along_z, strict=True)]
-            px, py, pz = (p - nx * a for p, a in zip(along_x, across, strict=True))
-            responses[0] = (px, py, pz)
-            px, py, pz = (q - nz * a for q, a in zip(along_z, across, strict=True))
-            responses[2] = (px, py, pz)
+            responses[0] = tuple(p - nx * a for p, a in zip(along_x, across, strict=True))
+            responses[2] = tuple(q - nz * a for q, a in zip(along_z, across, strict=True))
             blocked = blocked | out
     return blocked

@@ -34,12 +34,6 @@ from .vectors import (
 STRAIGHT = 1e-5
 """Offset from a common line below which chain and target count as one line: sweeps would take forever to bend it."""
 
-EXTENDED = 0.9
-"""Reach from which a chain may have no joint that is bent enough to take up a gap."""
-
-CLOSABLE = 1e-3
-"""Gap, over the mean link, that one bent joint takes up in a step too small to see; sweeps would need a few more."""
-
 ROUNDING = 3e-6
 """Error that Blender's single precision leaves of a pose that was solved, for chains of up to a hundred links."""
 
@@ -197,8 +191,7 @@ def _bend(
         side = perpendicular(ops, along, [side])
         joints = _bow_where(ops, deadlocked, joints, lengths, distance, along, side)
         closed = blocked | deadlocked
-    enough = ops.where(distance < EXTENDED, max(tolerance, CLOSABLE / len(lengths)), tolerance)
-    joints, sweeps = sweep_to_target(ops, joints, lengths, target, closed, enough, iterations)
+    joints, sweeps = sweep_to_target(ops, joints, lengths, target, closed, tolerance, iterations)
 
     error = close_gap(ops, *joints, lengths, target)
     stalled = (error > tolerance) & ops.negate(blocked)

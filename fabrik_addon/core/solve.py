@@ -16,6 +16,7 @@ from .frames import turn_frames
 from .lanes import MANY, ONE, Component, Vector
 from .least_squares import Limb
 from .pole import turn_pole
+from .pole_wish import lean_to_pole
 from .problem import Chain, FabrikError, Floats, Goals, Options, Pose, Solution, Status
 from .reach import reach_target
 from .vectors import Joints, Quaternion, first_direction, gap, norm, rotate, x_axis
@@ -177,7 +178,7 @@ def solve_lanes(start: StartPose, goals: Goals, options: Options = DEFAULT_OPTIO
         points = list(zip(*joints, strict=True))
         frames = turn_frames(ops, start.links, points, start.frames, start.x_axes, chain.inherits_list, turn)
         if start.limb is not None:
-            points, frames, sweeps = _limit(ops, start, frames, target, options)
+            points, frames, sweeps = _limit(ops, start, frames, target, pole, options)
         error = gap(ops, points[-1], target)
     rx, ry, rz = root
     return LaneSolution(
@@ -199,14 +200,18 @@ def _status(ops: Any, start: StartPose, target: Vector, reached: Component) -> C
 
 
 def _limit(
-    ops: Any, start: StartPose, advice: list[Quaternion], target: Vector, options: Options
+    ops: Any, start: StartPose, advice: list[Quaternion], target: Vector, pole: Vector | None, options: Options
 ) -> tuple[list[Vector], list[Quaternion], Component]:
     """Reach within the joints' limits; return joints, frames and the starts used, given FABRIK's frames."""
     assert start.limb is not None  # asked for chains with limits only
-    present = turns_of(ops, start.limb, start.frames)
-    advised = turns_of(ops, start.limb, advice)
+    first, second = turns_of(ops, start.limb, start.frames), turns_of(ops, start.limb, advice)
+    if pole is not None:
+        # FABRIK's answer is in the pole's plane: what limits leave of it is the better start.
+        first, second = second, first
     steps = min(options.iterations, STEPS)
-    _, placed, _, starts = reach_within_limits(ops, start.limb, present, advised, target, options.tolerance, steps)
+    turns, placed, _, starts = reach_within_limits(ops, start.limb, first, second, target, options.tolerance, steps)
+    if pole is not None:
+        turns, placed = lean_to_pole(ops, start.limb, turns, target, pole, options.tolerance)
     return placed.joints, placed.frames, starts
 
 

@@ -35,7 +35,7 @@ def reach_tables(effort: Effort) -> list[Table]:
 
 
 def _reach_table(effort: Effort, least: float, most: float) -> Table:
-    rows, stretches = [], []
+    rows = []
     total = reached = own_missed = 0
     for count in effort.counts:
         for rest in RESTS:
@@ -58,7 +58,6 @@ def _reach_table(effort: Effort, least: float, most: float) -> Table:
             rows.append(Row(cells, hits == len(targets)))
             total, reached = total + len(targets), reached + hits
             own_missed += int(np.sum(own > 1e-3))
-            stretches.append(solved.stretch)
     return Table(
         title=f"Reach {least:g} to {most:g}",
         must=f"every target reached within {TOLERANCE:g} of the chain's length",
