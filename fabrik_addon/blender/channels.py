@@ -99,10 +99,16 @@ def _keep_locked(locks: Sequence[bool], old: Sequence[float], new: Sequence[floa
 
 def _nearest_axis_angle(rotation: Quaternion, old: tuple[float, ...]) -> tuple[float, ...]:
     """Return angle and axis of a rotation: of all that give it, the ones nearest to the old."""
-    axis, angle = rotation.to_axis_angle()
     old_angle, old_axis = old[0], Vector(old[1:])
-    if abs(math.remainder(angle, math.tau)) < 1e-7 and old_axis.length > 0.0:
+    axis = Vector((rotation.x, rotation.y, rotation.z))
+    # Not Quaternion.to_axis_angle: its arc cosine knows no angles below 5e-4 in single precision.
+    angle = 2.0 * math.atan2(axis.length, rotation.w)
+    if axis.length > 0.0:
+        axis.normalize()
+    elif old_axis.length > 0.0:
         axis = old_axis  # no turn has any axis
-    elif axis.dot(old_axis) < 0.0:
+    else:
+        axis = Vector((0.0, 1.0, 0.0))
+    if axis.dot(old_axis) < 0.0:
         axis, angle = -axis, -angle
     return (angle + math.tau * round((old_angle - angle) / math.tau), axis.x, axis.y, axis.z)

@@ -12,7 +12,8 @@ from mathutils import Matrix, Quaternion
 if TYPE_CHECKING:
     from bpy.types import PoseBone
 
-_SAME_SCALE = 1e-5
+_SHEAR = 1e-4
+"""Cosine between two axes, or difference of their squared lengths, that counts as rounding: Rigify's horse has 5e-5."""
 
 
 def pose_matrices(bones: Sequence[PoseBone], bases: Sequence[Matrix]) -> list[Matrix]:
@@ -60,11 +61,11 @@ def turns_rigidly(bone: PoseBone) -> bool:
     if bone.parent is None:
         return True
     space = parent_space(bone, bone.parent.matrix)
+    if space.is_negative:
+        return False
     first, second, third = space.col
-    size = first.length
-    return (
-        not space.is_negative
-        and space.is_orthogonal
-        and abs(second.length - size) < _SAME_SCALE * size
-        and abs(third.length - size) < _SAME_SCALE * size
-    )
+    size = first.length_squared
+    # Looser than Matrix.is_orthogonal, which takes the rounding of long hierarchies for shear.
+    uneven = max(abs(second.length_squared - size), abs(third.length_squared - size))
+    skewed = max(abs(first.dot(second)), abs(first.dot(third)), abs(second.dot(third)))
+    return max(uneven, skewed) < _SHEAR * size

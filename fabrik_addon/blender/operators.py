@@ -10,13 +10,13 @@ import bpy
 from bpy.props import BoolProperty, IntProperty
 from bpy.types import Operator
 
-from ..core import FabrikError, Status
+from ..core import FabrikError
 from .add_chain import add_chain
 from .apply import auto_key_location, auto_key_rotations
 from .properties import active_chain, settings_of
 from .results import forget_result
 from .snap_targets import snap_targets
-from .solve_chains import explain, solve_chains
+from .solve_chains import solve_chains
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import OperatorReturnItems
@@ -160,17 +160,16 @@ class POSE_OT_fabrik_solve(_OnlyActiveMixin, Operator):
     def execute(self, context: Context) -> set[OperatorReturnItems]:
         armature = context.object
         try:
-            solved, changed = solve_chains(context.view_layer, armature, _chosen_chains(armature, self.only_active))
+            results, changed = solve_chains(context.view_layer, armature, _chosen_chains(armature, self.only_active))
         except FabrikError as error:
             self.report({'ERROR'}, str(error))
             return {'CANCELLED'}
         auto_key_rotations(context, changed)
-        for result in solved:
-            name = result.snapshot.bones.chain_name
-            if result.status is not Status.REACHED:
-                self.report({'WARNING'}, f"Chain '{name}': {explain(armature, result)}")
-            if result.snapshot.overridden:
-                self.report({'WARNING'}, f"Chain '{name}': overridden on {', '.join(result.snapshot.overridden)}")
+        for name, result in results:
+            if result.message:
+                self.report({'WARNING'}, f"Chain '{name}': {result.message}")
+            elif result.overridden:
+                self.report({'WARNING'}, f"Chain '{name}': overridden on {', '.join(result.overridden)}")
         return {'FINISHED'}
 
 

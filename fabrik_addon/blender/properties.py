@@ -118,7 +118,7 @@ class FabrikChain(PropertyGroup):
         name="Tolerance",
         description="Distance from tip to target that counts as reached, as a share of the chain's length",
         default=1e-4,
-        min=1e-7,
+        min=1e-6,
         max=1.0,
         precision=6,
         override=_OVERRIDABLE,

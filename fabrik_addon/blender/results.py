@@ -23,7 +23,9 @@ class Result:
     """Distance from tip to target over chain length."""
     iterations: int
     message: str
-    """What a person should know; empty where the target was reached."""
+    """Why the tip isn't at the target, in words; empty where it is."""
+    overridden: tuple[str, ...] = ()
+    """Bones whose rotation constraints or drivers override, with what does."""
 
 
 # Not in the file: a status is about a pose that the next frame or undo replaces. Session ids are never used twice.

@@ -47,6 +47,11 @@ class ChainBones:
     is_constrained: bool
     """Whether constraints stand between the bones' channels and where they are."""
 
+    @property
+    def line(self) -> tuple[PoseBone, ...]:
+        """The bones and, where the chain ends at its head, the one after them."""
+        return self.bones if self.use_tail else (*self.bones, self.end)
+
 
 @dataclass(frozen=True)
 class Snapshot:
@@ -87,7 +92,7 @@ def take_snapshot(view_layer: ViewLayer, armature: Object, settings: FabrikChain
         bones = read_bones(
             armature, settings.name, settings.tip, settings.chain_count, settings.use_tail, settings.use_limits
         )
-        overridden = overrides_of(armature, bones.bones, settings.use_limits)
+        overridden = overrides_of(armature, bones.line, settings.use_limits)
         start = start_from(*read_pose(bones, chain_matrices(bones), bones.rotations))
         moving = frozenset((bones.bones[0].name, *(child.name for child in bones.bones[0].children_recursive)))
         goals, followed = _read_goals(view_layer, armature, settings, moving)
@@ -135,6 +140,7 @@ def read_bones(
     free = tuple(i for i, bone in enumerate(bones) if not is_locked(bone))
     if not free:
         raise FabrikError("the rotation of all its bones is locked")
+    line = bones if use_tail else (*bones, armature.pose.bones[tip])
     return ChainBones(
         chain_name=chain_name,
         bones=bones,
@@ -146,13 +152,13 @@ def read_bones(
         has_locks=any(has_locks(bones[i]) for i in free),
         rotations=tuple(rotation_of(bone) for bone in bones),
         limits=tuple(limits_of(bone) for bone in bones) if use_limits else None,
-        is_constrained=bool(overrides_of(armature, bones, use_limits=False)),
+        is_constrained=bool(overrides_of(armature, line, use_limits=False)),
     )
 
 
 def chain_matrices(bones: ChainBones) -> list[Matrix]:
     """Return where the bones of a chain and its end are before constraints: that is what their channels can change."""
-    line = bones.bones if bones.use_tail else (*bones.bones, bones.end)
+    line = bones.line
     if bones.is_constrained:
         return pose_matrices(line, [bone.matrix_basis for bone in line])
     return [bone.matrix for bone in line]

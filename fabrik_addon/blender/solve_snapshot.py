@@ -28,8 +28,6 @@ class SolvedChain:
     error: float
     """Distance from tip to target over chain length."""
     iterations: int
-    moved_by: str = ""
-    """Name of a chain that was solved later and moved this one."""
 
 
 def solve_snapshot(snapshot: Snapshot, goals: Goals | None = None) -> SolvedChain:

@@ -214,7 +214,7 @@ def block(ops: Any, limits: JointLimits, turn: SwingTwist, responses: list[Any],
     A response may have more components than the tip's x, y, z: they are taken out with them.
     """
     blocked: Component = False
-    axes = (1,) if limits.is_ellipse else (0, 1, 2)
+    axes = (1,) if limits.is_ellipse and not limits.has_flat_quarter else (0, 1, 2)
     for axis in axes:
         response = responses[axis]
         if response is None:

@@ -22,6 +22,10 @@ SwingTwist: TypeAlias = Vector
 """x and z of the swing, half-sines, with the twist angle (radians) between: one component for each axis."""
 
 
+_FLAT = 1e-9
+"""Half-sine that counts as no width."""
+
+
 @dataclass(frozen=True)
 class JointLimits:
     """What one bone may do about its own axes: smallest and largest, half-sines for x and z, radians for y."""
@@ -36,6 +40,12 @@ class JointLimits:
         """Which axes can't turn at all."""
         x, y, z = (low == high for low, high in zip(self.lower, self.upper, strict=True))
         return x, y, z
+
+    @property
+    def has_flat_quarter(self) -> bool:
+        """Whether a swing's ellipses have a side that ends at rest."""
+        ends = (self.lower[0], self.upper[0], self.lower[2], self.upper[2])
+        return self.is_ellipse and min(map(abs, ends)) <= _FLAT
 
 
 def joint_limits(lower: Sequence[float], upper: Sequence[float]) -> JointLimits:
@@ -81,10 +91,33 @@ def clamp(ops: Any, limits: JointLimits, s: SwingTwist) -> SwingTwist:
     (lx, ly, lz), (ux, uy, uz) = limits.lower, limits.upper
     twist = ops.minimum(ops.maximum(twist, ly), uy)
     if not limits.is_ellipse:
-        return ops.minimum(ops.maximum(x, lx), ux), twist, ops.minimum(ops.maximum(z, lz), uz)
+        x, z = ops.minimum(ops.maximum(x, lx), ux), ops.minimum(ops.maximum(z, lz), uz)
+        if max(-lx, ux) ** 2 + max(-lz, uz) ** 2 > 1.0:
+            x, z = _no_further_than_half_a_turn(ops, limits, x, z)
+        return x, twist, z
     share = ellipse_share(ops, limits, x, z)
     inside = ops.minimum(1.0 / (share + 1e-300), 1.0)
-    return x * inside, twist, z * inside
+    if not limits.has_flat_quarter:
+        return x * inside, twist, z * inside
+    # On a quarter without width its ray ends at rest: there the nearest is in the ranges, as in Blender's own IK.
+    is_flat = ops.minimum(_radius(ops, limits, 0, x), _radius(ops, limits, 2, z)) <= _FLAT
+    in_ranges = ops.minimum(ops.maximum(x, lx), ux), ops.minimum(ops.maximum(z, lz), uz)
+    x, z = ops.choose(is_flat, in_ranges, (x * inside, z * inside))
+    return x, twist, z
+
+
+def _no_further_than_half_a_turn(
+    ops: Any, limits: JointLimits, x: Component, z: Component
+) -> tuple[Component, Component]:
+    """Return the swing, in its ranges, with a half-sine of at most 1: there is none beyond."""
+    (lx, _, lz), (ux, _, uz) = limits.lower, limits.upper
+    inside = 1.0 / ops.maximum(ops.sqrt(x * x + z * z), 1.0)
+    x, z = ops.minimum(ops.maximum(x * inside, lx), ux), ops.minimum(ops.maximum(z * inside, lz), uz)
+    # Where rest isn't in the ranges that may have left one of them, and coming back may be too far again.
+    most = ops.sqrt(ops.maximum(1.0 - x * x, 0.0))
+    z = ops.minimum(ops.maximum(ops.minimum(ops.maximum(z, -most), most), lz), uz)
+    most = ops.sqrt(ops.maximum(1.0 - z * z, 0.0))
+    return ops.minimum(ops.maximum(x, -most), most), z
 
 
 def ellipse_share(ops: Any, limits: JointLimits, x: Component, z: Component) -> Component:
@@ -103,7 +136,7 @@ def ellipse_normal(ops: Any, limits: JointLimits, x: Component, z: Component) ->
 
 def _radius(ops: Any, limits: JointLimits, axis: int, value: Component) -> Component:
     # An ellipse with one end at rest has no width there: next to none keeps its ray finite.
-    return ops.where(value > 0.0, max(limits.upper[axis], 1e-9), max(-limits.lower[axis], 1e-9))
+    return ops.where(value > 0.0, max(limits.upper[axis], _FLAT), max(-limits.lower[axis], _FLAT))
 
 
 def clamp_rotation(limits: JointLimits, q: Quaternion) -> Quaternion:
@@ -126,6 +159,7 @@ def axes_at_limit(limits: JointLimits, q: Quaternion, margin: float = 1e-3) -> s
         if limits.is_ellipse and axis != 1:
             share = abs(turn[axis]) / _radius(ONE, limits, axis, turn[axis])
             is_out = ellipse_share(ONE, limits, turn[0], turn[2]) > 1.0 - margin and share > 0.1
+            is_out = is_out or (turn[axis] < margin and -lower <= _FLAT) or (turn[axis] > -margin and upper <= _FLAT)
         else:
             is_out = lower < upper and not lower + margin < turn[axis] < upper - margin
         found += name if is_out else ""

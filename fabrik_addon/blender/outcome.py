@@ -1,0 +1,94 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How a solve ended: measured on the pose that Blender shows, with the reason in words. Reads Blender."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from mathutils import Vector
+
+from ..core import Status
+from ..core.limits import axes_at_limit, joint_limits
+from .channels import has_locks, rotation_from
+from .results import Result
+from .solve_snapshot import SolvedChain
+
+if TYPE_CHECKING:
+    from bpy.types import Object
+
+
+def outcome_of(armature: Object, solved: SolvedChain, later: Sequence[SolvedChain]) -> Result:
+    """Measure where a chain ended up, and say why if that is not at its target.
+
+    What the solver says holds for rigid bones without constraints; what Blender shows is what counts.
+
+    Args:
+        armature: evaluated since it was written.
+        solved: the chain.
+        later: the chains that were solved after it, and may have moved it.
+    """
+    snapshot = solved.snapshot
+    bones, length = snapshot.bones, snapshot.chain.total_length
+    tip = bones.end.tail if bones.use_tail else bones.end.head
+    target = Vector(snapshot.goals.targets[0].tolist())
+    error = (tip - target).length / length
+    off = f"the tip is {_world_length(armature, tip - target):.4g} from its target"
+    overridden = snapshot.overridden
+    if error <= snapshot.options.tolerance:
+        return Result(Status.REACHED.name, error, solved.iterations, "", overridden)
+
+    status, reasons = solved.status, []
+    moved_by = [other for other in later if not other.snapshot.moving.isdisjoint(bone.name for bone in bones.bones)]
+    if moved_by:
+        reasons.append(f"chain '{moved_by[-1].snapshot.bones.chain_name}' turns the same bones")
+    if overridden:
+        reasons.append("overridden on " + ", ".join(overridden))
+    if status is Status.OUT_OF_REACH and not reasons:
+        message = f"out of reach, {off}: {_reach(armature, solved, target)}"
+        return Result(status.name, error, solved.iterations, message, overridden)
+    if at_limit := _at_limit(solved):
+        reasons.append("at their limit are " + ", ".join(at_limit))
+    if locked := [f"'{bone.name}'" for bone, _ in solved.channels if has_locks(bone)]:
+        reasons.append("rotation is locked on " + ", ".join(locked))
+    if not bones.is_rigid:
+        reasons.append("its bones are sheared or unevenly scaled, and change their length as they turn")
+    if status is Status.REACHED and not reasons:
+        reasons.append("single precision can't place it any better")
+    if status is Status.STALLED and not reasons:
+        message = f"stalled, {off} after {solved.iterations} sweeps; please report this"
+        return Result(status.name, error, solved.iterations, message, overridden)
+    message = f"limited, {off}: " + (" and ".join(reasons) or "no pose within the limits was found that is nearer")
+    return Result(Status.LIMITED.name, error, solved.iterations, message, overridden)
+
+
+def _reach(armature: Object, solved: SolvedChain, target: Vector) -> str:
+    """Say how far the target is from the root, and how far the bones reach."""
+    chain = solved.snapshot.chain
+    away = target - Vector(solved.snapshot.pose.positions[0].tolist())
+    # Lengths of the chain as people measure them; where an object is scaled unevenly they are means.
+    scale = abs(armature.matrix_world.determinant()) ** (1.0 / 3.0)
+    if away.length > chain.total_length:
+        bound = f"at most {scale * chain.total_length:.4g}"
+    else:
+        bound = f"at least {scale * (2.0 * max(chain.links) - chain.total_length):.4g}"
+    return f"that is {_world_length(armature, away):.4g} from the root, and these bones reach {bound}"
+
+
+def _world_length(armature: Object, in_armature: Vector) -> float:
+    return (armature.matrix_world.to_3x3() @ in_armature).length
+
+
+def _at_limit(solved: SolvedChain) -> list[str]:
+    """Name the bones that would have to turn further than they may, with the axes."""
+    bones = solved.snapshot.bones
+    if bones.limits is None:
+        return []
+    named = []
+    for i, (bone, channel) in zip(bones.free, solved.channels, strict=True):
+        q = rotation_from(bone, channel)
+        axes = axes_at_limit(joint_limits(*bones.limits[i]), (q.w, q.x, q.y, q.z))
+        if axes:
+            named.append(f"'{bone.name}' ({' '.join(axes)})")
+    return named
