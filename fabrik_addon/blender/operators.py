@@ -7,12 +7,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import bpy
-from bpy.props import BoolProperty, IntProperty
+from bpy.props import BoolProperty, EnumProperty, IntProperty
 from bpy.types import Operator
 
 from ..core import FabrikError
 from .add_chain import add_chain
 from .apply import auto_key_location, auto_key_rotations
+from .common_limits import free_joint, limit_joint
 from .properties import active_chain, settings_of
 from .results import forget_result
 from .snap_targets import snap_targets
@@ -192,11 +193,52 @@ class POSE_OT_fabrik_snap_target(_OnlyActiveMixin, Operator):
         return {'FINISHED'}
 
 
+class POSE_OT_fabrik_limits_set(_PoseModeMixin, Operator):
+    """Give the selected bones the limits of a usual joint; they are the ones of Blender's own IK"""
+
+    bl_idname = "pose.fabrik_limits_set"
+    bl_label = "Set Joint Limits"
+    bl_options = {'REGISTER', 'UNDO'}
+
+    joint: EnumProperty(
+        name="Joint",
+        description="Kind of joint at the head of each selected bone",
+        items=(
+            ('ELBOW', "Elbow", "Hinge, 150 degrees to the side to which it bends at rest"),
+            ('KNEE', "Knee", "Hinge, 150 degrees to the side to which it bends at rest"),
+            ('FINGER', "Finger", "Hinge, 110 degrees to the side to which it bends at rest"),
+            ('SHOULDER', "Shoulder", "Ball, 90 degrees of swing and 70 of twist"),
+            ('HIP', "Hip", "Ball, 75 degrees of swing and 40 of twist"),
+            ('NECK', "Neck", "Cone, 40 degrees of swing and 60 of twist"),
+            ('FREE', "Free", "No limits"),
+        ),
+        default='ELBOW',
+    )
+
+    @classmethod
+    def poll(cls, context: Context) -> bool:
+        if not super().poll(context):
+            return False
+        if not context.selected_pose_bones:
+            cls.poll_message_set("Select the bones to limit")
+            return False
+        return True
+
+    def execute(self, context: Context) -> set[OperatorReturnItems]:
+        for bone in context.selected_pose_bones:
+            if self.joint == 'FREE':
+                free_joint(bone)
+            else:
+                limit_joint(bone, self.joint)
+        return {'FINISHED'}
+
+
 register, unregister = bpy.utils.register_classes_factory(  # type: ignore[misc]
     (
         POSE_OT_fabrik_chain_add,
         POSE_OT_fabrik_chain_remove,
         POSE_OT_fabrik_solve,
         POSE_OT_fabrik_snap_target,
+        POSE_OT_fabrik_limits_set,
     )
 )

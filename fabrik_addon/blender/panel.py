@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 import bpy
 from bpy.types import Panel, UIList
 
+from ..core import FabrikError
 from .properties import STATUS_ITEMS, active_chain, settings_of
 from .results import result_of
+from .snapshot import bones_of_chain
 
 if TYPE_CHECKING:
-    from bpy.types import Context, Object, UILayout
+    from bpy.types import Context, Object, PoseBone, UILayout
 
     from .properties import FabrikChain
 
@@ -25,6 +27,9 @@ _STATUS_ICONS = {
     'LIMITED': 'LOCKED',
     'STALLED': 'ERROR',
 }
+MOST_LIMITED = 6
+"""Bones whose limits are shown: more would push all else out of sight."""
+
 _STATUS_NAMES = {identifier: name for identifier, name, _ in STATUS_ITEMS}
 
 
@@ -94,7 +99,7 @@ def _draw_result(layout: UILayout, chain: FabrikChain) -> None:
         return
     box = layout.box().column(align=True)
     box.label(text=_STATUS_NAMES[result.status], icon=_STATUS_ICONS[result.status])
-    measured = f"{result.iterations} sweeps, error {100.0 * result.error:.3g} % of the length"
+    measured = f"{result.iterations} sweeps"
     for line in _wrapped(result.message or measured):
         box.label(text=line, icon='BLANK1')
 
@@ -156,6 +161,46 @@ def _draw_goal(layout: UILayout, chain: FabrikChain, object_name: str, bone_name
         layout.prop_search(chain, bone_name, target.pose, "bones", text="Bone", icon='BONE_DATA')
 
 
+class VIEW3D_PT_fabrik_limits(_ActiveChainPanel):
+    bl_label = "Joint Limits"
+    bl_options = {'DEFAULT_CLOSED'}
+
+    def draw_header(self, context: Context) -> None:
+        self.layout.prop(active_chain(context.object), "use_limits", text="")
+
+    def draw_chain(self, layout: UILayout, armature: Object, chain: FabrikChain) -> None:
+        layout.use_property_split = False
+        layout.active = chain.use_limits
+        try:
+            bones = bones_of_chain(armature, chain.tip, chain.chain_count, chain.use_tail)
+        except FabrikError as error:
+            for line in _wrapped(str(error)):
+                layout.label(text=line)
+            return
+        for bone in bones[-MOST_LIMITED:]:
+            _draw_limits(layout, bone)
+        if len(bones) > MOST_LIMITED:
+            layout.label(text=f"and {len(bones) - MOST_LIMITED} more up the chain")
+        layout.operator_menu_enum("pose.fabrik_limits_set", "joint", text="Limit Selected Bones As")
+
+
+def _draw_limits(layout: UILayout, bone: PoseBone) -> None:
+    """Show what a bone may do about its axes, as in Blender's own Inverse Kinematics panel."""
+    column = layout.column(align=True)
+    column.label(text=bone.name, icon='BONE_DATA')
+    for name in "xyz":
+        row = column.row(align=True)
+        is_locked = getattr(bone, f"lock_ik_{name}")
+        row.prop(bone, f"lock_ik_{name}", text=name.upper(), icon='LOCKED' if is_locked else 'UNLOCKED')
+        limits = row.row(align=True)
+        limits.active = not is_locked
+        limits.prop(bone, f"use_ik_limit_{name}", text="", icon='CON_ROTLIMIT')
+        ends = limits.row(align=True)
+        ends.active = getattr(bone, f"use_ik_limit_{name}")
+        ends.prop(bone, f"ik_min_{name}", text="")
+        ends.prop(bone, f"ik_max_{name}", text="")
+
+
 class VIEW3D_PT_fabrik_solver(_ActiveChainPanel):
     bl_label = "Solver"
     bl_options = {'DEFAULT_CLOSED'}
@@ -172,6 +217,7 @@ register, unregister = bpy.utils.register_classes_factory(  # type: ignore[misc]
         VIEW3D_PT_fabrik_chain,
         VIEW3D_PT_fabrik_target,
         VIEW3D_PT_fabrik_pole,
+        VIEW3D_PT_fabrik_limits,
         VIEW3D_PT_fabrik_solver,
     )
 )

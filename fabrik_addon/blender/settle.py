@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
-from ..core import Floats, Goals, LaneSolution, Options, solve_lanes, start_from
+from ..core import Floats, Goals, LaneSolution, Options, Status, solve_lanes, start_from
 from ..core.limits import clamp_rotation, joint_limits
 from .channels import Channel, rotation_from
 from .kinematics import basis_with, parent_space, pose_matrices
@@ -67,7 +67,7 @@ def settle(
         rotations: the bones' own that should give it.
     """
     best: Settled | None = None
-    sweeps = 0
+    sweeps = idle = 0
     for _ in range(ROUNDS):
         sweeps += int(solution.sweeps)
         if not bones.is_rigid:
@@ -78,14 +78,15 @@ def settle(
         error = float(gap) / start.chain.total_length
         # Within the tolerance go on while it pays, so that solving again has nothing left to do.
         stuck = best is not None and error > 0.5 * best.error
+        idle = idle + 1 if best is not None and error > 0.98 * best.error else 0
         if best is None or error < best.error:
             best = Settled(rotations, channels, error, sweeps, int(solution.status))
-        if error <= SETTLED or (stuck and best.error <= options.tolerance):
+        if error <= SETTLED or idle == 3 or (stuck and best.error <= options.tolerance):
             break
         solution = solve_lanes(start, goals, options)
         rotations = own_rotations(replace(bones, rotations=tuple(rotations)), start, solution)
     assert best is not None  # ROUNDS is more than 0
-    if best.error > 10.0 * SETTLED:
+    if best.error > 10.0 * SETTLED and not (bones.is_rigid and best.status == Status.OUT_OF_REACH):
         best = _least_squares(bones, goals, options, best)
     return replace(best, sweeps=sweeps)
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from .lanes import ONE, Component, Vector
@@ -35,17 +36,23 @@ class JointLimits:
     is_ellipse: bool
     """Whether x and z are the axes of quarter ellipses rather than two ranges."""
 
-    @property
+    @cached_property
     def locked(self) -> tuple[bool, bool, bool]:
         """Which axes can't turn at all."""
         x, y, z = (low == high for low, high in zip(self.lower, self.upper, strict=True))
         return x, y, z
 
-    @property
+    @cached_property
     def has_flat_quarter(self) -> bool:
         """Whether a swing's ellipses have a side that ends at rest."""
         ends = (self.lower[0], self.upper[0], self.lower[2], self.upper[2])
         return self.is_ellipse and min(map(abs, ends)) <= _FLAT
+
+    @cached_property
+    def reaches_half_turn(self) -> bool:
+        """Whether the ranges of x and z hold swings by more than half a turn, which there are none of."""
+        (lx, _, lz), (ux, _, uz) = self.lower, self.upper
+        return max(-lx, ux) ** 2 + max(-lz, uz) ** 2 > 1.0
 
 
 def joint_limits(lower: Sequence[float], upper: Sequence[float]) -> JointLimits:
@@ -92,7 +99,7 @@ def clamp(ops: Any, limits: JointLimits, s: SwingTwist) -> SwingTwist:
     twist = ops.minimum(ops.maximum(twist, ly), uy)
     if not limits.is_ellipse:
         x, z = ops.minimum(ops.maximum(x, lx), ux), ops.minimum(ops.maximum(z, lz), uz)
-        if max(-lx, ux) ** 2 + max(-lz, uz) ** 2 > 1.0:
+        if limits.reaches_half_turn:
             x, z = _no_further_than_half_a_turn(ops, limits, x, z)
         return x, twist, z
     share = ellipse_share(ops, limits, x, z)

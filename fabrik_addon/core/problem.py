@@ -66,6 +66,8 @@ class Chain:
 
     def __post_init__(self) -> None:
         """Refuse a link without length: no turn of it moves anything."""
+        if len(self.lengths) < 2:
+            raise FabrikError("a chain needs at least one link")
         for j, length in enumerate(self.lengths.tolist()):
             parent = int(self.parents[j])
             if parent >= 0 and not 0.0 < length < np.inf:

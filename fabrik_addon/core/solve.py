@@ -24,6 +24,9 @@ from .within_limits import STEPS, reach_within_limits, turns_of
 
 DEFAULT_OPTIONS = Options()
 
+MISFIT = 1e-3
+"""Difference of a link in the pose from its length that counts as rounding, over its length."""
+
 _REACHED, _OUT_OF_REACH = int(Status.REACHED), int(Status.OUT_OF_REACH)
 _LIMITED, _STALLED = int(Status.LIMITED), int(Status.STALLED)
 
@@ -82,10 +85,19 @@ def start_from(chain: Chain, pose: Pose, batch: tuple[int, ...] | None = None) -
     points = [_from_root(position, positions[0], unit) for position in positions]
     x, y, z = (list(component) for component in zip(*points, strict=True))
     lengths = [link / unit for link in chain.links]
+    _check_links(ops, chain, points, lengths)
     links = [(bx - ax, by - ay, bz - az) for (ax, ay, az), (bx, by, bz) in pairwise(points)]
     axes = [x_axis(frame) for frame in frames]
     limb = _limb(ops, chain, pose, batch, links, frames) if chain.has_limits else None
     return StartPose(chain, pose, batch, positions[0], points, (x, y, z), lengths, frames, links, axes, limb)
+
+
+def _check_links(ops: Any, chain: Chain, points: list[Vector], lengths: list[float]) -> None:
+    """Refuse a pose that isn't one of the chain's: sweeps would mend it silently, and closed forms wouldn't."""
+    for j, ((start, end), length) in enumerate(zip(pairwise(points), lengths, strict=True)):
+        found = gap(ops, start, end)
+        if ops.any(ops.maximum(found - length, length - found) > MISFIT * length + 1e-9):
+            raise FabrikError(f"the pose puts {chain.name(j)} at a distance from the next joint that isn't its length")
 
 
 def _limb(
@@ -155,6 +167,8 @@ class LaneSolution:
 
 def solve_lanes(start: StartPose, goals: Goals, options: Options = DEFAULT_OPTIONS) -> LaneSolution:
     """Solve as ``solve_from`` does, and leave the result in components."""
+    if goals.rotations is not None:
+        raise FabrikError("rotation goals can't be solved: leave Goals.rotations out")
     chain, batch = start.chain, start.batch
     goals_batch = _batch_shape(("targets", goals.targets, (1, 3)), ("poles", goals.poles, (1, 3)))
     if goals_batch and goals_batch != batch:
