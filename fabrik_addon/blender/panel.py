@@ -98,10 +98,14 @@ def _draw_result(layout: UILayout, chain: FabrikChain) -> None:
     if result is None:
         return
     box = layout.box().column(align=True)
-    box.label(text=_STATUS_NAMES[result.status], icon=_STATUS_ICONS[result.status])
-    measured = f"{result.iterations} sweeps"
-    for line in _wrapped(result.message or measured):
-        box.label(text=line, icon='BLANK1')
+    text = result.message or f"{_STATUS_NAMES[result.status]} in {result.iterations} sweeps"
+    icon = _STATUS_ICONS[result.status]
+    for line in _wrapped(text[0].upper() + text[1:]):
+        box.label(text=line, icon=icon)
+        icon = 'BLANK1'
+    if result.overridden and not result.message:
+        for line in _wrapped("Overridden on " + ", ".join(result.overridden)):
+            box.label(text=line, icon='BLANK1')
 
 
 def _wrapped(text: str, width: int = 32) -> list[str]:

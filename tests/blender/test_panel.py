@@ -1,0 +1,142 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The sidebar draws in every state: no chains, chains, solved or not, in and out of Pose mode, and all it names exists.
+
+Blender makes the panels, in a window; here their functions draw on a layout that writes down and checks every call.
+"""
+
+from __future__ import annotations
+
+from types import FunctionType, MethodType
+from typing import Any
+
+import bpy
+import pytest
+from bpy.types import Object, Panel, UIList
+
+from fabrik_addon.blender import panel
+from tests.blender.rigs import add_chain, leave_mode, make_empty, make_tail, update
+
+LAYOUT = bpy.types.UILayout.bl_rna
+PARTS = ("row", "column", "column_flow", "grid_flow", "box", "split", "menu_pie")
+
+
+class Layout:
+    """Takes the calls that a UILayout takes; the ones with something to see are written down."""
+
+    def __init__(self, drawn: list[tuple[str, str]]) -> None:
+        object.__setattr__(self, "drawn", drawn)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        assert name in LAYOUT.properties, name
+
+    def __getattr__(self, name: str) -> Any:
+        check = getattr(self, f"check_{name}") if f"check_{name}" in vars(Layout) else None
+
+        def call(*args: Any, **options: Any) -> Any:
+            known = LAYOUT.functions[name].parameters
+            inputs = [parameter.identifier for parameter in known if not parameter.is_output]
+            given = dict(zip(inputs, args, strict=False)) | options
+            assert given.keys() <= set(inputs), (name, given.keys() - set(inputs))
+            if "icon" in given:
+                assert given["icon"] in known["icon"].enum_items, given["icon"]
+            if check is not None:
+                return check(**given)
+            assert name in PARTS or name.startswith("separator"), f"nothing here checks {name}"
+            return Layout(self.drawn)
+
+        return call
+
+    def check_label(self, text: str = "", icon: str = "NONE") -> None:
+        assert text or icon != "NONE"
+        self.drawn.append(("label", text))
+
+    def check_prop(self, data: Any, property: str, **_options: Any) -> None:
+        assert property in data.bl_rna.properties, property
+        self.drawn.append(("prop", property))
+
+    def check_prop_search(self, data: Any, property: str, search_data: Any, search_property: str, **_: Any) -> None:
+        self.check_prop(data, property)
+        assert search_property in search_data.bl_rna.properties, search_property
+
+    def check_operator(self, operator: str, **_options: Any) -> Any:
+        self.drawn.append(("operator", operator))
+        return OperatorOptions(operator)
+
+    def check_operator_menu_enum(self, operator: str, property: str, **_options: Any) -> Any:
+        options = self.check_operator(operator)
+        assert options.known[property].type == "ENUM"
+        return options
+
+    def check_template_list(
+        self,
+        listtype_name: str,
+        list_id: str,
+        dataptr: Any,
+        propname: str,
+        active_dataptr: Any,
+        active_propname: str,
+        **_options: Any,
+    ) -> None:
+        assert active_propname in active_dataptr.bl_rna.properties
+        self.drawn.append(("list", propname))
+        drawer = getattr(panel, listtype_name)
+        assert drawer.is_registered
+        for item in getattr(dataptr, propname):
+            drawer.draw_item(None, bpy.context, self, dataptr, item, 0, active_dataptr, active_propname)
+
+
+class OperatorOptions:
+    """Takes the options that an operator has."""
+
+    def __init__(self, operator: str) -> None:
+        module, _, name = operator.partition(".")
+        rna = getattr(getattr(bpy.ops, module), name).get_rna_type()
+        object.__setattr__(self, "known", rna.properties)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        assert name in self.known, name
+
+
+class Drawing:
+    """Stands for a panel, which only Blender can make: its functions, and a layout."""
+
+    def __init__(self, kind: type[Panel], drawn: list[tuple[str, str]]) -> None:
+        self.kind, self.layout = kind, Layout(drawn)
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.kind, name)
+        return MethodType(found, self) if isinstance(found, FunctionType) else found
+
+
+def registered(base: type) -> list[Any]:
+    return [kind for kind in vars(panel).values() if isinstance(kind, type) and issubclass(kind, base) and kind != base]
+
+
+PANELS = [kind for kind in registered(Panel) if kind.__name__.startswith("VIEW3D_PT_")]
+
+
+def draw() -> dict[str, list[tuple[str, str]]]:
+    """What every panel that wants to be seen shows, by the panel's label."""
+    shown: dict[str, list[tuple[str, str]]] = {}
+    for kind in PANELS:
+        assert kind.is_registered
+        if kind.poll(bpy.context) and getattr(kind, "bl_parent_id", PANELS[0].__name__) == PANELS[0].__name__:
+            drawn = shown[kind.bl_label] = []
+            if hasattr(kind, "draw_header"):
+                kind.draw_header(Drawing(kind, drawn), bpy.context)
+            kind.draw(Drawing(kind, drawn), bpy.context)
+    return shown
+
+
+def draw_in_both_modes() -> dict[str, list[tuple[str, str]]]:
+    """Draw in Pose mode and out of it; return what is shown in Pose mode."""
+    assert bpy.context.mode == "POSE"
+    shown = draw()
+    bpy.ops.object.mode_set(mode="OBJECT")
+    outside = draw()
+    assert ("label", "Switch to Pose mode to use it") in outside["FABRIK IK"]
+    assert ("label", "Switch to Pose mode to use it") not in shown["FABRIK IK"]
+    assert outside.keys() == shown.keys()
+    bpy.ops.object.mode_set(mode="POSE")
+    return shown

@@ -1,0 +1,318 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What limits allow: a rotation apart and together again, and the nearest one inside."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fabrik_addon.core.lanes import MANY, ONE
+from fabrik_addon.core.limits import (
+    JointLimits,
+    axes_at_limit,
+    clamp,
+    clamp_rotation,
+    ellipse_normal,
+    ellipse_share,
+    joint_limits,
+    rotation_of,
+    swing_twist,
+)
+from scripts.benchmark.limit_sets import violation
+from tests.unit.chains import matrix, quaternion, seeds, turn, turn_angle
+
+Angles = tuple[float, float, float]
+Turn = tuple[float, float, float]
+
+INFINITE = math.inf
+
+swings = st.floats(0.0, 3.1)
+twists = st.floats(-3.1, 3.1)
+headings = st.floats(-math.pi, math.pi)
+
+
+def swung(swing: float, heading: float, twist: float) -> Turn:
+    """A swing by an angle about an axis in the xz plane, after a twist: half-sines and the angle between."""
+    size = math.sin(0.5 * swing)
+    return size * math.cos(heading), twist, size * math.sin(heading)
+
+
+turns = st.builds(swung, swings, headings, twists)
+
+
+@st.composite
+def ranges(draw: st.DrawFn, most: float = 3.0) -> tuple[float, float]:
+    """What an axis may do: anything, nothing, one side, either, or a range that rest isn't in."""
+    kind = draw(st.sampled_from(["free", "locked", "straddling", "from rest", "to rest", "anywhere", "one-sided"]))
+    a, b = draw(st.floats(0.01, most)), draw(st.floats(0.01, most))
+    return {
+        "free": (-INFINITE, INFINITE),
+        "locked": (0.0, 0.0),
+        "straddling": (-a, b),
+        "from rest": (0.0, b),
+        "to rest": (-a, 0.0),
+        "anywhere": (min(a, b), max(a, b)),
+        "one-sided": (-a, INFINITE),
+    }[kind]
+
+
+@st.composite
+def limits(draw: st.DrawFn) -> tuple[Angles, Angles]:
+    """Limits of a joint that some rotation keeps to: its swing by half a turn at most."""
+    (lx, ux), (ly, uy), (lz, uz) = draw(ranges(2.0)), draw(ranges(3.0)), draw(ranges(1.0))
+    if draw(st.booleans()):
+        (lx, ux), (lz, uz) = (lz, uz), (lx, ux)
+    return (lx, ly, lz), (ux, uy, uz)
+
+
+def outside(ends: tuple[Angles, Angles], s: Turn) -> float:
+    """By how many radians a turn is outside limits, measured on its rotation."""
+    lower, upper = np.array(ends[0]), np.array(ends[1])
+    return float(violation(lower, upper, np.array(rotation_of(ONE, s))))
+
+
+# A rotation apart and together again
+
+
+@given(seeds)
+def test_any_rotation_is_the_same_again(seed: int) -> None:
+    q = np.random.default_rng(seed).normal(size=4)
+    q /= np.linalg.norm(q)
+    again = np.array(rotation_of(ONE, swing_twist(ONE, tuple(q.tolist()))))
+    assert min(abs(again - q).max(), abs(again + q).max()) < 1e-12
+
+
+@given(turns)
+def test_a_swing_and_a_twist_are_the_same_again(s: Turn) -> None:
+    assert swing_twist(ONE, rotation_of(ONE, s)) == pytest.approx(s, abs=1e-9)
+
+
+@given(turns)
+def test_the_other_sign_is_the_same_rotation(s: Turn) -> None:
+    w, x, y, z = rotation_of(ONE, s)
+    assert swing_twist(ONE, (-w, -x, -y, -z)) == pytest.approx(s, abs=1e-9)
+
+
+@given(swings, headings, twists)
+def test_the_swing_turns_the_bone_and_the_twist_turns_about_it(swing: float, heading: float, twist: float) -> None:
+    """Blender's own: the twist first, then a swing about an axis across the bone, a half-sine long."""
+    expected = turn((math.cos(heading), 0.0, math.sin(heading)), swing) @ turn((0.0, 1.0, 0.0), twist)
+    made = matrix(np.array(rotation_of(ONE, swung(swing, heading, twist))))
+    np.testing.assert_allclose(made, expected, atol=1e-12)
+    taken = swing_twist(ONE, tuple(quaternion(expected).tolist()))
+    assert taken == pytest.approx(swung(swing, heading, twist), abs=1e-7)
+
+
+@pytest.mark.parametrize("heading", [0.0, 0.7, 2.5])
+def test_a_swing_by_half_a_turn_has_a_rotation_and_no_twist(heading: float) -> None:
+    q = (0.0, math.cos(heading), 0.0, math.sin(heading))
+    assert swing_twist(ONE, q) == pytest.approx((q[1], 0.0, q[3]))
+    assert rotation_of(ONE, swing_twist(ONE, q)) == pytest.approx(q)
+
+
+# The nearest inside
+
+
+@given(limits(), turns)
+def test_what_comes_out_is_legal(ends: tuple[Angles, Angles], s: Turn) -> None:
+    made = clamp(ONE, joint_limits(*ends), s)
+    assert abs(np.linalg.norm(rotation_of(ONE, made)) - 1.0) < 1e-12
+    if made[0] ** 2 + made[2] ** 2 < 1.0 - 1e-12:  # a swing by half a turn has no twist to measure
+        assert outside(ends, made) <= 1e-9
+
+
+@given(limits(), turns)
+def test_doing_it_again_changes_nothing(ends: tuple[Angles, Angles], s: Turn) -> None:
+    joint = joint_limits(*ends)
+    once = clamp(ONE, joint, s)
+    assert clamp(ONE, joint, once) == pytest.approx(once, abs=1e-12)
+
+
+@given(limits(), turns)
+def test_what_is_legal_is_left_alone(ends: tuple[Angles, Angles], s: Turn) -> None:
+    if outside(ends, s) == 0.0:
+        assert clamp(ONE, joint_limits(*ends), s) == pytest.approx(s, abs=1e-12)
+
+
+@given(limits(), turns)
+def test_rotations_are_kept_inside_too(ends: tuple[Angles, Angles], s: Turn) -> None:
+    joint = joint_limits(*ends)
+    made, expected = clamp_rotation(joint, rotation_of(ONE, s)), rotation_of(ONE, clamp(ONE, joint, s))
+    size = math.hypot(made[0], made[2])
+    assert size < 1e-6 or abs(np.dot(made, expected)) == pytest.approx(1.0, abs=1e-12)
+
+
+@given(limits(), st.lists(turns, min_size=1, max_size=5))
+def test_many_at_once_are_each_by_itself(ends: tuple[Angles, Angles], several: list[Turn]) -> None:
+    joint = joint_limits(*ends)
+    lanes = tuple(np.array(part) for part in zip(*several, strict=True))
+    made = np.stack(np.broadcast_arrays(*clamp(MANY, joint, lanes)), axis=-1)
+    np.testing.assert_allclose(made, [clamp(ONE, joint, s) for s in several], atol=1e-12)
+    taken = np.stack(swing_twist(MANY, rotation_of(MANY, lanes)), axis=-1)
+    np.testing.assert_allclose(taken, several, atol=1e-9)
+
+
+@given(turns)
+def test_without_limits_nothing_changes(s: Turn) -> None:
+    free = joint_limits((-INFINITE,) * 3, (INFINITE,) * 3)
+    assert clamp(ONE, free, s) == pytest.approx(s, abs=1e-15)
+    assert free.locked == (False, False, False)
+
+
+@given(turns)
+def test_a_joint_that_is_locked_stays_at_rest(s: Turn) -> None:
+    locked = joint_limits((0.0,) * 3, (0.0,) * 3)
+    assert clamp(ONE, locked, s) == (0.0, 0.0, 0.0)
+    assert locked.locked == (True, True, True)
+
+
+@given(twists, turns)
+def test_an_axis_can_be_locked_at_an_angle(angle: float, s: Turn) -> None:
+    made = clamp(ONE, joint_limits((0.0, angle, 0.0), (0.0, angle, 0.0)), s)
+    expected = turn((0.0, 1.0, 0.0), angle)
+    np.testing.assert_allclose(matrix(np.array(rotation_of(ONE, made))), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("ends", [(0.0, 140.0), (5.0, 150.0), (-90.0, 10.0), (-60.0, 60.0), (30.0, 30.0)])
+@pytest.mark.parametrize("angle", [-100.0, -20.0, 0.0, 4.0, 60.0, 149.0, 155.0])
+def test_a_hinge_turns_about_its_axis_by_its_range(axis: int, ends: tuple[float, float], angle: float) -> None:
+    lower, upper = np.zeros(3), np.zeros(3)
+    lower[axis], upper[axis] = np.radians(ends)
+    about = np.eye(3)[axis]
+    q = clamp_rotation(joint_limits(lower, upper), tuple(quaternion(turn(about, math.radians(angle))).tolist()))
+    expected = turn(about, math.radians(min(max(angle, ends[0]), ends[1])))
+    np.testing.assert_allclose(matrix(np.array(q)), expected, atol=1e-12)
+
+
+# Quarter ellipses
+
+
+@given(
+    st.tuples(*[st.floats(0.02, 3.0)] * 4),
+    st.floats(-math.pi, math.pi),
+    st.floats(0.0, 3.0),
+)
+def test_each_quarter_is_of_its_own_ellipse(radii: tuple[float, ...], around: float, far: float) -> None:
+    """Points of an ellipse in half-sines: the end of a ray from rest, as in Blender's own IK."""
+    left, right, down, up = radii
+    joint = joint_limits((-left, -1.0, -down), (right, 1.0, up))
+    assert joint.is_ellipse
+    cosine, sine = math.cos(around), math.sin(around)
+    x = cosine * math.sin(0.5 * (right if cosine > 0.0 else left))
+    z = sine * math.sin(0.5 * (up if sine > 0.0 else down))
+    assert ellipse_share(ONE, joint, far * x, far * z) == pytest.approx(far, abs=1e-9)
+    made_x, _, made_z = clamp(ONE, joint, (far * x, 0.0, far * z))
+    assert (made_x, made_z) == pytest.approx((min(far, 1.0) * x, min(far, 1.0) * z), abs=1e-9)
+
+
+@given(st.tuples(*[st.floats(0.1, 3.0)] * 4), st.floats(-math.pi, math.pi))
+def test_the_normal_is_where_the_share_grows_fastest(radii: tuple[float, ...], around: float) -> None:
+    left, right, down, up = radii
+    joint = joint_limits((-left, -1.0, -down), (right, 1.0, up))
+    x, z = 0.5 * math.cos(around), 0.5 * math.sin(around)
+    if min(abs(x), abs(z)) < 1e-3:
+        return  # where two quarters meet
+    step = 1e-6
+    gradient = np.array(
+        [
+            ellipse_share(ONE, joint, x + step, z) - ellipse_share(ONE, joint, x - step, z),
+            ellipse_share(ONE, joint, x, z + step) - ellipse_share(ONE, joint, x, z - step),
+        ]
+    )
+    np.testing.assert_allclose(
+        ellipse_normal(ONE, joint, x, z), gradient / np.linalg.norm(gradient), atol=1e-6
+    )
+
+
+def test_a_swing_at_each_end_of_its_ranges_is_legal() -> None:
+    joint = joint_limits((-0.3, -1.0, -0.6), (0.9, 1.0, 1.2))
+    for axis, angle in ((0, -0.3), (0, 0.9), (2, -0.6), (2, 1.2)):
+        s = [0.0, 0.0, 0.0]
+        s[axis] = math.sin(0.5 * angle)
+        assert clamp(ONE, joint, (s[0], s[1], s[2])) == pytest.approx(s)
+        s[axis] *= 1.2
+        q = np.array(clamp_rotation(joint, rotation_of(ONE, (s[0], s[1], s[2]))))
+        assert turn_angle(matrix(q)) == pytest.approx(abs(angle))
+
+
+def test_where_a_side_ends_at_rest_a_swing_keeps_its_other_part() -> None:
+    """On an ellipse without width the ray from rest would lose it: Blender keeps to the ranges there."""
+    joint = joint_limits((0.0, -1.0, -0.5), (2.0, 1.0, 0.5))
+    assert joint.has_flat_quarter
+    assert clamp(ONE, joint, (-0.05, 0.0, 0.1)) == pytest.approx((0.0, 0.0, 0.1))
+    assert clamp(ONE, joint, (-0.05, 0.0, 0.9)) == pytest.approx((0.0, 0.0, math.sin(0.25)))
+    assert clamp(ONE, joint, (0.0, 0.0, 0.1)) == pytest.approx((0.0, 0.0, 0.1))
+    assert not joint_limits((-0.1, -1.0, -0.5), (2.0, 1.0, 0.5)).has_flat_quarter
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper"),
+    [
+        ((-INFINITE, -1.0, -0.5), (INFINITE, 1.0, 0.5)),  # one of them is free
+        ((0.1, -1.0, -0.5), (2.0, 1.0, 0.5)),  # rest isn't inside
+        ((0.0, -1.0, -0.5), (0.0, 1.0, 0.5)),  # a hinge
+        ((-INFINITE,) * 3, (INFINITE,) * 3),
+    ],
+)
+def test_two_ranges_are_no_ellipse_where_there_is_none(lower: Angles, upper: Angles) -> None:
+    joint = joint_limits(lower, upper)
+    assert not joint.is_ellipse
+    x, z = (min(max(0.2, math.sin(0.5 * max(a, -3.0))), math.sin(0.5 * min(b, 3.0))) for a, b in
+            ((lower[0], upper[0]), (lower[2], upper[2])))
+    assert clamp(ONE, joint, (x, 0.5, z)) == pytest.approx((x, 0.5, z))
+
+
+# Swings by more than half a turn
+
+
+@given(st.floats(-1.5, 1.5), st.floats(-1.5, 1.5))
+def test_there_is_no_swing_beyond_half_a_turn(x: float, z: float) -> None:
+    """A step of the solver can ask for one: it would have lengthened the bone."""
+    for lower, upper in (
+        ((-INFINITE,) * 3, (INFINITE,) * 3),
+        ((-1.0, -1.0, -INFINITE), (1.0, 1.0, INFINITE)),
+        ((0.2, -1.0, 0.3), (2.9, 1.0, 2.9)),
+    ):
+        joint = joint_limits(lower, upper)
+        made = clamp(ONE, joint, (x, 0.0, z))
+        assert np.linalg.norm(rotation_of(ONE, made)) == pytest.approx(1.0, abs=1e-12)
+        for axis in (0, 2):
+            assert joint.lower[axis] - 1e-12 <= made[axis] <= joint.upper[axis] + 1e-12
+
+
+# Which axes are at their limit
+
+
+@pytest.mark.parametrize(
+    ("s", "named"),
+    [
+        ((0.0, 0.0, 0.0), ""),
+        ((math.sin(0.5), 0.0, 0.0), "X"),
+        ((0.0, 0.5, 0.0), "Y"),
+        ((0.0, -0.7, math.sin(-0.35)), "YZ"),
+        ((math.sin(0.5) / math.sqrt(2.0), 0.2, math.sin(0.4) / math.sqrt(2.0)), "XZ"),
+    ],
+)
+def test_axes_at_their_limit_are_named(s: Turn, named: str) -> None:
+    joint = joint_limits((-0.9, -0.7, -0.7), (1.0, 0.5, 0.8))
+    assert axes_at_limit(joint, rotation_of(ONE, s)) == named
+
+
+@pytest.mark.parametrize(("angle", "named"), [(0.0, "X"), (1.0, ""), (2.0, "X")])
+def test_a_hinges_locked_axes_are_not_named(angle: float, named: str) -> None:
+    joint = joint_limits((0.0, 0.0, 0.0), (2.0, 0.0, 0.0))
+    assert isinstance(joint, JointLimits)
+    assert joint.locked == (False, True, True)
+    assert axes_at_limit(joint, rotation_of(ONE, (math.sin(0.5 * angle), 0.0, 0.0))) == named
+
+
+def test_a_side_that_ends_at_rest_is_named() -> None:
+    joint = joint_limits((0.0, -1.0, -0.5), (2.0, 1.0, 0.5))
+    assert axes_at_limit(joint, rotation_of(ONE, (0.0, 0.0, 0.0))) == "X"
+    assert axes_at_limit(joint, rotation_of(ONE, (0.3, 0.0, 0.0))) == ""
