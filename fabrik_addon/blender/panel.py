@@ -195,7 +195,7 @@ def _draw_limits(layout: UILayout, bone: PoseBone) -> None:
     for name in "xyz":
         row = column.row(align=True)
         is_locked = getattr(bone, f"lock_ik_{name}")
-        row.prop(bone, f"lock_ik_{name}", text=name.upper(), icon='LOCKED' if is_locked else 'UNLOCKED')
+        row.prop(bone, f"lock_ik_{name}", text=name.upper())
         limits = row.row(align=True)
         limits.active = not is_locked
         limits.prop(bone, f"use_ik_limit_{name}", text="", icon='CON_ROTLIMIT')

@@ -189,7 +189,7 @@ def violation(lower: Floats, upper: Floats, turns: Floats) -> Floats:
     for axis, value in ((0, swing_x), (2, swing_z)):
         nearest = np.clip(value, half_lower[..., axis], half_upper[..., axis])
         outside = np.maximum(outside, np.abs(_angle(value) - _angle(nearest)))
-    is_ellipse = np.all(np.isfinite(lower[..., ::2]) & np.isfinite(upper[..., ::2]), axis=-1)
+    is_ellipse = np.all(np.isfinite(lower[..., ::2]) | np.isfinite(upper[..., ::2]), axis=-1)
     is_ellipse &= np.all((lower[..., ::2] <= 0.0) & (upper[..., ::2] >= 0.0), axis=-1)
     is_ellipse &= np.all(lower[..., ::2] < upper[..., ::2], axis=-1)
     radius_x = np.where(swing_x > 0.0, half_upper[..., 0], -half_lower[..., 0])

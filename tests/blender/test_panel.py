@@ -15,7 +15,8 @@ import pytest
 from bpy.types import Object, Panel, UIList
 
 from fabrik_addon.blender import panel
-from tests.blender.rigs import add_chain, leave_mode, make_empty, make_tail, update
+from fabrik_addon.blender.results import Result, keep_result
+from tests.blender.rigs import add_chain, make_empty, make_tail, update
 
 LAYOUT = bpy.types.UILayout.bl_rna
 PARTS = ("row", "column", "column_flow", "grid_flow", "box", "split", "menu_pie")
@@ -119,13 +120,16 @@ PANELS = [kind for kind in registered(Panel) if kind.__name__.startswith("VIEW3D
 def draw() -> dict[str, list[tuple[str, str]]]:
     """What every panel that wants to be seen shows, by the panel's label."""
     shown: dict[str, list[tuple[str, str]]] = {}
-    for kind in PANELS:
+    refused: set[str] = set()
+    for kind in PANELS:  # parents come first
         assert kind.is_registered
-        if kind.poll(bpy.context) and getattr(kind, "bl_parent_id", PANELS[0].__name__) == PANELS[0].__name__:
-            drawn = shown[kind.bl_label] = []
-            if hasattr(kind, "draw_header"):
-                kind.draw_header(Drawing(kind, drawn), bpy.context)
-            kind.draw(Drawing(kind, drawn), bpy.context)
+        if getattr(kind, "bl_parent_id", "") in refused or not kind.poll(bpy.context):
+            refused.add(kind.__name__)
+            continue
+        drawn = shown[kind.bl_label] = []
+        if hasattr(kind, "draw_header"):
+            kind.draw_header(Drawing(kind, drawn), bpy.context)
+        kind.draw(Drawing(kind, drawn), bpy.context)
     return shown
 
 
@@ -140,3 +144,79 @@ def draw_in_both_modes() -> dict[str, list[tuple[str, str]]]:
     assert outside.keys() == shown.keys()
     bpy.ops.object.mode_set(mode="POSE")
     return shown
+
+
+def labels(drawn: list[tuple[str, str]]) -> str:
+    return " ".join(text for kind, text in drawn if kind == "label")
+
+
+def test_nothing_is_drawn_without_an_armature() -> None:
+    assert draw() == {}
+    make_empty("nothing")
+    bpy.context.view_layer.objects.active = bpy.data.objects["nothing"]
+    assert draw() == {}
+
+
+def test_without_chains_it_says_what_to_do() -> None:
+    make_tail()
+    shown = draw_in_both_modes()
+    assert set(shown) == {"FABRIK IK"}
+    assert "press +" in labels(shown["FABRIK IK"])
+    assert ("operator", "pose.fabrik_chain_add") in shown["FABRIK IK"]
+
+
+def test_chains_that_are_not_solved() -> None:
+    armature = make_tail(4)
+    add_chain(armature, "bone2", 2, create_target=False)
+    armature.fabrik.chains[0].enabled = False
+    add_chain(armature, "bone3", 4, create_pole=True)
+    shown = draw_in_both_modes()
+    assert len(shown) == len(PANELS)
+    main = shown["FABRIK IK"]
+    assert main.count(("prop", "enabled")) == 2
+    assert {("operator", "pose.fabrik_solve"), ("operator", "pose.fabrik_snap_target")} <= set(main)
+    assert labels(main) == ""
+    assert ("prop", "tip") in shown["Chain"]
+    assert ("prop", "target") in shown["Target"]
+    assert ("prop", "subtarget") not in shown["Target"]
+    assert ("prop", "pole_angle") in shown["Pole"]
+    armature.fabrik.active_index = 0  # without target and pole
+    assert len(draw_in_both_modes()) == len(PANELS)
+
+
+@pytest.mark.parametrize(
+    ("target", "locked", "status"),
+    [((0.4, 0.9, 1.1), False, "REACHED"), ((9.0, 0.0, 0.0), False, "OUT_OF_REACH"), ((0.4, 0.9, 1.1), True, "LIMITED")],
+)
+def test_a_chain_that_is_solved_says_how_it_ended(target: tuple[float, ...], locked: bool, status: str) -> None:
+    armature = make_tail(3)
+    chain = add_chain(armature, "bone2", 3, target)
+    for bone in armature.pose.bones:
+        bone.lock_ik_x = bone.lock_ik_y = locked
+    update()
+    bpy.ops.pose.fabrik_solve()
+    assert chain.status == status
+    said = labels(draw_in_both_modes()["FABRIK IK"]).lower()
+    assert status.lower().replace("_", " ") in said
+
+
+def test_every_status_has_an_icon_and_a_name() -> None:
+    armature = make_tail(3)
+    chain = add_chain(armature, "bone2", 3)
+    for status in chain.bl_rna.properties["status"].enum_items.keys():
+        keep_result(armature, chain.name, Result(status, 0.5, 3, ""))
+        assert chain.status == status
+        assert labels(draw_in_both_modes()["FABRIK IK"])
+
+
+def test_goals_that_are_bones_and_chains_that_are_long_or_broken() -> None:
+    armature = make_tail(9)
+    chain = add_chain(armature, "bone8", 0)
+    chain.target, chain.pole_target = armature, armature
+    shown = draw_in_both_modes()
+    assert ("prop", "subtarget") in shown["Target"]
+    assert ("prop", "pole_subtarget") in shown["Pole"]
+    chain.tip = "elbow"
+    draw_in_both_modes()
+    armature.fabrik.active_index = 5  # none is active
+    assert set(draw_in_both_modes()) == {"FABRIK IK"}

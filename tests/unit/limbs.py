@@ -1,0 +1,152 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Limbs with limits for the tests: any limits and rest frames, legal poses, and what the laws measure on them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from fabrik_addon.core import Chain, Pose, plain_chain, start_from
+from fabrik_addon.core.lanes import MANY
+from fabrik_addon.core.least_squares import descend
+from scripts.benchmark.limit_sets import LimbSet, legal_swings, posed, product, inverse, turn_by, turned, violation
+from tests.unit.chains import Floats, unit
+
+FREE_AXIS = (-math.inf, math.inf)
+
+
+@dataclass(frozen=True)
+class Limb:
+    """A chain with limits whose bones have lengths, rest frames and links of their own."""
+
+    chain: Chain
+    base: Floats
+    """(4,) frame that the first bone turns in."""
+    root: Floats
+    """(3,)"""
+    links: Floats
+    """(B, 3) from head to next head, in each bone's own frame: not always along it."""
+
+    def posed(self, turns: Floats) -> Pose:
+        """Forward kinematics: the pose for bones' own rotations (..., B, 4)."""
+        joints, frames = [np.broadcast_to(self.root, (*turns.shape[:-2], 3))], []
+        for j, link in enumerate(self.links):
+            if j == 0:
+                parent = np.broadcast_to(self.base, turns[..., 0, :].shape)
+            elif self.chain.inherits[j]:
+                parent = product(frames[-1], np.broadcast_to(self.chain.rest[j], turns[..., 0, :].shape))
+            else:
+                parent = np.broadcast_to(self.chain.rest[j], turns[..., 0, :].shape)
+            frames.append(product(parent, turns[..., j, :]))
+            joints.append(joints[-1] + turned(frames[-1], np.broadcast_to(link, joints[-1].shape)))
+        return Pose(np.stack(joints, -2), np.stack([*frames, frames[-1]], -2), self.base)
+
+    def turns(self, pose: Pose) -> Floats:
+        """The bones' own rotations (..., B, 4) in a pose."""
+        made = []
+        for j in range(len(self.links)):
+            frame = pose.rotations[..., j, :]
+            if j == 0:
+                parent = np.broadcast_to(self.base, frame.shape)
+            elif self.chain.inherits[j]:
+                parent = product(pose.rotations[..., j - 1, :], np.broadcast_to(self.chain.rest[j], frame.shape))
+            else:
+                parent = np.broadcast_to(self.chain.rest[j], frame.shape)
+            made.append(product(inverse(parent), frame))
+        return np.stack(made, -2)
+
+    def violation(self, pose: Pose) -> float:
+        """By how many radians the worst bone is outside its limits."""
+        return float(violation(self.chain.lower[:-1], self.chain.upper[:-1], self.turns(pose)).max())
+
+    def rest(self) -> Pose:
+        """The pose in which no bone is turned; limits may not allow it."""
+        return self.posed(np.tile((1.0, 0.0, 0.0, 0.0), (len(self.links), 1)))
+
+
+def limb_of(kind: LimbSet) -> Limb:
+    """A set of the bench as it is there."""
+    links = np.tile((0.0, 1.0 / kind.count, 0.0), (kind.count, 1))
+    return Limb(kind.chain(), np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(3), links)
+
+
+def random_limits(rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Limits (3,), (3,) of one joint: free, ball, hinge, pivot, flat on a side, off rest."""
+    free, far = math.inf, rng.uniform(0.1, 2.0, 6)
+    small = 0.4 * far
+    kinds = [
+        ((-free, -free, -free), (free, free, free)),
+        ((-far[0], -far[1], -far[2]), (far[3], far[4], far[5])),
+        ((-far[0], 0.0, 0.0), (far[3], 0.0, 0.0)),
+        ((0.0, 0.0, 0.1), (0.0, 0.0, 0.1 + far[5])),
+        ((0.0, -far[1], 0.0), (0.0, far[4], 0.0)),
+        ((0.0, -far[1], -small[2]), (far[3], far[4], small[5])),
+        ((-far[0], -free, -free), (far[3], free, free)),
+        ((0.1, -0.2, 0.1), (0.1 + small[3], 0.3, 0.1 + small[5])),
+    ]
+    lower, upper = kinds[rng.integers(len(kinds))]
+    return np.array(lower), np.array(upper)
+
+
+def random_limb(rng: np.random.Generator, count: int) -> Limb:
+    """A limb of rolled bones, some with links beside them, one of which may not turn with its parent."""
+    limits = [random_limits(rng) for _ in range(count)]
+    limits.append(limits[-1])
+    lengths = rng.uniform(0.3, 1.0, count)
+    aside = rng.random((count, 1)) < 0.3
+    links = lengths[:, None] * unit((0.0, 1.0, 0.0) + np.where(aside, rng.normal(size=(count, 3)), 0.0))
+    rests = unit4((1.0, 0.0, 0.0, 0.0) + rng.uniform(0.0, 0.6) * rng.normal(size=(count + 1, 4)))
+    inherits = np.ones(count + 1, bool)
+    if count > 2 and rng.random() < 0.3:
+        inherits[rng.integers(1, count)] = False
+    chain = plain_chain(
+        lengths,
+        rest=rests,
+        inherits=inherits,
+        limits=(np.array([lower for lower, _ in limits]), np.array([upper for _, upper in limits])),
+    )
+    return Limb(chain, unit4(rng.normal(size=4)), rng.normal(size=3), links)
+
+
+def unit4(q: Floats) -> Floats:
+    """Quaternions (..., 4) made one long."""
+    return q / np.linalg.norm(q, axis=-1, keepdims=True)
+
+
+def legal_turns(rng: np.random.Generator, limb: Limb) -> Floats:
+    """Legal rotations (B, 4) of a limb's bones."""
+    made = []
+    for lower, upper in zip(limb.chain.lower[:-1], limb.chain.upper[:-1], strict=True):
+        low, high = np.clip(lower, -3.0, 3.0), np.clip(upper, -3.0, 3.0)
+        while True:
+            angles = rng.uniform(low, high)
+            q = turn_by(np.sin(0.5 * angles[0]), angles[1], np.sin(0.5 * angles[2]))
+            if abs(np.linalg.norm(q) - 1.0) < 1e-9 and violation(lower, upper, q) < 1e-12:
+                break
+        made.append(q)
+    return np.array(made)
+
+
+def legal_pose(rng: np.random.Generator, limb: Limb) -> Pose:
+    """A pose that limits allow."""
+    return limb.posed(legal_turns(rng, limb))
+
+
+def best_of_restarts(kind: LimbSet, targets: Floats, rng: np.random.Generator, starts: int = 200) -> Floats:
+    """The least distance (T,) from tip to target that least squares find from random legal poses of a set."""
+    swings = legal_swings(rng, kind, starts)
+    start = start_from(kind.chain(), kind.rest(), (len(targets) * starts,))
+    assert start.limb is not None
+    turns = [tuple(np.tile(swings[:, j, axis], len(targets)) for axis in range(3)) for j in range(kind.count)]
+    goals = tuple(np.repeat(targets[:, axis], starts) for axis in range(3))
+    with MANY.quiet():
+        errors = descend(MANY, start.limb, turns, goals, 1e-5, 100)[2]
+    return errors.reshape(len(targets), starts).min(axis=1)
+
+
+def legal_targets(rng: np.random.Generator, kind: LimbSet, count: int) -> Floats:
+    """Targets (T, 3) at the tips of random legal poses of a set."""
+    return posed(kind, legal_swings(rng, kind, count)).positions[:, -1]

@@ -1,0 +1,125 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Steps of least squares: what they believe of the tip is so, and none of them leaves the limits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fabrik_addon.core import start_from
+from fabrik_addon.core.lanes import MANY, ONE
+from fabrik_addon.core.least_squares import Limb, descend, place, responses_of
+from fabrik_addon.core.limits import SwingTwist, swing_twist
+from tests.unit.chains import Floats, seeds
+from tests.unit.limbs import legal_turns, random_limb
+
+counts = st.integers(1, 6)
+
+
+def made(rng: np.random.Generator, count: int) -> tuple[Any, Limb, Floats, list[SwingTwist]]:
+    """A limb as the tests have it and as the core has it, and legal turns as both have them."""
+    limb = random_limb(rng, count)
+    turns = legal_turns(rng, limb)
+    core = start_from(limb.chain, limb.posed(turns)).limb
+    if core is None:  # every joint came out free
+        return made(rng, count)
+    return limb, core, turns, [swing_twist(ONE, tuple(q)) for q in turns.tolist()]
+
+
+def tip_of(core: Limb, turns: list[SwingTwist]) -> Floats:
+    return np.array(place(ONE, core, turns).joints[-1])
+
+
+@given(seeds, counts)
+def test_bones_are_placed_as_forward_kinematics_places_them(seed: int, count: int) -> None:
+    rng = np.random.default_rng(seed)
+    limb, core, turns, swings = made(rng, count)
+    expected = limb.posed(turns)
+    placed = place(ONE, core, swings)
+    unit = limb.chain.total_length
+    np.testing.assert_allclose(
+        np.array(placed.joints), (expected.positions - expected.positions[0]) / unit, atol=1e-9
+    )
+    for frame, q in zip(placed.frames, expected.rotations, strict=False):
+        assert abs(np.dot(frame, q)) == pytest.approx(1.0, abs=1e-9)
+
+
+@given(seeds, counts)
+def test_the_tip_moves_with_each_axis_as_the_steps_believe(seed: int, count: int) -> None:
+    """Analytic responses against finite differences."""
+    rng = np.random.default_rng(seed)
+    _, core, _, turns = made(rng, count)
+    step = 1e-6
+    for j, responses in enumerate(responses_of(ONE, core, turns, place(ONE, core, turns))):
+        turn = turns[j]
+        for axis, (response, is_locked) in enumerate(zip(responses, core.limits[j].locked, strict=True)):
+            assert (response is None) == is_locked
+            if response is None or turn[0] ** 2 + turn[2] ** 2 > 0.9:  # near half a turn a swing runs out of half-sine
+                continue
+            tips = []
+            for sign in (1.0, -1.0):
+                moved = list(turn)
+                moved[axis] += sign * step
+                tips.append(tip_of(core, [*turns[:j], (moved[0], moved[1], moved[2]), *turns[j + 1 :]]))
+            np.testing.assert_allclose(response, (tips[0] - tips[1]) / (2.0 * step), atol=1e-6)
+
+
+@given(seeds, counts)
+@settings(max_examples=60)
+def test_the_tip_comes_no_farther_and_no_bone_leaves_its_limits(seed: int, count: int) -> None:
+    rng = np.random.default_rng(seed)
+    limb, core, _, turns = made(rng, count)
+    target = 0.7 * rng.normal(size=3)
+    before = np.linalg.norm(tip_of(core, turns) - target)
+    for steps in (0, 1, 5, 40):
+        after, placed, error = descend(ONE, core, turns, tuple(target.tolist()), 1e-6, steps)[:3]
+        assert error <= before + 1e-12
+        assert error == pytest.approx(np.linalg.norm(np.array(placed.joints[-1]) - target), abs=1e-12)
+        np.testing.assert_allclose(placed.joints[-1], tip_of(core, after), atol=1e-12)
+        for limits, turn in zip(core.limits, after, strict=True):
+            for axis in range(3):
+                assert limits.lower[axis] - 1e-9 <= turn[axis] <= limits.upper[axis] + 1e-9
+        lengths = np.linalg.norm(np.diff(np.array(placed.joints), axis=0), axis=1)
+        np.testing.assert_allclose(lengths * limb.chain.total_length, limb.chain.links, rtol=1e-9)
+        before = error
+
+
+@given(seeds, counts)
+def test_a_tip_that_is_at_the_target_stays_to_the_last_bit(seed: int, count: int) -> None:
+    rng = np.random.default_rng(seed)
+    _, core, _, turns = made(rng, count)
+    target = tuple((tip_of(core, turns) + 1e-5).tolist())
+    assert descend(ONE, core, turns, target, 1e-4, 40)[0] == turns
+
+
+@given(seeds, st.integers(1, 4))
+@settings(max_examples=30)
+def test_what_is_locked_does_not_turn(seed: int, count: int) -> None:
+    rng = np.random.default_rng(seed)
+    _, core, _, turns = made(rng, count)
+    after = descend(ONE, core, turns, tuple((0.6 * rng.normal(size=3)).tolist()), 1e-6, 20)[0]
+    for limits, old, new in zip(core.limits, turns, after, strict=True):
+        for axis, is_locked in enumerate(limits.locked):
+            assert not is_locked or new[axis] == pytest.approx(old[axis], abs=1e-12)
+
+
+@given(seeds, st.integers(2, 5))
+@settings(max_examples=30)
+def test_many_lanes_are_each_by_itself(seed: int, count: int) -> None:
+    rng = np.random.default_rng(seed)
+    limb, core, _, turns = made(rng, count)
+    targets = 0.6 * rng.normal(size=(7, 3))
+    whole = start_from(limb.chain, limb.posed(legal_turns(rng, limb)), (7,)).limb
+    assert whole is not None
+    lanes: list[Any] = [tuple(np.full(7, part) for part in turn) for turn in turns]
+    with MANY.quiet():
+        after, _, errors = descend(MANY, whole, lanes, tuple(targets.T), 1e-6, 8)[:3]
+    for lane, target in enumerate(targets.tolist()):
+        single, _, error = descend(ONE, core, turns, tuple(target), 1e-6, 8)[:3]
+        assert errors[lane] == pytest.approx(error, abs=1e-6)
+        np.testing.assert_allclose([[part[lane] for part in turn] for turn in after], single, atol=1e-5)
