@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from mathutils import Vector
 
 from ..core import FabrikError, pole_for
-from .empties import make_pole, make_target
+from .empties import make_pole, make_target, targets_collection
 from .properties import FabrikChain, settings_of
 from .results import forget_result
 from .snapshot import chain_matrices, read_bones, read_pose
+from .targets import armature_to_world
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone, Scene, ViewLayer
@@ -46,21 +47,28 @@ def add_chain(
     try:
         bones = read_bones(armature, tip.name, tip.name, chain_count, use_tail=True)
         rigid, pose = read_pose(bones, chain_matrices(bones), bones.rotations)
+        to_world = armature_to_world(armature)
     except FabrikError as error:
         raise FabrikError(f"Can't add a chain at bone '{tip.name}': {error}") from error
 
+    scale = abs(to_world.determinant()) ** (1.0 / 3.0)
+    size = _EMPTY_SIZE * scale * rigid.total_length / len(bones.bones) ** 0.5
+    target = pole_target = None
+    if create_target:
+        target = make_target(
+            targets_collection(scene, view_layer), armature, bones, Vector(pose.positions[-1].tolist()), size
+        )
+    if create_pole:
+        pole = Vector(pole_for(pose, POLE_DISTANCE).tolist())
+        pole_target = make_pole(targets_collection(scene, view_layer), armature, bones, pole, 0.6 * size)
+
+    # Last, so that an error leaves no half of a chain behind.
     chain = settings.chains.add()
     chain.name = tip.name
     forget_result(armature, chain.name)  # of a chain that had the name before
     chain.tip = tip.name
     chain.chain_count = chain_count
-    scale = abs(armature.matrix_world.determinant()) ** (1.0 / 3.0)
-    size = _EMPTY_SIZE * scale * rigid.total_length / len(bones.bones) ** 0.5
-    if create_target:
-        chain.target = make_target(scene, armature, bones, Vector(pose.positions[-1].tolist()), size)
-    if create_pole:
-        pole = Vector(pole_for(pose, POLE_DISTANCE).tolist())
-        chain.pole_target = make_pole(scene, armature, bones, pole, 0.6 * size)
+    chain.target, chain.pole_target = target, pole_target
     settings.active_index = len(settings.chains) - 1
     view_layer.update()
     return chain

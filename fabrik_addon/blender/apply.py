@@ -31,6 +31,12 @@ def write_channels(channels: Channels) -> list[tuple[PoseBone, Channel]]:
     return changed
 
 
+def restore_channels(channels: Channels) -> None:
+    """Write back what rotation channels said, to the last bit."""
+    for bone, (name, values) in channels:
+        setattr(bone, name, values)
+
+
 def _differ(old: float, new: float) -> bool:
     # Less than single precision can tell apart is no change: it would only make keys and undo steps.
     return abs(new - old) > 1e-7

@@ -47,7 +47,22 @@ class _PoseModeMixin:
         return True
 
 
-class _ChainsMixin(_PoseModeMixin):
+class _RefusalsMixin(_PoseModeMixin):
+    """Reports what can't be done as an error; nothing has changed then."""
+
+    def execute(self, context: Context) -> set[OperatorReturnItems]:
+        try:
+            self.run(context)
+        except FabrikError as error:
+            self.report({'ERROR'}, str(error))  # type: ignore[attr-defined]
+            return {'CANCELLED'}
+        return {'FINISHED'}
+
+    def run(self, context: Context) -> None:
+        raise NotImplementedError
+
+
+class _ChainsMixin(_RefusalsMixin):
     """Needs a chain."""
 
     @classmethod
@@ -77,7 +92,7 @@ def _chosen_chains(armature: Object, only_active: bool) -> list[FabrikChain]:
     return chains
 
 
-class POSE_OT_fabrik_chain_add(_PoseModeMixin, Operator):
+class POSE_OT_fabrik_chain_add(_RefusalsMixin, Operator):
     """Make a chain that ends at the active bone"""
 
     bl_idname = "pose.fabrik_chain_add"
@@ -107,22 +122,17 @@ class POSE_OT_fabrik_chain_add(_PoseModeMixin, Operator):
             return False
         return True
 
-    def execute(self, context: Context) -> set[OperatorReturnItems]:
-        try:
-            chain = add_chain(
-                context.scene,
-                context.view_layer,
-                context.object,
-                context.active_pose_bone,
-                self.chain_count,
-                create_target=self.create_target,
-                create_pole=self.create_pole,
-            )
-        except FabrikError as error:
-            self.report({'ERROR'}, str(error))
-            return {'CANCELLED'}
+    def run(self, context: Context) -> None:
+        chain = add_chain(
+            context.scene,
+            context.view_layer,
+            context.object,
+            context.active_pose_bone,
+            self.chain_count,
+            create_target=self.create_target,
+            create_pole=self.create_pole,
+        )
         self.report({'INFO'}, f"Added chain '{chain.name}'")
-        return {'FINISHED'}
 
 
 class POSE_OT_fabrik_chain_remove(_ChainsMixin, Operator):
@@ -132,17 +142,12 @@ class POSE_OT_fabrik_chain_remove(_ChainsMixin, Operator):
     bl_label = "Remove Chain"
     bl_options = {'REGISTER', 'UNDO'}
 
-    def execute(self, context: Context) -> set[OperatorReturnItems]:
+    def run(self, context: Context) -> None:
         settings = settings_of(context.object)
-        try:
-            (chain,) = _chosen_chains(context.object, only_active=True)
-        except FabrikError as error:
-            self.report({'ERROR'}, str(error))
-            return {'CANCELLED'}
+        (chain,) = _chosen_chains(context.object, only_active=True)
         forget_result(context.object, chain.name)
         settings.chains.remove(settings.active_index)
         settings.active_index = max(0, min(settings.active_index, len(settings.chains) - 1))
-        return {'FINISHED'}
 
 
 class _OnlyActiveMixin(_ChainsMixin):
@@ -158,20 +163,15 @@ class POSE_OT_fabrik_solve(_OnlyActiveMixin, Operator):
     bl_label = "Solve"
     bl_options = {'REGISTER', 'UNDO'}
 
-    def execute(self, context: Context) -> set[OperatorReturnItems]:
+    def run(self, context: Context) -> None:
         armature = context.object
-        try:
-            results, changed = solve_chains(context.view_layer, armature, _chosen_chains(armature, self.only_active))
-        except FabrikError as error:
-            self.report({'ERROR'}, str(error))
-            return {'CANCELLED'}
+        results, changed = solve_chains(context.view_layer, armature, _chosen_chains(armature, self.only_active))
         auto_key_rotations(context, changed)
         for name, result in results:
             if result.message:
                 self.report({'WARNING'}, f"Chain '{name}': {result.message}")
             elif result.overridden:
                 self.report({'WARNING'}, f"Chain '{name}': overridden on {', '.join(result.overridden)}")
-        return {'FINISHED'}
 
 
 class POSE_OT_fabrik_snap_target(_OnlyActiveMixin, Operator):
@@ -181,16 +181,10 @@ class POSE_OT_fabrik_snap_target(_OnlyActiveMixin, Operator):
     bl_label = "Snap Target to Pose"
     bl_options = {'REGISTER', 'UNDO'}
 
-    def execute(self, context: Context) -> set[OperatorReturnItems]:
+    def run(self, context: Context) -> None:
         armature = context.object
-        try:
-            moved = snap_targets(context.view_layer, armature, _chosen_chains(armature, self.only_active))
-        except FabrikError as error:
-            self.report({'ERROR'}, str(error))
-            return {'CANCELLED'}
-        for target in moved:
+        for target in snap_targets(context.view_layer, armature, _chosen_chains(armature, self.only_active)):
             auto_key_location(context, target)
-        return {'FINISHED'}
 
 
 class POSE_OT_fabrik_limits_set(_PoseModeMixin, Operator):

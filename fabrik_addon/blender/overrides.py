@@ -17,7 +17,18 @@ _CHAIN_TYPES = {'IK', 'SPLINE_IK'}
 
 def is_active(constraint: Constraint) -> bool:
     """Tell whether a constraint does anything."""
-    return constraint.enabled and constraint.influence > 0.0
+    if not (constraint.enabled and constraint.influence > 0.0):
+        return False
+    # Blender passes over what it marked as not valid, but doesn't mark anew what has lost a deleted target.
+    return constraint.is_valid and not _lacks_target(constraint)
+
+
+def _lacks_target(constraint: Constraint) -> bool:
+    if constraint.type == 'ARMATURE':
+        return not any(entry.target for entry in constraint.targets)  # type: ignore[attr-defined]
+    if constraint.type == 'PIVOT' or (constraint.type == 'ACTION' and constraint.use_eval_time):  # type: ignore[attr-defined]
+        return False
+    return getattr(constraint, "target", constraint) is None
 
 
 def is_limit(constraint: Constraint) -> bool:

@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From the solver's frames in armature space to the bones' own rotations and their channels. Computes."""
+"""From the solver's frames in armature space to the bones' own rotations and their channels.
+
+Reads what the channels say now; writes nothing.
+"""
 
 from __future__ import annotations
 

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import math
+
 import bpy
 from bpy.props import (
     BoolProperty,
@@ -95,8 +97,8 @@ class FabrikChain(PropertyGroup):
         description="Turn of the bend away from the pole, about the line from the chain's root to its target",
         subtype='ANGLE',
         default=0.0,
-        soft_min=-3.141592653589793,
-        soft_max=3.141592653589793,
+        soft_min=-math.pi,
+        soft_max=math.pi,
         override=_OVERRIDABLE,
     )
     use_limits: BoolProperty(

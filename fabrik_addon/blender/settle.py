@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Chains whose bones don't turn as the solver thinks: some axes locked, or sheared and unevenly scaled. Computes.
+"""Chains whose bones don't turn as the solver thinks: some axes locked, or sheared and unevenly scaled.
 
 First the solver starts again from where the bones really end up, then damped least squares on the bones' own rotations
-take what is left, by the tip's measured response to every turn.
+take what is left, by the tip's measured response to every turn. Reads where the chain hangs; writes nothing.
 """
 
 from __future__ import annotations

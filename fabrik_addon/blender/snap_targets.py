@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from mathutils import Vector
 from ..core import FabrikError, Floats, Pose, pole_for
 from .add_chain import POLE_DISTANCE
 from .snapshot import Snapshot, take_snapshot
-from .targets import target_position
+from .targets import armature_to_world, target_position
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone, ViewLayer
@@ -37,11 +38,12 @@ def snap_targets(view_layer: ViewLayer, armature: Object, chains: Sequence[Fabri
     wishes: list[tuple[str, Object, str, Vector, float]] = []
     for chain in chains:
         snapshot = take_snapshot(view_layer, armature, chain)
-        length = snapshot.chain.total_length * abs(armature.matrix_world.determinant()) ** (1.0 / 3.0)
-        end = armature.matrix_world @ Vector(snapshot.pose.positions[-1].tolist())
+        to_world = armature_to_world(armature)
+        length = snapshot.chain.total_length * abs(to_world.determinant()) ** (1.0 / 3.0)
+        end = to_world @ Vector(snapshot.pose.positions[-1].tolist())
         wishes.append((f"Chain '{chain.name}': its target", chain.target, chain.subtarget, end, length))
         if chain.pole_target is not None:
-            pole = armature.matrix_world @ Vector(_pole(snapshot, chain.pole_angle).tolist())
+            pole = to_world @ Vector(_pole(snapshot, chain.pole_angle).tolist())
             wishes.append((f"Chain '{chain.name}': its pole", chain.pole_target, chain.pole_subtarget, pole, length))
 
     before: list[tuple[Object | PoseBone, Vector]] = []
@@ -89,20 +91,23 @@ def _move(what: str, obj: Object, bone_name: str, position: Vector) -> tuple[Obj
     moved: Object | PoseBone = obj.pose.bones[bone_name] if bone_name else obj
     name = bone_name or obj.name
     old = moved.location.copy()
+    if obj.library is not None:
+        raise FabrikError(f"{what} '{name}' can't move: it is linked")
     if any(moved.lock_location):
         raise FabrikError(f"{what} '{name}' can't move: its location is locked")
     if not bone_name:
-        if obj.library is not None:
-            raise FabrikError(f"{what} '{name}' can't move: it is linked")
         basis = obj.matrix_basis.translation
         # What stands between an object's own location and the world: parents, and what they were inverted with.
         outer = obj.matrix_world @ obj.matrix_basis.inverted_safe()
-        obj.location = old + (outer.inverted_safe() @ position - basis)
-        return obj, old
-    bone = obj.pose.bones[bone_name]
-    if bone.bone.use_connect and bone.parent is not None:
-        raise FabrikError(f"{what} '{name}' can't move: it is connected to its parent")
-    matrix = bone.matrix.copy()
-    matrix.translation = obj.matrix_world.inverted_safe() @ position
-    bone.location = obj.convert_space(pose_bone=bone, matrix=matrix, from_space='POSE', to_space='LOCAL').translation
-    return bone, old
+        new = old + (outer.inverted_safe() @ position - basis)
+    else:
+        bone = obj.pose.bones[bone_name]
+        if bone.bone.use_connect and bone.parent is not None:
+            raise FabrikError(f"{what} '{name}' can't move: it is connected to its parent")
+        matrix = bone.matrix.copy()
+        matrix.translation = obj.matrix_world.inverted_safe() @ position
+        new = obj.convert_space(pose_bone=bone, matrix=matrix, from_space='POSE', to_space='LOCAL').translation
+    if not math.isfinite(sum(new[:])):
+        raise FabrikError(f"{what} '{name}' can't move: its rotation or scale, or its parent's, is not a finite number")
+    moved.location = new
+    return moved, old

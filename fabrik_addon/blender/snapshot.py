@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from .channels import has_locks, is_locked, rotation_of
 from .kinematics import pose_matrices, turns_rigidly
 from .limits import Angles, limits_of, stiffness_of
 from .overrides import overrides_of
-from .targets import followed_bones, target_position
+from .targets import armature_to_world, followed_bones, in_words, target_position
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone, ViewLayer
@@ -217,9 +218,12 @@ def _read_goals(
     """Return a chain's goals and the bones they follow, none of which may be moving."""
     if settings.target is None:
         raise FabrikError("it has no target: choose an object in its settings")
+    armature_to_world(armature)  # before what hangs on it is blamed
     goals = [("target", settings.target, settings.subtarget)]
     if settings.pole_target is not None:
         goals.append(("pole", settings.pole_target, settings.pole_subtarget))
+        if not math.isfinite(settings.pole_angle):
+            raise FabrikError("its pole angle is not a finite number")
     points = []
     followed: dict[str, str] = {}
     for role, obj, bone_name in goals:
@@ -227,7 +231,7 @@ def _read_goals(
         follows = followed_bones(obj, bone_name, armature)
         hit = next((follows[bone] for bone in follows if bone in moving), None)
         if hit is not None:
-            name = f"bone '{bone_name}' of '{obj.name}'" if bone_name else f"'{obj.name}'"
+            name = in_words(obj, bone_name)
             raise FabrikError(f"its {role} {name} depends on the chain itself: it follows {hit}")
         followed |= follows
         points.append(position)
@@ -241,10 +245,8 @@ def goals_at(
     """Return a chain's goals, given where target and pole are in the world.
 
     Raises:
-        FabrikError: the armature object is scaled to nothing, so that no point of the world is in its space.
+        FabrikError: the armature object is nowhere, or scaled to nothing.
     """
-    to_armature = armature.matrix_world.inverted_safe()
-    if abs(armature.matrix_world.determinant()) < 1e-30:
-        raise FabrikError(f"the object '{armature.name}' is scaled to nothing")
+    to_armature = armature_to_world(armature).inverted()
     poles = None if pole_world is None else np.array([(to_armature @ pole_world)[:]])
     return Goals(np.array([(to_armature @ target_world)[:]]), poles=poles, pole_angles=np.array([pole_angle]))

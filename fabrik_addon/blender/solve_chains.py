@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from ..core import FabrikError
-from .apply import write_channels
+from .apply import restore_channels, write_channels
 from .channels import Channel
 from .outcome import outcome_of
 from .results import Result, keep_result
@@ -61,7 +61,7 @@ def solve_chains(
                 changed.setdefault(bone.name, (bone, old))
             solved.append(result)
     except FabrikError:
-        write_channels(changed.values())
+        restore_channels(changed.values())
         view_layer.update()
         raise
     view_layer.update()

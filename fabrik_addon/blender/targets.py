@@ -4,12 +4,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import bpy
-from mathutils import Vector
+from mathutils import Matrix, Vector
 
 from ..core import FabrikError
 from .overrides import chain_constraints, is_active
@@ -18,7 +19,31 @@ if TYPE_CHECKING:
     from bpy.types import Constraint, LayerCollection, Object, ViewLayer
 
 Node = tuple["Object", str]
-"""An object, or one of its bones: (object, "") or (armature, bone)."""
+"""An object: (object, ""), one of its bones: (armature, bone), or by any name the geometry of one without bones."""
+
+_GEOMETRY = "geometry"
+
+_FOLLOWS_GEOMETRY = {'SHRINKWRAP', 'GEOMETRY_ATTRIBUTE', 'FOLLOW_PATH', 'CLAMP_TO', 'SPLINE_IK'}
+"""Constraints that look at their target's geometry and not only at where the object is."""
+
+_FLAT = 1e-6
+"""Volume, over that of a box with the same edges, below which single precision can't tell a matrix from a flat one."""
+
+
+def armature_to_world(armature: Object) -> Matrix:
+    """Return the matrix that takes points from an armature's space to the world, and can take them back.
+
+    Raises:
+        FabrikError: the object is nowhere, or scaled to nothing, so that no point of the world is in its space.
+    """
+    matrix = armature.matrix_world
+    if not math.isfinite(sum(sum(row[:]) for row in matrix.row)):
+        raise FabrikError(f"the object '{armature.name}' is not at a finite place")
+    edges = math.prod(column.length for column in matrix.to_3x3().col)
+    # Single precision can't invert the smallest volumes either.
+    if abs(matrix.determinant()) <= max(_FLAT * edges, 1e-30):
+        raise FabrikError(f"the object '{armature.name}' is scaled to nothing")
+    return matrix
 
 
 def target_position(view_layer: ViewLayer, target: Object, bone_name: str, role: str) -> Vector:
@@ -31,7 +56,7 @@ def target_position(view_layer: ViewLayer, target: Object, bone_name: str, role:
         role: "target" or "pole", for messages.
 
     Raises:
-        FabrikError: the object is deleted or not evaluated, or it has no such bone.
+        FabrikError: the object is deleted or not evaluated, it has no such bone, or it is nowhere.
     """
     # Objects from different files may have the same name.
     if view_layer.objects.get(target.name) != target and target not in view_layer.objects.values():
@@ -43,6 +68,13 @@ def target_position(view_layer: ViewLayer, target: Object, bone_name: str, role:
             f"its {role} '{target.name}' is disabled in viewports, so Blender doesn't say where it is: "
             "enable it, or its collection, and hide it with the eye"
         )
+    position = _position(target, bone_name, role)
+    if not math.isfinite(sum(position[:])):
+        raise FabrikError(f"its {role} {in_words(target, bone_name)} is not at a finite place")
+    return position
+
+
+def _position(target: Object, bone_name: str, role: str) -> Vector:
     if not bone_name:
         return target.matrix_world.translation.copy()
     if target.type != 'ARMATURE':
@@ -51,6 +83,11 @@ def target_position(view_layer: ViewLayer, target: Object, bone_name: str, role:
     if bone is None:
         raise FabrikError(f"its {role} '{target.name}' has no bone '{bone_name}'")
     return target.matrix_world @ bone.matrix.translation
+
+
+def in_words(obj: Object, bone_name: str) -> str:
+    """Name an object, or one of its bones, in a message."""
+    return f"bone '{bone_name}' of '{obj.name}'" if bone_name and obj.type == 'ARMATURE' else f"'{obj.name}'"
 
 
 def _is_evaluated(obj: Object, layer_collection: LayerCollection) -> bool:
@@ -82,15 +119,18 @@ def followed_bones(target: Object, bone_name: str, armature: Object) -> dict[str
         for node in _dependencies(obj, bone):
             if node not in seen:
                 seen.add(node)
-                name = f"bone '{bone}' of '{obj.name}'" if bone else f"'{obj.name}'"
-                waiting.append((node, f"{name}, which follows " if (obj, bone) != start else through))
+                waiting.append((node, f"{in_words(obj, bone)}, which follows " if (obj, bone) != start else through))
     return followed
 
 
 def _dependencies(obj: Object, bone_name: str) -> Iterator[Node]:
-    """Yield what an object's or a bone's transform is computed from."""
+    """Yield what an object's or a bone's transform, or an object's geometry, is computed from."""
+    if bone_name and obj.type != 'ARMATURE':
+        yield obj, ""
+        yield from _deformers(obj)
+        return
     if bone_name:
-        bone = obj.pose.bones.get(bone_name) if obj.type == 'ARMATURE' else None
+        bone = obj.pose.bones.get(bone_name)
         if bone is None:
             return
         yield obj, ""
@@ -102,13 +142,8 @@ def _dependencies(obj: Object, bone_name: str) -> Iterator[Node]:
     else:
         if obj.parent:
             yield obj.parent, obj.parent_bone if obj.parent_type == 'BONE' else ""
-            if obj.parent_type == 'ARMATURE' or (obj.parent_type == 'OBJECT' and obj.parent.type == 'LATTICE'):
-                yield from ((obj.parent, name) for name in _bone_names(obj.parent))
             if obj.parent_type in {'VERTEX', 'VERTEX_3'}:
-                for modifier in obj.parent.modifiers:
-                    if modifier.type == 'ARMATURE' and modifier.object:  # type: ignore[attr-defined]
-                        armature = modifier.object  # type: ignore[attr-defined]
-                        yield from ((armature, name) for name in _bone_names(armature))
+                yield obj.parent, _GEOMETRY
         constraints = list(obj.constraints)
         prefix = ""
     for constraint in constraints:
@@ -121,7 +156,24 @@ def _dependencies(obj: Object, bone_name: str) -> Iterator[Node]:
                     for source in variable.targets:
                         if isinstance(source.id, bpy.types.Object):
                             is_path = variable.type == 'SINGLE_PROP'
-                            yield source.id, _bone_in(source.data_path) if is_path else source.bone_target
+                            name = _bone_in(source.data_path) if is_path else source.bone_target
+                            yield source.id, name if source.id.type == 'ARMATURE' else ""
+
+
+def _deformers(obj: Object) -> Iterator[Node]:
+    """Yield the bones and objects that bend an object's geometry."""
+    if obj.parent_type == 'ARMATURE':
+        yield from _bones_of(obj.parent)
+    for modifier in obj.modifiers:
+        if modifier.type == 'ARMATURE' and modifier.show_viewport:
+            yield from _bones_of(modifier.object)  # type: ignore[attr-defined]
+        elif modifier.type == 'HOOK' and modifier.show_viewport and modifier.object:  # type: ignore[attr-defined]
+            yield modifier.object, modifier.subtarget  # type: ignore[attr-defined]
+
+
+def _bones_of(obj: Object | None) -> Iterator[Node]:
+    if obj is not None and obj.type == 'ARMATURE':
+        yield from ((obj, bone.name) for bone in obj.pose.bones)
 
 
 def _bone_in(data_path: str) -> str:
@@ -139,7 +191,5 @@ def _constraint_targets(constraint: Constraint) -> Iterator[Node]:
         target = getattr(constraint, object_name, None)
         if target is not None:
             yield target, getattr(constraint, bone_name, "")
-
-
-def _bone_names(obj: Object) -> list[str]:
-    return [bone.name for bone in obj.pose.bones] if obj.type == 'ARMATURE' else []
+    if constraint.type in _FOLLOWS_GEOMETRY and constraint.target:  # type: ignore[attr-defined]
+        yield constraint.target, _GEOMETRY  # type: ignore[attr-defined]

@@ -12,7 +12,7 @@ from __future__ import annotations
 from operator import mul
 from typing import Any
 
-from .lanes import Component, Components, add_up
+from .lanes import TINY, Component, Components, add_up
 
 DEPTH = 3
 """Residuals looked back at; measured on 3 to 100 links, more cost more than it saved."""
@@ -63,8 +63,6 @@ class Mixing:
         mixed = list(output)
         for weight, step in zip(self._weights(residual), self._output_steps, strict=True):
             mixed = [m - weight * s for m, s in zip(mixed, step, strict=True)]
-        if ops.any(worse):
-            mixed = ops.choose(worse, output, mixed)
         return mixed
 
     def keep(self, lanes: Component) -> None:
@@ -82,7 +80,7 @@ class Mixing:
         size = len(steps)
         gram = [[_dot(steps[i], steps[j]) for j in range(i + 1)] for i in range(size)]
         rest = [_dot(step, residual) for step in steps]
-        damping = REGULARISATION * add_up(gram[i][i] for i in range(size)) + 1e-300
+        damping = REGULARISATION * add_up(gram[i][i] for i in range(size)) + TINY
         # Cholesky without square roots, lower triangle in place: gram = L D L^T.
         for j in range(size):
             for k in range(j):

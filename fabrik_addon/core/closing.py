@@ -11,17 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .lanes import Component, Components, Vector
+from .lanes import TINY, Component, Components, Vector
 from .vectors import cross, dot, from_to, gap, multiply, rotate, scale
 
 EXACT = 1e-13
 """Gap that isn't worth closing."""
 
-STRAIGHT = 1e-2
+LEAST_BEND = 1e-2
 """Squared sine of a bend below which a joint isn't bent further: its plane and its leverage are poor."""
-
-TINY = 1e-300
-"""Keeps lanes that aren't chosen from dividing by zero."""
 
 
 def close_gap(
@@ -65,7 +62,7 @@ def _shift_and_bend(
         # Law of cosines: where the joint's foot is on the line of its neighbours, as a share of it.
         foot = 0.5 * (1.0 + (first - second) * (first + second) / square)
         new_square = first * first - foot * foot * square
-        bent = STRAIGHT * min(first, second) ** 2
+        bent = LEAST_BEND * min(first, second) ** 2
         closes = is_open & (height_square > bent) & (new_square > 0.25 * height_square)
         if not ops.any(closes):
             continue

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from .lanes import Component, Components, add_up
+from .lanes import TINY, Component, Components, add_up
 from .vectors import Joints, cross, dot, norm
 
 SHARPEST = 0.9 * math.pi
@@ -37,18 +37,17 @@ def curl(ops: Any, angles: Components, lengths: Sequence[float], distance: Compo
         distance: from the root to the target.
 
     Returns:
-    -------
         joints from the origin toward +x, bent toward +y, in the plane z = 0.
     """
     # More than a full turn would be a spiral, that crosses itself and bends to both sides of its chord.
     most = ops.maximum(add_up(angles) / (1.6 * math.pi), 1.0)
     angles = [angle / most for angle in angles]
     *_, (p, q) = _lay(ops, angles, lengths)
-    growth = _arc_angle(ops, distance) / (_arc_angle(ops, ops.sqrt(p * p + q * q)) + 1e-300)
+    growth = _arc_angle(ops, distance) / (_arc_angle(ops, ops.sqrt(p * p + q * q)) + TINY)
     points = _lay(ops, [ops.minimum(angle * growth, SHARPEST) for angle in angles], lengths)
     *_, (p, q) = points
     # A closed chain has no chord; its bends' bisector is as good.
-    size = ops.sqrt(p * p + q * q) + 1e-300
+    size = ops.sqrt(p * p + q * q) + TINY
     cosine, sine = p / size, q / size
     return (
         [px * cosine + py * sine for px, py in points],

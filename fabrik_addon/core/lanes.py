@@ -30,6 +30,10 @@ Vector: TypeAlias = tuple[Any, Any, Any]
 """x, y, z of one point or direction."""
 
 
+TINY = 1e-300
+"""Added to what is divided by, so that lanes in which the quotient isn't wanted don't divide by zero."""
+
+
 def add_up(values: Iterable[Component]) -> Component:
     """Return the sum, rounded alike in one lane and in many: since Python 3.12 sum() compensates, for floats alone."""
     return reduce(add, values, 0.0)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .lanes import Component, Vector
+from .lanes import TINY, Component, Vector
 from .limits import JointLimits, SwingTwist, clamp, ellipse_normal, ellipse_share, rotation_of
 from .vectors import Quaternion, cross, gap, multiply, rotate
 
@@ -148,7 +148,7 @@ def _step(
     for joint_change in change:
         for part in joint_change:
             longest = ops.maximum(longest, ops.maximum(part, -part))
-    share = ops.minimum(LONGEST_STEP / (longest + 1e-300), 1.0)
+    share = ops.minimum(LONGEST_STEP / (longest + TINY), 1.0)
     return [[share * part for part in joint_change] for joint_change in change]
 
 
@@ -173,21 +173,22 @@ def turning_axes(
 
 def responses_of(ops: Any, limb: Limb, turns: Sequence[SwingTwist], placed: Placed) -> list[list[Any]]:
     """Return how the tip moves with every bone's x, twist and z: the columns of the Jacobian."""
-    tx, ty, tz = placed.joints[-1]
-    responses = []
-    for limits, turn, parent, frame, (x, y, z) in zip(
-        limb.limits, turns, placed.parents, placed.frames, placed.joints, strict=False
-    ):
-        arm = (tx - x, ty - y, tz - z)
-        axes = turning_axes(ops, limits, turn, parent, frame)
-        responses.append([None if axis is None else cross(axis, arm) for axis in axes])
+    responses: list[list[Any]] = []
+    ex, ey, ez = placed.joints[-1]
+    for j in reversed(range(len(limb.limits))):
+        x, y, z = placed.joints[j]
+        axes = turning_axes(ops, limb.limits[j], turns[j], placed.parents[j], placed.frames[j])
+        responses.append([None if axis is None else cross(axis, (ex - x, ey - y, ez - z)) for axis in axes])
+        if not limb.inherits[j]:
+            ex, ey, ez = x, y, z  # what hangs on a bone that doesn't turn with its parent moves with its head alone
+    responses.reverse()
     return responses
 
 
 def normal_solution(
     responses: Sequence[Sequence[Any]], weights: Sequence[Vector], wish: Vector, damping: Component
 ) -> Vector:
-    """Solve (J W J^T + damping) y = wish by the inverse of a symmetric 3 x 3 matrix."""
+    """Solve (J W J^T + damping) y = wish."""
     xx = yy = zz = damping
     xy = xz = yz = 0.0
     for joint, joint_weights in zip(responses, weights, strict=True):
@@ -197,15 +198,15 @@ def normal_solution(
                 wx, wy = weight * x, weight * y
                 xx, yy, zz = xx + wx * x, yy + wy * y, zz + weight * z * z
                 xy, xz, yz = xy + wx * y, xz + wx * z, yz + wy * z
-    a, b, c = yy * zz - yz * yz, xz * yz - xy * zz, xy * yz - xz * yy
-    determinant = xx * a + xy * b + xz * c
-    d, e, f = xx * zz - xz * xz, xy * xz - xx * yz, xx * yy - xy * xy
+    # By L D L^T: where a limb can't go every way the determinant is rounding, these pivots aren't.
+    a, b = xy / xx, xz / xx
+    d, e = yy - a * xy, yz - a * xz
+    c = e / d
     gx, gy, gz = wish
-    return (
-        (a * gx + b * gy + c * gz) / determinant,
-        (b * gx + d * gy + e * gz) / determinant,
-        (c * gx + e * gy + f * gz) / determinant,
-    )
+    gy = gy - a * gx
+    z = (gz - b * gx - c * gy) / (zz - b * xz - c * e)
+    y = gy / d - c * z
+    return gx / xx - a * y - b * z, y, z
 
 
 def block(ops: Any, limits: JointLimits, turn: SwingTwist, responses: list[Any], change: list[Component]) -> Component:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from .lanes import ONE, Component, Vector
+from .lanes import ONE, TINY, Component, Vector
 from .vectors import Quaternion, multiply
 
 SwingTwist: TypeAlias = Vector
@@ -78,7 +78,7 @@ def swing_twist(ops: Any, q: Quaternion) -> SwingTwist:
     size = ops.sqrt(w * w + y * y)
     # A swing by half a turn leaves no twist to tell: none is as good as any.
     none = size < 1e-9
-    cosine, sine = ops.choose(none, (1.0 + 0.0 * w, 0.0 * w), (w / (size + 1e-300), y / (size + 1e-300)))
+    cosine, sine = ops.choose(none, (1.0 + 0.0 * w, 0.0 * w), (w / (size + TINY), y / (size + TINY)))
     flip = ops.where(cosine < 0.0, -1.0, 1.0)  # the same twist, from -pi to pi
     return x * cosine + z * sine, 2.0 * ops.atan2(flip * sine, flip * cosine), z * cosine - x * sine
 
@@ -103,7 +103,7 @@ def clamp(ops: Any, limits: JointLimits, s: SwingTwist) -> SwingTwist:
             x, z = _no_further_than_half_a_turn(ops, limits, x, z)
         return x, twist, z
     share = ellipse_share(ops, limits, x, z)
-    inside = ops.minimum(1.0 / (share + 1e-300), 1.0)
+    inside = ops.minimum(1.0 / (share + TINY), 1.0)
     if not limits.has_flat_quarter:
         return x * inside, twist, z * inside
     # On a quarter without width its ray ends at rest: there the nearest is in the ranges, as in Blender's own IK.
@@ -137,7 +137,7 @@ def ellipse_normal(ops: Any, limits: JointLimits, x: Component, z: Component) ->
     """Return the direction in which a swing leaves its ellipse, x and z of a unit vector."""
     radius_x, radius_z = _radius(ops, limits, 0, x), _radius(ops, limits, 2, z)
     p, q = x / (radius_x * radius_x), z / (radius_z * radius_z)
-    size = ops.sqrt(p * p + q * q) + 1e-300
+    size = ops.sqrt(p * p + q * q) + TINY
     return p / size, q / size
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .lanes import ONE, Component, Components, Vector
+from .lanes import ONE, TINY, Component, Components, Vector
 from .problem import Floats, Pose
 from .vectors import (
     PARALLEL,
@@ -34,7 +34,7 @@ from .vectors import (
 PASSES = 200
 """Bound on the passes of ``reflect_to_pole``; equal links need at most about as many as there are."""
 
-STRAIGHT = 1e-13
+FLAT = 1e-13
 """Height over the line of the neighbours below which a joint is straight, and points nowhere."""
 
 
@@ -84,7 +84,7 @@ def bend_plane(ops: Any, joints: Joints, along: Vector, pole: Vector | None, hin
     bend = bend_direction(ops, tuple([p[c] for p in swung] for c in range(3)), along)  # type: ignore[arg-type]
     hints = [bend, rotate(swing, hint)]
     if pole is not None:
-        hints.insert(0, scale(pole, 1.0 / (norm(ops, pole) + 1e-300)))
+        hints.insert(0, scale(pole, 1.0 / (norm(ops, pole) + TINY)))
     side = perpendicular(ops, along, hints)
     size = norm(ops, bend)
     bent = size > PARALLEL
@@ -102,7 +102,7 @@ def _off_pole(ops: Any, joints: Joints, j: int, pole: Vector) -> tuple[Component
     ox, oy, oz = x[j - 1], y[j - 1], z[j - 1]
     line = (x[j + 1] - ox, y[j + 1] - oy, z[j + 1] - oz)
     size = norm(ops, line)
-    axis = scale(line, 1.0 / (size + 1e-300))
+    axis = scale(line, 1.0 / (size + TINY))
     joint = (x[j] - ox, y[j] - oy, z[j] - oz)
     offset = rejection(joint, axis)
     height = norm(ops, offset)
@@ -111,11 +111,11 @@ def _off_pole(ops: Any, joints: Joints, j: int, pole: Vector) -> tuple[Component
     wish_size = norm(ops, wish)
     # Neighbours that coincide have no line, and a pole on their line has no direction: the joint stays.
     usable = (wish_size > PARALLEL) & (size > PARALLEL)
-    new = scale(wish, height / (wish_size + 1e-300))
+    new = scale(wish, height / (wish_size + TINY))
     new = tuple(ops.choose(usable, new, offset))
     move = norm(ops, (new[0] - offset[0], new[1] - offset[1], new[2] - offset[2]))
     # 1e-5 rad and 1e-6 of the length; a direction is the less certain the nearer what it is taken from.
-    noise = 1e-6 + height * (1e-5 + 1e-6 * (1.0 + norm(ops, to_pole) / (size + 1e-300)) / (wish_size + 1e-300))
+    noise = 1e-6 + height * (1e-5 + 1e-6 * (1.0 + norm(ops, to_pole) / (size + TINY)) / (wish_size + TINY))
     return move, noise
 
 
@@ -143,10 +143,10 @@ def reflect_to_pole(ops: Any, p: Components, q: Components, pole: tuple[Componen
         reflected: Component = False
         for j in range(1, len(p) - 1):
             dp, dq = p[j + 1] - p[j - 1], q[j + 1] - q[j - 1]
-            size = dp * dp + dq * dq + 1e-300
+            size = dp * dp + dq * dq + TINY
             offset = dp * (q[j] - q[j - 1]) - dq * (p[j] - p[j - 1])
             away = offset * (dp * (pole[1] - q[j - 1]) - dq * (pole[0] - p[j - 1])) < 0.0
-            away = away & (offset * offset > STRAIGHT * STRAIGHT * size)
+            away = away & (offset * offset > FLAT * FLAT * size)
             if ops.any(away):
                 share = ops.where(away, 2.0 * offset / size, 0.0)
                 p[j], q[j] = p[j] + share * dq, q[j] - share * dp

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .lanes import Component, Vector
+from .lanes import TINY, Component, Vector
 from .least_squares import (
     LONGEST_STEP,
     Limb,
@@ -49,8 +49,8 @@ def lean_to_pole(
     """
     placed = place(ops, limb, turns)
     distance = norm(ops, target)
-    along = scale(target, 1.0 / (distance + 1e-300))
-    side = perpendicular(ops, along, [scale(pole, 1.0 / (norm(ops, pole) + 1e-300))])
+    along = scale(target, 1.0 / (distance + TINY))
+    side = perpendicular(ops, along, [scale(pole, 1.0 / (norm(ops, pole) + TINY))])
     across = cross(along, side)
     angle, size = _bend_angle(ops, placed, along, side, across)
     tip = placed.joints[-1]
@@ -99,7 +99,7 @@ def _lean(
     _, side, across = axes
     zero = 0.0 * angle
     cosine, sine = ops.cos(angle), ops.sin(angle)
-    onward = [(cosine * a - sine * s) / (size + 1e-300) for s, a in zip(side, across, strict=True)]
+    onward = [(cosine * a - sine * s) / (size + TINY) for s, a in zip(side, across, strict=True)]
     gradient: list[list[Component]] = [[zero, zero, zero] for _ in turns]
     sx = sy = sz = zero
     count = 0
@@ -145,5 +145,5 @@ def _lean(
     for parts in change:
         for part in parts:
             longest = ops.maximum(longest, ops.maximum(part, -part))
-    share = ops.minimum(LONGEST_STEP / (longest + 1e-300), 1.0)
+    share = ops.minimum(LONGEST_STEP / (longest + TINY), 1.0)
     return [[share * part for part in parts] for parts in change]

@@ -31,7 +31,7 @@ from .vectors import (
     scale,
 )
 
-STRAIGHT = 1e-5
+ON_ONE_LINE = 1e-5
 """Offset from a common line below which chain and target count as one line: sweeps would take forever to bend it."""
 
 ROUNDING = 3e-6
@@ -63,7 +63,7 @@ def reach_target(
     Returns:
         the joints after, the sweeps used, and the bend plane's turn about the root (None without a pole).
     """
-    tip = joint(joints, -1)
+    tip = _joint(joints, -1)
     error = gap(ops, tip, target)
     done = error <= tolerance
     if pole is not None and ops.any(done):
@@ -92,7 +92,7 @@ def reach_target(
     return joints, result[-5], None if pole is None else (w, qx, qy, qz)
 
 
-def joint(joints: Joints, j: int) -> Vector:
+def _joint(joints: Joints, j: int) -> Vector:
     """Return the position of one joint."""
     x, y, z = joints
     return x[j], y[j], z[j]
@@ -113,7 +113,7 @@ def _reach_lanes(
     if ops.all(distance > PARALLEL):
         along = scale(target, 1.0 / distance)
     else:
-        along = first_direction(ops, [target, joint(joints, -1), joint(joints, 1)])
+        along = first_direction(ops, [target, _joint(joints, -1), _joint(joints, 1)])
     if pole is not None:
         return _reach_in_plane(ops, joints, lengths, target, along, pole, hint, tolerance, iterations)
     side, _ = bend_plane(ops, joints, along, None, hint) if len(lengths) == 2 else (hint, None)
@@ -143,7 +143,7 @@ def _reach_in_plane(
 
     angles = bends(ops, joints)
     planar = curl(ops, angles, lengths, distance)
-    straight = add_up(angles) < STRAIGHT
+    straight = add_up(angles) < ON_ONE_LINE
     if len(lengths) > 2 and ops.any(straight):
         planar = _bow_where(ops, straight, planar, lengths, distance, p_axis, q_axis)
     (p, q, _), sweeps = _bend(
@@ -203,14 +203,14 @@ def _bend(
 
 def _on_one_line(ops: Any, joints: Joints, target: Vector) -> Component:
     """Tell whether all joints and the target lie on one line: no sweep ever leaves it."""
-    first = joint(joints, 1)
-    limit = STRAIGHT * STRAIGHT * dot(first, first)
+    first = _joint(joints, 1)
+    limit = ON_ONE_LINE * ON_ONE_LINE * dot(first, first)
     off = cross(first, target)
     straight = dot(off, off) <= limit
     for j in range(2, len(joints[0])):
         if not ops.any(straight):
             break
-        off = cross(first, joint(joints, j))
+        off = cross(first, _joint(joints, j))
         straight = straight & (dot(off, off) <= limit)
     return straight
 

@@ -143,9 +143,7 @@ def solve_from(start: StartPose, goals: Goals, options: Options = DEFAULT_OPTION
     batch = found.batch
     ops: Any = MANY if batch else ONE
     return Solution(
-        pose=Pose(
-            ops.join(found.points, batch), ops.join([*found.frames, found.frames[-1]], batch), start.pose.base
-        ),
+        pose=Pose(ops.join(found.points, batch), ops.join([*found.frames, found.frames[-1]], batch), start.pose.base),
         error=ops.join_scalars(found.error, batch, float),
         iterations=ops.join_scalars(found.sweeps, batch, int),
         status=ops.join_scalars(found.status, batch, int),

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .lanes import Component, Vector
+from .lanes import TINY, Component, Vector
 
 
 def middle_joint(ops: Any, first: float, second: float, distance: Component, along: Vector, side: Vector) -> Vector:
@@ -21,6 +21,6 @@ def middle_joint(ops: Any, first: float, second: float, distance: Component, alo
         side: unit vector perpendicular to it, to which the joint bends.
     """
     # Equal links folded onto each other leave 0 / 0: the joint then lies straight to the side.
-    p = (distance * distance + (first - second) * (first + second)) / (2.0 * distance + 1e-300)
+    p = (distance * distance + (first - second) * (first + second)) / (2.0 * distance + TINY)
     q = ops.sqrt(ops.maximum(first * first - p * p, 0.0))
     return p * along[0] + q * side[0], p * along[1] + q * side[1], p * along[2] + q * side[2]

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from .lanes import Component, Components, Vector
+from .lanes import TINY, Component, Components, Vector
 
 Quaternion: TypeAlias = tuple[Any, Any, Any, Any]
 """w, x, y, z of one unit quaternion."""
@@ -111,7 +111,7 @@ def from_to(ops: Any, a: Vector, b: Vector, hint: Vector) -> Quaternion:
     # Rounding leaves w near 1e-16 for opposite vectors: the axis would be noise.
     opposite = length <= 1e-7 * size
     if ops.any(opposite):
-        axis = perpendicular(ops, scale(a, 1.0 / (norm(ops, a) + 1e-300)), [hint])
+        axis = perpendicular(ops, scale(a, 1.0 / (norm(ops, a) + TINY)), [hint])
         w, x, y, z, length = ops.choose(opposite, [0.0 * w, *axis, 0.0 * w + 1.0], [w, x, y, z, length])
     return w / length, x / length, y / length, z / length
 

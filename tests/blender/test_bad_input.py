@@ -232,16 +232,31 @@ def test_a_target_that_is_nowhere(rig: Object, role: str) -> None:
     def spoil(_: Object, chain: Any) -> None:
         setattr(chain, role, make_empty("nowhere", (NAN, 0.0, 0.0)))
 
-    rig.fabrik.active_index = 1
-    spoil(rig, rig.fabrik.chains[1])
-    assert "is not a finite number" in error_of(bpy.ops.pose.fabrik_solve)
-    assert "is not a finite number" in error_of(bpy.ops.pose.fabrik_solve, only_active=True)
+    word = "target" if role == "target" else "pole"
+    assert refusal(rig, spoil) == f"Chain 'bad2': its {word} 'nowhere' is not at a finite place"
+
+
+def test_a_target_bone_that_is_nowhere(rig: Object) -> None:
+    def spoil(armature: Object, chain: Any) -> None:
+        chain.target, chain.subtarget = make_tail(2, "Other", "other"), "other finger"
+        chain.target.pose.bones["other0"].location.z = NAN
+        enter_pose_mode(armature)
+
+    message = "Chain 'bad2': its target bone 'other finger' of 'Other' is not at a finite place"
+    assert refusal(rig, spoil) == message
 
 
 def test_a_pole_angle_that_is_none(rig: Object) -> None:
-    chain = rig.fabrik.chains[1]
-    chain.pole_target, chain.pole_angle = make_empty("pole"), NAN
-    assert "the pole angle" in error_of(bpy.ops.pose.fabrik_solve)
+    def spoil(_: Object, chain: Any) -> None:
+        chain.pole_target, chain.pole_angle = make_empty("pole"), NAN
+
+    assert refusal(rig, spoil) == "Chain 'bad2': its pole angle is not a finite number"
+
+
+def test_a_target_that_is_somewhere_but_turned_by_no_number_can_not_be_snapped(rig: Object) -> None:
+    rig.fabrik.chains[1].target.rotation_euler.x = NAN
+    message = "Chain 'bad2': its target 'bad2 target' can't move: its rotation or scale"
+    assert error_of(bpy.ops.pose.fabrik_snap_target).startswith(message)
 
 
 # Targets that depend on the chain
@@ -298,6 +313,39 @@ def _bone_of_another_armature(armature: Object, chain: Any) -> None:
     chain.target, chain.subtarget = other, "other finger"
 
 
+def _mesh(armature: Object, deform: str) -> Object:
+    """A mesh with a vertex group, deformed by an armature or parented to one of its bones."""
+    mesh = bpy.data.meshes.new("Skin")
+    mesh.from_pydata([(4.0, 0.5, 1.0), (5.0, 0.5, 1.0), (4.0, 1.5, 1.0)], [], [(0, 1, 2)])
+    skin = bpy.data.objects.new("Skin", mesh)
+    bpy.context.scene.collection.objects.link(skin)
+    skin.vertex_groups.new(name="bad1").add([0, 1, 2], 1.0, "REPLACE")
+    if deform == "bone":
+        skin.parent, skin.parent_type, skin.parent_bone = armature, "BONE", "bad1"
+    elif deform == "ARMATURE":
+        skin.modifiers.new("Armature", "ARMATURE").object = armature
+    elif deform == "HOOK":
+        hook = skin.modifiers.new("Hook", "HOOK")
+        hook.object, hook.subtarget = armature, "bad1"
+    elif deform == "parent":
+        skin.parent, skin.parent_type = armature, "ARMATURE"
+    return skin
+
+
+def _on_mesh(kind: str, deform: str) -> Spoil:
+    def spoil(armature: Object, chain: Any) -> None:
+        skin = _mesh(armature, deform)
+        if kind == "VERTEX":
+            chain.target.parent, chain.target.parent_type = skin, "VERTEX"
+            return
+        constraint = chain.target.constraints.new(kind)
+        constraint.target = skin
+        if kind == "COPY_LOCATION":
+            constraint.subtarget = "bad1"
+
+    return spoil
+
+
 DEPENDENT = {
     "the tip bone": _subtarget("bad2"),
     "a bone of the chain": _subtarget("bad1"),
@@ -311,6 +359,12 @@ DEPENDENT = {
     "a driver by transform": _driver("TRANSFORMS"),
     "a driver by property": _driver("SINGLE_PROP"),
     "a bone of another armature": _bone_of_another_armature,
+    "a vertex group of a deformed mesh": _on_mesh("COPY_LOCATION", "ARMATURE"),
+    "a vertex group of a mesh with a hook": _on_mesh("COPY_LOCATION", "HOOK"),
+    "a vertex group of a bone's mesh": _on_mesh("COPY_LOCATION", "bone"),
+    "a vertex group of a mesh deformed by its parent": _on_mesh("COPY_LOCATION", "parent"),
+    "a vertex of a deformed mesh": _on_mesh("VERTEX", "ARMATURE"),
+    "the surface of a deformed mesh": _on_mesh("SHRINKWRAP", "ARMATURE"),
 }
 
 
@@ -333,6 +387,30 @@ def test_a_pole_that_depends_on_the_chain(rig: Object) -> None:
 def test_the_message_says_through_what(rig: Object) -> None:
     message = refusal(rig, _through_another)
     assert message.endswith("it follows 'between', which follows bone 'bad finger'")
+
+
+def test_the_message_says_through_which_mesh(rig: Object) -> None:
+    message = refusal(rig, _on_mesh("COPY_LOCATION", "bone"))
+    assert message.endswith("it follows 'Skin', which follows bone 'bad1'")
+
+
+@pytest.mark.parametrize(
+    "how", ["the object alone", "deformed by its parent", "a modifier that is off", "not deformed"]
+)
+def test_a_mesh_that_only_seems_to_depend_on_the_chain(rig: Object, how: str) -> None:
+    chain = rig.fabrik.chains[1]
+    deform = {"deformed by its parent": "parent", "not deformed": ""}.get(how, "ARMATURE")
+    constraint = chain.target.constraints.new("COPY_LOCATION")
+    constraint.target = _mesh(rig, deform)
+    if how == "a modifier that is off":
+        constraint.target.modifiers[0].show_viewport = False
+    if how in {"a modifier that is off", "not deformed"}:
+        constraint.subtarget = "bad1"
+    update()
+    before = chain.target.matrix_world.translation.copy()
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    assert (chain.target.matrix_world.translation - before).length == 0.0
+    assert distance_left(rig, chain) < 1e-4
 
 
 @pytest.mark.parametrize("kind", ["muted", "without influence", "of another bone", "of the armature object"])
@@ -359,10 +437,38 @@ def test_chains_that_reach_for_each_other(rig: Object) -> None:
 # The whole
 
 
+def refusals_of_all(armature: Object) -> tuple[set[str], str]:
+    """What solving and snapping say of a rig with unusable objects, and what adding another chain says."""
+    update()
+    activate(armature, "bad1")
+    solving = {error_of(bpy.ops.pose.fabrik_solve), error_of(bpy.ops.pose.fabrik_snap_target)}
+    return solving, error_of(bpy.ops.pose.fabrik_chain_add, chain_count=2, create_pole=True)
+
+
 @pytest.mark.parametrize("scale", [(0.0, 0.0, 0.0), (1.0, 0.0, 1.0)])
-def test_an_object_scaled_to_nothing(rig: Object, scale: tuple[float, ...]) -> None:
-    rig.scale = scale
-    assert "the object 'Rig' is scaled to nothing" in error_of(bpy.ops.pose.fabrik_solve)
+@pytest.mark.parametrize("of_parent", [False, True])
+def test_an_object_scaled_to_nothing(rig: Object, scale: tuple[float, ...], of_parent: bool) -> None:
+    rig.rotation_euler = (0.3, 0.4, 0.5)
+    if of_parent:
+        rig.parent = make_empty("parent")
+        rig.parent.rotation_euler = (1.0, 0.2, 0.4)
+    (rig.parent or rig).scale = scale
+    nothing = "the object 'Rig' is scaled to nothing"
+    assert refusals_of_all(rig) == ({f"Chain 'good2': {nothing}"}, f"Can't add a chain at bone 'bad1': {nothing}")
+
+
+@pytest.mark.parametrize("channel", ["location", "rotation_euler", "scale"])
+def test_an_object_that_is_nowhere(rig: Object, channel: str) -> None:
+    getattr(rig, channel)[1] = NAN
+    rig.fabrik.chains[0].target.parent = rig  # which isn't to blame
+    nowhere = "the object 'Rig' is not at a finite place"
+    assert refusals_of_all(rig) == ({f"Chain 'good2': {nowhere}"}, f"Can't add a chain at bone 'bad1': {nowhere}")
+
+
+def test_an_object_that_is_small_is_not_scaled_to_nothing(rig: Object) -> None:
+    rig.scale = (1e-6, 2e-6, 1e-7)
+    update()
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
 
 
 def test_all_chains_switched_off(rig: Object) -> None:
@@ -442,6 +548,30 @@ def test_bones_with_driven_rotation_are_named(rig: Object, capfd: pytest.Capture
     rig.pose.bones["bad1"].rotation_mode = "XYZ"
     rig.pose.bones["bad1"].driver_add("rotation_euler", 0).driver.expression = "0.3"
     check_warning(rig, capfd, "bone 'bad1' (driver)")
+
+
+def test_constraints_that_need_no_target_are_named(rig: Object, capfd: pytest.CaptureFixture[str]) -> None:
+    rig.pose.bones["bad1"].constraints.new("PIVOT")
+    check_warning(rig, capfd, "bone 'bad1' (constraint 'Pivot')")
+
+
+@pytest.mark.parametrize("kind", ["COPY_ROTATION", "IK", "ARMATURE", "CHILD_OF", "ACTION"])
+@pytest.mark.parametrize("deleted", [False, True])
+def test_constraints_without_a_target_are_not_named(
+    rig: Object, kind: str, deleted: bool, capfd: pytest.CaptureFixture[str]
+) -> None:
+    constraint = rig.pose.bones["bad2"].constraints.new(kind)
+    if deleted:
+        target = make_tail(1, "Other", "other") if kind == "ARMATURE" else make_empty("magnet")
+        enter_pose_mode(rig)
+        (constraint.targets.new() if kind == "ARMATURE" else constraint).target = target
+        update()
+        bpy.data.objects.remove(target)
+    update()
+    warnings_in(capfd)
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    assert warnings_in(capfd) == []
+    assert distance_left(rig, rig.fabrik.chains[1]) < 1e-4
 
 
 @pytest.mark.parametrize("how", ["muted", "without influence", "too short an IK", "a driver of its location"])

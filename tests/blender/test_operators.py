@@ -92,6 +92,34 @@ def test_what_adding_makes() -> None:
     assert list(bpy.context.scene.collection.children) == [collection]
 
 
+def layer_of(collection: Any) -> Any:
+    layers = bpy.context.view_layer.layer_collection.children
+    return next(layer for layer in layers if layer.collection == collection)
+
+
+@pytest.mark.parametrize("how", ["excluded", "hidden", "disabled", "another name", "a number too short"])
+def test_targets_go_where_they_can_be_seen(how: str) -> None:
+    armature = make_tail(3)
+    name = {"another name": "FABRIK Targets.old", "a number too short": "FABRIK Targets.1"}.get(how, "FABRIK Targets")
+    first = bpy.data.collections.new(name)
+    bpy.context.scene.collection.children.link(first)
+    if how == "excluded":
+        layer_of(first).exclude = True
+    elif how == "hidden":
+        layer_of(first).hide_viewport = True
+    first.hide_viewport = how == "disabled"
+    chain = add_chain(armature, "bone2", 3, (0.4, 0.9, 1.1), create_pole=True)
+    (second,) = chain.target.users_collection
+    assert second != first
+    assert not first.objects
+    assert second.name.startswith("FABRIK Targets")
+    assert chain.pole_target.users_collection == (second,)
+    assert chain.target.visible_get()
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    assert distance_left(armature, chain) < 1e-4
+    assert add_chain(armature, "bone1", 1).target.users_collection == (second,)
+
+
 def test_without_a_target_it_makes_only_the_chain() -> None:
     armature = make_tail(3)
     objects = set(bpy.data.objects)
@@ -699,6 +727,45 @@ def test_keys_on_a_library_override(library: str) -> None:
         'pose.bones["bone1"].rotation_quaternion',
         'pose.bones["bone2"].rotation_quaternion',
     }
+
+
+@pytest.mark.parametrize("override", [False, True])
+def test_targets_do_not_go_into_another_files_collection(tmp_path: Path, override: bool) -> None:
+    add_chain(make_tail(3), "bone2", 2)
+    path = str(tmp_path / "library.blend")
+    bpy.data.libraries.write(path, {bpy.data.collections["FABRIK Targets"]})
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    with bpy.data.libraries.load(path, link=True) as (_, into):
+        into.collections = ["FABRIK Targets"]
+    (theirs,) = into.collections
+    bpy.context.scene.collection.children.link(theirs)
+    if override:
+        theirs = theirs.override_hierarchy_create(bpy.context.scene, bpy.context.view_layer)
+        assert theirs.name == "FABRIK Targets"
+    before = set(theirs.objects)
+    chain = add_chain(make_tail(3), "bone2", 3, (0.4, 0.9, 1.1))
+    (mine,) = chain.target.users_collection
+    assert mine.library is None
+    assert mine.override_library is None
+    assert set(theirs.objects) == before
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+
+
+@pytest.mark.parametrize("bone", ["", "bone finger"])
+def test_what_is_linked_is_not_snapped(library: str, bone: str) -> None:
+    objects = {obj.type: obj for obj in link_character(library).all_objects}
+    armature = make_tail(3, "Mine", "mine", (2.0, 0.0, 0.0))
+    chain = set_chain(armature, "mine2", 3, objects["ARMATURE" if bone else "EMPTY"])
+    chain.subtarget = bone
+    message = f"Chain 'mine2': its target '{bone or chain.target.name}' can't move: it is linked"
+    assert error_of(bpy.ops.pose.fabrik_snap_target) == message
+
+
+def test_what_is_overridden_is_snapped(library: str) -> None:
+    theirs = override_character(library)
+    armature = make_tail(3, "Mine", "mine", (2.0, 0.0, 0.0))
+    set_chain(armature, "mine2", 3, theirs).subtarget = "bone finger"
+    check_snapped(armature)
 
 
 def test_the_joints_of_a_duplicated_armature_are_its_own() -> None:

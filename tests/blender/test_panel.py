@@ -12,7 +12,7 @@ from typing import Any
 
 import bpy
 import pytest
-from bpy.types import Object, Panel, UIList
+from bpy.types import Panel
 
 from fabrik_addon.blender import panel
 from fabrik_addon.blender.results import Result, keep_result
@@ -203,9 +203,9 @@ def test_a_chain_that_is_solved_says_how_it_ended(target: tuple[float, ...], loc
 def test_every_status_has_an_icon_and_a_name() -> None:
     armature = make_tail(3)
     chain = add_chain(armature, "bone2", 3)
-    for status in chain.bl_rna.properties["status"].enum_items.keys():
-        keep_result(armature, chain.name, Result(status, 0.5, 3, ""))
-        assert chain.status == status
+    for status in chain.bl_rna.properties["status"].enum_items:
+        keep_result(armature, chain.name, Result(status.identifier, 0.5, 3, ""))
+        assert chain.status == status.identifier
         assert labels(draw_in_both_modes()["FABRIK IK"])
 
 

@@ -225,9 +225,7 @@ def test_the_normal_is_where_the_share_grows_fastest(radii: tuple[float, ...], a
             ellipse_share(ONE, joint, x, z + step) - ellipse_share(ONE, joint, x, z - step),
         ]
     )
-    np.testing.assert_allclose(
-        ellipse_normal(ONE, joint, x, z), gradient / np.linalg.norm(gradient), atol=1e-6
-    )
+    np.testing.assert_allclose(ellipse_normal(ONE, joint, x, z), gradient / np.linalg.norm(gradient), atol=1e-6)
 
 
 def test_a_swing_at_each_end_of_its_ranges_is_legal() -> None:
@@ -263,8 +261,10 @@ def test_where_a_side_ends_at_rest_a_swing_keeps_its_other_part() -> None:
 def test_two_ranges_are_no_ellipse_where_there_is_none(lower: Angles, upper: Angles) -> None:
     joint = joint_limits(lower, upper)
     assert not joint.is_ellipse
-    x, z = (min(max(0.2, math.sin(0.5 * max(a, -3.0))), math.sin(0.5 * min(b, 3.0))) for a, b in
-            ((lower[0], upper[0]), (lower[2], upper[2])))
+    x, z = (
+        min(max(0.2, math.sin(0.5 * max(a, -3.0))), math.sin(0.5 * min(b, 3.0)))
+        for a, b in ((lower[0], upper[0]), (lower[2], upper[2]))
+    )
     assert clamp(ONE, joint, (x, 0.5, z)) == pytest.approx((x, 0.5, z))
 
 

@@ -1,0 +1,333 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Limits are kept to whatever comes of a solve, and what some legal pose reaches is reached."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fabrik_addon.core import Goals, Options, Pose, Solution, Status, plain_chain, solve
+from scripts.benchmark.limit_sets import (
+    ARM,
+    FREE,
+    LEG,
+    LOCKED,
+    SETS,
+    TENTACLE,
+    LimbSet,
+    angle_of,
+    own_turns,
+    product,
+    turned,
+)
+from tests.unit.chains import Floats, goals, link_lengths, random_pose, seeds, unit
+from tests.unit.limbs import (
+    Limb,
+    best_of_restarts,
+    legal_pose,
+    legal_targets,
+    limb_of,
+    random_limb,
+    unit4,
+)
+
+names = [kind.name for kind in SETS]
+each_set = pytest.mark.parametrize("kind", SETS, ids=names)
+
+
+def random_targets(rng: np.random.Generator, count: int, least: float = 0.05, most: float = 1.2) -> Floats:
+    """Targets (T, 3) all around, of which many no legal pose reaches."""
+    return rng.uniform(least, most, (count, 1)) * unit(rng.normal(size=(count, 3)))
+
+
+def check_laws(limb: Limb, before: Pose, goal: Goals, solution: Solution, options: Options) -> None:
+    """Whatever the status: limits kept, lengths kept, root fixed, frames and joints agree, the error is true."""
+    pose = Pose(solution.pose.positions, solution.pose.rotations, limb.base)
+    assert np.isfinite(pose.positions).all()
+    assert limb.violation(pose) <= 1e-9
+    np.testing.assert_allclose(link_lengths(pose.positions), limb.chain.links, rtol=1e-9)
+    np.testing.assert_allclose(pose.positions[0], before.positions[0], atol=1e-12)
+    np.testing.assert_allclose(limb.posed(limb.turns(pose)).positions, pose.positions, atol=1e-9)
+    error = np.linalg.norm(pose.positions[-1] - goal.targets[0]) / limb.chain.total_length
+    assert solution.error[0] == pytest.approx(error, abs=1e-12)
+    assert (solution.status[0] == Status.REACHED) == (solution.error[0] <= options.tolerance)
+    assert solution.status[0] != Status.STALLED
+
+
+# Limits are kept
+
+
+@given(seeds, st.integers(1, 7), st.sampled_from([0.0, 0.4, 0.9, 1.3]), st.booleans())
+@settings(max_examples=80)
+def test_limits_are_kept_from_any_pose_to_any_target(seed: int, count: int, reach: float, is_legal: bool) -> None:
+    """Rolled bones, rest frames, links beside their bones, bones that don't turn with their parents."""
+    rng = np.random.default_rng(seed)
+    limb = random_limb(rng, count)
+    before = legal_pose(rng, limb) if is_legal else limb.posed(unit4(rng.normal(size=(count, 4))))
+    if not limb.chain.has_limits:
+        return
+    goal = goals(before.positions[0] + reach * limb.chain.total_length * unit(rng.normal(size=3)))
+    options = Options(iterations=int(rng.choice([1, 5, 64])))
+    check_laws(limb, before, goal, solve(limb.chain, before, goal, options), options)
+
+
+@each_set
+def test_limits_are_kept_whether_or_not_the_target_is_reached(kind: LimbSet) -> None:
+    limb, rest, options = limb_of(kind), kind.rest(), Options()
+    seen = set()
+    for target in random_targets(np.random.default_rng(1), 12):
+        solution = solve(limb.chain, rest, goals(target))
+        check_laws(limb, rest, goals(target), solution, options)
+        seen.add(int(solution.status[0]))
+    assert seen <= {Status.REACHED, Status.LIMITED, Status.OUT_OF_REACH}
+    assert len(seen) > 1
+
+
+@each_set
+def test_limits_are_kept_with_a_pole_anywhere(kind: LimbSet) -> None:
+    rng = np.random.default_rng(2)
+    limb, rest, options = limb_of(kind), kind.rest(), Options()
+    targets = [*random_targets(rng, 6), *legal_targets(rng, kind, 6)]
+    for target, pole in zip(targets, 2.0 * unit(rng.normal(size=(12, 3))), strict=True):
+        goal = goals(target, pole)
+        check_laws(limb, rest, goal, solve(limb.chain, rest, goal), options)
+
+
+def test_joints_that_can_swing_any_way_keep_their_bones_lengths() -> None:
+    """A step can ask for a swing by more than half a turn; once that made bones longer."""
+    free_twistless: tuple[tuple[float, float], ...] = (FREE, LOCKED, FREE)
+    kind = LimbSet("free", ((free_twistless[0], free_twistless[1], free_twistless[2]),) * 3, 0)
+    limb = limb_of(kind)
+    for target in random_targets(np.random.default_rng(1), 40, 0.05, 0.99):
+        solution = solve(limb.chain, kind.rest(), goals(target))
+        assert solution.status[0] == Status.REACHED
+        check_laws(limb, kind.rest(), goals(target), solution, Options())
+
+
+# What can be reached is
+
+
+@each_set
+def test_what_a_legal_pose_reaches_is_reached_from_rest(kind: LimbSet) -> None:
+    chain, rest = kind.chain(), kind.rest()
+    targets = legal_targets(np.random.default_rng(3), kind, 100)
+    reached = sum(float(solve(chain, rest, goals(target)).error[0]) <= 1e-3 for target in targets)
+    assert reached == 100
+
+
+@given(seeds)
+@settings(max_examples=40)
+def test_a_knee_that_is_never_straight_reaches(seed: int) -> None:
+    """5 to 150 degrees: what Blender's own IK can't be told."""
+    kind = LimbSet("knee", (((-60.0, 60.0), (-30.0, 30.0), (-60.0, 60.0)), ((5.0, 150.0), LOCKED, LOCKED)), 0)
+    limb = limb_of(kind)
+    target = legal_pose(np.random.default_rng(seed), limb).positions[-1]
+    solution = solve(limb.chain, kind.rest(), goals(target))
+    assert solution.error[0] <= 1e-3
+    check_laws(limb, kind.rest(), goals(target), solution, Options())
+
+
+@given(seeds, st.integers(2, 5))
+@settings(max_examples=40)
+def test_from_near_by_any_limb_reaches(seed: int, count: int) -> None:
+    """A drag: the target leaves a legal pose by a hundredth of the length, for another legal pose."""
+    rng = np.random.default_rng(seed)
+    limb = random_limb(rng, count)
+    if not limb.chain.has_limits:
+        return
+    before = legal_pose(rng, limb)
+    turns = limb.turns(before)
+    small = unit4(np.array([1.0, 0.0, 0.0, 0.0]) + 0.01 * rng.normal(size=(count, 4)))
+    after = limb.posed(product(turns, small))
+    if limb.violation(after) > 0.0:
+        return
+    solution = solve(limb.chain, before, goals(after.positions[-1]))
+    assert solution.status[0] == Status.REACHED
+    check_laws(limb, before, goals(after.positions[-1]), solution, Options())
+
+
+# What can't be reached
+
+
+@each_set
+def test_where_no_legal_pose_reaches_none_of_many_is_nearer(kind: LimbSet) -> None:
+    """Beside the best of 200 descents from random legal poses."""
+    rng = np.random.default_rng(4)
+    targets = random_targets(rng, 8, 0.1, 1.1)
+    best = best_of_restarts(kind, targets, rng)
+    for target, error in zip(targets, best, strict=True):
+        solution = solve(kind.chain(), kind.rest(), goals(target))
+        if error > 1e-3:
+            assert solution.error[0] <= 1.02 * error
+            assert solution.status[0] in {Status.LIMITED, Status.OUT_OF_REACH}
+        elif kind is not TENTACLE:
+            assert solution.error[0] <= 1e-3
+
+
+def test_a_locked_limb_is_limited_and_stays() -> None:
+    kind = LimbSet("locked", ((LOCKED, LOCKED, LOCKED),) * 3, 0)
+    rest = kind.rest()
+    solution = solve(kind.chain(), rest, goals((0.3, 0.4, 0.0)))
+    assert solution.status[0] == Status.LIMITED
+    np.testing.assert_allclose(solution.pose.positions, rest.positions, atol=1e-12)
+
+
+def test_too_far_is_out_of_reach_before_it_is_limited() -> None:
+    assert solve(ARM.chain(), ARM.rest(), goals((0.0, 1.3, 0.0))).status[0] == Status.OUT_OF_REACH
+    assert solve(ARM.chain(), ARM.rest(), goals((0.0, -0.9, 0.0))).status[0] == Status.LIMITED
+
+
+# Solving again
+
+
+@each_set
+def test_a_solved_pose_stays(kind: LimbSet) -> None:
+    chain, rest = kind.chain(), kind.rest()
+    for target in legal_targets(np.random.default_rng(5), kind, 15):
+        once = solve(chain, rest, goals(target))
+        assert once.status[0] == Status.REACHED
+        again = solve(chain, once.pose, goals(target))
+        np.testing.assert_allclose(again.pose.positions, once.pose.positions, atol=1e-6)
+        np.testing.assert_allclose(np.abs(np.sum(again.pose.rotations * once.pose.rotations, axis=-1)), 1.0, atol=1e-9)
+
+
+@given(seeds, st.integers(1, 6))
+@settings(max_examples=40)
+def test_a_legal_pose_with_its_tip_at_the_target_stays(seed: int, count: int) -> None:
+    rng = np.random.default_rng(seed)
+    limb = random_limb(rng, count)
+    before = legal_pose(rng, limb)
+    solution = solve(limb.chain, before, goals(before.positions[-1]))
+    np.testing.assert_allclose(solution.pose.positions, before.positions, atol=1e-6)
+    np.testing.assert_allclose(np.abs(np.sum(solution.pose.rotations * before.rotations, axis=-1)), 1.0, atol=1e-6)
+
+
+def test_a_solution_keeps_the_frame_that_its_limits_count_from() -> None:
+    rng = np.random.default_rng(6)
+    limb = random_limb(rng, 3)
+    solution = solve(limb.chain, legal_pose(rng, limb), goals(limb.root + 0.5))
+    assert solution.pose.base is not None
+    np.testing.assert_array_equal(solution.pose.base, limb.base)
+
+
+@each_set
+def test_same_input_same_bits(kind: LimbSet) -> None:
+    for target in random_targets(np.random.default_rng(7), 3):
+        first, second = (solve(kind.chain(), kind.rest(), goals(target)) for _ in range(2))
+        assert first.pose.positions.tobytes() == second.pose.positions.tobytes()
+        assert first.pose.rotations.tobytes() == second.pose.rotations.tobytes()
+
+
+# Where a limb is, and how it is turned
+
+
+@given(seeds, st.sampled_from([kind for kind in SETS if kind.count <= 3]))
+@settings(max_examples=30)
+def test_a_limb_that_is_moved_and_scaled_does_the_same_there(seed: int, kind: LimbSet) -> None:
+    rng = np.random.default_rng(seed)
+    rest, size, root, base = kind.rest(), 10.0 ** rng.uniform(-2, 2), rng.normal(size=3), unit4(rng.normal(size=4))
+    target = legal_targets(rng, kind, 1)[0]
+    here = solve(kind.chain(), rest, goals(target))
+    limits = (kind.lower, kind.upper)
+    chain = plain_chain(np.full(kind.count, size / kind.count), limits=limits)
+    moved = Pose(root + size * turned(base, rest.positions), product(base, rest.rotations), base)
+    there = solve(chain, moved, goals(root + size * turned(base, target)))
+    assert there.status[0] == here.status[0] == Status.REACHED
+    turns = own_turns(product(np.array([1.0, -1.0, -1.0, -1.0]) * base, there.pose.rotations[:-1]))
+    limb = limb_of(kind)
+    assert limb.violation(limb.posed(turns)) <= 1e-9
+
+
+# Stiffness
+
+
+@pytest.mark.parametrize("joint", [0, 1, 2])
+def test_a_stiff_joint_turns_less(joint: int) -> None:
+    """It leaves its share to the others, and the tip gets there all the same."""
+    kind = LimbSet("balls", (((-80.0, 80.0), (-20.0, 20.0), (-80.0, 80.0)),) * 3, 0)
+    stiffness = np.zeros((4, 3))
+    stiffness[joint] = 0.95
+    soft, stiff = kind.chain(), kind.chain(stiffness)
+    rng = np.random.default_rng(8)
+    before = kind.rest()
+    turned_by = np.zeros(2)
+    for target in before.positions[-1] + 0.25 * rng.normal(size=(20, 3)) - (0.0, 0.3, 0.0):
+        for which, chain in enumerate((soft, stiff)):
+            solution = solve(chain, before, goals(target))
+            assert solution.status[0] == Status.REACHED
+            turned_by[which] += angle_of(own_turns(solution.pose.rotations[:-1]))[joint]
+    assert turned_by[1] < 0.7 * turned_by[0]
+
+
+def test_stiffness_without_limits_still_reaches() -> None:
+    chain = plain_chain([0.4, 0.3, 0.3], stiffness=np.full((4, 3), 0.9))
+    assert chain.has_limits
+    rest = ARM.rest().positions[:1] + np.cumsum([[0.0, 0.0, 0.0], [0.0, 0.4, 0.0], [0.0, 0.3, 0.0], [0.0, 0.3, 0.0]], 0)
+    pose = Pose(rest, np.tile((1.0, 0.0, 0.0, 0.0), (4, 1)))
+    for target in random_targets(np.random.default_rng(9), 20, 0.2, 0.95):
+        assert solve(chain, pose, goals(target)).status[0] == Status.REACHED
+
+
+# Without limits
+
+
+@given(seeds, st.integers(1, 8))
+@settings(max_examples=40)
+def test_limits_that_are_infinite_are_none(seed: int, count: int) -> None:
+    rng = np.random.default_rng(seed)
+    lengths = rng.uniform(0.2, 1.0, count)
+    pose = random_pose(rng, lengths, 1.0)
+    free = plain_chain(lengths)
+    infinite = plain_chain(
+        lengths,
+        rest=unit4(rng.normal(size=(count + 1, 4))),
+        limits=(np.full((count + 1, 3), -np.inf), np.full((count + 1, 3), np.inf)),
+    )
+    goal = goals(pose.positions[0] + 0.6 * lengths.sum() * unit(rng.normal(size=3)))
+    with_base = Pose(pose.positions, pose.rotations, unit4(rng.normal(size=4)))
+    a, b = solve(free, pose, goal), solve(infinite, with_base, goal)
+    assert a.pose.positions.tobytes() == b.pose.positions.tobytes()
+    assert a.pose.rotations.tobytes() == b.pose.rotations.tobytes()
+    assert a.iterations == b.iterations
+
+
+# Many at once
+
+
+@pytest.mark.parametrize("with_pole", [False, True])
+@each_set
+def test_a_batch_is_a_loop_of_singles(kind: LimbSet, with_pole: bool) -> None:
+    rng = np.random.default_rng(10)
+    chain, rest = kind.chain(), kind.rest()
+    targets = np.vstack([legal_targets(rng, kind, 6), random_targets(rng, 4)])
+    poles = 2.0 * unit(rng.normal(size=(10, 3))) if with_pole else None
+    whole = solve(chain, rest, goals(targets, poles))
+    limb = limb_of(kind)
+    same = 0
+    for lane, target in enumerate(targets):
+        single = solve(chain, rest, goals(target, None if poles is None else poles[lane]))
+        pose = Pose(whole.pose.positions[lane], whole.pose.rotations[lane])
+        assert limb.violation(pose) <= 1e-9
+        assert whole.status[lane, 0] == single.status[0]
+        assert whole.error[lane, 0] == pytest.approx(single.error[0], rel=1e-2, abs=1e-4)
+        same += int(np.abs(pose.positions - single.pose.positions).max() < 1e-4)
+    # Where two poses come as near, the last bit of a sine decides between them.
+    assert same >= 8
+
+
+def test_poses_of_a_batch_may_each_hang_in_a_frame_of_their_own() -> None:
+    rng = np.random.default_rng(11)
+    limb = limb_of(LEG)
+    bases = unit4(rng.normal(size=(5, 4)))
+    poses = [Limb(limb.chain, base, limb.root, limb.links).rest() for base in bases]
+    whole = Pose(np.array([p.positions for p in poses]), np.array([p.rotations for p in poses]), bases)
+    targets = 0.6 * unit(rng.normal(size=(5, 3)))
+    found = solve(limb.chain, whole, goals(targets))
+    for lane, base in enumerate(bases):
+        there = Limb(limb.chain, base, limb.root, limb.links)
+        assert there.violation(Pose(found.pose.positions[lane], found.pose.rotations[lane], base)) <= 1e-9
+        single = solve(limb.chain, poses[lane], goals(targets[lane]))
+        assert found.error[lane, 0] == pytest.approx(single.error[0], rel=1e-2, abs=1e-4)
