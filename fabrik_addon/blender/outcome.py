@@ -38,6 +38,9 @@ def outcome_of(armature: Object, solved: SolvedChain, later: Sequence[SolvedChai
     overridden = snapshot.overridden
     if error <= snapshot.options.tolerance:
         return Result(Status.REACHED.name, error, solved.iterations, "", overridden)
+    if snapshot.influence < 1.0 and solved.status is Status.REACHED and not overridden:
+        # Asked to stay behind: what a full solve would do is what there is to say.
+        return Result(Status.REACHED.name, error, solved.iterations, "", overridden)
 
     status, reasons = solved.status, []
     moved_by = [other for other in later if not other.snapshot.moving.isdisjoint(bone.name for bone in bones.bones)]
@@ -69,6 +72,9 @@ def _reach(armature: Object, solved: SolvedChain, target: Vector) -> str:
     away = target - Vector(solved.snapshot.pose.positions[0].tolist())
     # Lengths of the chain as people measure them; where an object is scaled unevenly they are means.
     scale = abs(armature.matrix_world.determinant()) ** (1.0 / 3.0)
+    softness = solved.snapshot.options.softness
+    if chain.total_length * (1.0 - softness) < away.length <= chain.total_length:
+        return f"softness holds it back from {100.0 * (1.0 - softness):.3g} % of the reach on"
     if away.length > chain.total_length:
         bound = f"at most {scale * chain.total_length:.4g}"
     else:

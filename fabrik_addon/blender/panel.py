@@ -210,6 +210,8 @@ class VIEW3D_PT_fabrik_solver(_ActiveChainPanel):
     bl_options = {'DEFAULT_CLOSED'}
 
     def draw_chain(self, layout: UILayout, _armature: Object, chain: FabrikChain) -> None:
+        layout.prop(chain, "influence")
+        layout.prop(chain, "softness")
         layout.prop(chain, "iterations")
         layout.prop(chain, "tolerance")
 

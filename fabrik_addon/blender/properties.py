@@ -101,6 +101,24 @@ class FabrikChain(PropertyGroup):
         soft_max=math.pi,
         override=_OVERRIDABLE,
     )
+    influence: FloatProperty(
+        name="Influence",
+        description="How much of the solve is taken: the bones' rotations are blended with those before it",
+        default=1.0,
+        min=0.0,
+        max=1.0,
+        subtype='FACTOR',
+        override=_OVERRIDABLE,
+    )
+    softness: FloatProperty(
+        name="Softness",
+        description="Ease into full extension over this part of the reach, so that elbows and knees don't pop",
+        default=0.0,
+        min=0.0,
+        max=0.5,
+        subtype='FACTOR',
+        override=_OVERRIDABLE,
+    )
     use_limits: BoolProperty(
         name="Joint Limits",
         description="Keep to the limits, locks and stiffness that the bones have for Blender's own IK, "

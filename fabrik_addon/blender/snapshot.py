@@ -62,6 +62,8 @@ class Snapshot:
     start: StartPose
     goals: Goals
     options: Options
+    influence: float
+    """Share of the solve that is taken, 0 to 1."""
     overridden: tuple[str, ...]
     """What would override the result: "bone 'x' (constraint 'y')"."""
     moving: frozenset[str]
@@ -97,10 +99,10 @@ def take_snapshot(view_layer: ViewLayer, armature: Object, settings: FabrikChain
         start = start_from(*read_pose(bones, chain_matrices(bones), bones.rotations))
         moving = frozenset((bones.bones[0].name, *(child.name for child in bones.bones[0].children_recursive)))
         goals, followed = _read_goals(view_layer, armature, settings, moving)
-        options = Options(iterations=settings.iterations, tolerance=settings.tolerance)
+        options = Options(settings.iterations, settings.tolerance, settings.softness)
     except FabrikError as error:
         raise FabrikError(f"Chain '{settings.name}': {error}") from error
-    return Snapshot(bones, start, goals, options, overridden, moving, followed)
+    return Snapshot(bones, start, goals, options, settings.influence, overridden, moving, followed)
 
 
 def bones_of_chain(armature: Object, tip: str, chain_count: int, use_tail: bool) -> tuple[PoseBone, ...]:

@@ -4,8 +4,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from mathutils import Quaternion
 
 from ..core import Goals, Status, solve_lanes
 from .channels import Channel
@@ -45,12 +48,21 @@ def solve_snapshot(snapshot: Snapshot, goals: Goals | None = None) -> SolvedChai
     solution = solve_lanes(snapshot.start, goals, snapshot.options)
     rotations = own_rotations(bones, snapshot.start, solution)
     if bones.is_rigid and not bones.has_locks:
-        channels = channels_for(bones, rotations)
+        channels = channels_for(bones, _blended(bones.rotations, rotations, snapshot.influence))
         return SolvedChain(snapshot, channels, Status(solution.status), solution.error, int(solution.sweeps))
     settled = settle(bones, goals, snapshot.options, solution, rotations)
+    channels = settled.channels
+    if snapshot.influence < 1.0:
+        channels = channels_for(bones, _blended(bones.rotations, settled.rotations, snapshot.influence))
     status = Status(settled.status)
     if settled.error <= snapshot.options.tolerance:
         status = Status.REACHED
     elif status is not Status.OUT_OF_REACH:
         status = Status.LIMITED if bones.has_locks else Status.STALLED
-    return SolvedChain(snapshot, settled.channels, status, settled.error, settled.sweeps)
+    return SolvedChain(snapshot, channels, status, settled.error, settled.sweeps)
+
+
+def _blended(before: Sequence[Quaternion], after: Sequence[Quaternion], influence: float) -> Sequence[Quaternion]:
+    if influence >= 1.0:
+        return after
+    return [old.slerp(new, influence) for old, new in zip(before, after, strict=True)]

@@ -145,9 +145,13 @@ class Options:
     """Sweeps at most."""
     tolerance: float = 1e-4
     """Error that counts as reached: distance from tip to target over chain length."""
+    softness: float = 0.0
+    """Part of the reach over which the chain eases into full extension, 0 to 1."""
 
     def __post_init__(self) -> None:
         """Refuse to try nothing."""
+        if not 0.0 <= self.softness <= 1.0:
+            raise FabrikError(f"softness is {self.softness:g}: it must be from 0 to 1")
         if self.iterations < 1:
             raise FabrikError(f"iterations is {self.iterations}: it must be at least 1")
         if not self.tolerance > 0.0:

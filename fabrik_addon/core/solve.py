@@ -19,6 +19,7 @@ from .pole import turn_pole
 from .pole_wish import lean_to_pole
 from .problem import Chain, FabrikError, Floats, Goals, Options, Pose, Solution, Status
 from .reach import reach_target
+from .soft_reach import is_eased, soft_target
 from .vectors import Joints, Quaternion, first_direction, gap, norm, rotate, x_axis
 from .within_limits import STEPS, reach_within_limits, turns_of
 
@@ -186,13 +187,14 @@ def solve_lanes(start: StartPose, goals: Goals, options: Options = DEFAULT_OPTIO
             pole = _from_root(_split_goal(ops, goals.poles, batch, "pole target", chain), root, unit)
             pole = _turn_by_angle(ops, pole, target, start, goals)
         hint = start.x_axes[0]
+        wish = soft_target(ops, target, options.softness)
         joints, sweeps, turn = reach_target(
-            ops, start.joints, start.lengths, target, pole, hint, options.tolerance, options.iterations
+            ops, start.joints, start.lengths, wish, pole, hint, options.tolerance, options.iterations
         )
         points = list(zip(*joints, strict=True))
         frames = turn_frames(ops, start.links, points, start.frames, start.x_axes, chain.inherits_list, turn)
         if start.limb is not None:
-            points, frames, sweeps = _limit(ops, start, frames, target, pole, options)
+            points, frames, sweeps = _limit(ops, start, frames, wish, pole, options)
         error = gap(ops, points[-1], target)
     rx, ry, rz = root
     return LaneSolution(
@@ -201,16 +203,17 @@ def solve_lanes(start: StartPose, goals: Goals, options: Options = DEFAULT_OPTIO
         frames=frames,
         error=error,
         sweeps=sweeps,
-        status=_status(ops, start, target, error <= options.tolerance),
+        status=_status(ops, start, target, options.softness, error <= options.tolerance),
     )
 
 
-def _status(ops: Any, start: StartPose, target: Vector, reached: Component) -> Component:
+def _status(ops: Any, start: StartPose, target: Vector, softness: float, reached: Component) -> Component:
     if ops.all(reached):
         return ops.where(reached, _REACHED, _STALLED)
     too_far, too_near = reach_test(start.lengths, norm(ops, target))
+    beyond = too_far | too_near | is_eased(ops, target, softness)
     failed = _STALLED if start.limb is None else _LIMITED
-    return ops.where(reached, _REACHED, ops.where(too_far | too_near, _OUT_OF_REACH, failed))
+    return ops.where(reached, _REACHED, ops.where(beyond, _OUT_OF_REACH, failed))
 
 
 def _limit(

@@ -250,13 +250,10 @@ def test_a_stiff_joint_turns_less(joint: int) -> None:
     kind = LimbSet("balls", (((-80.0, 80.0), (-20.0, 20.0), (-80.0, 80.0)),) * 3, 0)
     stiffness = np.zeros((4, 3))
     stiffness[joint] = 0.95
-    soft, stiff = kind.chain(), kind.chain(stiffness)
-    rng = np.random.default_rng(8)
-    before = kind.rest()
     turned_by = np.zeros(2)
-    for target in before.positions[-1] + 0.25 * rng.normal(size=(20, 3)) - (0.0, 0.3, 0.0):
-        for which, chain in enumerate((soft, stiff)):
-            solution = solve(chain, before, goals(target))
+    for target in legal_targets(np.random.default_rng(8), kind, 20):
+        for which, chain in enumerate((kind.chain(), kind.chain(stiffness))):
+            solution = solve(chain, kind.rest(), goals(target))
             assert solution.status[0] == Status.REACHED
             turned_by[which] += angle_of(own_turns(solution.pose.rotations[:-1]))[joint]
     assert turned_by[1] < 0.7 * turned_by[0]
