@@ -21,7 +21,7 @@ if __name__ == "__main__":
     environment.enter()
 
 sys.path.insert(0, str(environment.ROOT))
-from benchmark import batch_rows, blender_rows, core_rows, law_rows, machine, path_rows
+from benchmark import batch_rows, blender_rows, core_rows, law_rows, limit_rows, machine, path_rows
 from benchmark.problems import FULL, QUICK, Effort
 from benchmark.report import Report, Table
 
@@ -48,6 +48,12 @@ MEASUREMENTS: dict[str, Measurement] = {
     "pole": lambda effort: [law_rows.pole_table(effort)],
     "invariance": lambda effort: [law_rows.invariance_table(effort)],
     "again": lambda effort: [law_rows.again_table(effort)],
+    "limits": lambda effort: [limit_rows.reach_table(effort)],
+    "limits-pole": lambda effort: [limit_rows.pole_table(effort)],
+    "limits-kept": lambda effort: [limit_rows.violation_table(effort)],
+    "limits-nearest": lambda effort: [limit_rows.nearest_table(effort)],
+    "limits-time": lambda effort: [limit_rows.time_table(effort)],
+    "limits-path": lambda effort: [limit_rows.path_table(effort)],
     "blender": lambda effort: [blender_rows.pose_table(effort)],
     "time": lambda effort: [blender_rows.time_table(effort)],
     "steps": lambda effort: [path_rows.step_table(effort)],

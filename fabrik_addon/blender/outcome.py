@@ -4,10 +4,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mathutils import Vector
+from mathutils import Quaternion, Vector
 
 from ..core import Status
 from ..core.limits import axes_at_limit, joint_limits
@@ -17,6 +18,10 @@ from .solve_snapshot import SolvedChain
 
 if TYPE_CHECKING:
     from bpy.types import Object
+
+
+TURNED = math.radians(0.5)
+"""Angle from the wished rotation that counts as taken."""
 
 
 def outcome_of(armature: Object, solved: SolvedChain, later: Sequence[SolvedChain]) -> Result:
@@ -37,7 +42,7 @@ def outcome_of(armature: Object, solved: SolvedChain, later: Sequence[SolvedChai
     off = f"the tip is {_world_length(armature, tip - target):.4g} from its target"
     overridden = snapshot.overridden
     if error <= snapshot.options.tolerance:
-        return Result(Status.REACHED.name, error, solved.iterations, "", overridden)
+        return Result(Status.REACHED.name, error, solved.iterations, _rotation_left(solved), overridden)
     if snapshot.influence < 1.0 and solved.status is Status.REACHED and not overridden:
         # Asked to stay behind: what a full solve would do is what there is to say.
         return Result(Status.REACHED.name, error, solved.iterations, "", overridden)
@@ -64,6 +69,18 @@ def outcome_of(armature: Object, solved: SolvedChain, later: Sequence[SolvedChai
         return Result(status.name, error, solved.iterations, message, overridden)
     message = f"limited, {off}: " + (" and ".join(reasons) or "no pose within the limits was found that is nearer")
     return Result(Status.LIMITED.name, error, solved.iterations, message, overridden)
+
+
+def _rotation_left(solved: SolvedChain) -> str:
+    """Say by how much a tip isn't turned as it should be; empty where it is, or isn't meant to be."""
+    goals = solved.snapshot.goals
+    if goals.rotations is None:
+        return ""
+    wish = Quaternion(goals.rotations[0].tolist())
+    left = 2.0 * math.acos(min(1.0, abs(wish.dot(solved.snapshot.bones.end.matrix.to_quaternion()))))
+    if left <= TURNED:
+        return ""
+    return f"reached, but turned by {math.degrees(left):.3g} degrees from the target's rotation: position comes first"
 
 
 def _reach(armature: Object, solved: SolvedChain, target: Vector) -> str:

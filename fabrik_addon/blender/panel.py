@@ -145,6 +145,7 @@ class VIEW3D_PT_fabrik_target(_ActiveChainPanel):
 
     def draw_chain(self, layout: UILayout, _armature: Object, chain: FabrikChain) -> None:
         _draw_goal(layout, chain, "target", "subtarget")
+        layout.prop(chain, "use_rotation")
 
 
 class VIEW3D_PT_fabrik_pole(_ActiveChainPanel):

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import bpy
 from bpy.props import (
@@ -12,6 +13,7 @@ from bpy.props import (
     CollectionProperty,
     EnumProperty,
     FloatProperty,
+    FloatVectorProperty,
     IntProperty,
     PointerProperty,
     StringProperty,
@@ -20,6 +22,7 @@ from bpy.types import Context, Object, PropertyGroup
 
 from ..core import Status
 from .results import result_of
+from .targets import rotation_in_armature
 
 _OVERRIDABLE = {'LIBRARY_OVERRIDABLE'}
 
@@ -58,6 +61,15 @@ def _make_name_unique(chain: FabrikChain, _context: Context) -> None:
         chain.name = name
 
 
+def _keep_offset(chain: FabrikChain, _context: Context) -> None:
+    """Take the offset at which switching the rotation on changes nothing."""
+    armature: Any = chain.id_data
+    bone = armature.pose.bones.get(chain.tip)
+    if chain.use_rotation and bone is not None and chain.target is not None:
+        target = rotation_in_armature(armature, chain.target, chain.subtarget)
+        chain.rotation_offset = target.conjugated() @ bone.matrix.to_quaternion()
+
+
 class FabrikChain(PropertyGroup):
     """A chain of bones and where it should reach; names as in KinematicConstraint where the meaning is the same"""
 
@@ -85,6 +97,21 @@ class FabrikChain(PropertyGroup):
     )
     subtarget: StringProperty(
         name="Bone", description="Bone of the target armature whose head is the target", override=_OVERRIDABLE
+    )
+    use_rotation: BoolProperty(
+        name="Rotation",
+        description="The tip bone also takes the target's rotation, with the offset it has when this is switched on",
+        default=False,
+        update=_keep_offset,
+        override=_OVERRIDABLE,
+    )
+    rotation_offset: FloatVectorProperty(
+        name="Rotation Offset",
+        description="Rotation of the tip bone in the target's own space",
+        size=4,
+        subtype='QUATERNION',
+        default=(1.0, 0.0, 0.0, 0.0),
+        override=_OVERRIDABLE,
     )
     pole_target: PointerProperty(
         type=Object, name="Pole", description="Object toward which the chain bends", override=_OVERRIDABLE

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +17,7 @@ from .channels import has_locks, is_locked, rotation_of
 from .kinematics import pose_matrices, turns_rigidly
 from .limits import Angles, limits_of, stiffness_of
 from .overrides import overrides_of
-from .targets import armature_to_world, followed_bones, in_words, target_position
+from .targets import armature_to_world, followed_bones, in_words, rotation_in_armature, target_position
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone, ViewLayer
@@ -238,7 +238,16 @@ def _read_goals(
         followed |= follows
         points.append(position)
     target_world, pole_world = points[0], points[1] if len(points) > 1 else None
-    return goals_at(armature, target_world, pole_world, settings.pole_angle), frozenset(followed)
+    found = goals_at(armature, target_world, pole_world, settings.pole_angle)
+    if settings.use_rotation:
+        if not settings.use_tail:
+            raise FabrikError("it can't take the target's rotation while it ends at a head: switch Use Tail on")
+        if is_locked(armature.pose.bones[settings.tip]):
+            raise FabrikError(f"it can't take the target's rotation: that of bone '{settings.tip}' is locked")
+        rotation = rotation_in_armature(armature, settings.target, settings.subtarget)
+        wish = rotation @ Quaternion(settings.rotation_offset[:]).normalized()
+        found = replace(found, rotations=np.array([wish[:]]))
+    return found, frozenset(followed)
 
 
 def goals_at(

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import bpy
-from mathutils import Matrix, Vector
+from mathutils import Matrix, Quaternion, Vector
 
 from ..core import FabrikError
 from .overrides import chain_constraints, is_active
@@ -88,6 +88,13 @@ def _position(target: Object, bone_name: str, role: str) -> Vector:
 def in_words(obj: Object, bone_name: str) -> str:
     """Name an object, or one of its bones, in a message."""
     return f"bone '{bone_name}' of '{obj.name}'" if bone_name and obj.type == 'ARMATURE' else f"'{obj.name}'"
+
+
+def rotation_in_armature(armature: Object, target: Object, bone_name: str) -> Quaternion:
+    """Return the rotation of an object or one of its bones in an armature's space; of neither's scale."""
+    bone = target.pose.bones.get(bone_name) if bone_name and target.type == 'ARMATURE' else None
+    matrix = target.matrix_world if bone is None else target.matrix_world @ bone.matrix
+    return (armature.matrix_world.inverted_safe() @ matrix).to_quaternion()
 
 
 def _is_evaluated(obj: Object, layer_collection: LayerCollection) -> bool:

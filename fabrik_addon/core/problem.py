@@ -80,6 +80,22 @@ class Chain:
         return bool(self.tips.tolist() == [last] and self.parents.tolist() == list(range(-1, last)))
 
     @cached_property
+    def without_tip(self) -> Chain:
+        """A plain chain without its last bone."""
+        return Chain(
+            self.parents[:-1],
+            self.lengths[:-1],
+            self.tips - 1,
+            self.weights,
+            self.lower[:-1],
+            self.upper[:-1],
+            self.rest[:-1],
+            self.inherits[:-1],
+            self.stiffness[:-1],
+            self.names[:-1],
+        )
+
+    @cached_property
     def joint_limits(self) -> list[JointLimits]:
         """What each bone of a plain chain may do."""
         ends = zip(self.lower[:-1].tolist(), self.upper[:-1].tolist(), strict=True)

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Easing into full extension: the farther the target, the more the tip stays behind it, so that nothing pops.
 
-At full extension a joint's angle changes infinitely fast with the distance of the tip. An exponential keeps the distance
-that is asked for below the length of the chain, and joins the plain one without a kink (Nicholson 2007, "soft IK").
+At full extension the angle of a joint changes infinitely fast with the distance of the tip. An exponential keeps that
+distance below the length of the chain, and joins the plain one without a kink (Nicholson 2007, "soft IK").
 """
 
 from __future__ import annotations

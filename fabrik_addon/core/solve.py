@@ -5,7 +5,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -13,14 +14,15 @@ import numpy as np
 
 from .fabrik import reach_test
 from .frames import turn_frames
-from .lanes import MANY, ONE, Component, Vector
+from .lanes import MANY, ONE, Component, Vector, add_up
 from .least_squares import Limb
 from .pole import turn_pole
 from .pole_wish import lean_to_pole
 from .problem import Chain, FabrikError, Floats, Goals, Options, Pose, Solution, Status
 from .reach import reach_target
+from .rotation_goal import last_link
 from .soft_reach import is_eased, soft_target
-from .vectors import Joints, Quaternion, first_direction, gap, norm, rotate, x_axis
+from .vectors import Joints, Quaternion, first_direction, from_to, gap, multiply, norm, rotate, scale, x_axis
 from .within_limits import STEPS, reach_within_limits, turns_of
 
 DEFAULT_OPTIONS = Options()
@@ -56,6 +58,12 @@ class StartPose:
     """Of the frames."""
     limb: Limb | None
     """The bones with their limits, if they have any."""
+
+    @cached_property
+    def without_tip(self) -> StartPose:
+        """The start of the chain without its last bone, which has another one before it."""
+        pose = Pose(self.pose.positions[..., :-1, :], self.pose.rotations[..., :-1, :], self.pose.base)
+        return start_from(self.chain.without_tip, pose, self.batch)
 
 
 def start_from(chain: Chain, pose: Pose, batch: tuple[int, ...] | None = None) -> StartPose:
@@ -169,7 +177,7 @@ class LaneSolution:
 def solve_lanes(start: StartPose, goals: Goals, options: Options = DEFAULT_OPTIONS) -> LaneSolution:
     """Solve as ``solve_from`` does, and leave the result in components."""
     if goals.rotations is not None:
-        raise FabrikError("rotation goals can't be solved: leave Goals.rotations out")
+        return _solve_with_rotation(start, goals, options)
     chain, batch = start.chain, start.batch
     goals_batch = _batch_shape(("targets", goals.targets, (1, 3)), ("poles", goals.poles, (1, 3)))
     if goals_batch and goals_batch != batch:
@@ -205,6 +213,68 @@ def solve_lanes(start: StartPose, goals: Goals, options: Options = DEFAULT_OPTIO
         sweeps=sweeps,
         status=_status(ops, start, target, options.softness, error <= options.tolerance),
     )
+
+
+def _solve_with_rotation(start: StartPose, goals: Goals, options: Options) -> LaneSolution:
+    """Solve for a tip that also takes a rotation, as far as its position allows."""
+    assert goals.rotations is not None  # asked for goals with a rotation only
+    _batch_shape(("rotations of the goals", goals.rotations, (1, 4)))
+    plain = solve_lanes(start, replace(goals, rotations=None), options)
+    batch = np.broadcast_shapes(plain.batch, goals.rotations.shape[:-2])
+    if batch != start.batch:
+        start = start_from(start.chain, start.pose, batch)
+        plain = solve_lanes(start, replace(goals, rotations=None), options)
+    chain = start.chain
+    ops: Any = MANY if batch else ONE
+    unit, (rx, ry, rz) = chain.total_length, start.root
+    (wish,) = ops.split(goals.rotations, batch)
+    if not ops.all(ops.isfinite(add_up(wish))):
+        raise FabrikError(f"the rotation goal of the chain that ends at {chain.name(-1)} is not a finite number")
+    (goal,) = ops.split(goals.targets, batch)
+    (ax, ay, az), (bx, by, bz) = plain.points[-2:]
+    w, x, y, z = start.frames[-2]
+    wished = rotate(wish, rotate((w, -x, -y, -z), scale(start.links[-1], unit)))
+    link, points, frames, sweeps = (bx - ax, by - ay, bz - az), plain.points, plain.frames, plain.sweeps
+    with ops.quiet():
+        if len(chain.links) > 1:
+            target = (goal[0] - rx, goal[1] - ry, goal[2] - rz)
+            last, _ = last_link(ops, chain.links[:-1], target, wished, link)
+            root_of_last = ops.join([(goal[0] - last[0], goal[1] - last[1], goal[2] - last[2])], batch)
+            others = solve_lanes(start.without_tip, replace(goals, targets=root_of_last, rotations=None), options)
+            ex, ey, ez = others.points[-1]
+            tip = (ex + last[0], ey + last[1], ez + last[2])
+            better = gap(ops, tip, goal) <= ops.maximum(options.tolerance, 1.01 * plain.error) * unit
+            laid = [*others.points, tip]
+            points = [_choose(ops, better, a, b) for a, b in zip(laid, points, strict=True)]
+            link = _choose(ops, better, last, link)
+            frames = [_choose(ops, better, a, b) for a, b in zip(others.frames, frames, strict=False)]
+            sweeps = plain.sweeps + others.sweeps
+        # Where the link can't lie as the rotation wants it, the shortest turn from there is what is nearest to it.
+        turned = multiply(from_to(ops, wished, link, start.x_axes[-2]), wish)
+        frames = [*frames[: len(chain.links) - 1], turned]
+        if start.limb is not None:
+            points, frames = _limit_rotation(ops, start, frames, plain.frames, goal, options)
+        error = gap(ops, points[-1], goal) / unit
+    status = ops.where(error <= options.tolerance, _REACHED, plain.status)
+    return LaneSolution(batch=batch, points=points, frames=frames, error=error, sweeps=sweeps, status=status)
+
+
+def _limit_rotation(
+    ops: Any, start: StartPose, wished: list[Quaternion], plain: list[Quaternion], goal: Vector, options: Options
+) -> tuple[list[Vector], list[Quaternion]]:
+    """Reach from what limits leave of frames with the rotation; return joints and frames."""
+    assert start.limb is not None  # asked for chains with limits only
+    unit, root = start.chain.total_length, start.root
+    first, second = turns_of(ops, start.limb, wished), turns_of(ops, start.limb, plain)
+    target = _from_root(goal, root, unit)
+    steps = min(options.iterations, STEPS)
+    _, placed, _, _ = reach_within_limits(ops, start.limb, first, second, target, options.tolerance, steps)
+    points = [(root[0] + unit * x, root[1] + unit * y, root[2] + unit * z) for x, y, z in placed.joints]
+    return points, placed.frames
+
+
+def _choose(ops: Any, where: Component, yes: tuple[Any, ...], no: tuple[Any, ...]) -> Any:
+    return tuple(ops.choose(where, yes, no))
 
 
 def _status(ops: Any, start: StartPose, target: Vector, softness: float, reached: Component) -> Component:

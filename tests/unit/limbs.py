@@ -9,13 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fabrik_addon.core import Chain, Pose, plain_chain, start_from
-from fabrik_addon.core.lanes import MANY
-from fabrik_addon.core.least_squares import descend
-from scripts.benchmark.limit_sets import LimbSet, legal_swings, posed, product, inverse, turn_by, turned, violation
+from fabrik_addon.core import Chain, Pose, plain_chain
+from scripts.benchmark.limit_sets import LimbSet, inverse, legal_swings, posed, product, turn_by, turned, violation
 from tests.unit.chains import Floats, unit
-
-FREE_AXIS = (-math.inf, math.inf)
 
 
 @dataclass(frozen=True)
@@ -97,8 +93,8 @@ def random_limb(rng: np.random.Generator, count: int) -> Limb:
     limits.append(limits[-1])
     lengths = rng.uniform(0.3, 1.0, count)
     aside = rng.random((count, 1)) < 0.3
-    links = lengths[:, None] * unit((0.0, 1.0, 0.0) + np.where(aside, rng.normal(size=(count, 3)), 0.0))
-    rests = unit4((1.0, 0.0, 0.0, 0.0) + rng.uniform(0.0, 0.6) * rng.normal(size=(count + 1, 4)))
+    links = lengths[:, None] * unit(np.array([0.0, 1.0, 0.0]) + np.where(aside, rng.normal(size=(count, 3)), 0.0))
+    rests = unit4(np.array([1.0, 0.0, 0.0, 0.0]) + rng.uniform(0.0, 0.6) * rng.normal(size=(count + 1, 4)))
     inherits = np.ones(count + 1, bool)
     if count > 2 and rng.random() < 0.3:
         inherits[rng.integers(1, count)] = False
@@ -133,18 +129,6 @@ def legal_turns(rng: np.random.Generator, limb: Limb) -> Floats:
 def legal_pose(rng: np.random.Generator, limb: Limb) -> Pose:
     """A pose that limits allow."""
     return limb.posed(legal_turns(rng, limb))
-
-
-def best_of_restarts(kind: LimbSet, targets: Floats, rng: np.random.Generator, starts: int = 200) -> Floats:
-    """The least distance (T,) from tip to target that least squares find from random legal poses of a set."""
-    swings = legal_swings(rng, kind, starts)
-    start = start_from(kind.chain(), kind.rest(), (len(targets) * starts,))
-    assert start.limb is not None
-    turns = [tuple(np.tile(swings[:, j, axis], len(targets)) for axis in range(3)) for j in range(kind.count)]
-    goals = tuple(np.repeat(targets[:, axis], starts) for axis in range(3))
-    with MANY.quiet():
-        errors = descend(MANY, start.limb, turns, goals, 1e-5, 100)[2]
-    return errors.reshape(len(targets), starts).min(axis=1)
 
 
 def legal_targets(rng: np.random.Generator, kind: LimbSet, count: int) -> Floats:

@@ -20,7 +20,7 @@ from tests.unit.limbs import legal_turns, random_limb
 
 counts = st.integers(1, 6)
 
-# Numpy's sines may differ from Python's in the last bit, and a bone that is nearly in line with its arm makes more of it.
+# Numpy's sines may differ from Python's in the last bit, and a limb that can't go every way makes more of it.
 CLOSE = 1e-5
 
 

@@ -1,0 +1,467 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Joint limits: what is reached within them, by us and by Blender's own IK set up the same way in the same process."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import bpy
+import numpy as np
+
+import fabrik_addon
+from fabrik_addon.blender.apply import write_channels
+from fabrik_addon.blender.snapshot import goals_at, take_snapshot
+from fabrik_addon.blender.solve_chains import solve_chains
+from fabrik_addon.blender.solve_snapshot import solve_snapshot
+from fabrik_addon.core import Chain, Goals, Solution, plain_chain, solve
+
+from .blender_chain import (
+    LAST,
+    add_chain,
+    constrain,
+    joints_of,
+    make_armature,
+    make_target,
+    new_scene,
+    rest,
+    view_layer,
+)
+from .limit_sets import LEG, SETS, LimbSet, angle_of, inverse, legal_swings, own_turns, posed, product, worst_violation
+from .problems import Effort, Floats, directions, generator, targets_within, unit
+from .report import Row, Table, microseconds, spread
+from .restarts import RESTARTS, best_errors
+
+NEAR = 1e-3
+"""Error that counts as reached: what Blender's own IK is content with."""
+
+LEGAL = 1e-4
+"""Radians outside a limit that Blender's single precision may make of none."""
+
+MOST_MILLISECONDS = {2: 1.0, 3: 1.0, 6: 4.0, 10: 4.0}
+"""By number of bones."""
+
+STEP = 0.01
+"""Length of a step along a path, over the chain's length."""
+
+RADII = (0.1, 0.05, 0.03)
+"""Of the circles that targets go round, over the chain's length: the largest that legal poses reach all round."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What came of a set of targets."""
+
+    errors: Floats
+    frames: Floats
+    """(T, B, 4)"""
+    joints: Floats
+    """(T, J, 3)"""
+
+    @property
+    def hits(self) -> int:
+        """Targets reached."""
+        return int(np.sum(self.errors <= NEAR))
+
+
+def reach_table(effort: Effort) -> Table:
+    """Targets that some legal pose reaches, from rest."""
+    rows, totals = [], [0, 0, 0]
+    for limb in SETS:
+        targets = posed(limb, legal_swings(generator("limits", limb.name), limb, effort.targets)).positions[:, -1]
+        ours, own = _ours(limb, targets), _own(limb, targets)
+        worst = _degrees(limb, ours), _degrees(limb, own)
+        ok = ours.hits >= math.ceil(limb.must * len(targets) / 100) and worst[0] <= math.degrees(LEGAL)
+        count = len(targets)
+        cells = (limb.name, f"{ours.hits}/{count}", f"{limb.must} of 100", f"{own.hits}/{count}", *worst)
+        rows.append(Row(cells, ok))
+        totals = [before + more for before, more in zip(totals, (ours.hits, own.hits, count), strict=True)]
+    return Table(
+        title="Joint limits: targets of legal poses",
+        must=f"reached within {NEAR:g} as often as the row says, no bone outside its limits by more than 1e-4 radians",
+        measured=f"{totals[0]}/{totals[2]} (Blender's own IK: {totals[1]})",
+        columns=(
+            "limb",
+            "reached",
+            "must be at least",
+            "Blender's own",
+            "worst violation, degrees",
+            "Blender's own violation, degrees",
+        ),
+        rows=tuple(rows),
+        note="Targets are the tips of random poses within the limits, by forward kinematics; every solve starts from "
+        "rest. Both are measured on the pose that Blender evaluates.",
+    )
+
+
+def pole_table(effort: Effort) -> Table:
+    """A leg with limits and a pole, one that agrees with them and one that may not."""
+    rng = generator("limits", "pole")
+    poses = posed(LEG, legal_swings(rng, LEG, effort.targets)).positions
+    targets = poses[:, -1]
+    consistent = poses[:, 1] + unit(_aside(poses[:, 1], targets))
+    arbitrary = 2.0 * directions(rng, len(targets))
+    # Blender's own pole angle is the user's to find: here it is the one that reaches most.
+    angles = np.radians(np.arange(-165.0, 181.0, 15.0)).tolist()
+    angle = max(angles, key=lambda angle: _own(LEG, targets, consistent, angle).hits)
+    rows = []
+    for name, poles in (("consistent", consistent), ("arbitrary", arbitrary)):
+        found = _ours(LEG, targets, poles), _own(LEG, targets, poles, angle)
+        off = [np.degrees(_angles_to_pole(one.joints, poles)) for one in found]
+        worst = [_degrees(LEG, one) for one in found]
+        count = len(targets)
+        ok = found[0].hits >= math.ceil(0.99 * count) and worst[0] <= math.degrees(LEGAL)
+        if name == "consistent":
+            ok = ok and int(np.sum(off[0] < 90.0)) >= math.ceil(0.99 * count)
+        for who, one, angles_off, violation, verdict in zip(
+            ("ours", "Blender's own"), found, off, worst, (ok, None), strict=True
+        ):
+            median, high, most = spread(angles_off)
+            sides = f"{np.sum(angles_off < 90.0)}/{count}"
+            degrees = f"{median:.1f} / {high:.1f} / {most:.1f}"
+            rows.append(Row((name, who, f"{one.hits}/{count}", sides, degrees, violation), verdict))
+    return Table(
+        title="Joint limits with a pole: the leg",
+        must="99 of 100 reached and within the limits; with a consistent pole the knee is on its side",
+        measured=", ".join(f"{row.cells[2]} ({row.cells[0]}, {row.cells[1]})" for row in rows),
+        columns=(
+            "pole",
+            "whose",
+            "reached",
+            "knee on its side",
+            "degrees from knee to pole median / p95 / max",
+            "worst violation, degrees",
+        ),
+        rows=tuple(rows),
+        note="A consistent pole is where the knee of the legal pose points that the target is from. Blender's own has "
+        f"the pole angle of which it reaches most, {math.degrees(angle):.0f} degrees; ours needs none.",
+    )
+
+
+def violation_table(effort: Effort) -> Table:
+    """How far any bone is outside its limits, whatever the target, the pole and the status."""
+    rows, worst, worst_own = [], 0.0, 0.0
+    for limb in SETS:
+        rng = generator("limits", "violation", limb.name)
+        targets = targets_within(rng, 0.05, 1.3, effort.targets)
+        poles = 2.0 * directions(rng, effort.targets)
+        core = [_core(limb, targets), _core(limb, targets, poles)]
+        ours = [_ours(limb, targets), _ours(limb, targets, poles)]
+        own = [_own(limb, targets), _own(limb, targets, poles)]
+        in_core, in_blender, of_own = (max(_degrees(limb, one) for one in found) for found in (core, ours, own))
+        ok = in_core <= math.degrees(1e-9) and in_blender <= math.degrees(LEGAL)
+        rows.append(Row((limb.name, in_core, in_blender, of_own), ok))
+        worst, worst_own = max(worst, in_blender), max(worst_own, of_own)
+    return Table(
+        title="Joint limits kept",
+        must="no bone outside its limits by more than 1e-9 radians in the core, 1e-4 in Blender",
+        measured=f"{worst:.1g} degrees at most (Blender's own IK: {worst_own:.0f})",
+        columns=("limb", "core, degrees", "in Blender, degrees", "Blender's own, degrees"),
+        rows=tuple(rows),
+        note="Targets all around at reach 0.05 to 1.3, most of them out of a legal pose's reach, without a pole and "
+        "with one anywhere.",
+    )
+
+
+def nearest_table(effort: Effort) -> Table:
+    """Targets that no legal pose reaches, beside many descents from random legal poses."""
+    rows, worst = [], 0.0
+    for limb in SETS:
+        rng = generator("limits", "nearest", limb.name)
+        targets, best, beaten = _without_legal_pose(limb, rng, effort.targets)
+        start = time.perf_counter()
+        ratios = _core(limb, targets).errors / best
+        milliseconds = 1000.0 * (time.perf_counter() - start) / len(targets)
+        median, high, most = spread(ratios)
+        cells = (
+            limb.name,
+            len(targets),
+            f"{median:.4f} / {high:.4f} / {most:.4f}",
+            int(np.sum(ratios > 1.02)),
+            beaten,
+            f"{milliseconds:.1f}",
+        )
+        rows.append(Row(cells, most <= 1.02))
+        worst = max(worst, most)
+    return Table(
+        title="No legal pose reaches",
+        must=f"error at most 1.02 times the best of {RESTARTS} least squares from random legal poses",
+        measured=f"{worst:.3f} times at most",
+        columns=(
+            "limb",
+            "targets",
+            "error over the best, median / p95 / max",
+            "over 1.02",
+            "others that random restarts reach and we don't",
+            "ms a solve, mean",
+        ),
+        rows=tuple(rows),
+        note="Targets all around at reach 0.1 to 1.2 that no restart reaches.",
+    )
+
+
+def time_table(effort: Effort) -> Table:
+    """Time from a moved target to the updated pose, within limits."""
+    _register()
+    rows, ratios = [], []
+    for limb in SETS:
+        targets = posed(limb, legal_swings(generator("limits", limb.name), limb, effort.targets)).positions[:, -1]
+        core, ours, own = _timed(limb, targets, max(1, effort.timed_runs // 5))
+        ratio = spread(ours)[0] / spread(own)[0]
+        most = MOST_MILLISECONDS[limb.count]
+        cells = (
+            limb.name,
+            microseconds(core),
+            microseconds(ours),
+            microseconds(own),
+            f"{ratio:.1f}",
+            f"{1000.0 * most:.0f}",
+        )
+        rows.append(Row(cells, 1000.0 * spread(ours)[0] <= most))
+        ratios.append(ratio)
+    return Table(
+        title="Time within joint limits",
+        must="median at most 1 ms for 3 bones, 4 ms for 10, from the moved target to the updated pose",
+        measured=f"{min(ratios):.1f} to {max(ratios):.1f} times Blender's own",
+        columns=(
+            "limb",
+            "core alone, µs median / p95",
+            "ours, µs median / p95",
+            "Blender's own, µs median / p95",
+            "ratio of medians",
+            "must be at most, µs",
+        ),
+        rows=tuple(rows),
+        note="As a drag does it: update, read the target, solve, write, update; both start from rest and take turns.",
+    )
+
+
+def path_table(effort: Effort) -> Table:
+    """How evenly bones turn while a target goes round in small steps, with limits and without."""
+    rows, worst = [], [0.0, 0.0]
+    for limb in SETS:
+        paths = _circles(limb, max(1, effort.targets // 20))
+        own = max(_evenness(_own(limb, path).frames) for path in paths)
+        free = plain_chain(np.full(limb.count, 1.0 / limb.count))
+        for limits, chain in (("on", limb.chain()), ("off", free)):
+            ratios = [max(_path_evenness(chain, limb, path, goes_on) for path in paths) for goes_on in (False, True)]
+            from_rest, from_before = (f"{ratio:.1f}" for ratio in ratios)
+            beside = f"{own:.1f}" if limits == "on" else ""
+            rows.append(Row((limb.name, limits, len(paths), from_rest, from_before, beside), max(ratios) <= 3.0))
+            worst = [max(before, ratio) for before, ratio in zip(worst, ratios, strict=True)]
+    return Table(
+        title="Smooth paths within joint limits",
+        must="no bone turns more than 3 times as far in a step as the bone that turns most does in the median step",
+        measured=f"{worst[0]:.1f} times from rest, {worst[1]:.1f} times from the frame before",
+        columns=(
+            "limb",
+            "limits",
+            "paths",
+            "every frame from rest",
+            "every frame from the one before",
+            "Blender's own, from rest",
+        ),
+        rows=tuple(rows),
+        note=f"Targets go round circles of {RADII[0]:g} of the length, or less where no legal poses reach all round, in "
+        f"steps of {STEP:g}. Without limits the same circles.",
+    )
+
+
+# Ours and Blender's own
+
+
+def _register() -> None:
+    if not hasattr(bpy.types.Object, "fabrik"):
+        fabrik_addon.register()
+
+
+def limit_bones(obj: Any, limb: LimbSet) -> None:
+    """Set the bones' own IK limits."""
+    for bone, joint in zip(obj.pose.bones, limb.ranges, strict=True):
+        for axis, (lower, upper) in zip("xyz", joint, strict=True):
+            if lower == upper == 0.0:
+                setattr(bone, f"lock_ik_{axis}", True)
+            elif math.isfinite(lower):
+                setattr(bone, f"use_ik_limit_{axis}", True)
+                setattr(bone, f"ik_min_{axis}", math.radians(lower))
+                setattr(bone, f"ik_max_{axis}", math.radians(upper))
+
+
+def _frames_of(obj: Any) -> Floats:
+    return np.array([bone.matrix.to_quaternion()[:] for bone in obj.pose.bones])
+
+
+def _ours(limb: LimbSet, targets: Floats, poles: Floats | None = None) -> Found:
+    _register()
+    new_scene()
+    obj, target = make_armature(limb.rest().positions), make_target()
+    limit_bones(obj, limb)
+    chain = add_chain(obj, target)
+    chain.tolerance = NEAR / 10.0
+
+    def pose() -> None:
+        solve_chains(view_layer(), obj, [chain])
+
+    if poles is not None:
+        chain.pole_target = make_target()
+    return _pose_each(obj, target, chain.pole_target, targets, poles, pose)
+
+
+def _own(limb: LimbSet, targets: Floats, poles: Floats | None = None, pole_angle: float = 0.0) -> Found:
+    new_scene()
+    obj, target = make_armature(limb.rest().positions), make_target()
+    limit_bones(obj, limb)
+    constrain(obj, target)
+    pole = None
+    if poles is not None:
+        constraint = obj.pose.bones[LAST].constraints[0]
+        constraint.pole_target = pole = make_target()
+        constraint.pole_angle = pole_angle
+    return _pose_each(obj, target, pole, targets, poles, view_layer().update)
+
+
+def _pose_each(
+    obj: Any, target: Any, pole: Any, targets: Floats, poles: Floats | None, action: Callable[[], None]
+) -> Found:
+    errors, frames, joints = [], [], []
+    for number, position in enumerate(targets):
+        rest(obj)
+        target.location = position
+        if poles is not None:
+            pole.location = poles[number]
+        action()
+        joints.append(joints_of(obj))
+        frames.append(_frames_of(obj))
+        errors.append(float(np.linalg.norm(joints[-1][-1] - position)))
+    return Found(np.array(errors), np.array(frames), np.array(joints))
+
+
+def _core(limb: LimbSet, targets: Floats, poles: Floats | None = None) -> Found:
+    chain, pose = limb.chain(), limb.rest()
+    solved = []
+    for number, target in enumerate(targets):
+        solved.append(solve(chain, pose, Goals(target[None], poles=None if poles is None else poles[number][None])))
+    return Found(
+        errors=np.array([one.error[0] for one in solved]),
+        frames=np.array([one.pose.rotations[:-1] for one in solved]),
+        joints=np.array([one.pose.positions for one in solved]),
+    )
+
+
+def _degrees(limb: LimbSet, found: Found) -> float:
+    return math.degrees(worst_violation(limb, found.frames))
+
+
+def _timed(limb: LimbSet, targets: Floats, runs: int) -> tuple[list[float], list[float], list[float]]:
+    new_scene()
+    joints = limb.rest().positions
+    obj, target = make_armature(joints), make_target()
+    own_obj, own_target = make_armature(joints), make_target()
+    for one in (obj, own_obj):
+        limit_bones(one, limb)
+    constrain(own_obj, own_target)
+    layer = view_layer()
+    layer.update()
+    snapshot = take_snapshot(layer, obj, add_chain(obj, target))
+    chain, pose = limb.chain(), limb.rest()
+
+    def core(position: Floats) -> Solution:
+        return solve(chain, pose, Goals(position[None]))
+
+    def ours(position: Floats) -> None:
+        target.location = position
+        layer.update()
+        write_channels(solve_snapshot(snapshot, goals_at(obj, target.matrix_world.translation)).channels)
+        layer.update()
+
+    def own(position: Floats) -> None:
+        own_target.location = position
+        layer.update()
+
+    times: tuple[list[float], list[float], list[float]] = ([], [], [])
+    for run in range(runs + 1):
+        for position in targets[:5] if run == 0 else targets:  # what is done once is not what a user waits for
+            for action, kept in zip((core, ours, own), times, strict=True):
+                start = time.perf_counter()
+                action(position)
+                if run:
+                    kept.append(time.perf_counter() - start)
+    return times
+
+
+# Poles
+
+
+def _aside(points: Floats, line: Floats) -> Floats:
+    along = unit(line)
+    made: Floats = points - along * np.sum(points * along, axis=-1, keepdims=True)
+    return made
+
+
+def _angles_to_pole(joints: Floats, poles: Floats) -> Floats:
+    """Return the angle between knee and pole about the line from root to tip."""
+    knee, pole = _aside(joints[:, 1], joints[:, -1]), _aside(poles, joints[:, -1])
+    made: Floats = np.arctan2(np.linalg.norm(np.cross(knee, pole), axis=-1), np.sum(knee * pole, axis=-1))
+    return made
+
+
+# How near any pose can come
+
+
+def _without_legal_pose(limb: LimbSet, rng: np.random.Generator, count: int) -> tuple[Floats, Floats, int]:
+    """Return targets (T, 3) that no restart reaches, how near one comes, and how many others only restarts reach."""
+    kept: list[Floats] = []
+    nearest: list[float] = []
+    beaten = 0
+    while len(kept) < count:
+        targets = targets_within(rng, 0.1, 1.2, count)
+        best = best_errors(limb, targets, rng)
+        is_reached = best <= NEAR
+        beaten += int(np.sum(_core(limb, targets[is_reached]).errors > NEAR)) if is_reached.any() else 0
+        kept += list(targets[~is_reached])
+        nearest += best[~is_reached].tolist()
+    return np.array(kept[:count]), np.array(nearest[:count]), beaten
+
+
+# Paths
+
+
+def _circles(limb: LimbSet, count: int) -> list[Floats]:
+    """Return circles (frames, 3) that legal poses reach all round."""
+    rng = generator("limits", "path", limb.name)
+    circles: list[Floats] = []
+    for radius in RADII:
+        angles = np.arange(0.0, 2.0 * np.pi, STEP / radius)[:, None]
+        for _ in range(20 * count):
+            middle = posed(limb, legal_swings(rng, limb, 1)).positions[0, -1]
+            around, across = directions(rng, 2)
+            across = unit(np.cross(np.cross(around, across), around))
+            circle = middle + radius * (np.cos(angles) * around + np.sin(angles) * across)
+            if best_errors(limb, circle, rng, 40).max() <= 1e-4:
+                circles.append(circle)
+            if len(circles) == count:
+                return circles
+    return circles
+
+
+def _path_evenness(chain: Chain, limb: LimbSet, path: Floats, goes_on: bool) -> float:
+    pose = limb.rest()
+    if goes_on:
+        pose = solve(chain, pose, Goals(path[0][None])).pose
+    frames = []
+    for target in path:
+        found = solve(chain, pose, Goals(target[None])).pose
+        frames.append(found.rotations[:-1])
+        pose = found if goes_on else pose
+    return _evenness(np.array(frames))
+
+
+def _evenness(frames: Floats) -> float:
+    """Return the farthest that any bone turns in a step, over the median step's; frames (T, B, 4)."""
+    turns = own_turns(frames)
+    steps = angle_of(product(inverse(turns[:-1]), turns[1:])).max(axis=-1)
+    return float(steps.max() / np.median(steps))

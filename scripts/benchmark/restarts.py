@@ -1,0 +1,34 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How near to a target any legal pose comes, as far as many random restarts can tell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fabrik_addon.core import start_from
+from fabrik_addon.core.lanes import MANY
+from fabrik_addon.core.least_squares import descend
+
+from .limit_sets import LimbSet, legal_swings
+from .problems import Floats
+
+RESTARTS = 200
+"""Random legal poses that least squares start from."""
+
+
+def best_errors(limb: LimbSet, targets: Floats, rng: np.random.Generator, restarts: int = RESTARTS) -> Floats:
+    """Return the least distance (T,) from tip to target that least squares find from random legal poses."""
+    swings = legal_swings(rng, limb, restarts)
+    start = start_from(limb.chain(), limb.rest(), (len(targets) * restarts,))
+    assert start.limb is not None  # all sets have limits
+    turns: list[Any] = [
+        tuple(np.tile(swings[:, j, axis], len(targets)) for axis in range(3)) for j in range(limb.count)
+    ]
+    x, y, z = (np.repeat(targets[:, axis], restarts) for axis in range(3))
+    with MANY.quiet():
+        errors = descend(MANY, start.limb, turns, (x, y, z), 1e-5, 100)[2]
+    best: Floats = errors.reshape(len(targets), restarts).min(axis=1)
+    return best
