@@ -53,9 +53,18 @@ HUMAN = (
     Reach("spine", "spine.003", 3, (0.06, -0.10, 1.625), (0.08, -0.48, 1.38)),
     Reach("left arm", "forearm.L", 2, (0.33, 0.14, 1.12), (0.55, 0.75, 1.45)),
     Reach("right arm", "forearm.R", 2, (-0.44, -0.30, 1.86), (-0.75, -0.05, 1.25)),
-    Reach("left leg", "shin.L", 2, (0.11, -0.13, 0.47), (0.14, -0.80, 0.95)),
-    Reach("right leg", "shin.R", 2, (-0.10, 0.36, 0.20), (-0.14, -0.60, 0.55)),
+    Reach("left leg", "shin.L", 2, (0.20, -0.15, 0.47), (0.14, -0.80, 0.95)),
+    Reach("right leg", "shin.R", 2, (-0.18, 0.34, 0.20), (-0.14, -0.60, 0.55)),
 )
+
+HUMAN_JOINTS = {
+    "ELBOW": ("forearm.L", "forearm.R"),
+    "KNEE": ("shin.L", "shin.R"),
+    "SHOULDER": ("upper_arm.L", "upper_arm.R"),
+    "HIP": ("thigh.L", "thigh.R"),
+    "NECK": ("spine.004", "spine.005"),
+}
+"""Usual limits of the human's joints, which its chains then keep to."""
 
 
 class DemoFailure(Exception):
@@ -74,6 +83,8 @@ def main() -> None:
         armature = _load_rig(arguments.rig)
         reaches = (_reach(armature, arguments),) if arguments.rig else HUMAN
         with _pose_mode(armature):
+            if not arguments.rig:
+                _limit_joints(armature)
             figures = _pose(armature, reaches)
     except DemoFailure as failure:
         sys.exit(f"demo: {failure}")
@@ -181,6 +192,15 @@ def _pose(armature: bpy.types.Object, reaches: tuple[Reach, ...]) -> tuple[pictu
     bpy.context.view_layer.update()
     _print_table(armature, microseconds)
     return before, picture.look_at(armature, "after")
+
+
+def _limit_joints(armature: bpy.types.Object) -> None:
+    for joint, names in HUMAN_JOINTS.items():
+        for bone in armature.pose.bones:
+            bone.select = bone.name in names
+        bpy.ops.pose.fabrik_limits_set(joint=joint)
+    for bone in armature.pose.bones:
+        bone.select = False
 
 
 def _add_chain(armature: bpy.types.Object, reach: Reach) -> None:
