@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bpy_extras.anim_utils import AutoKeying as _AutoKeying
 
-from .channels import Channel, channel_name
+from .channels import Channel
 
 # The stubs have lost its class methods.
 AutoKeying: Any = _AutoKeying
@@ -21,7 +21,7 @@ Channels = Iterable[tuple["PoseBone", Channel]]
 
 
 def write_channels(channels: Channels) -> list[tuple[PoseBone, Channel]]:
-    """Write rotation channels that differ; return the bones that changed with what they said before."""
+    """Write channels that differ; return the bones that changed with what they said before."""
     changed = []
     for bone, (name, values) in channels:
         old = getattr(bone, name)[:]
@@ -32,7 +32,7 @@ def write_channels(channels: Channels) -> list[tuple[PoseBone, Channel]]:
 
 
 def restore_channels(channels: Channels) -> None:
-    """Write back what rotation channels said, to the last bit."""
+    """Write back what channels said, to the last bit."""
     for bone, (name, values) in channels:
         setattr(bone, name, values)
 
@@ -42,19 +42,13 @@ def _differ(old: float, new: float) -> bool:
     return abs(new - old) > 1e-7
 
 
-def auto_key_rotations(context: Context, bones: Iterable[PoseBone]) -> None:
-    """Key the rotation of bones if Blender's auto-keying is on, by its own rules."""
+def auto_key(context: Context, changed: Iterable[tuple[Object | PoseBone, str]]) -> None:
+    """Key channels, given with their bones or objects, if Blender's auto-keying is on, by its own rules."""
     keytype = context.scene.tool_settings.keyframe_type
-    with AutoKeying.options(keytype=keytype, use_loc=False, use_scale=False):
-        for bone in bones:
-            _auto_key(context, bone, channel_name(bone), keytype)
-
-
-def auto_key_location(context: Context, target: Object | PoseBone) -> None:
-    """Key the location of a target if Blender's auto-keying is on, by its own rules."""
-    keytype = context.scene.tool_settings.keyframe_type
-    with AutoKeying.options(keytype=keytype, use_rot=False, use_scale=False):
-        _auto_key(context, target, "location", keytype)
+    for target, channel in changed:
+        is_location = channel == "location"
+        with AutoKeying.options(keytype=keytype, use_loc=is_location, use_rot=not is_location, use_scale=False):
+            _auto_key(context, target, channel, keytype)
 
 
 def _auto_key(context: Context, target: Object | PoseBone, channel: str, keytype: str) -> None:

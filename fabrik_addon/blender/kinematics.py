@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mathutils import Matrix, Quaternion
+from mathutils import Matrix, Quaternion, Vector
 
 if TYPE_CHECKING:
     from bpy.types import PoseBone
@@ -36,13 +36,24 @@ def parent_space(bone: PoseBone, parent_matrix: Matrix | None) -> Matrix:
     return _to_pose(bone, Matrix(), parent_matrix).to_3x3()
 
 
-def _to_pose(pose_bone: PoseBone, basis: Matrix, parent_matrix: Matrix | None) -> Matrix:
+def _to_pose(pose_bone: PoseBone, basis: Matrix, parent_matrix: Matrix | None, invert: bool = False) -> Matrix:
     bone = pose_bone.bone
     if parent_matrix is None:
-        return bone.convert_local_to_pose(basis, bone.matrix_local)
+        return bone.convert_local_to_pose(basis, bone.matrix_local, invert=invert)
     return bone.convert_local_to_pose(
-        basis, bone.matrix_local, parent_matrix=parent_matrix, parent_matrix_local=bone.parent.matrix_local
+        basis,
+        bone.matrix_local,
+        parent_matrix=parent_matrix,
+        parent_matrix_local=bone.parent.matrix_local,
+        invert=invert,
     )
+
+
+def location_at(bone: PoseBone, head: Vector) -> Vector:
+    """Return the location channel that puts a bone's head at a place in armature space."""
+    matrix = bone.matrix.copy()
+    matrix.translation = head
+    return _to_pose(bone, matrix, bone.parent.matrix if bone.parent else None, invert=True).translation
 
 
 def basis_with(bone: PoseBone, rotation: Quaternion) -> Matrix:

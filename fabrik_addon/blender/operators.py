@@ -12,7 +12,7 @@ from bpy.types import Operator
 
 from ..core import FabrikError
 from .add_chain import add_chain
-from .apply import auto_key_location, auto_key_rotations
+from .apply import auto_key
 from .common_limits import free_joint, limit_joint
 from .properties import active_chain, settings_of
 from .results import forget_result
@@ -166,7 +166,7 @@ class POSE_OT_fabrik_solve(_OnlyActiveMixin, Operator):
     def run(self, context: Context) -> None:
         armature = context.object
         results, changed = solve_chains(context.view_layer, armature, _chosen_chains(armature, self.only_active))
-        auto_key_rotations(context, changed)
+        auto_key(context, changed)
         for name, result in results:
             if result.message:
                 self.report({'WARNING'}, f"Chain '{name}': {result.message}")
@@ -183,8 +183,8 @@ class POSE_OT_fabrik_snap_target(_OnlyActiveMixin, Operator):
 
     def run(self, context: Context) -> None:
         armature = context.object
-        for target in snap_targets(context.view_layer, armature, _chosen_chains(armature, self.only_active)):
-            auto_key_location(context, target)
+        moved = snap_targets(context.view_layer, armature, _chosen_chains(armature, self.only_active))
+        auto_key(context, [(target, "location") for target in moved])
 
 
 class POSE_OT_fabrik_limits_set(_PoseModeMixin, Operator):

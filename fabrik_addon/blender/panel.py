@@ -213,6 +213,7 @@ class VIEW3D_PT_fabrik_solver(_ActiveChainPanel):
     def draw_chain(self, layout: UILayout, _armature: Object, chain: FabrikChain) -> None:
         layout.prop(chain, "influence")
         layout.prop(chain, "softness")
+        layout.prop(chain, "root_motion")
         layout.prop(chain, "iterations")
         layout.prop(chain, "tolerance")
 

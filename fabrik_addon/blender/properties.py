@@ -146,6 +146,16 @@ class FabrikChain(PropertyGroup):
         subtype='FACTOR',
         override=_OVERRIDABLE,
     )
+    root_motion: EnumProperty(
+        name="Root",
+        description="What the first bone does when the tip can't reach its target",
+        items=(
+            ('FIXED', "Fixed", "The root stays where it is"),
+            ('TRANSLATE', "Follows", "The root moves by as much as the tip would stay away from its target"),
+        ),
+        default='FIXED',
+        override=_OVERRIDABLE,
+    )
     use_limits: BoolProperty(
         name="Joint Limits",
         description="Keep to the limits, locks and stiffness that the bones have for Blender's own IK, "

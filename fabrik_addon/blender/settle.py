@@ -52,6 +52,8 @@ class Settled:
     sweeps: int
     status: int
     """What the last solve said."""
+    gap: Vector
+    """From the tip to the target, in armature space."""
 
 
 def settle(
@@ -80,7 +82,8 @@ def settle(
         stuck = best is not None and error > 0.5 * best.error
         idle = idle + 1 if best is not None and error > 0.98 * best.error else 0
         if best is None or error < best.error:
-            best = Settled(rotations, channels, error, sweeps, int(solution.status))
+            left = Vector((goals.targets[0] - start.pose.positions[-1]).tolist())
+            best = Settled(rotations, channels, error, sweeps, int(solution.status), left)
         if error <= SETTLED or idle == 3 or (stuck and best.error <= options.tolerance):
             break
         solution = solve_lanes(start, goals, options)
@@ -116,7 +119,11 @@ def _least_squares(bones: ChainBones, goals: Goals, options: Options, best: Sett
         else:
             damping *= 8.0
     error = (target - tip).length / length
-    return best if error >= best.error else replace(best, rotations=rotations, channels=channels, error=error)
+    return (
+        best
+        if error >= best.error
+        else replace(best, rotations=rotations, channels=channels, error=error, gap=target - tip)
+    )
 
 
 def _response(bones: ChainBones, rotations: list[Quaternion], tip: Vector, length: float) -> Floats:

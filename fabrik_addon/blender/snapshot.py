@@ -99,7 +99,10 @@ def take_snapshot(view_layer: ViewLayer, armature: Object, settings: FabrikChain
         start = start_from(*read_pose(bones, chain_matrices(bones), bones.rotations))
         moving = frozenset((bones.bones[0].name, *(child.name for child in bones.bones[0].children_recursive)))
         goals, followed = _read_goals(view_layer, armature, settings, moving)
-        options = Options(settings.iterations, settings.tolerance, settings.softness)
+        moves_root = settings.root_motion == 'TRANSLATE'
+        if moves_root:
+            _check_root_moves(bones.bones[0])
+        options = Options(settings.iterations, settings.tolerance, settings.softness, moves_root)
     except FabrikError as error:
         raise FabrikError(f"Chain '{settings.name}': {error}") from error
     return Snapshot(bones, start, goals, options, settings.influence, overridden, moving, followed)
@@ -203,6 +206,13 @@ def read_pose(bones: ChainBones, matrices: Sequence[Matrix], rotations: Sequence
         stiffness=np.array([stiffness_of(bones.bones[i]) for i in (*bones.free, bones.free[-1])]),
     )
     return chain, Pose(positions, rows, np.array(turn_in[0][:]))
+
+
+def _check_root_moves(root: PoseBone) -> None:
+    if root.bone.use_connect and root.parent is not None:
+        raise FabrikError(f"its root can't follow: bone '{root.name}' is connected to its parent")
+    if any(root.lock_location):
+        raise FabrikError(f"its root can't follow: the location of bone '{root.name}' is locked")
 
 
 def _check_lengths(lengths: Floats, names: tuple[str, ...], end: str) -> None:

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 def solve_chains(
     view_layer: ViewLayer, armature: Object, chains: Sequence[FabrikChain]
-) -> tuple[list[tuple[str, Result]], list[PoseBone]]:
+) -> tuple[list[tuple[str, Result]], list[tuple[PoseBone, str]]]:
     """Pose an armature so that its chains reach their targets.
 
     Returns:
-        each chain's name and what came of it, in the order given, and the bones that changed.
+        each chain's name and what came of it, in the order given, and the bones that changed with their channels.
 
     Raises:
         FabrikError: a chain or its target can't be used; then nothing has changed.
@@ -43,22 +43,23 @@ def solve_chains(
     # All are checked before the first is written, so that an error leaves the pose alone.
     waiting = _in_order([(chain, take_snapshot(view_layer, armature, chain)) for chain in chains])
     solved: list[SolvedChain] = []
-    changed: dict[str, tuple[PoseBone, Channel]] = {}
+    changed: dict[tuple[str, str], tuple[PoseBone, Channel]] = {}
     updated = True
     try:
         for chain, snapshot in waiting:
             names = {bone.name for bone in snapshot.bones.bones}
             names.update(bone.name for bone in snapshot.bones.bones[0].parent_recursive)
-            if not changed.keys().isdisjoint(names | snapshot.followed):
+            if not {name for name, _ in changed}.isdisjoint(names | snapshot.followed):
                 # It hangs on a chain that has moved meanwhile, or reaches for what hangs there.
                 if not updated:
                     view_layer.update()
                     updated = True
                 snapshot = take_snapshot(view_layer, armature, chain)
             result = solve_snapshot(snapshot)
-            for bone, old in write_channels(result.channels):
+            moved = [result.location] if result.location else []
+            for bone, old in write_channels([*result.channels, *moved]):
                 updated = False
-                changed.setdefault(bone.name, (bone, old))
+                changed.setdefault((bone.name, old[0]), (bone, old))
             solved.append(result)
     except FabrikError:
         restore_channels(changed.values())
@@ -70,7 +71,9 @@ def solve_chains(
         name = found.snapshot.bones.chain_name
         results[name] = outcome_of(armature, found, solved[place + 1 :])
         keep_result(armature, name, results[name])
-    return [(chain.name, results[chain.name]) for chain in chains], [bone for bone, _ in changed.values()]
+    return [(chain.name, results[chain.name]) for chain in chains], [
+        (bone, name) for bone, (name, _) in changed.values()
+    ]
 
 
 def _in_order(chains: list[_Read]) -> list[_Read]:

@@ -163,6 +163,8 @@ class Options:
     """Error that counts as reached: distance from tip to target over chain length."""
     softness: float = 0.0
     """Part of the reach over which the chain eases into full extension, 0 to 1."""
+    moves_root: bool = False
+    """Whether the root gives way, by just as much as the tip would stay away from its target."""
 
     def __post_init__(self) -> None:
         """Refuse to try nothing."""

@@ -176,6 +176,8 @@ class LaneSolution:
 
 def solve_lanes(start: StartPose, goals: Goals, options: Options = DEFAULT_OPTIONS) -> LaneSolution:
     """Solve as ``solve_from`` does, and leave the result in components."""
+    if options.moves_root:
+        return _move_root(solve_lanes(start, goals, replace(options, moves_root=False)), goals, options)
     if goals.rotations is not None:
         return _solve_with_rotation(start, goals, options)
     chain, batch = start.chain, start.batch
@@ -213,6 +215,17 @@ def solve_lanes(start: StartPose, goals: Goals, options: Options = DEFAULT_OPTIO
         sweeps=sweeps,
         status=_status(ops, start, target, options.softness, error <= options.tolerance),
     )
+
+
+def _move_root(found: LaneSolution, goals: Goals, options: Options) -> LaneSolution:
+    """Shift a chain by what its tip is off its target, where that is more than the tolerance."""
+    ops: Any = MANY if found.batch else ONE
+    (tx, ty, tz), (x, y, z) = ops.split(goals.targets, found.batch)[0], found.points[-1]
+    away = found.error > options.tolerance
+    dx, dy, dz = (ops.where(away, part, 0.0 * part) for part in (tx - x, ty - y, tz - z))
+    points = [(px + dx, py + dy, pz + dz) for px, py, pz in found.points]
+    error, status = ops.choose(away, (0.0 * found.error, _REACHED), (found.error, found.status))
+    return replace(found, points=points, error=error, status=status)
 
 
 def _solve_with_rotation(start: StartPose, goals: Goals, options: Options) -> LaneSolution:

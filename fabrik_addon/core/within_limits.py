@@ -21,9 +21,11 @@ from .vectors import Quaternion, multiply
 STEPS = 40
 """Steps of least squares from one start; those that get there need about ten."""
 
-SHARES = (0.5, 0.25, 0.75, 0.1, 0.04, 0.17, 0.35)
-"""Where in their ranges all joints start together: bends of one side, less and more. A long chain of hinges curls up at
-less than a tenth of what each of them may do."""
+SHARES = (0.5, 0.25, 0.75)
+"""Where in their ranges all joints start together: bends of one side, less and more."""
+
+CURLS = (0.1, 0.04, 0.17, 0.35)
+"""The same for long chains of hinges, which curl up at a tenth of what each of them may do; the last to be tried."""
 
 SPREAD = 8
 """Further starts, spread over the ranges."""
@@ -90,10 +92,7 @@ def reach_within_limits(
 
 def _starts(ops: Any, limits: Sequence[JointLimits], like: Component) -> Iterator[list[SwingTwist]]:
     """Yield poses to start from, the same whatever the pose was."""
-    for share in SHARES:
-        yield [
-            clamp(ops, joint, tuple(_between(*ends, share) + 0.0 * like for ends in _ends(joint))) for joint in limits
-        ]
+    yield from (_all_at(ops, limits, like, share) for share in SHARES)
     for number in range(1, SPREAD + 1):
         turns = []
         axis = 0
@@ -106,6 +105,11 @@ def _starts(ops: Any, limits: Sequence[JointLimits], like: Component) -> Iterato
                 parts.append(_between(*wide, share) + 0.0 * like)
             turns.append(clamp(ops, joint, (parts[0], parts[1], parts[2])))
         yield turns
+    yield from (_all_at(ops, limits, like, share) for share in CURLS)
+
+
+def _all_at(ops: Any, limits: Sequence[JointLimits], like: Component, share: float) -> list[SwingTwist]:
+    return [clamp(ops, joint, tuple(_between(*ends, share) + 0.0 * like for ends in _ends(joint))) for joint in limits]
 
 
 def _ends(joint: JointLimits) -> Iterator[tuple[float, float]]:

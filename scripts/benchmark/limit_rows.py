@@ -42,6 +42,12 @@ NEAR = 1e-3
 LEGAL = 1e-4
 """Radians outside a limit that Blender's single precision may make of none."""
 
+KNEE = math.radians(10.0)
+"""Bend of the last bone with which Blender's own IK starts if there is a pole."""
+
+POLE_ANGLE = math.radians(-90.0)
+"""Blender's own, for a knee that turns about +X."""
+
 MOST_MILLISECONDS = {2: 1.0, 3: 1.0, 6: 4.0, 10: 4.0}
 """By number of bones."""
 
@@ -105,12 +111,9 @@ def pole_table(effort: Effort) -> Table:
     targets = poses[:, -1]
     consistent = poses[:, 1] + unit(_aside(poses[:, 1], targets))
     arbitrary = 2.0 * directions(rng, len(targets))
-    # Blender's own pole angle is the user's to find: here it is the one that reaches most.
-    angles = np.radians(np.arange(-165.0, 181.0, 15.0)).tolist()
-    angle = max(angles, key=lambda angle: _own(LEG, targets, consistent, angle).hits)
     rows = []
     for name, poles in (("consistent", consistent), ("arbitrary", arbitrary)):
-        found = _ours(LEG, targets, poles), _own(LEG, targets, poles, angle)
+        found = _ours(LEG, targets, poles), _own(LEG, targets, poles, POLE_ANGLE)
         off = [np.degrees(_angles_to_pole(one.joints, poles)) for one in found]
         worst = [_degrees(LEG, one) for one in found]
         count = len(targets)
@@ -138,7 +141,8 @@ def pole_table(effort: Effort) -> Table:
         ),
         rows=tuple(rows),
         note="A consistent pole is where the knee of the legal pose points that the target is from. Blender's own has "
-        f"the pole angle of which it reaches most, {math.degrees(angle):.0f} degrees; ours needs none.",
+        "the pole angle that is right for this leg, -90 degrees, and starts with its knee bent by 10: with a pole it "
+        "never bends a straight one. Ours starts straight and needs no angle.",
     )
 
 
@@ -266,7 +270,7 @@ def path_table(effort: Effort) -> Table:
             "Blender's own, from rest",
         ),
         rows=tuple(rows),
-        note=f"Targets go round circles of {RADII[0]:g} of the length, or less where no legal poses reach all round, in "
+        note=f"Targets go round circles of {RADII[0]:g} of the length, less where no legal poses reach all round, in "
         f"steps of {STEP:g}. Without limits the same circles.",
     )
 
@@ -321,7 +325,14 @@ def _own(limb: LimbSet, targets: Floats, poles: Floats | None = None, pole_angle
         constraint = obj.pose.bones[LAST].constraints[0]
         constraint.pole_target = pole = make_target()
         constraint.pole_angle = pole_angle
-    return _pose_each(obj, target, pole, targets, poles, view_layer().update)
+
+    def pose() -> None:
+        if pole is not None:
+            # Where a pole is set a straight knee never bends: that isn't what is compared here.
+            obj.pose.bones[LAST].rotation_quaternion = (math.cos(KNEE / 2.0), math.sin(KNEE / 2.0), 0.0, 0.0)
+        view_layer().update()
+
+    return _pose_each(obj, target, pole, targets, poles, pose)
 
 
 def _pose_each(
@@ -464,4 +475,5 @@ def _evenness(frames: Floats) -> float:
     """Return the farthest that any bone turns in a step, over the median step's; frames (T, B, 4)."""
     turns = own_turns(frames)
     steps = angle_of(product(inverse(turns[:-1]), turns[1:])).max(axis=-1)
-    return float(steps.max() / np.median(steps))
+    median = float(np.median(steps))
+    return float(steps.max()) / median if median > 0.0 else math.inf

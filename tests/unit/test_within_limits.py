@@ -19,6 +19,7 @@ from scripts.benchmark.limit_sets import (
     TENTACLE,
     LimbSet,
     angle_of,
+    inverse,
     own_turns,
     product,
     turned,
@@ -35,6 +36,7 @@ from tests.unit.limbs import (
 )
 
 names = [kind.name for kind in SETS]
+SMALL = [kind for kind in SETS if kind.count <= 6]
 each_set = pytest.mark.parametrize("kind", SETS, ids=names)
 
 
@@ -247,15 +249,21 @@ def test_a_limb_that_is_moved_and_scaled_does_the_same_there(seed: int, kind: Li
 def test_a_stiff_joint_turns_less(joint: int) -> None:
     """It leaves its share to the others, and the tip gets there all the same."""
     kind = LimbSet("balls", (((-80.0, 80.0), (-20.0, 20.0), (-80.0, 80.0)),) * 3, 0)
+    limb = limb_of(kind)
     stiffness = np.zeros((4, 3))
     stiffness[joint] = 0.95
+    rng = np.random.default_rng(8)
     turned_by = np.zeros(2)
-    for target in legal_targets(np.random.default_rng(8), kind, 20):
+    for _ in range(20):
+        before = legal_pose(rng, limb)
+        target = before.positions[-1] + 0.03 * unit(rng.normal(size=3))
         for which, chain in enumerate((kind.chain(), kind.chain(stiffness))):
-            solution = solve(chain, kind.rest(), goals(target))
-            assert solution.status[0] == Status.REACHED
-            turned_by[which] += angle_of(own_turns(solution.pose.rotations[:-1]))[joint]
-    assert turned_by[1] < 0.85 * turned_by[0]
+            solution = solve(chain, before, goals(target))
+            if solution.status[0] != Status.REACHED:
+                continue  # from the edge of what the limb reaches
+            after = own_turns(solution.pose.rotations[:-1])
+            turned_by[which] += angle_of(product(inverse(own_turns(before.rotations[:-1])), after))[joint]
+    assert turned_by[1] < 0.75 * turned_by[0]
 
 
 def test_stiffness_without_limits_still_reaches() -> None:
@@ -294,7 +302,7 @@ def test_limits_that_are_infinite_are_none(seed: int, count: int) -> None:
 
 
 @pytest.mark.parametrize("with_pole", [False, True])
-@each_set
+@pytest.mark.parametrize("kind", SMALL, ids=[kind.name for kind in SMALL])
 def test_a_batch_is_a_loop_of_singles(kind: LimbSet, with_pole: bool) -> None:
     rng = np.random.default_rng(10)
     chain, rest = kind.chain(), kind.rest()

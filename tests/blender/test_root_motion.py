@@ -1,0 +1,80 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A root that gives way when the tip can't reach its target."""
+
+from __future__ import annotations
+
+import bpy
+import pytest
+
+from tests.blender.rigs import distance_left, links_of, make_empty, make_tail, set_chain, update
+
+
+def far_chain(place: tuple[float, float, float] = (1.0, 2.0, 4.0)):  # type: ignore[no-untyped-def]
+    armature = make_tail(3)
+    armature.location, armature.rotation_euler, armature.scale = (1.0, 0.5, 0.2), (0.3, 0.9, -0.4), (1.5, 1.5, 1.5)
+    chain = set_chain(armature, "bone2", 3, make_empty("target", place))
+    chain.root_motion = 'TRANSLATE'
+    update()
+    return armature, chain
+
+
+def test_the_tip_reaches_and_the_root_moves_no_more_than_it_must() -> None:
+    armature, chain = far_chain((3.0, 4.0, 7.0))
+    root = armature.pose.bones["bone0"]
+    head, target = armature.matrix_world @ root.head, chain.target.matrix_world.translation
+    missing = (target - head).length - 1.5 * links_of(armature, chain).sum()
+    assert missing > 0.5
+    bpy.ops.pose.fabrik_solve()
+    update()
+    assert chain.status == 'REACHED' and distance_left(armature, chain) < 1e-4
+    assert (armature.matrix_world @ root.head - head).length == pytest.approx(missing, rel=1e-4)
+
+
+def test_a_target_within_reach_leaves_the_root_alone() -> None:
+    armature, chain = far_chain((1.2, 1.0, 2.0))
+    before = tuple(armature.pose.bones["bone0"].location)
+    bpy.ops.pose.fabrik_solve()
+    assert chain.status == 'REACHED' and tuple(armature.pose.bones["bone0"].location) == before
+
+
+def test_limits_keep_the_pose_and_the_root_makes_up_for_them() -> None:
+    armature, chain = far_chain()
+    for bone in armature.pose.bones:
+        for name in "xyz":
+            setattr(bone, f"lock_ik_{name}", name != "x")
+        bone.use_ik_limit_x, bone.ik_min_x, bone.ik_max_x = True, 0.0, 0.3
+    bpy.ops.pose.fabrik_solve()
+    update()
+    assert chain.status == 'REACHED' and distance_left(armature, chain) < 1e-4
+    for bone in armature.pose.bones:
+        assert -1e-4 <= bone.rotation_quaternion.to_euler().x <= 0.3001
+
+
+def test_the_location_is_keyed_too_and_one_undo_takes_all_back() -> None:
+    armature, _ = far_chain((3.0, 4.0, 7.0))
+    bpy.context.scene.tool_settings.use_keyframe_insert_auto = True
+    bpy.ops.pose.fabrik_solve()
+    curves = armature.animation_data.action.layers[0].strips[0].channelbags[0].fcurves
+    paths = {curve.data_path for curve in curves}
+    assert 'pose.bones["bone0"].location' in paths and 'pose.bones["bone0"].rotation_quaternion' in paths
+    assert 'pose.bones["bone1"].location' not in paths
+
+
+@pytest.mark.parametrize("why", ["locked", "connected"])
+def test_a_root_that_can_not_move_is_refused(why: str) -> None:
+    armature, chain = far_chain()
+    chain.chain_count = 2
+    root = armature.pose.bones["bone1"]
+    if why == "locked":
+        chain.chain_count = 3
+        root = armature.pose.bones["bone0"]
+        root.lock_location[1] = True
+    else:
+        bpy.ops.object.mode_set(mode='EDIT')
+        armature.data.edit_bones["bone1"].use_connect = True
+        bpy.ops.object.mode_set(mode='POSE')
+    before = [tuple(bone.location) + tuple(bone.rotation_quaternion) for bone in armature.pose.bones]
+    with pytest.raises(RuntimeError, match=why):
+        bpy.ops.pose.fabrik_solve()
+    assert [tuple(bone.location) + tuple(bone.rotation_quaternion) for bone in armature.pose.bones] == before
