@@ -230,7 +230,7 @@ def _read_goals(
     """Return a chain's goals and the bones they follow, none of which may be moving."""
     if settings.target is None:
         raise FabrikError("it has no target: choose an object in its settings")
-    armature_to_world(armature)  # before what hangs on it is blamed
+    to_armature = armature_to_world(armature).inverted()  # before what hangs on it is blamed
     goals = [("target", settings.target, settings.subtarget)]
     if settings.pole_target is not None:
         goals.append(("pole", settings.pole_target, settings.pole_subtarget))
@@ -248,7 +248,7 @@ def _read_goals(
         followed |= follows
         points.append(position)
     target_world, pole_world = points[0], points[1] if len(points) > 1 else None
-    found = goals_at(armature, target_world, pole_world, settings.pole_angle)
+    found = goals_at(to_armature, target_world, pole_world, settings.pole_angle)
     if settings.use_rotation:
         if not settings.use_tail:
             raise FabrikError("it can't take the target's rotation while it ends at a head: switch Use Tail on")
@@ -261,13 +261,8 @@ def _read_goals(
 
 
 def goals_at(
-    armature: Object, target_world: Vector, pole_world: Vector | None = None, pole_angle: float = 0.0
+    to_armature: Matrix, target_world: Vector, pole_world: Vector | None = None, pole_angle: float = 0.0
 ) -> Goals:
-    """Return a chain's goals, given where target and pole are in the world.
-
-    Raises:
-        FabrikError: the armature object is nowhere, or scaled to nothing.
-    """
-    to_armature = armature_to_world(armature).inverted()
+    """Return a chain's goals, given where target and pole are in the world, and the matrix from there."""
     poles = None if pole_world is None else np.array([(to_armature @ pole_world)[:]])
     return Goals(np.array([(to_armature @ target_world)[:]]), poles=poles, pole_angles=np.array([pole_angle]))

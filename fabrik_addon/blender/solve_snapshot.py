@@ -52,15 +52,10 @@ def solve_snapshot(snapshot: Snapshot, goals: Goals | None = None) -> SolvedChai
     rotations = own_rotations(bones, snapshot.start, solution)
     if bones.is_rigid and not bones.has_locks:
         channels = channels_for(bones, _blended(bones.rotations, rotations, snapshot.influence))
-        shift = Vector(solution.points[0]) - Vector(snapshot.start.root)
-        return SolvedChain(
-            snapshot,
-            channels,
-            Status(solution.status),
-            solution.error,
-            int(solution.sweeps),
-            _shifted_root(snapshot, shift),
-        )
+        location = None
+        if snapshot.options.moves_root:
+            location = _shifted_root(snapshot, Vector(solution.points[0]) - Vector(snapshot.start.root))
+        return SolvedChain(snapshot, channels, Status(solution.status), solution.error, int(solution.sweeps), location)
     options = replace(snapshot.options, moves_root=False)
     if snapshot.options.moves_root:
         solution = solve_lanes(snapshot.start, goals, options)

@@ -157,10 +157,11 @@ def _drag(obj: Any, target: Any) -> tuple[Move, Move]:
     chain = add_chain(obj, target)
     layer = view_layer()
     snapshot = take_snapshot(layer, obj, chain)
+    to_armature = obj.matrix_world.inverted()
 
     def move(position: Floats) -> None:
         target.location = position
-        goals = goals_at(obj, Vector(position.tolist()))
+        goals = goals_at(to_armature, Vector(position.tolist()))
         write_channels(solve_snapshot(snapshot, goals).channels)
         layer.update()
 

@@ -386,7 +386,9 @@ def _timed(limb: LimbSet, targets: Floats, runs: int) -> tuple[list[float], list
     def ours(position: Floats) -> None:
         target.location = position
         layer.update()
-        write_channels(solve_snapshot(snapshot, goals_at(obj, target.matrix_world.translation)).channels)
+        write_channels(
+            solve_snapshot(snapshot, goals_at(obj.matrix_world.inverted(), target.matrix_world.translation)).channels
+        )
         layer.update()
 
     def own(position: Floats) -> None:
