@@ -116,6 +116,8 @@ def _limb(
     rests: list[Any] = [tuple(part + zero for part in rest) for rest in chain.rest[:-1].tolist()]
     if pose.base is not None:
         (base,) = ops.split(pose.base[..., None, :], batch)
+        if not ops.all(ops.isfinite(add_up(base))):
+            raise FabrikError(f"the frame that {chain.name(0)} turns in is not finite numbers")
         rests[0] = base
     return Limb(
         rests=rests,
