@@ -4,7 +4,8 @@
 
 from .pole import pole_for
 from .problem import Chain, FabrikError, Floats, Goals, Options, Pose, Solution, Status, plain_chain
-from .solve import LaneSolution, StartPose, solve, solve_from, solve_lanes, start_from
+from .solve import LaneSolution, solve, solve_from, solve_lanes
+from .start import StartPose, start_from
 
 __all__ = [
     "Chain",

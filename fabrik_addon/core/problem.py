@@ -165,6 +165,8 @@ class Options:
     """Part of the reach over which the chain eases into full extension, 0 to 1."""
     moves_root: bool = False
     """Whether the root gives way, by just as much as the tip would stay away from its target."""
+    solver: str = "FABRIK"
+    """Name of the method, one of ``solvers.SOLVERS``."""
 
     def __post_init__(self) -> None:
         """Refuse to try nothing."""

@@ -6,126 +6,25 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from .fabrik import reach_test
-from .frames import turn_frames
 from .lanes import MANY, ONE, Component, Vector, add_up
-from .least_squares import Limb
 from .pole import turn_pole
-from .pole_wish import lean_to_pole
 from .problem import Chain, FabrikError, Floats, Goals, Options, Pose, Solution, Status
-from .reach import reach_target
 from .rotation_goal import last_link
 from .soft_reach import is_eased, soft_target
-from .vectors import Joints, Quaternion, first_direction, from_to, gap, multiply, norm, rotate, scale, x_axis
+from .solvers import method_of
+from .start import StartPose, batch_shape, from_root, start_from
+from .vectors import Quaternion, first_direction, from_to, gap, multiply, norm, rotate, scale
 from .within_limits import STEPS, reach_within_limits, turns_of
 
 DEFAULT_OPTIONS = Options()
 
-MISFIT = 1e-3
-"""Difference of a link in the pose from its length that counts as rounding, over its length."""
-
 _REACHED, _OUT_OF_REACH = int(Status.REACHED), int(Status.OUT_OF_REACH)
 _LIMITED, _STALLED = int(Status.LIMITED), int(Status.STALLED)
-
-
-@dataclass(frozen=True)
-class StartPose:
-    """A chain and the pose it is solved from, checked and split into components: what many goals have in common."""
-
-    chain: Chain
-    pose: Pose
-    batch: tuple[int, ...]
-    root: Vector
-    """In armature space."""
-    points: list[Vector]
-    """Joints from the root, in units of the chain's length: thresholds are then scale free, and nothing is lost far
-    from the origin."""
-    joints: Joints
-    """The same, component by component."""
-    lengths: list[float]
-    """Of the links, in units of the chain's length."""
-    frames: list[Quaternion]
-    """Of the bones, in armature space."""
-    links: list[Vector]
-    """From each joint to the next."""
-    x_axes: list[Vector]
-    """Of the frames."""
-    limb: Limb | None
-    """The bones with their limits, if they have any."""
-
-    @cached_property
-    def without_tip(self) -> StartPose:
-        """The start of the chain without its last bone, which has another one before it."""
-        pose = Pose(self.pose.positions[..., :-1, :], self.pose.rotations[..., :-1, :], self.pose.base)
-        return start_from(self.chain.without_tip, pose, self.batch)
-
-
-def start_from(chain: Chain, pose: Pose, batch: tuple[int, ...] | None = None) -> StartPose:
-    """Make a pose ready to be solved, once for all goals.
-
-    Args:
-        chain: a plain chain (one effector, at its end).
-        pose: positions (..., J, 3) that have the links' lengths, rotations (..., J, 4).
-        batch: shape of the batch, if the goals have more axes than the pose.
-
-    Raises:
-        FabrikError: a number isn't finite, or a shape doesn't fit.
-    """
-    if not chain.is_plain:
-        raise FabrikError("only a plain chain can be solved: one effector, at the end of its last link")
-    joints = len(chain.lengths)
-    shape = _batch_shape(("positions", pose.positions, (joints, 3)), ("rotations", pose.rotations, (joints, 4)))
-    if batch is None:
-        batch = shape
-    ops: Any = MANY if batch else ONE
-    positions, frames = ops.split(pose.positions, batch), ops.split(pose.rotations, batch)
-    for kind, rows in (("position", positions), ("rotation", frames)):
-        for j, row in enumerate(rows):
-            # A sum is finite where all its terms are; no pose is so large that it overflows.
-            if not ops.all(ops.isfinite(sum(row))):
-                raise FabrikError(f"the {kind} of {chain.name(j)} is not a finite number")
-    unit = chain.total_length
-    points = [_from_root(position, positions[0], unit) for position in positions]
-    x, y, z = (list(component) for component in zip(*points, strict=True))
-    lengths = [link / unit for link in chain.links]
-    _check_links(ops, chain, points, lengths)
-    links = [(bx - ax, by - ay, bz - az) for (ax, ay, az), (bx, by, bz) in pairwise(points)]
-    axes = [x_axis(frame) for frame in frames]
-    limb = _limb(ops, chain, pose, batch, links, frames) if chain.has_limits else None
-    return StartPose(chain, pose, batch, positions[0], points, (x, y, z), lengths, frames, links, axes, limb)
-
-
-def _check_links(ops: Any, chain: Chain, points: list[Vector], lengths: list[float]) -> None:
-    """Refuse a pose that isn't one of the chain's: sweeps would mend it silently, and closed forms wouldn't."""
-    for j, ((start, end), length) in enumerate(zip(pairwise(points), lengths, strict=True)):
-        found = gap(ops, start, end)
-        if ops.any(ops.maximum(found - length, length - found) > MISFIT * length + 1e-9):
-            raise FabrikError(f"the pose puts {chain.name(j)} at a distance from the next joint that isn't its length")
-
-
-def _limb(
-    ops: Any, chain: Chain, pose: Pose, batch: tuple[int, ...], links: list[Vector], frames: list[Quaternion]
-) -> Limb:
-    zero = 0.0 * links[0][0]
-    rests: list[Any] = [tuple(part + zero for part in rest) for rest in chain.rest[:-1].tolist()]
-    if pose.base is not None:
-        (base,) = ops.split(pose.base[..., None, :], batch)
-        if not ops.all(ops.isfinite(add_up(base))):
-            raise FabrikError(f"the frame that {chain.name(0)} turns in is not finite numbers")
-        rests[0] = base
-    return Limb(
-        rests=rests,
-        links=[rotate((w, -x, -y, -z), link) for (w, x, y, z), link in zip(frames, links, strict=False)],
-        inherits=chain.inherits_list,
-        limits=chain.joint_limits,
-        weights=[tuple(row) for row in (1.0 - chain.stiffness[:-1]).tolist()],
-    )
 
 
 def solve(chain: Chain, pose: Pose, goals: Goals, options: Options = DEFAULT_OPTIONS) -> Solution:
@@ -183,7 +82,7 @@ def solve_lanes(start: StartPose, goals: Goals, options: Options = DEFAULT_OPTIO
     if goals.rotations is not None:
         return _solve_with_rotation(start, goals, options)
     chain, batch = start.chain, start.batch
-    goals_batch = _batch_shape(("targets", goals.targets, (1, 3)), ("poles", goals.poles, (1, 3)))
+    goals_batch = batch_shape(("targets", goals.targets, (1, 3)), ("poles", goals.poles, (1, 3)))
     if goals_batch and goals_batch != batch:
         try:
             batch = np.broadcast_shapes(goals_batch, batch)
@@ -192,21 +91,14 @@ def solve_lanes(start: StartPose, goals: Goals, options: Options = DEFAULT_OPTIO
         start = start_from(chain, start.pose, batch)
     ops: Any = MANY if batch else ONE
     unit, root = chain.total_length, start.root
-    target = _from_root(_split_goal(ops, goals.targets, batch, "target", chain), root, unit)
+    target = from_root(_split_goal(ops, goals.targets, batch, "target", chain), root, unit)
     pole = None
     with ops.quiet():
         if goals.poles is not None:
-            pole = _from_root(_split_goal(ops, goals.poles, batch, "pole target", chain), root, unit)
+            pole = from_root(_split_goal(ops, goals.poles, batch, "pole target", chain), root, unit)
             pole = _turn_by_angle(ops, pole, target, start, goals)
-        hint = start.x_axes[0]
         wish = soft_target(ops, target, options.softness)
-        joints, sweeps, turn = reach_target(
-            ops, start.joints, start.lengths, wish, pole, hint, options.tolerance, options.iterations
-        )
-        points = list(zip(*joints, strict=True))
-        frames = turn_frames(ops, start.links, points, start.frames, start.x_axes, chain.inherits_list, turn)
-        if start.limb is not None:
-            points, frames, sweeps = _limit(ops, start, frames, wish, pole, options)
+        points, frames, sweeps = method_of(options).reach(ops, start, wish, pole, options)
         error = gap(ops, points[-1], target)
     rx, ry, rz = root
     return LaneSolution(
@@ -233,7 +125,7 @@ def _move_root(found: LaneSolution, goals: Goals, options: Options) -> LaneSolut
 def _solve_with_rotation(start: StartPose, goals: Goals, options: Options) -> LaneSolution:
     """Solve for a tip that also takes a rotation, as far as its position allows."""
     assert goals.rotations is not None  # asked for goals with a rotation only
-    _batch_shape(("rotations of the goals", goals.rotations, (1, 4)))
+    batch_shape(("rotations of the goals", goals.rotations, (1, 4)))
     plain = solve_lanes(start, replace(goals, rotations=None), options)
     batch = np.broadcast_shapes(plain.batch, goals.rotations.shape[:-2])
     if batch != start.batch:
@@ -281,7 +173,7 @@ def _limit_rotation(
     assert start.limb is not None  # asked for chains with limits only
     unit, root = start.chain.total_length, start.root
     first, second = turns_of(ops, start.limb, wished), turns_of(ops, start.limb, plain)
-    target = _from_root(goal, root, unit)
+    target = from_root(goal, root, unit)
     steps = min(options.iterations, STEPS)
     _, placed, _, _ = reach_within_limits(ops, start.limb, first, second, target, options.tolerance, steps)
     points = [(root[0] + unit * x, root[1] + unit * y, root[2] + unit * z) for x, y, z in placed.joints]
@@ -301,26 +193,6 @@ def _status(ops: Any, start: StartPose, target: Vector, softness: float, reached
     return ops.where(reached, _REACHED, ops.where(beyond, _OUT_OF_REACH, failed))
 
 
-def _limit(
-    ops: Any, start: StartPose, advice: list[Quaternion], target: Vector, pole: Vector | None, options: Options
-) -> tuple[list[Vector], list[Quaternion], Component]:
-    """Reach within the joints' limits; return joints, frames and the starts used, given FABRIK's frames."""
-    assert start.limb is not None  # asked for chains with limits only
-    first, second = turns_of(ops, start.limb, start.frames), turns_of(ops, start.limb, advice)
-    if pole is not None:
-        # FABRIK's answer is in the pole's plane: what limits leave of it is the better start.
-        first, second = second, first
-    steps = min(options.iterations, STEPS)
-    turns, placed, _, starts = reach_within_limits(ops, start.limb, first, second, target, options.tolerance, steps)
-    if pole is not None:
-        turns, placed = lean_to_pole(ops, start.limb, turns, target, pole, options.tolerance)
-    return placed.joints, placed.frames, starts
-
-
-def _from_root(point: Vector, root: Vector, unit: float) -> Vector:
-    return (point[0] - root[0]) / unit, (point[1] - root[1]) / unit, (point[2] - root[2]) / unit
-
-
 def _split_goal(ops: Any, goal: Floats, batch: tuple[int, ...], kind: str, chain: Chain) -> Vector:
     (point,) = ops.split(goal, batch)
     if not ops.all(ops.isfinite(point[0] + point[1] + point[2])):
@@ -336,18 +208,3 @@ def _turn_by_angle(ops: Any, pole: Vector, target: Vector, start: StartPose, goa
     if angle == 0.0:
         return pole
     return turn_pole(ops, pole, first_direction(ops, [target, start.points[-1], start.points[1]]), angle)
-
-
-def _batch_shape(*arrays: tuple[str, Floats | None, tuple[int, int]]) -> tuple[int, ...]:
-    """Return the batch axes of arrays together; refuse shapes that don't fit."""
-    batch: tuple[int, ...] = ()
-    for name, values, core in arrays:
-        if values is None or values.shape == core:
-            continue
-        if values.shape[-2:] != core:
-            raise FabrikError(f"{name} have shape {values.shape}: it must end in {core}")
-        try:
-            batch = np.broadcast_shapes(batch, values.shape[:-2])
-        except ValueError as misfit:
-            raise FabrikError(f"{name} have shape {values.shape}: it doesn't fit the batch shape {batch}") from misfit
-    return batch

@@ -1,0 +1,40 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a method of solving is: the seam between ``solve`` and FABRIK or its relatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+from .lanes import Component, Vector
+from .problem import Options
+from .start import StartPose
+from .vectors import Quaternion
+
+
+class Found(NamedTuple):
+    """Where a method leaves a chain; root at the origin, units of the chain's length."""
+
+    points: list[Vector]
+    """Joints from the root."""
+    frames: list[Quaternion]
+    """Of the bones, in armature space."""
+    sweeps: Component
+    """Iterations used."""
+
+
+Reach: TypeAlias = Callable[[Any, StartPose, Vector, Vector | None, Options], Found]
+"""(ops, start, target, pole or None, options): bring the tip to the target. Target and pole are seen from the root, in
+units of the chain's length. Raises FabrikError for what the method can't do, naming the chain's tip."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """One way to solve a chain."""
+
+    label: str
+    good_for: str
+    """When to choose it, in one line."""
+    reach: Reach
