@@ -1,10 +1,9 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Damped least squares (Levenberg-Marquardt) on the joints' swings and twists, never outside their limits.
+"""Least squares on the joints' swings and twists, never outside their limits.
 
-A step solves (J W J^T + damping) y = gap and turns every axis by W J^T y, so what is inverted is 3 x 3 however long the
-chain is (Wampler 1986; Buss 2004). An axis at its limit that the step would push further out is left out, and a swing
-on its ellipse only goes along it. A step that brings the tip no nearer is taken back and damped more.
+A step turns every axis by W J^T y (see :mod:`.descent`). An axis at its limit that the step would push further out is
+left out, and a swing on its ellipse only goes along it.
 """
 
 from __future__ import annotations
@@ -13,12 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from .descent import DAMPED, LONGEST_STEP, Rule, Symmetric, damped_solution, descend_to
 from .lanes import TINY, Component, Vector
 from .limits import JointLimits, SwingTwist, clamp, ellipse_normal, ellipse_share, rotation_of
-from .vectors import Quaternion, cross, gap, multiply, rotate
-
-LONGEST_STEP = 0.5
-"""Turn of one axis in one step at most: farther off the tip's response is another."""
+from .vectors import Quaternion, cross, multiply, rotate
 
 AT_LIMIT = 1e-9
 """Distance from a limit that counts as at it."""
@@ -72,9 +69,51 @@ def place(ops: Any, limb: Limb, turns: Sequence[SwingTwist]) -> Placed:
     return Placed(parents, frames, joints)
 
 
+@dataclass(frozen=True)
+class _Body:
+    """A limb in one pose, as :func:`.descent.descend_to` wants it."""
+
+    limb: Limb
+    turns: Sequence[SwingTwist]
+    placed: Placed
+
+    @property
+    def tip(self) -> Vector:
+        return self.placed.joints[-1]
+
+    def stepped(self, ops: Any, wish: Vector, rule: Rule, memory: Component) -> _Body:
+        change = _step(ops, self.limb, self.turns, self.placed, wish, rule, memory)
+        turns = [
+            clamp(ops, limits, (x + dx, twist + dt, z + dz))
+            for limits, (x, twist, z), (dx, dt, dz) in zip(self.limb.limits, self.turns, change, strict=True)
+        ]
+        return _Body(self.limb, turns, place(ops, self.limb, turns))
+
+    def where(self, ops: Any, condition: Component, other: _Body) -> _Body:
+        def chosen(yes: Sequence[Any], no: Sequence[Any]) -> list[Any]:
+            return [choose_parts(ops, condition, a, b) for a, b in zip(yes, no, strict=True)]
+
+        mine, others = self.placed, other.placed
+        return _Body(
+            self.limb,
+            chosen(self.turns, other.turns),
+            Placed(
+                chosen(mine.parents, others.parents),
+                chosen(mine.frames, others.frames),
+                chosen(mine.joints, others.joints),
+            ),
+        )
+
+
 def descend(
-    ops: Any, limb: Limb, turns: Sequence[SwingTwist], target: Vector, tolerance: float, steps: int
-) -> tuple[list[SwingTwist], Placed, Component]:
+    ops: Any,
+    limb: Limb,
+    turns: Sequence[SwingTwist],
+    target: Vector,
+    tolerance: float,
+    steps: int,
+    rule: Rule = DAMPED,
+) -> tuple[list[SwingTwist], Placed, Component, Component]:
     """Turn bones until the tip is at the target or gets no nearer.
 
     Args:
@@ -84,36 +123,14 @@ def descend(
         target: where the tip should be.
         tolerance: distance from tip to target at which to stop.
         steps: at most.
+        rule: how a step is found.
 
     Returns:
-        turns after, where the bones then are, distance from tip to target.
+        turns after, where the bones then are, distance from tip to target, steps used.
     """
-    current = list(turns)
-    placed = place(ops, limb, current)
-    error = gap(ops, placed.joints[-1], target)
-    damping: Component = 1e-3 + 0.0 * error
-    for _ in range(steps):
-        if ops.all((error <= tolerance) | (damping > 1e4)):
-            break
-        change = _step(ops, limb, current, placed, target, damping)
-        trial = [
-            clamp(ops, limits, (x + dx, twist + dt, z + dz))
-            for limits, (x, twist, z), (dx, dt, dz) in zip(limb.limits, current, change, strict=True)
-        ]
-        trial_placed = place(ops, limb, trial)
-        trial_error = gap(ops, trial_placed.joints[-1], target)
-        better = (trial_error < error) & (error > tolerance)
-        if ops.any(better):
-            current = [choose_parts(ops, better, a, b) for a, b in zip(trial, current, strict=True)]
-            placed = Placed(
-                [choose_parts(ops, better, a, b) for a, b in zip(trial_placed.parents, placed.parents, strict=True)],
-                [choose_parts(ops, better, a, b) for a, b in zip(trial_placed.frames, placed.frames, strict=True)],
-                [choose_parts(ops, better, a, b) for a, b in zip(trial_placed.joints, placed.joints, strict=True)],
-            )
-        stuck = trial_error > 0.999 * error
-        damping = ops.where(better & ops.negate(stuck), ops.maximum(0.2 * damping, 1e-7), 6.0 * damping)
-        error = ops.where(better, trial_error, error)
-    return current, placed, error
+    body = _Body(limb, turns, place(ops, limb, turns))
+    found, error, used = descend_to(ops, body, target, tolerance, steps, rule)
+    return list(found.turns), found.placed, error, used
 
 
 def choose_parts(ops: Any, where: Component, yes: tuple[Any, ...], no: tuple[Any, ...]) -> Any:
@@ -122,16 +139,20 @@ def choose_parts(ops: Any, where: Component, yes: tuple[Any, ...], no: tuple[Any
 
 
 def _step(
-    ops: Any, limb: Limb, turns: Sequence[SwingTwist], placed: Placed, target: Vector, damping: Component
+    ops: Any,
+    limb: Limb,
+    turns: Sequence[SwingTwist],
+    placed: Placed,
+    wish: Vector,
+    rule: Rule,
+    memory: Component,
 ) -> list[list[Component]]:
     """Return how far each bone should turn: x, twist and z, none of them out of its limits."""
-    zero = 0.0 * damping
-    tip = placed.joints[-1]
-    wish = (target[0] - tip[0], target[1] - tip[1], target[2] - tip[2])
+    zero = 0.0 * memory
     responses = responses_of(ops, limb, turns, placed)
     change: list[list[Component]] = []
     for _ in range(3):
-        y = normal_solution(responses, limb.weights, wish, damping)
+        y = rule.solution(ops, _normal(responses, limb.weights, zero), wish, memory)
         change = [
             [
                 zero if response is None else weight * (response[0] * y[0] + response[1] * y[1] + response[2] * y[2])
@@ -186,11 +207,15 @@ def responses_of(ops: Any, limb: Limb, turns: Sequence[SwingTwist], placed: Plac
 
 
 def normal_solution(
-    responses: Sequence[Sequence[Any]], weights: Sequence[Vector], wish: Vector, damping: Component
+    ops: Any, responses: Sequence[Sequence[Any]], weights: Sequence[Vector], wish: Vector, damping: Component
 ) -> Vector:
     """Solve (J W J^T + damping) y = wish."""
-    xx = yy = zz = damping
-    xy = xz = yz = 0.0
+    return damped_solution(ops, _normal(responses, weights, 0.0 * damping), wish, damping)
+
+
+def _normal(responses: Sequence[Sequence[Any]], weights: Sequence[Vector], zero: Component) -> Symmetric:
+    """Return J W J^T."""
+    xx = yy = zz = xy = xz = yz = zero
     for joint, joint_weights in zip(responses, weights, strict=True):
         for response, weight in zip(joint, joint_weights, strict=True):
             if response is not None:
@@ -198,15 +223,7 @@ def normal_solution(
                 wx, wy = weight * x, weight * y
                 xx, yy, zz = xx + wx * x, yy + wy * y, zz + weight * z * z
                 xy, xz, yz = xy + wx * y, xz + wx * z, yz + wy * z
-    # By L D L^T: where a limb can't go every way the determinant is rounding, these pivots aren't.
-    a, b = xy / xx, xz / xx
-    d, e = yy - a * xy, yz - a * xz
-    c = e / d
-    gx, gy, gz = wish
-    gy = gy - a * gx
-    z = (gz - b * gx - c * gy) / (zz - b * xz - c * e)
-    y = gy / d - c * z
-    return gx / xx - a * y - b * z, y, z
+    return xx, yy, zz, xy, xz, yz
 
 
 def block(ops: Any, limits: JointLimits, turn: SwingTwist, responses: list[Any], change: list[Component]) -> Component:

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from .descent import LONGEST_STEP
 from .lanes import TINY, Component, Vector
 from .least_squares import (
-    LONGEST_STEP,
     Limb,
     Placed,
     block,
@@ -66,7 +66,7 @@ def lean_to_pole(
             clamp(ops, limits, (x + stride * dx, twist + stride * dt, z + stride * dz))
             for limits, (x, twist, z), (dx, dt, dz) in zip(limb.limits, turns, change, strict=True)
         ]
-        trial, trial_placed, error = descend(ops, limb, trial, target, tolerance, 8)
+        trial, trial_placed, error, _ = descend(ops, limb, trial, target, tolerance, 8)
         trial_angle, trial_size = _bend_angle(ops, trial_placed, along, side, across)
         nearer = ops.maximum(trial_angle, -trial_angle) < 0.98 * ops.maximum(angle, -angle)
         better = going & (error <= tolerance) & nearer & (trial_size > 1e-6)
@@ -125,7 +125,7 @@ def _lean(
             for response, weight in zip(joint, weights, strict=True):
                 if response is not None:
                     moved = [m + weight * response[3] * r for m, r in zip(moved, response, strict=False)]
-        y = normal_solution(responses, limb.weights, (moved[0], moved[1], moved[2]), 1e-9 + zero)
+        y = normal_solution(ops, responses, limb.weights, (moved[0], moved[1], moved[2]), 1e-9 + zero)
         change, gain = [], zero
         for joint, weights in zip(responses, limb.weights, strict=True):
             parts = []

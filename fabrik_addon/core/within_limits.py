@@ -68,7 +68,7 @@ def reach_within_limits(
     Returns:
         turns after, where the bones then are, distance from tip to target, starts used.
     """
-    best, _, error = descend(ops, limb, present, target, tolerance, steps)
+    best, _, error, _ = descend(ops, limb, present, target, tolerance, steps)
     starts = 0.0 * error + 1.0
     for start in (advice, *_starts(ops, limb.limits, error)):
         rest = ops.unfinished(error <= tolerance)
@@ -77,7 +77,7 @@ def reach_within_limits(
         part = limb.keep(ops, rest)
         (kept_error, *kept_target) = ops.keep(rest, [error, *target])
         kept = [tuple(ops.keep(rest, turn)) for turn in start]
-        found, _, found_error = descend(ops, part, kept, tuple(kept_target), tolerance, steps)
+        found, _, found_error, _ = descend(ops, part, kept, tuple(kept_target), tolerance, steps)
         nearer = found_error < kept_error
         values = []
         for turn, found_turn in zip(best, found, strict=True):
