@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bpy_extras.anim_utils import AutoKeying as _AutoKeying
@@ -25,7 +25,7 @@ def write_channels(channels: Channels) -> list[tuple[PoseBone, Channel]]:
     changed = []
     for bone, (name, values) in channels:
         old = getattr(bone, name)[:]
-        if any(map(_differ, old, values)):
+        if differ(old, values):
             setattr(bone, name, values)
             changed.append((bone, (name, old)))
     return changed
@@ -37,9 +37,9 @@ def restore_channels(channels: Channels) -> None:
         setattr(bone, name, values)
 
 
-def _differ(old: float, new: float) -> bool:
-    # Less than single precision can tell apart is no change: it would only make keys and undo steps.
-    return abs(new - old) > 1e-7
+def differ(old: Sequence[float], new: Sequence[float]) -> bool:
+    """Tell whether values are others, by more than single precision can tell apart: less makes only keys and undos."""
+    return any(abs(after - before) > 1e-7 for before, after in zip(old, new, strict=True))
 
 
 def auto_key(context: Context, changed: Iterable[tuple[Object | PoseBone, str]]) -> None:

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from mathutils import Vector
 
 from ..core import FabrikError, Floats, Pose, pole_for
 from .add_chain import POLE_DISTANCE
+from .move_target import move_to
 from .snapshot import Snapshot, take_snapshot
 from .targets import armature_to_world, target_position
 
@@ -51,7 +51,7 @@ def snap_targets(view_layer: ViewLayer, armature: Object, chains: Sequence[Fabri
         # One that hangs on another is there only after the other is: as many rounds as there are targets do.
         for _ in wishes:
             for what, obj, bone_name, position, _length in wishes:
-                before.append(_move(what, obj, bone_name, position))
+                before.append(move_to(what, obj, bone_name, position))
             view_layer.update()
             astray = [
                 f"{what} '{bone_name or obj.name}'"
@@ -84,30 +84,3 @@ def _pole(snapshot: Snapshot, pole_angle: float) -> Floats:
     share = float(distance) / snapshot.chain.total_length
     first = Pose(positions, snapshot.pose.rotations)
     return pole_for(first, share if share > 0.1 else POLE_DISTANCE, pole_angle)
-
-
-def _move(what: str, obj: Object, bone_name: str, position: Vector) -> tuple[Object | PoseBone, Vector]:
-    """Write the location that brings an object or a bone's head to a position; return it and its location before."""
-    moved: Object | PoseBone = obj.pose.bones[bone_name] if bone_name else obj
-    name = bone_name or obj.name
-    old = moved.location.copy()
-    if obj.library is not None:
-        raise FabrikError(f"{what} '{name}' can't move: it is linked")
-    if any(moved.lock_location):
-        raise FabrikError(f"{what} '{name}' can't move: its location is locked")
-    if not bone_name:
-        basis = obj.matrix_basis.translation
-        # What stands between an object's own location and the world: parents, and what they were inverted with.
-        outer = obj.matrix_world @ obj.matrix_basis.inverted_safe()
-        new = old + (outer.inverted_safe() @ position - basis)
-    else:
-        bone = obj.pose.bones[bone_name]
-        if bone.bone.use_connect and bone.parent is not None:
-            raise FabrikError(f"{what} '{name}' can't move: it is connected to its parent")
-        matrix = bone.matrix.copy()
-        matrix.translation = obj.matrix_world.inverted_safe() @ position
-        new = obj.convert_space(pose_bone=bone, matrix=matrix, from_space='POSE', to_space='LOCAL').translation
-    if not math.isfinite(sum(new[:])):
-        raise FabrikError(f"{what} '{name}' can't move: its rotation or scale, or its parent's, is not a finite number")
-    moved.location = new
-    return moved, old

@@ -108,6 +108,29 @@ def take_snapshot(view_layer: ViewLayer, armature: Object, settings: FabrikChain
     return Snapshot(bones, start, goals, options, settings.influence, overridden, moving, followed)
 
 
+def take_bone_snapshot(armature: Object, tip: str, chain_count: int) -> Snapshot:
+    """Read a chain that has no settings: it ends at a bone's tail, keeps to the bones' limits, and is at its target.
+
+    Args:
+        armature: evaluated, with nothing changed since.
+        tip: name of the last bone.
+        chain_count: bones from the tip up; 0 is all of them.
+
+    Raises:
+        FabrikError: what is wrong with the bones; the message starts with the tip's name.
+    """
+    try:
+        bones = read_bones(armature, tip, tip, chain_count, use_tail=True, use_limits=True)
+        overridden = overrides_of(armature, bones.line, use_limits=True)
+        start = start_from(*read_pose(bones, chain_matrices(bones), bones.rotations))
+        armature_to_world(armature)
+    except FabrikError as error:
+        raise FabrikError(f"Bone '{tip}': {error}") from error
+    moving = frozenset((bones.bones[0].name, *(child.name for child in bones.bones[0].children_recursive)))
+    goals = Goals(start.pose.positions[-1:])
+    return Snapshot(bones, start, goals, Options(), 1.0, overridden, moving, frozenset())
+
+
 def bones_of_chain(armature: Object, tip: str, chain_count: int, use_tail: bool) -> tuple[PoseBone, ...]:
     """Walk bone parents up from a tip; return the bones that turn, root first.
 
