@@ -75,7 +75,16 @@ def take_groups(view_layer: ViewLayer, armature: Object, chains: Sequence[Fabrik
     for name, count in Counter(chain.name for chain in chains).items():
         if count > 1:
             raise FabrikError(f"{count} chains of '{armature.name}' are named '{name}': give each a name of its own")
-    return _in_order([take_group(view_layer, armature, [chain]) for chain in chains])
+    return gather([take_snapshot(view_layer, armature, chain) for chain in chains])
+
+
+def gather(snapshots: Sequence[Snapshot]) -> list[Group]:
+    """Return chains that were read, each with a name of its own, as groups in the order in which they can be solved.
+
+    Raises:
+        FabrikError: groups wait for each other.
+    """
+    return _in_order([Group((snapshot,)) for snapshot in snapshots])
 
 
 def take_group(view_layer: ViewLayer, armature: Object, chains: Sequence[FabrikChain]) -> Group:
