@@ -31,7 +31,7 @@ def write_channels(channels: Channels) -> list[tuple[PoseBone, Channel]]:
     return changed
 
 
-def restore_channels(channels: Channels) -> None:
+def restore_channels(channels: Iterable[tuple[Object | PoseBone, Channel]]) -> None:
     """Write back what channels said, to the last bit."""
     for bone, (name, values) in channels:
         setattr(bone, name, values)

@@ -120,7 +120,8 @@ def take_bone_snapshot(armature: Object, tip: str, chain_count: int) -> Snapshot
         FabrikError: what is wrong with the bones; the message starts with the tip's name.
     """
     try:
-        bones = read_bones(armature, tip, tip, chain_count, use_tail=True, use_limits=True)
+        # Chains that are set up are named after their tips: it needs a name of its own among them.
+        bones = read_bones(armature, f"{tip} (dragged)", tip, chain_count, use_tail=True, use_limits=True)
         overridden = overrides_of(armature, bones.line, use_limits=True)
         start = start_from(*read_pose(bones, chain_matrices(bones), bones.rotations))
         armature_to_world(armature)

@@ -1,0 +1,339 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A drag without a window: the end follows, the same place gives the same bits, and nothing is left behind."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import bpy
+import numpy as np
+import pytest
+from mathutils import Euler, Vector
+
+from fabrik_addon.blender.drag import DragSession, Grab, chain_to_grab
+from fabrik_addon.core import FabrikError
+from tests.blender.rigs import (
+    EULER_MODES,
+    activate,
+    add_chain,
+    end_of,
+    enter_pose_mode,
+    everything,
+    make_empty,
+    make_tail,
+    pose_of,
+    random_direction,
+    random_rotation,
+    set_chain,
+    set_rotation,
+    update,
+)
+
+TOLERANCE = 2e-4
+
+
+def layer() -> Any:
+    return bpy.context.view_layer
+
+
+def human() -> Any:
+    bpy.ops.preferences.addon_enable(module="rigify")
+    bpy.ops.object.armature_human_metarig_add()
+    armature = bpy.context.object
+    enter_pose_mode(armature)
+    return armature
+
+
+def limit(armature: Any, *names: str) -> None:
+    for name in names:
+        bone = armature.pose.bones[name]
+        for axis in "xyz":
+            setattr(bone, f"use_ik_limit_{axis}", True)
+            setattr(bone, f"ik_min_{axis}", -0.6)
+            setattr(bone, f"ik_max_{axis}", 0.9)
+
+
+@pytest.mark.parametrize("count", (1, 2, 3, 5))
+def test_the_tail_follows(count: int) -> None:
+    armature = make_tail(5)
+    session = DragSession(layer(), armature, Grab("bone4"), count)
+    assert session.chain_count == count
+    rng = np.random.default_rng(count)
+    for _ in range(10):
+        root = armature.matrix_world @ armature.pose.bones[f"bone{5 - count}"].head
+        place = root + random_direction(rng) * (armature.pose.bones["bone4"].length if count == 1 else 0.6 * count)
+        session.move(layer(), place)
+        assert (session.tip_position - place).length < TOLERANCE * count
+        assert session.result is not None and session.result.status == "REACHED"
+        assert session.is_moved
+
+
+def test_the_tail_follows_in_any_object_space() -> None:
+    rng = np.random.default_rng(7)
+    parent = make_empty("parent")
+    armature = make_tail(4)
+    armature.parent = parent
+    for _ in range(5):
+        parent.rotation_euler = random_rotation(rng).to_euler()
+        parent.location = random_direction(rng) * 3.0
+        armature.rotation_euler = random_rotation(rng).to_euler()
+        armature.scale = (rng.uniform(0.2, 3.0),) * 3
+        update()
+        session = DragSession(layer(), armature, Grab("bone3"), 4)
+        root = armature.matrix_world @ armature.pose.bones["bone0"].head
+        place = root + random_direction(rng) * 2.5 * armature.scale.x
+        session.move(layer(), place)
+        assert (session.tip_position - place).length < TOLERANCE * 4 * armature.scale.x
+
+
+def test_begin_changes_nothing_and_cancel_restores_every_bit() -> None:
+    armature = human()
+    rng = np.random.default_rng(3)
+    modes = ("QUATERNION", "AXIS_ANGLE", *EULER_MODES)
+    for number, bone in enumerate(armature.pose.bones):
+        bone.rotation_mode = modes[number % len(modes)]
+        set_rotation(bone, random_rotation(rng, 0.3), turns=number % 3)
+    limit(armature, "upper_arm.L", "forearm.L", "hand.L")
+    update()
+    before = everything()
+    session = DragSession(layer(), armature, Grab("hand.L"), 8)
+    assert everything() == before
+    for _ in range(6):
+        session.move(layer(), session.start_position + 0.4 * random_direction(rng))
+        session.set_chain_count(layer(), session.chain_count - 1)
+    assert pose_of(armature) != before[armature.name]["pose"]
+    session.cancel(layer())
+    assert everything() == before
+
+
+@pytest.mark.parametrize("mode", ("QUATERNION", "AXIS_ANGLE", "XYZ", "ZXY"))
+@pytest.mark.parametrize("limited", (False, True))
+def test_out_and_back_is_the_start_bit_for_bit_and_a_place_is_one_pose(mode: str, limited: bool) -> None:
+    armature = human()
+    rng = np.random.default_rng(11)
+    names = ("hand.L", "forearm.L", "upper_arm.L", "shoulder.L", "spine.003", "spine.002", "spine.001", "spine")
+    for name in names:
+        bone = armature.pose.bones[name]
+        bone.rotation_mode = mode
+        set_rotation(bone, random_rotation(rng, 0.4), turns=1)
+    if limited:
+        limit(armature, *names)
+    update()
+    start = pose_of(armature)
+    for count in (3, 8):
+        session = DragSession(layer(), armature, Grab("hand.L"), count)
+        places = [session.start_position + 0.5 * random_direction(rng) for _ in range(4)]
+        poses = []
+        for place in places:
+            session.move(layer(), place)
+            poses.append(pose_of(armature))
+        for turn in range(6):  # another way round, through turns that Euler angles and quaternions could remember
+            session.move(layer(), session.start_position + random_direction(rng))
+            session.move(layer(), places[turn % 4])
+            assert pose_of(armature) == poses[turn % 4]
+        session.move(layer(), session.start_position)
+        assert pose_of(armature) == start
+        assert not session.is_moved and session.confirm() == []
+
+
+def test_nothing_but_the_chain_moves() -> None:
+    armature = human()
+    before = pose_of(armature)
+    session = DragSession(layer(), armature, Grab("hand.L"), 3)
+    session.move(layer(), session.start_position + Vector((-0.1, -0.2, 0.1)))
+    after = pose_of(armature)
+    assert {name for name in before if after[name] != before[name]} <= {"hand.L", "forearm.L", "upper_arm.L"}
+    changed = session.confirm()
+    assert {(bone.name, channel) for bone, channel in changed} == {
+        (name, "rotation_quaternion") for name in before if after[name] != before[name]
+    }
+
+
+def test_the_number_of_bones_changes_in_mid_drag() -> None:
+    armature = make_tail(5)
+    session = DragSession(layer(), armature, Grab("bone4"), 2)
+    place = session.start_position + Vector((0.8, 0.4, -1.0))
+    session.move(layer(), place)
+    two = pose_of(armature)
+    session.set_chain_count(layer(), 4)
+    assert session.chain_count == 4
+    assert (session.tip_position - place).length < 4 * TOLERANCE
+    session.set_chain_count(layer(), 99)
+    assert session.chain_count == session.most_bones == 5
+    session.set_chain_count(layer(), -3)
+    assert session.chain_count == 1
+    session.set_chain_count(layer(), 2)
+    assert pose_of(armature) == two
+    assert DragSession(layer(), armature, Grab("bone4"), 0).chain_count == 5
+    assert DragSession(layer(), armature, Grab("bone4"), 99).chain_count == 5
+
+
+def test_bones_that_are_no_chain_leave_it_as_it_was() -> None:
+    armature = make_tail(3)
+    tip = armature.pose.bones["bone2"]
+    tip.lock_rotation, tip.lock_rotation_w = (True, True, True), True
+    session = DragSession(layer(), armature, Grab("bone2"), 2)
+    session.move(layer(), session.start_position + Vector((0.3, 0.0, -0.2)))
+    pose = pose_of(armature)
+    with pytest.raises(FabrikError, match="locked"):
+        session.set_chain_count(layer(), 1)
+    assert session.chain_count == 2 and pose_of(armature) == pose
+
+
+def test_a_target_is_dragged_with_its_chain() -> None:
+    armature = make_tail(4)
+    chain = add_chain(armature, "bone3", 4, create_pole=True)
+    assert chain_to_grab(armature, "bone3") == chain and chain_to_grab(armature, "bone2") is None
+    parent = make_empty("parent", (1.0, 2.0, 3.0))
+    parent.rotation_euler = (0.3, 0.2, 1.0)
+    parent.scale = (2.0, 2.0, 2.0)
+    chain.target.parent = parent
+    chain.target.rotation_euler = (0.4, 0.1, 0.2)
+    update()
+    before = everything()
+    session = DragSession(layer(), armature, Grab("bone3", chain.name))
+    place = Vector((1.5, -0.7, 2.0))
+    session.move(layer(), place)
+    assert (chain.target.matrix_world.translation - place).length < 1e-5
+    assert (end_of(armature, chain) - place).length < 4 * TOLERANCE
+    session.cancel(layer())
+    assert everything() == before
+    session.move(layer(), place)
+    changed = session.confirm()
+    assert (chain.target, "location") in changed and chain.status == "REACHED"
+
+
+def test_a_target_bone_is_dragged() -> None:
+    armature = make_tail(3)
+    other = make_tail(2, name="Controls", at=(1.0, 1.0, 1.0))
+    other.rotation_euler = (0.2, 0.5, 0.1)
+    enter_pose_mode(armature)
+    chain = set_chain(armature, "bone2", 3, other)
+    chain.subtarget = "bone0"
+    update()
+    before = everything()
+    session = DragSession(layer(), armature, Grab("bone2", chain.name))
+    place = Vector((0.5, -0.7, 1.8))
+    session.move(layer(), place)
+    assert (other.matrix_world @ other.pose.bones["bone0"].head - place).length < 1e-5
+    assert (end_of(armature, chain) - place).length < 3 * TOLERANCE
+    session.cancel(layer())
+    assert everything() == before
+
+
+def test_where_a_target_is_held_by_a_constraint_the_chain_goes_there() -> None:
+    armature = make_tail(3)
+    chain = add_chain(armature, "bone2", 3)
+    floor = chain.target.constraints.new("LIMIT_LOCATION")
+    floor.use_min_z, floor.min_z = True, 1.0
+    update()
+    session = DragSession(layer(), armature, Grab("bone2", chain.name))
+    session.move(layer(), Vector((0.8, 0.3, -0.5)))
+    assert math.isclose(chain.target.matrix_world.translation.z, 1.0, abs_tol=1e-5)
+    assert (end_of(armature, chain) - chain.target.matrix_world.translation).length < 3 * TOLERANCE
+
+
+def test_out_of_reach_and_limits_are_said() -> None:
+    armature = make_tail(3)
+    session = DragSession(layer(), armature, Grab("bone2"), 3)
+    session.move(layer(), Vector((0.0, 0.0, 30.0)))
+    assert session.result is not None and session.result.status == "OUT_OF_REACH"
+    assert "out of reach" in session.result.message
+    session.cancel(layer())
+    for name in ("bone0", "bone1", "bone2"):
+        bone = armature.pose.bones[name]
+        bone.lock_ik_y = bone.lock_ik_z = bone.use_ik_limit_x = True
+        bone.ik_min_x = bone.ik_max_x = 0.0
+    armature.pose.bones["bone1"].ik_max_x = 0.1
+    session = DragSession(layer(), armature, Grab("bone2"), 3)
+    session.move(layer(), Vector((0.0, 0.0, -1.0)))
+    assert session.result is not None and session.result.status == "LIMITED"
+
+
+def test_other_ends_hold_still() -> None:
+    armature = human()
+    for side in "LR":
+        set_rotation(armature.pose.bones[f"forearm.{side}"], Euler((1.2, 0.0, 0.0)).to_quaternion())
+    update()
+    for side in "LR":
+        add_chain(armature, f"hand.{side}", 3)
+    ends = [end_of(armature, chain) for chain in armature.fabrik.chains]
+    before = everything()
+    session = DragSession(layer(), armature, Grab("spine.003"), 4, "ALL")
+    place = session.start_position + Vector((0.05, -0.1, -0.05))
+    session.move(layer(), place)
+    assert (session.tip_position - place).length < 1e-3
+    for end, chain in zip(ends, armature.fabrik.chains, strict=True):
+        assert (end_of(armature, chain) - end).length < 1e-3
+    pose = pose_of(armature)
+    session.set_pins(layer(), "NONE")
+    assert all((end_of(armature, c) - e).length > 0.02 for e, c in zip(ends, armature.fabrik.chains, strict=True))
+    session.set_pins(layer(), "ALL")
+    assert pose_of(armature) == pose
+    session.move(layer(), session.start_position + Vector((0.0, 0.1, 0.0)))
+    session.move(layer(), place)
+    assert pose_of(armature) == pose
+    session.cancel(layer())
+    assert everything() == before
+
+
+def test_a_chain_of_its_own_name_is_not_the_dragged_one() -> None:
+    armature = make_tail(4)
+    add_chain(armature, "bone3", 2)
+    activate(armature, "bone3")
+    session = DragSession(layer(), armature, Grab("bone3"), 4, "ALL")
+    place = session.start_position + Vector((0.8, 0.4, -1.0))
+    session.move(layer(), place)
+    assert (session.tip_position - place).length < 4 * TOLERANCE
+
+
+def test_what_can_not_be_dragged_is_refused_and_nothing_changes() -> None:
+    armature = make_tail(3)
+    chain = add_chain(armature, "bone2", 3)
+    before = everything()
+
+    def refusal(grab: Grab) -> str:
+        with pytest.raises(FabrikError) as error:
+            DragSession(layer(), armature, grab)
+        return str(error.value)
+
+    assert "no bone 'nowhere'" in refusal(Grab("nowhere"))
+    assert "no chain 'nowhere'" in refusal(Grab("bone2", "nowhere"))
+    chain.target.lock_location[0] = True
+    assert "its location is locked" in refusal(Grab("bone2", chain.name))
+    chain.target.lock_location[0] = False
+    assert everything() == before
+    chain.target = None
+    assert "no target to drag" in refusal(Grab("bone2", chain.name))
+
+
+def test_nowhere_is_refused_and_the_pose_is_that_of_the_start() -> None:
+    armature = make_tail(3)
+    before = everything()
+    session = DragSession(layer(), armature, Grab("bone2"), 3)
+    with pytest.raises(FabrikError, match="finite"):
+        session.move(layer(), Vector((math.nan, 0.0, 0.0)))
+    session.cancel(layer())
+    assert everything() == before
+
+
+def test_a_session_knows_when_its_armature_is_gone() -> None:
+    armature = make_tail(3)
+    session = DragSession(layer(), armature, Grab("bone2"), 3)
+    assert session.is_intact()
+    bpy.ops.object.mode_set(mode="EDIT")
+    assert not session.is_intact()
+    bpy.ops.object.mode_set(mode="POSE")
+    bpy.data.objects.remove(armature)
+    assert not session.is_intact()
+
+
+def test_turned_objects_have_turned_axes() -> None:
+    armature = make_tail(3)
+    armature.rotation_euler = Euler((0.0, 0.0, math.radians(90.0)))
+    update()
+    axes = DragSession(layer(), armature, Grab("bone2"), 3).axes
+    along = (armature.pose.bones["bone2"].tail - armature.pose.bones["bone2"].head).normalized()
+    assert (axes.col[1] - armature.matrix_world.to_3x3() @ along).length < 1e-5
