@@ -167,11 +167,15 @@ class Options:
     """Whether the root gives way, by just as much as the tip would stay away from its target."""
     solver: str = "FABRIK"
     """Name of the method, one of ``solvers.SOLVERS``."""
+    stretch_max: float = 1.0
+    """Factor by which all links may lengthen at most, where the tip can't reach its target without; 1 is rigid."""
 
     def __post_init__(self) -> None:
         """Refuse to try nothing."""
         if not 0.0 <= self.softness <= 1.0:
             raise FabrikError(f"softness is {self.softness:g}: it must be from 0 to 1")
+        if not 1.0 <= self.stretch_max < np.inf:
+            raise FabrikError(f"stretch_max is {self.stretch_max:g}: it must be at least 1")
         if self.iterations < 1:
             raise FabrikError(f"iterations is {self.iterations}: it must be at least 1")
         if not self.tolerance > 0.0:
@@ -189,6 +193,9 @@ class Solution:
     """(..., E) sweeps used."""
     status: Integers
     """(..., E) values of :class:`Status`."""
+    stretch: Floats
+    """(..., 1) factor by which the pose's links are longer than the chain's: 1 unless ``Options.stretch_max`` is more
+    and the tip can't reach its target without."""
 
 
 def plain_chain(

@@ -24,13 +24,18 @@ def soft_target(ops: Any, target: Vector, softness: float) -> Vector:
         target: from the chain's root, in units of its length.
         softness: part of the reach over which the chain eases, 0 to 1.
     """
-    if softness < _GENTLEST:
-        return target
+    return target if softness < _GENTLEST else scale(target, soft_share(ops, target, softness))
+
+
+def soft_share(ops: Any, target: Vector, softness: float) -> Component:
+    """Return how far along the way to the target the soft one is, 0 to 1; arguments as above."""
     distance = norm(ops, target)
+    if softness < _GENTLEST:
+        return 1.0 + 0.0 * distance
     begin = 1.0 - softness
     beyond = ops.maximum(distance - begin, 0.0)
     eased = begin + softness * (1.0 - ops.exp(-beyond / softness))
-    return scale(target, ops.where(distance > begin, eased, distance) / (distance + TINY))
+    return ops.where(distance > begin, eased, distance) / (distance + TINY)
 
 
 def is_eased(ops: Any, target: Vector, softness: float) -> Component:

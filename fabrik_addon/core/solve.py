@@ -15,9 +15,10 @@ from .lanes import MANY, ONE, Component, Vector, add_up
 from .pole import turn_pole
 from .problem import Chain, FabrikError, Floats, Goals, Options, Pose, Solution, Status
 from .rotation_goal import last_link
-from .soft_reach import is_eased, soft_target
+from .soft_reach import is_eased, soft_share, soft_target
 from .solvers import method_of
 from .start import StartPose, batch_shape, from_root, start_from
+from .stretch import ROUNDS, stretch_factor
 from .vectors import Quaternion, first_direction, from_to, gap, multiply, norm, rotate, scale
 from .within_limits import STEPS, reach_within_limits, turns_of
 
@@ -57,6 +58,7 @@ def solve_from(start: StartPose, goals: Goals, options: Options = DEFAULT_OPTION
         error=ops.join_scalars(found.error, batch, float),
         iterations=ops.join_scalars(found.sweeps, batch, int),
         status=ops.join_scalars(found.status, batch, int),
+        stretch=ops.join_scalars(found.stretch, batch, float),
     )
 
 
@@ -73,12 +75,16 @@ class LaneSolution:
     sweeps: Component
     status: Component
     """Values of ``Status``."""
+    stretch: Component
+    """Factor by which the links are longer than the chain's."""
 
 
 def solve_lanes(start: StartPose, goals: Goals, options: Options = DEFAULT_OPTIONS) -> LaneSolution:
     """Solve as ``solve_from`` does, and leave the result in components."""
     if options.moves_root:
         return _move_root(solve_lanes(start, goals, replace(options, moves_root=False)), goals, options)
+    if options.stretch_max > 1.0:
+        return _stretch(start, goals, options)
     if goals.rotations is not None:
         return _solve_with_rotation(start, goals, options)
     chain, batch = start.chain, start.batch
@@ -108,6 +114,7 @@ def solve_lanes(start: StartPose, goals: Goals, options: Options = DEFAULT_OPTIO
         error=error,
         sweeps=sweeps,
         status=_status(ops, start, target, options.softness, error <= options.tolerance),
+        stretch=1.0 + 0.0 * error,
     )
 
 
@@ -120,6 +127,82 @@ def _move_root(found: LaneSolution, goals: Goals, options: Options) -> LaneSolut
     points = [(px + dx, py + dy, pz + dz) for px, py, pz in found.points]
     error, status = ops.choose(away, (0.0 * found.error, _REACHED), (found.error, found.status))
     return replace(found, points=points, error=error, status=status)
+
+
+def _stretch(start: StartPose, goals: Goals, options: Options) -> LaneSolution:
+    """Lengthen all links by one factor where the tip can't reach its target without."""
+    rigid = replace(options, stretch_max=1.0)
+    found = solve_lanes(start, goals, rigid)
+    batch, unit, most = found.batch, start.chain.total_length, options.stretch_max
+    ops: Any = MANY if batch else ONE
+    with ops.quiet():
+        short = (found.status == _OUT_OF_REACH) | (found.status == _LIMITED)
+        if not ops.any(short):
+            return found
+        (target,) = ops.split(goals.targets, batch)
+        stretched = _scaled(ops, found, target, unit, most)
+        going = short & (stretched.stretch > 1.0)
+        best = _choose_solution(ops, going, stretched, found)
+        # Once scaled a pole is elsewhere, a rotation has room, and limits may let the tip come nearer.
+        bends = options.softness > 0.0 and not (goals.poles is None and goals.rotations is None)
+        nearby = replace(rigid, softness=0.0, tolerance=options.tolerance / most)
+        for _ in range(ROUNDS):
+            going = going & ((best.error > options.tolerance) | bends)
+            if not ops.any(going):
+                break
+            again = solve_lanes(start, _shrunk(ops, goals, best, unit, options.softness), nearby)
+            again = replace(again, sweeps=best.sweeps + again.sweeps)
+            stretched = _scaled(ops, again, target, unit, most)
+            going = going & (stretched.error < ops.maximum(0.999 * best.error, options.tolerance))
+            best = _choose_solution(ops, going, stretched, best)
+            bends = False
+        reached = best.error <= options.tolerance
+        # What limits keep from a target that is near enough for stretched links isn't out of reach.
+        distance = gap(ops, best.points[0], target)
+        near_enough = (distance > unit) & (distance <= most * unit) & (start.limb is not None)
+        is_limited = (best.status == _OUT_OF_REACH) & near_enough
+        status = ops.where(is_limited, _LIMITED, best.status)
+    return replace(best, status=ops.where(reached, _REACHED, status))
+
+
+def _scaled(ops: Any, found: LaneSolution, target: Vector, unit: float, most: float) -> LaneSolution:
+    """Scale a pose about its root until its tip is as near to the target as it gets."""
+    rx, ry, rz = found.points[0]
+    links = [(x - rx, y - ry, z - rz) for x, y, z in found.points]
+    factor = stretch_factor(ops, links[-1], (target[0] - rx, target[1] - ry, target[2] - rz), most)
+    points = [(rx + factor * x, ry + factor * y, rz + factor * z) for x, y, z in links]
+    return replace(found, points=points, error=gap(ops, points[-1], target) / unit, stretch=factor)
+
+
+def _shrunk(ops: Any, goals: Goals, found: LaneSolution, unit: float, softness: float) -> Goals:
+    """Return where a chain that isn't stretched would have to reach, with the softness taken off."""
+    root, batch, share = found.points[0], found.batch, 1.0 / found.stretch
+
+    def shrunk(points: Floats, share: Component) -> Floats:
+        (point,) = ops.split(points, batch)
+        near = tuple(r + share * (p - r) for r, p in zip(root, point, strict=True))
+        return ops.join([near], batch)  # type: ignore[no-any-return]
+
+    # Where links can't be any longer it is softness that holds the tip back, as it does without stretch.
+    eased = soft_share(ops, from_root(ops.split(goals.targets, batch)[0], root, unit), softness)
+    poles = None if goals.poles is None else shrunk(goals.poles, share)
+    return replace(goals, targets=shrunk(goals.targets, ops.minimum(share, eased)), poles=poles)
+
+
+def _choose_solution(ops: Any, where: Component, yes: LaneSolution, no: LaneSolution) -> LaneSolution:
+    """Choose, lane by lane, between two solutions."""
+    error, sweeps, status, stretch = ops.choose(
+        where, (yes.error, yes.sweeps, yes.status, yes.stretch), (no.error, no.sweeps, no.status, no.stretch)
+    )
+    return LaneSolution(
+        batch=no.batch,
+        points=[_choose(ops, where, a, b) for a, b in zip(yes.points, no.points, strict=True)],
+        frames=[_choose(ops, where, a, b) for a, b in zip(yes.frames, no.frames, strict=True)],
+        error=error,
+        sweeps=sweeps,
+        status=status,
+        stretch=stretch,
+    )
 
 
 def _solve_with_rotation(start: StartPose, goals: Goals, options: Options) -> LaneSolution:
@@ -163,7 +246,7 @@ def _solve_with_rotation(start: StartPose, goals: Goals, options: Options) -> La
             points, frames = _limit_rotation(ops, start, frames, plain.frames, goal, options)
         error = gap(ops, points[-1], goal) / unit
     status = ops.where(error <= options.tolerance, _REACHED, plain.status)
-    return LaneSolution(batch=batch, points=points, frames=frames, error=error, sweeps=sweeps, status=status)
+    return LaneSolution(batch, points, frames, error, sweeps, status, stretch=1.0 + 0.0 * error)
 
 
 def _limit_rotation(
