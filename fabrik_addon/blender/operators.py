@@ -10,89 +10,21 @@ import bpy
 from bpy.props import BoolProperty, EnumProperty, IntProperty
 from bpy.types import Operator
 
-from ..core import FabrikError
 from .add_chain import add_chain
 from .apply import auto_key
 from .common_limits import free_joint, limit_joint
-from .properties import active_chain, settings_of
+from .polls import ChainsMixin, OnlyActiveMixin, PoseModeMixin, RefusalsMixin, chosen_chains
+from .properties import settings_of
 from .results import forget_result
 from .snap_targets import snap_targets
 from .solve_chains import solve_chains
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import OperatorReturnItems
-    from bpy.types import Context, Object
-
-    from .properties import FabrikChain
+    from bpy.types import Context
 
 
-class _PoseModeMixin:
-    """Needs an armature in Pose mode that can be changed."""
-
-    @classmethod
-    def poll(cls, context: Context) -> bool:
-        armature = context.object
-        if armature is None or armature.type != 'ARMATURE':
-            cls.poll_message_set("Select an armature")  # type: ignore[attr-defined]
-            return False
-        if context.mode != 'POSE':
-            cls.poll_message_set("Switch to Pose mode")  # type: ignore[attr-defined]
-            return False
-        if armature.library is not None:
-            cls.poll_message_set("The armature is linked: make a library override first")  # type: ignore[attr-defined]
-            return False
-        if armature.data.pose_position == 'REST':
-            cls.poll_message_set("The armature is shown in rest position: switch to pose position")
-            return False
-        return True
-
-
-class _RefusalsMixin(_PoseModeMixin):
-    """Reports what can't be done as an error; nothing has changed then."""
-
-    def execute(self, context: Context) -> set[OperatorReturnItems]:
-        try:
-            self.run(context)
-        except FabrikError as error:
-            self.report({'ERROR'}, str(error))  # type: ignore[attr-defined]
-            return {'CANCELLED'}
-        return {'FINISHED'}
-
-    def run(self, context: Context) -> None:
-        raise NotImplementedError
-
-
-class _ChainsMixin(_RefusalsMixin):
-    """Needs a chain."""
-
-    @classmethod
-    def poll(cls, context: Context) -> bool:
-        if not super().poll(context):
-            return False
-        if not settings_of(context.object).chains:
-            cls.poll_message_set("Add a chain first")  # type: ignore[attr-defined]
-            return False
-        return True
-
-
-def _chosen_chains(armature: Object, only_active: bool) -> list[FabrikChain]:
-    """Return the chains an operator is about.
-
-    Raises:
-        FabrikError: there are none.
-    """
-    if only_active:
-        chain = active_chain(armature)
-        if chain is None:
-            raise FabrikError(f"No chain of '{armature.name}' is active: choose one in the list")
-        return [chain]
-    chains = [chain for chain in settings_of(armature).chains if chain.enabled]
-    if not chains:
-        raise FabrikError(f"All chains of '{armature.name}' are switched off")
-    return chains
-
-
-class POSE_OT_fabrik_chain_add(_RefusalsMixin, Operator):
+class POSE_OT_fabrik_chain_add(RefusalsMixin, Operator):
     """Make a chain that ends at the active bone"""
 
     bl_idname = "pose.fabrik_chain_add"
@@ -135,7 +67,7 @@ class POSE_OT_fabrik_chain_add(_RefusalsMixin, Operator):
         self.report({'INFO'}, f"Added chain '{chain.name}'")
 
 
-class POSE_OT_fabrik_chain_remove(_ChainsMixin, Operator):
+class POSE_OT_fabrik_chain_remove(ChainsMixin, Operator):
     """Remove the active chain; its target and pole stay"""
 
     bl_idname = "pose.fabrik_chain_remove"
@@ -144,19 +76,13 @@ class POSE_OT_fabrik_chain_remove(_ChainsMixin, Operator):
 
     def run(self, context: Context) -> None:
         settings = settings_of(context.object)
-        (chain,) = _chosen_chains(context.object, only_active=True)
+        (chain,) = chosen_chains(context.object, only_active=True)
         forget_result(context.object, chain.name)
         settings.chains.remove(settings.active_index)
         settings.active_index = max(0, min(settings.active_index, len(settings.chains) - 1))
 
 
-class _OnlyActiveMixin(_ChainsMixin):
-    only_active: BoolProperty(
-        name="Only Active", description="The active chain alone instead of all that are switched on", default=False
-    )
-
-
-class POSE_OT_fabrik_solve(_OnlyActiveMixin, Operator):
+class POSE_OT_fabrik_solve(OnlyActiveMixin, Operator):
     """Pose the bones so that the chains reach their targets"""
 
     bl_idname = "pose.fabrik_solve"
@@ -165,7 +91,7 @@ class POSE_OT_fabrik_solve(_OnlyActiveMixin, Operator):
 
     def run(self, context: Context) -> None:
         armature = context.object
-        results, changed = solve_chains(context.view_layer, armature, _chosen_chains(armature, self.only_active))
+        results, changed = solve_chains(context.view_layer, armature, chosen_chains(armature, self.only_active))
         auto_key(context, changed)
         for name, result in results:
             if result.message:
@@ -174,7 +100,7 @@ class POSE_OT_fabrik_solve(_OnlyActiveMixin, Operator):
                 self.report({'WARNING'}, f"Chain '{name}': overridden on {', '.join(result.overridden)}")
 
 
-class POSE_OT_fabrik_snap_target(_OnlyActiveMixin, Operator):
+class POSE_OT_fabrik_snap_target(OnlyActiveMixin, Operator):
     """Move targets and poles to where the chains are, so that solving changes nothing"""
 
     bl_idname = "pose.fabrik_snap_target"
@@ -183,11 +109,11 @@ class POSE_OT_fabrik_snap_target(_OnlyActiveMixin, Operator):
 
     def run(self, context: Context) -> None:
         armature = context.object
-        moved = snap_targets(context.view_layer, armature, _chosen_chains(armature, self.only_active))
+        moved = snap_targets(context.view_layer, armature, chosen_chains(armature, self.only_active))
         auto_key(context, [(target, "location") for target in moved])
 
 
-class POSE_OT_fabrik_limits_set(_PoseModeMixin, Operator):
+class POSE_OT_fabrik_limits_set(PoseModeMixin, Operator):
     """Give the selected bones the limits of a usual joint; they are the ones of Blender's own IK"""
 
     bl_idname = "pose.fabrik_limits_set"
