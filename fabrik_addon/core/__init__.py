@@ -5,9 +5,11 @@
 from .pole import pole_for
 from .problem import Chain, FabrikError, Floats, Goals, Options, Pose, Solution, Status, plain_chain
 from .solve import LaneSolution, solve, solve_from, solve_lanes
+from .solvers import SOLVERS, method_for
 from .start import StartPose, start_from
 
 __all__ = [
+    "SOLVERS",
     "Chain",
     "FabrikError",
     "Floats",
@@ -18,6 +20,7 @@ __all__ = [
     "Solution",
     "StartPose",
     "Status",
+    "method_for",
     "plain_chain",
     "pole_for",
     "solve",

@@ -32,10 +32,12 @@ class Rule:
     """(ops, J W J^T, gap, memory): y."""
     first: float
     """The memory to begin with."""
+    least_gain: float
+    """Share of the gap that a step must close to be a success."""
     after_success: Callable[[Any, Component], Component]
-    """(ops, memory): what comes after a step that brought the tip nearer by more than a thousandth."""
+    """(ops, memory): what comes after one."""
     after_failure: float
-    """Factor of the memory after any other."""
+    """Factor of the memory after any other step."""
     is_spent: Callable[[Component], Component]
     """Whether a memory says that no step will help any more."""
 
@@ -86,7 +88,7 @@ def descend_to(
         elif ops.any(better):
             body = trial.where(ops, better, body)
         x, y, z = body.tip
-        worth = better & (trial_error <= 0.999 * error)
+        worth = better & (trial_error <= (1.0 - rule.least_gain) * error)
         memory = ops.where(worth, rule.after_success(ops, memory), rule.after_failure * memory)
         error = ops.where(better, trial_error, error)
     return body, error, used
@@ -109,6 +111,7 @@ def damped_solution(_ops: Any, normal: Symmetric, wish: Vector, damping: Compone
 DAMPED = Rule(
     solution=damped_solution,
     first=1e-3,
+    least_gain=1e-3,
     after_success=lambda ops, damping: ops.maximum(0.2 * damping, 1e-7),
     after_failure=6.0,
     is_spent=lambda damping: damping > 1e4,

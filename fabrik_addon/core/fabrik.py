@@ -8,6 +8,7 @@ Joints are lists of components (see :mod:`.lanes`), root first and at the origin
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from .acceleration import Mixing
@@ -71,6 +72,29 @@ def forward_pass(x: Components, y: Components, z: Components, lengths: Sequence[
         z[j] = az = az + dz * share
 
 
+@dataclass(frozen=True)
+class Sweeping:
+    """A way to sweep over the joints of a chain again and again."""
+
+    sweep: Callable[[Any, Components, Components, Components, Sequence[float], Vector], None]
+    """(ops, x, y, z, lengths, target): bring the tip nearer to the target, in place."""
+    moved: slice
+    """The joints on which a sweep's result depends."""
+    restore: Callable[[Any, Components, Components, Components, Sequence[float]], None]
+    """(ops, x, y, z, lengths): make links as long as they should be, in place, where sweeps need that."""
+
+
+def _both_passes(
+    ops: Any, x: Components, y: Components, z: Components, lengths: Sequence[float], target: Vector
+) -> None:
+    backward_pass(x, y, z, lengths, target, ops.sqrt)
+    forward_pass(x, y, z, lengths, ops.sqrt)
+
+
+BACK_AND_FORTH = Sweeping(_both_passes, slice(1, -1), lambda ops, x, y, z, lengths: None)
+"""FABRIK's sweep: it puts the tip on the target itself, and restores lengths as it goes."""
+
+
 def sweep_to_target(
     ops: Any,
     joints: Joints,
@@ -79,8 +103,9 @@ def sweep_to_target(
     done: Component,
     tolerance: float,
     iterations: int,
+    sweeping: Sweeping = BACK_AND_FORTH,
 ) -> tuple[Joints, Component]:
-    """Sweep backward and forward until the tip is at the target.
+    """Sweep until the tip is at the target, mixing the sweeps that take longer.
 
     Args:
         ops: the lanes' operations.
@@ -90,11 +115,13 @@ def sweep_to_target(
         done: the lanes to leave alone.
         tolerance: distance from tip to target at which a lane stops.
         iterations: sweeps at most.
+        sweeping: what a sweep does.
 
     Returns:
         joints after and sweeps used. A lane where two joints meet has no direction to pull in and ends as it began.
     """
-    count, inner = len(joints[0]), len(lengths) - 1
+    moved, sweep = sweeping.moved, sweeping.sweep
+    count, inner = len(joints[0]), len(joints[0][moved])
     sweeps = 0.0 * target[0]
     result = [0.0 + component for component in (*joints[0], *joints[1], *joints[2], sweeps)]
     rest = ops.unfinished(done)
@@ -106,21 +133,20 @@ def sweep_to_target(
     enough = tolerance * tolerance
     before: Components = []
     try:
-        for sweep in range(1, iterations + 1):
-            if sweep > PLAIN_SWEEPS:
-                before = [*x[1:-1], *y[1:-1], *z[1:-1]]
-            backward_pass(x, y, z, lengths, target, ops.sqrt)
-            forward_pass(x, y, z, lengths, ops.sqrt)
+        for number in range(1, iterations + 1):
+            if number > PLAIN_SWEEPS:
+                before = [*x[moved], *y[moved], *z[moved]]
+            sweep(ops, x, y, z, lengths, target)
             tx, ty, tz = target
             dx, dy, dz = x[-1] - tx, y[-1] - ty, z[-1] - tz
             error = dx * dx + dy * dy + dz * dz  # squared: it is only compared
             going = error > enough
-            if sweep == iterations:
+            if number == iterations:
                 going = going & False
             if not ops.all(going):
                 # NaN is where two joints met; alone that is a ZeroDivisionError.
                 done, found = ops.negate(going), ops.negate(going) & (error == error)
-                at, *values = ops.keep(found, [lanes, *x, *y, *z, 0.0 * error + sweep])
+                at, *values = ops.keep(found, [lanes, *x, *y, *z, 0.0 * error + number])
                 ops.put(at, result, values)
                 rest = ops.unfinished(done)
                 if rest is None:
@@ -128,9 +154,10 @@ def sweep_to_target(
                 x, y, z, before = (ops.keep(rest, component) for component in (x, y, z, before))
                 lanes, error, *target = ops.keep(rest, [lanes, error, *target])
                 mixing.keep(rest)
-            if sweep > PLAIN_SWEEPS:
-                mixed = mixing.next_input(before, [*x[1:-1], *y[1:-1], *z[1:-1]], error)
-                x[1:-1], y[1:-1], z[1:-1] = mixed[:inner], mixed[inner : 2 * inner], mixed[2 * inner :]
+            if number > PLAIN_SWEEPS:
+                mixed = mixing.next_input(before, [*x[moved], *y[moved], *z[moved]], error)
+                x[moved], y[moved], z[moved] = mixed[:inner], mixed[inner : 2 * inner], mixed[2 * inner :]
+                sweeping.restore(ops, x, y, z, lengths)
     except ZeroDivisionError:
         pass  # the caller has a way out of it
     return (result[:count], result[count : 2 * count], result[2 * count : 3 * count]), result[-1]

@@ -43,6 +43,11 @@ class JointLimits:
         return x, y, z
 
     @cached_property
+    def is_free(self) -> bool:
+        """Whether the joint turns any way."""
+        return self.lower == (-1.0, -math.inf, -1.0) and self.upper == (1.0, math.inf, 1.0)
+
+    @cached_property
     def has_flat_quarter(self) -> bool:
         """Whether a swing's ellipses have a side that ends at rest."""
         ends = (self.lower[0], self.upper[0], self.lower[2], self.upper[2])
@@ -111,6 +116,25 @@ def clamp(ops: Any, limits: JointLimits, s: SwingTwist) -> SwingTwist:
     in_ranges = ops.minimum(ops.maximum(x, lx), ux), ops.minimum(ops.maximum(z, lz), uz)
     x, z = ops.choose(is_flat, in_ranges, (x * inside, z * inside))
     return x, twist, z
+
+
+def hinge_axis(limits: JointLimits) -> int | None:
+    """Return the only axis about which a bone turns, or None. Swings that are locked are locked at rest then."""
+    free = [axis for axis, locked in enumerate(limits.locked) if not locked]
+    if len(free) != 1 or any(limits.lower[axis] != 0.0 for axis in {0, 2} - set(free)):
+        return None
+    return free[0]
+
+
+def angle_within(ops: Any, limits: JointLimits, axis: int, angle: Component) -> Component:
+    """Return the angle (radians) of a hinge that is nearest to another one in its range, going round."""
+    lower, upper = limits.lower[axis], limits.upper[axis]
+    if axis != 1:
+        lower, upper = 2.0 * math.asin(lower), 2.0 * math.asin(upper)
+    middle = 0.5 * (lower + upper) if math.isfinite(upper - lower) else 0.0
+    off = angle - middle
+    off = off - math.tau * ops.floor(off / math.tau + 0.5)
+    return ops.minimum(ops.maximum(middle + off, lower), upper)
 
 
 def _no_further_than_half_a_turn(

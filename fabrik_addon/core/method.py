@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 from .lanes import Component, Vector
-from .problem import Options
+from .problem import Chain, Options
 from .start import StartPose
 from .vectors import Quaternion
 
@@ -27,7 +27,7 @@ class Found(NamedTuple):
 
 Reach: TypeAlias = Callable[[Any, StartPose, Vector, Vector | None, Options], Found]
 """(ops, start, target, pole or None, options): bring the tip to the target. Target and pole are seen from the root, in
-units of the chain's length. Raises FabrikError for what the method can't do, naming the chain's tip."""
+units of the chain's length."""
 
 
 @dataclass(frozen=True)
@@ -38,3 +38,5 @@ class Method:
     good_for: str
     """When to choose it, in one line."""
     reach: Reach
+    refusal: Callable[[Chain], str] = lambda chain: ""
+    """Why it can't solve a chain, in words; empty if it can."""

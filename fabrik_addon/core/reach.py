@@ -145,7 +145,7 @@ def _reach_in_plane(
     planar = curl(ops, angles, lengths, distance)
     straight = add_up(angles) < ON_ONE_LINE
     if len(lengths) > 2 and ops.any(straight):
-        planar = _bow_where(ops, straight, planar, lengths, distance, p_axis, q_axis)
+        planar = bow_where(ops, straight, planar, lengths, distance, p_axis, q_axis)
     (p, q, _), sweeps = _bend(
         ops, planar, lengths, (distance, zero, zero), distance, p_axis, q_axis, tolerance, iterations
     )
@@ -181,15 +181,17 @@ def _bend(
     too_far, too_near = reach_test(lengths, distance)
     closed = blocked = too_far | too_near
     if ops.any(blocked):
-        joints = _choose(ops, blocked, straight_to_target(ops, lengths, along, too_far), joints)
+        joints = choose_joints(ops, blocked, straight_to_target(ops, lengths, along, too_far), joints)
     if len(lengths) == 2:
         bx, by, bz = middle_joint(ops, lengths[0], lengths[1], distance, along, side)
         (x, y, z), (tx, ty, tz) = joints, scale(along, distance)
-        return _choose(ops, blocked, joints, ([x[0], bx, tx], [y[0], by, ty], [z[0], bz, tz])), 0.0 * distance + 1.0
-    deadlocked = ops.negate(blocked) & _on_one_line(ops, joints, target)
+        return choose_joints(
+            ops, blocked, joints, ([x[0], bx, tx], [y[0], by, ty], [z[0], bz, tz])
+        ), 0.0 * distance + 1.0
+    deadlocked = ops.negate(blocked) & on_one_line(ops, joints, target)
     if ops.any(deadlocked):
         side = perpendicular(ops, along, [side])
-        joints = _bow_where(ops, deadlocked, joints, lengths, distance, along, side)
+        joints = bow_where(ops, deadlocked, joints, lengths, distance, along, side)
         closed = blocked | deadlocked
     joints, sweeps = sweep_to_target(ops, joints, lengths, target, closed, tolerance, iterations)
 
@@ -197,11 +199,11 @@ def _bend(
     stalled = (error > tolerance) & ops.negate(blocked)
     if ops.any(stalled):
         bend = bend_direction(ops, joints, along)
-        joints = _bow_where(ops, stalled, joints, lengths, distance, along, perpendicular(ops, along, [bend, side]))
+        joints = bow_where(ops, stalled, joints, lengths, distance, along, perpendicular(ops, along, [bend, side]))
     return joints, ops.maximum(sweeps, 0.0 * distance + 1.0)
 
 
-def _on_one_line(ops: Any, joints: Joints, target: Vector) -> Component:
+def on_one_line(ops: Any, joints: Joints, target: Vector) -> Component:
     """Tell whether all joints and the target lie on one line: no sweep ever leaves it."""
     first = _joint(joints, 1)
     limit = ON_ONE_LINE * ON_ONE_LINE * dot(first, first)
@@ -215,7 +217,7 @@ def _on_one_line(ops: Any, joints: Joints, target: Vector) -> Component:
     return straight
 
 
-def _bow_where(
+def bow_where(
     ops: Any,
     where: Component,
     joints: Joints,
@@ -233,6 +235,7 @@ def _bow_where(
     return x, y, z
 
 
-def _choose(ops: Any, where: Component, yes: Joints, no: Joints) -> Joints:
+def choose_joints(ops: Any, where: Component, yes: Joints, no: Joints) -> Joints:
+    """Choose, lane by lane, between two poses of a chain."""
     x, y, z = (ops.choose(where, a, b) for a, b in zip(yes, no, strict=True))
     return x, y, z

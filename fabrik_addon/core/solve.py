@@ -16,7 +16,7 @@ from .pole import turn_pole
 from .problem import Chain, FabrikError, Floats, Goals, Options, Pose, Solution, Status
 from .rotation_goal import last_link
 from .soft_reach import is_eased, soft_share, soft_target
-from .solvers import method_of
+from .solvers import method_for
 from .start import StartPose, batch_shape, from_root, start_from
 from .stretch import ROUNDS, stretch_factor
 from .vectors import Quaternion, first_direction, from_to, gap, multiply, norm, rotate, scale
@@ -104,7 +104,7 @@ def solve_lanes(start: StartPose, goals: Goals, options: Options = DEFAULT_OPTIO
             pole = from_root(_split_goal(ops, goals.poles, batch, "pole target", chain), root, unit)
             pole = _turn_by_angle(ops, pole, target, start, goals)
         wish = soft_target(ops, target, options.softness)
-        points, frames, sweeps = method_of(options).reach(ops, start, wish, pole, options)
+        points, frames, sweeps = method_for(chain, options).reach(ops, start, wish, pole, options)
         error = gap(ops, points[-1], target)
     rx, ry, rz = root
     return LaneSolution(
@@ -230,7 +230,9 @@ def _solve_with_rotation(start: StartPose, goals: Goals, options: Options) -> La
             target = (goal[0] - rx, goal[1] - ry, goal[2] - rz)
             last, _ = last_link(ops, chain.links[:-1], target, wished, link)
             root_of_last = ops.join([(goal[0] - last[0], goal[1] - last[1], goal[2] - last[2])], batch)
-            others = solve_lanes(start.without_tip, replace(goals, targets=root_of_last, rotations=None), options)
+            # One link alone turns the same way whatever the method.
+            rest = options if len(chain.links) > 2 else replace(options, solver="FABRIK")
+            others = solve_lanes(start.without_tip, replace(goals, targets=root_of_last, rotations=None), rest)
             ex, ey, ez = others.points[-1]
             tip = (ex + last[0], ey + last[1], ez + last[2])
             better = gap(ops, tip, goal) <= ops.maximum(options.tolerance, 1.01 * plain.error) * unit

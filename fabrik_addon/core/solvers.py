@@ -4,22 +4,33 @@
 
 from __future__ import annotations
 
+from .ccd import CCD
 from .fabrik_method import FABRIK
+from .jacobian import JACOBIAN_DLS, JACOBIAN_PINV, JACOBIAN_TRANSPOSE
 from .method import Method
-from .problem import FabrikError, Options
+from .problem import Chain, FabrikError, Options
+from .two_bone import TWO_BONE
 
 SOLVERS: dict[str, Method] = {
     "FABRIK": FABRIK,
+    "TWO_BONE": TWO_BONE,
+    "CCD": CCD,
+    "JACOBIAN_TRANSPOSE": JACOBIAN_TRANSPOSE,
+    "JACOBIAN_PINV": JACOBIAN_PINV,
+    "JACOBIAN_DLS": JACOBIAN_DLS,
 }
 """Files keep a method's place in this table: new ones go to its end."""
 
 
-def method_of(options: Options) -> Method:
+def method_for(chain: Chain, options: Options) -> Method:
     """Return the method that options ask for.
 
     Raises:
-        FabrikError: there is none of this name.
+        FabrikError: there is none of this name, or it can't solve such a chain.
     """
     if options.solver not in SOLVERS:
         raise FabrikError(f"there is no solver '{options.solver}': there are {', '.join(SOLVERS)}")
-    return SOLVERS[options.solver]
+    method = SOLVERS[options.solver]
+    if refusal := method.refusal(chain):
+        raise FabrikError(refusal)
+    return method

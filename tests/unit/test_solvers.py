@@ -1,0 +1,290 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The laws of every solver in the table, whatever its method: a new one is held to them as soon as it is there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fabrik_addon.core import Chain, FabrikError, Goals, Options, Pose, Solution, Status, plain_chain, solve
+from fabrik_addon.core.solvers import SOLVERS
+from scripts.benchmark.limit_sets import SETS, LimbSet
+from tests.unit.chains import (
+    Floats,
+    angle_between,
+    generic_directions,
+    goals,
+    link_lengths,
+    matrix,
+    nearest_reach,
+    pose_of,
+    quaternion,
+    random_pose,
+    seeds,
+    target_at,
+    turn,
+    unit,
+)
+from tests.unit.limbs import legal_pose, legal_targets, limb_of, random_limb
+
+ENOUGH = {"JACOBIAN_TRANSPOSE": 3000, "CCD": 500}
+"""Iterations after which nothing may be left to do; of those that aren't here 64."""
+
+every_solver = pytest.mark.parametrize("solver", SOLVERS)
+counts = st.sampled_from([1, 2, 3, 5, 10])
+
+
+def options_for(solver: str, tolerance: float = 1e-4) -> Options:
+    return Options(ENOUGH.get(solver, 64), tolerance, solver=solver)
+
+
+def links_for(solver: str, count: int) -> int:
+    return 2 if solver == "TWO_BONE" else count
+
+
+def random_chain(rng: np.random.Generator, count: int, bend: float = 0.8) -> tuple[Chain, Pose, list[float]]:
+    lengths = rng.uniform(0.5, 1.0, count).tolist()
+    return plain_chain(lengths), random_pose(rng, lengths, bend), lengths
+
+
+def reachable(rng: np.random.Generator, pose: Pose, lengths: list[float], least: float, most: float) -> Floats:
+    """A target that the links reach, not nearer to the end of their reach than the bounds say."""
+    nearest = nearest_reach(lengths) / sum(lengths)
+    return target_at(rng, pose, lengths, nearest + (1.0 - nearest) * rng.uniform(least, most))
+
+
+def assert_sound(chain: Chain, start: Pose, goal: Goals, options: Options, solution: Solution) -> None:
+    """Lengths and root are kept, frames go with the joints, and what is said of the tip is so."""
+    length = chain.total_length
+    positions = solution.pose.positions
+    assert np.isfinite(positions).all() and np.isfinite(solution.pose.rotations).all()
+    np.testing.assert_allclose(link_lengths(positions), chain.links, rtol=1e-9)
+    np.testing.assert_allclose(positions[0], start.positions[0], atol=1e-12 * (1.0 + np.abs(start.positions[0]).max()))
+    away = float(np.linalg.norm(positions[-1] - goal.targets[0]) / length)
+    assert solution.error[0] == pytest.approx(away, abs=1e-9)
+    assert (solution.status[0] == Status.REACHED) == bool(solution.error[0] <= options.tolerance)
+    old, new = matrix(start.rotations[:-1]), matrix(solution.pose.rotations[:-1])
+    carried = np.einsum("jab,jcb,jc->ja", new, old, np.diff(start.positions, axis=0))
+    np.testing.assert_allclose(carried, np.diff(positions, axis=0), atol=1e-7 * length)
+
+
+@every_solver
+@given(seed=seeds, count=counts, bend=st.sampled_from([0.0, 0.8]), with_pole=st.booleans())
+@settings(max_examples=40)
+def test_targets_within_reach_are_reached(solver: str, seed: int, count: int, bend: float, with_pole: bool) -> None:
+    rng = np.random.default_rng(seed)
+    chain, pose, lengths = random_chain(rng, links_for(solver, max(count, 2)), bend)
+    target = reachable(rng, pose, lengths, 0.1, 0.9)
+    goal = goals(target, target_at(rng, pose, lengths, 0.8) if with_pole else None)
+    options = options_for(solver, 1e-3)
+    solution = solve(chain, pose, goal, options)
+    assert_sound(chain, pose, goal, options, solution)
+    assert solution.status[0] == Status.REACHED
+
+
+@every_solver
+@given(seed=seeds, count=counts, reach=st.floats(0.0, 1.6), iterations=st.integers(1, 20), with_pole=st.booleans())
+@settings(max_examples=60)
+def test_whatever_is_asked_the_answer_is_sound(
+    solver: str, seed: int, count: int, reach: float, iterations: int, with_pole: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    chain, pose, lengths = random_chain(rng, links_for(solver, count), rng.choice([0.0, 0.8]))
+    goal = goals(
+        target_at(rng, pose, lengths, reach),
+        target_at(rng, pose, lengths, rng.uniform(0.1, 2.0)) if with_pole else None,
+    )
+    options = Options(iterations, solver=solver)
+    assert_sound(chain, pose, goal, options, solve(chain, pose, goal, options))
+
+
+@every_solver
+@pytest.mark.parametrize("direction", [1.0, -1.0])
+@pytest.mark.parametrize("reach", [0.2, 0.6, 0.9])
+def test_a_straight_chain_leaves_its_line(solver: str, direction: float, reach: float) -> None:
+    for count in (2,) if solver == "TWO_BONE" else (2, 3, 10):
+        lengths = [1.0 / count] * count
+        joints = np.vstack([np.zeros(3), np.cumsum(np.tile((0.0, 0.0, 1.0 / count), (count, 1)), axis=0)])
+        pose = pose_of(joints)
+        goal = goals(np.array([0.0, 0.0, direction * reach]))
+        options = options_for(solver, 1e-3)
+        assert solve(plain_chain(lengths), pose, goal, options).status[0] == Status.REACHED
+
+
+@every_solver
+@given(seed=seeds, count=counts)
+@settings(max_examples=20)
+def test_out_of_reach_the_chain_points_at_the_target(solver: str, seed: int, count: int) -> None:
+    rng = np.random.default_rng(seed)
+    chain, pose, lengths = random_chain(rng, links_for(solver, count))
+    goal = goals(target_at(rng, pose, lengths, rng.uniform(1.05, 1.5)))
+    solution = solve(chain, pose, goal, options_for(solver))
+    along = unit(goal.targets[0] - pose.positions[0])
+    straight = pose.positions[0] + np.concatenate([[0.0], np.cumsum(lengths)])[:, None] * along
+    np.testing.assert_allclose(solution.pose.positions, straight, atol=1e-9 * sum(lengths))
+    assert solution.status[0] == Status.OUT_OF_REACH
+
+
+@every_solver
+@given(seed=seeds, count=counts, with_pole=st.booleans())
+@settings(max_examples=25)
+def test_a_solved_pose_stays(solver: str, seed: int, count: int, with_pole: bool) -> None:
+    rng = np.random.default_rng(seed)
+    chain, pose, lengths = random_chain(rng, links_for(solver, max(count, 2)))
+    goal = goals(reachable(rng, pose, lengths, 0.1, 0.9), target_at(rng, pose, lengths, 0.8) if with_pole else None)
+    options = options_for(solver)
+    once = solve(chain, pose, goal, options)
+    # Blender keeps poses in single precision.
+    for kept in (
+        once.pose,
+        Pose(*(a.astype(np.float32).astype(float) for a in (once.pose.positions, once.pose.rotations))),
+    ):
+        again = solve(chain, kept, goal, options)
+        np.testing.assert_allclose(again.pose.positions, kept.positions, atol=2e-6 * sum(lengths))
+
+
+@every_solver
+@given(seed=seeds, count=st.sampled_from([2, 3, 5]), axis=generic_directions, angle=st.floats(-3.0, 3.0))
+@settings(max_examples=20)
+def test_the_solution_turns_moves_and_scales_with_the_problem(
+    solver: str, seed: int, count: int, axis: tuple[float, float, float], angle: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    chain, pose, lengths = random_chain(rng, links_for(solver, count))
+    target, pole = reachable(rng, pose, lengths, 0.1, 0.9), target_at(rng, pose, lengths, 0.8)
+    options = options_for(solver)
+    rotation, factor, offset = turn(axis, angle), 10.0 ** rng.uniform(-3.0, 3.0), rng.normal(size=3)
+
+    def moved(points: Floats) -> Floats:
+        return factor * points @ rotation.T + offset
+
+    frames = np.array([quaternion(rotation @ frame) for frame in matrix(pose.rotations)])
+    plain = solve(chain, pose, goals(target, pole), options)
+    other = solve(
+        plain_chain([factor * length for length in lengths]),
+        Pose(moved(pose.positions), frames),
+        goals(moved(target), moved(pole)),
+        options,
+    )
+    np.testing.assert_allclose(other.pose.positions, moved(plain.pose.positions), atol=1e-6 * factor * sum(lengths))
+
+
+@every_solver
+@given(seed=seeds, count=st.sampled_from([2, 3, 10]), with_pole=st.booleans())
+@settings(max_examples=10)
+def test_a_batch_is_a_loop(solver: str, seed: int, count: int, with_pole: bool) -> None:
+    rng = np.random.default_rng(seed)
+    chain, pose, lengths = random_chain(rng, links_for(solver, count))
+    targets = np.array([target_at(rng, pose, lengths, reach) for reach in (0.3, 0.6, 0.9, 1.2, 0.0)])
+    targets[-1] = pose.positions[-1]
+    poles = np.array([target_at(rng, pose, lengths, 0.7) for _ in targets]) if with_pole else None
+    options = Options(40, solver=solver)
+    many = solve(chain, pose, goals(targets, poles), options)
+    for lane, target in enumerate(targets):
+        one = solve(chain, pose, goals(target, None if poles is None else poles[lane]), options)
+        np.testing.assert_allclose(many.pose.positions[lane], one.pose.positions, atol=1e-7 * sum(lengths))
+        np.testing.assert_allclose(many.pose.rotations[lane], one.pose.rotations, atol=1e-6)
+        assert many.status[lane] == one.status
+        assert many.iterations[lane] == one.iterations
+
+
+@every_solver
+@given(seed=seeds, count=st.sampled_from([2, 3, 5]))
+@settings(max_examples=25)
+def test_the_bend_points_at_the_pole(solver: str, seed: int, count: int) -> None:
+    rng = np.random.default_rng(seed)
+    chain, pose, lengths = random_chain(rng, links_for(solver, count))
+    target, pole = reachable(rng, pose, lengths, 0.2, 0.8), target_at(rng, pose, lengths, 0.8)
+    positions = solve(chain, pose, goals(target, pole), options_for(solver)).pose.positions
+    root = positions[0]
+    axis = unit(positions[-1] - root)
+    off = positions[1:-1] - root
+    bend = np.sum(off - np.outer(off @ axis, axis), axis=0)
+    wish = pole - root - ((pole - root) @ axis) * axis
+    clear = min(np.linalg.norm(bend), np.linalg.norm(wish)) > 0.05 * sum(lengths)
+    assert not clear or angle_between(bend, wish) < 1e-3
+
+
+@every_solver
+def test_same_input_same_bits(solver: str) -> None:
+    rng = np.random.default_rng(5)
+    chain, pose, lengths = random_chain(rng, links_for(solver, 6))
+    goal = goals(reachable(rng, pose, lengths, 0.1, 0.9))
+    first, second = (solve(chain, pose, goal, options_for(solver)) for _ in range(2))
+    assert np.array_equal(first.pose.positions, second.pose.positions)
+    assert np.array_equal(first.pose.rotations, second.pose.rotations)
+
+
+@pytest.mark.parametrize(
+    ("solver", "kind"),
+    [(solver, kind) for solver in SOLVERS for kind in SETS if kind.count == links_for(solver, kind.count)],
+    ids=lambda part: part if isinstance(part, str) else part.name,
+)
+def test_limits_are_kept(solver: str, kind: LimbSet) -> None:
+    rng = np.random.default_rng(3)
+    limb = limb_of(kind)
+    targets = [*legal_targets(rng, kind, 6), *(rng.uniform(0.1, 1.3, (6, 1)) * unit(rng.normal(size=(6, 3))))]
+    for target in targets:
+        for pole in (None, rng.normal(size=3)):
+            goal = goals(target, pole)
+            solution = solve(limb.chain, limb.rest(), goal, Options(30, 1e-3, solver=solver))
+            assert limb.violation(solution.pose) < 1e-9
+            assert_sound(limb.chain, limb.rest(), goal, Options(tolerance=1e-3), solution)
+
+
+@every_solver
+@given(seed=seeds, count=st.integers(1, 5))
+@settings(max_examples=40)
+def test_limits_of_any_rig_are_kept(solver: str, seed: int, count: int) -> None:
+    rng = np.random.default_rng(seed)
+    limb = random_limb(rng, links_for(solver, count))
+    pose = legal_pose(rng, limb)
+    goal = goals(target_at(rng, pose, limb.chain.links, rng.uniform(0.1, 1.1)))
+    solution = solve(limb.chain, pose, goal, Options(20, solver=solver))
+    # Swung by half a turn a bone has any twist: which of them it has can't be told from its frame.
+    turns = limb.turns(solution.pose)
+    assert limb.violation(solution.pose) < 1e-7 or np.hypot(turns[:, 0], turns[:, 2]).min() < 1e-6
+    assert np.linalg.norm(solution.pose.positions[-1] - goal.targets[0]) <= (
+        np.linalg.norm(pose.positions[-1] - goal.targets[0]) + 1e-4 * limb.chain.total_length
+    )
+
+
+@every_solver
+@given(seed=seeds, count=st.sampled_from([2, 3, 5]))
+@settings(max_examples=15)
+def test_the_tip_takes_a_rotation_where_position_allows(solver: str, seed: int, count: int) -> None:
+    rng = np.random.default_rng(seed)
+    chain, pose, lengths = random_chain(rng, links_for(solver, count))
+    other = random_pose(rng, lengths, 0.8)
+    shift = pose.positions[0] - other.positions[0]
+    goal = replace(goals(other.positions[-1] + shift), rotations=other.rotations[-1][None])
+    options = options_for(solver, 1e-3)
+    solution = solve(chain, pose, goal, options)
+    assert_sound(chain, pose, goal, options, solution)
+    assert solution.status[0] == Status.REACHED
+
+
+@every_solver
+def test_every_solver_says_what_it_is_good_for(solver: str) -> None:
+    method = SOLVERS[solver]
+    assert method.label and method.good_for
+    assert not method.good_for.endswith(".")
+
+
+def test_a_solver_that_is_not_there_is_refused() -> None:
+    pose = pose_of(np.array([[0.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 2.0, 0.0]]))
+    with pytest.raises(FabrikError, match=r"'SIMPLEX'.*FABRIK, TWO_BONE"):
+        solve(plain_chain([1.0, 1.0]), pose, goals(np.array([1.0, 0.0, 0.0])), Options(solver="SIMPLEX"))
+
+
+@pytest.mark.parametrize("count", [1, 3, 10])
+def test_two_bone_is_for_two_links(count: int) -> None:
+    rng = np.random.default_rng(0)
+    chain, pose, _ = random_chain(rng, count)
+    with pytest.raises(FabrikError, match=f"two links and this chain has {count}"):
+        solve(chain, pose, goals(np.ones(3)), Options(solver="TWO_BONE"))
