@@ -4,9 +4,9 @@
 
 from __future__ import annotations
 
-from . import operators, panel, properties
+from . import bake_operators, bake_panel, operators, panel, properties
 
-_MODULES = (properties, operators, panel)
+_MODULES = (properties, operators, bake_operators, panel, bake_panel)
 
 
 def register() -> None:

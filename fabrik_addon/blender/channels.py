@@ -56,14 +56,19 @@ def _has_4d_locks(bone: PoseBone) -> bool:
 
 def channel_for(bone: PoseBone, rotation: Quaternion) -> Channel:
     """Return the channel values nearest to a bone's present ones that give a rotation."""
-    mode = bone.rotation_mode
+    name = channel_name(bone)
+    return name, nearest_values(bone.rotation_mode, rotation, getattr(bone, name)[:])
+
+
+def nearest_values(mode: str, rotation: Quaternion, old: Sequence[float]) -> tuple[float, ...]:
+    """Return the channel values nearest to old ones that give a rotation in a rotation mode."""
     if mode == 'QUATERNION':
         nearest = rotation.copy()
-        nearest.make_compatible(bone.rotation_quaternion)
-        return "rotation_quaternion", nearest[:]
+        nearest.make_compatible(Quaternion(old))
+        return nearest[:]
     if mode == 'AXIS_ANGLE':
-        return "rotation_axis_angle", _nearest_axis_angle(rotation, tuple(bone.rotation_axis_angle))
-    return "rotation_euler", rotation.to_euler(mode, bone.rotation_euler)[:]
+        return _nearest_axis_angle(rotation, old)
+    return rotation.to_euler(mode, Euler(old, mode))[:]  # type: ignore[arg-type]  # what is left are the orders
 
 
 def locked_channel_for(bone: PoseBone, rotation: Quaternion) -> Channel:
@@ -97,9 +102,9 @@ def _keep_locked(locks: Sequence[bool], old: Sequence[float], new: Sequence[floa
     return tuple(before if lock else after for lock, before, after in zip(locks, old, new, strict=True))
 
 
-def _nearest_axis_angle(rotation: Quaternion, old: tuple[float, ...]) -> tuple[float, ...]:
+def _nearest_axis_angle(rotation: Quaternion, old: Sequence[float]) -> tuple[float, ...]:
     """Return angle and axis of a rotation: of all that give it, the ones nearest to the old."""
-    old_angle, old_axis = old[0], Vector(old[1:])
+    old_angle, old_axis = old[0], Vector(old[1:4])
     axis = Vector((rotation.x, rotation.y, rotation.z))
     # Not Quaternion.to_axis_angle: its arc cosine knows no angles below 5e-4 in single precision.
     angle = 2.0 * math.atan2(axis.length, rotation.w)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import bpy
 from mathutils import Matrix, Quaternion, Vector
@@ -59,22 +59,24 @@ def target_position(view_layer: ViewLayer, target: Object, bone_name: str, role:
         FabrikError: the object is deleted or not evaluated, it has no such bone, or it is nowhere.
     """
     # Objects from different files may have the same name.
-    if view_layer.objects.get(target.name) != target and target not in view_layer.objects.values():
+    known: Any = target.original
+    if view_layer.objects.get(known.name) != known and known not in view_layer.objects.values():
         if not target.users_scene:
             raise FabrikError(f"its {role} '{target.name}' was deleted from the scene")
         raise FabrikError(f"its {role} '{target.name}' is not in the view layer '{view_layer.name}'")
-    if not target.visible_get(view_layer=view_layer) and not _is_evaluated(target, view_layer.layer_collection):
+    if not known.visible_get(view_layer=view_layer) and not _is_evaluated(known, view_layer.layer_collection):
         raise FabrikError(
             f"its {role} '{target.name}' is disabled in viewports, so Blender doesn't say where it is: "
             "enable it, or its collection, and hide it with the eye"
         )
-    position = _position(target, bone_name, role)
+    position = position_in_world(target, bone_name, role)
     if not math.isfinite(sum(position[:])):
         raise FabrikError(f"its {role} {in_words(target, bone_name)} is not at a finite place")
     return position
 
 
-def _position(target: Object, bone_name: str, role: str) -> Vector:
+def position_in_world(target: Object, bone_name: str, role: str) -> Vector:
+    """Return where an object, or the head of one of its bones, is; the arguments are those of ``target_position``."""
     if not bone_name:
         return target.matrix_world.translation.copy()
     if target.type != 'ARMATURE':
@@ -128,6 +130,17 @@ def followed_bones(target: Object, bone_name: str, armature: Object) -> dict[str
                 seen.add(node)
                 waiting.append((node, f"{in_words(obj, bone)}, which follows " if (obj, bone) != start else through))
     return followed
+
+
+def followed_by(start: Node) -> set[Node]:
+    """Return all that an object or a bone is where it is by, itself among it."""
+    seen, waiting = {start}, [start]
+    while waiting:
+        for node in _dependencies(*waiting.pop()):
+            if node not in seen:
+                seen.add(node)
+                waiting.append(node)
+    return seen
 
 
 def _dependencies(obj: Object, bone_name: str) -> Iterator[Node]:

@@ -1,0 +1,454 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Bake: every frame read without IK, all frames solved together, the bones' curves written in bulk.
+
+The work is a generator that says how far it is after every frame: whoever runs it may stop there, and closing it takes
+everything back. Chains that hang on others, or reach for what hangs there, are read again once those are in the
+curves, so there are as many passes over the frames as chains hang on each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from mathutils import Matrix, Quaternion
+
+from ..core import FabrikError, Floats, Status
+from ..core.key_reduction import needed_keys, slopes_of
+from ..core.problem import Integers
+from ..core.rotation_arrays import angle_between, from_values
+from .channels import channel_name, has_locks, nearest_values, rotation_from, rotation_of
+from .curves import ActionEdit, Channel, bake_curve
+from .frames import Frames, frames_of
+from .groups import Group, solve_group, take_group, take_groups
+from .nla import needs_remapping, remapped
+from .plain_frames import PlainChain, Row, plain_chain_of
+from .snapshot import bones_of_chain
+from .solve_snapshot import SolvedChain
+from .stored_channels import store_channels
+from .targets import armature_to_world, position_in_world
+
+if TYPE_CHECKING:
+    from bpy.types import FCurve, Object, PoseBone, Scene, ViewLayer
+
+    from .properties import FabrikChain
+
+CHUNK = 2000
+"""Frames that are solved together: more are no faster, and need more memory."""
+
+_SHOWN = 1e-3
+"""Difference of a channel from what it should be that the NLA's own arithmetic makes."""
+
+ChannelKey: TypeAlias = tuple[str, str]
+"""Names of a bone and of its channel."""
+
+
+@dataclass(frozen=True)
+class Miss:
+    """A frame at which a chain's tip isn't at its target."""
+
+    frame: float
+    status: str
+    """Name of a ``core.Status``."""
+    error: float
+    """Distance from tip to target over chain length."""
+
+
+@dataclass(frozen=True)
+class BakedChain:
+    """What came of one chain."""
+
+    name: str
+    frames: int
+    misses: tuple[Miss, ...]
+    overridden: tuple[str, ...]
+    """Bones whose rotation constraints or drivers override, with what does."""
+
+    @property
+    def worst(self) -> Miss | None:
+        """The frame that is farthest off."""
+        return max(self.misses, key=lambda miss: miss.error, default=None)
+
+
+def bake_chains(
+    scene: Scene,
+    view_layer: ViewLayer,
+    armature: Object,
+    chains: Sequence[FabrikChain],
+    frames: Sequence[float],
+    span: tuple[float, float],
+    tolerance: float | None = None,
+) -> Generator[float, None, list[BakedChain]]:
+    """Key the pose that solving gives at every frame. Closing the generator takes everything back.
+
+    Args:
+        scene: the frames' own.
+        view_layer: of the scene.
+        armature: object with the chains.
+        chains: to be baked.
+        frames: ascending; may lie between whole frames.
+        span: first and last frame between which keys of the bones' curves are replaced.
+        tolerance: angle (radians) by which bones may be off at frames whose keys are left out; None keys all frames.
+
+    Yields:
+        the share of the work that is done, after every frame.
+
+    Returns:
+        what came of each chain, in the order given.
+
+    Raises:
+        FabrikError: a chain can't be solved at some frame, or its curves can't be changed; then nothing has changed.
+    """
+    stored, edit = store_channels([armature]), ActionEdit(armature)
+    try:
+        view_layer.update()
+        tracks = [_Track(armature, group, frames) for group in take_groups(view_layer, armature, chains)]
+        # Before the work, not after it.
+        for key in (key for track in tracks for key in track.rotation_keys):
+            edit.check(_channel(armature, key), _width(armature, key))
+        passes = _passes(tracks)
+        for number, tracks_of_pass in enumerate(passes):
+            for done in _read_and_solve(scene, view_layer, armature, tracks_of_pass, chains, frames):
+                yield (number + done) / len(passes)
+            if number + 1 < len(passes):
+                _write(edit, armature, tracks_of_pass, frames, span, None)
+        _write(edit, armature, tracks, frames, span, tolerance)
+        view_layer.update()
+        if needs_remapping(armature.animation_data):
+            _check_shown(scene, view_layer, armature, tracks, frames)
+        baked = {name: track.baked(name) for track in tracks for name in track.group.names}
+        suspects = [chain for chain in chains if baked[chain.name].overridden and chain.target is not None]
+        if suspects:
+            baked |= _measured(scene, view_layer, armature, suspects, baked, frames)
+        stored.restore(but={key for track in tracks for key in track.changed})
+        view_layer.update()
+    except BaseException:  # closed, too
+        edit.restore()
+        view_layer.update()
+        stored.restore()
+        view_layer.update()
+        raise
+    return [baked[chain.name] for chain in chains]
+
+
+class _Track:
+    """One group through all frames: what was read, and what came of it."""
+
+    def __init__(self, armature: Object, group: Group, frames: Sequence[float]) -> None:
+        self.group = group
+        self.plain: PlainChain | None = plain_chain_of(group, armature)
+        self.values: dict[ChannelKey, Floats] = {}
+        """Channels (F, C) of bones, by frame."""
+        self._count = len(frames)
+        self._frames = frames
+        self._misses: dict[str, list[Miss]] = {name: [] for name in group.names}
+        self._rows: list[Row] = []
+        self._row_numbers: list[int] = []
+        self._at_once: dict[int, dict[ChannelKey, tuple[float, ...]]] = {}
+        self.changed: set[ChannelKey] = set(self.rotation_keys)
+        """The channels that a solve has changed at some frame."""
+
+    @property
+    def rotation_keys(self) -> list[ChannelKey]:
+        """The rotation channels of the bones that may turn."""
+        return [
+            (bones.bones[i].name, channel_name(bones.bones[i]))
+            for bones in (snapshot.bones for snapshot in self.group.snapshots)
+            for i in bones.free
+        ]
+
+    @property
+    def _other_keys(self) -> list[ChannelKey]:
+        """The channels besides rotations that a solve may change."""
+        return [
+            (snapshot.bones.bones[0].name, "location")
+            for snapshot in self.group.snapshots
+            if snapshot.options.moves_root
+        ]
+
+    def baked(self, name: str) -> BakedChain:
+        """Return what came of one of the group's chains."""
+        snapshot = next(snapshot for snapshot in self.group.snapshots if snapshot.bones.chain_name == name)
+        return BakedChain(name, self._count, tuple(self._misses[name]), snapshot.overridden)
+
+    def read(self, number: int, frames: Frames, armature: Object, to_armature: Matrix) -> None:
+        """Read a frame; solve it at once where that can't wait."""
+        if number == 0:
+            self._begin(armature)
+        row = None
+        if self.plain is not None:
+            settings = armature.fabrik.chains[self.group.names[0]]  # type: ignore[attr-defined]
+            row = self.plain.read(armature, settings, to_armature)
+        if row is None:
+            self.solve_now(number, frames, armature)
+        else:
+            self._rows.append(row)
+            self._row_numbers.append(number)
+
+    def solve_now(self, number: int, frames: Frames, armature: Object) -> None:
+        """Read and solve a frame by itself."""
+        settings = [armature.fabrik.chains[name] for name in self.group.names]  # type: ignore[attr-defined]
+        found: dict[ChannelKey, tuple[float, ...]] = {}
+        for solved in solve_group(take_group(frames.view_layer, armature, settings)):
+            for bone, (name, values) in _all_channels(solved):
+                found[bone.name, name] = values
+            self._note(number, solved.snapshot.bones.chain_name, solved.status, solved.error)
+        self.changed.update(found)
+        for bone_name, name in self.values:
+            if (bone_name, name) not in found:
+                found[bone_name, name] = getattr(armature.pose.bones[bone_name], name)[:]
+        self._at_once[number] = found
+
+    def solve_rows(self) -> list[int]:
+        """Solve what has been read; return the numbers of frames that have to be read and solved by themselves."""
+        if self.plain is None or not self._rows:
+            return []
+        solved = self.plain.solve(self._rows)
+        numbers, keys = self._row_numbers, self.rotation_keys
+        left = []
+        for place, number in enumerate(numbers):
+            if not solved.is_solved[place]:
+                left.append(number)
+                continue
+            self._note(number, self.group.names[0], Status(int(solved.status[place])), float(solved.error[place]))
+        for column, key in enumerate(keys):
+            self._rotations[key][numbers] = solved.rotations[:, column]
+        self._rows, self._row_numbers = [], []
+        return left
+
+    def connect(self, numbers: Sequence[int], armature: Object) -> None:
+        """Turn rotations into channels, each the nearest to that of the frame before."""
+        rotation_keys = set(self.rotation_keys)
+        for key, values in self.values.items():
+            bone = armature.pose.bones[key[0]]
+            if key not in rotation_keys:
+                for number in numbers:
+                    values[number] = self._at_once[number][key]
+                continue
+            keeps = has_locks(bone)
+            before = self._before[key]
+            turns = self._rotations[key]
+            for number in numbers:
+                now = self._at_once.get(number)
+                if now is None:
+                    before = nearest_values(bone.rotation_mode, Quaternion(turns[number]), before)
+                elif keeps:
+                    before = now[key]
+                else:
+                    before = nearest_values(bone.rotation_mode, rotation_from(bone, (key[1], now[key])), before)
+                values[number] = before
+            self._before[key] = before
+        self._at_once.clear()
+
+    def _begin(self, armature: Object) -> None:
+        self._rotations = {key: np.empty((self._count, 4)) for key in self.rotation_keys}
+        self._before: dict[ChannelKey, tuple[float, ...]] = {}
+        for key in self.rotation_keys:
+            self._add(key, armature)
+            bone = armature.pose.bones[key[0]]
+            # Keys between which Blender has interpolated quaternions are not of length 1: ours are.
+            is_quaternion = bone.rotation_mode == 'QUATERNION'
+            self._before[key] = rotation_of(bone)[:] if is_quaternion else getattr(bone, key[1])[:]
+        for key in self._other_keys:
+            self._add(key, armature)
+
+    def _add(self, key: ChannelKey, armature: Object) -> None:
+        self.values[key] = np.empty((self._count, _width(armature, key)))
+
+    def _note(self, number: int, name: str, status: Status, error: float) -> None:
+        if status is not Status.REACHED:
+            self._misses[name].append(Miss(self._frames[number], status.name, error))
+
+
+def _channel(armature: Object, key: ChannelKey) -> Channel:
+    bone_name, name = key
+    return Channel(armature.pose.bones[bone_name].path_from_id(name), bone_name)
+
+
+def _width(armature: Object, key: ChannelKey) -> int:
+    return len(getattr(armature.pose.bones[key[0]], key[1]))
+
+
+def _all_channels(solved: SolvedChain) -> list[tuple[PoseBone, tuple[str, tuple[float, ...]]]]:
+    return [*solved.channels, *([solved.location] if solved.location else [])]
+
+
+def _passes(tracks: Sequence[_Track]) -> list[list[_Track]]:
+    """Return tracks pass by pass, so that none rests on bones that its own pass moves, or a later one."""
+    passes = []
+    waiting = list(tracks)
+    while waiting:
+        moved: set[str] = set()
+        now: list[_Track] = []
+        later: list[_Track] = []
+        for track in waiting:
+            is_free = moved.isdisjoint(track.group.rests_on | track.group.bones)
+            (now if is_free else later).append(track)
+            moved |= track.group.bones
+        passes.append(now)
+        waiting = later
+    return passes
+
+
+def _read_and_solve(
+    scene: Scene,
+    view_layer: ViewLayer,
+    armature: Object,
+    tracks: Sequence[_Track],
+    chains: Sequence[FabrikChain],
+    frames: Sequence[float],
+) -> Generator[float, None, None]:
+    """Read all frames and solve them, some thousand at a time."""
+    names = {name for track in tracks for name in track.group.names}
+    objects = [armature]
+    for chain in chains:
+        if chain.name in names:
+            objects += [obj for obj in (chain.target, chain.pole_target) if obj is not None]
+    with frames_of(scene, view_layer, objects) as at:
+        for start in range(0, len(frames), CHUNK):
+            numbers = range(start, min(start + CHUNK, len(frames)))
+            for number in numbers:
+                at.go_to(frames[number])
+                with _naming(frames[number]):
+                    seen = at.seen(armature)
+                    to_armature = armature_to_world(seen).inverted()
+                    for track in tracks:
+                        track.read(number, at, seen, to_armature)
+                yield (number + 1) / len(frames)
+            for track in tracks:
+                for number in track.solve_rows():
+                    at.go_to(frames[number])
+                    with _naming(frames[number]):
+                        track.solve_now(number, at, at.seen(armature))
+                    yield (start + len(numbers)) / len(frames)
+                track.connect(numbers, at.seen(armature))
+
+
+@contextmanager
+def _naming(frame: float) -> Iterator[None]:
+    """Say at which frame something can't be done."""
+    try:
+        yield
+    except FabrikError as error:
+        raise FabrikError(f"Frame {frame:g}: {error}") from error
+
+
+def _write(
+    edit: ActionEdit,
+    armature: Object,
+    tracks: Sequence[_Track],
+    frames: Sequence[float],
+    span: tuple[float, float],
+    tolerance: float | None,
+) -> None:
+    """Write what was found into curves."""
+    every = {key: values for track in tracks for key, values in track.values.items() if key in track.changed}
+    times, edges = edit.times(frames), edit.times(span)
+    remap = needs_remapping(armature.animation_data)
+    for key, values in every.items():
+        channel = _channel(armature, key)
+        if remap:
+            values = remapped(edit, armature.pose.bones[key[0]], channel, frames, times, values)
+        curves = edit.curves(channel, values.shape[1])
+        slopes, kept = None, np.arange(len(times))
+        if tolerance is not None:
+            length = max(snapshot.chain.total_length for track in tracks for snapshot in track.group.snapshots)
+            slopes, kept = _reduced(armature.pose.bones[key[0]], key[1], times, values, tolerance, length)
+        for index, curve in enumerate(curves):
+            bake_curve(
+                curve,
+                times[kept],
+                values[kept, index],
+                (float(edges[0]), float(edges[1])),
+                None if slopes is None else slopes[kept, index],
+            )
+            if any(not modifier.mute for modifier in curve.modifiers):
+                _check_modifiers(curve, channel, times[kept], values[kept, index])
+    edit.done()
+
+
+def _reduced(
+    bone: PoseBone, name: str, times: Floats, values: Floats, tolerance: float, length: float
+) -> tuple[Floats, Integers]:
+    """Return slopes of all keys, and the numbers of those that are needed."""
+    mode = bone.rotation_mode
+
+    def turn(found: Floats, wished: Floats) -> Floats:
+        return angle_between(from_values(mode, found), from_values(mode, wished))
+
+    def move(found: Floats, wished: Floats) -> Floats:
+        return np.linalg.norm(found - wished, axis=1) / length
+
+    def share(found: Floats, wished: Floats) -> Floats:
+        return np.abs(found - wished).max(axis=1)
+
+    gap = {"location": move, "scale": share}.get(name, turn)
+    slopes = slopes_of(times, values)
+    return slopes, needed_keys(times, values, slopes, gap, tolerance)
+
+
+def _check_modifiers(curve: FCurve, channel: Channel, times: Floats, values: Floats) -> None:
+    off = max(abs(curve.evaluate(time) - value) for time, value in zip(times, values, strict=True))
+    if off > 1e-4:
+        named = ", ".join(f"'{modifier.type}'" for modifier in curve.modifiers if not modifier.mute)
+        raise FabrikError(
+            f"The modifier {named} on the curve '{channel.group} {channel.data_path.rpartition('.')[2]}' changes what "
+            "its keys say: remove it or mute it"
+        )
+
+
+def _check_shown(
+    scene: Scene, view_layer: ViewLayer, armature: Object, tracks: Sequence[_Track], frames: Sequence[float]
+) -> None:
+    """Refuse what the NLA doesn't show: keys can't bring it about."""
+    with frames_of(scene, view_layer, [armature]) as at:
+        for number, frame in enumerate(frames):
+            at.go_to(frame)
+            bones = at.seen(armature).pose.bones
+            for track in tracks:
+                for (bone_name, name), values in track.values.items():
+                    shown = np.array(getattr(bones[bone_name], name)[:])
+                    wished = values[number]
+                    # Quaternions are blended as rotations: their sign and size may be others.
+                    if name == "rotation_quaternion":
+                        shown = shown * np.sign(shown @ wished) / np.linalg.norm(shown)
+                        wished = wished / np.linalg.norm(wished)
+                    if np.abs(shown - wished).max() > _SHOWN:
+                        raise FabrikError(
+                            f"Frame {frame:g}: keys of bone '{bone_name}' don't show, the NLA's strips override them"
+                        )
+
+
+def _measured(
+    scene: Scene,
+    view_layer: ViewLayer,
+    armature: Object,
+    chains: Sequence[FabrikChain],
+    baked: Mapping[str, BakedChain],
+    frames: Sequence[float],
+) -> dict[str, BakedChain]:
+    """Measure chains that something overrides where Blender shows them."""
+    misses: dict[str, list[Miss]] = {chain.name: [] for chain in chains}
+    with frames_of(scene, view_layer, [armature, *(chain.target for chain in chains)]) as at:
+        for frame in frames:
+            at.go_to(frame)
+            seen = at.seen(armature)
+            for chain in chains:
+                target = position_in_world(at.seen(chain.target), chain.subtarget, "target")
+                joints = [bone.head for bone in bones_of_chain(seen, chain.tip, chain.chain_count, chain.use_tail)]
+                tip = seen.pose.bones[chain.tip]
+                joints.append(tip.tail if chain.use_tail else tip.head)
+                length = sum((end - start).length for start, end in pairwise(joints))
+                error = (seen.matrix_world.inverted_safe() @ target - joints[-1]).length / length
+                if error > chain.tolerance and chain.influence == 1.0:
+                    known = {miss.frame: miss.status for miss in baked[chain.name].misses}
+                    misses[chain.name].append(Miss(frame, known.get(frame, Status.LIMITED.name), error))
+    return {
+        chain.name: BakedChain(chain.name, len(frames), tuple(misses[chain.name]), baked[chain.name].overridden)
+        for chain in chains
+    }

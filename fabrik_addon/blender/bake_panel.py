@@ -1,0 +1,34 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The sub-panel for animation: baking, and keys for targets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import bpy
+from bpy.types import Panel
+
+from .properties import settings_of
+
+if TYPE_CHECKING:
+    from bpy.types import Context
+
+
+class VIEW3D_PT_fabrik_bake(Panel):
+    bl_label = "Animation"
+    bl_space_type = 'VIEW_3D'
+    bl_region_type = 'UI'
+    bl_category = "Animation"
+    bl_parent_id = "VIEW3D_PT_fabrik"
+    bl_options = {'DEFAULT_CLOSED'}
+
+    @classmethod
+    def poll(cls, context: Context) -> bool:
+        return bool(settings_of(context.object).chains)
+
+    def draw(self, _context: Context) -> None:
+        self.layout.operator("pose.fabrik_bake", text="Bake...", icon='ACTION').only_active = False
+
+
+register, unregister = bpy.utils.register_classes_factory((VIEW3D_PT_fabrik_bake,))  # type: ignore[misc]

@@ -1,0 +1,252 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""WRITE: keys of F-curves in bulk, a curve at a time, and the way back to what was there before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import bpy
+import numpy as np
+from bpy_extras.anim_utils import (
+    action_ensure_channelbag_for_slot,
+    action_get_channelbag_for_slot,
+)
+from numpy.typing import NDArray
+
+from ..core import FabrikError, Floats
+
+if TYPE_CHECKING:
+    from bpy.types import Action, ActionChannelbag, AnimData, FCurve, Object
+
+_FLOATS = {"co": 2, "handle_left": 2, "handle_right": 2, "back": 1, "amplitude": 1, "period": 1}
+_ENUMS = ("interpolation", "easing", "handle_left_type", "handle_right_type", "type")
+_FLAGS = ("select_control_point", "select_left_handle", "select_right_handle")
+
+_NEAR = 1e-3
+"""Frames by which keys may be apart and be at the same time."""
+
+Keys: TypeAlias = dict[str, NDArray[Any]]
+"""Attributes of ``bpy.types.Keyframe``, for all keys of a curve, (K,) or (K, 2)."""
+
+
+@dataclass(frozen=True)
+class Channel:
+    """Where keys go: one channel of an object or a bone, all its components."""
+
+    data_path: str
+    group: str
+    """Name of the group that new curves are put into."""
+
+
+def read_keys(curve: FCurve) -> Keys:
+    """Return all there is to say of a curve's keys."""
+    points, count = curve.keyframe_points, len(curve.keyframe_points)
+    keys: Keys = {name: np.empty(count * width, np.float32) for name, width in _FLOATS.items()}
+    keys |= {name: np.empty(count, np.int32) for name in _ENUMS} | {name: np.empty(count, bool) for name in _FLAGS}
+    for name, values in keys.items():
+        points.foreach_get(name, values)
+    return {name: values.reshape(count, 2) if _FLOATS.get(name) == 2 else values for name, values in keys.items()}
+
+
+def write_keys(curve: FCurve, keys: Keys) -> None:
+    """Replace a curve's keys, given in order of time."""
+    points = curve.keyframe_points
+    points.clear()
+    points.add(len(keys["co"]))
+    for name, values in keys.items():
+        points.foreach_set(name, np.ascontiguousarray(values).ravel())
+
+
+def key_times(curve: FCurve) -> Floats:
+    """Return when a curve has keys (K,), in the action's time."""
+    co = np.empty(2 * len(curve.keyframe_points), np.float32)
+    curve.keyframe_points.foreach_get("co", co)
+    return co[::2].astype(float)
+
+
+def bake_curve(curve: FCurve, times: Floats, values: Floats, span: tuple[float, float], slopes: Floats | None) -> None:
+    """Replace a curve's keys in a span of time; those before and after keep all they say.
+
+    Args:
+        curve: to be changed.
+        times: (K,) of the new keys, ascending, in the action's time.
+        values: (K,) of the new keys.
+        span: between which times keys are replaced, ends included.
+        slopes: (K,) of the curve at the keys, by which their handles are laid; None leaves the handles to Blender and
+            makes straight lines of frames next to each other.
+    """
+    old = read_keys(curve)
+    before, after = old["co"][:, 0] < span[0] - _NEAR, old["co"][:, 0] > span[1] + _NEAR
+    new = _new_keys(times, values, slopes)
+    keys = {name: np.concatenate([old[name][before], new[name], old[name][after]]) for name in new}
+    write_keys(curve, keys)
+    if slopes is not None:
+        return
+    curve.update()
+    # Blender lays all automatic handles anew, but those out there aren't ours to move.
+    first, last = int(before.sum()), int(before.sum()) + len(times)
+    for name in ("handle_left", "handle_right"):
+        handles = np.empty(2 * len(keys["co"]), np.float32)
+        curve.keyframe_points.foreach_get(name, handles)
+        keys[name][first:last] = handles.reshape(-1, 2)[first:last]
+        curve.keyframe_points.foreach_set(name, keys[name].ravel())
+
+
+def _new_keys(times: Floats, values: Floats, slopes: Floats | None) -> Keys:
+    count = len(times)
+    keys: Keys = {name: np.zeros((count, 2), np.float32) for name in ("co", "handle_left", "handle_right")}
+    keys["co"][:, 0], keys["co"][:, 1] = times, values
+    # The values of a key that Blender makes.
+    keys |= {"back": np.full(count, 1.70158, np.float32), "amplitude": np.full(count, 0.8, np.float32)}
+    keys |= {"period": np.full(count, 4.1, np.float32), "easing": np.full(count, _enum("easing", "AUTO"), np.int32)}
+    keys |= {name: np.zeros(count, bool) for name in _FLAGS}
+    keys["type"] = np.full(count, _enum("type", "GENERATED"), np.int32)
+    steps = np.diff(times, append=times[-1] + 1.0)
+    handles = "AUTO_CLAMPED" if slopes is None else "ALIGNED"
+    for name in ("handle_left_type", "handle_right_type"):
+        keys[name] = np.full(count, _enum(name, handles), np.int32)
+    is_curved = (steps > 1.0 + _NEAR) if slopes is None else np.ones(count, bool)
+    straight, curved = _enum("interpolation", "LINEAR"), _enum("interpolation", "BEZIER")
+    keys["interpolation"] = np.where(is_curved, curved, straight).astype(np.int32)
+    if slopes is not None:
+        # Handles a third of the way along make a cubic in time: Hermite's, by values and slopes.
+        for name, step in (
+            ("handle_left", -np.concatenate([steps[:1], steps[:-1]]) / 3.0),
+            ("handle_right", steps / 3.0),
+        ):
+            keys[name][:, 0], keys[name][:, 1] = times + step, values + step * slopes
+    return keys
+
+
+def _enum(name: str, item: str) -> int:
+    return int(bpy.types.Keyframe.bl_rna.properties[name].enum_items[item].value)  # type: ignore[attr-defined]
+
+
+@dataclass
+class ActionEdit:
+    """An object's action, made where there is none, with all that was changed in it: to be taken back."""
+
+    obj: Object
+    _curves: dict[tuple[str, int], Keys | None] = field(default_factory=dict)
+    _made: list[str] = field(default_factory=list)
+
+    def curves(self, channel: Channel, count: int) -> list[FCurve]:
+        """Return the curves of a channel's components, made where there are none.
+
+        Raises:
+            FabrikError: they can't be changed, or don't show.
+        """
+        bag = self._channelbag()
+        found = []
+        for index in range(count):
+            curve = bag.fcurves.find(channel.data_path, index=index)
+            key = (channel.data_path, index)
+            if curve is None:
+                self._curves.setdefault(key, None)
+                curve = bag.fcurves.new(channel.data_path, index=index, group_name=channel.group)
+            else:
+                _check_curve(curve, channel)
+                if key not in self._curves:
+                    self._curves[key] = read_keys(curve)
+            found.append(curve)
+        return found
+
+    def check(self, channel: Channel, count: int) -> None:
+        """Refuse curves that can't be changed, or don't show; makes none.
+
+        Raises:
+            FabrikError: which curve, and what is wrong with it.
+        """
+        animation = self.obj.animation_data
+        action = animation.action if animation else None
+        if action is None:
+            return
+        _check_action(action, self.obj)
+        bag = action_get_channelbag_for_slot(action, animation.action_slot)
+        for index in range(count):
+            curve = bag.fcurves.find(channel.data_path, index=index) if bag else None
+            if curve is not None:
+                _check_curve(curve, channel)
+
+    def times(self, frames: Iterable[float]) -> Floats:
+        """Return scene frames in the action's time: another one while a strip of it is tweaked."""
+        animation = self.obj.animation_data
+        if animation is None or not animation.use_tweak_mode:
+            return np.array(list(frames), float)
+        return np.array([animation.nla_tweak_strip_time_to_scene(frame, invert=True) for frame in frames], float)
+
+    def done(self) -> None:
+        """Tell Blender that curves have changed."""
+        if self._curves:
+            self.obj.animation_data.action.update_tag()
+            self.obj.update_tag(refresh={'TIME'})
+
+    def restore(self, channels: Sequence[Channel] | None = None) -> None:
+        """Take back what was changed, or what was changed in some channels."""
+        animation = self.obj.animation_data
+        if animation is None or animation.action is None:
+            return
+        bag = self._channelbag()
+        paths = None if channels is None else {channel.data_path for channel in channels}
+        for (path, index), keys in self._curves.items():
+            curve = bag.fcurves.find(path, index=index)
+            if curve is None or (paths is not None and path not in paths):
+                continue
+            if keys is None:
+                bag.fcurves.remove(curve)
+            else:
+                write_keys(curve, keys)
+        self.done()
+        if channels is None:
+            self._unmake(animation)
+
+    def _channelbag(self) -> ActionChannelbag:
+        """Return where the object's curves are, made step by step as Blender does when the first key is set."""
+        obj = self.obj
+        animation = obj.animation_data
+        if animation is None:
+            animation = obj.animation_data_create()
+            self._made.append("animation")
+        action = animation.action
+        if action is None:
+            action = bpy.data.actions.new(f"{obj.name}Action")
+            self._made.append("action")
+            animation.action = action
+        _check_action(action, obj)
+        slot = animation.action_slot
+        if slot is None:
+            slot = action.slots.new('OBJECT', obj.name)
+            self._made.append("slot")
+            animation.action_slot = slot
+        return action_ensure_channelbag_for_slot(action, slot)  # type: ignore[return-value]  # the stubs' "ensure" may not
+
+    def _unmake(self, animation: AnimData) -> None:
+        action = animation.action
+        assert action is not None  # curves were changed in it
+        if "action" in self._made:
+            animation.action = None
+            bpy.data.actions.remove(action)
+        elif "slot" in self._made:
+            slot = animation.action_slot
+            animation.action_slot = None
+            action.slots.remove(slot)
+        if "animation" in self._made:
+            self.obj.animation_data_clear()
+        self._made.clear()
+        self._curves.clear()
+
+
+def _check_action(action: Action, obj: Object) -> None:
+    if action.library is not None:
+        raise FabrikError(f"Action '{action.name}' of '{obj.name}' is linked: give the object one of its own")
+
+
+def _check_curve(curve: FCurve, channel: Channel) -> None:
+    name = f"{channel.group} {channel.data_path.rpartition('.')[2]}[{curve.array_index}]"
+    if curve.lock or (curve.group is not None and curve.group.lock):
+        raise FabrikError(f"The curve '{name}' is locked: unlock it in the Graph Editor")
+    if curve.mute or (curve.group is not None and curve.group.mute):
+        raise FabrikError(f"The curve '{name}' is muted, so keys on it would not show: unmute it in the Graph Editor")

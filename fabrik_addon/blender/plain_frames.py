@@ -1,0 +1,225 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One chain over many frames as one batch: for chains that are alone in their group and whose bones turn freely.
+
+What ``take_snapshot`` reads at a frame is read here as a row of numbers, and all rows are solved at once. What a row
+can't say - locked axes, sheared bones, links that change their length, settings that are animated - is left to the
+group's own reading, frame by frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from mathutils import Matrix, Quaternion, Vector
+from numpy.typing import NDArray
+
+from ..core import Floats, Goals, Pose, solve_lanes, start_from
+from ..core.rotation_arrays import blend, conjugate, multiply
+from .channels import rotation_of
+from .groups import Group
+from .kinematics import turns_rigidly
+from .overrides import is_active
+from .snapshot import ChainBones, Snapshot, chain_matrices
+from .targets import position_in_world, rotation_in_armature
+
+if TYPE_CHECKING:
+    from bpy.types import Object
+
+    from .properties import FabrikChain
+
+Row = list[float]
+
+_SAME = 3e-6
+"""Relative difference of lengths that is single precision's."""
+
+
+@dataclass(frozen=True)
+class SolvedRows:
+    """What came of a batch: one entry for each row."""
+
+    rotations: Floats
+    """(F, B, 4) of the bones that can turn, their own."""
+    error: Floats
+    """(F,) distance from tip to target over chain length."""
+    status: NDArray[np.int64]
+    """(F,) values of ``Status``."""
+    is_solved: NDArray[np.bool_]
+    """(F,) whether the row could say it all; where it couldn't the other entries mean nothing."""
+
+
+@dataclass(frozen=True)
+class PlainChain:
+    """A chain that rows can say all of, with what is the same at all frames."""
+
+    snapshot: Snapshot
+    """As it was read at the first frame."""
+    can_shear: bool
+    """Whether its bones may change their shape from frame to frame."""
+
+    def read(self, armature: Object, settings: FabrikChain, to_armature: Matrix) -> Row | None:
+        """Return a frame as a row, or None where a row can't say it.
+
+        Args:
+            armature: evaluated at the frame.
+            settings: of the chain, evaluated: what they point to is evaluated too.
+            to_armature: from the world into the armature's space.
+        """
+        at_first = self.snapshot.bones
+        bones = at_frame(at_first, armature)
+        if self.can_shear and not all(turns_rigidly(bone) for bone in bones.bones):
+            return None
+        matrices = chain_matrices(bones)
+        row: Row = []
+        for i in bones.free:
+            row.extend(matrices[i].translation[:])
+        last = matrices[-1]
+        end = last @ Vector((0.0, bones.end.bone.length, 0.0)) if bones.use_tail else last.translation
+        row.extend(end[:])
+        for i in bones.free:
+            row.extend(matrices[i].to_quaternion()[:])
+        for bone in bones.bones:
+            row.extend(rotation_of(bone)[:])
+        row.append(settings.influence)
+        row.extend((to_armature @ position_in_world(settings.target, settings.subtarget, "target"))[:])
+        if settings.pole_target is not None:
+            row.extend((to_armature @ position_in_world(settings.pole_target, settings.pole_subtarget, "pole"))[:])
+        if settings.use_rotation:
+            wish = rotation_in_armature(armature, settings.target, settings.subtarget)
+            row.extend((wish @ Quaternion(settings.rotation_offset[:]).normalized())[:])
+        return row
+
+    def solve(self, rows: list[Row]) -> SolvedRows:
+        """Solve all frames at once."""
+        snapshot, chain = self.snapshot, self.snapshot.chain
+        free, count = len(snapshot.bones.free), len(snapshot.bones.bones)
+        widths = [3 * (free + 1), 4 * free, 4 * count, 1, 3]
+        widths += [3] if snapshot.goals.poles is not None else []
+        widths += [4] if snapshot.goals.rotations is not None else []
+        parts = np.split(np.array(rows), np.cumsum(widths)[:-1], axis=1)
+        frames = len(rows)
+        positions = parts[0].reshape(frames, free + 1, 3)
+        own = parts[2].reshape(frames, count, 4)
+        # Bones that all grow by the same share are the same chain in other units.
+        root = positions[:, :1].copy()
+        links = np.linalg.norm(np.diff(positions, axis=1), axis=2)
+        grown = links.sum(axis=1) / chain.total_length
+        with np.errstate(divide="ignore", invalid="ignore"):
+            off = np.abs(links / grown[:, None] - np.array(chain.links)).max(axis=1)
+            is_solved = off <= _SAME * chain.total_length
+            is_solved &= np.isfinite(np.array(rows)).all(axis=1)
+        which = np.flatnonzero(is_solved)
+        solved = self._solve_same(parts, positions, own, root, grown, which) if which.size else None
+        rotations = own[:, list(snapshot.bones.free)].copy()
+        error, status = np.zeros(frames), np.zeros(frames, np.int64)
+        if solved is not None:
+            rotations[which], error[which], status[which] = solved
+        return SolvedRows(rotations, error, status, is_solved)
+
+    def _solve_same(
+        self,
+        parts: list[Floats],
+        positions: Floats,
+        own: Floats,
+        root: Floats,
+        grown: Floats,
+        which: NDArray[np.int64],
+    ) -> tuple[Floats, Floats, NDArray[np.int64]]:
+        """Solve frames with links of the same lengths; return rotations of the free bones, errors and statuses."""
+        snapshot, chain = self.snapshot, self.snapshot.chain
+        bones, own, root = snapshot.bones, own[which], root[which]
+        unit = 1.0 / grown[which, None, None]
+
+        def placed(points: Floats) -> Floats:
+            return root + (points - root) * unit
+
+        frames = parts[1][which].reshape(len(which), -1, 4)
+        before = own[:, list(bones.free)]
+        base = multiply(frames[:, 0], conjugate(before[:, 0])) if bones.limits is not None else None
+        pose = Pose(placed(positions[which]), np.concatenate([frames, frames[:, -1:]], axis=1), base)
+        has_pole = snapshot.goals.poles is not None
+        goals = Goals(
+            placed(parts[4][which, None]),
+            rotations=parts[-1][which, None] if snapshot.goals.rotations is not None else None,
+            poles=placed(parts[5][which, None]) if has_pole else None,
+            pole_angles=snapshot.goals.pole_angles,
+        )
+        solution = solve_lanes(start_from(chain, pose), goals, snapshot.options)
+        after = [np.stack(np.broadcast_arrays(*frame), axis=-1) for frame in solution.frames]
+        rotations = np.empty_like(before)
+        parent_turn: Floats | None = None
+        for i, inherits in enumerate(chain.inherits_list):
+            back = conjugate(frames[:, i])
+            extra = after[i]
+            if inherits and parent_turn is not None:
+                extra = multiply(conjugate(parent_turn), extra)
+            # A bone's own rotation takes what its turn has more than its parent's.
+            rotations[:, i] = multiply(before[:, i], multiply(back, extra))
+            parent_turn = multiply(after[i], back)
+        influence = parts[3][which]
+        if (influence < 1.0).any():
+            rotations = np.where(influence[..., None] < 1.0, blend(before, rotations, influence), rotations)
+        return rotations, np.asarray(solution.error), np.asarray(solution.status)
+
+
+def plain_chain_of(group: Group, armature: Object) -> PlainChain | None:
+    """Return a group's chain as one that rows can say all of, or None where they can't.
+
+    Args:
+        group: read at the first frame.
+        armature: its object.
+    """
+    if len(group.snapshots) != 1:
+        return None
+    snapshot = group.snapshots[0]
+    bones = snapshot.bones
+    if snapshot.options.moves_root or snapshot.options.stretch_max > 1.0 or bones.has_locks:
+        return None
+    above = (*bones.line, *bones.bones[0].parent_recursive)
+    animated = _animated_paths(armature)
+    own_path = armature.fabrik.chains.find(bones.chain_name)  # type: ignore[attr-defined]
+    for path in animated:
+        if path.startswith(f"fabrik.chains[{own_path}].") and not path.endswith(".influence"):
+            return None
+        if any(path.startswith(bone.path_from_id()) and not _is_motion(path) for bone in bones.line):
+            return None
+    can_shear = armature.animation_data is not None and bool(armature.animation_data.nla_tracks)
+    can_shear |= any(path.endswith(".scale") for path in animated)
+    can_shear |= any(is_active(constraint) for bone in above for constraint in bone.constraints)
+    return PlainChain(snapshot, can_shear)
+
+
+def at_frame(bones: ChainBones, armature: Object) -> ChainBones:
+    """Return the same bones of an armature that was evaluated at another frame."""
+    pose = armature.pose.bones
+    return replace(bones, bones=tuple(pose[bone.name] for bone in bones.bones), end=pose[bones.end.name])
+
+
+def _is_motion(path: str) -> bool:
+    """Tell whether a property of a bone is one of its channels, or of no account for where it is."""
+    name = path.rpartition(".")[2]
+    return name in {"location", "rotation_quaternion", "rotation_axis_angle", "rotation_euler", "scale"} or (
+        path.endswith('"]') or name.startswith("bbone")
+    )
+
+
+def _animated_paths(armature: Object) -> set[str]:
+    """Return the paths of what is animated or driven on an armature object."""
+    animation = armature.animation_data
+    if animation is None:
+        return set()
+    actions = [animation.action] + [strip.action for track in animation.nla_tracks for strip in track.strips]
+    paths = {curve.data_path for curve in animation.drivers}
+    for action in actions:
+        paths.update(_paths_of(action) if action else ())
+    return paths
+
+
+def _paths_of(action: object) -> Iterable[str]:
+    for layer in action.layers:  # type: ignore[attr-defined]
+        for strip in layer.strips:
+            for bag in strip.channelbags:
+                yield from (curve.data_path for curve in bag.fcurves)

@@ -1,0 +1,649 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Baking: what solving gives at every frame, in curves, and nothing else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import bpy
+import numpy as np
+import pytest
+from bpy.types import Object
+from mathutils import Euler, Quaternion, Vector
+
+from fabrik_addon.blender.bake import bake_chains
+from tests.blender.rigs import (
+    ROTATION_MODES,
+    Bone,
+    activate,
+    error_of,
+    everything,
+    keys_of,
+    make_armature,
+    make_empty,
+    make_tail,
+    rotation_channel,
+    set_chain,
+    tail_bones,
+    update,
+    warnings_in,
+)
+
+FRAMES = range(1, 25)
+MOTION = ("location", "rotation_quaternion", "rotation_euler", "rotation_axis_angle", "scale")
+
+
+def key_motion(armature: Object, bones: list[str], seed: int = 0, turn: float = 0.5) -> None:
+    """Key bones with turns at a few frames, in the channel that each uses."""
+    rng = np.random.default_rng(seed)
+    for name in bones:
+        bone = armature.pose.bones[name]
+        for frame in (1, 9, 16, 24):
+            rotation = Euler(rng.uniform(-turn, turn, 3)).to_quaternion()
+            if bone.rotation_mode == "QUATERNION":
+                bone.rotation_quaternion = rotation
+                path = "rotation_quaternion"
+            elif bone.rotation_mode == "AXIS_ANGLE":
+                axis, angle = rotation.to_axis_angle()
+                bone.rotation_axis_angle = (angle, *axis)
+                path = "rotation_axis_angle"
+            else:
+                bone.rotation_euler = rotation.to_euler(bone.rotation_mode)
+                path = "rotation_euler"
+            bone.keyframe_insert(path, frame=frame)
+
+
+def key_path(empty: Object, points: list[tuple[float, float, float]], frames: tuple[int, ...] = (1, 9, 16, 24)) -> None:
+    for frame, point in zip(frames, points, strict=True):
+        empty.location = point
+        empty.keyframe_insert("location", frame=frame)
+
+
+def animated_tail(count: int = 3) -> tuple[Object, Any]:
+    """A tail whose bones are keyed, and a chain on it with a target and a pole that are keyed."""
+    armature = make_tail(count)
+    key_motion(armature, [f"bone{i}" for i in range(count)])
+    target, pole = make_empty("target"), make_empty("pole", (0.0, 4.0, 1.0))
+    key_path(target, [(1.0, 1.0, 1.5), (-1.0, 0.5, 1.8), (0.2, -1.2, 2.0), (1.0, 0.0, 0.9)])
+    key_path(pole, [(0.0, 4.0, 1.0), (1.0, 4.0, 1.0), (4.0, 1.0, 1.0), (4.0, -1.0, 1.0)])
+    chain = set_chain(armature, f"bone{count - 1}", count, target, pole)
+    go_to(1)
+    return armature, chain
+
+
+def go_to(frame: float) -> None:
+    bpy.context.scene.frame_set(math.floor(frame), subframe=frame % 1.0)
+
+
+def shape_of(armature: Object) -> np.ndarray:
+    """Where all bones are, (B, 4, 4)."""
+    return np.array([[row[:] for row in bone.matrix] for bone in armature.pose.bones])
+
+
+def shapes(armature: Object, frames: Iterator[float] | list[float]) -> np.ndarray:
+    found = []
+    for frame in frames:
+        go_to(frame)
+        found.append(shape_of(armature))
+    return np.array(found)
+
+
+def solved_alone(armature: Object, frames: list[float]) -> np.ndarray:
+    """Poses that solving gives frame by frame; leaves the pose as the keys have it."""
+    found = []
+    for frame in frames:
+        go_to(frame)
+        unkeyed = {bone.name: [getattr(bone, name)[:] for name in MOTION] for bone in armature.pose.bones}
+        bpy.ops.pose.fabrik_solve()
+        found.append(shape_of(armature))
+        for bone in armature.pose.bones:
+            for name, values in zip(MOTION, unkeyed[bone.name], strict=True):
+                setattr(bone, name, values)
+    go_to(frames[0])
+    return np.array(found)
+
+
+def bake(**options: Any) -> None:
+    assert bpy.ops.pose.fabrik_bake(**{"frame_start": 1, "frame_end": 24, **options}) == {"FINISHED"}
+
+
+# The law: what is baked is what solving gives
+
+
+def plain(_armature: Object, _chain: Any) -> None:
+    pass
+
+
+def without_pole(_armature: Object, chain: Any) -> None:
+    chain.pole_target = None
+
+
+def pole_angle(_armature: Object, chain: Any) -> None:
+    chain.pole_angle = 0.7
+
+
+def limits(armature: Object, _chain: Any) -> None:
+    bone = armature.pose.bones["bone1"]
+    bone.use_ik_limit_x, bone.ik_min_x, bone.ik_max_x = True, -1.0, 1.5
+    bone.lock_ik_y = bone.lock_ik_z = True
+
+
+def locks(armature: Object, _chain: Any) -> None:
+    bone = armature.pose.bones["bone1"]
+    bone.lock_rotation = (False, True, False)
+
+
+def one_locked_altogether(armature: Object, _chain: Any) -> None:
+    armature.pose.bones["bone1"].lock_rotation = (True, True, True)
+
+
+def half_influence(_armature: Object, chain: Any) -> None:
+    chain.influence = 0.4
+
+
+def animated_influence(armature: Object, chain: Any) -> None:
+    for frame, value in ((1, 0.0), (12, 1.0), (24, 0.3)):
+        chain.influence = value
+        armature.keyframe_insert("fabrik.chains[0].influence", frame=frame)
+
+
+def animated_pole_angle(armature: Object, chain: Any) -> None:
+    for frame, value in ((1, 0.0), (24, 2.0)):
+        chain.pole_angle = value
+        armature.keyframe_insert("fabrik.chains[0].pole_angle", frame=frame)
+
+
+def root_follows(armature: Object, chain: Any) -> None:
+    chain.root_motion = "TRANSLATE"
+    key_path(chain.target, [(1.0, 1.0, 1.5), (-3.0, 0.5, 2.8), (0.2, -1.2, 2.0), (4.0, 0.0, 0.9)])
+
+
+def softness(_armature: Object, chain: Any) -> None:
+    chain.softness = 0.2
+
+
+def rotation(_armature: Object, chain: Any) -> None:
+    update()
+    for frame, angle in ((1, 0.0), (12, 1.0), (24, -0.7)):
+        chain.target.rotation_euler = (angle, 0.3, 0.5 * angle)
+        chain.target.keyframe_insert("rotation_euler", frame=frame)
+    go_to(1)
+    chain.use_rotation = True
+
+
+def growing(armature: Object, _chain: Any) -> None:
+    bone = armature.pose.bones["bone0"]
+    for frame, scale in ((1, 1.0), (12, 1.6), (24, 0.7)):
+        bone.scale = (scale, scale, scale)
+        bone.keyframe_insert("scale", frame=frame)
+
+
+def growing_one_link(armature: Object, _chain: Any) -> None:
+    bone = armature.pose.bones["bone1"]
+    for frame, scale in ((1, 1.0), (12, 1.6), (24, 0.7)):
+        bone.scale = (1.0, scale, 1.0)
+        bone.keyframe_insert("scale", frame=frame)
+
+
+def moved_object(armature: Object, _chain: Any) -> None:
+    for frame, angle in ((1, 0.0), (24, 1.2)):
+        armature.rotation_euler = (angle, 0.2, -angle)
+        armature.location = (angle, 0.0, -0.1)
+        armature.scale = (1.0 + 0.2 * angle,) * 3
+        for path in ("rotation_euler", "location", "scale"):
+            armature.keyframe_insert(path, frame=frame)
+
+
+def constrained(armature: Object, _chain: Any) -> None:
+    constraint = armature.pose.bones["bone0"].constraints.new("COPY_ROTATION")
+    turning = make_empty("turning")
+    for frame, angle in ((1, 0.0), (24, 1.2)):
+        turning.rotation_euler = (angle, 0.2, -angle)
+        turning.keyframe_insert("rotation_euler", frame=frame)
+    constraint.target, constraint.influence = turning, 0.5
+
+
+def out_of_reach_at_times(_armature: Object, chain: Any) -> None:
+    key_path(chain.target, [(1.0, 1.0, 1.5), (-4.0, 0.5, 1.8), (0.2, -1.2, 2.0), (1.0, 0.0, 0.9)])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        plain,
+        without_pole,
+        pole_angle,
+        limits,
+        locks,
+        one_locked_altogether,
+        half_influence,
+        animated_influence,
+        animated_pole_angle,
+        root_follows,
+        softness,
+        rotation,
+        growing,
+        growing_one_link,
+        moved_object,
+        constrained,
+        out_of_reach_at_times,
+    ],
+)
+def test_a_baked_frame_is_that_frame_solved_alone(change: Callable[[Object, Any], None]) -> None:
+    armature, chain = animated_tail()
+    change(armature, chain)
+    frames = [*map(float, FRAMES)]
+    alone = solved_alone(armature, frames)
+    bake()
+    # Of the chain's length: where the object turns, one unit in the last place of a target's coordinate moves the pose
+    # by 4e-6 already.
+    off = np.abs(shapes(armature, frames) - alone).max(axis=(1, 2, 3)) / 3.0
+    assert off.max() <= 2.5e-6 and np.median(off) <= 5e-7, off
+
+
+@pytest.mark.parametrize("mode", ROTATION_MODES)
+def test_every_rotation_mode_is_baked_without_a_jump(mode: str) -> None:
+    armature = make_tail(2)
+    for bone in armature.pose.bones:
+        bone.rotation_mode = mode
+    target = make_empty("target")
+    for frame in range(1, 41):  # two rounds
+        angle = math.tau * 2 * frame / 40
+        target.location = (1.2 * math.cos(angle), 1.2 * math.sin(angle), 0.9)
+        target.keyframe_insert("location", frame=frame)
+    set_chain(armature, "bone1", 2, target, make_empty("pole", (0.0, 0.0, 5.0)))
+    key_motion(armature, ["bone0", "bone1"])
+    go_to(1)
+    alone = solved_alone(armature, [*range(1, 41)])
+    bake(frame_end=40)
+    assert np.abs(shapes(armature, [*range(1, 41)]) - alone).max() <= 2e-6
+    for name in ("bone0", "bone1"):
+        values = []
+        for frame in range(1, 41):
+            go_to(frame)
+            values.append(rotation_channel(armature.pose.bones[name]))
+        steps = np.abs(np.diff(np.array(values), axis=0))
+        assert steps.max() < 2.5, (name, steps.max(axis=0))
+        if mode == "QUATERNION":
+            assert (np.sum(np.array(values[1:]) * np.array(values[:-1]), axis=1) > 0.5).all()
+
+
+def test_chains_that_hang_on_each_other_are_baked_one_after_another() -> None:
+    armature = make_tail(5)
+    key_motion(armature, [f"bone{i}" for i in range(5)], turn=0.3)
+    low, high = make_empty("low"), make_empty("high")
+    key_path(low, [(1.0, 1.0, 1.0), (-1.0, 0.5, 1.0), (0.2, -1.2, 1.0), (1.0, 0.0, 0.9)])
+    key_path(high, [(1.0, 1.0, 3.0), (-1.0, 0.5, 2.5), (0.2, -1.2, 3.0), (1.0, 0.0, 2.9)])
+    set_chain(armature, "bone1", 2, low)
+    set_chain(armature, "bone4", 3, high)
+    frames = [*map(float, FRAMES)]
+    alone = solved_alone(armature, frames)
+    bake()
+    assert np.abs(shapes(armature, frames) - alone).max() <= 5e-6
+
+
+def test_a_target_on_a_bone_that_another_chain_moves_is_followed() -> None:
+    armature = make_armature([*tail_bones(3), *tail_bones(3, "ctrl", (2.0, 0.0, 0.0))])
+    key_motion(armature, [f"{prefix}{i}" for prefix in ("bone", "ctrl") for i in range(3)], turn=0.2)
+    lead = make_empty("lead")
+    key_path(lead, [(1.0, 1.0, 1.5), (2.0, 0.5, 1.8), (1.2, -1.2, 2.0), (1.0, 0.0, 1.9)])
+    set_chain(armature, "bone2", 3, armature).subtarget = "ctrl finger"
+    set_chain(armature, "ctrl2", 3, lead)
+    frames = [*map(float, FRAMES)]
+    alone = solved_alone(armature, frames)
+    bake()
+    assert np.abs(shapes(armature, frames) - alone).max() <= 5e-6
+
+
+# What is left alone
+
+
+def test_other_curves_and_keys_outside_the_range_stay_as_they_are() -> None:
+    armature, _chain = animated_tail()
+    finger = armature.pose.bones["bone finger"]
+    finger.keyframe_insert("rotation_quaternion", frame=3)
+    armature.keyframe_insert("location", frame=5)
+    action = armature.animation_data.action
+    before = keys_of(action)
+    outside = np.array(shapes(armature, [0.0, 1.0, 4.5, 24.0, 30.0]))
+    bake(frame_start=10, frame_end=20)
+    after = keys_of(action)
+    for (path, index), keys in before.items():
+        if "bone finger" in path or path == "location":
+            assert after[path, index] == keys
+        else:
+            assert [key for key in after[path, index] if not 10 <= key[0] <= 20] == [k for k in keys if k[0] != 16]
+            assert [frame for frame, _ in after[path, index] if 10 <= frame <= 20] == [*map(float, range(10, 21))]
+    # Not even the motion between the keys outside has changed.
+    assert np.array_equal(shapes(armature, [0.0, 1.0, 4.5, 24.0, 30.0]), outside)
+
+
+def test_keys_outside_the_range_keep_all_they_say() -> None:
+    armature, _chain = animated_tail()
+    curve = curves_of(armature)["pose.bones[\"bone0\"].rotation_quaternion", 1]
+    key = curve.keyframe_points[0]
+    key.interpolation, key.easing, key.type, key.back = "BACK", "EASE_IN", "EXTREME", 2.5
+    key.handle_right_type, key.select_control_point = "VECTOR", False
+    said = [(item.identifier, repr(getattr(key, item.identifier))) for item in key.bl_rna.properties]
+    bake(frame_start=10, frame_end=20)
+    key = curves_of(armature)["pose.bones[\"bone0\"].rotation_quaternion", 1].keyframe_points[0]
+    assert [(item.identifier, repr(getattr(key, item.identifier))) for item in key.bl_rna.properties][1:] == said[1:]
+
+
+def curves_of(armature: Object) -> dict[tuple[str, int], Any]:
+    animation = armature.animation_data
+    return {
+        (curve.data_path, curve.array_index): curve
+        for layer in animation.action.layers
+        for strip in layer.strips
+        for curve in strip.channelbag(animation.action_slot).fcurves
+    }
+
+
+def test_the_frame_and_what_was_posed_but_not_keyed_stay() -> None:
+    armature, _chain = animated_tail()
+    go_to(7.25)
+    finger, twig = armature.pose.bones["bone finger"], armature.pose.bones["bone twig"]
+    finger.keyframe_insert("rotation_quaternion", frame=3)
+    finger.rotation_quaternion = Quaternion((1.0, 0.0, 0.0), 0.8)
+    twig.rotation_quaternion = Quaternion((1.0, 0.0, 0.0), 0.6)
+    update()
+    bake()
+    scene = bpy.context.scene
+    assert (scene.frame_current, scene.frame_subframe) == (7, 0.25)
+    assert finger.rotation_quaternion == Quaternion((1.0, 0.0, 0.0), 0.8)
+    assert twig.rotation_quaternion == Quaternion((1.0, 0.0, 0.0), 0.6)
+    assert [scene.name for scene in bpy.data.scenes] == ["Scene"]
+
+
+def test_cancelled_leaves_everything_as_it_was() -> None:
+    armature, _chain = animated_tail()
+    set_chain(armature, "bone finger", 1, make_empty("other", (0.0, 1.0, 3.0)))
+    go_to(7)
+    armature.pose.bones["bone0"].rotation_quaternion = Quaternion((1.0, 0.0, 0.0), 0.8)  # posed, not keyed
+    update()
+    before, shape = everything(), shape_of(armature)
+    for steps in (1, 10, 24, 30, 47):  # in the first pass and in the second
+        work = bake_chains(
+            bpy.context.scene,
+            bpy.context.view_layer,
+            armature,
+            list(armature.fabrik.chains),
+            [*map(float, FRAMES)],
+            (1, 24),
+        )
+        for _ in range(steps):
+            next(work)
+        work.close()
+        assert everything() == before, steps
+        assert np.array_equal(shape_of(armature), shape), steps
+        assert [scene.name for scene in bpy.data.scenes] == ["Scene"]
+
+
+def test_an_error_in_any_frame_changes_nothing_and_names_it() -> None:
+    armature, _chain = animated_tail()
+    for frame, scale in ((1, 1.0), (17, 1.0), (18, 0.0)):
+        armature.scale = (scale, scale, scale)
+        armature.keyframe_insert("scale", frame=frame)
+    go_to(1)
+    message = error_of(bpy.ops.pose.fabrik_bake, frame_start=1, frame_end=24)
+    assert message == "Frame 18: the object 'Rig' is scaled to nothing"
+
+
+def test_an_error_where_frames_are_read_one_by_one_names_the_frame_too() -> None:
+    armature, _chain = animated_tail()
+    bone = armature.pose.bones["bone1"]
+    for frame, scale in ((1, 1.0), (17, 1.0), (18, 0.0)):
+        bone.scale = (1.0, scale, 1.0)
+        bone.keyframe_insert("scale", frame=frame)
+    go_to(1)
+    message = error_of(bpy.ops.pose.fabrik_bake, frame_start=1, frame_end=24)
+    assert message == "Frame 18: Chain 'bone2': bone 'bone1' has no length: the head of 'bone2' is at its head"
+
+
+def test_an_armature_without_animation_gets_an_action_and_loses_it_when_cancelled() -> None:
+    armature = make_tail(3)
+    target = make_empty("target")
+    key_path(target, [(1.0, 1.0, 1.5), (-1.0, 0.5, 1.8), (0.2, -1.2, 2.0), (1.0, 0.0, 0.9)])
+    chain = set_chain(armature, "bone2", 3, target)
+    set_chain(armature, "bone finger", 1, make_empty("other", (0.0, 1.0, 3.0)))
+    work = bake_chains(
+        bpy.context.scene,
+        bpy.context.view_layer,
+        armature,
+        list(armature.fabrik.chains),
+        [*map(float, FRAMES)],
+        (1, 24),
+    )
+    for _ in range(40):
+        next(work)
+    work.close()
+    assert armature.animation_data is None
+    assert len(bpy.data.actions) == 1
+    bake()
+    assert armature.animation_data.action_slot.identifier == "OBRig"
+    for frame in FRAMES:
+        go_to(frame)
+        end = armature.matrix_world @ armature.pose.bones["bone2"].tail
+        assert (end - chain.target.matrix_world.translation).length < 1e-3
+
+
+def test_another_slot_of_the_same_action_is_left_alone() -> None:
+    armature, _chain = animated_tail()
+    other = make_empty("other")
+    other.animation_data_create().action = armature.animation_data.action
+    slot = armature.animation_data.action.slots.new("OBJECT", "other")
+    other.animation_data.action_slot = slot
+    other.keyframe_insert("location", frame=3)
+    bag = armature.animation_data.action.layers[0].strips[0].channelbag(slot)
+    before = [(curve.data_path, len(curve.keyframe_points)) for curve in bag.fcurves]
+    bake()
+    bag = armature.animation_data.action.layers[0].strips[0].channelbag(slot)
+    assert [(curve.data_path, len(curve.keyframe_points)) for curve in bag.fcurves] == before
+    assert before == [("location", 1)] * 3
+
+
+# Which frames
+
+
+def frames_keyed(armature: Object, bone: str = "bone1") -> list[float]:
+    curve = curves_of(armature)[f'pose.bones["{bone}"].rotation_quaternion', 0]
+    return [key.co.x for key in curve.keyframe_points]
+
+
+def test_steps_subframes_and_keyed_frames() -> None:
+    armature, chain = animated_tail()
+    chain.target.keyframe_insert("location", frame=12.5)
+    bake(step=5)
+    assert frames_keyed(armature) == [1.0, 6.0, 11.0, 12.5, 16.0, 21.0]
+    armature, chain = animated_tail()
+    chain.target.keyframe_insert("location", frame=12.5)
+    parent = make_empty("parent")
+    parent.keyframe_insert("location", frame=20)
+    chain.target.parent = parent
+    make_empty("stranger").keyframe_insert("location", frame=5)
+    alone = solved_alone(armature, [1.0, 9.0, 12.5, 16.0, 20.0, 24.0])
+    bake(only_keyed=True)
+    assert frames_keyed(armature) == [1.0, 9.0, 12.5, 16.0, 20.0, 24.0]
+    assert np.abs(shapes(armature, [1.0, 9.0, 12.5, 16.0, 20.0, 24.0]) - alone).max() < 3e-6
+
+
+def test_only_keyed_frames_where_there_are_none_is_refused() -> None:
+    armature = make_tail(3)
+    set_chain(armature, "bone2", 3, make_empty("target", (1.0, 1.0, 1.0)))
+    assert "Nothing is keyed" in error_of(bpy.ops.pose.fabrik_bake, frame_start=1, frame_end=9, only_keyed=True)
+
+
+def test_an_end_before_the_start_is_refused() -> None:
+    animated_tail()
+    assert "before the start frame" in error_of(bpy.ops.pose.fabrik_bake, frame_start=9, frame_end=1)
+
+
+def test_the_scenes_range_is_taken_where_none_is_given() -> None:
+    armature, _chain = animated_tail()
+    scene = bpy.context.scene
+    scene.frame_start, scene.frame_end = 3, 8
+    bpy.ops.pose.fabrik_bake()
+    assert [frame for frame in frames_keyed(armature) if 2 <= frame <= 8.5] == [*map(float, range(3, 9))]
+
+
+@pytest.mark.parametrize("mode", ["QUATERNION", "AXIS_ANGLE", "XYZ"])
+@pytest.mark.parametrize("tolerance", [0.001, 0.02])
+def test_smart_keeps_to_its_tolerance_with_fewer_keys(mode: str, tolerance: float) -> None:
+    armature = make_tail(3)
+    for bone in armature.pose.bones:
+        bone.rotation_mode = mode
+    key_motion(armature, ["bone0", "bone1", "bone2"])
+    target = make_empty("target")
+    points = [(1.0, 1.0, 1.5), (-1.0, 0.5, 1.8), (0.2, -1.2, 2.0), (1.0, 0.0, 0.9)]
+    key_path(target, points, (1, 30, 60, 90))
+    set_chain(armature, "bone2", 3, target)
+    frames = [*map(float, range(1, 91))]
+    go_to(1)
+    alone = solved_alone(armature, frames)
+    bake(frame_end=90, smart=True, tolerance=tolerance)
+    for number, frame in enumerate(frames):
+        go_to(frame)
+        for i, bone in enumerate(armature.pose.bones):
+            if bone.name in ("bone0", "bone1", "bone2"):
+                now = Quaternion(bone.matrix.to_quaternion())
+                was = from_rows(alone[number, i])
+                parents = 1 + int(bone.name[-1])
+                assert now.rotation_difference(was).angle <= parents * tolerance + 1e-3, (frame, bone.name)
+    counts = [len(curve.keyframe_points) for (path, _), curve in curves_of(armature).items() if "bone" in path]
+    assert max(counts) < 60 if tolerance > 0.01 else max(counts) < 90, counts
+
+
+def from_rows(rows: np.ndarray) -> Quaternion:
+    from mathutils import Matrix
+
+    return Matrix([[*row[:3]] for row in rows[:3]]).to_quaternion()
+
+
+# Where keys don't show what they say
+
+
+def pushed_down(armature: Object) -> Any:
+    """Push the armature's action down into a strip that starts at frame 11 and runs at half the speed."""
+    animation = armature.animation_data
+    action, slot = animation.action, animation.action_slot
+    strip = animation.nla_tracks.new().strips.new("below", 11, action)
+    strip.action_slot = slot
+    strip.scale = 2.0
+    animation.action = None
+    return strip
+
+
+def test_a_strip_that_is_tweaked_is_keyed_in_its_own_time() -> None:
+    armature, _chain = animated_tail()
+    strip = pushed_down(armature)
+    animation = armature.animation_data
+    strip.select = animation.nla_tracks[0].select = True
+    animation.nla_tracks.active = animation.nla_tracks[0]
+    animation.use_tweak_mode = True
+    assert animation.use_tweak_mode and animation.action is not None
+    frames = [float(frame) for frame in range(15, 24)]
+    alone = solved_alone(armature, frames)
+    bake(frame_start=15, frame_end=23)
+    assert np.abs(shapes(armature, frames) - alone).max() < 3e-6
+    expected = [animation.nla_tweak_strip_time_to_scene(frame, invert=True) for frame in frames]
+    assert set(np.round(expected, 3)) <= set(np.round(frames_keyed(armature), 3))
+
+
+def test_an_action_that_is_added_to_strips_below_shows_what_was_solved() -> None:
+    armature, _chain = animated_tail()
+    pushed_down(armature)
+    animation = armature.animation_data
+    animation.action = bpy.data.actions.new("above")
+    animation.action_slot = animation.action.slots.new("OBJECT", "Rig")
+    animation.action_blend_type = "COMBINE"
+    key_motion(armature, ["bone0", "bone1", "bone2"], seed=5, turn=0.2)
+    frames = [float(frame) for frame in range(12, 24)]
+    alone = solved_alone(armature, frames)
+    bake(frame_start=12, frame_end=23)
+    assert np.abs(shapes(armature, frames) - alone).max() < 2e-5
+
+
+def test_a_strip_above_that_replaces_everything_is_named() -> None:
+    armature, _chain = animated_tail()
+    animation = armature.animation_data
+    lower = animation.nla_tracks.new().strips.new("lower", 1, animation.action)
+    lower.action_slot = animation.action_slot
+    upper = animation.nla_tracks.new().strips.new("upper", 1, animation.action.copy())
+    upper.action_slot = upper.action.slots[0]
+    animation.action = None
+    upper.select = False
+    lower.select = animation.nla_tracks[0].select = True
+    animation.nla_tracks.active = animation.nla_tracks[0]
+    armature.select_set(True)
+    area = bpy.context.window.screen.areas[0]
+    area.type = "NLA_EDITOR"
+    region = next(region for region in area.regions if region.type == "WINDOW")
+    with bpy.context.temp_override(area=area, region=region):
+        bpy.ops.nla.tweakmode_enter(use_upper_stack_evaluation=True)
+    assert animation.use_tweak_mode
+    assert "NLA strips above" in error_of(bpy.ops.pose.fabrik_bake, frame_start=2, frame_end=20)
+
+
+@pytest.mark.parametrize("what", ["lock", "mute"])
+def test_a_curve_that_cant_be_keyed_or_doesnt_show_is_named(what: str) -> None:
+    armature, _chain = animated_tail()
+    setattr(curves_of(armature)['pose.bones["bone1"].rotation_quaternion', 2], what, True)
+    message = error_of(bpy.ops.pose.fabrik_bake, frame_start=1, frame_end=24)
+    assert "'bone1 rotation_quaternion[2]'" in message and what in message
+
+
+def test_a_curve_modifier_that_changes_the_keys_is_named() -> None:
+    armature, _chain = animated_tail()
+    curves_of(armature)['pose.bones["bone1"].rotation_quaternion', 2].modifiers.new("NOISE")
+    assert "'NOISE'" in error_of(bpy.ops.pose.fabrik_bake, frame_start=1, frame_end=24)
+
+
+# What is said
+
+
+def test_frames_out_of_reach_are_counted_and_the_worst_is_named(capfd: pytest.CaptureFixture[str]) -> None:
+    armature, chain = animated_tail()
+    out_of_reach_at_times(armature, chain)
+    bake()
+    (warning,) = warnings_in(capfd)
+    assert "of 24 frames not reached, worst at frame 9" in warning and "out of reach" in warning
+    assert chain.status == "OUT_OF_REACH" and chain.error > 0.2
+
+
+def test_an_overridden_chain_is_measured_where_it_shows(capfd: pytest.CaptureFixture[str]) -> None:
+    armature, chain = animated_tail()
+    constrained(armature, chain)
+    armature.pose.bones["bone0"].constraints[0].influence = 1.0
+    go_to(1)
+    bake()
+    (warning,) = warnings_in(capfd)
+    assert "24 of 24 frames not reached" in warning and "overridden on bone 'bone0'" in warning
+
+
+def test_a_bake_is_one_undo_step() -> None:
+    armature, _chain = animated_tail()
+    activate(armature, "bone2")
+    bpy.ops.ed.undo_push(message="before")
+    before = keys_of(armature.animation_data.action)
+    bake()
+    bpy.ops.ed.undo_push(message="baked")
+    bpy.ops.ed.undo()
+    assert keys_of(bpy.data.objects["Rig"].animation_data.action) == before
+
+
+# Frames seen without the rest of the scene
+
+
+def test_bones_in_the_way_of_bake_have_names_with_quotes() -> None:
+    bones = [Bone('a"b\\c', (0, 0, 0), (0, 0.1, 1)), Bone("tip's", (0, 0.1, 1), (0, 0, 2), 'a"b\\c')]
+    armature = make_armature(bones)
+    target = make_empty("target")
+    key_path(target, [(1.0, 1.0, 1.0), (-1.0, 0.5, 1.0), (0.2, -1.2, 1.0), (1.0, 0.0, 0.9)])
+    set_chain(armature, "tip's", 2, target)
+    bake()
+    go_to(16)
+    assert (armature.pose.bones["tip's"].tail - Vector((0.2, -1.2, 1.0))).length < 1e-3
