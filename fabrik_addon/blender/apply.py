@@ -1,15 +1,16 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""WRITE: rotation channels of pose bones, and keys for them. Nothing here reads a target or computes a pose."""
+"""WRITE: channels of pose bones, and keys for them. Nothing here reads a target or computes a pose."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from bpy.types import Bone
 from bpy_extras.anim_utils import AutoKeying as _AutoKeying
 
-from .channels import Channel
+from .channels import Setting
 
 # The stubs have lost its class methods.
 AutoKeying: Any = _AutoKeying
@@ -17,13 +18,14 @@ AutoKeying: Any = _AutoKeying
 if TYPE_CHECKING:
     from bpy.types import Context, Object, PoseBone
 
-Channels = Iterable[tuple["PoseBone", Channel]]
+_KEYED = {"location": "use_loc", "scale": "use_scale"}
+"""Channels that aren't of a rotation, with the option by which Blender keys them."""
 
 
-def write_channels(channels: Channels) -> list[tuple[PoseBone, Channel]]:
+def write_channels(settings: Iterable[Setting]) -> list[Setting]:
     """Write channels that differ; return the bones that changed with what they said before."""
-    changed = []
-    for bone, (name, values) in channels:
+    changed: list[Setting] = []
+    for bone, (name, values) in settings:
         old = getattr(bone, name)[:]
         if differ(old, values):
             setattr(bone, name, values)
@@ -31,23 +33,28 @@ def write_channels(channels: Channels) -> list[tuple[PoseBone, Channel]]:
     return changed
 
 
-def restore_channels(channels: Iterable[tuple[Object | PoseBone, Channel]]) -> None:
+def restore_channels(channels: Iterable[tuple[Object | PoseBone | Bone, tuple[str, Any]]]) -> None:
     """Write back what channels said, to the last bit."""
     for bone, (name, values) in channels:
         setattr(bone, name, values)
 
 
-def differ(old: Sequence[float], new: Sequence[float]) -> bool:
+def differ(old: Sequence[float] | str, new: Sequence[float] | str) -> bool:
     """Tell whether values are others, by more than single precision can tell apart: less makes only keys and undos."""
+    if isinstance(old, str) or isinstance(new, str):
+        return old != new
     return any(abs(after - before) > 1e-7 for before, after in zip(old, new, strict=True))
 
 
-def auto_key(context: Context, changed: Iterable[tuple[Object | PoseBone, str]]) -> None:
+def auto_key(context: Context, changed: Iterable[tuple[Object | PoseBone | Bone, str]]) -> None:
     """Key channels, given with their bones or objects, if Blender's auto-keying is on, by its own rules."""
     keytype = context.scene.tool_settings.keyframe_type
     for target, channel in changed:
-        is_location = channel == "location"
-        with AutoKeying.options(keytype=keytype, use_loc=is_location, use_rot=not is_location, use_scale=False):
+        if isinstance(target, Bone):
+            continue  # how it takes over its parent's scale can't be keyed
+        use = _KEYED.get(channel, "use_rot")
+        options = {option: option == use for option in ("use_loc", "use_rot", "use_scale")}
+        with AutoKeying.options(keytype=keytype, **options):
             _auto_key(context, target, channel, keytype)
 
 

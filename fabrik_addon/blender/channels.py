@@ -6,15 +6,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mathutils import Euler, Quaternion, Vector
 
 if TYPE_CHECKING:
-    from bpy.types import PoseBone
+    from bpy.types import Bone, PoseBone
 
 Channel = tuple[str, tuple[float, ...]]
 """Property of a pose bone and its values."""
+
+Setting = tuple["PoseBone | Bone", tuple[str, Any]]
+"""A channel with its pose bone, or how a bone takes over its parent's scale: anything that a solve writes."""
 
 
 def rotation_of(bone: PoseBone) -> Quaternion:

@@ -9,14 +9,14 @@ way led there. Nothing can be done with a session after an undo or a new file: `
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from mathutils import Matrix, Vector
 
 from ..core import FabrikError, Floats, Goals
 from .apply import differ, restore_channels
-from .channels import Channel, channel_name
+from .channels import channel_name
 from .groups import Group, gather, solve_group, take_group
 from .move_target import Movable, movable
 from .outcome import outcome_of
@@ -26,7 +26,7 @@ from .snapshot import Snapshot, take_bone_snapshot, take_snapshot
 from .targets import armature_to_world, target_position
 
 if TYPE_CHECKING:
-    from bpy.types import Object, PoseBone, ViewLayer
+    from bpy.types import Bone, Object, PoseBone, ViewLayer
 
     from .properties import FabrikChain
     from .solve_snapshot import SolvedChain
@@ -76,7 +76,7 @@ class DragSession:
         self.pins = pins
         self.result: Result | None = None
         """How the chain is doing; None where it was not moved."""
-        self._before: dict[tuple[int, str], tuple[Object | PoseBone, Channel]] = {}
+        self._before: dict[tuple[int, str], tuple[Object | PoseBone | Bone, tuple[str, Any]]] = {}
         self._addresses: dict[tuple[Object, str], int] = {}
         self._target: Movable | None = None
         view_layer.update()
@@ -170,7 +170,7 @@ class DragSession:
         """Whether anything is not as it was at the start."""
         return bool(self._changed())
 
-    def confirm(self) -> list[tuple[Object | PoseBone, str]]:
+    def confirm(self) -> list[tuple[Object | PoseBone | Bone, str]]:
         """End the drag here; return what has changed: objects and bones, with the names of their channels."""
         if self.grab.chain and self.result is not None:
             keep_result(self.armature, self.grab.chain, self.result)
@@ -181,7 +181,7 @@ class DragSession:
         restore_channels(self._before.values())
         view_layer.update()
 
-    def _changed(self) -> list[tuple[Object | PoseBone, str]]:
+    def _changed(self) -> list[tuple[Object | PoseBone | Bone, str]]:
         return [
             (owner, name) for owner, (name, values) in self._before.values() if differ(values, getattr(owner, name)[:])
         ]
@@ -210,7 +210,7 @@ class DragSession:
         self._to_armature: Matrix = armature_to_world(self.armature).inverted()
         held = self._read_held(view_layer) if self.pins == 'ALL' else []
         self._holds: dict[str, Goals] = {
-            snapshot.bones.chain_name: replace(snapshot.goals, targets=snapshot.pose.positions[-1:])
+            snapshot.bones.chain_name: replace(snapshot.goals, targets=snapshot.shown_positions[-1:])
             for snapshot in held
         }
         groups = gather([self.snapshot, *held])
@@ -251,21 +251,22 @@ class DragSession:
     def _write_solved(self, group: Group, goals: dict[str, Goals]) -> list[SolvedChain]:
         solved = []
         for chain in solve_group(group, {name: goals[name] for name in group.names}):
-            for bone, channel in (*chain.channels, *([chain.location] if chain.location else [])):
+            for bone, channel in chain.settings:
                 self._write(bone, channel)
             snapshot = replace(chain.snapshot, goals=goals[chain.snapshot.bones.chain_name])
             solved.append(replace(chain, snapshot=snapshot))
         return solved
 
-    def _write(self, owner: Object | PoseBone, channel: Channel) -> None:
+    def _write(self, owner: Object | PoseBone | Bone, channel: tuple[str, Any]) -> None:
         name, values = channel
+        self._remember(owner, name)
         before = self._before[owner.as_pointer(), name][1][1]
         # What is no change leaves the very bits of the start.
         setattr(owner, name, values if differ(before, values) else before)
 
-    def _remember(self, owner: Object | PoseBone, name: str) -> None:
+    def _remember(self, owner: Object | PoseBone | Bone, name: str) -> None:
         self._before.setdefault((owner.as_pointer(), name), (owner, (name, getattr(owner, name)[:])))
-        if owner.id_data != owner:
+        if owner.id_data != owner and owner.id_data.id_type == 'OBJECT':
             self._addresses[owner.id_data, owner.name] = owner.as_pointer()  # type: ignore[index]
 
     def _grabbed_position(self, view_layer: ViewLayer) -> Vector:

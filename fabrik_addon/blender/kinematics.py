@@ -56,27 +56,38 @@ def location_at(bone: PoseBone, head: Vector) -> Vector:
     return _to_pose(bone, matrix, bone.parent.matrix if bone.parent else None, invert=True).translation
 
 
-def basis_with(bone: PoseBone, rotation: Quaternion) -> Matrix:
-    """Return what a bone's channels make together with another rotation."""
+def head_at(bone: PoseBone, parent_matrix: Matrix) -> Vector:
+    """Return where a bone's head is in armature space, given where its parent is."""
+    return _to_pose(bone, bone.matrix_basis, parent_matrix).translation
+
+
+def basis_with(bone: PoseBone, rotation: Quaternion, scale: Vector) -> Matrix:
+    """Return what a bone's channels make together with another rotation and scale."""
     # Connected bones have a location channel too, and Blender ignores it.
-    return Matrix.LocRotScale(bone.matrix_basis.translation, rotation, bone.scale)
+    return Matrix.LocRotScale(bone.matrix_basis.translation, rotation, scale)
 
 
-def turns_rigidly(bone: PoseBone) -> bool:
+def turns_rigidly(bone: PoseBone, parent_matrix: Matrix | None) -> bool:
     """Tell whether a bone keeps its shape as it turns, and what its matrix says of its rotation is so.
 
     Not where its parent is sheared, mirrored or unevenly scaled, or where it is mirrored or flattened itself.
+
+    Args:
+        bone: the bone.
+        parent_matrix: where its parent is, None where it has none.
     """
     if min(bone.scale[:]) <= 0.0:
         return False
-    if bone.parent is None:
+    if parent_matrix is None:
         return True
-    space = parent_space(bone, bone.parent.matrix)
+    space = parent_space(bone, parent_matrix)
     if space.is_negative:
         return False
     first, second, third = space.col
     size = first.length_squared
     # Looser than Matrix.is_orthogonal, which takes the rounding of long hierarchies for shear.
     uneven = max(abs(second.length_squared - size), abs(third.length_squared - size))
+    if bone.bone.inherit_scale == 'ALIGNED':
+        uneven = 0.0  # what it takes over of its parent's scale is along its own axes, however it turns
     skewed = max(abs(first.dot(second)), abs(first.dot(third)), abs(second.dot(third)))
     return max(uneven, skewed) < _SHEAR * size

@@ -89,11 +89,13 @@ def _reach(armature: Object, solved: SolvedChain, target: Vector) -> str:
     away = target - Vector(solved.snapshot.pose.positions[0].tolist())
     # Lengths of the chain as people measure them; where an object is scaled unevenly they are means.
     scale = abs(armature.matrix_world.determinant()) ** (1.0 / 3.0)
-    softness = solved.snapshot.options.softness
-    if chain.total_length * (1.0 - softness) < away.length <= chain.total_length:
+    softness, most = solved.snapshot.options.softness, solved.snapshot.options.stretch_max
+    if softness > 0.0 and chain.total_length * (1.0 - softness) < away.length <= most * chain.total_length:
         return f"softness holds it back from {100.0 * (1.0 - softness):.3g} % of the reach on"
     if away.length > chain.total_length:
-        bound = f"at most {scale * chain.total_length:.4g}"
+        bound = f"at most {scale * most * chain.total_length:.4g}"
+        if most > 1.0:
+            bound += f", stretched to {100.0 * most:.4g} %"
     else:
         bound = f"at least {scale * (2.0 * max(chain.links) - chain.total_length):.4g}"
     return f"that is {_world_length(armature, away):.4g} from the root, and these bones reach {bound}"

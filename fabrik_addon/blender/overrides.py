@@ -52,10 +52,12 @@ def chain_constraints(armature: Object) -> Iterator[tuple[PoseBone, Constraint, 
                 yield owner, constraint, turned[:length]
 
 
-def overrides_of(armature: Object, bones: Sequence[PoseBone], use_limits: bool) -> tuple[str, ...]:
+def overrides_of(
+    armature: Object, bones: Sequence[PoseBone], use_limits: bool, use_stretch: bool = False
+) -> tuple[str, ...]:
     """Name the bones of a chain whose rotation is not what their channels say, or whose channels are driven.
 
-    Limits that the solver keeps to don't count.
+    Limits that the solver keeps to don't count, and drivers of the scale count if that is to change.
     """
     found = [
         f"bone '{bone.name}' (constraint '{constraint.name}')"
@@ -70,5 +72,8 @@ def overrides_of(armature: Object, bones: Sequence[PoseBone], use_limits: bool) 
             found.append(f"bone '{hit}' (constraint '{constraint.name}' of bone '{owner.name}')")
     if armature.animation_data:
         driven = {curve.data_path for curve in armature.animation_data.drivers if not curve.mute}
-        found += [f"bone '{bone.name}' (driver)" for bone in bones if bone.path_from_id(channel_name(bone)) in driven]
+        for bone in bones:
+            written = [channel_name(bone), "scale"] if use_stretch else [channel_name(bone)]
+            if any(bone.path_from_id(name) in driven for name in written):
+                found.append(f"bone '{bone.name}' (driver)")
     return tuple(found)

@@ -213,6 +213,11 @@ class VIEW3D_PT_fabrik_solver(_ActiveChainPanel):
     def draw_chain(self, layout: UILayout, _armature: Object, chain: FabrikChain) -> None:
         layout.prop(chain, "influence")
         layout.prop(chain, "softness")
+        row = layout.row(heading="Stretch")
+        row.prop(chain, "use_stretch", text="")
+        longest = row.row()
+        longest.active = chain.use_stretch
+        longest.prop(chain, "stretch_max", text="")
         layout.prop(chain, "root_motion")
         layout.prop(chain, "iterations")
         layout.prop(chain, "tolerance")

@@ -146,6 +146,21 @@ class FabrikChain(PropertyGroup):
         subtype='FACTOR',
         override=_OVERRIDABLE,
     )
+    use_stretch: BoolProperty(
+        name="Stretch",
+        description="Lengthen the bones, all alike and along Y, where the tip can't reach its target without; "
+        "the Y scale of the bones is the chain's then, and what hangs on them keeps its size",
+        default=False,
+        override=_OVERRIDABLE,
+    )
+    stretch_max: FloatProperty(
+        name="Longest",
+        description="How long stretched bones become at most, in times of their own length",
+        default=1.5,
+        min=1.0,
+        soft_max=3.0,
+        override=_OVERRIDABLE,
+    )
     root_motion: EnumProperty(
         name="Root",
         description="What the first bone does when the tip can't reach its target",

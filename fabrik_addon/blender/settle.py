@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from mathutils import Matrix, Quaternion, Vector
+from mathutils import Quaternion, Vector
 
 from ..core import Floats, Goals, LaneSolution, Options, Status, solve_lanes, start_from
 from ..core.limits import clamp_rotation, joint_limits
 from .channels import Channel, rotation_from
-from .kinematics import basis_with, parent_space, pose_matrices
+from .kinematics import parent_space
 from .own_rotations import channels_for, own_rotations
-from .snapshot import ChainBones, read_pose
+from .snapshot import ChainBones, bone_matrices, read_pose
 
 if TYPE_CHECKING:
     from bpy.types import PoseBone
@@ -75,7 +75,7 @@ def settle(
         if not bones.is_rigid:
             rotations = _aimed_rotations(bones, solution, rotations)
         channels, rotations = _possible(bones, rotations)
-        start = start_from(*read_pose(bones, _matrices(bones, rotations), rotations))
+        start = start_from(*read_pose(bones, bone_matrices(bones, rotations), rotations))
         gap = np.linalg.norm(start.pose.positions[-1] - goals.targets[0])
         error = float(gap) / start.chain.total_length
         # Within the tolerance go on while it pays, so that solving again has nothing left to do.
@@ -166,7 +166,7 @@ def _possible(
 
 def _tip(bones: ChainBones, rotations: Sequence[Quaternion]) -> tuple[Vector, float]:
     """Return where the tip is and how long the chain is with other rotations."""
-    chain, pose = read_pose(bones, _matrices(bones, rotations), rotations)
+    chain, pose = read_pose(bones, bone_matrices(bones, rotations), rotations)
     return Vector(pose.positions[-1].tolist()), chain.total_length
 
 
@@ -175,7 +175,7 @@ def _aimed_rotations(bones: ChainBones, solution: LaneSolution, rotations: list[
     points = [Vector(point) for point in solution.points]
     aimed = list(rotations)
     for row, i in enumerate(bones.free):
-        matrices = _matrices(bones, aimed)
+        matrices = bone_matrices(bones, aimed)
         joints = [Vector(point) for point in read_pose(bones, matrices, aimed)[1].positions.tolist()]
         parent = matrices[i - 1] if i else (bones.bones[0].parent.matrix if bones.bones[0].parent else None)
         to_parent_space = parent_space(bones.bones[i], parent).inverted_safe()
@@ -184,11 +184,3 @@ def _aimed_rotations(bones: ChainBones, solution: LaneSolution, rotations: list[
         if link.length > 0.0 and wish.length > 0.0:
             aimed[i] = link.rotation_difference(wish) @ aimed[i]
     return aimed
-
-
-def _matrices(bones: ChainBones, rotations: Sequence[Quaternion]) -> list[Matrix]:
-    """Return where the bones of a chain and its end would be with other rotations."""
-    bases = [basis_with(bone, rotation) for bone, rotation in zip(bones.bones, rotations, strict=True)]
-    if bones.use_tail:
-        return pose_matrices(bones.bones, bases)
-    return pose_matrices((*bones.bones, bones.end), [*bases, bones.end.matrix_basis])

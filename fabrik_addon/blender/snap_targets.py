@@ -40,7 +40,7 @@ def snap_targets(view_layer: ViewLayer, armature: Object, chains: Sequence[Fabri
         snapshot = take_snapshot(view_layer, armature, chain)
         to_world = armature_to_world(armature)
         length = snapshot.chain.total_length * abs(to_world.determinant()) ** (1.0 / 3.0)
-        end = to_world @ Vector(snapshot.pose.positions[-1].tolist())
+        end = to_world @ Vector(snapshot.shown_positions[-1].tolist())
         wishes.append((f"Chain '{chain.name}': its target", chain.target, chain.subtarget, end, length))
         if chain.pole_target is not None:
             pole = to_world @ Vector(_pole(snapshot, chain.pole_angle).tolist())
@@ -73,7 +73,7 @@ def snap_targets(view_layer: ViewLayer, armature: Object, chains: Sequence[Fabri
 
 def _pole(snapshot: Snapshot, pole_angle: float) -> Floats:
     """Return where a chain's pole should be: as far from the chain as it is now, if it isn't right beside it."""
-    positions = snapshot.pose.positions
+    positions = snapshot.shown_positions
     assert snapshot.goals.poles is not None  # asked for chains with a pole only
     chord = positions[-1] - positions[0]
     to_pole = snapshot.goals.poles[0] - positions[0]

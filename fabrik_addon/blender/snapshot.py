@@ -14,9 +14,10 @@ from mathutils import Matrix, Quaternion, Vector
 
 from ..core import Chain, FabrikError, Floats, Goals, Options, Pose, StartPose, plain_chain, start_from
 from .channels import has_locks, is_locked, rotation_of
-from .kinematics import pose_matrices, turns_rigidly
+from .kinematics import basis_with, pose_matrices, turns_rigidly
 from .limits import Angles, limits_of, stiffness_of
 from .overrides import overrides_of
+from .stretch import Link, Stretch, read_links, read_stretch
 from .targets import armature_to_world, followed_bones, in_words, rotation_in_armature, target_position
 
 if TYPE_CHECKING:
@@ -47,11 +48,20 @@ class ChainBones:
     """The bones' smallest and largest angles; None where limits are to be ignored."""
     is_constrained: bool
     """Whether constraints stand between the bones' channels and where they are."""
+    stretch: Stretch | None = None
+    """What it takes to stretch the bones; None where they keep their lengths."""
+    links: tuple[Link, ...] = ()
+    """From each bone to the next, if they stretch."""
 
     @property
     def line(self) -> tuple[PoseBone, ...]:
         """The bones and, where the chain ends at its head, the one after them."""
         return self.bones if self.use_tail else (*self.bones, self.end)
+
+    @property
+    def scales(self) -> tuple[Vector, ...]:
+        """The bones' scale channels; as they are without stretch if they stretch."""
+        return self.stretch.scales if self.stretch else tuple(bone.scale for bone in self.bones)
 
 
 @dataclass(frozen=True)
@@ -79,6 +89,14 @@ class Snapshot:
     def pose(self) -> Pose:
         return self.start.pose
 
+    @property
+    def shown_positions(self) -> Floats:
+        """Where the joints (J, 3) are with the stretch that the bones have now; those of the pose have none."""
+        stretch = self.bones.stretch
+        if stretch is None or not stretch.is_stretched:
+            return self.pose.positions
+        return stretched_positions(self.bones, self.pose.positions[0], stretch.factors)
+
 
 def take_snapshot(view_layer: ViewLayer, armature: Object, settings: FabrikChain) -> Snapshot:
     """Read everything the core needs to solve one chain.
@@ -93,16 +111,28 @@ def take_snapshot(view_layer: ViewLayer, armature: Object, settings: FabrikChain
     """
     try:
         bones = read_bones(
-            armature, settings.name, settings.tip, settings.chain_count, settings.use_tail, settings.use_limits
+            armature,
+            settings.name,
+            settings.tip,
+            settings.chain_count,
+            settings.use_tail,
+            settings.use_limits,
+            settings.use_stretch,
         )
-        overridden = overrides_of(armature, bones.line, settings.use_limits)
+        overridden = overrides_of(armature, bones.line, settings.use_limits, settings.use_stretch)
         start = start_from(*read_pose(bones, chain_matrices(bones), bones.rotations))
         moving = frozenset((bones.bones[0].name, *(child.name for child in bones.bones[0].children_recursive)))
         goals, followed = _read_goals(view_layer, armature, settings, moving)
         moves_root = settings.root_motion == 'TRANSLATE'
         if moves_root:
             _check_root_moves(bones.bones[0])
-        options = Options(settings.iterations, settings.tolerance, settings.softness, moves_root)
+        options = Options(
+            iterations=settings.iterations,
+            tolerance=settings.tolerance,
+            softness=settings.softness,
+            moves_root=moves_root,
+            stretch_max=settings.stretch_max if settings.use_stretch else 1.0,
+        )
     except FabrikError as error:
         raise FabrikError(f"Chain '{settings.name}': {error}") from error
     return Snapshot(bones, start, goals, options, settings.influence, overridden, moving, followed)
@@ -159,39 +189,80 @@ def bones_of_chain(armature: Object, tip: str, chain_count: int, use_tail: bool)
 
 
 def read_bones(
-    armature: Object, chain_name: str, tip: str, chain_count: int, use_tail: bool, use_limits: bool = False
+    armature: Object,
+    chain_name: str,
+    tip: str,
+    chain_count: int,
+    use_tail: bool,
+    use_limits: bool = False,
+    use_stretch: bool = False,
 ) -> ChainBones:
     """Return the bones of a chain, as the settings of the same names describe it.
 
     Raises:
-        FabrikError: there is no such bone, or not as many parents, or none of them can turn.
+        FabrikError: there is no such bone, or not as many parents, or none of them can turn, or stretch if they should.
     """
     bones = bones_of_chain(armature, tip, chain_count, use_tail)
     free = tuple(i for i, bone in enumerate(bones) if not is_locked(bone))
     if not free:
         raise FabrikError("the rotation of all its bones is locked")
     line = bones if use_tail else (*bones, armature.pose.bones[tip])
-    return ChainBones(
+    found = ChainBones(
         chain_name=chain_name,
         bones=bones,
         end=armature.pose.bones[tip],
         use_tail=use_tail,
         free=free,
-        is_rigid=all(turns_rigidly(bone) for bone in bones)
-        and all(bones[i].bone.use_inherit_rotation for i in range(1, len(bones)) if i not in free),
+        is_rigid=False,
         has_locks=any(has_locks(bones[i]) for i in free),
         rotations=tuple(rotation_of(bone) for bone in bones),
         limits=tuple(limits_of(bone) for bone in bones) if use_limits else None,
         is_constrained=bool(overrides_of(armature, line, use_limits=False)),
+        stretch=read_stretch(bones) if use_stretch else None,
     )
+    # Where bones are stretched it is without that they must be rigid.
+    matrices = chain_matrices(found) if use_stretch else [bone.matrix for bone in bones]
+    parents = [bones[0].parent.matrix if bones[0].parent else None, *matrices]
+    rigid = [turns_rigidly(bone, parent) for bone, parent in zip(bones, parents, strict=False)]
+    is_rigid = all(rigid) and all(bones[i].bone.use_inherit_rotation for i in range(1, len(bones)) if i not in free)
+    if not use_stretch:
+        return replace(found, is_rigid=is_rigid)
+    if not is_rigid:
+        name = bones[rigid.index(False)].name if not all(rigid) else bones[0].name
+        raise FabrikError(f"it can't stretch: bone '{name}' is mirrored, sheared or unevenly scaled")
+    return replace(found, is_rigid=True, links=read_links(line, matrices, use_tail))
 
 
 def chain_matrices(bones: ChainBones) -> list[Matrix]:
-    """Return where the bones of a chain and its end are before constraints: that is what their channels can change."""
+    """Return where the bones of a chain and its end are before constraints: that is what their channels can change.
+
+    Bones that stretch are where they would be without stretch.
+    """
     line = bones.line
+    if bones.stretch is not None and bones.stretch.is_stretched:
+        return bone_matrices(bones, bones.rotations)
     if bones.is_constrained:
         return pose_matrices(line, [bone.matrix_basis for bone in line])
     return [bone.matrix for bone in line]
+
+
+def bone_matrices(bones: ChainBones, rotations: Sequence[Quaternion]) -> list[Matrix]:
+    """Return where the bones of a chain and its end would be with other rotations of their own, without stretch."""
+    parts = zip(bones.bones, rotations, bones.scales, strict=True)
+    bases = [basis_with(bone, rotation, scale) for bone, rotation, scale in parts]
+    if bones.use_tail:
+        return pose_matrices(bones.bones, bases)
+    return pose_matrices((*bones.bones, bones.end), [*bases, bones.end.matrix_basis])
+
+
+def stretched_positions(bones: ChainBones, root: Floats, factors: Sequence[float]) -> Floats:
+    """Return where a chain's joints (J, 3) are in its present pose when its bones are stretched by factors."""
+    point = Vector(root.tolist())
+    heads = [point.copy()]
+    for link, factor in zip(bones.links, factors, strict=True):
+        point = point + link.aside + factor * link.along
+        heads.append(point)
+    return np.array([heads[i][:] for i in (*bones.free, -1)])
 
 
 def read_pose(bones: ChainBones, matrices: Sequence[Matrix], rotations: Sequence[Quaternion]) -> tuple[Chain, Pose]:

@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING
 
 from ..core import FabrikError
 from .apply import restore_channels, write_channels
-from .channels import Channel
+from .channels import Setting
 from .groups import solve_group, take_group, take_groups
 from .outcome import outcome_of
 from .results import Result, keep_result
 from .solve_snapshot import SolvedChain
 
 if TYPE_CHECKING:
-    from bpy.types import Object, PoseBone, ViewLayer
+    from bpy.types import Bone, Object, PoseBone, ViewLayer
 
     from .properties import FabrikChain
 
 
 def solve_chains(
     view_layer: ViewLayer, armature: Object, chains: Sequence[FabrikChain]
-) -> tuple[list[tuple[str, Result]], list[tuple[PoseBone, str]]]:
+) -> tuple[list[tuple[str, Result]], list[tuple[PoseBone | Bone, str]]]:
     """Pose an armature so that its chains reach their targets.
 
     Returns:
@@ -37,7 +37,7 @@ def solve_chains(
     # All are checked before the first is written, so that an error leaves the pose alone.
     waiting = take_groups(view_layer, armature, chains)
     solved: list[SolvedChain] = []
-    changed: dict[tuple[str, str], tuple[PoseBone, Channel]] = {}
+    changed: dict[tuple[str, str], Setting] = {}
     updated = True
     try:
         for group in waiting:
@@ -48,8 +48,7 @@ def solve_chains(
                     updated = True
                 group = take_group(view_layer, armature, [settings[name] for name in group.names])
             for result in solve_group(group):
-                moved = [result.location] if result.location else []
-                for bone, old in write_channels([*result.channels, *moved]):
+                for bone, old in write_channels(result.settings):
                     updated = False
                     changed.setdefault((bone.name, old[0]), (bone, old))
                 solved.append(result)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From a snapshot to rotation channels: solve, turn frames into the bones' own rotations. Computes, writes nothing."""
+"""From a snapshot to channels: solve, turn frames into the bones' own rotations. Computes, writes nothing."""
 
 from __future__ import annotations
 
@@ -8,17 +8,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 from mathutils import Quaternion, Vector
 
-from ..core import Goals, Status, solve_lanes
-from .channels import Channel
+from ..core import Goals, LaneSolution, StartPose, Status, solve_lanes, start_from
+from ..core.lanes import ONE
+from ..core.stretch import stretch_factor
+from .channels import Channel, Setting
 from .kinematics import location_at
 from .own_rotations import channels_for, own_rotations
-from .settle import settle
-from .snapshot import Snapshot
+from .settle import Settled, settle
+from .snapshot import Snapshot, stretched_positions
+from .stretch import stretched_settings
 
 if TYPE_CHECKING:
     from bpy.types import PoseBone
+
+_ROUNDS = 4
+"""Times that bones with locks are settled, each time stretched by what the last one fell short."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +41,15 @@ class SolvedChain:
     iterations: int
     location: tuple[PoseBone, Channel] | None = None
     """The root bone and its new location, where it gives way."""
+    stretch: float = 1.0
+    """Factor by which the links are longer than they would be without stretch."""
+    stretched: tuple[Setting, ...] = ()
+    """What must be written beside that so that the bones are as long and nothing else is."""
+
+    @property
+    def settings(self) -> list[Setting]:
+        """All that is to be written."""
+        return [*self.stretched, *self.channels, *([self.location] if self.location else [])]
 
 
 def solve_snapshot(snapshot: Snapshot, goals: Goals | None = None) -> SolvedChain:
@@ -47,31 +63,108 @@ def solve_snapshot(snapshot: Snapshot, goals: Goals | None = None) -> SolvedChai
         FabrikError: the goals aren't finite.
     """
     goals = goals or snapshot.goals
-    bones = snapshot.bones
-    solution = solve_lanes(snapshot.start, goals, snapshot.options)
-    rotations = own_rotations(bones, snapshot.start, solution)
+    bones, options = snapshot.bones, snapshot.options
+    solution = solve_lanes(snapshot.start, goals, options)
     if bones.is_rigid and not bones.has_locks:
+        stretch = float(solution.stretch)
+        shift = Vector(solution.points[0]) - Vector(snapshot.start.root)
+        start, found = _on_their_links(snapshot, goals, solution)
+        rotations = own_rotations(bones, start, found)
+        status, error, sweeps = Status(solution.status), float(solution.error), int(solution.sweeps)
         channels = channels_for(bones, _blended(bones.rotations, rotations, snapshot.influence))
-        location = None
-        if snapshot.options.moves_root:
-            location = _shifted_root(snapshot, Vector(solution.points[0]) - Vector(snapshot.start.root))
-        return SolvedChain(snapshot, channels, Status(solution.status), solution.error, int(solution.sweeps), location)
-    options = replace(snapshot.options, moves_root=False)
-    if snapshot.options.moves_root:
-        solution = solve_lanes(snapshot.start, goals, options)
-    settled = settle(bones, goals, options, solution, rotations)
-    channels = settled.channels
+    else:
+        if options.moves_root:
+            solution = solve_lanes(snapshot.start, goals, replace(options, moves_root=False))
+        rotations = own_rotations(bones, snapshot.start, solution)
+        settled, stretch = _settled(snapshot, goals, solution, rotations)
+        channels, status, error, sweeps = settled.channels, Status(settled.status), settled.error, settled.sweeps
+        if snapshot.influence < 1.0:
+            channels = channels_for(bones, _blended(bones.rotations, settled.rotations, snapshot.influence))
+        if error <= options.tolerance:
+            status = Status.REACHED
+        elif status is not Status.OUT_OF_REACH:
+            status = Status.LIMITED if bones.has_locks else Status.STALLED
+        shift = settled.gap if options.moves_root and status is not Status.REACHED else Vector()
+        if shift.length > 0.0:
+            status = Status.REACHED
+    location = _shifted_root(snapshot, shift)
+    return SolvedChain(snapshot, channels, status, error, sweeps, location, stretch, _stretched(snapshot, stretch))
+
+
+def _stretched(snapshot: Snapshot, factor: float) -> tuple[Setting, ...]:
+    """Return what makes the links longer by a factor, or by the share of it that is taken."""
+    stretch, links = snapshot.bones.stretch, snapshot.bones.links
+    if stretch is None:
+        return ()
+    wishes = [link.factor(factor) for link in links]
     if snapshot.influence < 1.0:
-        channels = channels_for(bones, _blended(bones.rotations, settled.rotations, snapshot.influence))
-    status = Status(settled.status)
-    if settled.error <= snapshot.options.tolerance:
-        status = Status.REACHED
-    elif status is not Status.OUT_OF_REACH:
-        status = Status.LIMITED if bones.has_locks else Status.STALLED
-    shift = settled.gap if snapshot.options.moves_root and status is not Status.REACHED else Vector()
-    if shift.length > 0.0:
-        status = Status.REACHED
-    return SolvedChain(snapshot, channels, status, settled.error, settled.sweeps, _shifted_root(snapshot, shift))
+        share = snapshot.influence
+        wishes = [now + share * (wish - now) for now, wish in zip(stretch.factors, wishes, strict=True)]
+    return tuple(stretched_settings(stretch, wishes))
+
+
+def _on_their_links(snapshot: Snapshot, goals: Goals, solution: LaneSolution) -> tuple[StartPose, LaneSolution]:
+    """Return the start and the solution again where lengthening bones turns their links.
+
+    A link that is beside its bone's Y axis points elsewhere in the bone's frame once the bone is longer.
+    """
+    start, bones = snapshot.start, snapshot.bones
+    if solution.stretch == 1.0 or all(link.is_straight for link in bones.links):
+        return start, solution
+    factors = [link.factor(solution.stretch) for link in bones.links]
+    positions = stretched_positions(bones, start.pose.positions[0], factors)
+    lengths = np.linalg.norm(np.diff(positions, axis=0), axis=1)
+    chain = replace(start.chain, lengths=np.array([0.0, *lengths]))
+    longer = start_from(chain, replace(start.pose, positions=positions))
+    shift = np.subtract(solution.points[0], start.root)
+    reached = replace(goals, targets=(np.array(solution.points[-1]) - shift)[None])
+    rigid = replace(snapshot.options, softness=0.0, moves_root=False, stretch_max=1.0)
+    return longer, solve_lanes(longer, reached, rigid)
+
+
+def _settled(
+    snapshot: Snapshot, goals: Goals, solution: LaneSolution, rotations: list[Quaternion]
+) -> tuple[Settled, float]:
+    """Bring the tip to the target in spite of locks and shear; stretch by what it then falls short."""
+    bones, options = snapshot.bones, replace(snapshot.options, moves_root=False, stretch_max=1.0)
+    if snapshot.options.stretch_max == 1.0:
+        return settle(bones, goals, options, solution, rotations), 1.0
+    root, target = Vector(snapshot.start.root), Vector(goals.targets[0].tolist())
+    length, factor = snapshot.chain.total_length, float(solution.stretch)
+    best: Settled | None = None
+    for _ in range(_ROUNDS):
+        aim = goals
+        if factor > 1.0:
+            options = replace(options, softness=0.0)
+            reached = Vector(solution.points[-1]) if solution.status == Status.OUT_OF_REACH else target
+            aim = _nearer(goals, root, reached, factor)
+        found = settle(bones, aim, options, solution, rotations)
+        tip = Vector(aim.targets[0].tolist()) - found.gap - root
+        gap = (target - root) - tip
+        factor = 1.0
+        if gap.length > options.tolerance * length:
+            factor = _factor(tip, target - root, snapshot.options.stretch_max)
+            gap = (target - root) - factor * tip
+        found = replace(found, gap=gap, error=gap.length / length)
+        if best is not None and found.error > 0.98 * best.error:
+            break
+        best, stretch = found, factor
+        if found.error <= options.tolerance or factor == 1.0:
+            break
+    assert best is not None  # the first one is
+    return best, stretch
+
+
+def _factor(tip: Vector, target: Vector, most: float) -> float:
+    return float(stretch_factor(ONE, (tip.x, tip.y, tip.z), (target.x, target.y, target.z), most))
+
+
+def _nearer(goals: Goals, root: Vector, target: Vector, factor: float) -> Goals:
+    """Return goals for a chain that isn't stretched by a factor."""
+    from_root = np.array(root[:])
+    targets = from_root + (np.array(target[:]) - from_root)[None] / factor
+    poles = None if goals.poles is None else from_root + (goals.poles - from_root) / factor
+    return replace(goals, targets=targets, poles=poles)
 
 
 def _shifted_root(snapshot: Snapshot, shift: Vector) -> tuple[PoseBone, Channel] | None:
