@@ -7,12 +7,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
 from ..core import Chain, FabrikError, Floats, Goals, Options, Pose, StartPose, plain_chain, start_from
+from ..core.frames import aimed
+from ..core.lanes import ONE
 from .channels import has_locks, is_locked, rotation_of
 from .kinematics import basis_with, pose_matrices, turns_rigidly
 from .limits import Angles, limits_of, stiffness_of
@@ -80,6 +83,8 @@ class Snapshot:
     """Names of the bones that move when the chain does: its own and their children."""
     followed: frozenset[str]
     """Names of the armature's bones that the chain's target or pole follows; none that move with the chain."""
+    turned_start: StartPose | None = None
+    """The start with its links turned as stretch turns them now; None where it turns none."""
 
     @property
     def chain(self) -> Chain:
@@ -88,6 +93,11 @@ class Snapshot:
     @property
     def pose(self) -> Pose:
         return self.start.pose
+
+    @property
+    def shown_start(self) -> StartPose:
+        """The start with the frames that the bones have now."""
+        return self.turned_start or self.start
 
     @property
     def shown_positions(self) -> Floats:
@@ -120,7 +130,13 @@ def take_snapshot(view_layer: ViewLayer, armature: Object, settings: FabrikChain
             settings.use_stretch,
         )
         overridden = overrides_of(armature, bones.line, settings.use_limits, settings.use_stretch)
-        start = start_from(*read_pose(bones, chain_matrices(bones), bones.rotations))
+        shown = start = start_from(*read_pose(bones, chain_matrices(bones), bones.rotations))
+        if (
+            bones.stretch is not None
+            and bones.stretch.is_stretched
+            and not all(link.is_straight for link in bones.links)
+        ):
+            start = _turned_back(bones, shown, bones.stretch.factors)
         moving = frozenset((bones.bones[0].name, *(child.name for child in bones.bones[0].children_recursive)))
         goals, followed = _read_goals(view_layer, armature, settings, moving)
         moves_root = settings.root_motion == 'TRANSLATE'
@@ -135,7 +151,27 @@ def take_snapshot(view_layer: ViewLayer, armature: Object, settings: FabrikChain
         )
     except FabrikError as error:
         raise FabrikError(f"Chain '{settings.name}': {error}") from error
-    return Snapshot(bones, start, goals, options, settings.influence, overridden, moving, followed)
+    turned = None if shown is start else shown
+    return Snapshot(bones, start, goals, options, settings.influence, overridden, moving, followed, turned)
+
+
+def _turned_back(bones: ChainBones, shown: StartPose, factors: Sequence[float]) -> StartPose:
+    """Return a start whose links point where the stretched ones do.
+
+    Stretch turns links that are beside their bones' Y axes. A solve turns their bones back for it, and the next one has
+    to know that, or it would bend in another plane.
+    """
+    stretched = stretched_positions(bones, shown.pose.positions[0], factors)
+    links = np.diff(stretched, axis=0)
+    links *= (shown.chain.lengths[1:] / np.linalg.norm(links, axis=1))[:, None]
+    positions = stretched[0] + np.vstack([np.zeros(3), np.cumsum(links, axis=0)])
+    frames = [
+        aimed(ONE, frame, frame, link, ends, hint)
+        for frame, link, ends, hint in zip(
+            shown.frames, shown.links, pairwise(positions.tolist()), shown.x_axes, strict=False
+        )
+    ]
+    return start_from(shown.chain, Pose(positions, np.array([*frames, frames[-1]]), shown.pose.base))
 
 
 def take_bone_snapshot(armature: Object, tip: str, chain_count: int) -> Snapshot:

@@ -6,12 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 from mathutils import Quaternion, Vector
 
 from ..core import Goals, LaneSolution, StartPose, Status, solve_lanes, start_from
+from ..core.frames import aimed
 from ..core.lanes import ONE
 from ..core.stretch import stretch_factor
 from .channels import Channel, Setting
@@ -75,7 +77,7 @@ def solve_snapshot(snapshot: Snapshot, goals: Goals | None = None) -> SolvedChai
     else:
         if options.moves_root:
             solution = solve_lanes(snapshot.start, goals, replace(options, moves_root=False))
-        rotations = own_rotations(bones, snapshot.start, solution)
+        rotations = own_rotations(bones, snapshot.shown_start, solution)
         settled, stretch = _settled(snapshot, goals, solution, rotations)
         channels, status, error, sweeps = settled.channels, Status(settled.status), settled.error, settled.sweeps
         if snapshot.influence < 1.0:
@@ -108,17 +110,23 @@ def _on_their_links(snapshot: Snapshot, goals: Goals, solution: LaneSolution) ->
 
     A link that is beside its bone's Y axis points elsewhere in the bone's frame once the bone is longer.
     """
-    start, bones = snapshot.start, snapshot.bones
+    start, bones = snapshot.shown_start, snapshot.bones
     if solution.stretch == 1.0 or all(link.is_straight for link in bones.links):
         return start, solution
     factors = [link.factor(solution.stretch) for link in bones.links]
     positions = stretched_positions(bones, start.pose.positions[0], factors)
+    if start.limb is None:
+        links = np.diff(positions, axis=0).tolist()
+        turned = zip(start.frames, solution.frames, links, pairwise(solution.points), start.x_axes, strict=False)
+        frames = [aimed(ONE, before, frame, tuple(link), ends, hint) for before, frame, link, ends, hint in turned]
+        return start, replace(solution, frames=[*frames, *solution.frames[len(frames) :]])
     lengths = np.linalg.norm(np.diff(positions, axis=0), axis=1)
     chain = replace(start.chain, lengths=np.array([0.0, *lengths]))
     longer = start_from(chain, replace(start.pose, positions=positions))
     shift = np.subtract(solution.points[0], start.root)
     reached = replace(goals, targets=(np.array(solution.points[-1]) - shift)[None])
-    rigid = replace(snapshot.options, softness=0.0, moves_root=False, stretch_max=1.0)
+    tolerance = snapshot.options.tolerance / snapshot.options.stretch_max
+    rigid = replace(snapshot.options, tolerance=tolerance, softness=0.0, moves_root=False, stretch_max=1.0)
     return longer, solve_lanes(longer, reached, rigid)
 
 

@@ -84,7 +84,7 @@ class Link:
 
     def factor(self, wish: float) -> float:
         """Return the Y scale that makes the link longer by a factor."""
-        if self.is_straight:
+        if self.is_straight or wish == 1.0:
             return wish
         along, mixed = self.along.length_squared, self.aside.dot(self.along)
         length = wish * wish * (self.aside + self.along).length_squared

@@ -46,3 +46,22 @@ def turn_frames(
         turned.append(multiply(delta, frame))
         ax, ay, az = bx, by, bz
     return turned
+
+
+def aimed(
+    ops: Any, before: Quaternion, frame: Quaternion, link: Vector, ends: tuple[Vector, Vector], hint: Vector
+) -> Quaternion:
+    """Return a bone's frame turned on, as little as need be, so that its link points from one joint to the next.
+
+    Args:
+        ops: the lanes' operations.
+        before: the bone's frame in a pose where its link is known.
+        frame: the bone's frame now.
+        link: where its link points in that pose.
+        ends: the joints that it should point from and to now.
+        hint: axis of a half turn.
+    """
+    w, x, y, z = before
+    (ax, ay, az), (bx, by, bz) = ends
+    points = rotate(frame, rotate((w, -x, -y, -z), link))
+    return multiply(from_to(ops, points, (bx - ax, by - ay, bz - az), hint), frame)
