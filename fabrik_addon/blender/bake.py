@@ -29,8 +29,8 @@ from .groups import Group, solve_group, take_group, take_groups
 from .nla import needs_remapping, remapped
 from .plain_frames import PlainChain, Row, plain_chain_of
 from .snapshot import bones_of_chain
-from .solve_snapshot import SolvedChain
 from .stored_channels import store_channels
+from .stretch import ALIGNED
 from .targets import armature_to_world, position_in_world
 
 if TYPE_CHECKING:
@@ -105,6 +105,7 @@ def bake_chains(
         FabrikError: a chain can't be solved at some frame, or its curves can't be changed; then nothing has changed.
     """
     stored, edit = store_channels([armature]), ActionEdit(armature)
+    inheritance = [(bone, bone.inherit_scale) for bone in armature.data.bones]
     try:
         view_layer.update()
         tracks = [_Track(armature, group, frames) for group in take_groups(view_layer, armature, chains)]
@@ -129,6 +130,9 @@ def bake_chains(
         view_layer.update()
     except BaseException:  # closed, too
         edit.restore()
+        for bone, mode in inheritance:
+            if bone.inherit_scale != mode:
+                bone.inherit_scale = mode
         view_layer.update()
         stored.restore()
         view_layer.update()
@@ -152,6 +156,8 @@ class _Track:
         self._at_once: dict[int, dict[ChannelKey, tuple[float, ...]]] = {}
         self.changed: set[ChannelKey] = set(self.rotation_keys)
         """The channels that a solve has changed at some frame."""
+        self.aligned: set[str] = set()
+        """Names of the bones that must take over their parents' scale along their own axes."""
 
     @property
     def rotation_keys(self) -> list[ChannelKey]:
@@ -165,11 +171,13 @@ class _Track:
     @property
     def _other_keys(self) -> list[ChannelKey]:
         """The channels besides rotations that a solve may change."""
-        return [
-            (snapshot.bones.bones[0].name, "location")
-            for snapshot in self.group.snapshots
-            if snapshot.options.moves_root
-        ]
+        keys = []
+        for snapshot in self.group.snapshots:
+            if snapshot.options.moves_root:
+                keys.append((snapshot.bones.bones[0].name, "location"))
+            if snapshot.bones.stretch is not None:
+                keys += [(bone.name, "scale") for bone in snapshot.bones.stretch.written]
+        return keys
 
     def baked(self, name: str) -> BakedChain:
         """Return what came of one of the group's chains."""
@@ -195,8 +203,11 @@ class _Track:
         settings = [armature.fabrik.chains[name] for name in self.group.names]  # type: ignore[attr-defined]
         found: dict[ChannelKey, tuple[float, ...]] = {}
         for solved in solve_group(take_group(frames.view_layer, armature, settings)):
-            for bone, (name, values) in _all_channels(solved):
-                found[bone.name, name] = values
+            for bone, (name, values) in solved.settings:
+                if name == "inherit_scale":
+                    self.aligned.add(bone.name)
+                else:
+                    found[bone.name, name] = values
             self._note(number, solved.snapshot.bones.chain_name, solved.status, solved.error)
         self.changed.update(found)
         for bone_name, name in self.values:
@@ -274,10 +285,6 @@ def _width(armature: Object, key: ChannelKey) -> int:
     return len(getattr(armature.pose.bones[key[0]], key[1]))
 
 
-def _all_channels(solved: SolvedChain) -> list[tuple[PoseBone, tuple[str, tuple[float, ...]]]]:
-    return [*solved.channels, *([solved.location] if solved.location else [])]
-
-
 def _passes(tracks: Sequence[_Track]) -> list[list[_Track]]:
     """Return tracks pass by pass, so that none rests on bones that its own pass moves, or a later one."""
     passes = []
@@ -347,6 +354,8 @@ def _write(
     tolerance: float | None,
 ) -> None:
     """Write what was found into curves."""
+    for name in sorted(set().union(*(track.aligned for track in tracks))):
+        armature.data.bones[name].inherit_scale = ALIGNED
     every = {key: values for track in tracks for key, values in track.values.items() if key in track.changed}
     times, edges = edit.times(frames), edit.times(span)
     remap = needs_remapping(armature.animation_data)

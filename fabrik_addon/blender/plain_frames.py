@@ -70,8 +70,10 @@ class PlainChain:
         """
         at_first = self.snapshot.bones
         bones = at_frame(at_first, armature)
-        if self.can_shear and not all(turns_rigidly(bone) for bone in bones.bones):
-            return None
+        if self.can_shear:
+            parents = (bone.parent.matrix if bone.parent else None for bone in bones.bones)
+            if not all(map(turns_rigidly, bones.bones, parents)):
+                return None
         matrices = chain_matrices(bones)
         row: Row = []
         for i in bones.free:

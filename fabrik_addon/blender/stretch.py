@@ -63,6 +63,11 @@ class Stretch:
     """The bones' scale channels as they are without stretch."""
 
     @property
+    def written(self) -> tuple[PoseBone, ...]:
+        """The bones whose scale may have to change."""
+        return (*self.bones, *(child for _, child in self.children))
+
+    @property
     def is_stretched(self) -> bool:
         """Whether any bone is."""
         return any(factor != 1.0 for factor in self.factors)
@@ -107,10 +112,11 @@ def read_stretch(bones: Sequence[PoseBone]) -> Stretch:
     for _, child in children:
         _check_child(child)
     for bone in (*bones[1:], *(child for _, child in children)):
-        if bone.bone.inherit_scale in _SKEWING and not bone.id_data.data.is_editable:
+        armature = bone.id_data.original.data  # a bake reads evaluated objects, and those can't be edited
+        if bone.bone.inherit_scale in _SKEWING and not armature.is_editable:
             raise FabrikError(
-                f"it can't stretch: bone '{bone.name}' would be skewed, and the armature '{bone.id_data.data.name}' is "
-                "linked. Set the bone's Inherit Scale to Aligned in the file that it comes from"
+                f"it can't stretch: bone '{bone.name}' would be skewed, and the armature '{armature.name}' is linked. "
+                "Set the bone's Inherit Scale to Aligned in the file that it comes from"
             )
     above = _stretch_of(bones[0].parent.matrix) if bones[0].parent else 1.0
     factors: list[float] = []

@@ -657,3 +657,26 @@ def test_the_limbs_of_a_generated_rig_stretch_as_its_author_meant_them_to() -> N
     # Rigify itself lets forearms and shins be Aligned, so that no bone of the rig has to be set.
     assert len(chains) == 2 and inheritance_of(armature) == inheritance
     np.testing.assert_allclose(sizes_of(armature)["hand_fk.L"], hand, rtol=SAME)
+
+
+# Baked
+
+
+def test_a_bake_keys_the_scales_and_what_hangs_on_the_chain_keeps_its_size_at_every_frame() -> None:
+    armature, chain = make_elastic_tail((0.4, 0.9, 1.2))
+    bones = [armature.pose.bones[name] for name in ("bone finger", "bone twig")]
+    sizes = sizes_of(armature)
+    for frame, place in ((1, (0.4, 0.9, 1.2)), (15, (0.4, 3.4, 1.2)), (30, (1.0, 0.5, 2.0))):
+        chain.target.location = place
+        chain.target.keyframe_insert("location", frame=frame)
+    links = links_of(armature, chain)
+    assert bpy.ops.pose.fabrik_bake(frame_start=1, frame_end=30) == {"FINISHED"}
+    factors = []
+    for frame in range(1, 31):
+        bpy.context.scene.frame_set(frame)
+        assert distance_left(armature, chain) < 2e-4
+        factors.append((links_of(armature, chain) / links).mean())
+        for bone in bones:
+            assert skew_of(bone) < SAME
+            np.testing.assert_allclose(sizes_of(armature)[bone.name], sizes[bone.name], rtol=SAME)
+    assert max(factors) > 1.1 and factors[0] == pytest.approx(1.0) and factors[-1] == pytest.approx(1.0)
