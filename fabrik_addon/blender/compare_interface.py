@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 TEXT_NAME = "FABRIK IK solvers"
 """Text block that holds the last comparison."""
 
+_KEPT = 1e-4
+"""Radians over a limit that single precision makes of none."""
+
 
 class POSE_OT_fabrik_compare(ChainsMixin, Operator):
     """Solve the active chain with every solver and show what each of them makes of it; the pose stays"""
@@ -52,26 +55,35 @@ class VIEW3D_PT_fabrik_compare(ActiveChainPanel):
     def draw_chain(self, layout: UILayout, _armature: Object, chain: FabrikChain) -> None:
         layout.use_property_split = False
         layout.operator("pose.fabrik_compare")
-        for row in comparison_of(chain):
-            _draw_row(layout.box().column(align=True), row)
+        compared = comparison_of(chain)
+        if not compared:
+            return
+        box = layout.box().column(align=True)
+        for one in compared:
+            _draw_solver(box, one)
+            box.separator()
+        over = [one.violation for one in compared if one.violation is not None]
+        if over:
+            kept = max(over) < _KEPT
+            box.label(text="All within the limits" if kept else "Not all within the limits", icon='LOCKED')
+        box.label(text="As text: " + TEXT_NAME, icon='TEXT')
 
 
-def _draw_row(column: UILayout, compared: Compared) -> None:
+def _draw_solver(column: UILayout, compared: Compared) -> None:
+    row = column.row()
     if compared.refusal:
-        column.label(text=compared.label, icon='CANCEL')
-        for words in wrapped(compared.refusal):
+        row.label(text=compared.label, icon='CANCEL')
+        for words in wrapped(compared.refusal.partition(":")[0]):
             column.label(text=words, icon='BLANK1')
         return
-    row = column.row()
     row.label(text=compared.label, icon=STATUS_ICONS[compared.status])
-    row.label(text=f"{1e3 * compared.seconds:.2f} ms")
-    row = column.row()
-    row.label(text=f"error {compared.error:.0e}", icon='BLANK1')
-    row.label(text=f"{compared.iterations} iterations")
-    row = column.row()
-    row.label(text=f"turned {math.degrees(compared.turned):.0f}\N{DEGREE SIGN}", icon='BLANK1')
-    if compared.violation is not None:
-        row.label(text=f"over limits {math.degrees(compared.violation):.1g}\N{DEGREE SIGN}")
+    time = row.row()
+    time.alignment = 'RIGHT'
+    time.label(text=f"{1e3 * compared.seconds:.2f} ms")
+    turned = f"{math.degrees(compared.turned):.0f}\N{DEGREE SIGN}"
+    column.label(text=f"error {compared.error:.0e} in {compared.iterations}, {turned} turned", icon='BLANK1')
+    if compared.violation is not None and compared.violation > _KEPT:
+        column.label(text=f"{math.degrees(compared.violation):.2g}\N{DEGREE SIGN} over its limits", icon='ERROR')
 
 
 register, unregister = bpy.utils.register_classes_factory(  # type: ignore[misc]
