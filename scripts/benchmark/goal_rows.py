@@ -37,9 +37,6 @@ NEAR = 1e-3
 TURNED = 0.5
 """Degrees from the target's rotation that count as taken."""
 
-SWING, TWIST = math.radians(60.0), math.radians(60.0)
-"""By how much a bone is turned at most in the poses that targets are from."""
-
 STEP = 0.0005
 """Of a target that moves through full extension, over the chain's length."""
 
@@ -80,8 +77,8 @@ def rotation_table(effort: Effort) -> Table:
             "its worst angle, degrees",
         ),
         rows=tuple(rows),
-        note="Targets are where the tip is, and as it is turned, in random poses: every bone turned by up to 60 "
-        "degrees and twisted by up to 60. Every solve starts from rest.",
+        note="Targets are where the tip is, and as it is turned, in random poses: every bone turned any way and "
+        "twisted by any angle. Every solve starts from rest.",
     )
 
 
@@ -150,8 +147,8 @@ def stretch_table(effort: Effort) -> Table:
         ),
         rows=tuple(rows),
         note=f"Targets at reach 1.01 to {LONGEST:g}; bones may be {LONGEST:g} times as long. A bone that is bent by 60 "
-        "degrees hangs on every bone of the chain. Change is the largest relative one of an axis, or cosine between two. "
-        "Blender's own has IK Stretch 0.1 on all bones, which has no limit.",
+        "degrees hangs on every bone of the chain. Change is the largest relative one of an axis, or cosine between "
+        "two. Blender's own has IK Stretch 0.1 on all bones, which has no limit.",
     )
 
 
@@ -172,8 +169,8 @@ def _random_goals(count: int, shape: str, targets: int) -> tuple[Floats, list[Qu
     for _ in range(targets):
         for bone in obj.pose.bones:
             x, z = rng.normal(size=2)
-            swing = Quaternion((x, 0.0, z), rng.uniform(-SWING, SWING))
-            bone.rotation_quaternion = swing @ Quaternion((0.0, 1.0, 0.0), rng.uniform(-TWIST, TWIST))
+            swing = Quaternion((x, 0.0, z), rng.uniform(-math.pi, math.pi))
+            bone.rotation_quaternion = swing @ Quaternion((0.0, 1.0, 0.0), rng.uniform(-math.pi, math.pi))
         view_layer().update()
         places.append(obj.pose.bones[LAST].tail[:])
         rotations.append(obj.pose.bones[LAST].matrix.to_quaternion())
