@@ -91,3 +91,8 @@ def turns_rigidly(bone: PoseBone, parent_matrix: Matrix | None) -> bool:
         uneven = 0.0  # what it takes over of its parent's scale is along its own axes, however it turns
     skewed = max(abs(first.dot(second)), abs(first.dot(third)), abs(second.dot(third)))
     return max(uneven, skewed) < _SHEAR * size
+
+
+def basis_of(bone: PoseBone, matrix: Matrix, parent_matrix: Matrix | None) -> Matrix:
+    """Return what a bone's channels must make together for it to be at a place, given where its parent is."""
+    return _to_pose(bone, matrix, parent_matrix, invert=True)

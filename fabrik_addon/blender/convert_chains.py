@@ -1,0 +1,131 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""WRITE: chains as Blender's own IK constraints. The chains are switched off, and stay."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..core import FabrikError
+from ..core.pole_angles import from_blender, to_blender
+from .carried_animation import carry_curve, carry_driver, driver_of, mute_driver
+from .convert_constraints import Conversion, is_same, moved_bones, start_of
+from .properties import FabrikChain
+from .snapshot import bones_of_chain
+
+if TYPE_CHECKING:
+    from bpy.types import KinematicConstraint, Object, ViewLayer
+
+
+_SAME_ANGLE = 1e-3
+"""Radians between pole angles that are taken for the same."""
+
+
+def chains_to_constraints(view_layer: ViewLayer, armature: Object, chains: Sequence[FabrikChain]) -> Conversion:
+    """Give the tip bone of each chain an IK constraint, and switch the chain off.
+
+    A muted constraint with the same bones, target and pole is taken again, with what animates and drives it.
+
+    Args:
+        view_layer: the armature's.
+        armature: object with the chains.
+        chains: to be converted.
+
+    Raises:
+        FabrikError: none of them can be a constraint; then nothing has changed.
+    """
+    view_layer.update()
+    result = Conversion()
+    before = {bone.name: bone.matrix.copy() for bone in armature.pose.bones}
+    for chain in chains:
+        reason = _why_not(armature, chain)
+        if reason:
+            result.not_carried.append(f"Chain '{chain.name}' stays as it is: {reason}")
+            continue
+        constraint = _constraint_for(armature, chain)
+        _set(armature, chain, constraint)
+        result.converted.append(chain.name)
+        result.not_carried += [f"Chain '{chain.name}': {what}" for what in _losses(armature, chain)]
+        _switch_over(armature, chain, constraint)
+    if not result.converted:
+        raise FabrikError("; ".join(result.not_carried))
+    view_layer.update()
+    result.not_carried += moved_bones(armature, before)
+    return result
+
+
+def _why_not(armature: Object, chain: FabrikChain) -> str:
+    """Say why a chain can't be a constraint; empty where it can."""
+    if chain.target is None:
+        return "it has no target, and a constraint does nothing without"
+    try:
+        start_of(armature, chain.tip, chain.chain_count, chain.use_tail)
+    except FabrikError as error:
+        return str(error)
+    return ""
+
+
+def _constraint_for(armature: Object, chain: FabrikChain) -> KinematicConstraint:
+    bone = armature.pose.bones[chain.tip]
+    for constraint in bone.constraints:
+        if constraint.type == 'IK' and constraint.mute and is_same(chain, bone, constraint):
+            return constraint
+    return bone.constraints.new('IK')
+
+
+def _set(armature: Object, chain: FabrikChain, constraint: KinematicConstraint) -> None:
+    constraint.target, constraint.subtarget = chain.target, chain.subtarget
+    constraint.use_tail = chain.use_tail
+    constraint.chain_count = chain.chain_count
+    constraint.use_rotation = chain.use_rotation
+    constraint.influence = chain.influence
+    constraint.use_stretch = chain.use_stretch
+    constraint.pole_target, constraint.pole_subtarget = chain.pole_target, chain.pole_subtarget
+    if chain.pole_target is not None:
+        start = start_of(armature, chain.tip, chain.chain_count, chain.use_tail)
+        # An angle that means the same is the rigger's own: it isn't worn down by conversions there and back.
+        off = math.remainder(from_blender(start, constraint.pole_angle) - chain.pole_angle, math.tau)
+        if abs(off) > _SAME_ANGLE:
+            constraint.pole_angle = to_blender(start, chain.pole_angle)
+
+
+def _losses(armature: Object, chain: FabrikChain) -> list[str]:
+    """Say what a constraint can't do of what a chain is set to."""
+    losses = []
+    if chain.softness > 0.0:
+        losses.append("its softness")
+    if chain.root_motion != 'FIXED':
+        losses.append("its root, which stays where it is")
+    if chain.use_rotation and abs(chain.rotation_offset[0]) < 1.0 - 1e-6:
+        losses.append("the rotation's offset: the tip turns as the target does")
+    bones = bones_of_chain(armature, chain.tip, chain.chain_count, chain.use_tail)
+    if chain.use_stretch:
+        losses.append("its own bound for stretching: bones stretch by their IK Stretch")
+    has_limits = any(
+        getattr(bone, f"use_ik_limit_{axis}") or getattr(bone, f"lock_ik_{axis}") for bone in bones for axis in "xyz"
+    )
+    if not chain.use_limits and has_limits:
+        losses.append("that it leaves joint limits out: the constraint keeps to them")
+    if chain.use_limits and has_limits and chain.pole_target is not None:
+        losses.append("its keeping to joint limits: with a pole Blender's IK can leave them")
+    limits = {by.name for bone in bones for by in bone.constraints if by.type == 'LIMIT_ROTATION' and not by.mute}
+    if chain.use_limits and limits:
+        losses.append(f"its keeping to {', '.join(sorted(limits))}: Blender's IK comes after")
+    return losses
+
+
+def _switch_over(armature: Object, chain: FabrikChain, constraint: KinematicConstraint) -> None:
+    """Switch the chain off and the constraint on, with what animates and drives them."""
+    theirs, ours = constraint.path_from_id(), chain.path_from_id()
+    if driver_of(armature, f"{theirs}.influence") is None:
+        carry_driver(armature, f"{ours}.influence", f"{theirs}.influence")
+    carry_curve(armature, f"{ours}.influence", f"{theirs}.influence")
+    if driver_of(armature, f"{theirs}.mute") is not None:
+        mute_driver(armature, f"{theirs}.mute", False)
+    constraint.mute = not chain.enabled
+    driver = driver_of(armature, f"{ours}.enabled")
+    if driver is not None:
+        armature.animation_data.drivers.remove(driver)
+    chain.enabled = False

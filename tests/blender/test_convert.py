@@ -1,0 +1,375 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From Blender's own IK constraints to chains and back: the same meaning, and nothing jumps."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import bpy
+import numpy as np
+import pytest
+from bpy.types import Object
+from mathutils import Euler, Matrix, Vector
+
+from tests.blender.rigs import (
+    Bone,
+    error_of,
+    joints_of,
+    leave_mode,
+    make_armature,
+    make_empty,
+    make_tail,
+    set_chain,
+    update,
+    warnings_in,
+)
+
+TARGETS = [(0.3, -0.5, 0.8), (-0.4, -0.9, 0.5), (0.2, 0.9, 0.3), (0.9, 0.1, 0.6)]
+
+
+def make_leg(roll: float = 0.3, bend: float = -0.1) -> Object:
+    """A thigh and a shin that hang down from (0, 0, 1.8), bent a little, with a foot."""
+    knee = (0.05, bend, 0.9)
+    return make_armature(
+        [
+            Bone("hip", (0, 0, 2), (0, 0, 1.8)),
+            Bone("thigh", (0, 0, 1.8), knee, "hip", roll=roll),
+            Bone("shin", knee, (0, 0, 0), "thigh", connected=True, roll=0.7 * roll),
+            Bone("foot", (0, 0, 0), (0, -0.3, 0), "shin"),
+        ]
+    )
+
+
+def constrain(
+    armature: Object,
+    tip: str = "shin",
+    count: int = 2,
+    target: Object | None = None,
+    pole: Object | None = None,
+    pole_angle: float = 0.0,
+) -> Any:
+    constraint = armature.pose.bones[tip].constraints.new("IK")
+    constraint.target, constraint.pole_target, constraint.pole_angle = target, pole, pole_angle
+    constraint.chain_count = count
+    update()
+    return constraint
+
+
+def heads(armature: Object) -> np.ndarray:
+    update()
+    return np.array([[*bone.head, *bone.tail] for bone in armature.pose.bones])
+
+
+def turns(armature: Object) -> list[Any]:
+    return [bone.matrix.to_quaternion() for bone in armature.pose.bones]
+
+
+def notes(capfd: pytest.CaptureFixture[str]) -> str:
+    import ctypes
+
+    ctypes.CDLL(None).fflush(None)
+    return capfd.readouterr().out
+
+
+@pytest.mark.parametrize("roll", [0.0, 0.3, -2.0, 3.1])
+@pytest.mark.parametrize("pole_angle", [0.0, 1.0, -math.pi / 2, 3.0])
+def test_nothing_jumps_and_the_chain_means_the_same(roll: float, pole_angle: float) -> None:
+    armature = make_leg(roll)
+    target, pole = make_empty("target", TARGETS[0]), make_empty("pole", (0.7, -3.0, 1.0))
+    constraint = constrain(armature, target=target, pole=pole, pole_angle=pole_angle)
+    theirs = []
+    for place in TARGETS:
+        target.location = place
+        theirs.append((heads(armature), turns(armature)))
+    target.location = TARGETS[0]
+    before = heads(armature)
+    bpy.ops.pose.fabrik_constraints_to_chains()
+    assert constraint.mute
+    assert np.abs(heads(armature) - before).max() <= 1e-6 * 1.8
+    (chain,) = armature.fabrik.chains
+    assert (chain.tip, chain.chain_count, chain.use_tail, chain.target, chain.pole_target) == (
+        "shin",
+        2,
+        True,
+        target,
+        pole,
+    )
+    for place, (there, turned) in zip(TARGETS, theirs, strict=True):
+        target.location = place
+        bpy.ops.pose.fabrik_solve()
+        assert np.abs(heads(armature) - there).max() <= 2e-3
+        for bone, wish in zip(armature.pose.bones, turned, strict=True):
+            assert abs(bone.matrix.to_quaternion().dot(wish)) > 1.0 - 2e-5, bone.name
+
+
+@pytest.mark.parametrize("roll", [0.0, 0.3, -2.0])
+@pytest.mark.parametrize("pole_angle", [0.0, 1.0, -2.5])
+def test_a_chain_becomes_a_constraint_that_means_the_same(roll: float, pole_angle: float) -> None:
+    armature = make_leg(roll)
+    target, pole = make_empty("target", TARGETS[0]), make_empty("pole", (0.7, -3.0, 1.0))
+    chain = set_chain(armature, "shin", 2, target, pole)
+    chain.pole_angle = pole_angle
+    bpy.ops.pose.fabrik_solve()
+    before = heads(armature)
+    bpy.ops.pose.fabrik_chains_to_constraints()
+    assert np.abs(heads(armature) - before).max() <= 1e-3
+    assert not chain.enabled
+    (constraint,) = armature.pose.bones["shin"].constraints
+    theirs = []
+    for place in TARGETS:
+        target.location = place
+        theirs.append(heads(armature))
+    constraint.mute, chain.enabled = True, True
+    for place, there in zip(TARGETS, theirs, strict=True):
+        target.location = place
+        bpy.ops.pose.fabrik_solve()
+        assert np.abs(heads(armature) - there).max() <= 2e-3
+
+
+def test_there_and_back_again_uses_what_is_there() -> None:
+    armature = make_leg()
+    target, pole = make_empty("target", TARGETS[0]), make_empty("pole", (0.7, -3.0, 1.0))
+    set_chain(armature, "shin", 2, target, pole)
+    bpy.ops.pose.fabrik_solve()
+    before = heads(armature)
+    bpy.ops.pose.fabrik_chains_to_constraints()
+    (constraint,) = armature.pose.bones["shin"].constraints
+    angle = constraint.pole_angle
+    for _ in range(3):
+        bpy.ops.pose.fabrik_constraints_to_chains()
+        assert constraint.mute and armature.fabrik.chains[0].enabled
+        bpy.ops.pose.fabrik_chains_to_constraints()
+        assert not constraint.mute and not armature.fabrik.chains[0].enabled
+    assert len(armature.fabrik.chains) == 1 and len(armature.pose.bones["shin"].constraints) == 1
+    assert constraint.pole_angle == pytest.approx(angle, abs=2e-3)
+    assert np.abs(heads(armature) - before).max() <= 1e-3
+    bpy.ops.pose.fabrik_constraints_to_chains()
+    assert "no IK constraint to convert" in error_of(bpy.ops.pose.fabrik_constraints_to_chains)
+
+
+@pytest.mark.parametrize("use_tail", [True, False])
+@pytest.mark.parametrize("count", [0, 1, 2, 9])
+def test_chain_length_and_tail(use_tail: bool, count: int) -> None:
+    armature = make_tail(4)
+    target = make_empty("target", (0.6, 1.2, 2.0))
+    constraint = constrain(armature, "bone3", count, target)
+    constraint.use_tail = use_tail
+    update()
+    before = heads(armature)
+    bpy.ops.pose.fabrik_constraints_to_chains()
+    assert np.abs(heads(armature) - before).max() <= 4e-6
+    (chain,) = armature.fabrik.chains
+    there = 4 if use_tail else 3
+    assert len(joints_of(armature, chain)) - 1 == (min(count, there) if count else there)
+    bpy.ops.pose.fabrik_solve()
+    assert np.abs(heads(armature) - before).max() <= 5e-3
+
+
+def test_a_target_bone_its_rotation_and_a_scaled_turned_armature() -> None:
+    armature = make_leg()
+    armature.scale, armature.rotation_euler, armature.location = (1.5, 1.5, 1.5), (0.3, -0.4, 1.0), (1.0, 2.0, 3.0)
+    thigh, shin = armature.pose.bones["thigh"], armature.pose.bones["shin"]
+    thigh.rotation_quaternion, shin.rotation_quaternion = Euler((0.9, 0.1, -0.2)).to_quaternion(), (0.9, -0.4, 0.1, 0.0)
+    update()
+    to_world = armature.matrix_world
+    wish = [heads(armature), shin.matrix.to_quaternion()]
+    at_tail = to_world @ Matrix.LocRotScale(shin.tail, shin.matrix.to_quaternion(), None)
+    thigh.rotation_quaternion = shin.rotation_quaternion = (1.0, 0.0, 0.0, 0.0)
+    control = make_armature([Bone("hand", (0, 0, 0), (0, 1, 0))], "Control")
+    control.matrix_world = at_tail
+    leave_mode()
+    bpy.context.view_layer.objects.active = armature
+    bpy.ops.object.mode_set(mode="POSE")
+    constraint = constrain(armature, target=control)
+    constraint.subtarget, constraint.use_rotation = "hand", True
+    update()
+    before = heads(armature)
+    assert np.abs(before - wish[0]).max() < 1e-2  # Blender's own IK finds the pose
+    bpy.ops.pose.fabrik_constraints_to_chains()
+    (chain,) = armature.fabrik.chains
+    assert chain.use_rotation and chain.subtarget == "hand"
+    assert np.abs(heads(armature) - before).max() <= 4e-6
+    bpy.ops.pose.fabrik_solve()
+    assert chain.status == "REACHED"
+    assert np.abs(heads(armature) - wish[0]).max() <= 1e-3
+    assert abs(shin.matrix.to_quaternion().dot(wish[1])) > 1.0 - 1e-6
+
+
+def test_stretch_is_held_and_carried() -> None:
+    armature = make_leg()
+    for bone in armature.pose.bones:
+        bone.ik_stretch = 0.5
+    constrain(armature, target=make_empty("target", (0.0, -1.5, -0.6)))
+    before = heads(armature)
+    bpy.ops.pose.fabrik_constraints_to_chains()
+    assert armature.fabrik.chains[0].use_stretch
+    assert np.abs(heads(armature)[:3] - before[:3]).max() <= 1e-4
+
+
+def test_influence_its_keys_and_its_driver_come_along() -> None:
+    armature = make_leg()
+    first = constrain(armature, target=make_empty("target", TARGETS[0]))
+    for frame, value in ((1, 0.2), (11, 0.8)):
+        first.influence = value
+        first.keyframe_insert("influence", frame=frame)
+    armature["blend"] = 0.25
+    second = constrain(armature, "foot", 1, make_empty("toe", (0.0, -0.5, 0.4)))
+    curve = second.driver_add("influence")
+    variable = curve.driver.variables.new()
+    variable.targets[0].id, variable.targets[0].data_path = armature, '["blend"]'
+    curve.driver.expression = "var"
+    bpy.context.scene.frame_set(1)
+    bpy.ops.pose.fabrik_constraints_to_chains()
+    shin, foot = armature.fabrik.chains["shin"], armature.fabrik.chains["foot"]
+    bpy.context.scene.frame_set(6)
+    assert shin.influence == pytest.approx(0.5)
+    assert foot.influence == pytest.approx(0.25)
+    armature["blend"] = 0.75
+    armature.update_tag()
+    bpy.context.scene.frame_set(7)
+    assert foot.influence == pytest.approx(0.75)
+
+
+def test_what_cant_be_a_chain_is_named_and_stays() -> None:
+    armature = make_leg()
+    reasons = {}
+    for number, change in enumerate(("no target", "distance", "rotation alone", "vertex group")):
+        constraint = constrain(armature, target=make_empty(f"target{number}", TARGETS[0]))
+        if change == "no target":
+            constraint.target = None
+        elif change == "distance":
+            constraint.ik_type = "DISTANCE"
+        elif change == "rotation alone":
+            constraint.use_rotation, constraint.use_location = True, False
+        else:
+            mesh = bpy.data.objects.new("mesh", bpy.data.meshes.new("mesh"))
+            bpy.context.scene.collection.objects.link(mesh)
+            constraint.target, constraint.subtarget = mesh, "group"
+        reasons[change] = error_of(bpy.ops.pose.fabrik_constraints_to_chains)
+        assert not constraint.mute and not armature.fabrik.chains
+        armature.pose.bones["shin"].constraints.remove(constraint)
+    assert "has no target" in reasons["no target"]
+    assert "distance" in reasons["distance"]
+    assert "rotation alone" in reasons["rotation alone"]
+    assert "vertex group of 'mesh'" in reasons["vertex group"]
+
+
+def test_the_constraints_of_selected_bones_alone() -> None:
+    armature = make_leg()
+    shin = constrain(armature, target=make_empty("target", TARGETS[0]))
+    foot = constrain(armature, "foot", 1, make_empty("toe", (0.0, -0.5, 0.4)))
+    for bone in armature.pose.bones:
+        bone.select = bone.name == "foot"
+    bpy.ops.pose.fabrik_constraints_to_chains(only_selected=True)
+    assert foot.mute and not shin.mute
+    assert [chain.tip for chain in armature.fabrik.chains] == ["foot"]
+
+
+def test_what_a_chain_cant_do_is_listed(capfd: pytest.CaptureFixture[str]) -> None:
+    armature = make_leg()
+    constraint = constrain(armature, target=make_empty("target", TARGETS[0]))
+    constraint.iterations, constraint.use_rotation, constraint.orient_weight = 50, True, 0.3
+    notes(capfd)
+    bpy.ops.pose.fabrik_constraints_to_chains()
+    said = notes(capfd)
+    assert "50 iterations" in said and "rotation's weight of 0.3" in said
+    chain = armature.fabrik.chains[0]
+    chain.softness, chain.root_motion = 0.1, "TRANSLATE"
+    bpy.ops.pose.fabrik_chains_to_constraints()
+    said = notes(capfd)
+    assert "its softness" in said and "its root" in said
+    assert not warnings_in(capfd)
+
+
+# Rigify's own rigs
+
+
+@pytest.fixture(scope="module")
+def rigify_file(tmp_path_factory: pytest.TempPathFactory) -> str:
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    bpy.ops.preferences.addon_enable(module="rigify")
+    bpy.ops.object.armature_basic_human_metarig_add()
+    bpy.ops.pose.rigify_generate()
+    path = str(tmp_path_factory.mktemp("rigify") / "human.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=path)
+    return path
+
+
+@pytest.fixture
+def human(rigify_file: str) -> Object:
+    bpy.ops.wm.open_mainfile(filepath=rigify_file)
+    bpy.ops.preferences.addon_enable(module="rigify")
+    armature = bpy.data.objects["rig"]
+    leave_mode()
+    bpy.context.view_layer.objects.active = armature
+    bpy.ops.object.mode_set(mode="POSE")
+    return armature
+
+
+def off(armature: Object, before: np.ndarray) -> float:
+    lengths = np.array([bone.bone.length for bone in armature.pose.bones])
+    return float((np.abs(heads(armature) - before).max(axis=1) / lengths).max())
+
+
+def test_rigifys_human_is_converted_whole_and_stays_where_it_is(human: Object) -> None:
+    found = [by for bone in human.pose.bones for by in bone.constraints if by.type == "IK"]
+    assert len(found) == 8 and len(human.animation_data.drivers) == 89
+    before = heads(human)
+    bpy.ops.pose.fabrik_constraints_to_chains()
+    assert off(human, before) <= 1e-4
+    assert len(human.fabrik.chains) == 8 and all(by.mute for by in found)
+    assert sum(chain.enabled for chain in human.fabrik.chains) == 4
+    bpy.ops.pose.fabrik_solve()
+    assert off(human, before) <= 1e-4
+    assert {chain.status for chain in human.fabrik.chains if chain.enabled} == {"REACHED"}
+    bpy.context.scene.frame_set(2)
+    assert all(by.mute for by in found)  # no driver has unmuted one
+
+
+def test_rigifys_pole_switch_switches_the_chains(human: Object) -> None:
+    before = heads(human)
+    bpy.ops.pose.fabrik_constraints_to_chains()
+    for name in ("thigh_parent.L", "thigh_parent.R", "upper_arm_parent.L", "upper_arm_parent.R"):
+        human.pose.bones[name]["pole_vector"] = True
+    human.update_tag()
+    bpy.context.scene.frame_set(3)
+    enabled = [chain for chain in human.fabrik.chains if chain.enabled]
+    assert len(enabled) == 4 and all(chain.pole_target for chain in enabled)
+    bpy.ops.pose.fabrik_solve()
+    assert off(human, before) <= 2e-3
+
+
+@pytest.mark.parametrize("with_poles", [False, True])
+def test_rigifys_human_posed_and_back(human: Object, with_poles: bool) -> None:
+    for name in ("thigh_parent.L", "thigh_parent.R", "upper_arm_parent.L", "upper_arm_parent.R"):
+        human.pose.bones[name]["pole_vector"] = with_poles
+    human.pose.bones["hand_ik.L"].location = (0.0, -0.1, 0.15)
+    human.pose.bones["foot_ik.R"].location = (0.05, 0.2, -0.1)
+    human.pose.bones["torso"].location = (0.0, 0.0, -0.05)
+    human.update_tag()
+    bpy.context.scene.frame_set(2)
+    before = heads(human)
+    bpy.ops.pose.fabrik_constraints_to_chains()
+    assert off(human, before) <= 1e-4
+    bpy.ops.pose.fabrik_solve()
+    assert off(human, before) <= 2e-2
+    bpy.ops.pose.fabrik_chains_to_constraints()
+    assert sum(not by.mute for bone in human.pose.bones for by in bone.constraints if by.type == "IK") == 4
+    assert off(human, before) <= 2e-2
+
+
+def test_a_converted_leg_can_be_baked(human: Object) -> None:
+    foot = human.pose.bones["foot_ik.L"]
+    for frame, place in ((1, (0, 0, 0)), (10, (0.0, 0.2, -0.2))):
+        foot.location = place
+        foot.keyframe_insert("location", frame=frame)
+    bpy.context.scene.frame_set(10)
+    shin = human.pose.bones["DEF-shin.L"]
+    there = Vector(shin.head)
+    bpy.ops.pose.fabrik_constraints_to_chains()
+    bpy.ops.pose.fabrik_bake(frame_start=1, frame_end=10)
+    bpy.context.scene.frame_set(1)
+    bpy.context.scene.frame_set(10)
+    assert (shin.head - there).length < 5e-3
