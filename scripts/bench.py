@@ -21,7 +21,7 @@ if __name__ == "__main__":
     environment.enter()
 
 sys.path.insert(0, str(environment.ROOT))
-from benchmark import batch_rows, blender_rows, core_rows, law_rows, limit_rows, machine, path_rows
+from benchmark import batch_rows, blender_rows, core_rows, goal_rows, law_rows, limit_rows, machine, path_rows
 from benchmark.problems import FULL, QUICK, Effort
 from benchmark.report import Report, Table
 
@@ -54,6 +54,9 @@ MEASUREMENTS: dict[str, Measurement] = {
     "limits-nearest": lambda effort: [limit_rows.nearest_table(effort)],
     "limits-time": lambda effort: [limit_rows.time_table(effort)],
     "limits-path": lambda effort: [limit_rows.path_table(effort)],
+    "rotation": lambda effort: [goal_rows.rotation_table(effort)],
+    "soft": lambda effort: [goal_rows.soft_table(effort)],
+    "stretch": lambda effort: [goal_rows.stretch_table(effort)],
     "blender": lambda effort: [blender_rows.pose_table(effort)],
     "time": lambda effort: [blender_rows.time_table(effort)],
     "steps": lambda effort: [path_rows.step_table(effort)],

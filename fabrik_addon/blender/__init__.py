@@ -4,9 +4,9 @@
 
 from __future__ import annotations
 
-from . import bake_operators, bake_panel, convert_operators, operators, panel, properties
+from . import bake_operators, bake_panel, compare_interface, convert_operators, operators, panel, properties
 
-_MODULES = (properties, operators, bake_operators, convert_operators, panel, bake_panel)
+_MODULES = (properties, operators, bake_operators, convert_operators, panel, bake_panel, compare_interface)
 
 
 def register() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from mathutils import Quaternion, Vector
 
-from ..core import Status
+from ..core import SOLVERS, Status
 from ..core.limits import axes_at_limit, joint_limits
 from .channels import has_locks, rotation_from
 from .results import Result
@@ -64,6 +64,11 @@ def outcome_of(armature: Object, solved: SolvedChain, later: Sequence[SolvedChai
         reasons.append("its bones are sheared or unevenly scaled, and change their length as they turn")
     if status is Status.REACHED and not reasons:
         reasons.append("single precision can't place it any better")
+    if snapshot.options.solver != 'FABRIK' and solved.iterations >= snapshot.options.iterations:
+        label = SOLVERS[snapshot.options.solver].label
+        reasons.append(f"{label} has used its {solved.iterations} iterations: allow more, or choose FABRIK")
+        message = f"{status.name.lower()}, {off}: " + " and ".join(reasons)
+        return Result(status.name, error, solved.iterations, message, overridden)
     if status is Status.STALLED and not reasons:
         message = f"stalled, {off} after {solved.iterations} sweeps; please report this"
         return Result(status.name, error, solved.iterations, message, overridden)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import bpy
 from bpy.types import Panel, UIList
 
-from ..core import FabrikError
+from ..core import SOLVERS, FabrikError
 from .properties import STATUS_ITEMS, active_chain, settings_of
 from .results import result_of
 from .snapshot import bones_of_chain
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from .properties import FabrikChain
 
-_STATUS_ICONS = {
+STATUS_ICONS = {
     'NONE': 'RADIOBUT_OFF',
     'REACHED': 'CHECKMARK',
     'OUT_OF_REACH': 'DRIVER_DISTANCE',
@@ -48,7 +48,7 @@ class FABRIK_UL_chains(UIList):
     ) -> None:
         row = layout.row(align=True)
         row.active = chain.enabled
-        row.prop(chain, "name", text="", emboss=False, icon=_STATUS_ICONS[chain.status])
+        row.prop(chain, "name", text="", emboss=False, icon=STATUS_ICONS[chain.status])
         row.prop(chain, "enabled", text="")
 
 
@@ -98,22 +98,25 @@ def _draw_result(layout: UILayout, chain: FabrikChain) -> None:
     if result is None:
         return
     box = layout.box().column(align=True)
-    text = result.message or f"{_STATUS_NAMES[result.status]} in {result.iterations} sweeps"
-    icon = _STATUS_ICONS[result.status]
-    for line in _wrapped(text[0].upper() + text[1:]):
+    turns = "sweeps" if chain.solver == 'FABRIK' else "iterations"
+    text = result.message or f"{_STATUS_NAMES[result.status]} in {result.iterations} {turns}"
+    icon = STATUS_ICONS[result.status]
+    for line in wrapped(text[0].upper() + text[1:]):
         box.label(text=line, icon=icon)
         icon = 'BLANK1'
     if result.overridden and not result.message:
-        for line in _wrapped("Overridden on " + ", ".join(result.overridden)):
+        for line in wrapped("Overridden on " + ", ".join(result.overridden)):
             box.label(text=line, icon='BLANK1')
 
 
-def _wrapped(text: str, width: int = 32) -> list[str]:
+def wrapped(text: str, width: int = 32) -> list[str]:
     """Break a sentence into lines that fit the sidebar: labels don't wrap."""
     return textwrap.wrap(text, width)
 
 
-class _ActiveChainPanel(_FabrikPanel):
+class ActiveChainPanel(_FabrikPanel):
+    """A sub-panel about the chain that is chosen in the list"""
+
     bl_parent_id = "VIEW3D_PT_fabrik"
 
     @classmethod
@@ -131,7 +134,7 @@ class _ActiveChainPanel(_FabrikPanel):
         raise NotImplementedError
 
 
-class VIEW3D_PT_fabrik_chain(_ActiveChainPanel):
+class VIEW3D_PT_fabrik_chain(ActiveChainPanel):
     bl_label = "Chain"
 
     def draw_chain(self, layout: UILayout, armature: Object, chain: FabrikChain) -> None:
@@ -140,7 +143,7 @@ class VIEW3D_PT_fabrik_chain(_ActiveChainPanel):
         layout.prop(chain, "use_tail")
 
 
-class VIEW3D_PT_fabrik_target(_ActiveChainPanel):
+class VIEW3D_PT_fabrik_target(ActiveChainPanel):
     bl_label = "Target"
 
     def draw_chain(self, layout: UILayout, _armature: Object, chain: FabrikChain) -> None:
@@ -148,7 +151,7 @@ class VIEW3D_PT_fabrik_target(_ActiveChainPanel):
         layout.prop(chain, "use_rotation")
 
 
-class VIEW3D_PT_fabrik_pole(_ActiveChainPanel):
+class VIEW3D_PT_fabrik_pole(ActiveChainPanel):
     bl_label = "Pole"
     bl_options = {'DEFAULT_CLOSED'}
 
@@ -166,7 +169,7 @@ def _draw_goal(layout: UILayout, chain: FabrikChain, object_name: str, bone_name
         layout.prop_search(chain, bone_name, target.pose, "bones", text="Bone", icon='BONE_DATA')
 
 
-class VIEW3D_PT_fabrik_limits(_ActiveChainPanel):
+class VIEW3D_PT_fabrik_limits(ActiveChainPanel):
     bl_label = "Joint Limits"
     bl_options = {'DEFAULT_CLOSED'}
 
@@ -179,7 +182,7 @@ class VIEW3D_PT_fabrik_limits(_ActiveChainPanel):
         try:
             bones = bones_of_chain(armature, chain.tip, chain.chain_count, chain.use_tail)
         except FabrikError as error:
-            for line in _wrapped(str(error)):
+            for line in wrapped(str(error)):
                 layout.label(text=line)
             return
         for bone in bones[-MOST_LIMITED:]:
@@ -206,11 +209,16 @@ def _draw_limits(layout: UILayout, bone: PoseBone) -> None:
         ends.prop(bone, f"ik_max_{name}", text="")
 
 
-class VIEW3D_PT_fabrik_solver(_ActiveChainPanel):
+class VIEW3D_PT_fabrik_solver(ActiveChainPanel):
     bl_label = "Solver"
     bl_options = {'DEFAULT_CLOSED'}
 
     def draw_chain(self, layout: UILayout, _armature: Object, chain: FabrikChain) -> None:
+        layout.prop(chain, "solver", text="Method")
+        column = layout.column(align=True)
+        column.active = False
+        for line in wrapped(SOLVERS[chain.solver].good_for, 38):
+            column.label(text=line)
         layout.prop(chain, "influence")
         layout.prop(chain, "softness")
         row = layout.row(heading="Stretch")

@@ -20,7 +20,7 @@ from bpy.props import (
 )
 from bpy.types import Context, Object, PropertyGroup
 
-from ..core import Status
+from ..core import SOLVERS, Status
 from .results import result_of
 from .targets import rotation_in_armature
 
@@ -31,8 +31,10 @@ STATUS_ITEMS = (
     ('REACHED', "Reached", "The tip is at the target"),
     ('OUT_OF_REACH', "Out of Reach", "The target is too far from the chain's root, or too near to it"),
     ('LIMITED', "Limited", "Joint limits or locks keep the tip away from the target"),
-    ('STALLED', "Stalled", "The solver gave up before the tip was at the target; please report this"),
+    ('STALLED', "Stalled", "The solver gave up before the tip was at the target; if it is FABRIK, please report this"),
 )
+
+SOLVER_ITEMS = tuple((name, method.label, method.good_for) for name, method in SOLVERS.items())
 
 
 def _get_status(chain: FabrikChain) -> int:
@@ -178,9 +180,16 @@ class FabrikChain(PropertyGroup):
         default=True,
         override=_OVERRIDABLE,
     )
+    solver: EnumProperty(
+        name="Solver",
+        description="How the chain is solved",
+        items=SOLVER_ITEMS,
+        default='FABRIK',
+        override=_OVERRIDABLE,
+    )
     iterations: IntProperty(
         name="Iterations",
-        description="Sweeps along the chain, backward and forward, at most",
+        description="Sweeps along the chain, or steps of a Jacobian method, at most",
         default=64,
         min=1,
         soft_max=500,

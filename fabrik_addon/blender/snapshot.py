@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
-from ..core import Chain, FabrikError, Floats, Goals, Options, Pose, StartPose, plain_chain, start_from
+from ..core import Chain, FabrikError, Floats, Goals, Options, Pose, StartPose, method_for, plain_chain, start_from
 from ..core.frames import aimed
 from ..core.lanes import ONE
 from .channels import has_locks, is_locked, rotation_of
@@ -109,7 +109,27 @@ class Snapshot:
 
 
 def take_snapshot(view_layer: ViewLayer, armature: Object, settings: FabrikChain) -> Snapshot:
-    """Read everything the core needs to solve one chain.
+    """Read everything the core needs to solve one chain with the solver that is chosen for it.
+
+    Args:
+        view_layer: evaluated, with nothing changed since.
+        armature: object with the chain.
+        settings: the chain.
+
+    Raises:
+        FabrikError: what is wrong with the chain or its target, or why its solver can't solve it; the message starts
+            with the chain's name.
+    """
+    snapshot = take_problem(view_layer, armature, settings)
+    try:
+        method_for(snapshot.chain, snapshot.options)
+    except FabrikError as error:
+        raise FabrikError(f"Chain '{settings.name}': {error}") from error
+    return snapshot
+
+
+def take_problem(view_layer: ViewLayer, armature: Object, settings: FabrikChain) -> Snapshot:
+    """Read everything the core needs to solve one chain, whether its solver can solve such chains or not.
 
     Args:
         view_layer: evaluated, with nothing changed since.
@@ -148,6 +168,7 @@ def take_snapshot(view_layer: ViewLayer, armature: Object, settings: FabrikChain
             softness=settings.softness,
             moves_root=moves_root,
             stretch_max=settings.stretch_max if settings.use_stretch else 1.0,
+            solver=settings.solver,
         )
     except FabrikError as error:
         raise FabrikError(f"Chain '{settings.name}': {error}") from error

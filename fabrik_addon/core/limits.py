@@ -175,6 +175,18 @@ def clamp_rotation(limits: JointLimits, q: Quaternion) -> Quaternion:
     return rotation_of(ONE, clamp(ONE, limits, swing_twist(ONE, q)))
 
 
+def outside_by(limits: JointLimits, q: Quaternion) -> float:
+    """Return by how many radians a bone's own rotation is outside its limits, about its worst axis; one lane."""
+    turn = swing_twist(ONE, q)
+    (x, twist, z), (cx, c_twist, cz) = turn, clamp(ONE, limits, turn)
+    swings = (2.0 * abs(_asin(value) - _asin(nearest)) for value, nearest in ((x, cx), (z, cz)))
+    return float(max(abs(twist - c_twist), *swings))
+
+
+def _asin(half_sine: float) -> float:
+    return math.asin(min(max(half_sine, -1.0), 1.0))
+
+
 def axes_at_limit(limits: JointLimits, q: Quaternion, margin: float = 1e-3) -> str:
     """Return the axes, out of "XYZ", on which a bone's own rotation is at its limit; locked ones don't count.
 

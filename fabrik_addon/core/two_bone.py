@@ -216,7 +216,7 @@ def _within_limits(
 
 def _refusal(chain: Chain) -> str:
     count = len(chain.links)
-    return "" if count == 2 else f"Two Bone is for two links and this chain has {count}: choose another solver"
+    return "" if count == 2 else f"Two Bone is for two links, this chain has {count}: choose another solver"
 
 
 TWO_BONE = Method(

@@ -14,8 +14,10 @@ import bpy
 import pytest
 from bpy.types import Panel
 
-from fabrik_addon.blender import panel
+from fabrik_addon.blender import compare_interface, panel
+from fabrik_addon.blender.compare import Compared, keep_comparison
 from fabrik_addon.blender.results import Result, keep_result
+from fabrik_addon.core import SOLVERS
 from tests.blender.rigs import add_chain, make_empty, make_tail, update
 
 LAYOUT = bpy.types.UILayout.bl_rna
@@ -111,9 +113,11 @@ class Drawing:
 
 
 def registered(base: type) -> list[Any]:
-    return [kind for kind in vars(panel).values() if isinstance(kind, type) and issubclass(kind, base) and kind != base]
+    kinds = [kind for module in MODULES for kind in vars(module).values()]
+    return [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, base) and kind != base]
 
 
+MODULES = (panel, compare_interface)  # parents come first
 PANELS = [kind for kind in registered(Panel) if kind.__name__.startswith("VIEW3D_PT_")]
 
 
@@ -220,3 +224,25 @@ def test_goals_that_are_bones_and_chains_that_are_long_or_broken() -> None:
     draw_in_both_modes()
     armature.fabrik.active_index = 5  # none is active
     assert set(draw_in_both_modes()) == {"FABRIK IK"}
+
+
+def test_the_solver_says_what_it_is_good_for() -> None:
+    armature = make_tail(3)
+    chain = add_chain(armature, "bone2", 3)
+    for name, method in SOLVERS.items():
+        chain.solver = name
+        assert method.good_for in labels(draw_in_both_modes()["Solver"])
+
+
+def test_a_comparison_is_shown_for_its_chain() -> None:
+    armature = make_tail(3)
+    chain = add_chain(armature, "bone2", 3, (0.4, 0.9, 1.1))
+    assert labels(draw_in_both_modes()["Compare"]) == ""
+    bpy.ops.pose.fabrik_compare()
+    said = labels(draw_in_both_modes()["Compare"])
+    assert all(method.label in said for method in SOLVERS.values())
+    assert "two links" in said and "limits" not in said
+    keep_comparison(armature, chain.name, [Compared("CCD", "", "LIMITED", 0.1, 3, 0.001, 1.0, violation=0.2)])
+    said = labels(draw_in_both_modes()["Compare"])
+    assert "error 1e-01 in 3, 57\N{DEGREE SIGN} turned" in said and "1.00 ms" in said
+    assert "11\N{DEGREE SIGN} over its limits" in said and "Not all within the limits" in said

@@ -286,5 +286,5 @@ def test_a_solver_that_is_not_there_is_refused() -> None:
 def test_two_bone_is_for_two_links(count: int) -> None:
     rng = np.random.default_rng(0)
     chain, pose, _ = random_chain(rng, count)
-    with pytest.raises(FabrikError, match=f"two links and this chain has {count}"):
+    with pytest.raises(FabrikError, match=f"two links, this chain has {count}"):
         solve(chain, pose, goals(np.ones(3)), Options(solver="TWO_BONE"))
