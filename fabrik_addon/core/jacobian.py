@@ -99,7 +99,7 @@ def _reach(rule: Rule, ops: Any, start: StartPose, target: Vector, pole: Vector 
     tolerance, steps = options.tolerance, options.iterations
     if rule is DAMPED:
         turns, placed, _, used = reach_within_limits(
-            ops, start.limb, turns, turns, target, tolerance, min(steps, STEPS)
+            ops, start.limb, turns, lambda: turns, target, tolerance, min(steps, STEPS)
         )
     else:
         turns, placed, _, used = descend(ops, start.limb, turns, target, tolerance, steps, rule)

@@ -257,10 +257,11 @@ def _limit_rotation(
     """Reach from what limits leave of frames with the rotation; return joints and frames."""
     assert start.limb is not None  # asked for chains with limits only
     unit, root = start.chain.total_length, start.root
-    first, second = turns_of(ops, start.limb, wished), turns_of(ops, start.limb, plain)
-    target = from_root(goal, root, unit)
-    steps = min(options.iterations, STEPS)
-    _, placed, _, _ = reach_within_limits(ops, start.limb, first, second, target, options.tolerance, steps)
+    limb, target, steps = start.limb, from_root(goal, root, unit), min(options.iterations, STEPS)
+    first = turns_of(ops, limb, wished)
+    _, placed, _, _ = reach_within_limits(
+        ops, limb, first, lambda: turns_of(ops, limb, plain), target, options.tolerance, steps
+    )
     points = [(root[0] + unit * x, root[1] + unit * y, root[2] + unit * z) for x, y, z in placed.joints]
     return points, placed.frames
 

@@ -204,7 +204,7 @@ def _within_limits(
     if ops.all(legal):
         return Found(points, frames, 0.0 * target[0] + 1.0)
     steps = min(options.iterations, STEPS)
-    turns, placed, _, used = reach_within_limits(ops, limb, turns, present, target, options.tolerance, steps)
+    turns, placed, _, used = reach_within_limits(ops, limb, turns, lambda: present, target, options.tolerance, steps)
     if pole is not None:
         turns, placed = lean_to_pole(ops, limb, turns, target, pole, options.tolerance)
     return Found(

@@ -1,36 +1,50 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reaching within joint limits: FABRIK says where to go, damped least squares go there without leaving the limits.
+"""Reaching within joint limits: what comes after FABRIK, which works with positions where limits are about rotations.
 
-Least squares find the nearest pose that reaches, and can be caught between limits. Then they start again: from what
-limits leave of FABRIK's own answer, from the middle of the joints' ranges, and from a fixed sequence of poses that
-fills the ranges evenly (Halton 1960). So the cost is bounded, and the same input gives the same bits.
+1. Least squares from the present pose find, of all legal poses that reach, the one that turns least (least_turn).
+2. Where they are caught between limits they start again: from what limits leave of FABRIK's own answer and from legal
+   poses whose tips are near the target (legal_poses). Of those that get there the one that turns least is taken.
+3. Where none gets there Newton's method takes the best to the nearest pose there is (nearest_pose).
+
+So the cost is bounded, and the same input gives the same bits.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from .lanes import Component, Vector
-from .least_squares import Limb, Placed, descend, place
-from .limits import JointLimits, SwingTwist, clamp, rotation_of, swing_twist
-from .vectors import Quaternion, multiply
+from .least_squares import Limb, Placed, place
+from .least_turn import turn_least
+from .legal_poses import legal_poses
+from .limits import SwingTwist, clamp, rotation_of, swing_twist
+from .nearest_pose import Array, Bones, matrices, nearest_poses, tips_of
+from .vectors import PARALLEL, Quaternion, cross, dot, gap, multiply
 
 STEPS = 40
 """Steps of least squares from one start; those that get there need about ten."""
 
-SHARES = (0.5, 0.25, 0.75)
-"""Where in their ranges all joints start together: bends of one side, less and more."""
+NEAREST = (8, 4)
+"""How many of the even and the single legal poses to start from: those whose tips are nearest to the target."""
 
-CURLS = (0.1, 0.04, 0.17, 0.35)
-"""The same for long chains of hinges, which curl up at a tenth of what each of them may do; the last to be tried."""
+FIRST_STEPS = 6
+"""Steps of Newton's method from every start: after them it shows which are worth more."""
 
-SPREAD = 8
-"""Further starts, spread over the ranges."""
+FINALISTS = 4
+"""Starts that are followed to the end."""
 
-_PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103)
+LAST_STEPS = 30
+"""Steps of Newton's method from each of those; most need ten."""
+
+OFF_LIMIT = 0.2
+"""Where in its range a joint starts that is at its end in a straight limb, which can't tell what bending it brings."""
+
+AS_NEAR = 1e-3
+"""Share of the error by which poses may differ and count as equally near: the one that turns least is taken."""
 
 
 def turns_of(ops: Any, limb: Limb, frames: Sequence[Quaternion]) -> list[SwingTwist]:
@@ -48,8 +62,8 @@ def turns_of(ops: Any, limb: Limb, frames: Sequence[Quaternion]) -> list[SwingTw
 def reach_within_limits(
     ops: Any,
     limb: Limb,
-    present: Sequence[SwingTwist],
-    advice: Sequence[SwingTwist],
+    home: Sequence[SwingTwist],
+    advice: Callable[[], Sequence[SwingTwist]],
     target: Vector,
     tolerance: float,
     steps: int,
@@ -59,8 +73,8 @@ def reach_within_limits(
     Args:
         ops: the lanes' operations.
         limb: the bones.
-        present: turns of the bones before.
-        advice: turns that come nearest to FABRIK's answer.
+        home: turns of the bones to start from and to stay near to.
+        advice: tells turns to start from if that doesn't reach, say the nearest to FABRIK's answer.
         target: where the tip should be.
         tolerance: distance from tip to target that counts as reached.
         steps: from each start, at most.
@@ -68,65 +82,121 @@ def reach_within_limits(
     Returns:
         turns after, where the bones then are, distance from tip to target, starts used.
     """
-    best, _, error, _ = descend(ops, limb, present, target, tolerance, steps)
-    starts = 0.0 * error + 1.0
-    for start in (advice, *_starts(ops, limb.limits, error)):
-        rest = ops.unfinished(error <= tolerance)
-        if rest is None:
-            break
-        part = limb.keep(ops, rest)
-        (kept_error, *kept_target) = ops.keep(rest, [error, *target])
-        kept = [tuple(ops.keep(rest, turn)) for turn in start]
-        found, _, found_error, _ = descend(ops, part, kept, tuple(kept_target), tolerance, steps)
-        nearer = found_error < kept_error
-        values = []
-        for turn, found_turn in zip(best, found, strict=True):
-            values += ops.choose(nearer, found_turn, ops.keep(rest, turn))
-        into = [0.0 + part for turn in best for part in turn] + [0.0 + error, 0.0 + starts]
-        kept_starts = ops.keep(rest, [starts])[0] + 1.0
-        ops.put(rest, into, [*values, ops.where(nearer, found_error, kept_error), kept_starts])
-        best = [(into[i], into[i + 1], into[i + 2]) for i in range(0, 3 * len(best), 3)]
-        error, starts = into[-2:]
-    return best, place(ops, limb, best), error, starts
+    start = _off_limits(ops, limb, home, target, tolerance)
+    turns, placed, error = turn_least(ops, limb, start, home, target, tolerance, steps)
+    starts = 1.0 + 0.0 * error
+    rest = ops.unfinished(error <= tolerance)
+    if rest is None:
+        return turns, placed, error, starts
+    part = limb.keep(ops, rest)
+    goal: Any = tuple(ops.keep(rest, target))
+    pose: Any
+    kept_home, caught, advised = (
+        [tuple(ops.keep(rest, turn)) for turn in pose] for pose in (home, turns, [*advice()])
+    )
+    found = _start_again(ops, part, kept_home, [caught, advised], goal, tolerance, steps)
+    into = [0.0 + component for turn in turns for component in turn] + [starts]
+    count = 0.0 * found[0][0] + 1.0 + len([caught, advised]) + sum(NEAREST)
+    ops.put(rest, into, [*(component for turn in found for component in turn), count])
+    turns = [(into[i], into[i + 1], into[i + 2]) for i in range(0, 3 * len(turns), 3)]
+    placed = place(ops, limb, turns)
+    return turns, placed, gap(ops, placed.joints[-1], target), into[-1]
 
 
-def _starts(ops: Any, limits: Sequence[JointLimits], like: Component) -> Iterator[list[SwingTwist]]:
-    """Yield poses to start from, the same whatever the pose was."""
-    yield from (_all_at(ops, limits, like, share) for share in SHARES)
-    for number in range(1, SPREAD + 1):
-        turns = []
-        axis = 0
-        for joint in limits:
-            parts = []
-            for lower, upper in _ends(joint):
-                share = _halton(number + 10, _PRIMES[axis % len(_PRIMES)])
-                axis += lower < upper
-                wide = lower if math.isfinite(lower) else -math.pi, upper if math.isfinite(upper) else math.pi
-                parts.append(_between(*wide, share) + 0.0 * like)
-            turns.append(clamp(ops, joint, (parts[0], parts[1], parts[2])))
-        yield turns
-    yield from (_all_at(ops, limits, like, share) for share in CURLS)
+def _off_limits(
+    ops: Any, limb: Limb, home: Sequence[SwingTwist], target: Vector, tolerance: float
+) -> Sequence[SwingTwist]:
+    """Return where to start from: home, but where the limb is straight, with bends to the side that limits leave."""
+    bent = []
+    for limits, turn in zip(limb.limits, home, strict=True):
+        parts = list(turn)
+        for axis in (0, 2):
+            lower, upper = limits.lower[axis], limits.upper[axis]
+            inside = OFF_LIMIT * (upper - lower)
+            if inside > 0.0:
+                parts[axis] = ops.where(turn[axis] >= upper - PARALLEL, upper - inside, parts[axis])
+                parts[axis] = ops.where(turn[axis] <= lower + PARALLEL, lower + inside, parts[axis])
+        bent.append((parts[0], parts[1], parts[2]))
+    placed = place(ops, limb, home)
+    is_straight = gap(ops, placed.joints[-1], target) > tolerance
+    first = placed.joints[1]
+    for joint in placed.joints[2:]:
+        off = cross(first, joint)
+        is_straight = is_straight & (dot(off, off) <= PARALLEL * dot(first, first) * dot(joint, joint))
+    if not ops.any(is_straight):
+        return home
+    legal = [clamp(ops, limits, turn) for limits, turn in zip(limb.limits, bent, strict=True)]
+    return [tuple(ops.choose(is_straight, a, b)) for a, b in zip(legal, home, strict=True)]
 
 
-def _all_at(ops: Any, limits: Sequence[JointLimits], like: Component, share: float) -> list[SwingTwist]:
-    return [clamp(ops, joint, tuple(_between(*ends, share) + 0.0 * like for ends in _ends(joint))) for joint in limits]
+def _start_again(
+    ops: Any,
+    limb: Limb,
+    home: Sequence[SwingTwist],
+    others: Sequence[Sequence[SwingTwist]],
+    target: Vector,
+    tolerance: float,
+    steps: int,
+) -> list[SwingTwist]:
+    """Return the turns that reach and are nearest to home, of those from several starts, or else come nearest."""
+    goals = _array([target])[:, 0]
+    homes = _array(home)
+    bones = _bones(limb)
+    starts = np.concatenate([_near_poses(limb, bones, goals), np.stack([_array(one) for one in others], 1)], axis=1)
+    found, errors = _descend_all(bones, starts, goals, tolerance, FIRST_STEPS)
+    order = np.argsort(errors, axis=1)[:, :FINALISTS]
+    found = np.take_along_axis(found, order[:, :, None, None], axis=1)
+    found, errors = _descend_all(bones, found, goals, tolerance, LAST_STEPS)
+    away = np.empty_like(errors)
+    for n in range(FINALISTS):
+        if (errors[:, n] <= tolerance).any():
+            # Where it got by this start: the pose nearest to home from there.
+            begin = _components(ops, found[:, n])
+            settled = turn_least(ops, limb, begin, home, target, tolerance, steps)[0]
+            found[:, n] = np.where((errors[:, n] <= tolerance)[:, None, None], _array(settled), found[:, n])
+        away[:, n] = np.square(found[:, n] - homes).sum(axis=(1, 2))
+    least = errors.min(axis=1, keepdims=True)
+    is_best = errors <= np.maximum(tolerance, (1.0 + AS_NEAR) * least)
+    best = np.argmin(np.where(is_best, away, np.inf), axis=1)
+    return _components(ops, found[np.arange(len(found)), best])
 
 
-def _ends(joint: JointLimits) -> Iterator[tuple[float, float]]:
-    yield from zip(joint.lower, joint.upper, strict=True)
+def _near_poses(limb: Limb, bones: Bones, goals: Array) -> Array:
+    """Return the legal poses (L, K, B, 3) whose tips are nearest to targets (L, 3)."""
+    first = Bones(bones.rests[:1], bones.links[:1], bones.inherits, bones.limits)
+    # All lanes' limbs are one and the same, but hang in frames of their own.
+    local = (bones.rests[:1, 0] @ bones.rests[:, 0].swapaxes(-1, -2) @ goals[:, :, None])[..., 0]
+    picked = []
+    for poses, count in zip(legal_poses(tuple(limb.limits)), NEAREST, strict=True):
+        tips = tips_of(first, np.broadcast_to(poses, poses.shape))
+        distance = np.square(local[:, None] - tips[None]).sum(axis=-1)
+        picked.append(poses[np.argsort(distance, axis=1, kind="stable")[:, :count]])
+    return np.concatenate(picked, axis=1)
 
 
-def _between(lower: float, upper: float, share: float) -> float:
-    # A free axis has no middle: it starts at rest.
-    if not (math.isfinite(lower) and math.isfinite(upper)):
-        return 0.0
-    return lower + share * (upper - lower)
+def _descend_all(bones: Bones, starts: Array, goals: Array, tolerance: float, steps: int) -> tuple[Array, Array]:
+    """Return the nearest poses (L, K, B, 3) from starts of that shape, and their errors (L, K)."""
+    lanes, count = starts.shape[:2]
+    each = np.repeat(np.arange(lanes), count)
+    turns, errors = nearest_poses(
+        bones.keep(each), starts.reshape(-1, *starts.shape[2:]), goals[each], tolerance, steps
+    )
+    return turns.reshape(starts.shape), errors.reshape(lanes, count)
 
 
-def _halton(number: int, base: int) -> float:
-    share, unit = 0.0, 1.0
-    while number > 0:
-        unit /= base
-        share += unit * (number % base)
-        number //= base
-    return share
+def _bones(limb: Limb) -> Bones:
+    rests = matrices(*np.moveaxis(_array(limb.rests), -1, 0))
+    return Bones(rests, _array(limb.links), tuple(limb.inherits), tuple(limb.limits))
+
+
+def _array(rows: Sequence[Sequence[Component]]) -> Array:
+    """Return rows of components, one lane or many, as an array (L, R, C)."""
+    flat = np.broadcast_arrays(*(part for row in rows for part in row))
+    made: Array = np.atleast_2d(np.stack(flat, axis=-1)).reshape(-1, len(rows), len(rows[0]))
+    return made
+
+
+def _components(ops: Any, turns: Array) -> list[SwingTwist]:
+    """Return turns (L, B, 3) as components."""
+    rows: list[SwingTwist] = ops.split(turns[0] if len(turns) == 1 else turns, turns.shape[:1])
+    return rows
