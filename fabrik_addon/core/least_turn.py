@@ -25,8 +25,11 @@ FIRST_DAMPING = 1e-3
 LEAST_DAMPING, MOST_DAMPING = 1e-7, 1e4
 """Less is rounding; with more no step would help any more."""
 
-STILL = 1e-6
+STILL = 1e-4
 """Square of the share of a gap that the free axes still see: below it the tip comes no nearer."""
+
+PATIENCE = 8
+"""Steps that must bring a tip half as near: what comes on more slowly is caught between limits."""
 
 NEARLY = 0.02
 """Distance from the target at which a step may lose some of it on the way home: the next one makes it up."""
@@ -66,10 +69,16 @@ def turn_least(
     for here, there in zip(turns, home, strict=True):
         for a, b in zip(here, there, strict=True):
             done = done & (a == b)
-    for _ in range(steps):
+    is_caught: Component = False
+    before = error
+    for step in range(1, steps + 1):
         if ops.all(done):
             break
-        change, longest, is_caught = _step(ops, limb, turns, home, placed, target, damping)
+        (gx, gy, gz), (x, y, z) = target, placed.joints[-1]
+        # Once it is there only the way home counts: on the verge of what a limb reaches the rest hides its side.
+        open_part = ops.where(error <= tolerance, 0.0, 1.0)
+        wish = (open_part * (gx - x), open_part * (gy - y), open_part * (gz - z))
+        change, longest, is_still = _step(ops, limb, turns, home, placed, wish, damping)
         trial = [
             clamp(ops, limits, (x + dx, twist + dt, z + dz))
             for limits, (x, twist, z), (dx, dt, dz) in zip(limb.limits, turns, change, strict=True)
@@ -86,10 +95,14 @@ def turn_least(
         helps = better & (is_near | (trial_error < 0.999 * error))
         damping = ops.where(helps, ops.maximum(0.2 * damping, LEAST_DAMPING), 6.0 * damping)
         error = ops.where(better, trial_error, error)
-        done = done | (((error <= tolerance) | is_caught) & (longest <= SETTLED)) | (damping > MOST_DAMPING)
-    if ops.any(error > tolerance):
+        is_caught = is_caught | (is_still & (error > NEARLY))
+        if step % PATIENCE == 0:
+            is_caught = is_caught | (error > ops.maximum(0.5 * before, NEARLY))
+            before = error
+        done = done | ((error <= tolerance) & (longest <= SETTLED)) | is_caught | (damping > MOST_DAMPING)
+    if ops.any((error > tolerance) & (error <= NEARLY)):
         # Steps may have run out on the way home.
-        turns, placed, error, _ = descend(ops, limb, turns, target, tolerance, steps)
+        turns, placed, error, _ = descend(ops, limb, turns, target, tolerance, steps // 4)
     return turns, placed, error
 
 
@@ -99,13 +112,11 @@ def _step(
     turns: Sequence[SwingTwist],
     home: Sequence[SwingTwist],
     placed: Placed,
-    target: Vector,
+    wish: Vector,
     damping: Component,
 ) -> tuple[list[list[Component]], Component, Component]:
-    """Return how far each bone should turn, the farthest of it before it was cut, and whether the tip is caught."""
+    """Return how far each bone should turn, the farthest of it before it was cut, and whether it is no use."""
     zero = 0.0 * damping
-    tip = placed.joints[-1]
-    wish = (target[0] - tip[0], target[1] - tip[1], target[2] - tip[2])
     # The way home rides along with the tip's response, so that what limits take away is taken from both.
     responses: list[list[Any]] = [
         [None if r is None else (*r, there - here) for r, here, there in zip(joint, turn, wished, strict=True)]
@@ -142,8 +153,8 @@ def _step(
     share = ops.minimum(LONGEST_STEP / (longest + TINY), 1.0)
     # Damping times y is what the step leaves of the gap: all of it where no free axis moves the tip that way.
     left = damping * ops.sqrt(dot(y, y)) / (ops.sqrt(dot(wish, wish)) + TINY)
-    is_caught = (1.0 - left) * ops.maximum(damping, 1.0) < STILL
-    return [[share * part for part in joint_change] for joint_change in change], longest, is_caught
+    is_still = (1.0 - left) * ops.maximum(damping, 1.0) < STILL
+    return [[share * part for part in joint_change] for joint_change in change], longest, is_still
 
 
 def _choose(ops: Any, where: Component, yes: Placed, no: Placed) -> Placed:

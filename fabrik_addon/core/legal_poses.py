@@ -42,7 +42,7 @@ def legal_poses(limits: tuple[JointLimits, ...]) -> tuple[Array, Array]:
         turns = lower + shares * (upper - lower)
         with MANY.quiet():
             for j, joint in enumerate(limits):
-                turns[:, j] = np.stack(clamp(MANY, joint, tuple(turns[:, j, k] for k in range(3))), axis=-1)
+                turns[:, j] = np.stack(clamp(MANY, joint, (turns[:, j, 0], turns[:, j, 1], turns[:, j, 2])), axis=-1)
         made.append(turns)
     return made[0], made[1]
 

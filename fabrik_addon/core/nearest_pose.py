@@ -33,9 +33,6 @@ ROUNDS = 3
 LEAST_PIVOT = 1e-4
 """Of the error's second derivative: less is flat, and a step there would be long for nothing."""
 
-STILL = 1e-7
-"""Share of the error that a step should still take away; below it a pose is left alone."""
-
 AT_LIMIT = 1e-9
 """Distance from a limit that counts as at it."""
 
@@ -61,9 +58,7 @@ class Bones:
     @cached_property
     def axes(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """(N,), (N,) bone and axis, 0 to 2, of every axis that can turn: swings before the twist that follows them."""
-        free = [
-            (bone, axis) for bone, joint in enumerate(self.limits) for axis in (0, 2, 1) if not joint.locked[axis]
-        ]
+        free = [(bone, axis) for bone, joint in enumerate(self.limits) for axis in (0, 2, 1) if not joint.locked[axis]]
         bones, axes = np.array(free, int).reshape(-1, 2).T
         return bones, axes
 
@@ -75,12 +70,18 @@ class Bones:
         return lower, upper
 
     @cached_property
-    def pairs(self) -> list[tuple[int, int]]:
-        """Which free axes are the x and z of a swing in quarter ellipses."""
+    def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """(P,), (P,) which free axes are the x and the z of a swing in quarter ellipses."""
+        has_ellipse = np.array([limits.is_ellipse and not limits.has_flat_quarter for limits in self.limits])
         bone, axis = self.axes
-        pairs = zip(range(len(bone)), bone.tolist(), axis.tolist(), strict=True)
-        has_ellipse = [limits.is_ellipse and not limits.has_flat_quarter for limits in self.limits]
-        return [(n, n + 1) for n, j, k in pairs if k == 0 and has_ellipse[j]]
+        first = np.flatnonzero((axis == 0) & has_ellipse[bone])
+        return first, first + 1
+
+    @cached_property
+    def radii(self) -> tuple[Array, Array]:
+        """(2, P), (2, P) of those ellipses, in the directions of -x and -z and of x and z."""
+        lower, upper = (np.stack([ends[axes] for axes in self.pairs]) for ends in self.ends)
+        return -lower, upper
 
     @cached_property
     def segment(self) -> NDArray[np.int64]:
@@ -115,7 +116,9 @@ def tips_of(bones: Bones, turns: Array) -> Array:
     return _frames(bones, turns)[2][-1]
 
 
-def nearest_poses(bones: Bones, turns: Array, targets: Array, tolerance: float, steps: int) -> tuple[Array, Array]:
+def nearest_poses(
+    bones: Bones, turns: Array, targets: Array, tolerance: float, steps: int, still: float
+) -> tuple[Array, Array]:
     """Bring tips as near to their targets as they come from where they are.
 
     Args:
@@ -124,6 +127,7 @@ def nearest_poses(bones: Bones, turns: Array, targets: Array, tolerance: float, 
         targets: (S, 3).
         tolerance: distance from tip to target at which to stop.
         steps: at most.
+        still: share of the error that a step must take away to be followed by another.
 
     Returns:
         turns after and distances (S,) from tip to target.
@@ -131,7 +135,7 @@ def nearest_poses(bones: Bones, turns: Array, targets: Array, tolerance: float, 
     turns = turns.copy()
     errors = np.linalg.norm(targets - tips_of(bones, turns), axis=-1)
     damping = np.full(len(turns), 1e-3)
-    going = np.flatnonzero(errors > tolerance)
+    going = np.flatnonzero((errors > tolerance) & (len(bones.axes[0]) > 0))
     for _ in range(steps):
         if not going.size:
             break
@@ -142,7 +146,7 @@ def nearest_poses(bones: Bones, turns: Array, targets: Array, tolerance: float, 
         better = gain > 0.0
         turns[going[better]], errors[going[better]] = trial[better], found[better]
         damping[going] = np.where(better, np.maximum(0.2 * damping[going], 1e-9), 6.0 * damping[going])
-        is_done = (errors[going] <= tolerance) | (better & (gain < STILL * found)) | (damping[going] > 1e3)
+        is_done = (errors[going] <= tolerance) | (better & (gain < still * found)) | (damping[going] > 1e3)
         going = going[~is_done]
     return turns, errors
 
@@ -153,7 +157,9 @@ def _frames(bones: Bones, turns: Array) -> tuple[list[Array], list[Array], list[
     w = np.sqrt(np.maximum(1.0 - x * x - z * z, 0.0))
     cosine, sine = np.cos(0.5 * twist), np.sin(0.5 * twist)
     own = matrices(w * cosine, x * cosine - z * sine, w * sine, x * sine + z * cosine)
-    parents, frames, joints = [], [], [np.zeros((len(turns), 3))]
+    parents: list[Array] = []
+    frames: list[Array] = []
+    joints: list[Array] = [np.zeros((len(turns), 3))]
     for j, inherits in enumerate(bones.inherits):
         rest = bones.rests[:, j]
         parents.append(frames[-1] @ rest if inherits and frames else np.broadcast_to(rest, own[:, j].shape))
@@ -171,7 +177,8 @@ def matrices(w: Array, x: Array, y: Array, z: Array) -> Array:
         *(2.0 * (xy + wz), 1.0 - 2.0 * (xx + zz), 2.0 * (yz - wx)),
         *(2.0 * (xz - wy), 2.0 * (yz + wx), 1.0 - 2.0 * (xx + yy)),
     ]
-    return np.stack(parts, axis=-1).reshape(*w.shape, 3, 3)
+    made: Array = np.stack(parts, axis=-1).reshape(*w.shape, 3, 3)
+    return made
 
 
 def _place(bones: Bones, turns: Array) -> _Placed:
@@ -206,19 +213,17 @@ def _step(bones: Bones, turns: Array, targets: Array, damping: Array) -> Array:
     least, most = lower - value, upper - value
     fixed = ((most <= AT_LIMIT) & (gradient < 0.0)) | ((least >= -AT_LIMIT) & (gradient > 0.0))
     diagonal = np.repeat(damping[:, None], count, axis=1)
-    along = []
-    for n, m in bones.pairs:
-        # On its ellipse a swing goes along it, which bends: the axes are then that way, and none.
-        tangent, curvature, out = _along_ellipse(bones.limits[bone[n]], value[:, [n, m]], gradient[:, [n, m]])
+    n, m = bones.pairs
+    if n.size:
+        # On its ellipse a swing goes along it, which bends: its axes are then that way, and none.
+        tangent, curvature, out = _along_ellipses(bones, value[:, [n, m]], gradient[:, [n, m]])
         least[:, [n, m]], most[:, [n, m]] = -np.inf, np.inf  # what goes beyond is put back as a pair
-        fixed[:, [n, m]] = False
-        if out.any():
-            for vectors in (spins, slopes):
-                vectors[out, n] = tangent[out, :1] * vectors[out, n] + tangent[out, 1:] * vectors[out, m]
-            gradient[out, n] = np.sum(tangent * gradient[:, [n, m]], axis=-1)[out]
-            fixed[:, m] = out
-            diagonal[:, n] += np.where(out, np.maximum(curvature, 0.0), 0.0)
-            along.append((n, m, tangent, out))
+        fixed[:, n], fixed[:, m] = False, out
+        along_x, along_z = np.where(out, tangent[:, 0], 1.0), np.where(out, tangent[:, 1], 0.0)
+        for vectors in (spins, slopes):
+            vectors[:, n] = along_x[..., None] * vectors[:, n] + along_z[..., None] * vectors[:, m]
+        gradient[:, n] = along_x * gradient[:, n] + along_z * gradient[:, m]
+        diagonal[:, n] += np.where(out, np.maximum(curvature, 0.0), 0.0)
 
     # d2 tip / da db = spin a x slope b where a turns what b does; here it is taken times the gap.
     bent = spins @ np.cross(gap[:, None, :], slopes).swapaxes(-1, -2) * bones.follows
@@ -233,26 +238,30 @@ def _step(bones: Bones, turns: Array, targets: Array, damping: Array) -> Array:
             break
         fixed |= beyond
 
-    for n, m, tangent, out in along:
-        change[out, m] = tangent[out, 1] * change[out, n]
-        change[out, n] *= tangent[out, 0]
+    if n.size:
+        change[:, m] += along_z * change[:, n]
+        change[:, n] *= along_x
     longest = np.abs(change).max(axis=-1, keepdims=True)
     moved = turns.copy()
     moved[:, bone, axis] += change * np.minimum(LONGEST_STEP / (longest + TINY), 1.0)
     with MANY.quiet():
         for j, limits in enumerate(bones.limits):
-            moved[:, j] = np.stack(clamp(MANY, limits, tuple(moved[:, j, k] for k in range(3))), axis=-1)
+            moved[:, j] = np.stack(clamp(MANY, limits, (moved[:, j, 0], moved[:, j, 1], moved[:, j, 2])), axis=-1)
     return moved
 
 
-def _along_ellipse(limits: JointLimits, swing: Array, gradient: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
-    """Return the way (S, 2) along a swing's ellipse, how the error curves along it, and whether it is kept to that."""
-    sides = np.array([[-limits.lower[0], -limits.lower[2]], [limits.upper[0], limits.upper[2]]])
-    radii = np.where(swing > 0.0, sides[1], sides[0])
-    share = swing / radii
-    out = (np.sum(share * share, axis=-1) >= 1.0 - 2.0 * AT_LIMIT) & (np.sum(gradient * share / radii, axis=-1) < 0.0)
-    tangent = radii * share[:, ::-1] * (-1.0, 1.0)
-    return tangent, -np.sum(gradient * swing, axis=-1), out
+def _along_ellipses(bones: Bones, swings: Array, gradient: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
+    """Return what swings (S, 2, P) on their ellipses can do.
+
+    Returns:
+        the way (S, 2, P) along the ellipse, how the error curves (S, P) along it, whether each is kept to it (S, P).
+    """
+    down, up = bones.radii
+    radii = np.where(swings > 0.0, up, down)
+    share = swings / radii
+    out = (np.sum(share * share, axis=1) >= 1.0 - 2.0 * AT_LIMIT) & (np.sum(gradient * share / radii, axis=1) < 0.0)
+    tangent = radii * share[:, ::-1] * np.array([[-1.0], [1.0]])
+    return tangent, -np.sum(gradient * swings, axis=1), out
 
 
 def _solve_fixed(model: Array, slope: Array, change: Array, fixed: NDArray[np.bool_]) -> Array:

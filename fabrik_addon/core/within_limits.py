@@ -19,7 +19,7 @@ import numpy as np
 
 from .lanes import Component, Vector
 from .least_squares import Limb, Placed, place
-from .least_turn import turn_least
+from .least_turn import PATIENCE, turn_least
 from .legal_poses import legal_poses
 from .limits import SwingTwist, clamp, rotation_of, swing_twist
 from .nearest_pose import Array, Bones, matrices, nearest_poses, tips_of
@@ -39,6 +39,9 @@ FINALISTS = 4
 
 LAST_STEPS = 30
 """Steps of Newton's method from each of those; most need ten."""
+
+STILL, FINISHED = 1e-6, 1e-9
+"""Share of the error that a step must take away to be followed by another: from each start, and from the best."""
 
 OFF_LIMIT = 0.2
 """Where in its range a joint starts that is at its end in a straight limb, which can't tell what bending it brings."""
@@ -86,18 +89,15 @@ def reach_within_limits(
     turns, placed, error = turn_least(ops, limb, start, home, target, tolerance, steps)
     starts = 1.0 + 0.0 * error
     rest = ops.unfinished(error <= tolerance)
-    if rest is None:
+    # With fewer steps than it takes to tell no lane is caught, it was only stopped.
+    if rest is None or steps < PATIENCE:
         return turns, placed, error, starts
-    part = limb.keep(ops, rest)
     goal: Any = tuple(ops.keep(rest, target))
-    pose: Any
-    kept_home, caught, advised = (
-        [tuple(ops.keep(rest, turn)) for turn in pose] for pose in (home, turns, [*advice()])
-    )
-    found = _start_again(ops, part, kept_home, [caught, advised], goal, tolerance, steps)
+    kept_home, *others = ([tuple(ops.keep(rest, turn)) for turn in pose] for pose in (home, turns, advice()))
+    found = _start_again(ops, limb.keep(ops, rest), kept_home, others, goal, tolerance, steps)
     into = [0.0 + component for turn in turns for component in turn] + [starts]
-    count = 0.0 * found[0][0] + 1.0 + len([caught, advised]) + sum(NEAREST)
-    ops.put(rest, into, [*(component for turn in found for component in turn), count])
+    again = 0.0 * found[0][0] + len(others) + sum(NEAREST)
+    ops.put(rest, into, [*(component for turn in found for component in turn), 1.0 + again])
     turns = [(into[i], into[i + 1], into[i + 2]) for i in range(0, 3 * len(turns), 3)]
     placed = place(ops, limb, turns)
     return turns, placed, gap(ops, placed.joints[-1], target), into[-1]
@@ -158,7 +158,8 @@ def _start_again(
     least = errors.min(axis=1, keepdims=True)
     is_best = errors <= np.maximum(tolerance, (1.0 + AS_NEAR) * least)
     best = np.argmin(np.where(is_best, away, np.inf), axis=1)
-    return _components(ops, found[np.arange(len(found)), best])
+    nearest = found[np.arange(len(found)), best]
+    return _components(ops, nearest_poses(bones, nearest, goals, tolerance, FIRST_STEPS, FINISHED)[0])
 
 
 def _near_poses(limb: Limb, bones: Bones, goals: Array) -> Array:
@@ -179,7 +180,7 @@ def _descend_all(bones: Bones, starts: Array, goals: Array, tolerance: float, st
     lanes, count = starts.shape[:2]
     each = np.repeat(np.arange(lanes), count)
     turns, errors = nearest_poses(
-        bones.keep(each), starts.reshape(-1, *starts.shape[2:]), goals[each], tolerance, steps
+        bones.keep(each), starts.reshape(-1, *starts.shape[2:]), goals[each], tolerance, steps, STILL
     )
     return turns.reshape(starts.shape), errors.reshape(lanes, count)
 
