@@ -4,9 +4,27 @@
 
 from __future__ import annotations
 
-from . import bake_operators, bake_panel, compare_interface, convert_operators, operators, panel, properties
+from . import (
+    bake_operators,
+    bake_panel,
+    command_line,
+    compare_interface,
+    convert_operators,
+    operators,
+    panel,
+    properties,
+)
 
-_MODULES = (properties, operators, bake_operators, convert_operators, panel, bake_panel, compare_interface)
+_MODULES = (
+    properties,
+    operators,
+    bake_operators,
+    convert_operators,
+    panel,
+    bake_panel,
+    compare_interface,
+    command_line,
+)
 
 
 def register() -> None:

@@ -23,6 +23,10 @@ _SAME_ANGLE = 1e-3
 """Radians between pole angles that are taken for the same."""
 
 
+_IMPRECISION = 1e-2
+"""Distance over a bone's length by which Blender's own IK misses, and then some."""
+
+
 def chains_to_constraints(view_layer: ViewLayer, armature: Object, chains: Sequence[FabrikChain]) -> Conversion:
     """Give the tip bone of each chain an IK constraint, and switch the chain off.
 
@@ -52,7 +56,7 @@ def chains_to_constraints(view_layer: ViewLayer, armature: Object, chains: Seque
     if not result.converted:
         raise FabrikError("; ".join(result.not_carried))
     view_layer.update()
-    result.not_carried += moved_bones(armature, before)
+    result.not_carried += moved_bones(armature, before, _IMPRECISION)
     return result
 
 

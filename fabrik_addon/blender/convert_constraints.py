@@ -85,7 +85,7 @@ def constraints_to_chains(
         raise FabrikError("; ".join(result.not_carried))
     result.changed = _hold(armature, list(held.values()), before)
     view_layer.update()
-    result.not_carried += moved_bones(armature, before)
+    result.not_carried += moved_bones(armature, before, 1e-4)
     result.not_carried += _unusable(view_layer, armature, made)
     return result
 
@@ -236,14 +236,14 @@ def _hold(armature: Object, bones: Sequence[PoseBone], before: dict[str, Matrix]
     return [(bone, name) for bone, (name, _) in write_channels(wishes) if not isinstance(bone, Bone)]
 
 
-def moved_bones(armature: Object, before: dict[str, Matrix]) -> list[str]:
-    """Name the bone that has moved farthest, if any has: something else holds it than its channels."""
+def moved_bones(armature: Object, before: dict[str, Matrix], most: float) -> list[str]:
+    """Name the bone that has moved farthest, if that is more than some share of its length."""
     off = {
         bone.name: (bone.matrix.translation - before[bone.name].translation).length / bone.bone.length
         for bone in armature.pose.bones
     }
     worst = max(off, key=lambda name: off[name])
-    if off[worst] <= 1e-4:
+    if off[worst] <= most:
         return []
     return [f"Bone '{worst}' has moved by {100.0 * off[worst]:.3g} % of its length: other constraints or drivers act"]
 

@@ -1,0 +1,172 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The command line: ``blender FILE --command fabrik bake|solve|list|convert``.
+
+Blender loads the file first, calls ``run`` with what comes after the command's name, and exits with what it returns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from enum import IntEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import bpy
+
+from ..core import FabrikError
+from .commands import COMMANDS, Done
+from .saving import save_to
+from .standard_output import Say, keep_for_result, say_plainly
+
+if TYPE_CHECKING:
+    from bpy.types import Object
+
+NAME = "fabrik"
+
+
+class Exit(IntEnum):
+    """What the exit code says."""
+
+    DONE = 0
+    FAILED = 1
+    USAGE = 2
+    WARNINGS = 3
+
+
+class UsageError(Exception):
+    """The command line asks for what can't be done."""
+
+
+def run(argv: Sequence[str], say: Say | None = None) -> int:
+    """Run a command on the file that is open; return the exit code.
+
+    Args:
+        argv: the command and its options.
+        say: prints a line of the result; with --json standard output is kept for it where it isn't given.
+    """
+    try:
+        arguments = _parser().parse_args(list(argv))
+    except SystemExit as exit_of_parser:  # --help, or a usage that it has explained
+        return int(exit_of_parser.code or 0)
+    say = say or (keep_for_result() if arguments.json else say_plainly)
+    try:
+        output = _output(arguments)
+        done = _run_command(arguments)
+        if output is not None:
+            save_to(output)
+    except UsageError as error:
+        return _fail(say, arguments, str(error), Exit.USAGE)
+    except (FabrikError, OSError, RuntimeError) as error:
+        return _fail(say, arguments, str(error), Exit.FAILED)
+    result = {"command": arguments.command, "armatures": done.found, "warnings": done.warnings}
+    if output is not None:
+        result["output"] = str(output)
+    _report(say, arguments, done, result)
+    return Exit.WARNINGS if done.warnings else Exit.DONE
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="blender FILE --command fabrik",
+        description="Bake, solve, list and convert the FABRIK IK chains of a file.",
+        epilog="Exit codes: 0 done, 1 failed, 2 wrong usage, 3 done with warnings (as: frames not reached).",
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--armature", metavar="NAME", help="this armature object alone; else all that it applies to")
+    common.add_argument("--json", action="store_true", help="print the result as one line of JSON")
+    saving = argparse.ArgumentParser(add_help=False)
+    saving.add_argument("--output", type=Path, metavar="FILE", help="the .blend file to write")
+    saving.add_argument("--in-place", action="store_true", help="write over the file that was opened")
+    for name, command in COMMANDS.items():
+        parents = [common, saving] if command.changes_file else [common]
+        command.add_options(commands.add_parser(name, parents=parents, help=command.help, description=command.help))
+    return parser
+
+
+def _output(arguments: argparse.Namespace) -> Path | None:
+    """Return the file to write, or None where the command writes none.
+
+    Raises:
+        UsageError: there is none given, or it can't be written.
+    """
+    if not COMMANDS[arguments.command].changes_file:
+        return None
+    opened = Path(bpy.data.filepath) if bpy.data.filepath else None
+    if arguments.in_place:
+        if arguments.output is not None:
+            raise UsageError("--output and --in-place exclude each other")
+        if opened is None:
+            raise UsageError("--in-place needs a file that was opened: blender FILE --command fabrik ...")
+        return opened
+    if arguments.output is None:
+        raise UsageError("say where to write: --output FILE, or --in-place for the file that was opened")
+    output: Path = arguments.output.absolute()
+    if output.suffix != ".blend":
+        raise UsageError(f"--output '{output}' is no .blend file")
+    if not output.parent.is_dir():
+        raise UsageError(f"--output '{output}': there is no folder '{output.parent}'")
+    if opened is not None and output.exists() and output.samefile(opened):
+        raise UsageError(f"--output '{output}' is the file that was opened: write over it with --in-place")
+    return output
+
+
+def _run_command(arguments: argparse.Namespace) -> Done:
+    command = COMMANDS[arguments.command]
+    armatures = [obj for obj in bpy.context.scene.objects if obj.type == 'ARMATURE']
+    if arguments.armature is not None:
+        armatures = [obj for obj in armatures if obj.name == arguments.armature]
+        if not armatures:
+            raise UsageError(f"there is no armature '{arguments.armature}' in the scene '{bpy.context.scene.name}'")
+    chosen = [obj for obj in armatures if arguments.armature is not None or command.applies_to(obj, arguments)]
+    if not chosen and command.changes_file:
+        raise FabrikError(f"there is nothing to {arguments.command} in the scene '{bpy.context.scene.name}'")
+    done = Done()
+    for armature in chosen:
+        with _naming(armature):
+            command.run(armature, arguments, done)
+    return done
+
+
+@contextmanager
+def _naming(armature: Object) -> Iterator[None]:
+    """Say in which armature something can't be done."""
+    try:
+        yield
+    except FabrikError as error:
+        raise FabrikError(f"{armature.name}: {error}") from error
+
+
+def _report(say: Say, arguments: argparse.Namespace, done: Done, result: dict[str, Any]) -> None:
+    if arguments.json:
+        say(json.dumps(result))
+        return
+    for line in done.lines:
+        say(line)
+    for warning in done.warnings:
+        print(f"warning: {warning}", file=sys.stderr, flush=True)
+    if "output" in result:
+        say(f"saved {result['output']}")
+
+
+def _fail(say: Say, arguments: argparse.Namespace, message: str, code: Exit) -> int:
+    if arguments.json:
+        say(json.dumps({"command": arguments.command, "error": message}))
+    print(f"fabrik {arguments.command}: error: {message.strip()}", file=sys.stderr, flush=True)
+    return code
+
+
+_registered: list[Any] = []
+
+
+def register() -> None:
+    _registered.append(bpy.utils.register_cli_command(NAME, run))
+
+
+def unregister() -> None:
+    bpy.utils.unregister_cli_command(_registered.pop())

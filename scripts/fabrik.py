@@ -1,0 +1,60 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The command line where there is no Blender binary: the same commands, on Blender as a Python module.
+
+``python3 scripts/fabrik.py FILE bake --output OUT`` does what ``blender FILE --command fabrik bake --output OUT`` does.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import environment
+
+USAGE = (
+    "usage: fabrik.py [--enable-autoexec] FILE bake|solve|list|convert [OPTIONS]    (COMMAND --help for its options)"
+)
+
+
+def main() -> None:
+    """Open the file, run the command, and exit with its code."""
+    words = sys.argv[1:]
+    runs_scripts = words[:1] == ["--enable-autoexec"]
+    words = words[runs_scripts:]
+    if not words or words[0] in {"-h", "--help"}:
+        print(USAGE, file=sys.stdout if words else sys.stderr)
+        sys.exit(0 if words else 2)
+    environment.enter()
+    sys.path.insert(0, str(environment.ROOT))
+    import bpy
+
+    import fabrik_addon
+    from fabrik_addon.blender.command_line import run
+    from fabrik_addon.blender.standard_output import keep_for_result
+
+    say = keep_for_result() if "--json" in words else None  # Blender tells what it reads
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    fabrik_addon.register()
+    file = Path(words[0])
+    if file.is_file():
+        try:
+            bpy.ops.wm.open_mainfile(filepath=str(file.absolute()), load_ui=False, use_scripts=runs_scripts)
+        except RuntimeError as error:
+            print(f"fabrik: error: {str(error).strip()}", file=sys.stderr)
+            _exit(1)
+    elif not {"-h", "--help"} & set(words):
+        print(f"fabrik: error: there is no file '{file}'", file=sys.stderr)
+        _exit(2)
+    _exit(run(words[1:], say))
+
+
+def _exit(code: int) -> None:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)  # Blender as a module can hang in a plain exit
+
+
+if __name__ == "__main__":
+    main()

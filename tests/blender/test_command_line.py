@@ -1,0 +1,294 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The command line: what it prints, how it exits, what it writes and what it never does."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import bpy
+import pytest
+
+from fabrik_addon.blender.command_line import run
+from tests.blender.rigs import leave_mode, make_empty, make_tail, set_chain, update
+
+ROOT = Path(__file__).resolve().parents[2]
+RUNNER = [sys.executable, str(ROOT / "scripts/fabrik.py")]
+NEAR = [(1.0, 1.0, 1.5), (-1.0, 0.5, 1.8)]
+
+
+def make_file(path: Path, places: list[tuple[float, float, float]], name: str = "Rig") -> None:
+    """A file with a rig whose target goes from place to place, ten frames each."""
+    armature = make_tail(3, name)
+    target = make_empty(f"{name} target")
+    for number, place in enumerate(places):
+        target.location = place
+        target.keyframe_insert("location", frame=1 + 10 * number)
+    set_chain(armature, "bone2", 3, target)
+    leave_mode()
+    bpy.context.scene.frame_end = 11
+    update()
+    bpy.ops.wm.save_as_mainfile(filepath=str(path), check_existing=False)
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Path:
+    make_file(tmp_path / "rig.blend", NEAR)
+    return tmp_path / "rig.blend"
+
+
+def digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def call(capfd: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any]:
+    """Run a command with --json; return its exit code and the line it prints."""
+    ctypes.CDLL(None).fflush(None)
+    capfd.readouterr()
+    kept = os.dup(1)
+    code = run([*words, "--json"])
+    ctypes.CDLL(None).fflush(None)
+    # Pytest's own sys.stdout isn't redirected: Blender's reports are there.
+    (line,) = [line for line in capfd.readouterr().out.splitlines() if line.startswith("{")]
+    os.dup2(kept, 1)  # the command leaves it to Blender, which exits
+    os.close(kept)
+    return code, json.loads(line)
+
+
+def keys_in(path: Path) -> int:
+    bpy.ops.wm.open_mainfile(filepath=str(path))
+    animation = bpy.data.objects["Rig"].animation_data
+    if animation is None or animation.action is None:
+        return 0
+    bag = animation.action.layers[0].strips[0].channelbag(animation.action_slot)
+    return len(bag.fcurves.find('pose.bones["bone1"].rotation_quaternion', index=0).keyframe_points)
+
+
+def test_bake_writes_the_output_and_leaves_the_input(rig: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    before, output = digest(rig), rig.with_name("out.blend")
+    code, found = call(capfd, "bake", "--output", str(output))
+    assert code == 0
+    (entry,) = found["armatures"]
+    assert entry["armature"] == "Rig" and entry["frames"] == [*map(float, range(1, 12))]
+    assert entry["chains"] == [{"chain": "bone2", "not_reached": [], "overridden": []}]
+    assert found["output"] == str(output) and found["warnings"] == []
+    assert digest(rig) == before
+    assert sorted(path.name for path in rig.parent.iterdir()) == ["out.blend", "rig.blend"]
+    assert keys_in(output) == 11
+    assert keys_in(rig) == 0
+
+
+def test_range_step_and_fewer_keys(rig: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    code, found = call(capfd, "bake", "--in-place", "--start", "3", "--end", "9", "--step", "2")
+    assert code == 0 and found["armatures"][0]["frames"] == [3.0, 5.0, 7.0, 9.0]
+    assert keys_in(rig) == 4
+    code, found = call(capfd, "bake", "--in-place", "--smart", "--tolerance", "20")
+    assert code == 0 and keys_in(rig) < 11
+
+
+def test_frames_out_of_reach_are_listed_with_exit_code_3(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    make_file(tmp_path / "far.blend", [(1.0, 1.0, 1.5), (6.0, 0.0, 0.0)])
+    code, found = call(capfd, "bake", "--output", str(tmp_path / "out.blend"))
+    assert code == 3
+    misses = found["armatures"][0]["chains"][0]["not_reached"]
+    assert misses[-1]["frame"] == 11.0 and misses[-1]["status"] == "OUT_OF_REACH"
+    assert misses[-1]["error"] == pytest.approx((6.0 - 3.03) / 3.03, abs=0.02)
+    assert "worst at frame 11" in found["warnings"][0]
+    assert (tmp_path / "out.blend").is_file()
+
+
+def test_a_failure_is_exit_code_1_and_writes_nothing(rig: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    bpy.data.objects["Rig"].fabrik.chains[0].target = None
+    output = rig.with_name("out.blend")
+    code, found = call(capfd, "bake", "--output", str(output))
+    assert code == 1 and "has no target" in found["error"] and "Rig" in found["error"]
+    assert not output.exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["fly"],
+        ["bake"],
+        ["bake", "--output", "x.blend", "--in-place"],
+        ["bake", "--output", "x.txt"],
+        ["bake", "--output", "nowhere/x.blend"],
+        ["bake", "--output", "rig.blend"],
+        ["bake", "--in-place", "--step", "0"],
+        ["bake", "--in-place", "--start", "one"],
+        ["bake", "--in-place", "--armature", "Rag"],
+        ["solve"],
+        ["convert"],
+        ["list", "--output", "x.blend"],
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage_is_exit_code_2_and_changes_nothing(
+    rig: Path, words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(rig.parent)
+    before = digest(rig)
+    assert run(words) == 2
+    assert digest(rig) == before and [path.name for path in rig.parent.iterdir()] == ["rig.blend"]
+
+
+@pytest.mark.parametrize("words", [["--help"], ["bake", "--help"], ["solve", "-h"], ["list", "-h"], ["convert", "-h"]])
+def test_help(words: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(words) == 0
+    assert "usage: blender FILE --command fabrik" in capfd.readouterr().out
+
+
+def test_in_place_without_a_file_is_refused() -> None:
+    assert run(["bake", "--in-place"]) == 2
+
+
+def test_one_armature_of_two(rig: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    make_file(rig, NEAR, "Other")
+    code, found = call(capfd, "bake", "--in-place", "--armature", "Other")
+    assert code == 0 and [entry["armature"] for entry in found["armatures"]] == ["Other"]
+    assert keys_in(rig) == 0
+    code, found = call(capfd, "bake", "--in-place")
+    assert {entry["armature"] for entry in found["armatures"]} == {"Rig", "Other"}
+
+
+def test_solve_poses_and_keys_what_is_keyed(rig: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    bone = bpy.data.objects["Rig"].pose.bones["bone1"]
+    bone.keyframe_insert("rotation_quaternion", frame=1)
+    code, found = call(capfd, "solve", "--in-place", "--frame", "11")
+    assert code == 0
+    (entry,) = found["armatures"][0]["chains"]
+    assert entry["status"] == "REACHED" and entry["error"] <= 1e-4
+    bpy.ops.wm.open_mainfile(filepath=str(rig))
+    armature = bpy.data.objects["Rig"]
+    bpy.context.scene.frame_set(11)
+    end = armature.pose.bones["bone2"].tail
+    assert (armature.matrix_world @ end - bpy.data.objects["Rig target"].matrix_world.translation).length < 1e-3
+    assert keys_in(rig) == 2
+
+
+def test_list_names_chains_and_their_problems(rig: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    code, found = call(capfd, "list")
+    assert code == 0
+    (entry,) = found["armatures"]
+    assert entry["chains"][0]["bones"] == ["bone0", "bone1", "bone2"]
+    assert entry["chains"][0]["target"] == "Rig target" and entry["ik_constraints"] == []
+    bpy.data.objects["Rig"].fabrik.chains[0].tip = "bone9"
+    code, found = call(capfd, "list")
+    assert code == 3 and "no bone 'bone9'" in found["armatures"][0]["chains"][0]["problem"]
+    assert run(["list"]) == 3
+    assert "Rig: 1 chains, 0 IK constraints" in capfd.readouterr().out
+
+
+def test_convert_there_and_back(rig: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    armature = bpy.data.objects["Rig"]
+    armature.fabrik.chains.clear()
+    constraint = armature.pose.bones["bone2"].constraints.new("IK")
+    constraint.target, constraint.chain_count = bpy.data.objects["Rig target"], 3
+    code, found = call(capfd, "convert", "--in-place")
+    assert code == 0 and found["armatures"][0]["converted"] == ["bone2"]
+    bpy.ops.wm.open_mainfile(filepath=str(rig))
+    armature = bpy.data.objects["Rig"]
+    assert armature.pose.bones["bone2"].constraints[0].mute and len(armature.fabrik.chains) == 1
+    code, found = call(capfd, "convert", "--back", "--in-place")
+    assert code == 0
+    bpy.ops.wm.open_mainfile(filepath=str(rig))
+    assert not bpy.data.objects["Rig"].pose.bones["bone2"].constraints[0].mute
+
+
+def test_relative_paths_and_compression_stay_right(tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    image = bpy.data.images.new("picture", 2, 2)
+    image.filepath_raw, image.file_format = str(tmp_path / "picture.png"), "PNG"
+    image.save()
+    bpy.data.images.load(str(tmp_path / "picture.png")).name = "loaded"
+    bpy.data.images["loaded"].use_fake_user = True
+    make_file(tmp_path / "rig.blend", NEAR)
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "rig.blend"), compress=True, relative_remap=True)
+    bpy.ops.file.make_paths_relative()
+    bpy.ops.wm.save_mainfile(compress=True)
+    output = tmp_path / "deep" / "out.blend"
+    assert run(["bake", "--output", str(output)]) == 0
+    assert output.read_bytes()[:4] == b"\x28\xb5\x2f\xfd"
+    bpy.ops.wm.open_mainfile(filepath=str(output))
+    assert Path(bpy.path.abspath(bpy.data.images["loaded"].filepath)).resolve() == tmp_path / "picture.png"
+
+
+# As a process of its own
+
+
+def run_process(*words: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*RUNNER, *words], capture_output=True, text=True, timeout=120, cwd=ROOT, **options)
+
+
+def test_the_runner_prints_one_line_of_json_and_exits_with_the_code(rig: Path) -> None:
+    done = run_process(str(rig), "bake", "--output", str(rig.with_name("out.blend")), "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["armatures"][0]["armature"] == "Rig"
+    assert run_process(str(rig), "bake").returncode == 2
+    assert run_process(str(rig.with_name("none.blend")), "list").returncode == 2
+    rig.write_bytes(b"no blend file")
+    done = run_process(str(rig), "list", "--json")
+    assert done.returncode == 1 and done.stdout == ""
+
+
+def test_killed_at_any_time_it_leaves_the_input_and_an_earlier_output_whole(tmp_path: Path) -> None:
+    rig, output = tmp_path / "rig.blend", tmp_path / "out.blend"
+    bpy.context.scene.frame_end = 11
+    make_file(rig, NEAR)
+    assert run(["bake", "--output", str(output)]) == 0
+    before, earlier = digest(rig), digest(output)
+    command = [*RUNNER, str(rig), "bake", "--output", str(output), "--start", "1", "--end", "20000"]
+    # How long it takes, and that it would have written another file.
+    start = time.monotonic()
+    assert subprocess.run(command, timeout=300, cwd=ROOT).returncode == 0
+    whole = time.monotonic() - start
+    later = digest(output)
+    assert later != earlier
+    output.unlink()
+    bpy.ops.wm.open_mainfile(filepath=str(rig))
+    assert run(["bake", "--output", str(output)]) == 0
+    earlier = digest(output)
+    killed = 0
+    for share in (0.3, 0.5, 0.7, 0.85, 0.9, 0.95):
+        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            process.wait(timeout=share * whole)
+        except subprocess.TimeoutExpired:
+            os.kill(process.pid, signal.SIGKILL)
+            killed += 1
+        process.wait()
+        assert digest(rig) == before
+        if digest(output) != earlier:
+            break  # it was done
+    assert killed >= 2
+
+
+def test_killed_while_it_saves_it_leaves_an_earlier_output_whole(rig: Path) -> None:
+    output = rig.with_name("out.blend")
+    assert run(["bake", "--output", str(output)]) == 0
+    before, earlier = digest(rig), digest(output)
+    # Dies when the new file is all there and not yet in its place.
+    script = rig.with_name("die.py")
+    script.write_text(
+        "import os, signal, sys\n"
+        f"sys.path[:0] = [{str(ROOT / 'scripts')!r}]\n"
+        "os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+        f"sys.argv = ['fabrik.py', {str(rig)!r}, 'bake', '--output', {str(output)!r}, '--end', '50']\n"
+        "import fabrik\nfabrik.main()\n",
+        encoding="utf-8",
+    )
+    done = subprocess.run([sys.executable, str(script)], timeout=120, cwd=ROOT, capture_output=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert digest(rig) == before and digest(output) == earlier
+    bpy.ops.wm.open_mainfile(filepath=str(output))
+    assert "Rig" in bpy.data.objects
