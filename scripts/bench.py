@@ -21,7 +21,7 @@ if __name__ == "__main__":
     environment.enter()
 
 sys.path.insert(0, str(environment.ROOT))
-from benchmark import batch_rows, blender_rows, core_rows, goal_rows, law_rows, limit_rows, machine, path_rows
+from benchmark import batch_rows, blender_rows, core_rows, drag_rows, goal_rows, law_rows, limit_rows, machine, path_rows
 from benchmark.problems import FULL, QUICK, Effort
 from benchmark.report import Report, Table
 
@@ -59,6 +59,7 @@ MEASUREMENTS: dict[str, Measurement] = {
     "stretch": lambda effort: [goal_rows.stretch_table(effort)],
     "blender": lambda effort: [blender_rows.pose_table(effort)],
     "time": lambda effort: [blender_rows.time_table(effort)],
+    "drag": lambda effort: [drag_rows.drag_table(effort)],
     "steps": lambda effort: [path_rows.step_table(effort)],
     "batch": lambda effort: [batch_rows.batch_table(effort)],
 }

@@ -10,7 +10,9 @@ from . import (
     command_line,
     compare_interface,
     convert_operators,
+    drag_operator,
     operators,
+    overlay,
     panel,
     properties,
 )
@@ -20,6 +22,8 @@ _MODULES = (
     operators,
     bake_operators,
     convert_operators,
+    drag_operator,
+    overlay,
     panel,
     bake_panel,
     compare_interface,

@@ -26,7 +26,7 @@ from .snapshot import Snapshot, take_bone_snapshot, take_snapshot
 from .targets import armature_to_world, target_position
 
 if TYPE_CHECKING:
-    from bpy.types import Bone, Object, PoseBone, ViewLayer
+    from bpy.types import Bone, Object, PoseBone, Scene, ViewLayer
 
     from .properties import FabrikChain
     from .solve_snapshot import SolvedChain
@@ -78,18 +78,21 @@ class DragSession:
         """How the chain is doing; None where it was not moved."""
         self._before: dict[tuple[int, str], tuple[Object | PoseBone | Bone, tuple[str, Any]]] = {}
         self._addresses: dict[tuple[Object, str], int] = {}
-        self._target: Movable | None = None
+        self._begin(view_layer, chain_count)
+        self.position = self.start_position.copy()
+
+    def _begin(self, view_layer: ViewLayer, chain_count: int) -> None:
         view_layer.update()
-        if grab.chain:
+        self._target: Movable | None = None
+        if self.grab.chain:
             settings = self._settings()
-            self._target = movable(f"Chain '{grab.chain}': its target", settings.target, settings.subtarget)
+            self._target = movable(f"Chain '{self.grab.chain}': its target", settings.target, settings.subtarget)
             self._remember(self._target.moved, "location")
-        elif grab.bone not in armature.pose.bones:
-            raise FabrikError(f"There is no bone '{grab.bone}' in '{armature.name}'")
+        elif self.grab.bone not in self.armature.pose.bones:
+            raise FabrikError(f"There is no bone '{self.grab.bone}' in '{self.armature.name}'")
         self._read(view_layer, chain_count)
         self.start_position = self._grabbed_position(view_layer)
         """Where in the world what is dragged was at the start."""
-        self.position = self.start_position.copy()
 
     @property
     def chain_count(self) -> int:
@@ -100,6 +103,11 @@ class DragSession:
     def most_bones(self) -> int:
         """How many bones could follow."""
         return len(self.armature.pose.bones[self.grab.bone].parent_recursive) + 1
+
+    @property
+    def held(self) -> frozenset[str]:
+        """Names of the other chains whose ends hold still."""
+        return frozenset(self._holds)
 
     @property
     def tip_position(self) -> Vector:
@@ -178,8 +186,26 @@ class DragSession:
 
     def cancel(self, view_layer: ViewLayer) -> None:
         """End the drag with everything as it was at the start, bit for bit."""
-        restore_channels(self._before.values())
+        self.restore()
         view_layer.update()
+
+    def restore(self) -> None:
+        """Do what ``cancel`` does where there is no view layer to update any more."""
+        restore_channels(self._before.values())
+
+    def restart(self, scene: Scene, view_layer: ViewLayer) -> None:
+        """Begin anew at the frame that Blender went to meanwhile; what is dragged stays where it is.
+
+        Raises:
+            FabrikError: at this frame the chain can't be used; then everything is as the frame has it.
+        """
+        self.restore()
+        scene.frame_set(scene.frame_current, subframe=scene.frame_subframe)
+        chain_count = self.chain_count
+        self._before.clear()
+        self._addresses.clear()
+        self._begin(view_layer, chain_count)
+        self.move(view_layer, self.position)
 
     def _changed(self) -> list[tuple[Object | PoseBone | Bone, str]]:
         return [

@@ -77,6 +77,13 @@ class VIEW3D_PT_fabrik(_FabrikPanel):
         column.operator("pose.fabrik_chain_add", text="", icon='ADD')
         column.operator("pose.fabrik_chain_remove", text="", icon='REMOVE')
 
+        column.separator()
+        column.prop(settings, "show_overlay", text="", icon='OVERLAY')
+
+        row = layout.row(align=True)
+        row.operator("pose.fabrik_drag", text="Drag Bone", icon='VIEW_PAN').grab = 'TIP'
+        if settings.chains:
+            row.operator("pose.fabrik_drag", text="Drag Target").grab = 'TARGET'
         if not settings.chains:
             layout.label(text="Select the last bone, then press +", icon='INFO')
             return

@@ -217,11 +217,24 @@ class FabrikChain(PropertyGroup):
     )
 
 
+def _show_or_hide(_settings: FabrikSettings, _context: Context) -> None:
+    from .overlay import sync_overlay  # it reads these settings
+
+    sync_overlay()
+
+
 class FabrikSettings(PropertyGroup):
     """The chains of an armature object"""
 
     chains: CollectionProperty(type=FabrikChain, name="Chains", override={'LIBRARY_OVERRIDABLE', 'USE_INSERTION'})
     active_index: IntProperty(name="Active Chain", default=0, min=0, override=_OVERRIDABLE)
+    show_overlay: BoolProperty(
+        name="Overlay",
+        description="Show in the viewport what the chains see: joints, reach, pole, limits, and the way to the target",
+        default=False,
+        update=_show_or_hide,
+        override=_OVERRIDABLE,
+    )
 
 
 def settings_of(armature: Object) -> FabrikSettings:

@@ -1,0 +1,216 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Events of a drag, and what is said of it: mouse and keys go to the pointer, its place goes to the session."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import bpy
+from mathutils import Vector
+
+from ..core import FabrikError
+from .drag import DragSession
+from .drag_pointer import DragPointer
+from .drag_snap import snap_name, snapped
+from .drag_view import View, view_of
+
+if TYPE_CHECKING:
+    from bpy.types import Context, Event, UILayout
+
+Answer = Literal['RUNNING_MODAL', 'PASS_THROUGH', 'FINISHED', 'CANCELLED']
+
+PINS = ('NONE', 'ALL')
+
+_CONFIRM = {'LEFTMOUSE', 'RET', 'NUMPAD_ENTER', 'SPACE'}
+_CANCEL = {'RIGHTMOUSE', 'ESC'}
+_BUTTONS = {'LEFTMOUSE', 'MIDDLEMOUSE', 'RIGHTMOUSE', 'PEN', 'ERASER'}
+_NAVIGATION = ('MIDDLEMOUSE', 'NDOF', 'TRACKPAD', 'MOUSEROTATE', 'MOUSESMARTZOOM', 'TIMER', 'WINDOW_DEACTIVATE')
+_WHEEL = ('WHEELUPMOUSE', 'WHEELDOWNMOUSE')
+# As for the chain length of Blender's own Auto IK.
+_LONGER = {'PAGE_UP': 1, 'WHEELDOWNMOUSE': 1, 'PAGE_DOWN': -1, 'WHEELUPMOUSE': -1}
+_MODIFIERS = {'LEFT_SHIFT', 'RIGHT_SHIFT', 'LEFT_CTRL', 'RIGHT_CTRL'}
+_DIGITS = ('ZERO', 'ONE', 'TWO', 'THREE', 'FOUR', 'FIVE', 'SIX', 'SEVEN', 'EIGHT', 'NINE')
+_CHARACTERS = {
+    **{name: str(digit) for digit, name in enumerate(_DIGITS)},
+    **{f"NUMPAD_{digit}": str(digit) for digit in range(10)},
+    **dict.fromkeys(('PERIOD', 'COMMA', 'NUMPAD_PERIOD'), "."),
+    **dict.fromkeys(('MINUS', 'NUMPAD_MINUS'), "-"),
+}
+
+
+class DragGesture:
+    """A drag in a 3D viewport."""
+
+    def __init__(self, context: Context, event: Event, session: DragSession) -> None:
+        self.session = session
+        self.pointer = DragPointer(_view(context), _pixel(context, event), session.start_position, session.axes)
+        self.is_snapping = context.scene.tool_settings.use_snap
+        self._inverts_snapping = False
+        self._is_precise = False
+        self._frame = _frame(context)
+        self._refusal = ""
+        # Begun by pressing a button it ends when that is let go, as Blender's own transform does.
+        is_pressed = event.type in _BUTTONS and event.value in {'PRESS', 'CLICK_DRAG'}
+        self._released_by = event.type if is_pressed else ""
+
+    def handle(self, context: Context, event: Event) -> Answer:
+        """Take an event; tell what becomes of the operator.
+
+        Raises:
+            FabrikError: the drag can't go on.
+        """
+        if event.type.startswith(_NAVIGATION) or _turns_view(context, event):
+            return 'PASS_THROUGH'
+        if event.type in _WHEEL and (self.session.grab.chain or event.ctrl or event.alt):
+            return 'PASS_THROUGH'
+        if _frame(context) != self._frame:
+            self._frame = _frame(context)
+            self.session.restart(context.scene, context.view_layer)
+        self._refusal = ""
+        self._inverts_snapping, self._is_precise = event.ctrl, event.shift
+        self.pointer.set_view(_view(context), _pixel(context, event))
+        if event.type == 'MOUSEMOVE':
+            self.pointer.set_mouse(_pixel(context, event), event.shift)
+        elif event.value == 'RELEASE' and event.type == self._released_by:
+            return 'FINISHED'
+        elif event.value in {'PRESS', 'DOUBLE_CLICK'}:
+            if event.type in _CONFIRM:
+                return 'FINISHED'
+            if event.type in _CANCEL:
+                return 'CANCELLED'
+            if not self._press(context, event):
+                return 'RUNNING_MODAL'
+        elif event.type not in _MODIFIERS:
+            return 'RUNNING_MODAL'
+        self._move(context)
+        return 'RUNNING_MODAL'
+
+    def _press(self, context: Context, event: Event) -> bool:
+        """Take a key; tell whether it was for the drag."""
+        kind, numbers = event.type, self.pointer.numbers
+        if kind in {'X', 'Y', 'Z'}:
+            self.pointer.press_axis("XYZ".index(kind), event.shift)
+        elif kind == 'C':
+            self.pointer.lock = None
+        elif kind == 'G' or (kind == 'TAB' and event.shift):
+            self.is_snapping = not self.is_snapping
+        elif kind == 'P':
+            self._try(lambda: self.session.set_pins(context.view_layer, self._next_pins()))
+        elif kind in _LONGER and not self.session.grab.chain:
+            self._try(lambda: self._set_chain_count(context, _LONGER[kind]))
+        elif kind in _CHARACTERS and not (event.ctrl or event.alt):
+            numbers.type(_CHARACTERS[kind])
+        elif kind == 'BACK_SPACE':
+            numbers.erase()
+        elif kind == 'TAB' and numbers.is_on:
+            numbers.next(self.pointer.number_count)
+        else:
+            return kind in _MODIFIERS
+        return True
+
+    def _next_pins(self) -> str:
+        return PINS[(PINS.index(self.session.pins) + 1) % len(PINS)]
+
+    def _set_chain_count(self, context: Context, more: int) -> None:
+        self.session.set_chain_count(context.view_layer, self.session.chain_count + more)
+
+    def _try(self, change: object) -> None:
+        try:
+            change()  # type: ignore[operator]
+        except FabrikError as error:
+            self._refusal = str(error)
+
+    def _move(self, context: Context) -> None:
+        position = self.pointer.position()
+        if self._snaps and not self.pointer.numbers.is_on:
+            step = context.space_data.overlay.grid_scale_unit * (0.1 if self._is_precise else 1.0)
+            depsgraph = context.evaluated_depsgraph_get()
+            position = snapped(context.scene, depsgraph, self.pointer, position, self.session.armature, step)
+        if position[:] != self.session.position[:]:
+            self.session.move(context.view_layer, position)
+
+    @property
+    def _snaps(self) -> bool:
+        return self.is_snapping != self._inverts_snapping
+
+    def header_text(self, context: Context) -> str:
+        """Return distance, error and status."""
+        session = self.session
+        offset = session.position - session.start_position
+        what = f"Target of '{session.grab.chain}'" if session.grab.chain else f"'{session.grab.bone}'"
+        count = session.chain_count
+        parts = [f"{what}, {count} {'bone' if count == 1 else 'bones'}", f"D: {_length(context, offset.length)}"]
+        parts[1] += " ({})".format(", ".join(_length(context, part) for part in offset[:]))
+        if self.pointer.numbers.is_on:
+            texts = self.pointer.numbers.texts[: self.pointer.number_count]
+            place = self.pointer.numbers.place
+            parts[1] += " [{}]".format(", ".join(f"{t}|" if i == place else t or "0" for i, t in enumerate(texts)))
+        if self.pointer.lock is not None:
+            parts[1] += f" {self.pointer.lock.text}"
+        if self._snaps:
+            parts.append(f"Snap to {snap_name(context.scene)}")
+        if session.pins != 'NONE':
+            parts.append(f"Other ends that hold still: {len(session.held)}")
+        parts.append(self._refusal or self._status())
+        return "    ".join(parts)
+
+    def _status(self) -> str:
+        result = self.session.result
+        if result is None:
+            return "Not moved"
+        if result.message:
+            return result.message[0].upper() + result.message[1:]
+        return f"Reached, error {100.0 * result.error:.2g} %"
+
+    @property
+    def said_of_keys(self) -> tuple[bool, str, int]:
+        """What changes in the status bar."""
+        return self.is_snapping, self.session.pins, self.session.chain_count
+
+    def draw_keys(self, layout: UILayout) -> None:
+        """Say in the status bar what the keys do."""
+
+        def say(text: str, *icons: str) -> None:
+            row = layout.row(align=True)
+            for icon in icons[:-1]:
+                row.label(text="", icon=icon)
+            row.label(text=text, icon=icons[-1])
+
+        say("Confirm", 'MOUSE_LMB')
+        say("Cancel", 'MOUSE_RMB')
+        say("View", 'MOUSE_MMB')
+        say("Axis", 'EVENT_X', 'EVENT_Y', 'EVENT_Z')
+        say("Plane", 'EVENT_SHIFT', 'EVENT_X', 'EVENT_Y', 'EVENT_Z')
+        say("Precise", 'EVENT_SHIFT')
+        say(f"Snap {'On' if self.is_snapping else 'Off'}", 'EVENT_G')
+        say("Other Ends " + ("Free" if self.session.pins == 'NONE' else "Hold"), 'EVENT_P')
+        if not self.session.grab.chain:
+            say(f"Bones {self.session.chain_count}", 'MOUSE_MMB_SCROLL')
+
+
+def _view(context: Context) -> View:
+    return view_of(context.region, context.region_data)
+
+
+def _pixel(context: Context, event: Event) -> Vector:
+    return Vector((event.mouse_x - context.region.x, event.mouse_y - context.region.y))
+
+
+def _frame(context: Context) -> float:
+    return context.scene.frame_current_final
+
+
+def _turns_view(context: Context, event: Event) -> bool:
+    """Tell whether a left click stands for the middle mouse button."""
+    return event.type == 'LEFTMOUSE' and event.alt and context.preferences.inputs.use_mouse_emulate_3_button
+
+
+def _length(context: Context, value: float) -> str:
+    units = context.scene.unit_settings
+    value = 0.0 if abs(value) < 5e-6 else value  # there is no -0
+    if units.system == 'NONE':
+        return f"{value:.4g}"
+    return bpy.utils.units.to_string(
+        units.system, 'LENGTH', value * units.scale_length, precision=4, split_unit=units.use_separate
+    )
