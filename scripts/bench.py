@@ -21,7 +21,17 @@ if __name__ == "__main__":
     environment.enter()
 
 sys.path.insert(0, str(environment.ROOT))
-from benchmark import batch_rows, blender_rows, core_rows, drag_rows, goal_rows, law_rows, limit_rows, machine, path_rows
+from benchmark import (
+    batch_rows,
+    blender_rows,
+    core_rows,
+    drag_rows,
+    goal_rows,
+    law_rows,
+    limit_rows,
+    machine,
+    path_rows,
+)
 from benchmark.problems import FULL, QUICK, Effort
 from benchmark.report import Report, Table
 
