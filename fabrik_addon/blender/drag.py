@@ -247,16 +247,16 @@ class DragSession:
                 for i in snapshot.bones.free:
                     bone = snapshot.bones.bones[i]
                     self._remember(bone, channel_name(bone))
-                if snapshot.options.moves_root:
-                    self._remember(snapshot.bones.bones[0], "location")
+            for bone in group.shifting:
+                self._remember(bone, "location")
 
     def _read_held(self, view_layer: ViewLayer) -> list[Snapshot]:
         """Read the other chains that are on; a bone that is dragged by its tail has none of its own."""
         held = []
         for chain in settings_of(self.armature).chains:
             is_own = chain.name == self.grab.chain if self.grab.chain else chain.tip == self.grab.bone
-            if chain.enabled and chain.target is not None and not is_own:
-                held.append(take_snapshot(view_layer, self.armature, chain))
+            if chain.enabled and (chain.use_pin or chain.target is not None) and not is_own:
+                held.append(replace(take_snapshot(view_layer, self.armature, chain), is_pinned=True))
         return held
 
     def _solve(self, view_layer: ViewLayer, position: Vector) -> list[SolvedChain]:

@@ -31,6 +31,11 @@ def pose_matrices(bones: Sequence[PoseBone], bases: Sequence[Matrix]) -> list[Ma
     return matrices
 
 
+def matrix_under(bone: PoseBone, basis: Matrix, parent_matrix: Matrix | None) -> Matrix:
+    """Return where a bone is, in armature space, when its channels make a matrix and its parent is somewhere."""
+    return _to_pose(bone, basis, parent_matrix)
+
+
 def parent_space(bone: PoseBone, parent_matrix: Matrix | None) -> Matrix:
     """Return the matrix that a bone's own rotation and scale are multiplied with, given where its parent is."""
     return _to_pose(bone, Matrix(), parent_matrix).to_3x3()

@@ -37,7 +37,7 @@ def outcome_of(armature: Object, solved: SolvedChain, later: Sequence[SolvedChai
     snapshot = solved.snapshot
     bones, length = snapshot.bones, snapshot.chain.total_length
     tip = bones.end.tail if bones.use_tail else bones.end.head
-    target = Vector(snapshot.goals.targets[0].tolist())
+    target = _target(armature, solved)
     error = (tip - target).length / length
     off = f"the tip is {_world_length(armature, tip - target):.4g} from its target"
     overridden = snapshot.overridden
@@ -54,7 +54,8 @@ def outcome_of(armature: Object, solved: SolvedChain, later: Sequence[SolvedChai
     if overridden:
         reasons.append("overridden on " + ", ".join(overridden))
     if status is Status.OUT_OF_REACH and not reasons:
-        message = f"out of reach, {off}: {_reach(armature, solved, target)}"
+        is_held = bool(solved.together_with) and _is_near(solved, target)
+        message = f"out of reach, {off}: {_held(solved) if is_held else _reach(armature, solved, target)}"
         return Result(status.name, error, solved.iterations, message, overridden)
     if at_limit := _at_limit(solved):
         reasons.append("at their limit are " + ", ".join(at_limit))
@@ -76,6 +77,26 @@ def outcome_of(armature: Object, solved: SolvedChain, later: Sequence[SolvedChai
     return Result(Status.LIMITED.name, error, solved.iterations, message, overridden)
 
 
+def _target(armature: Object, solved: SolvedChain) -> Vector:
+    """Return where a chain's end should be; a bone that comes to meet it is where it is by now."""
+    snapshot = solved.snapshot
+    if snapshot.target_bone in snapshot.moving or (snapshot.target_bone and solved.together_with):
+        return armature.pose.bones[snapshot.target_bone].head.copy()
+    return Vector(snapshot.goals.targets[0].tolist())
+
+
+def _is_near(solved: SolvedChain, target: Vector) -> bool:
+    """Tell whether a target is within reach of a chain from where its root has come to be."""
+    return (target - solved.snapshot.bones.bones[0].head).length < solved.snapshot.chain.total_length
+
+
+def _held(solved: SolvedChain) -> str:
+    """Say that the rest of the tree keeps a chain away."""
+    names = " and ".join(f"'{name}'" for name in solved.together_with)
+    chains = "chain" if len(solved.together_with) == 1 else "chains"
+    return f"what it hangs on is held by {chains} {names}"
+
+
 def _rotation_left(solved: SolvedChain) -> str:
     """Say by how much a tip isn't turned as it should be; empty where it is, or isn't meant to be."""
     goals = solved.snapshot.goals
@@ -91,7 +112,9 @@ def _rotation_left(solved: SolvedChain) -> str:
 def _reach(armature: Object, solved: SolvedChain, target: Vector) -> str:
     """Say how far the target is from the root, and how far the bones reach."""
     chain = solved.snapshot.chain
-    away = target - Vector(solved.snapshot.pose.positions[0].tolist())
+    is_tree = bool(solved.together_with)
+    root = solved.snapshot.bones.bones[0].head if is_tree else Vector(solved.snapshot.pose.positions[0].tolist())
+    away = target - root
     # Lengths of the chain as people measure them; where an object is scaled unevenly they are means.
     scale = abs(armature.matrix_world.determinant()) ** (1.0 / 3.0)
     softness, most = solved.snapshot.options.softness, solved.snapshot.options.stretch_max

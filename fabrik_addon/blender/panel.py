@@ -154,8 +154,12 @@ class VIEW3D_PT_fabrik_target(ActiveChainPanel):
     bl_label = "Target"
 
     def draw_chain(self, layout: UILayout, _armature: Object, chain: FabrikChain) -> None:
-        _draw_goal(layout, chain, "target", "subtarget")
+        layout.prop(chain, "use_pin")
+        column = layout.column()
+        column.active = not chain.use_pin
+        _draw_goal(column, chain, "target", "subtarget")
         layout.prop(chain, "use_rotation")
+        layout.prop(chain, "weight")
 
 
 class VIEW3D_PT_fabrik_pole(ActiveChainPanel):

@@ -100,6 +100,21 @@ class FabrikChain(PropertyGroup):
     subtarget: StringProperty(
         name="Bone", description="Bone of the target armature whose head is the target", override=_OVERRIDABLE
     )
+    use_pin: BoolProperty(
+        name="Pin",
+        description="Hold the chain's end where it is while others pull; no target is needed",
+        default=False,
+        override=_OVERRIDABLE,
+    )
+    weight: FloatProperty(
+        name="Weight",
+        description="Share of this chain where several meet, and where not all of their targets can be reached",
+        default=1.0,
+        min=0.01,
+        soft_max=1.0,
+        max=100.0,
+        override=_OVERRIDABLE,
+    )
     use_rotation: BoolProperty(
         name="Rotation",
         description="The tip bone also takes the target's rotation, with the offset it has when this is switched on",

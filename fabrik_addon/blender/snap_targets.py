@@ -41,7 +41,10 @@ def snap_targets(view_layer: ViewLayer, armature: Object, chains: Sequence[Fabri
         to_world = armature_to_world(armature)
         length = snapshot.chain.total_length * abs(to_world.determinant()) ** (1.0 / 3.0)
         end = to_world @ Vector(snapshot.shown_positions[-1].tolist())
-        wishes.append((f"Chain '{chain.name}': its target", chain.target, chain.subtarget, end, length))
+        if snapshot.target_bone in snapshot.moving:
+            raise FabrikError(f"Chain '{chain.name}': its target bone '{chain.subtarget}' moves with the chain itself")
+        if not chain.use_pin:
+            wishes.append((f"Chain '{chain.name}': its target", chain.target, chain.subtarget, end, length))
         if chain.pole_target is not None:
             pole = to_world @ Vector(_pole(snapshot, chain.pole_angle).tolist())
             wishes.append((f"Chain '{chain.name}': its pole", chain.pole_target, chain.pole_subtarget, pole, length))

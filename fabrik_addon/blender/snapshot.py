@@ -85,6 +85,18 @@ class Snapshot:
     """Names of the armature's bones that the chain's target or pole follows; none that move with the chain."""
     turned_start: StartPose | None = None
     """The start with its links turned as stretch turns them now; None where it turns none."""
+    weight: float = 1.0
+    """Share of the chain where several meet."""
+    is_pinned: bool = False
+    """Whether its end is held where it is, whatever others do."""
+    target_bone: str = ""
+    """Name of the bone of the same armature whose head is the target: in the chain's own tree both ends give way."""
+    indirectly: frozenset[str] = frozenset()
+    """What of ``followed`` isn't so because it carries the target bone."""
+
+    @property
+    def name(self) -> str:
+        return self.bones.chain_name
 
     @property
     def chain(self) -> Chain:
@@ -102,10 +114,14 @@ class Snapshot:
     @property
     def shown_positions(self) -> Floats:
         """Where the joints (J, 3) are with the stretch that the bones have now; those of the pose have none."""
-        stretch = self.bones.stretch
-        if stretch is None or not stretch.is_stretched:
-            return self.pose.positions
-        return stretched_positions(self.bones, self.pose.positions[0], stretch.factors)
+        return _shown(self.bones, self.pose.positions)
+
+
+def _shown(bones: ChainBones, positions: Floats) -> Floats:
+    stretch = bones.stretch
+    if stretch is None or not stretch.is_stretched:
+        return positions
+    return stretched_positions(bones, positions[0], stretch.factors)
 
 
 def take_snapshot(view_layer: ViewLayer, armature: Object, settings: FabrikChain) -> Snapshot:
@@ -158,22 +174,33 @@ def take_problem(view_layer: ViewLayer, armature: Object, settings: FabrikChain)
         ):
             start = _turned_back(bones, shown, bones.stretch.factors)
         moving = frozenset((bones.bones[0].name, *(child.name for child in bones.bones[0].children_recursive)))
-        goals, followed = _read_goals(view_layer, armature, settings, moving)
-        moves_root = settings.root_motion == 'TRANSLATE'
-        if moves_root:
-            _check_root_moves(bones.bones[0])
+        found = _read_goals(view_layer, armature, settings, bones, start, moving)
         options = Options(
             iterations=settings.iterations,
             tolerance=settings.tolerance,
             softness=settings.softness,
-            moves_root=moves_root,
+            moves_root=settings.root_motion == 'TRANSLATE',
             stretch_max=settings.stretch_max if settings.use_stretch else 1.0,
             solver=settings.solver,
         )
     except FabrikError as error:
         raise FabrikError(f"Chain '{settings.name}': {error}") from error
     turned = None if shown is start else shown
-    return Snapshot(bones, start, goals, options, settings.influence, overridden, moving, followed, turned)
+    return Snapshot(
+        bones,
+        start,
+        found.goals,
+        options,
+        settings.influence,
+        overridden,
+        moving,
+        found.followed,
+        turned,
+        settings.weight,
+        settings.use_pin,
+        found.target_bone,
+        found.indirectly,
+    )
 
 
 def _turned_back(bones: ChainBones, shown: StartPose, factors: Sequence[float]) -> StartPose:
@@ -360,7 +387,12 @@ def read_pose(bones: ChainBones, matrices: Sequence[Matrix], rotations: Sequence
     return chain, Pose(positions, rows, np.array(turn_in[0][:]))
 
 
-def _check_root_moves(root: PoseBone) -> None:
+def check_root_moves(root: PoseBone) -> None:
+    """Refuse a root whose location Blender or the rig holds.
+
+    Raises:
+        FabrikError: it is connected to its parent, or locked.
+    """
     if root.bone.use_connect and root.parent is not None:
         raise FabrikError(f"its root can't follow: bone '{root.name}' is connected to its parent")
     if any(root.lock_location):
@@ -376,40 +408,97 @@ def _check_lengths(lengths: Floats, names: tuple[str, ...], end: str) -> None:
         raise FabrikError(f"bone '{names[shortest]}' has no length: {reason}")
 
 
+@dataclass(frozen=True)
+class _Wish:
+    """A chain's goals and what they hang on."""
+
+    goals: Goals
+    followed: frozenset[str]
+    target_bone: str
+    indirectly: frozenset[str]
+
+
 def _read_goals(
-    view_layer: ViewLayer, armature: Object, settings: FabrikChain, moving: frozenset[str]
-) -> tuple[Goals, frozenset[str]]:
-    """Return a chain's goals and the bones they follow, none of which may be moving."""
-    if settings.target is None:
+    view_layer: ViewLayer,
+    armature: Object,
+    settings: FabrikChain,
+    bones: ChainBones,
+    start: StartPose,
+    moving: frozenset[str],
+) -> _Wish:
+    """Return a chain's goals and the bones they follow, of which none may be moving but a target bone's own parents."""
+    if settings.target is None and not settings.use_pin:
         raise FabrikError("it has no target: choose an object in its settings")
     to_armature = armature_to_world(armature).inverted()  # before what hangs on it is blamed
-    goals = [("target", settings.target, settings.subtarget)]
+    roles = [] if settings.use_pin else [("target", settings.target, settings.subtarget)]
     if settings.pole_target is not None:
-        goals.append(("pole", settings.pole_target, settings.pole_subtarget))
+        roles.append(("pole", settings.pole_target, settings.pole_subtarget))
         if not math.isfinite(settings.pole_angle):
             raise FabrikError("its pole angle is not a finite number")
-    points = []
-    followed: dict[str, str] = {}
-    for role, obj, bone_name in goals:
-        position = target_position(view_layer, obj, bone_name, role)
+    places: dict[str, Vector] = {}
+    followed: set[str] = set()
+    indirectly: set[str] = set()
+    target_bone = ""
+    for role, obj, bone_name in roles:
+        places[role] = target_position(view_layer, obj, bone_name, role)
         follows = followed_bones(obj, bone_name, armature)
-        hit = next((follows[bone] for bone in follows if bone in moving), None)
+        own: set[str] = set()
+        if role == "target" and obj == armature and bone_name:
+            target_bone = bone_name
+            own = _carrying(armature, bone_name, bones)
+        hit = next((follows[bone] for bone in follows if bone in moving - own), None)
         if hit is not None:
             name = in_words(obj, bone_name)
             raise FabrikError(f"its {role} {name} depends on the chain itself: it follows {hit}")
-        followed |= follows
-        points.append(position)
-    target_world, pole_world = points[0], points[1] if len(points) > 1 else None
-    found = goals_at(to_armature, target_world, pole_world, settings.pole_angle)
+        followed |= follows.keys()
+        indirectly |= follows.keys() - own
+    found = goals_at(to_armature, places.get("target", Vector()), places.get("pole"), settings.pole_angle)
+    if settings.use_pin:
+        found = replace(found, targets=_shown(bones, start.pose.positions)[-1:])
     if settings.use_rotation:
-        if not settings.use_tail:
-            raise FabrikError("it can't take the target's rotation while it ends at a head: switch Use Tail on")
-        if is_locked(armature.pose.bones[settings.tip]):
-            raise FabrikError(f"it can't take the target's rotation: that of bone '{settings.tip}' is locked")
-        rotation = rotation_in_armature(armature, settings.target, settings.subtarget)
-        wish = rotation @ Quaternion(settings.rotation_offset[:]).normalized()
-        found = replace(found, rotations=np.array([wish[:]]))
-    return found, frozenset(followed)
+        found = replace(found, rotations=_wished_rotation(armature, settings))
+    return _Wish(found, frozenset(followed - moving), target_bone, frozenset(indirectly - moving))
+
+
+def _wished_rotation(armature: Object, settings: FabrikChain) -> Floats:
+    tip = armature.pose.bones[settings.tip]
+    if not settings.use_tail:
+        raise FabrikError("it can't take the target's rotation while it ends at a head: switch Use Tail on")
+    if is_locked(tip):
+        raise FabrikError(f"it can't take the target's rotation: that of bone '{settings.tip}' is locked")
+    if settings.use_pin:
+        return np.array([tip.matrix.to_quaternion()[:]])
+    rotation = rotation_in_armature(armature, settings.target, settings.subtarget)
+    return np.array([(rotation @ Quaternion(settings.rotation_offset[:]).normalized())[:]])
+
+
+def _carrying(armature: Object, bone_name: str, bones: ChainBones) -> set[str]:
+    """Return the bones that carry a target bone: they may move with the chain, if it isn't the chain's end that does.
+
+    It must be a bone of a chain itself, and no constraint or driver may stand between: else nobody knows how it moves.
+    """
+    bone = armature.pose.bones.get(bone_name)
+    if bone is None:
+        return set()
+    line = [bone, *bone.parent_recursive]
+    is_at_end = bones.bones[-1] in line
+    if is_at_end or not _is_of_a_chain(armature, bone, bones) or overrides_of(armature, line, use_limits=True):
+        return set()
+    return {link.name for link in line}
+
+
+def _is_of_a_chain(armature: Object, bone: PoseBone, bones: ChainBones) -> bool:
+    """Tell whether a bone is one of a chain's own, or of another one's that is on."""
+    if bone in bones.line:
+        return True
+    for other in armature.fabrik.chains:  # type: ignore[attr-defined]
+        try:
+            turning = bones_of_chain(armature, other.tip, other.chain_count, other.use_tail)
+        except FabrikError:
+            continue
+        if other.enabled and (bone in turning or bone.name == other.tip):
+            return True
+    return False
 
 
 def goals_at(

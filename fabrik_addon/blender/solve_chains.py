@@ -36,7 +36,7 @@ def solve_chains(
     settings = {chain.name: chain for chain in chains}
     # All are checked before the first is written, so that an error leaves the pose alone.
     waiting = take_groups(view_layer, armature, chains)
-    solved: list[SolvedChain] = []
+    solved: list[tuple[SolvedChain, ...]] = []
     changed: dict[tuple[str, str], Setting] = {}
     updated = True
     try:
@@ -47,21 +47,22 @@ def solve_chains(
                     view_layer.update()
                     updated = True
                 group = take_group(view_layer, armature, [settings[name] for name in group.names])
-            for result in solve_group(group):
+            solved.append(solve_group(group))
+            for result in solved[-1]:
                 for bone, old in write_channels(result.settings):
                     updated = False
                     changed.setdefault((bone.name, old[0]), (bone, old))
-                solved.append(result)
     except FabrikError:
         restore_channels(changed.values())
         view_layer.update()
         raise
     view_layer.update()
     results = {}
-    for place, found in enumerate(solved):
-        name = found.snapshot.bones.chain_name
-        results[name] = outcome_of(armature, found, solved[place + 1 :])
-        keep_result(armature, name, results[name])
+    for place, chains_together in enumerate(solved):
+        later = [chain for others in solved[place + 1 :] for chain in others]
+        for found in chains_together:
+            results[found.snapshot.name] = outcome_of(armature, found, later)
+            keep_result(armature, found.snapshot.name, results[found.snapshot.name])
     return [(chain.name, results[chain.name]) for chain in chains], [
         (bone, name) for bone, (name, _) in changed.values()
     ]

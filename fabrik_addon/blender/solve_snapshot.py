@@ -47,6 +47,8 @@ class SolvedChain:
     """Factor by which the links are longer than they would be without stretch."""
     stretched: tuple[Setting, ...] = ()
     """What must be written beside that so that the bones are as long and nothing else is."""
+    together_with: tuple[str, ...] = ()
+    """Names of the other chains of its tree."""
 
     @property
     def settings(self) -> list[Setting]:

@@ -5,8 +5,10 @@
 from .pole import pole_for
 from .problem import Chain, FabrikError, Floats, Goals, Options, Pose, Solution, Status, plain_chain
 from .solve import LaneSolution, solve, solve_from, solve_lanes
+from .solve_tree import TreeSolution, solve_tree_lanes
 from .solvers import SOLVERS, method_for
 from .start import StartPose, start_from
+from .start_tree import StartTree, start_tree
 
 __all__ = [
     "SOLVERS",
@@ -19,12 +21,16 @@ __all__ = [
     "Pose",
     "Solution",
     "StartPose",
+    "StartTree",
     "Status",
+    "TreeSolution",
     "method_for",
     "plain_chain",
     "pole_for",
     "solve",
     "solve_from",
     "solve_lanes",
+    "solve_tree_lanes",
     "start_from",
+    "start_tree",
 ]

@@ -15,13 +15,13 @@ from typing import Any
 from .fabrik import Sweeping, sweep_to_target
 from .free_reach import reach_freely
 from .lanes import TINY, Component, Components, Vector
-from .least_squares import Limb, Placed, choose_parts, place
+from .least_squares import Limb, Placed, place
 from .limits import JointLimits, SwingTwist, angle_within, clamp, hinge_axis, rotation_of, swing_twist
 from .method import Found, Method
 from .pole_wish import lean_to_pole
 from .problem import Options
 from .start import StartPose
-from .vectors import Joints, Quaternion, cross, dot, from_to, gap, multiply, rejection, rotate
+from .vectors import Joints, Quaternion, choose_parts, cross, dot, from_to, gap, multiply, rejection, rotate
 from .within_limits import turns_of
 
 MOST = 1.0

@@ -15,7 +15,7 @@ from typing import Any
 from .descent import DAMPED, LONGEST_STEP, Rule, Symmetric, damped_solution, descend_to
 from .lanes import TINY, Component, Vector
 from .limits import JointLimits, SwingTwist, clamp, ellipse_normal, ellipse_share, rotation_of
-from .vectors import Quaternion, cross, multiply, rotate
+from .vectors import Quaternion, choose_parts, cross, multiply, rotate
 
 AT_LIMIT = 1e-9
 """Distance from a limit that counts as at it."""
@@ -131,11 +131,6 @@ def descend(
     body = _Body(limb, turns, place(ops, limb, turns))
     found, error, used = descend_to(ops, body, target, tolerance, steps, rule)
     return list(found.turns), found.placed, error, used
-
-
-def choose_parts(ops: Any, where: Component, yes: tuple[Any, ...], no: tuple[Any, ...]) -> Any:
-    """Choose, lane by lane, between the components of two vectors, quaternions or turns."""
-    return tuple(ops.choose(where, yes, no))
 
 
 def _step(

@@ -17,7 +17,6 @@ from .least_squares import (
     Limb,
     Placed,
     block,
-    choose_parts,
     descend,
     normal_solution,
     place,
@@ -25,7 +24,7 @@ from .least_squares import (
     turning_axes,
 )
 from .limits import SwingTwist, clamp
-from .vectors import cross, dot, norm, perpendicular, rejection, scale
+from .vectors import choose_parts, cross, dot, norm, perpendicular, rejection, scale
 
 ROUNDS = 16
 """Turns toward the pole at most; each halves what is left or better, unless limits are in the way."""

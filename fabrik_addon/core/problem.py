@@ -63,6 +63,11 @@ class Chain:
     """(J, 3) share of its turn, 0 to 0.99, that each joint leaves to the others, about its own x, y, z."""
     names: tuple[str, ...] = field(default=())
     """(J,) of the bones that start at the joints, for messages; a tip that starts no bone has its parent's."""
+    starts: Integers | None = None
+    """(E,) joint at which each effector's own chain starts: its error is over the length from there to the tip, and
+    its pole bends what lies between. None is the root for all."""
+    roots: tuple[int, ...] = (0,)
+    """Joints that shift where the root gives way; others than 0 hang on an anchor, a first joint that can't turn."""
 
     def __post_init__(self) -> None:
         """Refuse a link without length: no turn of it moves anything."""
@@ -151,6 +156,17 @@ class Goals:
     """(..., E, 3) points toward which the chains bend."""
     pole_angles: Floats | None = None
     """(E,) turn of each pole about the line from the root to the target; None is 0."""
+    with_rotations: NDArray[np.bool_] | None = None
+    """(E,) which effectors' rotations are wanted, where there are any; None is all."""
+    with_poles: NDArray[np.bool_] | None = None
+    """(E,) which effectors have a pole, where there are any; None is all."""
+    softness: Floats | None = None
+    """(E,) part of the reach over which each effector of a tree eases into full extension, 0 to 1; None is 0."""
+    pinned: NDArray[np.bool_] | None = None
+    """(E,) effectors that come before the others where not all targets can be met; None is none."""
+    meets: Integers | None = None
+    """(E,) joint that each effector should meet instead of a target, each giving way by the other's weight; -1 is none.
+    """
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,10 @@ from .pole import turn_pole
 from .problem import Chain, FabrikError, Floats, Goals, Options, Pose, Solution, Status
 from .rotation_goal import last_link
 from .soft_reach import is_eased, soft_share, soft_target
+from .solve_tree import solve_tree
 from .solvers import method_for
 from .start import StartPose, batch_shape, from_root, start_from
+from .start_tree import start_tree
 from .stretch import ROUNDS, stretch_factor
 from .vectors import Quaternion, first_direction, from_to, gap, multiply, norm, rotate, scale
 from .within_limits import STEPS, reach_within_limits, turns_of
@@ -45,7 +47,9 @@ def solve(chain: Chain, pose: Pose, goals: Goals, options: Options = DEFAULT_OPT
     Raises:
         FabrikError: a number isn't finite, or a shape doesn't fit.
     """
-    return solve_from(start_from(chain, pose), goals, options)
+    if chain.is_plain and goals.meets is None:
+        return solve_from(start_from(chain, pose), goals, options)
+    return solve_tree(start_tree(chain, pose), goals, options)
 
 
 def solve_from(start: StartPose, goals: Goals, options: Options = DEFAULT_OPTIONS) -> Solution:

@@ -13,7 +13,7 @@ from typing import Any
 from .fabrik import reach_test, straight_to_target
 from .frames import turn_frames
 from .lanes import TINY, Component, Vector
-from .least_squares import Limb, choose_parts
+from .least_squares import Limb
 from .limits import SwingTwist, angle_within, hinge_axis, swing_twist
 from .method import Found, Method
 from .pole import bend_plane, swing_to
@@ -24,6 +24,7 @@ from .two_link import middle_joint
 from .vectors import (
     PARALLEL,
     Quaternion,
+    choose_parts,
     cross,
     dot,
     first_direction,

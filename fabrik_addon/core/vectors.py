@@ -46,6 +46,11 @@ def gap(ops: Any, a: Vector, b: Vector) -> Component:
     return ops.sqrt(x * x + y * y + z * z)
 
 
+def choose_parts(ops: Any, where: Component, yes: tuple[Any, ...], no: tuple[Any, ...]) -> Any:
+    """Choose, lane by lane, between the components of two vectors, quaternions or turns."""
+    return tuple(ops.choose(where, yes, no))
+
+
 def first_direction(ops: Any, candidates: list[Vector]) -> Vector:
     """Return the first candidate that isn't zero, lane by lane, as a unit vector. One of them must not be zero."""
     x, y, z = candidates[-1]

@@ -1,0 +1,353 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Several effectors of one tree: laws first, then pins, loops, poles and targets that can't all be met."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fabrik_addon.core import (
+    Chain,
+    FabrikError,
+    Goals,
+    Options,
+    Pose,
+    Status,
+    plain_chain,
+    solve,
+    solve_tree_lanes,
+    start_tree,
+)
+from tests.unit.chains import Floats, quaternion, seeds, unit
+from tests.unit.trees import gaps, posed, random_matrix, random_tree, shape_error, tree_chain, y_tree
+
+REACHED = int(Status.REACHED)
+
+
+# Laws
+
+
+@settings(max_examples=60)
+@given(seed=seeds, joints=st.integers(4, 24), bend=st.sampled_from([0.2, 0.6, 1.2]))
+def test_reachable_targets_are_reached_and_bones_keep_their_shape(seed: int, joints: int, bend: float) -> None:
+    rng = np.random.default_rng(seed)
+    chain, pose = random_tree(rng, joints)
+    targets = posed(rng, chain, pose, bend)[chain.tips]
+    solution = solve(chain, pose, Goals(targets))
+    assert shape_error(chain, pose, solution.pose) < 1e-9
+    np.testing.assert_allclose(solution.pose.positions[0], pose.positions[0], atol=1e-12)
+    assert np.isfinite(solution.pose.rotations).all()
+    assert (gaps(chain, solution.pose.positions, targets) < 1e-4).all(), (joints, len(chain.tips))
+    assert (solution.status == REACHED).all()
+
+
+@settings(max_examples=40)
+@given(seed=seeds, joints=st.integers(4, 20))
+def test_far_targets_leave_the_shape_alone_too(seed: int, joints: int) -> None:
+    rng = np.random.default_rng(seed)
+    chain, pose = random_tree(rng, joints)
+    targets = pose.positions[chain.tips] + rng.normal(size=(len(chain.tips), 3)) * 3.0
+    solution = solve(chain, pose, Goals(targets))
+    assert shape_error(chain, pose, solution.pose) < 1e-9
+    assert np.isfinite(solution.error).all()
+    assert (solution.status != int(Status.STALLED)).all()
+
+
+@given(seed=seeds)
+def test_a_hub_keeps_its_shape(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    chain, pose = random_tree(rng, 16)
+    solution = solve(chain, pose, Goals(posed(rng, chain, pose, 0.8)[chain.tips]))
+    parents = chain.parents.tolist()
+    for hub in set(parents) - {-1}:
+        body = [hub, *(j for j, parent in enumerate(parents) if parent == hub)]
+        before, after = (
+            np.linalg.norm(points[body][:, None] - points[body][None], axis=-1)
+            for points in (pose.positions, solution.pose.positions)
+        )
+        np.testing.assert_allclose(after, before, atol=1e-9)
+
+
+@given(seed=seeds, count=st.integers(2, 8))
+def test_a_tree_of_a_single_branch_is_the_chain(seed: int, count: int) -> None:
+    rng = np.random.default_rng(seed)
+    pose = random_tree(rng, count + 1)[1]
+    positions = np.vstack([np.zeros(3), np.cumsum(unit(rng.normal(size=(count, 3))), axis=0)])
+    pose = Pose(positions, pose.rotations)
+    lengths = np.linalg.norm(np.diff(positions, axis=0), axis=1)
+    chain = plain_chain(lengths)
+    tree = tree_chain(list(range(-1, count)), [count], positions, starts=np.array([0]))
+    goals = Goals(rng.normal(size=(1, 3)) * 0.4 * count)
+    for with_pole in (goals, replace(goals, poles=rng.normal(size=(1, 3)) * count)):
+        one, other = solve(chain, pose, with_pole), solve(tree, pose, with_pole)
+        np.testing.assert_allclose(one.pose.positions, other.pose.positions, atol=1e-12)
+        np.testing.assert_allclose(one.pose.rotations, other.pose.rotations, atol=1e-12)
+
+
+@settings(max_examples=40)
+@given(seed=seeds, joints=st.integers(5, 18))
+def test_the_order_of_the_effectors_does_not_matter(seed: int, joints: int) -> None:
+    rng = np.random.default_rng(seed)
+    chain, pose = random_tree(rng, joints)
+    targets = posed(rng, chain, pose, 0.7)[chain.tips]
+    weights = rng.uniform(0.2, 2.0, len(chain.tips))
+    order = rng.permutation(len(chain.tips))
+    one = solve(replace(chain, weights=weights), pose, Goals(targets))
+    other = solve(replace(chain, tips=chain.tips[order], weights=weights[order]), pose, Goals(targets[order]))
+    np.testing.assert_allclose(one.pose.positions, other.pose.positions, atol=1e-9)
+
+
+@settings(max_examples=25)
+@given(seed=seeds, joints=st.integers(5, 14), far=st.booleans())
+def test_a_batch_is_a_loop(seed: int, joints: int, far: bool) -> None:
+    rng = np.random.default_rng(seed)
+    chain, pose = random_tree(rng, joints)
+    targets = np.array([posed(rng, chain, pose, 0.9)[chain.tips] for _ in range(6)])
+    if far:
+        targets[::2, 0] *= 4.0
+    batch = solve(chain, pose, Goals(targets))
+    for lane in range(6):
+        single = solve(chain, pose, Goals(targets[lane]))
+        np.testing.assert_allclose(batch.pose.positions[lane], single.pose.positions, atol=1e-6)
+        np.testing.assert_array_equal(batch.status[lane], single.status)
+
+
+@settings(max_examples=40)
+@given(seed=seeds)
+def test_solving_again_changes_nothing(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    chain, pose = random_tree(rng, 14)
+    goals = Goals(posed(rng, chain, pose, 0.8)[chain.tips])
+    solved = solve(chain, pose, goals).pose
+    rounded = Pose(*(part.astype(np.float32).astype(float) for part in (solved.positions, solved.rotations)))
+    for start in (solved, rounded):
+        again = solve(chain, start, goals).pose
+        np.testing.assert_allclose(again.positions, start.positions, atol=1e-6 * chain.lengths.sum())
+
+
+@settings(max_examples=40)
+@given(seed=seeds)
+def test_turned_moved_and_scaled_it_is_the_same(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    chain, pose = random_tree(rng, 12)
+    targets = posed(rng, chain, pose, 0.7)[chain.tips]
+    rotation, factor, offset = random_matrix(rng, np.pi), 10.0 ** rng.uniform(-2.0, 2.0), rng.normal(size=3)
+    turn = quaternion(rotation)
+    frames = np.array([_product(turn, frame) for frame in pose.rotations])
+
+    def moved(points: Floats) -> Floats:
+        return factor * (points @ rotation.T + offset)
+
+    there = solve(
+        replace(chain, lengths=factor * chain.lengths), Pose(moved(pose.positions), frames), Goals(moved(targets))
+    )
+    here = solve(chain, pose, Goals(targets))
+    np.testing.assert_allclose(there.pose.positions / factor, moved(here.pose.positions) / factor, atol=1e-6)
+
+
+def _product(a: Floats, b: Floats) -> Floats:
+    return np.array([a[0] * b[0] - a[1:] @ b[1:], *(a[0] * b[1:] + b[0] * a[1:] + np.cross(a[1:], b[1:]))])
+
+
+# Limits
+
+
+@settings(max_examples=25)
+@given(seed=seeds)
+def test_limits_are_kept_in_a_tree(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    chain, pose = y_tree()
+    pose = Pose(pose.positions, np.tile([1.0, 0.0, 0.0, 0.0], (len(pose.positions), 1)))
+    lower, upper = np.full((len(chain.lengths), 3), -0.6), np.full((len(chain.lengths), 3), 0.6)
+    limited = replace(chain, lower=lower, upper=upper)
+    targets = posed(rng, chain, pose, 0.35)[chain.tips]
+    solution = solve(limited, pose, Goals(targets))
+    assert (gaps(chain, solution.pose.positions, targets) < 1e-3).all()
+    for j, parent in enumerate(chain.parents.tolist()):
+        own = solution.pose.rotations[j]
+        if parent >= 0:
+            w, x, y, z = solution.pose.rotations[parent]
+            own = _product(np.array([w, -x, -y, -z]), own)
+        if j in chain.parents:
+            angle = 2.0 * np.arctan2(np.linalg.norm(own[1:]), abs(own[0]))
+            assert angle <= 0.6 * np.sqrt(2.0) + 1e-6  # swing and twist, each at most 0.6
+
+
+# Pins and roots
+
+
+@settings(max_examples=25)
+@given(seed=seeds)
+def test_pins_stay_while_the_root_gives_way(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    parents = [-1, 0, 0, 0, 1, 2, 3, 4, 5, 6, 9]
+    legs = [[0.1, -0.06, 0.55], [-0.1, -0.06, 0.55]], [[0.1, 0, 0.1], [-0.1, 0, 0.1]]
+    hips = [[0, 0, 1], [0.1, 0, 1], [-0.1, 0, 1], [0, 0, 1.3]]
+    positions = np.array([*hips, *legs[0], [0, 0, 1.6], *legs[1], [0.25, 0.05, 1.5], [0.5, 0, 1.45]], float)
+    chain = tree_chain(parents, [7, 8, 10], positions)
+    pose = Pose(positions, np.tile([1.0, 0.0, 0.0, 0.0], (11, 1)))
+    targets = positions[chain.tips].copy()
+    targets[2] += rng.uniform(-0.35, 0.35, 3) - np.array([0.0, 0.0, 0.3])
+    goals = Goals(targets, pinned=np.array([True, True, False]))
+    solution = solve(chain, pose, goals, Options(moves_root=True))
+    np.testing.assert_allclose(solution.pose.positions[[7, 8]], positions[[7, 8]], atol=1e-4)
+    assert (solution.status == REACHED).all()
+    assert shape_error(chain, pose, solution.pose) < 1e-9
+
+
+def test_the_root_stays_where_all_is_met_without() -> None:
+    chain, pose = y_tree()
+    rng = np.random.default_rng(3)
+    goals = Goals(posed(rng, chain, pose, 0.4)[chain.tips])
+    solution = solve(chain, pose, goals, Options(moves_root=True))
+    np.testing.assert_allclose(solution.pose.positions[0], pose.positions[0], atol=1e-12)
+
+
+def test_pins_come_before_targets_that_pull_too_far() -> None:
+    chain, pose = y_tree()
+    targets = pose.positions[chain.tips].copy()
+    targets[1] += np.array([-20.0, 0.0, 0.0])
+    for options in (Options(), Options(moves_root=True)):
+        solution = solve(chain, pose, Goals(targets, pinned=np.array([True, False])), options)
+        assert gaps(chain, solution.pose.positions, targets)[0] < 1e-4
+        assert solution.status.tolist()[0] == REACHED
+        assert solution.status.tolist()[1] != REACHED
+
+
+# What can't all be met
+
+
+@settings(max_examples=25)
+@given(seed=seeds, which=st.integers(0, 1))
+def test_one_target_out_of_reach_leaves_the_others_met(seed: int, which: int) -> None:
+    rng = np.random.default_rng(seed)
+    chain, pose = y_tree()
+    targets = posed(rng, chain, pose, 0.5)[chain.tips]
+    targets[which] += 4.0 * unit(targets[which])
+    track: list[list[float]] = []
+    found = solve_tree_lanes(start_tree(chain, pose), Goals(targets), Options(), track)
+    error = gaps(chain, np.array(found.points), targets)
+    assert error[1 - which] < 1e-3
+    assert found.status[which] == Status.OUT_OF_REACH
+    assert found.status[1 - which] == REACHED
+    assert len(track) > 0
+    assert (np.diff(np.array(track), axis=0) <= 1e-6).all()
+
+
+def test_targets_that_exclude_each_other_share_by_weight() -> None:
+    chain, pose = y_tree(4, 1)
+    targets = pose.positions[chain.tips].copy()
+    targets[0] += np.array([1.0, 0.0, 0.0])
+    targets[1] -= np.array([1.0, 0.0, 0.0])
+    even = solve(chain, pose, Goals(targets))
+    left, right = gaps(chain, even.pose.positions, targets)
+    assert left == pytest.approx(right, rel=0.05)
+    heavy = solve(replace(chain, weights=np.array([10.0, 1.0])), pose, Goals(targets))
+    heavy_left, heavy_right = gaps(chain, heavy.pose.positions, targets)
+    assert heavy_left < 0.3 * heavy_right
+    assert heavy_left < left
+
+
+# Loops
+
+
+def test_two_ends_meet_halfway_by_weight() -> None:
+    chain, pose = y_tree(2, 4)
+    tips = chain.tips.tolist()
+    for weights, most in (((1.0, 1.0), 1.5), ((20.0, 1.0), None)):
+        weighted = replace(chain, weights=np.array(weights))
+        goals = Goals(pose.positions[tips[::-1]], meets=np.array(tips[::-1]))
+        solution = solve(weighted, pose, goals)
+        ends = solution.pose.positions[tips]
+        assert np.linalg.norm(ends[0] - ends[1]) < 1e-4 * chain.lengths.sum()
+        assert (solution.status == REACHED).all()
+        moved = np.linalg.norm(ends - pose.positions[tips], axis=1)
+        if most is None:
+            assert moved[0] < 0.5 * moved[1]
+        else:
+            assert max(moved) < most * min(moved)
+
+
+@pytest.mark.parametrize("met", [0, 3])
+def test_a_chain_closes_on_itself(met: int) -> None:
+    count = 12
+    angles = np.linspace(0.0, 1.2 * np.pi, count)
+    positions = np.vstack([np.zeros(3), np.cumsum([[np.cos(a), np.sin(a), 0.02] for a in angles], axis=0)])
+    chain = plain_chain(np.linalg.norm(np.diff(positions, axis=0), axis=1))
+    pose = Pose(positions, np.tile([1.0, 0.0, 0.0, 0.0], (count + 1, 1)))
+    solution = solve(chain, pose, Goals(positions[met][None], meets=np.array([met])))
+    gap = np.linalg.norm(solution.pose.positions[-1] - solution.pose.positions[met])
+    assert gap < 1e-4 * chain.total_length
+    assert shape_error(chain, pose, solution.pose) < 1e-9
+
+
+# Poles and rotations
+
+
+@settings(max_examples=25)
+@given(seed=seeds, is_limited=st.booleans())
+def test_poles_bend_the_branches_of_a_tree(seed: int, is_limited: bool) -> None:
+    rng = np.random.default_rng(seed)
+    chain, pose = y_tree(2, 2)
+    if is_limited:
+        lower = np.full((len(chain.lengths), 3), -np.inf)
+        lower[1] = -2.5
+        chain = replace(chain, lower=lower, upper=-lower)
+    starts = np.array([2, 2])
+    targets = pose.positions[chain.tips] * np.array([0.6, 1.0, 0.9]) + rng.uniform(-0.2, 0.2, (2, 3))
+    poles = np.array([[3.0, -4.0, 3.0], [-3.0, 4.0, 1.0]])
+    solution = solve(replace(chain, starts=starts), pose, Goals(targets, poles=poles))
+    assert (solution.status == REACHED).all()
+    for tip, pole in zip(chain.tips.tolist(), poles, strict=True):
+        elbow = int(chain.parents[tip])
+        root, middle, end = (solution.pose.positions[j] for j in (int(chain.parents[elbow]), elbow, tip))
+        along = unit(end - root)
+        bend, wish = (v - along * (v @ along) for v in (middle - root, pole - root))
+        assert unit(bend) @ unit(wish) > np.cos(0.01)
+
+
+def test_a_bone_takes_its_rotation() -> None:
+    chain, pose = y_tree(3, 4)
+    rng = np.random.default_rng(11)
+    targets = posed(rng, chain, pose, 0.3)[chain.tips]
+    wish = quaternion(random_matrix(rng, 0.5))
+    goals = Goals(targets, rotations=np.array([wish, wish]), with_rotations=np.array([True, False]))
+    solution = solve(chain, pose, goals)
+    assert (gaps(chain, solution.pose.positions, targets) < 1e-4).all()
+    assert abs(solution.pose.rotations[chain.tips[0]] @ wish) > np.cos(0.5 * np.radians(0.5))
+
+
+# Bad input
+
+
+def test_what_is_not_finite_is_refused_by_name() -> None:
+    chain, pose = y_tree()
+    named = replace(chain, names=tuple(f"b{j}" for j in range(len(chain.lengths))))
+    targets = pose.positions[chain.tips].copy()
+    targets[1, 2] = np.nan
+    with pytest.raises(FabrikError, match="target of the chain that ends at bone"):
+        solve(named, pose, Goals(targets))
+    positions = pose.positions.copy()
+    positions[3, 0] = np.inf
+    with pytest.raises(FabrikError, match="the position of bone 'b3' is not a finite number"):
+        solve(named, Pose(positions, pose.rotations), Goals(pose.positions[chain.tips]))
+
+
+def test_shapes_that_do_not_fit_are_refused() -> None:
+    chain, pose = y_tree()
+    with pytest.raises(FabrikError, match="targets have shape"):
+        solve(chain, pose, Goals(np.zeros((3, 3))))
+    with pytest.raises(FabrikError, match="don't fit"):
+        solve(chain, Pose(np.stack([pose.positions] * 2), pose.rotations), Goals(np.zeros((3, 2, 3))))
+
+
+def test_a_pose_of_another_tree_is_refused() -> None:
+    chain, pose = y_tree()
+    wrong: Chain = replace(chain, lengths=2.0 * chain.lengths)
+    with pytest.raises(FabrikError, match="isn't its length"):
+        solve(wrong, pose, Goals(pose.positions[chain.tips]))
