@@ -488,7 +488,7 @@ def _carrying(armature: Object, bone_name: str, bones: ChainBones) -> set[str]:
 
 
 def _is_of_a_chain(armature: Object, bone: PoseBone, bones: ChainBones) -> bool:
-    """Tell whether a bone is one of a chain's own, or of another one's that is on."""
+    """Tell whether a bone is one of a chain's own, or of another one's that is on, or starts where that one ends."""
     if bone in bones.line:
         return True
     for other in armature.fabrik.chains:  # type: ignore[attr-defined]
@@ -496,7 +496,8 @@ def _is_of_a_chain(armature: Object, bone: PoseBone, bones: ChainBones) -> bool:
             turning = bones_of_chain(armature, other.tip, other.chain_count, other.use_tail)
         except FabrikError:
             continue
-        if other.enabled and (bone in turning or bone.name == other.tip):
+        starts_at_end = other.use_tail and bone.parent is not None and bone.parent.name == other.tip
+        if other.enabled and (bone in turning or bone.name == other.tip or starts_at_end):
             return True
     return False
 

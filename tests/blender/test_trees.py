@@ -1,0 +1,345 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Chains that share bones or hang on each other are solved as one: in Blender, on made rigs and Rigify's human."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import bpy
+import numpy as np
+import pytest
+from bpy.types import Object
+from mathutils import Vector
+
+from tests.blender.rigs import (
+    Bone,
+    distance_left,
+    error_of,
+    everything,
+    make_armature,
+    make_empty,
+    set_chain,
+    tail_bones,
+    update,
+    warnings_in,
+)
+
+
+def make_y(name: str = "Rig") -> Object:
+    """A trunk of three bones with an arm of three on either side; the arms' first bones don't touch the trunk."""
+    bones = []
+    head, parent = Vector((0.0, 0.0, 0.0)), None
+    for i in range(3):
+        tail = head + Vector((0.0, -0.1 * (-1) ** i, 1.0))
+        bones.append(Bone(f"trunk{i}", head, tail, parent, connected=i > 0))
+        head, parent = tail, f"trunk{i}"
+    for side, sign in (("L", 1.0), ("R", -1.0)):
+        base, above = head + Vector((0.3 * sign, 0.0, -0.2)), parent
+        for i in range(3):
+            tail = base + Vector((0.7 * sign, -0.1 * (-1) ** i, 0.3))
+            bones.append(Bone(f"arm{i}.{side}", base, tail, above, connected=i > 0, roll=0.3 * i))
+            base, above = tail, f"arm{i}.{side}"
+    return make_armature(bones, name)
+
+
+def add(armature: Object, tip: str, count: int, offset: Any = None, **settings: Any) -> Any:
+    """A chain whose target is some way from where it ends, or that is pinned where there is none."""
+    chain = set_chain(armature, tip, count, None)
+    if offset is None:
+        chain.use_pin = True
+    else:
+        end = armature.pose.bones[tip].tail if settings.get("use_tail", True) else armature.pose.bones[tip].head
+        chain.target = make_empty(f"{tip} target", armature.matrix_world @ (end + Vector(offset)))
+    for name, value in settings.items():
+        setattr(chain, name, value)
+    return chain
+
+
+def pose_of(armature: Object) -> np.ndarray:
+    update()
+    return np.array([bone.matrix for bone in armature.pose.bones])
+
+
+def bone_lengths(armature: Object) -> list[float]:
+    return [(bone.tail - bone.head).length for bone in armature.pose.bones]
+
+
+# Laws
+
+
+@pytest.mark.parametrize("counts", [(0, 0), (3, 0), (4, 6)])
+def test_both_ends_of_a_tree_reach(counts: tuple[int, int]) -> None:
+    armature = make_y()
+    chains = [
+        add(armature, "arm2.L", counts[0], (-0.4, -0.6, 0.5)),
+        add(armature, "arm2.R", counts[1], (0.3, 0.4, 0.2)),
+    ]
+    lengths = bone_lengths(armature)
+    hub = [armature.pose.bones[name].head.copy() for name in ("trunk2", "arm0.L", "arm0.R")]
+    apart = [(a - b).length for a, b in itertools.combinations(hub, 2)]
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    for chain in chains:
+        assert chain.status == "REACHED"
+        assert distance_left(armature, chain) < 1e-4
+    assert bone_lengths(armature) == pytest.approx(lengths, abs=1e-5)
+    hub = [armature.pose.bones[name].head.copy() for name in ("trunk2", "arm0.L", "arm0.R")]
+    assert [(a - b).length for a, b in itertools.combinations(hub, 2)] == pytest.approx(apart, abs=1e-5)
+    before = pose_of(armature)
+    bpy.ops.pose.fabrik_solve()
+    assert np.abs(pose_of(armature) - before).max() < 1e-6
+
+
+def test_the_order_of_the_list_does_not_matter() -> None:
+    found = []
+    for order in itertools.permutations(("arm2.L", "arm2.R", "trunk1")):
+        armature = make_y(" ".join(order))
+        for tip in order:
+            count = 2 if tip == "trunk1" else 5
+            add(
+                armature,
+                tip,
+                count,
+                {"arm2.L": (-0.5, -0.8, 0.3), "arm2.R": (0.6, 0.2, -0.5)}.get(tip, (0.1, 0.1, 0.0)),
+            )
+        bpy.ops.pose.fabrik_solve()
+        found.append(pose_of(armature))
+    for other in found[1:]:
+        assert np.abs(other - found[0]).max() < 1e-9
+
+
+def test_what_is_in_no_chain_stays() -> None:
+    armature = make_y()
+    add(armature, "arm2.L", 4, (-0.4, -0.6, 0.5))
+    add(armature, "arm2.R", 4, (0.3, 0.4, 0.2))
+    kept = {name: armature.pose.bones[name].rotation_quaternion.copy() for name in ("trunk0", "trunk1")}
+    scales = [bone.scale.copy() for bone in armature.pose.bones]
+    places = [bone.location.copy() for bone in armature.pose.bones]
+    bpy.ops.pose.fabrik_solve()
+    for name, rotation in kept.items():
+        assert armature.pose.bones[name].rotation_quaternion == rotation
+    assert [bone.scale for bone in armature.pose.bones] == scales
+    assert [bone.location for bone in armature.pose.bones] == places
+
+
+def test_chains_that_have_nothing_in_common_stay_apart() -> None:
+    alone = make_armature(tail_bones(3, "left"), "Alone")
+    add(alone, "left2", 3, (0.5, 0.6, -0.7))
+    bpy.ops.pose.fabrik_solve()
+    both = make_armature([*tail_bones(3, "left"), *tail_bones(3, "right", (3.0, 0.0, 0.0))], "Both")
+    add(both, "left2", 3, (0.5, 0.6, -0.7))
+    add(both, "right2", 3, (0.1, -0.6, -0.5))
+    bpy.ops.pose.fabrik_solve()
+    for i in range(3):
+        name = f"left{i}"
+        assert both.pose.bones[name].rotation_quaternion == alone.pose.bones[name].rotation_quaternion
+
+
+def test_a_chain_inside_another_is_an_effector_on_an_inner_joint() -> None:
+    armature = make_armature(tail_bones(6))
+    whole = add(armature, "bone5", 6, (0.8, -0.6, -1.2))
+    inner = add(armature, "bone2", 3, (0.4, 0.5, -0.4))
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    for chain in (whole, inner):
+        assert chain.status == "REACHED"
+        assert distance_left(armature, chain) < 1e-4
+
+
+def test_a_chain_that_ends_at_a_head_is_an_effector_too() -> None:
+    armature = make_y()
+    left = add(armature, "arm2.L", 5, (-0.3, -0.4, 0.3), use_tail=False)
+    right = add(armature, "arm2.R", 0, (0.3, 0.4, 0.2))
+    bpy.ops.pose.fabrik_solve()
+    for chain in (left, right):
+        assert distance_left(armature, chain) < 1e-4
+
+
+def test_locked_bones_are_one_piece_with_their_parents() -> None:
+    armature = make_y()
+    for name in ("trunk1", "arm1.R"):
+        armature.pose.bones[name].lock_rotation = (True, True, True)
+        armature.pose.bones[name].lock_rotation_w = True
+    chains = [add(armature, "arm2.L", 0, (-0.3, -0.4, 0.3)), add(armature, "arm2.R", 0, (0.2, 0.3, 0.1))]
+    kept = [armature.pose.bones[name].rotation_quaternion.copy() for name in ("trunk1", "arm1.R")]
+    bpy.ops.pose.fabrik_solve()
+    for chain in chains:
+        assert distance_left(armature, chain) < 1e-4
+    assert [armature.pose.bones[name].rotation_quaternion for name in ("trunk1", "arm1.R")] == kept
+
+
+@pytest.mark.parametrize("what", ["object", "no inheritance", "euler"])
+def test_odd_rigs(what: str) -> None:
+    armature = make_y()
+    if what == "object":
+        armature.location, armature.scale = (1.0, 2.0, 3.0), (0.3, 0.3, 0.3)
+        armature.rotation_euler = (0.5, -0.3, 1.2)
+    elif what == "no inheritance":
+        armature.data.bones["arm0.L"].use_inherit_rotation = False
+        armature.data.bones["trunk2"].inherit_scale = "NONE"
+    else:
+        for i, bone in enumerate(armature.pose.bones):
+            bone.rotation_mode = ("XYZ", "ZXY", "AXIS_ANGLE")[i % 3]
+    update()
+    chains = [add(armature, "arm2.L", 0, (-0.4, -0.5, 0.3)), add(armature, "arm2.R", 0, (0.3, 0.4, 0.2))]
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    for chain in chains:
+        assert chain.status == "REACHED"
+        assert distance_left(armature, chain) < 1e-4
+
+
+# Pins and roots
+
+
+def test_a_pin_holds_and_needs_no_target() -> None:
+    armature = make_y()
+    pinned = add(armature, "arm2.R", 0)
+    pulled = add(armature, "arm2.L", 0, (-0.5, -0.9, 0.4))
+    held = armature.pose.bones["arm2.R"].tail.copy()
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    assert (armature.pose.bones["arm2.R"].tail - held).length < 1e-4
+    assert (pinned.status, pulled.status) == ("REACHED", "REACHED")
+    assert np.abs(np.array(armature.pose.bones["trunk2"].rotation_quaternion[1:])).max() > 1e-3
+
+
+def test_the_root_gives_way_so_that_pins_hold() -> None:
+    armature = make_y()
+    add(armature, "arm2.R", 0)
+    pulled = add(armature, "arm2.L", 0, (-2.0, 0.0, 2.5), root_motion="TRANSLATE")
+    held = armature.pose.bones["arm2.R"].tail.copy()
+    root = armature.pose.bones["trunk0"].head.copy()
+    bpy.ops.pose.fabrik_solve()
+    assert (armature.pose.bones["arm2.R"].tail - held).length < 1e-4
+    assert pulled.status == "REACHED"
+    assert distance_left(armature, pulled) < 1e-4
+    assert (armature.pose.bones["trunk0"].head - root).length > 0.1
+
+
+def test_a_root_that_can_not_give_way_is_named() -> None:
+    armature = make_y()
+    add(armature, "arm2.R", 0)
+    add(armature, "arm2.L", 0, (0.1, 0.0, 0.5), root_motion="TRANSLATE")
+    armature.pose.bones["trunk0"].lock_location = (True, False, False)
+    before = everything()
+    message = error_of(bpy.ops.pose.fabrik_solve)
+    assert message == "Chain 'arm2.L': its root can't follow: the location of bone 'trunk0' is locked"
+    assert everything() == before
+
+
+# Loops
+
+
+def test_two_hands_meet() -> None:
+    armature = make_y()
+    for side, other in (("L", "R"), ("R", "L")):
+        chain = set_chain(armature, f"arm1.{side}", 0, armature)
+        chain.subtarget = f"arm2.{other}"
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    left, right = (armature.pose.bones[f"arm2.{side}"].head for side in "LR")
+    assert (left - right).length < 1e-4 * 6
+    assert {chain.status for chain in armature.fabrik.chains} == {"REACHED"}
+
+
+def test_hands_of_chains_with_roots_of_their_own_meet() -> None:
+    armature = make_armature([*tail_bones(3, "a"), *tail_bones(3, "b", (3.0, 0.0, 0.0))])
+    for name, other in (("a1", "b2"), ("b1", "a2")):
+        chain = set_chain(armature, name, 2, armature)
+        chain.subtarget = other
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    assert (armature.pose.bones["a2"].head - armature.pose.bones["b2"].head).length < 1e-4 * 3
+
+
+@pytest.mark.parametrize("met", ["bone0", "bone3"])
+def test_a_ring_closes_on_itself(met: str) -> None:
+    armature = make_armature(tail_bones(12))
+    chain = set_chain(armature, "bone11", 12, armature)
+    chain.subtarget = met
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    gap = (armature.pose.bones["bone11"].tail - armature.pose.bones[met].head).length
+    assert gap < 1e-4 * 12
+    assert chain.status == "REACHED"
+
+
+def test_a_pole_that_follows_the_tree_is_refused_by_name() -> None:
+    armature = make_y()
+    add(armature, "arm2.L", 0, (-0.2, 0.0, 0.2))
+    chain = add(armature, "arm2.R", 0, (0.2, 0.0, 0.2))
+    chain.pole_target, chain.pole_subtarget = armature, "arm1.L"
+    before = everything()
+    message = error_of(bpy.ops.pose.fabrik_solve)
+    assert message.startswith("Chain 'arm2.R': its ")
+    assert "depends on" in message
+    assert "'arm1.L'" in message or "'trunk" in message
+    assert everything() == before
+
+
+def test_a_target_on_the_tree_that_a_chain_hangs_on_is_solved_after_it() -> None:
+    armature = make_y()
+    trunk = add(armature, "trunk2", 3, (0.5, 0.4, -0.3))
+    hand = add(armature, "arm2.L", 3, (-0.2, -0.3, 0.2))
+    update()
+    place = hand.target.matrix_world.copy()
+    hand.target.parent, hand.target.parent_type, hand.target.parent_bone = armature, "BONE", "trunk2"
+    hand.target.matrix_world = place
+    update()
+    bpy.ops.pose.fabrik_solve()
+    for chain in (trunk, hand):
+        assert distance_left(armature, chain) < 1e-4, chain.name
+
+
+# What can't all be met
+
+
+def test_one_target_out_of_reach_leaves_the_other_met(capfd: pytest.CaptureFixture[str]) -> None:
+    armature = make_y()
+    far = add(armature, "arm2.L", 0, (9.0, 0.0, 0.0))
+    near = add(armature, "arm2.R", 0, (0.3, 0.2, 0.2))
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    assert distance_left(armature, near) < 1e-4
+    assert near.status == "REACHED"
+    assert far.status == "OUT_OF_REACH"
+    (warning,) = warnings_in(capfd)
+    assert warning.startswith("Chain 'arm2.L': out of reach, the tip is ")
+
+
+def test_influence_of_one_chain_leaves_the_other_alone() -> None:
+    armature = make_y()
+    none = add(armature, "arm2.L", 3, (-0.4, -0.5, 0.3), influence=0.0)
+    full = add(armature, "arm2.R", 0, (0.3, 0.4, 0.2))
+    before = [armature.pose.bones[f"arm{i}.L"].rotation_quaternion.copy() for i in range(3)]
+    bpy.ops.pose.fabrik_solve()
+    assert [armature.pose.bones[f"arm{i}.L"].rotation_quaternion for i in range(3)] == before
+    assert distance_left(armature, full) < 1e-4
+    assert none.name
+
+
+def test_limits_hold_in_a_tree() -> None:
+    armature = make_y()
+    for bone in armature.pose.bones:
+        for axis in "xyz":
+            setattr(bone, f"use_ik_limit_{axis}", True)
+            setattr(bone, f"ik_min_{axis}", -0.5)
+            setattr(bone, f"ik_max_{axis}", 0.5)
+    chains = [add(armature, "arm2.L", 0, (-0.3, -0.4, 0.3)), add(armature, "arm2.R", 0, (0.2, 0.3, 0.1))]
+    bpy.ops.pose.fabrik_solve()
+    for chain in chains:
+        assert distance_left(armature, chain) < 1e-4
+    for bone in armature.pose.bones:
+        assert bone.rotation_quaternion.angle <= 0.5 * 2.0**0.5 + 1e-4
+
+
+def test_poles_bend_arms_of_a_tree() -> None:
+    armature = make_y()
+    for side, y in (("L", -6.0), ("R", 6.0)):
+        chain = add(armature, f"arm1.{side}", 2, (-0.4 if side == "L" else 0.4, 0.1, 0.1))
+        chain.pole_target = make_empty(f"pole {side}", (0.0, y, 3.0))
+    add(armature, "trunk2", 3, (0.3, 0.2, -0.3))
+    bpy.ops.pose.fabrik_solve()
+    for side, sign in (("L", -1.0), ("R", 1.0)):
+        chain = armature.fabrik.chains[f"arm1.{side}"]
+        assert distance_left(armature, chain) < 1e-4
+        shoulder, elbow = armature.pose.bones[f"arm0.{side}"].head, armature.pose.bones[f"arm0.{side}"].tail
+        hand = armature.pose.bones[f"arm1.{side}"].tail
+        along = (hand - shoulder).normalized()
+        bend = elbow - shoulder - along * (elbow - shoulder).dot(along)
+        assert sign * bend.y > 0.0
