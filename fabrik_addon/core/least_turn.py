@@ -15,9 +15,9 @@ from typing import Any
 
 from .descent import LONGEST_STEP
 from .lanes import TINY, Component, Vector
-from .least_squares import Limb, Placed, block, choose_parts, descend, normal_solution, place, responses_of
+from .least_squares import Limb, Placed, block, descend, normal_solution, place, responses_of
 from .limits import SwingTwist, clamp
-from .vectors import dot, gap
+from .vectors import choose_parts, dot, gap
 
 FIRST_DAMPING = 1e-3
 """Of the first step, in units of the squared length: it falls with every step that helps."""
