@@ -19,7 +19,7 @@ import bpy
 import pytest
 
 from fabrik_addon.blender.command_line import run
-from tests.blender.rigs import leave_mode, make_empty, make_tail, set_chain, update
+from tests.blender.rigs import leave_mode, make_empty, make_tail, set_chain
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNNER = [sys.executable, str(ROOT / "scripts/fabrik.py")]
@@ -36,7 +36,7 @@ def make_file(path: Path, places: list[tuple[float, float, float]], name: str = 
     set_chain(armature, "bone2", 3, target)
     leave_mode()
     bpy.context.scene.frame_end = 11
-    update()
+    bpy.context.scene.frame_set(1)
     bpy.ops.wm.save_as_mainfile(filepath=str(path), check_existing=False)
 
 
