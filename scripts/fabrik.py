@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from pathlib import Path
@@ -26,6 +27,7 @@ def main() -> None:
     if not words or words[0] in {"-h", "--help"}:
         print(USAGE, file=sys.stdout if words else sys.stderr)
         sys.exit(0 if words else 2)
+    _prepare_environment()
     environment.enter()
     sys.path.insert(0, str(environment.ROOT))
     import bpy
@@ -48,6 +50,19 @@ def main() -> None:
         print(f"fabrik: error: there is no file '{file}'", file=sys.stderr)
         _exit(2)
     _exit(run(words[1:], say))
+
+
+def _prepare_environment() -> None:
+    """Make the environment, if there is none; what is said of it goes to standard error."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    # What fails fails once more in enter(), which explains it.
+    with contextlib.suppress(environment.EnvironmentFailure):
+        environment.prepare()
+    sys.stdout.flush()
+    os.dup2(kept, 1)
+    os.close(kept)
 
 
 def _exit(code: int) -> None:
