@@ -10,12 +10,13 @@ from collections.abc import Generator
 from typing import TYPE_CHECKING
 
 import bpy
-from bpy.props import BoolProperty, FloatProperty, IntProperty
+from bpy.props import BoolProperty, FloatProperty
 from bpy.types import Operator
 
 from ..core import FabrikError
 from .bake import BakedChain, bake_chains
 from .bake_report import sentence_of, show_result
+from .frame_range import FrameRangeMixin
 from .keyed_frames import frames_to_bake
 from .polls import OnlyActiveMixin, chosen_chains
 
@@ -25,34 +26,6 @@ if TYPE_CHECKING:
 
 _SLICE = 0.05
 """Seconds of work between two looks at the events."""
-
-
-class FrameRangeMixin:
-    """Has a range of frames; the scene's own where it isn't given."""
-
-    frame_start: IntProperty(name="Start Frame", description="First frame", default=1)
-    frame_end: IntProperty(name="End Frame", description="Last frame", default=250)
-    step: IntProperty(name="Step", description="Frames from one key to the next", default=1, min=1)
-
-    def take_scene_range(self, context: Context) -> None:
-        """Take what isn't given from the scene: its preview range, if it has one."""
-        scene = context.scene
-        start, end = scene.frame_start, scene.frame_end
-        if scene.use_preview_range:
-            start, end = scene.frame_preview_start, scene.frame_preview_end
-        for name, frame in (("frame_start", start), ("frame_end", end)):
-            if not self.properties.is_property_set(name):  # type: ignore[attr-defined]
-                setattr(self, name, frame)
-
-    def span(self) -> tuple[int, int]:
-        """Return first and last frame.
-
-        Raises:
-            FabrikError: there are no frames between.
-        """
-        if self.frame_end < self.frame_start:
-            raise FabrikError(f"The end frame {self.frame_end} is before the start frame {self.frame_start}")
-        return self.frame_start, self.frame_end
 
 
 class POSE_OT_fabrik_bake(FrameRangeMixin, OnlyActiveMixin, Operator):
@@ -94,12 +67,7 @@ class POSE_OT_fabrik_bake(FrameRangeMixin, OnlyActiveMixin, Operator):
     def draw(self, _context: Context) -> None:
         layout = self.layout
         layout.use_property_split = True
-        column = layout.column(align=True)
-        column.prop(self, "frame_start")
-        column.prop(self, "frame_end")
-        row = column.row()
-        row.active = not self.only_keyed
-        row.prop(self, "step")
+        self.draw_range(layout).active = not self.only_keyed
         layout.prop(self, "only_active")
         layout.prop(self, "only_keyed")
         row = layout.row(heading="Smart")

@@ -28,7 +28,10 @@ class VIEW3D_PT_fabrik_bake(Panel):
         return bool(settings_of(context.object).chains)
 
     def draw(self, _context: Context) -> None:
-        self.layout.operator("pose.fabrik_bake", text="Bake...", icon='ACTION').only_active = False
+        column = self.layout.column(align=True)
+        column.operator("pose.fabrik_bake", text="Bake...", icon='ACTION').only_active = False
+        snap = column.operator("pose.fabrik_snap_target", text="Key Targets from Pose")
+        snap.only_active, snap.use_range = False, True
 
 
 class VIEW3D_PT_fabrik_convert(Panel):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mathutils import Euler, Quaternion, Vector
 
 if TYPE_CHECKING:
-    from bpy.types import Bone, PoseBone
+    from bpy.types import Bone, Object, PoseBone
 
 Channel = tuple[str, tuple[float, ...]]
 """Property of a pose bone and its values."""
@@ -20,8 +20,8 @@ Setting = tuple["PoseBone | Bone", tuple[str, Any]]
 """A channel with its pose bone, or how a bone takes over its parent's scale: anything that a solve writes."""
 
 
-def rotation_of(bone: PoseBone) -> Quaternion:
-    """Return a pose bone's own rotation, whatever its rotation mode."""
+def rotation_of(bone: PoseBone | Object) -> Quaternion:
+    """Return a pose bone's own rotation, or an object's, whatever its rotation mode."""
     mode = bone.rotation_mode
     if mode == 'QUATERNION':
         return bone.rotation_quaternion.normalized()
@@ -31,8 +31,8 @@ def rotation_of(bone: PoseBone) -> Quaternion:
     return bone.rotation_euler.to_quaternion()
 
 
-def channel_name(bone: PoseBone) -> str:
-    """Return the name of the property that a pose bone's rotation mode uses."""
+def channel_name(bone: PoseBone | Object) -> str:
+    """Return the name of the property that a pose bone's or an object's rotation mode uses."""
     return {'QUATERNION': "rotation_quaternion", 'AXIS_ANGLE': "rotation_axis_angle"}.get(
         bone.rotation_mode, "rotation_euler"
     )

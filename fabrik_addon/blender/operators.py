@@ -13,9 +13,11 @@ from bpy.types import Operator
 from .add_chain import add_chain
 from .apply import auto_key
 from .common_limits import free_joint, limit_joint
+from .frame_range import FrameRangeMixin
 from .polls import ChainsMixin, OnlyActiveMixin, PoseModeMixin, RefusalsMixin, chosen_chains
 from .properties import settings_of
 from .results import forget_result
+from .snap_frames import snap_frames
 from .snap_targets import snap_targets
 from .solve_chains import solve_chains
 
@@ -100,16 +102,36 @@ class POSE_OT_fabrik_solve(OnlyActiveMixin, Operator):
                 self.report({'WARNING'}, f"Chain '{name}': overridden on {', '.join(result.overridden)}")
 
 
-class POSE_OT_fabrik_snap_target(OnlyActiveMixin, Operator):
+class POSE_OT_fabrik_snap_target(FrameRangeMixin, OnlyActiveMixin, Operator):
     """Move targets and poles to where the chains are, so that solving changes nothing"""
 
     bl_idname = "pose.fabrik_snap_target"
     bl_label = "Snap Target to Pose"
     bl_options = {'REGISTER', 'UNDO'}
 
+    use_range: BoolProperty(
+        name="Frame Range", description="Key targets and poles over a range of frames instead of here", default=False
+    )
+
+    def draw(self, _context: Context) -> None:
+        layout = self.layout
+        layout.use_property_split = True
+        layout.prop(self, "only_active")
+        layout.prop(self, "use_range")
+        if self.use_range:
+            self.draw_range(layout)
+
     def run(self, context: Context) -> None:
         armature = context.object
-        moved = snap_targets(context.view_layer, armature, chosen_chains(armature, self.only_active))
+        chains = chosen_chains(armature, self.only_active)
+        if self.use_range:
+            self.take_scene_range(context)
+            (start, end), frames = self.span(), self.frames()
+            for _ in snap_frames(context.scene, context.view_layer, armature, chains, frames, (start, end)):
+                pass
+            self.report({'INFO'}, f"Keyed targets and poles of {len(chains)} chains over {len(frames)} frames")
+            return
+        moved = snap_targets(context.view_layer, armature, chains)
         auto_key(context, [(target, "location") for target in moved])
 
 

@@ -92,7 +92,8 @@ class VIEW3D_PT_fabrik(_FabrikPanel):
         column.operator("pose.fabrik_solve", icon='CON_KINEMATIC').only_active = False
         row = column.row(align=True)
         row.operator("pose.fabrik_solve", text="Solve Active").only_active = True
-        row.operator("pose.fabrik_snap_target", text="Snap Targets").only_active = False
+        snap = row.operator("pose.fabrik_snap_target", text="Snap Targets")
+        snap.only_active = snap.use_range = False
 
         chain = active_chain(context.object)
         if chain is not None:
