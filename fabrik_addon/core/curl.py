@@ -39,11 +39,8 @@ def curl(ops: Any, angles: Components, lengths: Sequence[float], distance: Compo
     Returns:
         joints from the origin toward +x, bent toward +y, in the plane z = 0.
     """
-    # More than a full turn would be a spiral, that crosses itself and bends to both sides of its chord.
-    most = ops.maximum(add_up(angles) / (1.6 * math.pi), 1.0)
-    angles = [angle / most for angle in angles]
-    *_, (p, q) = _lay(ops, angles, lengths)
-    growth = _arc_angle(ops, distance) / (_arc_angle(ops, ops.sqrt(p * p + q * q)) + TINY)
+    angles, arc = bends_and_arc(ops, angles, lengths)
+    growth = _arc_angle(ops, distance) / (arc + TINY)
     points = _lay(ops, [ops.minimum(angle * growth, SHARPEST) for angle in angles], lengths)
     *_, (p, q) = points
     # A closed chain has no chord; its bends' bisector is as good.
@@ -54,6 +51,15 @@ def curl(ops: Any, angles: Components, lengths: Sequence[float], distance: Compo
         [py * cosine - px * sine for px, py in points],
         [0.0 * distance for _ in points],
     )
+
+
+def bends_and_arc(ops: Any, angles: Components, lengths: Sequence[float]) -> tuple[Components, Component]:
+    """Return what ``curl`` makes bigger or smaller: bends of less than a full turn, and the arc of their chord."""
+    # More than a full turn would be a spiral, that crosses itself and bends to both sides of its chord.
+    most = ops.maximum(add_up(angles) / (1.6 * math.pi), 1.0)
+    angles = [angle / most for angle in angles]
+    *_, (p, q) = _lay(ops, angles, lengths)
+    return angles, _arc_angle(ops, ops.sqrt(p * p + q * q))
 
 
 def _lay(ops: Any, angles: Components, lengths: Sequence[float]) -> list[tuple[Component, Component]]:

@@ -1,0 +1,38 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The inputs of a geometry nodes modifier, which Blender 5.2 keeps elsewhere than 5.0."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import bpy
+
+_IS_OLD = bpy.app.version < (5, 2, 0)
+
+
+def set_input(modifier: Any, identifier: str, value: Any) -> None:
+    """Set what a group's input is."""
+    if _IS_OLD:
+        modifier[identifier] = value
+    else:
+        getattr(modifier.properties.inputs, identifier).value = value
+
+
+def get_input(modifier: Any, identifier: str) -> Any:
+    """Return what a group's input is."""
+    return modifier[identifier] if _IS_OLD else getattr(modifier.properties.inputs, identifier).value
+
+
+def set_output_name(modifier: Any, identifier: str, name: str) -> None:
+    """Set the name of the attribute that a group's output is stored as."""
+    if _IS_OLD:
+        modifier[f"{identifier}_attribute_name"] = name
+    else:
+        getattr(modifier.properties.outputs, identifier).attribute_name = name
+
+
+def input_path(modifier: Any, identifier: str) -> str:
+    """Return the path from the object to a group's input, for drivers and keys."""
+    place = f'["{identifier}"]' if _IS_OLD else f".properties.inputs.{identifier}.value"
+    return f'modifiers["{bpy.utils.escape_identifier(modifier.name)}"]{place}'
