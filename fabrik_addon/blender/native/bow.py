@@ -19,7 +19,7 @@ _ROUNDING = 1e-5
 
 
 def bow_group(count: int) -> Any:
-    """Return the group of the bow: distance, chain length, lengths, steps → joints, tip.
+    """Return the group of the bow: distance, chain length, lengths, steps → joints.
 
     The joints lie in a plane, from the origin along +Y, bent toward +X.
     """
@@ -40,7 +40,7 @@ def bow_group(count: int) -> Any:
         with nodes.frame("Newton's method for half the angle of the longest link"):
             found, low, high = nodes.repeat(
                 steps,
-                {"Half angle": half_angle, "Low": 0.0, "High": math.pi},
+                {"Half angle": ('FLOAT', half_angle), "Low": ('FLOAT', 0.0), "High": ('FLOAT', math.pi)},
                 lambda half_angle, low, high: _newton(
                     nodes, distance, lengths, longest, is_longest, (half_angle, low, high)
                 ),
@@ -48,8 +48,7 @@ def bow_group(count: int) -> Any:
         with nodes.frame("Links on the circle"):
             angles, _ = _half_angles(nodes, lengths, longest, is_longest, found)
             joints = _lay(nodes, lengths, angles)
-        nodes.outputs("Joint", joints[:-1])
-        nodes.output("Tip", joints[-1])
+        nodes.outputs("Joint", joints)
 
     return shared_group(f"FABRIK bow, {count} links", fill)
 
@@ -109,9 +108,8 @@ def _lay(nodes: Nodes, lengths: list[Value], half_angles: list[Value]) -> Joints
     for angle in half_angles[1:]:
         heading = heading + angle
     joints: Joints = []
-    for j, length in enumerate(lengths):
+    for j, length in enumerate(lengths[:-1]):
         link = nodes.combine(nodes.scalar('SINE', heading), nodes.scalar('COSINE', heading), 0.0) * length
         joints.append(joints[-1] + link if joints else link)
-        if j + 1 < len(lengths):
-            heading = heading - (half_angles[j] + half_angles[j + 1])
+        heading = heading - (half_angles[j] + half_angles[j + 1])
     return joints

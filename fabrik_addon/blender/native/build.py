@@ -156,10 +156,7 @@ def _rig_group(name: str, rest: RestChain) -> Any:
         solver_group(kind),
         [
             *goal_values(goal),
-            *rest.links.lengths,
-            rest.links.total,
-            rest.links.middle,
-            rest.links.spread,
+            *rest.links.values,
             rest.plane.to_euler(),
             (rest.plane.conjugated() @ rest.frames[0] if kind.has_pole else rest.frames[0]).to_euler(),
             *(frame.to_euler() for frame in rest.frames[1:]),

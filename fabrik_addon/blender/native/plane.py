@@ -15,9 +15,6 @@ from .groups import shared_group
 from .nodes import Nodes, Value
 from .passes import Joints
 
-_PASSES = 24
-"""Of reflections at most, beyond the first."""
-
 
 def curl_group(count: int) -> Any:
     """Return the group: distance, chain length, bends, arc of the chord at rest, lengths → joints."""
@@ -52,54 +49,58 @@ def curl_group(count: int) -> Any:
     return shared_group(f"FABRIK curl, {count} links", fill)
 
 
-def _reflect_group(count: int) -> Any:
-    """Return the group of one pass of reflections: pole, joints, tip → joints, whether any was reflected."""
+def _reflect_group() -> Any:
+    """Return the group that mirrors a joint at the line of its neighbours if it is on the side away from the pole."""
 
     def fill(nodes: Nodes) -> None:
-        pole = nodes.input("Pole")
-        joints = [*nodes.inputs("Joint", count - 1), nodes.input("Tip")]
-        any_away: Value = None
-        for j in range(count - 1):
-            with nodes.frame(f"Joint {j + 1}"):
-                before = joints[j - 1] if j else None
-                line = joints[j + 1] if before is None else joints[j + 1] - before
-                offset = joints[j] if before is None else joints[j] - before
-                wish = pole if before is None else pole - before
-                normal = nodes.cross(line, offset)
-                is_away = nodes.dot(normal, nodes.cross(line, wish)) < 0.0
-                mirrored = nodes.project(offset, line) * 2.0 - offset
-                mirrored = mirrored if before is None else mirrored + before
-                joints[j] = nodes.switch(is_away, mirrored, joints[j])
-                any_away = is_away if any_away is None else any_away | is_away
-        nodes.outputs("Joint", joints[:-1])
-        nodes.output("Reflected", any_away, "NodeSocketBool")
+        pole, before, joint, following = (nodes.input(name) for name in ("Pole", "Before", "Joint", "After"))
+        line, offset = following - before, joint - before
+        normal = nodes.cross(line, offset)
+        is_away = nodes.dot(normal, nodes.cross(line, pole - before)) < 0.0
+        mirrored = before + nodes.project(offset, line) * 2.0 - offset
+        nodes.output("Joint", nodes.switch(is_away, mirrored, joint))
+        nodes.output("Mirrored", is_away, "NodeSocketBool")
 
-    return shared_group(f"FABRIK reflections, {count} links", fill)
+    return shared_group("FABRIK mirror a joint", fill)
 
 
-def point_at_pole_group(count: int) -> Any:
+def _one_pass(nodes: Nodes, pole: Value, inner: Joints, tip: Value) -> tuple[Joints, Value]:
+    """Return the joints after one pass of reflections from the root to the tip, and whether any was mirrored."""
+    joints = [(0.0, 0.0, 0.0), *inner, tip]
+    mirrored: Value = None
+    for j in range(1, len(joints) - 1):
+        joints[j], is_mirrored = nodes.call(_reflect_group(), [pole, *joints[j - 1 : j + 2]])
+        mirrored = is_mirrored if mirrored is None else mirrored | is_mirrored
+    return joints[1:-1], mirrored
+
+
+def _further_passes_group(count: int) -> Any:
     """Return the group that brings every joint to the pole's side of its neighbours' line: pole, joints, tip → joints."""
 
     def fill(nodes: Nodes) -> None:
         pole = nodes.input("Pole")
         inner = nodes.inputs("Joint", count - 1)
         tip = nodes.input("Tip")
-        results = []
-        stops = []
-        for number in range(_PASSES):
-            with nodes.frame(f"Pass {number + 2}"):
-                *inner, reflected = nodes.call(_reflect_group(count), [pole, *inner, tip])
-                results.append(inner)
-                stops.append(nodes.boolean('NOT', reflected))
-        last = nodes.first_true(stops[:-1])
-        nodes.outputs("Joint", [nodes.choose(last, each) for each in zip(*results, strict=True)])
+
+        def body(is_open: Value, *joints: Value) -> list[Value]:
+            after, mirrored = _one_pass(nodes, pole, list(joints), tip)
+            kept = [nodes.switch(is_open, a, b) for a, b in zip(after, joints, strict=True)]
+            return [nodes.switch(is_open, mirrored, False, 'BOOLEAN'), *kept]
+
+        start = {f"Joint {j + 1}": ('VECTOR', joint) for j, joint in enumerate(inner)}
+        _, *joints = nodes.repeat(count, {"Not done": ('BOOLEAN', True), **start}, body)
+        nodes.outputs("Joint", joints)
 
     return shared_group(f"FABRIK further reflections, {count} links", fill)
 
 
 def pointed_at_pole(nodes: Nodes, pole: Value, inner: Joints, tip: Value) -> Joints:
-    """Return the inner joints on the pole's side; what one pass can't do others do, where that is needed."""
-    count = len(inner) + 1
-    *once, reflected = nodes.call(_reflect_group(count), [pole, *inner, tip])
-    more = nodes.call(point_at_pole_group(count), [pole, *once, tip])
-    return [nodes.switch(reflected, a, b) for a, b in zip(more, once, strict=True)]
+    """Return the inner joints on the pole's side; what one pass can't do others do, where that is needed.
+
+    Equal links need at most about as many passes as there are.
+    """
+    once, mirrored = _one_pass(nodes, pole, inner, tip)
+    if len(inner) < 3:
+        return once
+    more = nodes.call(_further_passes_group(len(inner) + 1), [pole, *once, tip])
+    return [nodes.switch(mirrored, a, b) for a, b in zip(more, once, strict=True)]

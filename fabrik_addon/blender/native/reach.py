@@ -2,58 +2,34 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A chain of three links or more brought to its target, as nodes: what ``core.reach`` puts together.
 
-The root is at the origin.
+The root is at the origin, and the tip on the line from the last joint to the target, so only the joints between them
+are computed.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from ...core.closing import LEAST_BEND
 from ...core.fabrik import PLAIN_SWEEPS
 from .bow import bow_group
 from .groups import shared_group
-from .mixing import many_sweeps_group
+from .links import Links, links_inputs
+from .mixing import further_sweeps_group
 from .nodes import Nodes, Value
-from .passes import Joints, sweep_group
+from .passes import Joints, swept
 
 MOST_SWEEPS = 64
 
 _BOW_STEPS = 12
 """Newton steps of a bow that nothing mends afterwards."""
 
-
-@dataclass(frozen=True)
-class Links:
-    """The lengths of a chain as the nodes want them."""
-
-    lengths: list[Value]
-    """Each as a vector of three equal components."""
-    total: Value
-    middle: Value
-    """Between the shortest and the longest reach."""
-    spread: Value
-    """Half of the difference between them."""
-
-
-def links_inputs(nodes: Nodes, count: int) -> Links:
-    """Add inputs for the lengths of a chain to a group."""
-    return Links(
-        lengths=nodes.inputs("Length", count),
-        total=nodes.input("Chain length", "NodeSocketFloat"),
-        middle=nodes.input("Middle reach", "NodeSocketFloat"),
-        spread=nodes.input("Half of reach", "NodeSocketFloat"),
-    )
-
-
-def links_values(links: Links) -> list[Value]:
-    """Return what those inputs take, in their order."""
-    return [*links.lengths, links.total, links.middle, links.spread]
+_STRAIGHT, _BOW, _ELSEWHERE = range(3)
+"""Why the usual way isn't gone: the target is out of reach, on the chain's own line, or the last joint isn't bent."""
 
 
 def reach_group(count: int) -> Any:
-    """Return the group: target, joints, lengths, tolerance, sweeps, ... → joints, tip.
+    """Return the group: target, joints, links, tolerance, sweeps, ... → joints.
 
     Further inputs: ``On one line``, whether chain and target lie on one line, and ``Side``, to which it bends then.
     """
@@ -66,125 +42,122 @@ def reach_group(count: int) -> Any:
         sweeps = nodes.input("Sweeps", "NodeSocketInt")
         is_on_line = nodes.input("On one line", "NodeSocketBool")
         side = nodes.input("Side")
-        with nodes.frame("Reach test"):
-            distance = nodes.length(target)
-            is_within = nodes.is_near(distance, links.middle, links.spread)
-        swept, error = _sweeps(nodes, target, inner, links, tolerance, sweeps)
+        joints = _sweeps(nodes, target, inner, links, tolerance, sweeps)
         with nodes.frame("Exact finish: bend the joint next to the tip"):
-            closes, moved = close_at(nodes, swept[-3] if count > 2 else None, swept[-2], target, links.lengths[-2:])
-        with nodes.frame("Exact finish elsewhere"):
-            elsewhere = nodes.call(elsewhere_group(count), [target, *swept, error, tolerance, *links_values(links), side])
-        with nodes.frame("Out of reach: straight"):
-            straight = nodes.call(straight_group(count), [target, distance, *links_values(links)])
-        with nodes.frame("On one line: bow"):
-            bowed = nodes.call(laid_bow_group(count), [target, distance, *links_values(links), side])
+            closes, moved = _close(nodes, joints, target, links)
+        with nodes.frame("Reach test"):
+            is_within = nodes.is_near(nodes.length(target), links.middle, links.spread)
+            which = nodes.switch(is_on_line, _BOW, _ELSEWHERE, 'INT')
+            which = nodes.switch(is_within, which, _STRAIGHT, 'INT')
+            is_usual = nodes.switch(
+                is_within, nodes.switch(is_on_line, False, closes, 'BOOLEAN'), False, 'BOOLEAN'
+            )
+        with nodes.frame("Out of reach, on one line, or hardly bent"):
+            values = [target, *joints, *links.values, tolerance, side, which]
+            unusual = nodes.call(_unusual_group(count), values)
         with nodes.frame("Which of them"):
-            sweeping = nodes.switch(closes, 0, 1, 'INT')
-            index = nodes.switch(is_within, nodes.switch(is_on_line, 3, sweeping, 'INT'), 2, 'INT')
-            closed = [*swept[:-2], moved, target]
-            joints = [nodes.choose(index, each) for each in zip(closed, elsewhere, straight, bowed, strict=True)]
-        nodes.outputs("Joint", joints[:-1])
-        nodes.output("Tip", joints[-1])
+            usual = [*joints[:-1], moved]
+            nodes.outputs("Joint", [nodes.switch(is_usual, a, b) for a, b in zip(usual, unusual, strict=True)])
 
     return shared_group(f"FABRIK reach, {count} links", fill)
 
 
-def _sweeps(
-    nodes: Nodes, target: Value, inner: Joints, links: Links, tolerance: Value, sweeps: Value
-) -> tuple[Joints, Value]:
-    """Return the joints after as many sweeps as are needed, and the tip's distance from the target."""
-    count = len(links.lengths)
-    group = sweep_group(count)
-    results: list[list[Value]] = []
+def _sweeps(nodes: Nodes, target: Value, inner: Joints, links: Links, tolerance: Value, sweeps: Value) -> Joints:
+    """Return the joints after as many sweeps as are needed."""
+    results: list[Joints] = []
+    tests = []
     for number in range(PLAIN_SWEEPS):
         with nodes.frame(f"Sweep {number + 1}"):
-            before = results[-1][: count - 1] if results else inner
-            results.append(list(nodes.call(group, [target, *before, *links.lengths])))
+            results.append(swept(nodes, results[-1] if results else inner, links.lengths, target))
+            # After a sweep the last link points at the target: what it is too short or too long is the tip's error.
+            distance = nodes.distance(results[-1][-1], target)
+            tests.append(nodes.is_near(distance, links.last, tolerance))
     with nodes.frame("Further sweeps, mixed"):
-        last = results[-1]
-        found = nodes.call(
-            many_sweeps_group(count, PLAIN_SWEEPS, MOST_SWEEPS),
-            [target, *last[: count - 1], *links.lengths, tolerance, sweeps],
-        )
-        results.append(list(found))
+        values = [target, *results[-1], *links.lengths, links.last, tolerance, sweeps]
+        results.append(list(nodes.call(further_sweeps_group(len(inner) + 1, PLAIN_SWEEPS, MOST_SWEEPS), values)))
     with nodes.frame("Stop when reached"):
-        reached = nodes.first_true([result[-1] <= tolerance for result in results[:-1]])
-        index = nodes.minimum_int(reached, nodes.subtract_int(sweeps, 1))
-        kinds = ['VECTOR'] * count + ['FLOAT']
-        *joints, error = [nodes.choose(index, each, kind) for each, kind in zip(zip(*results, strict=True), kinds)]
-    return joints, error
+        last = nodes.minimum_int(nodes.first_true(tests), nodes.subtract_int(sweeps, 1))
+        return [nodes.choose(last, each) for each in zip(*results, strict=True)]
 
 
-def close_at(
-    nodes: Nodes, before: Value, joint: Value, following: Value, lengths: list[Value]
-) -> tuple[Value, Value]:
-    """Return whether a joint can take up the gap, and where it is then: where both its links meet again.
+def _close(nodes: Nodes, joints: Joints, target: Value, links: Links) -> tuple[Value, Value]:
+    """Return whether the last joint can take up the gap, and where it is then: where both its links meet again.
 
     It stays in its own plane and on its own side (``core.closing``).
-
-    Args:
-        nodes: the tree.
-        before: the joint before it; None is the root.
-        joint: where it is.
-        following: where the joint after it is to be.
-        lengths: of the links before and after it.
     """
-    line = following if before is None else following - before
-    offset = joint if before is None else joint - before
+    before, joint = joints[-2:]
+    line, offset = target - before, joint - before
     aside = offset - nodes.project(offset, line)
-    first, second = (nodes.dot(length, (1.0 / 3.0,) * 3) for length in lengths)
-    square, height_square = nodes.dot(line, line), nodes.dot(aside, aside)
+    square, height = nodes.dot(line, line), nodes.dot(aside, aside)
     # Law of cosines: where the joint's foot is on the line of its neighbours, as a share of it.
-    foot = nodes.multiply_add((first - second) * (first + second) / square, 0.5, 0.5)
-    new_square = first * first - foot * foot * square
-    share_square = new_square / height_square
-    shorter = nodes.minimum(first, second)
-    is_bent = height_square > shorter * shorter * LEAST_BEND
-    moved = line * foot + aside * nodes.sqrt(share_square)
-    return is_bent & (share_square > 0.25), moved if before is None else moved + before
+    foot = nodes.multiply_add(links.difference / square, 0.5, 0.5)
+    share = (links.square - foot * foot * square) / height
+    moved = nodes.multiply_add(line, nodes.combine(foot, foot, foot), before) + aside * nodes.sqrt(share)
+    return (share > 0.25) & (height > links.least_height), moved
 
 
-def straight_group(count: int) -> Any:
-    """Return the group of a chain whose target is out of reach: one line, with the longest link folded out if near."""
+def _unusual_group(count: int) -> Any:
+    """Return the group of what is rarely needed, so that it costs one node where it isn't."""
 
     def fill(nodes: Nodes) -> None:
         target = nodes.input("Target")
-        distance = nodes.input("Distance", "NodeSocketFloat")
+        joints = nodes.inputs("Joint", count - 1)
         links = links_inputs(nodes, count)
-        along = nodes.normalized(target)
-        is_far = distance >= links.middle
-        sizes = [nodes.length(length) for length in links.lengths]
-        longest = sizes[0]
-        for size in sizes[1:]:
-            longest = nodes.maximum(longest, size)
+        tolerance = nodes.input("Tolerance", "NodeSocketFloat")
+        side = nodes.input("Side")
+        which = nodes.input("Which", "NodeSocketInt")
+        with nodes.frame("Out of reach: straight"):
+            straight = nodes.call(_straight_group(count), [target, *links.lengths, links.middle])
+        with nodes.frame("On one line: bow"):
+            bowed = nodes.call(_laid_bow_group(count), [target, *links.lengths, links.total, side])
+        with nodes.frame("Exact finish elsewhere"):
+            elsewhere = nodes.call(_elsewhere_group(count), [target, *joints, *links.values, tolerance, side])
+        results = zip(straight, bowed, elsewhere, strict=True)
+        nodes.outputs("Joint", [nodes.choose(which, each) for each in results])
+
+    return shared_group(f"FABRIK unusual, {count} links", fill)
+
+
+def _straight_group(count: int) -> Any:
+    """Return the group of a target out of reach: one line to it, with the longest link folded out if it is too near."""
+
+    def fill(nodes: Nodes) -> None:
+        target = nodes.input("Target")
+        lengths = nodes.inputs("Length", count)
+        middle = nodes.input("Middle reach", "NodeSocketFloat")
+        with nodes.frame("Which link is the longest"):
+            along = nodes.normalized(target)
+            is_far = nodes.length(target) >= middle
+            sizes = [nodes.length(length) for length in lengths]
+            longest = sizes[0]
+            for size in sizes[1:]:
+                longest = nodes.maximum(longest, size)
         joints: Joints = []
-        for length, size in zip(links.lengths, sizes, strict=True):
-            step = along * nodes.switch(is_far | (size >= longest), length, length * -1.0)
-            joints.append(joints[-1] + step if joints else step)
-        nodes.outputs("Joint", joints[:-1])
-        nodes.output("Tip", joints[-1])
+        with nodes.frame("On the line"):
+            for length, size in zip(lengths[:-1], sizes, strict=False):
+                step = along * nodes.switch(is_far | (size >= longest), length, length * (-1.0, -1.0, -1.0))
+                joints.append(joints[-1] + step if joints else step)
+        nodes.outputs("Joint", joints)
 
     return shared_group(f"FABRIK straight, {count} links", fill)
 
 
-def laid_bow_group(count: int) -> Any:
+def _laid_bow_group(count: int) -> Any:
     """Return the group of a bow between root and target, bent to a side."""
 
     def fill(nodes: Nodes) -> None:
         target = nodes.input("Target")
-        distance = nodes.input("Distance", "NodeSocketFloat")
-        links = links_inputs(nodes, count)
+        lengths = nodes.inputs("Length", count)
+        total = nodes.input("Chain length", "NodeSocketFloat")
         side = nodes.input("Side")
-        planar = nodes.call(bow_group(count), [distance, links.total, *links.lengths, _BOW_STEPS])
+        planar = nodes.call(bow_group(count), [nodes.length(target), total, *lengths, _BOW_STEPS])
         frame = nodes.frame_of(target, side)
-        joints = [nodes.rotated(joint, frame) for joint in planar[:-1]]
-        nodes.outputs("Joint", joints)
-        nodes.output("Tip", target)
+        nodes.outputs("Joint", [nodes.rotated(joint, frame) for joint in planar])
 
     return shared_group(f"FABRIK bow to target, {count} links", fill)
 
 
-def elsewhere_group(count: int) -> Any:
+def _elsewhere_group(count: int) -> Any:
     """Return the group of the exact finish where the joint next to the tip can't make it.
 
     The nearest joint to the tip that is bent enough takes up the gap; where none is, one is bent and the chain turned
@@ -193,61 +166,76 @@ def elsewhere_group(count: int) -> Any:
 
     def fill(nodes: Nodes) -> None:
         target = nodes.input("Target")
-        joints = [*nodes.inputs("Joint", count - 1), nodes.input("Tip")]
-        error = nodes.input("Error", "NodeSocketFloat")
-        tolerance = nodes.input("Tolerance", "NodeSocketFloat")
+        joints = nodes.inputs("Joint", count - 1)
         links = links_inputs(nodes, count)
+        tolerance = nodes.input("Tolerance", "NodeSocketFloat")
         side = nodes.input("Side")
-        gap = target - joints[-1]
-        tests = []
-        for j in range(count - 3, -1, -1):
-            with nodes.frame(f"Bend joint {j + 1}"):
-                before = joints[j - 1] if j else None
-                tests.append(close_at(nodes, before, joints[j], joints[j + 1] + gap, links.lengths[j : j + 2]))
-        number = nodes.first_true([closes for closes, _ in tests])
-        with nodes.frame("Shift what follows"):
-            shifted = _shift_from(nodes, joints, gap, number, [moved for _, moved in tests])
-        with nodes.frame("Bend and turn the chain"):
-            turned = nodes.call(turn_group(count), [target, *joints])
+        with nodes.frame("Gap"):
+            tip = nodes.multiply_add(nodes.normalized(target - joints[-1]), links.lengths[-1], joints[-1])
+            gap = target - tip
+        with nodes.frame("Bend one joint, shift what follows"):
+            found, is_found = _bent_elsewhere(nodes, joints, links.lengths, gap)
+        with nodes.frame("Bend one joint, turn the chain"):
+            *turned, turned_tip = nodes.call(_turn_group(count), [target, *joints, tip])
         with nodes.frame("Bow"):
-            distance = nodes.length(target)
-            bowed = nodes.call(laid_bow_group(count), [target, distance, *links_values(links), side])
+            bowed = nodes.call(_laid_bow_group(count), [target, *links.lengths, links.total, side])
         with nodes.frame("Which of them"):
-            is_open = nodes.distance(turned[-1], target) > tolerance
-            index = nodes.switch(
-                nodes.compare_int('LESS_THAN', number, len(tests)), 0, nodes.switch(is_open, 2, 1, 'INT'), 'INT'
-            )
-            results = [nodes.choose(index, each) for each in zip(shifted, turned, bowed, strict=True)]
-        nodes.outputs("Joint", results[:-1])
-        nodes.output("Tip", results[-1])
-        del error
+            is_open = nodes.distance(turned_tip, target) > tolerance
+            index = nodes.switch(is_found, 0, nodes.switch(is_open, 2, 1, 'INT'), 'INT')
+            nodes.outputs("Joint", [nodes.choose(index, each) for each in zip(found, turned, bowed, strict=True)])
 
     return shared_group(f"FABRIK exact finish, {count} links", fill)
 
 
-def _shift_from(nodes: Nodes, joints: Joints, gap: Value, number: Value, moved: list[Value]) -> Joints:
-    """Return the joints with the one that was chosen moved and those after it shifted.
+def _bent_elsewhere(nodes: Nodes, joints: Joints, lengths: list[Value], gap: Value) -> tuple[Joints, Value]:
+    """Return the joints with one bent and what follows shifted by the gap, and whether there was one to bend.
 
-    Args:
-        nodes: the tree.
-        joints: after the root.
-        gap: from the tip to the target.
-        number: of the chosen joint, counted from the last but two toward the root.
-        moved: where those joints would be.
+    From the last but one joint toward the root, the first that is bent enough.
     """
-    chosen = nodes.choose(number, moved) if len(moved) > 1 else moved[0]
-    found: Joints = []
+    others = range(len(joints) - 2, -1, -1)
+    origin = (0.0, 0.0, 0.0)
+    tests = [
+        nodes.call(
+            _bend_group(),
+            [joints[j - 1] if j else origin, joints[j], joints[j + 1] + gap, lengths[j], lengths[j + 1]],
+        )
+        for j in others
+    ]
+    number = nodes.first_true([closes for closes, _ in tests])
+    moved = nodes.choose(number, [*(moved for _, moved in tests), origin])
+    found = []
     for j, joint in enumerate(joints):
-        own = len(joints) - 3 - j
-        if own < 0:
-            found.append(joint + gap)
-        else:
-            place = nodes.clamped_int(nodes.subtract_int(number, own - 1), 0, 2)
-            found.append(nodes.choose(place, [joint, chosen, joint + gap]))
-    return found
+        shifted = joint + gap
+        if j == len(joints) - 1:
+            found.append(shifted)
+            continue
+        # Before, at or after the chosen joint.
+        place = nodes.clamped_int(nodes.subtract_int(number, len(joints) - 3 - j), 0, 2)
+        found.append(nodes.choose(place, [joint, moved, shifted]))
+    return found, nodes.compare_int('LESS_THAN', number, len(tests))
 
 
-def turn_group(count: int) -> Any:
+def _bend_group() -> Any:
+    """Return the group that tells whether a joint can take up a gap: before, joint, after, lengths → can it, joint."""
+
+    def fill(nodes: Nodes) -> None:
+        before, joint, following = nodes.input("Before"), nodes.input("Joint"), nodes.input("After")
+        first, second = nodes.inputs("Length", 2, "NodeSocketFloat")
+        line, offset = following - before, joint - before
+        aside = offset - nodes.project(offset, line)
+        square, height = nodes.dot(line, line), nodes.dot(aside, aside)
+        foot = nodes.multiply_add((first - second) * (first + second) / square, 0.5, 0.5)
+        share = (first * first - foot * foot * square) / height
+        shorter = nodes.minimum(first, second)
+        nodes.output(
+            "Bends", (share > 0.25) & (height > shorter * shorter * LEAST_BEND), "NodeSocketBool"
+        )
+        nodes.output("Joint", before + line * foot + aside * nodes.sqrt(share))
+
+    return shared_group("FABRIK bend a joint", fill)
+
+
+def _turn_group(count: int) -> Any:
     """Return the group that bends one joint and turns the chain about its root: target, joints, tip → joints, tip.
 
     The joint is the one farthest from the line root-tip; where that can't be done everything stays.
@@ -273,9 +261,9 @@ def turn_group(count: int) -> Any:
             arm = tip - bend
             bend_square, arm_square = nodes.dot(bend, bend), nodes.dot(arm, arm)
             spread = nodes.sqrt(bend_square * arm_square)
-            cosine = (nodes.dot(target, target) - bend_square - arm_square) / (2.0 * spread)
+            cosine = (nodes.dot(target, target) - bend_square - arm_square) / (spread * 2.0)
             sine = nodes.sqrt(1.0 - cosine * cosine)
-            is_possible = (nodes.sqrt(farthest) > 1e-6 * spread) & (cosine * cosine <= 1.0)
+            is_possible = (nodes.sqrt(farthest) > spread * 1e-6) & (cosine * cosine <= 1.0)
             axis = nodes.normalized(nodes.cross(bend, tip))
             share = nodes.sqrt(arm_square / bend_square)
             turned = bend * (share * cosine) + nodes.cross(axis, bend) * (share * sine)

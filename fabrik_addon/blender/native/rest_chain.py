@@ -20,7 +20,7 @@ from ...core.vectors import first_direction, perpendicular
 from ..channels import is_locked
 from ..kinematics import pose_matrices
 from ..snapshot import ChainBones, read_pose
-from .reach import Links
+from .links import Links, links_of
 from .solver import Kind
 
 if TYPE_CHECKING:
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 
 _ALONG = 1e-5
 """Sine of the angle between a link and its bone that counts as none."""
-
-_OPEN_END = 1e-6
-"""Part of the reach next to full extension that counts as full: single precision can't tell there how much to bend."""
 
 
 @dataclass(frozen=True)
@@ -84,18 +81,12 @@ def read_rest_chain(bones: ChainBones, has_pole: bool) -> RestChain:
     plane, is_straight = _plane(points)
     lengths, total = chain.links, chain.total_length
     angles, arc = bends_and_arc(ONE, _bends(points), [length / total for length in lengths])
-    shortest = max(2.0 * max(lengths) - total, 0.0 if len(lengths) > 1 else total)
     parent = free[0].parent
     return RestChain(
         bones=tuple(free),
         root=_relative_to(parent, root),
         kind=Kind(len(lengths), has_pole, is_straight and (has_pole or len(lengths) > 2), is_offset),
-        links=Links(
-            lengths=[(length,) * 3 for length in lengths],
-            total=total,
-            middle=0.5 * (total + shortest),
-            spread=0.5 * (total - shortest) - _OPEN_END * total,
-        ),
+        links=links_of(lengths),
         plane=plane,
         frames=frames,
         backs=backs,

@@ -14,7 +14,8 @@ from .bow import bow_group
 from .groups import shared_group
 from .nodes import Nodes, Socket, Value
 from .plane import curl_group, pointed_at_pole
-from .reach import Links, links_inputs, links_values, reach_group
+from .links import Links, links_inputs
+from .reach import reach_group
 from .turns import turns_group
 
 _GUESS_STEPS = 5
@@ -123,11 +124,10 @@ def _foot(nodes: Nodes, links: Links, distance: Value) -> tuple[Value, Value]:
 
     A target out of reach is taken as one at the end of the reach.
     """
-    first, second = (nodes.dot(length, (1.0 / 3.0,) * 3) for length in links.lengths)
     nearest = nodes.maximum(links.middle - links.spread, 1e-6 * links.total)
     within = nodes.minimum(nodes.maximum(distance, nearest), links.total)
-    along = ((first - second) * (first + second) / within + within) * 0.5
-    return along, nodes.sqrt(first * first - along * along)
+    along = (links.difference / within + within) * 0.5
+    return along, nodes.sqrt(links.square - along * along)
 
 
 def _two_links(nodes: Nodes, links: Links, target: Value, distance: Value, plane: Value) -> list[Value]:
@@ -150,8 +150,8 @@ def _reach(
             limit = nodes.dot(inner[0], inner[0]) * links.total
             is_on_line = nodes.length(off) < 1e-5 * limit
     with nodes.frame("Reach"):
-        values = [target, *inner, *links_values(links), goal.tolerance, goal.sweeps, is_on_line, side]
-        return list(nodes.call(reach_group(kind.links), values))
+        values = [target, *inner, *links.values, goal.tolerance, goal.sweeps, is_on_line, side]
+        return [*nodes.call(reach_group(kind.links), values), target]
 
 
 def _in_plane(
@@ -181,17 +181,17 @@ def _in_plane(
             return [nodes.combine(across, along, 0.0), nodes.combine(0.0, distance, 0.0)], frame, start
     with nodes.frame("Bent to one side"):
         if kind.is_straight:
-            inner = nodes.call(bow_group(kind.links), [distance, links.total, *links.lengths, _GUESS_STEPS])[:-1]
+            inner = nodes.call(bow_group(kind.links), [distance, links.total, *links.lengths, _GUESS_STEPS])
         else:
             arc = nodes.input("Arc at rest", _NUMBER)
             bends = nodes.inputs("Bend", kind.links - 1, _NUMBER)
             inner = nodes.call(curl_group(kind.links), [distance, links.total, arc, *bends, *links.lengths])
     with nodes.frame("Reach"):
         planar = nodes.combine(0.0, distance, 0.0)
-        values = [planar, *inner, *links_values(links), goal.tolerance, goal.sweeps, False, (1.0, 0.0, 0.0)]
-        *inner, tip = nodes.call(reach_group(kind.links), values)
+        values = [planar, *inner, *links.values, goal.tolerance, goal.sweeps, False, (1.0, 0.0, 0.0)]
+        inner = nodes.call(reach_group(kind.links), values)
     with nodes.frame("Every joint to the pole's side"):
         along = nodes.normalized(target)
         across = nodes.length(goal.pole - nodes.project(goal.pole, target))
         pole = nodes.combine(across, nodes.dot(goal.pole, along), 0.0)
-        return [*pointed_at_pole(nodes, pole, inner, tip), tip], frame, start
+        return [*pointed_at_pole(nodes, pole, inner, planar), planar], frame, start
