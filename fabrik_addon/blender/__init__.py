@@ -16,6 +16,7 @@ from . import (
     panel,
     properties,
 )
+from .native import operators as native_operators
 
 _MODULES = (
     properties,
@@ -27,6 +28,7 @@ _MODULES = (
     panel,
     bake_panel,
     compare_interface,
+    native_operators,
     command_line,
 )
 

@@ -38,7 +38,7 @@ def bow_group(count: int) -> Any:
             guess = nodes.sqrt(6.0 * gap) * nodes.multiply_add(gap, math.pi / math.sqrt(6.0) - 1.0, 1.0)
             half_angle = guess * (longest / total)
         with nodes.frame("Newton's method for half the angle of the longest link"):
-            found, low, high = nodes.repeat(
+            found, *_ = nodes.repeat(
                 steps,
                 {"Half angle": ('FLOAT', half_angle), "Low": ('FLOAT', 0.0), "High": ('FLOAT', math.pi)},
                 lambda half_angle, low, high: _newton(
@@ -65,9 +65,7 @@ def _half_angles(
     """Return every link's half angle and 1 / diameter, given the longest link's half angle."""
     curvature = nodes.scalar('SINE', half_angle) / longest
     angles = [
-        nodes.switch(
-            is_it, half_angle, nodes.scalar('ARCSINE', nodes.minimum(length * curvature, 1.0)), 'FLOAT'
-        )
+        nodes.switch(is_it, half_angle, nodes.scalar('ARCSINE', nodes.minimum(length * curvature, 1.0)), 'FLOAT')
         for length, is_it in zip(lengths, is_longest, strict=True)
     ]
     return angles, curvature

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 import bpy
 from mathutils import Matrix
 
-from .groups import MARK, VERSION
-from .modifier import set_input, set_output_name
-from .nodes import Nodes, Socket, Value
+from .find import solvers_of
+from .marks import CHAIN, HAD_ANIMATION, MARK, SOLVER, VERSION
+from .modifier import group_inputs, input_path, rotation_outputs, set_input, set_output_name
+from .nodes import Nodes, Value
+from .reach import MOST_SWEEPS
 from .rest_chain import RestChain
 from .solver import Goal, goal_values, solver_group
 
@@ -38,35 +40,31 @@ def build_rig(scene: Scene, armature: Object, settings: FabrikChain, rest: RestC
     Returns:
         the object whose modifier solves the chain.
     """
+    others = list(solvers_of(armature).values())
+    had_animation = bool(others[0][HAD_ANIMATION]) if others else armature.animation_data is not None
     collection = _collection(scene)
     name = f"FABRIK {armature.name} {settings.name}"
     solver = _make_solver(collection, name, armature, rest)
-    target = _goal_object(collection, f"{name} target", settings.target, settings.subtarget)
-    pole = None
+    solver[CHAIN], solver[HAD_ANIMATION] = settings.name, had_animation
+    goals = {"Target": _goal_object(collection, f"{name} target", solver, settings.target, settings.subtarget)}
     if rest.kind.has_pole:
-        pole = _goal_object(collection, f"{name} pole", settings.pole_target, settings.pole_subtarget)
+        goals["Pole"] = _goal_object(collection, f"{name} pole", solver, settings.pole_target, settings.pole_subtarget)
     modifier: Any = solver.modifiers.new(MODIFIER, 'NODES')
     modifier.node_group = _rig_group(name, rest)
     values = {
-        "Target": target,
-        "Pole": pole,
         "Pole Angle": settings.pole_angle,
         "Influence": settings.influence,
         "Softness": settings.softness,
-        "Sweeps": min(settings.iterations, 64),
+        "Sweeps": min(settings.iterations, MOST_SWEEPS),
         "Tolerance": settings.tolerance,
+        **goals,
     }
-    for item in modifier.node_group.interface.items_tree:
-        if item.in_out == 'INPUT' and item.name in values:
-            set_input(modifier, item.identifier, values[item.name])
-    outputs = [
-        item
-        for item in modifier.node_group.interface.items_tree
-        if item.in_out == 'OUTPUT' and item.socket_type == "NodeSocketRotation"
-    ]
-    for bone, item in zip(rest.bones, outputs, strict=True):
-        set_output_name(modifier, item.identifier, bone.name)
-        _constrain(bone, settings.name, solver)
+    for socket in group_inputs(modifier):
+        if socket.name in values:
+            set_input(modifier, socket.identifier, values[socket.name])
+    for bone, socket in zip(rest.bones, rotation_outputs(modifier), strict=True):
+        set_output_name(modifier, socket.identifier, bone.name)
+        _constrain(bone, settings.name, solver, modifier)
     return solver
 
 
@@ -87,36 +85,53 @@ def _make_solver(collection: Collection, name: str, armature: Object, rest: Rest
     curves.add_curves([1])
     solver = bpy.data.objects.new(name, curves)
     solver[MARK] = VERSION
-    parent = rest.bones[0].parent
-    _hang(solver, armature, parent.name if parent else "")
-    solver.matrix_basis = rest.root
+    root = rest.bones[0]
+    hang(solver, armature, root.parent.name if root.parent else "", rest.root)
+    if rest.root_moves:
+        for axis in range(3):
+            _follow(solver, "location", axis, armature, f"{root.path_from_id('location')}[{axis}]")
     collection.objects.link(solver)
     return solver
 
 
-def _hang(obj: Object, armature: Object, bone_name: str) -> None:
-    """Parent an object to an armature, or to the head of one of its bones."""
+def hang(obj: Object, armature: Object, bone_name: str, place: Matrix) -> None:
+    """Parent an object to an armature, or to one of its bones, at a place in its space; its own transform is none."""
     obj.parent = armature
+    obj.matrix_parent_inverse = place
     if bone_name:
         obj.parent_type = 'BONE'
         obj.parent_bone = bone_name
         # Blender's bone parents are at the tail.
         length = armature.data.bones[bone_name].length
-        obj.matrix_parent_inverse = Matrix.Translation((0.0, -length, 0.0))
+        obj.matrix_parent_inverse = Matrix.Translation((0.0, -length, 0.0)) @ place
 
 
-def _goal_object(collection: Collection, name: str, target: Object | None, bone_name: str) -> Object | None:
+def _follow(target: Any, name: str, index: int, source: Object, data_path: str) -> None:
+    """Drive a property by another one, as it is."""
+    curve: Any = target.driver_add(name, index)
+    for generator in list(curve.modifiers):
+        curve.modifiers.remove(generator)
+    curve.driver.type = 'SUM'
+    variable = curve.driver.variables.new()
+    variable.targets[0].id = source
+    variable.targets[0].data_path = data_path
+
+
+def _goal_object(
+    collection: Collection, name: str, solver: Object, target: Object | None, bone_name: str
+) -> Object | None:
     """Return the object at a target: itself, or an empty at its bone, because nodes don't see bones."""
     if target is None or target.type != 'ARMATURE' or not bone_name:
         return target
     empty = bpy.data.objects.new(name, None)
     empty[MARK] = VERSION
-    _hang(empty, target, bone_name)
+    empty[SOLVER] = solver
+    hang(empty, target, bone_name, Matrix())
     collection.objects.link(empty)
     return empty
 
 
-def _constrain(bone: PoseBone, chain_name: str, solver: Object) -> None:
+def _constrain(bone: PoseBone, chain_name: str, solver: Object, modifier: Any) -> None:
     """Let a bone take its rotation from the solver, in its own space: what it inherits stays Blender's business."""
     constraint: Any = bone.constraints.new('GEOMETRY_ATTRIBUTE')
     constraint.name = f"FABRIK {chain_name}"
@@ -127,25 +142,14 @@ def _constrain(bone: PoseBone, chain_name: str, solver: Object) -> None:
     constraint.mix_mode = 'REPLACE'
     constraint.mix_loc, constraint.mix_rot, constraint.mix_scl = False, True, False
     constraint.owner_space = 'LOCAL'
-    curve = constraint.driver_add("influence")
-    curve.driver.type = 'SUM'
-    variable = curve.driver.variables.new()
-    variable.name = "influence"
-    variable.targets[0].id = solver
-    from .modifier import input_path
-
-    modifier = solver.modifiers[MODIFIER]
-    identifier = next(
-        item.identifier for item in modifier.node_group.interface.items_tree if item.name == "Influence"
-    )
-    variable.targets[0].data_path = input_path(modifier, identifier)
-    for extra in list(curve.modifiers):
-        curve.modifiers.remove(extra)
+    # Drivers are evaluated when the influence changes, not when the target moves.
+    identifier = next(socket.identifier for socket in group_inputs(modifier) if socket.name == "Influence")
+    _follow(constraint, "influence", -1, solver, input_path(modifier, identifier))
 
 
 def _rig_group(name: str, rest: RestChain) -> Any:
     """Return a chain's own group: the numbers of its bones around the solver it shares with others of its kind."""
-    tree = bpy.data.node_groups.new(name, 'GeometryNodeTree')
+    tree: Any = bpy.data.node_groups.new(name, 'GeometryNodeTree')
     tree.is_modifier = True
     tree[MARK] = VERSION
     nodes = Nodes(tree)
@@ -175,7 +179,7 @@ def _bend_values(rest: RestChain) -> list[Value]:
     """Return what a solver starts from, in the order of its inputs."""
     if rest.kind.links < 3 or (rest.kind.has_pole and rest.kind.is_straight):
         return []
-    return [rest.arc, *rest.bends] if rest.kind.has_pole else [tuple(joint) for joint in rest.joints]
+    return [rest.arc, *rest.bends] if rest.kind.has_pole else [joint[:] for joint in rest.joints]
 
 
 def _goal_inputs(nodes: Nodes, rest: RestChain) -> Goal:
@@ -189,10 +193,9 @@ def _goal_inputs(nodes: Nodes, rest: RestChain) -> Goal:
     sweeps: Value = None
     tolerance: Value = None
     if rest.kind.links > 2:
-        sweeps = nodes.input("Sweeps", "NodeSocketInt", min_value=1, max_value=64, default_value=64)
+        sweeps = nodes.input("Sweeps", "NodeSocketInt", min_value=1, max_value=MOST_SWEEPS, default_value=MOST_SWEEPS)
         share = nodes.input("Tolerance", _NUMBER, min_value=1e-6, max_value=1.0, default_value=1e-4)
         tolerance = share * rest.links.total
-    target: Socket = nodes.object_location(target_object)
-    # Without influence nothing needs to be solved.
-    target = nodes.switch(influence > 0.0, target, tuple(rest.tip))
+    # Without influence there is nothing to look for.
+    target = nodes.switch(influence > 0.0, nodes.object_location(target_object), rest.tip[:])
     return Goal(target, softness, sweeps, tolerance, pole, angle)

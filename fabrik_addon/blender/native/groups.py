@@ -9,18 +9,14 @@ from typing import Any
 
 import bpy
 
+from .marks import MARK, VERSION
 from .nodes import Nodes
-
-MARK = "fabrik_native"
-"""Custom property by which we know what we made."""
-
-VERSION = 1
-"""Of the groups' contents: groups of another version are left to the chains that use them."""
 
 
 def shared_group(name: str, fill: Callable[[Nodes], None]) -> Any:
     """Return the node group of a name, made by ``fill`` unless this file has it."""
     key = f"{VERSION} {name}"
+    tree: Any
     for tree in bpy.data.node_groups:
         if tree.library is None and tree.get(MARK) == key:
             return tree

@@ -9,6 +9,7 @@ each step instead of one vector for each joint.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from ...core.acceleration import DEPTH, REGULARISATION
@@ -63,7 +64,10 @@ def _history(nodes: Nodes, bundle: Value, joints: int) -> _History:
     """Return the history in a bundle."""
     nothing = _empty(joints, None, None)
     values = iter(nodes.unbundled(bundle, {name: kind for name, (kind, _) in _items(nothing).items()}))
-    take = lambda count: [next(values) for _ in range(count)]  # noqa: E731
+
+    def take(count: int) -> list[Value]:
+        return list(islice(values, count))
+
     state, output, residual, (error,) = take(joints), take(joints), take(joints), take(1)
     output_steps = [take(joints) for _ in range(DEPTH)]
     residual_steps = [take(joints) for _ in range(DEPTH)]

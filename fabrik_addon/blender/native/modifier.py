@@ -11,6 +11,25 @@ import bpy
 _IS_OLD = bpy.app.version < (5, 2, 0)
 
 
+def group_inputs(modifier: Any) -> list[Any]:
+    """Return the inputs of a modifier's group."""
+    return [item for item in modifier.node_group.interface.items_tree if item.in_out == 'INPUT']
+
+
+def rotation_outputs(modifier: Any) -> list[Any]:
+    """Return the outputs of a modifier's group that are rotations."""
+    items = modifier.node_group.interface.items_tree
+    return [item for item in items if item.in_out == 'OUTPUT' and item.socket_type == "NodeSocketRotation"]
+
+
+def draw_input(layout: Any, modifier: Any, identifier: str, name: str) -> None:
+    """Show a group's input in a panel."""
+    if _IS_OLD:
+        layout.prop(modifier, f'["{identifier}"]', text=name)
+    else:
+        layout.prop(getattr(modifier.properties.inputs, identifier), "value", text=name)
+
+
 def set_input(modifier: Any, identifier: str, value: Any) -> None:
     """Set what a group's input is."""
     if _IS_OLD:

@@ -33,7 +33,9 @@ class Socket:
         return bool(self.socket.type == 'VECTOR')
 
     def _math(self, operation: str, a: Value, b: Value) -> Socket:
-        is_vector = any(isinstance(value, tuple) or (isinstance(value, Socket) and value._is_vector()) for value in (a, b))
+        is_vector = any(
+            isinstance(value, tuple) or (isinstance(value, Socket) and value._is_vector()) for value in (a, b)
+        )
         return self.nodes.vector(operation, a, b) if is_vector else self.nodes.scalar(operation, a, b)
 
     def __add__(self, other: Value) -> Socket:
@@ -50,7 +52,11 @@ class Socket:
 
     def __mul__(self, other: Value) -> Socket:
         """Return a product; a vector's with a number is the vector scaled."""
-        if self._is_vector() and not isinstance(other, tuple) and not (isinstance(other, Socket) and other._is_vector()):
+        if (
+            self._is_vector()
+            and not isinstance(other, tuple)
+            and not (isinstance(other, Socket) and other._is_vector())
+        ):
             return self.nodes.scaled(self, other)
         return self._math('MULTIPLY', self, other)
 
@@ -103,7 +109,8 @@ class Nodes:
     @contextmanager
     def frame(self, label: str) -> Iterator[None]:
         """Put the nodes made meanwhile into a frame with a label."""
-        frame, outer = self.tree.nodes.new("NodeFrame"), self._frame
+        frame: Any = self.tree.nodes.new("NodeFrame")
+        outer = self._frame
         frame.label = label
         frame.label_size = 26
         frame.parent = outer

@@ -75,7 +75,7 @@ def _one_pass(nodes: Nodes, pole: Value, inner: Joints, tip: Value) -> tuple[Joi
 
 
 def _further_passes_group(count: int) -> Any:
-    """Return the group that brings every joint to the pole's side of its neighbours' line: pole, joints, tip → joints."""
+    """Return the group that brings every joint to the pole's side of its neighbours: pole, joints, tip → joints."""
 
     def fill(nodes: Nodes) -> None:
         pole = nodes.input("Pole")

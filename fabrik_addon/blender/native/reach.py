@@ -49,9 +49,7 @@ def reach_group(count: int) -> Any:
             is_within = nodes.is_near(nodes.length(target), links.middle, links.spread)
             which = nodes.switch(is_on_line, _BOW, _ELSEWHERE, 'INT')
             which = nodes.switch(is_within, which, _STRAIGHT, 'INT')
-            is_usual = nodes.switch(
-                is_within, nodes.switch(is_on_line, False, closes, 'BOOLEAN'), False, 'BOOLEAN'
-            )
+            is_usual = nodes.switch(is_within, nodes.switch(is_on_line, False, closes, 'BOOLEAN'), False, 'BOOLEAN')
         with nodes.frame("Out of reach, on one line, or hardly bent"):
             values = [target, *joints, *links.values, tolerance, side, which]
             unusual = nodes.call(_unusual_group(count), values)
@@ -227,9 +225,7 @@ def _bend_group() -> Any:
         foot = nodes.multiply_add((first - second) * (first + second) / square, 0.5, 0.5)
         share = (first * first - foot * foot * square) / height
         shorter = nodes.minimum(first, second)
-        nodes.output(
-            "Bends", (share > 0.25) & (height > shorter * shorter * LEAST_BEND), "NodeSocketBool"
-        )
+        nodes.output("Bends", (share > 0.25) & (height > shorter * shorter * LEAST_BEND), "NodeSocketBool")
         nodes.output("Joint", before + line * foot + aside * nodes.sqrt(share))
 
     return shared_group("FABRIK bend a joint", fill)
@@ -246,7 +242,8 @@ def _turn_group(count: int) -> Any:
         inner = nodes.inputs("Joint", count - 1)
         tip = nodes.input("Tip")
         with nodes.frame("Joint farthest from the line root-tip"):
-            bend, chosen, farthest = inner[0], 0, None
+            bend, farthest = inner[0], None
+            chosen: Value = 0
             for j, joint in enumerate(inner):
                 across = nodes.cross(joint, tip)
                 offset = nodes.dot(across, across)

@@ -17,6 +17,7 @@ from ...core.lanes import ONE, add_up
 from ...core.pole import bend_direction
 from ...core.reach import ON_ONE_LINE
 from ...core.vectors import first_direction, perpendicular
+from ..carried_animation import curve_of, driver_of
 from ..channels import is_locked
 from ..kinematics import pose_matrices
 from ..snapshot import ChainBones, read_pose
@@ -24,7 +25,7 @@ from .links import Links, links_of
 from .solver import Kind
 
 if TYPE_CHECKING:
-    from bpy.types import PoseBone
+    from bpy.types import Object, PoseBone
 
 _ALONG = 1e-5
 """Sine of the angle between a link and its bone that counts as none."""
@@ -38,6 +39,8 @@ class RestChain:
     """Those that turn."""
     root: Matrix
     """Where that space is, in the space of the first bone's parent or of the armature."""
+    root_moves: bool
+    """Whether the first bone's own location comes on top of that."""
     kind: Kind
     links: Links
     plane: Quaternion
@@ -55,7 +58,7 @@ class RestChain:
     """At the inner joints."""
 
 
-def read_rest_chain(bones: ChainBones, has_pole: bool) -> RestChain:
+def read_rest_chain(armature: Object, bones: ChainBones, has_pole: bool) -> RestChain:
     """Return a chain as it rests.
 
     Locked bones, locations and scales stay as they are now.
@@ -82,9 +85,13 @@ def read_rest_chain(bones: ChainBones, has_pole: bool) -> RestChain:
     lengths, total = chain.links, chain.total_length
     angles, arc = bends_and_arc(ONE, _bends(points), [length / total for length in lengths])
     parent = free[0].parent
+    root_moves = _can_move(armature, free[0])
+    if root_moves:
+        root = root @ Matrix.Translation(-free[0].matrix_basis.translation)
     return RestChain(
         bones=tuple(free),
         root=_relative_to(parent, root),
+        root_moves=root_moves,
         kind=Kind(len(lengths), has_pole, is_straight and (has_pole or len(lengths) > 2), is_offset),
         links=links_of(lengths),
         plane=plane,
@@ -99,6 +106,19 @@ def read_rest_chain(bones: ChainBones, has_pole: bool) -> RestChain:
 
 def _without_rotation(bone: PoseBone) -> Matrix:
     return Matrix.LocRotScale(bone.matrix_basis.translation, None, bone.scale)
+
+
+def _can_move(armature: Object, root: PoseBone) -> bool:
+    """Tell whether a bone's own location must be looked at all the time, which takes time.
+
+    That is where it has no parent to move it, or isn't at rest.
+    """
+    is_connected = root.parent is not None and root.bone.use_connect
+    if is_connected or not root.bone.use_local_location:
+        return False
+    path = root.path_from_id("location")
+    is_moved = root.location.length > 0.0 or curve_of(armature, path) or driver_of(armature, path)
+    return bool(is_moved or (root.parent is None and not all(root.lock_location)))
 
 
 def _relative_to(parent: PoseBone | None, matrix: Matrix) -> Matrix:

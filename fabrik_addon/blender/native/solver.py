@@ -12,9 +12,9 @@ from typing import Any
 
 from .bow import bow_group
 from .groups import shared_group
-from .nodes import Nodes, Socket, Value
-from .plane import curl_group, pointed_at_pole
 from .links import Links, links_inputs
+from .nodes import Nodes, Value
+from .plane import curl_group, pointed_at_pole
 from .reach import reach_group
 from .turns import turns_group
 
@@ -139,9 +139,7 @@ def _two_links(nodes: Nodes, links: Links, target: Value, distance: Value, plane
         return [middle, target]
 
 
-def _reach(
-    nodes: Nodes, kind: Kind, goal: Goal, links: Links, target: Value, inner: list[Value]
-) -> list[Value]:
+def _reach(nodes: Nodes, kind: Kind, goal: Goal, links: Links, target: Value, inner: list[Value]) -> list[Value]:
     side = (1.0, 0.0, 0.0)
     is_on_line: Value = False
     if kind.is_straight:

@@ -1,0 +1,114 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""READ: whether a chain can become a native rig, and what would be in its way. Nothing here writes to Blender."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...core import FabrikError
+from ..carried_animation import curve_of, driver_of
+from ..snapshot import ChainBones, read_bones, take_snapshot
+from .find import solvers_of
+from .rest_chain import RestChain, read_rest_chain
+
+if TYPE_CHECKING:
+    from bpy.types import Object, ViewLayer
+
+    from ..properties import FabrikChain
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A chain that can become a native rig."""
+
+    settings: FabrikChain
+    rest: RestChain
+    warnings: tuple[str, ...]
+
+
+def plan_rigs(view_layer: ViewLayer, armature: Object, chains: Sequence[FabrikChain]) -> list[Plan]:
+    """Return what to build for chains.
+
+    Raises:
+        FabrikError: which chain can't be a native rig, and why.
+    """
+    view_layer.update()
+    plans = [_plan(view_layer, armature, chain) for chain in chains]
+    taken = {
+        bone.name: name
+        for name, solver in solvers_of(armature).items()
+        if name not in {chain.name for chain in chains}
+        for bone in armature.pose.bones
+        if any(getattr(constraint, "target", None) == solver for constraint in bone.constraints)
+    }
+    for plan in plans:
+        for bone in plan.rest.bones:
+            if bone.name in taken:
+                other = taken[bone.name]
+                raise FabrikError(
+                    f"Chain '{plan.settings.name}': bone '{bone.name}' follows chain '{other}' already, "
+                    "and in native rigs chains can't share bones"
+                )
+            taken[bone.name] = plan.settings.name
+    return plans
+
+
+def _plan(view_layer: ViewLayer, armature: Object, settings: FabrikChain) -> Plan:
+    snapshot = take_snapshot(view_layer, armature, settings)
+    try:
+        _check_settings(settings)
+        bones = read_bones(
+            armature, settings.name, settings.tip, settings.chain_count, settings.use_tail, settings.use_limits
+        )
+        _check_limits(bones)
+        rest = read_rest_chain(armature, bones, settings.pole_target is not None)
+    except FabrikError as error:
+        raise FabrikError(f"Chain '{settings.name}': {error}") from error
+    own = f"constraint 'FABRIK {settings.name}'"
+    overridden = [name for name in snapshot.overridden if own not in name]
+    warnings = [f"also turned by {', '.join(overridden)}"] if overridden else []
+    warnings += _animated(armature, rest)
+    return Plan(settings, rest, tuple(warnings))
+
+
+def _check_settings(settings: FabrikChain) -> None:
+    """Refuse what nodes don't do."""
+    refused = {
+        "Stretch": settings.use_stretch,
+        "Rotation": settings.use_rotation,
+        "a root that follows": settings.root_motion != 'FIXED',
+        "a pinned tip": getattr(settings, "use_pin", False),
+    }
+    for name, is_on in refused.items():
+        if is_on:
+            raise FabrikError(f"a native rig can't carry {name}: switch it off, or bake instead")
+    if settings.solver != 'FABRIK':
+        raise FabrikError("only FABRIK can be a native rig: choose it as the solver, or bake instead")
+
+
+def _check_limits(bones: ChainBones) -> None:
+    if bones.limits is None:
+        return
+    for i in bones.free:
+        if np.isfinite(np.array(bones.limits[i])).any():
+            raise FabrikError(
+                f"bone '{bones.bones[i].name}' has joint limits, which a native rig can't carry: "
+                "switch Joint Limits off, or bake instead"
+            )
+
+
+def _animated(armature: Object, rest: RestChain) -> list[str]:
+    """Tell what is animated that a native rig takes to stay as it is."""
+    found = []
+    for bone in rest.bones:
+        for name in ("location", "scale"):
+            path = bone.path_from_id(name)
+            is_free = name == "location" and bone == rest.bones[0] and rest.root_moves
+            if not is_free and (curve_of(armature, path) or driver_of(armature, path)):
+                found.append(f"the {name} of bone '{bone.name}' is animated, but its rig keeps what it is now")
+    return found

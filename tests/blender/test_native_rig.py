@@ -1,0 +1,344 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Native rigs: the core's answer without us, in rigs that move, and gone without a trace."""
+
+from __future__ import annotations
+
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import bpy
+import numpy as np
+import pytest
+from mathutils import Matrix, Vector
+
+from fabrik_addon.blender.native.find import solvers_of
+from fabrik_addon.blender.native.modifier import group_inputs, input_path, set_input
+from fabrik_addon.core import Goals, Pose, plain_chain, solve
+
+from . import rigs
+
+BLOCKS = ("objects", "node_groups", "collections", "hair_curves", "armatures", "actions", "meshes")
+
+BARE_BLENDER = Path(__file__).with_name("bare_blender.py")
+
+
+def make_chain(count: int, shape: str) -> Any:
+    """An armature of one chain, straight or bent every which way, whose bones have rolls."""
+    rng = np.random.default_rng(count)
+    heading, point = Vector((0.1, 0.2, 1.0)).normalized(), Vector()
+    bones = []
+    for i in range(count):
+        end = point + heading * (1.0 + (0.3 * (i % 3) if shape != "straight" else 0.0))
+        bones.append(rigs.Bone(f"b{i}", point, end, f"b{i - 1}" if i else None, roll=0.7 * i, connected=i > 0))
+        point = end
+        if shape != "straight":
+            heading = (heading + 0.4 * rigs.random_direction(rng)).normalized()
+    return rigs.make_armature(bones)
+
+
+def rest_problem(armature: Any) -> tuple[Any, Pose]:
+    bones = armature.data.bones
+    joints = np.array([*(bone.head_local[:] for bone in bones), bones[-1].tail_local[:]])
+    frames = [bone.matrix_local.to_quaternion()[:] for bone in bones]
+    return plain_chain(np.linalg.norm(np.diff(joints, axis=0), axis=1)), Pose(joints, np.array([*frames, frames[-1]]))
+
+
+def set_native(armature: Any, chain_name: str, **inputs: Any) -> None:
+    solver = solvers_of(armature)[chain_name]
+    for socket in group_inputs(solver.modifiers[0]):
+        if socket.name in inputs:
+            set_input(solver.modifiers[0], socket.identifier, inputs[socket.name])
+    solver.update_tag()
+    rigs.update()
+
+
+def make_native(armature: Any, tip: str, count: int, **options: Any) -> Any:
+    chain = rigs.add_chain(armature, tip, count, **options)
+    chain.use_limits = False
+    assert bpy.ops.pose.fabrik_rig_add(only_active=True) == {"FINISHED"}
+    return chain
+
+
+def count_blocks() -> dict[str, int]:
+    return {name: len(getattr(bpy.data, name)) for name in BLOCKS}
+
+
+@pytest.mark.parametrize("pole", [False, True])
+@pytest.mark.parametrize("shape", ["straight", "bent"])
+@pytest.mark.parametrize("count", [1, 2, 3, 6])
+def test_same_answer_as_the_core_from_the_rest_pose(count: int, shape: str, pole: bool) -> None:
+    armature = make_chain(count, shape)
+    chain = make_native(armature, f"b{count - 1}", count, create_pole=pole)
+    problem, rest = rest_problem(armature)
+    rng = np.random.default_rng(7)
+    length = problem.total_length
+    if pole:
+        chain.pole_target.location = (2.0 * length, -1.5 * length, 0.3 * length)
+    for reach in np.linspace(0.2, 1.35, 12):
+        target = rigs.random_direction(rng) * reach * length
+        chain.target.location = target
+        rigs.update()
+        poles = np.array([chain.pole_target.location[:]]) if pole else None
+        wanted = solve(problem, rest, Goals(np.array([target[:]]), poles=poles))
+        assert rigs.joints_of(armature, chain) == pytest.approx(wanted.pose.positions, abs=1e-4 * length)
+        for bone, frame in zip(armature.pose.bones, wanted.pose.rotations, strict=False):
+            frame = frame if np.dot(frame, bone.matrix.to_quaternion()) > 0.0 else -frame
+            assert bone.matrix.to_quaternion()[:] == pytest.approx(frame, abs=1e-3)
+
+
+@pytest.mark.parametrize("count", [3, 10])
+def test_tip_is_at_the_target_near_full_extension(count: int) -> None:
+    armature = make_chain(count, "bent")
+    chain = make_native(armature, f"b{count - 1}", count)
+    length = rest_problem(armature)[0].total_length
+    rng = np.random.default_rng(3)
+    for reach in np.linspace(0.97, 0.999, 10):
+        chain.target.location = rigs.random_direction(rng) * reach * length
+        assert rigs.distance_left(armature, chain) < 1e-4
+
+
+def test_a_straight_chain_bends_when_its_target_comes_down_its_own_line() -> None:
+    armature = make_chain(4, "straight")
+    chain = make_native(armature, "b3", 4)
+    chain.target.location = Vector((0.1, 0.2, 1.0)).normalized() * 2.5
+    assert rigs.distance_left(armature, chain) < 1e-4
+
+
+def test_made_and_removed_is_as_before() -> None:
+    armature = rigs.make_tail(4)
+    chain = rigs.add_chain(armature, "bone3", 4, target=(1.0, 0.3, 2.0), create_pole=True)
+    armature.pose.bones["bone1"].rotation_quaternion = (0.9, 0.1, 0.2, 0.3)
+    chain.use_limits = False
+    rigs.update()
+    before, blocks = rigs.everything(), count_blocks()
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    assert rigs.distance_left(armature, chain) < 1e-4
+    assert bpy.ops.pose.fabrik_rig_remove(keep_pose=False) == {"FINISHED"}
+    rigs.update()
+    assert rigs.everything() == before
+    assert count_blocks() == blocks
+    assert armature.animation_data is None
+    assert not any(bone.constraints for bone in armature.pose.bones)
+
+
+def test_removing_leaves_the_pose_as_it_looks_and_keys_it_if_asked() -> None:
+    armature = rigs.make_tail(4)
+    make_native(armature, "bone3", 4, target=(1.0, 0.3, 2.0))
+    rigs.update()
+    looks = [bone.matrix.copy() for bone in armature.pose.bones]
+    assert bpy.ops.pose.fabrik_rig_remove(insert_keys=True) == {"FINISHED"}
+    rigs.update()
+    for bone, matrix in zip(armature.pose.bones, looks, strict=True):
+        assert (bone.head - matrix.translation).length < 1e-5
+    paths = {curve.data_path for action in bpy.data.actions for curve in armature_curves(action)}
+    assert paths == {armature.pose.bones[f"bone{i}"].path_from_id("rotation_quaternion") for i in range(4)}
+
+
+def armature_curves(action: Any) -> list[Any]:
+    return [
+        curve for layer in action.layers for strip in layer.strips for bag in strip.channelbags for curve in bag.fcurves
+    ]
+
+
+def test_making_again_replaces_and_shares_groups() -> None:
+    armature = rigs.make_tail(4)
+    make_native(armature, "bone3", 4)
+    blocks = count_blocks()
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    assert count_blocks() == blocks
+    assert all(len(bone.constraints) == (bone.name in {f"bone{i}" for i in range(4)}) for bone in armature.pose.bones)
+
+
+def test_follows_an_animated_root_a_moved_object_and_bones_of_its_own_armature(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    armature = rigs.make_armature(
+        [
+            rigs.Bone("hips", (0, 0, 0), (0, 0.5, 0)),
+            rigs.Bone("upper", (0, 0.5, 0.2), (0, 0.6, 1.2), "hips"),
+            rigs.Bone("middle", (0, 0.6, 1.2), (0.1, 0.4, 2.2), "upper", connected=True),
+            rigs.Bone("lower", (0, 0.3, 2.4), (0, 0.3, 3.2), "middle"),
+            rigs.Bone("goal", (0.5, 1.5, 1.5), (0.5, 1.5, 2.0)),
+            rigs.Bone("knee", (0.5, 3.5, 1.5), (0.5, 3.5, 2.0)),
+        ]
+    )
+    outer = rigs.make_empty("outer")
+    armature.parent = outer
+    chain = rigs.set_chain(armature, "lower", 3, armature, armature)
+    chain.subtarget, chain.pole_subtarget, chain.use_limits = "goal", "knee", False
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    assert rigs.distance_left(armature, chain) < 1e-4
+    hips, goal = armature.pose.bones["hips"], armature.pose.bones["goal"]
+    for number in range(6):
+        hips.rotation_quaternion = (1.0, 0.1 * number, -0.1 * number, 0.2)
+        hips.location = (0.1 * number, 0.0, -0.05 * number)
+        goal.location = (0.2 * number, -0.1 * number, 0.1)
+        armature.scale = (1.0 + number,) * 3
+        armature.rotation_euler = (0.2 * number, 0.1, 0.3)
+        outer.location.x = number
+        outer.rotation_euler.z = 0.5 * number
+        assert rigs.distance_left(armature, chain) < 1e-4
+    assert "ycle" not in capfd.readouterr().out
+
+
+def test_a_root_bone_that_moves_by_itself_is_followed() -> None:
+    armature = rigs.make_tail(3)
+    chain = make_native(armature, "bone2", 3, target=(0.6, 0.5, 1.5))
+    armature.pose.bones["bone0"].location = (0.3, -0.4, 0.2)
+    assert rigs.distance_left(armature, chain) < 1e-4
+
+
+@pytest.mark.parametrize("influence", [0.0, 0.3, 1.0])
+def test_influence_blends_with_the_bones_own_rotations(influence: float) -> None:
+    armature = rigs.make_tail(3)
+    make_native(armature, "bone2", 3, target=(1.0, 0.5, 1.5))
+    own = {f"bone{i}": rigs.random_rotation(np.random.default_rng(i), 1.0) for i in range(3)}
+    for name, rotation in own.items():
+        armature.pose.bones[name].rotation_quaternion = rotation
+    rigs.update()
+    solved = {name: local_rotation(armature, name) for name in own}
+    set_native(armature, "bone2", Influence=influence)
+    for name, rotation in own.items():
+        wanted = rotation.slerp(solved[name], influence)
+        assert local_rotation(armature, name).rotation_difference(wanted).angle < 2e-3
+
+
+def local_rotation(armature: Any, name: str) -> Any:
+    bone = armature.pose.bones[name]
+    local = armature.convert_space(pose_bone=bone, matrix=bone.matrix, from_space="POSE", to_space="LOCAL")
+    return local.to_quaternion()
+
+
+def test_influence_can_be_keyed() -> None:
+    armature = rigs.make_tail(3)
+    chain = make_native(armature, "bone2", 3, target=(1.0, 0.5, 1.5))
+    solver = solvers_of(armature)["bone2"]
+    modifier = solver.modifiers[0]
+    (socket,) = (socket for socket in group_inputs(modifier) if socket.name == "Influence")
+    for frame, value in ((1, 0.0), (11, 1.0)):
+        set_input(modifier, socket.identifier, value)
+        assert solver.keyframe_insert(input_path(modifier, socket.identifier), frame=frame)
+    ends = []
+    for frame in (1, 6, 11):
+        bpy.context.scene.frame_set(frame)
+        ends.append(rigs.distance_left(armature, chain))
+    assert ends[0] > ends[1] > 0.01
+    assert ends[2] < 1e-4
+
+
+def test_no_pop_with_softness() -> None:
+    armature = make_chain(2, "straight")
+    chain = rigs.add_chain(armature, "b1", 2, create_pole=True)
+    chain.softness, chain.use_limits = 0.1, False
+    chain.pole_target.location = (2.0, 0.0, 0.5)
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    before = None
+    for step in range(400):
+        chain.target.location = Vector((0.3, 1.0, 0.2)).normalized() * 2.0 * (0.9 + 0.0005 * step)
+        rigs.update()
+        rotations = [local_rotation(armature, f"b{i}") for i in range(2)]
+        if before is not None:
+            turns = [a.rotation_difference(b).angle for a, b in zip(before, rotations, strict=True)]
+            assert max(turns) < math.radians(0.5)
+        before = rotations
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"use_stretch": True}, "Stretch"),
+        ({"use_rotation": True}, "Rotation"),
+        ({"root_motion": "TRANSLATE"}, "root that follows"),
+        ({"solver": "CCD"}, "only FABRIK"),
+    ],
+)
+def test_what_cannot_be_carried_is_refused_by_name(settings: dict[str, Any], reason: str) -> None:
+    armature = rigs.make_tail(3)
+    chain = rigs.add_chain(armature, "bone2", 3)
+    for name, value in settings.items():
+        setattr(chain, name, value)
+    message = rigs.error_of(bpy.ops.pose.fabrik_rig_add)
+    assert "'bone2'" in message
+    assert reason in message
+
+
+def test_a_bone_cannot_follow_two_chains() -> None:
+    armature = rigs.make_tail(4)
+    make_native(armature, "bone3", 4)
+    chain = rigs.add_chain(armature, "bone2", 2)
+    chain.use_limits = False
+    message = rigs.error_of(bpy.ops.pose.fabrik_rig_add, only_active=True)
+    assert "'bone2'" in message
+    assert "share bones" in message
+
+
+def test_removing_needs_a_rig() -> None:
+    armature = rigs.make_tail(3)
+    rigs.add_chain(armature, "bone2", 3)
+    with pytest.raises(RuntimeError, match="no native rig"):
+        bpy.ops.pose.fabrik_rig_remove()
+
+
+def test_links_that_leave_their_bones_and_locked_bones() -> None:
+    armature = rigs.make_armature(
+        [
+            rigs.Bone("a", (0, 0, 0), (0.5, 0, 0.8), roll=0.4),
+            rigs.Bone("b", (0, 0.2, 1.0), (0.3, 0.2, 1.5), "a", roll=-0.6),
+            rigs.Bone("c", (0.2, 0.0, 2.0), (0.2, 0.3, 2.4), "b"),
+            rigs.Bone("d", (0.3, 0.1, 3.0), (0.3, 0.1, 3.8), "c", roll=1.0),
+        ]
+    )
+    armature.pose.bones["c"].lock_rotation = (True, True, True)
+    armature.pose.bones["c"].lock_rotation_w = True
+    chain = make_native(armature, "d", 4, target=(1.0, 0.7, 1.6))
+    assert rigs.distance_left(armature, chain) < 1e-4
+    assert not armature.pose.bones["c"].constraints
+
+
+def test_overridden_armature(tmp_path: Path) -> None:
+    armature = rigs.make_tail(3)
+    rigs.add_chain(armature, "bone2", 3)
+    library = tmp_path / "library.blend"
+    bpy.ops.wm.save_as_mainfile(filepath=str(library))
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    with bpy.data.libraries.load(str(library), link=True) as (_, wanted):
+        wanted.objects = ["Rig"]
+    linked = wanted.objects[0]
+    bpy.context.scene.collection.objects.link(linked)
+    mine = linked.override_create(remap_local_usages=True)
+    mine.override_library.is_system_override = False
+    rigs.enter_pose_mode(mine)
+    target = rigs.make_empty("goal", (1.0, 0.4, 1.2))
+    chain = mine.fabrik.chains[0]
+    chain.target, chain.use_limits = target, False
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    assert rigs.distance_left(mine, chain) < 1e-4
+    target.location = (-1.0, 0.4, 1.7)
+    assert rigs.distance_left(mine, chain) < 1e-4
+    assert bpy.ops.pose.fabrik_rig_remove() == {"FINISHED"}
+    assert not any(bone.constraints for bone in mine.pose.bones)
+
+
+def test_saved_file_follows_its_target_where_we_are_not_installed(tmp_path: Path) -> None:
+    armature = rigs.make_tail(4)
+    chain = make_native(armature, "bone3", 4, create_pole=True)
+    armature.matrix_world = Matrix.Translation((0.3, 0.1, 0.0)) @ Matrix.Scale(0.5, 4)
+    for frame in range(1, 25):
+        angle = 0.25 * frame
+        chain.target.location = (0.3 + 1.2 * math.cos(angle), 0.1 + 1.1 * math.sin(angle), 0.8)
+        chain.target.keyframe_insert("location", frame=frame)
+    file = tmp_path / "native.blend"
+    bpy.ops.wm.save_as_mainfile(filepath=str(file))
+    environment = {**os.environ, "BLENDER_USER_RESOURCES": str(tmp_path / "user")}
+    command = [sys.executable, str(BARE_BLENDER), str(file), "Rig", "bone3", chain.target.name]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "ycle" not in done.stdout
+    errors = [float(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("error ")]
+    assert len(errors) >= 24  # and once more when the render has ended
+    assert max(errors) < 1e-4
