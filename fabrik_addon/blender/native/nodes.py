@@ -175,8 +175,7 @@ class Nodes:
         """Return whether two whole numbers compare so."""
         node = self._node("FunctionNodeCompare", "")
         node.data_type, node.operation = 'INT', operation
-        self.link(a, node.inputs[2])
-        self.link(b, node.inputs[3])
+        self._fill(node, (a, b))
         return Socket(self, node.outputs[0])
 
     def subtract_int(self, a: Value, b: Value) -> Socket:
@@ -364,9 +363,7 @@ class Nodes:
 
     def _formula(self, kind: str, operation: str, values: Sequence[Value]) -> Socket:
         node = self._node(kind, operation)
-        for value, socket in zip(values, node.inputs, strict=False):
-            self.link(value, socket)
-        # Of the outputs only those that an operation has are enabled.
+        self._fill(node, values)
         return Socket(self, next(socket for socket in node.outputs if socket.enabled))
 
     def turn_of(self, a: Value, b: Value) -> Socket:
@@ -389,6 +386,11 @@ class Nodes:
         self.tree.nodes.foreach_set("hide", [node in self._formulas for node in nodes])
         places = layout(nodes, self._formulas, [(link.from_node, link.to_node) for link in self.tree.links])
         self.tree.nodes.foreach_set("location", [value for place in places for value in place])
+
+    def _fill(self, node: Any, values: Sequence[Value]) -> None:
+        """Give a node's inputs their values; those an operation doesn't have are disabled, or gone since Blender 5.2."""
+        for value, socket in zip(values, (socket for socket in node.inputs if socket.enabled), strict=False):
+            self.link(value, socket)
 
     def _node(self, kind: str, operation: str) -> Any:
         node = self.new(kind)
