@@ -388,7 +388,7 @@ class Nodes:
         self.tree.nodes.foreach_set("location", [value for place in places for value in place])
 
     def _fill(self, node: Any, values: Sequence[Value]) -> None:
-        """Give a node's inputs their values; those an operation doesn't have are disabled, or gone since Blender 5.2."""
+        """Give a node's inputs their values; those it doesn't have are disabled, or gone since 5.2."""
         for value, socket in zip(values, (socket for socket in node.inputs if socket.enabled), strict=False):
             self.link(value, socket)
 
