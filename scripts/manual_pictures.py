@@ -21,7 +21,7 @@ if __name__ == "__main__":
 import blender_window
 
 # Width, height, left, top of what is kept of the window.
-PICTURES = {"panel": (560, 690, 490, 28), "drag": (1050, 770, 0, 28), "overlay": (820, 620, 100, 60)}
+PICTURES = {"panel": (300, 405, 750, 315), "drag": (1050, 745, 0, 55), "overlay": (700, 560, 90, 50)}
 
 
 def main() -> None:

@@ -4,19 +4,22 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Any
 
 import bpy
 import numpy as np
-from mathutils import Vector
+from mathutils import Euler, Quaternion, Vector
 
 import fabrik_addon
 from fabrik_addon.blender.common_limits import limit_joint
 from fabrik_addon.blender.drag import DragSession, Grab
+from fabrik_addon.blender.limits import limits_of
+from fabrik_addon.core.limits import clamp_rotation, joint_limits
 
 from .blender_chain import make_target, new_scene, view_layer
-from .problems import Effort, Floats
+from .problems import Effort, Floats, generator
 from .report import Row, Table, microseconds, spread
 
 LIMBS = (("arm", 3), ("spine and arm", 8))
@@ -27,14 +30,15 @@ JOINTS = {"forearm.L": "ELBOW", "upper_arm.L": "SHOULDER"}
 MOST_MEDIAN, MOST_P95 = 4000.0, 8000.0
 """Microseconds."""
 
-STEP = 0.01
-"""Meters between two mouse moves."""
+STEP, WIDE = 0.01, 0.6
+"""Meters between two mouse moves, and from where the hand was."""
 
 _NOTE = f"""\
-The metarig as Rigify makes it, 159 bones; elbow, shoulder and the cones of the other joints limited. The hand goes in
-steps of {STEP * 100:g} cm along three loops: *near*, within 0.15 m of where it was, and *wide*, within 0.6 m, which is
-out of reach or beyond the limits for half of the way. Every move of ours is solved from the pose at the start, written,
-evaluated and measured; Blender's own is an IK constraint on a copy in the same scene, evaluated. They take turns."""
+The metarig as Rigify makes it, 159 bones; elbow, shoulder and the cones of the other joints limited. On the path
+*legal* the hand goes where poses within the limits have it, from one to the next smoothly; *beyond* is a loop of
+{WIDE:g} m in steps of {STEP * 100:g} cm, most of it out of reach or beyond the limits. Every move of ours is solved
+from the pose at the start, written, evaluated and measured; Blender's own is an IK constraint on a copy in the same
+scene, evaluated. They take turns."""
 
 
 def drag_table(effort: Effort) -> Table:
@@ -43,8 +47,8 @@ def drag_table(effort: Effort) -> Table:
         fabrik_addon.register()
     rows, said = [], []
     for name, count in LIMBS:
-        for path, radius in (("near", 0.15), ("wide", 0.6)):
-            ours, own, reached = _compare(count, _loop(radius, 10 * effort.targets))
+        for path in ("legal", "beyond"):
+            ours, own, reached = _compare(count, path, 10 * effort.targets)
             median, p95 = spread(ours)[:2]
             ok = 1e6 * median <= MOST_MEDIAN and 1e6 * p95 <= MOST_P95
             share = f"{100.0 * reached:.0f} %"
@@ -54,18 +58,41 @@ def drag_table(effort: Effort) -> Table:
         title="Drag: from a mouse move to the updated pose",
         must="with limits: median at most 4 ms, 95th percentile at most 8 ms",
         measured=", ".join(said),
-        columns=("limb", "bones", "loop", "ours, µs median / p95", "Blender's own, µs median / p95", "reached"),
+        columns=("limb", "bones", "path", "ours, µs median / p95", "Blender's own, µs median / p95", "reached"),
         rows=tuple(rows),
         note=_NOTE,
     )
 
 
-def _loop(radius: float, count: int) -> Floats:
-    """Return offsets (count, 3) from the start: loops that no two of which are the same."""
-    turns = STEP / radius * np.arange(count)
+def _loop(moves: int) -> Floats:
+    """Return offsets (moves, 3) from the start: loops that no two of which are the same."""
+    turns = STEP / WIDE * np.arange(moves)
     loops = [np.sin(turns), -0.5 - 0.5 * np.cos(1.3 * turns + 0.4), np.sin(0.7 * turns + 0.2)]
-    offsets: Floats = radius * np.stack(loops, axis=1)
+    offsets: Floats = WIDE * np.stack(loops, axis=1)
     return offsets
+
+
+def _legal(rig: Any, count: int, moves: int) -> Floats:
+    """Return offsets (moves, 3) of the hand in poses within the limits, one not far from the next; the pose is kept."""
+    tip = rig.pose.bones[TIP]
+    bones = [tip, *tip.parent_recursive][:count]
+    phases = generator("drag", count).uniform(0.0, 2.0 * math.pi, (count, 3))
+    before = [bone.matrix_basis.copy() for bone in bones]
+    start = tip.tail.copy()
+    offsets = []
+    for move in range(moves):
+        for bone, phase in zip(bones, phases, strict=True):
+            lower, upper = (np.clip(ends, -math.pi, math.pi) for ends in limits_of(bone))
+            swing = 0.5 * (lower + upper) + 0.45 * (upper - lower) * np.sin(0.02 * move + phase)
+            q = Euler(swing).to_quaternion()
+            legal = clamp_rotation(joint_limits(*limits_of(bone)), (q.w, q.x, q.y, q.z))
+            bone.matrix_basis = Quaternion(legal).to_matrix().to_4x4()
+        view_layer().update()
+        offsets.append((tip.tail - start)[:])
+    for bone, basis in zip(bones, before, strict=True):
+        bone.matrix_basis = basis
+    view_layer().update()
+    return np.array(offsets)
 
 
 def _make_human(count: int) -> Any:
@@ -77,7 +104,7 @@ def _make_human(count: int) -> Any:
     return rig
 
 
-def _compare(count: int, offsets: Floats) -> tuple[list[float], list[float], float]:
+def _compare(count: int, path: str, moves: int) -> tuple[list[float], list[float], float]:
     """Return our times and Blender's own, in seconds, and the share of moves that reached."""
     new_scene()
     bpy.ops.preferences.addon_enable(module="rigify")
@@ -89,6 +116,7 @@ def _compare(count: int, offsets: Floats) -> tuple[list[float], list[float], flo
     layer.objects.active = rig
     bpy.ops.object.mode_set(mode='POSE')
     layer.update()
+    offsets = _legal(rig, count, moves) if path == "legal" else _loop(moves)
     target.location = other.matrix_world @ other.pose.bones[TIP].tail
     constraint.target = target
     session = DragSession(layer, rig, Grab(TIP), count)

@@ -641,7 +641,12 @@ def manual() -> Steps:
     yield 0.6
     shot("manual-overlay")
     rig.fabrik.show_overlay = False
+    for obj in (chain.target, chain.pole_target):
+        bpy.data.objects.remove(obj)
+    rig.fabrik.chains.remove(0)
     activate(rig, "hand.L")
+    area().spaces.active.region_3d.view_distance = 1.25
+    yield 0.4
     yield from begin_drag(grab="TIP", chain_count=3)
     begin = middle(region())
     yield from walk(begin, begin + Vector((-130, 90)))
