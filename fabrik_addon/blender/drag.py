@@ -46,9 +46,9 @@ class Grab:
 
 
 def chain_to_grab(armature: Object, bone: str) -> FabrikChain | None:
-    """Return the first chain that is on, ends at a bone and has a target; None where there is none."""
+    """Return the first chain that is on, ends at a bone and has a target that pulls; None where there is none."""
     for chain in settings_of(armature).chains:
-        if chain.enabled and chain.tip == bone and chain.target is not None:
+        if chain.enabled and chain.tip == bone and chain.target is not None and not chain.use_pin:
             return chain
     return None
 
@@ -57,7 +57,7 @@ class DragSession:
     """A chain that follows where its end or its target is dragged."""
 
     def __init__(
-        self, view_layer: ViewLayer, armature: Object, grab: Grab, chain_count: int = 2, pins: str = 'NONE'
+        self, view_layer: ViewLayer, armature: Object, grab: Grab, chain_count: int = 2, pins: str = 'PINNED'
     ) -> None:
         """Begin a drag; nothing changes yet.
 
@@ -66,7 +66,7 @@ class DragSession:
             armature: object in Pose mode.
             grab: what is dragged.
             chain_count: bones that turn if it is a bone's tail: as many as there are at most, 0 for all.
-            pins: which other chains' ends hold still, 'NONE' or 'ALL'.
+            pins: which other chains' ends hold still: 'PINNED' those that are pinned, 'ALL', 'NONE'.
 
         Raises:
             FabrikError: the chain or its target can't be used.
@@ -166,7 +166,7 @@ class DragSession:
         self._change(view_layer, min(max(chain_count, 1), self.most_bones), self.pins)
 
     def set_pins(self, view_layer: ViewLayer, pins: str) -> None:
-        """Let the ends of the other chains hold still, 'ALL', or not, 'NONE'.
+        """Let the ends of other chains hold still: of those that are 'PINNED', of 'ALL', of 'NONE'.
 
         Raises:
             FabrikError: a chain that should hold still can't be solved; then it stays as it was.
@@ -234,7 +234,7 @@ class DragSession:
             self.snapshot = take_bone_snapshot(self.armature, self.grab.bone, min(chain_count, self.most_bones))
         self._name = self.snapshot.bones.chain_name
         self._to_armature: Matrix = armature_to_world(self.armature).inverted()
-        held = self._read_held(view_layer) if self.pins == 'ALL' else []
+        held = self._read_held(view_layer)
         self._holds: dict[str, Goals] = {
             snapshot.bones.chain_name: replace(snapshot.goals, targets=snapshot.shown_positions[-1:])
             for snapshot in held
@@ -251,11 +251,12 @@ class DragSession:
                 self._remember(bone, "location")
 
     def _read_held(self, view_layer: ViewLayer) -> list[Snapshot]:
-        """Read the other chains that are on; a bone that is dragged by its tail has none of its own."""
+        """Read the other chains whose ends hold still; a bone that is dragged by its tail has none of its own."""
         held = []
         for chain in settings_of(self.armature).chains:
             is_own = chain.name == self.grab.chain if self.grab.chain else chain.tip == self.grab.bone
-            if chain.enabled and (chain.use_pin or chain.target is not None) and not is_own:
+            is_held = chain.use_pin or (self.pins == 'ALL' and chain.target is not None)
+            if chain.enabled and is_held and self.pins != 'NONE' and not is_own:
                 held.append(replace(take_snapshot(view_layer, self.armature, chain), is_pinned=True))
         return held
 
@@ -307,6 +308,8 @@ class DragSession:
             raise FabrikError(f"'{self.armature.name}' has no chain '{self.grab.chain}'")
         if chain.target is None:
             raise FabrikError(f"Chain '{chain.name}' has no target to drag: choose an object in its settings")
+        if chain.use_pin:
+            raise FabrikError(f"Chain '{chain.name}' is pinned, so its target doesn't pull: switch Pin off")
         return chain
 
 

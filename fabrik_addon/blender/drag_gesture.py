@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 Answer = Literal['RUNNING_MODAL', 'PASS_THROUGH', 'FINISHED', 'CANCELLED']
 
-PINS = ('NONE', 'ALL')
+PINS = {'PINNED': "Pinned Hold", 'ALL': "All Hold", 'NONE': "Free"}
+"""What the ends of the other chains do, as P goes through it, and the words for the status bar."""
 
 _CONFIRM = {'LEFTMOUSE', 'RET', 'NUMPAD_ENTER', 'SPACE'}
 _CANCEL = {'RIGHTMOUSE', 'ESC'}
@@ -110,7 +111,8 @@ class DragGesture:
         return True
 
     def _next_pins(self) -> str:
-        return PINS[(PINS.index(self.session.pins) + 1) % len(PINS)]
+        names = list(PINS)
+        return names[(names.index(self.session.pins) + 1) % len(names)]
 
     def _set_chain_count(self, context: Context, more: int) -> None:
         self.session.set_chain_count(context.view_layer, self.session.chain_count + more)
@@ -150,7 +152,7 @@ class DragGesture:
             parts[1] += f" {self.pointer.lock.text}"
         if self._snaps:
             parts.append(f"Snap to {snap_name(context.scene)}")
-        if session.pins != 'NONE':
+        if session.held:
             parts.append(f"Other ends that hold still: {len(session.held)}")
         parts.append(self._refusal or self._status())
         return "    ".join(parts)
@@ -184,7 +186,7 @@ class DragGesture:
         say("Plane", 'EVENT_SHIFT', 'EVENT_X', 'EVENT_Y', 'EVENT_Z')
         say("Precise", 'EVENT_SHIFT')
         say(f"Snap {'On' if self.is_snapping else 'Off'}", 'EVENT_G')
-        say("Other Ends " + ("Free" if self.session.pins == 'NONE' else "Hold"), 'EVENT_P')
+        say(f"Other Ends: {PINS[self.session.pins]}", 'EVENT_P')
         if not self.session.grab.chain:
             say(f"Bones {self.session.chain_count}", 'MOUSE_MMB_SCROLL')
 

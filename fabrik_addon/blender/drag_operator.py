@@ -52,10 +52,11 @@ class POSE_OT_fabrik_drag(PoseModeMixin, Operator):
         name="Other Ends",
         description="What the ends of the other chains do",
         items=(
+            ('PINNED', "Pinned Hold", "The ends of chains that are pinned stay where they are"),
+            ('ALL', "All Hold", "The ends of all other chains that are switched on stay where they are"),
             ('NONE', "Free", "They go where their bones take them"),
-            ('ALL', "Hold Still", "The ends of all other chains that are switched on stay where they are"),
         ),
-        default='NONE',
+        default='PINNED',
     )
     position: FloatVectorProperty(
         name="Position",

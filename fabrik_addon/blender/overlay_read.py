@@ -110,13 +110,13 @@ def read_armature(armature: Object, session: DragSession | None) -> ArmatureView
         is_active = is_dragged if session is not None else number == settings.active_index
         view = ChainView(
             points=_points_of(bones, armature.pose.bones[chain.tip], chain.use_tail, places),
-            target=(chain.target, chain.subtarget) if chain.target is not None else None,
+            target=(chain.target, chain.subtarget) if chain.target is not None and not chain.use_pin else None,
             pole=(chain.pole_target, chain.pole_subtarget) if chain.pole_target is not None else None,
             softness=chain.softness,
             tolerance=chain.tolerance,
             status=chain.status,
             is_active=is_active,
-            is_pinned=session is not None and chain.name in session.held,
+            is_pinned=chain.use_pin if session is None else chain.name in session.held,
             is_dragged=is_dragged,
             limits=_limits(bones, places) if chain.use_limits and is_active else (),
         )

@@ -279,6 +279,53 @@ def test_other_ends_hold_still() -> None:
     assert everything() == before
 
 
+def test_pins_hold_unless_they_are_let_go() -> None:
+    armature = human()
+    for side in "LR":
+        set_rotation(armature.pose.bones[f"forearm.{side}"], Euler((1.2, 0.0, 0.0)).to_quaternion())
+    update()
+    free = add_chain(armature, "hand.R", 3)
+    pin = add_chain(armature, "hand.L", 3)
+    pin.use_pin, pin.target = True, None
+    ends = [end_of(armature, chain).copy() for chain in (free, pin)]
+    before = everything()
+    session = DragSession(layer(), armature, Grab("spine.003"), 4)
+    place = session.start_position + Vector((0.05, -0.1, -0.05))
+
+    def moved() -> list[bool]:
+        session.move(layer(), place)
+        return [(end_of(armature, c) - e).length > 1e-3 for c, e in zip((free, pin), ends, strict=True)]
+
+    assert moved() == [True, False] and session.held == {pin.name}
+    session.set_pins(layer(), "ALL")
+    assert moved() == [False, False]
+    session.set_pins(layer(), "NONE")
+    assert moved() == [True, True] and not session.held
+    session.cancel(layer())
+    assert everything() == before
+    free.use_pin = True
+    assert chain_to_grab(armature, "hand.R") is None
+    with pytest.raises(FabrikError, match="is pinned"):
+        DragSession(layer(), armature, Grab("hand.R", free.name))
+
+
+def test_ends_on_the_dragged_bones_hold_still_too() -> None:
+    """The hand is dragged with the spine; the head, whose chain shares the spine's bones, stays."""
+    armature = human()
+    head = add_chain(armature, "spine.006", 7)
+    head.use_pin = True
+    end = end_of(armature, head).copy()
+    session = DragSession(layer(), armature, Grab("hand.L"), 8)
+    place = session.start_position + Vector((-0.15, -0.1, -0.1))
+    session.move(layer(), place)
+    assert (session.tip_position - place).length < 2e-3
+    assert (end_of(armature, head) - end).length < 2e-3
+    pose = pose_of(armature)
+    session.move(layer(), session.start_position + Vector((-0.1, 0.1, -0.2)))
+    session.move(layer(), place)
+    assert pose_of(armature) == pose
+
+
 def test_a_chain_of_its_own_name_is_not_the_dragged_one() -> None:
     armature = make_tail(4)
     add_chain(armature, "bone3", 2)
