@@ -10,7 +10,7 @@ import bpy
 from bpy.app.handlers import persistent
 
 from .drag_gesture import DragGesture
-from .overlay import hide_axis, hide_drag, note_move, show_axis, show_drag
+from .overlay import hide_axis, hide_drag, note_move, note_settings, show_axis, show_drag
 
 if TYPE_CHECKING:
     from bpy.types import Context, Header
@@ -55,6 +55,7 @@ class DragDisplay:
         context.area.tag_redraw()
         if self._gesture.said_of_keys != self._said:
             self._said = self._gesture.said_of_keys
+            note_settings()
             gesture = self._gesture
 
             def draw_keys(header: Header, _context: Context) -> None:

@@ -163,7 +163,7 @@ class DragGesture:
             return "Not moved"
         if result.message:
             return result.message[0].upper() + result.message[1:]
-        return f"Reached, error {100.0 * result.error:.2g} %"
+        return f"Reached, error {100.0 * result.error:.2f} %"
 
     @property
     def said_of_keys(self) -> tuple[bool, str, int]:

@@ -85,6 +85,11 @@ def note_move() -> None:
     _overlay.is_stale = True
 
 
+def note_settings() -> None:
+    """Say that a drag has other bones, or other ends hold still."""
+    _overlay.is_stale = _overlay.has_new_settings = True
+
+
 def sync_overlay() -> None:
     """Draw from now on, or stop to, as the armatures there are say."""
     _sync()

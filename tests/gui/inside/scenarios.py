@@ -196,7 +196,10 @@ def keys() -> Steps:
 
     count = len(rig_chain())
     yield from press("PAGE_UP")
-    check(count == 3 and len(rig_chain()) == 4, "Page Up takes one more bone")
+    yield 0.3
+    (palette,) = addon("overlay")._overlay.palettes
+    drawn = palette.view.chains[-1].points
+    check(count == 3 and len(rig_chain()) == 4 and len(drawn) == 5, "Page Up takes one more bone, and draws it")
     Stage.hands.wheel(up=False)
     yield 0.3
     check(len(rig_chain()) == 5, "so does the wheel")
@@ -349,6 +352,9 @@ def target_and_pins() -> Steps:
     yield 0.2
     still = max((tail_of(rig, f"hand.{side}") - hand).length for side, hand in zip("LR", hands, strict=True))
     check(away > 0.01 and still < 2e-3, f"P holds the other ends: off by {away:.3f} without, {still:.5f} with")
+    yield 0.3
+    pins = count_near(part_of(picture(), region()), addon("overlay")._colors(bpy.context)["pin"], 25)
+    check(pins > 30, f"the ends that hold still are marked, {pins} pixels")
     shot("pins")
     yield from press("ESC")
     yield 0.3
