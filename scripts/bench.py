@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Measure how good and how fast the solver is, beside plain FABRIK, Blender's own IK and C.
 
-Prints markdown tables. With --write they replace docs/benchmarks.md, which is never edited by hand.
+Prints markdown tables. With --write they replace docs/benchmarks.md, which is never edited by hand. --peers measures
+other people's solvers instead, and --plot draws pictures.
 """
 
 from __future__ import annotations
@@ -30,12 +31,18 @@ from benchmark import (
     law_rows,
     limit_rows,
     machine,
+    paper_rows,
     path_rows,
+    planar_rows,
+    solver_rows,
 )
 from benchmark.problems import FULL, QUICK, Effort
 from benchmark.report import Report, Table
 
 DOCUMENT = environment.ROOT / "docs/benchmarks.md"
+PEERS_DOCUMENT = environment.ROOT / "docs/peers.md"
+IMAGES = environment.ROOT / "docs/images"
+PEERS_ENVIRONMENT = environment.ROOT / ".venv-peers"
 
 HEADING = """\
 # Benchmarks
@@ -45,6 +52,27 @@ HEADING = """\
 Targets are seeded, 100 to a row unless it says otherwise. Reach is the distance from root to target, error the distance
 from tip to target, both over the chain's length. Times are in microseconds, median and 95th percentile (p95); where two
 things are compared they ran in the same process, taking turns."""
+
+ENDING = """\
+## Pictures
+
+Drawn by `python3 scripts/bench.py --plot`. Other people's solvers on the same sets are in [peers.md](peers.md),
+measured by `python3 scripts/bench.py --peers --write`.
+
+![Error against iteration, without FABRIK's exact finish](images/solvers-error.png)
+
+![Time against number of links](images/solvers-time.png)
+
+![Reach rate against reach](images/solvers-reach.png)
+
+![A planar arm on its way out of reach, damped and undamped](images/solvers-planar.png)"""
+
+PEERS_HEADING = """\
+# Other people's solvers
+
+<!-- Printed by `python3 scripts/bench.py --peers --write`: change the bench, not this page. -->
+
+The same sets as in [benchmarks.md](benchmarks.md), 20 targets of each, in one run on one machine."""
 
 Measurement = Callable[[Effort], list[Table]]
 
@@ -71,8 +99,40 @@ MEASUREMENTS: dict[str, Measurement] = {
     "time": lambda effort: [blender_rows.time_table(effort)],
     "drag": lambda effort: [drag_rows.drag_table(effort)],
     "steps": lambda effort: [path_rows.step_table(effort)],
+    "two-bone": lambda effort: [solver_rows.two_bone_table(effort)],
+    "solvers": lambda effort: [solver_rows.reach_table(effort)],
+    "solvers-ranking": lambda effort: [solver_rows.ranking_table(effort)],
+    "solvers-limits": lambda effort: [solver_rows.limits_table(effort)],
+    "planar": lambda effort: [planar_rows.planar_table(effort)],
+    "paper": lambda effort: [paper_rows.paper_table(effort)],
     "batch": lambda effort: [batch_rows.batch_table(effort)],
 }
+
+
+def _measure(names: list[str], effort: Effort) -> list[Table]:
+    tables = []
+    for name in names:
+        start = time.perf_counter()
+        tables += MEASUREMENTS[name](effort)
+        print(f"[bench] {name}: {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
+    return tables
+
+
+def _peers(effort: Effort) -> list[Table]:
+    from benchmark import peers
+
+    return peers.peer_tables(peers.install(PEERS_ENVIRONMENT), effort)
+
+
+def _plot(effort: Effort) -> None:
+    from benchmark import plots  # matplotlib takes a second to load
+
+    for path in plots.draw_all(IMAGES, effort):
+        print(f"[bench] drew {_relative(path)}", file=sys.stderr, flush=True)
+
+
+def _relative(path: Path) -> Path:
+    return path.relative_to(environment.ROOT)
 
 
 def main() -> None:
@@ -81,25 +141,31 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer targets and no long chains")
     parser.add_argument("--only", choices=sorted(MEASUREMENTS), nargs="+", help="measure only these")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the numbers to a file")
-    parser.add_argument("--write", action="store_true", help=f"also write {DOCUMENT.relative_to(environment.ROOT)}")
+    parser.add_argument("--write", action="store_true", help="also write what was measured to its page in docs")
+    parser.add_argument("--peers", action="store_true", help="measure other people's solvers instead; installs them")
+    parser.add_argument("--plot", action="store_true", help=f"only draw the pictures in {_relative(IMAGES)}")
     arguments = parser.parse_args()
     if arguments.write and (arguments.quick or arguments.only):
         parser.error("--write takes all measurements: leave out --quick and --only")
+    if arguments.only and (arguments.peers or arguments.plot):
+        parser.error("--only chooses among our own measurements: leave out --peers and --plot")
 
     effort = QUICK if arguments.quick else FULL
-    tables = []
-    for name in arguments.only or MEASUREMENTS:
-        start = time.perf_counter()
-        tables += MEASUREMENTS[name](effort)
-        print(f"[bench] {name}: {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
-    report = Report(HEADING, machine.facts(), tables)
+    if arguments.plot:
+        _plot(effort)
+    if arguments.plot and not arguments.peers:
+        os._exit(0)
+    if arguments.peers:
+        report = Report(PEERS_HEADING, machine.facts(), _peers(effort))
+    else:
+        report = Report(HEADING, machine.facts(), _measure(arguments.only or list(MEASUREMENTS), effort), ENDING)
     print(report.markdown())
     if arguments.json:
         arguments.json.write_text(json.dumps(report.data(), indent=2), encoding="utf-8")
     if arguments.write:
-        DOCUMENT.write_text(report.markdown(), encoding="utf-8")
+        (PEERS_DOCUMENT if arguments.peers else DOCUMENT).write_text(report.markdown(), encoding="utf-8")
     sys.stdout.flush()
-    missed = any(table.ok is False for table in tables)
+    missed = any(table.ok is False for table in report.tables)
     os._exit(1 if missed else 0)  # Blender as a module can hang while Python shuts down
 
 

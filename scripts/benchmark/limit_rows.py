@@ -299,6 +299,11 @@ def _frames_of(obj: Any) -> Floats:
     return np.array([bone.matrix.to_quaternion()[:] for bone in obj.pose.bones])
 
 
+def blenders_own_hits(limb: LimbSet, targets: Floats) -> int:
+    """Return how many targets Blender's own IK reaches from rest."""
+    return _own(limb, targets).hits
+
+
 def _ours(limb: LimbSet, targets: Floats, poles: Floats | None = None) -> Found:
     _register()
     new_scene()

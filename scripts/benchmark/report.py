@@ -50,6 +50,8 @@ class Report:
     facts: dict[str, str]
     """Machine and versions."""
     tables: Sequence[Table] = field(default_factory=tuple)
+    ending: str = ""
+    """What stands below the tables."""
 
     def markdown(self) -> str:
         """Return the document people read."""
@@ -63,6 +65,7 @@ class Report:
             lines += [f"## {table.title}", "", f"{table.must[0].upper()}{table.must[1:]}.", ""]
             lines += [table.note, ""] if table.note else []
             lines += [*_markdown_table(columns, rows), ""]
+        lines += [self.ending, ""] if self.ending else []
         return "\n".join(lines)
 
     def data(self) -> dict[str, Any]:
