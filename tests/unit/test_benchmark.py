@@ -11,7 +11,9 @@ import pytest
 
 from fabrik_addon.core.fabrik import PLAIN_SWEEPS, sweep_to_target
 from fabrik_addon.core.lanes import ONE
+from scripts.benchmark import paper_rows
 from scripts.benchmark.plain_fabrik import plain_sweeps
+from scripts.benchmark.planar_rows import BEYOND, BOUNDED, FOLLOWS, FRAMES, follow, follow_undamped, path_to
 from scripts.benchmark.problems import (
     FULL,
     QUICK,
@@ -102,3 +104,28 @@ def test_the_loop_in_c_does_what_the_core_does() -> None:
         )
         assert count == expected
         np.testing.assert_allclose(after.T, found, atol=1e-12)
+
+
+def test_the_planar_arm_follows_its_path_and_undamped_steps_go_wild() -> None:
+    smooth, wild = follow("JACOBIAN_DLS", BEYOND), follow_undamped(BEYOND)
+    assert len(smooth.angles) == FRAMES + 1
+    assert smooth.errors.max() <= FOLLOWS
+    assert smooth.largest_step <= BOUNDED < wild.largest_step
+    np.testing.assert_allclose(path_to(BEYOND)[-1], BEYOND, atol=1e-12)
+    # The start is 15 long at 22.5 degrees, 10 at 67.5 and 5 at 112.5.
+    headings = np.radians([22.5, 67.5, 112.5])
+    tip = np.array([15.0, 10.0, 5.0]) @ np.stack([np.cos(headings), np.sin(headings)], axis=1)
+    steps = np.diff(np.vstack([tip, path_to(BEYOND)]), axis=0)
+    np.testing.assert_allclose(steps, np.tile((BEYOND - tip) / FRAMES, (FRAMES, 1)), atol=1e-12)
+
+
+def test_the_papers_table_is_measured_on_its_own_set_up() -> None:
+    within, beyond = paper_rows._problems(FULL)
+    assert len(within) == len(beyond) == 20
+    for joints, target in within:
+        assert np.linalg.norm(target - joints[-1]) == pytest.approx(600.0 / 900.0)
+        assert np.linalg.norm(target) < 1.0
+    assert all(np.linalg.norm(target) > 1.0 for _, target in beyond)
+    paper = paper_rows.paper_table(QUICK)
+    assert [row.cells[0] for row in paper.rows][:3] == ["FABRIK", "CCD", "Jacobian transpose"]
+    assert paper.rows[0].cells[1] == "15, 13" and paper.rows[1].cells[3] == "390, 3929"

@@ -1,0 +1,43 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the bench makes that needs Blender's module: pictures, and the problems that other people's solvers get."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from scripts.benchmark import peers, plots
+from scripts.benchmark.limit_sets import SETS
+from scripts.benchmark.problems import Effort
+
+
+def test_every_picture_is_drawn_and_is_small(tmp_path: Path) -> None:
+    drawn = plots.draw_all(tmp_path, Effort(targets=3, longest=3, timed_runs=1))
+    assert {path.name for path in drawn} == {f"solvers-{name}.png" for name in ("error", "time", "reach", "planar")}
+    for path in drawn:
+        assert path.read_bytes().startswith(b"\x89PNG") and 5_000 < path.stat().st_size < 200_000
+
+
+def test_a_limb_of_hinges_is_told_to_those_who_know_hinges_only() -> None:
+    told = {limb.name: peers._hinges(limb) for limb in SETS}
+    axes, ends = told["alternating hinges, 3"] or ([], [])
+    assert len(axes) == len(ends) == 3 and all(len(axis) == 1 for axis in axes)
+    assert axes[0] != axes[1]
+    np.testing.assert_allclose(np.abs(ends), np.radians(60.0))
+    assert told["arm"] is None and told["balls, 3"] is None
+
+
+def test_a_peer_that_does_not_run_has_no_answers(capfd: object) -> None:
+    answers = peers._peer(Path(sys.executable), "pyfabrik", np.eye(3), np.ones((2, 3)))
+    assert np.isnan(answers.errors).all() and len(answers.errors) == 2
+
+
+def test_blenders_own_solvers_are_both_asked() -> None:
+    joints = np.array([[0.0, 0.0, 0.0], [0.0, 0.1, 0.5], [0.0, 0.0, 1.0]])
+    targets = np.array([[0.3, 0.2, 0.6], [0.2, -0.3, 0.5]])
+    for kind in ("standard", "iTaSC"):
+        answers = peers._blenders(joints, targets, kind)
+        assert (answers.errors < 1e-2).all() and (answers.seconds > 0.0).all()
