@@ -20,7 +20,7 @@ from .solve_tree import solve_tree
 from .solvers import method_for
 from .start import StartPose, batch_shape, from_root, start_from
 from .start_tree import start_tree
-from .stretch import ROUNDS, stretch_factor
+from .stretch import ROUNDS, WORTH, stretch_factor
 from .vectors import Quaternion, first_direction, from_to, gap, multiply, norm, rotate, scale
 from .within_limits import STEPS, reach_within_limits, turns_of
 
@@ -157,15 +157,18 @@ def _stretch(start: StartPose, goals: Goals, options: Options) -> LaneSolution:
             again = solve_lanes(start, _shrunk(ops, goals, best, unit, options.softness), nearby)
             again = replace(again, sweeps=best.sweeps + again.sweeps)
             stretched = _scaled(ops, again, target, unit, most)
-            going = going & (stretched.error < ops.maximum(0.999 * best.error, options.tolerance))
-            best = _choose_solution(ops, going, stretched, best)
+            is_better = going & (stretched.error < ops.maximum(best.error, options.tolerance))
+            going = is_better & (stretched.error < WORTH * best.error)
+            best = _choose_solution(ops, is_better, stretched, best)
             bends = False
         reached = best.error <= options.tolerance
         # What limits keep from a target that is near enough for stretched links isn't out of reach.
         distance = gap(ops, best.points[0], target)
         near_enough = (distance > unit) & (distance <= most * unit) & (start.limb is not None)
         is_limited = (best.status == _OUT_OF_REACH) & near_enough
-        status = ops.where(is_limited, _LIMITED, best.status)
+        # A tip that is where softness lets it be is no nearer for that.
+        is_eased_away = best.status == _REACHED
+        status = ops.where(is_limited, _LIMITED, ops.where(is_eased_away, _OUT_OF_REACH, best.status))
     return replace(best, status=ops.where(reached, _REACHED, status))
 
 

@@ -14,8 +14,11 @@ from typing import Any
 from .lanes import TINY, Component, Vector
 from .vectors import dot
 
-ROUNDS = 6
-"""Solves at most for a chain that its limits keep from pointing straight at its target; two or three is usual."""
+ROUNDS = 4
+"""Further solves at most for a chain that its limits keep from pointing straight at its target; one is usual."""
+
+WORTH = 0.8
+"""Error that a further solve has to leave, over that of the one before, for another one."""
 
 
 def stretch_factor(ops: Any, tip: Vector, target: Vector, most: float) -> Component:
