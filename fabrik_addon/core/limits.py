@@ -101,7 +101,7 @@ def clamp(ops: Any, limits: JointLimits, s: SwingTwist) -> SwingTwist:
     """Return the nearest rotation that limits allow: on its own ellipse's ray, and in its own ranges."""
     x, twist, z = s
     (lx, ly, lz), (ux, uy, uz) = limits.lower, limits.upper
-    twist = ops.minimum(ops.maximum(twist, ly), uy)
+    twist = ops.minimum(ops.maximum(_twist_near(ops, limits, twist), ly), uy)
     if not limits.is_ellipse:
         x, z = ops.minimum(ops.maximum(x, lx), ux), ops.minimum(ops.maximum(z, lz), uz)
         if limits.reaches_half_turn:
@@ -116,6 +116,14 @@ def clamp(ops: Any, limits: JointLimits, s: SwingTwist) -> SwingTwist:
     in_ranges = ops.minimum(ops.maximum(x, lx), ux), ops.minimum(ops.maximum(z, lz), uz)
     x, z = ops.choose(is_flat, in_ranges, (x * inside, z * inside))
     return x, twist, z
+
+
+def _twist_near(ops: Any, limits: JointLimits, twist: Component) -> Component:
+    """Return the angle of a twist that is nearest to the middle of a range beyond half a turn, going round."""
+    lower, upper = limits.lower[1], limits.upper[1]
+    if not math.isfinite(upper - lower) or -math.pi <= lower <= upper <= math.pi:
+        return twist
+    return twist + math.tau * ops.floor((0.5 * (lower + upper) - twist) / math.tau + 0.5)
 
 
 def hinge_axis(limits: JointLimits) -> int | None:
@@ -195,7 +203,8 @@ def axes_at_limit(limits: JointLimits, q: Quaternion, margin: float = 1e-3) -> s
         q: the bone's own rotation, one lane.
         margin: half-sine or radians from the limit that count as at it.
     """
-    turn = swing_twist(ONE, q)
+    x, twist, z = swing_twist(ONE, q)
+    turn = x, _twist_near(ONE, limits, twist), z
     found = ""
     for axis, name in enumerate("XYZ"):
         lower, upper = limits.lower[axis], limits.upper[axis]

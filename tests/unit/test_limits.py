@@ -190,6 +190,32 @@ def test_a_hinge_turns_about_its_axis_by_its_range(axis: int, ends: tuple[float,
     np.testing.assert_allclose(matrix(np.array(q)), expected, atol=1e-12)
 
 
+@given(st.floats(0.0, 7.0), st.floats(0.2, 6.0), st.booleans(), twists)
+def test_a_twist_ends_at_the_nearest_end_of_a_range_beyond_half_a_turn(
+    past: float, width: float, is_mirrored: bool, twist: float
+) -> None:
+    """Limit Rotation takes "90 to 270 degrees"."""
+    low = math.pi + past - 0.5 * width
+    low = -low - width if is_mirrored else low
+    joint = joint_limits((-INFINITE, low, -INFINITE), (INFINITE, low + width, INFINITE))
+    found = clamp(ONE, joint, (0.0, twist, 0.0))[1]
+    assert low - 1e-12 <= found <= low + width + 1e-12
+
+    def apart(a: float, b: float) -> float:
+        return abs((a - b + math.pi) % math.tau - math.pi)
+
+    ends = apart(twist, low), apart(twist, low + width)
+    is_legal = (twist - low) % math.tau <= width
+    assert apart(found, twist) == pytest.approx(0.0 if is_legal else min(ends), abs=1e-9)
+
+
+def test_a_twist_at_the_end_of_a_range_beyond_half_a_turn_is_named() -> None:
+    joint = joint_limits((-INFINITE, math.radians(90.0), -INFINITE), (INFINITE, math.radians(270.0), INFINITE))
+    for degrees, named in ((90.0, "Y"), (180.0, ""), (-100.0, ""), (-90.0, "Y")):
+        half = math.radians(0.5 * degrees)
+        assert axes_at_limit(joint, (math.cos(half), 0.0, math.sin(half), 0.0)) == named
+
+
 # Quarter ellipses
 
 
