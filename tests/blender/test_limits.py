@@ -46,6 +46,7 @@ Joint = tuple[Range | None, Range | None, Range | None]
 LOCKED: Range = (0.0, 0.0)
 BALL: Joint = ((-60.0, 60.0), (-45.0, 45.0), (-60.0, 60.0))
 KNEE: Joint = ((0.0, 140.0), LOCKED, LOCKED)
+LEGLESS: Joint = (LOCKED, LOCKED, LOCKED)
 EDGE = 1e-4
 """Radians outside a limit that single precision may make of none."""
 
@@ -473,3 +474,79 @@ def test_rigifys_human_bends_as_people_do(upper: str, lower: str, side: str) -> 
         assert outside(bones, ranges) <= EDGE
     for name, state in others.items():
         assert pose_of(armature)[name] == state
+
+
+# Beyond what Blender's own IK settings can say, and together with everything else
+
+
+def test_a_twist_may_have_a_range_beyond_half_a_turn(capfd: pytest.CaptureFixture[str]) -> None:
+    """Limit Rotation with "90 to 270 degrees" about Y: a bone that is turned over."""
+    armature, chain = make_limb([BALL, (None, None, None)])
+    bone = armature.pose.bones["bone1"]
+    limit_rotation(bone, ((-40.0, 40.0), (90.0, 270.0), (-40.0, 40.0)))
+    set_rotation(bone, Quaternion((0.0, 1.0, 0.0), math.radians(200.0)))
+    update()
+    warnings_in(capfd)
+    rng = np.random.default_rng(2)
+    for _ in range(6):
+        legal = Quaternion((rng.normal(), 0.0, rng.normal()), 0.5) @ Quaternion((0.0, 1.0, 0.0), rng.uniform(1.7, 4.6))
+        before = rotation_of(bone)
+        set_rotation(bone, legal)
+        update()
+        chain.target.location = bone.tail
+        set_rotation(bone, before)
+        update()
+        bpy.ops.pose.fabrik_solve()
+        assert chain.status == "REACHED" and distance_left(armature, chain) < 1e-3
+        own = rotation_of(bone)
+        twist = math.degrees(2.0 * math.atan2(own.y, own.w)) % 360.0
+        assert 90.0 - 0.01 <= twist <= 270.0 + 0.01
+    assert not warnings_in(capfd)
+
+
+@pytest.mark.parametrize("use_pole", [False, True])
+def test_a_limited_pose_solved_again_gets_no_worse_and_does_not_wander(use_pole: bool) -> None:
+    rng = np.random.default_rng(11)
+    for ranges in ([BALL, KNEE], [KNEE, KNEE, KNEE], [BALL, KNEE, BALL]):
+        armature, chain = make_limb(ranges)
+        if use_pole:
+            chain.pole_target = make_empty("pole", (1.0, -2.0, 0.5))
+        for _ in range(6):
+            chain.target.location = 0.6 * len(ranges) * rng.uniform(0.2, 1.2) * random_direction(rng)
+            update()
+            errors, poses = [], []
+            for _ in range(3):
+                bpy.ops.pose.fabrik_solve()
+                update()
+                errors.append(distance_left(armature, chain))
+                poses.append([bone.matrix.to_quaternion() for bone in bones_of(armature, chain)])
+                assert outside(bones_of(armature, chain), ranges) <= EDGE
+            assert errors[1] <= max(errors[0] + 2e-6, chain.tolerance)
+            assert errors[2] <= max(errors[1] + 2e-6, chain.tolerance)
+
+
+def test_limits_hold_while_the_tip_takes_a_rotation_as_far_as_they_allow() -> None:
+    ranges = [BALL, KNEE, BALL]
+    armature, chain = make_limb(ranges)
+    bones = bones_of(armature, chain)
+    chain.use_rotation = True
+    chain.rotation_offset = (1.0, 0.0, 0.0, 0.0)
+    chain.target.rotation_mode = "QUATERNION"
+    rng = np.random.default_rng(6)
+    for _ in range(8):
+        chain.target.location = reachable(rng, armature, chain, ranges)
+        chain.target.rotation_quaternion = random_rotation(rng)
+        update()
+        bpy.ops.pose.fabrik_solve()
+        assert distance_left(armature, chain) < 1e-3  # position first
+        assert outside(bones, ranges) <= EDGE
+
+
+def test_ignored_limits_are_ignored_with_a_pole_and_a_rotation_too() -> None:
+    armature, chain = make_limb([LEGLESS, LEGLESS])
+    chain.use_limits = False
+    chain.pole_target = make_empty("pole", (0.0, 2.0, 0.5))
+    chain.target.location = (0.4, 0.3, 0.5)
+    update()
+    bpy.ops.pose.fabrik_solve()
+    assert chain.status == "REACHED" and distance_left(armature, chain) < 1e-4

@@ -4,10 +4,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import bpy
 import pytest
+from mathutils import Euler, Vector
 
-from tests.blender.rigs import distance_left, links_of, make_empty, make_tail, set_chain, update
+from tests.blender.rigs import (
+    Bone,
+    distance_left,
+    error_of,
+    links_of,
+    make_armature,
+    make_empty,
+    make_tail,
+    pose_of,
+    set_chain,
+    update,
+)
 
 
 def far_chain(place: tuple[float, float, float] = (1.0, 2.0, 4.0)):  # type: ignore[no-untyped-def]
@@ -80,3 +94,70 @@ def test_a_root_that_can_not_move_is_refused(why: str) -> None:
     with pytest.raises(RuntimeError, match=why):
         bpy.ops.pose.fabrik_solve()
     assert [tuple(bone.location) + tuple(bone.rotation_quaternion) for bone in armature.pose.bones] == before
+
+
+def make_branch(connected: bool, local_location: bool = True) -> Any:
+    """A chain of two on a bone that is turned and scaled, not at its tail; its root may follow."""
+    armature = make_armature(
+        [
+            Bone("hip", (0.0, 0.0, 0.0), (0.2, 0.1, 1.0), roll=0.7),
+            Bone("upper", (0.2, 0.1, 1.0) if connected else (0.7, 0.2, 0.8), (1.0, 0.2, 1.6), "hip", connected, 1.0),
+            Bone("lower", (1.0, 0.2, 1.6), (1.6, 0.1, 1.5), "upper", True, -0.5),
+        ]
+    )
+    hip = armature.pose.bones["hip"]
+    hip.rotation_quaternion = Euler((0.4, 1.0, -0.3)).to_quaternion()
+    hip.scale = (1.3, 1.3, 1.3)
+    armature.data.bones["upper"].use_local_location = local_location
+    armature.pose.bones["upper"].location = (0.0, 0.0, 0.0) if connected else (0.1, -0.2, 0.05)
+    armature.location, armature.rotation_euler, armature.scale = (1.0, 2.0, 0.5), (0.3, -0.8, 0.5), (0.7, 0.7, 0.7)
+    chain = set_chain(armature, "lower", 2, make_empty("target"))
+    chain.root_motion = 'TRANSLATE'
+    update()
+    return chain
+
+
+@pytest.mark.parametrize("local_location", [True, False])
+@pytest.mark.parametrize("influence", [1.0, 0.4])
+def test_a_root_with_a_parent_follows_by_what_is_missing(local_location: bool, influence: float) -> None:
+    chain = make_branch(connected=False, local_location=local_location)
+    armature = chain.id_data
+    upper, hip = armature.pose.bones["upper"], armature.pose.bones["hip"]
+    length, old, above = float(links_of(armature, chain).sum()), upper.head.copy(), hip.matrix.copy()
+    direction = Vector((0.3, -0.5, 0.8)).normalized()
+    chain.target.location = armature.matrix_world @ (old + 1.7 * length * direction)
+    chain.influence = influence
+    update()
+    bpy.ops.pose.fabrik_solve()
+    update()
+    assert (upper.head - (old + influence * 0.7 * length * direction)).length < 2e-5
+    assert hip.matrix == above
+    if influence == 1.0:
+        assert chain.status == 'REACHED' and distance_left(armature, chain) < 1e-4
+        # Back in reach it stays where it went: a root that follows is not pulled back.
+        chain.target.location = armature.matrix_world @ (upper.head + 0.6 * length * direction)
+        update()
+        before = upper.head.copy()
+        bpy.ops.pose.fabrik_solve()
+        update()
+        assert (upper.head - before).length < 1e-6 and distance_left(armature, chain) < 1e-4
+
+
+def test_a_root_that_is_connected_to_its_parent_is_refused_and_nothing_moves() -> None:
+    make_branch(connected=True)
+    message = error_of(bpy.ops.pose.fabrik_solve)
+    assert message == "Chain 'lower': its root can't follow: bone 'upper' is connected to its parent"
+
+
+def test_undo_puts_the_root_back() -> None:
+    chain = make_branch(connected=False)
+    armature = chain.id_data
+    chain.target.location = (5.0, 5.0, 5.0)
+    update()
+    bpy.ops.ed.undo_push(message="before")
+    before = pose_of(armature)
+    bpy.ops.pose.fabrik_solve()
+    assert pose_of(armature) != before
+    bpy.ops.ed.undo_push(message="after")
+    bpy.ops.ed.undo()
+    assert pose_of(bpy.data.objects["Rig"]) == before

@@ -1,0 +1,148 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Usual joints at a press, written into the properties that Blender's own IK has on bones."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import bpy
+import numpy as np
+import pytest
+from bpy.types import PoseBone
+from mathutils import Matrix, Vector
+
+from fabrik_addon.blender.common_limits import BALLS, HINGES
+from tests.blender.rigs import Bone, distance_left, make_armature, make_empty, pose_of, set_chain, update
+
+HUMAN_HINGES = [f"{name}.{side}" for name in ("forearm", "shin", "f_index.02", "f_ring.03") for side in "LR"]
+
+
+def press(bones: list[PoseBone], joint: str) -> None:
+    for bone in bones[0].id_data.pose.bones:
+        bone.select = bone.name in {other.name for other in bones}
+    assert bpy.ops.pose.fabrik_limits_set(joint=joint) == {"FINISHED"}
+
+
+def settings_of(bone: PoseBone) -> dict[str, Any]:
+    names = [f"{name}_{axis}" for name in ("lock_ik", "use_ik_limit", "ik_min", "ik_max") for axis in "xyz"]
+    return {name: getattr(bone, name) for name in names}
+
+
+def arm(bend: tuple[float, float], roll: float) -> tuple[PoseBone, PoseBone]:
+    """Two bones of which the second one is bent, or not, to a side; rolled."""
+    armature = make_armature(
+        [
+            Bone("upper", (0, 0, 0), (0, 0, 1), roll=0.4),
+            Bone("lower", (0, 0, 1), (bend[0], bend[1], 2), "upper", True, roll),
+        ]
+    )
+    return armature.pose.bones["upper"], armature.pose.bones["lower"]
+
+
+@pytest.mark.parametrize("joint", sorted(HINGES))
+@pytest.mark.parametrize("bend", [(0.2, 0.0), (-0.2, 0.0), (0.0, 0.2), (0.0, -0.2)])
+@pytest.mark.parametrize("quarters", [0, 1, 2, 3])
+def test_a_hinge_bends_on_to_the_side_to_which_it_is_bent(joint: str, bend: tuple[float, float], quarters: int) -> None:
+    upper, lower = arm(bend, quarters * math.pi / 2.0)
+    press([lower], joint)
+    free = [axis for axis in "xyz" if not getattr(lower, f"lock_ik_{axis}")]
+    assert len(free) == 1 and free != ["y"]
+    ends = getattr(lower, f"ik_min_{free[0]}"), getattr(lower, f"ik_max_{free[0]}")
+    assert getattr(lower, f"use_ik_limit_{free[0]}")
+    assert max(abs(end) for end in ends) == pytest.approx(math.radians(HINGES[joint])) and 0.0 in ends
+
+    # Turned on it is bent more, in the plane in which it was, as well as an axis of the bone is across that.
+    def bent() -> Vector:
+        update()
+        return (upper.tail - upper.head).cross(lower.tail - lower.head)
+
+    before = bent()
+    lower.rotation_mode = "XYZ"
+    setattr(lower.rotation_euler, free[0], 0.3 * max(ends, key=abs))
+    assert bent().dot(before) > 0.0 and bent().angle(before) < 0.25 and bent().length > before.length
+
+
+@pytest.mark.parametrize("joint", sorted(BALLS))
+def test_a_ball_swings_to_all_sides_and_twists_to_both(joint: str) -> None:
+    upper, _ = arm((0.0, 0.0), 0.0)
+    upper.lock_ik_x = True
+    press([upper], joint)
+    swing, twist = map(math.radians, BALLS[joint])
+    for axis, angle in zip("xyz", (swing, twist, swing), strict=True):
+        assert not getattr(upper, f"lock_ik_{axis}") and getattr(upper, f"use_ik_limit_{axis}")
+        assert getattr(upper, f"ik_max_{axis}") == pytest.approx(angle)
+        assert getattr(upper, f"ik_min_{axis}") == pytest.approx(-angle)
+
+
+def test_free_takes_all_away_and_only_selected_bones_change() -> None:
+    upper, lower = arm((0.2, 0.0), 0.0)
+    press([upper, lower], "KNEE")
+    before = settings_of(upper)
+    press([lower], "FREE")
+    assert settings_of(upper) == before
+    assert not any(getattr(lower, f"{name}_{axis}") for name in ("lock_ik", "use_ik_limit") for axis in "xyz")
+
+
+def test_without_a_selection_it_says_what_to_do() -> None:
+    upper, _ = arm((0.2, 0.0), 0.0)
+    for bone in upper.id_data.pose.bones:
+        bone.select = False
+    with pytest.raises(RuntimeError, match="Select the bones to limit"):
+        bpy.ops.pose.fabrik_limits_set(joint="ELBOW")
+
+
+def test_it_is_undone_in_one_step_and_moves_nothing() -> None:
+    _, lower = arm((0.2, 0.0), 0.0)
+    before, settings = pose_of(lower.id_data), settings_of(lower)
+    bpy.ops.ed.undo_push(message="before")
+    press([lower], "ELBOW")
+    assert settings_of(lower) != settings and pose_of(lower.id_data) == before
+    bpy.ops.ed.undo_push(message="after")
+    bpy.ops.ed.undo()
+    assert settings_of(bpy.data.objects["Rig"].pose.bones["lower"]) == settings
+
+
+def test_rigifys_human_bends_its_elbows_knees_and_fingers_the_way_people_do() -> None:
+    bpy.ops.preferences.addon_enable(module="rigify")
+    bpy.ops.object.armature_human_metarig_add()
+    armature = bpy.context.object
+    bpy.ops.object.mode_set(mode="POSE")
+    hinges = [armature.pose.bones[name] for name in HUMAN_HINGES]
+    press(hinges, "ELBOW")
+    rest = {bone.name: bone.matrix.copy() for bone in hinges}
+    for bone in hinges:
+        (axis,) = (axis for axis in "xyz" if not getattr(bone, f"lock_ik_{axis}"))
+        end = max(getattr(bone, f"ik_min_{axis}"), getattr(bone, f"ik_max_{axis}"), key=abs)
+        bone.rotation_mode = "XYZ"
+        setattr(bone.rotation_euler, axis, 0.5 * end)
+    update()
+    for bone in hinges:
+        if bone.name.startswith(("forearm", "shin")):
+            moved = armature.pose.bones[bone.name].tail - rest[bone.name] @ Vector((0.0, bone.length, 0.0))
+            forward = -moved.y  # the human looks along -Y
+            assert forward > 0.05 if bone.name.startswith("forearm") else forward < -0.05
+
+
+def test_a_limb_with_usual_limits_reaches_what_an_arm_reaches() -> None:
+    upper, lower = arm((0.0, 0.15), 0.7)
+    press([upper], "SHOULDER")
+    press([lower], "ELBOW")
+    armature = upper.id_data
+    chain = set_chain(armature, "lower", 2, make_empty("target"))
+    rng = np.random.default_rng(1)
+    (axis,) = (axis for axis in "xyz" if not getattr(lower, f"lock_ik_{axis}"))
+    index = "xyz".index(axis)
+    for _ in range(20):
+        bend = rng.uniform(getattr(lower, f"ik_min_{axis}"), getattr(lower, f"ik_max_{axis}"))
+        lower.rotation_mode = upper.rotation_mode = "XYZ"
+        lower.rotation_euler = [bend if i == index else 0.0 for i in range(3)]
+        swing = Vector((rng.normal(), 0.0, rng.normal())).normalized()
+        upper.rotation_euler = Matrix.Rotation(rng.uniform(0.0, 1.4), 3, swing).to_euler()
+        update()
+        chain.target.location = lower.tail
+        upper.rotation_euler = lower.rotation_euler = (0.0, 0.0, 0.0)
+        update()
+        assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+        assert distance_left(armature, chain) < 1e-3
