@@ -8,13 +8,14 @@ from typing import Any
 
 from .frames import turn_frames
 from .lanes import Vector
-from .least_squares import Limb
+from .least_squares import Limb, place
 from .limits import SwingTwist
 from .method import Found, Method
 from .pole_wish import lean_to_pole
 from .problem import Options
 from .reach import reach_target
 from .start import StartPose
+from .vectors import choose_parts, gap
 from .within_limits import STEPS, reach_within_limits, turns_of
 
 
@@ -47,8 +48,13 @@ def _reach_within_limits(
     # FABRIK's answer is in the pole's plane: what limits leave of it is the better start.
     first, second = (present, advice) if pole is None else (advice, present)
     steps = min(options.iterations, STEPS)
-    turns, placed, _, starts = reach_within_limits(ops, limb, first(), second, target, options.tolerance, steps)
+    turns, placed, error, starts = reach_within_limits(ops, limb, first(), second, target, options.tolerance, steps)
     if pole is not None:
+        # Started elsewhere it may be caught where the present pose isn't: solving again mustn't take the tip away.
+        here = present()
+        was_nearer = (error > options.tolerance) & (gap(ops, place(ops, limb, here).joints[-1], target) < error)
+        if ops.any(was_nearer):
+            turns = [choose_parts(ops, was_nearer, a, b) for a, b in zip(here, turns, strict=True)]
         turns, placed = lean_to_pole(ops, limb, turns, target, pole, options.tolerance)
     return Found(placed.joints, placed.frames, starts)
 

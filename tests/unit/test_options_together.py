@@ -114,7 +114,6 @@ def check_batch(
 # Limits and a pose that keeps them
 
 
-@settings(max_examples=30)
 @given(seeds, st.sampled_from([2, 3, 5]), st.booleans())
 def test_a_limited_pose_solved_again_from_itself_gets_no_worse(seed: int, count: int, has_pole: bool) -> None:
     rng = np.random.default_rng(seed)
@@ -129,8 +128,8 @@ def test_a_limited_pose_solved_again_from_itself_gets_no_worse(seed: int, count:
         pose = replace(solution.pose, base=limb.base)
         errors.append(float(solution.error[0]))
     # What is reached may be anywhere within the tolerance.
-    assert errors[1] <= max(errors[0] + 1e-9, options.tolerance)
-    assert errors[2] <= max(errors[1] + 1e-9, options.tolerance)
+    assert errors[1] <= max(errors[0] + 1e-6, options.tolerance)
+    assert errors[2] <= max(errors[1] + 1e-6, options.tolerance)
 
 
 @given(seeds)
