@@ -35,6 +35,7 @@ from benchmark import (
     path_rows,
     planar_rows,
     solver_rows,
+    tree_rows,
 )
 from benchmark.problems import FULL, QUICK, Effort
 from benchmark.report import Report, Table
@@ -105,6 +106,7 @@ MEASUREMENTS: dict[str, Measurement] = {
     "solvers-limits": lambda effort: [solver_rows.limits_table(effort)],
     "planar": lambda effort: [planar_rows.planar_table(effort)],
     "paper": lambda effort: [paper_rows.paper_table(effort)],
+    "trees": tree_rows.tree_tables,
     "batch": lambda effort: [batch_rows.batch_table(effort)],
 }
 

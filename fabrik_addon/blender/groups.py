@@ -152,11 +152,6 @@ def solve_group(group: Group, goals: Mapping[str, Goals] | None = None) -> tuple
     return solve_tree_bones(group.tree, group.snapshots, filled)
 
 
-def solve_frames(frames: Sequence[Group]) -> list[tuple[SolvedChain, ...]]:
-    """Solve one group that was read at several frames; return what ``solve_group`` does for each of them."""
-    return [solve_group(group) for group in frames]
-
-
 def _place(snapshot: Snapshot) -> tuple[int, int, bool, str]:
     """Return what chains are sorted by: their tips' place in the hierarchy, whatever the order of the list."""
     end = snapshot.bones.end
