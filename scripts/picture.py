@@ -94,7 +94,7 @@ def _look_at_chain(armature: bpy.types.Object, chain: bpy.types.PropertyGroup) -
     return DrawnChain(
         tip=joints[-1],
         middle=joints[len(joints) // 2],
-        target=chain.target.matrix_world.translation.copy(),
+        target=joints[-1] if chain.use_pin else chain.target.matrix_world.translation.copy(),
         pole=pole.matrix_world.translation.copy() if pole else None,
     )
 

@@ -183,7 +183,12 @@ class FabrikChain(PropertyGroup):
         description="What the first bone does when the tip can't reach its target",
         items=(
             ('FIXED', "Fixed", "The root stays where it is"),
-            ('TRANSLATE', "Follows", "The root moves by as much as the tip would stay away from its target"),
+            (
+                'TRANSLATE',
+                "Follows",
+                "The root moves by as much as the tip would stay away from its target; "
+                "where chains hang together, the root of them all takes its share of the way",
+            ),
         ),
         default='FIXED',
         override=_OVERRIDABLE,

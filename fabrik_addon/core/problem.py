@@ -180,7 +180,8 @@ class Options:
     softness: float = 0.0
     """Part of the reach over which the chain eases into full extension, 0 to 1."""
     moves_root: bool = False
-    """Whether the root gives way, by just as much as the tip would stay away from its target."""
+    """Whether the root gives way: a chain's by just as much as the tip would stay away from its target, a tree's by
+    its share of the way that least squares find."""
     solver: str = "FABRIK"
     """Name of the method, one of ``solvers.SOLVERS``."""
     stretch_max: float = 1.0

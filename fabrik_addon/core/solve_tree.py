@@ -43,6 +43,9 @@ PIN_RANK, LOST_RANK = 1e5, 1e-5
 AFTER_RANKS = (1.0, 1e-2, 1e-4)
 """Weights of poles and rotations beside positions, one after another: at first they may take each other's place."""
 
+ROOT_SHARE = 1.0
+"""Share of a step that roots take where they give way: a unit of length beside a radian of a bone."""
+
 POINTED = 1e-3
 """Angle (radians) between bend and pole that is no more to be seen."""
 
@@ -134,7 +137,8 @@ def solve_tree_lanes(
         done = _is_done(ops, task, state)
         sweeps = start.zero
         if not ops.all(done):
-            found, sweeps = _reach(ops, start, task, state, options)
+            reach = _reach_with_root if options.moves_root else _reach
+            found, sweeps = reach(ops, start, task, state, options)
             found = _compromise(ops, start, task, found, options, track)
             found = _afterwards(ops, start, task, found, options)
             state = choose_state(ops, ops.negate(done), found, state)
@@ -293,6 +297,31 @@ def _reach(ops: Any, start: StartTree, task: _Task, present: State, options: Opt
     return best, sweeps
 
 
+def _reach_with_root(
+    ops: Any, start: StartTree, task: _Task, present: State, options: Options
+) -> tuple[State, Component]:
+    """Return the best of what is found with a root that takes its share of the way: the pose there is changes least.
+
+    Where least squares are caught FABRIK's passes begin anew, outward from where the passes inward bring the root.
+    """
+    stage = _stage(task, None, ROOT_SHARE)
+    best, sweeps = _descended(ops, start, task, _met_halfway(ops, start, task, present), stage)
+
+    def others() -> Iterator[State]:
+        yield _advice(ops, start, task, options, start.tree.roots)[0]
+        yield from _other_starts(ops, start, present)
+
+    for other in others():
+        is_met = _are_met(ops, task, best)
+        if ops.all(is_met):
+            break
+        found, steps = _descended(ops, start, task, other, stage)
+        better = ops.negate(is_met) & (_spread(task, found) < _spread(task, best))
+        best = choose_state(ops, better, found, best)
+        sweeps = sweeps + ops.where(is_met, 0.0 * steps, steps)
+    return best, sweeps
+
+
 def _mended(ops: Any, start: StartTree, task: _Task, state: State) -> State:
     """Close what is left of gaps that count as reached, so that solving again has nothing left to do."""
     if all(ops.all(error <= ROUNDING) for error in state.errors(ops)[: len(task.places)]):
@@ -439,15 +468,9 @@ def _compromise(
     options: Options,
     track: list[list[Component]] | None,
 ) -> State:
-    """Let the root give way, if it may, and share out by rank and weight what can't all be met."""
+    """Share out by rank and weight what can't all be met."""
     tree = start.tree
-    share = 0.0
-    if options.moves_root:
-        is_met = _are_met(ops, task, best)
-        if ops.all(is_met):
-            return best
-        share = 1.0
-        best = _move_root(ops, start, task, best, options)
+    share = ROOT_SHARE if options.moves_root else 0.0
     is_met = _are_met(ops, task, best)
     if ops.all(is_met):
         return best
@@ -473,34 +496,6 @@ def _compromise(
     strict = replace(_stage(task, ranked, share), is_strict=True, enough=[0.01 * each for each in task.enough])
     found, _ = _descended(ops, start, task, found, strict, track)
     return choose_state(ops, is_met, best, found)
-
-
-def _move_root(ops: Any, start: StartTree, task: _Task, best: State, options: Options) -> State:
-    """Let the root give way: from the pose with the root held, else from where FABRIK brings it, else from others."""
-    tree = start.tree
-    stage = _stage(task, None, 1.0)
-    begin = best
-
-    def spread(state: State) -> Component:
-        total: Component = 0.0
-        for (x, y, z), weight in zip(state.gaps, task.weights, strict=False):
-            total = total + weight * (x * x + y * y + z * z)
-        return total
-
-    def candidates() -> Iterator[State]:
-        yield begin
-        yield _advice(ops, start, task, options, tree.roots)[0]
-        yield _state(ops, start, task)
-        yield from _other_starts(ops, start, _state(ops, start, task))
-
-    for candidate in candidates():
-        is_met = _are_met(ops, task, best)
-        if ops.all(is_met):
-            break
-        found, _ = _descended(ops, start, task, candidate, stage)
-        better = ops.negate(is_met) & (spread(found) < spread(best))
-        best = choose_state(ops, better, found, best)
-    return best
 
 
 def _descended(

@@ -53,12 +53,17 @@ def test_the_human_reaches_with_all_five_chains(tmp_path: Path) -> None:
     done = _demo(tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     errors = _errors(done.stdout)
-    assert set(errors) == {"spine", "left arm", "right arm", "left leg", "right leg"}
+    assert set(errors) == {"head", "left hand", "right hand", "left foot", "right foot"}
     assert max(errors.values()) < 1e-4
     bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "human.blend"))
     chains = bpy.data.objects["metarig"].fabrik.chains
     assert [chain.name for chain in chains] == list(errors)
-    assert all(chain.target and chain.pole_target for chain in chains)
+    assert [chain.name for chain in chains if chain.use_pin] == ["left foot", "right foot"]
+    assert all(chain.target or chain.use_pin for chain in chains)
+    rig, rest = bpy.data.objects["metarig"], bpy.data.armatures["metarig"].bones
+    for foot in ("foot.L", "foot.R"):
+        assert (rig.pose.bones[foot].tail - rest[foot].tail_local).length < 1e-4
+    assert (rig.pose.bones["spine"].head - rest["spine"].head_local).length > 0.05
 
 
 @pytest.mark.parametrize("rig", ["basic_quadruped", "basic_human"])
