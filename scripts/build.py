@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import re
 import shutil
 import subprocess
 import sys
@@ -77,6 +78,8 @@ def _make_reproducible(archive: Path) -> None:
     """Rewrite the archive in order of names and without times: the tool takes both as the disk has them."""
     with zipfile.ZipFile(archive) as built:
         contents = {info.filename: built.read(info) for info in built.infolist()}
+    readme = alone(contents["README.md"].decode(), set(contents))
+    contents["README.md"] = readme.encode()
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as rewritten:
         for name in sorted(contents):
             info = zipfile.ZipInfo(name, _ZIP_EPOCH)
@@ -84,6 +87,31 @@ def _make_reproducible(archive: Path) -> None:
             info.external_attr = 0o100644 << 16
             info.create_system = 3  # Unix, wherever this runs
             rewritten.writestr(info, contents[name], compresslevel=9)
+
+
+def alone(page: str, names: set[str]) -> str:
+    """Return a markdown page as it reads beside some files only: without pictures that aren't there, and their places.
+
+    Links to what isn't there become words that say where it is.
+
+    Args:
+        page: the text.
+        names: of the files beside it.
+    """
+
+    def is_there(path: str) -> bool:
+        return "://" in path or path.startswith("#") or path.partition("#")[0] in names
+
+    page = re.sub(r"!\[[^]]*]\(([^)]*)\)\n*", lambda found: found[0] if is_there(found[1]) else "", page)
+    absent = re.compile(r"\[([^]]*)]\(([^)]*)\)")
+
+    def in_words(found: re.Match[str]) -> str:
+        text, path = found.groups()
+        if is_there(path):
+            return found[0]
+        return f"{path} in the source" if text == path else f"{text} ({path} in the source)"
+
+    return absent.sub(in_words, page)
 
 
 def _check_top_level(archive: Path) -> None:

@@ -41,11 +41,12 @@ def outcome_of(armature: Object, solved: SolvedChain, later: Sequence[SolvedChai
     error = (tip - target).length / length
     off = f"the tip is {_world_length(armature, tip - target):.4g} from its target"
     overridden = snapshot.overridden
+    stretch = 1.0 + snapshot.influence * (solved.stretch - 1.0)
     if error <= snapshot.options.tolerance:
-        return Result(Status.REACHED.name, error, solved.iterations, _rotation_left(solved), overridden)
+        return Result(Status.REACHED.name, error, solved.iterations, _rotation_left(solved), overridden, stretch)
     if snapshot.influence < 1.0 and solved.status is Status.REACHED and not overridden:
         # Asked to stay behind: what a full solve would do is what there is to say.
-        return Result(Status.REACHED.name, error, solved.iterations, "", overridden)
+        return Result(Status.REACHED.name, error, solved.iterations, "", overridden, stretch)
 
     status, reasons = solved.status, []
     moved_by = [other for other in later if not other.snapshot.moving.isdisjoint(bone.name for bone in bones.bones)]
@@ -73,6 +74,8 @@ def outcome_of(armature: Object, solved: SolvedChain, later: Sequence[SolvedChai
     if status is Status.STALLED and not reasons:
         message = f"stalled, {off} after {solved.iterations} sweeps; please report this"
         return Result(status.name, error, solved.iterations, message, overridden)
+    if stretch > 1.0:
+        off += f", stretched to {100.0 * stretch:.4g} %"
     message = f"limited, {off}: " + (" and ".join(reasons) or "no pose within the limits was found that is nearer")
     return Result(Status.LIMITED.name, error, solved.iterations, message, overridden)
 

@@ -11,6 +11,7 @@ import bpy
 from bpy.types import Panel, UIList
 
 from ..core import SOLVERS, FabrikError
+from .overrides import is_limit
 from .properties import STATUS_ITEMS, active_chain, settings_of
 from .results import result_of
 from .snapshot import bones_of_chain
@@ -108,6 +109,8 @@ def _draw_result(layout: UILayout, chain: FabrikChain) -> None:
     box = layout.box().column(align=True)
     turns = "sweeps" if chain.solver == 'FABRIK' else "iterations"
     text = result.message or f"{_STATUS_NAMES[result.status]} in {result.iterations} {turns}"
+    if result.stretch > 1.0 and not result.message:
+        text += f", stretched to {100.0 * result.stretch:.4g} %"
     icon = STATUS_ICONS[result.status]
     for line in wrapped(text[0].upper() + text[1:]):
         box.label(text=line, icon=icon)
@@ -219,6 +222,9 @@ def _draw_limits(layout: UILayout, bone: PoseBone) -> None:
         ends.active = getattr(bone, f"use_ik_limit_{name}")
         ends.prop(bone, f"ik_min_{name}", text="")
         ends.prop(bone, f"ik_max_{name}", text="")
+    for constraint in bone.constraints:
+        if is_limit(constraint):
+            column.label(text=f"and by '{constraint.name}'", icon='CON_ROTLIMIT')
 
 
 class VIEW3D_PT_fabrik_solver(ActiveChainPanel):

@@ -26,6 +26,8 @@ class Result:
     """Why the tip isn't at the target, in words; empty where it is."""
     overridden: tuple[str, ...] = ()
     """Bones whose rotation constraints or drivers override, with what does."""
+    stretch: float = 1.0
+    """How long its bones are, in times of their own length."""
 
 
 # Not in the file: a status is about a pose that the next frame or undo replaces. Session ids are never used twice.

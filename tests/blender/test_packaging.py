@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -111,6 +112,17 @@ def test_the_archive_holds_the_extension_and_nothing_else(archive: Path) -> None
     assert sources and sources <= names
     others = names - sources - {"blender_manifest.toml", "__init__.py", "LICENSE", "README.md"}
     assert all(name.startswith("fabrik_addon/") and "__pycache__" not in name for name in others), others
+
+
+def test_the_readme_in_the_archive_points_to_nothing_that_is_not_there(archive: Path) -> None:
+    with zipfile.ZipFile(archive) as packed:
+        names, page = set(packed.namelist()), packed.read("README.md").decode()
+    source = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "](docs/" in source  # else there is nothing to see to
+    for path in re.findall(r"]\(([^)]*)\)", page):
+        assert "://" in path or path in names
+    assert "![" not in page and "docs/joint-limits.md in the source" in page
+    assert "\n## First use\n" in page and "bpy.ops.pose.fabrik_solve()" in page
 
 
 def test_the_same_files_give_the_same_archive(archive: Path, tmp_path: Path) -> None:

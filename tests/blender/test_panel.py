@@ -204,6 +204,32 @@ def test_a_chain_that_is_solved_says_how_it_ended(target: tuple[float, ...], loc
     assert status.lower().replace("_", " ") in said
 
 
+def test_a_chain_that_stretches_says_how_far() -> None:
+    armature = make_tail(3)
+    chain = add_chain(armature, "bone2", 3, (0.0, 3.6, 0.0))
+    chain.use_stretch = True
+    update()
+    bpy.ops.pose.fabrik_solve()
+    shown = draw_in_both_modes()
+    assert chain.status == "REACHED" and ", stretched to 11" in labels(shown["FABRIK IK"])
+    assert {("prop", "use_stretch"), ("prop", "stretch_max")} <= set(shown["Solver"])
+    chain.influence = 0.0
+    bpy.ops.pose.fabrik_solve()
+    assert "stretched" not in labels(draw_in_both_modes()["FABRIK IK"])
+
+
+def test_limits_are_shown_to_be_edited_and_constraints_that_are_limits_are_named() -> None:
+    armature = make_tail(3)
+    add_chain(armature, "bone2", 3)
+    shown = draw_in_both_modes()["Joint Limits"]
+    for name in ("lock_ik_x", "use_ik_limit_y", "ik_min_z", "ik_max_x"):
+        assert shown.count(("prop", name)) == 3
+    constraint = armature.pose.bones["bone1"].constraints.new("LIMIT_ROTATION")
+    assert "and by" not in labels(draw_in_both_modes()["Joint Limits"])  # in world space it is no limit of the joint
+    constraint.owner_space = "LOCAL"
+    assert "and by 'Limit Rotation'" in labels(draw_in_both_modes()["Joint Limits"])
+
+
 def test_every_status_has_an_icon_and_a_name() -> None:
     armature = make_tail(3)
     chain = add_chain(armature, "bone2", 3)
