@@ -84,13 +84,13 @@ class DragSession:
     def _begin(self, view_layer: ViewLayer, chain_count: int) -> None:
         view_layer.update()
         self._target: Movable | None = None
+        if not self.grab.chain and self.grab.bone not in self.armature.pose.bones:
+            raise FabrikError(f"There is no bone '{self.grab.bone}' in '{self.armature.name}'")
+        self._read(view_layer, chain_count)
         if self.grab.chain:
             settings = self._settings()
             self._target = movable(f"Chain '{self.grab.chain}': its target", settings.target, settings.subtarget)
             self._remember(self._target.moved, "location")
-        elif self.grab.bone not in self.armature.pose.bones:
-            raise FabrikError(f"There is no bone '{self.grab.bone}' in '{self.armature.name}'")
-        self._read(view_layer, chain_count)
         self.start_position = self._grabbed_position(view_layer)
         """Where in the world what is dragged was at the start."""
 
@@ -242,6 +242,8 @@ class DragSession:
         groups = gather([self.snapshot, *held])
         place = next(i for i, group in enumerate(groups) if self._name in group.names)
         self._groups = _moved_with(groups[place:])
+        if self.snapshot.target_bone in self._groups[0].moving:
+            raise FabrikError(f"Chain '{self._name}': its target hangs on the chain itself: drag a bone instead")
         for group in self._groups:
             for snapshot in group.snapshots:
                 for i in snapshot.bones.free:

@@ -384,3 +384,45 @@ def test_turned_objects_have_turned_axes() -> None:
     axes = DragSession(layer(), armature, Grab("bone2"), 3).axes
     along = (armature.pose.bones["bone2"].tail - armature.pose.bones["bone2"].head).normalized()
     assert (axes.col[1] - armature.matrix_world.to_3x3() @ along).length < 1e-5
+
+
+@pytest.mark.parametrize("option", ("use_stretch", "root_motion", "use_rotation", "softness", "pole"))
+def test_what_a_chain_is_set_to_is_dragged_and_put_back(option: str) -> None:
+    armature = make_tail(4)
+    chain = add_chain(armature, "bone3", 3, create_pole=option == "pole")
+    if option == "root_motion":
+        bpy.ops.object.mode_set(mode="EDIT")
+        armature.data.edit_bones["bone1"].use_connect = False
+        bpy.ops.object.mode_set(mode="POSE")
+        chain.root_motion = "TRANSLATE"
+    elif option in {"use_stretch", "use_rotation"}:
+        setattr(chain, option, True)
+    elif option == "softness":
+        chain.softness = 0.3
+    update()
+    before = everything()
+    session = DragSession(layer(), armature, Grab("bone3", chain.name))
+    places = [Vector((1.2, 0.4, 2.2)), Vector((0.5, -1.5, 4.1)), Vector((0.3, 0.2, 1.3))]
+    poses = []
+    for place in places:
+        session.move(layer(), place)
+        poses.append(pose_of(armature))
+        is_far = place is places[1] and option not in {"use_stretch", "root_motion"}
+        assert is_far or option == "softness" or (end_of(armature, chain) - place).length < 2e-3
+    session.move(layer(), places[0])
+    assert pose_of(armature) == poses[0]
+    session.move(layer(), session.start_position)
+    assert pose_of(armature) == before[armature.name]["pose"]
+    session.move(layer(), places[1])
+    session.cancel(layer())
+    assert everything() == before
+
+
+def test_a_target_that_the_chain_carries_is_not_dragged() -> None:
+    """A loop: both ends give way, so there is no place for the mouse to say."""
+    armature = make_tail(4)
+    chain = set_chain(armature, "bone3", 4, armature)
+    chain.subtarget = "bone twig"
+    update()
+    with pytest.raises(FabrikError, match="depends on the chain itself"):
+        DragSession(layer(), armature, Grab("bone3", chain.name))
