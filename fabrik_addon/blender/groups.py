@@ -3,8 +3,8 @@
 """Chains that belong together: read once, solved as one problem, as often as their goals change.
 
 Chains that share bones belong together, and so do chains of which one hangs on another: they are one tree. A chain
-whose target follows the tree it hangs on waits for it instead, and so does one that no tree is solved for: with another
-solver than FABRIK, with stretch, or without influence.
+whose target follows the tree it hangs on waits for it instead, and so does one that no tree is solved for: with a
+solver that takes one chain only or isn't the others', with stretch, or without influence.
 
 Whoever poses chains does it group by group, in the order given: a group hangs on, or reaches for, bones of groups
 before it only, and is read anew once those were written.
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ..core import FabrikError, Goals
+from ..core import SOLVERS, FabrikError, Goals, method_for_tree
 from .snapshot import Snapshot, check_root_moves, take_snapshot
 from .solve_snapshot import SolvedChain, solve_snapshot
 from .solve_tree_bones import ReadTree, solve_tree_bones, take_tree
@@ -163,6 +163,8 @@ def _belong(group: Group, other: Group) -> bool:
     """Tell whether two groups are to be solved as one."""
     if any(map(_is_alone, (*group.snapshots, *other.snapshots))):
         return False
+    if group.snapshots[0].options.solver != other.snapshots[0].options.solver:
+        return False
     if not group.bones.isdisjoint(other.bones):
         return True
     if not (group.indirectly.isdisjoint(other.moving) and other.indirectly.isdisjoint(group.moving)):
@@ -174,7 +176,7 @@ def _belong(group: Group, other: Group) -> bool:
 
 def _is_alone(snapshot: Snapshot) -> bool:
     options = snapshot.options
-    return snapshot.influence == 0.0 or options.solver != "FABRIK" or options.stretch_max > 1.0
+    return snapshot.influence == 0.0 or not SOLVERS[options.solver].solves_trees or options.stretch_max > 1.0
 
 
 def _hangs(group: Group, other: Group) -> bool:
@@ -201,6 +203,10 @@ def _with_tree(snapshots: Sequence[Snapshot]) -> Group:
     is_tree = len(snapshots) > 1 or any(snapshot.target_bone in group.moving for snapshot in snapshots)
     if not is_tree:
         return Group(group.snapshots, None, shifting)
+    try:
+        method_for_tree(snapshots[0].options)
+    except FabrikError as error:
+        raise FabrikError(f"Chain '{snapshots[0].name}': {error}") from error
     armature: Any = snapshots[0].bones.end.id_data
     return Group(group.snapshots, take_tree(armature, snapshots, shifting), shifting)
 

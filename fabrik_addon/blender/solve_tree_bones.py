@@ -62,6 +62,7 @@ def take_tree(armature: Object, snapshots: Sequence[Snapshot], shifting: Sequenc
         iterations=max(snapshot.options.iterations for snapshot in snapshots),
         tolerance=min(snapshot.options.tolerance for snapshot in snapshots),
         moves_root=bool(shifted),
+        solver=snapshots[0].options.solver,
     )
     return ReadTree(tree, start_tree(chain, pose), options, weights, shifted)
 

@@ -6,7 +6,7 @@ from .pole import pole_for
 from .problem import Chain, FabrikError, Floats, Goals, Options, Pose, Solution, Status, plain_chain
 from .solve import LaneSolution, solve, solve_from, solve_lanes
 from .solve_tree import TreeSolution, solve_tree_lanes
-from .solvers import SOLVERS, method_for
+from .solvers import SOLVERS, method_for, method_for_tree
 from .start import StartPose, start_from
 from .start_tree import StartTree, start_tree
 
@@ -25,6 +25,7 @@ __all__ = [
     "Status",
     "TreeSolution",
     "method_for",
+    "method_for_tree",
     "plain_chain",
     "pole_for",
     "solve",

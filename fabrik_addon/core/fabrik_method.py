@@ -59,4 +59,9 @@ def _reach_within_limits(
     return Found(placed.joints, placed.frames, starts)
 
 
-FABRIK = Method("FABRIK", "Chains of any length: fewest sweeps, whatever the pose and wherever the target", _reach)
+FABRIK = Method(
+    "FABRIK",
+    "Chains of any length: fewest sweeps, whatever the pose and wherever the target",
+    _reach,
+    solves_trees=True,
+)

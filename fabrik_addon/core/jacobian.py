@@ -18,12 +18,13 @@ import numpy as np
 
 from .descent import DAMPED, FreeBody, Rule, Symmetric, descend_to
 from .free_reach import reach_freely
-from .lanes import TINY, Component, Vector
+from .lanes import TINY, Component, Vector, add_up
 from .least_squares import descend
 from .method import Found, Method
 from .pole_wish import lean_to_pole
 from .problem import Options
 from .start import StartPose
+from .tree_descent import DAMPED_TOGETHER, FIRST, StackedRule
 from .vectors import Joints, dot, scale
 from .within_limits import STEPS, reach_within_limits, turns_of
 
@@ -75,6 +76,29 @@ PINV = Rule(
 """The same."""
 
 
+def _transpose_together(
+    normal: list[list[Component]], gap: Sequence[Component], weights: Sequence[Component], memory: Component
+) -> list[Component]:
+    wish = [weight * part for weight, part in zip(weights, gap, strict=True)]
+    moved = [add_up(a * w for a, w in zip(row, wish, strict=True)) for row in normal]
+    along = add_up(w * m * g for w, m, g in zip(weights, moved, gap, strict=True))
+    length = along / (add_up(w * m * m for w, m in zip(weights, moved, strict=True)) + TINY)
+    share = length * np.minimum(FIRST / memory, 1.0)
+    return [share * part for part in wish]
+
+
+def _pseudo_inverse_together(
+    normal: list[list[Component]], gap: Sequence[Component], weights: Sequence[Component], memory: Component
+) -> list[Component]:
+    roots = np.sqrt(np.stack(np.broadcast_arrays(*weights, gap[0])[:-1]))
+    matrix = np.array(normal) * roots[:, None] * roots[None, :]
+    values, vectors = np.linalg.eigh(np.moveaxis(matrix, (0, 1), (-2, -1)))
+    along = np.einsum("...ij,i...->...j", vectors, np.array(gap) * roots)
+    kept = values > CUT * CUT * values[..., -1:]
+    y = np.einsum("...ij,...j->i...", vectors, np.where(kept, along / np.where(kept, values, 1.0), 0.0)) * roots
+    return [*(y * np.minimum(FIRST / memory, 1.0))]
+
+
 def step_to_target(
     rule: Rule,
     ops: Any,
@@ -112,12 +136,20 @@ JACOBIAN_TRANSPOSE = Method(
     "Jacobian Transpose",
     "To compare: simple and never wild, but slow; give it a thousand iterations",
     partial(_reach, TRANSPOSE),
+    solves_trees=True,
+    stacked=StackedRule(_transpose_together, is_careful=False),
 )
 JACOBIAN_PINV = Method(
-    "Jacobian Pseudo-Inverse", "To compare: fewest steps in the open, jumps near full extension", partial(_reach, PINV)
+    "Jacobian Pseudo-Inverse",
+    "To compare: fewest steps in the open, jumps near full extension",
+    partial(_reach, PINV),
+    solves_trees=True,
+    stacked=StackedRule(_pseudo_inverse_together, is_careful=False),
 )
 JACOBIAN_DLS = Method(
     "Damped Least Squares",
     "Smooth motion, the turn shared by all joints; what Blender's own IK does",
     partial(_reach, DAMPED),
+    solves_trees=True,
+    stacked=DAMPED_TOGETHER,
 )

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 from .lanes import Component, Vector
 from .problem import Chain, Options
 from .start import StartPose
+from .tree_descent import StackedRule
 from .vectors import Quaternion
 
 
@@ -40,3 +41,7 @@ class Method:
     reach: Reach
     refusal: Callable[[Chain], str] = lambda chain: ""
     """Why it can't solve a chain, in words; empty if it can."""
+    solves_trees: bool = False
+    """Whether it reaches several targets at once, and closes loops."""
+    stacked: StackedRule | None = None
+    """How it steps toward several targets at once; None sweeps first, as FABRIK does."""

@@ -21,10 +21,11 @@ from .limits import clamp
 from .problem import FabrikError, Floats, Goals, Options, Pose, Solution, Status
 from .reach import ROUNDING
 from .soft_reach import is_eased, soft_target
+from .solvers import method_for_tree
 from .start import batch_shape
 from .start_tree import StartTree, start_tree, turns_of_tree
 from .tree_branches import Branch, branches_of, close_branches, tree_frames
-from .tree_descent import Bend, Facing, Place, Stage, State, Wish, choose_state, descend_tree, state_of
+from .tree_descent import Bend, Facing, Place, StackedRule, Stage, State, Wish, choose_state, descend_tree, state_of
 from .tree_fabrik import Pull, sweep_tree
 from .vectors import Quaternion, multiply, norm, scale
 
@@ -127,6 +128,7 @@ def solve_tree_lanes(
     Raises:
         FabrikError: a number isn't finite, or a shape doesn't fit.
     """
+    method_for_tree(options)
     batch = _goals_batch(start, goals)
     if batch != start.batch:
         start = start_tree(start.chain, start.pose, batch)
@@ -275,6 +277,9 @@ def _stage(task: _Task, weights: Sequence[Component] | None = None, root_share: 
 
 def _reach(ops: Any, start: StartTree, task: _Task, present: State, options: Options) -> tuple[State, Component]:
     """Return the best of what sweeps and least squares find with the root fixed, and the sweeps used."""
+    stacked = method_for_tree(options).stacked
+    if stacked is not None:
+        return _step(ops, start, task, present, options, stacked)
     advice, sweeps = _advice(ops, start, task, options)
     is_met = _are_met(ops, task, advice)
     if ops.all(is_met):
@@ -320,6 +325,26 @@ def _reach_with_root(
         best = choose_state(ops, better, found, best)
         sweeps = sweeps + ops.where(is_met, 0.0 * steps, steps)
     return best, sweeps
+
+
+def _step(
+    ops: Any, start: StartTree, task: _Task, present: State, options: Options, rule: StackedRule
+) -> tuple[State, Component]:
+    """Return the best of what a Jacobian's steps find with the root fixed, and the steps used."""
+    stage = Stage(task.places, task.ranked, task.enough, rule=rule)
+    hopeless = start.zero > 1.0
+    for beyond in task.beyond:
+        hopeless = hopeless | beyond
+    best, used = _descended(ops, start, task, present, stage, steps=options.iterations)
+    for other in _other_starts(ops, start, best):
+        # One that has used all its steps isn't caught: it is on its way.
+        missed = ops.negate(_are_met(ops, task, best) | hopeless) & (used < options.iterations)
+        if not ops.any(missed):
+            break
+        found, more = _descended(ops, start, task, other, stage, steps=options.iterations)
+        better = missed & (_spread(task, found) < _spread(task, best))
+        best, used = choose_state(ops, better, found, best), used + ops.where(missed, more, 0.0 * more)
+    return best, ops.maximum(used, start.zero + 1.0)
 
 
 def _mended(ops: Any, start: StartTree, task: _Task, state: State) -> State:
@@ -499,11 +524,17 @@ def _compromise(
 
 
 def _descended(
-    ops: Any, start: StartTree, task: _Task, state: State, stage: Stage, track: list[list[Component]] | None = None
+    ops: Any,
+    start: StartTree,
+    task: _Task,
+    state: State,
+    stage: Stage,
+    track: list[list[Component]] | None = None,
+    steps: int = STEPS,
 ) -> tuple[State, Component]:
     """Return what least squares make of a state, with what is then left of all that is wished; and the steps taken."""
-    found, steps = descend_tree(ops, start.tree, state, stage, STEPS, track)
-    return replace(found, gaps=[wish.gap(ops, found.placed) for wish in (*task.places, *task.after)]), steps
+    found, taken = descend_tree(ops, start.tree, state, stage, steps, track)
+    return replace(found, gaps=[wish.gap(ops, found.placed) for wish in (*task.places, *task.after)]), taken
 
 
 # Poles and rotations

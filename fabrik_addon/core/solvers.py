@@ -28,9 +28,26 @@ def method_for(chain: Chain, options: Options) -> Method:
     Raises:
         FabrikError: there is none of this name, or it can't solve such a chain.
     """
-    if options.solver not in SOLVERS:
-        raise FabrikError(f"there is no solver '{options.solver}': there are {', '.join(SOLVERS)}")
-    method = SOLVERS[options.solver]
+    method = _named(options)
     if refusal := method.refusal(chain):
         raise FabrikError(refusal)
     return method
+
+
+def method_for_tree(options: Options) -> Method:
+    """Return the method that options ask for, for several effectors or a loop.
+
+    Raises:
+        FabrikError: there is none of this name, or it takes one chain with one target only.
+    """
+    method = _named(options)
+    if not method.solves_trees:
+        able = ", ".join(other.label for other in SOLVERS.values() if other.solves_trees)
+        raise FabrikError(f"{method.label} can't reach several targets at once or close a loop: choose {able}")
+    return method
+
+
+def _named(options: Options) -> Method:
+    if options.solver not in SOLVERS:
+        raise FabrikError(f"there is no solver '{options.solver}': there are {', '.join(SOLVERS)}")
+    return SOLVERS[options.solver]

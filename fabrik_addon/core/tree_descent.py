@@ -11,7 +11,7 @@ no gap grows by itself.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -222,6 +222,30 @@ class State:
 
 
 @dataclass(frozen=True)
+class StackedRule:
+    """How a step is found for several wishes at once: what ``descent.Rule`` is for one."""
+
+    solution: Callable[[list[list[Component]], Sequence[Component], Sequence[Component], Component], list[Component]]
+    """(J S J^T, gaps, their weights, memory): y. The memory begins at ``FIRST`` and grows where a step fails."""
+    is_careful: bool
+    """Whether the memory also grows where a step gains little."""
+
+
+FIRST = 1e-3
+"""Damping of the first step, and what the memory of a rule that doesn't damp comes back to."""
+
+
+def _damped(
+    normal: list[list[Component]], gap: Sequence[Component], weights: Sequence[Component], damping: Component
+) -> list[Component]:
+    return positive_solution(normal, gap, [damping / weight for weight in weights])
+
+
+DAMPED_TOGETHER = StackedRule(_damped, is_careful=True)
+"""Damped least squares."""
+
+
+@dataclass(frozen=True)
 class Stage:
     """What a descent goes by."""
 
@@ -234,6 +258,7 @@ class Stage:
     """Share of a step that the roots' shifts take; 0 keeps them."""
     is_strict: bool = False
     """Whether a step must let no wish's gap grow, beyond what is enough."""
+    rule: StackedRule = DAMPED_TOGETHER
 
 
 def state_of(
@@ -266,7 +291,7 @@ def descend_tree(
         root = (root[0] - sx, root[1] - sy, root[2] - sz)
     state = state_of(ops, tree, state.turns, root, state.shifts, stage.wishes)
     merit = _merit(state, stage)
-    damping: Component = 1e-3 + 0.0 * merit
+    damping: Component = FIRST + 0.0 * merit
     taken = 0.0 * merit
     slow = 0.0 * merit
     jacobian: Any = None
@@ -291,7 +316,7 @@ def descend_tree(
             jacobian = None
             if track is not None:
                 track.append(state.errors(ops))
-        weak = trial_merit > 0.95 * merit
+        weak = (trial_merit > 0.95 * merit) & stage.rule.is_careful
         damping = ops.where(better, ops.where(weak, 2.0 * damping, ops.maximum(0.15 * damping, 1e-9)), 8.0 * damping)
         merit = ops.where(better, trial_merit, merit)
         taken = taken + ops.where(better, 1.0, 0.0)
@@ -324,9 +349,9 @@ def _step(
 ) -> tuple[dict[int, list[Component]], list[list[Component]]]:
     """Return how far each bone should turn and each root shift; no bone leaves its limits by it."""
     gap = [part for parts in state.gaps for part in parts]
-    dampings = []
+    weights: list[Component] = []
     for wish, weight in zip(stage.wishes, stage.weights, strict=True):
-        dampings += [damping / weight] * wish.rows
+        weights += [weight] * wish.rows
     columns = {bone: [*axes] for bone, axes in jacobian.columns.items()}
     change: dict[int, list[Component]] = {}
     shift: list[list[Component]] = []
@@ -349,7 +374,7 @@ def _step(
                     shares.append(stage.root_share)
         if not used:
             break
-        found = _solved(stacked, shares, gap, dampings)
+        found = _solved(stacked, shares, gap, weights, damping, stage.rule)
         change = {bone: [zero, zero, zero] for bone in columns}
         shift = [[zero, zero, zero] for _ in tree.roots]
         for (bone, axis), value in zip(used, found, strict=True):
@@ -375,17 +400,19 @@ def _solved(
     stacked: Sequence[Sequence[Component]],
     shares: Sequence[float],
     gap: Sequence[Component],
-    dampings: Sequence[Component],
+    weights: Sequence[Component],
+    damping: Component,
+    rule: StackedRule,
 ) -> list[Component]:
-    """Solve (J S J^T + damping) y = gap; return S J^T y."""
+    """Return S J^T y, with the y that a rule finds."""
     columns = np.array(stacked, float)
     weighted = columns * np.array(shares).reshape(-1, *[1] * (columns.ndim - 1))
     if columns.ndim == 2:
-        y = np.array(positive_solution((columns.T @ weighted).tolist(), gap, dampings))
+        y = np.array(rule.solution((columns.T @ weighted).tolist(), gap, weights, damping))
         return (weighted @ y).tolist()  # type: ignore[no-any-return]
     columns, weighted = np.moveaxis(columns, -1, 0), np.moveaxis(weighted, -1, 0)
     normal = np.moveaxis(columns.swapaxes(-1, -2) @ weighted, 0, -1)
-    y = np.array(positive_solution([[*row] for row in normal], gap, dampings)).T
+    y = np.array(rule.solution([[*row] for row in normal], gap, weights, damping)).T
     return [*(weighted @ y[..., None])[..., 0].T]
 
 

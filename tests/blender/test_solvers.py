@@ -27,6 +27,7 @@ from tests.blender.rigs import (
     update,
     warnings_in,
 )
+from tests.blender.test_trees import add, make_y
 
 every_solver = pytest.mark.parametrize("solver", SOLVERS)
 
@@ -203,3 +204,29 @@ def test_comparing_works_whatever_solver_is_chosen_and_measures_limits() -> None
     assert rows and all(row.violation is not None and row.violation < 1e-5 for row in rows)
     chain.target = None
     assert "has no target" in error_of(bpy.ops.pose.fabrik_compare)
+
+
+@pytest.mark.parametrize("solver", ["JACOBIAN_TRANSPOSE", "JACOBIAN_PINV", "JACOBIAN_DLS"])
+def test_chains_that_share_bones_are_solved_as_one(solver: str) -> None:
+    armature = make_y()
+    chains = [add(armature, f"arm2.{side}", 0, (-0.3 * sign, 0.2, 0.2)) for side, sign in (("L", 1.0), ("R", -1.0))]
+    for chain in chains:
+        chain.solver, chain.iterations, chain.tolerance = solver, 500, 1e-3
+    update()
+    bpy.ops.pose.fabrik_solve()
+    update()
+    for chain in chains:
+        assert chain.status == 'REACHED'
+        assert distance_left(armature, chain) <= chain.tolerance
+
+
+@pytest.mark.parametrize("solver", ["CCD", "TWO_BONE"])
+def test_what_takes_one_chain_only_refuses_a_loop_by_name(solver: str) -> None:
+    armature = make_y()
+    chain = add(armature, "arm2.L", 2, (0.0, 0.0, 0.0))
+    chain.name, chain.solver = "loop", solver
+    chain.target, chain.subtarget = armature, "arm1.L"
+    before = pose_of(armature)
+    message = error_of(bpy.ops.pose.fabrik_solve)
+    assert "'loop'" in message and SOLVERS[solver].label in message and "loop: choose FABRIK" in message
+    assert pose_of(armature) == before

@@ -31,6 +31,7 @@ from tests.unit.chains import (
     unit,
 )
 from tests.unit.limbs import legal_pose, legal_targets, limb_of, random_limb
+from tests.unit.trees import gaps, posed, random_tree, shape_error
 
 ENOUGH = {"JACOBIAN_TRANSPOSE": 3000, "CCD": 500}
 """Iterations after which nothing may be left to do; of those that aren't here 64."""
@@ -288,3 +289,39 @@ def test_two_bone_is_for_two_links(count: int) -> None:
     chain, pose, _ = random_chain(rng, count)
     with pytest.raises(FabrikError, match=f"two links, this chain has {count}"):
         solve(chain, pose, goals(np.ones(3)), Options(solver="TWO_BONE"))
+
+
+several = pytest.mark.parametrize("solver", [name for name, method in SOLVERS.items() if method.solves_trees])
+
+
+@several
+@given(seed=seeds, joints=st.integers(4, 14))
+@settings(max_examples=15)
+def test_several_targets_are_reached_at_once(solver: str, seed: int, joints: int) -> None:
+    rng = np.random.default_rng(seed)
+    chain, pose = random_tree(rng, joints)
+    targets = posed(rng, chain, pose, 0.4)[chain.tips]
+    solution = solve(chain, pose, Goals(targets), Options(300, 1e-3, solver=solver))
+    assert shape_error(chain, pose, solution.pose) < 1e-9
+    assert (solution.status == Status.REACHED).all()
+    assert (gaps(chain, solution.pose.positions, targets) <= 1e-3).all()
+
+
+@several
+def test_several_targets_in_a_batch_are_a_loop(solver: str) -> None:
+    rng = np.random.default_rng(4)
+    chain, pose = random_tree(rng, 8)
+    targets = np.array([posed(rng, chain, pose, 0.4)[chain.tips] for _ in range(4)])
+    options = Options(60, 1e-3, solver=solver)
+    many = solve(chain, pose, Goals(targets), options)
+    for lane, target in enumerate(targets):
+        one = solve(chain, pose, Goals(target), options)
+        np.testing.assert_allclose(many.pose.positions[lane], one.pose.positions, atol=1e-6 * chain.total_length)
+        np.testing.assert_array_equal(many.status[lane], one.status)
+
+
+@pytest.mark.parametrize("solver", [name for name, method in SOLVERS.items() if not method.solves_trees])
+def test_what_takes_one_target_says_so(solver: str) -> None:
+    chain, pose = random_tree(np.random.default_rng(1), 8)
+    with pytest.raises(FabrikError, match=f"{SOLVERS[solver].label} can't reach several targets at once"):
+        solve(chain, pose, Goals(pose.positions[chain.tips]), Options(solver=solver))
