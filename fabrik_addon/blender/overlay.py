@@ -7,36 +7,22 @@ What is drawn is built when something has changed, not at every redraw. The hand
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import bpy
 import gpu
-import numpy as np
 from bpy.app.handlers import persistent
-from gpu_extras.batch import batch_for_shader
-from mathutils import Matrix, Vector
+from mathutils import Vector
 
-from ..core import Floats
+from .overlay_draw import Batch, batches_of, colors_of, draw_axis, draw_batches, draw_reaches, free_drawing, outline_of
 from .overlay_read import read_armature, read_places
-from .overlay_shapes import ROUND, Color, Palette, Shapes, shapes_of
+from .overlay_shapes import Palette, Reach, shapes_of
 from .properties import settings_of
 
 if TYPE_CHECKING:
     from bpy.types import Context, Object
 
     from .drag import DragSession
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Something to draw."""
-
-    shader: Any
-    batch: Any
-    width: float
-    """Of lines, size of points: in pixels."""
 
 
 class _Overlay:
@@ -51,8 +37,7 @@ class _Overlay:
         self.has_new_settings = True
         self.palettes: list[Palette] = []
         self.batches: list[Batch] = []
-        self.spheres: list[tuple[Matrix, float, float, float]] = []
-        self.circle: Any = None
+        self.reaches: list[Reach] = []
 
 
 _overlay = _Overlay()
@@ -113,7 +98,7 @@ def _sync() -> None:
         bpy.app.handlers.depsgraph_update_post.remove(_note_update)
         bpy.app.handlers.frame_change_post.remove(_note_frame)
         _overlay.handle = None
-        _overlay.palettes, _overlay.batches, _overlay.spheres = [], [], []
+        _overlay.palettes, _overlay.batches, _overlay.reaches = [], [], []
     _overlay.is_stale = _overlay.has_new_settings = True
     _redraw()
 
@@ -153,12 +138,20 @@ def _draw() -> None:
     if _overlay.is_stale or key != _overlay.key:
         _overlay.has_new_settings |= key != _overlay.key
         _overlay.key = key
-        _build(context)
+        try:
+            _build(context)
+        except ReferenceError:
+            # A script has deleted something in mid-drag.
+            _overlay.has_new_settings = True
+            _build(context)
         _overlay.is_stale = _overlay.has_new_settings = False
     gpu.state.blend_set('ALPHA')
     gpu.state.depth_test_set('NONE')
     try:
-        _draw_batches(context)
+        draw_batches(context, _overlay.batches)
+        draw_reaches(context, _overlay.reaches)
+        if _overlay.axis is not None:
+            draw_axis(context, *_overlay.axis)
     finally:
         gpu.state.blend_set('NONE')
         gpu.state.line_width_set(1.0)
@@ -168,15 +161,11 @@ def _draw() -> None:
 def _build(context: Context) -> None:
     session = _overlay.session if _overlay.session is not None and _overlay.session.is_intact() else None
     if _overlay.has_new_settings:
-        colors = _colors(context)
+        colors = colors_of(context)
         _overlay.palettes = [Palette(read_armature(obj, session), colors) for obj in _armatures(context, session)]
     shapes = [shapes_of(palette, read_places(palette.view, session)) for palette in _overlay.palettes]
-    _overlay.batches = _batches(shapes, _outline(context))
-    _overlay.spheres = [
-        (Matrix.Translation(Vector(center.tolist())), least, greatest, begin)
-        for part in shapes
-        for center, least, greatest, begin in part.spheres
-    ]
+    _overlay.batches = batches_of(shapes, outline_of(context))
+    _overlay.reaches = [reach for part in shapes for reach in part.reaches]
 
 
 def _armatures(context: Context, session: DragSession | None) -> list[Object]:
@@ -189,138 +178,6 @@ def _armatures(context: Context, session: DragSession | None) -> list[Object]:
         and obj.mode != 'EDIT'
         and obj.data.pose_position == 'POSE'
     ]
-
-
-def _colors(context: Context) -> dict[str, Color]:
-    theme = context.preferences.themes[0]
-    view, interface = theme.view_3d, theme.user_interface
-
-    def opaque(color: Any) -> Color:
-        return color[0], color[1], color[2], 1.0
-
-    return {
-        'link': opaque(view.bone_pose),
-        'joint': opaque(view.bone_pose_active),
-        'pole': opaque(interface.gizmo_secondary),
-        'limit': (*opaque(interface.axis_z)[:3], 0.8),
-        'at_limit': (*opaque(interface.axis_x)[:3], 0.9),
-        'pin': opaque(interface.gizmo_primary),
-        'NONE': opaque(interface.gizmo_hi),
-        'REACHED': opaque(interface.axis_y),
-        'OUT_OF_REACH': opaque(view.object_active),
-        'LIMITED': opaque(interface.axis_x),
-        'STALLED': opaque(interface.axis_x),
-    }
-
-
-def _outline(context: Context) -> Color:
-    wire = context.preferences.themes[0].view_3d.wire
-    return wire[0], wire[1], wire[2], 0.55
-
-
-def _batches(shapes: list[Shapes], outline: Color) -> list[Batch]:
-    """Return all there is to draw, farthest behind first."""
-    found: list[Batch] = []
-    faces = [part for shape in shapes for part in shape.faces]
-    if faces:
-        found.append(_batch('SMOOTH_COLOR', 'TRIS', *_joined(faces), 0.0))
-    for lines, width in (
-        ([part for shape in shapes for part in shape.thin_lines], 1.5),
-        ([part for shape in shapes for part in shape.lines], 3.0),
-    ):
-        if lines:
-            points, colors = _joined(lines)
-            found.append(_batch('POLYLINE_SMOOTH_COLOR', 'LINES', points, _darkened(colors, outline), width + 2.0))
-            found.append(_batch('POLYLINE_SMOOTH_COLOR', 'LINES', points, colors, width))
-    for dots, size in (
-        ([part for shape in shapes for part in shape.marks], 12.0),
-        ([part for shape in shapes for part in shape.joints], 7.0),
-    ):
-        if dots:
-            points, colors = _joined(dots)
-            found.append(_batch('POINT_FLAT_COLOR', 'POINTS', points, _darkened(colors, outline), size + 3.0))
-            found.append(_batch('POINT_FLAT_COLOR', 'POINTS', points, colors, size))
-    return found
-
-
-def _joined(parts: list[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
-    points, colors = zip(*parts, strict=True)
-    return np.concatenate(points).astype(np.float32), np.concatenate(colors).astype(np.float32)
-
-
-def _darkened(colors: Floats, outline: Color) -> Floats:
-    """Return the outline's colour, as opaque as others are."""
-    dark = np.empty_like(colors)
-    dark[:] = outline
-    dark[:, 3] *= colors[:, 3]
-    return dark
-
-
-def _batch(name: str, kind: str, points: Floats, colors: Floats, width: float) -> Batch:
-    shader: Any = gpu.shader.from_builtin(name)
-    content: Any = {"pos": points, "color": colors}
-    return Batch(shader, batch_for_shader(shader, kind, content), width)
-
-
-def _draw_batches(context: Context) -> None:
-    scale = context.preferences.system.ui_scale
-    viewport: Any = gpu.state.viewport_get()
-    viewport = viewport[2:]
-    for batch in _overlay.batches:
-        _set_width(batch.shader, batch.width * scale, viewport)
-        batch.batch.draw(batch.shader)
-    _draw_spheres(context, scale, viewport)
-    if _overlay.axis is not None:
-        _draw_axis(context, scale, viewport)
-
-
-def _set_width(shader: Any, width: float, viewport: Any) -> None:
-    shader.bind()
-    if shader.name.startswith("gpu_shader_3D_polyline"):
-        shader.uniform_float("lineWidth", width)
-        shader.uniform_float("viewportSize", viewport)
-    else:
-        gpu.state.point_size_set(width)
-
-
-def _draw_spheres(context: Context, scale: float, viewport: Any) -> None:
-    """Draw reaches as the circles by which a viewer sees spheres."""
-    if not _overlay.spheres:
-        return
-    shader = gpu.shader.from_builtin('POLYLINE_UNIFORM_COLOR')
-    if _overlay.circle is None:
-        angles = np.linspace(0.0, math.tau, 2 * ROUND)
-        points = np.stack([np.cos(angles), np.sin(angles), 0.0 * angles], axis=1)
-        _overlay.circle = batch_for_shader(shader, 'LINE_STRIP', {"pos": points.astype(np.float32)})
-    theme = context.preferences.themes[0]
-    reach, soft = theme.user_interface.gizmo_hi, theme.view_3d.object_active
-    facing = context.region_data.view_matrix.to_3x3().inverted_safe().to_4x4()
-    outline = _outline(context)
-    for center, least, greatest, begin in _overlay.spheres:
-        circles = [(greatest, (*reach[:3], 0.5))]
-        if least > 1e-3 * greatest:
-            circles.append((least, (*reach[:3], 0.35)))
-        if begin < (1.0 - 1e-3) * greatest:
-            circles.append((begin, (*soft[:3], 0.6)))
-        for radius, color in circles:
-            with gpu.matrix.push_pop():  # type: ignore[attr-defined]
-                gpu.matrix.multiply_matrix(center @ facing @ Matrix.Scale(radius, 4))
-                for wider, shade in ((2.0, outline), (0.0, color)):
-                    _set_width(shader, (1.5 + wider) * scale, viewport)
-                    shader.uniform_float("color", (*shade[:3], min(shade[3], color[3])))
-                    _overlay.circle.draw(shader)
-
-
-def _draw_axis(context: Context, scale: float, viewport: Any) -> None:
-    assert _overlay.axis is not None  # asked for when there is one
-    origin, direction, name = _overlay.axis
-    color = getattr(context.preferences.themes[0].user_interface, f"axis_{name.lower()}")
-    shader = gpu.shader.from_builtin('POLYLINE_UNIFORM_COLOR')
-    far = direction * (10.0 * context.region_data.view_distance + 10.0)
-    batch = batch_for_shader(shader, 'LINES', {"pos": [(origin - far)[:], (origin + far)[:]]})
-    _set_width(shader, 1.5 * scale, viewport)
-    shader.uniform_float("color", (*color[:3], 0.8))
-    batch.draw(shader)
 
 
 _DATA_HANDLERS = ("undo_post", "redo_post", "load_post")
@@ -343,3 +200,4 @@ def unregister() -> None:
         bpy.app.handlers.depsgraph_update_post.remove(_note_update)
         bpy.app.handlers.frame_change_post.remove(_note_frame)
     _overlay.__init__()  # type: ignore[misc]
+    free_drawing()

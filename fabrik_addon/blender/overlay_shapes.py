@@ -31,6 +31,9 @@ FAINT = 0.5
 _DASHES = 12
 """Of a dashed line: those of the active chain are; each line costs, where there are many chains."""
 
+Reach = tuple[Floats, float, float, float]
+"""Where a chain's root is (3,), the least and greatest distance of its end, and from where softness holds it back."""
+
 _Part = tuple[Floats, Floats]
 """Points (N, 3) in the world and their colours (N, 4)."""
 
@@ -47,8 +50,8 @@ class Shapes:
     """Larger points: targets and pins."""
     faces: list[_Part] = field(default_factory=list)
     """Three points each."""
-    spheres: list[tuple[Floats, float, float, float]] = field(default_factory=list)
-    """Center, least and greatest reach, and where softness begins: who draws them turns them to the viewer."""
+    reaches: list[Reach] = field(default_factory=list)
+    """Who draws them turns them to the viewer."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +117,7 @@ def shapes_of(palette: Palette, places: Places) -> Shapes:
             links = np.linalg.norm(np.diff(places.joints[start : start + count], axis=0), axis=1)
             greatest = float(lengths[number])
             least = max(0.0, 2.0 * float(links.max()) - greatest)
-            shapes.spheres.append((places.joints[start], least, greatest, greatest * (1.0 - chain.softness)))
+            shapes.reaches.append((places.joints[start], least, greatest, greatest * (1.0 - chain.softness)))
     return shapes
 
 

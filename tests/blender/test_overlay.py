@@ -82,7 +82,7 @@ def test_reach_and_softness_are_the_chains() -> None:
     armature = make_tail(3)
     chain = add_chain(armature, "bone2", 3)
     chain.softness = 0.25
-    ((center, least, greatest, begin),) = drawn(armature)[1].spheres
+    ((center, least, greatest, begin),) = drawn(armature)[1].reaches
     length = sum(armature.pose.bones[f"bone{i}"].length for i in range(3))
     assert np.allclose(center, armature.pose.bones["bone0"].head, atol=1e-6)
     assert least == 0.0 and math.isclose(greatest, length, rel_tol=1e-5)
@@ -175,7 +175,7 @@ def test_a_drag_is_drawn_as_it_stands() -> None:
     assert np.allclose(places.targets[1], (0.0, 0.0, 30.0)) and places.statuses[1] == "OUT_OF_REACH"
     _, shapes = drawn(armature, session)
     assert "pin" in names_in(shapes.marks) or not view.chains[0].is_pinned
-    assert len(shapes.spheres) == 1
+    assert len(shapes.reaches) == 1
 
 
 def test_without_a_window_nothing_is_registered() -> None:
