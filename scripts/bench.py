@@ -23,8 +23,10 @@ if __name__ == "__main__":
 
 sys.path.insert(0, str(environment.ROOT))
 from benchmark import (
+    bake_rows,
     batch_rows,
     blender_rows,
+    convert_rows,
     core_rows,
     drag_rows,
     goal_rows,
@@ -99,6 +101,11 @@ MEASUREMENTS: dict[str, Measurement] = {
     "blender": lambda effort: [blender_rows.pose_table(effort)],
     "time": lambda effort: [blender_rows.time_table(effort)],
     "drag": lambda effort: [drag_rows.drag_table(effort)],
+    "bake": lambda effort: [bake_rows.time_table(effort)],
+    "bake-growth": lambda effort: [bake_rows.growth_table(effort)],
+    "bake-same": lambda effort: [bake_rows.same_table(effort)],
+    "round-trip": lambda effort: [bake_rows.round_trip_table(effort)],
+    "convert": lambda effort: [convert_rows.convert_table(effort)],
     "steps": lambda effort: [path_rows.step_table(effort)],
     "two-bone": lambda effort: [solver_rows.two_bone_table(effort)],
     "solvers": lambda effort: [solver_rows.reach_table(effort)],

@@ -1,0 +1,56 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rigify's generated human, its IK constraints made chains: does anything move?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import bpy
+import numpy as np
+
+import fabrik_addon
+
+from .blender_chain import new_scene
+from .problems import Effort, Floats
+from .report import Row, Table
+
+
+def convert_table(_effort: Effort) -> Table:
+    """Convert and solve, at rest and posed."""
+    if not hasattr(bpy.types.Object, "fabrik"):
+        fabrik_addon.register()
+    new_scene()
+    bpy.ops.preferences.addon_enable(module="rigify")
+    bpy.ops.object.armature_basic_human_metarig_add()  # type: ignore[attr-defined]
+    bpy.ops.pose.rigify_generate()  # type: ignore[attr-defined]
+    rig: Any = bpy.context.object
+    bpy.ops.object.mode_set(mode='POSE')
+    found = [by for bone in rig.pose.bones for by in bone.constraints if by.type == 'IK']
+    drivers = len(rig.animation_data.drivers)
+    before = _places(rig)
+    bpy.ops.pose.fabrik_constraints_to_chains()  # type: ignore[attr-defined]
+    converted = len(rig.fabrik.chains)
+    moved = _moved(rig, before)
+    bpy.ops.pose.fabrik_solve()  # type: ignore[attr-defined]
+    solved = _moved(rig, before)
+    ok = converted == len(found) and all(by.mute for by in found) and max(moved, solved) <= 1e-4
+    return Table(
+        title="IK constraints to chains: Rigify's generated human",
+        must="all converted, and no bone moves by more than 1e-4 of its length at rest",
+        measured=f"{converted} of {len(found)} converted, moved by {max(moved, solved):.1g} at most",
+        columns=("constraints", "drivers", "converted", "moved by converting", "moved by solving then"),
+        rows=(Row((len(found), drivers, converted, moved, solved), ok),),
+        note="Distances are those of heads and tails, over the bone's own length.",
+    )
+
+
+def _places(rig: Any) -> Floats:
+    layer: Any = bpy.context.view_layer
+    layer.update()
+    return np.array([[bone.head[:], bone.tail[:]] for bone in rig.pose.bones])
+
+
+def _moved(rig: Any, before: Floats) -> float:
+    lengths = np.array([bone.bone.length for bone in rig.pose.bones])
+    return float((np.linalg.norm(_places(rig) - before, axis=2).max(axis=1) / lengths).max())
