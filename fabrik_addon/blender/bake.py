@@ -21,7 +21,7 @@ from mathutils import Matrix, Quaternion
 from ..core import FabrikError, Floats, Status
 from ..core.key_reduction import needed_keys, slopes_of
 from ..core.problem import Integers
-from ..core.rotation_arrays import angle_between, from_values
+from ..core.rotation_arrays import angle_between, from_values, signed_alike
 from .channels import channel_name, has_locks, nearest_values, rotation_from, rotation_of
 from .curves import ActionEdit, Channel, bake_curve
 from .frames import Frames, frames_of
@@ -244,6 +244,10 @@ class _Track:
             keeps = has_locks(bone)
             before = self._before[key]
             turns = self._rotations[key]
+            if bone.rotation_mode == 'QUATERNION' and not self._at_once:
+                values[numbers] = signed_alike(turns[numbers], np.array(before))
+                self._before[key] = tuple(values[numbers[-1]].tolist())
+                continue
             for number in numbers:
                 now = self._at_once.get(number)
                 if now is None:

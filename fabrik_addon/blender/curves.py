@@ -81,6 +81,11 @@ def bake_curve(curve: FCurve, times: Floats, values: Floats, span: tuple[float, 
     old = read_keys(curve)
     before, after = old["co"][:, 0] < span[0] - _NEAR, old["co"][:, 0] > span[1] + _NEAR
     new = _new_keys(times, values, slopes)
+    if slopes is None and not (before.any() or after.any()):
+        # The rest is what new keys say anyway, or what Blender lays itself.
+        write_keys(curve, {name: new[name] for name in ("co", "interpolation", "type")})
+        curve.update()
+        return
     keys = {name: np.concatenate([old[name][before], new[name], old[name][after]]) for name in new}
     write_keys(curve, keys)
     if slopes is not None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,7 +28,7 @@ from .snapshot import ChainBones, Snapshot, chain_matrices
 from .targets import position_in_world, rotation_in_armature
 
 if TYPE_CHECKING:
-    from bpy.types import Object
+    from bpy.types import Object, PoseBone
 
     from .properties import FabrikChain
 
@@ -60,6 +61,11 @@ class PlainChain:
     can_shear: bool
     """Whether its bones may change their shape from frame to frame."""
 
+    @cached_property
+    def names(self) -> list[str]:
+        """Of its bones and, where it ends at a head, the one after them."""
+        return [bone.name for bone in self.snapshot.bones.line]
+
     def read(self, armature: Object, settings: FabrikChain, to_armature: Matrix) -> Row | None:
         """Return a frame as a row, or None where a row can't say it.
 
@@ -69,21 +75,22 @@ class PlainChain:
             to_armature: from the world into the armature's space.
         """
         at_first = self.snapshot.bones
-        bones = at_frame(at_first, armature)
+        found = armature.pose.bones
+        line = [found[name] for name in self.names]
         if self.can_shear:
-            parents = (bone.parent.matrix if bone.parent else None for bone in bones.bones)
-            if not all(map(turns_rigidly, bones.bones, parents)):
+            parents = (bone.parent.matrix if bone.parent else None for bone in line)
+            if not all(map(turns_rigidly, line[: len(at_first.bones)], parents)):
                 return None
-        matrices = chain_matrices(bones)
+        matrices = chain_matrices(at_frame(at_first, line)) if at_first.is_constrained else [b.matrix for b in line]
         row: Row = []
-        for i in bones.free:
+        for i in at_first.free:
             row.extend(matrices[i].translation[:])
         last = matrices[-1]
-        end = last @ Vector((0.0, bones.end.bone.length, 0.0)) if bones.use_tail else last.translation
+        end = last @ Vector((0.0, line[-1].bone.length, 0.0)) if at_first.use_tail else last.translation
         row.extend(end[:])
-        for i in bones.free:
+        for i in at_first.free:
             row.extend(matrices[i].to_quaternion()[:])
-        for bone in bones.bones:
+        for bone in line[: len(at_first.bones)]:
             row.extend(rotation_of(bone)[:])
         row.append(settings.influence)
         row.extend((to_armature @ position_in_world(settings.target, settings.subtarget, "target"))[:])
@@ -194,10 +201,9 @@ def plain_chain_of(group: Group, armature: Object) -> PlainChain | None:
     return PlainChain(snapshot, can_shear)
 
 
-def at_frame(bones: ChainBones, armature: Object) -> ChainBones:
-    """Return the same bones of an armature that was evaluated at another frame."""
-    pose = armature.pose.bones
-    return replace(bones, bones=tuple(pose[bone.name] for bone in bones.bones), end=pose[bones.end.name])
+def at_frame(bones: ChainBones, line: list[PoseBone]) -> ChainBones:
+    """Return the same bones, evaluated at another frame."""
+    return replace(bones, bones=tuple(line[: len(bones.bones)]), end=line[-1])
 
 
 def _is_motion(path: str) -> bool:

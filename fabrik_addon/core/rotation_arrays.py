@@ -46,6 +46,18 @@ def angle_between(p: Floats, q: Floats) -> Floats:
     return 4.0 * np.arctan2(np.minimum(near, far), np.maximum(near, far))  # type: ignore[no-any-return]
 
 
+def signed_alike(q: Floats, before: Floats) -> Floats:
+    """Return quaternions (F, 4) with the signs that make each one near to the one before it.
+
+    Args:
+        q: in order of time.
+        before: (4,) the one before the first.
+    """
+    previous = np.concatenate([before[None], q[:-1]])
+    signs = np.where((q * previous).sum(axis=1) < 0.0, -1.0, 1.0)
+    return q * np.cumprod(signs)[:, None]  # type: ignore[no-any-return]
+
+
 def blend(p: Floats, q: Floats, share: Floats) -> Floats:
     """Return rotations (..., 4) on the shortest way from p to q, that share (...,) of it away from p."""
     dots = (p * q).sum(axis=-1, keepdims=True)

@@ -51,7 +51,7 @@ def time_table(effort: Effort) -> Table:
     for skin, least in ((0, FASTER), (FACES, FASTER_WITH_SKIN)):
         human = make_human(frames)
         faces = add_skin(human, skin) if skin else 0
-        runs = 3 if not skin else 1
+        runs = 1 if skin else 5
         ours, own = [], []
         for _ in range(runs):
             ours.append(_time_ours(human, frames))

@@ -33,7 +33,7 @@ class Human:
 
 
 def make_human(frames: int) -> Human:
-    """Make the metarig, with keys every tenth frame, in a scene of its own."""
+    """Make the metarig, with keys every tenth frame or farther apart, in a scene of its own."""
     if not hasattr(bpy.types.Object, "fabrik"):
         fabrik_addon.register()
     new_scene()
@@ -41,7 +41,7 @@ def make_human(frames: int) -> Human:
     bpy.ops.object.armature_human_metarig_add()  # type: ignore[attr-defined]
     rig: Any = bpy.context.object
     rng = generator("human")
-    times = np.arange(1, frames + 10, 10)
+    times = np.unique(np.linspace(1, frames + 10, min(frames // 10 + 2, 200)).astype(int))
     chains, constraints, bones = [], [], []
     for name, aside in LIMBS.items():
         bone = rig.pose.bones[name]
@@ -74,31 +74,26 @@ def make_human(frames: int) -> Human:
 
 
 def add_skin(human: Human, faces: int) -> int:
-    """Add a subdivided mesh that the rig deforms; return how many faces it has when it is evaluated."""
-    side = round((faces / 256) ** 0.5)
+    """Add a mesh that the rig deforms, subdivided down to so many faces; return how many it is."""
+    side = round(faces**0.5)
+    points = np.zeros(((side + 1) ** 2, 3))
+    rows, columns = np.divmod(np.arange(len(points)), side + 1)
+    points[:, 0], points[:, 2] = columns / side - 0.5, 1.8 * rows / side
+    corners = (rows * (side + 1) + columns)[(rows < side) & (columns < side)]
+    quads = np.stack([corners, corners + 1, corners + side + 2, corners + side + 1], axis=1)
     mesh = bpy.data.meshes.new("skin")
-    points = [(x / side - 0.5, 0.0, 1.8 * y / side) for y in range(side + 1) for x in range(side + 1)]
-    quads = []
-    for y in range(side):
-        for x in range(side):
-            corner = y * (side + 1) + x
-            quads.append((corner, corner + 1, corner + side + 2, corner + side + 1))
-    mesh.from_pydata(points, [], quads)
+    mesh.from_pydata(points.tolist(), [], quads.tolist())
     skin: Any = bpy.data.objects.new("skin", mesh)
     scene: Any = bpy.context.scene
     scene.collection.objects.link(skin)
-    heads = {bone.name: human.rig.matrix_world @ bone.bone.head_local for bone in human.rig.pose.bones}
-    groups = {name: skin.vertex_groups.new(name=name) for name in human.bones}
-    for number, point in enumerate(points):
-        nearest = min(human.bones, key=lambda name: (heads[name] - Vector(point)).length)
-        groups[nearest].add([number], 1.0, 'REPLACE')
+    heads = np.array([(human.rig.matrix_world @ human.rig.data.bones[name].head_local)[:] for name in human.bones])
+    nearest = np.linalg.norm(points[:, None] - heads, axis=2).argmin(axis=1)
+    for number, name in enumerate(human.bones):
+        skin.vertex_groups.new(name=name).add(np.flatnonzero(nearest == number).tolist(), 1.0, 'REPLACE')
     skin.modifiers.new("Armature", 'ARMATURE').object = human.rig
-    subdivision = skin.modifiers.new("Subdivision", 'SUBSURF')
-    subdivision.levels = 4
     layer: Any = bpy.context.view_layer
     layer.update()
-    evaluated = skin.evaluated_get(layer.depsgraph)
-    return len(evaluated.data.polygons)
+    return len(skin.evaluated_get(layer.depsgraph).data.polygons)
 
 
 def _empty(name: str) -> Any:

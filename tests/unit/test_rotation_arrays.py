@@ -9,7 +9,7 @@ import math
 import numpy as np
 import pytest
 
-from fabrik_addon.core.rotation_arrays import angle_between, blend, conjugate, from_values, multiply
+from fabrik_addon.core.rotation_arrays import angle_between, blend, conjugate, from_values, multiply, signed_alike
 
 MODES = ("XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX")
 
@@ -65,3 +65,10 @@ def test_a_blend_is_that_share_of_the_way() -> None:
     assert np.allclose(angle_between(p, mixed), share * whole, atol=1e-7)
     assert np.allclose(angle_between(mixed, q), (1.0 - share) * whole, atol=1e-7)
     assert np.allclose(angle_between(blend(p, p, share), p), 0.0)
+
+
+def test_signs_alike_never_turn_the_long_way() -> None:
+    q, before = quaternions(7), quaternions(8, 1)[0]
+    found = signed_alike(q, before)
+    assert np.allclose(angle_between(found, q), 0.0)
+    assert ((found * np.concatenate([before[None], found[:-1]])).sum(axis=1) >= 0.0).all()
