@@ -124,7 +124,8 @@ def render(figures: Sequence[Figure], path: Path) -> None:
         _caption(scene, camera, figure.label, (across, 0.085), 0.034)
     has_poles = any(chain.pole for figure in figures for chain in figure.chains)
     key = ["cube: target", *(["ball: pole"] if has_poles else []), "dashes: still to go"]
-    _caption(scene, camera, "     ".join(key), (0.5, 0.03), 0.018)
+    if len(figures) < 3:  # a strip has no room for it
+        _caption(scene, camera, "     ".join(key), (0.5, 0.03), 0.018)
     _use_cycles(scene, path)
     bpy.ops.render.render(write_still=True, scene=scene.name)
 
