@@ -72,8 +72,9 @@ class POSE_OT_fabrik_bake(FrameRangeMixin, OnlyActiveMixin, Operator):
         layout.prop(self, "only_keyed")
         row = layout.row(heading="Smart")
         row.prop(self, "smart", text="")
-        row.active = self.smart
-        row.prop(self, "tolerance", text="")
+        tolerance = row.row()
+        tolerance.active = self.smart
+        tolerance.prop(self, "tolerance", text="")
 
     def execute(self, context: Context) -> set[OperatorReturnItems]:
         self.take_scene_range(context)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import bpy
@@ -31,5 +32,5 @@ def test_hands_and_feet_reach_the_captured_ones_and_nothing_flips(tmp_path: Path
                     turns.setdefault(bone.name, []).append(bone.matrix.to_quaternion())
     assert len(turns) == 8
     for name, rotations in turns.items():
-        steps = [a.rotation_difference(b).angle for a, b in zip(rotations, rotations[1:], strict=False)]
+        steps = [a.rotation_difference(b).angle for a, b in pairwise(rotations)]
         assert np.degrees(max(min(step, 2 * np.pi - step) for step in steps)) < 25.0, name
