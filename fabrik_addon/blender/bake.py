@@ -123,7 +123,7 @@ def bake_chains(
         if needs_remapping(armature.animation_data):
             _check_shown(scene, view_layer, armature, tracks, frames)
         baked = {name: track.baked(name) for track in tracks for name in track.group.names}
-        suspects = [chain for chain in chains if baked[chain.name].overridden and chain.target is not None]
+        suspects = [chain for chain in chains if baked[chain.name].overridden and not chain.use_pin]
         if suspects:
             baked |= _measured(scene, view_layer, armature, suspects, baked, frames)
         stored.restore(but={key for track in tracks for key in track.changed})

@@ -62,6 +62,8 @@ def chains_to_constraints(view_layer: ViewLayer, armature: Object, chains: Seque
 
 def _why_not(armature: Object, chain: FabrikChain) -> str:
     """Say why a chain can't be a constraint; empty where it can."""
+    if chain.use_pin:
+        return "it is pinned, and a constraint goes where its target is"
     if chain.target is None:
         return "it has no target, and a constraint does nothing without"
     try:
@@ -86,6 +88,7 @@ def _set(armature: Object, chain: FabrikChain, constraint: KinematicConstraint) 
     constraint.use_rotation = chain.use_rotation
     constraint.influence = chain.influence
     constraint.use_stretch = chain.use_stretch
+    constraint.weight = min(chain.weight, 1.0)
     constraint.pole_target, constraint.pole_subtarget = chain.pole_target, chain.pole_subtarget
     if chain.pole_target is not None:
         start = start_of(armature, chain.tip, chain.chain_count, chain.use_tail)
@@ -98,6 +101,10 @@ def _set(armature: Object, chain: FabrikChain, constraint: KinematicConstraint) 
 def _losses(armature: Object, chain: FabrikChain) -> list[str]:
     """Say what a constraint can't do of what a chain is set to."""
     losses = []
+    if chain.solver != 'FABRIK':
+        losses.append("its solver")
+    if chain.weight > 1.0:
+        losses.append(f"its weight of {chain.weight:.3g}: a constraint has 1 at most")
     if chain.softness > 0.0:
         losses.append("its softness")
     if chain.root_motion != 'FIXED':

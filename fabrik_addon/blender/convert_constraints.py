@@ -160,6 +160,8 @@ def _add_chain(armature: Object, bone: PoseBone, constraint: KinematicConstraint
     chain.target, chain.subtarget = constraint.target, constraint.subtarget
     chain.pole_target, chain.pole_subtarget = constraint.pole_target, constraint.pole_subtarget
     chain.influence = constraint.influence
+    chain.weight = constraint.weight
+    chain.use_pin = False
     chain.enabled = constraint.enabled
     chain.use_stretch = constraint.use_stretch and any(link.ik_stretch > 0.0 for link in _turned(bone, constraint))
     chain.use_rotation = constraint.use_rotation and constraint.use_tail

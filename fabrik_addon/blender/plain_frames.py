@@ -181,10 +181,12 @@ def plain_chain_of(group: Group, armature: Object) -> PlainChain | None:
         group: read at the first frame.
         armature: its object.
     """
-    if len(group.snapshots) != 1:
+    if len(group.snapshots) != 1 or group.tree is not None:
         return None
     snapshot = group.snapshots[0]
     bones = snapshot.bones
+    if armature.fabrik.chains[bones.chain_name].use_pin:  # type: ignore[attr-defined]
+        return None
     if snapshot.options.moves_root or snapshot.options.stretch_max > 1.0 or bones.has_locks:
         return None
     above = (*bones.line, *bones.bones[0].parent_recursive)

@@ -133,7 +133,7 @@ def _read_paths(
         name = f"Chain '{chain.name}': its "
         length = reads[chain.name][0].chain.total_length * abs(worlds[0].determinant()) ** (1.0 / 3.0)
         turns = None
-        if chain.use_rotation:
+        if chain.use_rotation and not chain.use_pin:
             offset = Quaternion(chain.rotation_offset[:]).normalized().conjugated()
             turns = np.array(
                 [
@@ -141,9 +141,9 @@ def _read_paths(
                     for world, rotation in zip(worlds, rotations, strict=True)
                 ]
             )
-        paths.append(
-            _Path(f"{name}target", chain.target, chain.subtarget, _moved(to_world, positions[:, -1]), turns, length)
-        )
+        if not chain.use_pin:
+            ends = _moved(to_world, positions[:, -1])
+            paths.append(_Path(f"{name}target", chain.target, chain.subtarget, ends, turns, length))
         if chain.pole_target is not None:
             pole_now = reads[chain.name][0].goals.poles
             assert pole_now is not None  # it has a pole

@@ -210,10 +210,15 @@ def out_of_reach_at_times(_armature: Object, chain: Any) -> None:
     key_path(chain.target, [(1.0, 1.0, 1.5), (-4.0, 0.5, 1.8), (0.2, -1.2, 2.0), (1.0, 0.0, 0.9)])
 
 
+def another_solver(_armature: Object, chain: Any) -> None:
+    chain.solver = "CCD"
+
+
 @pytest.mark.parametrize(
     "change",
     [
         plain,
+        another_solver,
         without_pole,
         pole_angle,
         limits,
@@ -279,6 +284,20 @@ def test_chains_that_hang_on_each_other_are_baked_one_after_another() -> None:
     key_path(high, [(1.0, 1.0, 3.0), (-1.0, 0.5, 2.5), (0.2, -1.2, 3.0), (1.0, 0.0, 2.9)])
     set_chain(armature, "bone1", 2, low)
     set_chain(armature, "bone4", 3, high)
+    frames = [*map(float, FRAMES)]
+    alone = solved_alone(armature, frames)
+    bake()
+    assert np.abs(shapes(armature, frames) - alone).max() <= 5e-6
+
+
+def test_chains_that_are_solved_together_and_pins_are_baked_together() -> None:
+    armature = make_tail(5)
+    key_motion(armature, [f"bone{i}" for i in range(5)], turn=0.3)
+    high = make_empty("high")
+    key_path(high, [(1.0, 1.0, 3.0), (-1.0, 0.5, 2.5), (0.2, -1.2, 3.0), (1.0, 0.0, 2.9)])
+    set_chain(armature, "bone4", 5, high)
+    set_chain(armature, "bone2", 3, None).use_pin = True
+    set_chain(armature, "bone twig", 1, None).use_pin = True
     frames = [*map(float, FRAMES)]
     alone = solved_alone(armature, frames)
     bake()
