@@ -30,13 +30,14 @@ def main() -> None:
     _prepare_environment()
     environment.enter()
     sys.path.insert(0, str(environment.ROOT))
+    from fabrik_addon.standard_output import keep_for_result
+
+    say = keep_for_result() if "--json" in words else None  # before Blender, which talks while it loads
     import bpy
 
     import fabrik_addon
     from fabrik_addon.blender.command_line import run
-    from fabrik_addon.blender.standard_output import keep_for_result
 
-    say = keep_for_result() if "--json" in words else None  # Blender tells what it reads
     bpy.ops.wm.read_factory_settings(use_empty=True)
     fabrik_addon.register()
     file = Path(words[0])
