@@ -18,6 +18,9 @@ from .layout import layout
 if TYPE_CHECKING:
     from bpy.types import GeometryNodeTree
 
+_FEW = 5
+"""Vectors up to which a switch for each takes less time than tying them together."""
+
 Value: TypeAlias = Any
 """An output socket's ``Socket``, or a constant: a float, a tuple (x, y, z) or, as a rotation, Euler angles."""
 
@@ -190,6 +193,13 @@ class Nodes:
         """Return a whole number kept between two others."""
         return self.minimum_int(self._formula("FunctionNodeIntegerMath", 'MAXIMUM', (a, least)), most)
 
+    def from_number(self, number: Value, first: int) -> Socket:
+        """Return 1 where a whole number is at most another one, else 0."""
+        node = self._node("ShaderNodeMath", 'SUBTRACT')
+        node.use_clamp = True
+        self._fill(node, (first + 1, number))
+        return Socket(self, node.outputs[0])
+
     def is_near(self, a: Value, b: Value, most: Value) -> Socket:
         """Return whether two numbers differ by no more than a third one."""
         node = self._node("FunctionNodeCompare", 'EQUAL')
@@ -336,6 +346,28 @@ class Nodes:
             node.bundle_items.new(kind, name)
         self.link(bundle, node.inputs[0])
         return [Socket(self, socket) for socket in list(node.outputs)[: len(kinds)]]
+
+    def bundled(self, vectors: Sequence[Value]) -> Socket:
+        """Return vectors tied together."""
+        return self.bundle({f"Joint {i + 1}": ('VECTOR', vector) for i, vector in enumerate(vectors)})
+
+    def unbundled_vectors(self, bundle: Value, count: int) -> list[Value]:
+        """Return the vectors of a bundle."""
+        return self.unbundled(bundle, {f"Joint {i + 1}": 'VECTOR' for i in range(count)})
+
+    def choose_joints(self, index: Value, lists: Sequence[Sequence[Value]]) -> list[Value]:
+        """Return one of several lists of vectors."""
+        count = len(lists[0])
+        if count <= _FEW:
+            return [self.choose(index, each) for each in zip(*lists, strict=True)]
+        return self.unbundled_vectors(self.choose(index, [self.bundled(each) for each in lists], 'BUNDLE'), count)
+
+    def switch_joints(self, condition: Value, yes: Sequence[Value], no: Sequence[Value]) -> list[Value]:
+        """Return one of two lists of vectors."""
+        if len(yes) <= _FEW:
+            return [self.switch(condition, a, b) for a, b in zip(yes, no, strict=True)]
+        chosen = self.switch(condition, self.bundled(yes), self.bundled(no), 'BUNDLE')
+        return self.unbundled_vectors(chosen, len(yes))
 
     def first_true(self, conditions: Sequence[Value]) -> Value:
         """Return the number of the first condition that holds; what comes after it isn't computed."""

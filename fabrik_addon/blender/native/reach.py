@@ -21,6 +21,7 @@ from .passes import Joints, swept
 
 MOST_SWEEPS = 64
 
+
 _BOW_STEPS = 12
 """Newton steps of a bow that nothing mends afterwards."""
 
@@ -54,8 +55,7 @@ def reach_group(count: int) -> Any:
             values = [target, *joints, *links.values, tolerance, side, which]
             unusual = nodes.call(_unusual_group(count), values)
         with nodes.frame("Which of them"):
-            usual = [*joints[:-1], moved]
-            nodes.outputs("Joint", [nodes.switch(is_usual, a, b) for a, b in zip(usual, unusual, strict=True)])
+            nodes.outputs("Joint", nodes.switch_joints(is_usual, [*joints[:-1], moved], unusual))
 
     return shared_group(f"FABRIK reach, {count} links", fill)
 
@@ -75,7 +75,7 @@ def _sweeps(nodes: Nodes, target: Value, inner: Joints, links: Links, tolerance:
         results.append(list(nodes.call(further_sweeps_group(len(inner) + 1, PLAIN_SWEEPS, MOST_SWEEPS), values)))
     with nodes.frame("Stop when reached"):
         last = nodes.minimum_int(nodes.first_true(tests), nodes.subtract_int(sweeps, 1))
-        return [nodes.choose(last, each) for each in zip(*results, strict=True)]
+        return nodes.choose_joints(last, results)
 
 
 def _close(nodes: Nodes, joints: Joints, target: Value, links: Links) -> tuple[Value, Value]:
@@ -110,8 +110,7 @@ def _unusual_group(count: int) -> Any:
             bowed = nodes.call(_laid_bow_group(count), [target, *links.lengths, links.total, side])
         with nodes.frame("Exact finish elsewhere"):
             elsewhere = nodes.call(_elsewhere_group(count), [target, *joints, *links.values, tolerance, side])
-        results = zip(straight, bowed, elsewhere, strict=True)
-        nodes.outputs("Joint", [nodes.choose(which, each) for each in results])
+        nodes.outputs("Joint", nodes.choose_joints(which, [straight, bowed, elsewhere]))
 
     return shared_group(f"FABRIK unusual, {count} links", fill)
 
@@ -171,8 +170,7 @@ def _elsewhere_group(count: int) -> Any:
         with nodes.frame("Gap"):
             tip = nodes.multiply_add(nodes.normalized(target - joints[-1]), links.lengths[-1], joints[-1])
             gap = target - tip
-        with nodes.frame("Bend one joint, shift what follows"):
-            found, is_found = _bent_elsewhere(nodes, joints, links.lengths, gap)
+        found, is_found = _bent_elsewhere(nodes, joints, links.lengths, gap)
         with nodes.frame("Bend one joint, turn the chain"):
             *turned, turned_tip = nodes.call(_turn_group(count), [target, *joints, tip])
         with nodes.frame("Bow"):
@@ -180,55 +178,59 @@ def _elsewhere_group(count: int) -> Any:
         with nodes.frame("Which of them"):
             is_open = nodes.distance(turned_tip, target) > tolerance
             index = nodes.switch(is_found, 0, nodes.switch(is_open, 2, 1, 'INT'), 'INT')
-            nodes.outputs("Joint", [nodes.choose(index, each) for each in zip(found, turned, bowed, strict=True)])
+            nodes.outputs("Joint", nodes.choose_joints(index, [found, turned, bowed]))
 
     return shared_group(f"FABRIK exact finish, {count} links", fill)
 
 
 def _bent_elsewhere(nodes: Nodes, joints: Joints, lengths: list[Value], gap: Value) -> tuple[Joints, Value]:
-    """Return the joints with one bent and what follows shifted by the gap, and whether there was one to bend.
+    """Return the joints with one bent and what follows shifted by the gap, and whether it can be.
 
-    From the last but one joint toward the root, the first that is bent enough.
+    From the last but one joint toward the root it is the first that is bent enough.
     """
     others = range(len(joints) - 2, -1, -1)
     origin = (0.0, 0.0, 0.0)
-    tests = [
-        nodes.call(
-            _bend_group(),
-            [joints[j - 1] if j else origin, joints[j], joints[j + 1] + gap, lengths[j], lengths[j + 1]],
-        )
-        for j in others
-    ]
-    number = nodes.first_true([closes for closes, _ in tests])
-    moved = nodes.choose(number, [*(moved for _, moved in tests), origin])
-    found = []
-    for j, joint in enumerate(joints):
-        shifted = joint + gap
-        if j == len(joints) - 1:
-            found.append(shifted)
-            continue
-        # Before, at or after the chosen joint.
-        place = nodes.clamped_int(nodes.subtract_int(number, len(joints) - 3 - j), 0, 2)
-        found.append(nodes.choose(place, [joint, moved, shifted]))
-    return found, nodes.compare_int('LESS_THAN', number, len(tests))
-
-
-def _bend_group() -> Any:
-    """Return the group that tells whether a joint can take up a gap: before, joint, after, lengths → can it, joint."""
-
-    def fill(nodes: Nodes) -> None:
-        before, joint, following = nodes.input("Before"), nodes.input("Joint"), nodes.input("After")
-        first, second = nodes.inputs("Length", 2, "NodeSocketFloat")
+    with nodes.frame("Which joint is bent enough"):
+        shifted = [joint + gap for joint in joints]
+        befores = [joints[j - 1] if j else origin for j in others]
+        tests = []
+        for j, before in zip(others, befores, strict=True):
+            line, offset = shifted[j + 1] - before, joints[j] - before
+            along, square = nodes.dot(offset, line), nodes.dot(line, line)
+            # Square of its height over the line of its neighbours, against that of the shorter link.
+            height = nodes.dot(offset, offset) - along * along / square
+            shorter = nodes.vector('MINIMUM', lengths[j], lengths[j + 1])
+            tests.append(height > nodes.dot(shorter, shorter) * (LEAST_BEND / 3.0))
+        number = nodes.first_true(tests)
+    with nodes.frame("Bend it"):
+        chosen = [
+            nodes.choose(number, [*values, origin])
+            for values in (
+                befores,
+                [joints[j] for j in others],
+                [shifted[j + 1] for j in others],
+                [lengths[j] for j in others],
+                [lengths[j + 1] for j in others],
+            )
+        ]
+        before, joint, following, first, second = chosen
         line, offset = following - before, joint - before
         aside = offset - nodes.project(offset, line)
-        square, height = nodes.dot(line, line), nodes.dot(aside, aside)
-        foot = nodes.multiply_add((first - second) * (first + second) / square, 0.5, 0.5)
-        share = (first * first - foot * foot * square) / height
-        shorter = nodes.minimum(first, second)
-        nodes.output("Bends", (share > 0.25) & (height > shorter * shorter * LEAST_BEND), "NodeSocketBool")
-        nodes.output("Joint", before + line * foot + aside * nodes.sqrt(share))
-
-    return shared_group("FABRIK bend a joint", fill)
+        square = nodes.dot(line, line)
+        first_square, second_square = (nodes.dot(length, length) * (1.0 / 3.0) for length in (first, second))
+        # Law of cosines: where the joint's foot is on the line of its neighbours, as a share of it.
+        foot = nodes.multiply_add((first_square - second_square) / square, 0.5, 0.5)
+        share = (first_square - foot * foot * square) / nodes.dot(aside, aside)
+        change = before + line * foot + aside * nodes.sqrt(share) - joint
+        rest = gap - change
+    with nodes.frame("Shift what follows"):
+        # Counted from the root: 1 from the chosen joint on, else 0.
+        place = nodes.subtract_int(len(joints) - 2, number)
+        counts = [nodes.from_number(place, j) for j in range(len(joints))]
+        found = [nodes.multiply_add(change, count, joint) for count, joint in zip(counts, joints, strict=True)]
+        after = [nodes.multiply_add(rest, count, joint) for count, joint in zip(counts, found[1:], strict=False)]
+        is_found = nodes.switch(nodes.compare_int('LESS_THAN', number, len(tests)), share > 0.25, False, 'BOOLEAN')
+    return [found[0], *after], is_found
 
 
 def _turn_group(count: int) -> Any:
