@@ -33,6 +33,7 @@ from benchmark import (
     law_rows,
     limit_rows,
     machine,
+    native_rows,
     paper_rows,
     path_rows,
     planar_rows,
@@ -114,6 +115,10 @@ MEASUREMENTS: dict[str, Measurement] = {
     "planar": lambda effort: [planar_rows.planar_table(effort)],
     "paper": lambda effort: [paper_rows.paper_table(effort)],
     "trees": tree_rows.tree_tables,
+    "native": lambda effort: [native_rows.same_table(effort)],
+    "native-time": lambda effort: [native_rows.time_table(effort)],
+    "native-playback": lambda effort: [native_rows.playback_table(effort)],
+    "native-bare": lambda effort: [native_rows.bare_table(effort)],
     "batch": lambda effort: [batch_rows.batch_table(effort)],
 }
 

@@ -11,9 +11,17 @@ import bpy
 import numpy as np
 from bpy.types import Scene, ViewLayer
 
+import fabrik_addon
+
 from .problems import Floats
 
 LAST = "tip"
+
+
+def register() -> None:
+    """Add the extension's properties and operators, once."""
+    if not hasattr(bpy.types.Object, "fabrik"):
+        fabrik_addon.register()
 
 
 def new_scene() -> None:
