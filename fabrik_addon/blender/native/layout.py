@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where the nodes of a group lie in the editor: frames beside each other, in each the nodes by what they need."""
+"""Where the nodes of a group lie in the editor: frames line by line, in each the nodes by what they need."""
 
 from __future__ import annotations
 
@@ -9,6 +9,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 _COLUMN = 230.0
+
+_FOLD = 6
+"""Columns of a frame, which then goes on below."""
+
+_ROW_FRAMES = 3
+"""Such frames beside each other."""
+
 _GAP = 120.0
 """Between frames."""
 
@@ -43,9 +50,16 @@ def layout(
     last = [node for node in loose if node.bl_idname == "NodeGroupOutput"]
     others = [node for node in loose if node not in first and node not in last]
     places: dict[Any, tuple[float, float]] = {}
-    left = 0.0
+    widest = _ROW_FRAMES * _FOLD * _COLUMN
+    left = top = lowest = 0.0
     for group in (first, *order, others, last):
-        left = _place(group, needs, small, left, places) if group else left
+        if not group:
+            continue
+        placed, width, height = _inside(group, needs, small)
+        if left > 0.0 and left + width > widest and group is not last:
+            left, top, lowest = 0.0, lowest - _GAP, lowest - _GAP
+        places |= {node: (left + x, top + y) for node, (x, y) in placed.items()}
+        left, lowest = left + width + _GAP, min(lowest, top - height)
     return [places.get(node, (0.0, 0.0)) for node in nodes]
 
 
@@ -56,18 +70,26 @@ def _outermost(node: Any) -> Any:
     return frame
 
 
-def _place(
-    group: list[Any], needs: dict[Any, list[Any]], small: set[Any], left: float, places: dict[Any, tuple[float, float]]
-) -> float:
-    """Place the nodes of one frame from left to right; return where the next frame begins."""
+def _inside(
+    group: list[Any], needs: dict[Any, list[Any]], small: set[Any]
+) -> tuple[dict[Any, tuple[float, float]], float, float]:
+    """Return the places of the nodes of one frame, from left to right and line by line, and its width and height."""
     members = set(group)
     columns: dict[Any, int] = {}
-    for node in group:  # made after what they need
+    # Nodes are made after what they need, but for the group's inputs.
+    group = sorted(group, key=lambda node: node.bl_idname != "NodeGroupInput")
+    for node in group:
         columns[node] = 1 + max((columns.get(before, -1) for before in needs[node] if before in members), default=-1)
     heights: dict[int, float] = defaultdict(float)
+    offsets: dict[Any, float] = {}
     for node in group:
-        column = columns[node]
-        places[node] = (left + column * _COLUMN, -heights[column])
-        sockets = len(node.inputs) + len(node.outputs)
-        heights[column] += _COLLAPSED if node in small else _HEADER + _SOCKET * sockets
-    return left + (1 + max(columns.values())) * _COLUMN + _GAP
+        offsets[node] = heights[columns[node]]
+        sockets = sum(not socket.hide for socket in (*node.inputs, *node.outputs))
+        heights[columns[node]] += _COLLAPSED if node in small else _HEADER + _SOCKET * sockets
+    count = 1 + max(columns.values())
+    lines = [max(heights[column] for column in range(i, min(i + _FOLD, count))) for i in range(0, count, _FOLD)]
+    tops = [sum(lines[:i]) + _GAP / 3.0 * i for i in range(len(lines))]
+    places = {
+        node: ((column % _FOLD) * _COLUMN, -tops[column // _FOLD] - offsets[node]) for node, column in columns.items()
+    }
+    return places, min(count, _FOLD) * _COLUMN, tops[-1] + lines[-1]

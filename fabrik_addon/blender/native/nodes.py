@@ -98,6 +98,7 @@ class Nodes:
         self.tree = tree
         self._frame: Any = None
         self._formulas: set[Any] = set()
+        self._inputs: dict[Any, Any] = {}
         self._input = self.new("NodeGroupInput")
         self._output = self.new("NodeGroupOutput")
 
@@ -124,9 +125,17 @@ class Nodes:
     def link(self, value: Value, into: Any) -> None:
         """Give an input socket its value."""
         if isinstance(value, Socket):
-            self.tree.links.new(value.socket, into)
+            self.tree.links.new(self._beside(value.socket), into)
         elif value is not None:
             into.default_value = value
+
+    def _beside(self, socket: Any) -> Any:
+        """Return a group's input in a node of its own in the open frame: no link crosses the whole tree then."""
+        if socket.node != self._input or self._frame is None:
+            return socket
+        if self._frame not in self._inputs:
+            self._inputs[self._frame] = self.new("NodeGroupInput")
+        return next(other for other in self._inputs[self._frame].outputs if other.identifier == socket.identifier)
 
     # What the group takes and gives
 
@@ -416,6 +425,8 @@ class Nodes:
         nodes = list(self.tree.nodes)
         # Blender checks the whole tree whenever a property of one node is set; not so when all are set together.
         self.tree.nodes.foreach_set("hide", [node in self._formulas for node in nodes])
+        for node in self._inputs.values():
+            node.outputs.foreach_set("hide", [not socket.is_linked for socket in node.outputs])
         places = layout(nodes, self._formulas, [(link.from_node, link.to_node) for link in self.tree.links])
         self.tree.nodes.foreach_set("location", [value for place in places for value in place])
 
