@@ -62,9 +62,11 @@ def build_rig(scene: Scene, armature: Object, settings: FabrikChain, rest: RestC
     for socket in group_inputs(modifier):
         if socket.name in values:
             set_input(modifier, socket.identifier, values[socket.name])
-    for bone, socket in zip(rest.bones, rotation_outputs(modifier), strict=True):
-        set_output_name(modifier, socket.identifier, bone.name)
-        _constrain(bone, settings.name, solver, modifier)
+    for number, (bone, socket) in enumerate(zip(rest.bones, rotation_outputs(modifier), strict=True), 1):
+        # Not the bone's name: one that is called "position" would be the points' own.
+        attribute = f"rotation {number}"
+        set_output_name(modifier, socket.identifier, attribute)
+        _constrain(bone, attribute, settings.name, solver, modifier)
     return solver
 
 
@@ -131,12 +133,12 @@ def _goal_object(
     return empty
 
 
-def _constrain(bone: PoseBone, chain_name: str, solver: Object, modifier: Any) -> None:
+def _constrain(bone: PoseBone, attribute: str, chain_name: str, solver: Object, modifier: Any) -> None:
     """Let a bone take its rotation from the solver, in its own space: what it inherits stays Blender's business."""
     constraint: Any = bone.constraints.new('GEOMETRY_ATTRIBUTE')
     constraint.name = f"FABRIK {chain_name}"
     constraint.target = solver
-    constraint.attribute_name = bone.name
+    constraint.attribute_name = attribute
     constraint.data_type, constraint.domain, constraint.sample_index = 'QUATERNION', 'POINT', 0
     constraint.apply_target_transform = False
     constraint.mix_mode = 'REPLACE'

@@ -12,6 +12,8 @@ import numpy as np
 
 from ...core import FabrikError
 from ..carried_animation import curve_of, driver_of
+from ..channels import has_locks
+from ..limits import stiffness_of
 from ..snapshot import ChainBones, read_bones, take_snapshot
 from .find import solvers_of
 from .rest_chain import RestChain, read_rest_chain
@@ -92,12 +94,19 @@ def _check_settings(settings: FabrikChain) -> None:
 
 
 def _check_limits(bones: ChainBones) -> None:
-    if bones.limits is None:
-        return
+    """Refuse what keeps a bone from turning freely."""
     for i in bones.free:
-        if np.isfinite(np.array(bones.limits[i])).any():
+        bone = bones.bones[i]
+        if has_locks(bone):
             raise FabrikError(
-                f"bone '{bones.bones[i].name}' has joint limits, which a native rig can't carry: "
+                f"some of the rotation of bone '{bone.name}' is locked, which a native rig can't carry: "
+                "unlock it, or lock it altogether"
+            )
+        if bones.limits is None:
+            continue
+        if np.isfinite(np.array(bones.limits[i])).any() or any(stiffness_of(bone)):
+            raise FabrikError(
+                f"bone '{bone.name}' has joint limits or stiffness, which a native rig can't carry: "
                 "switch Joint Limits off, or bake instead"
             )
 
