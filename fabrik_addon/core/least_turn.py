@@ -65,10 +65,13 @@ def turn_least(
     placed = place(ops, limb, turns)
     error = gap(ops, placed.joints[-1], target)
     damping: Component = FIRST_DAMPING + 0.0 * error
-    done = error <= tolerance
+    stride: Component = 1.0 + 0.0 * error
+    last: Component = MOST_DAMPING + 0.0 * error
+    at_home: Component = error >= 0.0
     for here, there in zip(turns, home, strict=True):
         for a, b in zip(here, there, strict=True):
-            done = done & (a == b)
+            at_home = at_home & (a == b)
+    done = at_home & (error <= tolerance)
     is_caught: Component = False
     before = error
     for step in range(1, steps + 1):
@@ -78,7 +81,9 @@ def turn_least(
         # Once it is there only the way home counts: on the verge of what a limb reaches the rest hides its side.
         open_part = ops.where(error <= tolerance, 0.0, 1.0)
         wish = (open_part * (gx - x), open_part * (gy - y), open_part * (gz - z))
-        change, longest, is_still = _step(ops, limb, turns, home, placed, wish, damping)
+        # What had to leave home to find its way isn't drawn back before it has.
+        pull = ops.where(at_home | (error <= NEARLY), stride, 0.0)
+        change, longest, is_still = _step(ops, limb, turns, home, placed, wish, damping, pull)
         trial = [
             clamp(ops, limits, (x + dx, twist + dt, z + dz))
             for limits, (x, twist, z), (dx, dt, dz) in zip(limb.limits, turns, change, strict=True)
@@ -93,7 +98,13 @@ def turn_least(
             turns = [choose_parts(ops, better, a, b) for a, b in zip(trial, turns, strict=True)]
             placed = _choose(ops, better, trial_placed, placed)
         helps = better & (is_near | (trial_error < 0.999 * error))
-        damping = ops.where(helps, ops.maximum(0.2 * damping, LEAST_DAMPING), 6.0 * damping)
+        # Near the target it is the way home that was too long, where it grows or leads astray; else the way there.
+        was_near = error <= NEARLY
+        stride = ops.where(was_near & ((longest > last) | ops.negate(helps)), 0.5 * stride, stride)
+        last = ops.where(was_near, longest, MOST_DAMPING)
+        damping = ops.where(
+            helps, ops.maximum(0.2 * damping, LEAST_DAMPING), ops.where(was_near, damping, 6.0 * damping)
+        )
         error = ops.where(better, trial_error, error)
         is_caught = is_caught | (is_still & (error > NEARLY))
         if step % PATIENCE == 0:
@@ -114,12 +125,13 @@ def _step(
     placed: Placed,
     wish: Vector,
     damping: Component,
+    pull: Component,
 ) -> tuple[list[list[Component]], Component, Component]:
     """Return how far each bone should turn, the farthest of it before it was cut, and whether it is no use."""
     zero = 0.0 * damping
     # The way home rides along with the tip's response, so that what limits take away is taken from both.
     responses: list[list[Any]] = [
-        [None if r is None else (*r, there - here) for r, here, there in zip(joint, turn, wished, strict=True)]
+        [None if r is None else (*r, pull * (there - here)) for r, here, there in zip(joint, turn, wished, strict=True)]
         for joint, turn, wished in zip(responses_of(ops, limb, turns, placed), turns, home, strict=True)
     ]
     change: list[list[Component]] = []
