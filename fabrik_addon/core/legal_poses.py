@@ -33,9 +33,11 @@ def legal_poses(limits: tuple[JointLimits, ...]) -> tuple[Array, Array]:
     bones = len(limits)
     ends = np.array([(joint.lower, joint.upper) for joint in limits])
     lower, upper = np.clip(ends, -math.pi, math.pi).swapaxes(0, 1)
-    first, last = np.split(_halton(EVEN, 6), 2, axis=-1)
+    first, last, alone = np.split(_halton(EVEN, 9), 3, axis=-1)
     along = np.linspace(0.0, 1.0, bones)[None, :, None]
     even = first[:, None, :] * (1.0 - along) + last[:, None, :] * along
+    # What the first joint does is done to all others: in every other pose it is for itself.
+    even[::2, 0] = alone[::2]
     single = _halton(SINGLE, 3 * bones).reshape(SINGLE, bones, 3)
     made = []
     for shares in (even, single):

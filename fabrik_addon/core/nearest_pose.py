@@ -27,7 +27,7 @@ Array: TypeAlias = NDArray[np.float64]
 LONGEST_STEP = 0.7
 """Turn of one axis in one step at most, half-sines or radians."""
 
-ROUNDS = 3
+ROUNDS = 2
 """Times that a step is made anew with the axes that it would take beyond their limits at them."""
 
 LEAST_PIVOT = 1e-4
@@ -68,6 +68,11 @@ class Bones:
         rows = [(self.limits[j].lower[k], self.limits[j].upper[k]) for j, k in zip(*self.axes, strict=True)]
         lower, upper = np.array(rows, float).reshape(-1, 2).T
         return lower, upper
+
+    @cached_property
+    def joint_by_joint(self) -> list[int]:
+        """Numbers of the bones whose axes' ranges by themselves don't say what is legal."""
+        return [j for j, limits in enumerate(self.limits) if limits.is_ellipse or limits.reaches_half_turn]
 
     @cached_property
     def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -197,7 +202,14 @@ def _place(bones: Bones, turns: Array) -> _Placed:
     arms = np.stack(ends, axis=1) - np.stack(joints[:-1], axis=1)
     bone, axis = bones.axes
     free = spins[:, bone, axis]
-    return _Placed(joints[-1], free, np.cross(free, arms[:, bone]))
+    return _Placed(joints[-1], free, _cross(free, arms[:, bone]))
+
+
+def _cross(a: Array, b: Array) -> Array:
+    """Return vector products; numpy's own takes as long as all else here."""
+    ax, ay, az = a[..., 0], a[..., 1], a[..., 2]
+    bx, by, bz = b[..., 0], b[..., 1], b[..., 2]
+    return np.stack([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx], axis=-1)
 
 
 def _step(bones: Bones, turns: Array, targets: Array, damping: Array) -> Array:
@@ -226,7 +238,7 @@ def _step(bones: Bones, turns: Array, targets: Array, damping: Array) -> Array:
         diagonal[:, n] += np.where(out, np.maximum(curvature, 0.0), 0.0)
 
     # d2 tip / da db = spin a x slope b where a turns what b does; here it is taken times the gap.
-    bent = spins @ np.cross(gap[:, None, :], slopes).swapaxes(-1, -2) * bones.follows
+    bent = spins @ _cross(gap[:, None, :], slopes).swapaxes(-1, -2) * bones.follows
     model = slopes @ slopes.swapaxes(-1, -2) + bent + bent.swapaxes(-1, -2)
     model[:, range(count), range(count)] += diagonal
     change = np.zeros_like(gradient)
@@ -245,7 +257,8 @@ def _step(bones: Bones, turns: Array, targets: Array, damping: Array) -> Array:
     moved = turns.copy()
     moved[:, bone, axis] += change * np.minimum(LONGEST_STEP / (longest + TINY), 1.0)
     with MANY.quiet():
-        for j, limits in enumerate(bones.limits):
+        for j in bones.joint_by_joint:
+            limits = bones.limits[j]
             moved[:, j] = np.stack(clamp(MANY, limits, (moved[:, j, 0], moved[:, j, 1], moved[:, j, 2])), axis=-1)
     return moved
 
@@ -280,14 +293,13 @@ def _solve(matrices: Array, right: Array) -> Array:
     Where the error's model isn't a valley a pivot is negative: its size is taken, and the step still leads down (Gill
     & Murray 1974). Not by LAPACK: numpy's starts threads that cost a thousand times the work for matrices as small.
     """
-    work = np.concatenate([matrices, right[..., None]], axis=-1)
     count = right.shape[1]
+    work = np.concatenate([matrices, right[..., None]], axis=-1)
     for k in range(count):
-        work[:, k, k] = np.maximum(np.abs(work[:, k, k]), LEAST_PIVOT)
-        share = work[:, k + 1 :, k] / work[:, k, k, None]
-        work[:, k + 1 :, k + 1 :] -= share[:, :, None] * work[:, None, k, k + 1 :]
-    solved = np.empty_like(right)
-    for k in range(count - 1, -1, -1):
-        known = np.sum(work[:, k, k + 1 : count] * solved[:, k + 1 :], axis=-1)
-        solved[:, k] = (work[:, k, count] - known) / work[:, k, k]
+        row = work[:, k, k + 1 :] / np.maximum(np.abs(work[:, k, k, None]), LEAST_PIVOT)
+        work[:, k + 1 :, k + 1 :] -= work[:, k + 1 :, k, None] * row[:, None, :]
+        work[:, k, k + 1 :] = row
+    solved = work[:, :, count].copy()
+    for k in range(count - 1, 0, -1):
+        solved[:, :k] -= work[:, :k, k] * solved[:, k, None]
     return solved

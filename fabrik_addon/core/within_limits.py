@@ -12,6 +12,7 @@ So the cost is bounded, and the same input gives the same bits.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -36,6 +37,9 @@ FIRST_STEPS = 6
 
 FINALISTS = 4
 """Starts that are followed to the end."""
+
+THERE = 1e-3
+"""Error with which Newton's method is as good as there."""
 
 LAST_STEPS = 30
 """Steps of Newton's method from each of those; most need ten."""
@@ -144,22 +148,30 @@ def _start_again(
     bones = _bones(limb)
     starts = np.concatenate([_near_poses(limb, bones, goals), np.stack([_array(one) for one in others], 1)], axis=1)
     found, errors = _descend_all(bones, starts, goals, tolerance, FIRST_STEPS)
-    order = np.argsort(errors, axis=1)[:, :FINALISTS]
+    # Of starts that get there those are worth more that end near to home.
+    worth = np.where(errors <= THERE, THERE * np.tanh(_turned(found, homes)), errors)
+    order = np.argsort(worth, axis=1, kind="stable")[:, :FINALISTS]
     found = np.take_along_axis(found, order[:, :, None, None], axis=1)
     found, errors = _descend_all(bones, found, goals, tolerance, LAST_STEPS)
-    away = np.empty_like(errors)
     for n in range(FINALISTS):
-        if (errors[:, n] <= tolerance).any():
-            # Where it got by this start: the pose nearest to home from there.
-            begin = _components(ops, found[:, n])
-            settled = turn_least(ops, limb, begin, home, target, tolerance, steps)[0]
-            found[:, n] = np.where((errors[:, n] <= tolerance)[:, None, None], _array(settled), found[:, n])
-        away[:, n] = np.square(found[:, n] - homes).sum(axis=(1, 2))
+        reached = errors[:, n] <= tolerance
+        if reached.any():
+            settled = turn_least(ops, limb, _components(ops, found[:, n]), home, target, tolerance, steps)[0]
+            found[:, n] = np.where(reached[:, None, None], _array(settled), found[:, n])
+    away = _turned(found, homes)
     least = errors.min(axis=1, keepdims=True)
     is_best = errors <= np.maximum(tolerance, (1.0 + AS_NEAR) * least)
     best = np.argmin(np.where(is_best, away, np.inf), axis=1)
     nearest = found[np.arange(len(found)), best]
     return _components(ops, nearest_poses(bones, nearest, goals, tolerance, FIRST_STEPS, FINISHED)[0])
+
+
+def _turned(turns: Array, homes: Array) -> Array:
+    """Return about how far (L, K) poses (L, K, B, 3) have turned from others (L, B, 3): half angles, squared."""
+    off = turns - homes[:, None]
+    twist = np.remainder(off[..., 1] + math.pi, 2.0 * math.pi) - math.pi
+    made: Array = np.sum(off[..., 0] ** 2 + off[..., 2] ** 2 + 0.25 * twist**2, axis=-1)
+    return made
 
 
 def _near_poses(limb: Limb, bones: Bones, goals: Array) -> Array:
