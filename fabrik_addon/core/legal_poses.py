@@ -18,35 +18,35 @@ from .lanes import MANY
 from .limits import JointLimits, clamp
 from .nearest_pose import Array
 
-EVEN = 512
-"""Poses whose joints' places in their ranges change evenly from root to tip."""
-
-SINGLE = 256
-"""Poses whose joints are each for themselves."""
+COUNT = 384
+"""Poses of each kind."""
 
 _PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103)
 
 
 @lru_cache(maxsize=16)
-def legal_poses(limits: tuple[JointLimits, ...]) -> tuple[Array, Array]:
-    """Return even (EVEN, B, 3) and single (SINGLE, B, 3) legal turns: half-sine about x, twist, half-sine about z."""
+def legal_poses(limits: tuple[JointLimits, ...]) -> tuple[Array, Array, Array, Array]:
+    """Return four kinds of legal turns (COUNT, B, 3): half-sine about x, twist, half-sine about z of every bone.
+
+    Joints whose places in their ranges change evenly from root to tip; the same nearly straight, as limbs mostly are;
+    those with the first joint, which moves all others, by itself; and each joint by itself.
+    """
     bones = len(limits)
-    ends = np.array([(joint.lower, joint.upper) for joint in limits])
-    lower, upper = np.clip(ends, -math.pi, math.pi).swapaxes(0, 1)
-    first, last, alone = np.split(_halton(EVEN, 9), 3, axis=-1)
+    ends = np.clip(np.array([(joint.lower, joint.upper) for joint in limits]), -math.pi, math.pi)
+    lower, upper = ends.swapaxes(0, 1)
     along = np.linspace(0.0, 1.0, bones)[None, :, None]
-    even = first[:, None, :] * (1.0 - along) + last[:, None, :] * along
-    # What the first joint does is done to all others: in every other pose it is for itself.
-    even[::2, 0] = alone[::2]
-    single = _halton(SINGLE, 3 * bones).reshape(SINGLE, bones, 3)
-    made = []
-    for shares in (even, single):
-        turns = lower + shares * (upper - lower)
-        with MANY.quiet():
-            for j, joint in enumerate(limits):
-                turns[:, j] = np.stack(clamp(MANY, joint, (turns[:, j, 0], turns[:, j, 1], turns[:, j, 2])), axis=-1)
-        made.append(turns)
-    return made[0], made[1]
+    spread = _halton(3 * COUNT, 10)
+    first, last, alone = np.split(spread[:, :9, None].swapaxes(1, 2), 3, axis=-1)
+    even = lower + (first * (1.0 - along) + last * along) * (upper - lower)
+    even[COUNT:, :, ::2] *= spread[COUNT:, None, 9:]
+    even[2 * COUNT :, 0] = (lower[0] + alone * (upper[0] - lower[0]))[2 * COUNT :, 0]
+    single = lower + _halton(COUNT, 3 * bones).reshape(COUNT, bones, 3) * (upper - lower)
+    turns = np.concatenate([even, single])
+    with MANY.quiet():
+        for j, joint in enumerate(limits):
+            turns[:, j] = np.stack(clamp(MANY, joint, (turns[:, j, 0], turns[:, j, 1], turns[:, j, 2])), axis=-1)
+    one, two, three, four = np.split(turns, 4)
+    return one, two, three, four
 
 
 def _halton(count: int, axes: int) -> Array:

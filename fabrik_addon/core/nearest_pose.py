@@ -77,7 +77,7 @@ class Bones:
     @cached_property
     def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """(P,), (P,) which free axes are the x and the z of a swing in quarter ellipses."""
-        has_ellipse = np.array([limits.is_ellipse and not limits.has_flat_quarter for limits in self.limits])
+        has_ellipse = np.array([limits.is_ellipse for limits in self.limits])
         bone, axis = self.axes
         first = np.flatnonzero((axis == 0) & has_ellipse[bone])
         return first, first + 1
@@ -228,9 +228,12 @@ def _step(bones: Bones, turns: Array, targets: Array, damping: Array) -> Array:
     n, m = bones.pairs
     if n.size:
         # On its ellipse a swing goes along it, which bends: its axes are then that way, and none.
-        tangent, curvature, out = _along_ellipses(bones, value[:, [n, m]], gradient[:, [n, m]])
-        least[:, [n, m]], most[:, [n, m]] = -np.inf, np.inf  # what goes beyond is put back as a pair
-        fixed[:, n], fixed[:, m] = False, out
+        tangent, curvature, out, is_flat = _along_ellipses(bones, value[:, [n, m]], gradient[:, [n, m]])
+        for axes in (n, m):  # what goes beyond is put back as a pair
+            least[:, axes] = np.where(is_flat, least[:, axes], -np.inf)
+            most[:, axes] = np.where(is_flat, most[:, axes], np.inf)
+            fixed[:, axes] &= is_flat
+        fixed[:, m] |= out
         along_x, along_z = np.where(out, tangent[:, 0], 1.0), np.where(out, tangent[:, 1], 0.0)
         for vectors in (spins, slopes):
             vectors[:, n] = along_x[..., None] * vectors[:, n] + along_z[..., None] * vectors[:, m]
@@ -263,18 +266,26 @@ def _step(bones: Bones, turns: Array, targets: Array, damping: Array) -> Array:
     return moved
 
 
-def _along_ellipses(bones: Bones, swings: Array, gradient: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
+def _along_ellipses(
+    bones: Bones, swings: Array, gradient: Array
+) -> tuple[Array, Array, NDArray[np.bool_], NDArray[np.bool_]]:
     """Return what swings (S, 2, P) on their ellipses can do.
 
     Returns:
-        the way (S, 2, P) along the ellipse, how the error curves (S, P) along it, whether each is kept to it (S, P).
+        the way (S, 2, P) along the ellipse, how the error curves (S, P) along it, whether each is kept to it (S, P),
+        and whether its quarter has no width (S, P), so that it keeps to its ranges instead.
     """
     down, up = bones.radii
-    radii = np.where(swings > 0.0, up, down)
+    radii = np.maximum(np.where(swings > 0.0, up, down), AT_LIMIT)
+    is_flat = radii.min(axis=1) <= AT_LIMIT
     share = swings / radii
-    out = (np.sum(share * share, axis=1) >= 1.0 - 2.0 * AT_LIMIT) & (np.sum(gradient * share / radii, axis=1) < 0.0)
+    out = (
+        ~is_flat
+        & (np.sum(share * share, axis=1) >= 1.0 - 2.0 * AT_LIMIT)
+        & (np.sum(gradient * share / radii, axis=1) < 0.0)
+    )
     tangent = radii * share[:, ::-1] * np.array([[-1.0], [1.0]])
-    return tangent, -np.sum(gradient * swings, axis=1), out
+    return tangent, -np.sum(gradient * swings, axis=1), out, is_flat
 
 
 def _solve_fixed(model: Array, slope: Array, change: Array, fixed: NDArray[np.bool_]) -> Array:
@@ -299,7 +310,7 @@ def _solve(matrices: Array, right: Array) -> Array:
         row = work[:, k, k + 1 :] / np.maximum(np.abs(work[:, k, k, None]), LEAST_PIVOT)
         work[:, k + 1 :, k + 1 :] -= work[:, k + 1 :, k, None] * row[:, None, :]
         work[:, k, k + 1 :] = row
-    solved = work[:, :, count].copy()
+    solved: Array = work[:, :, count].copy()
     for k in range(count - 1, 0, -1):
         solved[:, :k] -= work[:, :k, k] * solved[:, k, None]
     return solved

@@ -99,23 +99,11 @@ def _lean(
     zero = 0.0 * angle
     cosine, sine = ops.cos(angle), ops.sin(angle)
     onward = [(cosine * a - sine * s) / (size + TINY) for s, a in zip(side, across, strict=True)]
-    gradient: list[list[Component]] = [[zero, zero, zero] for _ in turns]
-    sx = sy = sz = zero
-    count = 0
-    for j in range(len(turns) - 1, -1, -1):
-        x, y, z = placed.joints[j]
-        # All inner joints after this one turn about it together.
-        lever = (sx - count * x, sy - count * y, sz - count * z)
-        bone_axes = turning_axes(ops, limb.limits[j], turns[j], placed.parents[j], placed.frames[j])
-        for k, axis in enumerate(bone_axes):
-            if axis is not None:
-                gradient[j][k] = dot(cross(axis, lever), (onward[0], onward[1], onward[2]))
-        sx, sy, sz, count = sx + x, sy + y, sz + z, count + 1
-
+    slopes = bend_slopes(ops, limb, turns, placed, (onward[0], onward[1], onward[2]))
     # The bend's own response rides along with the tip's, so that what limits take away is taken from both.
     responses = [
-        [None if response is None else (*response, slope) for response, slope in zip(joint, slopes, strict=True)]
-        for joint, slopes in zip(responses_of(ops, limb, turns, placed), gradient, strict=True)
+        [None if response is None else (*response, slope) for response, slope in zip(joint, joint_slopes, strict=True)]
+        for joint, joint_slopes in zip(responses_of(ops, limb, turns, placed), slopes, strict=True)
     ]
     change: list[list[Component]] = []
     for _ in range(3):
@@ -146,3 +134,23 @@ def _lean(
             longest = ops.maximum(longest, ops.maximum(part, -part))
     share = ops.minimum(LONGEST_STEP / (longest + TINY), 1.0)
     return [[share * part for part in parts] for parts in change]
+
+
+def bend_slopes(
+    ops: Any, limb: Limb, turns: Sequence[SwingTwist], placed: Placed, onward: Vector
+) -> list[list[Component]]:
+    """Return how far along a vector the sum of all inner joints moves with every bone's x, twist and z."""
+    zero = 0.0 * onward[0]
+    slopes: list[list[Component]] = [[zero, zero, zero] for _ in turns]
+    sx = sy = sz = zero
+    count = 0
+    for j in range(len(turns) - 1, -1, -1):
+        x, y, z = placed.joints[j]
+        # All inner joints after this one turn about it together.
+        lever = (sx - count * x, sy - count * y, sz - count * z)
+        axes = turning_axes(ops, limb.limits[j], turns[j], placed.parents[j], placed.frames[j])
+        slopes[j] = [zero if axis is None else dot(cross(axis, lever), onward) for axis in axes]
+        if not limb.inherits[j]:
+            sx, sy, sz = count * x, count * y, count * z  # what hangs on it moves with its head alone
+        sx, sy, sz, count = sx + x, sy + y, sz + z, count + 1
+    return slopes

@@ -4,8 +4,9 @@
 
 1. Least squares from the present pose find, of all legal poses that reach, the one that turns least (least_turn).
 2. Where they are caught between limits they start again: from what limits leave of FABRIK's own answer and from legal
-   poses whose tips are near the target (legal_poses). Of those that get there the one that turns least is taken.
-3. Where none gets there Newton's method takes the best to the nearest pose there is (nearest_pose).
+   poses whose tips are near the target (legal_poses). Newton's method follows the starts, the best to the end
+   (nearest_pose).
+3. Of those that get there the one that turns least is taken, else the one that comes nearest.
 
 So the cost is bounded, and the same input gives the same bits.
 """
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from .lanes import Component, Vector
-from .least_squares import Limb, Placed, place
+from .least_squares import Limb, Placed, descend, place
 from .least_turn import PATIENCE, turn_least
 from .legal_poses import legal_poses
 from .limits import SwingTwist, clamp, rotation_of, swing_twist
@@ -29,13 +30,13 @@ from .vectors import PARALLEL, Quaternion, cross, dot, gap, multiply
 STEPS = 40
 """Steps of least squares from one start; those that get there need about ten."""
 
-NEAREST = (8, 4)
-"""How many of the even and the single legal poses to start from: those whose tips are nearest to the target."""
+NEAREST = (5, 3, 4, 8)
+"""How many of each kind of legal pose to start from: those whose tips are nearest to the target."""
 
 FIRST_STEPS = 6
 """Steps of Newton's method from every start: after them it shows which are worth more."""
 
-FINALISTS = 4
+FINALISTS = 5
 """Starts that are followed to the end."""
 
 THERE = 1e-3
@@ -46,6 +47,9 @@ LAST_STEPS = 30
 
 STILL, FINISHED = 1e-6, 1e-9
 """Share of the error that a step must take away to be followed by another: from each start, and from the best."""
+
+AT_ONCE = 512
+"""Poses side by side: a bake's would fill the memory."""
 
 OFF_LIMIT = 0.2
 """Where in its range a joint starts that is at its end in a straight limb, which can't tell what bending it brings."""
@@ -146,7 +150,7 @@ def _start_again(
     goals = _array([target])[:, 0]
     homes = _array(home)
     bones = _bones(limb)
-    starts = np.concatenate([_near_poses(limb, bones, goals), np.stack([_array(one) for one in others], 1)], axis=1)
+    starts = np.concatenate([_near_poses(bones, goals), np.stack([_array(one) for one in others], 1)], axis=1)
     found, errors = _descend_all(bones, starts, goals, tolerance, FIRST_STEPS)
     # Of starts that get there those are worth more that end near to home.
     worth = np.where(errors <= THERE, THERE * np.tanh(_turned(found, homes)), errors)
@@ -156,14 +160,20 @@ def _start_again(
     for n in range(FINALISTS):
         reached = errors[:, n] <= tolerance
         if reached.any():
-            settled = turn_least(ops, limb, _components(ops, found[:, n]), home, target, tolerance, steps)[0]
-            found[:, n] = np.where(reached[:, None, None], _array(settled), found[:, n])
+            begin = _components(ops, found[:, n])
+            settled, _, off = turn_least(ops, limb, begin, home, target, tolerance, steps)
+            stays = reached & (_array([(off,)])[:, 0, 0] <= tolerance)
+            found[:, n] = np.where(stays[:, None, None], _array(settled), found[:, n])
     away = _turned(found, homes)
     least = errors.min(axis=1, keepdims=True)
     is_best = errors <= np.maximum(tolerance, (1.0 + AS_NEAR) * least)
     best = np.argmin(np.where(is_best, away, np.inf), axis=1)
     nearest = found[np.arange(len(found)), best]
-    return _components(ops, nearest_poses(bones, nearest, goals, tolerance, FIRST_STEPS, FINISHED)[0])
+    turns = _components(ops, nearest_poses(bones, nearest, goals, tolerance, FIRST_STEPS, FINISHED)[0])
+    if any(limits.reaches_half_turn for limits in limb.limits):
+        # Half-sines end at half a turn, where Newton's method stalls and least squares come on.
+        turns = descend(ops, limb, turns, target, tolerance, steps)[0]
+    return turns
 
 
 def _turned(turns: Array, homes: Array) -> Array:
@@ -174,15 +184,14 @@ def _turned(turns: Array, homes: Array) -> Array:
     return made
 
 
-def _near_poses(limb: Limb, bones: Bones, goals: Array) -> Array:
+def _near_poses(bones: Bones, goals: Array) -> Array:
     """Return the legal poses (L, K, B, 3) whose tips are nearest to targets (L, 3)."""
     first = Bones(bones.rests[:1], bones.links[:1], bones.inherits, bones.limits)
     # All lanes' limbs are one and the same, but hang in frames of their own.
     local = (bones.rests[:1, 0] @ bones.rests[:, 0].swapaxes(-1, -2) @ goals[:, :, None])[..., 0]
     picked = []
-    for poses, count in zip(legal_poses(tuple(limb.limits)), NEAREST, strict=True):
-        tips = tips_of(first, np.broadcast_to(poses, poses.shape))
-        distance = np.square(local[:, None] - tips[None]).sum(axis=-1)
+    for poses, count in zip(legal_poses(bones.limits), NEAREST, strict=True):
+        distance = np.square(local[:, None] - tips_of(first, poses)).sum(axis=-1)
         picked.append(poses[np.argsort(distance, axis=1, kind="stable")[:, :count]])
     return np.concatenate(picked, axis=1)
 
@@ -191,10 +200,13 @@ def _descend_all(bones: Bones, starts: Array, goals: Array, tolerance: float, st
     """Return the nearest poses (L, K, B, 3) from starts of that shape, and their errors (L, K)."""
     lanes, count = starts.shape[:2]
     each = np.repeat(np.arange(lanes), count)
-    turns, errors = nearest_poses(
-        bones.keep(each), starts.reshape(-1, *starts.shape[2:]), goals[each], tolerance, steps, STILL
-    )
-    return turns.reshape(starts.shape), errors.reshape(lanes, count)
+    found = starts.reshape(-1, *starts.shape[2:]).copy()
+    errors = np.empty(len(found))
+    for begin in range(0, len(found), AT_ONCE):
+        part = slice(begin, begin + AT_ONCE)
+        kept = bones.keep(each[part])
+        found[part], errors[part] = nearest_poses(kept, found[part], goals[each[part]], tolerance, steps, STILL)
+    return found.reshape(starts.shape), errors.reshape(lanes, count)
 
 
 def _bones(limb: Limb) -> Bones:

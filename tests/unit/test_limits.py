@@ -342,3 +342,21 @@ def test_a_side_that_ends_at_rest_is_named() -> None:
     joint = joint_limits((0.0, -1.0, -0.5), (2.0, 1.0, 0.5))
     assert axes_at_limit(joint, rotation_of(ONE, (0.0, 0.0, 0.0))) == "X"
     assert axes_at_limit(joint, rotation_of(ONE, (0.3, 0.0, 0.0))) == ""
+
+
+# Twists beyond half a turn
+
+
+@pytest.mark.parametrize("ends", [(100.0, 260.0), (-300.0, -200.0), (170.0, 190.0), (-270.0, 45.0), (-270.0, 270.0)])
+def test_a_range_of_twists_may_lie_beyond_half_a_turn(ends: tuple[float, float]) -> None:
+    """190 degrees are -170: a rotation doesn't say which."""
+    low, high = np.radians(ends)
+    joint = joint_limits((-1.0, low, -1.0), (1.0, high, 1.0))
+    for twist in np.linspace(low, high, 7).tolist():
+        q = rotation_of(ONE, swung(0.4, 1.0, twist))
+        made = clamp_rotation(joint, q)
+        assert abs(np.dot(made, q)) == pytest.approx(1.0, abs=1e-12)
+    near = clamp_rotation(joint, rotation_of(ONE, (0.0, high + 0.1, 0.0)))
+    wide = high - low > 2.0 * math.pi - 0.2
+    assert wide or abs(np.dot(near, rotation_of(ONE, (0.0, high, 0.0)))) == pytest.approx(1.0, abs=1e-12)
+    assert "Y" in axes_at_limit(joint, rotation_of(ONE, (0.0, high, 0.0))) or wide

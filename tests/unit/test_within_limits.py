@@ -335,3 +335,30 @@ def test_poses_of_a_batch_may_each_hang_in_a_frame_of_their_own() -> None:
         assert there.violation(Pose(found.pose.positions[lane], found.pose.rotations[lane], base)) <= 1e-9
         single = solve(limb.chain, poses[lane], goals(targets[lane]))
         assert found.error[lane, 0] == pytest.approx(single.error[0], rel=1e-2, abs=1e-4)
+
+
+# Beyond what limits allow, again
+
+
+@each_set
+def test_a_limited_pose_solved_again_is_no_farther_off_and_does_not_wander(kind: LimbSet) -> None:
+    chain, rest = kind.chain(), kind.rest()
+    for target in random_targets(np.random.default_rng(13), 5, 0.7, 1.2):
+        once = solve(chain, rest, goals(target))
+        if once.status[0] == Status.REACHED:
+            continue
+        pose, error = once.pose, once.error[0]
+        for _ in range(3):
+            again = solve(chain, pose, goals(target))
+            assert again.error[0] <= error + 1e-9
+            pose, error = again.pose, again.error[0]
+        assert error >= 0.98 * once.error[0]
+        np.testing.assert_allclose(pose.positions, once.pose.positions, atol=0.01)
+
+
+@each_set
+def test_a_straight_limb_bends_to_the_side_that_limits_leave(kind: LimbSet) -> None:
+    """Toward a target on its own line, where no joint alone brings the tip nearer."""
+    target = 0.93 * kind.rest().positions[-1]
+    found = solve(kind.chain(), kind.rest(), goals(target))
+    assert found.error[0] <= 1e-4

@@ -1,0 +1,141 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Of all legal poses that reach, the one that turns least: laws of what it is and that it moves smoothly."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fabrik_addon.core import solve, start_from
+from fabrik_addon.core.lanes import MANY, ONE
+from fabrik_addon.core.least_squares import Limb, place
+from fabrik_addon.core.least_turn import turn_least
+from fabrik_addon.core.limits import SwingTwist, clamp, swing_twist
+from scripts.benchmark.limit_sets import LimbSet, angle_of, inverse, own_turns, product
+from tests.unit.chains import Floats, goals, seeds, unit
+from tests.unit.limbs import legal_targets, legal_turns, random_limb
+
+BALLS = LimbSet("balls", (((-80.0, 80.0), (-20.0, 20.0), (-80.0, 80.0)),) * 3, 0)
+
+
+def made(rng: np.random.Generator, count: int) -> tuple[Limb, list[SwingTwist]]:
+    """A limb as the core has it, and legal turns."""
+    limb = random_limb(rng, count)
+    turns = legal_turns(rng, limb)
+    core = start_from(limb.chain, limb.posed(turns)).limb
+    if core is None:  # every joint came out free
+        return made(rng, count)
+    return core, [swing_twist(ONE, tuple(q)) for q in turns.tolist()]
+
+
+def near(rng: np.random.Generator, core: Limb, turns: list[SwingTwist], size: float) -> list[SwingTwist]:
+    """Legal turns a bit away."""
+    moved = [tuple(np.array(turn) + size * rng.normal(size=3)) for turn in turns]
+    return [clamp(ONE, limits, tuple(map(float, turn))) for limits, turn in zip(core.limits, moved, strict=True)]
+
+
+def tip_of(core: Limb, turns: list[SwingTwist]) -> Floats:
+    return np.array(place(ONE, core, turns).joints[-1])
+
+
+def turned(core: Limb, turns: list[SwingTwist], home: list[SwingTwist]) -> float:
+    """How far turns are from home: squared, a stiff axis counting more."""
+    off = np.square(np.array(turns) - np.array(home))
+    return float((off / np.array(core.weights)).sum())
+
+
+@given(seeds, st.integers(1, 6))
+@settings(max_examples=40)
+def test_what_comes_out_is_legal_and_its_error_true(seed: int, count: int) -> None:
+    rng = np.random.default_rng(seed)
+    core, home = made(rng, count)
+    target = 0.7 * rng.normal(size=3)
+    after, placed, error = turn_least(ONE, core, home, home, tuple(target.tolist()), 1e-4, 40)
+    assert error == pytest.approx(np.linalg.norm(np.array(placed.joints[-1]) - target), abs=1e-12)
+    np.testing.assert_allclose(placed.joints[-1], tip_of(core, after), atol=1e-12)
+    for limits, turn in zip(core.limits, after, strict=True):
+        for axis in range(3):
+            assert limits.lower[axis] - 1e-9 <= turn[axis] <= limits.upper[axis] + 1e-9
+
+
+@given(seeds, st.integers(1, 6))
+def test_home_stays_to_the_last_bit_where_it_reaches(seed: int, count: int) -> None:
+    rng = np.random.default_rng(seed)
+    core, home = made(rng, count)
+    target = tuple((tip_of(core, home) + 1e-5).tolist())
+    assert turn_least(ONE, core, home, home, target, 1e-4, 40)[0] == home
+
+
+@given(seeds, st.integers(3, 6))
+@settings(max_examples=40)
+def test_no_pose_near_by_reaches_with_less_turn(seed: int, count: int) -> None:
+    """Put other poses' tips on the target without a way home: none of them is nearer to it."""
+    rng = np.random.default_rng(seed)
+    core, home = made(rng, count)
+    target = tuple(tip_of(core, near(rng, core, home, 0.1)).tolist())
+    after, _, error = turn_least(ONE, core, home, home, target, 1e-4, 60)
+    if error > 1e-4:
+        return
+    for _ in range(5):
+        other, _, other_error = turn_least(
+            ONE, core, near(rng, core, after, 0.02), near(rng, core, after, 0.02), target, 1e-6, 60
+        )
+        if other_error <= 1e-6:
+            # Of the distance, not its square, a thousandth is where steps end and the tolerance what a tip may be off.
+            assert np.sqrt(turned(core, after, home)) <= np.sqrt(turned(core, other, home)) + 0.02
+
+
+@given(seeds)
+@settings(max_examples=30)
+def test_a_target_that_moves_a_little_moves_the_pose_a_little(seed: int) -> None:
+    """Within what three balls reach: a hundredth of a degree for a ten thousandth of the length."""
+    rng = np.random.default_rng(seed)
+    target = legal_targets(rng, BALLS, 1)[0]
+    if not 0.3 < np.linalg.norm(target) < 0.95 or np.hypot(target[0], target[2]) < 0.1:
+        return  # on the verge of reach joints turn as the root of the distance; on the axis any side is as near
+    poses = [
+        solve(BALLS.chain(), BALLS.rest(), goals(target + 1e-4 * step * unit(rng.normal(size=3)))) for step in (0, 1)
+    ]
+    if max(pose.error[0] for pose in poses) > 1e-4:
+        return
+    a, b = (own_turns(pose.pose.rotations[:-1]) for pose in poses)
+    assert angle_of(product(inverse(a), b)).max() < 0.02
+
+
+@pytest.mark.parametrize("joint", [0, 1, 2])
+def test_the_stiffer_a_joint_the_less_it_turns(joint: int) -> None:
+    rng = np.random.default_rng(4)
+    total = np.zeros(4)
+    for target in legal_targets(rng, BALLS, 20):
+        by = []
+        for stiff in (0.0, 0.5, 0.9, 0.99):
+            stiffness = np.zeros((4, 3))
+            stiffness[joint] = stiff
+            found = solve(BALLS.chain(stiffness), BALLS.rest(), goals(target))
+            assert found.error[0] <= 1e-4
+            by.append(angle_of(own_turns(found.pose.rotations[:-1]))[joint])
+        assert np.all(np.diff(by[:3]) < 0.02)
+        total += by
+    # What others can't do it has to; by then so much lies with them that the way home ends a little early.
+    assert np.all(np.diff(total) < 0.0)
+    assert total[3] < 0.9 * total[0]
+
+
+@given(seeds, st.integers(2, 5))
+@settings(max_examples=20)
+def test_many_lanes_are_each_by_itself(seed: int, count: int) -> None:
+    rng = np.random.default_rng(seed)
+    core, home = made(rng, count)
+    targets = [tip_of(core, near(rng, core, home, 0.1)) for _ in range(4)]
+    lanes: list[Any] = [tuple(np.full(4, part) for part in turn) for turn in home]
+    with MANY.quiet():
+        after, _, errors = turn_least(MANY, core, lanes, lanes, tuple(np.array(targets).T), 1e-4, 6)
+    for lane, target in enumerate(targets):
+        single, _, error = turn_least(ONE, core, home, home, tuple(target.tolist()), 1e-4, 6)
+        assert errors[lane] == pytest.approx(error, abs=1e-5)
+        np.testing.assert_allclose([[part[lane] for part in turn] for turn in after], single, atol=1e-4)

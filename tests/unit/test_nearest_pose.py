@@ -1,0 +1,165 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Newton's method between limits: its derivatives against finite differences, and the laws of what comes out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fabrik_addon.core import start_from
+from fabrik_addon.core.lanes import ONE
+from fabrik_addon.core.least_squares import descend, place
+from fabrik_addon.core.legal_poses import COUNT, legal_poses
+from fabrik_addon.core.limits import clamp, joint_limits, swing_twist
+from fabrik_addon.core.nearest_pose import Bones, _place, matrices, nearest_poses, tips_of
+from tests.unit.chains import Floats, matrix, seeds
+from tests.unit.limbs import Limb, legal_turns, random_limb, unit4
+
+counts = st.integers(1, 6)
+
+
+def made(rng: np.random.Generator, count: int, poses: int) -> tuple[Limb, Bones, Floats]:
+    """A limb as the tests have it and as Newton's method has it, and legal turns (S, B, 3) of its bones."""
+    limb = random_limb(rng, count)
+    start = start_from(limb.chain, limb.posed(legal_turns(rng, limb)))
+    if start.limb is None:  # every joint came out free
+        return made(rng, count, poses)
+    bones = Bones(
+        matrices(*np.moveaxis(np.array(start.limb.rests)[None], -1, 0)),
+        np.array(start.limb.links)[None],
+        tuple(start.limb.inherits),
+        tuple(start.limb.limits),
+    )
+    turns = [[swing_twist(ONE, tuple(q)) for q in legal_turns(rng, limb).tolist()] for _ in range(poses)]
+    return limb, bones, np.array(turns)
+
+
+def is_legal(bones: Bones, turns: Floats) -> bool:
+    """Whether limits leave turns (S, B, 3) as they are."""
+    for pose in turns.tolist():
+        for limits, turn in zip(bones.limits, pose, strict=True):
+            if np.abs(np.array(clamp(ONE, limits, tuple(turn))) - turn).max() > 1e-9:
+                return False
+    return True
+
+
+@given(seeds)
+def test_matrices_are_those_of_the_quaternions(seed: int) -> None:
+    q = unit4(np.random.default_rng(seed).normal(size=(3, 4)))
+    np.testing.assert_allclose(matrices(*q.T), matrix(q), atol=1e-12)
+
+
+@given(seeds, counts)
+def test_tips_are_where_forward_kinematics_has_them(seed: int, count: int) -> None:
+    rng = np.random.default_rng(seed)
+    limb, bones, turns = made(rng, count, 3)
+    core = start_from(limb.chain, limb.posed(legal_turns(rng, limb))).limb
+    assert core is not None
+    for tip, pose in zip(tips_of(bones, turns), turns.tolist(), strict=True):
+        np.testing.assert_allclose(tip, place(ONE, core, [tuple(turn) for turn in pose]).joints[-1], atol=1e-9)
+
+
+@given(seeds, counts)
+@settings(max_examples=50)
+def test_first_and_second_derivatives_of_the_tip(seed: int, count: int) -> None:
+    """Slopes, and how every slope changes with what turns it, against finite differences."""
+    rng = np.random.default_rng(seed)
+    _, bones, turns = made(rng, count, 1)
+    placed, step = _place(bones, turns), 1e-6
+    bone, axis = bones.axes
+    for a in range(len(bone)):
+        if turns[0, bone[a], 0] ** 2 + turns[0, bone[a], 2] ** 2 > 0.8:
+            continue  # near half a turn a swing runs out of half-sine
+        ends = []
+        for sign in (1.0, -1.0):
+            moved = turns.copy()
+            moved[0, bone[a], axis[a]] += sign * step
+            ends.append(_place(bones, moved))
+        np.testing.assert_allclose(placed.slopes[0, a], (ends[0].tips - ends[1].tips)[0] / (2.0 * step), atol=1e-5)
+        for b in range(len(bone)):
+            is_whole = bones.follows[a, b] == 1.0
+            if is_whole or (bones.segment[bone[a]] != bones.segment[bone[b]] and bone[a] != bone[b]):
+                change = (ends[0].slopes[0, b] - ends[1].slopes[0, b]) / (2.0 * step)
+                expected = np.cross(placed.spins[0, a], placed.slopes[0, b]) if is_whole else 0.0 * change
+                np.testing.assert_allclose(change, expected, atol=1e-4)
+
+
+@given(seeds, counts)
+@settings(max_examples=50)
+def test_no_pose_ends_farther_off_or_out_of_its_limits(seed: int, count: int) -> None:
+    rng = np.random.default_rng(seed)
+    _, bones, turns = made(rng, count, 4)
+    targets = 0.8 * rng.normal(size=(4, 3))
+    before = np.linalg.norm(targets - tips_of(bones, turns), axis=-1)
+    for steps in (0, 1, 5, 30):
+        after, errors = nearest_poses(bones, turns, targets, 1e-6, steps, 1e-9)
+        assert np.all(errors <= before + 1e-12)
+        np.testing.assert_allclose(errors, np.linalg.norm(targets - tips_of(bones, after), axis=-1), atol=1e-12)
+        assert is_legal(bones, after)
+        before = errors
+
+
+@given(seeds, st.integers(1, 5))
+@settings(max_examples=50)
+def test_least_squares_find_nothing_nearer_near_by(seed: int, count: int) -> None:
+    """But for swings by half a turn: half-sines end there, and whoever calls goes on with least squares."""
+    rng = np.random.default_rng(seed)
+    limb, bones, turns = made(rng, count, 1)
+    if any(limits.reaches_half_turn for limits in bones.limits):
+        return
+    targets = 1.5 * rng.normal(size=(1, 3))
+    after, errors = nearest_poses(bones, turns, targets, 1e-6, 100, 1e-9)
+    core = start_from(limb.chain, limb.posed(legal_turns(rng, limb))).limb
+    assert core is not None
+    pose = [tuple(turn) for turn in after[0].tolist()]
+    error = descend(ONE, core, pose, tuple(targets[0].tolist()), 1e-6, 30)[2]
+    assert error >= 0.99 * errors[0] - 1e-3
+
+
+@given(seeds, counts)
+@settings(max_examples=30)
+def test_each_pose_is_by_itself(seed: int, count: int) -> None:
+    rng = np.random.default_rng(seed)
+    _, bones, turns = made(rng, count, 4)
+    targets = 0.8 * rng.normal(size=(4, 3))
+    together = nearest_poses(bones, turns, targets, 1e-6, 5, 1e-9)[0]
+    for n in range(4):
+        alone = nearest_poses(bones, turns[n : n + 1], targets[n : n + 1], 1e-6, 5, 1e-9)[0]
+        np.testing.assert_allclose(together[n], alone[0], atol=1e-5)
+
+
+def test_what_is_locked_stays() -> None:
+    locked = joint_limits((0.0,) * 3, (0.0,) * 3)
+    bones = Bones(np.eye(3)[None, None].repeat(2, 1), np.array([[[0.0, 0.5, 0.0]] * 2]), (True, True), (locked, locked))
+    turns, errors = nearest_poses(bones, np.zeros((1, 2, 3)), np.array([[0.3, 0.4, 0.0]]), 1e-4, 10, 1e-9)
+    np.testing.assert_array_equal(turns, 0.0)
+    assert errors[0] == pytest.approx(np.hypot(0.3, 0.6))
+
+
+# Where to start from
+
+
+@given(seeds, counts)
+@settings(max_examples=20)
+def test_poses_to_start_from_are_legal_and_always_the_same(seed: int, count: int) -> None:
+    _, bones, _ = made(np.random.default_rng(seed), count, 1)
+    kinds = legal_poses(bones.limits)
+    for poses in kinds:
+        assert poses.shape == (COUNT, count, 3)
+        assert is_legal(bones, poses[::16])
+    legal_poses.cache_clear()
+    for before, after in zip(kinds, legal_poses(bones.limits), strict=True):
+        np.testing.assert_array_equal(after, before)
+
+
+def test_poses_to_start_from_fill_the_ranges() -> None:
+    """Of any range, cut into eighths, every part."""
+    hinge = joint_limits((-0.5, 0.0, 0.0), (1.5, 0.0, 0.0))
+    even, _, _, single = legal_poses((hinge,) * 4)
+    for poses in (even, single):
+        for j in range(4):
+            share = (poses[:, j, 0] - hinge.lower[0]) / (hinge.upper[0] - hinge.lower[0])
+            assert len(set((share * 7.999).astype(int).tolist())) == 8

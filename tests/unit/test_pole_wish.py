@@ -1,0 +1,59 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A pole inside joint limits: what a step believes of the bend is so, and it turns toward the pole."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fabrik_addon.core import solve, start_from
+from fabrik_addon.core.lanes import ONE
+from fabrik_addon.core.least_squares import place
+from fabrik_addon.core.limits import swing_twist
+from fabrik_addon.core.pole_wish import bend_slopes
+from tests.unit.chains import goals, seeds, unit
+from tests.unit.limbs import legal_pose, legal_turns, random_limb
+
+
+@given(seeds, st.integers(2, 6))
+def test_the_bend_moves_with_each_axis_as_a_step_believes(seed: int, count: int) -> None:
+    """Against finite differences; a bone that doesn't turn with its parent carries what hangs on it along."""
+    rng = np.random.default_rng(seed)
+    limb = random_limb(rng, count)
+    turns = legal_turns(rng, limb)
+    core = start_from(limb.chain, limb.posed(turns)).limb
+    if core is None:  # every joint came out free
+        return
+    swings = [swing_twist(ONE, tuple(q)) for q in turns.tolist()]
+    onward = unit(rng.normal(size=3))
+    slopes = bend_slopes(ONE, core, swings, place(ONE, core, swings), tuple(onward.tolist()))
+    step = 1e-6
+    for j, turn in enumerate(swings):
+        for axis, is_locked in enumerate(core.limits[j].locked):
+            if is_locked or turn[0] ** 2 + turn[2] ** 2 > 0.9:  # near half a turn a swing runs out of half-sine
+                continue
+            sums = []
+            for sign in (1.0, -1.0):
+                moved = list(turn)
+                moved[axis] += sign * step
+                placed = place(ONE, core, [*swings[:j], (moved[0], moved[1], moved[2]), *swings[j + 1 :]])
+                sums.append(np.array(placed.joints[1:-1]).sum(axis=0))
+            assert abs(slopes[j][axis] - onward @ (sums[0] - sums[1]) / (2.0 * step)) < 1e-5
+
+
+@given(seeds, st.integers(2, 5))
+@settings(max_examples=40)
+def test_a_pole_never_costs_the_target(seed: int, count: int) -> None:
+    """Wherever it is, a tip that is at its target within limits stays there."""
+    rng = np.random.default_rng(seed)
+    limb = random_limb(rng, count)
+    if not limb.chain.has_limits:
+        return
+    before = legal_pose(rng, limb)
+    target = before.positions[-1]
+    pole = before.positions[0] + 2.0 * limb.chain.total_length * unit(rng.normal(size=3))
+    found = solve(limb.chain, before, goals(target, pole))
+    assert found.error[0] <= 1e-4
+    assert limb.violation(found.pose) <= 1e-9
