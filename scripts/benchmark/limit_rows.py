@@ -255,7 +255,7 @@ def time_table(effort: Effort) -> Table:
 
 def path_table(effort: Effort) -> Table:
     """How evenly bones turn while a target goes round in small steps, with limits and without."""
-    rows, worst = [], [0.0, 0.0]
+    rows, worst, over, total = [], [0.0, 0.0], [0, 0], 0
     for limb in SETS:
         paths = _circles(limb, max(1, effort.targets // 20))
         own = max(_evenness(_own(limb, path).frames) for path in paths)
@@ -277,12 +277,16 @@ def path_table(effort: Effort) -> Table:
                 f"{own:.1f}" if limits == "on" else "",
             )
             rows.append(Row(cells, max(*from_rest, *from_before) <= SMOOTH))
-            worst = [max(before, *ratios) for before, ratios in zip(worst, (from_rest, from_before), strict=True)]
+            total += len(paths)
+            for which, ratios in enumerate((from_rest, from_before)):
+                worst[which] = max(worst[which], *ratios)
+                over[which] += sum(ratio > SMOOTH for ratio in ratios)
     return Table(
         title="Smooth paths within joint limits",
-        must=f"no bone turns more than {SMOOTH:g} times as far in a step as the bone that turns most does in the median "
-        "step",
-        measured=f"{worst[0]:.1f} times from rest, {worst[1]:.1f} times from the frame before",
+        must=f"no bone turns more than {SMOOTH:g} times as far in a step as the bone that turns most does in the "
+        "median step",
+        measured=f"from rest {worst[0]:.1f} times at most, over on {over[0]} of {total} paths; from the frame before "
+        f"{worst[1]:.1f} times, over on {over[1]}",
         columns=(
             "limb",
             "limits",
