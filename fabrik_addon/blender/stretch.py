@@ -7,8 +7,8 @@ it; *Aligned* scales the child's own Y by k, *Average* all its axes by the cube 
 three keep right angles. So what would be skewed is set to *Aligned*, which keeps the scale of bones further up as it
 was, and every bone's own scale takes back what it is handed too much.
 
-How far a bone is stretched is not remembered but read: its Y axis over its X and Z. Any pose, frame or undo step then
-says by itself how long its bones are without stretch.
+How far a bone is stretched is not remembered but read off its scale. Any pose, frame or undo step then says by itself
+how long its bones are without stretch.
 """
 
 from __future__ import annotations
@@ -124,9 +124,9 @@ def read_stretch(bones: Sequence[PoseBone]) -> Stretch:
     now, plain = above, above
     for bone in bones:
         size = _times(bone.scale, _handed_down(bone, now))
-        width = math.sqrt(size.x * size.z)
-        factor = 1.0 if abs(size.y / width - 1.0) < _EXACT else size.y / width
-        scale = _over(Vector((size.x, width, size.z)), _handed_down(bone, plain))
+        height = _height(size)
+        factor = 1.0 if abs(size.y / height - 1.0) < _EXACT else size.y / height
+        scale = _over(Vector((size.x, height, size.z)), _handed_down(bone, plain))
         scales.append(bone.scale.copy() if factor == 1.0 and now == plain else scale)
         factors.append(factor)
         now, plain = factor, 1.0
@@ -188,9 +188,9 @@ def stretched_settings(stretch: Stretch, factors: Sequence[float]) -> Iterator[S
 
 def _taken_back(bone: PoseBone, size: Vector, factor: float) -> Iterator[Setting]:
     """Yield what gives a bone a size under a parent that is stretched by a factor."""
-    width = math.sqrt(size.x * size.z)
-    if abs(size.y - width) < _EXACT * width:
-        size.y = width  # or rounding would add up from solve to solve
+    height = _height(size)
+    if abs(size.y - height) < _EXACT * height:
+        size.y = height  # or rounding would add up from solve to solve
     if factor != 1.0 and _is_skewed(bone):
         yield bone.bone, ("inherit_scale", ALIGNED)
         yield bone, ("scale", _over(size, Vector((1.0, factor, 1.0)))[:])
@@ -213,6 +213,19 @@ def _handed_down(bone: PoseBone, factor: float) -> Vector:
     if mode == 'AVERAGE':
         return Vector((1.0, 1.0, 1.0)) * factor ** (1.0 / 3.0)
     return Vector((1.0, 1.0, 1.0))
+
+
+def _height(size: Vector) -> float:
+    """Return the Y scale that a bone of some size has without stretch.
+
+    That of X and Z, unless it is 1 while they are not: then it was made thicker or thinner. Nothing is ever shortened,
+    so that what is shorter than its X and Z say isn't stretched from there, but from 1.
+    """
+    width = math.sqrt(size.x * size.z)
+    for height in (width, 1.0):
+        if abs(size.y - height) < _EXACT * height:
+            return height
+    return width if width < size.y else min(size.y, 1.0)
 
 
 def _stretch_of(matrix: Matrix) -> float:
