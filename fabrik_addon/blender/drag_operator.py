@@ -111,6 +111,10 @@ class POSE_OT_fabrik_drag(PoseModeMixin, Operator):
         except FabrikError as error:
             self.report({'ERROR'}, str(error))
             return self._cancelled(context)
+        except Exception:
+            # A defect must not leave a drag behind that nothing ends.
+            self._cancelled(context)
+            raise
         if answer == 'CANCELLED':
             return self._cancelled(context)
         if answer == 'FINISHED':

@@ -401,6 +401,18 @@ def file_window_undo_frames() -> Steps:
     check(pose_bits(rig_now())["hand.L"] == saved["hand.L"], "with the undo's pose")
 
     rig = rig_now()
+    Stage.hands.move(*begin)
+    yield 0.2
+    yield from begin_drag(grab="TIP", chain_count=3)
+    bpy.data.objects.remove(rig)
+    Stage.hands.move(*(begin + Vector((5, 5))))
+    yield 0.5
+    check(not is_dragging() and traces() == left, f"so does deleting the rig ({traces()})")
+    with over():
+        bpy.ops.wm.open_mainfile(filepath=str(folder / "rig.blend"))
+    yield 1.0
+
+    rig = rig_now()
     for frame, turn in ((1, 0.0), (20, 0.6)):
         rig.pose.bones["upper_arm.L"].rotation_quaternion = (1.0, turn, 0.0, 0.0)
         rig.pose.bones["upper_arm.L"].keyframe_insert("rotation_quaternion", frame=frame)
