@@ -46,7 +46,7 @@ def bow_group(count: int) -> Any:
                 ),
             )
         with nodes.frame("Links on the circle"):
-            angles, _ = _half_angles(nodes, lengths, longest, is_longest, found)
+            angles, *_ = _half_angles(nodes, lengths, longest, is_longest, found)
             joints = _lay(nodes, lengths, angles)
         nodes.outputs("Joint", joints)
 
@@ -59,16 +59,39 @@ def _first_of(conditions: list[Value], nodes: Nodes) -> list[Value]:
     return [nodes.compare_int('EQUAL', number, i) for i in range(len(conditions))]
 
 
+def _link_group() -> Any:
+    """Return the group of one link on the circle: length, is longest, half angle of the longest, ... → angle, slope.
+
+    The slope is the derivative of its own half angle by that of the longest link.
+    """
+
+    def fill(nodes: Nodes) -> None:
+        length, curvature, growth, half_angle = (
+            nodes.input(name, "NodeSocketFloat") for name in ("Length", "Curvature", "Growth", "Half angle")
+        )
+        is_longest = nodes.input("Is longest", "NodeSocketBool")
+        own = nodes.scalar('ARCSINE', nodes.minimum(length * curvature, 1.0))
+        angle = nodes.switch(is_longest, half_angle, own, 'FLOAT')
+        # The derivative of asin(l c) is l c' / cos(asin(l c)); the longest link's is 1.
+        slope = length * growth / nodes.maximum(nodes.scalar('COSINE', angle), 1e-4)
+        nodes.output("Angle", angle, "NodeSocketFloat")
+        nodes.output("Slope", nodes.switch(is_longest, 1.0, slope, 'FLOAT'), "NodeSocketFloat")
+
+    return shared_group("FABRIK link on a circle", fill)
+
+
 def _half_angles(
     nodes: Nodes, lengths: list[Value], longest: Value, is_longest: list[Value], half_angle: Value
-) -> tuple[list[Value], Value]:
-    """Return every link's half angle and 1 / diameter, given the longest link's half angle."""
+) -> tuple[list[Value], list[Value], Value, Value]:
+    """Return every link's half angle and its slope, 1 / diameter and its slope, given the longest link's half angle."""
     curvature = nodes.scalar('SINE', half_angle) / longest
-    angles = [
-        nodes.switch(is_it, half_angle, nodes.scalar('ARCSINE', nodes.minimum(length * curvature, 1.0)), 'FLOAT')
-        for length, is_it in zip(lengths, is_longest, strict=True)
-    ]
-    return angles, curvature
+    growth = nodes.scalar('COSINE', half_angle) / longest
+    angles, slopes = [], []
+    for length, is_it in zip(lengths, is_longest, strict=True):
+        angle, slope = nodes.call(_link_group(), [length, curvature, growth, half_angle, is_it])
+        angles.append(angle)
+        slopes.append(slope)
+    return angles, slopes, curvature, growth
 
 
 def _newton(
@@ -81,15 +104,10 @@ def _newton(
 ) -> list[Value]:
     """Return a better half angle of the longest link and its bracket."""
     half_angle, low, high = guess
-    angles, curvature = _half_angles(nodes, lengths, longest, is_longest, half_angle)
-    growth = nodes.scalar('COSINE', half_angle) / longest
-    total: Value = 0.0
-    slope: Value = 0.0
-    for length, angle, is_it in zip(lengths, angles, is_longest, strict=True):
-        total = total + angle
-        # The derivative of asin(l c) is l c' / cos(asin(l c)); the longest link's is 1.
-        own = nodes.switch(is_it, 1.0, length * growth / nodes.maximum(nodes.scalar('COSINE', angle), 1e-4), 'FLOAT')
-        slope = slope + own
+    angles, slopes, curvature, growth = _half_angles(nodes, lengths, longest, is_longest, half_angle)
+    total, slope = angles[0], slopes[0]
+    for angle, own in zip(angles[1:], slopes[1:], strict=True):
+        total, slope = total + angle, slope + own
     short_of = nodes.scalar('SINE', total) - distance * curvature
     is_too_long = (total < math.pi) & (short_of > 0.0)
     low = nodes.switch(is_too_long, half_angle, low, 'FLOAT')
@@ -100,14 +118,27 @@ def _newton(
     return [nodes.switch(is_inside, better, (low + high) * 0.5, 'FLOAT'), low, high]
 
 
+def _step_group() -> Any:
+    """Return the group of one link laid: before, heading, length → joint."""
+
+    def fill(nodes: Nodes) -> None:
+        before = nodes.input("Before")
+        heading = nodes.input("Heading", "NodeSocketFloat")
+        length = nodes.input("Length", "NodeSocketFloat")
+        link = nodes.combine(nodes.scalar('SINE', heading), nodes.scalar('COSINE', heading), 0.0)
+        nodes.output("Joint", before + link * length)
+
+    return shared_group("FABRIK step", fill)
+
+
 def _lay(nodes: Nodes, lengths: list[Value], half_angles: list[Value]) -> Joints:
     """Lay links on the circle, from the origin."""
-    heading: Value = 0.0
-    for angle in half_angles[1:]:
+    heading = half_angles[1]
+    for angle in half_angles[2:]:
         heading = heading + angle
     joints: Joints = []
     for j, length in enumerate(lengths[:-1]):
-        link = nodes.combine(nodes.scalar('SINE', heading), nodes.scalar('COSINE', heading), 0.0) * length
-        joints.append(joints[-1] + link if joints else link)
+        before = joints[-1] if joints else (0.0, 0.0, 0.0)
+        joints += nodes.call(_step_group(), [before, heading, length])
         heading = heading - (half_angles[j] + half_angles[j + 1])
     return joints

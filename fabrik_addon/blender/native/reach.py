@@ -193,14 +193,10 @@ def _bent_elsewhere(nodes: Nodes, joints: Joints, lengths: list[Value], gap: Val
     with nodes.frame("Which joint is bent enough"):
         shifted = [joint + gap for joint in joints]
         befores = [joints[j - 1] if j else origin for j in others]
-        tests = []
-        for j, before in zip(others, befores, strict=True):
-            line, offset = shifted[j + 1] - before, joints[j] - before
-            along, square = nodes.dot(offset, line), nodes.dot(line, line)
-            # Square of its height over the line of its neighbours, against that of the shorter link.
-            height = nodes.dot(offset, offset) - along * along / square
-            shorter = nodes.vector('MINIMUM', lengths[j], lengths[j + 1])
-            tests.append(height > nodes.dot(shorter, shorter) * (LEAST_BEND / 3.0))
+        tests = [
+            nodes.call(_bent_group(), [before, joints[j], shifted[j + 1], lengths[j], lengths[j + 1]])[0]
+            for j, before in zip(others, befores, strict=True)
+        ]
         number = nodes.first_true(tests)
     with nodes.frame("Bend it"):
         chosen = [
@@ -233,6 +229,22 @@ def _bent_elsewhere(nodes: Nodes, joints: Joints, lengths: list[Value], gap: Val
     return [found[0], *after], is_found
 
 
+def _bent_group() -> Any:
+    """Return the group that tells whether a joint is bent enough: before, joint, after, lengths → whether."""
+
+    def fill(nodes: Nodes) -> None:
+        before, joint, following = nodes.input("Before"), nodes.input("Joint"), nodes.input("After")
+        first, second = nodes.inputs("Length", 2)
+        line, offset = following - before, joint - before
+        along, square = nodes.dot(offset, line), nodes.dot(line, line)
+        # Square of its height over the line of its neighbours, against that of the shorter link.
+        height = nodes.dot(offset, offset) - along * along / square
+        shorter = nodes.vector('MINIMUM', first, second)
+        nodes.output("Is bent", height > nodes.dot(shorter, shorter) * (LEAST_BEND / 3.0), "NodeSocketBool")
+
+    return shared_group("FABRIK is it bent", fill)
+
+
 def _turn_group(count: int) -> Any:
     """Return the group that bends one joint and turns the chain about its root: target, joints, tip → joints, tip.
 
@@ -244,18 +256,11 @@ def _turn_group(count: int) -> Any:
         inner = nodes.inputs("Joint", count - 1)
         tip = nodes.input("Tip")
         with nodes.frame("Joint farthest from the line root-tip"):
-            bend, farthest = inner[0], None
+            bend, farthest = inner[0], nodes.vector('CROSS_PRODUCT', inner[0], tip)
+            farthest = nodes.dot(farthest, farthest)
             chosen: Value = 0
-            for j, joint in enumerate(inner):
-                across = nodes.cross(joint, tip)
-                offset = nodes.dot(across, across)
-                if farthest is None:
-                    farthest = offset
-                    continue
-                is_farther = offset > farthest
-                bend = nodes.switch(is_farther, joint, bend)
-                chosen = nodes.switch(is_farther, j, chosen, 'INT')
-                farthest = nodes.maximum(offset, farthest)
+            for j, joint in enumerate(inner[1:], 1):
+                bend, farthest, chosen = nodes.call(_farther_group(), [joint, tip, j, bend, farthest, chosen])
         with nodes.frame("Bend until the tip is as far as the target"):
             arm = tip - bend
             bend_square, arm_square = nodes.dot(bend, bend), nodes.dot(arm, arm)
@@ -269,12 +274,45 @@ def _turn_group(count: int) -> Any:
             second = nodes.turn_of(arm, turned)
         with nodes.frame("Turn about the root"):
             first = nodes.turn_of(bend + turned, target)
-            results = []
-            for j, joint in enumerate([*inner, tip]):
-                is_after = nodes.compare_int('LESS_THAN', chosen, j)
-                bent = nodes.switch(is_after, bend + nodes.rotated(joint - bend, second), joint)
-                results.append(nodes.switch(is_possible, nodes.rotated(bent, first), joint))
+            results = [
+                nodes.call(_turned_group(), [joint, j, chosen, bend, second, first, is_possible])[0]
+                for j, joint in enumerate([*inner, tip])
+            ]
         nodes.outputs("Joint", results[:-1])
         nodes.output("Tip", results[-1])
 
     return shared_group(f"FABRIK bend and turn, {count} links", fill)
+
+
+def _farther_group() -> Any:
+    """Return the group that keeps the joint farthest from the line root-tip: joint, tip, number, the best before."""
+
+    def fill(nodes: Nodes) -> None:
+        joint, tip = nodes.input("Joint"), nodes.input("Tip")
+        number = nodes.input("Number", "NodeSocketInt")
+        best, offset = nodes.input("Farthest"), nodes.input("Offset", "NodeSocketFloat")
+        chosen = nodes.input("Chosen", "NodeSocketInt")
+        across = nodes.cross(joint, tip)
+        own = nodes.dot(across, across)
+        is_farther = own > offset
+        nodes.output("Farthest", nodes.switch(is_farther, joint, best))
+        nodes.output("Offset", nodes.maximum(own, offset), "NodeSocketFloat")
+        nodes.output("Chosen", nodes.switch(is_farther, number, chosen, 'INT'), "NodeSocketInt")
+
+    return shared_group("FABRIK farthest joint", fill)
+
+
+def _turned_group() -> Any:
+    """Return the group that turns a joint about the bent one, if it comes after it, and then about the root."""
+
+    def fill(nodes: Nodes) -> None:
+        joint = nodes.input("Joint")
+        number, chosen = nodes.input("Number", "NodeSocketInt"), nodes.input("Chosen", "NodeSocketInt")
+        bend = nodes.input("Bent joint")
+        second, first = nodes.input("Bend", "NodeSocketRotation"), nodes.input("Turn", "NodeSocketRotation")
+        is_possible = nodes.input("Is possible", "NodeSocketBool")
+        is_after = nodes.compare_int('LESS_THAN', chosen, number)
+        bent = nodes.switch(is_after, bend + nodes.rotated(joint - bend, second), joint)
+        nodes.output("Joint", nodes.switch(is_possible, nodes.rotated(bent, first), joint))
+
+    return shared_group("FABRIK turn a joint", fill)
