@@ -148,7 +148,7 @@ class POSE_OT_fabrik_bake(FrameRangeMixin, OnlyActiveMixin, Operator):
             show_result(context.object, chain)
             if sentence := sentence_of(chain):
                 self.report({'WARNING'}, f"Chain '{chain.name}': {sentence}")
-        self.report({'INFO'}, f"Baked {len(baked)} chains over {baked[0].frames} frames")
+        self.report({'INFO'}, f"Baked {len(baked)} chain{'s'[: len(baked) - 1]} over {baked[0].frames} frames")
         return {'FINISHED'}
 
 
