@@ -16,7 +16,7 @@ from .lanes import TINY, Component, Vector
 from .least_squares import Limb
 from .limits import SwingTwist, angle_within, hinge_axis, swing_twist
 from .method import Found, Method
-from .pole import bend_plane, swing_to
+from .pole import bend_plane
 from .pole_wish import lean_to_pole
 from .problem import Chain, Options
 from .start import StartPose
@@ -128,11 +128,18 @@ def _bend(ops: Any, start: StartPose, along: Vector, pole: Vector | None) -> tup
     """Return the unit vector toward which the links bend, and with a pole the turn that brings their bend there."""
     hint = start.x_axes[0]
     if pole is None:
-        swing = swing_to(ops, start.joints, along, hint)
-        bend = rejection(rotate(swing, start.points[1]), along)
-        size = norm(ops, bend)
-        if ops.all(size > PARALLEL):
-            return scale(bend, 1.0 / size), None
+        middle, tip = start.points[1:]
+        chord = norm(ops, tip)
+        if ops.all(chord > PARALLEL):
+            before = scale(tip, 1.0 / chord)
+            cosine = dot(before, along)
+            bend = rejection(middle, before)
+            # The shortest turn from the old chord to the new, of a vector that is perpendicular to the old one.
+            share = dot(bend, along) / (1.0 + cosine + TINY)
+            bx, by, bz = (b - share * (c + a) for b, c, a in zip(bend, before, along, strict=True))
+            size = norm(ops, (bx, by, bz))
+            if ops.all((size > PARALLEL) & (cosine > -0.999)):
+                return (bx / size, by / size, bz / size), None
     side, turn = bend_plane(ops, start.joints, along, pole, hint)
     return side, None if pole is None else turn
 
