@@ -93,13 +93,16 @@ def prepare() -> Path:
         return root
     if not sys.platform.startswith("linux") or os.geteuid() != 0:
         raise Unavailable("a Blender with a window takes Linux and root to make its chroot")
-    HOME.mkdir(parents=True, exist_ok=True)
-    with (HOME / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (stamp.exists() and stamp.read_text(encoding="utf-8") == _STAMP):
-            _make(root)
-            _open_first_window(root)
-            stamp.write_text(_STAMP, encoding="utf-8")
+    try:
+        HOME.mkdir(parents=True, exist_ok=True)
+        with (HOME / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not (stamp.exists() and stamp.read_text(encoding="utf-8") == _STAMP):
+                _make(root)
+                _open_first_window(root)
+                stamp.write_text(_STAMP, encoding="utf-8")
+    except OSError as error:
+        raise Unavailable(f"the chroot can't be made here: {error}") from error
     return root
 
 
