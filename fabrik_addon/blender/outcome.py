@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from mathutils import Quaternion, Vector
@@ -35,8 +36,9 @@ def outcome_of(armature: Object, solved: SolvedChain, later: Sequence[SolvedChai
         later: the chains that were solved after it, and may have moved it.
     """
     snapshot = solved.snapshot
-    bones, length = snapshot.bones, snapshot.chain.total_length
+    bones = snapshot.bones
     tip = bones.end.tail if bones.use_tail else bones.end.head
+    length = snapshot.chain.total_length if bones.is_rigid else _length(solved, tip)
     target = _target(armature, solved)
     error = (tip - target).length / length
     off = f"the tip is {_world_length(armature, tip - target):.4g} from its target"
@@ -78,6 +80,13 @@ def outcome_of(armature: Object, solved: SolvedChain, later: Sequence[SolvedChai
         off += f", stretched to {100.0 * stretch:.4g} %"
     message = f"limited, {off}: " + (" and ".join(reasons) or "no pose within the limits was found that is nearer")
     return Result(Status.LIMITED.name, error, solved.iterations, message, overridden)
+
+
+def _length(solved: SolvedChain, tip: Vector) -> float:
+    """Return how long a chain has come to be: sheared bones change their length as they turn."""
+    bones = solved.snapshot.bones
+    joints = [*(bones.bones[i].head for i in bones.free), tip]
+    return sum((end - start).length for start, end in pairwise(joints))
 
 
 def _target(armature: Object, solved: SolvedChain) -> Vector:
