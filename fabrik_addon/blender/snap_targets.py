@@ -49,6 +49,8 @@ def snap_targets(view_layer: ViewLayer, armature: Object, chains: Sequence[Fabri
             pole = to_world @ Vector(_pole(snapshot, chain.pole_angle).tolist())
             wishes.append((f"Chain '{chain.name}': its pole", chain.pole_target, chain.pole_subtarget, pole, length))
 
+    if not wishes:
+        return []
     before: list[tuple[Object | PoseBone, Vector]] = []
     try:
         # One that hangs on another is there only after the other is: as many rounds as there are targets do.

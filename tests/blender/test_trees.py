@@ -202,6 +202,19 @@ def test_a_pin_holds_and_needs_no_target() -> None:
     assert np.abs(np.array(armature.pose.bones["trunk2"].rotation_quaternion[1:])).max() > 1e-3
 
 
+def test_every_button_knows_pins() -> None:
+    armature = make_armature(tail_bones(4))
+    chain = add(armature, "bone3", 4, use_rotation=True)
+    before = pose_of(armature)
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    assert np.abs(pose_of(armature) - before).max() < 1e-6
+    assert bpy.ops.pose.fabrik_snap_target() == {"FINISHED"}
+    assert bpy.ops.pose.fabrik_bake(frame_start=1, frame_end=3) == {"FINISHED"}
+    assert np.abs(pose_of(armature) - before).max() < 1e-6
+    assert "pinned" in error_of(bpy.ops.pose.fabrik_chains_to_constraints)
+    assert chain.status == "REACHED"
+
+
 def test_the_root_gives_way_so_that_pins_hold() -> None:
     armature = make_y()
     add(armature, "arm2.R", 0)
