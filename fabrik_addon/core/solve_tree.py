@@ -222,7 +222,9 @@ def _task_of(ops: Any, start: StartTree, goals: Goals, options: Options) -> _Tas
     beyond = _beyond(ops, start, places, enough)
     is_away = [far | soft for far, soft in zip(_beyond(ops, start, aims, enough), eased, strict=True)]
     weights = chain.weights.tolist()
-    ranked = [ops.where(is_beyond, LOST_RANK, 1.0) * weight for weight, is_beyond in zip(weights, beyond, strict=True)]
+    ranked = [
+        ops.where(is_beyond, LOST_RANK**0.5, 1.0) * weight for weight, is_beyond in zip(weights, beyond, strict=True)
+    ]
     return _Task(
         aims, places, is_away, after, weights, pinned, beyond, ranked, enough, branches_of(start, meets, poled)
     )
@@ -511,8 +513,10 @@ def _compromise(
         weights = [PIN_RANK**0.5] * len(held) + [1.0]
         alone, _ = descend_tree(ops, tree, best, Stage(wishes, weights, [EXACT] * len(wishes), share), STEPS)
         lost.append((alone.errors(ops)[-1] > enough) & (errors[number] > enough))
-    found = best
-    for power in (0.5, 1.0, 1.0):
+    found, ranked = best, task.ranked
+    # By half at first: what is nearly rigid leaves only short steps. Half is how it was when nothing new came to light.
+    is_half_done = not share and not any(task.pinned) and bool(ops.all(_same(ops, lost, task.beyond)))
+    for power in (1.0,) if is_half_done else (0.5, 1.0):
         ranked = [
             ops.where(is_lost, LOST_RANK**power, PIN_RANK**power if pinned else 1.0) * weight
             for weight, pinned, is_lost in zip(task.weights, task.pinned, lost, strict=True)
@@ -535,6 +539,13 @@ def _descended(
     """Return what least squares make of a state, with what is then left of all that is wished; and the steps taken."""
     found, taken = descend_tree(ops, start.tree, state, stage, steps, track)
     return replace(found, gaps=[wish.gap(ops, found.placed) for wish in (*task.places, *task.after)]), taken
+
+
+def _same(ops: Any, one: Sequence[Component], other: Sequence[Component]) -> Component:
+    same: Component = True
+    for a, b in zip(one, other, strict=True):
+        same = same & (ops.where(a, 1, 0) == ops.where(b, 1, 0))
+    return same
 
 
 # Poles and rotations

@@ -31,6 +31,9 @@ SETTLED = 1e-8
 WORN_OUT = 1e7
 """Damping at which steps are too small to matter."""
 
+TRUSTED = 0.5
+"""Share of the gain that was predicted, from which on a step's linear model is trusted further."""
+
 _TURN_SCALE = 0.3
 """Gap in position that a gap of one radian counts as."""
 
@@ -303,7 +306,7 @@ def descend_tree(
             break
         if jacobian is None:
             jacobian = Responses(ops, tree, state.placed, state.turns, stage.wishes)
-        change, shift = _step(ops, tree, state, stage, jacobian, damping)
+        change, shift, predicted = _step(ops, tree, state, stage, jacobian, damping)
         trial = state_of(ops, tree, *_applied(ops, tree, state, change, shift, root), stage.wishes)
         trial_merit = _merit(trial, stage)
         better = (trial_merit < merit) & ops.negate(done)
@@ -316,8 +319,11 @@ def descend_tree(
             jacobian = None
             if track is not None:
                 track.append(state.errors(ops))
-        weak = (trial_merit > 0.95 * merit) & stage.rule.is_careful
-        damping = ops.where(better, ops.where(weak, 2.0 * damping, ops.maximum(0.15 * damping, 1e-9)), 8.0 * damping)
+        # Where a step does what its linear model says the next may be longer, however little there was to gain.
+        good = merit - trial_merit > TRUSTED * (merit - predicted)
+        good = good | (not stage.rule.is_careful)
+        less = ops.maximum(0.15 * damping, 1e-9)
+        damping = ops.where(better, ops.where(good, less, 2.0 * damping), 8.0 * damping)
         merit = ops.where(better, trial_merit, merit)
         taken = taken + ops.where(better, 1.0, 0.0)
     return state, taken
@@ -346,8 +352,8 @@ def _merit(state: State, stage: Stage) -> Component:
 
 def _step(
     ops: Any, tree: Tree, state: State, stage: Stage, jacobian: Responses, damping: Component
-) -> tuple[dict[int, list[Component]], list[list[Component]]]:
-    """Return how far each bone should turn and each root shift; no bone leaves its limits by it."""
+) -> tuple[dict[int, list[Component]], list[list[Component]], Component]:
+    """Return how far bones should turn and roots shift, within limits, and the merit a linear model has then."""
     gap = [part for parts in state.gaps for part in parts]
     weights: list[Component] = []
     for wish, weight in zip(stage.wishes, stage.weights, strict=True):
@@ -356,6 +362,7 @@ def _step(
     change: dict[int, list[Component]] = {}
     shift: list[list[Component]] = []
     zero = 0.0 * damping
+    left: Sequence[Component] = gap
     for _ in range(3):
         used: list[tuple[int, int]] = []
         stacked: list[Any] = []
@@ -374,7 +381,7 @@ def _step(
                     shares.append(stage.root_share)
         if not used:
             break
-        found = _solved(stacked, shares, gap, weights, damping, stage.rule)
+        found, left = _solved(stacked, shares, gap, weights, damping, stage.rule)
         change = {bone: [zero, zero, zero] for bone in columns}
         shift = [[zero, zero, zero] for _ in tree.roots]
         for (bone, axis), value in zip(used, found, strict=True):
@@ -390,9 +397,17 @@ def _step(
         for part in parts:
             longest = ops.maximum(longest, ops.maximum(part, -part))
     share = ops.minimum(LONGEST_STEP / (longest + TINY), 1.0)
+    predicted: Component = 0.0
+    row = 0
+    for wish, weight in zip(stage.wishes, stage.weights, strict=True):
+        for part, rest in zip(gap[row : row + wish.rows], left[row : row + wish.rows], strict=True):
+            then = part + share * (rest - part)
+            predicted = predicted + weight * then * then
+        row += wish.rows
     return (
         {bone: [share * part for part in parts] for bone, parts in change.items()},
         [[share * part for part in parts] for parts in shift],
+        predicted,
     )
 
 
@@ -403,17 +418,19 @@ def _solved(
     weights: Sequence[Component],
     damping: Component,
     rule: StackedRule,
-) -> list[Component]:
-    """Return S J^T y, with the y that a rule finds."""
+) -> tuple[list[Component], list[Component]]:
+    """Return S J^T y, with the y that a rule finds, and what of the gap that leaves if the rule damps: damping y."""
     columns = np.array(stacked, float)
     weighted = columns * np.array(shares).reshape(-1, *[1] * (columns.ndim - 1))
     if columns.ndim == 2:
-        y = np.array(rule.solution((columns.T @ weighted).tolist(), gap, weights, damping))
-        return (weighted @ y).tolist()  # type: ignore[no-any-return]
-    columns, weighted = np.moveaxis(columns, -1, 0), np.moveaxis(weighted, -1, 0)
-    normal = np.moveaxis(columns.swapaxes(-1, -2) @ weighted, 0, -1)
-    y = np.array(rule.solution([[*row] for row in normal], gap, weights, damping)).T
-    return [*(weighted @ y[..., None])[..., 0].T]
+        y = rule.solution((columns.T @ weighted).tolist(), gap, weights, damping)
+        turned = (weighted @ np.array(y)).tolist()
+    else:
+        columns, weighted = np.moveaxis(columns, -1, 0), np.moveaxis(weighted, -1, 0)
+        normal = np.moveaxis(columns.swapaxes(-1, -2) @ weighted, 0, -1)
+        y = rule.solution([[*row] for row in normal], gap, weights, damping)
+        turned = [*(weighted @ np.array(y).T[..., None])[..., 0].T]
+    return turned, [damping / weight * part for weight, part in zip(weights, y, strict=True)]
 
 
 def positive_solution(
