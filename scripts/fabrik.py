@@ -36,7 +36,7 @@ def main() -> None:
     import bpy
 
     import fabrik_addon
-    from fabrik_addon.blender.command_line import run
+    from fabrik_addon.blender.command_line.registration import run
 
     bpy.ops.wm.read_factory_settings(use_empty=True)
     fabrik_addon.register()

@@ -4,19 +4,14 @@
 
 from __future__ import annotations
 
-from . import (
-    bake_operators,
-    bake_panel,
-    command_line,
-    compare_interface,
-    convert_operators,
-    drag_operator,
-    operators,
-    overlay,
-    panel,
-    properties,
-)
+from . import compare_interface, operators, panel, properties
+from .baking import operators as bake_operators
+from .baking import panel as bake_panel
+from .command_line import registration as command_line
+from .convert import operators as convert_operators
+from .drag import operator as drag_operator
 from .native import operators as native_operators
+from .overlay import handler as overlay
 
 _MODULES = (
     properties,

@@ -12,12 +12,12 @@ from bpy.types import Operator
 
 from .add_chain import add_chain
 from .apply import auto_key
+from .baking.frame_range import FrameRangeMixin
+from .baking.snap_frames import snap_frames
 from .common_limits import free_joint, limit_joint
-from .frame_range import FrameRangeMixin
 from .polls import ChainsMixin, OnlyActiveMixin, PoseModeMixin, RefusalsMixin, chosen_chains
 from .properties import settings_of
 from .results import forget_result
-from .snap_frames import snap_frames
 from .snap_targets import snap_targets
 from .solve_chains import solve_chains
 

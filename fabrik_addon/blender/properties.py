@@ -238,7 +238,7 @@ class FabrikChain(PropertyGroup):
 
 
 def _show_or_hide(_settings: FabrikSettings, _context: Context) -> None:
-    from .overlay import sync_overlay  # it reads these settings
+    from .overlay.handler import sync_overlay  # it reads these settings
 
     sync_overlay()
 

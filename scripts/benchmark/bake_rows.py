@@ -15,7 +15,7 @@ import bpy
 import numpy as np
 
 import fabrik_addon
-from fabrik_addon.blender.bake import bake_chains
+from fabrik_addon.blender.baking.bake import bake_chains
 
 from .blender_chain import new_scene
 from .human import Human, add_skin, make_human

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from mathutils import Euler, Matrix, Vector
 
-from fabrik_addon.blender.drag_pointer import DragPointer
-from fabrik_addon.blender.drag_snap import snapped
-from fabrik_addon.blender.drag_view import View
+from fabrik_addon.blender.drag.pointer import DragPointer
+from fabrik_addon.blender.drag.snap import snapped
+from fabrik_addon.blender.drag.view import View
 from tests.blender.rigs import make_tail, update
 
 WIDTH, HEIGHT = 800, 500

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from mathutils import Euler, Vector
 
-from fabrik_addon.blender.drag import DragSession, Grab, chain_to_grab
+from fabrik_addon.blender.drag.session import DragSession, Grab, chain_to_grab
 from fabrik_addon.core import FabrikError
 from tests.blender.rigs import (
     EULER_MODES,

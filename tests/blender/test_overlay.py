@@ -14,9 +14,9 @@ import pytest
 from mathutils import Euler, Quaternion, Vector
 
 from fabrik_addon.blender.drag import DragSession, Grab
-from fabrik_addon.blender.overlay import is_drawn, sync_overlay
-from fabrik_addon.blender.overlay_read import Places, read_armature, read_places
-from fabrik_addon.blender.overlay_shapes import Palette, Shapes, directions_of, rim_of, shapes_of
+from fabrik_addon.blender.overlay.handler import is_drawn, sync_overlay
+from fabrik_addon.blender.overlay.read import Places, read_armature, read_places
+from fabrik_addon.blender.overlay.shapes import Palette, Shapes, directions_of, rim_of, shapes_of
 from fabrik_addon.core.lanes import ONE
 from fabrik_addon.core.limits import clamp, joint_limits, rotation_of
 from tests.blender.rigs import add_chain, end_of, make_empty, make_tail, update

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...core import FabrikError
-from ..carried_animation import curve_of, driver_of
 from ..channels import has_locks
+from ..convert.carried_animation import curve_of, driver_of
 from ..limits import stiffness_of
 from ..snapshot import ChainBones, read_bones, take_snapshot
 from .find import solvers_of

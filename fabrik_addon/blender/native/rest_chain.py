@@ -17,8 +17,8 @@ from ...core.lanes import ONE, add_up
 from ...core.pole import bend_direction
 from ...core.reach import ON_ONE_LINE
 from ...core.vectors import first_direction, perpendicular
-from ..carried_animation import curve_of, driver_of
 from ..channels import is_locked
+from ..convert.carried_animation import curve_of, driver_of
 from ..kinematics import pose_matrices
 from ..snapshot import ChainBones, read_pose
 from .links import Links, links_of

@@ -13,12 +13,12 @@ import bpy
 from bpy.props import BoolProperty, FloatProperty
 from bpy.types import Operator
 
-from ..core import FabrikError
+from ...core import FabrikError
+from ..polls import OnlyActiveMixin, chosen_chains
 from .bake import BakedChain, bake_chains
-from .bake_report import sentence_of, show_result
 from .frame_range import FrameRangeMixin
 from .keyed_frames import frames_to_bake
-from .polls import OnlyActiveMixin, chosen_chains
+from .report import sentence_of, show_result
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import OperatorReturnItems

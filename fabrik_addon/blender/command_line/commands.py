@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING, Any
 
 import bpy
 
-from ..core import FabrikError
-from .bake import bake_chains
-from .bake_report import sentence_of
-from .convert_chains import chains_to_constraints
-from .convert_constraints import constraints_to_chains
-from .keyed_frames import frames_to_bake
-from .polls import chosen_chains
-from .properties import settings_of
-from .snapshot import bones_of_chain, take_snapshot
-from .solve_chains import solve_chains
+from ...core import FabrikError
+from ..baking.bake import bake_chains
+from ..baking.keyed_frames import frames_to_bake
+from ..baking.report import sentence_of
+from ..convert.to_chains import constraints_to_chains
+from ..convert.to_constraints import chains_to_constraints
+from ..polls import chosen_chains
+from ..properties import settings_of
+from ..snapshot import bones_of_chain, take_snapshot
+from ..solve_chains import solve_chains
 
 if TYPE_CHECKING:
     from bpy.types import Object
 
-    from .properties import FabrikChain
+    from ..properties import FabrikChain
 
 
 @dataclass

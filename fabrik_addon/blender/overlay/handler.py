@@ -14,15 +14,15 @@ import gpu
 from bpy.app.handlers import persistent
 from mathutils import Vector
 
-from .overlay_draw import Batch, batches_of, colors_of, draw_axis, draw_batches, draw_reaches, free_drawing, outline_of
-from .overlay_read import read_armature, read_places
-from .overlay_shapes import Palette, Reach, shapes_of
-from .properties import settings_of
+from ..properties import settings_of
+from .draw import Batch, batches_of, colors_of, draw_axis, draw_batches, draw_reaches, free_drawing, outline_of
+from .read import read_armature, read_places
+from .shapes import Palette, Reach, shapes_of
 
 if TYPE_CHECKING:
     from bpy.types import Context, Object
 
-    from .drag import DragSession
+    from ..drag.session import DragSession
 
 
 class _Overlay:

@@ -16,22 +16,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
-from ..core import FabrikError, Floats, Pose
-from ..core.pole_path import steady_poles
-from .add_chain import POLE_DISTANCE
-from .channels import channel_name, nearest_values, rotation_of
+from ...core import FabrikError, Floats, Pose
+from ...core.pole_path import steady_poles
+from ..add_chain import POLE_DISTANCE
+from ..channels import channel_name, nearest_values, rotation_of
+from ..move_target import movable
+from ..snapshot import Snapshot, take_snapshot
+from ..targets import armature_to_world, position_in_world
 from .curves import ActionEdit, Channel, bake_curve
 from .frames import frames_of
-from .move_target import movable
 from .nla import needs_remapping
-from .snapshot import Snapshot, take_snapshot
 from .stored_channels import store_channels
-from .targets import armature_to_world, position_in_world
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone, Scene, ViewLayer
 
-    from .properties import FabrikChain
+    from ..properties import FabrikChain
 
 
 @dataclass

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..core import Status
+from ...core import Status
+from ..results import Result, keep_result
 from .bake import BakedChain
-from .results import Result, keep_result
 
 if TYPE_CHECKING:
     from bpy.types import Object

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bpy.props import IntProperty
 
-from ..core import FabrikError
+from ...core import FabrikError
 
 if TYPE_CHECKING:
     from bpy.types import Context, UILayout

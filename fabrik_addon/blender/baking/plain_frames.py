@@ -18,19 +18,19 @@ import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 from numpy.typing import NDArray
 
-from ..core import Floats, Goals, Pose, solve_lanes, start_from
-from ..core.rotation_arrays import blend, conjugate, multiply
-from .channels import rotation_of
-from .groups import Group
-from .kinematics import turns_rigidly
-from .overrides import is_active
-from .snapshot import ChainBones, Snapshot, chain_matrices
-from .targets import position_in_world, rotation_in_armature
+from ...core import Floats, Goals, Pose, solve_lanes, start_from
+from ...core.rotation_arrays import blend, conjugate, multiply
+from ..channels import rotation_of
+from ..groups import Group
+from ..kinematics import turns_rigidly
+from ..overrides import is_active
+from ..snapshot import ChainBones, Snapshot, chain_matrices
+from ..targets import position_in_world, rotation_in_armature
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone
 
-    from .properties import FabrikChain
+    from ..properties import FabrikChain
 
 Row = list[float]
 

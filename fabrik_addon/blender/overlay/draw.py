@@ -15,8 +15,8 @@ import numpy as np
 from gpu_extras.batch import batch_for_shader
 from mathutils import Matrix, Vector
 
-from ..core import Floats
-from .overlay_shapes import ROUND, Color, Reach, Shapes
+from ...core import Floats
+from .shapes import ROUND, Color, Reach, Shapes
 
 if TYPE_CHECKING:
     from bpy.types import Context

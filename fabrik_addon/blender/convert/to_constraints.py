@@ -8,12 +8,12 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..core import FabrikError
-from ..core.pole_angles import from_blender, to_blender
+from ...core import FabrikError
+from ...core.pole_angles import from_blender, to_blender
+from ..properties import FabrikChain
+from ..snapshot import bones_of_chain
 from .carried_animation import carry_curve, carry_driver, driver_of, mute_driver
-from .convert_constraints import Conversion, is_same, moved_bones, start_of
-from .properties import FabrikChain
-from .snapshot import bones_of_chain
+from .to_chains import Conversion, is_same, moved_bones, start_of
 
 if TYPE_CHECKING:
     from bpy.types import KinematicConstraint, Object, ViewLayer

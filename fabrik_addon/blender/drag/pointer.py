@@ -9,7 +9,7 @@ from typing import Literal
 
 from mathutils import Matrix, Vector
 
-from .drag_view import View
+from .view import View
 
 PRECISE = 0.1
 """What a pixel counts for while Shift is held, as in Blender's own transform."""

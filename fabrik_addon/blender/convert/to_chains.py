@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 from bpy.types import Bone
 from mathutils import Matrix
 
-from ..core import FabrikError, Pose
-from ..core.pole_angles import from_blender
-from .apply import write_channels
+from ...core import FabrikError, Pose
+from ...core.pole_angles import from_blender
+from ..apply import write_channels
+from ..channels import Channel, channel_for
+from ..kinematics import basis_of, pose_matrices
+from ..overrides import is_active
+from ..properties import FabrikChain, settings_of
+from ..results import forget_result
+from ..snapshot import read_bones, read_pose, take_snapshot
 from .carried_animation import carry_curve, carry_driver, carry_inverted_driver, curve_of, driver_of, mute_driver
-from .channels import Channel, channel_for
-from .kinematics import basis_of, pose_matrices
-from .overrides import is_active
-from .properties import FabrikChain, settings_of
-from .results import forget_result
-from .snapshot import read_bones, read_pose, take_snapshot
 
 if TYPE_CHECKING:
     from bpy.types import KinematicConstraint, Object, PoseBone, ViewLayer

@@ -11,13 +11,13 @@ from bpy.props import EnumProperty, FloatVectorProperty, IntProperty
 from bpy.types import Operator
 from mathutils import Vector
 
-from ..core import FabrikError
-from .apply import auto_key
-from .drag import DragSession, Grab, chain_to_grab
-from .drag_display import DragDisplay
-from .drag_gesture import DragGesture
-from .polls import PoseModeMixin
-from .properties import active_chain
+from ...core import FabrikError
+from ..apply import auto_key
+from ..polls import PoseModeMixin
+from ..properties import active_chain
+from .display import DragDisplay
+from .gesture import DragGesture
+from .session import DragSession, Grab, chain_to_grab
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import OperatorReturnItems

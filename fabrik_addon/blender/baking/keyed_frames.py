@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from bpy_extras.anim_utils import animdata_get_channelbag_for_assigned_slot
 
+from ..snapshot import bones_of_chain
+from ..targets import Node, followed_by
 from .curves import key_times
-from .snapshot import bones_of_chain
-from .targets import Node, followed_by
 
 if TYPE_CHECKING:
     from bpy.types import Object
 
-    from .properties import FabrikChain
+    from ..properties import FabrikChain
 
 _WHOLE = 1e-3
 """Distance from a whole frame that is none."""

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import bpy
 
-from ..core import FabrikError
-from ..standard_output import Say, keep_for_result, say_plainly
+from ...core import FabrikError
+from ...standard_output import Say, keep_for_result, say_plainly
 from .commands import COMMANDS, Done
 from .saving import save_to
 

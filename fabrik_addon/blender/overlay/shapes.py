@@ -12,10 +12,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core import Floats
-from ..core.limits import JointLimits
-from ..core.problem import Integers
-from .overlay_read import ArmatureView, Places, lengths_of, link_rows
+from ...core import Floats
+from ...core.limits import JointLimits
+from ...core.problem import Integers
+from .read import ArmatureView, Places, lengths_of, link_rows
 
 Color = tuple[float, float, float, float]
 

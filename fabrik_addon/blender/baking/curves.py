@@ -16,7 +16,7 @@ from bpy_extras.anim_utils import (
 )
 from numpy.typing import NDArray
 
-from ..core import FabrikError, Floats
+from ...core import FabrikError, Floats
 
 if TYPE_CHECKING:
     from bpy.types import Action, ActionChannelbag, AnimData, FCurve, Object

@@ -10,12 +10,12 @@ import bpy
 from bpy.props import BoolProperty
 from bpy.types import Operator
 
-from ..core import FabrikError
-from .apply import auto_key
-from .convert_chains import chains_to_constraints
-from .convert_constraints import Conversion, constraints_to_chains
-from .polls import ChainsMixin, RefusalsMixin
-from .properties import active_chain, settings_of
+from ...core import FabrikError
+from ..apply import auto_key
+from ..polls import ChainsMixin, RefusalsMixin
+from ..properties import active_chain, settings_of
+from .to_chains import Conversion, constraints_to_chains
+from .to_constraints import chains_to_constraints
 
 if TYPE_CHECKING:
     from bpy.types import Context

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import bpy
 from bpy.app.handlers import persistent
 
-from .drag_gesture import DragGesture
-from .overlay import hide_axis, hide_drag, note_move, note_settings, show_axis, show_drag
+from ..overlay.handler import hide_axis, hide_drag, note_move, note_settings, show_axis, show_drag
+from .gesture import DragGesture
 
 if TYPE_CHECKING:
     from bpy.types import Context, Header

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import bpy
 from bpy.types import Panel
 
-from .properties import settings_of
+from ..properties import settings_of
 
 if TYPE_CHECKING:
     from bpy.types import Context

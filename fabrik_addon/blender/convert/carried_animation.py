@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bpy_extras.anim_utils import animdata_get_channelbag_for_assigned_slot
 
-from .curves import read_keys, write_keys
+from ..baking.curves import read_keys, write_keys
 
 if TYPE_CHECKING:
     from bpy.types import FCurve, Object

@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core import FabrikError, Floats
-from ..core.limits import JointLimits, axes_at_limit, joint_limits
-from ..core.problem import Integers
-from .channels import rotation_of
-from .limits import limits_of
-from .properties import settings_of
-from .snapshot import bones_of_chain
+from ...core import FabrikError, Floats
+from ...core.limits import JointLimits, axes_at_limit, joint_limits
+from ...core.problem import Integers
+from ..channels import rotation_of
+from ..limits import limits_of
+from ..properties import settings_of
+from ..snapshot import bones_of_chain
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone
 
-    from .drag import DragSession
+    from ..drag.session import DragSession
 
 Goal = tuple["Object", str]
 """An object, and the name of a bone if it is an armature."""

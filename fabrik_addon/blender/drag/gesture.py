@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Literal
 import bpy
 from mathutils import Vector
 
-from ..core import FabrikError
-from .drag import DragSession
-from .drag_pointer import DragPointer
-from .drag_snap import snap_name, snapped
-from .drag_view import View, view_of
+from ...core import FabrikError
+from .pointer import DragPointer
+from .session import DragSession
+from .snap import snap_name, snapped
+from .view import View, view_of
 
 if TYPE_CHECKING:
     from bpy.types import Context, Event, UILayout

@@ -12,7 +12,7 @@ from mathutils.geometry import intersect_point_line
 if TYPE_CHECKING:
     from bpy.types import Depsgraph, Object, Scene
 
-    from .drag_pointer import DragPointer
+    from .pointer import DragPointer
 
 _MOST_LAYERS = 64
 """Surfaces of its own that are looked through, at most."""

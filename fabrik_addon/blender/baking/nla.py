@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..core import FabrikError, Floats
+from ...core import FabrikError, Floats
 from .curves import ActionEdit, Channel, read_keys
 
 if TYPE_CHECKING:

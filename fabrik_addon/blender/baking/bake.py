@@ -18,25 +18,25 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from mathutils import Matrix, Quaternion
 
-from ..core import FabrikError, Floats, Status
-from ..core.key_reduction import needed_keys, slopes_of
-from ..core.problem import Integers
-from ..core.rotation_arrays import angle_between, from_values, signed_alike
-from .channels import channel_name, has_locks, nearest_values, rotation_from, rotation_of
+from ...core import FabrikError, Floats, Status
+from ...core.key_reduction import needed_keys, slopes_of
+from ...core.problem import Integers
+from ...core.rotation_arrays import angle_between, from_values, signed_alike
+from ..channels import channel_name, has_locks, nearest_values, rotation_from, rotation_of
+from ..groups import Group, solve_group, take_group, take_groups
+from ..snapshot import bones_of_chain
+from ..stretch import ALIGNED
+from ..targets import armature_to_world, position_in_world
 from .curves import ActionEdit, Channel, bake_curve
 from .frames import Frames, frames_of
-from .groups import Group, solve_group, take_group, take_groups
 from .nla import needs_remapping, remapped
 from .plain_frames import PlainChain, Row, plain_chain_of
-from .snapshot import bones_of_chain
 from .stored_channels import store_channels
-from .stretch import ALIGNED
-from .targets import armature_to_world, position_in_world
 
 if TYPE_CHECKING:
     from bpy.types import FCurve, Object, PoseBone, Scene, ViewLayer
 
-    from .properties import FabrikChain
+    from ..properties import FabrikChain
 
 CHUNK = 2000
 """Frames that are solved together: more are no faster, and need more memory."""
