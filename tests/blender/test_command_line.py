@@ -205,6 +205,63 @@ def test_convert_there_and_back(rig: Path, capfd: pytest.CaptureFixture[str]) ->
     assert not bpy.data.objects["Rig"].pose.bones["bone2"].constraints[0].mute
 
 
+def test_a_rig_that_is_converted_already_is_no_reason_to_fail(rig: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    for name in ("first", "second"):
+        constraint = make_tail(3, name).pose.bones["bone2"].constraints.new("IK")
+        constraint.target, constraint.chain_count = bpy.data.objects["Rig target"], 3
+    leave_mode()
+    assert call(capfd, "convert", "--armature", "first", "--in-place")[0] == 0
+    code, found = call(capfd, "convert", "--in-place")
+    assert code == 0 and [entry["armature"] for entry in found["armatures"]] == ["second"]
+    code, found = call(capfd, "convert", "--in-place")
+    assert code == 1 and "nothing to convert" in found["error"]
+    assert call(capfd, "convert", "--back", "--in-place")[0] == 3  # the first rig's chain hadn't been solved
+    code, found = call(capfd, "convert", "--back", "--in-place")
+    assert code == 1 and "nothing to convert" in found["error"]
+
+
+def test_a_rig_that_cant_be_converted_doesnt_keep_others_from_it(rig: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    good, bad = (make_tail(3, name).pose.bones["bone2"].constraints.new("IK") for name in ("good", "bad"))
+    good.target, good.chain_count = bpy.data.objects["Rig target"], 3
+    leave_mode()
+    output = rig.with_name("out.blend")
+    code, found = call(capfd, "convert", "--output", str(output))
+    assert code == 3 and [entry["armature"] for entry in found["armatures"]] == ["good"]
+    assert found["warnings"] == ["bad: Constraint 'IK' of bone 'bone2' stays as it is: it has no target"]
+    assert output.exists() and good.mute and not bad.mute
+    for words in ([], ["--armature", "bad"]):
+        code, found = call(capfd, "convert", *words, "--in-place")
+        assert code == 1 and "bad: Constraint 'IK' of bone 'bone2' stays" in found["error"]
+
+
+@pytest.mark.parametrize("words", [[], ["--armature", "Rig"]])
+def test_a_linked_rig_beside_its_override_is_left_alone(
+    rig: Path, words: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    with bpy.data.libraries.load(str(rig), link=True) as (_found, wanted):
+        wanted.objects = ["Rig"]
+    linked = bpy.data.objects["Rig"]
+    bpy.context.scene.collection.objects.link(linked)
+    code, found = call(capfd, "bake", *words, "--output", str(rig.with_name("out.blend")))
+    assert code == 1 and "it is linked" in found["error"]
+    bpy.context.scene.collection.objects.link(linked.fabrik.chains[0].target)
+    own = linked.override_create()
+    bpy.context.scene.collection.objects.link(own)
+    assert own.name == "Rig" and own.library is None
+    code, found = call(capfd, "bake", *words, "--end", "3", "--output", str(rig.with_name("out.blend")))
+    assert code == 0 and len(found["armatures"]) == 1
+    assert own.animation_data.action.library is None
+
+
+def test_in_place_through_a_link_writes_what_it_leads_to(rig: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    link = rig.with_name("link.blend")
+    link.symlink_to(rig.name)
+    bpy.ops.wm.open_mainfile(filepath=str(link))
+    assert call(capfd, "bake", "--in-place")[0] == 0
+    assert link.is_symlink() and keys_in(rig) == 11
+
+
 def test_relative_paths_and_compression_stay_right(tmp_path: Path) -> None:
     (tmp_path / "deep").mkdir()
     image = bpy.data.images.new("picture", 2, 2)

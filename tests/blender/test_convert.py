@@ -149,6 +149,15 @@ def test_there_and_back_again_uses_what_is_there() -> None:
     assert "no IK constraint to convert" in error_of(bpy.ops.pose.fabrik_constraints_to_chains)
 
 
+def test_what_is_converted_back_already_is_left_alone() -> None:
+    armature = make_tail(3)
+    chain = set_chain(armature, "bone2", 3, make_empty("target", (0.5, 0.5, 2.0)))
+    bpy.ops.pose.fabrik_chains_to_constraints()
+    assert "no chain to convert" in error_of(bpy.ops.pose.fabrik_chains_to_constraints)
+    (constraint,) = armature.pose.bones["bone2"].constraints
+    assert not constraint.mute and not chain.enabled
+
+
 @pytest.mark.parametrize("use_tail", [True, False])
 @pytest.mark.parametrize("count", [0, 1, 2, 9])
 def test_chain_length_and_tail(use_tail: bool, count: int) -> None:

@@ -17,8 +17,8 @@ from ...core import FabrikError
 from ..baking.bake import bake_chains
 from ..baking.keyed_frames import frames_to_bake
 from ..baking.report import sentence_of
-from ..convert.to_chains import constraints_to_chains
-from ..convert.to_constraints import chains_to_constraints
+from ..convert.to_chains import constraints_to_chains, constraints_to_convert
+from ..convert.to_constraints import chains_to_constraints, chains_to_convert
 from ..polls import chosen_chains
 from ..properties import settings_of
 from ..snapshot import bones_of_chain, take_snapshot
@@ -57,9 +57,7 @@ def _has_chains(armature: Object, _arguments: argparse.Namespace) -> bool:
 
 
 def _can_convert(armature: Object, arguments: argparse.Namespace) -> bool:
-    if arguments.back:
-        return bool(settings_of(armature).chains)
-    return any(constraint.type == 'IK' for bone in armature.pose.bones for constraint in bone.constraints)
+    return bool(chains_to_convert(armature) if arguments.back else constraints_to_convert(armature.pose.bones))
 
 
 def _no_options(_parser: argparse.ArgumentParser) -> None:
@@ -240,10 +238,16 @@ def _add_convert_options(parser: argparse.ArgumentParser) -> None:
 def _convert(armature: Object, arguments: argparse.Namespace, done: Done) -> None:
     _check(armature)
     layer = bpy.context.view_layer
-    if arguments.back:
-        result = chains_to_constraints(layer, armature, list(settings_of(armature).chains))
-    else:
-        result = constraints_to_chains(layer, armature)
+    try:
+        if arguments.back:
+            result = chains_to_constraints(layer, armature, chains_to_convert(armature))
+        else:
+            result = constraints_to_chains(layer, armature)
+    except FabrikError as error:
+        if arguments.armature is not None:
+            raise
+        done.warnings.append(f"{armature.name}: {error}")  # that is no reason to leave out the others
+        return
     what = "constraints" if arguments.back else "chains"
     done.found.append(
         {"armature": armature.name, "converted": result.converted, "not_carried": result.not_carried, "to": what}

@@ -126,10 +126,15 @@ def _run_command(arguments: argparse.Namespace) -> Done:
     chosen = [obj for obj in armatures if arguments.armature is not None or command.applies_to(obj, arguments)]
     if not chosen and command.changes_file:
         raise FabrikError(f"there is nothing to {arguments.command} in the scene '{bpy.context.scene.name}'")
+    if command.changes_file:
+        # A linked rig can't be changed; it may be beside its own override, by the same name.
+        chosen = [obj for obj in chosen if obj.library is None] or chosen
     done = Done()
     for armature in chosen:
         with _naming(armature):
             command.run(armature, arguments, done)
+    if command.changes_file and not done.found:
+        raise FabrikError("; ".join(done.warnings))
     return done
 
 

@@ -20,6 +20,7 @@ def save_to(path: Path) -> None:
         OSError: the file can't be written or renamed.
         RuntimeError: Blender can't save.
     """
+    path = path.resolve()  # a link stays one, and what it leads to is written
     # In the same folder, so that renaming is one step and relative paths stay right.
     temporary = path.with_name(f".{path.stem}.{os.getpid()}.saving.blend")
     try:

@@ -13,9 +13,9 @@ from bpy.types import Operator
 from ...core import FabrikError
 from ..apply import auto_key
 from ..polls import ChainsMixin, RefusalsMixin
-from ..properties import active_chain, settings_of
+from ..properties import active_chain
 from .to_chains import Conversion, constraints_to_chains
-from .to_constraints import chains_to_constraints
+from .to_constraints import chains_to_constraints, chains_to_convert
 
 if TYPE_CHECKING:
     from bpy.types import Context
@@ -40,7 +40,7 @@ class POSE_OT_fabrik_constraints_to_chains(RefusalsMixin, Operator):
 
 
 class POSE_OT_fabrik_chains_to_constraints(ChainsMixin, Operator):
-    """Give the tip bone of each chain that is switched on an IK constraint, and switch the chain off"""
+    """Give the tip bone of each chain an IK constraint, switched on as the chain is, and switch the chain off"""
 
     bl_idname = "pose.fabrik_chains_to_constraints"
     bl_label = "Chains to IK Constraints"
@@ -53,7 +53,7 @@ class POSE_OT_fabrik_chains_to_constraints(ChainsMixin, Operator):
         chain = active_chain(armature)
         if self.only_active and chain is None:
             raise FabrikError(f"No chain of '{armature.name}' is active: choose one in the list")
-        chains = [chain] if self.only_active and chain else list(settings_of(armature).chains)
+        chains = [chain] if self.only_active and chain else chains_to_convert(armature)
         _report(self, chains_to_constraints(context.view_layer, armature, chains), "chains")
 
 

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -59,8 +59,7 @@ def constraints_to_chains(
     """
     view_layer.update()
     owners = armature.pose.bones if bones is None else bones
-    found: list[tuple[PoseBone, Any]] = [(bone, by) for bone in owners for by in bone.constraints if by.type == 'IK']
-    found = [(bone, by) for bone, by in found if not _is_done(bone, by)]
+    found = constraints_to_convert(owners)
     if not found:
         raise FabrikError(f"'{armature.name}' has no IK constraint to convert, or none on the bones that are selected")
     result = Conversion()
@@ -88,6 +87,12 @@ def constraints_to_chains(
     result.not_carried += moved_bones(armature, before, 1e-4)
     result.not_carried += _unusable(view_layer, armature, made)
     return result
+
+
+def constraints_to_convert(bones: Iterable[PoseBone]) -> list[tuple[PoseBone, Any]]:
+    """Return the IK constraints of bones that aren't converted yet, each with its bone."""
+    found: list[tuple[PoseBone, Any]] = [(bone, by) for bone in bones for by in bone.constraints if by.type == 'IK']
+    return [(bone, by) for bone, by in found if not _is_done(bone, by)]
 
 
 def is_same(chain: FabrikChain, bone: PoseBone, constraint: KinematicConstraint) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ...core import FabrikError
 from ...core.pole_angles import from_blender, to_blender
-from ..properties import FabrikChain
+from ..properties import FabrikChain, settings_of
 from ..snapshot import bones_of_chain
 from .carried_animation import carry_curve, carry_driver, driver_of, mute_driver
 from .to_chains import Conversion, is_same, moved_bones, start_of
@@ -38,9 +38,11 @@ def chains_to_constraints(view_layer: ViewLayer, armature: Object, chains: Seque
         chains: to be converted.
 
     Raises:
-        FabrikError: none of them can be a constraint; then nothing has changed.
+        FabrikError: there are none, or none of them can be a constraint; then nothing has changed.
     """
     view_layer.update()
+    if not chains:
+        raise FabrikError(f"'{armature.name}' has no chain to convert: its constraints do their work already")
     result = Conversion()
     before = {bone.name: bone.matrix.copy() for bone in armature.pose.bones}
     for chain in chains:
@@ -58,6 +60,18 @@ def chains_to_constraints(view_layer: ViewLayer, armature: Object, chains: Seque
     view_layer.update()
     result.not_carried += moved_bones(armature, before, _IMPRECISION)
     return result
+
+
+def chains_to_convert(armature: Object) -> list[FabrikChain]:
+    """Return the chains of an armature but those that are switched off and whose constraints are at work."""
+    return [chain for chain in settings_of(armature).chains if chain.enabled or not _is_done(armature, chain)]
+
+
+def _is_done(armature: Object, chain: FabrikChain) -> bool:
+    bone = armature.pose.bones.get(chain.tip)
+    return bone is not None and any(
+        by.type == 'IK' and not by.mute and is_same(chain, bone, by) for by in bone.constraints
+    )
 
 
 def _why_not(armature: Object, chain: FabrikChain) -> str:
