@@ -457,6 +457,41 @@ def test_an_armature_without_animation_gets_an_action_and_loses_it_when_cancelle
         assert (end - chain.target.matrix_world.translation).length < 1e-3
 
 
+def layout_of(action: Any) -> Any:
+    """What an action is made of besides its keys."""
+    strips = [strip for layer in action.layers for strip in layer.strips]
+    bags = [bag for strip in strips for bag in strip.channelbags]
+    groups = [group.name for bag in bags for group in bag.groups]
+    return [slot.identifier for slot in action.slots], len(action.layers), len(strips), len(bags), groups
+
+
+@pytest.mark.parametrize("what", ["nothing", "slot", "layer", "strip", "bag"])
+@pytest.mark.parametrize("steps", [3, 40])
+def test_cancelled_leaves_nothing_in_an_empty_action(what: str, steps: int) -> None:
+    armature = make_tail(3)
+    set_chain(armature, "bone2", 3, make_empty("target", (1.0, 1.0, 1.5)))
+    set_chain(armature, "bone finger", 1, carried_empty(armature))
+    action = armature.animation_data_create().action = bpy.data.actions.new("empty")
+    parts = ["nothing", "slot", "layer", "strip", "bag"].index(what)
+    if parts >= 1:
+        armature.animation_data.action_slot = action.slots.new("OBJECT", "Rig")
+    if parts >= 2:
+        action.layers.new("Layer")
+    if parts >= 3:
+        action.layers[0].strips.new(type="KEYFRAME")
+    if parts >= 4:
+        action.layers[0].strips[0].channelbag(action.slots[0], ensure=True)
+    before = layout_of(action)
+    frames, chains = [*map(float, FRAMES)], list(armature.fabrik.chains)
+    work = bake_chains(bpy.context.scene, bpy.context.view_layer, armature, chains, frames, (1, 24))
+    for _ in range(steps):
+        next(work)
+    work.close()
+    assert layout_of(action) == before
+    bake()
+    assert len(action.layers[0].strips[0].channelbags[0].fcurves) > 0
+
+
 def test_another_slot_of_the_same_action_is_left_alone() -> None:
     armature, _chain = animated_tail()
     other = make_empty("other")
@@ -495,6 +530,25 @@ def test_steps_subframes_and_keyed_frames() -> None:
     bake(only_keyed=True)
     assert frames_keyed(armature) == [1.0, 9.0, 12.5, 16.0, 20.0, 24.0]
     assert np.abs(shapes(armature, [1.0, 9.0, 12.5, 16.0, 20.0, 24.0]) - alone).max() < 3e-6
+
+
+@pytest.mark.parametrize(("reverse", "expected"), [(False, [11.0, 16.0, 27.0]), (True, [11.0, 22.0, 27.0])])
+def test_keys_in_strips_of_the_nla_count_as_keyed(reverse: bool, expected: list[float]) -> None:
+    armature = make_tail(3)
+    target = make_empty("target")
+    for frame, x in ((1, 1.0), (3.5, -1.0), (9, 0.5)):
+        target.location = (x, 0.5, 1.5)
+        target.keyframe_insert("location", frame=frame)
+    set_chain(armature, "bone2", 3, target)
+    pushed_down(target).use_reverse = reverse  # frames 1 to 9 become 11 to 27
+    # The strip shows its keys there.
+    places = []
+    for frame in expected:
+        go_to(frame)
+        places.append(target.matrix_world.translation.x)
+    assert places == pytest.approx([0.5, -1.0, 1.0] if reverse else [1.0, -1.0, 0.5], abs=1e-5)
+    bake(frame_start=1, frame_end=40, only_keyed=True)
+    assert frames_keyed(armature) == expected
 
 
 def test_only_keyed_frames_where_there_are_none_is_refused() -> None:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ...core import FabrikError, Floats
 
 if TYPE_CHECKING:
-    from bpy.types import Action, ActionChannelbag, AnimData, FCurve, Object
+    from bpy.types import Action, ActionChannelbag, ActionSlot, AnimData, FCurve, Object
 
 _FLOATS = {"co": 2, "handle_left": 2, "handle_right": 2, "back": 1, "amplitude": 1, "period": 1}
 _ENUMS = ("interpolation", "easing", "handle_left_type", "handle_right_type", "type")
@@ -226,11 +226,15 @@ class ActionEdit:
             slot = action.slots.new('OBJECT', obj.name)
             self._made.append("slot")
             animation.action_slot = slot
+        if action_get_channelbag_for_slot(action, slot) is None:
+            has_strip = bool(action.layers) and bool(action.layers[0].strips)
+            self._made.append("bag" if has_strip else "strip" if action.layers else "layer")
         return action_ensure_channelbag_for_slot(action, slot)  # type: ignore[return-value]  # the stubs' "ensure" may not
 
     def _unmake(self, animation: AnimData) -> None:
         action = animation.action
         assert action is not None  # curves were changed in it
+        self._unmake_bag(action, animation.action_slot)
         if "action" in self._made:
             animation.action = None
             bpy.data.actions.remove(action)
@@ -242,6 +246,17 @@ class ActionEdit:
             self.obj.animation_data_clear()
         self._made.clear()
         self._curves.clear()
+
+    def _unmake_bag(self, action: Action, slot: ActionSlot | None) -> None:
+        bag = action_get_channelbag_for_slot(action, slot)
+        if bag is None:
+            return
+        if "layer" in self._made:
+            action.layers.remove(action.layers[0])
+        elif "strip" in self._made:
+            action.layers[0].strips.remove(action.layers[0].strips[0])
+        elif "bag" in self._made:
+            action.layers[0].strips[0].channelbags.remove(bag)
 
 
 def _check_action(action: Action, obj: Object) -> None:

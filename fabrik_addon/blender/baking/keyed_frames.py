@@ -4,18 +4,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from bpy_extras.anim_utils import animdata_get_channelbag_for_assigned_slot
+from bpy_extras.anim_utils import action_get_channelbag_for_slot, animdata_get_channelbag_for_assigned_slot
 
+from ...core import Floats
 from ..snapshot import bones_of_chain
 from ..targets import Node, followed_by
 from .curves import key_times
 
 if TYPE_CHECKING:
-    from bpy.types import Object
+    from bpy.types import ActionChannelbag, NlaStrip, Object
 
     from ..properties import FabrikChain
 
@@ -54,17 +56,44 @@ def _keyed_times(armature: Object, chains: Iterable[FabrikChain]) -> list[float]
     return sorted({round(time) if abs(time - round(time)) <= _WHOLE else round(time, 4) for time in times})
 
 
-def _times_of(obj: Object, bone_name: str) -> Iterable[float]:
-    """Yield the scene's frames with keys on an object or one of its bones."""
-    bag = animdata_get_channelbag_for_assigned_slot(obj.animation_data)
-    if bag is None:
+def _times_of(obj: Object, bone_name: str) -> Iterator[float]:
+    """Yield the scene's frames with keys on an object or one of its bones, in its action and in strips of the NLA."""
+    animation = obj.animation_data
+    if animation is None:
         return
     is_bone = bone_name and obj.type == 'ARMATURE'
     bone = obj.pose.bones.get(bone_name) if is_bone else None
     prefix = bone.path_from_id() if bone else ""
-    for curve in bag.fcurves:
-        if curve.data_path.startswith(prefix) if prefix else not curve.data_path.startswith("pose."):
-            times = np.unique(key_times(curve))
-            if obj.animation_data.use_tweak_mode:
-                times = np.array([obj.animation_data.nla_tweak_strip_time_to_scene(time) for time in times])
-            yield from times.tolist()
+    times = _times_in(animdata_get_channelbag_for_assigned_slot(animation), prefix)
+    if animation.use_tweak_mode:
+        times = np.array([animation.nla_tweak_strip_time_to_scene(time) for time in times])
+    yield from times.tolist()
+    for track in animation.nla_tracks if animation.use_nla else ():
+        for strip in track.strips:
+            if strip.action is not None and not (track.mute or strip.mute or strip.use_animated_time):
+                yield from _in_scene(strip, _times_in(_bag_of(strip), prefix)).tolist()
+
+
+def _bag_of(strip: NlaStrip) -> ActionChannelbag | None:
+    return action_get_channelbag_for_slot(strip.action, strip.action_slot)
+
+
+def _times_in(bag: ActionChannelbag | None, prefix: str) -> Floats:
+    """Return when there are keys on a bone, by its path, or on the object itself; in the action's time."""
+    found = [
+        key_times(curve)
+        for curve in (bag.fcurves if bag else ())
+        if (curve.data_path.startswith(prefix) if prefix else not curve.data_path.startswith("pose."))
+    ]
+    return np.unique(np.concatenate([np.empty(0), *found]))
+
+
+def _in_scene(strip: NlaStrip, times: Floats) -> Floats:
+    """Return the scene's frames at which a strip shows given times of its action, again for every repeat."""
+    start, end = strip.action_frame_start, strip.action_frame_end
+    shown = times[(times >= start - _WHOLE) & (times <= end + _WHOLE)]
+    once = (end - shown if strip.use_reverse else shown - start) * strip.scale
+    length = (end - start) * strip.scale
+    repeats = np.arange(math.ceil(strip.repeat)) * length
+    found: Floats = (strip.frame_start + repeats[:, None] + once).ravel()
+    return found[found <= strip.frame_end + _WHOLE]
