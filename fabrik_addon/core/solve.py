@@ -253,6 +253,10 @@ def _solve_with_rotation(start: StartPose, goals: Goals, options: Options) -> La
         frames = [*frames[: len(chain.links) - 1], turned]
         if start.limb is not None:
             points, frames = _limit_rotation(ops, start, frames, plain.frames, goal, options)
+            # With few steps the way from the rotation may end short of a target that is reached without.
+            short = (plain.error <= options.tolerance) & (gap(ops, points[-1], goal) > options.tolerance * unit)
+            points = [_choose(ops, short, a, b) for a, b in zip(plain.points, points, strict=True)]
+            frames = [_choose(ops, short, a, b) for a, b in zip(plain.frames, frames, strict=True)]
         error = gap(ops, points[-1], goal) / unit
     status = ops.where(error <= options.tolerance, _REACHED, plain.status)
     return LaneSolution(batch, points, frames, error, sweeps, status, stretch=1.0 + 0.0 * error)

@@ -41,6 +41,10 @@ from .within_limits import STEPS, reach_within_limits, turns_of
 _ALLOWED = 1e-12
 """Half-sine or radians by which limits may change a turn that they allow: rounding."""
 
+_NOWHERE = 1e-30
+"""Distance from the root at which a target has no direction. However near another is, the links must lie across its
+direction: any other would stretch them, or leave the tip beside it."""
+
 
 def hinge_angles(
     ops: Any, limb: Limb, axis: int, twist: Quaternion, distance: Component
@@ -141,7 +145,13 @@ def _bend(ops: Any, start: StartPose, along: Vector, pole: Vector | None) -> tup
             if ops.all((size > PARALLEL) & (cosine > -0.999)):
                 return (bx / size, by / size, bz / size), None
     side, turn = bend_plane(ops, start.joints, along, pole, hint)
-    return side, None if pole is None else turn
+    if pole is not None:
+        return side, turn
+    # Folded onto its root a chain has no line to turn from: its joint stays on the side of the target's line it is on.
+    bend = rejection(middle, along)
+    size = norm(ops, bend)
+    folded = (chord <= PARALLEL) & (size > PARALLEL)
+    return tuple(ops.choose(folded, scale(bend, 1.0 / (size + TINY)), side)), None
 
 
 def _reach_freely(
@@ -150,10 +160,11 @@ def _reach_freely(
     """Return joints and frames at the target, bent toward the pole or else as before."""
     first, second = start.lengths
     distance = norm(ops, target)
-    if ops.all(distance > PARALLEL):
-        along = scale(target, 1.0 / distance)
-    else:
-        along = first_direction(ops, [target, start.points[-1], start.points[1]])
+    nowhere = distance <= _NOWHERE
+    along = scale(target, 1.0 / (distance + TINY))
+    if ops.any(nowhere):
+        along = tuple(ops.choose(nowhere, first_direction(ops, [start.points[-1], start.points[1]]), along))
+        distance = ops.where(nowhere, 0.0, distance)
     side, turn = _bend(ops, start, along, pole)
     too_far, too_near = reach_test(start.lengths, distance)
     blocked = too_far | too_near
@@ -224,7 +235,9 @@ def _within_limits(
 
 def _refusal(chain: Chain) -> str:
     count = len(chain.links)
-    return "" if count == 2 else f"Two Bone is for two links, this chain has {count}: choose another solver"
+    if count == 2:
+        return ""
+    return f"Two Bone is for two links, the chain that ends at {chain.name(-1)} has {count}: choose another solver"
 
 
 TWO_BONE = Method(

@@ -271,6 +271,21 @@ def test_the_tip_takes_a_rotation_where_position_allows(solver: str, seed: int, 
 
 
 @every_solver
+@pytest.mark.parametrize("iterations", [3, 5, 64])
+def test_a_rotation_costs_no_target_that_limits_let_the_tip_reach(solver: str, iterations: int) -> None:
+    rng = np.random.default_rng(3)
+    options = Options(iterations, solver=solver)
+    for _ in range(25):
+        limb = random_limb(rng, links_for(solver, 3))
+        pose = legal_pose(rng, limb)
+        goal = goals(legal_pose(rng, limb).positions[-1])
+        plain = solve(limb.chain, pose, goal, options)
+        solution = solve(limb.chain, pose, replace(goal, rotations=unit(rng.normal(size=(1, 4)))), options)
+        assert_sound(limb.chain, pose, goal, options, solution)
+        assert solution.status[0] == Status.REACHED or plain.status[0] != Status.REACHED
+
+
+@every_solver
 def test_every_solver_says_what_it_is_good_for(solver: str) -> None:
     method = SOLVERS[solver]
     assert method.label and method.good_for
@@ -286,8 +301,9 @@ def test_a_solver_that_is_not_there_is_refused() -> None:
 @pytest.mark.parametrize("count", [1, 3, 10])
 def test_two_bone_is_for_two_links(count: int) -> None:
     rng = np.random.default_rng(0)
-    chain, pose, _ = random_chain(rng, count)
-    with pytest.raises(FabrikError, match=f"two links, this chain has {count}"):
+    _, pose, lengths = random_chain(rng, count)
+    chain = plain_chain(lengths, tuple(f"b{j + 1}" for j in range(count)))
+    with pytest.raises(FabrikError, match=f"two links, the chain that ends at bone 'b{count}' has {count}"):
         solve(chain, pose, goals(np.ones(3)), Options(solver="TWO_BONE"))
 
 

@@ -36,6 +36,24 @@ def test_exact_in_the_whole_annulus(seed: int, ratio: float, share: float) -> No
         np.testing.assert_allclose(links, lengths, rtol=0.0, atol=3e-14)
 
 
+@pytest.mark.parametrize("reach", [1e-6, 1e-7, 1e-8, 1e-9, 1e-12, 1e-20, 1e-25, 0.0])
+@pytest.mark.parametrize("with_pole", [False, True])
+def test_equal_links_keep_their_lengths_and_stay_however_near_to_the_root_the_target_is(
+    reach: float, with_pole: bool
+) -> None:
+    rng = np.random.default_rng(2)
+    chain = plain_chain([0.5, 0.5])
+    for _ in range(10):
+        pose = random_pose(rng, [0.5, 0.5], 3.0)
+        pose = Pose(pose.positions - pose.positions[0], pose.rotations)
+        goal = goals(reach * unit(rng.normal(size=3)), rng.normal(size=3) if with_pole else None)
+        solution = solve(chain, pose, goal, TWO_BONE)
+        assert np.linalg.norm(solution.pose.positions[-1] - goal.targets[0]) <= EXACT
+        np.testing.assert_allclose(np.linalg.norm(np.diff(solution.pose.positions, axis=0), axis=1), 0.5, rtol=1e-12)
+        again = solve(chain, solution.pose, goal, TWO_BONE)
+        np.testing.assert_allclose(again.pose.positions, solution.pose.positions, atol=1e-9)
+
+
 @pytest.mark.parametrize("reach", [1.0 + 1e-9, 1.2, 10.0, 0.599999, 0.1])
 def test_beyond_the_annulus_the_links_lie_on_a_line(reach: float) -> None:
     rng = np.random.default_rng(1)
