@@ -22,7 +22,7 @@ from .pole_wish import lean_to_pole
 from .problem import Options
 from .start import StartPose
 from .vectors import Joints, Quaternion, choose_parts, cross, dot, from_to, gap, multiply, rejection, rotate
-from .within_limits import turns_of
+from .within_limits import nearer_home, off_the_line, turns_of
 
 MOST = 1.0
 """Turn (radians) of one joint in one sweep at most; measured: without, a straight chain takes twice as many sweeps."""
@@ -195,7 +195,12 @@ def _reach(ops: Any, start: StartPose, target: Vector, pole: Vector | None, opti
     if start.limb is None:
         return reach_freely(ops, start, target, pole, options, turn_to_target)
     turns = turns_of(ops, start.limb, start.frames)
-    turns, placed, _, sweeps = turn_within_limits(ops, start.limb, turns, target, options.tolerance, options.iterations)
+    home, begin = turns, off_the_line(ops, start.limb, turns, target, options.tolerance)
+    turns, placed, error, sweeps = turn_within_limits(
+        ops, start.limb, begin, target, options.tolerance, options.iterations
+    )
+    if begin is not home:
+        turns, placed = nearer_home(ops, start.limb, home, turns, error, target)
     if pole is not None:
         turns, placed = lean_to_pole(ops, start.limb, turns, target, pole, options.tolerance)
     return Found(placed.joints, placed.frames, sweeps)

@@ -26,7 +26,7 @@ from .problem import Options
 from .start import StartPose
 from .tree_descent import DAMPED_TOGETHER, FIRST, StackedRule
 from .vectors import Joints, dot, scale
-from .within_limits import STEPS, reach_within_limits, turns_of
+from .within_limits import STEPS, nearer_home, off_the_line, reach_within_limits, turns_of
 
 CUT = 1e-3
 """Singular values of J below this share of the largest are left out of the pseudo-inverse."""
@@ -126,7 +126,10 @@ def _reach(rule: Rule, ops: Any, start: StartPose, target: Vector, pole: Vector 
             ops, start.limb, turns, lambda: turns, target, tolerance, min(steps, STEPS)
         )
     else:
-        turns, placed, _, used = descend(ops, start.limb, turns, target, tolerance, steps, rule)
+        home, begin = turns, off_the_line(ops, start.limb, turns, target, tolerance)
+        turns, placed, error, used = descend(ops, start.limb, begin, target, tolerance, steps, rule)
+        if begin is not home:
+            turns, placed = nearer_home(ops, start.limb, home, turns, error, target)
     if pole is not None:
         turns, placed = lean_to_pole(ops, start.limb, turns, target, pole, tolerance)
     return Found(placed.joints, placed.frames, used)

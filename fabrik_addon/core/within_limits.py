@@ -25,7 +25,7 @@ from .least_turn import PATIENCE, turn_least
 from .legal_poses import legal_poses
 from .limits import SwingTwist, clamp, rotation_of, swing_twist
 from .nearest_pose import Array, Bones, matrices, nearest_poses, tips_of
-from .vectors import PARALLEL, Quaternion, cross, dot, gap, multiply
+from .vectors import PARALLEL, Quaternion, choose_parts, cross, dot, gap, multiply
 
 STEPS = 40
 """Steps of least squares from one start; those that get there need about ten."""
@@ -56,6 +56,10 @@ OFF_LIMIT = 0.2
 
 AS_NEAR = 1e-3
 """Share of the error by which poses may differ and count as equally near: the one that turns least is taken."""
+
+
+BENT = 0.1
+"""Half-sine by which bones are turned off a line; any small turn will do."""
 
 
 def turns_of(ops: Any, limb: Limb, frames: Sequence[Quaternion]) -> list[SwingTwist]:
@@ -125,16 +129,63 @@ def _off_limits(
                 parts[axis] = ops.where(turn[axis] >= upper - PARALLEL, upper - inside, parts[axis])
                 parts[axis] = ops.where(turn[axis] <= lower + PARALLEL, lower + inside, parts[axis])
         bent.append((parts[0], parts[1], parts[2]))
-    placed = place(ops, limb, home)
-    is_straight = gap(ops, placed.joints[-1], target) > tolerance
-    first = placed.joints[1]
-    for joint in placed.joints[2:]:
-        off = cross(first, joint)
-        is_straight = is_straight & (dot(off, off) <= PARALLEL * dot(first, first) * dot(joint, joint))
+    is_straight = _is_straight(ops, limb, home, target, tolerance)
     if not ops.any(is_straight):
         return home
     legal = [clamp(ops, limits, turn) for limits, turn in zip(limb.limits, bent, strict=True)]
     return [tuple(ops.choose(is_straight, a, b)) for a, b in zip(legal, home, strict=True)]
+
+
+def off_the_line(
+    ops: Any, limb: Limb, home: Sequence[SwingTwist], target: Vector, tolerance: float
+) -> Sequence[SwingTwist]:
+    """Return home, but bent where limb and target lie on one line: there no turn brings the tip nearer at first."""
+    is_straight = _is_straight(ops, limb, home, target, tolerance, target)
+    if not ops.any(is_straight):
+        return home
+    bent: list[SwingTwist] = []
+    # About z, so toward the bone's own +X, where limits let it; the first bone the other way, to keep the tip in line.
+    sign = 1.0
+    for j in reversed(range(len(home))):
+        limits, parts = limb.limits[j], list(home[j])
+        for axis in (2, 0):
+            lower, upper = limits.lower[axis], limits.upper[axis]
+            step = min(BENT, 0.25 * (upper - lower))
+            if step > PARALLEL:
+                wish = sign if j == 0 else -1.0
+                fits = (parts[axis] + wish * step >= lower) & (parts[axis] + wish * step <= upper)
+                turned = ops.where(fits, wish * step, -wish * step)
+                parts[axis], sign = parts[axis] + turned, ops.where(turned < 0.0, 1.0, -1.0)
+                break
+        bent.insert(0, clamp(ops, limits, (parts[0], parts[1], parts[2])))
+    return [tuple(ops.choose(is_straight, a, b)) for a, b in zip(bent, home, strict=True)]
+
+
+def nearer_home(
+    ops: Any,
+    limb: Limb,
+    home: Sequence[SwingTwist],
+    turns: Sequence[SwingTwist],
+    error: Component,
+    target: Vector,
+) -> tuple[list[SwingTwist], Placed]:
+    """Return turns, but home where their error is more than that of home: a bend that came to nothing is taken back."""
+    farther = error > gap(ops, place(ops, limb, home).joints[-1], target)
+    nearer: list[SwingTwist] = [choose_parts(ops, farther, a, b) for a, b in zip(home, turns, strict=True)]
+    return nearer, place(ops, limb, nearer)
+
+
+def _is_straight(
+    ops: Any, limb: Limb, home: Sequence[SwingTwist], target: Vector, tolerance: float, *others: Vector
+) -> Component:
+    """Tell whether a limb that isn't at its target lies on one line, other points with it."""
+    placed = place(ops, limb, home)
+    is_straight = gap(ops, placed.joints[-1], target) > tolerance
+    first = placed.joints[1]
+    for point in (*placed.joints[2:], *others):
+        off = cross(first, point)
+        is_straight = is_straight & (dot(off, off) <= PARALLEL * dot(first, first) * dot(point, point))
+    return is_straight
 
 
 def _start_again(

@@ -118,6 +118,32 @@ def test_a_straight_chain_leaves_its_line(solver: str, direction: float, reach: 
 
 
 @every_solver
+@pytest.mark.parametrize("bounds", [(-2.5, 2.5), (0.0, 2.5), (-2.5, 0.0)])
+@pytest.mark.parametrize("axes", [[0], [2], [0, 2]])
+@pytest.mark.parametrize("reach", [0.5, 0.8])
+def test_a_straight_chain_leaves_its_line_within_limits(
+    solver: str, bounds: tuple[float, float], axes: list[int], reach: float
+) -> None:
+    count = links_for(solver, 3)
+    lower, upper = np.zeros((2, count + 1, 3))
+    lower[:, axes], upper[:, axes] = bounds
+    lower[0, axes], upper[0, axes] = -2.5, 2.5
+    chain = plain_chain([1.0 / count] * count, limits=(lower, upper))
+    straight = np.linspace(np.zeros(3), (0.0, 1.0, 0.0), count + 1)
+    pose = Pose(straight, np.tile([1.0, 0.0, 0.0, 0.0], (count + 1, 1)))
+    targets = np.array([[0.0, reach, 0.0], [0.0, 1.0, 0.0], [0.0, 2.0, 0.0]])
+    options = options_for(solver, 1e-3)
+    many = solve(chain, pose, goals(targets), options)
+    assert many.status[0] == Status.REACHED
+    np.testing.assert_allclose(many.pose.positions[1], straight, atol=1e-12)
+    for lane, target in enumerate(targets):
+        one = solve(chain, pose, goals(target), options)
+        assert_sound(chain, pose, goals(target), options, one)
+        assert one.error[0] <= np.linalg.norm(target - straight[-1]) + 1e-12
+        np.testing.assert_allclose(many.pose.positions[lane], one.pose.positions, atol=1e-7)
+
+
+@every_solver
 @given(seed=seeds, count=counts)
 @settings(max_examples=20)
 def test_out_of_reach_the_chain_points_at_the_target(solver: str, seed: int, count: int) -> None:
