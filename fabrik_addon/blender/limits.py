@@ -19,8 +19,13 @@ _STILL = 1e-6
 """Angle below which a locked channel is at rest, so that its lock is a limit about the same axis."""
 
 
-def limits_of(bone: PoseBone) -> tuple[Angles, Angles]:
-    """Return the smallest and largest angles (radians) of a bone's own rotation about x, y, z; infinite where free."""
+def limits_of(bone: PoseBone, with_locks: bool = True) -> tuple[Angles, Angles]:
+    """Return the smallest and largest angles (radians) of a bone's own rotation about x, y, z; infinite where free.
+
+    Args:
+        bone: the bone.
+        with_locks: whether rotation locks at rest are limits about the same axes, or left to who keeps to locks anyway.
+    """
     lower, upper = [-math.inf] * 3, [math.inf] * 3
 
     def narrow(axis: int, low: float, high: float) -> None:
@@ -31,7 +36,7 @@ def limits_of(bone: PoseBone) -> tuple[Angles, Angles]:
             narrow(axis, 0.0, 0.0)
         elif getattr(bone, f"use_ik_limit_{name}"):
             narrow(axis, getattr(bone, f"ik_min_{name}"), getattr(bone, f"ik_max_{name}"))
-    for axis in _resting_locks(bone):
+    for axis in _resting_locks(bone) if with_locks else ():
         narrow(axis, 0.0, 0.0)
     for constraint in bone.constraints:
         if is_limit(constraint):

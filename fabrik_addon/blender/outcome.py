@@ -151,9 +151,9 @@ def _at_limit(solved: SolvedChain) -> list[str]:
     if bones.limits is None:
         return []
     named = []
-    for i, (bone, channel) in zip(bones.free, solved.channels, strict=True):
-        q = rotation_from(bone, channel)
+    rotations = solved.whole or [rotation_from(bone, channel) for bone, channel in solved.channels]
+    for i, q in zip(bones.free, rotations, strict=True):
         axes = axes_at_limit(joint_limits(*bones.limits[i]), (q.w, q.x, q.y, q.z))
         if axes:
-            named.append(f"'{bone.name}' ({' '.join(axes)})")
+            named.append(f"'{bones.bones[i].name}' ({' '.join(axes)})")
     return named

@@ -16,10 +16,10 @@ import numpy as np
 from mathutils import Quaternion, Vector
 
 from ..core import Floats, Goals, LaneSolution, Options, Status, solve_lanes, start_from
-from ..core.limits import clamp_rotation, joint_limits
-from .channels import Channel, rotation_from
+from .channels import Channel
 from .kinematics import parent_space
-from .own_rotations import channels_for, own_rotations
+from .legal_channels import legal_channel
+from .own_rotations import own_rotations
 from .snapshot import ChainBones, bone_matrices, read_pose
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def settle(
         sweeps += int(solution.sweeps)
         if not bones.is_rigid:
             rotations = _aimed_rotations(bones, solution, rotations)
-        channels, rotations = _possible(bones, rotations)
+        channels, rotations = possible_channels(bones, rotations)
         start = start_from(*read_pose(bones, bone_matrices(bones, rotations), rotations))
         gap = np.linalg.norm(start.pose.positions[-1] - goals.targets[0])
         error = float(gap) / start.chain.total_length
@@ -109,7 +109,7 @@ def _least_squares(bones: ChainBones, goals: Goals, options: Options, best: Sett
         normal = response @ response.T + damping * np.eye(3)
         turns = response.T @ np.linalg.solve(normal, gap)
         turns *= min(1.0, _LONGEST_STEP / (np.abs(turns).max() + 1e-300))
-        trial_channels, trial = _possible(bones, _turned(bones, rotations, turns.reshape(-1, 3)))
+        trial_channels, trial = possible_channels(bones, _turned(bones, rotations, turns.reshape(-1, 3)))
         trial_tip, trial_length = _tip(bones, trial)
         if (target - trial_tip).length / trial_length < (target - tip).length / length:
             rotations, channels, tip, length, response = trial, trial_channels, trial_tip, trial_length, None
@@ -133,7 +133,7 @@ def _response(bones: ChainBones, rotations: list[Quaternion], tip: Vector, lengt
         for axis in range(3):
             turns = np.zeros((len(bones.free), 3))
             turns[row, axis] = _PROBE
-            _, probed = _possible(bones, _turned(bones, rotations, turns))
+            _, probed = possible_channels(bones, _turned(bones, rotations, turns))
             moved, _ = _tip(bones, probed)
             columns.append((moved - tip) / (_PROBE * length))
     return np.array(columns).T
@@ -149,19 +149,17 @@ def _turned(bones: ChainBones, rotations: Sequence[Quaternion], turns: Floats) -
     return turned
 
 
-def _possible(
+def possible_channels(
     bones: ChainBones, rotations: Sequence[Quaternion]
 ) -> tuple[tuple[tuple[PoseBone, Channel], ...], list[Quaternion]]:
     """Return the channels for rotations, within limits and with what is locked as it is, and what they really give."""
-    possible = list(rotations)
-    if bones.limits is not None:
-        for i in bones.free:
-            q = possible[i]
-            possible[i] = Quaternion(clamp_rotation(joint_limits(*bones.limits[i]), (q.w, q.x, q.y, q.z)))
-    channels = channels_for(bones, possible)
-    for i, (bone, channel) in zip(bones.free, channels, strict=True):
-        possible[i] = rotation_from(bone, channel)
-    return channels, possible
+    possible, channels = list(rotations), []
+    for i in bones.free:
+        bone = bones.bones[i]
+        limits = None if bones.limits is None else bones.limits[i]
+        channel, possible[i] = legal_channel(bone, rotations[i], limits, bones.rotations[i])
+        channels.append((bone, channel))
+    return tuple(channels), possible
 
 
 def _tip(bones: ChainBones, rotations: Sequence[Quaternion]) -> tuple[Vector, float]:

@@ -19,7 +19,7 @@ from ..core.stretch import stretch_factor
 from .channels import Channel, Setting
 from .kinematics import location_at
 from .own_rotations import channels_for, own_rotations
-from .settle import Settled, settle
+from .settle import Settled, possible_channels, settle
 from .snapshot import Snapshot, stretched_positions
 from .stretch import stretched_settings
 
@@ -47,6 +47,8 @@ class SolvedChain:
     """Factor by which the links are longer than they would be without stretch."""
     stretched: tuple[Setting, ...] = ()
     """What must be written beside that so that the bones are as long and nothing else is."""
+    whole: tuple[Quaternion, ...] = ()
+    """The free bones' own rotations if the solve were taken whole; none where it is."""
     together_with: tuple[str, ...] = ()
     """Names of the other chains of its tree."""
 
@@ -75,15 +77,14 @@ def solve_snapshot(snapshot: Snapshot, goals: Goals | None = None) -> SolvedChai
         start, found = _on_their_links(snapshot, goals, solution)
         rotations = own_rotations(bones, start, found)
         status, error, sweeps = Status(solution.status), float(solution.error), int(solution.sweeps)
-        channels = channels_for(bones, _blended(bones.rotations, rotations, snapshot.influence))
+        channels = channels_for(bones, rotations)
     else:
         if options.moves_root:
             solution = solve_lanes(snapshot.start, goals, replace(options, moves_root=False))
         rotations = own_rotations(bones, snapshot.shown_start, solution)
         settled, stretch = _settled(snapshot, goals, solution, rotations)
         channels, status, error, sweeps = settled.channels, Status(settled.status), settled.error, settled.sweeps
-        if snapshot.influence < 1.0:
-            channels = channels_for(bones, _blended(bones.rotations, settled.rotations, snapshot.influence))
+        rotations = settled.rotations
         if error <= options.tolerance:
             status = Status.REACHED
         elif status is not Status.OUT_OF_REACH:
@@ -91,8 +92,13 @@ def solve_snapshot(snapshot: Snapshot, goals: Goals | None = None) -> SolvedChai
         shift = settled.gap if options.moves_root and status is not Status.REACHED else Vector()
         if shift.length > 0.0:
             status = Status.REACHED
+    whole: tuple[Quaternion, ...] = ()
+    if snapshot.influence < 1.0:
+        whole = tuple(rotations[i] for i in bones.free)
+        channels = _shared_channels(snapshot, rotations)
     location = _shifted_root(snapshot, shift)
-    return SolvedChain(snapshot, channels, status, error, sweeps, location, stretch, _stretched(snapshot, stretch))
+    stretched = _stretched(snapshot, stretch)
+    return SolvedChain(snapshot, channels, status, error, sweeps, location, stretch, stretched, whole)
 
 
 def _stretched(snapshot: Snapshot, factor: float) -> tuple[Setting, ...]:
@@ -186,7 +192,9 @@ def _shifted_root(snapshot: Snapshot, shift: Vector) -> tuple[PoseBone, Channel]
     return root, ("location", location_at(root, head)[:])
 
 
-def _blended(before: Sequence[Quaternion], after: Sequence[Quaternion], influence: float) -> Sequence[Quaternion]:
-    if influence >= 1.0:
-        return after
-    return [old.slerp(new, influence) for old, new in zip(before, after, strict=True)]
+def _shared_channels(snapshot: Snapshot, rotations: Sequence[Quaternion]) -> tuple[tuple[PoseBone, Channel], ...]:
+    """Return the channels for the share of a solve that is taken."""
+    bones = snapshot.bones
+    blended = [old.slerp(new, snapshot.influence) for old, new in zip(bones.rotations, rotations, strict=True)]
+    # On the way between two rotations that limits allow there may be some that they don't.
+    return channels_for(bones, blended) if snapshot.influence == 0.0 else possible_channels(bones, blended)[0]

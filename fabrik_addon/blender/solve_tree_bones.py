@@ -12,9 +12,9 @@ import numpy as np
 from mathutils import Quaternion, Vector
 
 from ..core import Floats, Goals, Options, StartTree, Status, TreeSolution, solve_tree_lanes, start_tree
-from ..core.limits import clamp_rotation, joint_limits
-from .channels import Channel, channel_for, locked_channel_for, rotation_from
+from .channels import Channel
 from .kinematics import location_at
+from .legal_channels import legal_channel
 from .snapshot import Snapshot
 from .solve_snapshot import SolvedChain
 from .tree_bones import TreeBones, read_tree, tree_bones, tree_matrices
@@ -110,6 +110,7 @@ def solve_tree_bones(read: ReadTree, snapshots: Sequence[Snapshot], goals: Seque
     channels, possible = _possible(read.tree, rotations)
     if not read.tree.is_rigid or any(map(_differ, rotations, possible)):
         found, channels, possible = _settle(read, together, found, channels, possible)
+    whole = {bone.name: rotation for bone, rotation in zip(read.tree.bones, possible, strict=True)}
     influences = _influences(read.tree, snapshots)
     if min(influences) < 1.0:
         blended = [
@@ -127,6 +128,7 @@ def solve_tree_bones(read: ReadTree, snapshots: Sequence[Snapshot], goals: Seque
             error=float(found.error[number]),
             iterations=int(found.sweeps),
             location=locations.get(snapshot.bones.bones[0].name),
+            whole=tuple(whole[snapshot.bones.bones[i].name] for i in snapshot.bones.free),
             together_with=tuple(other.name for other in snapshots if other is not snapshot),
         )
         for number, snapshot in enumerate(snapshots)
@@ -150,13 +152,10 @@ def _own_rotations(tree: TreeBones, start: StartTree, found: TreeSolution) -> li
 def _possible(tree: TreeBones, rotations: Sequence[Quaternion]) -> tuple[list[Channel], list[Quaternion]]:
     """Return the channels for rotations, within limits and with what is locked as it is, and what they really give."""
     channels, possible = [], []
-    for bone, rotation, limits in zip(tree.bones, rotations, tree.limits, strict=True):
-        allowed = rotation
-        if limits is not None:
-            allowed = Quaternion(clamp_rotation(joint_limits(*limits), tuple(rotation)))  # type: ignore[arg-type]
-        channel = (locked_channel_for if tree.has_locks else channel_for)(bone, allowed)
+    for bone, rotation, limits, present in zip(tree.bones, rotations, tree.limits, tree.rotations, strict=True):
+        channel, given = legal_channel(bone, rotation, limits, present)
         channels.append(channel)
-        possible.append(rotation_from(bone, channel))
+        possible.append(given)
     return channels, possible
 
 

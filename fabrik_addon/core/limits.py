@@ -178,9 +178,9 @@ def _radius(ops: Any, limits: JointLimits, axis: int, value: Component) -> Compo
     return ops.where(value > 0.0, max(limits.upper[axis], _FLAT), max(-limits.lower[axis], _FLAT))
 
 
-def clamp_rotation(limits: JointLimits, q: Quaternion) -> Quaternion:
-    """Return the nearest rotation that limits allow, one lane."""
-    return rotation_of(ONE, clamp(ONE, limits, swing_twist(ONE, q)))
+def clamp_rotation(limits: JointLimits, q: Quaternion, ops: Any = ONE) -> Quaternion:
+    """Return the nearest rotation that limits allow; one lane unless other operations are given."""
+    return rotation_of(ops, clamp(ops, limits, swing_twist(ops, q)))
 
 
 def outside_by(limits: JointLimits, q: Quaternion) -> float:

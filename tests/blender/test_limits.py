@@ -47,6 +47,7 @@ LOCKED: Range = (0.0, 0.0)
 BALL: Joint = ((-60.0, 60.0), (-45.0, 45.0), (-60.0, 60.0))
 KNEE: Joint = ((0.0, 140.0), LOCKED, LOCKED)
 LEGLESS: Joint = (LOCKED, LOCKED, LOCKED)
+LOCKS = [(1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 0), (0, 0, 0)]
 EDGE = 1e-4
 """Radians outside a limit that single precision may make of none."""
 
@@ -550,3 +551,77 @@ def test_ignored_limits_are_ignored_with_a_pole_and_a_rotation_too() -> None:
     update()
     bpy.ops.pose.fabrik_solve()
     assert chain.status == "REACHED" and distance_left(armature, chain) < 1e-4
+
+
+# Limits together with what else changes a pose
+
+
+@examples(40)
+@given(st.lists(joints, min_size=2, max_size=5), seeds, st.floats(0.05, 0.95))
+def test_the_share_of_a_solve_that_is_taken_keeps_to_the_limits_too(
+    ranges: list[Joint], seed: int, influence: float
+) -> None:
+    clear_scene()
+    rng = np.random.default_rng(seed)
+    armature, chain = make_limb(ranges, rng.uniform(-3.0, 3.0, len(ranges)).tolist())
+    bones = bones_of(armature, chain)
+    for bone, joint in zip(bones, ranges, strict=True):
+        set_rotation(bone, legal_turn(rng, joint))
+    chain.influence = influence
+    chain.target.location = rng.uniform(0.1, 1.3) * 0.5 * len(ranges) * random_direction(rng)
+    bpy.ops.pose.fabrik_solve()
+    assert outside(bones, ranges) <= EDGE
+
+
+@examples(40)
+@given(st.lists(joints, min_size=2, max_size=5), seeds, st.data())
+def test_limits_and_locked_angles_hold_together(ranges: list[Joint], seed: int, data: Any) -> None:
+    clear_scene()
+    rng = np.random.default_rng(seed)
+    armature, chain = make_limb(ranges, rng.uniform(-3.0, 3.0, len(ranges)).tolist())
+    bones = bones_of(armature, chain)
+    locks = [data.draw(st.sampled_from(LOCKS)) for _ in bones]
+    for bone, joint, locked in zip(bones, ranges, locks, strict=True):
+        bone.rotation_mode = str(rng.choice(ROTATION_MODES[2:]))
+        set_rotation(bone, legal_turn(rng, joint))
+        bone.lock_rotation = [bool(lock) for lock in locked]
+    before = [tuple(bone.rotation_euler) for bone in bones]
+    chain.target.location = rng.uniform(0.1, 1.3) * 0.5 * len(ranges) * random_direction(rng)
+    bpy.ops.pose.fabrik_solve()
+    assert outside(bones, ranges) <= EDGE
+    for bone, old, locked in zip(bones, before, locks, strict=True):
+        assert all(now == was for now, was, lock in zip(bone.rotation_euler, old, locked, strict=True) if lock)
+
+
+def test_what_keeps_a_chain_away_is_named_though_only_a_share_of_it_is_taken(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    _, chain = make_limb([KNEE, KNEE])
+    chain.target.location = (0.0, 0.9, -0.1)
+    bpy.ops.pose.fabrik_solve()
+    whole = warnings_in(capfd)[0].partition("target: ")[2]
+    assert "at their limit are" in whole
+    for bone in chain.id_data.pose.bones:
+        bone.rotation_quaternion = (1.0, 0.0, 0.0, 0.0)
+    chain.influence = 0.5
+    bpy.ops.pose.fabrik_solve()
+    assert warnings_in(capfd)[0].partition("target: ")[2] == whole
+
+
+def test_a_bake_of_a_share_keeps_to_the_limits_at_every_frame() -> None:
+    ranges = [((-40.0, 40.0), None, LOCKED), BALL, ((-40.0, 40.0), None, LOCKED)]
+    for seed in range(4):
+        clear_scene()
+        rng = np.random.default_rng(seed)
+        armature, chain = make_limb(ranges, rng.uniform(-3.0, 3.0, 3).tolist())
+        bones = bones_of(armature, chain)
+        for bone, joint in zip(bones, ranges, strict=True):
+            set_rotation(bone, legal_turn(rng, joint))
+        chain.influence = 0.5
+        for frame in range(1, 9):
+            chain.target.location = rng.uniform(0.3, 1.3) * 1.5 * random_direction(rng)
+            chain.target.keyframe_insert("location", frame=frame)
+        bpy.ops.pose.fabrik_bake(frame_start=1, frame_end=8)
+        for frame in range(1, 9):
+            bpy.context.scene.frame_set(frame)
+            assert outside(bones, ranges) <= EDGE

@@ -19,6 +19,8 @@ from mathutils import Matrix, Quaternion, Vector
 from numpy.typing import NDArray
 
 from ...core import Floats, Goals, Pose, solve_lanes, start_from
+from ...core.lanes import MANY
+from ...core.limits import clamp_rotation, joint_limits
 from ...core.rotation_arrays import blend, conjugate, multiply
 from ..channels import rotation_of
 from ..groups import Group
@@ -175,8 +177,23 @@ class PlainChain:
             parent_turn = multiply(after[i], back)
         influence = parts[3][which]
         if (influence < 1.0).any():
-            rotations = np.where(influence[..., None] < 1.0, blend(before, rotations, influence), rotations)
+            blended = blend(before, rotations, influence)
+            # On the way between two rotations that limits allow there may be some that they don't.
+            blended = np.where(influence[..., None] > 0.0, _within_limits(bones, blended), blended)
+            rotations = np.where(influence[..., None] < 1.0, blended, rotations)
         return rotations, np.asarray(solution.error), np.asarray(solution.status)
+
+
+def _within_limits(bones: ChainBones, rotations: Floats) -> Floats:
+    """Return the rotations nearest to those of the free bones (F, B, 4) that their limits allow."""
+    if bones.limits is None:
+        return rotations
+    columns = []
+    for n, i in enumerate(bones.free):
+        q = tuple(np.moveaxis(rotations[:, n], -1, 0))
+        allowed = clamp_rotation(joint_limits(*bones.limits[i]), q, MANY)
+        columns.append(np.stack(np.broadcast_arrays(*allowed), axis=-1))
+    return np.stack(columns, axis=1)
 
 
 def plain_chain_of(group: Group, armature: Object) -> PlainChain | None:
