@@ -158,6 +158,19 @@ def test_what_is_converted_back_already_is_left_alone() -> None:
     assert not constraint.mute and not chain.enabled
 
 
+@pytest.mark.parametrize(("side", "is_flat"), [(0.0, True), (0.3, False)])
+def test_a_bend_in_more_than_one_plane_is_listed(side: float, is_flat: bool, capfd: pytest.CaptureFixture[str]) -> None:
+    points = [(0.0, 0.0, 0.0), (0.0, -0.2, 1.0), (side, 0.1, 2.0), (0.0, 0.0, 2.8)]
+    armature = make_armature(
+        [Bone(f"bone{i}", points[i], points[i + 1], f"bone{i - 1}" if i else None, True) for i in range(3)]
+    )
+    pole = make_empty("pole", (0.0, -3.0, 1.0))
+    constrain(armature, "bone2", 3, make_empty("target", (0.0, 0.0, 2.6)), pole, -math.pi / 2)
+    notes(capfd)
+    bpy.ops.pose.fabrik_constraints_to_chains()
+    assert ("more than one plane" not in notes(capfd)) == is_flat
+
+
 @pytest.mark.parametrize("use_tail", [True, False])
 @pytest.mark.parametrize("count", [0, 1, 2, 9])
 def test_chain_length_and_tail(use_tail: bool, count: int) -> None:

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from bpy.types import Bone
-from mathutils import Matrix
+from mathutils import Matrix, Vector
 
 from ...core import FabrikError, Pose
 from ...core.pole_angles import from_blender
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 MOVED = 1e-6
 """Distance over a bone's length that counts as moved."""
+
+_FLAT = 1e-3
+"""Distance of joints from a plane, over the chain's length, that makes no difference to see."""
 
 DEFAULT_ITERATIONS = 500
 """Of a new IK constraint: it says nothing of what somebody wanted."""
@@ -77,7 +81,7 @@ def constraints_to_chains(
             held |= {link.name: link for link in turned}
         chain = _add_chain(armature, bone, constraint, len(turned))
         result.converted.append(chain.name)
-        result.not_carried += [f"{name}: {what}" for what in _losses(armature, constraint, turned)]
+        result.not_carried += [f"{name}: {what}" for what in _losses(armature, bone, constraint, turned)]
         result.not_carried += [f"{name}: {what}" for what in _switch_over(armature, constraint, chain)]
         made.append((name, chain.name))
     if not made:
@@ -178,7 +182,7 @@ def _add_chain(armature: Object, bone: PoseBone, constraint: KinematicConstraint
     return chain
 
 
-def _losses(armature: Object, constraint: KinematicConstraint, turned: Sequence[PoseBone]) -> list[str]:
+def _losses(armature: Object, bone: PoseBone, constraint: KinematicConstraint, turned: Sequence[PoseBone]) -> list[str]:
     """Say what a chain can't do of what a constraint is set to."""
     losses = []
     if constraint.use_rotation and not constraint.use_tail:
@@ -191,6 +195,9 @@ def _losses(armature: Object, constraint: KinematicConstraint, turned: Sequence[
         losses.append(f"the settings of the solver '{armature.pose.ik_solver}'")
     if constraint.use_stretch and any(link.ik_stretch > 0.0 for link in turned):
         losses.append("how much each bone stretches (IK Stretch): a chain's bones stretch by the same factor")
+    end = bone.tail if constraint.use_tail else bone.head
+    if constraint.pole_target is not None and _off_plane(turned, end) > _FLAT:
+        losses.append("its bend in more than one plane: with a pole a chain lies in the plane of its pole")
     if constraint.influence < 1.0:
         losses.append("influence blends the target there, and the bones' rotations here")
     others = {
@@ -201,6 +208,14 @@ def _losses(armature: Object, constraint: KinematicConstraint, turned: Sequence[
     }
     losses += [f"constraint {other} comes after the chain, and came before the constraint" for other in sorted(others)]
     return losses
+
+
+def _off_plane(turned: Sequence[PoseBone], end: Vector) -> float:
+    """Return how far joints lie off the plane that fits them best, over the length of their chain."""
+    joints = np.array([end[:], *(bone.head[:] for bone in turned)])
+    links = np.linalg.norm(np.diff(joints, axis=0), axis=1)
+    flatness = np.linalg.svd(joints - joints.mean(axis=0), compute_uv=False)
+    return float(flatness[2] / links.sum()) if len(flatness) > 2 else 0.0
 
 
 def _switch_over(armature: Object, constraint: KinematicConstraint, chain: FabrikChain) -> list[str]:
