@@ -4,16 +4,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mathutils import Quaternion
 
 from ..core.limits import JointLimits, clamp_rotation, joint_limits, outside_by
 from .channels import Channel, channel_for, has_locks, locked_channel_for, rotation_from
-from .limits import Angles, limits_of
+from .limits import Angles, euler_limits_of, limits_of, within_euler_limits
 
 if TYPE_CHECKING:
-    from bpy.types import PoseBone
+    from bpy.types import LimitRotationConstraint, PoseBone
 
 _EDGE = 1e-5
 """Radians outside a limit that single precision makes of none."""
@@ -37,6 +38,14 @@ def legal_channel(
         present: the rotation that it has.
     """
     allowed = None if limits is None else joint_limits(*limits)
+    boxes = euler_limits_of(bone) if limits is not None else []
+    if boxes:
+        # What the constraints allow is no range of swing and twist: those only advise, the rest of the limits hold.
+        apart = joint_limits(*limits_of(bone, with_locks=False, with_constraints=False))
+        channel, given = _locked(bone, rotation, boxes)
+        if _outside(apart, given) <= _EDGE:
+            return channel, given
+        return _within_both(bone, apart, boxes, given, present)
     wish = rotation if allowed is None else _clamped(allowed, rotation)
     if not has_locks(bone):
         channel = channel_for(bone, wish)
@@ -48,25 +57,29 @@ def legal_channel(
     apart = joint_limits(*limits_of(bone, with_locks=False))
     if _outside(apart, given) <= _EDGE:
         return channel, given
-    return _within_both(bone, apart, given, present)
+    return _within_both(bone, apart, [], given, present)
 
 
 def _within_both(
-    bone: PoseBone, limits: JointLimits, rotation: Quaternion, present: Quaternion
+    bone: PoseBone,
+    limits: JointLimits,
+    boxes: list[LimitRotationConstraint],
+    rotation: Quaternion,
+    present: Quaternion,
 ) -> tuple[Channel, Quaternion]:
     """Return the channel for a rotation that limits and locks allow, where what the one leaves the other doesn't."""
     tried = []
     for _ in range(_TURNS):
-        tried.append(_locked(bone, _clamped(limits, rotation)))
+        tried.append(_locked(bone, _clamped(limits, rotation), boxes))
         rotation = tried[-1][1]
         if _outside(limits, rotation) <= _EDGE:
             return tried[-1]
     # The present rotation is locked as it is: some part of the way from there is legal if it is legal itself.
-    tried.append(_locked(bone, present))
+    tried.append(_locked(bone, present, boxes))
     low, high = 0.0, 1.0
     for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
-        part = _locked(bone, present.slerp(rotation, middle))
+        part = _locked(bone, present.slerp(rotation, middle), boxes)
         if _outside(limits, part[1]) <= _EDGE:
             low = middle
             tried.append(part)
@@ -76,8 +89,10 @@ def _within_both(
     return legal[-1] if legal else min(tried, key=lambda one: _outside(limits, one[1]))
 
 
-def _locked(bone: PoseBone, rotation: Quaternion) -> tuple[Channel, Quaternion]:
-    channel = locked_channel_for(bone, rotation)
+def _locked(
+    bone: PoseBone, rotation: Quaternion, boxes: Sequence[LimitRotationConstraint] = ()
+) -> tuple[Channel, Quaternion]:
+    channel = locked_channel_for(bone, within_euler_limits(bone, boxes, rotation))
     return channel, rotation_from(bone, channel)
 
 

@@ -5,7 +5,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from bpy.types import LimitRotationConstraint
+from mathutils import Euler, Quaternion
 
 from .channels import rotation_locks
 from .overrides import is_limit
@@ -19,12 +23,13 @@ _STILL = 1e-6
 """Angle below which a locked channel is at rest, so that its lock is a limit about the same axis."""
 
 
-def limits_of(bone: PoseBone, with_locks: bool = True) -> tuple[Angles, Angles]:
+def limits_of(bone: PoseBone, with_locks: bool = True, with_constraints: bool = True) -> tuple[Angles, Angles]:
     """Return the smallest and largest angles (radians) of a bone's own rotation about x, y, z; infinite where free.
 
     Args:
         bone: the bone.
         with_locks: whether rotation locks at rest are limits about the same axes, or left to who keeps to locks anyway.
+        with_constraints: whether Limit Rotation constraints count, or are left to who keeps to their Euler angles.
     """
     lower, upper = [-math.inf] * 3, [math.inf] * 3
 
@@ -38,7 +43,7 @@ def limits_of(bone: PoseBone, with_locks: bool = True) -> tuple[Angles, Angles]:
             narrow(axis, getattr(bone, f"ik_min_{name}"), getattr(bone, f"ik_max_{name}"))
     for axis in _resting_locks(bone) if with_locks else ():
         narrow(axis, 0.0, 0.0)
-    for constraint in bone.constraints:
+    for constraint in bone.constraints if with_constraints else ():
         if is_limit(constraint):
             for axis, name in enumerate("xyz"):
                 if getattr(constraint, f"use_limit_{name}"):
@@ -47,6 +52,43 @@ def limits_of(bone: PoseBone, with_locks: bool = True) -> tuple[Angles, Angles]:
         # Ranges that don't meet: the one that was narrowed last counts, as it would in Blender's stack.
         lower[axis] = min(lower[axis], upper[axis])
     return (lower[0], lower[1], lower[2]), (upper[0], upper[1], upper[2])
+
+
+def euler_limits_of(bone: PoseBone) -> list[LimitRotationConstraint]:
+    """Return the constraints that limit a bone's Euler angles where those aren't the angles of a swing and a twist.
+
+    They are the same where a bone turns about one axis only: about more of them Blender's constraint has the last word.
+    Ranges beyond half a turn are no ranges of an Euler angle, which ends there.
+    """
+    found = [one for one in bone.constraints if isinstance(one, LimitRotationConstraint) and is_limit(one)]
+    reach = [abs(getattr(one, f"{end}_{axis}")) for one in found for axis in "xyz" for end in ("min", "max")]
+    if (
+        not found
+        or max(reach) > math.pi + _STILL
+        or sum(low == high == 0.0 for low, high in zip(*limits_of(bone), strict=True)) >= 2
+    ):
+        return []
+    return found
+
+
+def within_euler_limits(
+    bone: PoseBone, constraints: Sequence[LimitRotationConstraint], rotation: Quaternion
+) -> Quaternion:
+    """Return what Limit Rotation constraints leave of a bone's own rotation."""
+    for constraint in constraints:
+        order: Any = constraint.euler_order
+        if order == 'AUTO':
+            order = bone.rotation_mode if bone.rotation_mode not in {'QUATERNION', 'AXIS_ANGLE'} else 'XYZ'
+        angles = rotation.to_euler(order)[:]
+        kept = [
+            min(max(angle, getattr(constraint, f"min_{axis}")), getattr(constraint, f"max_{axis}"))
+            if getattr(constraint, f"use_limit_{axis}")
+            else angle
+            for axis, angle in zip("xyz", angles, strict=True)
+        ]
+        if kept != [*angles]:
+            rotation = Euler(kept, order).to_quaternion()
+    return rotation
 
 
 def stiffness_of(bone: PoseBone) -> Angles:

@@ -18,7 +18,7 @@ from ..core.frames import aimed
 from ..core.lanes import ONE
 from .channels import has_locks, is_locked, rotation_of
 from .kinematics import basis_with, pose_matrices, turns_rigidly
-from .limits import Angles, limits_of, stiffness_of
+from .limits import Angles, euler_limits_of, limits_of, stiffness_of
 from .overrides import overrides_of
 from .stretch import Link, Stretch, read_links, read_stretch
 from .targets import armature_to_world, followed_bones, in_words, rotation_in_armature, target_position
@@ -298,7 +298,7 @@ def read_bones(
         use_tail=use_tail,
         free=free,
         is_rigid=False,
-        has_locks=any(has_locks(bones[i]) for i in free),
+        has_locks=any(has_locks(bones[i]) or (use_limits and bool(euler_limits_of(bones[i]))) for i in free),
         rotations=tuple(rotation_of(bone) for bone in bones),
         limits=tuple(limits_of(bone) for bone in bones) if use_limits else None,
         is_constrained=bool(overrides_of(armature, line, use_limits=False)),

@@ -14,7 +14,7 @@ from mathutils import Matrix, Quaternion, Vector
 from ..core import Chain, FabrikError, Pose
 from .channels import has_locks, is_locked, rotation_of
 from .kinematics import basis_with, matrix_under
-from .limits import Angles, limits_of, stiffness_of
+from .limits import Angles, euler_limits_of, limits_of, stiffness_of
 from .snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -123,7 +123,10 @@ def tree_bones(armature: Object, snapshots: Sequence[Snapshot]) -> TreeBones:
         meets=tuple(meets),
         limits=tuple(limits_of(bone) if bone.name in limited else None for bone in bones),
         rotations=tuple(rotation_of(bone) for bone in bones),
-        has_locks=any(has_locks(bone) and not is_locked(bone) for bone in bones),
+        has_locks=any(
+            (has_locks(bone) and not is_locked(bone)) or (bone.name in limited and bool(euler_limits_of(bone)))
+            for bone in bones
+        ),
         is_rigid=all(snapshot.bones.is_rigid for snapshot in snapshots),
         is_constrained=any(snapshot.bones.is_constrained for snapshot in snapshots),
     )

@@ -14,7 +14,7 @@ import pytest
 from bpy.types import Object, PoseBone
 from hypothesis import given
 from hypothesis import strategies as st
-from mathutils import Quaternion, Vector
+from mathutils import Euler, Quaternion, Vector
 
 from scripts.benchmark.limit_sets import turn_by, violation
 from tests.blender.rigs import (
@@ -313,6 +313,49 @@ def test_limit_rotation_on_a_hinge_is_a_limit(axis: int, ends: Range) -> None:
         assert shown.rotation_difference(evaluated_turn(bones[1])).angle < 1e-3  # the channel itself is legal
         constraint.mute = False
         update()
+
+
+@pytest.mark.parametrize("mode", ["QUATERNION", "XYZ", "ZXY"])
+@pytest.mark.parametrize(
+    "ends",
+    [
+        ((-40.0, 40.0), (-30.0, 30.0), (-40.0, 40.0)),
+        ((-60.0, 60.0), LOCKED, (-60.0, 60.0)),
+        ((5.0, 150.0), LOCKED, (-20.0, 20.0)),
+    ],
+)
+def test_limit_rotation_about_several_axes_limits_euler_angles(
+    mode: str, ends: Joint, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The constraint leaves alone what is solved, and of ten targets of legal poses nine at least are reached."""
+    armature, chain = make_limb([(None, None, None)] * 3)
+    bones = bones_of(armature, chain)
+    constraints = [limit_rotation(bone, ends) for bone in bones]
+    for bone in bones:
+        bone.rotation_mode = mode
+    rng, reached = np.random.default_rng(11), 0
+    for _ in range(10):
+        for bone in bones:
+            angles = [math.radians(rng.uniform(*one)) for one in ends if one is not None]
+            turn = Euler(angles, mode if mode != "QUATERNION" else "XYZ").to_quaternion()
+            set_rotation(bone, turn)
+        update()
+        chain.target.location = bones[-1].tail
+        for bone in bones:
+            set_rotation(bone, Quaternion())
+        update()
+        bpy.ops.pose.fabrik_solve()
+        assert (chain.status == "REACHED") == (distance_left(armature, chain) <= chain.tolerance)
+        reached += chain.status == "REACHED"
+        before = [bone.matrix.copy() for bone in bones]
+        for constraint in constraints:
+            constraint.mute = True
+        update()
+        np.testing.assert_allclose([bone.matrix for bone in bones], before, atol=1e-4)
+        for constraint in constraints:
+            constraint.mute = False
+    assert reached >= 9
+    assert all("overridden" not in line for line in warnings_in(capfd))
 
 
 def test_limit_rotation_narrows_what_the_bone_says(capfd: pytest.CaptureFixture[str]) -> None:
