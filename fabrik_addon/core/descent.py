@@ -10,7 +10,7 @@ step was taken back (Levenberg-Marquardt).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, TypeAlias
 
@@ -40,6 +40,15 @@ class Rule:
     """Factor of the memory after any other step."""
     is_spent: Callable[[Component], Component]
     """Whether a memory says that no step will help any more."""
+
+
+def shortened(ops: Any, change: Iterable[Sequence[Component]], zero: Component) -> tuple[Component, Component]:
+    """Return the share of a step in which no axis turns farther than it may, and how far one turns in all of it."""
+    longest = zero
+    for parts in change:
+        for part in parts:
+            longest = ops.maximum(longest, ops.maximum(part, -part))
+    return ops.minimum(LONGEST_STEP / (longest + TINY), 1.0), longest
 
 
 class Body(Protocol):

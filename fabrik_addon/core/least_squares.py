@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .descent import DAMPED, LONGEST_STEP, Rule, Symmetric, damped_solution, descend_to
-from .lanes import TINY, Component, Vector
+from .descent import DAMPED, Rule, Symmetric, damped_solution, descend_to, shortened
+from .lanes import Component, Vector
 from .limits import JointLimits, SwingTwist, clamp, ellipse_normal, ellipse_share, rotation_of
 from .vectors import Quaternion, choose_parts, cross, multiply, rotate
 
@@ -155,16 +155,9 @@ def _step(
             ]
             for joint, weights in zip(responses, limb.weights, strict=True)
         ]
-        blocked: Component = False
-        for j, limits in enumerate(limb.limits):
-            blocked = blocked | block(ops, limits, turns[j], responses[j], change[j])
-        if not ops.any(blocked):
+        if not block_all(ops, limb, turns, responses, change):
             break
-    longest = zero
-    for joint_change in change:
-        for part in joint_change:
-            longest = ops.maximum(longest, ops.maximum(part, -part))
-    share = ops.minimum(LONGEST_STEP / (longest + TINY), 1.0)
+    share, _ = shortened(ops, change, zero)
     return [[share * part for part in joint_change] for joint_change in change]
 
 
@@ -219,6 +212,20 @@ def _normal(responses: Sequence[Sequence[Any]], weights: Sequence[Vector], zero:
                 xx, yy, zz = xx + wx * x, yy + wy * y, zz + weight * z * z
                 xy, xz, yz = xy + wx * y, xz + wx * z, yz + wy * z
     return xx, yy, zz, xy, xz, yz
+
+
+def block_all(
+    ops: Any,
+    limb: Limb,
+    turns: Sequence[SwingTwist],
+    responses: Sequence[list[Any]],
+    change: Sequence[list[Component]],
+) -> bool:
+    """Take out of all bones' responses what would push them out of their limits, in place; tell if there was any."""
+    blocked: Component = False
+    for limits, turn, joint, joint_change in zip(limb.limits, turns, responses, change, strict=True):
+        blocked = blocked | block(ops, limits, turn, joint, joint_change)
+    return bool(ops.any(blocked))
 
 
 def block(ops: Any, limits: JointLimits, turn: SwingTwist, responses: list[Any], change: list[Component]) -> Component:

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .descent import LONGEST_STEP
+from .descent import shortened
 from .lanes import TINY, Component, Vector
-from .least_squares import Limb, Placed, block, descend, normal_solution, place, responses_of
+from .least_squares import Limb, Placed, block_all, descend, normal_solution, place, responses_of
 from .limits import SwingTwist, clamp
 from .vectors import choose_parts, dot, gap
 
@@ -153,16 +153,9 @@ def _step(
             ]
             for joint, weights in zip(responses, limb.weights, strict=True)
         ]
-        blocked: Component = False
-        for j, limits in enumerate(limb.limits):
-            blocked = blocked | block(ops, limits, turns[j], responses[j], change[j])
-        if not ops.any(blocked):
+        if not block_all(ops, limb, turns, responses, change):
             break
-    longest = zero
-    for joint_change in change:
-        for part in joint_change:
-            longest = ops.maximum(longest, ops.maximum(part, -part))
-    share = ops.minimum(LONGEST_STEP / (longest + TINY), 1.0)
+    share, longest = shortened(ops, change, zero)
     # Damping times y is what the step leaves of the gap: all of it where no free axis moves the tip that way.
     left = damping * ops.sqrt(dot(y, y)) / (ops.sqrt(dot(wish, wish)) + TINY)
     is_still = (1.0 - left) * ops.maximum(damping, 1.0) < STILL

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .descent import LONGEST_STEP
+from .descent import shortened
 from .lanes import TINY, Component, Vector
 from .least_squares import (
     Limb,
     Placed,
-    block,
+    block_all,
     descend,
     normal_solution,
     place,
@@ -123,16 +123,9 @@ def _lean(
             change.append(parts)
         share = -angle / (gain + 1e-12)
         change = [[share * part for part in parts] for parts in change]
-        blocked: Component = False
-        for j, limits in enumerate(limb.limits):
-            blocked = blocked | block(ops, limits, turns[j], responses[j], change[j])
-        if not ops.any(blocked):
+        if not block_all(ops, limb, turns, responses, change):
             break
-    longest = zero
-    for parts in change:
-        for part in parts:
-            longest = ops.maximum(longest, ops.maximum(part, -part))
-    share = ops.minimum(LONGEST_STEP / (longest + TINY), 1.0)
+    share, _ = shortened(ops, change, zero)
     return [[share * part for part in parts] for parts in change]
 
 

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from .descent import LONGEST_STEP
+from .descent import shortened
 from .lanes import TINY, Component, Vector
 from .least_squares import block, turning_axes
 from .limits import clamp
@@ -392,11 +392,7 @@ def _step(
                 blocked = blocked | block(ops, tree.limits[bone], state.turns[bone], axes, change[bone])
         if not ops.any(blocked):
             break
-    longest = zero
-    for parts in (*change.values(), *shift):
-        for part in parts:
-            longest = ops.maximum(longest, ops.maximum(part, -part))
-    share = ops.minimum(LONGEST_STEP / (longest + TINY), 1.0)
+    share, _ = shortened(ops, (*change.values(), *shift), zero)
     predicted: Component = 0.0
     row = 0
     for wish, weight in zip(stage.wishes, stage.weights, strict=True):

@@ -14,10 +14,9 @@ from typing import Any
 import bpy
 import numpy as np
 
-import fabrik_addon
 from fabrik_addon.blender.baking.bake import bake_chains
 
-from .blender_chain import new_scene
+from .blender_chain import new_scene, register
 from .human import Human, add_skin, make_human
 from .problems import Effort, Floats
 from .report import Row, Table
@@ -125,8 +124,7 @@ def same_table(_effort: Effort) -> Table:
 
 def round_trip_table(_effort: Effort) -> Table:
     """Key targets from captured motion, bake, and compare with the motion."""
-    if not hasattr(bpy.types.Object, "fabrik"):
-        fabrik_addon.register()
+    register()
     new_scene()
     bpy.ops.preferences.addon_enable(module="io_anim_bvh")
     bpy.ops.import_anim.bvh(filepath=str(MOTION), rotate_mode='QUATERNION')

@@ -8,17 +8,25 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import bpy
 import numpy as np
 from mathutils import Vector
 
-import fabrik_addon
 from fabrik_addon.blender.apply import write_channels
 from fabrik_addon.blender.snapshot import goals_at, take_snapshot
 from fabrik_addon.blender.solve_chains import solve_chains
 from fabrik_addon.blender.solve_snapshot import solve_snapshot
 
-from .blender_chain import add_chain, constrain, joints_of, make_armature, make_target, new_scene, rest, view_layer
+from .blender_chain import (
+    add_chain,
+    constrain,
+    joints_of,
+    make_armature,
+    make_target,
+    new_scene,
+    register,
+    rest,
+    view_layer,
+)
 from .path_rows import ellipse
 from .problems import RESTS, Effort, Floats, generator, link_lengths, rest_joints, targets_within
 from .report import Row, Table, microseconds, spread
@@ -43,7 +51,7 @@ rows, are what the verdict is about; on a path the constraint has less to do, be
 
 def pose_table(effort: Effort) -> Table:
     """What a solve leaves in Blender: the tip's error, the lengths, and what a second solve changes."""
-    _register()
+    register()
     rows = []
     total = reached = 0
     worst_stretch = worst_move = 0.0
@@ -80,7 +88,7 @@ def pose_table(effort: Effort) -> Table:
 
 def time_table(effort: Effort) -> Table:
     """Time from a moved target to the updated pose."""
-    _register()
+    register()
     rows, ratios = [], []
     for count, most in MOST_RATIOS.items():
         for path in ("random", "path"):
@@ -108,11 +116,6 @@ def time_table(effort: Effort) -> Table:
         rows=tuple(rows),
         note=_TIME_NOTE,
     )
-
-
-def _register() -> None:
-    if not hasattr(bpy.types.Object, "fabrik"):
-        fabrik_addon.register()
 
 
 def _targets(count: int, path: str, number: int) -> Floats:

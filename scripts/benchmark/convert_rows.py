@@ -9,17 +9,14 @@ from typing import Any
 import bpy
 import numpy as np
 
-import fabrik_addon
-
-from .blender_chain import new_scene
+from .blender_chain import new_scene, register
 from .problems import Effort, Floats
 from .report import Row, Table
 
 
 def convert_table(_effort: Effort) -> Table:
     """Convert and solve, at rest and posed."""
-    if not hasattr(bpy.types.Object, "fabrik"):
-        fabrik_addon.register()
+    register()
     new_scene()
     bpy.ops.preferences.addon_enable(module="rigify")
     bpy.ops.object.armature_basic_human_metarig_add()  # type: ignore[attr-defined]

@@ -12,13 +12,12 @@ import bpy
 import numpy as np
 from mathutils import Euler, Quaternion, Vector
 
-import fabrik_addon
 from fabrik_addon.blender.common_limits import limit_joint
 from fabrik_addon.blender.drag import DragSession, Grab
 from fabrik_addon.blender.limits import limits_of
 from fabrik_addon.core.limits import clamp_rotation, joint_limits
 
-from .blender_chain import make_target, new_scene, view_layer
+from .blender_chain import make_target, new_scene, register, view_layer
 from .problems import Effort, Floats, generator
 from .report import Row, Table, microseconds, spread
 
@@ -43,8 +42,7 @@ scene, evaluated. They take turns."""
 
 def drag_table(effort: Effort) -> Table:
     """Time from a mouse move to the updated pose."""
-    if not hasattr(bpy.types.Object, "fabrik"):
-        fabrik_addon.register()
+    register()
     rows, said = [], []
     for name, count in LIMBS:
         for path in ("legal", "beyond"):

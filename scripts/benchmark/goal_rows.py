@@ -14,7 +14,6 @@ import bpy
 import numpy as np
 from mathutils import Quaternion, Vector
 
-import fabrik_addon
 from fabrik_addon.blender.solve_chains import solve_chains
 
 from .blender_chain import (
@@ -25,6 +24,7 @@ from .blender_chain import (
     make_armature,
     make_target,
     new_scene,
+    register,
     rest,
     view_layer,
 )
@@ -152,11 +152,6 @@ def stretch_table(effort: Effort) -> Table:
     )
 
 
-def _register() -> None:
-    if not hasattr(bpy.types.Object, "fabrik"):
-        fabrik_addon.register()
-
-
 # Position and rotation
 
 
@@ -181,7 +176,7 @@ def _with_rotation(
     count: int, shape: str, places: Floats, rotations: list[Quaternion], is_own: bool
 ) -> tuple[Floats, Floats]:
     """Return errors and angles (degrees) left for goals with a rotation."""
-    _register()
+    register()
     new_scene()
     obj, target = make_armature(rest_joints(count, shape)), make_target()
     target.rotation_mode = 'QUATERNION'
@@ -216,7 +211,7 @@ def _through_extension(path: Floats, softness: float | None, stretch: bool) -> t
 
     None for softness is Blender's own IK.
     """
-    _register()
+    register()
     new_scene()
     joints = np.array([[0.0, 0.0, 0.0], [0.0, -0.15, 0.4770], [0.0, 0.0, 0.9539]])
     joints /= link_lengths(joints).sum()
@@ -285,7 +280,7 @@ def _chain_joints(obj: Any, count: int) -> Floats:
 
 def _stretched(count: int, shape: str, targets: Floats) -> tuple[Floats, float, float, float]:
     """Return errors, unevenness of links, change of the others, and what is left of the lengths back in reach."""
-    _register()
+    register()
     new_scene()
     obj, others = _with_others(count, shape)
     target = make_target()

@@ -11,9 +11,7 @@ import bpy
 import numpy as np
 from mathutils import Euler, Vector
 
-import fabrik_addon
-
-from .blender_chain import new_scene
+from .blender_chain import new_scene, register
 from .problems import generator
 
 LIMBS = {"forearm.L": 0.6, "forearm.R": 0.6, "shin.L": -0.6, "shin.R": -0.6}
@@ -34,8 +32,7 @@ class Human:
 
 def make_human(frames: int) -> Human:
     """Make the metarig, with keys every tenth frame or farther apart, in a scene of its own."""
-    if not hasattr(bpy.types.Object, "fabrik"):
-        fabrik_addon.register()
+    register()
     new_scene()
     bpy.ops.preferences.addon_enable(module="rigify")
     bpy.ops.object.armature_human_metarig_add()  # type: ignore[attr-defined]

@@ -10,10 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import bpy
 import numpy as np
 
-import fabrik_addon
 from fabrik_addon.blender.apply import write_channels
 from fabrik_addon.blender.snapshot import goals_at, take_snapshot
 from fabrik_addon.blender.solve_chains import solve_chains
@@ -31,6 +29,7 @@ from .blender_chain import (
     make_armature,
     make_target,
     new_scene,
+    register,
     rest,
     view_layer,
 )
@@ -219,7 +218,7 @@ def nearest_table(effort: Effort) -> Table:
 
 def time_table(effort: Effort) -> Table:
     """Time from a moved target to the updated pose, within limits."""
-    _register()
+    register()
     rows, ratios = [], []
     for limb in SETS:
         targets = posed(limb, legal_swings(generator("limits", limb.name), limb, effort.targets)).positions[:, -1]
@@ -309,11 +308,6 @@ def path_table(effort: Effort) -> Table:
 # Ours and Blender's own
 
 
-def _register() -> None:
-    if not hasattr(bpy.types.Object, "fabrik"):
-        fabrik_addon.register()
-
-
 def limit_bones(obj: Any, limb: LimbSet) -> None:
     """Set the bones' own IK limits."""
     for bone, joint in zip(obj.pose.bones, limb.ranges, strict=True):
@@ -336,7 +330,7 @@ def blenders_own_hits(limb: LimbSet, targets: Floats) -> int:
 
 
 def _ours(limb: LimbSet, targets: Floats, poles: Floats | None = None) -> Found:
-    _register()
+    register()
     new_scene()
     obj, target = make_armature(limb.rest().positions), make_target()
     limit_bones(obj, limb)

@@ -13,13 +13,12 @@ import bpy
 import numpy as np
 from mathutils import Quaternion, Vector
 
-import fabrik_addon
 from fabrik_addon.blender.apply import write_channels
 from fabrik_addon.blender.groups import solve_group, take_groups
 from fabrik_addon.blender.solve_chains import solve_chains
 from fabrik_addon.core import Chain, Goals, Options, Pose, Status, plain_chain, solve, solve_tree_lanes, start_tree
 
-from .blender_chain import new_scene, rest, view_layer
+from .blender_chain import new_scene, register, rest, view_layer
 from .problems import Effort, Floats, generator
 from .report import Row, Table, microseconds, spread
 from .tree_problems import Bones, hand_bones, tree_of, turned_tips, y_bones
@@ -176,11 +175,6 @@ def _loop_table(effort: Effort) -> Table:
 # In Blender
 
 
-def _register() -> None:
-    if not hasattr(bpy.types.Object, "fabrik"):
-        fabrik_addon.register()
-
-
 def _make_tree(bones: Bones) -> Any:
     """Return an armature object at the origin with the bones, none of them connected."""
     assert bpy.context.scene is not None
@@ -234,7 +228,7 @@ def _own_gaps(bones: Bones, chain: Chain, targets: Sequence[Floats]) -> Floats:
 
 
 def _time_table(effort: Effort) -> Table:
-    _register()
+    register()
     rows, hand = [], 0.0
     for name, bones, most in SETS:
         new_scene()
@@ -286,7 +280,7 @@ def _time_table(effort: Effort) -> Table:
 
 def _human(with_limits: bool) -> Any:
     """Return Rigify's human metarig in Pose mode, with the limits of usual joints."""
-    _register()
+    register()
     new_scene()
     bpy.ops.preferences.addon_enable(module="rigify")
     bpy.ops.object.armature_human_metarig_add()  # type: ignore[attr-defined]
@@ -411,7 +405,7 @@ def _length(obj: Any, chains: Sequence[Any]) -> float:
 
 def _pole_table(effort: Effort) -> Table:
     """Arms of two bones on a trunk, poles anywhere around them."""
-    _register()
+    register()
     good, own_good, total, reached = 0, 0, 0, 0
     rng = generator("tree poles")
     for _ in range(effort.targets):
@@ -468,7 +462,7 @@ def _bends_to(obj: Any, side: str, pole: Any) -> bool:
 
 
 def _order_table(effort: Effort) -> Table:
-    _register()
+    register()
     rng = generator("tree order")
     bones = hand_bones()
     worst = 0.0
