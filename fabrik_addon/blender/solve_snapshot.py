@@ -73,7 +73,7 @@ def solve_snapshot(snapshot: Snapshot, goals: Goals | None = None) -> SolvedChai
     solution = solve_lanes(snapshot.start, goals, options)
     if bones.is_rigid and not bones.has_locks:
         stretch = float(solution.stretch)
-        shift = Vector(solution.points[0]) - Vector(snapshot.start.root)
+        shift = Vector(solution.points[0]) - Vector(snapshot.start.root) if options.moves_root else Vector()
         start, found = _on_their_links(snapshot, goals, solution)
         rotations = own_rotations(bones, start, found)
         status, error, sweeps = Status(solution.status), float(solution.error), int(solution.sweeps)
