@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ..core import SOLVERS
-from ..core.limits import joint_limits, outside_by
+from ..core.limits.joint_limits import joint_limits, outside_by
 from .channels import rotation_from
 from .solve_snapshot import SolvedChain, solve_snapshot
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from mathutils import Quaternion
 
-from ..core.limits import JointLimits, clamp_rotation, joint_limits, outside_by
+from ..core.limits.joint_limits import JointLimits, clamp_rotation, joint_limits, outside_by
 from .channels import Channel, channel_for, has_locks, locked_channel_for, rotation_from
 from .limits import Angles, euler_limits_of, limits_of, within_euler_limits
 

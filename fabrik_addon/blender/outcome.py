@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from mathutils import Quaternion, Vector
 
 from ..core import SOLVERS, Status
-from ..core.limits import axes_at_limit, joint_limits
+from ..core.limits.joint_limits import axes_at_limit, joint_limits
 from .channels import has_locks, rotation_from
 from .results import Result
 from .solve_snapshot import SolvedChain

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 from .lanes import Component, Vector
 from .problem import Chain, Options
 from .start import StartPose
-from .tree_descent import StackedRule
+from .trees.descent import StackedRule
 from .vectors import Quaternion
 
 

@@ -10,19 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from .fabrik import reach_test
+from .fabrik.sweeps import reach_test
 from .lanes import MANY, ONE, Component, Vector, add_up
-from .pole import turn_pole
+from .limits.within_limits import STEPS, reach_within_limits, turns_of
+from .poles.pole import turn_pole
 from .problem import Chain, FabrikError, Floats, Goals, Options, Pose, Solution, Status
 from .rotation_goal import last_link
 from .soft_reach import is_eased, soft_share, soft_target
-from .solve_tree import solve_tree
-from .solvers import method_for
+from .solvers.table import method_for
 from .start import StartPose, batch_shape, from_root, start_from
-from .start_tree import start_tree
 from .stretch import ROUNDS, WORTH, stretch_factor
+from .trees.solve import solve_tree
+from .trees.start import start_tree
 from .vectors import Quaternion, first_direction, from_to, gap, multiply, norm, rotate, scale
-from .within_limits import STEPS, reach_within_limits, turns_of
 
 DEFAULT_OPTIONS = Options()
 

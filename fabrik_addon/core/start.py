@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .lanes import MANY, ONE, Vector, add_up
-from .least_squares import Limb
+from .limits.least_squares import Limb
 from .problem import Chain, FabrikError, Floats, Pose
 from .vectors import Joints, Quaternion, gap, rotate, x_axis
 

@@ -18,8 +18,8 @@ from fabrik_addon.blender.solve_chains import solve_chains
 from fabrik_addon.blender.solve_snapshot import solve_snapshot
 from fabrik_addon.core import Chain, Goals, Solution, plain_chain, solve, start_from
 from fabrik_addon.core.lanes import MANY
-from fabrik_addon.core.least_turn import turn_least
-from fabrik_addon.core.within_limits import turns_of
+from fabrik_addon.core.limits.least_turn import turn_least
+from fabrik_addon.core.limits.within_limits import turns_of
 
 from .blender_chain import (
     LAST,

@@ -18,11 +18,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from fabrik_addon.core import SOLVERS, Options, plain_chain
-from fabrik_addon.core.ccd import ccd_sweep
-from fabrik_addon.core.descent import DAMPED, FreeBody, Rule, damped_solution
-from fabrik_addon.core.fabrik import backward_pass, forward_pass
-from fabrik_addon.core.jacobian import PINV, TRANSPOSE
+from fabrik_addon.core.fabrik.sweeps import backward_pass, forward_pass
 from fabrik_addon.core.lanes import ONE
+from fabrik_addon.core.limits.descent import DAMPED, FreeBody, Rule, damped_solution
+from fabrik_addon.core.solvers.ccd import ccd_sweep
+from fabrik_addon.core.solvers.jacobian import PINV, TRANSPOSE
 
 from .problems import Effort, Floats, directions, generator, link_lengths, pose_along, random_joints
 from .report import Row, Table

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from fabrik_addon.core.fabrik import backward_pass, forward_pass
+from fabrik_addon.core.fabrik.sweeps import backward_pass, forward_pass
 
 from .problems import Floats, link_lengths
 

@@ -11,7 +11,7 @@ import matplotlib as mpl
 import numpy as np
 
 from fabrik_addon.core import SOLVERS, Options
-from fabrik_addon.core.fabrik import sweep_to_target
+from fabrik_addon.core.fabrik.sweeps import sweep_to_target
 from fabrik_addon.core.lanes import MANY
 
 from .planar_rows import BEYOND, FRAMES, follow, follow_undamped, path_to

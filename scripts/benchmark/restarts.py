@@ -10,7 +10,7 @@ import numpy as np
 
 from fabrik_addon.core import start_from
 from fabrik_addon.core.lanes import MANY
-from fabrik_addon.core.least_squares import descend
+from fabrik_addon.core.limits.least_squares import descend
 
 from .limit_sets import LimbSet, legal_swings
 from .problems import Floats

@@ -18,7 +18,7 @@ from fabrik_addon.blender.overlay.handler import is_drawn, sync_overlay
 from fabrik_addon.blender.overlay.read import Places, read_armature, read_places
 from fabrik_addon.blender.overlay.shapes import Palette, Shapes, directions_of, rim_of, shapes_of
 from fabrik_addon.core.lanes import ONE
-from fabrik_addon.core.limits import clamp, joint_limits, rotation_of
+from fabrik_addon.core.limits.joint_limits import clamp, joint_limits, rotation_of
 from tests.blender.rigs import add_chain, end_of, make_empty, make_tail, update
 
 NAMES = ("link", "joint", "pole", "limit", "at_limit", "pin", "NONE", "REACHED", "OUT_OF_REACH", "LIMITED", "STALLED")

@@ -9,7 +9,7 @@ import shutil
 import numpy as np
 import pytest
 
-from fabrik_addon.core.fabrik import PLAIN_SWEEPS, sweep_to_target
+from fabrik_addon.core.fabrik.sweeps import PLAIN_SWEEPS, sweep_to_target
 from fabrik_addon.core.lanes import ONE
 from scripts.benchmark import paper_rows
 from scripts.benchmark.plain_fabrik import plain_sweeps

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabrik_addon.core.bow import bow
+from fabrik_addon.core.fabrik.bow import bow
 from fabrik_addon.core.lanes import MANY, ONE
 from tests.unit.chains import Floats, even_or_uneven_lengths, lengths_with_a_hole, link_lengths, nearest_reach
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabrik_addon.core.acceleration import DEPTH, Mixing
-from fabrik_addon.core.fabrik import backward_pass, forward_pass, reach_test, straight_to_target, sweep_to_target
+from fabrik_addon.core.fabrik.acceleration import DEPTH, Mixing
+from fabrik_addon.core.fabrik.sweeps import backward_pass, forward_pass, reach_test, straight_to_target, sweep_to_target
 from fabrik_addon.core.lanes import MANY, ONE
 from tests.unit.chains import (
     Floats,

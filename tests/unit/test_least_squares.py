@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from fabrik_addon.core import start_from
 from fabrik_addon.core.lanes import MANY, ONE
-from fabrik_addon.core.least_squares import Limb, descend, place, responses_of
-from fabrik_addon.core.limits import SwingTwist, swing_twist
+from fabrik_addon.core.limits.joint_limits import SwingTwist, swing_twist
+from fabrik_addon.core.limits.least_squares import Limb, descend, place, responses_of
 from tests.unit.chains import Floats, seeds
 from tests.unit.limbs import legal_turns, random_limb
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fabrik_addon.core.lanes import MANY, ONE
-from fabrik_addon.core.limits import (
+from fabrik_addon.core.limits.joint_limits import (
     JointLimits,
     axes_at_limit,
     clamp,

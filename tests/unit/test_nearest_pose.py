@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from fabrik_addon.core import start_from
 from fabrik_addon.core.lanes import ONE
-from fabrik_addon.core.least_squares import descend, place
-from fabrik_addon.core.legal_poses import COUNT, legal_poses
-from fabrik_addon.core.limits import clamp, joint_limits, swing_twist
-from fabrik_addon.core.nearest_pose import Bones, _place, matrices, nearest_poses, tips_of
+from fabrik_addon.core.limits.joint_limits import clamp, joint_limits, swing_twist
+from fabrik_addon.core.limits.least_squares import descend, place
+from fabrik_addon.core.limits.legal_poses import COUNT, legal_poses
+from fabrik_addon.core.limits.nearest_pose import Bones, _place, matrices, nearest_poses, tips_of
 from tests.unit.chains import Floats, matrix, seeds
 from tests.unit.limbs import Limb, legal_turns, random_limb, unit4
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fabrik_addon.core import Chain, Pose, Status, plain_chain, pole_for, solve
 from fabrik_addon.core.lanes import ONE
-from fabrik_addon.core.pole import reflect_to_pole
+from fabrik_addon.core.poles.pole import reflect_to_pole
 from tests.unit.chains import (
     Floats,
     angle_between,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fabrik_addon.core import Pose
-from fabrik_addon.core.pole_angles import from_blender, to_blender
+from fabrik_addon.core.poles.pole_angles import from_blender, to_blender
 
 
 def limb(seed: int) -> Pose:

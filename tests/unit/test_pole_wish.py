@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from fabrik_addon.core import solve, start_from
 from fabrik_addon.core.lanes import ONE
-from fabrik_addon.core.least_squares import place
-from fabrik_addon.core.limits import swing_twist
-from fabrik_addon.core.pole_wish import bend_slopes
+from fabrik_addon.core.limits.joint_limits import swing_twist
+from fabrik_addon.core.limits.least_squares import place
+from fabrik_addon.core.limits.pole_wish import bend_slopes
 from tests.unit.chains import goals, seeds, unit
 from tests.unit.limbs import legal_pose, legal_turns, random_limb
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabrik_addon.core import Chain, FabrikError, Goals, Options, Pose, Solution, Status, plain_chain, solve
-from fabrik_addon.core.solvers import SOLVERS
+from fabrik_addon.core.solvers.table import SOLVERS
 from scripts.benchmark.limit_sets import SETS, LimbSet
 from tests.unit.chains import (
     Floats,

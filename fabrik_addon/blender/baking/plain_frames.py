@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ...core import Floats, Goals, Pose, solve_lanes, start_from
 from ...core.lanes import MANY
-from ...core.limits import clamp_rotation, joint_limits
+from ...core.limits.joint_limits import clamp_rotation, joint_limits
 from ...core.rotation_arrays import blend, conjugate, multiply
 from ..channels import rotation_of
 from ..groups import Group

@@ -17,7 +17,7 @@ import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
 from ...core import FabrikError, Floats, Pose
-from ...core.pole_path import steady_poles
+from ...core.poles.pole_path import steady_poles
 from ..add_chain import POLE_DISTANCE
 from ..channels import channel_name, nearest_values, rotation_of
 from ..move_target import movable

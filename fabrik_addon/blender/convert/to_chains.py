@@ -13,7 +13,7 @@ from bpy.types import Bone
 from mathutils import Matrix, Vector
 
 from ...core import FabrikError, Pose
-from ...core.pole_angles import from_blender
+from ...core.poles.pole_angles import from_blender
 from ..apply import write_channels
 from ..channels import Channel, channel_for
 from ..kinematics import basis_of, pose_matrices

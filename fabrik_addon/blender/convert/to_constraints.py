@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...core import FabrikError
-from ...core.pole_angles import from_blender, to_blender
+from ...core.poles.pole_angles import from_blender, to_blender
 from ..properties import FabrikChain, settings_of
 from ..snapshot import bones_of_chain
 from .carried_animation import carry_curve, carry_driver, driver_of, mute_driver

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An evenly bent chain as nodes: all joints on one circle, the tip on the target, as ``core.bow``.
+"""An evenly bent chain as nodes: all joints on one circle, the tip on the target, as ``core.fabrik.bow``.
 
 Instead of bisecting, Newton's method starts from the arc of a chain of many links and keeps to the bracket.
 """

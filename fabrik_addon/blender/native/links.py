@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
-from ...core.closing import LEAST_BEND
+from ...core.fabrik.closing import LEAST_BEND
 from .nodes import Nodes, Value
 
 _OPEN_END = 1e-6

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Safeguarded Anderson mixing of sweeps as nodes: what ``core.acceleration`` computes, step by step.
+"""Safeguarded Anderson mixing of sweeps as nodes: what ``core.fabrik.acceleration`` computes, step by step.
 
 Where core sets a history to zero, its steps are kept here and left out by a factor of zero: that is one number for
 each step instead of one vector for each joint.
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from ...core.acceleration import DEPTH, REGULARISATION
+from ...core.fabrik.acceleration import DEPTH, REGULARISATION
 from .groups import shared_group
 from .nodes import Nodes, Value
 from .passes import Joints, swept, tip_error

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The bend plane as nodes: curl, and joints brought to the pole's side, as ``core.curl`` and ``core.pole``.
+"""The bend plane as nodes: curl, and joints brought to the pole's side (``core.fabrik.curl``, ``core.poles.pole``).
 
 In the plane's own coordinates the target is on +Y and the chain bends to +X.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core.curl import SHARPEST
+from ...core.fabrik.curl import SHARPEST
 from .groups import shared_group
 from .nodes import Nodes, Value
 from .passes import Joints

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A chain of three links or more brought to its target, as nodes: what ``core.reach`` puts together.
+"""A chain of three links or more brought to its target, as nodes: what ``core.fabrik.reach`` puts together.
 
 The root is at the origin, and the tip on the line from the last joint to the target, so only the joints between them
 are computed.
@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.closing import LEAST_BEND
-from ...core.fabrik import PLAIN_SWEEPS
+from ...core.fabrik.closing import LEAST_BEND
+from ...core.fabrik.sweeps import PLAIN_SWEEPS
 from .bow import bow_group
 from .groups import shared_group
 from .links import Links, links_inputs
@@ -81,7 +81,7 @@ def _sweeps(nodes: Nodes, target: Value, inner: Joints, links: Links, tolerance:
 def _close(nodes: Nodes, joints: Joints, target: Value, links: Links) -> tuple[Value, Value]:
     """Return whether the last joint can take up the gap, and where it is then: where both its links meet again.
 
-    It stays in its own plane and on its own side (``core.closing``).
+    It stays in its own plane and on its own side (``core.fabrik.closing``).
     """
     before, joint = joints[-2:]
     line, offset = target - before, joint - before

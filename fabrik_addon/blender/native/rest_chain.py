@@ -12,10 +12,10 @@ import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
 from ...core import FabrikError
-from ...core.curl import bends, bends_and_arc
+from ...core.fabrik.curl import bends, bends_and_arc
+from ...core.fabrik.reach import ON_ONE_LINE
 from ...core.lanes import ONE, add_up
-from ...core.pole import bend_direction
-from ...core.reach import ON_ONE_LINE
+from ...core.poles.pole import bend_direction
 from ...core.vectors import first_direction, perpendicular
 from ..channels import is_locked
 from ..convert.carried_animation import curve_of, driver_of
@@ -53,7 +53,7 @@ class RestChain:
     """Inner joints."""
     tip: Vector
     arc: float
-    """As ``core.curl`` takes the chord's."""
+    """As ``core.fabrik.curl`` takes the chord's."""
     bends: list[float]
     """At the inner joints."""
 

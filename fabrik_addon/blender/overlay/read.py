@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core import FabrikError, Floats
-from ...core.limits import JointLimits, axes_at_limit, joint_limits
+from ...core.limits.joint_limits import JointLimits, axes_at_limit, joint_limits
 from ...core.problem import Integers
 from ..channels import rotation_of
 from ..limits import limits_of

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core import Floats
-from ...core.limits import JointLimits
+from ...core.limits.joint_limits import JointLimits
 from ...core.problem import Integers
 from .read import ArmatureView, Places, lengths_of, link_rows
 

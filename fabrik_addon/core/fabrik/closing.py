@@ -1,0 +1,125 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The last digits: close the gap between tip and target exactly, links kept, by bending one joint.
+
+Where a joint near the tip is bent enough, it alone takes up the gap and the chain before it stays. Near full extension
+no joint has that much play, and the whole chain is the lever: one joint is bent and the chain turned about its root.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..lanes import TINY, Component, Components, Vector
+from ..vectors import cross, dot, from_to, gap, multiply, rotate, scale
+
+EXACT = 1e-13
+"""Gap that isn't worth closing."""
+
+LEAST_BEND = 1e-2
+"""Squared sine of a bend below which a joint isn't bent further: its plane and its leverage are poor."""
+
+
+def close_gap(
+    ops: Any, x: Components, y: Components, z: Components, lengths: Sequence[float], target: Vector
+) -> Component:
+    """Move the tip onto the target in closed form and return the distance that is left: none, or all of it.
+
+    Args:
+        ops: the lanes' operations.
+        x, y, z: joints with the root at the origin; changed in place.
+        lengths: of the links.
+        target: where the tip should be.
+    """
+    left = _shift_and_bend(ops, x, y, z, lengths, target)
+    if ops.any(left > EXACT):
+        left = _bend_and_turn(ops, x, y, z, target)
+    return left
+
+
+def _shift_and_bend(
+    ops: Any, x: Components, y: Components, z: Components, lengths: Sequence[float], target: Vector
+) -> Component:
+    """Shift all that follows a joint by the gap, and the joint to where both its links meet again.
+
+    The joint stays in its own plane and on its own side. It is the one nearest to the tip that is bent enough.
+    """
+    gx, gy, gz = target[0] - x[-1], target[1] - y[-1], target[2] - z[-1]
+    left = ops.sqrt(gx * gx + gy * gy + gz * gz)
+    for j in range(len(x) - 2, 0, -1):
+        is_open = left > EXACT
+        if not ops.any(is_open):
+            break
+        first, second = lengths[j - 1], lengths[j]
+        ax, ay, az = x[j - 1], y[j - 1], z[j - 1]
+        lx, ly, lz = x[j + 1] + gx - ax, y[j + 1] + gy - ay, z[j + 1] + gz - az
+        square = lx * lx + ly * ly + lz * lz + TINY
+        ox, oy, oz = x[j] - ax, y[j] - ay, z[j] - az
+        old = (ox * lx + oy * ly + oz * lz) / square
+        ox, oy, oz = ox - old * lx, oy - old * ly, oz - old * lz
+        height_square = ox * ox + oy * oy + oz * oz
+        # Law of cosines: where the joint's foot is on the line of its neighbours, as a share of it.
+        foot = 0.5 * (1.0 + (first - second) * (first + second) / square)
+        new_square = first * first - foot * foot * square
+        bent = LEAST_BEND * min(first, second) ** 2
+        closes = is_open & (height_square > bent) & (new_square > 0.25 * height_square)
+        if not ops.any(closes):
+            continue
+        share = ops.sqrt(ops.maximum(new_square, 0.0) / (height_square + TINY))
+        moved = (ax + foot * lx + share * ox, ay + foot * ly + share * oy, az + foot * lz + share * oz)
+        x[j], y[j], z[j] = ops.choose(closes, moved, (x[j], y[j], z[j]))
+        for k in range(j + 1, len(x)):
+            shifted = (x[k] + gx, y[k] + gy, z[k] + gz)
+            x[k], y[k], z[k] = ops.choose(closes, shifted, (x[k], y[k], z[k]))
+        left = ops.where(closes, 0.0, left)
+    return left
+
+
+def _bend_and_turn(ops: Any, x: Components, y: Components, z: Components, target: Vector) -> Component:
+    """Bend a joint until the tip is as far from the root as the target is, then turn the chain about the root.
+
+    The joint farthest from the line root-tip needs the least bend: the tip's distance changes by that offset times
+    the angle.
+    """
+    tip = (x[-1], y[-1], z[-1])
+    error = gap(ops, tip, target)
+    is_open = error > EXACT
+    tx, ty, tz = tip
+    bx, by, bz = x[1], y[1], z[1]
+    farthest: Component = 0.0
+    chosen: Component = 1
+    for j in range(1, len(x) - 1):
+        px, py, pz = x[j], y[j], z[j]
+        nx, ny, nz = py * tz - pz * ty, pz * tx - px * tz, px * ty - py * tx
+        offset = nx * nx + ny * ny + nz * nz
+        farther = offset > farthest
+        if ops.any(farther):
+            farthest, chosen, bx, by, bz = ops.choose(farther, (offset, j, px, py, pz), (farthest, chosen, bx, by, bz))
+
+    bend, arm = (bx, by, bz), (tx - bx, ty - by, tz - bz)
+    bend_square, arm_square, reach_square = dot(bend, bend), dot(arm, arm), dot(target, target)
+    spread = ops.sqrt(bend_square * arm_square) + TINY
+    sine = ops.sqrt(farthest)
+    cosine = (reach_square - bend_square - arm_square) / (2.0 * spread)
+    # The side is that of a bend the chain already has: below 1e-6 its plane is noise.
+    possible = is_open & (sine > 1e-6 * spread) & (cosine * cosine <= 1.0) & (reach_square > 1e-24)
+    if not ops.any(possible):
+        return error
+    axis = scale(cross(bend, tip), 1.0 / (sine + TINY))
+    ex, ey, ez = cross(axis, bend)
+    share = ops.sqrt(arm_square / (bend_square + TINY))
+    across = share * ops.sqrt(ops.maximum(1.0 - cosine * cosine, 0.0))
+    along = share * cosine
+    turned = (along * bx + across * ex, along * by + across * ey, along * bz + across * ez)
+    swing = from_to(ops, (bx + turned[0], by + turned[1], bz + turned[2]), target, axis)
+    both = multiply(swing, from_to(ops, arm, turned, axis))
+    (sx, sy, sz), (rx, ry, rz) = rotate(swing, bend), rotate(both, bend)
+    shift = (sx - rx, sy - ry, sz - rz)
+    still = (0.0, 0.0, 0.0)
+    for j in range(1, len(x)):
+        point = (x[j], y[j], z[j])
+        w, qx, qy, qz, cx, cy, cz = ops.choose(chosen < j, (*both, *shift), (*swing, *still))
+        px, py, pz = rotate((w, qx, qy, qz), point)
+        x[j], y[j], z[j] = ops.choose(possible, (px + cx, py + cy, pz + cz), point)
+    return gap(ops, (x[-1], y[-1], z[-1]), target)

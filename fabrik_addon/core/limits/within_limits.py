@@ -1,0 +1,278 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reaching within joint limits: what comes after FABRIK, which works with positions where limits are about rotations.
+
+1. Least squares from the present pose find, of all legal poses that reach, the one that turns least (least_turn).
+2. Where they are caught between limits they start again: from what limits leave of FABRIK's own answer and from legal
+   poses whose tips are near the target (legal_poses). Newton's method follows the starts, the best to the end
+   (nearest_pose).
+3. Of those that get there the one that turns least is taken, else the one that comes nearest.
+
+So the cost is bounded, and the same input gives the same bits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..lanes import Component, Vector
+from ..vectors import PARALLEL, Quaternion, choose_parts, cross, dot, gap, multiply
+from .joint_limits import SwingTwist, clamp, rotation_of, swing_twist
+from .least_squares import Limb, Placed, descend, place
+from .least_turn import PATIENCE, turn_least
+from .legal_poses import legal_poses
+from .nearest_pose import Array, Bones, matrices, nearest_poses, tips_of
+
+STEPS = 40
+"""Steps of least squares from one start; those that get there need about ten."""
+
+NEAREST = (5, 3, 4, 8)
+"""How many of each kind of legal pose to start from: those whose tips are nearest to the target."""
+
+FIRST_STEPS = 6
+"""Steps of Newton's method from every start: after them it shows which are worth more."""
+
+FINALISTS = 5
+"""Starts that are followed to the end."""
+
+THERE = 1e-3
+"""Error with which Newton's method is as good as there."""
+
+LAST_STEPS = 30
+"""Steps of Newton's method from each of those; most need ten."""
+
+STILL, FINISHED = 1e-6, 1e-9
+"""Share of the error that a step must take away to be followed by another: from each start, and from the best."""
+
+AT_ONCE = 512
+"""Poses side by side: a bake's would fill the memory."""
+
+OFF_LIMIT = 0.2
+"""Where in its range a joint starts that is at its end in a straight limb, which can't tell what bending it brings."""
+
+AS_NEAR = 1e-3
+"""Share of the error by which poses may differ and count as equally near: the one that turns least is taken."""
+
+
+BENT = 0.1
+"""Half-sine by which bones are turned off a line; any small turn will do."""
+
+
+def turns_of(ops: Any, limb: Limb, frames: Sequence[Quaternion]) -> list[SwingTwist]:
+    """Return the turns that come nearest to frames, each bone in the frame that its parent has by then."""
+    turns = []
+    frame: Quaternion | None = None
+    for rest, inherits, limits, wish in zip(limb.rests, limb.inherits, limb.limits, frames, strict=False):
+        w, x, y, z = multiply(frame, rest) if inherits and frame is not None else rest
+        turn = clamp(ops, limits, swing_twist(ops, multiply((w, -x, -y, -z), wish)))
+        turns.append(turn)
+        frame = multiply((w, x, y, z), rotation_of(ops, turn))
+    return turns
+
+
+def reach_within_limits(
+    ops: Any,
+    limb: Limb,
+    home: Sequence[SwingTwist],
+    advice: Callable[[], Sequence[SwingTwist]],
+    target: Vector,
+    tolerance: float,
+    steps: int,
+) -> tuple[list[SwingTwist], Placed, Component, Component]:
+    """Turn bones, within their limits, until the tip is at the target or as near as any start gets it.
+
+    Args:
+        ops: the lanes' operations.
+        limb: the bones.
+        home: turns of the bones to start from and to stay near to.
+        advice: tells turns to start from if that doesn't reach, say the nearest to FABRIK's answer.
+        target: where the tip should be.
+        tolerance: distance from tip to target that counts as reached.
+        steps: from each start, at most.
+
+    Returns:
+        turns after, where the bones then are, distance from tip to target, starts used.
+    """
+    start = _off_limits(ops, limb, home, target, tolerance)
+    turns, placed, error = turn_least(ops, limb, start, home, target, tolerance, steps)
+    starts = 1.0 + 0.0 * error
+    rest = ops.unfinished(error <= tolerance)
+    # With fewer steps than it takes to tell no lane is caught, it was only stopped.
+    if rest is None or steps < PATIENCE:
+        return turns, placed, error, starts
+    goal: Any = tuple(ops.keep(rest, target))
+    kept_home, *others = ([tuple(ops.keep(rest, turn)) for turn in pose] for pose in (home, turns, advice()))
+    found = _start_again(ops, limb.keep(ops, rest), kept_home, others, goal, tolerance, steps)
+    into = [0.0 + component for turn in turns for component in turn] + [starts]
+    again = 0.0 * found[0][0] + len(others) + sum(NEAREST)
+    ops.put(rest, into, [*(component for turn in found for component in turn), 1.0 + again])
+    turns = [(into[i], into[i + 1], into[i + 2]) for i in range(0, 3 * len(turns), 3)]
+    placed = place(ops, limb, turns)
+    return turns, placed, gap(ops, placed.joints[-1], target), into[-1]
+
+
+def _off_limits(
+    ops: Any, limb: Limb, home: Sequence[SwingTwist], target: Vector, tolerance: float
+) -> Sequence[SwingTwist]:
+    """Return where to start from: home, but where the limb is straight, with bends to the side that limits leave."""
+    bent = []
+    for limits, turn in zip(limb.limits, home, strict=True):
+        parts = list(turn)
+        for axis in (0, 2):
+            lower, upper = limits.lower[axis], limits.upper[axis]
+            inside = OFF_LIMIT * (upper - lower)
+            if inside > 0.0:
+                parts[axis] = ops.where(turn[axis] >= upper - PARALLEL, upper - inside, parts[axis])
+                parts[axis] = ops.where(turn[axis] <= lower + PARALLEL, lower + inside, parts[axis])
+        bent.append((parts[0], parts[1], parts[2]))
+    is_straight = _is_straight(ops, limb, home, target, tolerance)
+    if not ops.any(is_straight):
+        return home
+    legal = [clamp(ops, limits, turn) for limits, turn in zip(limb.limits, bent, strict=True)]
+    return [tuple(ops.choose(is_straight, a, b)) for a, b in zip(legal, home, strict=True)]
+
+
+def off_the_line(
+    ops: Any, limb: Limb, home: Sequence[SwingTwist], target: Vector, tolerance: float
+) -> Sequence[SwingTwist]:
+    """Return home, but bent where limb and target lie on one line: there no turn brings the tip nearer at first."""
+    is_straight = _is_straight(ops, limb, home, target, tolerance, target)
+    if not ops.any(is_straight):
+        return home
+    bent: list[SwingTwist] = []
+    # About z, so toward the bone's own +X, where limits let it; the first bone the other way, to keep the tip in line.
+    sign = 1.0
+    for j in reversed(range(len(home))):
+        limits, parts = limb.limits[j], list(home[j])
+        for axis in (2, 0):
+            lower, upper = limits.lower[axis], limits.upper[axis]
+            step = min(BENT, 0.25 * (upper - lower))
+            if step > PARALLEL:
+                wish = sign if j == 0 else -1.0
+                fits = (parts[axis] + wish * step >= lower) & (parts[axis] + wish * step <= upper)
+                turned = ops.where(fits, wish * step, -wish * step)
+                parts[axis], sign = parts[axis] + turned, ops.where(turned < 0.0, 1.0, -1.0)
+                break
+        bent.insert(0, clamp(ops, limits, (parts[0], parts[1], parts[2])))
+    return [tuple(ops.choose(is_straight, a, b)) for a, b in zip(bent, home, strict=True)]
+
+
+def nearer_home(
+    ops: Any,
+    limb: Limb,
+    home: Sequence[SwingTwist],
+    turns: Sequence[SwingTwist],
+    error: Component,
+    target: Vector,
+) -> tuple[list[SwingTwist], Placed]:
+    """Return turns, but home where their error is more than that of home: a bend that came to nothing is taken back."""
+    farther = error > gap(ops, place(ops, limb, home).joints[-1], target)
+    nearer: list[SwingTwist] = [choose_parts(ops, farther, a, b) for a, b in zip(home, turns, strict=True)]
+    return nearer, place(ops, limb, nearer)
+
+
+def _is_straight(
+    ops: Any, limb: Limb, home: Sequence[SwingTwist], target: Vector, tolerance: float, *others: Vector
+) -> Component:
+    """Tell whether a limb that isn't at its target lies on one line, other points with it."""
+    placed = place(ops, limb, home)
+    is_straight = gap(ops, placed.joints[-1], target) > tolerance
+    first = placed.joints[1]
+    for point in (*placed.joints[2:], *others):
+        off = cross(first, point)
+        is_straight = is_straight & (dot(off, off) <= PARALLEL * dot(first, first) * dot(point, point))
+    return is_straight
+
+
+def _start_again(
+    ops: Any,
+    limb: Limb,
+    home: Sequence[SwingTwist],
+    others: Sequence[Sequence[SwingTwist]],
+    target: Vector,
+    tolerance: float,
+    steps: int,
+) -> list[SwingTwist]:
+    """Return the turns that reach and are nearest to home, of those from several starts, or else come nearest."""
+    goals = _array([target])[:, 0]
+    homes = _array(home)
+    bones = _bones(limb)
+    starts = np.concatenate([_near_poses(bones, goals), np.stack([_array(one) for one in others], 1)], axis=1)
+    found, errors = _descend_all(bones, starts, goals, tolerance, FIRST_STEPS)
+    # Of starts that get there those are worth more that end near to home.
+    worth = np.where(errors <= THERE, THERE * np.tanh(_turned(found, homes)), errors)
+    order = np.argsort(worth, axis=1, kind="stable")[:, :FINALISTS]
+    found = np.take_along_axis(found, order[:, :, None, None], axis=1)
+    found, errors = _descend_all(bones, found, goals, tolerance, LAST_STEPS)
+    for n in range(FINALISTS):
+        reached = errors[:, n] <= tolerance
+        if reached.any():
+            begin = _components(ops, found[:, n])
+            settled, _, off = turn_least(ops, limb, begin, home, target, tolerance, steps)
+            stays = reached & (_array([(off,)])[:, 0, 0] <= tolerance)
+            found[:, n] = np.where(stays[:, None, None], _array(settled), found[:, n])
+    away = _turned(found, homes)
+    least = errors.min(axis=1, keepdims=True)
+    is_best = errors <= np.maximum(tolerance, (1.0 + AS_NEAR) * least)
+    best = np.argmin(np.where(is_best, away, np.inf), axis=1)
+    nearest = found[np.arange(len(found)), best]
+    turns = _components(ops, nearest_poses(bones, nearest, goals, tolerance, FIRST_STEPS, FINISHED)[0])
+    if any(limits.reaches_half_turn for limits in limb.limits):
+        # Half-sines end at half a turn, where Newton's method stalls and least squares come on.
+        turns = descend(ops, limb, turns, target, tolerance, steps)[0]
+    return turns
+
+
+def _turned(turns: Array, homes: Array) -> Array:
+    """Return about how far (L, K) poses (L, K, B, 3) have turned from others (L, B, 3): half angles, squared."""
+    off = turns - homes[:, None]
+    twist = np.remainder(off[..., 1] + math.pi, 2.0 * math.pi) - math.pi
+    made: Array = np.sum(off[..., 0] ** 2 + off[..., 2] ** 2 + 0.25 * twist**2, axis=-1)
+    return made
+
+
+def _near_poses(bones: Bones, goals: Array) -> Array:
+    """Return the legal poses (L, K, B, 3) whose tips are nearest to targets (L, 3)."""
+    first = Bones(bones.rests[:1], bones.links[:1], bones.inherits, bones.limits)
+    # All lanes' limbs are one and the same, but hang in frames of their own.
+    local = (bones.rests[:1, 0] @ bones.rests[:, 0].swapaxes(-1, -2) @ goals[:, :, None])[..., 0]
+    picked = []
+    for poses, count in zip(legal_poses(bones.limits), NEAREST, strict=True):
+        distance = np.square(local[:, None] - tips_of(first, poses)).sum(axis=-1)
+        picked.append(poses[np.argsort(distance, axis=1, kind="stable")[:, :count]])
+    return np.concatenate(picked, axis=1)
+
+
+def _descend_all(bones: Bones, starts: Array, goals: Array, tolerance: float, steps: int) -> tuple[Array, Array]:
+    """Return the nearest poses (L, K, B, 3) from starts of that shape, and their errors (L, K)."""
+    lanes, count = starts.shape[:2]
+    each = np.repeat(np.arange(lanes), count)
+    found = starts.reshape(-1, *starts.shape[2:]).copy()
+    errors = np.empty(len(found))
+    for begin in range(0, len(found), AT_ONCE):
+        part = slice(begin, begin + AT_ONCE)
+        kept = bones.keep(each[part])
+        found[part], errors[part] = nearest_poses(kept, found[part], goals[each[part]], tolerance, steps, STILL)
+    return found.reshape(starts.shape), errors.reshape(lanes, count)
+
+
+def _bones(limb: Limb) -> Bones:
+    rests = matrices(*np.moveaxis(_array(limb.rests), -1, 0))
+    return Bones(rests, _array(limb.links), tuple(limb.inherits), tuple(limb.limits))
+
+
+def _array(rows: Sequence[Sequence[Component]]) -> Array:
+    """Return rows of components, one lane or many, as an array (L, R, C)."""
+    flat = np.broadcast_arrays(*(part for row in rows for part in row))
+    made: Array = np.atleast_2d(np.stack(flat, axis=-1)).reshape(-1, len(rows), len(rows[0]))
+    return made
+
+
+def _components(ops: Any, turns: Array) -> list[SwingTwist]:
+    """Return turns (L, B, 3) as components."""
+    rows: list[SwingTwist] = ops.split(turns[0] if len(turns) == 1 else turns, turns.shape[:1])
+    return rows

@@ -1,0 +1,248 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Two links in closed form: the law of cosines, turned into the plane of the bend.
+
+A target between |l1 - l2| and l1 + l2 from the root has two solutions in any plane through root and target, mirror
+images of each other; the pole, the present bend or a hinge's range says which. Beyond, the links lie on a line.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..fabrik.sweeps import reach_test, straight_to_target
+from ..fabrik.two_link import middle_joint
+from ..frames import turn_frames
+from ..lanes import TINY, Component, Vector
+from ..limits.joint_limits import SwingTwist, angle_within, hinge_axis, swing_twist
+from ..limits.least_squares import Limb
+from ..limits.pole_wish import lean_to_pole
+from ..limits.within_limits import STEPS, reach_within_limits, turns_of
+from ..method import Found, Method
+from ..poles.pole import bend_plane
+from ..problem import Chain, Options
+from ..start import StartPose
+from ..vectors import (
+    PARALLEL,
+    Quaternion,
+    choose_parts,
+    cross,
+    dot,
+    first_direction,
+    from_to,
+    gap,
+    multiply,
+    norm,
+    rejection,
+    rotate,
+    scale,
+)
+
+_ALLOWED = 1e-12
+"""Half-sine or radians by which limits may change a turn that they allow: rounding."""
+
+_NOWHERE = 1e-30
+"""Distance from the root at which a target has no direction. However near another is, the links must lie across its
+direction: any other would stretch them, or leave the tip beside it."""
+
+
+def hinge_angles(
+    ops: Any, limb: Limb, axis: int, twist: Quaternion, distance: Component
+) -> tuple[Component, Component]:
+    """Return the two angles of a knee's hinge at which the tip is at a distance from the root, or as near to it.
+
+    With m the first link and w the second, both in the frame the knee turns in, and a the axis, the law of cosines says
+    m . R(a, angle) w = (distance^2 - |m|^2 - |w|^2) / 2, which is A cos(angle) + B sin(angle) = C.
+
+    Args:
+        ops: the lanes' operations.
+        limb: two bones, the second one a hinge.
+        axis: of the hinge: 0 for x, 2 for z.
+        twist: that the hinge turns.
+        distance: from the root to the target.
+    """
+    first, second = _first_link_at_knee(limb), rotate(twist, limb.links[1])
+    unit = _unit(axis, 0.0 * distance)
+    a, b = dot(first, rejection(second, unit)), dot(first, cross(unit, second))
+    along = first[axis] * second[axis]
+    c = 0.5 * (distance * distance - dot(first, first) - dot(second, second)) - along
+    size = ops.sqrt(a * a + b * b) + TINY
+    cosine = ops.minimum(ops.maximum(c / size, -1.0), 1.0)
+    middle, spread = ops.atan2(b, a), ops.atan2(ops.sqrt(1.0 - cosine * cosine), cosine)
+    return middle + spread, middle - spread
+
+
+def _first_link_at_knee(limb: Limb) -> Vector:
+    w, x, y, z = limb.rests[1]
+    return rotate((w, -x, -y, -z), limb.links[0])
+
+
+def _unit(axis: int, zero: Component) -> Vector:
+    return zero + (axis == 0), zero + (axis == 1), zero + (axis == 2)
+
+
+def _about(ops: Any, axis: int, angle: Component) -> Quaternion:
+    x, y, z = scale(_unit(axis, 0.0 * angle), ops.sin(0.5 * angle))
+    return ops.cos(0.5 * angle), x, y, z
+
+
+def _bend_hinge(ops: Any, limb: Limb, axis: int, knee: SwingTwist, distance: Component) -> tuple[Quaternion, Vector]:
+    """Return the knee's own rotation that puts the tip at a distance from the root, and the tip in the hip's frame.
+
+    Of the two mirror images the one in the hinge's range is taken, or the nearer to the present one if both are.
+    """
+    twist = _about(ops, 1, knee[1])
+    first, second, present = _first_link_at_knee(limb), rotate(twist, limb.links[1]), 2.0 * ops.asin(knee[axis])
+    best: list[Component] = []
+    for wish in hinge_angles(ops, limb, axis, twist, distance):
+        angle = angle_within(ops, limb.limits[1], axis, wish)
+        bend = _about(ops, axis, angle)
+        x, y, z = rotate(bend, second)
+        tip = (first[0] + x, first[1] + y, first[2] + z)
+        off, turned = norm(ops, tip) - distance, angle - present
+        # Half a turn in all is more than any other difference: it only decides between two that are as near.
+        cost = ops.maximum(off, -off) + 1e-9 * ops.maximum(turned, -turned)
+        found = [cost, *bend, *tip]
+        best = ops.choose(cost < best[0], found, best) if best else found
+    w, x, y, z = best[1:5]
+    return multiply((w, x, y, z), twist), rotate(limb.rests[1], (best[5], best[6], best[7]))
+
+
+def _reach_with_hinge(
+    ops: Any, start: StartPose, limb: Limb, axis: int, knee: SwingTwist, target: Vector, pole: Vector | None
+) -> list[Quaternion]:
+    """Return the bones' frames with the knee bent about its hinge and the hip turned as it must, whatever its limits.
+
+    The hip turns the shortest way, and with a pole on about the line to the target until the knee points at it.
+    """
+    own, tip = _bend_hinge(ops, limb, axis, knee, norm(ops, target))
+    hip = start.frames[0]
+    along = first_direction(ops, [target, start.points[-1], start.points[1]])
+    hip = multiply(from_to(ops, rotate(hip, tip), along, start.x_axes[0]), hip)
+    if pole is not None:
+        bend, wish = rejection(rotate(hip, limb.links[0]), along), rejection(pole, along)
+        usable = (norm(ops, bend) > PARALLEL) & (norm(ops, wish) > PARALLEL)
+        bend = tuple(ops.choose(usable, bend, start.x_axes[0]))
+        wish = tuple(ops.choose(usable, wish, start.x_axes[0]))
+        hip = multiply(from_to(ops, bend, wish, along), hip)
+    return [hip, multiply(multiply(hip, limb.rests[1]), own)]
+
+
+def _bend(ops: Any, start: StartPose, along: Vector, pole: Vector | None) -> tuple[Vector, Quaternion | None]:
+    """Return the unit vector toward which the links bend, and with a pole the turn that brings their bend there."""
+    hint = start.x_axes[0]
+    if pole is None:
+        middle, tip = start.points[1:]
+        chord = norm(ops, tip)
+        if ops.all(chord > PARALLEL):
+            before = scale(tip, 1.0 / chord)
+            cosine = dot(before, along)
+            bend = rejection(middle, before)
+            # The shortest turn from the old chord to the new, of a vector that is perpendicular to the old one.
+            share = dot(bend, along) / (1.0 + cosine + TINY)
+            bx, by, bz = (b - share * (c + a) for b, c, a in zip(bend, before, along, strict=True))
+            size = norm(ops, (bx, by, bz))
+            if ops.all((size > PARALLEL) & (cosine > -0.999)):
+                return (bx / size, by / size, bz / size), None
+    side, turn = bend_plane(ops, start.joints, along, pole, hint)
+    if pole is not None:
+        return side, turn
+    # Folded onto its root a chain has no line to turn from: its joint stays on the side of the target's line it is on.
+    bend = rejection(middle, along)
+    size = norm(ops, bend)
+    folded = (chord <= PARALLEL) & (size > PARALLEL)
+    return tuple(ops.choose(folded, scale(bend, 1.0 / (size + TINY)), side)), None
+
+
+def _reach_freely(
+    ops: Any, start: StartPose, target: Vector, pole: Vector | None
+) -> tuple[list[Vector], list[Quaternion]]:
+    """Return joints and frames at the target, bent toward the pole or else as before."""
+    first, second = start.lengths
+    distance = norm(ops, target)
+    nowhere = distance <= _NOWHERE
+    along = scale(target, 1.0 / (distance + TINY))
+    if ops.any(nowhere):
+        along = tuple(ops.choose(nowhere, first_direction(ops, [start.points[-1], start.points[1]]), along))
+        distance = ops.where(nowhere, 0.0, distance)
+    side, turn = _bend(ops, start, along, pole)
+    too_far, too_near = reach_test(start.lengths, distance)
+    blocked = too_far | too_near
+    middle = middle_joint(ops, first, second, distance, along, side)
+    tip = target
+    if ops.any(blocked):
+        x, y, z = straight_to_target(ops, start.lengths, along, too_far)
+        middle = tuple(ops.choose(blocked, (x[1], y[1], z[1]), middle))
+        tip = tuple(ops.choose(blocked, (x[2], y[2], z[2]), tip))
+    points = [start.points[0], middle, tip]
+    inherits = start.chain.inherits_list
+    return points, turn_frames(ops, start.links, points, start.frames, start.x_axes, inherits, turn)
+
+
+def _reach(ops: Any, start: StartPose, target: Vector, pole: Vector | None, options: Options) -> Found:
+    once = 0.0 * target[0] + 1.0
+    limb = start.limb
+    if limb is None:
+        return Found(*_reach_freely(ops, start, target, pole), once)
+    present = turns_of(ops, limb, start.frames)
+    axis = hinge_axis(limb.limits[1]) if limb.inherits[1] else None
+    if axis is None or axis == 1:
+        _, frames = _reach_freely(ops, start, target, pole)
+    else:
+        frames = _reach_with_hinge(ops, start, limb, axis, present[1], target, pole)
+        if limb.limits[0].is_free:
+            return Found(_laid(limb, frames), frames, once)
+    return _within_limits(ops, limb, frames, present, target, pole, options)
+
+
+def _laid(limb: Limb, frames: list[Quaternion]) -> list[Vector]:
+    """Return the joints of bones with given frames."""
+    (x, y, z), (dx, dy, dz) = (rotate(frame, link) for frame, link in zip(frames, limb.links, strict=True))
+    zero = 0.0 * x
+    return [(zero, zero, zero), (x, y, z), (x + dx, y + dy, z + dz)]
+
+
+def _within_limits(
+    ops: Any,
+    limb: Limb,
+    frames: list[Quaternion],
+    present: list[SwingTwist],
+    target: Vector,
+    pole: Vector | None,
+    options: Options,
+) -> Found:
+    """Keep closed-form frames where limits allow them, else reach by least squares from what they leave of them."""
+    points = _laid(limb, frames)
+    wished, turns = [], turns_of(ops, limb, frames)
+    for parent, rest, frame, inherits in zip([None, frames[0]], limb.rests, frames, limb.inherits, strict=True):
+        w, x, y, z = multiply(parent, rest) if inherits and parent is not None else rest
+        wished.append(swing_twist(ops, multiply((w, -x, -y, -z), frame)))
+    legal: Component = gap(ops, points[-1], target) <= options.tolerance
+    for turn, wish in zip(turns, wished, strict=True):
+        legal = legal & (gap(ops, turn, wish) <= _ALLOWED)
+    if ops.all(legal):
+        return Found(points, frames, 0.0 * target[0] + 1.0)
+    steps = min(options.iterations, STEPS)
+    turns, placed, _, used = reach_within_limits(ops, limb, turns, lambda: present, target, options.tolerance, steps)
+    if pole is not None:
+        turns, placed = lean_to_pole(ops, limb, turns, target, pole, options.tolerance)
+    return Found(
+        [choose_parts(ops, legal, a, b) for a, b in zip(points, placed.joints, strict=True)],
+        [choose_parts(ops, legal, a, b) for a, b in zip(frames, placed.frames, strict=True)],
+        ops.where(legal, 1.0, used),
+    )
+
+
+def _refusal(chain: Chain) -> str:
+    count = len(chain.links)
+    if count == 2:
+        return ""
+    return f"Two Bone is for two links, the chain that ends at {chain.name(-1)} has {count}: choose another solver"
+
+
+TWO_BONE = Method(
+    "Two Bone",
+    "Arms and legs: exact, in no time; chains of two bones only",
+    _reach,
+    _refusal,
+)
