@@ -12,10 +12,9 @@ from mathutils import Matrix
 from .find import solvers_of
 from .marks import CHAIN, HAD_ANIMATION, MARK, SOLVER, VERSION
 from .modifier import group_inputs, input_path, rotation_outputs, set_input, set_output_name
-from .nodes import Nodes, Value
 from .reach import MOST_SWEEPS
 from .rest_chain import RestChain
-from .solver import Goal, goal_values, solver_group
+from .rig_group import rig_group
 
 if TYPE_CHECKING:
     from bpy.types import Collection, Object, PoseBone, Scene
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
 
 COLLECTION = "FABRIK Native Rigs"
 MODIFIER = "FABRIK"
-
-_NUMBER = "NodeSocketFloat"
 
 
 def build_rig(scene: Scene, armature: Object, settings: FabrikChain, rest: RestChain) -> Object:
@@ -47,10 +44,10 @@ def build_rig(scene: Scene, armature: Object, settings: FabrikChain, rest: RestC
     solver = _make_solver(collection, name, armature, rest)
     solver[CHAIN], solver[HAD_ANIMATION] = settings.name, had_animation
     goals = {"Target": _goal_object(collection, f"{name} target", solver, settings.target, settings.subtarget)}
-    if rest.kind.has_pole:
+    if rest.shape.kind.has_pole:
         goals["Pole"] = _goal_object(collection, f"{name} pole", solver, settings.pole_target, settings.pole_subtarget)
     modifier: Any = solver.modifiers.new(MODIFIER, 'NODES')
-    modifier.node_group = _rig_group(name, rest)
+    modifier.node_group = rig_group(name, rest)
     values = {
         "Pole Angle": settings.pole_angle,
         "Influence": settings.influence,
@@ -147,57 +144,3 @@ def _constrain(bone: PoseBone, attribute: str, chain_name: str, solver: Object, 
     # Drivers are evaluated when the influence changes, not when the target moves.
     identifier = next(socket.identifier for socket in group_inputs(modifier) if socket.name == "Influence")
     _follow(constraint, "influence", -1, solver, input_path(modifier, identifier))
-
-
-def _rig_group(name: str, rest: RestChain) -> Any:
-    """Return a chain's own group: the numbers of its bones around the solver it shares with others of its kind."""
-    tree: Any = bpy.data.node_groups.new(name, 'GeometryNodeTree')
-    tree.is_modifier = True
-    tree[MARK] = VERSION
-    nodes = Nodes(tree)
-    kind = rest.kind
-    geometry = nodes.input("Geometry", "NodeSocketGeometry")
-    goal = _goal_inputs(nodes, rest)
-    rotations = nodes.call(
-        solver_group(kind),
-        [
-            *goal_values(goal),
-            *rest.links.values,
-            rest.plane.to_euler(),
-            (rest.plane.conjugated() @ rest.frames[0] if kind.has_pole else rest.frames[0]).to_euler(),
-            *(frame.to_euler() for frame in rest.frames[1:]),
-            *((back.to_euler() for back in rest.backs) if kind.is_offset else ()),
-            *_bend_values(rest),
-        ],
-    )
-    nodes.output("Geometry", geometry, "NodeSocketGeometry")
-    for bone, rotation in zip(rest.bones, rotations, strict=True):
-        nodes.output(bone.name, rotation, "NodeSocketRotation")
-    nodes.arrange()
-    return tree
-
-
-def _bend_values(rest: RestChain) -> list[Value]:
-    """Return what a solver starts from, in the order of its inputs."""
-    if rest.kind.links < 3 or (rest.kind.has_pole and rest.kind.is_straight):
-        return []
-    return [rest.arc, *rest.bends] if rest.kind.has_pole else [joint[:] for joint in rest.joints]
-
-
-def _goal_inputs(nodes: Nodes, rest: RestChain) -> Goal:
-    target_object = nodes.input("Target", "NodeSocketObject")
-    pole = angle = None
-    if rest.kind.has_pole:
-        pole = nodes.object_location(nodes.input("Pole", "NodeSocketObject"))
-        angle = nodes.input("Pole Angle", _NUMBER, subtype='ANGLE')
-    influence = nodes.input("Influence", _NUMBER, subtype='FACTOR', min_value=0.0, max_value=1.0, default_value=1.0)
-    softness = nodes.input("Softness", _NUMBER, subtype='FACTOR', min_value=0.0, max_value=0.5)
-    sweeps: Value = None
-    tolerance: Value = None
-    if rest.kind.links > 2:
-        sweeps = nodes.input("Sweeps", "NodeSocketInt", min_value=1, max_value=MOST_SWEEPS, default_value=MOST_SWEEPS)
-        share = nodes.input("Tolerance", _NUMBER, min_value=1e-6, max_value=1.0, default_value=1e-4)
-        tolerance = share * rest.links.total
-    # Without influence there is nothing to look for.
-    target = nodes.switch(influence > 0.0, nodes.object_location(target_object), rest.tip[:])
-    return Goal(target, softness, sweeps, tolerance, pole, angle)

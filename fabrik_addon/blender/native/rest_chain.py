@@ -5,30 +5,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-from mathutils import Matrix, Quaternion, Vector
+from mathutils import Matrix, Quaternion
 
 from ...core import FabrikError
-from ...core.fabrik.curl import bends, bends_and_arc
-from ...core.fabrik.reach import ON_ONE_LINE
-from ...core.lanes import ONE, add_up
-from ...core.poles.pole import bend_direction
-from ...core.vectors import first_direction, perpendicular
 from ..channels import is_locked
 from ..convert.carried_animation import curve_of, driver_of
 from ..kinematics import pose_matrices
 from ..snapshot import ChainBones, read_pose
-from .links import Links, links_of
-from .solver import Kind
+from .rest_shape import RestShape, rest_shape
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone
-
-_ALONG = 1e-5
-"""Sine of the angle between a link and its bone that counts as none."""
 
 
 @dataclass(frozen=True)
@@ -41,21 +30,7 @@ class RestChain:
     """Where that space is, in the space of the first bone's parent or of the armature."""
     root_moves: bool
     """Whether the first bone's own location comes on top of that."""
-    kind: Kind
-    links: Links
-    plane: Quaternion
-    """Has its +Y along the line root-tip and its +X where the chain bends."""
-    frames: list[Quaternion]
-    """Of the links: the first in its bone's space, every other in the link's before."""
-    backs: list[Quaternion]
-    """Of the bones, each in its link's frame."""
-    joints: list[Vector]
-    """Inner joints."""
-    tip: Vector
-    arc: float
-    """As ``core.fabrik.curl`` takes the chord's."""
-    bends: list[float]
-    """At the inner joints."""
+    shape: RestShape
 
 
 def read_rest_chain(armature: Object, bones: ChainBones, has_pole: bool) -> RestChain:
@@ -79,11 +54,6 @@ def read_rest_chain(armature: Object, bones: ChainBones, has_pole: bool) -> Rest
     if not all(chain.inherits_list):
         name = next(name for name, inherits in zip(chain.names, chain.inherits_list, strict=False) if not inherits)
         raise FabrikError(f"bone '{name}' doesn't turn with its parent: a native rig can't carry that")
-    points = [Vector(point) for point in pose.positions.tolist()]
-    frames, backs, is_offset = _link_frames(points, [Quaternion(row) for row in pose.rotations[:-1].tolist()])
-    plane, is_straight = _plane(points)
-    lengths, total = chain.links, chain.total_length
-    angles, arc = bends_and_arc(ONE, _bends(points), [length / total for length in lengths])
     parent = free[0].parent
     root_moves = _can_move(armature, free[0])
     if root_moves:
@@ -92,15 +62,7 @@ def read_rest_chain(armature: Object, bones: ChainBones, has_pole: bool) -> Rest
         bones=tuple(free),
         root=_relative_to(parent, root),
         root_moves=root_moves,
-        kind=Kind(len(lengths), has_pole, is_straight and (has_pole or len(lengths) > 2), is_offset),
-        links=links_of(lengths),
-        plane=plane,
-        frames=frames,
-        backs=backs,
-        joints=points[1:-1],
-        tip=points[-1],
-        arc=arc,
-        bends=angles,
+        shape=rest_shape(pose.positions, pose.rotations, has_pole),
     )
 
 
@@ -131,38 +93,3 @@ def _check(bones: ChainBones) -> None:
     root = bones.bones[bones.free[0]]
     if root.parent is not None and not root.bone.use_inherit_rotation:
         raise FabrikError(f"bone '{root.name}' doesn't turn with its parent: a native rig can't carry that")
-
-
-def _link_frames(
-    points: list[Vector], bone_frames: list[Quaternion]
-) -> tuple[list[Quaternion], list[Quaternion], bool]:
-    """Return the links' frames, each in the one before, the bones' frames in theirs, and whether any differ."""
-    up = Vector((0.0, 1.0, 0.0))
-    frames: list[Quaternion] = []
-    backs: list[Quaternion] = []
-    before = Quaternion()
-    for (start, end), bone in zip(pairwise(points), bone_frames, strict=True):
-        turn = up.rotation_difference(bone.conjugated() @ (end - start))
-        turn = Quaternion() if turn.w > 0.0 and Vector((turn.x, turn.y, turn.z)).length < _ALONG else turn
-        frame = bone @ turn
-        frames.append(before.conjugated() @ frame)
-        backs.append(turn.conjugated())
-        before = frame
-    return frames, backs, any(back != Quaternion() for back in backs)
-
-
-def _bends(points: list[Vector]) -> list[Any]:
-    x, y, z = (list(component) for component in zip(*points, strict=True))
-    return bends(ONE, (x, y, z))
-
-
-def _plane(points: list[Vector]) -> tuple[Quaternion, bool]:
-    """Return the frame of the line root-tip and the bend, and whether there is no bend."""
-    size = sum((b - a).length for a, b in pairwise(points))
-    x, y, z = ([value / size for value in component] for component in zip(*points, strict=True))
-    along = first_direction(ONE, [(x[-1], y[-1], z[-1]), (x[1], y[1], z[1])])
-    hint = (1.0, 0.0, 0.0)  # the first bone's own +X
-    side = perpendicular(ONE, along, [bend_direction(ONE, (x, y, z), along), hint])
-    columns = [Vector(side), Vector(along), Vector(side).cross(Vector(along))]
-    frame = Matrix(np.array(columns).T.tolist()).to_quaternion()
-    return frame, add_up(_bends(points)) < ON_ONE_LINE

@@ -1,0 +1,106 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From a chain's joints and frames at rest to the numbers that its nodes start from. Computes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from mathutils import Matrix, Quaternion, Vector
+
+from ...core import Floats
+from ...core.fabrik.curl import bends, bends_and_arc
+from ...core.fabrik.reach import ON_ONE_LINE
+from ...core.lanes import ONE, add_up
+from ...core.poles.pole import bend_direction
+from ...core.vectors import first_direction, perpendicular
+from .links import Links, links_of
+from .solver import Kind
+
+_ALONG = 1e-5
+"""Sine of the angle between a link and its bone that counts as none."""
+
+
+@dataclass(frozen=True)
+class RestShape:
+    """The joints and links of a chain at rest."""
+
+    kind: Kind
+    links: Links
+    plane: Quaternion
+    """Has its +Y along the line root-tip and its +X where the chain bends."""
+    frames: list[Quaternion]
+    """Of the links: the first in its bone's space, every other in the link's before."""
+    backs: list[Quaternion]
+    """Of the bones, each in its link's frame."""
+    joints: list[Vector]
+    """Inner joints."""
+    tip: Vector
+    arc: float
+    """As ``core.fabrik.curl`` takes the chord's."""
+    bends: list[float]
+    """At the inner joints."""
+
+
+def rest_shape(positions: Floats, rotations: Floats, has_pole: bool) -> RestShape:
+    """Return the shape of a chain.
+
+    Args:
+        positions: joints (J, 3), the root at the origin.
+        rotations: frames of the bones (J, 4), the first none; the last row doesn't count.
+        has_pole: whether it bends toward a pole.
+    """
+    points = [Vector(point) for point in positions.tolist()]
+    frames, backs, is_offset = _link_frames(points, [Quaternion(row) for row in rotations[:-1].tolist()])
+    plane, is_straight = _plane(points)
+    lengths = [(b - a).length for a, b in pairwise(points)]
+    angles, arc = bends_and_arc(ONE, _bends(points), [length / sum(lengths) for length in lengths])
+    return RestShape(
+        kind=Kind(len(lengths), has_pole, is_straight and (has_pole or len(lengths) > 2), is_offset),
+        links=links_of(lengths),
+        plane=plane,
+        frames=frames,
+        backs=backs,
+        joints=points[1:-1],
+        tip=points[-1],
+        arc=arc,
+        bends=angles,
+    )
+
+
+def _link_frames(
+    points: list[Vector], bone_frames: list[Quaternion]
+) -> tuple[list[Quaternion], list[Quaternion], bool]:
+    """Return the links' frames, each in the one before, the bones' frames in theirs, and whether any differ."""
+    up = Vector((0.0, 1.0, 0.0))
+    frames: list[Quaternion] = []
+    backs: list[Quaternion] = []
+    before = Quaternion()
+    for (start, end), bone in zip(pairwise(points), bone_frames, strict=True):
+        turn = up.rotation_difference(bone.conjugated() @ (end - start))
+        turn = Quaternion() if turn.w > 0.0 and Vector((turn.x, turn.y, turn.z)).length < _ALONG else turn
+        frame = bone @ turn
+        frames.append(before.conjugated() @ frame)
+        backs.append(turn.conjugated())
+        before = frame
+    return frames, backs, any(back != Quaternion() for back in backs)
+
+
+def _bends(points: list[Vector]) -> list[Any]:
+    x, y, z = (list(component) for component in zip(*points, strict=True))
+    return bends(ONE, (x, y, z))
+
+
+def _plane(points: list[Vector]) -> tuple[Quaternion, bool]:
+    """Return the frame of the line root-tip and the bend, and whether there is no bend."""
+    size = sum((b - a).length for a, b in pairwise(points))
+    x, y, z = ([value / size for value in component] for component in zip(*points, strict=True))
+    along = first_direction(ONE, [(x[-1], y[-1], z[-1]), (x[1], y[1], z[1])])
+    hint = (1.0, 0.0, 0.0)  # the first bone's own +X
+    side = perpendicular(ONE, along, [bend_direction(ONE, (x, y, z), along), hint])
+    columns = [Vector(side), Vector(along), Vector(side).cross(Vector(along))]
+    frame = Matrix(np.array(columns).T.tolist()).to_quaternion()
+    return frame, add_up(_bends(points)) < ON_ONE_LINE
