@@ -27,7 +27,7 @@ from ..groups import Group, solve_group, take_group, take_groups
 from ..snapshot import bones_of_chain
 from ..stretch import ALIGNED
 from ..targets import armature_to_world, position_in_world
-from .curves import ActionEdit, Channel, bake_curve
+from .curves import ActionEdit, Channel, bake_curve, remapping_of
 from .frames import Frames, frames_of
 from .nla import needs_remapping, remapped
 from .plain_frames import PlainChain, Row, plain_chain_of
@@ -104,7 +104,7 @@ def bake_chains(
     Raises:
         FabrikError: a chain can't be solved at some frame, or its curves can't be changed; then nothing has changed.
     """
-    stored, edit = store_channels([armature]), ActionEdit(armature)
+    stored, edit = store_channels([armature]), ActionEdit(armature, remapping_of(scene))
     inheritance = [(bone, bone.inherit_scale) for bone in armature.data.bones]
     try:
         view_layer.update()

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ...core import FabrikError, Floats
 
 if TYPE_CHECKING:
-    from bpy.types import Action, ActionChannelbag, ActionSlot, AnimData, FCurve, Object
+    from bpy.types import Action, ActionChannelbag, ActionSlot, AnimData, FCurve, Object, Scene
 
 _FLOATS = {"co": 2, "handle_left": 2, "handle_right": 2, "back": 1, "amplitude": 1, "period": 1}
 _ENUMS = ("interpolation", "easing", "handle_left_type", "handle_right_type", "type")
@@ -58,6 +58,11 @@ def write_keys(curve: FCurve, keys: Keys) -> None:
     points.add(len(keys["co"]))
     for name, values in keys.items():
         points.foreach_set(name, np.ascontiguousarray(values).ravel())
+
+
+def remapping_of(scene: Scene) -> float:
+    """Return the time in which actions are evaluated over the scene's frame: its Time Stretching."""
+    return scene.render.frame_map_old / scene.render.frame_map_new
 
 
 def key_times(curve: FCurve) -> Floats:
@@ -135,6 +140,8 @@ class ActionEdit:
     """An object's action, made where there is none, with all that was changed in it: to be taken back."""
 
     obj: Object
+    remapping: float = 1.0
+    """Time in which actions are evaluated, over the scene's frame: what its Time Stretching makes of it."""
     _curves: dict[tuple[str, int], Keys | None] = field(default_factory=dict)
     _made: list[str] = field(default_factory=list)
 
@@ -178,10 +185,11 @@ class ActionEdit:
 
     def times(self, frames: Iterable[float]) -> Floats:
         """Return scene frames in the action's time: another one while a strip of it is tweaked."""
+        times = self.remapping * np.array(list(frames), float)
         animation = self.obj.animation_data
         if animation is None or not animation.use_tweak_mode:
-            return np.array(list(frames), float)
-        return np.array([animation.nla_tweak_strip_time_to_scene(frame, invert=True) for frame in frames], float)
+            return times
+        return np.array([animation.nla_tweak_strip_time_to_scene(time, invert=True) for time in times], float)
 
     def done(self) -> None:
         """Tell Blender that curves have changed."""

@@ -14,10 +14,10 @@ from bpy_extras.anim_utils import action_get_channelbag_for_slot, animdata_get_c
 from ...core import Floats
 from ..snapshot import bones_of_chain
 from ..targets import Node, followed_by
-from .curves import key_times
+from .curves import key_times, remapping_of
 
 if TYPE_CHECKING:
-    from bpy.types import ActionChannelbag, NlaStrip, Object
+    from bpy.types import ActionChannelbag, NlaStrip, Object, Scene
 
     from ..properties import FabrikChain
 
@@ -26,25 +26,26 @@ _WHOLE = 1e-3
 
 
 def frames_to_bake(
-    armature: Object, chains: Sequence[FabrikChain], span: tuple[int, int], step: int, only_keyed: bool
+    scene: Scene, armature: Object, chains: Sequence[FabrikChain], span: tuple[int, int], step: int, only_keyed: bool
 ) -> list[float]:
     """Return the frames to bake: every step-th and keys that lie between frames, or those with keys alone.
 
     Args:
+        scene: the frames' own.
         armature: object with the chains.
         chains: to be baked.
         span: first and last frame.
         step: frames from one to the next.
         only_keyed: leave out frames at which nothing is keyed that the chains depend on.
     """
-    keyed = [time for time in _keyed_times(armature, chains) if span[0] - _WHOLE <= time <= span[1] + _WHOLE]
+    keyed = [time for time in _keyed_frames(scene, armature, chains) if span[0] - _WHOLE <= time <= span[1] + _WHOLE]
     if only_keyed:
         return keyed
     between = [time for time in keyed if abs(time - round(time)) > _WHOLE]
     return sorted({*map(float, range(span[0], span[1] + 1, step)), *between})
 
 
-def _keyed_times(armature: Object, chains: Iterable[FabrikChain]) -> list[float]:
+def _keyed_frames(scene: Scene, armature: Object, chains: Iterable[FabrikChain]) -> list[float]:
     nodes: set[Node] = set()
     for chain in chains:
         starts: list[Node] = [(chain.target, chain.subtarget)] if chain.target else []
@@ -52,12 +53,13 @@ def _keyed_times(armature: Object, chains: Iterable[FabrikChain]) -> list[float]
         starts += [(armature, bone.name) for bone in bones_of_chain(armature, chain.tip, chain.chain_count, True)]
         for start in starts:
             nodes |= followed_by(start)
-    times = [time for obj, bone_name in nodes for time in _times_of(obj, bone_name)]
-    return sorted({round(time) if abs(time - round(time)) <= _WHOLE else round(time, 4) for time in times})
+    share = 1.0 / remapping_of(scene)
+    frames = [share * time for obj, bone_name in nodes for time in _times_of(obj, bone_name)]
+    return sorted({round(frame) if abs(frame - round(frame)) <= _WHOLE else round(frame, 4) for frame in frames})
 
 
 def _times_of(obj: Object, bone_name: str) -> Iterator[float]:
-    """Yield the scene's frames with keys on an object or one of its bones, in its action and in strips of the NLA."""
+    """Yield the scene's times with keys on an object or one of its bones, in its action and in strips of the NLA."""
     animation = obj.animation_data
     if animation is None:
         return
@@ -89,7 +91,7 @@ def _times_in(bag: ActionChannelbag | None, prefix: str) -> Floats:
 
 
 def _in_scene(strip: NlaStrip, times: Floats) -> Floats:
-    """Return the scene's frames at which a strip shows given times of its action, again for every repeat."""
+    """Return the scene's times at which a strip shows given times of its action, again for every repeat."""
     start, end = strip.action_frame_start, strip.action_frame_end
     shown = times[(times >= start - _WHOLE) & (times <= end + _WHOLE)]
     once = (end - shown if strip.use_reverse else shown - start) * strip.scale

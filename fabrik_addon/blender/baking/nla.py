@@ -49,8 +49,8 @@ def remapped(
     try:
         for number, frame in enumerate(frames):
             setattr(bone, name, values[number])
-            # Blender takes the scene's frame for both: into the strip's time, and through the strips around it.
-            if not bone.keyframe_insert(name, frame=frame):
+            # Blender takes one time for both: into the strip's own, and through the strips around it.
+            if not bone.keyframe_insert(name, frame=edit.remapping * frame):
                 raise FabrikError(f"Bone '{bone.name}' can't be keyed at frame {frame:g}: NLA strips above override it")
         for index, curve in enumerate(curves):
             found[:, index] = _values_at(curve, times)

@@ -123,7 +123,7 @@ class POSE_OT_fabrik_bake(FrameRangeMixin, OnlyActiveMixin, Operator):
         armature = context.object
         chains = chosen_chains(armature, self.only_active)
         span = self.span()
-        frames = frames_to_bake(armature, chains, span, self.step, self.only_keyed)
+        frames = frames_to_bake(context.scene, armature, chains, span, self.step, self.only_keyed)
         if not frames:
             raise FabrikError(f"Nothing is keyed from frame {span[0]} to {span[1]}: switch Only Keyed Frames off")
         tolerance = self.tolerance if self.smart else None

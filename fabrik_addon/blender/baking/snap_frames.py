@@ -23,7 +23,7 @@ from ..channels import channel_name, nearest_values, rotation_of
 from ..move_target import movable
 from ..snapshot import Snapshot, take_snapshot
 from ..targets import armature_to_world, position_in_world
-from .curves import ActionEdit, Channel, bake_curve
+from .curves import ActionEdit, Channel, bake_curve, remapping_of
 from .frames import frames_of
 from .nla import needs_remapping
 from .stored_channels import store_channels
@@ -201,7 +201,7 @@ def _key(
                     turn.append(nearest_values(now.rotation_mode, rotation, before))
             yield 0.5 + 0.5 * (number + 1) / len(frames)
     for path, location, turn in zip(paths, locations, turns, strict=True):
-        edit = edits.setdefault(path.obj.name_full, ActionEdit(path.obj))
+        edit = edits.setdefault(path.obj.name_full, ActionEdit(path.obj, remapping_of(scene)))
         times, edges = edit.times(frames), edit.times(span)
         found = {"location": np.array(location)}
         if turn:

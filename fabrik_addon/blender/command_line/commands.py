@@ -127,7 +127,7 @@ def _bake(armature: Object, arguments: argparse.Namespace, done: Done) -> None:
     end = scene.frame_end if arguments.end is None else arguments.end
     if end < start:
         raise FabrikError(f"the end frame {end} is before the start frame {start}")
-    frames = frames_to_bake(armature, chains, (start, end), arguments.step, arguments.only_keyed)
+    frames = frames_to_bake(scene, armature, chains, (start, end), arguments.step, arguments.only_keyed)
     if not frames:
         raise FabrikError(f"nothing is keyed from frame {start} to {end}")
     tolerance = math.radians(arguments.tolerance) if arguments.smart else None
@@ -172,7 +172,7 @@ def _solve(armature: Object, arguments: argparse.Namespace, done: Done) -> None:
     for owner, name in changed:
         if isinstance(owner, bpy.types.PoseBone):
             # What is animated would be lost at the next frame.
-            owner.keyframe_insert(name, frame=scene.frame_current, options={'INSERTKEY_AVAILABLE'})
+            owner.keyframe_insert(name, frame=scene.frame_current_final, options={'INSERTKEY_AVAILABLE'})
     entries = []
     for name, result in results:
         entry = {"chain": name, "status": result.status, "error": result.error, "iterations": result.iterations}
