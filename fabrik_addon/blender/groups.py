@@ -96,10 +96,19 @@ def take_groups(view_layer: ViewLayer, armature: Object, chains: Sequence[Fabrik
     Raises:
         FabrikError: a chain or its target can't be used, or chains wait for each other.
     """
+    return gather(take_snapshots(view_layer, armature, chains))
+
+
+def take_snapshots(view_layer: ViewLayer, armature: Object, chains: Sequence[FabrikChain]) -> list[Snapshot]:
+    """Read chains, in the order given; the arguments are those of ``take_groups``.
+
+    Raises:
+        FabrikError: a chain or its target can't be used, or two chains have the same name.
+    """
     for name, count in Counter(chain.name for chain in chains).items():
         if count > 1:
             raise FabrikError(f"{count} chains of '{armature.name}' are named '{name}': give each a name of its own")
-    return gather([take_snapshot(view_layer, armature, chain) for chain in chains])
+    return [take_snapshot(view_layer, armature, chain) for chain in chains]
 
 
 def gather(snapshots: Sequence[Snapshot]) -> list[Group]:
@@ -108,6 +117,11 @@ def gather(snapshots: Sequence[Snapshot]) -> list[Group]:
     Raises:
         FabrikError: groups wait for each other, or a chain's target depends on its own group.
     """
+    return in_order([made_ready(group.snapshots) for group in clusters_of(snapshots)])
+
+
+def clusters_of(snapshots: Sequence[Snapshot]) -> list[Group]:
+    """Return chains that were read as groups, in no order and not ready to be solved: only what belongs together."""
     clusters = [Group((snapshot,)) for snapshot in sorted(snapshots, key=_place)]
     number = 0
     while number < len(clusters):
@@ -119,7 +133,7 @@ def gather(snapshots: Sequence[Snapshot]) -> list[Group]:
         clusters.remove(near)
         clusters[number] = Group(tuple(sorted((*group.snapshots, *near.snapshots), key=_place)))
         number = 0
-    return _in_order([_with_tree(group.snapshots) for group in clusters])
+    return clusters
 
 
 def take_group(view_layer: ViewLayer, armature: Object, chains: Sequence[FabrikChain]) -> Group:
@@ -128,7 +142,7 @@ def take_group(view_layer: ViewLayer, armature: Object, chains: Sequence[FabrikC
     Raises:
         FabrikError: a chain or its target can't be used.
     """
-    return _with_tree(sorted((take_snapshot(view_layer, armature, chain) for chain in chains), key=_place))
+    return made_ready(sorted((take_snapshot(view_layer, armature, chain) for chain in chains), key=_place))
 
 
 def solve_group(group: Group, goals: Mapping[str, Goals] | None = None) -> tuple[SolvedChain, ...]:
@@ -184,8 +198,8 @@ def _hangs(group: Group, other: Group) -> bool:
     return not other.moving.isdisjoint(snapshot.bones.bones[0].name for snapshot in group.snapshots)
 
 
-def _with_tree(snapshots: Sequence[Snapshot]) -> Group:
-    """Return chains as a group, with what is to be read of them together.
+def made_ready(snapshots: Sequence[Snapshot]) -> Group:
+    """Return chains that belong together as a group that can be solved, with what is to be read of them together.
 
     Raises:
         FabrikError: a target or pole depends on the group, or its root can't give way as it should.
@@ -231,8 +245,8 @@ def _shifting(snapshots: Sequence[Snapshot]) -> tuple[PoseBone, ...]:
     return tuple(found)
 
 
-def _in_order(groups: list[Group]) -> list[Group]:
-    """Sort groups: nearer the root first, and after those that move what they rest on.
+def in_order(groups: list[Group]) -> list[Group]:
+    """Return groups sorted: nearer the root first, and after those that move what they rest on.
 
     Raises:
         FabrikError: groups reach for each other's bones.

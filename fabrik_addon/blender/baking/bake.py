@@ -11,27 +11,25 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-from mathutils import Matrix, Quaternion
 
 from ...core import FabrikError, Floats, Status
 from ...core.key_reduction import needed_keys, slopes_of
 from ...core.problem import Integers
-from ...core.rotation_arrays import angle_between, from_values, signed_alike
-from ..channels import channel_name, has_locks, nearest_values, rotation_from, rotation_of
-from ..groups import Group, solve_group, take_group, take_groups
+from ...core.rotation_arrays import angle_between, from_values
+from ..properties import settings_of
 from ..snapshot import bones_of_chain
 from ..stretch import ALIGNED
 from ..targets import armature_to_world, position_in_world
+from .animated_settings import animated_paths, animated_settings
 from .curves import ActionEdit, Channel, bake_curve, remapping_of
-from .frames import Frames, frames_of
+from .frames import frames_of
 from .nla import needs_remapping, remapped
-from .plain_frames import PlainChain, Row, plain_chain_of
 from .stored_channels import store_channels
+from .track import BakedChain, Miss, Track, channel_of, take_tracks, width_of
 
 if TYPE_CHECKING:
     from bpy.types import FCurve, Object, PoseBone, Scene, ViewLayer
@@ -43,36 +41,6 @@ CHUNK = 2000
 
 _SHOWN = 1e-3
 """Difference of a channel from what it should be that the NLA's own arithmetic makes."""
-
-ChannelKey: TypeAlias = tuple[str, str]
-"""Names of a bone and of its channel."""
-
-
-@dataclass(frozen=True)
-class Miss:
-    """A frame at which a chain's tip isn't at its target."""
-
-    frame: float
-    status: str
-    """Name of a ``core.Status``."""
-    error: float
-    """Distance from tip to target over chain length."""
-
-
-@dataclass(frozen=True)
-class BakedChain:
-    """What came of one chain."""
-
-    name: str
-    frames: int
-    misses: tuple[Miss, ...]
-    overridden: tuple[str, ...]
-    """Bones whose rotation constraints or drivers override, with what does."""
-
-    @property
-    def worst(self) -> Miss | None:
-        """The frame that is farthest off."""
-        return max(self.misses, key=lambda miss: miss.error, default=None)
 
 
 def bake_chains(
@@ -108,10 +76,10 @@ def bake_chains(
     inheritance = [(bone, bone.inherit_scale) for bone in armature.data.bones]
     try:
         view_layer.update()
-        tracks = [_Track(armature, group, frames) for group in take_groups(view_layer, armature, chains)]
+        tracks = take_tracks(view_layer, armature, chains, frames)
         # Before the work, not after it.
         for key in (key for track in tracks for key in track.rotation_keys):
-            edit.check(_channel(armature, key), _width(armature, key))
+            edit.check(channel_of(armature, key), width_of(armature, key))
         passes = _passes(tracks)
         for number, tracks_of_pass in enumerate(passes):
             for done in _read_and_solve(scene, view_layer, armature, tracks_of_pass, chains, frames):
@@ -140,163 +108,14 @@ def bake_chains(
     return [baked[chain.name] for chain in chains]
 
 
-class _Track:
-    """One group through all frames: what was read, and what came of it."""
-
-    def __init__(self, armature: Object, group: Group, frames: Sequence[float]) -> None:
-        self.group = group
-        self.plain: PlainChain | None = plain_chain_of(group, armature)
-        self.values: dict[ChannelKey, Floats] = {}
-        """Channels (F, C) of bones, by frame."""
-        self._count = len(frames)
-        self._frames = frames
-        self._misses: dict[str, list[Miss]] = {name: [] for name in group.names}
-        self._rows: list[Row] = []
-        self._row_numbers: list[int] = []
-        self._at_once: dict[int, dict[ChannelKey, tuple[float, ...]]] = {}
-        self.changed: set[ChannelKey] = set(self.rotation_keys)
-        """The channels that a solve has changed at some frame."""
-        self.aligned: set[str] = set()
-        """Names of the bones that must take over their parents' scale along their own axes."""
-
-    @property
-    def rotation_keys(self) -> list[ChannelKey]:
-        """The rotation channels of the bones that may turn."""
-        return [
-            (bones.bones[i].name, channel_name(bones.bones[i]))
-            for bones in (snapshot.bones for snapshot in self.group.snapshots)
-            for i in bones.free
-        ]
-
-    @property
-    def _other_keys(self) -> list[ChannelKey]:
-        """The channels besides rotations that a solve may change."""
-        keys = []
-        for snapshot in self.group.snapshots:
-            if snapshot.options.moves_root:
-                keys.append((snapshot.bones.bones[0].name, "location"))
-            if snapshot.bones.stretch is not None:
-                keys += [(bone.name, "scale") for bone in snapshot.bones.stretch.written]
-        return keys
-
-    def baked(self, name: str) -> BakedChain:
-        """Return what came of one of the group's chains."""
-        snapshot = next(snapshot for snapshot in self.group.snapshots if snapshot.bones.chain_name == name)
-        return BakedChain(name, self._count, tuple(self._misses[name]), snapshot.overridden)
-
-    def read(self, number: int, frames: Frames, armature: Object, to_armature: Matrix) -> None:
-        """Read a frame; solve it at once where that can't wait."""
-        if number == 0:
-            self._begin(armature)
-        row = None
-        if self.plain is not None:
-            settings = armature.fabrik.chains[self.group.names[0]]  # type: ignore[attr-defined]
-            row = self.plain.read(armature, settings, to_armature)
-        if row is None:
-            self.solve_now(number, frames, armature)
-        else:
-            self._rows.append(row)
-            self._row_numbers.append(number)
-
-    def solve_now(self, number: int, frames: Frames, armature: Object) -> None:
-        """Read and solve a frame by itself."""
-        settings = [armature.fabrik.chains[name] for name in self.group.names]  # type: ignore[attr-defined]
-        found: dict[ChannelKey, tuple[float, ...]] = {}
-        for solved in solve_group(take_group(frames.view_layer, armature, settings)):
-            for bone, (name, values) in solved.settings:
-                if name == "inherit_scale":
-                    self.aligned.add(bone.name)
-                else:
-                    found[bone.name, name] = values
-            self._note(number, solved.snapshot.bones.chain_name, solved.status, solved.error)
-        self.changed.update(found)
-        for bone_name, name in self.values:
-            if (bone_name, name) not in found:
-                found[bone_name, name] = getattr(armature.pose.bones[bone_name], name)[:]
-        self._at_once[number] = found
-
-    def solve_rows(self) -> list[int]:
-        """Solve what has been read; return the numbers of frames that have to be read and solved by themselves."""
-        if self.plain is None or not self._rows:
-            return []
-        solved = self.plain.solve(self._rows)
-        numbers, keys = self._row_numbers, self.rotation_keys
-        left = []
-        for place, number in enumerate(numbers):
-            if not solved.is_solved[place]:
-                left.append(number)
-                continue
-            self._note(number, self.group.names[0], Status(int(solved.status[place])), float(solved.error[place]))
-        for column, key in enumerate(keys):
-            self._rotations[key][numbers] = solved.rotations[:, column]
-        self._rows, self._row_numbers = [], []
-        return left
-
-    def connect(self, numbers: Sequence[int], armature: Object) -> None:
-        """Turn rotations into channels, each the nearest to that of the frame before."""
-        rotation_keys = set(self.rotation_keys)
-        for key, values in self.values.items():
-            bone = armature.pose.bones[key[0]]
-            if key not in rotation_keys:
-                for number in numbers:
-                    values[number] = self._at_once[number][key]
-                continue
-            keeps = has_locks(bone)
-            before = self._before[key]
-            turns = self._rotations[key]
-            if bone.rotation_mode == 'QUATERNION' and not self._at_once:
-                values[numbers] = signed_alike(turns[numbers], np.array(before))
-                self._before[key] = tuple(values[numbers[-1]].tolist())
-                continue
-            for number in numbers:
-                now = self._at_once.get(number)
-                if now is None:
-                    before = nearest_values(bone.rotation_mode, Quaternion(turns[number]), before)
-                elif keeps:
-                    before = now[key]
-                else:
-                    before = nearest_values(bone.rotation_mode, rotation_from(bone, (key[1], now[key])), before)
-                values[number] = before
-            self._before[key] = before
-        self._at_once.clear()
-
-    def _begin(self, armature: Object) -> None:
-        self._rotations = {key: np.empty((self._count, 4)) for key in self.rotation_keys}
-        self._before: dict[ChannelKey, tuple[float, ...]] = {}
-        for key in self.rotation_keys:
-            self._add(key, armature)
-            bone = armature.pose.bones[key[0]]
-            # Keys between which Blender has interpolated quaternions are not of length 1: ours are.
-            is_quaternion = bone.rotation_mode == 'QUATERNION'
-            self._before[key] = rotation_of(bone)[:] if is_quaternion else getattr(bone, key[1])[:]
-        for key in self._other_keys:
-            self._add(key, armature)
-
-    def _add(self, key: ChannelKey, armature: Object) -> None:
-        self.values[key] = np.empty((self._count, _width(armature, key)))
-
-    def _note(self, number: int, name: str, status: Status, error: float) -> None:
-        if status is not Status.REACHED:
-            self._misses[name].append(Miss(self._frames[number], status.name, error))
-
-
-def _channel(armature: Object, key: ChannelKey) -> Channel:
-    bone_name, name = key
-    return Channel(armature.pose.bones[bone_name].path_from_id(name), bone_name)
-
-
-def _width(armature: Object, key: ChannelKey) -> int:
-    return len(getattr(armature.pose.bones[key[0]], key[1]))
-
-
-def _passes(tracks: Sequence[_Track]) -> list[list[_Track]]:
+def _passes(tracks: Sequence[Track]) -> list[list[Track]]:
     """Return tracks pass by pass, so that none rests on bones that its own pass moves, or a later one."""
     passes = []
     waiting = list(tracks)
     while waiting:
         moved: set[str] = set()
-        now: list[_Track] = []
-        later: list[_Track] = []
+        now: list[Track] = []
+        later: list[Track] = []
         for track in waiting:
             is_free = moved.isdisjoint(track.group.rests_on | track.group.bones)
             (now if is_free else later).append(track)
@@ -310,7 +129,7 @@ def _read_and_solve(
     scene: Scene,
     view_layer: ViewLayer,
     armature: Object,
-    tracks: Sequence[_Track],
+    tracks: Sequence[Track],
     chains: Sequence[FabrikChain],
     frames: Sequence[float],
 ) -> Generator[float, None, None]:
@@ -352,7 +171,7 @@ def _naming(frame: float) -> Iterator[None]:
 def _write(
     edit: ActionEdit,
     armature: Object,
-    tracks: Sequence[_Track],
+    tracks: Sequence[Track],
     frames: Sequence[float],
     span: tuple[float, float],
     tolerance: float | None,
@@ -364,7 +183,7 @@ def _write(
     times, edges = edit.times(frames), edit.times(span)
     remap = needs_remapping(armature.animation_data)
     for key, values in every.items():
-        channel = _channel(armature, key)
+        channel = channel_of(armature, key)
         if remap:
             values = remapped(edit, armature.pose.bones[key[0]], channel, frames, times, values)
         curves = edit.curves(channel, values.shape[1])
@@ -416,7 +235,7 @@ def _check_modifiers(curve: FCurve, channel: Channel, times: Floats, values: Flo
 
 
 def _check_shown(
-    scene: Scene, view_layer: ViewLayer, armature: Object, tracks: Sequence[_Track], frames: Sequence[float]
+    scene: Scene, view_layer: ViewLayer, armature: Object, tracks: Sequence[Track], frames: Sequence[float]
 ) -> None:
     """Refuse what the NLA doesn't show: keys can't bring it about."""
     with frames_of(scene, view_layer, [armature]) as at:
@@ -424,7 +243,8 @@ def _check_shown(
             at.go_to(frame)
             bones = at.seen(armature).pose.bones
             for track in tracks:
-                for (bone_name, name), values in track.values.items():
+                for bone_name, name in track.changed:
+                    values = track.values[bone_name, name]
                     shown = np.array(getattr(bones[bone_name], name)[:])
                     wished = values[number]
                     # Quaternions are blended as rotations: their sign and size may be others.
@@ -447,6 +267,8 @@ def _measured(
 ) -> dict[str, BakedChain]:
     """Measure chains that something overrides where Blender shows them."""
     misses: dict[str, list[Miss]] = {chain.name: [] for chain in chains}
+    paths = animated_paths(armature)
+    switched = {chain.name for chain in chains if "enabled" in animated_settings(paths, armature, chain.name)}
     with frames_of(scene, view_layer, [armature, *(chain.target for chain in chains)]) as at:
         for frame in frames:
             at.go_to(frame)
@@ -458,7 +280,9 @@ def _measured(
                 joints.append(tip.tail if chain.use_tail else tip.head)
                 length = sum((end - start).length for start, end in pairwise(joints))
                 error = (seen.matrix_world.inverted_safe() @ target - joints[-1]).length / length
-                if error > chain.tolerance and chain.influence == 1.0:
+                settings = settings_of(seen).chains[chain.name]
+                is_off = chain.name in switched and not settings.enabled
+                if error > settings.tolerance and settings.influence == 1.0 and not is_off:
                     known = {miss.frame: miss.status for miss in baked[chain.name].misses}
                     misses[chain.name].append(Miss(frame, known.get(frame, Status.LIMITED.name), error))
     return {

@@ -173,6 +173,13 @@ class ActionEdit:
             FabrikError: which curve, and what is wrong with it.
         """
         animation = self.obj.animation_data
+        if animation is not None and animation.use_nla and not animation.use_tweak_mode:
+            solo = next((track for track in animation.nla_tracks if track.is_solo), None)
+            if solo is not None:
+                raise FabrikError(
+                    f"The NLA of '{self.obj.name}' shows track '{solo.name}' alone, so keys would not show: switch its "
+                    "star off"
+                )
         action = animation.action if animation else None
         if action is None:
             return

@@ -14,11 +14,13 @@ from bpy.props import BoolProperty, FloatProperty
 from bpy.types import Operator
 
 from ...core import FabrikError
-from ..polls import OnlyActiveMixin, chosen_chains
-from .bake import BakedChain, bake_chains
+from ..polls import OnlyActiveMixin
+from .animated_settings import chains_to_bake
+from .bake import bake_chains
 from .frame_range import FrameRangeMixin
 from .keyed_frames import frames_to_bake
 from .report import sentence_of, show_result
+from .track import BakedChain
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import OperatorReturnItems
@@ -121,7 +123,7 @@ class POSE_OT_fabrik_bake(FrameRangeMixin, OnlyActiveMixin, Operator):
 
     def _begin(self, context: Context) -> Generator[float, None, list[BakedChain]]:
         armature = context.object
-        chains = chosen_chains(armature, self.only_active)
+        chains = chains_to_bake(armature, self.only_active)
         span = self.span()
         frames = frames_to_bake(context.scene, armature, chains, span, self.step, self.only_keyed)
         if not frames:

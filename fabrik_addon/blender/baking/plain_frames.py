@@ -9,7 +9,6 @@ group's own reading, frame by frame.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -28,6 +27,7 @@ from ..kinematics import turns_rigidly
 from ..overrides import is_active
 from ..snapshot import ChainBones, Snapshot, chain_matrices
 from ..targets import position_in_world, rotation_in_armature
+from .animated_settings import animated_paths, animated_settings, has_animated_settings
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone
@@ -203,22 +203,20 @@ def plain_chain_of(group: Group, armature: Object) -> PlainChain | None:
         group: read at the first frame.
         armature: its object.
     """
-    if len(group.snapshots) != 1 or group.tree is not None:
-        return None
     snapshot = group.snapshots[0]
+    if len(group.snapshots) != 1 or snapshot.target_bone in snapshot.moving:
+        return None
     bones = snapshot.bones
     if armature.fabrik.chains[bones.chain_name].use_pin:  # type: ignore[attr-defined]
         return None
     if snapshot.options.moves_root or snapshot.options.stretch_max > 1.0 or bones.has_locks:
         return None
     above = (*bones.line, *bones.bones[0].parent_recursive)
-    animated = _animated_paths(armature)
-    own_path = armature.fabrik.chains.find(bones.chain_name)  # type: ignore[attr-defined]
-    for path in animated:
-        if path.startswith(f"fabrik.chains[{own_path}].") and not path.endswith(".influence"):
-            return None
-        if any(path.startswith(bone.path_from_id()) and not _is_motion(path) for bone in bones.line):
-            return None
+    animated = animated_paths(armature)
+    if animated_settings(animated, armature, bones.chain_name) - {"influence", "enabled"}:
+        return None
+    if any(has_animated_settings(animated, bone) for bone in bones.line):
+        return None
     can_shear = armature.animation_data is not None and bool(armature.animation_data.nla_tracks)
     can_shear |= any(path.endswith(".scale") for path in animated)
     can_shear |= any(is_active(constraint) for bone in above for constraint in bone.constraints)
@@ -228,30 +226,3 @@ def plain_chain_of(group: Group, armature: Object) -> PlainChain | None:
 def at_frame(bones: ChainBones, line: list[PoseBone]) -> ChainBones:
     """Return the same bones, evaluated at another frame."""
     return replace(bones, bones=tuple(line[: len(bones.bones)]), end=line[-1])
-
-
-def _is_motion(path: str) -> bool:
-    """Tell whether a property of a bone is one of its channels, or of no account for where it is."""
-    name = path.rpartition(".")[2]
-    return name in {"location", "rotation_quaternion", "rotation_axis_angle", "rotation_euler", "scale"} or (
-        path.endswith('"]') or name.startswith("bbone")
-    )
-
-
-def _animated_paths(armature: Object) -> set[str]:
-    """Return the paths of what is animated or driven on an armature object."""
-    animation = armature.animation_data
-    if animation is None:
-        return set()
-    actions = [animation.action] + [strip.action for track in animation.nla_tracks for strip in track.strips]
-    paths = {curve.data_path for curve in animation.drivers}
-    for action in actions:
-        paths.update(_paths_of(action) if action else ())
-    return paths
-
-
-def _paths_of(action: object) -> Iterable[str]:
-    for layer in action.layers:  # type: ignore[attr-defined]
-        for strip in layer.strips:
-            for bag in strip.channelbags:
-                yield from (curve.data_path for curve in bag.fcurves)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ...core import Status
 from ..results import Result, keep_result
-from .bake import BakedChain
+from .track import BakedChain
 
 if TYPE_CHECKING:
     from bpy.types import Object

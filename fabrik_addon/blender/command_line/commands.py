@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import bpy
 
 from ...core import FabrikError
+from ..baking.animated_settings import chains_to_bake
 from ..baking.bake import bake_chains
 from ..baking.keyed_frames import frames_to_bake
 from ..baking.report import sentence_of
@@ -56,6 +57,13 @@ def _has_chains(armature: Object, _arguments: argparse.Namespace) -> bool:
     return any(chain.enabled for chain in settings_of(armature).chains)
 
 
+def _has_chains_to_bake(armature: Object, _arguments: argparse.Namespace) -> bool:
+    try:
+        return bool(chains_to_bake(armature, only_active=False))
+    except FabrikError:
+        return False
+
+
 def _can_convert(armature: Object, arguments: argparse.Namespace) -> bool:
     return bool(chains_to_convert(armature) if arguments.back else constraints_to_convert(armature.pose.bones))
 
@@ -64,15 +72,17 @@ def _no_options(_parser: argparse.ArgumentParser) -> None:
     pass
 
 
-def _chains(armature: Object, names: list[str] | None) -> list[FabrikChain]:
-    """Return the chains of an armature that can be changed.
+def _chains(
+    armature: Object, names: list[str] | None, choose: Callable[[Object, bool], list[FabrikChain]] = chosen_chains
+) -> list[FabrikChain]:
+    """Return the chains of an armature that can be changed: those of given names, else those that are chosen.
 
     Raises:
         FabrikError: there are none, or none of a name.
     """
     _check(armature)
     if names is None:
-        return chosen_chains(armature, only_active=False)
+        return choose(armature, False)
     chains = settings_of(armature).chains
     for name in names:
         if name not in chains:
@@ -122,7 +132,7 @@ def _positive_angle(text: str) -> float:
 
 def _bake(armature: Object, arguments: argparse.Namespace, done: Done) -> None:
     scene = bpy.context.scene
-    chains = _chains(armature, arguments.chain)
+    chains = _chains(armature, arguments.chain, chains_to_bake)
     start = scene.frame_start if arguments.start is None else arguments.start
     end = scene.frame_end if arguments.end is None else arguments.end
     if end < start:
@@ -257,7 +267,7 @@ def _convert(armature: Object, arguments: argparse.Namespace, done: Done) -> Non
 
 
 COMMANDS = {
-    "bake": Command("Key what solving gives at every frame.", _add_bake_options, _has_chains, _bake),
+    "bake": Command("Key what solving gives at every frame.", _add_bake_options, _has_chains_to_bake, _bake),
     "solve": Command("Pose the chains at one frame.", _add_solve_options, _has_chains, _solve),
     "list": Command("Show chains, and what is wrong with them.", _no_options, lambda *_: True, _list, False),
     "convert": Command("Turn IK constraints into chains.", _add_convert_options, _can_convert, _convert),
