@@ -14,11 +14,11 @@ from typing import Any
 import bpy
 import numpy as np
 import pytest
-from mathutils import Matrix, Vector
+from mathutils import Matrix, Quaternion, Vector
 
 from fabrik_addon.blender.native.find import solvers_of
 from fabrik_addon.blender.native.modifier import group_inputs, input_path, set_input
-from fabrik_addon.core import Goals, Pose, plain_chain, solve
+from fabrik_addon.core import Goals, Options, Pose, plain_chain, solve
 
 from . import rigs
 
@@ -107,6 +107,87 @@ def test_a_straight_chain_bends_when_its_target_comes_down_its_own_line() -> Non
     chain = make_native(armature, "b3", 4)
     chain.target.location = Vector((0.1, 0.2, 1.0)).normalized() * 2.5
     assert rigs.distance_left(armature, chain) < 1e-4
+
+
+def rotated_goal(target: Any, rotation: Any, pole: Any) -> Goals:
+    poles = None if pole is None else np.array([pole])
+    return Goals(np.array([target[:]]), rotations=np.array([rotation[:]]), poles=poles)
+
+
+@pytest.mark.parametrize("softness", [0.0, 0.1])
+@pytest.mark.parametrize("pole", [False, True])
+@pytest.mark.parametrize("shape", ["straight", "bent"])
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 6])
+def test_tip_takes_the_targets_rotation_as_the_core_does(count: int, shape: str, pole: bool, softness: float) -> None:
+    armature = make_chain(count, shape)
+    chain = rigs.add_chain(armature, f"b{count - 1}", count, create_pole=pole)
+    chain.use_limits, chain.use_rotation, chain.softness = False, True, softness
+    rng = np.random.default_rng(8)
+    offset = rigs.random_rotation(rng, 2.0)
+    chain.rotation_offset = offset
+    problem, rest = rest_problem(armature)
+    length = problem.total_length
+    place = (2.0 * length, -1.5 * length, 0.3 * length) if pole else None
+    if pole:
+        chain.pole_target.location = place
+    chain.target.rotation_mode = "QUATERNION"
+    assert bpy.ops.pose.fabrik_rig_add(only_active=True) == {"FINISHED"}
+    apart, turned = [], []
+    for reach in np.linspace(0.2, 1.25, 30):
+        target, rotation = rigs.random_direction(rng) * reach * length, rigs.random_rotation(rng, 2.5)
+        chain.target.location, chain.target.rotation_quaternion = target, rotation
+        rigs.update()
+        goals = rotated_goal(target, rotation @ offset, place)
+        wanted = solve(problem, rest, goals, Options(softness=softness))
+        joints = rigs.joints_of(armature, chain)
+        assert np.linalg.norm(joints[-1] - target) < (wanted.error[0] + 1e-4) * length
+        found = [bone.matrix.to_quaternion() for bone in armature.pose.bones]
+        missed = [angle_between(each[-1], rotation @ offset) for each in (found, wanted.pose.rotations)]
+        assert missed[0] < missed[1] + 5e-3
+        apart.append(np.abs(joints - wanted.pose.positions).max() / length)
+        turned.append(max(angle_between(a, b) for a, b in zip(found, wanted.pose.rotations, strict=False)))
+    assert max(apart) < 2e-4
+    assert max(turned) < 5e-3
+
+
+def angle_between(a: Any, b: Any) -> float:
+    """Angle of the turn from one rotation to another."""
+    w, *axis = Quaternion(a[:]).rotation_difference(Quaternion(b[:]))
+    return 2.0 * math.atan2(math.hypot(*axis), abs(w))
+
+
+def test_tip_takes_the_rotation_of_a_bone_in_a_rig_that_moves(capfd: pytest.CaptureFixture[str]) -> None:
+    armature = rigs.make_armature(
+        [
+            rigs.Bone("hips", (0, 0, 0), (0, 0.5, 0)),
+            rigs.Bone("upper", (0, 0.5, 0.2), (0, 0.6, 1.2), "hips", roll=0.4),
+            rigs.Bone("lower", (0, 0.6, 1.2), (0.1, 0.4, 2.2), "upper", connected=True, roll=-0.7),
+            rigs.Bone("hand", (0, 0.3, 2.4), (0, 0.5, 2.9), "lower", roll=1.1),
+            rigs.Bone("goal", (0.5, 0.9, 1.5), (0.5, 1.2, 1.9), roll=2.0),
+        ]
+    )
+    chain = rigs.set_chain(armature, "hand", 3, armature)
+    chain.subtarget, chain.use_limits = "goal", False
+    chain.use_rotation = True
+    hips, goal, hand = (armature.pose.bones[name] for name in ("hips", "goal", "hand"))
+    offset = Quaternion(chain.rotation_offset[:])
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    rng = np.random.default_rng(2)
+    armature.rotation_mode = "QUATERNION"
+    for number in range(6):
+        hips.rotation_quaternion = rigs.random_rotation(rng, 0.5)
+        hips.location = (0.1 * number, 0.0, -0.05 * number)
+        goal.location = (0.05 * number, -0.05 * number, 0.1)
+        goal.rotation_quaternion = rigs.random_rotation(rng, 0.4)
+        armature.scale = (1.0 + number,) * 3
+        armature.rotation_quaternion = rigs.random_rotation(rng, 2.0)
+        assert rigs.distance_left(armature, chain) < 1e-4
+        wanted = goal.matrix.to_quaternion() @ offset
+        assert angle_between(hand.matrix.to_quaternion(), wanted) < 2e-3
+    assert "ycle" not in capfd.readouterr().out
+    set_native(armature, "hand", **{"Rotation Offset": (Quaternion((0, 1, 0), 0.3) @ offset).to_euler()[:]})
+    wanted = goal.matrix.to_quaternion() @ Quaternion((0, 1, 0), 0.3) @ offset
+    assert angle_between(hand.matrix.to_quaternion(), wanted) < 2e-3
 
 
 def test_made_and_removed_is_as_before() -> None:
@@ -252,7 +333,6 @@ def test_no_pop_with_softness() -> None:
     ("settings", "reason"),
     [
         ({"use_stretch": True}, "Stretch"),
-        ({"use_rotation": True}, "Rotation"),
         ({"root_motion": "TRANSLATE"}, "root that follows"),
         ({"solver": "CCD"}, "only FABRIK"),
     ],

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import bpy
-from mathutils import Matrix
+from mathutils import Matrix, Quaternion
 
 from .find import solvers_of
 from .marks import CHAIN, HAD_ANIMATION, MARK, SOLVER, VERSION
@@ -50,6 +50,7 @@ def build_rig(scene: Scene, armature: Object, settings: FabrikChain, rest: RestC
     modifier.node_group = rig_group(name, rest)
     values = {
         "Pole Angle": settings.pole_angle,
+        "Rotation Offset": Quaternion(settings.rotation_offset[:]).normalized().to_euler()[:],
         "Influence": settings.influence,
         "Softness": settings.softness,
         "Sweeps": min(settings.iterations, MOST_SWEEPS),

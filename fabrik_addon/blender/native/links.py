@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from ...core.fabrik.closing import LEAST_BEND
 from .nodes import Nodes, Value
 
-_OPEN_END = 1e-6
+OPEN_END = 1e-6
 """Part of the reach next to full extension that counts as full: single precision can't tell there how much to bend."""
 
 
@@ -49,7 +49,7 @@ def links_of(lengths: Sequence[float]) -> Links:
         lengths=[(length,) * 3 for length in lengths],
         total=total,
         middle=0.5 * (total + shortest),
-        spread=0.5 * (total - shortest) - _OPEN_END * total,
+        spread=0.5 * (total - shortest) - OPEN_END * total,
         last=last,
         square=first * first,
         difference=(first - last) * (first + last),

@@ -313,10 +313,14 @@ class Nodes:
 
     def object_location(self, obj: Value) -> Socket:
         """Return where an object is, as seen from the one that is modified."""
+        return self.object_place(obj)[0]
+
+    def object_place(self, obj: Value) -> tuple[Socket, Socket]:
+        """Return where an object is and its rotation, as seen from the one that is modified."""
         node = self.new("GeometryNodeObjectInfo")
         node.transform_space = 'RELATIVE'
         self.link(obj, node.inputs["Object"])
-        return Socket(self, node.outputs["Location"])
+        return Socket(self, node.outputs["Location"]), Socket(self, node.outputs["Rotation"])
 
     # Choices
 

@@ -68,7 +68,7 @@ def _plan(view_layer: ViewLayer, armature: Object, settings: FabrikChain) -> Pla
             armature, settings.name, settings.tip, settings.chain_count, settings.use_tail, settings.use_limits
         )
         _check_limits(bones)
-        rest = read_rest_chain(armature, bones, settings.pole_target is not None)
+        rest = read_rest_chain(armature, bones, settings.pole_target is not None, settings.use_rotation)
     except FabrikError as error:
         raise FabrikError(f"Chain '{settings.name}': {error}") from error
     own = f"constraint 'FABRIK {settings.name}'"
@@ -82,7 +82,6 @@ def _check_settings(settings: FabrikChain) -> None:
     """Refuse what nodes don't do."""
     refused = {
         "Stretch": settings.use_stretch,
-        "Rotation": settings.use_rotation,
         "a root that follows": settings.root_motion != 'FIXED',
         "a pinned tip": getattr(settings, "use_pin", False),
     }

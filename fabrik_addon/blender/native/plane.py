@@ -100,7 +100,7 @@ def pointed_at_pole(nodes: Nodes, pole: Value, inner: Joints, tip: Value) -> Joi
     Equal links need at most about as many passes as there are.
     """
     once, mirrored = _one_pass(nodes, pole, inner, tip)
-    if len(inner) < 3:
+    if len(inner) < 2:
         return once
     more = nodes.call(_further_passes_group(len(inner) + 1), [pole, *once, tip])
     return [nodes.switch(mirrored, a, b) for a, b in zip(more, once, strict=True)]

@@ -31,9 +31,13 @@ class RestChain:
     root_moves: bool
     """Whether the first bone's own location comes on top of that."""
     shape: RestShape
+    has_rotation: bool
+    """Whether the tip bone takes the target's rotation."""
+    without_tip: RestShape | None
+    """The chain without its last bone, where that takes the target's rotation and isn't the only one."""
 
 
-def read_rest_chain(armature: Object, bones: ChainBones, has_pole: bool) -> RestChain:
+def read_rest_chain(armature: Object, bones: ChainBones, has_pole: bool, has_rotation: bool) -> RestChain:
     """Return a chain as it rests.
 
     Locked bones, locations and scales stay as they are now.
@@ -58,11 +62,15 @@ def read_rest_chain(armature: Object, bones: ChainBones, has_pole: bool) -> Rest
     root_moves = _can_move(armature, free[0])
     if root_moves:
         root = root @ Matrix.Translation(-free[0].matrix_basis.translation)
+    positions, rotations = pose.positions, pose.rotations
+    turns_for_tip = has_rotation and len(free) > 1
     return RestChain(
         bones=tuple(free),
         root=_relative_to(parent, root),
         root_moves=root_moves,
-        shape=rest_shape(pose.positions, pose.rotations, has_pole),
+        shape=rest_shape(positions, rotations, has_pole),
+        has_rotation=has_rotation,
+        without_tip=rest_shape(positions[:-1], rotations[:-1], has_pole) if turns_for_tip else None,
     )
 
 

@@ -44,6 +44,25 @@ class RestShape:
     bends: list[float]
     """At the inner joints."""
 
+    @property
+    def bone_rests(self) -> list[Quaternion]:
+        """Frames of the bones after the first, each in that of the bone before."""
+        before = [Quaternion(), *self.backs[:-1]]
+        return [a.conjugated() @ frame @ b for a, frame, b in zip(before, self.frames, self.backs, strict=True)][1:]
+
+    @property
+    def tip_frame(self) -> Quaternion:
+        """Frame of the last bone."""
+        frame = self.frames[0] @ self.backs[0]
+        for rest in self.bone_rests:
+            frame = frame @ rest
+        return frame
+
+    @property
+    def last_link(self) -> Vector:
+        """The last link in the frame of its bone."""
+        return self.backs[-1].conjugated() @ Vector((0.0, self.links.last, 0.0))
+
 
 def rest_shape(positions: Floats, rotations: Floats, has_pole: bool) -> RestShape:
     """Return the shape of a chain.

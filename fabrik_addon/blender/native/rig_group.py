@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import bpy
@@ -14,8 +15,12 @@ from .reach import MOST_SWEEPS
 from .rest_chain import RestChain
 from .rest_shape import RestShape
 from .solver import Goal, goal_values, solver_group
+from .tip_rotation import frame_of_tip, is_as_near, last_link, tip_turn
 
 _NUMBER = "NodeSocketFloat"
+
+_FINE = 1e-4
+"""Tolerance of chains that reach at once and so have none to set, over their length."""
 
 
 def rig_group(name: str, rest: RestChain) -> Any:
@@ -25,12 +30,45 @@ def rig_group(name: str, rest: RestChain) -> Any:
     tree[MARK] = VERSION
     nodes = Nodes(tree)
     geometry = nodes.input("Geometry", "NodeSocketGeometry")
-    rotations = _solved(nodes, _goal_inputs(nodes, rest.shape), rest.shape)
+    goal, wish = _goal_inputs(nodes, rest)
+    rotations = _solved(nodes, goal, rest.shape)
+    if rest.has_rotation:
+        rotations = _with_rotation(nodes, rest, goal, wish, rotations)
     nodes.output("Geometry", geometry, "NodeSocketGeometry")
     for bone, rotation in zip(rest.bones, rotations, strict=True):
         nodes.output(bone.name, rotation, "NodeSocketRotation")
     nodes.arrange()
     return tree
+
+
+def _with_rotation(nodes: Nodes, rest: RestChain, goal: Goal, wish: Value, plain: list[Value]) -> list[Value]:
+    """Return the bones' own rotations with that of the target, given those without."""
+    shape, others = rest.shape, rest.without_tip
+    rests = [frame.to_euler() for frame in shape.bone_rests]
+    with nodes.frame("Where the tip bone points without the target's rotation"):
+        plain_link = nodes.rotated(shape.last_link[:], frame_of_tip(nodes, plain, rests))
+    rotations, link = plain, plain_link
+    if others is not None:
+        with nodes.frame("The other bones reach for the tip bone's head"):
+            laid = last_link(nodes, goal.target, wish, shape.last_link[:], plain_link, others.links)
+            found = _solved(nodes, _goal_of_others(goal, goal.target - laid, shape, others), others)
+        with nodes.frame("Position comes first"):
+            tolerance = _FINE * shape.links.total if goal.tolerance is None else goal.tolerance
+            is_near = is_as_near(nodes, goal.target, laid, shape.links, others.links, goal.softness, tolerance)
+            rotations = [nodes.switch(is_near, a, b, 'ROTATION') for a, b in zip(found, plain, strict=False)]
+            link = nodes.switch(is_near, laid, plain_link)
+    with nodes.frame("The tip bone's own rotation"):
+        back = shape.backs[-1] if shape.kind.is_offset else None
+        before = rotations[: len(rests)]
+        frame = nodes.multiplied(frame_of_tip(nodes, before, rests[:-1]), rests[-1]) if rests else None
+        return [*before, tip_turn(nodes, frame, wish, link, back)]
+
+
+def _goal_of_others(goal: Goal, target: Value, shape: RestShape, others: RestShape) -> Goal:
+    """Return the goal of the bones before the tip bone."""
+    if others.kind.links < 3:
+        return replace(goal, target=target, sweeps=None, tolerance=None)
+    return replace(goal, target=target, tolerance=goal.tolerance * (others.links.total / shape.links.total))
 
 
 def _solved(nodes: Nodes, goal: Goal, shape: RestShape) -> list[Value]:
@@ -55,7 +93,9 @@ def _bend_values(shape: RestShape) -> list[Value]:
     return [shape.arc, *shape.bends] if shape.kind.has_pole else [joint[:] for joint in shape.joints]
 
 
-def _goal_inputs(nodes: Nodes, shape: RestShape) -> Goal:
+def _goal_inputs(nodes: Nodes, rest: RestChain) -> tuple[Goal, Value]:
+    """Add what a rigger may change; return it as a goal, and the rotation that the tip bone should have."""
+    shape = rest.shape
     target_object = nodes.input("Target", "NodeSocketObject")
     pole = angle = None
     if shape.kind.has_pole:
@@ -70,5 +110,10 @@ def _goal_inputs(nodes: Nodes, shape: RestShape) -> Goal:
         share = nodes.input("Tolerance", _NUMBER, min_value=1e-6, max_value=1.0, default_value=1e-4)
         tolerance = share * shape.links.total
     # Without influence there is nothing to look for.
-    target = nodes.switch(influence > 0.0, nodes.object_location(target_object), shape.tip[:])
-    return Goal(target, softness, sweeps, tolerance, pole, angle)
+    place, rotation = nodes.object_place(target_object)
+    target = nodes.switch(influence > 0.0, place, shape.tip[:])
+    wish: Value = None
+    if rest.has_rotation:
+        wish = nodes.multiplied(rotation, nodes.input("Rotation Offset", "NodeSocketRotation"))
+        wish = nodes.switch(influence > 0.0, wish, shape.tip_frame.to_euler(), 'ROTATION')
+    return Goal(target, softness, sweeps, tolerance, pole, angle), wish

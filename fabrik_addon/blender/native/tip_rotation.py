@@ -1,0 +1,147 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A tip that also takes the target's rotation, as nodes: what ``core.rotation_goal`` does.
+
+The last link is laid as the rotation wants it and the others reach for its root. Position comes first: where they can't
+reach that far the last link turns toward where it points without the rotation, just as far as is needed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mathutils import Quaternion
+
+from .groups import shared_group
+from .links import OPEN_END, Links
+from .nodes import Nodes, Value
+
+_HALVINGS = 24
+"""Of the turn between the two directions of the last link: what is left is rounding in single precision."""
+
+_VECTOR, _NUMBER, _ROTATION = "NodeSocketVector", "NodeSocketFloat", "NodeSocketRotation"
+
+
+def last_link(nodes: Nodes, target: Value, wish: Value, link: Value, plain: Value, others: Links) -> Value:
+    """Return the last link, nearest to where a rotation wants it, with which the others can reach.
+
+    Args:
+        nodes: to add to.
+        target: where the tip should be, from the chain's root.
+        wish: the frame that the last bone should have.
+        link: the last link in that frame.
+        plain: the last link in a pose that reaches without the rotation; computed only where it is needed.
+        others: the links before it.
+    """
+    if len(others.lengths) == 1:
+        return plain  # a single link reaches one distance only, and from no other direction is the target at that
+    # Rounding is to keep nothing from full reach.
+    spread = others.spread + 2.0 * OPEN_END * others.total
+    values = [target, wish, link, plain, others.middle, spread]
+    return nodes.call(_last_link_group(), values, "Last link")[0]
+
+
+def _last_link_group() -> Any:
+    def fill(nodes: Nodes) -> None:
+        target = nodes.input("Target")
+        wish = nodes.input("Wished rotation", _ROTATION)
+        link, plain = nodes.input("Link"), nodes.input("Plain")
+        middle, spread = nodes.input("Middle reach", _NUMBER), nodes.input("Half of reach", _NUMBER)
+
+        def fits(link: Value) -> Value:
+            return nodes.is_near(nodes.distance(target, link), middle, spread)
+
+        with nodes.frame("As the rotation wants it"):
+            wished = nodes.rotated(link, wish)
+        with nodes.frame("Else turned as far as is needed"):
+            normal = nodes.cross(wished, plain)
+            axis = nodes.normalized(normal)
+            angle = nodes.scalar('ARCTAN2', nodes.length(normal), nodes.dot(wished, plain))
+
+            def body(low: Value, high: Value) -> list[Value]:
+                middle = (low + high) * 0.5
+                is_enough = fits(nodes.rotated(wished, nodes.axis_turn(axis, middle)))
+                return [nodes.switch(is_enough, low, middle, 'FLOAT'), nodes.switch(is_enough, middle, high, 'FLOAT')]
+
+            _, far = nodes.repeat(_HALVINGS, {"Too little": ('FLOAT', 0.0), "Enough": ('FLOAT', angle)}, body)
+            turned = nodes.rotated(wished, nodes.axis_turn(axis, far))
+        with nodes.frame("Can the others reach that far?"):
+            nodes.output("Link", nodes.switch(fits(wished), wished, turned))
+
+    return shared_group("FABRIK last link", fill)
+
+
+def frame_of_tip(nodes: Nodes, rotations: list[Value], rests: list[Value]) -> Value:
+    """Return the last bone's frame, given the bones' own rotations and their frames at rest, each in the one before."""
+    return nodes.call(_frame_group(len(rotations)), [*rotations, *rests])[0]
+
+
+def _frame_group(count: int) -> Any:
+    def fill(nodes: Nodes) -> None:
+        rotations = nodes.inputs("Rotation", count, _ROTATION)
+        rests = nodes.inputs("Rest", count - 1, _ROTATION)
+        frame = rotations[0]
+        for j, (rest, rotation) in enumerate(zip(rests, rotations[1:], strict=True), 2):
+            with nodes.frame(f"Bone {j}"):
+                frame = nodes.multiplied(nodes.multiplied(frame, rest), rotation)
+        nodes.output("Frame", frame, _ROTATION)
+
+    return shared_group(f"FABRIK frame of the tip, {count} links", fill)
+
+
+def is_as_near(
+    nodes: Nodes, target: Value, link: Value, links: Links, others: Links, softness: Value, tolerance: Value
+) -> Value:
+    """Return whether the tip comes as near to its target with a last link as without the rotation.
+
+    Only softness can make a difference, because the others ease into their own full extension earlier.
+
+    Args:
+        nodes: to add to.
+        target: from the chain's root.
+        link: the last link.
+        links: all of them.
+        others: those before the last.
+        softness: part of the reach.
+        tolerance: as a length.
+    """
+    plain_gap = _gap(nodes, nodes.length(target), links, softness)
+    # A single link has one reach and nothing to ease.
+    far = nodes.distance(target, link)
+    is_single = len(others.lengths) == 1
+    gap = nodes.scalar('ABSOLUTE', far - others.total) if is_single else _gap(nodes, far, others, softness)
+    is_near = gap <= nodes.maximum(plain_gap * 1.01, tolerance)
+    return nodes.switch(softness > 0.0, is_near, True, 'BOOLEAN')
+
+
+def _gap(nodes: Nodes, distance: Value, links: Links, softness: Value) -> Value:
+    """Return how far from its target a tip stays that eases into full extension."""
+    return nodes.call(_gap_group(), [distance, links.total, softness])[0]
+
+
+def _gap_group() -> Any:
+    def fill(nodes: Nodes) -> None:
+        distance, total, softness = (nodes.input(name, _NUMBER) for name in ("Distance", "Chain length", "Softness"))
+        ease = softness * total
+        begin = total - ease
+        eased = total - ease * nodes.scalar('EXPONENT', (begin - distance) / ease)
+        nodes.output("Gap", nodes.switch(distance > begin, distance - eased, 0.0, 'FLOAT'), _NUMBER)
+
+    return shared_group("FABRIK gap left by softness", fill)
+
+
+def tip_turn(nodes: Nodes, frame: Value, wish: Value, link: Value, back: Quaternion | None) -> Value:
+    """Return the last bone's own rotation.
+
+    Args:
+        nodes: to add to.
+        frame: that it has before it turns; None is none.
+        wish: the frame that it should have.
+        link: where its link points.
+        back: its frame in that of its link, or None where they are the same.
+    """
+    # Where the link can't lie as the rotation wants it, the shortest turn from there is what is nearest to it.
+    along = wish if back is None else nodes.multiplied(wish, back.conjugated().to_euler())
+    turned = nodes.aligned(along, link)
+    turned = turned if back is None else nodes.multiplied(turned, back.to_euler())
+    return turned if frame is None else nodes.multiplied(nodes.inverted(frame), turned)
