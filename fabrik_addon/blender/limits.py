@@ -22,6 +22,9 @@ Angles = tuple[float, float, float]
 _STILL = 1e-6
 """Angle below which a locked channel is at rest, so that its lock is a limit about the same axis."""
 
+_STACK_ROUNDS = 4
+"""Times that a rotation goes through a bone's constraints until they leave it alone."""
+
 
 def limits_of(bone: PoseBone, with_locks: bool = True, with_constraints: bool = True) -> tuple[Angles, Angles]:
     """Return the smallest and largest angles (radians) of a bone's own rotation about x, y, z; infinite where free.
@@ -46,8 +49,9 @@ def limits_of(bone: PoseBone, with_locks: bool = True, with_constraints: bool = 
     for constraint in bone.constraints if with_constraints else ():
         if is_limit(constraint):
             for axis, name in enumerate("xyz"):
-                if getattr(constraint, f"use_limit_{name}"):
-                    narrow(axis, getattr(constraint, f"min_{name}"), getattr(constraint, f"max_{name}"))
+                low, high = getattr(constraint, f"min_{name}"), getattr(constraint, f"max_{name}")
+                if getattr(constraint, f"use_limit_{name}") and high - low < math.tau:
+                    narrow(axis, low, max(low, high))
     for axis in range(3):
         # Ranges that don't meet: the one that was narrowed last counts, as it would in Blender's stack.
         lower[axis] = min(lower[axis], upper[axis])
@@ -57,38 +61,60 @@ def limits_of(bone: PoseBone, with_locks: bool = True, with_constraints: bool = 
 def euler_limits_of(bone: PoseBone) -> list[LimitRotationConstraint]:
     """Return the constraints that limit a bone's Euler angles where those aren't the angles of a swing and a twist.
 
-    They are the same where a bone turns about one axis only: about more of them Blender's constraint has the last word.
-    Ranges beyond half a turn are no ranges of an Euler angle, which ends there.
+    They are the same where a bone turns about one axis only, by no more than half a turn: else Blender's constraint has
+    the last word.
     """
     found = [one for one in bone.constraints if isinstance(one, LimitRotationConstraint) and is_limit(one)]
-    reach = [abs(getattr(one, f"{end}_{axis}")) for one in found for axis in "xyz" for end in ("min", "max")]
-    if (
-        not found
-        or max(reach) > math.pi + _STILL
-        or sum(low == high == 0.0 for low, high in zip(*limits_of(bone), strict=True)) >= 2
-    ):
+    if not found:
         return []
-    return found
+    reach = [abs(getattr(one, f"{end}_{axis}")) for one in found for axis in "xyz" for end in ("min", "max")]
+    still = sum(low == high == 0.0 for low, high in zip(*limits_of(bone), strict=True))
+    return [] if still >= 2 and max(reach) <= math.pi + _STILL else found
 
 
 def within_euler_limits(
     bone: PoseBone, constraints: Sequence[LimitRotationConstraint], rotation: Quaternion
 ) -> Quaternion:
-    """Return what Limit Rotation constraints leave of a bone's own rotation."""
+    """Return what Limit Rotation constraints leave of a bone's own rotation, so that they leave that alone."""
+    for _ in range(_STACK_ROUNDS):
+        # A rotation has two sets of Euler angles: what was put within limits may be outside by the other.
+        before, rotation = rotation, _clamped_by_all(bone, constraints, rotation)
+        if rotation == before:
+            break
+    return rotation
+
+
+def _clamped_by_all(
+    bone: PoseBone, constraints: Sequence[LimitRotationConstraint], rotation: Quaternion
+) -> Quaternion:
     for constraint in constraints:
         order: Any = constraint.euler_order
         if order == 'AUTO':
             order = bone.rotation_mode if bone.rotation_mode not in {'QUATERNION', 'AXIS_ANGLE'} else 'XYZ'
         angles = rotation.to_euler(order)[:]
         kept = [
-            min(max(angle, getattr(constraint, f"min_{axis}")), getattr(constraint, f"max_{axis}"))
-            if getattr(constraint, f"use_limit_{axis}")
-            else angle
+            _clamped(constraint, axis, angle) if getattr(constraint, f"use_limit_{axis}") else angle
             for axis, angle in zip("xyz", angles, strict=True)
         ]
-        if kept != [*angles]:
+        if any(abs(after - angle) > _STILL for after, angle in zip(kept, angles, strict=True)):
             rotation = Euler(kept, order).to_quaternion()
     return rotation
+
+
+def _clamped(constraint: LimitRotationConstraint, axis: str, angle: float) -> float:
+    """Return what a constraint leaves of an Euler angle: the nearest end of its range, going round.
+
+    Measured in Blender 5.0 and 5.2: of a range that ends before it begins the smallest angle is left.
+    """
+    low, high = getattr(constraint, f"min_{axis}"), getattr(constraint, f"max_{axis}")
+    if constraint.use_legacy_behavior:
+        return low if angle < low else min(angle, high)
+    if high <= low:
+        return low
+    off = math.remainder(angle - 0.5 * (low + high), math.tau)
+    if abs(off) <= 0.5 * (high - low):
+        return angle
+    return high if off > 0.0 else low
 
 
 def stiffness_of(bone: PoseBone) -> Angles:

@@ -258,5 +258,6 @@ def read_tree(
         names=names,
         starts=starts,
         roots=roots,
+        has_anchor=tree.has_anchor,
     )
     return chain, Pose(positions, rotations_of_joints, base)

@@ -67,7 +67,9 @@ class Chain:
     """(E,) joint at which each effector's own chain starts: its error is over the length from there to the tip, and
     its pole bends what lies between. None is the root for all."""
     roots: tuple[int, ...] = (0,)
-    """Joints that shift where the root gives way; others than 0 hang on an anchor, a first joint that can't turn."""
+    """Joints that shift where the root gives way; others than 0 hang on an anchor."""
+    has_anchor: bool = False
+    """Whether the first joint is no bone's but what several roots hang on: it can't turn, and its links are no way."""
 
     def __post_init__(self) -> None:
         """Refuse a link without length: no turn of it moves anything."""

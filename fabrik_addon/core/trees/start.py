@@ -119,6 +119,7 @@ def start_tree(chain: Chain, pose: Pose, batch: tuple[int, ...] | None = None) -
         is_free=is_free,
         shares=[tuple(row) for row in (1.0 - chain.stiffness).tolist()],
         roots=chain.roots,
+        is_anchor=chain.has_anchor,
     )
     return StartTree(chain, pose, batch, root, unit, tree, points, frames, turns_of_tree(ops, tree, frames))
 

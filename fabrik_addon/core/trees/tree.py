@@ -42,6 +42,8 @@ class Tree:
     """Share of a step that each bone takes about its x, y, z: less than 1 is stiff."""
     roots: Sequence[int]
     """Joints that shift where the root gives way."""
+    is_anchor: bool = False
+    """Whether the root is no bone but what several roots hang on."""
 
     @cached_property
     def children(self) -> list[list[int]]:
@@ -56,11 +58,6 @@ class Tree:
     def bones(self) -> list[int]:
         """The joints at which bones start, parents first."""
         return [joint for joint, children in enumerate(self.children) if children]
-
-    @cached_property
-    def is_anchor(self) -> bool:
-        """Whether the root is no bone but what several roots hang on."""
-        return not self.is_free[0] and all(self.limits[0].locked)
 
     @cached_property
     def above(self) -> list[list[int]]:
