@@ -25,6 +25,9 @@ _STILL = 1e-6
 _STACK_ROUNDS = 4
 """Times that a rotation goes through a bone's constraints until they leave it alone."""
 
+_STEPS_INWARD = 8
+"""Of the way to the middle of a range, where the end of it has other Euler angles outside."""
+
 
 def limits_of(bone: PoseBone, with_locks: bool = True, with_constraints: bool = True) -> tuple[Angles, Angles]:
     """Return the smallest and largest angles (radians) of a bone's own rotation about x, y, z; infinite where free.
@@ -78,19 +81,20 @@ def within_euler_limits(
     """Return what Limit Rotation constraints leave of a bone's own rotation, so that they leave that alone."""
     for _ in range(_STACK_ROUNDS):
         # A rotation has two sets of Euler angles: what was put within limits may be outside by the other.
-        before, rotation = rotation, _clamped_by_all(bone, constraints, rotation)
+        before, rotation = rotation, left_by(bone, constraints, rotation)
         if rotation == before:
-            break
+            return rotation
+    for step in range(1, _STEPS_INWARD + 1):
+        inner = _further_in(bone, constraints[-1], rotation, step / _STEPS_INWARD)
+        if left_by(bone, constraints, inner) == inner:
+            return inner
     return rotation
 
 
-def _clamped_by_all(
-    bone: PoseBone, constraints: Sequence[LimitRotationConstraint], rotation: Quaternion
-) -> Quaternion:
+def left_by(bone: PoseBone, constraints: Sequence[LimitRotationConstraint], rotation: Quaternion) -> Quaternion:
+    """Return what Blender makes of a bone's own rotation by Limit Rotation constraints, one after another."""
     for constraint in constraints:
-        order: Any = constraint.euler_order
-        if order == 'AUTO':
-            order = bone.rotation_mode if bone.rotation_mode not in {'QUATERNION', 'AXIS_ANGLE'} else 'XYZ'
+        order = _order_of(bone, constraint)
         angles = rotation.to_euler(order)[:]
         kept = [
             _clamped(constraint, axis, angle) if getattr(constraint, f"use_limit_{axis}") else angle
@@ -101,6 +105,23 @@ def _clamped_by_all(
     return rotation
 
 
+def _further_in(bone: PoseBone, constraint: LimitRotationConstraint, rotation: Quaternion, share: float) -> Quaternion:
+    """Return a rotation some share of the way to where all of its Euler angles are in the middle of their ranges."""
+    order = _order_of(bone, constraint)
+    angles = []
+    for axis, angle in zip("xyz", rotation.to_euler(order)[:], strict=True):
+        low, high = getattr(constraint, f"min_{axis}"), getattr(constraint, f"max_{axis}")
+        middle = 0.5 * (low + max(low, high)) if getattr(constraint, f"use_limit_{axis}") else 0.0
+        angles.append(angle + share * (middle - angle))
+    return Euler(angles, order).to_quaternion()
+
+
+def _order_of(bone: PoseBone, constraint: LimitRotationConstraint) -> Any:
+    if constraint.euler_order != 'AUTO':
+        return constraint.euler_order
+    return bone.rotation_mode if bone.rotation_mode not in {'QUATERNION', 'AXIS_ANGLE'} else 'XYZ'
+
+
 def _clamped(constraint: LimitRotationConstraint, axis: str, angle: float) -> float:
     """Return what a constraint leaves of an Euler angle: the nearest end of its range, going round.
 
@@ -108,7 +129,7 @@ def _clamped(constraint: LimitRotationConstraint, axis: str, angle: float) -> fl
     """
     low, high = getattr(constraint, f"min_{axis}"), getattr(constraint, f"max_{axis}")
     if constraint.use_legacy_behavior:
-        return low if angle < low else min(angle, high)
+        return high if angle > high else max(angle, low)
     if high <= low:
         return low
     off = math.remainder(angle - 0.5 * (low + high), math.tau)

@@ -14,12 +14,15 @@ from mathutils import Quaternion, Vector
 from ..core import SOLVERS, Status
 from ..core.limits.joint_limits import axes_at_limit, joint_limits
 from .channels import has_locks, rotation_from
+from .limits import euler_limits_of, left_by
 from .results import Result
 from .solve_snapshot import SolvedChain
 
 if TYPE_CHECKING:
     from bpy.types import Object
 
+
+_NAMES = {Status.OUT_OF_REACH: "out of reach", Status.LIMITED: "limited", Status.STALLED: "stalled"}
 
 TURNED = math.radians(0.5)
 """Angle from the wished rotation that counts as taken."""
@@ -66,12 +69,14 @@ def outcome_of(armature: Object, solved: SolvedChain, later: Sequence[SolvedChai
         reasons.append("rotation is locked on " + ", ".join(locked))
     if not bones.is_rigid:
         reasons.append("its bones are sheared or unevenly scaled, and change their length as they turn")
+    if turned := _turned_on(solved):
+        reasons.append("turned on by " + ", ".join(turned))
     if status is Status.REACHED and not reasons:
         reasons.append("single precision can't place it any better")
-    if snapshot.options.solver != 'FABRIK' and solved.iterations >= snapshot.options.iterations:
+    if status is not Status.REACHED and _is_used_up(solved):
         label = SOLVERS[snapshot.options.solver].label
         reasons.append(f"{label} has used its {solved.iterations} iterations: allow more, or choose FABRIK")
-        message = f"{status.name.lower()}, {off}: " + " and ".join(reasons)
+        message = f"{_NAMES[status]}, {off}: " + " and ".join(reasons)
         return Result(status.name, error, solved.iterations, message, overridden)
     if status is Status.STALLED and not reasons:
         message = f"stalled, {off} after {solved.iterations} sweeps; please report this"
@@ -80,6 +85,26 @@ def outcome_of(armature: Object, solved: SolvedChain, later: Sequence[SolvedChai
         off += f", stretched to {100.0 * stretch:.4g} %"
     message = f"limited, {off}: " + (" and ".join(reasons) or "no pose within the limits was found that is nearer")
     return Result(Status.LIMITED.name, error, solved.iterations, message, overridden)
+
+
+def _is_used_up(solved: SolvedChain) -> bool:
+    """Tell whether a method that isn't FABRIK took all the iterations it may."""
+    options = solved.snapshot.options
+    return options.solver != 'FABRIK' and solved.iterations >= options.iterations
+
+
+def _turned_on(solved: SolvedChain) -> list[str]:
+    """Name the bones that Limit Rotation constraints don't leave as they were posed."""
+    if solved.snapshot.bones.limits is None:
+        return []
+    named = []
+    for bone, channel in solved.channels:
+        constraints = euler_limits_of(bone)
+        own = rotation_from(bone, channel)
+        shown = left_by(bone, constraints, own)
+        if abs(own.dot(shown)) < math.cos(0.5 * TURNED):
+            named.append(f"'{constraints[-1].name}' of bone '{bone.name}'")
+    return named
 
 
 def _length(solved: SolvedChain, tip: Vector) -> float:

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from mathutils import Quaternion, Vector
 
-from ..core import Floats, Goals, Options, StartTree, Status, TreeSolution, solve_tree_lanes, start_tree
+from ..core import FabrikError, Floats, Goals, Options, StartTree, Status, TreeSolution, solve_tree_lanes, start_tree
 from .channels import Channel
 from .kinematics import location_at
 from .legal_channels import legal_channel
@@ -50,11 +50,13 @@ def take_tree(armature: Object, snapshots: Sequence[Snapshot], shifting: Sequenc
         shifting: the bones whose location is written where a root gives way.
 
     Raises:
-        FabrikError: a number isn't finite or a bone has no length.
+        FabrikError: a number isn't finite, a bone has no length, or a target moves along with a root that gives way.
     """
     tree = tree_bones(armature, snapshots)
     above = {number: {bone, *bone.parent_recursive} for number in tree.roots for bone in [tree.bones[number]]}
     shifted = tuple((root, bone) for bone in shifting for root in tree.roots if bone in above[root])
+    for snapshot, met in zip(snapshots, tree.meets, strict=True):
+        _check_target_stays(armature, snapshot, met, shifting)
     weights = tuple(snapshot.weight for snapshot in snapshots)
     rotations = tree.rotations
     chain, pose = read_tree(tree, tree_matrices(tree), rotations, weights, [root for root, _ in shifted])
@@ -65,6 +67,19 @@ def take_tree(armature: Object, snapshots: Sequence[Snapshot], shifting: Sequenc
         solver=snapshots[0].options.solver,
     )
     return ReadTree(tree, start_tree(chain, pose), options, weights, shifted)
+
+
+def _check_target_stays(armature: Any, snapshot: Snapshot, met: int, shifting: Sequence[PoseBone]) -> None:
+    """Refuse a target that no bone of the tree turns but that the root takes along where it gives way.
+
+    Raises:
+        FabrikError: that is so.
+    """
+    target = armature.pose.bones.get(snapshot.target_bone)
+    if met < 0 and target is not None and not {target, *target.parent_recursive}.isdisjoint(shifting):
+        raise FabrikError(
+            f"Chain '{snapshot.name}': its target bone '{target.name}' moves along with its root, which is to follow"
+        )
 
 
 def tree_goals(read: ReadTree, snapshots: Sequence[Snapshot], goals: Sequence[Goals]) -> Goals:

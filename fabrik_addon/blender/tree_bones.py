@@ -109,8 +109,10 @@ def tree_bones(armature: Object, snapshots: Sequence[Snapshot]) -> TreeBones:
     moving = frozenset().union(*(snapshot.moving for snapshot in snapshots))
     for snapshot in snapshots:
         tips.append(joint_at(snapshot.bones.end, snapshot.bones.use_tail))
-        met = snapshot.target_bone
-        meets.append(joint_at(armature.pose.bones[met], is_tail=False) if met in moving else -1)
+        met = armature.pose.bones.get(snapshot.target_bone)
+        # Above the first bone that turns there is nothing to come and meet: it is a place like any other.
+        is_carried = met is not None and met.name in moving and _carrier(met, numbers) >= 0
+        meets.append(joint_at(met, is_tail=False) if met is not None and is_carried else -1)
     line = [*bones, *(end.bone for end in ends)]
     return TreeBones(
         bones=tuple(bones),

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mathutils import Euler, Quaternion, Vector
 
+from fabrik_addon.blender.limits import left_by
 from scripts.benchmark.limit_sets import turn_by, violation
 from tests.blender.rigs import (
     ROTATION_MODES,
@@ -356,6 +357,57 @@ def test_limit_rotation_about_several_axes_limits_euler_angles(
             constraint.mute = False
     assert reached >= 9
     assert all("overridden" not in line for line in warnings_in(capfd))
+
+
+@examples(60)
+@given(seeds)
+def test_limit_rotation_is_read_as_blender_evaluates_it(seed: int) -> None:
+    """Ranges go round and may end before they begin; old files clamp as they always did."""
+    clear_scene()
+    rng = np.random.default_rng(seed)
+    armature = make_armature([Bone("b", (0, 0, 0), (0, 0.3, 1), roll=0.4)])
+    bone = armature.pose.bones["b"]
+    for _ in range(12):
+        while bone.constraints:
+            bone.constraints.remove(bone.constraints[0])
+        bone.rotation_mode = str(rng.choice(ROTATION_MODES))
+        constraint = bone.constraints.new("LIMIT_ROTATION")
+        constraint.owner_space = "LOCAL"
+        constraint.euler_order = str(rng.choice(["AUTO", "XYZ", "ZXY"]))
+        constraint.use_legacy_behavior = bool(rng.integers(2))
+        for axis in "xyz":
+            low = rng.uniform(-6.0, 6.0) if rng.integers(2) else rng.uniform(-2.0, 2.0)
+            setattr(constraint, f"use_limit_{axis}", bool(rng.integers(2)))
+            setattr(constraint, f"min_{axis}", low)
+            setattr(constraint, f"max_{axis}", low + rng.uniform(-0.5, 4.0))
+        set_rotation(bone, random_rotation(rng))
+        update()
+        found = left_by(bone, [constraint], rotation_of(bone))
+        assert abs(found.dot(evaluated_turn(bone))) > math.cos(1e-3)
+
+
+@examples(40)
+@given(seeds)
+def test_whatever_limit_rotation_allows_the_pose_shown_is_the_pose_found(seed: int) -> None:
+    """Ranges of more than a quarter of a turn: what a constraint leaves of one set of Euler angles may be another's."""
+    clear_scene()
+    rng = np.random.default_rng(seed)
+    armature, chain = make_limb([BALL, (None, None, None), (None, None, None)])
+    for bone in bones_of(armature, chain)[1:]:
+        bone.rotation_mode = str(rng.choice(ROTATION_MODES))
+        constraint = bone.constraints.new("LIMIT_ROTATION")
+        constraint.owner_space = "LOCAL"
+        for axis in "xyz":
+            low = rng.uniform(-3.0, 1.0)
+            setattr(constraint, f"use_limit_{axis}", bool(rng.integers(2)))
+            setattr(constraint, f"min_{axis}", low)
+            setattr(constraint, f"max_{axis}", low + rng.uniform(-0.2, 3.0))
+    chain.target.location = random_direction(rng) * rng.uniform(0.2, 1.4)
+    update()
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    update()
+    for bone in bones_of(armature, chain):
+        assert abs(rotation_of(bone).dot(evaluated_turn(bone))) > math.cos(1e-3), bone.name
 
 
 def test_limit_rotation_narrows_what_the_bone_says(capfd: pytest.CaptureFixture[str]) -> None:

@@ -136,6 +136,22 @@ def test_too_few_iterations_are_said(solver: str, capfd: pytest.CaptureFixture[s
     assert chain.status == 'STALLED'
 
 
+@every_solver
+def test_what_blender_shows_elsewhere_is_never_called_reached(solver: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """The solver may be content; a constraint that turns a bone on isn't."""
+    armature, chain = posed_chain(solver)
+    constraint = armature.pose.bones["bone0"].constraints.new("LIMIT_ROTATION")
+    constraint.use_limit_x = True
+    chain.iterations = 1
+    warnings_in(capfd)
+    bpy.ops.pose.fabrik_solve()
+    (warning,) = warnings_in(capfd)
+    assert distance_left(armature, chain) > 1e-3
+    assert chain.status != 'REACHED'
+    assert "overridden on bone 'bone0' (constraint 'Limit Rotation')" in warning
+    assert warning.split(": ")[1].split(",")[0] in {"limited", "stalled", "out of reach"}
+
+
 def test_two_bone_refuses_other_chains_by_name_and_count() -> None:
     armature, chain = posed_chain("CCD")
     chain.name, chain.solver = "tail", 'TWO_BONE'

@@ -273,6 +273,22 @@ def test_a_ring_closes_on_itself(met: str) -> None:
     assert chain.status == "REACHED"
 
 
+def test_a_target_bone_that_nothing_turns_is_a_place_like_any_other() -> None:
+    """It is above the first bone that turns; where the root takes it along it can't be a target."""
+    armature = make_armature(tail_bones(4))
+    locked = armature.pose.bones["bone0"]
+    locked.lock_rotation, locked.lock_rotation_w = (True,) * 3, True
+    chain = set_chain(armature, "bone3", 4, armature)
+    chain.subtarget = "bone0"
+    head = locked.head.copy()
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    assert distance_left(armature, chain) < 1e-4
+    assert locked.head == head
+    chain.root_motion = "TRANSLATE"
+    message = error_of(bpy.ops.pose.fabrik_solve)
+    assert message == "Chain 'bone3': its target bone 'bone0' moves along with its root, which is to follow"
+
+
 def test_a_pole_that_follows_the_tree_is_refused_by_name() -> None:
     armature = make_y()
     add(armature, "arm2.L", 0, (-0.2, 0.0, 0.2))

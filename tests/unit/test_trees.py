@@ -309,6 +309,53 @@ def test_poles_bend_the_branches_of_a_tree(seed: int, is_limited: bool) -> None:
         assert unit(bend) @ unit(wish) > np.cos(0.01)
 
 
+@settings(max_examples=20)
+@given(seed=seeds, is_limited=st.booleans())
+def test_limbs_of_three_bones_turn_to_poles_on_their_other_side(seed: int, is_limited: bool) -> None:
+    """Nearly straight limbs included, and solving again leaves the pose as it is."""
+    rng = np.random.default_rng(seed)
+    chain, pose = y_tree(2, 4)
+    pose = Pose(pose.positions, np.tile([1.0, 0.0, 0.0, 0.0], (len(pose.positions), 1)))
+    if is_limited:
+        # Elbows that only bend one way, and what they hang on free to turn there.
+        limits = np.full((len(chain.lengths), 3), np.inf)
+        for tip in chain.tips.tolist():
+            limits[int(chain.parents[tip])] = 2.6
+        chain = replace(chain, lower=-limits, upper=limits)
+    starts = np.array([3, 7])
+    targets = posed(rng, chain, pose, 0.15)[chain.tips]
+    poles = np.array([[1.5, 1.0, 6.0], [-1.5, -6.0, 0.0]]) * np.sign(rng.normal(size=(2, 1)))
+    chain = replace(chain, starts=starts)
+    goals = Goals(targets, poles=poles)
+    solution = solve(chain, pose, goals)
+    assert (solution.status == REACHED).all()
+    for tip, pole in zip(chain.tips.tolist(), poles, strict=True):
+        inner = [int(chain.parents[tip])]
+        inner.append(int(chain.parents[inner[0]]))
+        root, end = solution.pose.positions[inner[1] - 1], solution.pose.positions[tip]
+        along = unit(end - root)
+        bend = sum(solution.pose.positions[j] - root for j in inner)
+        bend, wish = (v - along * (v @ along) for v in (bend, pole - root))
+        assert unit(bend) @ unit(wish) > np.cos(0.05), np.degrees(np.arccos(unit(bend) @ unit(wish)))
+    again = solve(chain, solution.pose, goals).pose
+    np.testing.assert_allclose(again.positions, solution.pose.positions, atol=5e-4)
+
+
+def test_a_root_that_can_not_turn_is_a_bone_like_any_other() -> None:
+    """Its link counts as reach, also for a chain of that bone alone that eases into its extension."""
+    positions = np.array([[0.0, 0.0, 0.0], [0.0, 0.2, 1.0], [0.0, -0.2, 2.0]])
+    lower = np.full((3, 3), -np.inf)
+    lower[0] = 0.0
+    chain = tree_chain([-1, 0, 1], [1, 2], positions, lower=lower, upper=-lower)
+    pose = Pose(positions, np.tile([1.0, 0.0, 0.0, 0.0], (3, 1)))
+    target = np.array([0.0, 0.9, 1.6])
+    target = positions[1] + unit(target - positions[1]) * np.linalg.norm(positions[2] - positions[1])
+    goals = Goals(np.array([positions[1], target]), softness=np.array([0.5, 0.0]))
+    solution = solve(chain, pose, goals)
+    np.testing.assert_allclose(solution.pose.positions[1], positions[1], atol=1e-12)
+    np.testing.assert_allclose(solution.pose.positions[2], target, atol=1e-4)
+
+
 def test_a_bone_takes_its_rotation() -> None:
     chain, pose = y_tree(3, 4)
     rng = np.random.default_rng(11)

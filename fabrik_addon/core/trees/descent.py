@@ -70,11 +70,19 @@ class Facing:
 
     def gap(self, ops: Any, placed: PlacedTree) -> tuple[Component, ...]:
         """Return the turn that is left, as a rotation vector."""
+        x, y, z = self._turn(ops, placed)
+        return _TURN_SCALE * x, _TURN_SCALE * y, _TURN_SCALE * z
+
+    def off(self, ops: Any, placed: PlacedTree) -> Component:
+        """Return the angle (radians) of the turn that is left."""
+        return norm(ops, self._turn(ops, placed))
+
+    def _turn(self, ops: Any, placed: PlacedTree) -> Vector:
         w, x, y, z = placed.frames[self.bone]
         w, x, y, z = multiply(self.frame, (w, -x, -y, -z))
         size = ops.sqrt(x * x + y * y + z * z)
         sign = ops.where(w < 0.0, -1.0, 1.0)
-        share = _TURN_SCALE * 2.0 * sign * ops.atan2(size, sign * w) / (size + TINY)
+        share = 2.0 * sign * ops.atan2(size, sign * w) / (size + TINY)
         return share * x, share * y, share * z
 
     def respond(self, ops: Any, tree: Tree, placed: PlacedTree, responses: Responses) -> None:
@@ -125,6 +133,13 @@ class Bend:
         """Return the angle (radians) between bend and pole; 0 where the chain is straight."""
         angle, size, _ = self._plane(ops, placed)
         return ops.where(size > 1e-6, ops.maximum(angle, -angle), 0.0)
+
+    def turn(self, ops: Any, placed: PlacedTree) -> Vector:
+        """Return the rotation vector about the line from root to tip that takes the bend to the pole."""
+        angle, size, _ = self._plane(ops, placed)
+        (ax, ay, az), (bx, by, bz) = placed.joints[self.joints[0]], placed.joints[self.joints[-1]]
+        chord = (bx - ax, by - ay, bz - az)
+        return scale(chord, ops.where(size > 1e-6, -angle, 0.0) / (norm(ops, chord) + TINY))
 
     def respond(self, ops: Any, tree: Tree, placed: PlacedTree, responses: Responses) -> None:
         """Add how the bend goes round with every bone's turns."""

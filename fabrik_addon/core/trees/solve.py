@@ -18,14 +18,15 @@ import numpy as np
 
 from ..fabrik.reach import ROUNDING
 from ..lanes import MANY, ONE, Component, Vector, add_up
-from ..limits.joint_limits import clamp
+from ..limits.joint_limits import clamp, rotation_of, swing_twist
 from ..problem import FabrikError, Floats, Goals, Options, Pose, Solution, Status
 from ..soft_reach import is_eased, soft_target
 from ..solvers.table import method_for_tree
 from ..start import batch_shape
-from ..vectors import Quaternion, multiply, norm, scale
+from ..vectors import Quaternion, multiply, norm, rotate, scale
 from .branches import Branch, branches_of, close_branches, tree_frames
 from .descent import Bend, Facing, Place, StackedRule, Stage, State, Wish, choose_state, descend_tree, state_of
+from .rigid_fit import turned_by
 from .start import StartTree, start_tree, turns_of_tree
 from .sweeps import Pull, sweep_tree
 
@@ -49,6 +50,12 @@ ROOT_SHARE = 1.0
 
 POINTED = 1e-3
 """Angle (radians) between bend and pole that is no more to be seen."""
+
+WORTH = 0.9
+"""Share of the angle that poles and rotations are off, above which a pose at its targets isn't left for another."""
+
+SWUNG = 0.3
+"""Angle (radians) between bend and pole from which on a chain is turned as a whole first: far off steps are caught."""
 
 _REACHED, _OUT_OF_REACH = int(Status.REACHED), int(Status.OUT_OF_REACH)
 _LIMITED, _STALLED = int(Status.LIMITED), int(Status.STALLED)
@@ -99,7 +106,7 @@ class _Task:
     """What it is pulled to: softness keeps it back."""
     is_away: list[Component]
     """Which aims are out of reach, or so far that softness holds back."""
-    after: list[Wish]
+    after: list[Bend | Facing]
     """Poles and rotations."""
     weights: list[float]
     """Of the effectors."""
@@ -139,11 +146,16 @@ def solve_tree_lanes(
         done = _is_done(ops, task, state)
         sweeps = start.zero
         if not ops.all(done):
-            reach = _reach_with_root if options.moves_root else _reach
-            found, sweeps = reach(ops, start, task, state, options)
-            found = _compromise(ops, start, task, found, options, track)
+            found, is_met = state, _are_met(ops, task, state)
+            if not ops.all(is_met):
+                reach = _reach_with_root if options.moves_root else _reach
+                found, sweeps = reach(ops, start, task, state, options)
+                found = _compromise(ops, start, task, found, options, track)
+                found = choose_state(ops, is_met, state, found)
             found = _afterwards(ops, start, task, found, options)
-            state = choose_state(ops, ops.negate(done), found, state)
+            # Poles and rotations that can't be met are no reason to wander: solving again would change sides for ever.
+            no_worse = is_met & (_off(ops, task, found) > WORTH * _off(ops, task, state))
+            state = choose_state(ops, ops.negate(done | no_worse), found, state)
     rx, ry, rz = start.root
     unit = start.unit
     errors = [norm(ops, aim.gap(ops, state.placed)) for aim in task.aims]
@@ -196,7 +208,7 @@ def _task_of(ops: Any, start: StartTree, goals: Goals, options: Options) -> _Tas
         else:
             eased.append(start.zero > 1.0)
             places.append(aims[-1])
-    after: list[Wish] = []
+    after: list[Bend | Facing] = []
     if goals.rotations is not None:
         rows = ops.split(goals.rotations, start.batch)
         for number in _chosen(goals.with_rotations, len(tips)):
@@ -261,8 +273,8 @@ def _state(ops: Any, start: StartTree, task: _Task) -> State:
 def _is_done(ops: Any, task: _Task, state: State) -> Component:
     """Tell where a pose needs no solving: all is where it should be."""
     done = _are_met(ops, task, state)
-    for wish, error in zip(task.after, state.errors(ops)[len(task.places) :], strict=True):
-        done = done & (wish.off(ops, state.placed) <= POINTED if isinstance(wish, Bend) else error <= POINTED)
+    for wish in task.after:
+        done = done & (wish.off(ops, state.placed) <= POINTED)
     return done
 
 
@@ -569,7 +581,7 @@ def _afterwards(ops: Any, start: StartTree, task: _Task, best: State, options: O
             places.append(replace(place, target=tuple(ops.choose(error <= enough, place.target, here))))
     wishes: list[Wish] = [*places, *task.after]
     met_well = [EXACT] * len(wishes)
-    found = best
+    found = _swung(ops, start, task, best)
     for rank in AFTER_RANKS:
         weights = [*task.weights, *[rank] * len(task.after)]
         found, _ = _descended(ops, start, task, found, Stage(wishes, weights, met_well))
@@ -578,6 +590,42 @@ def _afterwards(ops: Any, start: StartTree, task: _Task, best: State, options: O
     for error, before, allowed in zip(found.errors(ops), best.errors(ops), task.enough, strict=False):
         fits = fits & (error <= ops.maximum(allowed, 1.001 * before))
     return choose_state(ops, fits, found, best)
+
+
+def _off(ops: Any, task: _Task, state: State) -> Component:
+    """Return the root of the sum of the squared angles (radians) that poles and rotations are off."""
+    total: Component = 0.0
+    for wish in task.after:
+        angle = wish.off(ops, state.placed)
+        total = total + angle * angle
+    return ops.sqrt(total)
+
+
+def _swung(ops: Any, start: StartTree, task: _Task, state: State) -> State:
+    """Turn chains that bend far from their poles about the lines from their roots to their tips, as limits allow.
+
+    That leaves a tip where it is. A chain whose first bone carries other effectors is left alone.
+    """
+    tree, zero = start.tree, start.zero
+    for wish in task.after:
+        if not isinstance(wish, Bend):
+            continue
+        bone, tip = wish.joints[0], wish.joints[-1]
+        if any(bone in (place.joint, *tree.above[place.joint]) and place.joint != tip for place in task.places):
+            continue
+        is_far = wish.off(ops, state.placed) > SWUNG
+        if not ops.any(is_far):
+            continue
+        turn = wish.turn(ops, state.placed)
+        w, x, y, z = state.placed.parents[bone]
+        own = state.turns[bone] if tree.is_free[bone] else rotation_of(ops, state.turns[bone])
+        own = turned_by(ops, own, rotate((w, -x, -y, -z), turn))
+        turns = [*state.turns]
+        turns[bone] = own if tree.is_free[bone] else clamp(ops, tree.limits[bone], swing_twist(ops, own))
+        wishes = [*task.places, *task.after]
+        swung = state_of(ops, tree, turns, (zero, zero, zero), state.shifts, wishes)
+        state = choose_state(ops, is_far, swung, state)
+    return state
 
 
 def _statuses(
