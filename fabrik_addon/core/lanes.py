@@ -29,6 +29,9 @@ Components: TypeAlias = list[Any]
 Vector: TypeAlias = tuple[Any, Any, Any]
 """x, y, z of one point or direction."""
 
+Point: TypeAlias = Any
+"""A ``Vector`` of floats (one lane) or an array (3, B): what sweeps pull. Its parts are its components."""
+
 
 TINY = 1e-300
 """Added to what is divided by, so that lanes in which the quotient isn't wanted don't divide by zero."""
@@ -59,6 +62,20 @@ class OneLane:
     all = staticmethod(bool)
     maximum = staticmethod(max)
     minimum = staticmethod(min)
+
+    @staticmethod
+    def points(x: Components, y: Components, z: Components) -> list[Point]:
+        """Return joints as points, given their components."""
+        return list(zip(x, y, z, strict=True))
+
+    @staticmethod
+    def pull(anchor: Point, point: Point, length: float) -> Point:
+        """Return the point at a distance from an anchor, on the way to another point."""
+        ax, ay, az = anchor
+        px, py, pz = point
+        dx, dy, dz = px - ax, py - ay, pz - az
+        share = length / math.sqrt(dx * dx + dy * dy + dz * dz)
+        return ax + dx * share, ay + dy * share, az + dz * share
 
     @staticmethod
     def split(values: NDArray[np.float64], _batch: tuple[int, ...]) -> list[Any]:
@@ -101,11 +118,6 @@ class OneLane:
         into[:] = values
 
     @staticmethod
-    def numbers(_component: Component) -> Component:
-        """Return the lanes' own numbers, for ``put`` after several ``keep``."""
-        return True
-
-    @staticmethod
     def unfinished(done: Component) -> Component:
         """Return what ``keep`` needs to go on with the lanes that aren't done, or None where all are."""
         return None if done else True
@@ -127,12 +139,37 @@ class ManyLanes:
     floor = staticmethod(np.floor)
     cos = staticmethod(np.cos)
     isfinite = staticmethod(np.isfinite)
-    any = staticmethod(np.any)
-    all = staticmethod(np.all)
+    any = staticmethod(np.count_nonzero)
+    """Whether a condition holds anywhere: their number, which takes a quarter of the time of ``np.any``."""
     maximum = staticmethod(np.maximum)
     minimum = staticmethod(np.minimum)
     negate = staticmethod(np.logical_not)
     where = staticmethod(np.where)
+
+    @staticmethod
+    def all(condition: Component) -> bool:
+        """Tell whether a condition holds everywhere."""
+        return bool(np.count_nonzero(condition) == np.size(condition))
+
+    @staticmethod
+    def points(x: Components, y: Components, z: Components) -> list[Point]:
+        """Return joints as points, given their components."""
+        return list(np.array([x, y, z]).swapaxes(0, 1))
+
+    @staticmethod
+    def pull(anchor: Point, point: Point, length: float) -> Point:
+        """Return the point at a distance from an anchor, on the way to another point.
+
+        Three components at once: most of what a short array costs is the call.
+        """
+        offset = point - anchor
+        squares = offset * offset
+        square = squares[0]
+        square += squares[1]
+        square += squares[2]
+        offset *= length / np.sqrt(square)
+        offset += anchor
+        return offset
 
     @staticmethod
     def split(values: NDArray[np.float64], batch: tuple[int, ...]) -> list[Any]:
@@ -161,18 +198,13 @@ class ManyLanes:
     def keep(condition: Component, values: Sequence[Component]) -> Components:
         """Leave out the lanes where the condition is false, or those that aren't in a list of their numbers."""
         numbers = np.flatnonzero(condition) if condition.dtype == bool else condition
-        return [value.take(numbers) for value in values]
+        return [value.take(numbers, axis=-1, mode="clip") for value in values]
 
     @staticmethod
     def put(condition: Component, into: Components, values: Sequence[Component]) -> None:
         """Undo ``keep``: write the kept lanes' values back to where they came from, in place."""
         for whole, part in zip(into, values, strict=True):
             whole[condition] = part
-
-    @staticmethod
-    def numbers(component: Component) -> Component:
-        """Return the lanes' own numbers, for ``put`` after several ``keep``."""
-        return np.arange(component.size)
 
     @staticmethod
     def unfinished(done: Component) -> Component:

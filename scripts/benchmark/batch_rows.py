@@ -31,7 +31,7 @@ length. The core's own loop is timed, with its stop test and with finished poses
 after {PLAIN_SWEEPS} sweeps, where mixing begins and C does exactly the same work; once to the end, where C gives each
 pose as many sweeps as the core did but doesn't mix. The last row is a whole solve: checks, exact finish and bone frames
 included. Near full extension all poses sweep on and arrays stay long; at shorter reach most leave after a sweep or two
-and what a numpy call costs however short its array is (about 0.35 µs, 300 calls a sweep) weighs on the few left."""
+and what a numpy call costs however short its array is (about 0.4 µs, 180 calls a sweep) weighs on the few left."""
 
 
 def batch_table(effort: Effort) -> Table:

@@ -19,7 +19,7 @@ import numpy as np
 
 from fabrik_addon.core import SOLVERS, Options, plain_chain
 from fabrik_addon.core.fabrik.sweeps import backward_pass, forward_pass
-from fabrik_addon.core.lanes import ONE
+from fabrik_addon.core.lanes import ONE, Point
 from fabrik_addon.core.limits.descent import DAMPED, FreeBody, Rule, damped_solution
 from fabrik_addon.core.solvers.ccd import ccd_sweep
 from fabrik_addon.core.solvers.jacobian import PINV, TRANSPOSE
@@ -160,9 +160,9 @@ def _shipped_row(solver: str, problems: list[tuple[Floats, Floats]]) -> Row:
 
 
 def _run_fabrik(joints: Floats, target: Floats) -> tuple[int, float]:
-    def sweep(x: list[float], y: list[float], z: list[float], lengths: list[float], goal: Any) -> None:
-        backward_pass(x, y, z, lengths, goal, ONE.sqrt)
-        forward_pass(x, y, z, lengths, ONE.sqrt)
+    def sweep(points: list[Point], lengths: list[float], goal: Point) -> None:
+        backward_pass(points, lengths, goal, ONE.pull)
+        forward_pass(points, lengths, ONE.pull)
 
     return _run_sweeps(sweep, joints, target)
 
@@ -172,15 +172,15 @@ def _run_ccd(joints: Floats, target: Floats) -> tuple[int, float]:
 
 
 def _run_sweeps(sweep: Callable[..., None], joints: Floats, target: Floats) -> tuple[int, float]:
-    x, y, z = joints.T.tolist()
+    points: list[Point] = [tuple(joint) for joint in joints.tolist()]
     goal, lengths = tuple(target.tolist()), link_lengths(joints).tolist()
     start = time.perf_counter()
-    tip = (x[-1], y[-1], z[-1])
+    tip = points[-1]
     number = 0
     while number < CAP:
         number += 1
-        sweep(x, y, z, lengths, goal)
-        before, tip = tip, (x[-1], y[-1], z[-1])
+        sweep(points, lengths, goal)
+        before, tip = tip, points[-1]
         if _distance(tip, goal) <= TOLERANCE or _distance(tip, before) < TOLERANCE:
             break
     return number, time.perf_counter() - start

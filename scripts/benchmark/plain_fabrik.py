@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabrik_addon.core.fabrik.sweeps import backward_pass, forward_pass
+from fabrik_addon.core.lanes import MANY
 
 from .problems import Floats, link_lengths
 
@@ -24,14 +25,14 @@ def plain_sweeps(joints: Floats, targets: Floats, tolerance: float) -> NDArray[n
         tolerance: distance that counts as reached.
     """
     lengths = link_lengths(joints).tolist()
-    x, y, z = ([np.full(len(targets), value) for value in component] for component in joints.T)
-    target = tuple(targets.T)
+    points = [np.repeat(joint[:, None], len(targets), axis=1) for joint in joints]
+    target = targets.T
     sweeps = np.full(len(targets), CAP)
-    with np.errstate(all="ignore"):
+    with MANY.quiet():
         for sweep in range(1, CAP):
-            backward_pass(x, y, z, lengths, target, np.sqrt)
-            forward_pass(x, y, z, lengths, np.sqrt)
-            error = np.linalg.norm(np.stack([x[-1], y[-1], z[-1]], axis=-1) - targets, axis=-1)
+            backward_pass(points, lengths, target, MANY.pull)
+            forward_pass(points, lengths, MANY.pull)
+            error = np.linalg.norm(points[-1] - target, axis=0)
             sweeps[(error <= tolerance) & (sweeps == CAP)] = sweep
             if (sweeps < CAP).all():
                 break

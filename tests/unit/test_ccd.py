@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabrik_addon.core import start_from
-from fabrik_addon.core.lanes import ONE
+from fabrik_addon.core.lanes import ONE, Point
 from fabrik_addon.core.limits.within_limits import turns_of
 from fabrik_addon.core.solvers.ccd import MOST, ccd_sweep, turn_within_limits
 from tests.unit.chains import Floats, link_lengths, random_pose, seeds, unit
@@ -20,9 +20,9 @@ from tests.unit.limbs import legal_pose, random_limb
 
 
 def swept(joints: Floats, target: Floats) -> Floats:
-    x, y, z = (list(component) for component in joints.T.tolist())
-    ccd_sweep(ONE, x, y, z, link_lengths(joints).tolist(), tuple(target.tolist()))
-    return np.array([x, y, z]).T
+    points: list[Point] = [tuple(joint) for joint in joints.tolist()]
+    ccd_sweep(ONE, points, link_lengths(joints).tolist(), tuple(target.tolist()))
+    return np.array(points)
 
 
 def by_matrices(joints: Floats, target: Floats) -> Floats:

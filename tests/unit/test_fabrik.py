@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fabrik_addon.core.fabrik.acceleration import DEPTH, Mixing
 from fabrik_addon.core.fabrik.sweeps import backward_pass, forward_pass, reach_test, straight_to_target, sweep_to_target
-from fabrik_addon.core.lanes import MANY, ONE
+from fabrik_addon.core.lanes import MANY, ONE, Point
 from tests.unit.chains import (
     Floats,
     even_or_uneven_lengths,
@@ -34,13 +34,17 @@ def components(joints: Floats) -> tuple[list[float], list[float], list[float]]:
     return x, y, z
 
 
+def points_of(joints: Floats) -> list[Point]:
+    return [tuple(joint) for joint in joints.tolist()]
+
+
 def plain_sweeps(joints: Floats, lengths: list[float], target: Floats, tolerance: float) -> int:
     """How many sweeps FABRIK needs on its own."""
-    x, y, z = components(joints)
+    points = points_of(joints)
     for sweep in range(1, 2000):
-        backward_pass(x, y, z, lengths, tuple(target.tolist()), ONE.sqrt)
-        forward_pass(x, y, z, lengths, ONE.sqrt)
-        if np.linalg.norm(np.array([x[-1], y[-1], z[-1]]) - target) <= tolerance:
+        backward_pass(points, lengths, tuple(target.tolist()), ONE.pull)
+        forward_pass(points, lengths, ONE.pull)
+        if np.linalg.norm(np.array(points[-1]) - target) <= tolerance:
             return sweep
     return 2000
 
@@ -57,13 +61,13 @@ def test_a_backward_pass_starts_at_the_target_and_a_forward_pass_at_the_root(
     seed: int, count: int, reach: float
 ) -> None:
     joints, lengths, target = problem(np.random.default_rng(seed), count, reach)
-    x, y, z = components(joints)
-    backward_pass(x, y, z, lengths, tuple(target.tolist()), ONE.sqrt)
-    pulled = np.stack([x, y, z], axis=-1)
+    points = points_of(joints)
+    backward_pass(points, lengths, tuple(target.tolist()), ONE.pull)
+    pulled = np.array(points)
     np.testing.assert_array_equal(pulled[-1], target)
     np.testing.assert_array_equal(pulled[0], joints[0])
-    forward_pass(x, y, z, lengths, ONE.sqrt)
-    pushed = np.stack([x, y, z], axis=-1)
+    forward_pass(points, lengths, ONE.pull)
+    pushed = np.array(points)
     np.testing.assert_array_equal(pushed[0], joints[0])
     # Every joint goes to the point at the link's length from its neighbour, toward where the joint was.
     for j in range(count - 1, 0, -1):
@@ -76,17 +80,17 @@ def test_a_backward_pass_starts_at_the_target_and_a_forward_pass_at_the_root(
 
 def test_the_papers_first_sweep_by_hand() -> None:
     # Two links of one, straight up; the target is one to the side and one up.
-    x, y, z = [0.0, 0.0, 0.0], [0.0, 1.0, 2.0], [0.0, 0.0, 0.0]
-    backward_pass(x, y, z, [1.0, 1.0], (1.0, 1.0, 0.0), ONE.sqrt)
-    assert [x, y, z] == [[0.0, 0.0, 1.0], [0.0, 1.0, 1.0], [0.0, 0.0, 0.0]]
-    x, y, z = [0.0, 0.0, 0.0], [0.0, 1.0, 2.0], [0.0, 0.0, 0.0]
-    backward_pass(x, y, z, [1.0, 1.0], (1.0, 0.0, 0.0), ONE.sqrt)
+    points: list[Point] = [(0.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 2.0, 0.0)]
+    backward_pass(points, [1.0, 1.0], (1.0, 1.0, 0.0), ONE.pull)
+    assert points == [(0.0, 0.0, 0.0), (0.0, 1.0, 0.0), (1.0, 1.0, 0.0)]
+    points = [(0.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 2.0, 0.0)]
+    backward_pass(points, [1.0, 1.0], (1.0, 0.0, 0.0), ONE.pull)
     half = np.sqrt(0.5)
-    np.testing.assert_allclose([x, y], [[0.0, 1 - half, 1.0], [0.0, half, 0.0]])
-    forward_pass(x, y, z, [1.0, 1.0], ONE.sqrt)
+    np.testing.assert_allclose(points, [(0.0, 0.0, 0.0), (1 - half, half, 0.0), (1.0, 0.0, 0.0)])
+    forward_pass(points, [1.0, 1.0], ONE.pull)
     elbow = unit((1 - half, half, 0.0))
-    np.testing.assert_allclose([x[1], y[1]], elbow[:2])
-    np.testing.assert_allclose([x[2], y[2]], (elbow + unit(np.array([1.0, 0.0, 0.0]) - elbow))[:2])
+    np.testing.assert_allclose(points[1], elbow)
+    np.testing.assert_allclose(points[2], elbow + unit(np.array([1.0, 0.0, 0.0]) - elbow))
 
 
 @given(even_or_uneven_lengths(1, 12), st.floats(0.0, 2.0))
@@ -131,19 +135,19 @@ def test_mixing_costs_no_sweeps_where_plain_ones_do() -> None:
 
 def test_sweeps_end_at_the_cap_with_what_they_have() -> None:
     joints, lengths, target = problem(np.random.default_rng(4), 6, 0.99)
-    x, y, z = components(joints)
+    points = points_of(joints)
     for _ in range(3):
-        backward_pass(x, y, z, lengths, tuple(target.tolist()), ONE.sqrt)
-        forward_pass(x, y, z, lengths, ONE.sqrt)
+        backward_pass(points, lengths, tuple(target.tolist()), ONE.pull)
+        forward_pass(points, lengths, ONE.pull)
     single, sweeps = sweep_to_target(ONE, components(joints), lengths, tuple(target.tolist()), False, 1e-9, 3)
     assert sweeps == 3
-    np.testing.assert_array_equal(single, [x, y, z])
+    np.testing.assert_array_equal(np.transpose(single), points)
     lanes = tuple([np.array([c, c]) for c in component] for component in joints.T)
     many, sweeps = sweep_to_target(
         MANY, lanes, lengths, tuple(np.array([target, target]).T), np.zeros(2, bool), 1e-9, 3
     )
     assert sweeps.tolist() == [3, 3]
-    np.testing.assert_array_equal([[j[1] for j in axis] for axis in many], [x, y, z])
+    np.testing.assert_array_equal(np.transpose([[j[1] for j in axis] for axis in many]), points)
 
 
 def test_lanes_that_are_done_are_left_alone() -> None:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fabrik_addon.core.lanes import MANY, ONE, ManyLanes, OneLane
+from fabrik_addon.core.leaving import Leaving
 
 
 def test_both_have_the_same_operations() -> None:
@@ -17,31 +18,57 @@ def test_both_have_the_same_operations() -> None:
     assert one == many
 
 
-@given(st.lists(st.lists(st.booleans(), min_size=6, max_size=6), min_size=1, max_size=4))
-def test_what_was_kept_comes_back_to_its_own_lane(rounds: list[list[bool]]) -> None:
-    # As the sweeps do it: lanes leave one after another, and each is put back by its number.
-    into = [np.zeros(6), np.zeros(6)]
-    numbers, values = MANY.numbers(into[0]), [10.0 * np.arange(6) + 1.0, -np.arange(6) - 1.0]
-    left = np.ones(6, bool)
-    for wish in rounds:
-        done = np.array(wish)[numbers]
-        MANY.put(MANY.keep(done, [numbers])[0], into, MANY.keep(done, values))
-        left[numbers[done]] = False
-        rest = MANY.unfinished(done)
-        if rest is None:
-            numbers = numbers[:0]
+six = st.lists(st.booleans(), min_size=6, max_size=6)
+
+
+@given(st.lists(st.tuples(st.integers(1, 12), six, six), max_size=6))
+def test_each_lane_ends_with_the_state_it_ended_in(rounds: list[tuple[int, list[bool], list[bool]]]) -> None:
+    # Lanes leave one after another; some that have ended stay, and may be said to end again. Some are given up.
+    began = np.zeros((2, 6))
+    leaving = Leaving([*began])
+    lanes, expected, ended_at = np.arange(6), began.copy(), np.zeros(6)
+    going = np.ones(6, bool)
+    for number, wish, lost in rounds:
+        leaving.give_up(np.array(lost)[lanes])
+        going &= ~np.array(lost)
+        state = 10.0 * number + np.array([lanes, -lanes])
+        ends = np.array(wish)[lanes]
+        newly = lanes[ends & going[lanes]]
+        expected[:, newly] = 10.0 * number + np.array([newly, -newly])
+        ended_at[newly] = number
+        going[newly] = False
+        rest = leaving.end(ends, number, [*state])
+        if rest is not None:
+            lanes = lanes[rest]
+            assert going[lanes].all()
+        assert set(np.flatnonzero(going)) <= set(lanes.tolist())
+        if not lanes.size:
             break
-        numbers, *values = MANY.keep(rest, [numbers, *values])
-    np.testing.assert_array_equal(into[0], np.where(left, 0.0, 10.0 * np.arange(6) + 1.0))
-    np.testing.assert_array_equal(into[1], np.where(left, 0.0, -np.arange(6) - 1.0))
-    np.testing.assert_array_equal(np.sort(numbers), np.flatnonzero(left))
+    np.testing.assert_array_equal(leaving.result(), expected)
+    np.testing.assert_array_equal(leaving.ended_at, ended_at)
+
+
+@given(st.integers(1, 5), st.integers(0, 99))
+def test_pulling_points_of_many_lanes_is_pulling_those_of_each(count: int, seed: int) -> None:
+    anchors, points = np.random.default_rng(seed).normal(size=(2, 3, count))
+    pulled = MANY.pull(anchors, points, 0.3)
+    singles = [ONE.pull(*pair, 0.3) for pair in zip(anchors.T.tolist(), points.T.tolist(), strict=True)]
+    np.testing.assert_array_equal(pulled.T, singles)  # to the last bit
+    np.testing.assert_allclose(np.linalg.norm(pulled - anchors, axis=0), 0.3, rtol=1e-14)
+
+
+def test_points_have_the_joints_components() -> None:
+    joints = np.random.default_rng(0).normal(size=(3, 4, 5))
+    for point, components in zip(MANY.points(*joints), joints.swapaxes(0, 1), strict=True):
+        np.testing.assert_array_equal(point, components)
+    assert ONE.points([1.0, 2.0], [3.0, 4.0], [5.0, 6.0]) == [(1.0, 3.0, 5.0), (2.0, 4.0, 6.0)]
 
 
 def test_one_lane_is_kept_or_done() -> None:
     assert ONE.unfinished(True) is None
     assert ONE.unfinished(False) is not None
     into = [0.0, 0.0]
-    ONE.put(ONE.numbers(1.0), into, ONE.keep(ONE.unfinished(False), [1.0, 2.0]))
+    ONE.put(True, into, ONE.keep(ONE.unfinished(False), [1.0, 2.0]))
     assert into == [1.0, 2.0]
 
 

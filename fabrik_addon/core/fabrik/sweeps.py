@@ -11,11 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..lanes import Component, Components, Vector
+from ..lanes import Component, Components, Point, Vector
+from ..leaving import Leaving
 from ..vectors import Joints
 from .acceleration import Mixing
 
-Sqrt = Callable[[Component], Component]
+Pull = Callable[[Point, Point, float], Point]
+"""(anchor, point, length): the point at that distance from the anchor, on the way to the other point."""
 
 PLAIN_SWEEPS = 6
 """Sweeps before mixing begins: most targets are reached by then, and the first steps are too long to mix."""
@@ -45,53 +47,42 @@ def straight_to_target(ops: Any, lengths: Sequence[float], along: Vector, too_fa
     return x, y, z
 
 
-def backward_pass(
-    x: Components, y: Components, z: Components, lengths: Sequence[float], target: Vector, sqrt: Sqrt
-) -> None:
+def backward_pass(points: list[Point], lengths: Sequence[float], target: Point, pull: Pull) -> None:
     """Put the tip on the target and pull every joint after it, up to the one next to the root (stage 1).
 
     The root itself isn't moved: the forward pass would put it back without having looked at it.
     """
-    bx, by, bz = x[-1], y[-1], z[-1] = target
+    points[-1] = pulled = target
     for j in range(len(lengths) - 1, 0, -1):
-        dx, dy, dz = x[j] - bx, y[j] - by, z[j] - bz
-        share = lengths[j] / sqrt(dx * dx + dy * dy + dz * dz)
-        x[j] = bx = bx + dx * share
-        y[j] = by = by + dy * share
-        z[j] = bz = bz + dz * share
+        points[j] = pulled = pull(pulled, points[j], lengths[j])
 
 
-def forward_pass(x: Components, y: Components, z: Components, lengths: Sequence[float], sqrt: Sqrt) -> None:
+def forward_pass(points: list[Point], lengths: Sequence[float], pull: Pull) -> None:
     """Start from the fixed root and pull every joint after it, the tip last (stage 2)."""
-    ax, ay, az = x[0], y[0], z[0]
+    pulled = points[0]
     for j, length in enumerate(lengths, 1):
-        dx, dy, dz = x[j] - ax, y[j] - ay, z[j] - az
-        share = length / sqrt(dx * dx + dy * dy + dz * dz)
-        x[j] = ax = ax + dx * share
-        y[j] = ay = ay + dy * share
-        z[j] = az = az + dz * share
+        points[j] = pulled = pull(pulled, points[j], length)
 
 
 @dataclass(frozen=True)
 class Sweeping:
     """A way to sweep over the joints of a chain again and again."""
 
-    sweep: Callable[[Any, Components, Components, Components, Sequence[float], Vector], None]
-    """(ops, x, y, z, lengths, target): bring the tip nearer to the target, in place."""
+    sweep: Callable[[Any, list[Point], Sequence[float], Point], None]
+    """(ops, points, lengths, target): bring the tip nearer to the target, in place."""
     moved: slice
     """The joints on which a sweep's result depends."""
-    restore: Callable[[Any, Components, Components, Components, Sequence[float]], None]
-    """(ops, x, y, z, lengths): make links as long as they should be, in place, where sweeps need that."""
+    restore: Callable[[Any, list[Point], Sequence[float]], None]
+    """(ops, points, lengths): make links as long as they should be, in place, where sweeps need that."""
 
 
-def _both_passes(
-    ops: Any, x: Components, y: Components, z: Components, lengths: Sequence[float], target: Vector
-) -> None:
-    backward_pass(x, y, z, lengths, target, ops.sqrt)
-    forward_pass(x, y, z, lengths, ops.sqrt)
+def _both_passes(ops: Any, points: list[Point], lengths: Sequence[float], target: Point) -> None:
+    pull = ops.pull
+    backward_pass(points, lengths, target, pull)
+    forward_pass(points, lengths, pull)
 
 
-BACK_AND_FORTH = Sweeping(_both_passes, slice(1, -1), lambda ops, x, y, z, lengths: None)
+BACK_AND_FORTH = Sweeping(_both_passes, slice(1, -1), lambda ops, points, lengths: None)
 """FABRIK's sweep: it puts the tip on the target itself, and restores lengths as it goes."""
 
 
@@ -120,44 +111,60 @@ def sweep_to_target(
     Returns:
         joints after and sweeps used. A lane where two joints meet has no direction to pull in and ends as it began.
     """
+    if ops.all(done):
+        return joints, 0.0 * target[0]
     moved, sweep = sweeping.moved, sweeping.sweep
-    count, inner = len(joints[0]), len(joints[0][moved])
-    sweeps = 0.0 * target[0]
-    result = [0.0 + component for component in (*joints[0], *joints[1], *joints[2], sweeps)]
-    rest = ops.unfinished(done)
-    if rest is None:
-        return joints, sweeps
-    x, y, z = (ops.keep(rest, component) for component in joints)
-    lanes, *target = ops.keep(rest, [ops.numbers(sweeps), *target])
+    points, (goal,) = ops.points(*joints), ops.points(*([component] for component in target))
+    began = [*points]
+    leaving: Leaving | None = None
+    if ops.any(done):
+        leaving = Leaving(began)
+        rest = leaving.end(done, 0, began)
+        if rest is not None:
+            goal, *points = ops.keep(rest, [goal, *points])
     mixing = Mixing(ops)
     enough = tolerance * tolerance
     before: Components = []
     try:
         for number in range(1, iterations + 1):
             if number > PLAIN_SWEEPS:
-                before = [*x[moved], *y[moved], *z[moved]]
-            sweep(ops, x, y, z, lengths, target)
-            tx, ty, tz = target
-            dx, dy, dz = x[-1] - tx, y[-1] - ty, z[-1] - tz
+                before = _components(points[moved])
+            sweep(ops, points, lengths, goal)
+            (tx, ty, tz), (ex, ey, ez) = goal, points[-1]
+            dx, dy, dz = ex - tx, ey - ty, ez - tz
             error = dx * dx + dy * dy + dz * dz  # squared: it is only compared
-            going = error > enough
-            if number == iterations:
-                going = going & False
-            if not ops.all(going):
+            ended = error <= enough if number < iterations else error == error
+            if ops.any(ended):
+                if leaving is None and ops.all(ended):
+                    return _joints(points), number + 0.0 * error
+                leaving = leaving or Leaving(began)
                 # NaN is where two joints met; alone that is a ZeroDivisionError.
-                done, found = ops.negate(going), ops.negate(going) & (error == error)
-                at, *values = ops.keep(found, [lanes, *x, *y, *z, 0.0 * error + number])
-                ops.put(at, result, values)
-                rest = ops.unfinished(done)
-                if rest is None:
-                    break
-                x, y, z, before = (ops.keep(rest, component) for component in (x, y, z, before))
-                lanes, error, *target = ops.keep(rest, [lanes, error, *target])
-                mixing.keep(rest)
+                leaving.give_up(error != error)
+                rest = leaving.end(ended, number, [*points])
+                if rest is not None:
+                    if not rest.size:
+                        break
+                    error, goal, *points = ops.keep(rest, [error, goal, *points])
+                    before = ops.keep(rest, before)
+                    mixing.keep(rest)
             if number > PLAIN_SWEEPS:
-                mixed = mixing.next_input(before, [*x[moved], *y[moved], *z[moved]], error)
-                x[moved], y[moved], z[moved] = mixed[:inner], mixed[inner : 2 * inner], mixed[2 * inner :]
-                sweeping.restore(ops, x, y, z, lengths)
+                mixed = mixing.next_input(before, _components(points[moved]), error)
+                inner = len(mixed) // 3
+                points[moved] = ops.points(mixed[:inner], mixed[inner : 2 * inner], mixed[2 * inner :])
+                sweeping.restore(ops, points, lengths)
     except ZeroDivisionError:
         pass  # the caller has a way out of it
-    return (result[:count], result[count : 2 * count], result[2 * count : 3 * count]), result[-1]
+    if leaving is None:
+        return joints, 0.0 * target[0]
+    return _joints(leaving.result()), leaving.ended_at
+
+
+def _components(points: Sequence[Point]) -> Components:
+    """Return the components of points, all x first."""
+    x, y, z = zip(*points, strict=True)
+    return [*x, *y, *z]
+
+
+def _joints(points: Sequence[Point]) -> Joints:
+    x, y, z = zip(*points, strict=True)
+    return list(x), list(y), list(z)

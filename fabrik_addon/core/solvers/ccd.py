@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from ..fabrik.free_reach import reach_freely
 from ..fabrik.sweeps import Sweeping, sweep_to_target
-from ..lanes import TINY, Component, Components, Vector
+from ..lanes import TINY, Component, Point, Vector
 from ..limits.joint_limits import JointLimits, SwingTwist, angle_within, clamp, hinge_axis, rotation_of, swing_twist
 from ..limits.least_squares import Limb, Placed, place
 from ..limits.pole_wish import lean_to_pole
@@ -33,39 +34,44 @@ _NOWHERE = 1e-12
 """Distance from a joint at which a tip or a target has no direction."""
 
 
-def ccd_sweep(ops: Any, x: Components, y: Components, z: Components, lengths: Sequence[float], target: Vector) -> None:
+def ccd_sweep(ops: Any, points: list[Point], lengths: Sequence[float], target: Point) -> None:
     """Turn every joint once, the last first, in place; joints that turn any way."""
     tx, ty, tz = target
     count = len(lengths)
-    links = [(x[j + 1] - x[j], y[j + 1] - y[j], z[j + 1] - z[j]) for j in range(count)]
-    ex, ey, ez = x[-1], y[-1], z[-1]
+    links = [(bx - ax, by - ay, bz - az) for (ax, ay, az), (bx, by, bz) in pairwise(points)]
+    ex, ey, ez = points[-1]
     # What hangs on a joint doesn't move those before it: the tip is all there is to keep track of.
     turns: list[Quaternion] = []
     for j in range(count - 1, -1, -1):
-        px, py, pz = x[j], y[j], z[j]
+        px, py, pz = points[j]
         arm = (ex - px, ey - py, ez - pz)
         q = _turn_toward(ops, arm, (tx - px, ty - py, tz - pz), links[j - 1])
         turns.append(q)
         dx, dy, dz = rotate(q, arm)
         ex, ey, ez = px + dx, py + dy, pz + dz
     turns.reverse()
-    px = py = pz = 0.0 * x[0]
+    px = py = pz = 0.0 * ex
     q = turns[0]
+    laid = []
     for j, link in enumerate(links):
         if j:
             q = multiply(q, turns[j])
         dx, dy, dz = rotate(q, link)
-        x[j + 1], y[j + 1], z[j + 1] = px, py, pz = px + dx, py + dy, pz + dz
+        px, py, pz = px + dx, py + dy, pz + dz
+        laid.append((px, py, pz))
+    points[1:] = ops.points(*zip(*laid, strict=True))
 
 
-def _restore_links(ops: Any, x: Components, y: Components, z: Components, lengths: Sequence[float]) -> None:
+def _restore_links(ops: Any, points: list[Point], lengths: Sequence[float]) -> None:
     """Make links as long as they should be, each in its direction."""
-    old_x, old_y, old_z = x[0], y[0], z[0]
-    for j, length in enumerate(lengths, 1):
-        dx, dy, dz = x[j] - old_x, y[j] - old_y, z[j] - old_z
-        old_x, old_y, old_z = x[j], y[j], z[j]
+    px, py, pz = points[0]
+    laid = []
+    for length, ((ax, ay, az), (bx, by, bz)) in zip(lengths, pairwise(points), strict=True):
+        dx, dy, dz = bx - ax, by - ay, bz - az
         share = length / ops.sqrt(dx * dx + dy * dy + dz * dz)
-        x[j], y[j], z[j] = x[j - 1] + dx * share, y[j - 1] + dy * share, z[j - 1] + dz * share
+        px, py, pz = px + dx * share, py + dy * share, pz + dz * share
+        laid.append((px, py, pz))
+    points[1:] = ops.points(*zip(*laid, strict=True))
 
 
 TIP_TO_ROOT = Sweeping(ccd_sweep, slice(1, None), _restore_links)
