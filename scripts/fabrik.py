@@ -45,7 +45,7 @@ def main() -> None:
         try:
             bpy.ops.wm.open_mainfile(filepath=str(file.absolute()), load_ui=False, use_scripts=runs_scripts)
         except RuntimeError as error:
-            print(f"fabrik: error: {str(error).strip()}", file=sys.stderr)
+            print(f"fabrik: error: {str(error).removeprefix('Error: ').strip()}", file=sys.stderr)
             _exit(1)
     elif not {"-h", "--help"} & set(words):
         print(f"fabrik: error: there is no file '{file}'", file=sys.stderr)

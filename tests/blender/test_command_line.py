@@ -126,6 +126,13 @@ def test_a_failure_is_exit_code_1_and_writes_nothing(rig: Path, capfd: pytest.Ca
         ["bake", "--output", "rig.blend"],
         ["bake", "--in-place", "--step", "0"],
         ["bake", "--in-place", "--start", "one"],
+        ["bake", "--in-place", "--start", "9", "--end", "3"],
+        ["bake", "--in-place", "--end", "99999999999999"],
+        ["bake", "--in-place", "--step", "1.5"],
+        ["bake", "--in-place", "--smart", "--tolerance", "much"],
+        ["bake", "--in-place", "--smart", "--tolerance", "nan"],
+        ["bake", "--in-place", "--chain", "bone9"],
+        ["solve", "--in-place", "--chain", "bone2", "--chain", "bone9"],
         ["bake", "--in-place", "--armature", "Rag"],
         ["solve"],
         ["convert"],
@@ -146,6 +153,65 @@ def test_wrong_usage_is_exit_code_2_and_changes_nothing(
 def test_help(words: list[str], capfd: pytest.CaptureFixture[str]) -> None:
     assert run(words) == 0
     assert "usage: blender FILE --command fabrik" in capfd.readouterr().out
+
+
+def test_a_number_that_cant_be_read_is_named(rig: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["bake", "--in-place", "--step", "1.5"]) == 2
+    assert "argument --step: '1.5' is no whole number" in capfd.readouterr().err
+
+
+def test_what_is_write_protected_is_refused_before_the_work(rig: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    before, output = digest(rig), rig.with_name("out.blend")
+    rig.chmod(0o444)
+    assert run(["bake", "--in-place"]) == 2
+    assert f"'{rig}' is write-protected" in capfd.readouterr().err
+    output.mkdir()
+    assert run(["bake", "--output", str(output)]) == 2
+    assert "is a folder" in capfd.readouterr().err
+    assert digest(rig) == before and sorted(path.name for path in rig.parent.iterdir()) == ["out.blend", "rig.blend"]
+
+
+def test_a_chain_is_looked_for_in_all_armatures(rig: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    other = make_tail(2, "Other")
+    leave_mode()
+    other.fabrik.chains.add().name = "its own"
+    bpy.ops.wm.save_as_mainfile(filepath=str(rig), check_existing=False)
+    code, found = call(capfd, "bake", "--in-place", "--chain", "bone2", "--chain", "bone2")
+    assert code == 0
+    assert [(entry["armature"], len(entry["chains"])) for entry in found["armatures"]] == [("Rig", 1)]
+
+
+def test_a_chain_that_is_switched_on_later_is_baked(rig: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    armature = bpy.data.objects["Rig"]
+    for frame, switch in ((1, False), (6, True)):
+        armature.fabrik.chains[0].enabled = switch
+        armature.keyframe_insert("fabrik.chains[0].enabled", frame=frame)
+    bpy.context.scene.frame_set(1)
+    bpy.ops.wm.save_as_mainfile(filepath=str(rig), check_existing=False)
+    code, _found = call(capfd, "bake", "--in-place")
+    assert code == 0 and keys_in(rig) == 11
+
+
+@pytest.mark.parametrize(("exists", "expected"), [(False, 2), (True, 1)])
+def test_a_file_that_blender_couldnt_open_isnt_mixed_up_with_its_startup_file(
+    tmp_path: Path, exists: bool, expected: int, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "typo.blend"
+    if exists:
+        file.write_bytes(b"no blend file")
+    animated = make_tail(2)
+    set_chain(animated, "bone1", 2, make_empty("target", (0.5, 0.5, 1.0)))
+    monkeypatch.setattr(sys, "argv", ["blender", "-b", str(file), "--command", "fabrik", "list"])
+    for words in (["list"], ["bake", "--output", str(tmp_path / "out.blend")]):
+        assert run(words) == expected
+        assert str(file) in capfd.readouterr().err
+    assert not (tmp_path / "out.blend").exists()
+
+
+def test_a_scene_without_armatures_is_said_to_have_none(capfd: pytest.CaptureFixture[str]) -> None:
+    said: list[str] = []
+    assert run(["list"], said.append) == 0
+    assert said == ["there is no armature in the scene 'Scene'"]
 
 
 def test_in_place_without_a_file_is_refused() -> None:
@@ -186,7 +252,7 @@ def test_list_names_chains_and_their_problems(rig: Path, capfd: pytest.CaptureFi
     code, found = call(capfd, "list")
     assert code == 3 and "no bone 'bone9'" in found["armatures"][0]["chains"][0]["problem"]
     assert run(["list"]) == 3
-    assert "Rig: 1 chains, 0 IK constraints" in capfd.readouterr().out
+    assert "Rig: 1 chain, 0 IK constraints" in capfd.readouterr().out
 
 
 def test_convert_there_and_back(rig: Path, capfd: pytest.CaptureFixture[str]) -> None:

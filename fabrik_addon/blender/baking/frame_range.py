@@ -14,11 +14,17 @@ if TYPE_CHECKING:
     from bpy.types import Context, UILayout
 
 
+LAST_FRAME = 1048574
+"""Blender's own bound of frames; the first is as far below zero."""
+
+FIRST_FRAME = -LAST_FRAME
+
+
 class FrameRangeMixin:
     """Has a range of frames; the scene's own where it isn't given."""
 
-    frame_start: IntProperty(name="Start Frame", description="First frame", default=1)
-    frame_end: IntProperty(name="End Frame", description="Last frame", default=250)
+    frame_start: IntProperty(name="Start Frame", description="First frame", default=1, min=FIRST_FRAME, max=LAST_FRAME)
+    frame_end: IntProperty(name="End Frame", description="Last frame", default=250, min=FIRST_FRAME, max=LAST_FRAME)
     step: IntProperty(name="Step", description="Frames from one key to the next", default=1, min=1)
 
     def take_scene_range(self, context: Context) -> None:

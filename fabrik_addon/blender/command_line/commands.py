@@ -16,6 +16,7 @@ import bpy
 from ...core import FabrikError
 from ..baking.animated_settings import chains_to_bake
 from ..baking.bake import bake_chains
+from ..baking.frame_range import FIRST_FRAME, LAST_FRAME
 from ..baking.keyed_frames import frames_to_bake
 from ..baking.report import sentence_of
 from ..convert.to_chains import constraints_to_chains, constraints_to_convert
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
     from bpy.types import Object
 
     from ..properties import FabrikChain
+
+
+class UsageError(Exception):
+    """The command line asks for what can't be done."""
 
 
 @dataclass
@@ -53,11 +58,15 @@ class Command:
     changes_file: bool = True
 
 
-def _has_chains(armature: Object, _arguments: argparse.Namespace) -> bool:
+def _has_chains(armature: Object, arguments: argparse.Namespace) -> bool:
+    if arguments.chain:
+        return any(name in settings_of(armature).chains for name in arguments.chain)
     return any(chain.enabled for chain in settings_of(armature).chains)
 
 
-def _has_chains_to_bake(armature: Object, _arguments: argparse.Namespace) -> bool:
+def _has_chains_to_bake(armature: Object, arguments: argparse.Namespace) -> bool:
+    if arguments.chain:
+        return _has_chains(armature, arguments)
     try:
         return bool(chains_to_bake(armature, only_active=False))
     except FabrikError:
@@ -78,16 +87,17 @@ def _chains(
     """Return the chains of an armature that can be changed: those of given names, else those that are chosen.
 
     Raises:
-        FabrikError: there are none, or none of a name.
+        FabrikError: there are none, or the armature can't be changed.
     """
     _check(armature)
     if names is None:
         return choose(armature, False)
     chains = settings_of(armature).chains
-    for name in names:
-        if name not in chains:
-            raise FabrikError(f"there is no chain '{name}'")
-    return [chains[name] for name in names]
+    return [chains[name] for name in dict.fromkeys(names) if name in chains]
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'s'[: count != 1]}"
 
 
 def _check(armature: Object) -> None:
@@ -102,8 +112,8 @@ def _check(armature: Object) -> None:
 
 def _add_bake_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--chain", action="append", metavar="NAME", help="this chain alone; may be given several times")
-    parser.add_argument("--start", type=int, metavar="N", help="first frame; else the scene's")
-    parser.add_argument("--end", type=int, metavar="N", help="last frame; else the scene's")
+    parser.add_argument("--start", type=_frame, metavar="N", help="first frame; else the scene's")
+    parser.add_argument("--end", type=_frame, metavar="N", help="last frame; else the scene's")
     parser.add_argument("--step", type=_positive, default=1, metavar="N", help="frames from one key to the next")
     parser.add_argument("--only-keyed", action="store_true", help="key frames alone at which something is keyed")
     parser.add_argument("--smart", action="store_true", help="leave out keys that the curve makes up for")
@@ -116,15 +126,29 @@ def _add_bake_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("must be at least 1")
-    return number
+def _whole_number(least: int, most: int) -> Callable[[str], int]:
+    """Return what reads a whole number within bounds."""
+
+    def read(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"'{text}' is no whole number") from None
+        if not least <= number <= most:
+            raise argparse.ArgumentTypeError(f"{number} is not from {least} to {most}")
+        return number
+
+    return read
+
+
+_frame, _positive = _whole_number(FIRST_FRAME, LAST_FRAME), _whole_number(1, LAST_FRAME)
 
 
 def _positive_angle(text: str) -> float:
-    number = float(text)
+    try:
+        number = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text}' is no number") from None
     if not 0.0 < number <= 180.0:
         raise argparse.ArgumentTypeError("must be more than 0 and at most 180")
     return number
@@ -136,7 +160,7 @@ def _bake(armature: Object, arguments: argparse.Namespace, done: Done) -> None:
     start = scene.frame_start if arguments.start is None else arguments.start
     end = scene.frame_end if arguments.end is None else arguments.end
     if end < start:
-        raise FabrikError(f"the end frame {end} is before the start frame {start}")
+        raise UsageError(f"the end frame {end} is before the start frame {start}")
     frames = frames_to_bake(scene, armature, chains, (start, end), arguments.step, arguments.only_keyed)
     if not frames:
         raise FabrikError(f"nothing is keyed from frame {start} to {end}")
@@ -150,7 +174,7 @@ def _bake(armature: Object, arguments: argparse.Namespace, done: Done) -> None:
         if sentence := sentence_of(chain):
             done.warnings.append(f"{armature.name}: chain '{chain.name}': {sentence}")
     done.found.append({"armature": armature.name, "frames": frames, "chains": entries})
-    done.lines.append(f"{armature.name}: baked {len(baked)} chains over {len(frames)} frames")
+    done.lines.append(f"{armature.name}: baked {_counted(len(baked), 'chain')} over {_counted(len(frames), 'frame')}")
 
 
 def _work_through(work: Any, name: str) -> Any:
@@ -171,7 +195,7 @@ def _work_through(work: Any, name: str) -> Any:
 
 def _add_solve_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--chain", action="append", metavar="NAME", help="this chain alone; may be given several times")
-    parser.add_argument("--frame", type=int, metavar="N", help="frame to go to; else the one the file was saved at")
+    parser.add_argument("--frame", type=_frame, metavar="N", help="frame to go to; else the one the file was saved at")
 
 
 def _solve(armature: Object, arguments: argparse.Namespace, done: Done) -> None:
@@ -224,7 +248,9 @@ def _list(armature: Object, _arguments: argparse.Namespace, done: Done) -> None:
         if constraint.type == 'IK'
     ]
     done.found.append({"armature": armature.name, "chains": entries, "ik_constraints": constraints})
-    done.lines.append(f"{armature.name}: {len(entries)} chains, {len(constraints)} IK constraints")
+    done.lines.append(
+        f"{armature.name}: {_counted(len(entries), 'chain')}, {_counted(len(constraints), 'IK constraint')}"
+    )
     for entry in entries:
         off = "" if entry["enabled"] else " (off)"
         bones = " > ".join(entry.get("bones", ["?"]))
@@ -258,11 +284,11 @@ def _convert(armature: Object, arguments: argparse.Namespace, done: Done) -> Non
             raise
         done.warnings.append(f"{armature.name}: {error}")  # that is no reason to leave out the others
         return
-    what = "constraints" if arguments.back else "chains"
+    what = "constraint" if arguments.back else "chain"
     done.found.append(
-        {"armature": armature.name, "converted": result.converted, "not_carried": result.not_carried, "to": what}
+        {"armature": armature.name, "converted": result.converted, "not_carried": result.not_carried, "to": f"{what}s"}
     )
-    done.lines.append(f"{armature.name}: {len(result.converted)} {what}: {', '.join(result.converted)}")
+    done.lines.append(f"{armature.name}: {_counted(len(result.converted), what)}: {', '.join(result.converted)}")
     done.warnings += [f"{armature.name}: {loss}" for loss in result.not_carried]
 
 

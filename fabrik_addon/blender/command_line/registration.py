@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,7 +21,8 @@ import bpy
 
 from ...core import FabrikError
 from ...standard_output import Say, keep_for_result, say_plainly
-from .commands import COMMANDS, Done
+from ..properties import settings_of
+from .commands import COMMANDS, Done, UsageError
 from .saving import save_to
 
 if TYPE_CHECKING:
@@ -38,10 +40,6 @@ class Exit(IntEnum):
     WARNINGS = 3
 
 
-class UsageError(Exception):
-    """The command line asks for what can't be done."""
-
-
 def run(argv: Sequence[str], say: Say | None = None) -> int:
     """Run a command on the file that is open; return the exit code.
 
@@ -55,6 +53,7 @@ def run(argv: Sequence[str], say: Say | None = None) -> int:
         return int(exit_of_parser.code or 0)
     say = say or (keep_for_result() if arguments.json else say_plainly)
     try:
+        _check_opened()
         output = _output(arguments)
         done = _run_command(arguments)
         if output is not None:
@@ -68,6 +67,22 @@ def run(argv: Sequence[str], say: Say | None = None) -> int:
         result["output"] = str(output)
     _report(say, arguments, done, result)
     return Exit.WARNINGS if done.warnings else Exit.DONE
+
+
+def _check_opened() -> None:
+    """Refuse to work on what Blender shows when it couldn't open the file: that is its startup file.
+
+    Raises:
+        UsageError: there is no such file.
+        OSError: it couldn't be read.
+    """
+    words = sys.argv[: sys.argv.index("--command")] if "--command" in sys.argv else []
+    files = [word for word in words[1:] if word.lower().endswith(".blend")]
+    if bpy.data.filepath or not files:
+        return
+    if not Path(files[-1]).is_file():
+        raise UsageError(f"there is no file '{files[-1]}'")
+    raise OSError(f"'{files[-1]}' can't be read")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -103,6 +118,7 @@ def _output(arguments: argparse.Namespace) -> Path | None:
             raise UsageError("--output and --in-place exclude each other")
         if opened is None:
             raise UsageError("--in-place needs a file that was opened: blender FILE --command fabrik ...")
+        _check_writable(opened)
         return opened
     if arguments.output is None:
         raise UsageError("say where to write: --output FILE, or --in-place for the file that was opened")
@@ -113,7 +129,24 @@ def _output(arguments: argparse.Namespace) -> Path | None:
         raise UsageError(f"--output '{output}': there is no folder '{output.parent}'")
     if opened is not None and output.exists() and output.samefile(opened):
         raise UsageError(f"--output '{output}' is the file that was opened: write over it with --in-place")
+    if output.is_dir():
+        raise UsageError(f"--output '{output}' is a folder")
+    _check_writable(output)
     return output
+
+
+def _check_writable(output: Path) -> None:
+    """Refuse what can't be written, before the work and not after it; and what is marked as not to be.
+
+    Raises:
+        UsageError: which file or folder it is.
+    """
+    path = output.resolve()
+    # By its mode, too: an administrator could write it nevertheless.
+    if path.exists() and not (os.access(path, os.W_OK) and path.stat().st_mode & 0o222):
+        raise UsageError(f"'{output}' is write-protected")
+    if not os.access(path.parent, os.W_OK):
+        raise UsageError(f"the folder of '{output}' is write-protected")
 
 
 def _run_command(arguments: argparse.Namespace) -> Done:
@@ -123,6 +156,7 @@ def _run_command(arguments: argparse.Namespace) -> Done:
         armatures = [obj for obj in armatures if obj.name == arguments.armature]
         if not armatures:
             raise UsageError(f"there is no armature '{arguments.armature}' in the scene '{bpy.context.scene.name}'")
+    _check_chains(armatures, arguments)
     chosen = [obj for obj in armatures if arguments.armature is not None or command.applies_to(obj, arguments)]
     if not chosen and command.changes_file:
         raise FabrikError(f"there is nothing to {arguments.command} in the scene '{bpy.context.scene.name}'")
@@ -135,7 +169,16 @@ def _run_command(arguments: argparse.Namespace) -> Done:
             command.run(armature, arguments, done)
     if command.changes_file and not done.found:
         raise FabrikError("; ".join(done.warnings))
+    if not done.found:
+        done.lines.append(f"there is no armature in the scene '{bpy.context.scene.name}'")
     return done
+
+
+def _check_chains(armatures: Sequence[Object], arguments: argparse.Namespace) -> None:
+    """Refuse names of chains that no armature has."""
+    for name in getattr(arguments, "chain", None) or ():
+        if not any(name in settings_of(obj).chains for obj in armatures):
+            raise UsageError(f"there is no chain '{name}'")
 
 
 @contextmanager
