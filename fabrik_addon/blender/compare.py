@@ -86,7 +86,8 @@ def _turned(solved: SolvedChain) -> float:
     bones = solved.snapshot.bones
     total = 0.0
     for i, (bone, channel) in zip(bones.free, solved.channels, strict=True):
-        total += bones.rotations[i].rotation_difference(rotation_from(bone, channel)).angle
+        angle = bones.rotations[i].rotation_difference(rotation_from(bone, channel)).angle
+        total += min(angle, math.tau - angle)  # the two may be of opposite signs, and the same rotation
     return total
 
 

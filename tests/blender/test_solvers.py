@@ -14,6 +14,8 @@ from mathutils import Vector
 from fabrik_addon.blender.compare import comparison_of
 from fabrik_addon.core import SOLVERS
 from tests.blender.rigs import (
+    bones_of,
+    clear_scene,
     distance_left,
     error_of,
     joints_of,
@@ -22,8 +24,10 @@ from tests.blender.rigs import (
     make_tail,
     other_channels_of,
     pose_of,
+    random_rotation,
     rotation_of,
     set_chain,
+    set_rotation,
     update,
     warnings_in,
 )
@@ -209,6 +213,26 @@ def test_a_comparison_says_what_a_solve_then_does() -> None:
         assert chain.error == pytest.approx(row.error, abs=1e-5)
         turned = sum(rotation_of(bone).angle for bone in armature.pose.bones)
         assert turned == pytest.approx(row.turned, abs=1e-3)
+
+
+@pytest.mark.parametrize("mode", ["QUATERNION", "AXIS_ANGLE", "XYZ"])
+def test_comparing_adds_up_how_far_bones_turn_in_every_rotation_mode(mode: str) -> None:
+    rng = np.random.default_rng(2)
+    for _ in range(6):
+        clear_scene()
+        armature = make_tail(3)
+        for bone in armature.pose.bones:
+            bone.rotation_mode = mode
+            set_rotation(bone, random_rotation(rng), turns=int(rng.integers(-1, 2)))
+        chain = set_chain(armature, "bone2", 3, make_empty("target", tuple(rng.normal(size=3))))
+        before = [rotation_of(bone) for bone in bones_of(armature, chain)]
+        bpy.ops.pose.fabrik_compare()
+        (compared,) = [row for row in comparison_of(chain) if row.label == SOLVERS["FABRIK"].label]
+        bpy.ops.pose.fabrik_solve()
+        update()
+        after = [rotation_of(bone) for bone in bones_of(armature, chain)]
+        turned = sum(2.0 * math.acos(min(1.0, abs(old.dot(new)))) for old, new in zip(before, after, strict=True))
+        assert compared.turned == pytest.approx(turned, abs=5e-3)
 
 
 def test_comparing_works_whatever_solver_is_chosen_and_measures_limits() -> None:
