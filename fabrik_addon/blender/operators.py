@@ -131,8 +131,7 @@ class POSE_OT_fabrik_snap_target(FrameRangeMixin, OnlyActiveMixin, Operator):
                 pass
             self.report({'INFO'}, f"Keyed targets and poles of {len(chains)} chains over {len(frames)} frames")
             return
-        moved = snap_targets(context.view_layer, armature, chains)
-        auto_key(context, [(target, "location") for target in moved])
+        auto_key(context, snap_targets(context.view_layer, armature, chains))
 
 
 class POSE_OT_fabrik_limits_set(PoseModeMixin, Operator):

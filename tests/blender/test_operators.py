@@ -433,6 +433,29 @@ def test_snapping_bones(posed: Object) -> None:
     check_snapped(posed)
 
 
+@pytest.mark.parametrize("mode", ["QUATERNION", "AXIS_ANGLE", "ZXY"])
+@pytest.mark.parametrize("on", ["an object", "an object under an uneven parent", "a bone"])
+def test_snapping_turns_the_target_of_a_chain_that_takes_its_rotation(posed: Object, on: str, mode: str) -> None:
+    (chain,) = posed.fabrik.chains
+    chain.pole_target = None
+    owner: Any = chain.target
+    if on == "a bone":
+        other = make_tail(2, "Controls", "control", (4.0, 0.0, 0.0))
+        other.rotation_euler, other.scale = (0.5, 0.1, 0.2), (1.5, 1.5, 1.5)
+        enter_pose_mode(posed)
+        chain.target, chain.subtarget = other, "control finger"
+        owner = other.pose.bones["control finger"]
+    elif on == "an object under an uneven parent":
+        owner.parent = make_empty("parent", (1.0, -2.0, 0.5))
+        owner.parent.rotation_euler, owner.parent.scale = (0.3, 0.2, 1.0), (1.0, 1.2, 0.9)
+    owner.rotation_mode = mode
+    update()
+    chain.use_rotation = True
+    posed.pose.bones["bone3"].rotation_quaternion = (0.8, 0.3, -0.4, 0.2)
+    update()
+    check_snapped(posed)
+
+
 def test_snapping_only_the_active_chain() -> None:
     armature = make_armature([*tail_bones(2, "a"), *tail_bones(2, "b", (3.0, 0.0, 0.0))])
     add_chain(armature, "a1", 2, (5.0, 5.0, 5.0))
