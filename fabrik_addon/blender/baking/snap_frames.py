@@ -8,6 +8,7 @@ is carried on by the first bone's turns, so that it doesn't jump.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
     from ..properties import FabrikChain
 
 
+_ROUNDS = 20
+"""Bound on the rounds in which a rotation is found."""
+
+
 @dataclass
 class _Path:
     """Where one target or pole has to be at every frame."""
@@ -44,7 +49,7 @@ class _Path:
     places: Floats
     """(F, 3) in the world."""
     rotations: Floats | None
-    """(F, 4) in the world, or None where its rotation is of no account."""
+    """(F, 4) in the armature's space, or None where its rotation is of no account."""
     length: float
     """Of the chain, in the world."""
 
@@ -91,7 +96,7 @@ def snap_frames(
         paths = yield from _read_paths(scene, view_layer, armature, chains, frames, objects)
         # What hangs on others is keyed after them, from where they have it then.
         for paths_of_pass in _passes(paths):
-            yield from _key(scene, view_layer, paths_of_pass, edits, frames, span, objects)
+            yield from _key(scene, view_layer, armature, paths_of_pass, edits, frames, span, objects)
         view_layer.update()
     except BaseException:  # closed, too
         for edit in edits.values():
@@ -135,12 +140,7 @@ def _read_paths(
         turns = None
         if chain.use_rotation and not chain.use_pin:
             offset = Quaternion(chain.rotation_offset[:]).normalized().conjugated()
-            turns = np.array(
-                [
-                    (world.to_quaternion() @ Quaternion(rotation[-1].tolist()) @ offset)[:]
-                    for world, rotation in zip(worlds, rotations, strict=True)
-                ]
-            )
+            turns = np.array([(Quaternion(rotation[-1].tolist()) @ offset)[:] for rotation in rotations])
         if not chain.use_pin:
             ends = _moved(to_world, positions[:, -1])
             paths.append(_Path(f"{name}target", chain.target, chain.subtarget, ends, turns, length))
@@ -174,6 +174,7 @@ def _passes(paths: Sequence[_Path]) -> list[list[_Path]]:
 def _key(
     scene: Scene,
     view_layer: ViewLayer,
+    armature: Object,
     paths: Sequence[_Path],
     edits: dict[str, ActionEdit],
     frames: Sequence[float],
@@ -195,7 +196,8 @@ def _key(
                 place = Vector(path.places[number].tolist())
                 location.append(movable(path.what, there, path.bone_name).location_at(place))
                 if path.rotations is not None:
-                    rotation = _rotation_at(path, there, place, Quaternion(path.rotations[number].tolist()))
+                    to_armature = at.seen(armature).matrix_world.inverted_safe()
+                    rotation = _rotation_at(path, there, to_armature, Quaternion(path.rotations[number].tolist()))
                     now = there.pose.bones[path.bone_name] if path.bone_name else there
                     before = turn[-1] if turn else getattr(now, channel_name(now))[:]
                     turn.append(nearest_values(now.rotation_mode, rotation, before))
@@ -220,17 +222,27 @@ def _channel(path: _Path, name: str) -> Channel:
     return Channel(name, "Object Transforms")
 
 
-def _rotation_at(path: _Path, there: Object, place: Vector, turn: Quaternion) -> Quaternion:
-    """Return the own rotation that turns an object or a bone as it should be in the world."""
-    if path.bone_name:
-        bone = there.pose.bones[path.bone_name]
-        matrix = there.matrix_world.inverted_safe() @ Matrix.LocRotScale(place, turn, None)
-        return there.convert_space(pose_bone=bone, matrix=matrix, from_space='POSE', to_space='LOCAL').to_quaternion()
-    basis = there.matrix_basis
-    outer = there.matrix_world @ basis.inverted_safe()
-    # Where there is a delta rotation it comes after the object's own.
-    delta = basis.to_quaternion() @ rotation_of(there).conjugated()
-    return delta.conjugated() @ (outer.to_quaternion().conjugated() @ turn)
+def _rotation_at(path: _Path, there: Object, to_armature: Matrix, wish: Quaternion) -> Quaternion:
+    """Return the own rotation with which an object or a bone is turned as it should be in the armature's space."""
+    bone = there.pose.bones[path.bone_name] if path.bone_name else None
+    owner = there if bone is None else bone
+    own = rotation_of(owner)
+    basis, placed = owner.matrix_basis, there.matrix_world if bone is None else there.matrix_world @ bone.matrix
+    outer = (to_armature @ placed @ basis.inverted_safe()).to_3x3()
+    # Where an object has a delta rotation that comes after its own.
+    delta, scale = basis.to_quaternion() @ own.conjugated(), Matrix.Diagonal(basis.to_scale())
+    # Under an uneven scale a turn makes another one of itself: it takes some rounds to be the one that is wanted, and
+    # here and there none is, because what Blender reads from sheared axes jumps.
+    best, least = own, math.inf
+    for _ in range(_ROUNDS):
+        left = (outer @ (delta @ own).to_matrix() @ scale).to_quaternion().conjugated() @ wish
+        off = Vector((left.x, left.y, left.z)).length
+        if off < least:
+            best, least = own, off
+        if off < 1e-6:
+            break
+        own = own @ left
+    return best.normalized()
 
 
 def _check_there(
