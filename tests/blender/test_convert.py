@@ -15,6 +15,7 @@ from mathutils import Euler, Matrix, Vector
 
 from tests.blender.rigs import (
     Bone,
+    clear_scene,
     error_of,
     joints_of,
     leave_mode,
@@ -305,7 +306,82 @@ def test_what_a_chain_cant_do_is_listed(capfd: pytest.CaptureFixture[str]) -> No
     assert not warnings_in(capfd)
 
 
+@pytest.mark.parametrize("locked", [(True, True, True), (False, True, True)])
+def test_locks_that_blenders_ik_passes_over_are_taken_and_listed(
+    locked: tuple[bool, bool, bool], capfd: pytest.CaptureFixture[str]
+) -> None:
+    armature = make_leg()
+    constrain(armature, target=make_empty("target", TARGETS[1]))
+    for name in ("thigh", "shin", "hip"):
+        armature.pose.bones[name].lock_rotation = locked
+    before = heads(armature)
+    notes(capfd)
+    bpy.ops.pose.fabrik_constraints_to_chains()
+    assert "passes over the locked rotation of 'shin', 'thigh': unlocked" in notes(capfd)
+    assert np.abs(heads(armature) - before).max() <= 4e-6
+    bpy.ops.pose.fabrik_solve()
+    assert np.abs(heads(armature) - before).max() <= 2e-3
+    assert tuple(armature.pose.bones["hip"].lock_rotation) == locked
+
+
+def test_locks_stay_where_a_constraint_does(capfd: pytest.CaptureFixture[str]) -> None:
+    armature = make_leg()
+    constrain(armature)  # without a target
+    armature.pose.bones["shin"].lock_rotation = (True, False, True)
+    assert "has no target" in error_of(bpy.ops.pose.fabrik_constraints_to_chains)
+    assert tuple(armature.pose.bones["shin"].lock_rotation) == (True, False, True)
+
+
+def test_a_bone_whose_scale_is_constrained_is_held(capfd: pytest.CaptureFixture[str]) -> None:
+    armature = make_leg()
+    constrain(armature, target=make_empty("target", TARGETS[1]))
+    copy = armature.pose.bones["thigh"].constraints.new("COPY_SCALE")
+    copy.target, copy.subtarget = armature, "hip"
+    update()
+    before = heads(armature)
+    bpy.ops.pose.fabrik_constraints_to_chains()
+    assert np.abs(heads(armature) - before).max() <= 4e-6
+    assert "has moved" not in notes(capfd)
+
+
+def test_chains_that_turn_when_they_are_solved_are_listed(capfd: pytest.CaptureFixture[str]) -> None:
+    armature = make_tail(6)
+    pole = make_empty("pole", (0.0, 5.0, 2.0))
+    constrain(armature, "bone5", 6, make_empty("target", (2.0, 1.0, 3.0)), pole, 0.4)
+    notes(capfd)
+    bpy.ops.pose.fabrik_constraints_to_chains()
+    said = [line for line in notes(capfd).splitlines() if "solving turns" in line]
+    (line,) = said  # it bends to both sides
+    assert line.startswith("Warning: Constraint 'IK' of bone 'bone5': solving turns bone 'bone1' by 2")
+    assert line.endswith("degrees, because with a pole every joint bends toward it")
+    clear_scene()
+    leg = make_leg()
+    constrain(leg, target=make_empty("target", TARGETS[0]), pole=make_empty("pole", (0.7, -3.0, 1.0)))
+    bpy.ops.pose.fabrik_constraints_to_chains()
+    assert "solving turns" not in notes(capfd)
+
+
 # Rigify's own rigs
+
+
+@pytest.mark.parametrize("torso", [(0.0, 0.0, 0.0), (0.02, -0.05, -0.08), (-0.04, 0.03, -0.15)])
+def test_rigifys_quadruped_is_converted_whole_and_stays_where_it_is(torso: tuple[float, float, float]) -> None:
+    bpy.ops.preferences.addon_enable(module="rigify")
+    bpy.ops.object.armature_basic_quadruped_metarig_add()
+    bpy.ops.pose.rigify_generate()
+    armature = bpy.context.object
+    bpy.ops.object.mode_set(mode="POSE")
+    basis = armature.pose.bones["torso"].bone.matrix_local.to_3x3()
+    armature.pose.bones["torso"].location = basis.inverted() @ Vector(torso)  # down: the legs bend
+    found = [by for bone in armature.pose.bones for by in bone.constraints if by.type == "IK"]
+    before = heads(armature)
+    bpy.ops.pose.fabrik_constraints_to_chains()
+    assert len(found) == 18 and all(by.mute for by in found) and len(armature.fabrik.chains) == 18
+    # One that is stretched has its scale from elsewhere, and can't keep what is beside that.
+    assert np.abs(heads(armature) - before).max() <= (1e-5 if torso == (0.0, 0.0, 0.0) else 2e-3)
+    bpy.ops.pose.fabrik_solve()
+    assert np.abs(heads(armature) - before).max() <= (1e-5 if torso == (0.0, 0.0, 0.0) else 5e-3)
+    assert not {chain.status for chain in armature.fabrik.chains if chain.enabled} & {"STALLED", "NONE"}
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,9 @@ from mathutils import Matrix, Vector
 
 from ...core import FabrikError, Pose
 from ...core.poles.pole_angles import from_blender
-from ..apply import write_channels
-from ..channels import Channel, channel_for
+from ..apply import restore_channels, write_channels
+from ..channels import Channel, channel_for, has_locks, rotation_from
+from ..groups import solve_group, take_groups
 from ..kinematics import basis_of, pose_matrices
 from ..overrides import is_active
 from ..properties import FabrikChain, settings_of
@@ -31,6 +33,12 @@ MOVED = 1e-6
 
 _FLAT = 1e-3
 """Distance of joints from a plane, over the chain's length, that makes no difference to see."""
+
+_TURNS_NOTHING = {'COPY_LOCATION', 'LIMIT_LOCATION', 'LIMIT_DISTANCE', 'COPY_SCALE', 'LIMIT_SCALE', 'MAINTAIN_VOLUME'}
+"""Constraints that leave a bone's rotation alone, whenever they come."""
+
+_SEEN = math.radians(1.0)
+"""Turn of a bone that can be seen, and is more than the imprecision of Blender's own IK."""
 
 DEFAULT_ITERATIONS = 500
 """Of a new IK constraint: it says nothing of what somebody wanted."""
@@ -72,11 +80,16 @@ def constraints_to_chains(
     made = []
     for bone, constraint in found:
         name = f"Constraint '{constraint.name}' of bone '{bone.name}'"
+        turned = _turned(bone, constraint)
+        locks = _unlock(turned)
         reason = _why_not(armature, bone, constraint)
         if reason:
+            restore_channels(locks)
             result.not_carried.append(f"{name} stays as it is: {reason}")
             continue
-        turned = _turned(bone, constraint)
+        if locks:
+            names = ", ".join(f"'{link.name}'" for link in dict.fromkeys(link for link, _ in locks))
+            result.not_carried.append(f"{name}: Blender's IK passes over the locked rotation of {names}: unlocked")
         if is_active(constraint):
             held |= {link.name: link for link in turned}
         chain = _add_chain(armature, bone, constraint, len(turned))
@@ -90,6 +103,7 @@ def constraints_to_chains(
     view_layer.update()
     result.not_carried += moved_bones(armature, before, 1e-4)
     result.not_carried += _unusable(view_layer, armature, made)
+    result.not_carried += _still_to_turn(view_layer, armature, dict(reversed(pair) for pair in made))
     return result
 
 
@@ -133,6 +147,19 @@ def _turned(bone: PoseBone, constraint: KinematicConstraint) -> list[PoseBone]:
     """Return the bones that a constraint turns, tip first."""
     walk = [bone, *bone.parent_recursive] if constraint.use_tail else list(bone.parent_recursive)
     return walk[: constraint.chain_count or None]
+
+
+def _unlock(bones: Sequence[PoseBone]) -> list[tuple[PoseBone, tuple[str, Any]]]:
+    """Take the locks from bones' rotations, which chains keep to; return what they were."""
+    locks: list[tuple[PoseBone, tuple[str, Any]]] = []
+    for bone in bones:
+        if has_locks(bone):
+            locks += [
+                (bone, ("lock_rotation", bone.lock_rotation[:])),
+                (bone, ("lock_rotation_w", bone.lock_rotation_w)),
+            ]
+            bone.lock_rotation, bone.lock_rotation_w = (False, False, False), False
+    return locks
 
 
 def _why_not(armature: Object, bone: PoseBone, constraint: KinematicConstraint) -> str:
@@ -245,11 +272,14 @@ def _hold(armature: Object, bones: Sequence[PoseBone], before: dict[str, Matrix]
     """Write what constraints had made of bones into their channels; return what has changed."""
     wishes: list[tuple[PoseBone, Channel]] = []
     for bone in bones:
-        if any(by.type not in {'IK', 'LIMIT_ROTATION'} and is_active(by) for by in bone.constraints):
+        others = {by.type for by in bone.constraints if is_active(by)} - {'IK', 'LIMIT_ROTATION'}
+        if not others <= _TURNS_NOTHING:
             continue  # what comes after its channels would come twice
         basis = basis_of(bone, before[bone.name], before[bone.parent.name] if bone.parent else None)
         location, rotation, scale = basis.decompose()
         wishes.append((bone, channel_for(bone, rotation)))
+        if others:
+            continue
         # Stretching moves and lengthens bones; where nothing does these are noise.
         if (location - bone.matrix_basis.translation).length > MOVED * bone.length and not bone.bone.use_connect:
             wishes.append((bone, ("location", location[:])))
@@ -285,4 +315,36 @@ def _unusable(view_layer: ViewLayer, armature: Object, made: Sequence[tuple[str,
                 if not chain.use_stretch:
                     break
                 chain.use_stretch = False
+    return said
+
+
+def _still_to_turn(view_layer: ViewLayer, armature: Object, made: Mapping[str, str]) -> list[str]:
+    """Say which chains that are switched on don't stay as they are when they are solved, and by how much they turn.
+
+    Args:
+        view_layer: evaluated.
+        armature: object with the chains.
+        made: names of the chains, each with what it was.
+    """
+    said = []
+    try:
+        groups = take_groups(view_layer, armature, [chain for chain in settings_of(armature).chains if chain.enabled])
+    except FabrikError:
+        return []  # what can't be solved was named
+    for group in groups:
+        for solved in solve_group(group):
+            bones = solved.snapshot.bones
+            turns = {
+                bone.name: 2.0 * math.acos(min(1.0, abs(bones.rotations[i].dot(rotation_from(bone, channel)))))
+                for i, (bone, channel) in zip(bones.free, solved.channels, strict=True)
+            }
+            worst = max(turns, key=lambda name: turns[name])
+            if solved.snapshot.name in made and turns[worst] > _SEEN:
+                reason = (
+                    ", because with a pole every joint bends toward it"
+                    if solved.snapshot.goals.poles is not None
+                    else ""
+                )
+                name = made[solved.snapshot.name]
+                said.append(f"{name}: solving turns bone '{worst}' by {math.degrees(turns[worst]):.2g} degrees{reason}")
     return said
