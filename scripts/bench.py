@@ -118,6 +118,7 @@ MEASUREMENTS: dict[str, Measurement] = {
     "trees": tree_rows.tree_tables,
     "native": lambda effort: [native_rows.same_table(effort)],
     "native-rotation": lambda effort: [native_goal_rows.rotation_table(effort)],
+    "native-stretch": lambda effort: [native_goal_rows.stretch_table(effort)],
     "native-time": lambda effort: [native_rows.time_table(effort)],
     "native-playback": lambda effort: [native_rows.playback_table(effort)],
     "native-bare": lambda effort: [native_rows.bare_table(effort)],

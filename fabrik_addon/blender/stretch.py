@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 ALIGNED = 'ALIGNED'
 
-_SKEWING = {'FULL', 'FIX_SHEAR'}
+SKEWING = {'FULL', 'FIX_SHEAR'}
 
-_NOTHING = {'NONE', 'NONE_LEGACY'}
+NOTHING = {'NONE', 'NONE_LEGACY'}
 
 _ROUNDING = 1e-4
 """Difference of a parent's axes that counts as none: what a long hierarchy makes of equal ones."""
@@ -113,7 +113,7 @@ def read_stretch(bones: Sequence[PoseBone]) -> Stretch:
         _check_child(child)
     for bone in (*bones[1:], *(child for _, child in children)):
         armature = bone.id_data.original.data  # a bake reads evaluated objects, and those can't be edited
-        if bone.bone.inherit_scale in _SKEWING and not armature.is_editable:
+        if bone.bone.inherit_scale in SKEWING and not armature.is_editable:
             raise FabrikError(
                 f"it can't stretch: bone '{bone.name}' would be skewed, and the armature '{armature.name}' is linked. "
                 "Set the bone's Inherit Scale to Aligned in the file that it comes from"
@@ -137,7 +137,7 @@ def _check_child(child: PoseBone) -> None:
     """Refuse a child that must not take back what its parent's stretch hands down to it."""
     mode = child.bone.inherit_scale
     needed = child.lock_scale[:] if mode == 'AVERAGE' else child.lock_scale[1:2]
-    if any(needed) and mode not in _NOTHING:
+    if any(needed) and mode not in NOTHING:
         raise FabrikError(
             f"it can't stretch: bone '{child.name}' would be stretched along with '{child.parent.name}', because its "
             "scale is locked. Unlock it, or set its Inherit Scale to None"
@@ -199,7 +199,7 @@ def _taken_back(bone: PoseBone, size: Vector, factor: float) -> Iterator[Setting
 
 
 def _is_skewed(bone: PoseBone) -> bool:
-    return bone.bone.inherit_scale in _SKEWING
+    return bone.bone.inherit_scale in SKEWING
 
 
 def _handed_down(bone: PoseBone, factor: float) -> Vector:

@@ -1,20 +1,16 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Native rigs whose tip takes the target's rotation: beside the core from the rest pose, and Blender's own in time."""
+"""Native rigs that stretch or take the target's rotation: beside the core from rest, and Blender's own in time."""
 
 from __future__ import annotations
 
 import math
-import time
 from typing import Any
 
-import bpy
 import numpy as np
 from mathutils import Quaternion
 
-from fabrik_addon.blender.native.build import build_rig
-from fabrik_addon.blender.native.plan import plan_rigs
-from fabrik_addon.core import Goals, Pose, plain_chain, solve
+from fabrik_addon.core import Goals, Options, solve
 
 from .blender_chain import (
     LAST,
@@ -27,11 +23,12 @@ from .blender_chain import (
     register,
     view_layer,
 )
-from .problems import Effort, Floats, generator, link_lengths, rest_joints, targets_within
-from .report import Row, Table, microseconds, spread
+from .native_chain import POLE, farthest, make_native, pole_target, rest_problem, side_by_side
+from .problems import Effort, Floats, generator, rest_joints, targets_within
+from .report import Row, Table
 
 COUNTS = (2, 3, 5, 10)
-POLE = np.array([0.8, -0.9, 0.3])
+MOST_STRETCH = 1.5
 MOST_TURNED = math.radians(0.25)
 """What a tip's rotation may be farther from the wished one than the core's: what two links leave, see below."""
 
@@ -86,20 +83,15 @@ def _goals(count: int, effort_targets: int) -> list[tuple[Floats, Any]]:
     return made
 
 
-def _chain(count: int, has_pole: bool) -> tuple[Any, Any]:
+def _rotating_chain(count: int, has_pole: bool) -> tuple[Any, Any]:
     """Return an armature with a native rig, and its target."""
     obj, target = make_armature(rest_joints(count, "bent")), make_target()
     target.rotation_mode = 'QUATERNION'
     chain = add_chain(obj, target)
     chain.use_limits, chain.use_rotation = False, True
     chain.rotation_offset = obj.data.bones[-1].matrix_local.to_quaternion()
-    if has_pole:
-        chain.pole_target = make_target()
-        chain.pole_target.location = POLE
-    assert bpy.context.scene is not None
-    for plan in plan_rigs(view_layer(), obj, [chain]):
-        build_rig(bpy.context.scene, obj, plan.settings, plan.rest)
-    view_layer().update()
+    chain.pole_target = pole_target() if has_pole else None
+    make_native(obj, chain)
     return obj, target
 
 
@@ -109,20 +101,18 @@ def _differences(count: int, has_pole: bool, number: int) -> tuple[Floats, Float
     That is from its target and, in radians, from its rotation; for each target.
     """
     new_scene()
-    obj, target = _chain(count, has_pole)
-    bones = obj.data.bones
-    joints = np.array([*(bone.head_local[:] for bone in bones), bones[-1].tail_local[:]], float)
-    frames = [bone.matrix_local.to_quaternion() for bone in bones]
-    chain, pose = plain_chain(link_lengths(joints)), Pose(joints, np.array([f[:] for f in (*frames, frames[-1])]))
+    obj, target = _rotating_chain(count, has_pole)
+    chain, pose = rest_problem(obj)
+    at_rest = obj.data.bones[-1].matrix_local.to_quaternion()
     apart, farther, turned = [], [], []
     for position, rotation in _goals(count, number):
         target.location, target.rotation_quaternion = position, rotation
         view_layer().update()
-        wish = target.matrix_world.to_quaternion() @ frames[-1]
+        wish = target.matrix_world.to_quaternion() @ at_rest
         goals = Goals(position[None], np.array([wish[:]]), POLE[None] if has_pole else None)
         found = solve(chain, pose, goals).pose
         ours = joints_of(obj)
-        apart.append(np.abs(ours - found.positions).max())
+        apart.append(farthest(ours, found.positions))
         away, core_away = (float(np.linalg.norm(joints[-1] - position)) for joints in (ours, found.positions))
         farther.append(away - core_away)
         left = _turn(obj.pose.bones[-1].matrix.to_quaternion(), wish)
@@ -137,27 +127,104 @@ def _turn(a: Quaternion, b: Quaternion) -> float:
 
 
 def _times(count: int, has_pole: bool, effort: Effort) -> tuple[str, str, float]:
-    times: dict[str, list[float]] = {"native": [], "own": []}
-    for _ in range(max(1, effort.timed_runs // 5)):
-        for kind, kept in times.items():
-            new_scene()
-            _, target = _chain(count, has_pole) if kind == "native" else _own_chain(count, has_pole)
-            for position, rotation in _goals(count, effort.targets):
-                target.location, target.rotation_quaternion = position, rotation
-                start = time.perf_counter()
-                view_layer().update()
-                kept.append(time.perf_counter() - start)
-    ratio = spread(times["native"])[0] / spread(times["own"])[0]
-    return microseconds(times["native"]), microseconds(times["own"]), ratio
+    goals = _goals(count, effort.targets)
+
+    def move(target: Any, number: int) -> None:
+        target.location, target.rotation_quaternion = goals[number]
+
+    make = {
+        "native": lambda: _rotating_chain(count, has_pole)[1],
+        "own": lambda: _own_rotating_chain(count, has_pole),
+    }
+    return side_by_side(make, move, len(goals), effort)
 
 
-def _own_chain(count: int, has_pole: bool) -> tuple[Any, Any]:
+def _own_rotating_chain(count: int, has_pole: bool) -> Any:
+    """Return the target of a chain with Blender's own IK."""
     obj, target = make_armature(rest_joints(count, "bent")), make_target()
     target.rotation_mode = 'QUATERNION'
     constrain(obj, target)
     constraint = obj.pose.bones[LAST].constraints[0]
     constraint.use_rotation = True
-    if has_pole:
-        constraint.pole_target = make_target()
-        constraint.pole_target.location = POLE
+    constraint.pole_target = pole_target() if has_pole else None
+    return target
+
+
+def stretch_table(effort: Effort) -> Table:
+    """Joints and time of native rigs that stretch."""
+    register()
+    rows, hits, total = [], 0, 0
+    for count in COUNTS:
+        for has_pole in (False, True):
+            goals = _far_goals(count, effort.targets)
+            apart = _stretched_differences(count, has_pole, goals)
+            same = int(np.sum(apart <= 1e-4))
+
+            def move(target: Any, number: int, goals: Floats = goals) -> None:
+                target.location = goals[number]
+
+            make = {
+                "native": lambda count=count, has_pole=has_pole: _stretching_chain(count, has_pole)[1],
+                "own": lambda count=count, has_pole=has_pole: _own_stretching_chain(count, has_pole),
+            }
+            ours, own, ratio = side_by_side(make, move, len(goals), effort)
+            cells = (count, "pole" if has_pole else "", f"{same}/{len(apart)}", float(apart.max()))
+            rows.append(Row((*cells, ours, own, f"{ratio:.2f}"), same == len(apart)))
+            hits, total = hits + same, total + len(apart)
+    return Table(
+        title="Native rig that stretches, beside the core from the rest pose",
+        must="positions within 1e-4 of the length; times are printed",
+        measured=f"{hits}/{total} the same",
+        columns=(
+            "links",
+            "",
+            "same joints",
+            "farthest joint",
+            "native, µs median / p95",
+            "Blender's own, µs median / p95",
+            "ratio",
+        ),
+        rows=tuple(rows),
+        note="Bent chains that lengthen by half at most, reach 0.2 to 0.95 and 1.01 to 1.7, half of the targets each.",
+    )
+
+
+def _far_goals(count: int, number: int) -> Floats:
+    rng = generator("native stretch", count)
+    near, far = (targets_within(rng, *reach, number // 2) for reach in ((0.2, 0.95), (1.01, 1.7)))
+    return np.concatenate([near, far])
+
+
+def _stretching_chain(count: int, has_pole: bool) -> tuple[Any, Any]:
+    """Return an armature with a native rig, and its target."""
+    obj, target = make_armature(rest_joints(count, "bent")), make_target()
+    chain = add_chain(obj, target)
+    chain.use_limits, chain.use_stretch, chain.stretch_max = False, True, MOST_STRETCH
+    chain.pole_target = pole_target() if has_pole else None
+    make_native(obj, chain)
     return obj, target
+
+
+def _own_stretching_chain(count: int, has_pole: bool) -> Any:
+    """Return the target of a chain with Blender's own IK."""
+    obj, target = make_armature(rest_joints(count, "bent")), make_target()
+    constrain(obj, target)
+    obj.pose.bones[LAST].constraints[0].pole_target = pole_target() if has_pole else None
+    for bone in obj.pose.bones:
+        bone.ik_stretch = 0.1
+    return target
+
+
+def _stretched_differences(count: int, has_pole: bool, goals: Floats) -> Floats:
+    """Return by how much joints differ from the core's, for each target."""
+    new_scene()
+    obj, target = _stretching_chain(count, has_pole)
+    chain, pose = rest_problem(obj)
+    poles = POLE[None] if has_pole else None
+    apart = []
+    for position in goals:
+        target.location = position
+        view_layer().update()
+        found = solve(chain, pose, Goals(position[None], poles=poles), Options(stretch_max=MOST_STRETCH))
+        apart.append(farthest(joints_of(obj), found.pose.positions))
+    return np.array(apart)

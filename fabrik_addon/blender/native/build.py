@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 import bpy
 from mathutils import Matrix, Quaternion
 
+from .constraints import attribute_constraint, constraint_name
 from .find import solvers_of
 from .marks import CHAIN, HAD_ANIMATION, MARK, SOLVER, VERSION
 from .modifier import group_inputs, input_path, rotation_outputs, set_input, set_output_name
 from .reach import MOST_SWEEPS
 from .rest_chain import RestChain
 from .rig_group import rig_group
+from .stretch_bones import stretch_bones
 
 if TYPE_CHECKING:
     from bpy.types import Collection, Object, PoseBone, Scene
@@ -51,6 +53,7 @@ def build_rig(scene: Scene, armature: Object, settings: FabrikChain, rest: RestC
     values = {
         "Pole Angle": settings.pole_angle,
         "Rotation Offset": Quaternion(settings.rotation_offset[:]).normalized().to_euler()[:],
+        "Stretch Max": settings.stretch_max,
         "Influence": settings.influence,
         "Softness": settings.softness,
         "Sweeps": min(settings.iterations, MOST_SWEEPS),
@@ -65,6 +68,8 @@ def build_rig(scene: Scene, armature: Object, settings: FabrikChain, rest: RestC
         attribute = f"rotation {number}"
         set_output_name(modifier, socket.identifier, attribute)
         _constrain(bone, attribute, settings.name, solver, modifier)
+    if rest.stretched is not None:
+        stretch_bones(rest.stretched, settings.name, solver, modifier)
     return solver
 
 
@@ -133,15 +138,9 @@ def _goal_object(
 
 def _constrain(bone: PoseBone, attribute: str, chain_name: str, solver: Object, modifier: Any) -> None:
     """Let a bone take its rotation from the solver, in its own space: what it inherits stays Blender's business."""
-    constraint: Any = bone.constraints.new('GEOMETRY_ATTRIBUTE')
-    constraint.name = f"FABRIK {chain_name}"
-    constraint.target = solver
-    constraint.attribute_name = attribute
-    constraint.data_type, constraint.domain, constraint.sample_index = 'QUATERNION', 'POINT', 0
-    constraint.apply_target_transform = False
-    constraint.mix_mode = 'REPLACE'
+    constraint = attribute_constraint(bone, constraint_name(chain_name), solver, attribute)
+    constraint.data_type, constraint.mix_mode = 'QUATERNION', 'REPLACE'
     constraint.mix_loc, constraint.mix_rot, constraint.mix_scl = False, True, False
-    constraint.owner_space = 'LOCAL'
     # Drivers are evaluated when the influence changes, not when the target moves.
     identifier = next(socket.identifier for socket in group_inputs(modifier) if socket.name == "Influence")
     _follow(constraint, "influence", -1, solver, input_path(modifier, identifier))

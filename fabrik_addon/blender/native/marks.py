@@ -13,5 +13,8 @@ VERSION = 1
 CHAIN, HAD_ANIMATION = "fabrik_chain", "fabrik_had_animation"
 """On a solver: its chain's name, and whether its armature had animation data before there were native rigs."""
 
+INHERITED = "fabrik_inherited"
+"""On a solver: the bones that inherit scale otherwise because they are stretched, and how they did before."""
+
 SOLVER = "fabrik_solver"
 """On a helper: its solver."""

@@ -18,8 +18,17 @@ def group_inputs(modifier: Any) -> list[Any]:
 
 def rotation_outputs(modifier: Any) -> list[Any]:
     """Return the outputs of a modifier's group that are rotations."""
+    return _outputs(modifier, "NodeSocketRotation")
+
+
+def scale_outputs(modifier: Any) -> list[Any]:
+    """Return the outputs of a modifier's group that are matrices which scale."""
+    return _outputs(modifier, "NodeSocketMatrix")
+
+
+def _outputs(modifier: Any, kind: str) -> list[Any]:
     items = modifier.node_group.interface.items_tree
-    return [item for item in items if item.in_out == 'OUTPUT' and item.socket_type == "NodeSocketRotation"]
+    return [item for item in items if item.in_out == 'OUTPUT' and item.socket_type == kind]
 
 
 def draw_input(layout: Any, modifier: Any, identifier: str, name: str) -> None:

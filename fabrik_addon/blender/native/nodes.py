@@ -322,6 +322,12 @@ class Nodes:
         self.link(obj, node.inputs["Object"])
         return Socket(self, node.outputs["Location"]), Socket(self, node.outputs["Rotation"])
 
+    def scale_matrix(self, scale: Value) -> Socket:
+        """Return the matrix that scales by a vector."""
+        node = self._node("FunctionNodeCombineTransform", "")
+        self.link(scale, node.inputs["Scale"])
+        return Socket(self, node.outputs[0])
+
     # Choices
 
     def switch(self, condition: Value, yes: Value, no: Value, kind: str = 'VECTOR') -> Socket:

@@ -15,7 +15,8 @@ from ..channels import has_locks
 from ..convert.carried_animation import curve_of, driver_of
 from ..limits import stiffness_of
 from ..snapshot import ChainBones, read_bones, take_snapshot
-from .find import solvers_of
+from .constraints import constraint_name, stretch_name
+from .find import is_stretching, solvers_of, turned_by
 from .rest_chain import RestChain, read_rest_chain
 
 if TYPE_CHECKING:
@@ -41,13 +42,16 @@ def plan_rigs(view_layer: ViewLayer, armature: Object, chains: Sequence[FabrikCh
     """
     view_layer.update()
     plans = [_plan(view_layer, armature, chain) for chain in chains]
-    taken = {
-        bone.name: name
-        for name, solver in solvers_of(armature).items()
-        if name not in {chain.name for chain in chains}
-        for bone in armature.pose.bones
-        if any(getattr(constraint, "target", None) == solver for constraint in bone.constraints)
-    }
+    names = {chain.name for chain in chains}
+    others = {name: solver for name, solver in solvers_of(armature).items() if name not in names}
+    _check_shared(armature, plans, others)
+    _check_hanging(armature, plans, others)
+    return plans
+
+
+def _check_shared(armature: Object, plans: Sequence[Plan], others: dict[str, Object]) -> None:
+    """Refuse chains of which two would turn the same bone."""
+    taken = {bone.name: name for name, solver in others.items() for bone in turned_by(armature, solver)}
     for plan in plans:
         for bone in plan.rest.bones:
             if bone.name in taken:
@@ -57,7 +61,22 @@ def plan_rigs(view_layer: ViewLayer, armature: Object, chains: Sequence[FabrikCh
                     "and in native rigs chains can't share bones"
                 )
             taken[bone.name] = plan.settings.name
-    return plans
+
+
+def _check_hanging(armature: Object, plans: Sequence[Plan], others: dict[str, Object]) -> None:
+    """Refuse chains that hang on a bone which another one stretches: their solver would be stretched too."""
+    stretching = [(name, solver) for name, solver in others.items() if is_stretching(solver)]
+    stretched = {bone.name: name for name, solver in stretching for bone in turned_by(armature, solver)}
+    for plan in plans:
+        if plan.rest.stretched is not None:
+            stretched |= {bone.name: plan.settings.name for bone in plan.rest.bones}
+    for plan in plans:
+        parent = plan.rest.bones[0].parent
+        if parent is not None and parent.name in stretched:
+            raise FabrikError(
+                f"Chain '{plan.settings.name}': it hangs on bone '{parent.name}', which chain "
+                f"'{stretched[parent.name]}' stretches: a native rig can't carry that"
+            )
 
 
 def _plan(view_layer: ViewLayer, armature: Object, settings: FabrikChain) -> Plan:
@@ -65,14 +84,20 @@ def _plan(view_layer: ViewLayer, armature: Object, settings: FabrikChain) -> Pla
     try:
         _check_settings(settings)
         bones = read_bones(
-            armature, settings.name, settings.tip, settings.chain_count, settings.use_tail, settings.use_limits
+            armature,
+            settings.name,
+            settings.tip,
+            settings.chain_count,
+            settings.use_tail,
+            settings.use_limits,
+            settings.use_stretch,
         )
         _check_limits(bones)
         rest = read_rest_chain(armature, bones, settings.pole_target is not None, settings.use_rotation)
     except FabrikError as error:
         raise FabrikError(f"Chain '{settings.name}': {error}") from error
-    own = f"constraint 'FABRIK {settings.name}'"
-    overridden = [name for name in snapshot.overridden if own not in name]
+    own = [f"constraint '{name}'" for name in (constraint_name(settings.name), stretch_name(settings.name))]
+    overridden = [name for name in snapshot.overridden if not any(each in name for each in own)]
     warnings = [f"also turned by {', '.join(overridden)}"] if overridden else []
     warnings += _animated(armature, rest)
     return Plan(settings, rest, tuple(warnings))
@@ -81,7 +106,6 @@ def _plan(view_layer: ViewLayer, armature: Object, settings: FabrikChain) -> Pla
 def _check_settings(settings: FabrikChain) -> None:
     """Refuse what nodes don't do."""
     refused = {
-        "Stretch": settings.use_stretch,
         "a root that follows": settings.root_motion != 'FIXED',
         "a pinned tip": getattr(settings, "use_pin", False),
     }

@@ -7,15 +7,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import bpy
+from mathutils import Vector
 
 from ..apply import write_channels
 from ..channels import Channel, channel_for
 from .find import native_constraints
 from .groups import remove_unused_groups
 from .marks import HAD_ANIMATION, MARK, SOLVER
+from .stretch_bones import inherit_as_before
 
 if TYPE_CHECKING:
-    from bpy.types import Object, PoseBone, ViewLayer
+    from bpy.types import Constraint, Object, PoseBone, ViewLayer
+
+_ROUNDING = 1e-5
+"""Part of a scale that counts as none."""
 
 Changed = list[tuple[Any, str]]
 """Bones and the names of their channels."""
@@ -37,9 +42,8 @@ def remove_rigs(view_layer: ViewLayer, armature: Object, solvers: list[Object], 
     looks: list[tuple[PoseBone, Channel]] = []
     if keep_pose:
         view_layer.update()
-        for bone, _ in followed:
-            local = armature.convert_space(pose_bone=bone, matrix=bone.matrix, from_space='POSE', to_space='LOCAL')
-            looks.append((bone, channel_for(bone, local.to_quaternion())))
+        looks = [(bone, _look(armature, bone, constraint)) for bone, constraint in followed]
+    stay_stretched = any(name == "scale" and _differs(bone.scale, Vector(values)) for bone, (name, values) in looks)
     for bone, constraint in followed:
         constraint.driver_remove("influence")
         bone.constraints.remove(constraint)
@@ -47,6 +51,8 @@ def remove_rigs(view_layer: ViewLayer, armature: Object, solvers: list[Object], 
     for solver in solvers:
         # A copy of an armature looks at the original's solver: that one stays.
         if solver.parent == armature:
+            if not stay_stretched:
+                inherit_as_before(armature, solver)
             _remove_solver(solver)
     _remove_empty_animation(armature, had_animation)
     remove_unused_groups()
@@ -54,6 +60,19 @@ def remove_rigs(view_layer: ViewLayer, armature: Object, solvers: list[Object], 
     changed = write_channels(looks)
     view_layer.update()
     return [(bone, name) for bone, (name, _) in changed]
+
+
+def _look(armature: Object, bone: PoseBone, constraint: Constraint) -> Channel:
+    """Return the channel that a constraint has a say in as it looks."""
+    local = armature.convert_space(pose_bone=bone, matrix=bone.matrix, from_space='POSE', to_space='LOCAL')
+    if constraint.mix_scl:  # type: ignore[attr-defined]
+        scale = local.to_scale()
+        return "scale", scale[:] if _differs(bone.scale, scale) else bone.scale[:]
+    return channel_for(bone, local.to_quaternion())
+
+
+def _differs(scale: Vector, other: Vector) -> bool:
+    return any(abs(a - b) > _ROUNDING * abs(a) for a, b in zip(scale[:], other[:], strict=True))
 
 
 def _remove_solver(solver: Object) -> None:

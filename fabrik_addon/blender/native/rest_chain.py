@@ -12,9 +12,10 @@ from mathutils import Matrix, Quaternion
 from ...core import FabrikError
 from ..channels import is_locked
 from ..convert.carried_animation import curve_of, driver_of
-from ..kinematics import pose_matrices
+from ..kinematics import basis_with, pose_matrices
 from ..snapshot import ChainBones, read_pose
 from .rest_shape import RestShape, rest_shape
+from .stretched_bones import StretchedBones, read_stretched_bones
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone
@@ -33,6 +34,8 @@ class RestChain:
     shape: RestShape
     has_rotation: bool
     """Whether the tip bone takes the target's rotation."""
+    stretched: StretchedBones | None
+    """What carries its stretch; None where it doesn't stretch."""
     without_tip: RestShape | None
     """The chain without its last bone, where that takes the target's rotation and isn't the only one."""
 
@@ -46,10 +49,12 @@ def read_rest_chain(armature: Object, bones: ChainBones, has_pole: bool, has_rot
         FabrikError: the chain is of a kind that a native rig can't solve.
     """
     _check(bones)
+    stretched = read_stretched_bones(bones)
     bases = [
-        bone.matrix_basis if is_locked(bone) or bone not in bones.bones else _without_rotation(bone)
-        for bone in bones.line
+        basis_with(bone, rotation if is_locked(bone) else Quaternion(), scale)
+        for bone, rotation, scale in zip(bones.bones, bones.rotations, bones.scales, strict=True)
     ]
+    bases += [bone.matrix_basis for bone in bones.line[len(bones.bones) :]]
     matrices = pose_matrices(bones.line, bases)
     free = [bones.bones[i] for i in bones.free]
     root = Matrix.LocRotScale(matrices[bones.free[0]].translation, matrices[bones.free[0]].to_quaternion(), None)
@@ -70,12 +75,9 @@ def read_rest_chain(armature: Object, bones: ChainBones, has_pole: bool, has_rot
         root_moves=root_moves,
         shape=rest_shape(positions, rotations, has_pole),
         has_rotation=has_rotation,
+        stretched=stretched,
         without_tip=rest_shape(positions[:-1], rotations[:-1], has_pole) if turns_for_tip else None,
     )
-
-
-def _without_rotation(bone: PoseBone) -> Matrix:
-    return Matrix.LocRotScale(bone.matrix_basis.translation, None, bone.scale)
 
 
 def _can_move(armature: Object, root: PoseBone) -> bool:

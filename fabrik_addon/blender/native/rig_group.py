@@ -15,7 +15,9 @@ from .reach import MOST_SWEEPS
 from .rest_chain import RestChain
 from .rest_shape import RestShape
 from .solver import Goal, goal_values, solver_group
-from .tip_rotation import frame_of_tip, is_as_near, last_link, tip_turn
+from .stretch_factor import scales, stretch_factor, with_pole_nearer
+from .stretched_bones import StretchedBones, powers_of
+from .tip_rotation import frame_of_tip, is_as_near, is_there, last_link, tip_turn
 
 _NUMBER = "NodeSocketFloat"
 
@@ -24,21 +26,54 @@ _FINE = 1e-4
 
 
 def rig_group(name: str, rest: RestChain) -> Any:
-    """Return a new node group that solves a chain; its outputs are the rotations of the chain's bones."""
+    """Return a new node group that solves a chain.
+
+    Its outputs are the rotations of the chain's bones and, if they stretch, the scales of those that carry it.
+    """
     tree: Any = bpy.data.node_groups.new(name, 'GeometryNodeTree')
     tree.is_modifier = True
     tree[MARK] = VERSION
     nodes = Nodes(tree)
     geometry = nodes.input("Geometry", "NodeSocketGeometry")
     goal, wish = _goal_inputs(nodes, rest)
+    matrices: list[Value] = []
+    if rest.stretched is not None:
+        with nodes.frame("Stretch"):
+            goal, matrices = _stretched(nodes, rest, rest.stretched, goal, wish)
     rotations = _solved(nodes, goal, rest.shape)
     if rest.has_rotation:
         rotations = _with_rotation(nodes, rest, goal, wish, rotations)
     nodes.output("Geometry", geometry, "NodeSocketGeometry")
     for bone, rotation in zip(rest.bones, rotations, strict=True):
         nodes.output(bone.name, rotation, "NodeSocketRotation")
+    nodes.outputs("Scale", matrices, "NodeSocketMatrix")
     nodes.arrange()
     return tree
+
+
+def _stretched(
+    nodes: Nodes, rest: RestChain, stretched: StretchedBones, goal: Goal, wish: Value
+) -> tuple[Goal, list[Value]]:
+    """Return the goal of a chain before it is stretched, and the scales that stretch it."""
+    links, others = rest.shape.links, rest.without_tip
+    most = nodes.input("Stretch Max", _NUMBER, min_value=1.0, default_value=1.5)
+    factor, share = stretch_factor(nodes, goal, links, most)
+    if rest.has_rotation:
+        is_eased = (share < 1.0) & (factor < most) & (goal.softness > 0.0)
+        if others is not None and others.kind.links > 1:
+            # Where the last link lies so that the others needn't ease the tip is there as it is.
+            laid = nodes.rotated(rest.shape.last_link[:], wish)
+            there = is_there(nodes, goal.target, laid, others.links, goal.softness, goal.tolerance)
+            is_there_as_it_is = nodes.switch(is_eased, there, False, 'BOOLEAN')
+            factor = nodes.switch(is_there_as_it_is, 1.0, factor, 'FLOAT')
+            is_eased = nodes.switch(is_there_as_it_is, False, is_eased, 'BOOLEAN')
+        # Softness is about the whole chain: what is left to reach once it has taken its share is reached without.
+        target = nodes.switch(is_eased, goal.target * share, goal.target)
+        goal = replace(goal, target=target, softness=nodes.switch(is_eased, 0.0, goal.softness, 'FLOAT'))
+    goal = with_pole_nearer(nodes, goal, rest.shape.kind.links, factor)
+    # By how much the bones are longer than their own channels make them.
+    longer = nodes.multiply_add(goal.influence, factor * (1.0 / stretched.now) - 1.0, 1.0)
+    return goal, scales(nodes, longer, powers_of(stretched))
 
 
 def _with_rotation(nodes: Nodes, rest: RestChain, goal: Goal, wish: Value, plain: list[Value]) -> list[Value]:
@@ -116,4 +151,4 @@ def _goal_inputs(nodes: Nodes, rest: RestChain) -> tuple[Goal, Value]:
     if rest.has_rotation:
         wish = nodes.multiplied(rotation, nodes.input("Rotation Offset", "NodeSocketRotation"))
         wish = nodes.switch(influence > 0.0, wish, shape.tip_frame.to_euler(), 'ROTATION')
-    return Goal(target, softness, sweeps, tolerance, pole, angle), wish
+    return Goal(target, softness, sweeps, tolerance, pole, angle, influence), wish

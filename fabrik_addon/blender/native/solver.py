@@ -54,6 +54,8 @@ class Goal:
     """As a length."""
     pole: Value = None
     pole_angle: Value = None
+    influence: Value = None
+    """Not the solver's business."""
 
 
 _VECTOR, _NUMBER, _ROTATION = "NodeSocketVector", "NodeSocketFloat", "NodeSocketRotation"

@@ -114,6 +114,13 @@ def is_as_near(
     return nodes.switch(softness > 0.0, is_near, True, 'BOOLEAN')
 
 
+def is_there(nodes: Nodes, target: Value, link: Value, others: Links, softness: Value, tolerance: Value) -> Value:
+    """Return whether the others bring a last link's end to the target although they ease; arguments as above."""
+    far = nodes.distance(target, link)
+    is_near = _gap(nodes, far, others, softness) <= tolerance
+    return nodes.is_near(far, others.middle, others.spread) & is_near
+
+
 def _gap(nodes: Nodes, distance: Value, links: Links, softness: Value) -> Value:
     """Return how far from its target a tip stays that eases into full extension."""
     return nodes.call(_gap_group(), [distance, links.total, softness])[0]

@@ -1,0 +1,67 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Links that lengthen where the target is out of reach, as nodes: what ``core.solve`` makes of ``core.stretch``.
+
+A pose whose links are longer by one factor is the same pose, scaled about its root. So the chain is solved as it is,
+for a target as near as softness and its length let it be, and the factor says how much farther the real one is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from .groups import shared_group
+from .links import Links
+from .nodes import Nodes, Value
+from .solver import Goal
+from .stretched_bones import Powers
+
+_NUMBER = "NodeSocketFloat"
+
+
+def stretch_factor(nodes: Nodes, goal: Goal, links: Links, most: Value) -> tuple[Value, Value]:
+    """Return the factor by which links lengthen, and how far along the way to the target they reach without.
+
+    Args:
+        nodes: to add to.
+        goal: of the chain.
+        links: of the chain.
+        most: largest factor.
+    """
+    # A single link has nothing to ease.
+    softness = goal.softness if len(links.lengths) > 1 else 0.0
+    values = [nodes.length(goal.target), links.total, softness, most]
+    factor, share = nodes.call(_factor_group(), values, "Stretch")
+    return factor, share
+
+
+def _factor_group() -> Any:
+    def fill(nodes: Nodes) -> None:
+        distance, total, softness, most = (
+            nodes.input(name, _NUMBER) for name in ("Distance", "Chain length", "Softness", "Most")
+        )
+        with nodes.frame("How far the chain reaches as it is"):
+            ease = softness * total
+            begin = total - ease
+            eased = total - ease * nodes.scalar('EXPONENT', (begin - distance) / ease)
+            reached = nodes.switch(distance > begin, eased, distance, 'FLOAT')
+        with nodes.frame("What it lacks"):
+            nodes.output("Factor", nodes.minimum(nodes.maximum(distance / reached, 1.0), most), _NUMBER)
+            nodes.output("Share", reached / distance, _NUMBER)
+
+    return shared_group("FABRIK stretch", fill)
+
+
+def with_pole_nearer(nodes: Nodes, goal: Goal, links: int, factor: Value) -> Goal:
+    """Return a goal whose pole is where the chain sees it before it is scaled."""
+    # The plane of two links doesn't depend on the pole's distance.
+    if goal.pole is None or links < 3:
+        return goal
+    return replace(goal, pole=goal.pole * (1.0 / factor))
+
+
+def scales(nodes: Nodes, factor: Value, all_powers: list[Powers]) -> list[Value]:
+    """Return the scale matrices that powers of a factor make."""
+    made = {power: nodes.scalar('POWER', factor, power) for powers in all_powers for power in powers if power != 0.0}
+    return [nodes.scale_matrix(nodes.combine(*(made.get(p, 1.0) for p in powers))) for powers in all_powers]
