@@ -63,6 +63,12 @@ def _make_name_unique(chain: FabrikChain, _context: Context) -> None:
         chain.name = name
 
 
+def _show_change(_settings: FabrikChain | FabrikSettings, _context: Context) -> None:
+    from .overlay.handler import note_chain  # it reads these settings
+
+    note_chain()
+
+
 def _keep_offset(chain: FabrikChain, _context: Context) -> None:
     """Take the offset at which switching the rotation on changes nothing."""
     armature: Any = chain.id_data
@@ -77,33 +83,47 @@ class FabrikChain(PropertyGroup):
 
     name: StringProperty(name="Name", override=_OVERRIDABLE, update=_make_name_unique)
     enabled: BoolProperty(
-        name="Enabled", description="Solve this chain together with the others", default=True, override=_OVERRIDABLE
+        name="Enabled",
+        description="Solve this chain together with the others",
+        default=True,
+        update=_show_change,
+        override=_OVERRIDABLE,
     )
-    tip: StringProperty(name="Tip", description="Last bone of the chain", override=_OVERRIDABLE)
+    tip: StringProperty(name="Tip", description="Last bone of the chain", update=_show_change, override=_OVERRIDABLE)
     chain_count: IntProperty(
         name="Chain Length",
         description="How many bones turn, counted from the tip up; 0 is all of them, up to the root of the armature",
         default=2,
         min=0,
         soft_max=50,
+        update=_show_change,
         override=_OVERRIDABLE,
     )
     use_tail: BoolProperty(
         name="Use Tail",
         description="End the chain at the tip bone's tail; else at its head, and the tip bone itself doesn't turn",
         default=True,
+        update=_show_change,
         override=_OVERRIDABLE,
     )
     target: PointerProperty(
-        type=Object, name="Target", description="Object that the chain's end should reach", override=_OVERRIDABLE
+        type=Object,
+        name="Target",
+        description="Object that the chain's end should reach",
+        update=_show_change,
+        override=_OVERRIDABLE,
     )
     subtarget: StringProperty(
-        name="Bone", description="Bone of the target armature whose head is the target", override=_OVERRIDABLE
+        name="Bone",
+        description="Bone of the target armature whose head is the target",
+        update=_show_change,
+        override=_OVERRIDABLE,
     )
     use_pin: BoolProperty(
         name="Pin",
         description="Hold the chain's end where it is while others pull; no target is needed",
         default=False,
+        update=_show_change,
         override=_OVERRIDABLE,
     )
     weight: FloatProperty(
@@ -131,10 +151,17 @@ class FabrikChain(PropertyGroup):
         override=_OVERRIDABLE,
     )
     pole_target: PointerProperty(
-        type=Object, name="Pole", description="Object toward which the chain bends", override=_OVERRIDABLE
+        type=Object,
+        name="Pole",
+        description="Object toward which the chain bends",
+        update=_show_change,
+        override=_OVERRIDABLE,
     )
     pole_subtarget: StringProperty(
-        name="Pole Bone", description="Bone of the pole's armature whose head is the pole", override=_OVERRIDABLE
+        name="Pole Bone",
+        description="Bone of the pole's armature whose head is the pole",
+        update=_show_change,
+        override=_OVERRIDABLE,
     )
     pole_angle: FloatProperty(
         name="Pole Angle",
@@ -161,6 +188,7 @@ class FabrikChain(PropertyGroup):
         min=0.0,
         max=0.5,
         subtype='FACTOR',
+        update=_show_change,
         override=_OVERRIDABLE,
     )
     use_stretch: BoolProperty(
@@ -198,6 +226,7 @@ class FabrikChain(PropertyGroup):
         description="Keep to the limits, locks and stiffness that the bones have for Blender's own IK, "
         "to rotation locks and to Limit Rotation constraints in local space",
         default=True,
+        update=_show_change,
         override=_OVERRIDABLE,
     )
     solver: EnumProperty(
@@ -222,6 +251,7 @@ class FabrikChain(PropertyGroup):
         min=1e-6,
         max=1.0,
         precision=6,
+        update=_show_change,
         override=_OVERRIDABLE,
     )
 
@@ -247,7 +277,7 @@ class FabrikSettings(PropertyGroup):
     """The chains of an armature object"""
 
     chains: CollectionProperty(type=FabrikChain, name="Chains", override={'LIBRARY_OVERRIDABLE', 'USE_INSERTION'})
-    active_index: IntProperty(name="Active Chain", default=0, min=0, override=_OVERRIDABLE)
+    active_index: IntProperty(name="Active Chain", default=0, min=0, update=_show_change, override=_OVERRIDABLE)
     show_overlay: BoolProperty(
         name="Overlay",
         description="Show in the viewport what the chains see: joints, reach, pole, limits, and the way to the target",

@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -32,6 +34,8 @@ class Result:
 
 # Not in the file: a status is about a pose that the next frame or undo replaces. Session ids are never used twice.
 _results: dict[tuple[int, str], Result] = {}
+_changes = count()
+_last_change = next(_changes)
 
 
 def result_of(chain: FabrikChain) -> Result | None:
@@ -39,11 +43,26 @@ def result_of(chain: FabrikChain) -> Result | None:
     return _results.get((chain.id_data.session_uid, chain.name))
 
 
+def last_change() -> int:
+    """Return a number that is another one after every solve."""
+    return _last_change
+
+
+def results_of(armature: Object, chain_names: Iterable[str]) -> list[Result | None]:
+    """Return what the last solve said of each of some chains: quicker than one by one."""
+    uid = armature.session_uid
+    return [_results.get((uid, name)) for name in chain_names]
+
+
 def keep_result(armature: Object, chain_name: str, result: Result) -> None:
     """Remember what a solve said."""
+    global _last_change
+    _last_change = next(_changes)
     _results[armature.session_uid, chain_name] = result
 
 
 def forget_result(armature: Object, chain_name: str) -> None:
     """Forget it again, because the chain is gone."""
+    global _last_change
+    _last_change = next(_changes)
     _results.pop((armature.session_uid, chain_name), None)

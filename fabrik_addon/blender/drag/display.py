@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import bpy
 from bpy.app.handlers import persistent
 
-from ..overlay.handler import hide_axis, hide_drag, note_move, note_settings, show_axis, show_drag
+from ..overlay.handler import hide_axis, hide_drag, note_bones, note_move, show_axis, show_drag
 from .gesture import DragGesture
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class DragDisplay:
         context.area.tag_redraw()
         if self._gesture.said_of_keys != self._said:
             self._said = self._gesture.said_of_keys
-            note_settings()
+            note_bones()
             gesture = self._gesture
 
             def draw_keys(header: Header, _context: Context) -> None:

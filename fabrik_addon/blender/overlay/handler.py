@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The overlay in 3D viewports: drawn while an armature shows it or a drag runs, and else not even registered.
 
-What is drawn is built when something has changed, not at every redraw. The handlers only note that something has.
+What is drawn is built when something has changed, not at every redraw: the handlers note that bones have moved,
+settings say themselves when they are set. What nobody tells, animated settings or other colours of the theme, is looked
+at with every few redraws.
 """
 
 from __future__ import annotations
@@ -12,17 +14,64 @@ from typing import TYPE_CHECKING, Any
 import bpy
 import gpu
 from bpy.app.handlers import persistent
+from bpy.types import Armature, Object
 from mathutils import Vector
 
 from ..properties import settings_of
-from .draw import Batch, batches_of, colors_of, draw_axis, draw_batches, draw_reaches, free_drawing, outline_of
-from .read import read_armature, read_places
-from .shapes import Palette, Reach, shapes_of
+from ..results import last_change
+from .draw import Drawing, brush_of, colors_of, draw_axis, free_drawing
+from .read import BoneLimits, in_drag, read_armature, read_limits, read_places, read_settings, read_standing
+from .shapes import Color, Layout
 
 if TYPE_CHECKING:
-    from bpy.types import Context, Object
+    from bpy.types import Context, Depsgraph, DepsgraphUpdate, Scene
 
     from ..drag.session import DragSession
+    from .strokes import Brush
+
+
+_SELDOM = 8
+"""Redraws after which settings are looked at whether or not somebody has said that they changed."""
+
+
+class _Figure:
+    """One armature, as it is drawn."""
+
+    def __init__(self, armature: Object, session: DragSession | None, colors: dict[str, Color]) -> None:
+        self.view = read_armature(armature, session)
+        self._colors = colors
+        self._standing = read_standing(self.view)
+        self._limits: tuple[BoneLimits, ...] | None = None
+        self._is_new = True
+
+    def has_settings_of(self, armature: Object) -> bool:
+        """Tell whether it is still what an armature's settings describe; notice how its chains are doing."""
+        if self.view.settings != read_settings(armature):
+            return False
+        standing = read_standing(self.view)
+        self._is_new |= standing != self._standing
+        self._standing = standing
+        return True
+
+    def update(self, session: DragSession | None, is_stale: bool, may_have_limits: bool) -> None:
+        """Build what is drawn if it isn't what it was."""
+        if not (is_stale or self._is_new):
+            return
+        self._is_new = False
+        limits = read_limits(self.view) if self._limits is None or may_have_limits else self._limits
+        if self._limits is None or len(limits) != len(self._limits):
+            self._layout = Layout(self.view, self._colors, len(limits))
+            self._drawing = Drawing(self._layout)
+        self._limits = limits
+        places = read_places(self.view, limits, session)
+        standing = self._standing if session is None else in_drag(self.view, self._standing, session)
+        self._drawing.update(self._layout.shapes(places, standing))
+
+    def draw(self, context: Context, brush: Brush) -> None:
+        """Draw it unless it is hidden in this viewport, or not in its local view."""
+        space: Any = context.space_data
+        if self.view.armature.visible_in_viewport_get(space):
+            self._drawing.draw(context, brush, self._colors)
 
 
 class _Overlay:
@@ -32,12 +81,23 @@ class _Overlay:
         self.handle: object | None = None
         self.session: DragSession | None = None
         self.axis: tuple[Vector, Vector, str] | None = None
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget all that was built: armatures, chains or bones may be other ones."""
         self.key: object = None
+        self.colors: dict[str, Color] = {}
+        self.armatures: list[Object] = []
+        self.figures: list[_Figure] = []
         self.is_stale = True
-        self.has_new_settings = True
-        self.palettes: list[Palette] = []
-        self.batches: list[Batch] = []
-        self.reaches: list[Reach] = []
+        self.must_look = True
+        """Whether settings may have changed."""
+        self.results = 0
+        """Up to which they were looked at."""
+        self.may_have_limits = True
+        """Whether bones may have other joint limits."""
+        self.redraws = 0
+        """Since settings were looked at."""
 
 
 _overlay = _Overlay()
@@ -70,9 +130,16 @@ def note_move() -> None:
     _overlay.is_stale = True
 
 
-def note_settings() -> None:
+def note_chain() -> None:
+    """Say that a setting of a chain is another one."""
+    if _overlay.handle is not None:
+        _overlay.must_look = True
+        _redraw()
+
+
+def note_bones() -> None:
     """Say that a drag has other bones, or other ends hold still."""
-    _overlay.is_stale = _overlay.has_new_settings = True
+    _overlay.forget()
 
 
 def sync_overlay() -> None:
@@ -98,8 +165,7 @@ def _sync() -> None:
         bpy.app.handlers.depsgraph_update_post.remove(_note_update)
         bpy.app.handlers.frame_change_post.remove(_note_frame)
         _overlay.handle = None
-        _overlay.palettes, _overlay.batches, _overlay.reaches = [], [], []
-    _overlay.is_stale = _overlay.has_new_settings = True
+    _overlay.forget()
     _redraw()
 
 
@@ -111,10 +177,21 @@ def _redraw() -> None:
 
 
 @persistent  # type: ignore[untyped-decorator]
-def _note_update(*_args: object) -> None:
+def _note_update(_scene: Scene, depsgraph: Depsgraph) -> None:
     _overlay.is_stale = True
-    # A drag's own updates change no settings, and come with every move of the mouse.
-    _overlay.has_new_settings |= _overlay.session is None
+    # From an update limits can't be told from poses; a drag changes none.
+    _overlay.may_have_limits |= _overlay.session is None
+    if depsgraph.id_type_updated('SCENE'):
+        _overlay.forget()  # there may be other objects, or bones with other parents
+    elif depsgraph.id_type_updated('ARMATURE') or depsgraph.id_type_updated('OBJECT'):
+        _overlay.must_look |= any(map(_may_be_settings, depsgraph.updates))
+
+
+def _may_be_settings(update: DepsgraphUpdate) -> bool:
+    """Tell whether something else than bones has changed: a bone's name, or settings, which look like a transform."""
+    if isinstance(update.id, Armature):
+        return not update.is_updated_transform
+    return update.is_updated_transform and isinstance(update.id, Object) and update.id.type == 'ARMATURE'
 
 
 @persistent  # type: ignore[untyped-decorator]
@@ -125,7 +202,6 @@ def _note_frame(*_args: object) -> None:
 @persistent  # type: ignore[untyped-decorator]
 def _note_other_data(*_args: object) -> None:
     """After undo, redo and loading nothing that was kept is there any more."""
-    _overlay.palettes = []
     _sync()
 
 
@@ -134,38 +210,48 @@ def _draw() -> None:
     space: Any = context.space_data
     if not space.overlay.show_overlays or not space.overlay.show_bones:
         return
-    key = (context.scene.session_uid, context.view_layer.name)
-    if _overlay.is_stale or key != _overlay.key:
-        _overlay.has_new_settings |= key != _overlay.key
-        _overlay.key = key
-        try:
-            _build(context)
-        except ReferenceError:
-            # A script has deleted something in mid-drag.
-            _overlay.has_new_settings = True
-            _build(context)
-        _overlay.is_stale = _overlay.has_new_settings = False
+    try:
+        _build(context)
+    except (ReferenceError, KeyError):
+        # A script has deleted an object, or a bone, and not yet said so.
+        _overlay.forget()
+        _build(context)
     gpu.state.blend_set('ALPHA')
     gpu.state.depth_test_set('NONE')
     try:
-        draw_batches(context, _overlay.batches)
-        draw_reaches(context, _overlay.reaches)
+        brush = brush_of(context, _overlay.colors)
+        for figure in _overlay.figures:
+            figure.draw(context, brush)
         if _overlay.axis is not None:
-            draw_axis(context, *_overlay.axis)
+            draw_axis(context, brush, *_overlay.axis)
     finally:
         gpu.state.blend_set('NONE')
-        gpu.state.line_width_set(1.0)
-        gpu.state.point_size_set(1.0)
 
 
 def _build(context: Context) -> None:
+    """Bring what is drawn up to date."""
     session = _overlay.session if _overlay.session is not None and _overlay.session.is_intact() else None
-    if _overlay.has_new_settings:
+    key = context.scene.session_uid, context.view_layer.name, session
+    if key != _overlay.key:
+        _overlay.forget()
+        _overlay.key = key
+        _overlay.armatures = _armatures(context, session)
+    shown = [armature for armature in _overlay.armatures if _is_shown(armature)]
+    figures = _overlay.figures
+    is_same = [figure.view.armature for figure in figures] == shown
+    _overlay.must_look |= _overlay.results != last_change()
+    _overlay.results = last_change()
+    _overlay.redraws += 1
+    if _overlay.must_look or not is_same or _overlay.redraws > _SELDOM:
         colors = colors_of(context)
-        _overlay.palettes = [Palette(read_armature(obj, session), colors) for obj in _armatures(context, session)]
-    shapes = [shapes_of(palette, read_places(palette.view, session)) for palette in _overlay.palettes]
-    _overlay.batches = batches_of(shapes, outline_of(context))
-    _overlay.reaches = [reach for part in shapes for reach in part.reaches]
+        is_same &= colors == _overlay.colors and all(map(_Figure.has_settings_of, figures, shown))
+        _overlay.colors, _overlay.must_look, _overlay.redraws = colors, False, 0
+        _overlay.may_have_limits = True
+    if not is_same:
+        figures = _overlay.figures = [_Figure(armature, session, _overlay.colors) for armature in shown]
+    for figure in figures:
+        figure.update(session, _overlay.is_stale, _overlay.may_have_limits)
+    _overlay.is_stale = _overlay.may_have_limits = False
 
 
 def _armatures(context: Context, session: DragSession | None) -> list[Object]:
@@ -174,10 +260,11 @@ def _armatures(context: Context, session: DragSession | None) -> list[Object]:
         for obj in context.view_layer.objects
         if obj.type == 'ARMATURE'
         and (settings_of(obj).show_overlay or (session is not None and session.armature == obj))
-        and obj.visible_get()
-        and obj.mode != 'EDIT'
-        and obj.data.pose_position == 'POSE'
     ]
+
+
+def _is_shown(armature: Object) -> bool:
+    return armature.visible_get() and armature.mode != 'EDIT' and armature.data.pose_position == 'POSE'
 
 
 _DATA_HANDLERS = ("undo_post", "redo_post", "load_post")

@@ -1,13 +1,17 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""READ: what the overlay shows of an armature's chains: what stays, and, quickly, where all of it is now."""
+"""READ: what the overlay shows of an armature's chains: what stays, and, quickly, where all of it is now.
+
+With many chains all the time goes into asking Blender. So what a move can't change is read once, and what it can is
+read for all bones, or all chains, in one call where there is such a call.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,26 +22,57 @@ from ...core.problem import Integers
 from ..channels import rotation_of
 from ..limits import limits_of
 from ..properties import settings_of
+from ..results import results_of
 from ..snapshot import bones_of_chain
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone
+    from mathutils import Matrix, Vector
 
     from ..drag.session import DragSession
 
-Goal = tuple["Object", str]
-"""An object, and the name of a bone if it is an armature."""
+Settings = tuple[tuple[Any, ...], ...]
+"""What of an armature's chains says which joints, targets and poles there are; the last is the active chain's place."""
+
+BoneLimits = tuple[int, JointLimits]
+"""The place of a bone in its armature, and what it may do."""
+
+_settings_of_chain = attrgetter(
+    "name",
+    "enabled",
+    "tip",
+    "chain_count",
+    "use_tail",
+    "use_pin",
+    "use_limits",
+    "target",
+    "subtarget",
+    "pole_target",
+    "pole_subtarget",
+)
 
 
 @dataclass(frozen=True)
-class LimitView:
-    """The limits of one bone of the active chain."""
+class Goals:
+    """Where the targets, or the poles, of chains are found."""
 
-    bone: int
-    """Its place in the armature."""
-    parent: int
-    """That of the bone it turns with; -1 is none."""
-    limits: JointLimits
+    count: int
+    """C, of chains."""
+    object_rows: Integers
+    """(B,) of the chains whose goals are objects."""
+    translations: tuple[Vector, ...]
+    """(B,) of those objects: they say where an object is whenever they are asked."""
+    others: tuple[tuple[int, Object, str], ...]
+    """A chain's row, another armature and the name of its bone."""
+    own_rows: Integers
+    """(O,) of the chains whose goals are bones of the armature that is shown."""
+    own_places: Integers
+    """(O,) of those bones."""
+
+    @property
+    def rows(self) -> list[int]:
+        """Those of the chains that have a goal."""
+        return sorted([*self.object_rows.tolist(), *(row for row, _, _ in self.others), *self.own_rows.tolist()])
 
 
 @dataclass(frozen=True)
@@ -46,15 +81,11 @@ class ChainView:
 
     points: tuple[int, ...]
     """Of the joints, from the root to the end."""
-    target: Goal | None
-    pole: Goal | None
-    softness: float
-    tolerance: float
-    status: str
     is_active: bool
     is_pinned: bool
     is_dragged: bool
-    limits: tuple[LimitView, ...]
+    limited: tuple[int, ...]
+    """Places of the bones whose limits are shown if they have some."""
 
 
 @dataclass(frozen=True)
@@ -62,15 +93,45 @@ class ArmatureView:
     """The chains of an armature."""
 
     armature: Object
+    settings: Settings
+    """All of this was read from them."""
+    bone_names: list[str]
     chains: tuple[ChainView, ...]
+    rows: Integers
+    """(C,) the place of each among all chains of the armature; a bone that is dragged by its tail comes after them."""
     points: Integers
     """(P,) places of all chains' joints, one chain after the other."""
     starts: Integers
     """(C,) where in ``points`` each chain starts."""
     counts: Integers
     """(C,) joints of each chain."""
-    tolerances: Floats
+    targets: Goals
+    poles: Goals
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How chains are doing, and what counts as reached: what doesn't show in the bones."""
+
+    statuses: tuple[str, ...]
+    """(C,)"""
+    softnesses: tuple[float, ...]
     """(C,) shares of the chains' lengths."""
+    tolerances: tuple[float, ...]
+    """(C,) shares of the chains' lengths."""
+
+
+@dataclass(frozen=True)
+class Cone:
+    """The limits of one bone of the active chain."""
+
+    head: Floats
+    """(3,)"""
+    axes: Floats
+    """(3, 3) that it turns in, as columns."""
+    length: float
+    limits: JointLimits
+    is_at_limit: bool
 
 
 @dataclass(frozen=True)
@@ -83,11 +144,44 @@ class Places:
     """(C, 3); NaN where there is none."""
     poles: Floats
     """(C, 3); NaN where there is none."""
-    statuses: tuple[str, ...]
-    """(C,)"""
-    cones: tuple[tuple[Floats, Floats, float, JointLimits, bool], ...]
-    """Of each limited bone: its head (3,) and the axes (3, 3) that it turns in, as columns; its length; its limits;
-    whether it is at them."""
+    cones: tuple[Cone, ...]
+
+
+def read_settings(armature: Object) -> Settings:
+    """Read what says which joints, targets and poles there are: Blender doesn't tell when that changes."""
+    settings = settings_of(armature)
+    return (*map(_settings_of_chain, settings.chains), (settings.active_index,))
+
+
+def read_standing(view: ArmatureView) -> Standing:
+    """Read how an armature's chains are doing."""
+    chains: Any = settings_of(view.armature).chains
+    softnesses, tolerances = [0.0] * len(chains), [0.0] * len(chains)
+    chains.foreach_get("softness", softnesses)
+    chains.foreach_get("tolerance", tolerances)
+    results = results_of(view.armature, (chain[0] for chain in view.settings[:-1]))
+    statuses = ['NONE' if result is None else result.status for result in results]
+    rows = view.rows.tolist()
+    return Standing(
+        *(
+            tuple(map([*values, other].__getitem__, rows))
+            for values, other in ((statuses, 'NONE'), (softnesses, 0.0), (tolerances, 0.0))
+        )
+    )
+
+
+def in_drag(view: ArmatureView, standing: Standing, session: DragSession) -> Standing:
+    """Return how chains are doing while one of them is dragged."""
+    for row, chain in enumerate(view.chains):
+        if chain.is_dragged:
+            status = 'NONE' if session.result is None else session.result.status
+            tolerance = session.snapshot.options.tolerance
+            return Standing(
+                (*standing.statuses[:row], status, *standing.statuses[row + 1 :]),
+                standing.softnesses,
+                (*standing.tolerances[:row], tolerance, *standing.tolerances[row + 1 :]),
+            )
+    return standing
 
 
 def read_armature(armature: Object, session: DragSession | None) -> ArmatureView:
@@ -95,10 +189,13 @@ def read_armature(armature: Object, session: DragSession | None) -> ArmatureView
 
     Chains that can't be solved are left out: the panel says why.
     """
-    places = {bone.name: place for place, bone in enumerate(armature.pose.bones)}
+    names: list[str] = armature.pose.bones.keys()
+    places = {name: place for place, name in enumerate(names)}
     session = session if session is not None and session.armature == armature else None
     settings = settings_of(armature)
-    chains = []
+    rows: list[int] = []
+    chains: list[ChainView] = []
+    goals: tuple[list[tuple[int, Object, str]], ...] = ([], [])
     for number, chain in enumerate(settings.chains):
         if not chain.enabled:
             continue
@@ -108,30 +205,48 @@ def read_armature(armature: Object, session: DragSession | None) -> ArmatureView
             continue
         is_dragged = session is not None and session.grab.chain == chain.name
         is_active = is_dragged if session is not None else number == settings.active_index
+        if chain.target is not None and not chain.use_pin:
+            goals[0].append((len(chains), chain.target, chain.subtarget))
+        if chain.pole_target is not None:
+            goals[1].append((len(chains), chain.pole_target, chain.pole_subtarget))
         view = ChainView(
             points=_points_of(bones, armature.pose.bones[chain.tip], chain.use_tail, places),
-            target=(chain.target, chain.subtarget) if chain.target is not None and not chain.use_pin else None,
-            pole=(chain.pole_target, chain.pole_subtarget) if chain.pole_target is not None else None,
-            softness=chain.softness,
-            tolerance=chain.tolerance,
-            status=chain.status,
             is_active=is_active,
             is_pinned=chain.use_pin if session is None else chain.name in session.held,
             is_dragged=is_dragged,
-            limits=_limits(bones, places) if chain.use_limits and is_active else (),
+            limited=tuple(places[bone.name] for bone in bones) if chain.use_limits and is_active else (),
         )
         chains.append(view)
+        rows.append(number)
     if session is not None and not session.grab.chain:
         chains.append(_dragged_bone(session, places))
+        rows.append(len(settings.chains))
     counts = np.array([len(chain.points) for chain in chains], int)
     return ArmatureView(
         armature,
+        read_settings(armature),
+        names,
         tuple(chains),
+        np.array(rows, int),
         np.array([point for chain in chains for point in chain.points], int),
         np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(int) if chains else np.zeros(0, int),
         counts,
-        np.array([chain.tolerance for chain in chains]),
+        *(_goals(armature, places, len(chains), found) for found in goals),
     )
+
+
+def _goals(armature: Object, places: dict[str, int], count: int, goals: list[tuple[int, Object, str]]) -> Goals:
+    own, others, objects, translations = [], [], [], []
+    for row, obj, bone in goals:
+        if obj.type != 'ARMATURE' or bone not in obj.pose.bones:
+            objects.append(row)
+            translations.append(obj.matrix_world.translation)
+        elif obj == armature:
+            own.append((row, places[bone]))
+        else:
+            others.append((row, obj, bone))
+    own_rows, own_places = np.array(own, int).reshape(-1, 2).T
+    return Goals(count, np.array(objects, int), tuple(translations), tuple(others), own_rows, own_places)
 
 
 def _points_of(bones: Sequence[PoseBone], end: PoseBone, use_tail: bool, places: dict[str, int]) -> tuple[int, ...]:
@@ -140,105 +255,78 @@ def _points_of(bones: Sequence[PoseBone], end: PoseBone, use_tail: bool, places:
 
 
 def _dragged_bone(session: DragSession, places: dict[str, int]) -> ChainView:
-    snapshot = session.snapshot
+    bones = session.snapshot.bones
     return ChainView(
-        points=_points_of(snapshot.bones.bones, snapshot.bones.end, True, places),
-        target=None,
-        pole=None,
-        softness=0.0,
-        tolerance=snapshot.options.tolerance,
-        status='NONE',
+        points=_points_of(bones.bones, bones.end, True, places),
         is_active=True,
         is_pinned=False,
         is_dragged=True,
-        limits=_limits(snapshot.bones.bones, places),
+        limited=tuple(places[bone.name] for bone in bones.bones),
     )
 
 
-def _limits(bones: Sequence[PoseBone], places: dict[str, int]) -> tuple[LimitView, ...]:
-    views = []
-    for bone in bones:
-        lower, upper = limits_of(bone)
+def read_limits(view: ArmatureView) -> tuple[BoneLimits, ...]:
+    """Read the limits that are shown: of those bones that may not swing any way."""
+    bones = view.armature.pose.bones
+    found = []
+    for place in (place for chain in view.chains for place in chain.limited):
+        lower, upper = limits_of(bones[place])
         # A cone is a swing: about x, z or both.
         if any(math.isfinite(bound) for bound in (lower[0], upper[0], lower[2], upper[2])):
-            turns_with = bone.parent if bone.bone.use_inherit_rotation else None
-            parent = -1 if turns_with is None else places[turns_with.name]
-            views.append(LimitView(places[bone.name], parent, joint_limits(lower, upper)))
-    return tuple(views)
+            found.append((place, joint_limits(lower, upper)))
+    return tuple(found)
 
 
-def read_places(view: ArmatureView, session: DragSession | None) -> Places:
+def read_places(view: ArmatureView, limits: Sequence[BoneLimits], session: DragSession | None) -> Places:
     """Read where chains are: one look at all bones, however many chains there are."""
     bones: Any = view.armature.pose.bones
-    count = len(bones)
-    world = np.array(view.armature.matrix_world)
-    flat = np.empty((2, 3 * count), np.float32)
+    flat = np.empty((2, 3 * len(view.bone_names)), np.float32)
     bones.foreach_get("head", flat[0])
     bones.foreach_get("tail", flat[1])
-    points = flat.reshape(-1, 3) @ world[:3, :3].T + world[:3, 3]
-    nowhere = (math.nan,) * 3
-    targets, statuses = [], []
-    for chain in view.chains:
-        target = nowhere if chain.target is None else _position(chain.target)
-        status = chain.status
-        if chain.is_dragged and session is not None:
-            target = session.position[:] if chain.target is None else target
-            status = session.result.status if session.result is not None else 'NONE'
-        targets.append(target)
-        statuses.append(status)
-    poles = [nowhere if chain.pole is None else _position(chain.pole) for chain in view.chains]
+    ends: Any = flat.reshape(-1, 3)
+    world = np.array(view.armature.matrix_world)
+    turn, origin = world[:3, :3].T, world[:3, 3]
+    targets = _positions(view.targets, ends, turn, origin)
+    if session is not None and not session.grab.chain and session.armature == view.armature:
+        targets[-1] = session.position  # the dragged bone comes last
     return Places(
-        joints=points[view.points],
-        targets=np.array(targets).reshape(-1, 3),
-        poles=np.array(poles).reshape(-1, 3),
-        statuses=tuple(statuses),
-        cones=_cones(view, points, world[:3, :3]),
+        joints=_moved(ends[view.points], turn, origin),
+        targets=targets,
+        poles=_positions(view.poles, ends, turn, origin),
+        cones=tuple(_cone(view, *bone, ends, turn, origin) for bone in limits),
     )
 
 
-def _cones(view: ArmatureView, points: Floats, world: Floats) -> tuple[Any, ...]:
-    limits = [limit for chain in view.chains for limit in chain.limits]
-    if not limits:
-        return ()
-    bones, count = view.armature.pose.bones, len(view.armature.pose.bones)
-    matrices, rests = _matrices(bones, "matrix"), _matrices(view.armature.data.bones, "matrix_local")
-    cones = []
-    for limit in limits:
-        axes = rests[limit.bone]
-        if limit.parent >= 0:
-            axes = matrices[limit.parent] @ np.linalg.inv(rests[limit.parent]) @ axes
-        axes = world @ axes
-        head, tail = points[limit.bone], points[count + limit.bone]
-        q = rotation_of(bones[limit.bone])
-        is_at_limit = bool(axes_at_limit(limit.limits, (q.w, q.x, q.y, q.z)))
-        length = float(np.linalg.norm(tail - head))
-        cones.append((head, axes / (np.linalg.norm(axes, axis=0) + 1e-300), length, limit.limits, is_at_limit))
-    return tuple(cones)
+def _positions(goals: Goals, ends: Floats, turn: Floats, origin: Floats) -> Floats:
+    """Return where goals are (C, 3), given both ends of all bones and what takes them to the world."""
+    positions = np.full((goals.count, 3), math.nan)
+    if goals.translations:
+        positions[goals.object_rows] = [translation[:] for translation in goals.translations]
+    for row, obj, bone in goals.others:
+        positions[row] = (obj.matrix_world @ obj.pose.bones[bone].head)[:]
+    if len(goals.own_rows):
+        positions[goals.own_rows] = _moved(ends[goals.own_places], turn, origin)
+    return positions
 
 
-def _matrices(bones: Any, name: str) -> Floats:
-    flat = np.empty(16 * len(bones), np.float32)
-    bones.foreach_get(name, flat)
-    return flat.reshape(-1, 4, 4).transpose(0, 2, 1)[:, :3, :3].astype(float)
+def _moved(points: Floats, turn: Floats, origin: Floats) -> Floats:
+    """Return points (N, 3) in the world: a matrix product takes longer to begin than this to end."""
+    return np.asarray(np.einsum("ij,jk->ik", points, turn) + origin)
 
 
-def _position(goal: Goal) -> tuple[float, ...]:
-    obj, bone_name = goal
-    bone = obj.pose.bones.get(bone_name) if bone_name and obj.type == 'ARMATURE' else None
-    matrix = obj.matrix_world if bone is None else obj.matrix_world @ bone.matrix
-    return matrix.translation[:]
+def _cone(view: ArmatureView, place: int, limits: JointLimits, ends: Floats, turn: Floats, origin: Floats) -> Cone:
+    bone = view.armature.pose.bones[place]
+    axes = turn.T @ np.array(_rest_axes(bone).to_3x3())
+    head, tail = ends[[place, len(view.bone_names) + place]] @ turn + origin
+    q = rotation_of(bone)
+    is_at_limit = bool(axes_at_limit(limits, (q.w, q.x, q.y, q.z)))
+    length = float(np.linalg.norm(tail - head))
+    return Cone(head, axes / (np.linalg.norm(axes, axis=0) + 1e-300), length, limits, is_at_limit)
 
 
-def lengths_of(view: ArmatureView, joints: Floats) -> Floats:
-    """Return how long each chain is (C,), given the joints (P, 3) of all."""
-    links = np.linalg.norm(joints[1:] - joints[:-1], axis=1)
-    along = np.concatenate([[0.0], np.cumsum(links)])
-    return along[view.starts + view.counts - 1] - along[view.starts]
-
-
-def link_rows(view: ArmatureView) -> Integers:
-    """Return the rows (2 L,) of the joints of all chains that are the ends of their links."""
-    rows = [row for start, count in zip(view.starts, view.counts, strict=True) for row in range(start, start + count)]
-    chain = np.repeat(np.arange(len(view.chains)), view.counts)
-    pairs = [pair for pair in pairwise(rows) if chain[pair[0]] == chain[pair[1]]]
-    return np.array(pairs, int).reshape(-1)
+def _rest_axes(bone: PoseBone) -> Matrix:
+    """Return the axes that a bone turns in, in its armature."""
+    parent, rest = bone.parent, bone.bone.matrix_local
+    if parent is None or not bone.bone.use_inherit_rotation:
+        return rest
+    return parent.matrix @ parent.bone.matrix_local.inverted() @ rest

@@ -1,13 +1,17 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The lines, points and faces of the overlay, for all chains of an armature at once. Computes."""
+"""The lines, points and faces of the overlay, for all chains of an armature at once. Computes.
+
+Which there are stays while chains move: they are rows into a table of points, made once. A move makes a new table.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +19,7 @@ from numpy.typing import NDArray
 from ...core import Floats
 from ...core.limits.joint_limits import JointLimits
 from ...core.problem import Integers
-from .read import ArmatureView, Places, lengths_of, link_rows
+from .read import ArmatureView, Cone, Places, Standing
 
 Color = tuple[float, float, float, float]
 
@@ -28,166 +32,229 @@ CONE = 0.45
 FAINT = 0.5
 """Share of its opacity that a chain has which is not the active one."""
 
-_DASHES = 12
-"""Of a dashed line: those of the active chain are; each line costs, where there are many chains."""
+JOINT = 8.0
+"""Pixels that the point of a joint is large."""
+
+_THIN, _THICK, _MARK = 1.5, 3.0, 13.0
+"""Pixels that lines are wide, and the points of targets and pins are large."""
+
+_FACE = 0.15
+"""Opacity of a cone."""
+
+_OLD = 8
+"""Moves after which the chains' lengths, for what counts as reached, are measured again: few chains stretch."""
+
+_SPOKES = 4
+"""From the tip of a cone to its rim."""
 
 Reach = tuple[Floats, float, float, float]
 """Where a chain's root is (3,), the least and greatest distance of its end, and from where softness holds it back."""
 
-_Part = tuple[Floats, Floats]
-"""Points (N, 3) in the world and their colours (N, 4)."""
 
+class Kind(IntEnum):
+    """What a stroke is."""
 
-@dataclass
-class Shapes:
-    """What is drawn, in the world."""
-
-    lines: list[_Part] = field(default_factory=list)
-    """From each even point to the next."""
-    thin_lines: list[_Part] = field(default_factory=list)
-    joints: list[_Part] = field(default_factory=list)
-    marks: list[_Part] = field(default_factory=list)
-    """Larger points: targets and pins."""
-    faces: list[_Part] = field(default_factory=list)
-    """Three points each."""
-    reaches: list[Reach] = field(default_factory=list)
-    """Who draws them turns them to the viewer."""
+    POINT = 0
+    LINE = 1
+    DASHES = 2
+    LINK = 3
+    """A line with a joint's point at its start."""
 
 
 @dataclass(frozen=True)
-class Palette:
-    """The colours of an armature's chains, as long as their settings stay."""
+class Shapes:
+    """What is drawn, in the world; which strokes and faces there are is the layout's."""
 
-    view: ArmatureView
-    colors: Mapping[str, Color]
-
-    @cached_property
-    def is_active(self) -> NDArray[np.bool_]:
-        """(C,)"""
-        return np.array([chain.is_active for chain in self.view.chains], bool)
-
-    @cached_property
-    def fades(self) -> Floats:
-        """(C,) opacity of each chain."""
-        return np.where(self.is_active, 1.0, FAINT)
-
-    @cached_property
-    def links(self) -> Integers:
-        """(2 L,) rows of the joints that are ends of links."""
-        return link_rows(self.view)
-
-    @cached_property
-    def link_colors(self) -> Floats:
-        """(2 L, 4)"""
-        return self._faded('link', np.repeat(self.fades, self.view.counts)[self.links])
-
-    @cached_property
-    def joint_colors(self) -> Floats:
-        """(P, 4)"""
-        return self._faded('joint', np.repeat(self.fades, self.view.counts))
-
-    def _faded(self, name: str, fades: Floats) -> Floats:
-        rows = np.tile(self.colors[name], (len(fades), 1))
-        rows[:, 3] *= fades
-        return rows
+    points: Floats
+    """(R, 3) table that the layout's rows are of."""
+    stroke_colors: Floats
+    """(N, 4)"""
+    face_colors: Floats
+    """(T, 4)"""
+    reaches: tuple[Reach, ...]
+    """Who draws them turns them to the viewer."""
 
 
-def shapes_of(palette: Palette, places: Places) -> Shapes:
-    """Return what to draw of an armature's chains.
+class Layout:
+    """What of an armature's chains is drawn, as long as their settings stay.
 
-    Args:
-        palette: the chains, with colours for 'link', 'joint', 'pole', 'limit', 'at_limit', 'pin' and each status.
-        places: where they are.
+    Rows are those of a table of points: all joints, the targets, the poles, the heads of cones, the rims of cones.
     """
-    view, shapes = palette.view, Shapes()
-    if not view.chains:
-        return shapes
-    ends = view.starts + view.counts - 1
-    lengths = lengths_of(view, places.joints)
-    _add_limits(shapes, places, palette.colors)
-    _add_poles(shapes, palette, places, ends)
-    shapes.lines.append((places.joints[palette.links], palette.link_colors))
-    shapes.joints.append((places.joints, palette.joint_colors))
-    _add_gaps(shapes, palette, places, ends, lengths)
-    for number, chain in enumerate(view.chains):
-        if chain.is_pinned:
-            shapes.marks.append((places.joints[ends[number]][None], np.array([palette.colors['pin']])))
-        if chain.is_active:
-            start, count = view.starts[number], view.counts[number]
-            links = np.linalg.norm(np.diff(places.joints[start : start + count], axis=0), axis=1)
-            greatest = float(lengths[number])
+
+    def __init__(self, view: ArmatureView, colors: Mapping[str, Color], cones: int) -> None:
+        """Lay out chains.
+
+        Args:
+            view: the chains.
+            colors: for 'link', 'joint', 'pole', 'limit', 'at_limit', 'pin' and each status.
+            cones: how many there are.
+        """
+        self.view = view
+        self.cones = cones
+        self.colors = colors
+        chains, joints = view.chains, len(view.points)
+        every = np.arange(len(chains))
+        dragged = [row for row, chain in enumerate(chains) if chain.is_dragged]
+        self.ends: Integers = view.starts + view.counts - 1
+        """(C,) rows of the chains' ends."""
+        self.is_active = np.array([chain.is_active for chain in chains], bool)
+        """(C,)"""
+        self.fades: Floats = np.where(self.is_active, 1.0, FAINT)
+        """(C,) opacity of each chain."""
+        self.with_target: Integers = np.array(sorted({*view.targets.rows, *dragged}), int)
+        """(G,) chains with a target: they have gaps."""
+        with_pole: Integers = np.array(view.poles.rows, int)
+        pinned = every[[chain.is_pinned for chain in chains]]
+        targets, poles = joints + every, joints + len(chains) + every
+        heads = joints + 2 * len(chains) + np.arange(cones)
+        rims = joints + 2 * len(chains) + cones + np.arange(cones * ROUND).reshape(cones, ROUND)
+        middles = view.starts + view.counts // 2
+        is_end = np.zeros(joints, bool)
+        is_end[self.ends] = True
+        links = np.arange(joints)[~is_end]
+        joint_fades = np.repeat(self.fades, view.counts)
+
+        self._rows: list[Integers] = []
+        self._colors: list[Floats] = []
+        self._styles: list[Floats] = []
+        spokes = rims[:, :: ROUND // _SPOKES]
+        self._rims = self._add(rims, np.roll(rims, -1, axis=1), 'limit', 1.0, _THIN, Kind.LINE)
+        self._spokes = self._add(np.repeat(heads, _SPOKES), spokes, 'limit', 1.0, _THIN, Kind.LINE)
+        fades = self.fades[with_pole]
+        kinds = np.where(self.is_active, Kind.DASHES, Kind.LINE)
+        self._add(middles[with_pole], poles[with_pole], 'pole', fades, _THIN, kinds[with_pole])
+        self._add(view.starts[with_pole], self.ends[with_pole], 'pole', 0.5 * fades, _THIN, Kind.LINE)
+        tips, goals, fades = self.ends[self.with_target], targets[self.with_target], self.fades[self.with_target]
+        self._gaps = self._add(tips, goals, 'NONE', fades, _THICK, kinds[self.with_target])
+        self._targets = self._add(goals, goals, 'NONE', fades, _MARK, Kind.POINT)
+        self._add(self.ends[pinned], self.ends[pinned], 'pin', 1.0, _MARK, Kind.POINT)
+        self._add(links, links + 1, 'link', joint_fades[links], _THICK, Kind.LINK)
+        self._add(self.ends, self.ends, 'joint', self.fades, JOINT, Kind.POINT)
+        self._add(poles[with_pole], poles[with_pole], 'pole', self.fades[with_pole], JOINT, Kind.POINT)
+        self.rows: Integers = np.concatenate(self._rows)
+        """(N, 2) where strokes start and end, farthest behind first; a point starts where it ends."""
+        self.stroke_colors: Floats = np.concatenate(self._colors)
+        """(N, 4) where nothing is known of how chains are doing."""
+        self.styles: Floats = np.concatenate(self._styles)
+        """(N, 2) width in pixels, and kind."""
+
+        planes = np.stack([view.starts, self.ends, poles], axis=1)[with_pole]
+        fans = np.stack([np.repeat(heads, ROUND), rims.ravel(), np.roll(rims, -1, axis=1).ravel()], axis=1)
+        self.faces: Integers = np.concatenate([planes, fans])
+        """(T, 3) corners."""
+        plane_colors = _rows_of(colors['pole'], 0.12 * self.fades[with_pole])
+        self.face_colors: Floats = np.concatenate([plane_colors, _rows_of(colors['limit'], np.full(len(fans), _FACE))])
+        """(T, 4) where nothing is known of how chains are doing."""
+        self.active: list[int] = np.flatnonzero(self.is_active).tolist()
+        self._key: object = None
+        self._standing: Standing | None = None
+        self._age = 0
+
+    def _add(
+        self,
+        starts: Integers,
+        ends: Integers,
+        color: str,
+        fades: Floats | float,
+        width: float,
+        kinds: Integers | Kind,
+    ) -> slice:
+        """Add strokes; return where they are."""
+        rows = np.stack([starts.ravel(), ends.ravel()], axis=1)
+        begin = sum(map(len, self._rows))
+        self._rows.append(rows)
+        self._colors.append(_rows_of(self.colors[color], np.broadcast_to(fades, len(rows))))
+        styles = np.empty((len(rows), 2))
+        styles[:, 0], styles[:, 1] = width, kinds
+        self._styles.append(styles)
+        return slice(begin, begin + len(rows))
+
+    def shapes(self, places: Places, standing: Standing) -> Shapes:
+        """Return what to draw, given where chains are; with as many cones as it was made for."""
+        joints = places.joints
+        points = np.concatenate([joints, places.targets, places.poles, *_cone_points(places.cones)])
+        reaches = []
+        for number in self.active:
+            start, end = self.view.starts[number], self.ends[number]
+            links = _sizes(joints[start + 1 : end + 1] - joints[start:end])
+            greatest = float(links.sum())
             least = max(0.0, 2.0 * float(links.max()) - greatest)
-            shapes.reaches.append((places.joints[start], least, greatest, greatest * (1.0 - chain.softness)))
-    return shapes
+            reaches.append((joints[start], least, greatest, greatest * (1.0 - standing.softnesses[number])))
+        return Shapes(points, *self._colors_of(places, standing), tuple(reaches))
+
+    def _colors_of(self, places: Places, standing: Standing) -> tuple[Floats, Floats]:
+        """Return the colours of strokes and faces: the same arrays as before where they are what they were."""
+        chosen = self.with_target
+        ways = places.targets[chosen] - places.joints[self.ends[chosen]]
+        if standing != self._standing or self._age > _OLD:
+            self._standing, self._age = standing, 0
+            self._tolerances = (np.array(standing.tolerances) * _lengths(self.view, places.joints))[chosen]
+        self._age += 1
+        is_reached = _sizes(ways) <= self._tolerances
+        key = standing.statuses, is_reached.tobytes(), [cone.is_at_limit for cone in places.cones]
+        if key != self._key:
+            self._key = key
+            self._colored = self.stroke_colors.copy(), self.face_colors.copy()
+            self._color_gaps(self._colored[0], standing, is_reached)
+            if places.cones:
+                self._color_cones(*self._colored, places.cones)
+        return self._colored
+
+    def _color_gaps(self, colors: Floats, standing: Standing, is_reached: NDArray[np.bool_]) -> None:
+        """Give targets, and the way to those that aren't reached, the colours of how the chains are doing."""
+        statuses = [standing.statuses[number] for number in self.with_target]
+        rows = np.array(
+            [
+                # A pose that has changed since is no result of that solve.
+                self.colors['REACHED' if reached else 'NONE' if status == 'REACHED' else status]
+                for reached, status in zip(is_reached.tolist(), statuses, strict=True)
+            ]
+        ).reshape(-1, 4)
+        rows[:, 3] *= self.fades[self.with_target]
+        colors[self._targets] = rows
+        rows[is_reached, 3] = 0.0  # there is no gap
+        colors[self._gaps] = rows
+
+    def _color_cones(self, colors: Floats, face_colors: Floats, cones: tuple[Cone, ...]) -> None:
+        rows = np.array([self.colors['at_limit' if cone.is_at_limit else 'limit'] for cone in cones])
+        colors[self._rims] = np.repeat(rows, ROUND, axis=0)
+        colors[self._spokes] = np.repeat(rows, _SPOKES, axis=0)
+        rows[:, 3] *= _FACE
+        face_colors[len(face_colors) - len(cones) * ROUND :] = np.repeat(rows, ROUND, axis=0)
 
 
-def _lines(starts: Floats, ends: Floats, colors: Floats, dashed: NDArray[np.bool_]) -> _Part:
-    """Return lines between points (N, 3) in colours (N, 4), some of them dashed (N,)."""
-    shares = np.linspace(0.0, 1.0, 2 * _DASHES)
-    ways = (ends - starts)[dashed]
-    dashes = starts[dashed][:, None] + shares[None, :, None] * ways[:, None]
-    plain = np.stack([starts[~dashed], ends[~dashed]], axis=1)
-    points = np.concatenate([dashes.reshape(-1, 3), plain.reshape(-1, 3)])
-    rows = [np.repeat(colors[dashed], 2 * _DASHES, axis=0), np.repeat(colors[~dashed], 2, axis=0)]
-    return points, np.concatenate(rows)
+def _sizes(ways: Floats) -> Floats:
+    """Return the lengths of vectors (N, 3)."""
+    x, y, z = ways.T
+    return np.asarray(np.sqrt(x * x + y * y + z * z))
 
 
-def _add_gaps(shapes: Shapes, palette: Palette, places: Places, ends: Integers, lengths: Floats) -> None:
-    """Add targets, and the way to those that aren't reached, in the colours of how the chains are doing."""
-    tips = places.joints[ends]
-    gaps = np.linalg.norm(places.targets - tips, axis=1) / (lengths + 1e-300)
-    has_target = ~np.isnan(gaps)
-    is_reached = gaps <= palette.view.tolerances
-    rows = np.array(
-        [
-            # A pose that has changed since is no result of that solve.
-            palette.colors['REACHED' if reached else 'NONE' if status == 'REACHED' else status]
-            for reached, status in zip(is_reached.tolist(), places.statuses, strict=True)
-        ]
-    )
-    rows[:, 3] *= palette.fades
-    shapes.marks.append((places.targets[has_target], rows[has_target]))
-    open_gaps = has_target & ~is_reached
-    if open_gaps.any():
-        dashed = palette.is_active[open_gaps]
-        shapes.lines.append(_lines(tips[open_gaps], places.targets[open_gaps], rows[open_gaps], dashed))
+def _lengths(view: ArmatureView, joints: Floats) -> Floats:
+    """Return how long each chain is (C,), given the joints (P, 3) of all."""
+    along = np.concatenate([[0.0], np.cumsum(_sizes(joints[1:] - joints[:-1]))])
+    return along[view.starts + view.counts - 1] - along[view.starts]
 
 
-def _add_poles(shapes: Shapes, palette: Palette, places: Places, ends: Integers) -> None:
-    """Add the lines to the poles, from the chains' middles, and the planes they should bend in."""
-    has_pole = ~np.isnan(places.poles[:, 0])
-    if not has_pole.any():
-        return
-    view, poles = palette.view, places.poles[has_pole]
-    roots, tips = places.joints[view.starts[has_pole]], places.joints[ends[has_pole]]
-    middles = places.joints[(view.starts + view.counts // 2)[has_pole]]
-    rows = np.tile(palette.colors['pole'], (len(poles), 1))
-    rows[:, 3] *= palette.fades[has_pole]
-    pale, half = rows * (1.0, 1.0, 1.0, 0.12), rows * (1.0, 1.0, 1.0, 0.5)
-    shapes.faces.append((np.stack([roots, tips, poles], axis=1).reshape(-1, 3), np.repeat(pale, 3, axis=0)))
-    shapes.thin_lines.append(_lines(middles, poles, rows, palette.is_active[has_pole]))
-    shapes.thin_lines.append((_pairs(roots, tips), np.repeat(half, 2, axis=0)))
-    shapes.joints.append((poles, rows))
+def _rows_of(color: Color, fades: Floats) -> Floats:
+    """Return a colour (N, 4) in several opacities (N,)."""
+    rows = np.tile(color, (len(fades), 1))
+    rows[:, 3] *= fades
+    return rows
 
 
-def _add_limits(shapes: Shapes, places: Places, colors: Mapping[str, Color]) -> None:
-    for head, axes, length, limits, is_at_limit in places.cones:
-        color = colors['at_limit' if is_at_limit else 'limit']
-        rim = head + CONE * length * (directions_of(rim_of(limits)) @ axes.T)
-        following = np.roll(rim, -1, axis=0)
-        spokes = rim[:: ROUND // 4]
-        heads = np.tile(head, (ROUND, 1))
-        lines = [_pairs(rim, following), _pairs(heads[: len(spokes)], spokes)]
-        _add(shapes.thin_lines, np.concatenate(lines), color)
-        _add(shapes.faces, np.stack([heads, rim, following], axis=1).reshape(-1, 3), (*color[:3], 0.15 * color[3]))
+def _cone_points(cones: tuple[Cone, ...]) -> tuple[Floats, ...]:
+    """Return the heads and rims of cones."""
+    if not cones:
+        return ()
+    heads = np.array([cone.head for cone in cones])
+    axes = np.array([CONE * cone.length * cone.axes.T for cone in cones])
+    rims = np.array([_rim_directions(cone.limits) for cone in cones]) @ axes + heads[:, None]
+    return heads, rims.reshape(-1, 3)
 
 
-def _pairs(starts: Floats, ends: Floats) -> Floats:
-    return np.stack([starts, ends], axis=1).reshape(-1, 3)
-
-
-def _add(parts: list[_Part], points: Floats, color: Sequence[float]) -> None:
-    parts.append((points, np.tile(color, (len(points), 1))))
+@lru_cache(maxsize=256)
+def _rim_directions(limits: JointLimits) -> Floats:
+    return directions_of(rim_of(limits))
 
 
 def rim_of(limits: JointLimits) -> Floats:

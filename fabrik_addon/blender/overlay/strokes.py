@@ -1,0 +1,193 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The shader of lines and round points, and what it draws: all of an armature's in one call, each with its outline.
+
+Blender's own shaders know no round points in several colours, and need a call for each width and for each outline.
+Here a stroke is a quad around what it looks like on the screen; how far a pixel is from the stroke is its colour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import gpu
+import numpy as np
+
+from ...core import Floats
+from ...core.problem import Integers
+from .shapes import JOINT, Color, Kind
+
+_VERTEX = """
+void main()
+{
+  vec4 p = ModelViewProjectionMatrix * vec4(first, 1.0);
+  vec4 q = ModelViewProjectionMatrix * vec4(second, 1.0);
+  float p_depth = p.z + p.w, q_depth = q.z + q.w;
+  if (color.a == 0.0 || (p_depth <= 0.0 && q_depth <= 0.0)) {
+    gl_Position = vec4(2.0, 2.0, 2.0, 1.0);
+    place = vec2(0.0);
+    body = vec4(0.0);
+    ink = vec4(0.0);
+    return;
+  }
+  /* What is behind the viewer has no place on the screen. */
+  float share = p_depth / (p_depth - q_depth + 1e-30);
+  bool is_cut = p_depth < 0.0;
+  if (is_cut) { p = mix(p, q, share); }
+  if (q_depth < 0.0) { q = mix(p, q, share); }
+  vec2 from = (0.5 * p.xy / p.w + 0.5) * viewport.xy;
+  vec2 to = (0.5 * q.xy / q.w + 0.5) * viewport.xy;
+  float size = length(to - from);
+  vec2 along = size > 1e-4 ? (to - from) / size : vec2(1.0, 0.0);
+  vec2 across = vec2(-along.y, along.x);
+  bool is_point = style.w < 0.5, has_point = style.w > 2.5 && !is_cut;
+  float radius = 0.5 * style.z * viewport.z;
+  float most = (has_point ? max(radius, 0.5 * viewport.w * viewport.z) : radius) + viewport.z + 1.0;
+  vec2 caps = vec2(is_point || has_point ? most : 0.0, is_point ? most : 0.0);
+  place = vec2(mix(-caps.x, size + caps.y, style.x), most * style.y);
+  body = vec4(radius, style.w > 2.5 && !has_point ? 1.0 : style.w, size, 0.0);
+  ink = color;
+  gl_Position = vec4((from + along * place.x + across * place.y) / viewport.xy * 2.0 - 1.0, 0.0, 1.0);
+}
+"""
+
+_FRAGMENT = """
+/* A color with its outline: how far a pixel is outside, in pixels. */
+vec4 drawn(vec4 inner, float outside, float share)
+{
+  float over = inner.a * share * clamp(0.5 - outside, 0.0, 1.0);
+  float under = inner.a * outline.a * share * clamp(viewport.z + 0.5 - outside, 0.0, 1.0) * (1.0 - over);
+  return vec4(inner.rgb * over + outline.rgb * under, over + under);
+}
+
+void main()
+{
+  float from_start = length(place);
+  float off = body.y < 0.5 ? length(vec2(max(max(-place.x, place.x - body.z), 0.0), place.y)) : abs(place.y);
+  float share = 1.0;
+  if (body.y > 1.5 && body.y < 2.5) {
+    /* Dashes of six units with as much between them. */
+    share = clamp((abs(mod(place.x / viewport.z, 12.0) - 6.0) - 3.0) * viewport.z + 0.5, 0.0, 1.0);
+  }
+  if (body.y > 2.5 && place.x < 0.0) { share = 0.0; }
+  vec4 mixed = drawn(ink, off - body.x, share);
+  if (body.y > 2.5) {
+    vec4 point = drawn(vec4(joint.rgb, ink.a), from_start - 0.5 * viewport.w * viewport.z, 1.0);
+    mixed = point + mixed * (1.0 - point.a);
+  }
+  if (mixed.a < 0.002) { discard; }
+  mixed.rgb /= mixed.a;
+  if (srgbTarget) {
+    /* The framebuffer takes linear colors: IEC 61966-2-1. */
+    vec3 bent = pow((max(mixed.rgb, 0.0) + 0.055) / 1.055, vec3(2.4));
+    mixed.rgb = mix(mixed.rgb / 12.92, bent, step(0.04045, mixed.rgb));
+  }
+  fragColor = mixed;
+}
+"""
+
+_CORNERS = np.array([[0.0, -1.0], [1.0, -1.0], [1.0, 1.0], [0.0, 1.0]], np.float32)
+"""Of a stroke's quad: at its start or end, on its right or left."""
+
+
+@cache
+def _shader() -> Any:
+    types: Any = gpu.types
+    interface = types.GPUStageInterfaceInfo("fabrik_stroke")
+    interface.smooth('VEC2', "place")
+    interface.flat('VEC4', "body")
+    interface.flat('VEC4', "ink")
+    info = types.GPUShaderCreateInfo()
+    info.push_constant('MAT4', "ModelViewProjectionMatrix")
+    info.push_constant('VEC4', "viewport")  # width, height, pixels to a unit of the interface, size of a joint
+    info.push_constant('VEC4', "outline")
+    info.push_constant('VEC4', "joint")  # its color
+    info.push_constant('BOOL', "srgbTarget")  # Blender sets it
+    for place, (kind, name) in enumerate((('VEC3', "first"), ('VEC3', "second"), ('VEC4', "color"), ('VEC4', "style"))):
+        info.vertex_in(place, kind, name)
+    info.vertex_out(interface)
+    info.fragment_out(0, 'VEC4', "fragColor")
+    info.vertex_source(_VERTEX)
+    info.fragment_source(_FRAGMENT)
+    return gpu.shader.create_from_info(info)
+
+
+@cache
+def _format(*attributes: tuple[str, int]) -> Any:
+    types: Any = gpu.types
+    made = types.GPUVertFormat()
+    for name, size in attributes:
+        made.attr_add(id=name, comp_type='F32', len=size, fetch_mode='FLOAT')
+    return made
+
+
+class Pens:
+    """Strokes on the GPU as far as they stay while they move: their widths and kinds, and which points they are of."""
+
+    def __init__(self, rows: Integers, styles: Floats) -> None:
+        """Take where strokes start and end, rows (N, 2) of a table of points; widths in pixels and kinds, (N, 2)."""
+        types: Any = gpu.types
+        count = len(rows)
+        corners = np.empty((count, 4, 4), np.float32)
+        corners[:, :, :2] = _CORNERS
+        corners[:, :, 2:] = styles[:, None]
+        self._styles = vertex_buffer(("style", corners.reshape(-1, 4)))
+        triangles = 4 * np.arange(count, dtype=np.int32)[:, None] + np.array([0, 1, 2, 0, 2, 3], np.int32)
+        self._triangles = types.GPUIndexBuf(type='TRIS', seq=triangles.reshape(-1, 3))
+        self._corners = tuple((column, np.empty((4 * count, 3), np.float32)) for column in np.repeat(rows, 4, axis=0).T)
+        self._colors: tuple[Any, Any] = (None, None)
+
+    def batch(self, points: Floats, colors: Floats) -> Any:
+        """Return what draws the strokes, given the table (R, 3) and their colours (N, 4)."""
+        types: Any = gpu.types
+        if colors is not self._colors[0]:
+            self._colors = colors, vertex_buffer(("color", np.repeat(colors.astype(np.float32), 4, axis=0)))
+        table = points.astype(np.float32)
+        for corners, found in self._corners:
+            np.take(table, corners, axis=0, out=found, mode="clip")
+        places = vertex_buffer(*zip(("first", "second"), (found for _, found in self._corners), strict=True))
+        batch = types.GPUBatch(type='TRIS', buf=places, elem=self._triangles)
+        batch.vertbuf_add(self._styles)
+        batch.vertbuf_add(self._colors[1])
+        return batch
+
+
+def vertex_buffer(*attributes: tuple[str, Any]) -> Any:
+    """Return a vertex buffer, given names and float32 arrays (V, ...)."""
+    types: Any = gpu.types
+    buffer = types.GPUVertBuf(_format(*((name, values.shape[1]) for name, values in attributes)), len(attributes[0][1]))
+    for name, values in attributes:
+        buffer.attr_fill(name, values)
+    return buffer
+
+
+class Brush:
+    """Draws strokes in the viewport that is being drawn."""
+
+    def __init__(self, size: tuple[int, int], scale: float, colors: Mapping[str, Color]) -> None:
+        """Take the viewport's width and height in pixels, the interface's scale, and colours of outline and joint."""
+        self._shader = _shader()
+        self._shader.bind()
+        self._shader.uniform_float("viewport", (*size, scale, JOINT))
+        self._shader.uniform_float("outline", colors['outline'])
+        self._shader.uniform_float("joint", colors['joint'])
+
+    def draw(self, batch: Any) -> None:
+        """Draw a batch."""
+        batch.draw(self._shader)
+
+
+def line_batch(starts: Floats, ends: Floats, width: float, color: Color) -> Any:
+    """Return what draws plain lines between points (N, 3), all of the same width in pixels and of one colour."""
+    count = len(starts)
+    rows = np.arange(2 * count).reshape(2, count).T
+    pens = Pens(rows, np.tile((width, float(Kind.LINE)), (count, 1)))
+    return pens.batch(np.concatenate([starts, ends]), np.tile(color, (count, 1)))
+
+
+def free_strokes() -> None:
+    """Give back what is kept on the GPU; Blender has none any more when Python ends."""
+    _shader.cache_clear()
+    _format.cache_clear()
