@@ -15,7 +15,7 @@ from mathutils import Vector
 
 from ...core import Floats
 from .shapes import ROUND, Color, Layout, Reach, Shapes
-from .strokes import Brush, Pens, free_strokes, line_batch, vertex_buffer
+from .strokes import Brush, Pens, Strokes, free_strokes, lines, vertex_buffer
 
 if TYPE_CHECKING:
     from bpy.types import Context
@@ -61,14 +61,14 @@ class Drawing:
         """Take what stays."""
         self._pens = Pens(layout.rows, layout.styles) if len(layout.rows) else None
         self._corners = layout.faces.ravel()
-        self._strokes: Any = None
+        self._strokes: Strokes | None = None
         self._faces: Any = None
         self._reaches: Sequence[Reach] = ()
 
     def update(self, shapes: Shapes) -> None:
         """Take shapes of that layout."""
         if self._pens is not None:
-            self._strokes = self._pens.batch(shapes.points, shapes.stroke_colors)
+            self._strokes = self._pens.strokes(shapes.points, shapes.stroke_colors)
         if len(self._corners):
             self._faces = _face_batch(shapes.points[self._corners], shapes.face_colors)
         self._reaches = shapes.reaches
@@ -115,10 +115,10 @@ def _draw_reaches(context: Context, brush: Brush, reaches: Sequence[Reach], colo
 
 
 @lru_cache(maxsize=8)
-def _circle(color: Color) -> Any:
+def _circle(color: Color) -> Strokes:
     angles = np.linspace(0.0, math.tau, 2 * ROUND + 1)
     points = np.stack([np.cos(angles), np.sin(angles), 0.0 * angles], axis=1)
-    return line_batch(points[:-1], points[1:], 1.5, color)
+    return lines(points[:-1], points[1:], 1.5, color)
 
 
 def draw_axis(context: Context, brush: Brush, origin: Vector, direction: Vector, name: str) -> None:
@@ -126,7 +126,7 @@ def draw_axis(context: Context, brush: Brush, origin: Vector, direction: Vector,
     color = getattr(context.preferences.themes[0].user_interface, f"axis_{name.lower()}")
     far = direction * (10.0 * context.region_data.view_distance + 10.0)
     ends = np.array([(origin - far)[:], (origin + far)[:]])
-    brush.draw(line_batch(ends[:1], ends[1:], 1.5, _with(color, 0.8)))
+    brush.draw(lines(ends[:1], ends[1:], 1.5, _with(color, 0.8)))
 
 
 def free_drawing() -> None:

@@ -9,6 +9,7 @@ Here a stroke is a quad around what it looks like on the screen; how far a pixel
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -20,10 +21,16 @@ from ...core.problem import Integers
 from .shapes import JOINT, Color, Kind
 
 _VERTEX = """
+vec4 seen(float row)
+{
+  int i = int(row + 0.5);
+  return ModelViewProjectionMatrix * vec4(texelFetch(points, ivec2(i % COLUMNS, i / COLUMNS), 0).xyz, 1.0);
+}
+
 void main()
 {
-  vec4 p = ModelViewProjectionMatrix * vec4(first, 1.0);
-  vec4 q = ModelViewProjectionMatrix * vec4(second, 1.0);
+  vec4 p = seen(rows.x);
+  vec4 q = seen(rows.y);
   float p_depth = p.z + p.w, q_depth = q.z + q.w;
   if (color.a == 0.0 || (p_depth <= 0.0 && q_depth <= 0.0)) {
     gl_Position = vec4(2.0, 2.0, 2.0, 1.0);
@@ -88,6 +95,9 @@ void main()
 }
 """
 
+_COLUMNS = 256
+"""Points in a row of the texture."""
+
 _CORNERS = np.array([[0.0, -1.0], [1.0, -1.0], [1.0, 1.0], [0.0, 1.0]], np.float32)
 """Of a stroke's quad: at its start or end, on its right or left."""
 
@@ -105,7 +115,9 @@ def _shader() -> Any:
     info.push_constant('VEC4', "outline")
     info.push_constant('VEC4', "joint")  # its color
     info.push_constant('BOOL', "srgbTarget")  # Blender sets it
-    for place, (kind, name) in enumerate((('VEC3', "first"), ('VEC3', "second"), ('VEC4', "color"), ('VEC4', "style"))):
+    info.define("COLUMNS", str(_COLUMNS))
+    info.sampler(0, 'FLOAT_2D', "points")
+    for place, (kind, name) in enumerate((('VEC2', "rows"), ('VEC4', "color"), ('VEC4', "style"))):
         info.vertex_in(place, kind, name)
     info.vertex_out(interface)
     info.fragment_out(0, 'VEC4', "fragColor")
@@ -133,25 +145,33 @@ class Pens:
         corners = np.empty((count, 4, 4), np.float32)
         corners[:, :, :2] = _CORNERS
         corners[:, :, 2:] = styles[:, None]
-        self._styles = vertex_buffer(("style", corners.reshape(-1, 4)))
+        ends = np.repeat(rows.astype(np.float32), 4, axis=0)
+        self._staying = vertex_buffer(("rows", ends), ("style", corners.reshape(-1, 4)))
         triangles = 4 * np.arange(count, dtype=np.int32)[:, None] + np.array([0, 1, 2, 0, 2, 3], np.int32)
         self._triangles = types.GPUIndexBuf(type='TRIS', seq=triangles.reshape(-1, 3))
-        self._corners = tuple((column, np.empty((4 * count, 3), np.float32)) for column in np.repeat(rows, 4, axis=0).T)
-        self._colors: tuple[Any, Any] = (None, None)
+        self._colors: Floats | None = None
+        self._batch: Any = None
 
-    def batch(self, points: Floats, colors: Floats) -> Any:
-        """Return what draws the strokes, given the table (R, 3) and their colours (N, 4)."""
+    def strokes(self, points: Floats, colors: Floats) -> Strokes:
+        """Return what is drawn, given the table (R, 3) and the strokes' colours (N, 4)."""
         types: Any = gpu.types
-        if colors is not self._colors[0]:
-            self._colors = colors, vertex_buffer(("color", np.repeat(colors.astype(np.float32), 4, axis=0)))
-        table = points.astype(np.float32)
-        for corners, found in self._corners:
-            np.take(table, corners, axis=0, out=found, mode="clip")
-        places = vertex_buffer(*zip(("first", "second"), (found for _, found in self._corners), strict=True))
-        batch = types.GPUBatch(type='TRIS', buf=places, elem=self._triangles)
-        batch.vertbuf_add(self._styles)
-        batch.vertbuf_add(self._colors[1])
-        return batch
+        if colors is not self._colors:
+            self._colors = colors
+            self._batch = types.GPUBatch(type='TRIS', buf=self._staying, elem=self._triangles)
+            self._batch.vertbuf_add(vertex_buffer(("color", np.repeat(colors.astype(np.float32), 4, axis=0))))
+        height = -(-len(points) // _COLUMNS)
+        table = np.empty((height * _COLUMNS, 4), np.float32)
+        table[: len(points), :3] = points
+        data = types.Buffer('FLOAT', table.size, table.ravel())
+        return Strokes(self._batch, types.GPUTexture((_COLUMNS, height), format='RGBA32F', data=data))
+
+
+@dataclass(frozen=True)
+class Strokes:
+    """Strokes on the GPU: which there are, and the points they are of."""
+
+    batch: Any
+    points: Any
 
 
 def vertex_buffer(*attributes: tuple[str, Any]) -> Any:
@@ -174,17 +194,18 @@ class Brush:
         self._shader.uniform_float("outline", colors['outline'])
         self._shader.uniform_float("joint", colors['joint'])
 
-    def draw(self, batch: Any) -> None:
-        """Draw a batch."""
-        batch.draw(self._shader)
+    def draw(self, strokes: Strokes) -> None:
+        """Draw strokes."""
+        self._shader.uniform_sampler("points", strokes.points)
+        strokes.batch.draw(self._shader)
 
 
-def line_batch(starts: Floats, ends: Floats, width: float, color: Color) -> Any:
+def lines(starts: Floats, ends: Floats, width: float, color: Color) -> Strokes:
     """Return what draws plain lines between points (N, 3), all of the same width in pixels and of one colour."""
     count = len(starts)
     rows = np.arange(2 * count).reshape(2, count).T
     pens = Pens(rows, np.tile((width, float(Kind.LINE)), (count, 1)))
-    return pens.batch(np.concatenate([starts, ends]), np.tile(color, (count, 1)))
+    return pens.strokes(np.concatenate([starts, ends]), np.tile(color, (count, 1)))
 
 
 def free_strokes() -> None:
