@@ -15,8 +15,16 @@ from mathutils import Euler, Quaternion, Vector
 
 from fabrik_addon.blender.drag import DragSession, Grab
 from fabrik_addon.blender.overlay.handler import is_drawn, sync_overlay
-from fabrik_addon.blender.overlay.read import Places, read_armature, read_places
-from fabrik_addon.blender.overlay.shapes import Palette, Shapes, directions_of, rim_of, shapes_of
+from fabrik_addon.blender.overlay.read import (
+    Places,
+    in_drag,
+    read_armature,
+    read_limits,
+    read_places,
+    read_settings,
+    read_standing,
+)
+from fabrik_addon.blender.overlay.shapes import JOINT, Kind, Layout, Shapes, directions_of, rim_of
 from fabrik_addon.core.lanes import ONE
 from fabrik_addon.core.limits.joint_limits import clamp, joint_limits, rotation_of
 from tests.blender.rigs import add_chain, end_of, make_empty, make_tail, update
@@ -25,16 +33,48 @@ NAMES = ("link", "joint", "pole", "limit", "at_limit", "pin", "NONE", "REACHED",
 COLORS = {name: (number / 16.0, 0.25, 0.5, 1.0) for number, name in enumerate(NAMES)}
 
 
-def drawn(armature: Any, session: DragSession | None = None) -> tuple[Places, Shapes]:
+class Drawn:
+    """What would be drawn, by its colours' names."""
+
+    def __init__(self, layout: Layout, shapes: Shapes) -> None:
+        self.layout, self.shapes = layout, shapes
+        self.ends = shapes.points[layout.rows]
+        self.widths, self.kinds = layout.styles.T
+
+    def _of(self, colors: np.ndarray, name: str) -> np.ndarray:
+        return np.all(colors[:, :3] == COLORS[name][:3], axis=1) & (colors[:, 3] > 0.0)
+
+    def lines(self, name: str) -> np.ndarray:
+        """The ends (N, 2, 3) of the lines of a colour."""
+        return self.ends[self._of(self.shapes.stroke_colors, name) & (self.kinds != Kind.POINT)]
+
+    def dots(self, name: str) -> np.ndarray:
+        """The points (N, 3) of a colour."""
+        return self.ends[self._of(self.shapes.stroke_colors, name) & (self.kinds == Kind.POINT)][:, 0]
+
+    def faces(self, name: str) -> np.ndarray:
+        """The corners (N, 3, 3) of the triangles of a colour."""
+        return self.shapes.points[self.layout.faces[self._of(self.shapes.face_colors, name)]]
+
+    def marks(self) -> set[str]:
+        """The names of the colours of targets and pins."""
+        is_mark = (self.kinds == Kind.POINT) & (self.widths > JOINT)
+        return {name for name in NAMES if (self._of(self.shapes.stroke_colors, name) & is_mark).any()}
+
+    def gaps(self) -> set[str]:
+        """The names of the colours of the ways to targets."""
+        names = NAMES[NAMES.index("NONE") :]
+        return {name for name in names if len(self.lines(name))}
+
+
+def drawn(armature: Any, session: DragSession | None = None) -> tuple[Places, Drawn]:
     view = read_armature(armature, session)
-    places = read_places(view, session)
-    return places, shapes_of(Palette(view, COLORS), places)
-
-
-def names_in(parts: list[tuple[np.ndarray, np.ndarray]]) -> set[str]:
-    """The names of the colours of some points."""
-    found = {tuple(row[:3]) for _, colors in parts for row in colors.tolist()}
-    return {name for name, color in COLORS.items() if color[:3] in found}
+    standing, limits = read_standing(view), read_limits(view)
+    places = read_places(view, limits, session)
+    layout = Layout(view, COLORS, len(limits))
+    if session is not None:
+        standing = in_drag(view, standing, session)
+    return places, Drawn(layout, layout.shapes(places, standing))
 
 
 def test_links_run_from_joint_to_joint_in_the_world() -> None:
@@ -48,9 +88,9 @@ def test_links_run_from_joint_to_joint_in_the_world() -> None:
     first = [*(world @ bones[f"bone{i}"].head for i in (1, 2, 3)), world @ bones["bone3"].tail]
     second = [world @ bones["bone0"].head, world @ bones["bone0"].tail]
     assert np.allclose(places.joints, [*map(tuple, first), *map(tuple, second)], atol=1e-5)
-    points = shapes.lines[0][0]
-    wanted = [end for chain in (first, second) for pair in pairwise(chain) for end in pair]
-    assert np.allclose(points, list(map(tuple, wanted)), atol=1e-5)
+    wanted = [[tuple(end) for end in pair] for chain in (first, second) for pair in pairwise(chain)]
+    assert np.allclose(shapes.lines("link"), wanted, atol=1e-5)
+    assert np.allclose(shapes.dots("joint"), [first[-1][:], second[-1][:]], atol=1e-5)  # others are the links' own
 
 
 def test_a_chain_that_ends_at_a_head_is_drawn_to_there() -> None:
@@ -66,23 +106,23 @@ def test_the_gap_is_there_when_the_target_is_not_reached_in_the_colour_of_the_st
     armature = make_tail(3)
     chain = add_chain(armature, "bone2", 3)
     _, shapes = drawn(armature)
-    assert len(shapes.lines) == 1 and names_in(shapes.marks) == {"REACHED"}
+    assert not shapes.gaps() and shapes.marks() == {"REACHED"}
     chain.target.location = (0.0, 0.0, 9.0)
     update()
     _, shapes = drawn(armature)
-    assert names_in(shapes.marks) == {"NONE"}  # nothing has been solved
+    assert shapes.marks() == {"NONE"}  # nothing has been solved
     bpy.ops.pose.fabrik_solve()
     _, shapes = drawn(armature)
-    assert names_in(shapes.marks) == names_in(shapes.lines[1:]) == {"OUT_OF_REACH"}
-    way = shapes.lines[1][0]
-    assert np.allclose(way[0], end_of(armature, chain), atol=1e-5) and np.allclose(way[-1], (0.0, 0.0, 9.0), atol=1e-5)
+    assert shapes.marks() == shapes.gaps() == {"OUT_OF_REACH"}
+    ((start, end),) = shapes.lines("OUT_OF_REACH")
+    assert np.allclose(start, end_of(armature, chain), atol=1e-5) and np.allclose(end, (0.0, 0.0, 9.0), atol=1e-5)
 
 
 def test_reach_and_softness_are_the_chains() -> None:
     armature = make_tail(3)
     chain = add_chain(armature, "bone2", 3)
     chain.softness = 0.25
-    ((center, least, greatest, begin),) = drawn(armature)[1].reaches
+    ((center, least, greatest, begin),) = drawn(armature)[1].shapes.reaches
     length = sum(armature.pose.bones[f"bone{i}"].length for i in range(3))
     assert np.allclose(center, armature.pose.bones["bone0"].head, atol=1e-6)
     assert least == 0.0 and math.isclose(greatest, length, rel_tol=1e-5)
@@ -94,10 +134,11 @@ def test_the_pole_has_a_line_and_a_plane() -> None:
     chain = add_chain(armature, "bone1", 2, create_pole=True)
     places, shapes = drawn(armature)
     pole = chain.pole_target.matrix_world.translation
-    assert names_in(shapes.faces) == {"pole"}
-    assert np.allclose(shapes.faces[0][0], [places.joints[0], places.joints[-1], pole], atol=1e-6)
-    line = shapes.thin_lines[0][0]
-    assert np.allclose(line[0], places.joints[1], atol=1e-6) and np.allclose(line[-1], pole, atol=1e-6)
+    assert np.allclose(shapes.faces("pole"), [[places.joints[0], places.joints[-1], pole]], atol=1e-6)
+    to_pole, across = shapes.lines("pole")
+    assert np.allclose(to_pole, [places.joints[1], pole], atol=1e-6)
+    assert np.allclose(across, [places.joints[0], places.joints[-1]], atol=1e-6)
+    assert np.allclose(shapes.dots("pole"), [pole], atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -140,14 +181,15 @@ def test_a_cone_stands_where_the_bone_turns() -> None:
     update()
     add_chain(armature, "bone2", 3)
     places, shapes = drawn(armature)
-    ((head, axes, length, _limits, is_at_limit),) = places.cones
-    assert np.allclose(head, bone.head, atol=1e-5) and math.isclose(length, bone.length, rel_tol=1e-5)
+    (cone,) = places.cones
+    assert np.allclose(cone.head, bone.head, atol=1e-5) and math.isclose(cone.length, bone.length, rel_tol=1e-5)
     own = np.array(bone.rotation_quaternion.to_matrix())
-    assert np.allclose(axes @ own, np.array(bone.matrix)[:3, :3], atol=1e-5)
-    assert not is_at_limit and "limit" in names_in(shapes.faces)
+    assert np.allclose(cone.axes @ own, np.array(bone.matrix)[:3, :3], atol=1e-5)
+    assert not cone.is_at_limit and len(shapes.faces("limit")) and not len(shapes.faces("at_limit"))
     bone.rotation_quaternion = Euler((0.6, 0.0, 0.0)).to_quaternion()
     update()
-    assert "at_limit" in names_in(drawn(armature)[1].faces)
+    shapes = drawn(armature)[1]
+    assert len(shapes.faces("at_limit")) and len(shapes.lines("at_limit")) and not len(shapes.lines("limit"))
 
 
 def test_broken_and_switched_off_chains_are_left_out() -> None:
@@ -160,7 +202,7 @@ def test_broken_and_switched_off_chains_are_left_out() -> None:
     assert len(read_armature(armature, None).chains) == 1
     armature.fabrik.chains[0].enabled = False
     _, shapes = drawn(armature)
-    assert shapes == Shapes()
+    assert len(shapes.layout.rows) == len(shapes.layout.faces) == 0 and not shapes.shapes.reaches
 
 
 def test_a_drag_is_drawn_as_it_stands() -> None:
@@ -169,13 +211,12 @@ def test_a_drag_is_drawn_as_it_stands() -> None:
     add_chain(armature, "bone1", 2)
     session = DragSession(bpy.context.view_layer, armature, Grab("bone4"), 3, "ALL")
     session.move(bpy.context.view_layer, Vector((0.0, 0.0, 30.0)))
-    view = read_armature(armature, session)
-    places = read_places(view, session)
-    assert [chain.is_active for chain in view.chains] == [False, True]
-    assert np.allclose(places.targets[1], (0.0, 0.0, 30.0)) and places.statuses[1] == "OUT_OF_REACH"
-    _, shapes = drawn(armature, session)
-    assert "pin" in names_in(shapes.marks) or not view.chains[0].is_pinned
-    assert len(shapes.reaches) == 1
+    places, shapes = drawn(armature, session)
+    assert [chain.is_active for chain in shapes.layout.view.chains] == [False, True]
+    assert np.allclose(places.targets[1], (0.0, 0.0, 30.0))
+    assert np.allclose(shapes.dots("OUT_OF_REACH"), [(0.0, 0.0, 30.0)]) and len(shapes.lines("OUT_OF_REACH")) == 1
+    assert np.allclose(shapes.dots("pin"), [end_of(armature, armature.fabrik.chains[0])], atol=1e-5)
+    assert len(shapes.shapes.reaches) == 1
 
 
 def test_without_a_window_nothing_is_registered() -> None:
@@ -196,3 +237,85 @@ def test_targets_that_are_bones_are_found() -> None:
     places, _ = drawn(armature)
     assert np.allclose(places.targets[0], other.matrix_world @ other.pose.bones["bone1"].head, atol=1e-5)
     assert np.allclose(places.poles[0], (0.0, -3.0, 1.0), atol=1e-6)
+
+
+def test_a_targets_bone_of_its_own_armature_is_found_among_its_bones() -> None:
+    armature = make_tail(4)
+    chain = add_chain(armature, "bone1", 2)
+    chain.target, chain.subtarget = armature, "bone3"
+    armature.location = (1.0, 2.0, 3.0)
+    update()
+    places, _ = drawn(armature)
+    assert np.allclose(places.targets[0], armature.matrix_world @ armature.pose.bones["bone3"].head, atol=1e-5)
+
+
+def test_a_view_knows_where_a_target_goes_without_being_read_again() -> None:
+    armature = make_tail(2)
+    chain = add_chain(armature, "bone1", 2)
+    view = read_armature(armature, None)
+    chain.target.location = (0.25, -0.5, 1.5)
+    update()
+    assert np.allclose(read_places(view, (), None).targets, [(0.25, -0.5, 1.5)])
+    bpy.data.objects.remove(chain.target)
+    with pytest.raises(ReferenceError):
+        read_places(view, (), None)
+
+
+def test_settings_that_say_what_is_drawn_are_noticed() -> None:
+    armature = make_tail(4)
+    chain = add_chain(armature, "bone3", 3)
+    before = read_settings(armature)
+    assert read_settings(armature) == before
+    other = make_empty("other", (0.0, 0.0, 0.0))
+    changes = {"tip": "bone2", "chain_count": 2, "use_tail": False, "use_pin": True, "use_limits": False}
+    for name, value in {**changes, "target": other, "pole_target": other, "enabled": False}.items():
+        old = getattr(chain, name)
+        setattr(chain, name, value)
+        assert read_settings(armature) != before, name
+        setattr(chain, name, old)
+        assert read_settings(armature) == before
+    armature.fabrik.chains.add().name = "another"
+    assert read_settings(armature) != before
+
+
+def test_colours_are_the_same_arrays_where_nothing_has_changed_but_places() -> None:
+    armature = make_tail(3)
+    chain = add_chain(armature, "bone2", 3)
+    chain.target.location = (0.0, 0.0, 9.0)
+    update()
+    view = read_armature(armature, None)
+    layout, standing = Layout(view, COLORS, 0), read_standing(view)
+    first = layout.shapes(read_places(view, (), None), standing)
+    armature.pose.bones["bone0"].rotation_mode = "XYZ"
+    armature.pose.bones["bone0"].rotation_euler.x = 0.5
+    update()
+    second = layout.shapes(read_places(view, (), None), standing)
+    assert second.stroke_colors is first.stroke_colors and not np.allclose(second.points, first.points)
+    bpy.ops.pose.fabrik_solve()
+    third = layout.shapes(read_places(view, (), None), read_standing(view))
+    assert third.stroke_colors is not first.stroke_colors
+
+
+@pytest.mark.parametrize("kind", ["moved", "stretched"])
+def test_a_bone_made_last_has_its_own_cone(kind: str) -> None:
+    """Pose bones come in the order in which they were made, others in that of the hierarchy."""
+    armature = make_tail(3)
+    bpy.ops.object.mode_set(mode="EDIT")
+    bones = armature.data.edit_bones
+    bone = bones.new("between")
+    bone.head, bone.tail = bones["bone0"].tail, bones["bone0"].tail + Vector((0.3, 0.1, 0.0))
+    bone.parent = bones["bone0"]
+    bpy.ops.object.mode_set(mode="POSE")
+    made = armature.pose.bones["between"]
+    made.use_ik_limit_x = made.use_ik_limit_z = True
+    armature.pose.bones["bone0"].rotation_mode = made.rotation_mode = "QUATERNION"
+    armature.pose.bones["bone0"].rotation_quaternion = Euler((0.3, 0.2, 0.4)).to_quaternion()
+    if kind == "stretched":
+        made.scale.y = 1.7
+    update()
+    chain = armature.fabrik.chains.add()
+    chain.name = chain.tip = "between"
+    chain.chain_count = 2
+    ((cone),) = drawn(armature)[0].cones
+    assert np.allclose(cone.axes, np.array(made.matrix.to_3x3().normalized()), atol=1e-5)
+    assert math.isclose(cone.length, (made.tail - made.head).length, rel_tol=1e-5)

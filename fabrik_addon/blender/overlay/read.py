@@ -27,7 +27,7 @@ from ..snapshot import bones_of_chain
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone
-    from mathutils import Matrix, Vector
+    from mathutils import Matrix
 
     from ..drag.session import DragSession
 
@@ -60,8 +60,8 @@ class Goals:
     """C, of chains."""
     object_rows: Integers
     """(B,) of the chains whose goals are objects."""
-    translations: tuple[Vector, ...]
-    """(B,) of those objects: they say where an object is whenever they are asked."""
+    objects: tuple[Object, ...]
+    """(B,)"""
     others: tuple[tuple[int, Object, str], ...]
     """A chain's row, another armature and the name of its bone."""
     own_rows: Integers
@@ -236,17 +236,17 @@ def read_armature(armature: Object, session: DragSession | None) -> ArmatureView
 
 
 def _goals(armature: Object, places: dict[str, int], count: int, goals: list[tuple[int, Object, str]]) -> Goals:
-    own, others, objects, translations = [], [], [], []
+    own, others, object_rows, objects = [], [], [], []
     for row, obj, bone in goals:
         if obj.type != 'ARMATURE' or bone not in obj.pose.bones:
-            objects.append(row)
-            translations.append(obj.matrix_world.translation)
+            object_rows.append(row)
+            objects.append(obj)
         elif obj == armature:
             own.append((row, places[bone]))
         else:
             others.append((row, obj, bone))
     own_rows, own_places = np.array(own, int).reshape(-1, 2).T
-    return Goals(count, np.array(objects, int), tuple(translations), tuple(others), own_rows, own_places)
+    return Goals(count, np.array(object_rows, int), tuple(objects), tuple(others), own_rows, own_places)
 
 
 def _points_of(bones: Sequence[PoseBone], end: PoseBone, use_tail: bool, places: dict[str, int]) -> tuple[int, ...]:
@@ -300,8 +300,8 @@ def read_places(view: ArmatureView, limits: Sequence[BoneLimits], session: DragS
 def _positions(goals: Goals, ends: Floats, turn: Floats, origin: Floats) -> Floats:
     """Return where goals are (C, 3), given both ends of all bones and what takes them to the world."""
     positions = np.full((goals.count, 3), math.nan)
-    if goals.translations:
-        positions[goals.object_rows] = [translation[:] for translation in goals.translations]
+    if goals.objects:
+        positions[goals.object_rows] = [obj.matrix_world.translation[:] for obj in goals.objects]
     for row, obj, bone in goals.others:
         positions[row] = (obj.matrix_world @ obj.pose.bones[bone].head)[:]
     if len(goals.own_rows):
