@@ -173,6 +173,12 @@ class Nodes:
             self.link(value, socket)
         return [Socket(self, socket) for socket in node.outputs]
 
+    def pass_on(self, group: GeometryNodeTree) -> None:
+        """Use a group that has the same inputs and outputs as this one for all of them."""
+        results = self.call(group, [Socket(self, socket) for socket in self._input.outputs[:-1]])
+        for result, socket in zip(results, self._output.inputs, strict=False):
+            self.link(result, socket)
+
     # Numbers
 
     def scalar(self, operation: str, a: Value, b: Value = None, c: Value = None) -> Socket:

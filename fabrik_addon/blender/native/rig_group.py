@@ -7,10 +7,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import bpy
-
-from .marks import MARK, VERSION
 from .nodes import Nodes, Value
+from .own_group import own_group
 from .reach import MOST_SWEEPS
 from .rest_chain import RestChain
 from .rest_shape import RestShape
@@ -26,29 +24,26 @@ _FINE = 1e-4
 
 
 def rig_group(name: str, rest: RestChain) -> Any:
-    """Return a new node group that solves a chain.
+    """Return the node group of a modifier that solves a chain.
 
     Its outputs are the rotations of the chain's bones and, if they stretch, the scales of those that carry it.
     """
-    tree: Any = bpy.data.node_groups.new(name, 'GeometryNodeTree')
-    tree.is_modifier = True
-    tree[MARK] = VERSION
-    nodes = Nodes(tree)
-    geometry = nodes.input("Geometry", "NodeSocketGeometry")
-    goal, wish = _goal_inputs(nodes, rest)
-    matrices: list[Value] = []
-    if rest.stretched is not None:
-        with nodes.frame("Stretch"):
-            goal, matrices = _stretched(nodes, rest, rest.stretched, goal, wish)
-    rotations = _solved(nodes, goal, rest.shape)
-    if rest.has_rotation:
-        rotations = _with_rotation(nodes, rest, goal, wish, rotations)
-    nodes.output("Geometry", geometry, "NodeSocketGeometry")
-    for bone, rotation in zip(rest.bones, rotations, strict=True):
-        nodes.output(bone.name, rotation, "NodeSocketRotation")
-    nodes.outputs("Scale", matrices, "NodeSocketMatrix")
-    nodes.arrange()
-    return tree
+
+    def fill(nodes: Nodes) -> None:
+        goal, wish = _goal_inputs(nodes, rest)
+        matrices: list[Value] = []
+        if rest.stretched is not None:
+            with nodes.frame("Stretch"):
+                goal, matrices = _stretched(nodes, rest, rest.stretched, goal, wish)
+        rotations = _solved(nodes, goal, rest.shape)
+        if rest.has_rotation:
+            rotations = _with_rotation(nodes, rest, goal, wish, rotations)
+        for bone, rotation in zip(rest.bones, rotations, strict=True):
+            nodes.output(bone.name, rotation, "NodeSocketRotation")
+        nodes.outputs("Scale", matrices, "NodeSocketMatrix")
+
+    # Where the root is and whether it moves is the object's business.
+    return own_group(name, [rest.bones, rest.shape, rest.has_rotation, rest.stretched, rest.without_tip], fill)
 
 
 def _stretched(

@@ -1,0 +1,70 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The node groups that hold a chain's own numbers: one for the modifier, and in it one that does the work."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import bpy
+from bpy.types import PoseBone
+
+from .marks import MARK, VERSION
+from .nodes import Nodes
+
+
+def own_group(name: str, content: Sequence[Any], fill: Callable[[Nodes], None]) -> Any:
+    """Return a modifier's node group, made by ``fill`` unless this file has one with the same content.
+
+    Chains that are the same in all their numbers, as those of copied characters are, share it: what many modifiers use
+    stays in the processor's cache, and with 80 chains that halves the time of a frame.
+
+    Args:
+        name: of the group, if it is made.
+        content: all that ``fill`` depends on; numbers, bones, and dataclasses and sequences of them.
+        fill: adds inputs, nodes and outputs.
+    """
+    key = f"{VERSION} {hashlib.sha256(_spelled(content).encode()).hexdigest()}"
+    for tree in bpy.data.node_groups:
+        if tree.library is None and tree.get(MARK) == key:
+            return tree
+    solver: Any = bpy.data.node_groups.new(f"{name} bones", 'GeometryNodeTree')
+    solver[MARK] = VERSION
+    nodes = Nodes(solver)
+    fill(nodes)
+    nodes.arrange()
+    group = _around(name, solver)
+    group[MARK] = key
+    return group
+
+
+def _spelled(value: Any) -> str:
+    """Return a value in words, whatever is in it, with numbers to the digits that single precision has."""
+    if isinstance(value, float):
+        return f"{value + 0.0:.7g}"  # minus zero is zero
+    if value is None or isinstance(value, (str, int)):
+        return repr(value)
+    if isinstance(value, PoseBone):
+        return repr(value.name)
+    parts = (getattr(value, field.name) for field in fields(value)) if is_dataclass(value) else value
+    return f"[{' '.join(map(_spelled, parts))}]"
+
+
+def _around(name: str, solver: Any) -> Any:
+    """Return the group of a modifier that calls another one and does nothing else.
+
+    Blender keeps account of every value in a modifier's own group, which takes time, but of none in those it calls.
+    """
+    tree: Any = solver.copy()
+    tree.name, tree.is_modifier = name, True
+    tree.nodes.clear()
+    nodes = Nodes(tree)
+    nodes.pass_on(solver)
+    nodes.output("Geometry", nodes.input("Geometry", "NodeSocketGeometry"), "NodeSocketGeometry")
+    for item in [item for item in tree.interface.items_tree if item.name == "Geometry"]:
+        tree.interface.move(item, 0)
+    nodes.arrange()
+    return tree
