@@ -143,7 +143,8 @@ def _rotation_left(solved: SolvedChain) -> str:
     left = 2.0 * math.acos(min(1.0, abs(wish.dot(solved.snapshot.bones.end.matrix.to_quaternion()))))
     if left <= TURNED:
         return ""
-    return f"reached, but turned by {math.degrees(left):.3g} degrees from the target's rotation: position comes first"
+    wished = "how it was pinned" if solved.snapshot.is_pinned else "the target's rotation"
+    return f"reached, but turned by {math.degrees(left):.3g} degrees from {wished}: position comes first"
 
 
 def _reach(armature: Object, solved: SolvedChain, target: Vector) -> str:

@@ -11,13 +11,13 @@ import bpy
 from bpy.types import Panel, UIList
 
 from ..core import SOLVERS, FabrikError
-from .overrides import is_limit
+from .limits_layout import draw_limits
 from .properties import STATUS_ITEMS, active_chain, settings_of
 from .results import result_of
 from .snapshot import bones_of_chain
 
 if TYPE_CHECKING:
-    from bpy.types import Context, Object, PoseBone, UILayout
+    from bpy.types import Context, Object, UILayout
 
     from .properties import FabrikChain
 
@@ -28,14 +28,11 @@ STATUS_ICONS = {
     'LIMITED': 'LOCKED',
     'STALLED': 'ERROR',
 }
-MOST_LIMITED = 6
-"""Bones whose limits are shown: more would push all else out of sight."""
-
 _STATUS_NAMES = {identifier: name for identifier, name, _ in STATUS_ITEMS}
 
 
 class FABRIK_UL_chains(UIList):
-    """Chains with how they ended and whether they are on"""
+    """Chains with how they ended, and whether they are pinned and on"""
 
     def draw_item(  # type: ignore[override]
         self,
@@ -50,6 +47,9 @@ class FABRIK_UL_chains(UIList):
         row = layout.row(align=True)
         row.active = chain.enabled
         row.prop(chain, "name", text="", emboss=False, icon=STATUS_ICONS[chain.status])
+        pin = row.row()
+        pin.active = chain.use_pin
+        pin.prop(chain, "use_pin", text="", emboss=False, icon='PINNED' if chain.use_pin else 'UNPINNED')
         row.prop(chain, "enabled", text="")
 
 
@@ -107,7 +107,9 @@ def _draw_result(layout: UILayout, chain: FabrikChain) -> None:
     if result is None:
         return
     box = layout.box().column(align=True)
-    turns = "sweeps" if chain.solver == 'FABRIK' else "iterations"
+    turns = "sweep" if chain.solver == 'FABRIK' else "iteration"
+    if result.iterations != 1:
+        turns += "s"
     text = result.message or f"{_STATUS_NAMES[result.status]} in {result.iterations} {turns}"
     if result.stretch > 1.0 and not result.message:
         text += f", stretched to {100.0 * result.stretch:.4g} %"
@@ -200,31 +202,8 @@ class VIEW3D_PT_fabrik_limits(ActiveChainPanel):
             for line in wrapped(str(error)):
                 layout.label(text=line)
             return
-        for bone in bones[-MOST_LIMITED:]:
-            _draw_limits(layout, bone)
-        if len(bones) > MOST_LIMITED:
-            layout.label(text=f"and {len(bones) - MOST_LIMITED} more up the chain")
+        draw_limits(layout, bones)
         layout.operator_menu_enum("pose.fabrik_limits_set", "joint", text="Limit Selected Bones As")
-
-
-def _draw_limits(layout: UILayout, bone: PoseBone) -> None:
-    """Show what a bone may do about its axes, as in Blender's own Inverse Kinematics panel."""
-    column = layout.column(align=True)
-    column.label(text=bone.name, icon='BONE_DATA')
-    for name in "xyz":
-        row = column.row(align=True)
-        is_locked = getattr(bone, f"lock_ik_{name}")
-        row.prop(bone, f"lock_ik_{name}", text=name.upper())
-        limits = row.row(align=True)
-        limits.active = not is_locked
-        limits.prop(bone, f"use_ik_limit_{name}", text="", icon='CON_ROTLIMIT')
-        ends = limits.row(align=True)
-        ends.active = getattr(bone, f"use_ik_limit_{name}")
-        ends.prop(bone, f"ik_min_{name}", text="")
-        ends.prop(bone, f"ik_max_{name}", text="")
-    for constraint in bone.constraints:
-        if is_limit(constraint):
-            column.label(text=f"and by '{constraint.name}'", icon='CON_ROTLIMIT')
 
 
 class VIEW3D_PT_fabrik_solver(ActiveChainPanel):

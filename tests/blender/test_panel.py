@@ -62,6 +62,10 @@ class Layout:
         self.check_prop(data, property)
         assert search_property in search_data.bl_rna.properties, search_property
 
+    def check_panel(self, idname: str, default_closed: bool = False) -> tuple[Layout, Layout | None]:
+        self.drawn.append(("panel", idname))
+        return Layout(self.drawn), None if default_closed else Layout(self.drawn)
+
     def check_operator(self, operator: str, **_options: Any) -> Any:
         self.drawn.append(("operator", operator))
         return OperatorOptions(operator)
@@ -228,6 +232,21 @@ def test_limits_are_shown_to_be_edited_and_constraints_that_are_limits_are_named
     assert "and by" not in labels(draw_in_both_modes()["Joint Limits"])  # in world space it is no limit of the joint
     constraint.owner_space = "LOCAL"
     assert "and by 'Limit Rotation'" in labels(draw_in_both_modes()["Joint Limits"])
+
+
+def test_every_bone_of_a_long_chain_says_what_it_may_do() -> None:
+    """Folded, as they are many: the kind of joint can be seen anyway."""
+    armature = make_tail(10)
+    add_chain(armature, "bone9", 0)
+    bones = armature.pose.bones
+    bones["bone1"].lock_ik_x = bones["bone1"].lock_ik_y = True
+    bones["bone2"].use_ik_limit_y = True
+    bones["bone3"].lock_ik_x = bones["bone3"].lock_ik_y = bones["bone3"].lock_ik_z = True
+    shown = draw_in_both_modes()["Joint Limits"]
+    assert [name for kind, name in shown if kind == "panel"] == [f"fabrik_limits_bone{i}" for i in range(10)]
+    words = [text for kind, text in shown if kind == "label"]
+    assert words[:8] == ["bone0", "Free", "bone1", "Hinge Z", "bone2", "Limited Y", "bone3", "Fixed"]
+    assert ("prop", "ik_min_x") not in shown
 
 
 def test_every_status_has_an_icon_and_a_name() -> None:
