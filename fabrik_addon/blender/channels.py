@@ -38,6 +38,12 @@ def channel_name(bone: PoseBone | Object) -> str:
     )
 
 
+def present_channel(bone: PoseBone) -> Channel:
+    """Return the rotation channel of a bone as it is."""
+    name = channel_name(bone)
+    return name, tuple(getattr(bone, name))
+
+
 def is_locked(bone: PoseBone) -> bool:
     """Tell whether all of a bone's rotation is locked."""
     return all(bone.lock_rotation) and (not _has_4d_locks(bone) or bone.lock_rotation_w)

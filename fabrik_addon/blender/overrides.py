@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 _CHAIN_TYPES = {'IK', 'SPLINE_IK'}
 
+_SCALING_TYPES = {'COPY_SCALE', 'LIMIT_SCALE', 'MAINTAIN_VOLUME'}
+"""Constraints that leave a bone's rotation as it is."""
+
 
 def is_active(constraint: Constraint) -> bool:
     """Tell whether a constraint does anything."""
@@ -57,13 +60,16 @@ def overrides_of(
 ) -> tuple[str, ...]:
     """Name the bones of a chain whose rotation is not what their channels say, or whose channels are driven.
 
-    Limits that the solver keeps to don't count, and drivers of the scale count if that is to change.
+    Limits that the solver keeps to don't count, and what drives or limits the scale counts if that is to change.
     """
     found = [
         f"bone '{bone.name}' (constraint '{constraint.name}')"
         for bone in bones
         for constraint in bone.constraints
-        if is_active(constraint) and constraint.type not in _CHAIN_TYPES and not (use_limits and is_limit(constraint))
+        if is_active(constraint)
+        and constraint.type not in _CHAIN_TYPES
+        and (use_stretch or constraint.type not in _SCALING_TYPES)
+        and not (use_limits and is_limit(constraint))
     ]
     names = {bone.name for bone in bones}
     for owner, constraint, turned in chain_constraints(armature):

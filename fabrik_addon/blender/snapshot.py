@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from .properties import FabrikChain
 
 
+SAME_JOINT = 1e-6
+"""Distance of two heads, beside the bones and their distance from the origin, that is rounding."""
+
+
 @dataclass(frozen=True)
 class ChainBones:
     """The bones of a chain and how they hang together: what doesn't change while targets move."""
@@ -40,7 +44,7 @@ class ChainBones:
     """The bone at whose head or tail the chain ends."""
     use_tail: bool
     free: tuple[int, ...]
-    """Which of the bones can turn: a bone that is locked altogether is one piece with its parent."""
+    """Which of the bones turn: one that is locked altogether, or starts where another does, is one piece with it."""
     is_rigid: bool
     """Whether turning a bone moves what hangs on it without changing its shape."""
     has_locks: bool
@@ -287,10 +291,11 @@ def read_bones(
         FabrikError: there is no such bone, or not as many parents, or none of them can turn, or stretch if they should.
     """
     bones = bones_of_chain(armature, tip, chain_count, use_tail)
+    line = bones if use_tail else (*bones, armature.pose.bones[tip])
     free = tuple(i for i, bone in enumerate(bones) if not is_locked(bone))
     if not free:
         raise FabrikError("the rotation of all its bones is locked")
-    line = bones if use_tail else (*bones, armature.pose.bones[tip])
+    free = _with_links_between(line, free, use_limits)
     found = ChainBones(
         chain_name=chain_name,
         bones=bones,
@@ -315,6 +320,45 @@ def read_bones(
         name = bones[rigid.index(False)].name if not all(rigid) else bones[0].name
         raise FabrikError(f"it can't stretch: bone '{name}' is mirrored, sheared or unevenly scaled")
     return replace(found, is_rigid=True, links=read_links(line, matrices, use_tail))
+
+
+def _with_links_between(line: Sequence[PoseBone], free: tuple[int, ...], use_limits: bool) -> tuple[int, ...]:
+    """Leave out bones that turn about the same joint as another one: the two are one piece.
+
+    It is the upper one that turns, for what else hangs on it to come along, unless it can't or the lower one wouldn't.
+    """
+    kept: list[int] = []
+    for i in free:
+        if kept and share_joint(line[kept[-1]], line[i]):
+            if not (is_carried_along(line[i], line[kept[-1]]) and can_turn(line[kept[-1]], use_limits)):
+                kept[-1] = i
+            continue
+        kept.append(i)
+    return tuple(kept)
+
+
+def share_joint(bone: PoseBone, other: PoseBone) -> bool:
+    """Tell whether two bones start at the same place, as they were made and as they are: not by a scale of nothing."""
+    lengths = bone.bone.length + other.bone.length
+    scale = max(lengths, bone.bone.head_local.length)
+    if (bone.bone.head_local - other.bone.head_local).length > SAME_JOINT * scale:
+        return False
+    return (bone.head - other.head).length <= SAME_JOINT * max(scale, bone.head.length)
+
+
+def is_carried_along(bone: PoseBone, above: PoseBone) -> bool:
+    """Tell whether a bone turns with one of its parents."""
+    link: PoseBone | None = bone
+    while link is not None and link != above:
+        if not link.bone.use_inherit_rotation:
+            return False
+        link = link.parent
+    return link is not None
+
+
+def can_turn(bone: PoseBone, use_limits: bool) -> bool:
+    """Tell whether a bone's limits leave it any axis to turn about."""
+    return not use_limits or any(low < high for low, high in zip(*limits_of(bone), strict=True))
 
 
 def chain_matrices(bones: ChainBones) -> list[Matrix]:

@@ -12,7 +12,7 @@ import numpy as np
 from mathutils import Quaternion, Vector
 
 from ..core import FabrikError, Floats, Goals, Options, StartTree, Status, TreeSolution, solve_tree_lanes, start_tree
-from .channels import Channel
+from .channels import Channel, present_channel, rotation_of
 from .kinematics import location_at
 from .legal_channels import legal_channel
 from .snapshot import Snapshot
@@ -125,7 +125,8 @@ def solve_tree_bones(read: ReadTree, snapshots: Sequence[Snapshot], goals: Seque
     channels, possible = _possible(read.tree, rotations)
     if not read.tree.is_rigid or any(map(_differ, rotations, possible)):
         found, channels, possible = _settle(read, together, found, channels, possible)
-    whole = {bone.name: rotation for bone, rotation in zip(read.tree.bones, possible, strict=True)}
+    whole = {bone.name: rotation_of(bone) for snapshot in snapshots for bone in snapshot.bones.bones}
+    whole |= {bone.name: rotation for bone, rotation in zip(read.tree.bones, possible, strict=True)}
     influences = _influences(read.tree, snapshots)
     if min(influences) < 1.0:
         blended = [
@@ -134,7 +135,9 @@ def solve_tree_bones(read: ReadTree, snapshots: Sequence[Snapshot], goals: Seque
         ]
         channels, _ = _possible(read.tree, blended)
     locations = _locations(read, found, max(snapshot.influence for snapshot in snapshots))
-    by_name = {bone.name: (bone, channel) for bone, channel in zip(read.tree.bones, channels, strict=True)}
+    # A bone that is one piece with another of the tree stays as it is.
+    by_name = {bone.name: (bone, present_channel(bone)) for snapshot in snapshots for bone in snapshot.bones.bones}
+    by_name |= {bone.name: (bone, channel) for bone, channel in zip(read.tree.bones, channels, strict=True)}
     return tuple(
         SolvedChain(
             snapshot=snapshot,

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from ..core import Chain, FabrikError, Pose
 from .channels import has_locks, is_locked, rotation_of
 from .kinematics import basis_with, matrix_under
 from .limits import Angles, euler_limits_of, limits_of, stiffness_of
-from .snapshot import Snapshot
+from .snapshot import Snapshot, can_turn, is_carried_along, share_joint
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone
@@ -94,7 +95,9 @@ def tree_bones(armature: Object, snapshots: Sequence[Snapshot]) -> TreeBones:
             if snapshot.bones.limits is not None:
                 limited.add(bone.name)
     place = {bone.name: number for number, bone in enumerate(armature.pose.bones)}
-    bones = sorted(turning.values(), key=lambda bone: (len(bone.parent_recursive), place[bone.name]))
+    bones = _with_links_between(
+        sorted(turning.values(), key=lambda bone: (len(bone.parent_recursive), place[bone.name])), limited
+    )
     numbers = {bone.name: number for number, bone in enumerate(bones)}
     ends: list[End] = []
     tips, meets = [], []
@@ -121,7 +124,7 @@ def tree_bones(armature: Object, snapshots: Sequence[Snapshot]) -> TreeBones:
         between=_between(line, place, numbers),
         ends=tuple(ends),
         tips=tuple(tips),
-        starts=tuple(numbers[snapshot.bones.bones[snapshot.bones.free[0]].name] for snapshot in snapshots),
+        starts=tuple(_first(snapshot, numbers, bones) for snapshot in snapshots),
         meets=tuple(meets),
         limits=tuple(limits_of(bone) if bone.name in limited else None for bone in bones),
         rotations=tuple(rotation_of(bone) for bone in bones),
@@ -132,6 +135,31 @@ def tree_bones(armature: Object, snapshots: Sequence[Snapshot]) -> TreeBones:
         is_rigid=all(snapshot.bones.is_rigid for snapshot in snapshots),
         is_constrained=any(snapshot.bones.is_constrained for snapshot in snapshots),
     )
+
+
+def _with_links_between(bones: Sequence[PoseBone], limited: AbstractSet[str]) -> list[PoseBone]:
+    """Leave out bones that turn about the same joint as another one, parents first: chains may disagree which of them.
+
+    As in one chain it is the upper one that turns, unless it can't or the lower one wouldn't come along.
+    """
+    kept: dict[str, PoseBone] = {}
+    for bone in bones:
+        above = next((other for other in bone.parent_recursive if other.name in kept), None)
+        if above is not None and share_joint(above, bone):
+            if is_carried_along(bone, above) and can_turn(above, above.name in limited):
+                continue
+            del kept[above.name]
+        kept[bone.name] = bone
+    return list(kept.values())
+
+
+def _first(snapshot: Snapshot, numbers: Mapping[str, int], bones: Sequence[PoseBone]) -> int:
+    """Return the number of the joint at which a chain starts; its first bone may be a piece of another one."""
+    own = [snapshot.bones.bones[i] for i in snapshot.bones.free]
+    carrier = _carrier(own[0], numbers)
+    if carrier >= 0 and (own[0].name in numbers or share_joint(bones[carrier], own[0])):
+        return carrier
+    return next(numbers[bone.name] for bone in own if bone.name in numbers)
 
 
 def _carrier(bone: PoseBone | None, numbers: Mapping[str, int]) -> int:
