@@ -13,7 +13,7 @@ from fabrik_addon.core.lanes import ONE
 from fabrik_addon.core.limits.joint_limits import swing_twist
 from fabrik_addon.core.limits.least_squares import place
 from fabrik_addon.core.limits.pole_wish import bend_slopes
-from tests.unit.chains import goals, seeds, unit
+from tests.unit.chains import Floats, goals, seeds, unit
 from tests.unit.limbs import legal_pose, legal_turns, random_limb
 
 
@@ -57,3 +57,34 @@ def test_a_pole_never_costs_the_target(seed: int, count: int) -> None:
     found = solve(limb.chain, before, goals(target, pole))
     assert found.error[0] <= 1e-4
     assert limb.violation(found.pose) <= 1e-9
+
+
+def off_pole(positions: Floats, pole: Floats) -> float:
+    """The angle from the pole to where all inner joints together are, about the line from root to tip."""
+    root, tip = positions[0], positions[-1]
+    along = unit(tip - root)
+    bend, wish = (v - along * (v @ along) for v in ((positions[1:-1] - root).sum(axis=0), pole - root))
+    return float(np.arctan2(np.linalg.norm(np.cross(bend, wish)), bend @ wish))
+
+
+@given(seeds, st.integers(2, 5))
+@settings(max_examples=60)
+def test_a_pose_at_its_target_is_left_only_for_one_nearer_to_the_pole(seed: int, count: int) -> None:
+    """Limits may keep the bend from its pole: solving again must not wander from one such pose to another."""
+    rng = np.random.default_rng(seed)
+    limb = random_limb(rng, count)
+    target = legal_pose(rng, limb).positions[-1]
+    start = legal_pose(rng, limb)
+    if not limb.chain.has_limits:
+        return
+    wish = goals(target, start.positions[0] + 2.0 * limb.chain.total_length * unit(rng.normal(size=3)))
+    assert wish.poles is not None
+    pose = solve(limb.chain, start, wish).pose
+    for _ in range(3):
+        again = solve(limb.chain, pose, wish)
+        if again.error[0] > 1e-4:
+            return
+        moved = np.abs(again.pose.positions - pose.positions).max() / limb.chain.total_length
+        before, after = off_pole(pose.positions, wish.poles[0]), off_pole(again.pose.positions, wish.poles[0])
+        assert moved < 1e-4 or after < 0.99 * before + 1e-9, (moved, before, after)
+        pose = again.pose

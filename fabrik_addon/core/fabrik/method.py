@@ -10,13 +10,16 @@ from ..frames import turn_frames
 from ..lanes import Vector
 from ..limits.joint_limits import SwingTwist
 from ..limits.least_squares import Limb, place
-from ..limits.pole_wish import lean_to_pole
+from ..limits.pole_wish import POINTED, lean_to_pole, pole_angle
 from ..limits.within_limits import STEPS, reach_within_limits, turns_of
 from ..method import Found, Method
 from ..problem import Options
 from ..start import StartPose
 from ..vectors import choose_parts, gap
 from .reach import reach_target
+
+WORTH = 0.9
+"""Share of its angle to a pole, above which a pose at its target isn't left for another."""
 
 
 def _reach(ops: Any, start: StartPose, target: Vector, pole: Vector | None, options: Options) -> Found:
@@ -45,17 +48,44 @@ def _reach_within_limits(
     def advice() -> list[SwingTwist]:
         return turns_of(ops, limb, _sweep(ops, start, target, pole, options).frames)
 
-    # FABRIK's answer is in the pole's plane: what limits leave of it is the better start.
-    first, second = (present, advice) if pole is None else (advice, present)
-    steps = min(options.iterations, STEPS)
-    turns, placed, error, starts = reach_within_limits(ops, limb, first(), second, target, options.tolerance, steps)
+    steps, tolerance = min(options.iterations, STEPS), options.tolerance
     if pole is not None:
-        # Started elsewhere it may be caught where the present pose isn't: solving again mustn't take the tip away.
-        here = present()
-        was_nearer = (error > options.tolerance) & (gap(ops, place(ops, limb, here).joints[-1], target) < error)
-        if ops.any(was_nearer):
-            turns = [choose_parts(ops, was_nearer, a, b) for a, b in zip(here, turns, strict=True)]
-        turns, placed = lean_to_pole(ops, limb, turns, target, pole, options.tolerance)
+        return _lean_within_limits(ops, limb, present(), advice(), target, pole, tolerance, steps)
+    _, placed, _, starts = reach_within_limits(ops, limb, present(), advice, target, tolerance, steps)
+    return Found(placed.joints, placed.frames, starts)
+
+
+def _lean_within_limits(
+    ops: Any,
+    limb: Limb,
+    here: list[SwingTwist],
+    advice: list[SwingTwist],
+    target: Vector,
+    pole: Vector,
+    tolerance: float,
+    steps: int,
+) -> Found:
+    """Reach within limits and bend toward a pole as far as they allow, from the present turns or from FABRIK's."""
+    leaned, leaned_placed = here, place(ops, limb, here)
+    here_error = gap(ops, leaned_placed.joints[-1], target)
+    there = here_error <= tolerance
+    if ops.any(there):
+        leaned, leaned_placed = lean_to_pole(ops, limb, here, target, pole, tolerance)
+        if ops.all(there & (pole_angle(ops, leaned_placed, target, pole) <= POINTED)):
+            return Found(leaned_placed.joints, leaned_placed.frames, 0.0 * here_error)
+    # FABRIK's answer is in the pole's plane: what limits leave of it is the better start.
+    turns, _, error, starts = reach_within_limits(ops, limb, advice, lambda: here, target, tolerance, steps)
+    # Started elsewhere it may be caught where the present pose isn't: solving again mustn't take the tip away.
+    was_nearer = (error > tolerance) & (here_error < error)
+    if ops.any(was_nearer):
+        turns = [choose_parts(ops, was_nearer, a, b) for a, b in zip(here, turns, strict=True)]
+    turns, placed = lean_to_pole(ops, limb, turns, target, pole, tolerance)
+    # Nor is a pole that limits keep the bend from a reason to leave the target for a pose that is as good.
+    as_good = WORTH * pole_angle(ops, leaned_placed, target, pole) <= pole_angle(ops, placed, target, pole)
+    stays = there & as_good
+    if ops.any(stays):
+        turns = [choose_parts(ops, stays, a, b) for a, b in zip(leaned, turns, strict=True)]
+        placed = place(ops, limb, turns)
     return Found(placed.joints, placed.frames, starts)
 
 

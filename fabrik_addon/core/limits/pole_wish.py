@@ -48,9 +48,7 @@ def lean_to_pole(
     """
     placed = place(ops, limb, turns)
     distance = norm(ops, target)
-    along = scale(target, 1.0 / (distance + TINY))
-    side = perpendicular(ops, along, [scale(pole, 1.0 / (norm(ops, pole) + TINY))])
-    across = cross(along, side)
+    along, side, across = _axes(ops, target, pole)
     angle, size = _bend_angle(ops, placed, along, side, across)
     tip = placed.joints[-1]
     off = norm(ops, (tip[0] - target[0], tip[1] - target[1], tip[2] - target[2]))
@@ -74,6 +72,19 @@ def lean_to_pole(
         angle, size = ops.choose(better, (trial_angle, trial_size), (angle, size))
         stride = ops.where(better, ops.minimum(2.0 * stride, 1.0), 0.4 * stride)
     return turns, placed
+
+
+def pole_angle(ops: Any, placed: Placed, target: Vector, pole: Vector) -> Component:
+    """Return the angle (radians, not negative) from the pole to the bend of a chain whose tip is at a target."""
+    angle, size = _bend_angle(ops, placed, *_axes(ops, target, pole))
+    return ops.where(size > 1e-6, ops.maximum(angle, -angle), 0.0)
+
+
+def _axes(ops: Any, target: Vector, pole: Vector) -> tuple[Vector, Vector, Vector]:
+    """Return the directions to the target, from that line to the pole, and across both."""
+    along = scale(target, 1.0 / (norm(ops, target) + TINY))
+    side = perpendicular(ops, along, [scale(pole, 1.0 / (norm(ops, pole) + TINY))])
+    return along, side, cross(along, side)
 
 
 def _bend_angle(ops: Any, placed: Placed, along: Vector, side: Vector, across: Vector) -> tuple[Component, Component]:
