@@ -19,7 +19,7 @@ from ..core import Floats, Goals, LaneSolution, Options, Status, solve_lanes, st
 from .channels import Channel
 from .kinematics import parent_space
 from .legal_channels import legal_channel
-from .own_rotations import own_rotations
+from .own_rotations import own_rotations, spaces_of
 from .snapshot import ChainBones, bone_matrices, read_pose
 
 if TYPE_CHECKING:
@@ -87,7 +87,8 @@ def settle(
         if error <= SETTLED or idle == 3 or (stuck and best.error <= options.tolerance):
             break
         solution = solve_lanes(start, goals, options)
-        rotations = own_rotations(replace(bones, rotations=tuple(rotations)), start, solution)
+        turned = replace(bones, rotations=tuple(rotations))
+        rotations = own_rotations(turned, spaces_of(turned, start), solution)
     assert best is not None  # ROUNDS is more than 0
     if best.error > 10.0 * SETTLED and not (bones.is_rigid and best.status == Status.OUT_OF_REACH):
         best = _least_squares(bones, goals, options, best)

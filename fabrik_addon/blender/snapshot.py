@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -16,10 +17,11 @@ from mathutils import Matrix, Quaternion, Vector
 from ..core import Chain, FabrikError, Floats, Goals, Options, Pose, StartPose, method_for, plain_chain, start_from
 from ..core.frames import aimed
 from ..core.lanes import ONE
-from .channels import has_locks, is_locked, rotation_of
+from .channels import Channel, present_channel, has_locks, is_locked, rotation_from
 from .kinematics import basis_with, pose_matrices, turns_rigidly
 from .limits import Angles, euler_limits_of, limits_of, stiffness_of
 from .overrides import overrides_of
+from .own_rotations import Space, spaces_of
 from .stretch import Link, Stretch, read_links, read_stretch
 from .targets import armature_to_world, followed_bones, in_words, rotation_in_armature, target_position
 
@@ -49,6 +51,10 @@ class ChainBones:
     """Whether turning a bone moves what hangs on it without changing its shape."""
     has_locks: bool
     """Whether some bone can turn about some of its axes only."""
+    modes: tuple[str, ...]
+    """The bones' rotation modes."""
+    channels: tuple[Channel, ...]
+    """The bones' rotation channels."""
     rotations: tuple[Quaternion, ...]
     """The bones' own rotations, from their channels."""
     limits: tuple[tuple[Angles, Angles], ...] | None
@@ -114,6 +120,11 @@ class Snapshot:
     def shown_start(self) -> StartPose:
         """The start with the frames that the bones have now."""
         return self.turned_start or self.start
+
+    @cached_property
+    def spaces(self) -> list[Space]:
+        """What the free bones turn in."""
+        return spaces_of(self.bones, self.shown_start)
 
     @property
     def shown_positions(self) -> Floats:
@@ -296,6 +307,7 @@ def read_bones(
     if not free:
         raise FabrikError("the rotation of all its bones is locked")
     free = _with_links_between(line, free, use_limits)
+    channels = tuple(present_channel(bone) for bone in bones)
     found = ChainBones(
         chain_name=chain_name,
         bones=bones,
@@ -304,7 +316,9 @@ def read_bones(
         free=free,
         is_rigid=False,
         has_locks=any(has_locks(bones[i]) or (use_limits and bool(euler_limits_of(bones[i]))) for i in free),
-        rotations=tuple(rotation_of(bone) for bone in bones),
+        modes=tuple(bone.rotation_mode for bone in bones),
+        channels=channels,
+        rotations=tuple(rotation_from(*pair) for pair in zip(bones, channels, strict=True)),
         limits=tuple(limits_of(bone) for bone in bones) if use_limits else None,
         is_constrained=bool(overrides_of(armature, line, use_limits=False)),
         stretch=read_stretch(bones) if use_stretch else None,

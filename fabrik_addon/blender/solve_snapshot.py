@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from mathutils import Quaternion, Vector
 
-from ..core import Goals, LaneSolution, StartPose, Status, solve_lanes, start_from
+from ..core import Goals, LaneSolution, Status, solve_lanes, start_from
 from ..core.frames import aimed
 from ..core.lanes import ONE
 from ..core.stretch import stretch_factor
@@ -74,14 +74,13 @@ def solve_snapshot(snapshot: Snapshot, goals: Goals | None = None) -> SolvedChai
     if bones.is_rigid and not bones.has_locks:
         stretch = float(solution.stretch)
         shift = Vector(solution.points[0]) - Vector(snapshot.start.root) if options.moves_root else Vector()
-        start, found = _on_their_links(snapshot, goals, solution)
-        rotations = own_rotations(bones, start, found)
+        rotations = own_rotations(bones, snapshot.spaces, _on_their_links(snapshot, goals, solution))
         status, error, sweeps = Status(solution.status), float(solution.error), int(solution.sweeps)
         channels = channels_for(bones, rotations)
     else:
         if options.moves_root:
             solution = solve_lanes(snapshot.start, goals, replace(options, moves_root=False))
-        rotations = own_rotations(bones, snapshot.shown_start, solution)
+        rotations = own_rotations(bones, snapshot.spaces, solution)
         settled, stretch = _settled(snapshot, goals, solution, rotations)
         channels, status, error, sweeps = settled.channels, Status(settled.status), settled.error, settled.sweeps
         rotations = settled.rotations
@@ -113,21 +112,21 @@ def _stretched(snapshot: Snapshot, factor: float) -> tuple[Setting, ...]:
     return tuple(stretched_settings(stretch, wishes))
 
 
-def _on_their_links(snapshot: Snapshot, goals: Goals, solution: LaneSolution) -> tuple[StartPose, LaneSolution]:
-    """Return the start and the solution again where lengthening bones turns their links.
+def _on_their_links(snapshot: Snapshot, goals: Goals, solution: LaneSolution) -> LaneSolution:
+    """Return the solution, again where lengthening bones turns their links.
 
     A link that is beside its bone's Y axis points elsewhere in the bone's frame once the bone is longer.
     """
     start, bones = snapshot.shown_start, snapshot.bones
     if solution.stretch == 1.0 or all(link.is_straight for link in bones.links):
-        return start, solution
+        return solution
     factors = [link.factor(solution.stretch) for link in bones.links]
     positions = stretched_positions(bones, start.pose.positions[0], factors)
     if start.limb is None:
         links = np.diff(positions, axis=0).tolist()
         turned = zip(start.frames, solution.frames, links, pairwise(solution.points), start.x_axes, strict=False)
         frames = [aimed(ONE, before, frame, tuple(link), ends, hint) for before, frame, link, ends, hint in turned]
-        return start, replace(solution, frames=[*frames, *solution.frames[len(frames) :]])
+        return replace(solution, frames=[*frames, *solution.frames[len(frames) :]])
     lengths = np.linalg.norm(np.diff(positions, axis=0), axis=1)
     chain = replace(start.chain, lengths=np.array([0.0, *lengths]))
     longer = start_from(chain, replace(start.pose, positions=positions))
@@ -135,7 +134,7 @@ def _on_their_links(snapshot: Snapshot, goals: Goals, solution: LaneSolution) ->
     reached = replace(goals, targets=(np.array(solution.points[-1]) - shift)[None])
     tolerance = snapshot.options.tolerance / snapshot.options.stretch_max
     rigid = replace(snapshot.options, tolerance=tolerance, softness=0.0, moves_root=False, stretch_max=1.0)
-    return longer, solve_lanes(longer, reached, rigid)
+    return solve_lanes(longer, reached, rigid)
 
 
 def _settled(
