@@ -564,5 +564,7 @@ def goals_at(
     to_armature: Matrix, target_world: Vector, pole_world: Vector | None = None, pole_angle: float = 0.0
 ) -> Goals:
     """Return a chain's goals, given where target and pole are in the world, and the matrix from there."""
-    poles = None if pole_world is None else np.array([(to_armature @ pole_world)[:]])
-    return Goals(np.array([(to_armature @ target_world)[:]]), poles=poles, pole_angles=np.array([pole_angle]))
+    targets = np.array([(to_armature @ target_world)[:]])
+    if pole_world is None:
+        return Goals(targets)
+    return Goals(targets, poles=np.array([(to_armature @ pole_world)[:]]), pole_angles=np.array([pole_angle]))

@@ -126,7 +126,7 @@ def _on_their_links(snapshot: Snapshot, goals: Goals, solution: LaneSolution) ->
         links = np.diff(positions, axis=0).tolist()
         turned = zip(start.frames, solution.frames, links, pairwise(solution.points), start.x_axes, strict=False)
         frames = [aimed(ONE, before, frame, tuple(link), ends, hint) for before, frame, link, ends, hint in turned]
-        return replace(solution, frames=[*frames, *solution.frames[len(frames) :]])
+        return solution._replace(frames=[*frames, *solution.frames[len(frames) :]])
     lengths = np.linalg.norm(np.diff(positions, axis=0), axis=1)
     chain = replace(start.chain, lengths=np.array([0.0, *lengths]))
     longer = start_from(chain, replace(start.pose, positions=positions))

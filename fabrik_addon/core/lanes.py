@@ -42,13 +42,16 @@ def add_up(values: Iterable[Component]) -> Component:
     return reduce(add, values, 0.0)
 
 
+_QUIET: nullcontext[None] = nullcontext()
+
+
 class OneLane:
     """Operations on plain floats."""
 
     @staticmethod
     def quiet() -> nullcontext[None]:
         """Return a context that does nothing: plain floats raise ZeroDivisionError instead."""
-        return nullcontext()
+        return _QUIET
 
     sqrt = staticmethod(math.sqrt)
     asin = staticmethod(math.asin)
@@ -62,6 +65,11 @@ class OneLane:
     all = staticmethod(bool)
     maximum = staticmethod(max)
     minimum = staticmethod(min)
+
+    @staticmethod
+    def point(vector: Vector) -> Point:
+        """Return a vector as a point."""
+        return vector
 
     @staticmethod
     def points(x: Components, y: Components, z: Components) -> list[Point]:
@@ -150,6 +158,11 @@ class ManyLanes:
     def all(condition: Component) -> bool:
         """Tell whether a condition holds everywhere."""
         return bool(np.count_nonzero(condition) == np.size(condition))
+
+    @staticmethod
+    def point(vector: Vector) -> Point:
+        """Return a vector as a point."""
+        return np.array(vector)
 
     @staticmethod
     def points(x: Components, y: Components, z: Components) -> list[Point]:

@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -66,8 +66,7 @@ def solve_from(start: StartPose, goals: Goals, options: Options = DEFAULT_OPTION
     )
 
 
-@dataclass(frozen=True)
-class LaneSolution:
+class LaneSolution(NamedTuple):
     """A solution as components: floats for one pose, where arrays would cost as much as the solve."""
 
     batch: tuple[int, ...]
@@ -130,7 +129,7 @@ def _move_root(found: LaneSolution, goals: Goals, options: Options) -> LaneSolut
     dx, dy, dz = (ops.where(away, part, 0.0 * part) for part in (tx - x, ty - y, tz - z))
     points = [(px + dx, py + dy, pz + dz) for px, py, pz in found.points]
     error, status = ops.choose(away, (0.0 * found.error, _REACHED), (found.error, found.status))
-    return replace(found, points=points, error=error, status=status)
+    return found._replace(points=points, error=error, status=status)
 
 
 def _stretch(start: StartPose, goals: Goals, options: Options) -> LaneSolution:
@@ -155,7 +154,7 @@ def _stretch(start: StartPose, goals: Goals, options: Options) -> LaneSolution:
             if not ops.any(going):
                 break
             again = solve_lanes(start, _shrunk(ops, goals, best, unit, options.softness), nearby)
-            again = replace(again, sweeps=best.sweeps + again.sweeps)
+            again = again._replace(sweeps=best.sweeps + again.sweeps)
             stretched = _scaled(ops, again, target, unit, most)
             is_better = going & (stretched.error < ops.maximum(best.error, options.tolerance))
             going = is_better & (stretched.error < WORTH * best.error)
@@ -169,7 +168,7 @@ def _stretch(start: StartPose, goals: Goals, options: Options) -> LaneSolution:
         # A tip that is where softness lets it be is no nearer for that.
         is_eased_away = best.status == _REACHED
         status = ops.where(is_limited, _LIMITED, ops.where(is_eased_away, _OUT_OF_REACH, best.status))
-    return replace(best, status=ops.where(reached, _REACHED, status))
+    return best._replace(status=ops.where(reached, _REACHED, status))
 
 
 def _scaled(ops: Any, found: LaneSolution, target: Vector, unit: float, most: float) -> LaneSolution:
@@ -178,7 +177,7 @@ def _scaled(ops: Any, found: LaneSolution, target: Vector, unit: float, most: fl
     links = [(x - rx, y - ry, z - rz) for x, y, z in found.points]
     factor = stretch_factor(ops, links[-1], (target[0] - rx, target[1] - ry, target[2] - rz), most)
     points = [(rx + factor * x, ry + factor * y, rz + factor * z) for x, y, z in links]
-    return replace(found, points=points, error=gap(ops, points[-1], target) / unit, stretch=factor)
+    return found._replace(points=points, error=gap(ops, points[-1], target) / unit, stretch=factor)
 
 
 def _shrunk(ops: Any, goals: Goals, found: LaneSolution, unit: float, softness: float) -> Goals:

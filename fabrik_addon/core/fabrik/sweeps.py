@@ -114,7 +114,7 @@ def sweep_to_target(
     if ops.all(done):
         return joints, 0.0 * target[0]
     moved, sweep = sweeping.moved, sweeping.sweep
-    points, (goal,) = ops.points(*joints), ops.points(*([component] for component in target))
+    points, goal = ops.points(*joints), ops.point(target)
     began = [*points]
     leaving: Leaving | None = None
     if ops.any(done):
@@ -122,12 +122,13 @@ def sweep_to_target(
         rest = leaving.end(done, 0, began)
         if rest is not None:
             goal, *points = ops.keep(rest, [goal, *points])
-    mixing = Mixing(ops)
+    mixing: Mixing | None = None
     enough = tolerance * tolerance
     before: Components = []
     try:
         for number in range(1, iterations + 1):
             if number > PLAIN_SWEEPS:
+                mixing = mixing or Mixing(ops)
                 before = _components(points[moved])
             sweep(ops, points, lengths, goal)
             (tx, ty, tz), (ex, ey, ez) = goal, points[-1]
@@ -145,9 +146,10 @@ def sweep_to_target(
                     if not rest.size:
                         break
                     error, goal, *points = ops.keep(rest, [error, goal, *points])
-                    before = ops.keep(rest, before)
-                    mixing.keep(rest)
-            if number > PLAIN_SWEEPS:
+                    if mixing is not None:
+                        before = ops.keep(rest, before)
+                        mixing.keep(rest)
+            if mixing is not None:
                 mixed = mixing.next_input(before, _components(points[moved]), error)
                 inner = len(mixed) // 3
                 points[moved] = ops.points(mixed[:inner], mixed[inner : 2 * inner], mixed[2 * inner :])
