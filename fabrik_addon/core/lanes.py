@@ -72,9 +72,9 @@ class OneLane:
         return vector
 
     @staticmethod
-    def points(x: Components, y: Components, z: Components) -> list[Point]:
-        """Return joints as points, given their components."""
-        return list(zip(x, y, z, strict=True))
+    def points(vectors: Sequence[Vector]) -> list[Point]:
+        """Return vectors as points."""
+        return list(vectors)
 
     @staticmethod
     def pull(anchor: Point, point: Point, length: float) -> Point:
@@ -165,9 +165,9 @@ class ManyLanes:
         return np.array(vector)
 
     @staticmethod
-    def points(x: Components, y: Components, z: Components) -> list[Point]:
-        """Return joints as points, given their components."""
-        return list(np.array([x, y, z]).swapaxes(0, 1))
+    def points(vectors: Sequence[Vector]) -> list[Point]:
+        """Return vectors as points."""
+        return list(np.array(vectors))
 
     @staticmethod
     def pull(anchor: Point, point: Point, length: float) -> Point:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from .lanes import TINY, Component, Components, Vector
@@ -18,6 +19,17 @@ IDENTITY: Quaternion = (1.0, 0.0, 0.0, 0.0)
 
 PARALLEL = 1e-6
 """Length below which a direction is noise, where lengths are near one: it then gives way to the next best."""
+
+
+def points_of(joints: Joints) -> list[Vector]:
+    """Return joints as a list of points."""
+    return list(zip(*joints, strict=True))
+
+
+def joints_of(points: Sequence[Vector]) -> Joints:
+    """Return points as joints, component by component."""
+    x, y, z = zip(*points, strict=True)
+    return list(x), list(y), list(z)
 
 
 def dot(a: Vector, b: Vector) -> Component:

@@ -72,14 +72,13 @@ def _compare(
     loop: CLoop, name: str, what: str, joints: Floats, targets: Floats, cap: int, runs: int
 ) -> tuple[Row, float]:
     lengths = np.full(LINKS, 1.0 / LINKS)
-    components = [np.ascontiguousarray(joints[:, :, axis].T) for axis in range(3)]
+    points = [tuple(joint) for joint in joints.transpose(1, 2, 0).copy()]
     tx, ty, tz = (np.ascontiguousarray(targets[:, axis]) for axis in range(3))
     links = lengths.tolist()
 
     def numpy_sweeps() -> NDArray[np.float64]:
-        x, y, z = (list(component) for component in components)
         with MANY.quiet():
-            _, sweeps = sweep_to_target(MANY, (x, y, z), links, (tx, ty, tz), np.zeros(POSES, bool), TOLERANCE, cap)
+            _, sweeps = sweep_to_target(MANY, points, links, (tx, ty, tz), np.zeros(POSES, bool), TOLERANCE, cap)
         return np.asarray(sweeps, float)
 
     expected = numpy_sweeps()

@@ -12,7 +12,7 @@ import numpy as np
 
 from fabrik_addon.core import SOLVERS, Options
 from fabrik_addon.core.fabrik.sweeps import sweep_to_target
-from fabrik_addon.core.lanes import MANY
+from fabrik_addon.core.lanes import MANY, Point
 
 from .planar_rows import BEYOND, FRAMES, follow, follow_undamped, path_to
 from .problems import Effort, Floats, link_lengths
@@ -81,13 +81,12 @@ def _draw_error(effort: Effort) -> Any:
 def _error_of_sweeps(joints: Floats, targets: Floats, iterations: int) -> float:
     """Return the median error of FABRIK's sweeps alone: its exact finish would leave nothing to be seen."""
     lanes = tuple(targets.T)
-    x, y, z = ([np.full(len(targets), value) for value in component] for component in joints.T)
+    points: list[Point] = [np.repeat(joint[:, None], len(targets), axis=1) for joint in joints]
     waiting = np.zeros(len(targets), bool)
     with MANY.quiet():
         lengths = link_lengths(joints).tolist()
-        swept, _ = sweep_to_target(MANY, (x, y, z), lengths, lanes, waiting, STOP, iterations)
-    tips = np.stack([component[-1] for component in swept], axis=1)
-    return max(float(np.median(np.linalg.norm(tips - targets, axis=1))), STOP)
+        swept, _ = sweep_to_target(MANY, points, lengths, lanes, waiting, STOP, iterations)
+    return max(float(np.median(np.linalg.norm(swept[-1] - targets.T, axis=0))), STOP)
 
 
 def _draw_time(effort: Effort) -> Any:

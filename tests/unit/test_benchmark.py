@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fabrik_addon.core.fabrik.sweeps import PLAIN_SWEEPS, sweep_to_target
-from fabrik_addon.core.lanes import ONE
+from fabrik_addon.core.lanes import ONE, Point
 from scripts.benchmark import paper_rows
 from scripts.benchmark.plain_fabrik import plain_sweeps
 from scripts.benchmark.planar_rows import BEYOND, BOUNDED, FOLLOWS, FRAMES, follow, follow_undamped, path_to
@@ -73,10 +73,10 @@ def test_chains_are_one_long_and_bones_lie_along_them(count: int, rest: str) -> 
 def test_plain_sweeps_are_the_cores_until_mixing_begins() -> None:
     joints = rest_joints(5, "bent")
     targets = targets_within(generator("test"), 0.2, 0.9, 50)
-    x, y, z = (component.tolist() for component in joints.T)
+    points: list[Point] = [tuple(joint) for joint in joints.tolist()]
     compared = 0
     for target, plain in zip(targets, plain_sweeps(joints, targets, 1e-4), strict=True):
-        _, sweeps = sweep_to_target(ONE, (x, y, z), [0.2] * 5, tuple(target.tolist()), False, 1e-4, 1000)
+        _, sweeps = sweep_to_target(ONE, points, [0.2] * 5, tuple(target.tolist()), False, 1e-4, 1000)
         if sweeps <= PLAIN_SWEEPS:
             assert plain == sweeps
             compared += 1
@@ -98,12 +98,12 @@ def test_the_loop_in_c_does_what_the_core_does() -> None:
     sweeps = CLoop().sweep(swept, lengths, targets, np.full(40, PLAIN_SWEEPS, np.int32), 1e-4)
     assert len(set(sweeps.tolist())) > 2
     for joints, target, after, count in zip(start, targets, swept, sweeps, strict=True):
-        x, y, z = (component.tolist() for component in joints.T)
+        points: list[Point] = [tuple(joint) for joint in joints.tolist()]
         found, expected = sweep_to_target(
-            ONE, (x, y, z), lengths.tolist(), tuple(target.tolist()), False, 1e-4, PLAIN_SWEEPS
+            ONE, points, lengths.tolist(), tuple(target.tolist()), False, 1e-4, PLAIN_SWEEPS
         )
         assert count == expected
-        np.testing.assert_allclose(after.T, found, atol=1e-12)
+        np.testing.assert_allclose(after, found, atol=1e-12)
 
 
 def test_the_planar_arm_follows_its_path_and_undamped_steps_go_wild() -> None:

@@ -20,9 +20,9 @@ def relative(joints: Floats) -> Floats:
 
 
 def closed(joints: Floats, target: Floats) -> tuple[Floats, float]:
-    x, y, z = (component.tolist() for component in joints.T)
-    error = close_gap(ONE, x, y, z, link_lengths(joints).tolist(), tuple(target.tolist()))
-    return np.stack([x, y, z], axis=-1), error
+    points = [tuple(joint) for joint in joints.tolist()]
+    error = close_gap(ONE, points, link_lengths(joints).tolist(), tuple(target.tolist()))
+    return np.array(points), error
 
 
 @given(seeds, st.integers(2, 30), st.sampled_from([1e-9, 1e-6, 1e-4, 1e-2]))
@@ -81,10 +81,10 @@ def test_lanes_are_closed_one_by_one() -> None:
     lanes = [relative(random_pose(rng, [1.0] * 6, bend).positions) for bend in (0.0, 0.5, 1.0, 2.0, 0.8)]
     targets = np.array([joints[-1] + 1e-3 * unit(rng.normal(size=3)) for joints in lanes])
     targets[3] = (9.0, 9.0, 9.0)
-    x, y, z = (list(component) for component in np.array(lanes).transpose(2, 1, 0).copy())
+    points = [tuple(joint) for joint in np.array(lanes).transpose(1, 2, 0).copy()]
     with MANY.quiet():
-        errors = close_gap(MANY, x, y, z, [1.0 / 6.0] * 6, tuple(targets.T))
+        errors = close_gap(MANY, points, [1.0 / 6.0] * 6, tuple(targets.T))
     for lane, joints in enumerate(lanes):
         moved, error = closed(joints, targets[lane])
-        np.testing.assert_allclose([[j[lane] for j in axis] for axis in (x, y, z)], moved.T, atol=1e-14)
+        np.testing.assert_allclose([[axis[lane] for axis in joint] for joint in points], moved, atol=1e-14)
         assert errors[lane] == pytest.approx(error, abs=1e-15)

@@ -29,13 +29,13 @@ def problem(rng: np.random.Generator, count: int, reach: float) -> tuple[Floats,
     return joints - joints[0], [1.0 / count] * count, reach * unit(rng.normal(size=3))
 
 
-def components(joints: Floats) -> tuple[list[float], list[float], list[float]]:
-    x, y, z = (component.tolist() for component in joints.T)
-    return x, y, z
-
-
 def points_of(joints: Floats) -> list[Point]:
     return [tuple(joint) for joint in joints.tolist()]
+
+
+def lanes_of(poses: list[Floats]) -> list[Point]:
+    """Poses (J, 3) side by side."""
+    return [np.array([pose[j] for pose in poses]).T for j in range(len(poses[0]))]
 
 
 def plain_sweeps(joints: Floats, lengths: list[float], target: Floats, tolerance: float) -> int:
@@ -51,8 +51,8 @@ def plain_sweeps(joints: Floats, lengths: list[float], target: Floats, tolerance
 
 def accelerated_sweeps(joints: Floats, lengths: list[float], target: Floats, tolerance: float) -> int:
     goal = tuple(target.tolist())
-    (x, y, z), sweeps = sweep_to_target(ONE, components(joints), lengths, goal, False, tolerance, 2000)
-    assert np.linalg.norm(np.array([x[-1], y[-1], z[-1]]) - target) <= tolerance
+    points, sweeps = sweep_to_target(ONE, points_of(joints), lengths, goal, False, tolerance, 2000)
+    assert np.linalg.norm(np.array(points[-1]) - target) <= tolerance
     return int(sweeps)
 
 
@@ -139,26 +139,26 @@ def test_sweeps_end_at_the_cap_with_what_they_have() -> None:
     for _ in range(3):
         backward_pass(points, lengths, tuple(target.tolist()), ONE.pull)
         forward_pass(points, lengths, ONE.pull)
-    single, sweeps = sweep_to_target(ONE, components(joints), lengths, tuple(target.tolist()), False, 1e-9, 3)
+    single, sweeps = sweep_to_target(ONE, points_of(joints), lengths, tuple(target.tolist()), False, 1e-9, 3)
     assert sweeps == 3
-    np.testing.assert_array_equal(np.transpose(single), points)
-    lanes = tuple([np.array([c, c]) for c in component] for component in joints.T)
+    np.testing.assert_array_equal(single, points)
+    lanes = lanes_of([joints, joints])
     many, sweeps = sweep_to_target(
         MANY, lanes, lengths, tuple(np.array([target, target]).T), np.zeros(2, bool), 1e-9, 3
     )
     assert sweeps.tolist() == [3, 3]
-    np.testing.assert_array_equal(np.transpose([[j[1] for j in axis] for axis in many]), points)
+    np.testing.assert_array_equal(np.array(many)[..., 1], points)
 
 
 def test_lanes_that_are_done_are_left_alone() -> None:
     rng = np.random.default_rng(2)
     problems = [problem(rng, 5, reach) for reach in (0.5, 0.99, 0.7)]
     lengths = problems[0][1]
-    joints = tuple(list(component) for component in np.array([p[0] for p in problems]).transpose(2, 1, 0).copy())
+    joints = lanes_of([p[0] for p in problems])
     target = tuple(np.array([p[2] for p in problems]).T)
-    (x, y, z), sweeps = sweep_to_target(MANY, joints, lengths, target, np.array([False, True, False]), 1e-6, 100)
+    points, sweeps = sweep_to_target(MANY, joints, lengths, target, np.array([False, True, False]), 1e-6, 100)
     assert sweeps[1] == 0
-    np.testing.assert_array_equal([[j[1] for j in axis] for axis in (x, y, z)], problems[1][0].T)
+    np.testing.assert_array_equal(np.array(points)[..., 1], problems[1][0])
     for lane in (0, 2):
         alone = accelerated_sweeps(problems[lane][0], lengths, problems[lane][2], 1e-6)
         assert sweeps[lane] == alone > 0
@@ -167,16 +167,16 @@ def test_lanes_that_are_done_are_left_alone() -> None:
 def test_two_joints_on_one_point_end_a_lane_as_it_began() -> None:
     joints = np.array([(0.0, 0.0, 0.0), (0.0, 0.5, 0.0), (0.5, 0.5, 0.0)])
     on_joint, free = joints[1], np.array([0.3, -0.6, 0.1])
-    (x, y, z), sweeps = sweep_to_target(ONE, components(joints), [0.5, 0.5], tuple(on_joint.tolist()), False, 1e-6, 9)
-    np.testing.assert_array_equal([x, y, z], joints.T)
-    lanes = tuple([np.array([c, c]) for c in component] for component in joints.T)
+    points, sweeps = sweep_to_target(ONE, points_of(joints), [0.5, 0.5], tuple(on_joint.tolist()), False, 1e-6, 9)
+    np.testing.assert_array_equal(points, joints)
+    lanes = lanes_of([joints, joints])
     with MANY.quiet():
-        (x, y, z), sweeps = sweep_to_target(
+        points, sweeps = sweep_to_target(
             MANY, lanes, [0.5, 0.5], tuple(np.array([on_joint, free]).T), np.zeros(2, bool), 1e-6, 50
         )
-    np.testing.assert_array_equal([[j[0] for j in axis] for axis in (x, y, z)], joints.T)
+    np.testing.assert_array_equal(np.array(points)[..., 0], joints)
     assert sweeps[0] == 0
-    np.testing.assert_allclose([x[-1][1], y[-1][1], z[-1][1]], free, atol=1e-6)
+    np.testing.assert_allclose(points[-1][:, 1], free, atol=1e-6)
 
 
 def test_mixing_solves_a_linear_map_in_as_many_steps_as_it_has_dimensions() -> None:

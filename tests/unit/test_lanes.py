@@ -57,11 +57,12 @@ def test_pulling_points_of_many_lanes_is_pulling_those_of_each(count: int, seed:
     np.testing.assert_allclose(np.linalg.norm(pulled - anchors, axis=0), 0.3, rtol=1e-14)
 
 
-def test_points_have_the_joints_components() -> None:
-    joints = np.random.default_rng(0).normal(size=(3, 4, 5))
-    for point, components in zip(MANY.points(*joints), joints.swapaxes(0, 1), strict=True):
-        np.testing.assert_array_equal(point, components)
-    assert ONE.points([1.0, 2.0], [3.0, 4.0], [5.0, 6.0]) == [(1.0, 3.0, 5.0), (2.0, 4.0, 6.0)]
+def test_points_have_the_components_of_vectors() -> None:
+    vectors = np.random.default_rng(0).normal(size=(4, 3, 5))
+    for point, vector in zip(MANY.points([tuple(rows) for rows in vectors]), vectors, strict=True):
+        np.testing.assert_array_equal(point, vector)
+        np.testing.assert_array_equal(MANY.point(tuple(vector)), vector)
+    assert ONE.points([(1.0, 2.0, 3.0)]) == [ONE.point((1.0, 2.0, 3.0))]
 
 
 def test_one_lane_is_kept_or_done() -> None:

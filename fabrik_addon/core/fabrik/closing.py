@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..lanes import TINY, Component, Components, Vector
-from ..vectors import cross, dot, from_to, gap, multiply, rotate, scale
+from ..lanes import TINY, Component, Vector
+from ..vectors import choose_parts, cross, dot, from_to, gap, multiply, rotate, scale
 
 EXACT = 1e-13
 """Gap that isn't worth closing."""
@@ -21,41 +21,38 @@ LEAST_BEND = 1e-2
 """Squared sine of a bend below which a joint isn't bent further: its plane and its leverage are poor."""
 
 
-def close_gap(
-    ops: Any, x: Components, y: Components, z: Components, lengths: Sequence[float], target: Vector
-) -> Component:
+def close_gap(ops: Any, points: list[Vector], lengths: Sequence[float], target: Vector) -> Component:
     """Move the tip onto the target in closed form and return the distance that is left: none, or all of it.
 
     Args:
         ops: the lanes' operations.
-        x, y, z: joints with the root at the origin; changed in place.
+        points: joints with the root at the origin; changed in place.
         lengths: of the links.
         target: where the tip should be.
     """
-    left = _shift_and_bend(ops, x, y, z, lengths, target)
+    left = _shift_and_bend(ops, points, lengths, target)
     if ops.any(left > EXACT):
-        left = _bend_and_turn(ops, x, y, z, target)
+        left = _bend_and_turn(ops, points, target)
     return left
 
 
-def _shift_and_bend(
-    ops: Any, x: Components, y: Components, z: Components, lengths: Sequence[float], target: Vector
-) -> Component:
+def _shift_and_bend(ops: Any, points: list[Vector], lengths: Sequence[float], target: Vector) -> Component:
     """Shift all that follows a joint by the gap, and the joint to where both its links meet again.
 
     The joint stays in its own plane and on its own side. It is the one nearest to the tip that is bent enough.
     """
-    gx, gy, gz = target[0] - x[-1], target[1] - y[-1], target[2] - z[-1]
+    (tx, ty, tz), (ex, ey, ez) = target, points[-1]
+    gx, gy, gz = tx - ex, ty - ey, tz - ez
     left = ops.sqrt(gx * gx + gy * gy + gz * gz)
-    for j in range(len(x) - 2, 0, -1):
+    for j in range(len(points) - 2, 0, -1):
         is_open = left > EXACT
         if not ops.any(is_open):
             break
         first, second = lengths[j - 1], lengths[j]
-        ax, ay, az = x[j - 1], y[j - 1], z[j - 1]
-        lx, ly, lz = x[j + 1] + gx - ax, y[j + 1] + gy - ay, z[j + 1] + gz - az
+        (ax, ay, az), (px, py, pz), (bx, by, bz) = points[j - 1 : j + 2]
+        lx, ly, lz = bx + gx - ax, by + gy - ay, bz + gz - az
         square = lx * lx + ly * ly + lz * lz + TINY
-        ox, oy, oz = x[j] - ax, y[j] - ay, z[j] - az
+        ox, oy, oz = px - ax, py - ay, pz - az
         old = (ox * lx + oy * ly + oz * lz) / square
         ox, oy, oz = ox - old * lx, oy - old * ly, oz - old * lz
         height_square = ox * ox + oy * oy + oz * oz
@@ -68,29 +65,28 @@ def _shift_and_bend(
             continue
         share = ops.sqrt(ops.maximum(new_square, 0.0) / (height_square + TINY))
         moved = (ax + foot * lx + share * ox, ay + foot * ly + share * oy, az + foot * lz + share * oz)
-        x[j], y[j], z[j] = ops.choose(closes, moved, (x[j], y[j], z[j]))
-        for k in range(j + 1, len(x)):
-            shifted = (x[k] + gx, y[k] + gy, z[k] + gz)
-            x[k], y[k], z[k] = ops.choose(closes, shifted, (x[k], y[k], z[k]))
+        points[j] = choose_parts(ops, closes, moved, points[j])
+        for k in range(j + 1, len(points)):
+            x, y, z = points[k]
+            points[k] = choose_parts(ops, closes, (x + gx, y + gy, z + gz), (x, y, z))
         left = ops.where(closes, 0.0, left)
     return left
 
 
-def _bend_and_turn(ops: Any, x: Components, y: Components, z: Components, target: Vector) -> Component:
+def _bend_and_turn(ops: Any, points: list[Vector], target: Vector) -> Component:
     """Bend a joint until the tip is as far from the root as the target is, then turn the chain about the root.
 
     The joint farthest from the line root-tip needs the least bend: the tip's distance changes by that offset times
     the angle.
     """
-    tip = (x[-1], y[-1], z[-1])
+    tx, ty, tz = tip = points[-1]
     error = gap(ops, tip, target)
     is_open = error > EXACT
-    tx, ty, tz = tip
-    bx, by, bz = x[1], y[1], z[1]
+    bx, by, bz = points[1]
     farthest: Component = 0.0
     chosen: Component = 1
-    for j in range(1, len(x) - 1):
-        px, py, pz = x[j], y[j], z[j]
+    for j in range(1, len(points) - 1):
+        px, py, pz = points[j]
         nx, ny, nz = py * tz - pz * ty, pz * tx - px * tz, px * ty - py * tx
         offset = nx * nx + ny * ny + nz * nz
         farther = offset > farthest
@@ -117,9 +113,8 @@ def _bend_and_turn(ops: Any, x: Components, y: Components, z: Components, target
     (sx, sy, sz), (rx, ry, rz) = rotate(swing, bend), rotate(both, bend)
     shift = (sx - rx, sy - ry, sz - rz)
     still = (0.0, 0.0, 0.0)
-    for j in range(1, len(x)):
-        point = (x[j], y[j], z[j])
+    for j in range(1, len(points)):
         w, qx, qy, qz, cx, cy, cz = ops.choose(chosen < j, (*both, *shift), (*swing, *still))
-        px, py, pz = rotate((w, qx, qy, qz), point)
-        x[j], y[j], z[j] = ops.choose(possible, (px + cx, py + cy, pz + cz), point)
-    return gap(ops, (x[-1], y[-1], z[-1]), target)
+        px, py, pz = rotate((w, qx, qy, qz), points[j])
+        points[j] = choose_parts(ops, possible, (px + cx, py + cy, pz + cz), points[j])
+    return gap(ops, points[-1], target)

@@ -29,6 +29,7 @@ from ..vectors import (
     multiply,
     norm,
     perpendicular,
+    points_of,
     rejection,
     rotate,
     scale,
@@ -78,7 +79,9 @@ def reach_freely(
     along = first_direction(ops, [target, start.points[-1], start.points[1]])
     if ops.any(blocked):
         joints = choose_joints(ops, blocked, straight_to_target(ops, lengths, along, too_far), joints)
-    stuck = ops.negate(done | blocked) & on_one_line(ops, joints, target) if len(lengths) > 1 else done & False
+    stuck = (
+        ops.negate(done | blocked) & on_one_line(ops, points_of(joints), target) if len(lengths) > 1 else done & False
+    )
     if ops.any(stuck):
         joints = _bulged(ops, stuck, joints, lengths, pole, hint)
 

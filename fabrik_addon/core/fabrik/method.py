@@ -29,10 +29,9 @@ def _reach(ops: Any, start: StartPose, target: Vector, pole: Vector | None, opti
 
 
 def _sweep(ops: Any, start: StartPose, target: Vector, pole: Vector | None, options: Options) -> Found:
-    joints, sweeps, turn = reach_target(
-        ops, start.joints, start.lengths, target, pole, start.x_axes[0], options.tolerance, options.iterations
+    points, sweeps, turn = reach_target(
+        ops, start.points, start.lengths, target, pole, start.x_axes[0], options.tolerance, options.iterations
     )
-    points = list(zip(*joints, strict=True))
     frames = turn_frames(ops, start.links, points, start.frames, start.x_axes, start.chain.inherits_list, turn)
     return Found(points, frames, sweeps)
 

@@ -8,6 +8,7 @@ Joints have the root at the origin and are in units of the chain's length.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 from ..lanes import Component, Vector, add_up
@@ -17,12 +18,15 @@ from ..vectors import (
     PARALLEL,
     Joints,
     Quaternion,
+    choose_parts,
     cross,
     dot,
     first_direction,
     gap,
+    joints_of,
     norm,
     perpendicular,
+    points_of,
     scale,
 )
 from .bow import bow
@@ -40,19 +44,19 @@ ROUNDING = 3e-6
 
 def reach_target(
     ops: Any,
-    joints: Joints,
+    points: Sequence[Vector],
     lengths: Sequence[float],
     target: Vector,
     pole: Vector | None,
     hint: Vector,
     tolerance: float,
     iterations: int,
-) -> tuple[Joints, Component, Quaternion | None]:
+) -> tuple[list[Vector], Component, Quaternion | None]:
     """Bring the tip to the target, bent toward the pole where there is one.
 
     Args:
         ops: the lanes' operations.
-        joints: x, y, z of the joints before.
+        points: joints before.
         lengths: of the links, adding up to one.
         target: where the tip should be.
         pole: point toward which the chain bends, or None.
@@ -63,62 +67,55 @@ def reach_target(
     Returns:
         the joints after, the sweeps used, and the bend plane's turn about the root (None without a pole).
     """
-    tip = _joint(joints, -1)
+    tip = points[-1]
     error = gap(ops, tip, target)
     done = error <= tolerance
     if pole is not None and ops.any(done):
-        done = done & points_at_pole(ops, joints, pole)
+        done = done & points_at_pole(ops, joints_of(points), pole)
     if not ops.any(done):
-        return _reach_lanes(ops, joints, lengths, target, pole, hint, tolerance, iterations)
+        return _reach_lanes(ops, points, lengths, target, pole, hint, tolerance, iterations)
 
     # Lanes that are there already keep their pose but for the last digits.
-    count, zero = len(joints[0]), 0.0 * error
-    x, y, z = (list(component) for component in joints)
+    zero = 0.0 * error
+    kept = list(points)
     # What single precision made of a solved pose is no gap: it would be closed for ever.
     there: Any = tuple(ops.choose(error <= ROUNDING, tip, target))
-    close_gap(ops, x, y, z, lengths, there)
-    result = [0.0 + part for part in (*x, *y, *z, zero, *(zero + part for part in IDENTITY))]
+    close_gap(ops, kept, lengths, there)
+    result = [0.0 + part for part in (*chain.from_iterable(kept), zero, *(zero + part for part in IDENTITY))]
     rest = ops.unfinished(done)
     if rest is not None:
-        kept = tuple(ops.keep(rest, component) for component in joints)
+        going: Any = [tuple(ops.keep(rest, point)) for point in points]
         pole_kept = None if pole is None else tuple(ops.keep(rest, pole))
         target_kept, hint_kept = tuple(ops.keep(rest, target)), tuple(ops.keep(rest, hint))
-        (x, y, z), sweeps, turn = _reach_lanes(
-            ops, kept, lengths, target_kept, pole_kept, hint_kept, tolerance, iterations
+        found, sweeps, turn = _reach_lanes(
+            ops, going, lengths, target_kept, pole_kept, hint_kept, tolerance, iterations
         )
-        ops.put(rest, result, [*x, *y, *z, sweeps, *(turn or IDENTITY)])
-    joints = (result[:count], result[count : 2 * count], result[2 * count : 3 * count])
-    w, qx, qy, qz = result[-4:]
-    return joints, result[-5], None if pole is None else (w, qx, qy, qz)
-
-
-def _joint(joints: Joints, j: int) -> Vector:
-    """Return the position of one joint."""
-    x, y, z = joints
-    return x[j], y[j], z[j]
+        ops.put(rest, result, [*chain.from_iterable(found), sweeps, *(turn or IDENTITY)])
+    *flat, sweeps, w, qx, qy, qz = result
+    return points_of((flat[::3], flat[1::3], flat[2::3])), sweeps, None if pole is None else (w, qx, qy, qz)
 
 
 def _reach_lanes(
     ops: Any,
-    joints: Joints,
+    points: Sequence[Vector],
     lengths: Sequence[float],
     target: Vector,
     pole: Vector | None,
     hint: Vector,
     tolerance: float,
     iterations: int,
-) -> tuple[Joints, Component, Quaternion | None]:
+) -> tuple[list[Vector], Component, Quaternion | None]:
     """Return the joints at the target, the sweeps used and the turn of the bend plane where there is one."""
     distance = norm(ops, target)
     if ops.all(distance > PARALLEL):
         along = scale(target, 1.0 / distance)
     else:
-        along = first_direction(ops, [target, _joint(joints, -1), _joint(joints, 1)])
+        along = first_direction(ops, [target, points[-1], points[1]])
     if pole is not None:
-        return _reach_in_plane(ops, joints, lengths, target, along, pole, hint, tolerance, iterations)
-    side, _ = bend_plane(ops, joints, along, None, hint) if len(lengths) == 2 else (hint, None)
-    joints, sweeps = _bend(ops, joints, lengths, target, distance, along, side, tolerance, iterations)
-    return joints, sweeps, None
+        return _reach_in_plane(ops, joints_of(points), lengths, target, along, pole, hint, tolerance, iterations)
+    side, _ = bend_plane(ops, joints_of(points), along, None, hint) if len(lengths) == 2 else (hint, None)
+    reached, sweeps = _bend(ops, points, lengths, target, distance, along, side, tolerance, iterations)
+    return reached, sweeps, None
 
 
 def _reach_in_plane(
@@ -131,7 +128,7 @@ def _reach_in_plane(
     hint: Vector,
     tolerance: float,
     iterations: int,
-) -> tuple[Joints, Component, Quaternion]:
+) -> tuple[list[Vector], Component, Quaternion]:
     """Return the joints at the target and pointing at the pole, the sweeps used and the turn of the bend plane.
 
     The problem is solved in the plane's own coordinates, so that rounding can't take a joint out of it.
@@ -146,17 +143,18 @@ def _reach_in_plane(
     straight = add_up(angles) < ON_ONE_LINE
     if len(lengths) > 2 and ops.any(straight):
         planar = bow_where(ops, straight, planar, lengths, distance, p_axis, q_axis)
-    (p, q, _), sweeps = _bend(
-        ops, planar, lengths, (distance, zero, zero), distance, p_axis, q_axis, tolerance, iterations
+    bent, sweeps = _bend(
+        ops, points_of(planar), lengths, (distance, zero, zero), distance, p_axis, q_axis, tolerance, iterations
     )
+    p, q, _ = joints_of(bent)
     reflect_to_pole(ops, p, q, (dot(pole, along), dot(pole, side)))
     x, y, z = ([a * u + b * v for u, v in zip(p, q, strict=True)] for a, b in zip(along, side, strict=True))
-    return (x, y, z), sweeps, turn
+    return points_of((x, y, z)), sweeps, turn
 
 
 def _bend(
     ops: Any,
-    joints: Joints,
+    points: Sequence[Vector],
     lengths: Sequence[float],
     target: Vector,
     distance: Component,
@@ -164,12 +162,12 @@ def _bend(
     side: Vector,
     tolerance: float,
     iterations: int,
-) -> tuple[Joints, Component]:
+) -> tuple[list[Vector], Component]:
     """Return the joints at the target and the sweeps used: a closed form where there is one, else sweeps.
 
     Args:
         ops: the lanes' operations.
-        joints: of the chain before; lengths needn't be right.
+        points: joints before; lengths needn't be right.
         lengths: of the links.
         target: where the tip should be.
         distance: from the root to it.
@@ -181,38 +179,37 @@ def _bend(
     too_far, too_near = reach_test(lengths, distance)
     closed = blocked = too_far | too_near
     if ops.any(blocked):
-        joints = choose_joints(ops, blocked, straight_to_target(ops, lengths, along, too_far), joints)
+        straight = straight_to_target(ops, lengths, along, too_far)
+        points = points_of(choose_joints(ops, blocked, straight, joints_of(points)))
     if len(lengths) == 2:
-        bx, by, bz = middle_joint(ops, lengths[0], lengths[1], distance, along, side)
-        (x, y, z), (tx, ty, tz) = joints, scale(along, distance)
-        return choose_joints(
-            ops, blocked, joints, ([x[0], bx, tx], [y[0], by, ty], [z[0], bz, tz])
-        ), 0.0 * distance + 1.0
-    deadlocked = ops.negate(blocked) & on_one_line(ops, joints, target)
+        bent = (points[0], middle_joint(ops, lengths[0], lengths[1], distance, along, side), scale(along, distance))
+        return [choose_parts(ops, blocked, a, b) for a, b in zip(points, bent, strict=True)], 0.0 * distance + 1.0
+    deadlocked = ops.negate(blocked) & on_one_line(ops, points, target)
     if ops.any(deadlocked):
         side = perpendicular(ops, along, [side])
-        joints = bow_where(ops, deadlocked, joints, lengths, distance, along, side)
+        points = points_of(bow_where(ops, deadlocked, joints_of(points), lengths, distance, along, side))
         closed = blocked | deadlocked
-    joints, sweeps = sweep_to_target(ops, joints, lengths, target, closed, tolerance, iterations)
+    points, sweeps = sweep_to_target(ops, points, lengths, target, closed, tolerance, iterations)
 
-    error = close_gap(ops, *joints, lengths, target)
+    error = close_gap(ops, points, lengths, target)
     stalled = (error > tolerance) & ops.negate(blocked)
     if ops.any(stalled):
-        bend = bend_direction(ops, joints, along)
-        joints = bow_where(ops, stalled, joints, lengths, distance, along, perpendicular(ops, along, [bend, side]))
-    return joints, ops.maximum(sweeps, 0.0 * distance + 1.0)
+        joints = joints_of(points)
+        side = perpendicular(ops, along, [bend_direction(ops, joints, along), side])
+        points = points_of(bow_where(ops, stalled, joints, lengths, distance, along, side))
+    return points, ops.maximum(sweeps, 0.0 * distance + 1.0)
 
 
-def on_one_line(ops: Any, joints: Joints, target: Vector) -> Component:
+def on_one_line(ops: Any, points: Sequence[Vector], target: Vector) -> Component:
     """Tell whether all joints and the target lie on one line: no sweep ever leaves it."""
-    first = _joint(joints, 1)
+    first = points[1]
     limit = ON_ONE_LINE * ON_ONE_LINE * dot(first, first)
     off = cross(first, target)
     straight = dot(off, off) <= limit
-    for j in range(2, len(joints[0])):
+    for point in points[2:]:
         if not ops.any(straight):
             break
-        off = cross(first, _joint(joints, j))
+        off = cross(first, point)
         straight = straight & (dot(off, off) <= limit)
     return straight
 

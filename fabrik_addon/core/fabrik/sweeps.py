@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from ..lanes import Component, Components, Point, Vector
@@ -88,19 +89,19 @@ BACK_AND_FORTH = Sweeping(_both_passes, slice(1, -1), lambda ops, points, length
 
 def sweep_to_target(
     ops: Any,
-    joints: Joints,
+    joints: Sequence[Vector],
     lengths: Sequence[float],
     target: Vector,
     done: Component,
     tolerance: float,
     iterations: int,
     sweeping: Sweeping = BACK_AND_FORTH,
-) -> tuple[Joints, Component]:
+) -> tuple[list[Vector], Component]:
     """Sweep until the tip is at the target, mixing the sweeps that take longer.
 
     Args:
         ops: the lanes' operations.
-        joints: x, y, z of the joints before.
+        joints: before; lengths needn't be right.
         lengths: of the links, adding up to one.
         target: a point within reach.
         done: the lanes to leave alone.
@@ -112,9 +113,9 @@ def sweep_to_target(
         joints after and sweeps used. A lane where two joints meet has no direction to pull in and ends as it began.
     """
     if ops.all(done):
-        return joints, 0.0 * target[0]
+        return list(joints), 0.0 * target[0]
     moved, sweep = sweeping.moved, sweeping.sweep
-    points, goal = ops.points(*joints), ops.point(target)
+    points, goal = ops.points(joints), ops.point(target)
     began = [*points]
     leaving: Leaving | None = None
     if ops.any(done):
@@ -129,7 +130,7 @@ def sweep_to_target(
         for number in range(1, iterations + 1):
             if number > PLAIN_SWEEPS:
                 mixing = mixing or Mixing(ops)
-                before = _components(points[moved])
+                before = [*chain.from_iterable(points[moved])]
             sweep(ops, points, lengths, goal)
             (tx, ty, tz), (ex, ey, ez) = goal, points[-1]
             dx, dy, dz = ex - tx, ey - ty, ez - tz
@@ -137,7 +138,7 @@ def sweep_to_target(
             ended = error <= enough if number < iterations else error == error
             if ops.any(ended):
                 if leaving is None and ops.all(ended):
-                    return _joints(points), number + 0.0 * error
+                    return points, number + 0.0 * error
                 leaving = leaving or Leaving(began)
                 # NaN is where two joints met; alone that is a ZeroDivisionError.
                 leaving.give_up(error != error)
@@ -150,23 +151,11 @@ def sweep_to_target(
                         before = ops.keep(rest, before)
                         mixing.keep(rest)
             if mixing is not None:
-                mixed = mixing.next_input(before, _components(points[moved]), error)
-                inner = len(mixed) // 3
-                points[moved] = ops.points(mixed[:inner], mixed[inner : 2 * inner], mixed[2 * inner :])
+                mixed = mixing.next_input(before, [*chain.from_iterable(points[moved])], error)
+                points[moved] = ops.points([*zip(mixed[::3], mixed[1::3], mixed[2::3], strict=True)])
                 sweeping.restore(ops, points, lengths)
     except ZeroDivisionError:
         pass  # the caller has a way out of it
     if leaving is None:
-        return joints, 0.0 * target[0]
-    return _joints(leaving.result()), leaving.ended_at
-
-
-def _components(points: Sequence[Point]) -> Components:
-    """Return the components of points, all x first."""
-    x, y, z = zip(*points, strict=True)
-    return [*x, *y, *z]
-
-
-def _joints(points: Sequence[Point]) -> Joints:
-    x, y, z = zip(*points, strict=True)
-    return list(x), list(y), list(z)
+        return began, 0.0 * target[0]
+    return leaving.result(), leaving.ended_at

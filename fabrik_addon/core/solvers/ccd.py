@@ -23,7 +23,20 @@ from ..limits.within_limits import nearer_home, off_the_line, turns_of
 from ..method import Found, Method
 from ..problem import Options
 from ..start import StartPose
-from ..vectors import Joints, Quaternion, choose_parts, cross, dot, from_to, gap, multiply, rejection, rotate
+from ..vectors import (
+    Joints,
+    Quaternion,
+    choose_parts,
+    cross,
+    dot,
+    from_to,
+    gap,
+    joints_of,
+    multiply,
+    points_of,
+    rejection,
+    rotate,
+)
 
 MOST = 1.0
 """Turn (radians) of one joint in one sweep at most; measured: without, a straight chain takes twice as many sweeps."""
@@ -59,7 +72,7 @@ def ccd_sweep(ops: Any, points: list[Point], lengths: Sequence[float], target: P
         dx, dy, dz = rotate(q, link)
         px, py, pz = px + dx, py + dy, pz + dz
         laid.append((px, py, pz))
-    points[1:] = ops.points(*zip(*laid, strict=True))
+    points[1:] = ops.points(laid)
 
 
 def _restore_links(ops: Any, points: list[Point], lengths: Sequence[float]) -> None:
@@ -71,7 +84,7 @@ def _restore_links(ops: Any, points: list[Point], lengths: Sequence[float]) -> N
         share = length / ops.sqrt(dx * dx + dy * dy + dz * dz)
         px, py, pz = px + dx * share, py + dy * share, pz + dz * share
         laid.append((px, py, pz))
-    points[1:] = ops.points(*zip(*laid, strict=True))
+    points[1:] = ops.points(laid)
 
 
 TIP_TO_ROOT = Sweeping(ccd_sweep, slice(1, None), _restore_links)
@@ -97,7 +110,11 @@ def turn_to_target(
     ops: Any, joints: Joints, lengths: Sequence[float], target: Vector, tolerance: float, iterations: int
 ) -> tuple[Joints, Component]:
     """Sweep until the tip is at the target; return joints and sweeps."""
-    return sweep_to_target(ops, joints, lengths, target, 0.0 * target[0] > 1.0, tolerance, iterations, TIP_TO_ROOT)
+    nowhere = 0.0 * target[0] > 1.0
+    points, sweeps = sweep_to_target(
+        ops, points_of(joints), lengths, target, nowhere, tolerance, iterations, TIP_TO_ROOT
+    )
+    return joints_of(points), sweeps
 
 
 def turn_within_limits(

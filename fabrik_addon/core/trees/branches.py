@@ -86,7 +86,6 @@ def close_branches(
             return (point[0] - base[0]) / unit, (point[1] - base[1]) / unit, (point[2] - base[2]) / unit
 
         points = [seen(after[j]) for j in branch.joints]
-        x, y, z = (list(part) for part in zip(*points, strict=True))
         target = seen(targets[branch.effector])
         pole = None
         if branch.bend is not None:
@@ -96,10 +95,8 @@ def close_branches(
                 pole = turn_pole(ops, pole, along, branch.bend.angle)
         hint = x_axis(start.frames[branch.joints[0]])
         lengths = [length / unit for length in lengths]
-        (x, y, z), _, turn = reach_target(
-            ops, (x, y, z), lengths, target, pole, hint, options.tolerance, options.iterations
-        )
-        for j, px, py, pz in zip(branch.joints, x, y, z, strict=True):
+        points, _, turn = reach_target(ops, points, lengths, target, pole, hint, options.tolerance, options.iterations)
+        for j, (px, py, pz) in zip(branch.joints, points, strict=True):
             after[j] = (base[0] + unit * px, base[1] + unit * py, base[2] + unit * pz)
         if turn is not None:
             turns[branch.joints[0]] = turn
