@@ -5,9 +5,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from mathutils import Quaternion, Vector
@@ -30,8 +30,7 @@ _ROUNDS = 4
 """Times that bones with locks are settled, each time stretched by what the last one fell short."""
 
 
-@dataclass(frozen=True)
-class SolvedChain:
+class SolvedChain(NamedTuple):
     """What to write for one chain, and what to say about it."""
 
     snapshot: Snapshot

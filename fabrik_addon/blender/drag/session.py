@@ -283,7 +283,7 @@ class DragSession:
             for bone, channel in chain.settings:
                 self._write(bone, channel)
             snapshot = replace(chain.snapshot, goals=goals[chain.snapshot.bones.chain_name])
-            solved.append(replace(chain, snapshot=snapshot))
+            solved.append(chain._replace(snapshot=snapshot))
         return solved
 
     def _write(self, owner: Object | PoseBone | Bone, channel: tuple[str, Any]) -> None:
