@@ -17,7 +17,8 @@ from mathutils import Matrix, Quaternion, Vector
 from ..core import Chain, FabrikError, Floats, Goals, Options, Pose, StartPose, method_for, plain_chain, start_from
 from ..core.frames import aimed
 from ..core.lanes import ONE
-from .channels import Channel, present_channel, has_locks, is_locked, rotation_from
+from .channels import Channel, has_locks, is_locked, present_channel, rotation_from
+from .follow import follow_in_blender
 from .kinematics import basis_with, pose_matrices, turns_rigidly
 from .limits import Angles, euler_limits_of, limits_of, stiffness_of
 from .overrides import overrides_of
@@ -181,13 +182,16 @@ def take_problem(view_layer: ViewLayer, armature: Object, settings: FabrikChain)
             settings.use_stretch,
         )
         overridden = overrides_of(armature, bones.line, settings.use_limits, settings.use_stretch)
-        shown = start = start_from(*read_pose(bones, chain_matrices(bones), bones.rotations))
+        turned: StartPose | None = None
+        start = start_from(*read_pose(bones, chain_matrices(bones), bones.rotations))
         if (
             bones.stretch is not None
             and bones.stretch.is_stretched
             and not all(link.is_straight for link in bones.links)
         ):
-            start = _turned_back(bones, shown, bones.stretch.factors)
+            turned = start
+            start = _turned_back(bones, turned, bones.stretch.factors)
+        start = follow_in_blender(start)
         moving = frozenset((bones.bones[0].name, *(child.name for child in bones.bones[0].children_recursive)))
         found = _read_goals(view_layer, armature, settings, bones, start, moving)
         options = Options(
@@ -200,7 +204,6 @@ def take_problem(view_layer: ViewLayer, armature: Object, settings: FabrikChain)
         )
     except FabrikError as error:
         raise FabrikError(f"Chain '{settings.name}': {error}") from error
-    turned = None if shown is start else shown
     return Snapshot(
         bones,
         start,
@@ -252,7 +255,7 @@ def take_bone_snapshot(armature: Object, tip: str, chain_count: int) -> Snapshot
         # Chains that are set up are named after their tips: it needs a name of its own among them.
         bones = read_bones(armature, f"{tip} (dragged)", tip, chain_count, use_tail=True, use_limits=True)
         overridden = overrides_of(armature, bones.line, use_limits=True)
-        start = start_from(*read_pose(bones, chain_matrices(bones), bones.rotations))
+        start = follow_in_blender(start_from(*read_pose(bones, chain_matrices(bones), bones.rotations)))
         armature_to_world(armature)
     except FabrikError as error:
         raise FabrikError(f"Bone '{tip}': {error}") from error

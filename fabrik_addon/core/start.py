@@ -4,13 +4,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from .frames import turn_frames
 from .lanes import MANY, ONE, Vector, add_up
 from .limits.least_squares import Limb
 from .problem import Chain, FabrikError, Floats, Pose
@@ -18,6 +20,10 @@ from .vectors import Joints, Quaternion, gap, rotate, x_axis
 
 MISFIT = 1e-3
 """Difference of a link in the pose from its length that counts as rounding, over its length."""
+
+
+Follow: TypeAlias = "Callable[[Any, StartPose, Sequence[Vector], Quaternion | None], list[Quaternion]]"
+"""(ops, start, joints after, turn of the bend plane or None): the bones' frames, as ``turn_frames`` has them."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +50,8 @@ class StartPose:
     """Of the frames."""
     limb: Limb | None
     """The bones with their limits, if they have any."""
+    follow: Follow
+    """How bones without limits turn with their links."""
 
     @cached_property
     def without_tip(self) -> StartPose:
@@ -84,7 +92,14 @@ def start_from(chain: Chain, pose: Pose, batch: tuple[int, ...] | None = None) -
     links = [(bx - ax, by - ay, bz - az) for (ax, ay, az), (bx, by, bz) in pairwise(points)]
     axes = [x_axis(frame) for frame in frames]
     limb = _limb(ops, chain, pose, batch, links, frames) if chain.has_limits else None
-    return StartPose(chain, pose, batch, positions[0], points, (x, y, z), lengths, frames, links, axes, limb)
+    joints_by_part = (x, y, z)
+    return StartPose(
+        chain, pose, batch, positions[0], points, joints_by_part, lengths, frames, links, axes, limb, _follow_links
+    )
+
+
+def _follow_links(ops: Any, start: StartPose, points: Sequence[Vector], turn: Quaternion | None) -> list[Quaternion]:
+    return turn_frames(ops, start.links, points, start.frames, start.x_axes, start.chain.inherits_list, turn)
 
 
 def _check_links(ops: Any, chain: Chain, points: list[Vector], lengths: list[float]) -> None:

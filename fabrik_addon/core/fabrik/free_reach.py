@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from ..frames import turn_frames
 from ..lanes import TINY, Component, Vector
 from ..method import Found
 from ..poles.pole import bend_direction, bend_plane
@@ -99,7 +98,7 @@ def reach_freely(
         last = _swivel(ops, joints, pole, done)
         joints, turn = _turned(joints, last), multiply(last, turn)
     points = list(zip(*joints, strict=True))
-    frames = turn_frames(ops, start.links, points, start.frames, start.x_axes, start.chain.inherits_list, turn)
+    frames = start.follow(ops, start, points, turn)
     return Found(points, frames, result[-1])
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..frames import turn_frames
 from ..lanes import Vector
 from ..limits.joint_limits import SwingTwist
 from ..limits.least_squares import Limb, place
@@ -32,7 +31,7 @@ def _sweep(ops: Any, start: StartPose, target: Vector, pole: Vector | None, opti
     points, sweeps, turn = reach_target(
         ops, start.points, start.lengths, target, pole, start.x_axes[0], options.tolerance, options.iterations
     )
-    frames = turn_frames(ops, start.links, points, start.frames, start.x_axes, start.chain.inherits_list, turn)
+    frames = start.follow(ops, start, points, turn)
     return Found(points, frames, sweeps)
 
 

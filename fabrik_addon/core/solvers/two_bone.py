@@ -12,7 +12,6 @@ from typing import Any
 
 from ..fabrik.sweeps import reach_test, straight_to_target
 from ..fabrik.two_link import middle_joint
-from ..frames import turn_frames
 from ..lanes import TINY, Component, Vector
 from ..limits.joint_limits import SwingTwist, angle_within, hinge_axis, swing_twist
 from ..limits.least_squares import Limb
@@ -175,8 +174,7 @@ def _reach_freely(
         middle = tuple(ops.choose(blocked, (x[1], y[1], z[1]), middle))
         tip = tuple(ops.choose(blocked, (x[2], y[2], z[2]), tip))
     points = [start.points[0], middle, tip]
-    inherits = start.chain.inherits_list
-    return points, turn_frames(ops, start.links, points, start.frames, start.x_axes, inherits, turn)
+    return points, start.follow(ops, start, points, turn)
 
 
 def _reach(ops: Any, start: StartPose, target: Vector, pole: Vector | None, options: Options) -> Found:
