@@ -14,6 +14,7 @@ import math
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from functools import reduce
+from math import sqrt
 from operator import add
 from typing import Any, TypeAlias
 
@@ -53,7 +54,7 @@ class OneLane:
         """Return a context that does nothing: plain floats raise ZeroDivisionError instead."""
         return _QUIET
 
-    sqrt = staticmethod(math.sqrt)
+    sqrt = staticmethod(sqrt)
     asin = staticmethod(math.asin)
     atan2 = staticmethod(math.atan2)
     sin = staticmethod(math.sin)
@@ -77,13 +78,20 @@ class OneLane:
         return list(vectors)
 
     @staticmethod
-    def pull(anchor: Point, point: Point, length: float) -> Point:
-        """Return the point at a distance from an anchor, on the way to another point."""
+    def pull(points: list[Point], anchor: Point, steps: Sequence[tuple[int, float]]) -> None:
+        """Pull points one after another, in place: each to a distance from the one before it, the first from an anchor.
+
+        Args:
+            points: of a chain.
+            anchor: where the first is pulled to.
+            steps: which points, in order, and to what distance.
+        """
         ax, ay, az = anchor
-        px, py, pz = point
-        dx, dy, dz = px - ax, py - ay, pz - az
-        share = length / math.sqrt(dx * dx + dy * dy + dz * dz)
-        return ax + dx * share, ay + dy * share, az + dz * share
+        for j, length in steps:
+            px, py, pz = points[j]
+            dx, dy, dz = px - ax, py - ay, pz - az
+            share = length / sqrt(dx * dx + dy * dy + dz * dz)
+            points[j] = ax, ay, az = ax + dx * share, ay + dy * share, az + dz * share
 
     @staticmethod
     def split(values: NDArray[np.float64], _batch: tuple[int, ...]) -> list[Any]:
@@ -170,19 +178,17 @@ class ManyLanes:
         return list(np.array(vectors))
 
     @staticmethod
-    def pull(anchor: Point, point: Point, length: float) -> Point:
-        """Return the point at a distance from an anchor, on the way to another point.
-
-        Three components at once: most of what a short array costs is the call.
-        """
-        offset = point - anchor
-        squares = offset * offset
-        square = squares[0]
-        square += squares[1]
-        square += squares[2]
-        offset *= length / np.sqrt(square)
-        offset += anchor
-        return offset
+    def pull(points: list[Point], anchor: Point, steps: Sequence[tuple[int, float]]) -> None:
+        """Do the same, three components at once: most of what a short array costs is the call."""
+        for j, length in steps:
+            offset = points[j] - anchor
+            squares = offset * offset
+            square = squares[0]
+            square += squares[1]
+            square += squares[2]
+            offset *= length / np.sqrt(square)
+            offset += anchor
+            points[j] = anchor = offset
 
     @staticmethod
     def split(values: NDArray[np.float64], batch: tuple[int, ...]) -> list[Any]:

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from fabrik_addon.core import SOLVERS, Options, plain_chain
-from fabrik_addon.core.fabrik.sweeps import backward_pass, forward_pass
+from fabrik_addon.core.fabrik.sweeps import Links, backward_pass, forward_pass, links_of
 from fabrik_addon.core.lanes import ONE, Point
 from fabrik_addon.core.limits.descent import DAMPED, FreeBody, Rule, damped_solution
 from fabrik_addon.core.solvers.ccd import ccd_sweep
@@ -160,9 +160,9 @@ def _shipped_row(solver: str, problems: list[tuple[Floats, Floats]]) -> Row:
 
 
 def _run_fabrik(joints: Floats, target: Floats) -> tuple[int, float]:
-    def sweep(points: list[Point], lengths: list[float], goal: Point) -> None:
-        backward_pass(points, lengths, goal, ONE.pull)
-        forward_pass(points, lengths, ONE.pull)
+    def sweep(points: list[Point], links: Links, goal: Point) -> None:
+        backward_pass(ONE, points, links, goal)
+        forward_pass(ONE, points, links)
 
     return _run_sweeps(sweep, joints, target)
 
@@ -173,13 +173,13 @@ def _run_ccd(joints: Floats, target: Floats) -> tuple[int, float]:
 
 def _run_sweeps(sweep: Callable[..., None], joints: Floats, target: Floats) -> tuple[int, float]:
     points: list[Point] = [tuple(joint) for joint in joints.tolist()]
-    goal, lengths = tuple(target.tolist()), link_lengths(joints).tolist()
+    goal, links = tuple(target.tolist()), links_of(link_lengths(joints).tolist())
     start = time.perf_counter()
     tip = points[-1]
     number = 0
     while number < CAP:
         number += 1
-        sweep(points, lengths, goal)
+        sweep(points, links, goal)
         before, tip = tip, points[-1]
         if _distance(tip, goal) <= TOLERANCE or _distance(tip, before) < TOLERANCE:
             break

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from fabrik_addon.core.fabrik.sweeps import backward_pass, forward_pass
+from fabrik_addon.core.fabrik.sweeps import backward_pass, forward_pass, links_of
 from fabrik_addon.core.lanes import MANY
 
 from .problems import Floats, link_lengths
@@ -24,14 +24,14 @@ def plain_sweeps(joints: Floats, targets: Floats, tolerance: float) -> NDArray[n
         targets: (T, 3)
         tolerance: distance that counts as reached.
     """
-    lengths = link_lengths(joints).tolist()
+    links = links_of(link_lengths(joints).tolist())
     points = [np.repeat(joint[:, None], len(targets), axis=1) for joint in joints]
     target = targets.T
     sweeps = np.full(len(targets), CAP)
     with MANY.quiet():
         for sweep in range(1, CAP):
-            backward_pass(points, lengths, target, MANY.pull)
-            forward_pass(points, lengths, MANY.pull)
+            backward_pass(MANY, points, links, target)
+            forward_pass(MANY, points, links)
             error = np.linalg.norm(points[-1] - target, axis=0)
             sweeps[(error <= tolerance) & (sweeps == CAP)] = sweep
             if (sweeps < CAP).all():

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabrik_addon.core import start_from
+from fabrik_addon.core.fabrik.sweeps import links_of
 from fabrik_addon.core.lanes import ONE, Point
 from fabrik_addon.core.limits.within_limits import turns_of
 from fabrik_addon.core.solvers.ccd import MOST, ccd_sweep, turn_within_limits
@@ -21,7 +22,7 @@ from tests.unit.limbs import legal_pose, random_limb
 
 def swept(joints: Floats, target: Floats) -> Floats:
     points: list[Point] = [tuple(joint) for joint in joints.tolist()]
-    ccd_sweep(ONE, points, link_lengths(joints).tolist(), tuple(target.tolist()))
+    ccd_sweep(ONE, points, links_of(link_lengths(joints).tolist()), tuple(target.tolist()))
     return np.array(points)
 
 

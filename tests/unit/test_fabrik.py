@@ -10,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fabrik_addon.core.fabrik.acceleration import DEPTH, Mixing
-from fabrik_addon.core.fabrik.sweeps import backward_pass, forward_pass, reach_test, straight_to_target, sweep_to_target
+from fabrik_addon.core.fabrik.sweeps import (
+    backward_pass,
+    forward_pass,
+    links_of,
+    reach_test,
+    straight_to_target,
+    sweep_to_target,
+)
 from fabrik_addon.core.lanes import MANY, ONE, Point
 from tests.unit.chains import (
     Floats,
@@ -42,8 +49,8 @@ def plain_sweeps(joints: Floats, lengths: list[float], target: Floats, tolerance
     """How many sweeps FABRIK needs on its own."""
     points = points_of(joints)
     for sweep in range(1, 2000):
-        backward_pass(points, lengths, tuple(target.tolist()), ONE.pull)
-        forward_pass(points, lengths, ONE.pull)
+        backward_pass(ONE, points, links_of(lengths), tuple(target.tolist()))
+        forward_pass(ONE, points, links_of(lengths))
         if np.linalg.norm(np.array(points[-1]) - target) <= tolerance:
             return sweep
     return 2000
@@ -62,11 +69,11 @@ def test_a_backward_pass_starts_at_the_target_and_a_forward_pass_at_the_root(
 ) -> None:
     joints, lengths, target = problem(np.random.default_rng(seed), count, reach)
     points = points_of(joints)
-    backward_pass(points, lengths, tuple(target.tolist()), ONE.pull)
+    backward_pass(ONE, points, links_of(lengths), tuple(target.tolist()))
     pulled = np.array(points)
     np.testing.assert_array_equal(pulled[-1], target)
     np.testing.assert_array_equal(pulled[0], joints[0])
-    forward_pass(points, lengths, ONE.pull)
+    forward_pass(ONE, points, links_of(lengths))
     pushed = np.array(points)
     np.testing.assert_array_equal(pushed[0], joints[0])
     # Every joint goes to the point at the link's length from its neighbour, toward where the joint was.
@@ -81,13 +88,13 @@ def test_a_backward_pass_starts_at_the_target_and_a_forward_pass_at_the_root(
 def test_the_papers_first_sweep_by_hand() -> None:
     # Two links of one, straight up; the target is one to the side and one up.
     points: list[Point] = [(0.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 2.0, 0.0)]
-    backward_pass(points, [1.0, 1.0], (1.0, 1.0, 0.0), ONE.pull)
+    backward_pass(ONE, points, links_of([1.0, 1.0]), (1.0, 1.0, 0.0))
     assert points == [(0.0, 0.0, 0.0), (0.0, 1.0, 0.0), (1.0, 1.0, 0.0)]
     points = [(0.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 2.0, 0.0)]
-    backward_pass(points, [1.0, 1.0], (1.0, 0.0, 0.0), ONE.pull)
+    backward_pass(ONE, points, links_of([1.0, 1.0]), (1.0, 0.0, 0.0))
     half = np.sqrt(0.5)
     np.testing.assert_allclose(points, [(0.0, 0.0, 0.0), (1 - half, half, 0.0), (1.0, 0.0, 0.0)])
-    forward_pass(points, [1.0, 1.0], ONE.pull)
+    forward_pass(ONE, points, links_of([1.0, 1.0]))
     elbow = unit((1 - half, half, 0.0))
     np.testing.assert_allclose(points[1], elbow)
     np.testing.assert_allclose(points[2], elbow + unit(np.array([1.0, 0.0, 0.0]) - elbow))
@@ -137,8 +144,8 @@ def test_sweeps_end_at_the_cap_with_what_they_have() -> None:
     joints, lengths, target = problem(np.random.default_rng(4), 6, 0.99)
     points = points_of(joints)
     for _ in range(3):
-        backward_pass(points, lengths, tuple(target.tolist()), ONE.pull)
-        forward_pass(points, lengths, ONE.pull)
+        backward_pass(ONE, points, links_of(lengths), tuple(target.tolist()))
+        forward_pass(ONE, points, links_of(lengths))
     single, sweeps = sweep_to_target(ONE, points_of(joints), lengths, tuple(target.tolist()), False, 1e-9, 3)
     assert sweeps == 3
     np.testing.assert_array_equal(single, points)

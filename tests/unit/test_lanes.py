@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from fabrik_addon.core.lanes import MANY, ONE, ManyLanes, OneLane
 from fabrik_addon.core.leaving import Leaving
+from tests.unit.chains import unit
 
 
 def test_both_have_the_same_operations() -> None:
@@ -48,13 +49,21 @@ def test_each_lane_ends_with_the_state_it_ended_in(rounds: list[tuple[int, list[
     np.testing.assert_array_equal(leaving.ended_at, ended_at)
 
 
-@given(st.integers(1, 5), st.integers(0, 99))
-def test_pulling_points_of_many_lanes_is_pulling_those_of_each(count: int, seed: int) -> None:
-    anchors, points = np.random.default_rng(seed).normal(size=(2, 3, count))
-    pulled = MANY.pull(anchors, points, 0.3)
-    singles = [ONE.pull(*pair, 0.3) for pair in zip(anchors.T.tolist(), points.T.tolist(), strict=True)]
-    np.testing.assert_array_equal(pulled.T, singles)  # to the last bit
-    np.testing.assert_allclose(np.linalg.norm(pulled - anchors, axis=0), 0.3, rtol=1e-14)
+@pytest.mark.parametrize("steps", [[(1, 0.3), (2, 0.4), (3, 0.1)], [(2, 0.2), (0, 0.7)], []])
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_pulling_points_of_many_lanes_is_pulling_those_of_each(count: int, steps: list[tuple[int, float]]) -> None:
+    rng = np.random.default_rng(count)
+    points, anchor = rng.normal(size=(4, 3, count)), rng.normal(size=(3, count))
+    many = list(points)
+    MANY.pull(many, anchor, steps)
+    for lane in range(count):
+        one = [tuple(point) for point in points[..., lane].tolist()]
+        ONE.pull(one, tuple(anchor[:, lane].tolist()), steps)
+        np.testing.assert_array_equal(np.array(many)[..., lane], one)  # to the last bit
+        expected, before = points[..., lane].copy(), anchor[:, lane]
+        for j, length in steps:
+            before = expected[j] = before + length * unit(expected[j] - before)
+        np.testing.assert_allclose(one, expected, atol=1e-14)
 
 
 def test_points_have_the_components_of_vectors() -> None:

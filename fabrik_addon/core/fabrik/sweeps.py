@@ -10,15 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..lanes import Component, Components, Point, Vector
 from ..leaving import Leaving
 from ..vectors import Joints
 from .acceleration import Mixing
-
-Pull = Callable[[Point, Point, float], Point]
-"""(anchor, point, length): the point at that distance from the anchor, on the way to the other point."""
 
 PLAIN_SWEEPS = 6
 """Sweeps before mixing begins: most targets are reached by then, and the first steps are too long to mix."""
@@ -48,42 +45,53 @@ def straight_to_target(ops: Any, lengths: Sequence[float], along: Vector, too_fa
     return x, y, z
 
 
-def backward_pass(points: list[Point], lengths: Sequence[float], target: Point, pull: Pull) -> None:
+class Links(NamedTuple):
+    """The links of a chain in the orders in which sweeps go over them."""
+
+    lengths: Sequence[float]
+    outward: list[tuple[int, float]]
+    """From the root to the tip: each joint with the length of the link before it."""
+    inward: list[tuple[int, float]]
+    """From the joint before the tip to the one next to the root: each with the length of the link after it."""
+
+
+def links_of(lengths: Sequence[float]) -> Links:
+    """Return links, given their lengths from the root on."""
+    return Links(lengths, [*enumerate(lengths, 1)], [*enumerate(lengths)][:0:-1])
+
+
+def backward_pass(ops: Any, points: list[Point], links: Links, target: Point) -> None:
     """Put the tip on the target and pull every joint after it, up to the one next to the root (stage 1).
 
     The root itself isn't moved: the forward pass would put it back without having looked at it.
     """
-    points[-1] = pulled = target
-    for j in range(len(lengths) - 1, 0, -1):
-        points[j] = pulled = pull(pulled, points[j], lengths[j])
+    points[-1] = target
+    ops.pull(points, target, links.inward)
 
 
-def forward_pass(points: list[Point], lengths: Sequence[float], pull: Pull) -> None:
+def forward_pass(ops: Any, points: list[Point], links: Links) -> None:
     """Start from the fixed root and pull every joint after it, the tip last (stage 2)."""
-    pulled = points[0]
-    for j, length in enumerate(lengths, 1):
-        points[j] = pulled = pull(pulled, points[j], length)
+    ops.pull(points, points[0], links.outward)
 
 
 @dataclass(frozen=True)
 class Sweeping:
     """A way to sweep over the joints of a chain again and again."""
 
-    sweep: Callable[[Any, list[Point], Sequence[float], Point], None]
-    """(ops, points, lengths, target): bring the tip nearer to the target, in place."""
+    sweep: Callable[[Any, list[Point], Links, Point], None]
+    """(ops, points, links, target): bring the tip nearer to the target, in place."""
     moved: slice
     """The joints on which a sweep's result depends."""
-    restore: Callable[[Any, list[Point], Sequence[float]], None]
-    """(ops, points, lengths): make links as long as they should be, in place, where sweeps need that."""
+    restore: Callable[[Any, list[Point], Links], None]
+    """(ops, points, links): make links as long as they should be, in place, where sweeps need that."""
 
 
-def _both_passes(ops: Any, points: list[Point], lengths: Sequence[float], target: Point) -> None:
-    pull = ops.pull
-    backward_pass(points, lengths, target, pull)
-    forward_pass(points, lengths, pull)
+def _both_passes(ops: Any, points: list[Point], links: Links, target: Point) -> None:
+    backward_pass(ops, points, links, target)
+    forward_pass(ops, points, links)
 
 
-BACK_AND_FORTH = Sweeping(_both_passes, slice(1, -1), lambda ops, points, lengths: None)
+BACK_AND_FORTH = Sweeping(_both_passes, slice(1, -1), lambda ops, points, links: None)
 """FABRIK's sweep: it puts the tip on the target itself, and restores lengths as it goes."""
 
 
@@ -116,7 +124,7 @@ def sweep_to_target(
         return list(joints), 0.0 * target[0]
     moved, sweep = sweeping.moved, sweeping.sweep
     points, goal = ops.points(joints), ops.point(target)
-    began = [*points]
+    began, links = [*points], links_of(lengths)
     leaving: Leaving | None = None
     if ops.any(done):
         leaving = Leaving(began)
@@ -131,7 +139,7 @@ def sweep_to_target(
             if number > PLAIN_SWEEPS:
                 mixing = mixing or Mixing(ops)
                 before = [*chain.from_iterable(points[moved])]
-            sweep(ops, points, lengths, goal)
+            sweep(ops, points, links, goal)
             (tx, ty, tz), (ex, ey, ez) = goal, points[-1]
             dx, dy, dz = ex - tx, ey - ty, ez - tz
             error = dx * dx + dy * dy + dz * dz  # squared: it is only compared
@@ -153,7 +161,7 @@ def sweep_to_target(
             if mixing is not None:
                 mixed = mixing.next_input(before, [*chain.from_iterable(points[moved])], error)
                 points[moved] = ops.points([*zip(mixed[::3], mixed[1::3], mixed[2::3], strict=True)])
-                sweeping.restore(ops, points, lengths)
+                sweeping.restore(ops, points, links)
     except ZeroDivisionError:
         pass  # the caller has a way out of it
     if leaving is None:

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 from ..fabrik.free_reach import reach_freely
-from ..fabrik.sweeps import Sweeping, sweep_to_target
+from ..fabrik.sweeps import Links, Sweeping, sweep_to_target
 from ..lanes import TINY, Component, Point, Vector
 from ..limits.joint_limits import JointLimits, SwingTwist, angle_within, clamp, hinge_axis, rotation_of, swing_twist
 from ..limits.least_squares import Limb, Placed, place
@@ -47,15 +47,14 @@ _NOWHERE = 1e-12
 """Distance from a joint at which a tip or a target has no direction."""
 
 
-def ccd_sweep(ops: Any, points: list[Point], lengths: Sequence[float], target: Point) -> None:
+def ccd_sweep(ops: Any, points: list[Point], _links: Links, target: Point) -> None:
     """Turn every joint once, the last first, in place; joints that turn any way."""
     tx, ty, tz = target
-    count = len(lengths)
     links = [(bx - ax, by - ay, bz - az) for (ax, ay, az), (bx, by, bz) in pairwise(points)]
     ex, ey, ez = points[-1]
     # What hangs on a joint doesn't move those before it: the tip is all there is to keep track of.
     turns: list[Quaternion] = []
-    for j in range(count - 1, -1, -1):
+    for j in range(len(links) - 1, -1, -1):
         px, py, pz = points[j]
         arm = (ex - px, ey - py, ez - pz)
         q = _turn_toward(ops, arm, (tx - px, ty - py, tz - pz), links[j - 1])
@@ -75,11 +74,11 @@ def ccd_sweep(ops: Any, points: list[Point], lengths: Sequence[float], target: P
     points[1:] = ops.points(laid)
 
 
-def _restore_links(ops: Any, points: list[Point], lengths: Sequence[float]) -> None:
+def _restore_links(ops: Any, points: list[Point], links: Links) -> None:
     """Make links as long as they should be, each in its direction."""
     px, py, pz = points[0]
     laid = []
-    for length, ((ax, ay, az), (bx, by, bz)) in zip(lengths, pairwise(points), strict=True):
+    for length, ((ax, ay, az), (bx, by, bz)) in zip(links.lengths, pairwise(points), strict=True):
         dx, dy, dz = bx - ax, by - ay, bz - az
         share = length / ops.sqrt(dx * dx + dy * dy + dz * dz)
         px, py, pz = px + dx * share, py + dy * share, pz + dz * share
