@@ -19,7 +19,7 @@ from .rotation_goal import last_link
 from .soft_reach import is_eased, soft_share, soft_target
 from .solvers.table import method_for
 from .start import StartPose, batch_shape, from_root, start_from
-from .stretch import ROUNDS, WORTH, stretch_factor
+from .stretch import AS_NEAR, ROUNDS, WORTH, stretch_factor
 from .trees.solve import solve_tree
 from .trees.start import start_tree
 from .vectors import Quaternion, first_direction, from_to, gap, multiply, norm, rotate, scale
@@ -156,7 +156,7 @@ def _stretch(start: StartPose, goals: Goals, options: Options) -> LaneSolution:
             again = solve_lanes(start, _shrunk(ops, goals, best, unit, options.softness), nearby)
             again = again._replace(sweeps=best.sweeps + again.sweeps)
             stretched = _scaled(ops, again, target, unit, most)
-            is_better = going & (stretched.error < ops.maximum(best.error, options.tolerance))
+            is_better = going & (stretched.error < (1.0 - AS_NEAR) * ops.maximum(best.error, options.tolerance))
             going = is_better & (stretched.error < WORTH * best.error)
             best = _choose_solution(ops, is_better, stretched, best)
             bends = False

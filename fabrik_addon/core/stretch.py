@@ -20,6 +20,9 @@ ROUNDS = 4
 WORTH = 0.8
 """Error that a further solve has to leave, over that of the one before, for another one."""
 
+AS_NEAR = 1e-6
+"""Share of the error by which two poses may differ by rounding alone: what limits leave free they may differ in."""
+
 
 def stretch_factor(ops: Any, tip: Vector, target: Vector, most: float) -> Component:
     """Return the factor, 1 to ``most``, by which a scaled tip comes nearest to the target.

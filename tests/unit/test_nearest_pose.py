@@ -14,7 +14,15 @@ from fabrik_addon.core.lanes import ONE
 from fabrik_addon.core.limits.joint_limits import clamp, joint_limits, swing_twist
 from fabrik_addon.core.limits.least_squares import descend, place
 from fabrik_addon.core.limits.legal_poses import COUNT, legal_poses
-from fabrik_addon.core.limits.nearest_pose import Bones, _place, matrices, nearest_poses, tips_of
+from fabrik_addon.core.limits.nearest_pose import (
+    Bones,
+    _place,
+    _second_derivative,
+    _swings_bend,
+    matrices,
+    nearest_poses,
+    tips_of,
+)
 from tests.unit.chains import Floats, matrix, seeds
 from tests.unit.limbs import Limb, legal_turns, random_limb, unit4
 
@@ -85,6 +93,34 @@ def test_first_and_second_derivatives_of_the_tip(seed: int, count: int) -> None:
                 change = (ends[0].slopes[0, b] - ends[1].slopes[0, b]) / (2.0 * step)
                 expected = np.cross(placed.spins[0, a], placed.slopes[0, b]) if is_whole else 0.0 * change
                 np.testing.assert_allclose(change, expected, atol=1e-4)
+
+
+@given(seeds, counts)
+@settings(max_examples=50)
+def test_second_derivative_of_the_error(seed: int, count: int) -> None:
+    """Whole, half-sines and all, against finite differences of the first."""
+    rng = np.random.default_rng(seed)
+    _, bones, turns = made(rng, count, 1)
+    turns *= 0.7  # near half a turn a swing runs out of half-sine
+    if any(limits.locked[axis] and limits.lower[axis] for limits in bones.limits for axis in (0, 2)):
+        return  # a swing that is locked off rest bends the other as well: that is left out
+    target, step = rng.normal(size=(1, 3)), 1e-6
+
+    def gradient(moved: Floats) -> Floats:
+        placed = _place(bones, moved)
+        first: Floats = -(placed.slopes @ (target - placed.tips)[:, :, None])[..., 0]
+        return first
+
+    placed, value = _place(bones, turns), turns.reshape(1, -1)[:, bones.free]
+    bending = _swings_bend(bones, turns, value, gradient(turns))
+    second = _second_derivative(bones, placed.spins, placed.slopes, target - placed.tips, *bending)
+    for a, axis in enumerate(bones.free):
+        ends = []
+        for sign in (1.0, -1.0):
+            moved = turns.copy()
+            moved.reshape(-1)[axis] += sign * step
+            ends.append(gradient(moved))
+        np.testing.assert_allclose(second[0, a], ((ends[0] - ends[1]) / (2.0 * step))[0], atol=1e-4)
 
 
 @given(seeds, counts)

@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 from ..lanes import ONE, TINY, Component, Vector
-from ..vectors import Quaternion, multiply
+from ..vectors import Quaternion
 
 SwingTwist: TypeAlias = Vector
 """x and z of the swing, half-sines, with the twist angle (radians) between: one component for each axis."""
@@ -46,6 +46,13 @@ class JointLimits:
     def is_free(self) -> bool:
         """Whether the joint turns any way."""
         return self.lower == (-1.0, -math.inf, -1.0) and self.upper == (1.0, math.inf, 1.0)
+
+    @cached_property
+    def radii(self) -> tuple[tuple[float, float], ...]:
+        """Of the quarter ellipses, by axis: below rest and above."""
+        # An ellipse with one end at rest has no width there: next to none keeps its ray finite.
+        ends = zip(self.lower, self.upper, strict=True)
+        return tuple((max(-lower, _FLAT), max(upper, _FLAT)) for lower, upper in ends)
 
     @cached_property
     def has_flat_quarter(self) -> bool:
@@ -93,8 +100,8 @@ def rotation_of(ops: Any, s: SwingTwist) -> Quaternion:
     x, twist, z = s
     w = ops.sqrt(ops.maximum(1.0 - x * x - z * z, 0.0))
     half = 0.5 * twist
-    zero = 0.0 * w
-    return multiply((w, x, zero, z), (ops.cos(half), zero, ops.sin(half), zero))
+    cosine, sine = ops.cos(half), ops.sin(half)
+    return w * cosine, x * cosine - z * sine, w * sine, x * sine + z * cosine
 
 
 def clamp(ops: Any, limits: JointLimits, s: SwingTwist) -> SwingTwist:
@@ -105,7 +112,7 @@ def clamp(ops: Any, limits: JointLimits, s: SwingTwist) -> SwingTwist:
     if not limits.is_ellipse:
         x, z = ops.minimum(ops.maximum(x, lx), ux), ops.minimum(ops.maximum(z, lz), uz)
         if limits.reaches_half_turn:
-            x, z = _no_further_than_half_a_turn(ops, limits, x, z)
+            x, z = within_half_turn(ops, (lx, lz), (ux, uz), x, z)
         return x, twist, z
     share = ellipse_share(ops, limits, x, z)
     inside = ops.minimum(1.0 / (share + TINY), 1.0)
@@ -145,11 +152,11 @@ def angle_within(ops: Any, limits: JointLimits, axis: int, angle: Component) -> 
     return ops.minimum(ops.maximum(middle + off, lower), upper)
 
 
-def _no_further_than_half_a_turn(
-    ops: Any, limits: JointLimits, x: Component, z: Component
+def within_half_turn(
+    ops: Any, lower: Sequence[Component], upper: Sequence[Component], x: Component, z: Component
 ) -> tuple[Component, Component]:
-    """Return the swing, in its ranges, with a half-sine of at most 1: there is none beyond."""
-    (lx, _, lz), (ux, _, uz) = limits.lower, limits.upper
+    """Return the swing, in its ranges of x and z, with a half-sine of at most 1: there is none beyond."""
+    (lx, lz), (ux, uz) = lower, upper
     inside = 1.0 / ops.maximum(ops.sqrt(x * x + z * z), 1.0)
     x, z = ops.minimum(ops.maximum(x * inside, lx), ux), ops.minimum(ops.maximum(z * inside, lz), uz)
     # Where rest isn't in the ranges that may have left one of them, and coming back may be too far again.
@@ -174,8 +181,8 @@ def ellipse_normal(ops: Any, limits: JointLimits, x: Component, z: Component) ->
 
 
 def _radius(ops: Any, limits: JointLimits, axis: int, value: Component) -> Component:
-    # An ellipse with one end at rest has no width there: next to none keeps its ray finite.
-    return ops.where(value > 0.0, max(limits.upper[axis], _FLAT), max(-limits.lower[axis], _FLAT))
+    down, up = limits.radii[axis]
+    return ops.where(value > 0.0, up, down)
 
 
 def clamp_rotation(limits: JointLimits, q: Quaternion, ops: Any = ONE) -> Quaternion:

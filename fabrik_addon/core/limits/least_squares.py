@@ -10,12 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
+
+import numpy as np
 
 from ..lanes import Component, Vector
 from ..vectors import Quaternion, choose_parts, cross, multiply, rotate
 from .descent import DAMPED, Rule, Symmetric, damped_solution, descend_to, shortened
 from .joint_limits import JointLimits, SwingTwist, clamp, ellipse_normal, ellipse_share, rotation_of
+from .nearest_pose import Array, Bones, matrices
 
 AT_LIMIT = 1e-9
 """Distance from a limit that counts as at it."""
@@ -35,8 +39,16 @@ class Limb:
     weights: Sequence[Vector]
     """Share of a step that each axis takes: less than 1 is stiff."""
 
+    @cached_property
+    def bones(self) -> Bones:
+        """The same in arrays, for Newton's method."""
+        rests = matrices(*np.moveaxis(array_of(self.rests), -1, 0))
+        return Bones(rests, array_of(self.links), tuple(self.inherits), tuple(self.limits))
+
     def keep(self, ops: Any, lanes: Component) -> Limb:
         """Leave out lanes."""
+        if lanes is True:
+            return self
         rests: Any = [tuple(ops.keep(lanes, rest)) for rest in self.rests]
         links: Any = [tuple(ops.keep(lanes, link)) for link in self.links]
         return replace(self, rests=rests, links=links)
@@ -51,6 +63,16 @@ class Placed:
     frames: list[Quaternion]
     joints: list[Vector]
     """One more than bones: the last is the tip."""
+
+
+def array_of(rows: Sequence[Sequence[Component]]) -> Array:
+    """Return rows of components, one lane or many, as an array (L, R, C)."""
+    parts = [part for row in rows for part in row]
+    if all(isinstance(part, float) for part in parts):
+        return np.array(parts).reshape(1, len(rows), -1)
+    flat = np.broadcast_arrays(*parts)
+    made: Array = np.atleast_2d(np.stack(flat, axis=-1)).reshape(-1, len(rows), len(rows[0]))
+    return made
 
 
 def place(ops: Any, limb: Limb, turns: Sequence[SwingTwist]) -> Placed:
@@ -175,8 +197,8 @@ def turning_axes(
         if not no_z:
             axes[2] = rotate(parent, (2.0 * x * z / w, -2.0 * x, 2.0 * (z * z / w + w)))
     if not no_twist:
-        zero = 0.0 * x
-        axes[1] = rotate(frame, (zero, zero + 1.0, zero))
+        qw, qx, qy, qz = frame
+        axes[1] = 2.0 * (qx * qy - qw * qz), 1.0 - 2.0 * (qx * qx + qz * qz), 2.0 * (qy * qz + qw * qx)
     return axes
 
 
@@ -249,9 +271,11 @@ def block(ops: Any, limits: JointLimits, turn: SwingTwist, responses: list[Any],
     along_x, along_z = responses[0], responses[2]
     if limits.is_ellipse and along_x is not None and along_z is not None:
         x, _, z = turn
+        out = ellipse_share(ops, limits, x, z) >= 1.0 - AT_LIMIT
+        if not ops.any(out):
+            return blocked
         nx, nz = ellipse_normal(ops, limits, x, z)
-        leaving = nx * change[0] + nz * change[2]
-        out = (ellipse_share(ops, limits, x, z) >= 1.0 - AT_LIMIT) & (leaving > 1e-12)
+        out = out & (nx * change[0] + nz * change[2] > 1e-12)
         if ops.any(out):
             nx, nz = ops.choose(out, (nx, nz), (0.0 * nx, 0.0 * nz))
             across = [nx * p + nz * q for p, q in zip(along_x, along_z, strict=True)]

@@ -19,7 +19,7 @@ from .descent import shortened
 from .joint_limits import SwingTwist, clamp
 from .least_squares import Limb, Placed, block_all, descend, normal_solution, place, responses_of
 
-FIRST_DAMPING = 1e-3
+FIRST_DAMPING = 0.5
 """Of the first step, in units of the squared length: it falls with every step that helps."""
 
 LEAST_DAMPING, MOST_DAMPING = 1e-7, 1e4
@@ -28,11 +28,17 @@ LEAST_DAMPING, MOST_DAMPING = 1e-7, 1e4
 STILL = 1e-4
 """Square of the share of a gap that the free axes still see: below it the tip comes no nearer."""
 
-PATIENCE = 8
-"""Steps that must bring a tip half as near: what comes on more slowly is caught between limits."""
+PATIENCE, WORTH_IT = 8, 0.5
+"""Steps that must bring a tip nearer by this factor: what comes on more slowly is caught between limits."""
 
 NEARLY = 0.02
 """Distance from the target at which a step may lose some of it on the way home: the next one makes it up."""
+
+LEAST_STRIDE, MOST_STRIDE = 0.1, 6.0
+"""Share of the way home that a step takes, as far as the tip allows: it turns out how limbs bend that way."""
+
+GROWTH = 6.0
+"""A stride is at most so many times the one before."""
 
 SETTLED = 1e-3
 """Turn, half-sines or radians, that is no more worth a step on the way home."""
@@ -66,14 +72,15 @@ def turn_least(
     error = gap(ops, placed.joints[-1], target)
     damping: Component = FIRST_DAMPING + 0.0 * error
     stride: Component = 1.0 + 0.0 * error
-    last: Component = MOST_DAMPING + 0.0 * error
+    step_before: list[list[Component]] | None = None
+    stride_before, was_near_before = stride, error < 0.0
     at_home: Component = error >= 0.0
     for here, there in zip(turns, home, strict=True):
         for a, b in zip(here, there, strict=True):
             at_home = at_home & (a == b)
     done = at_home & (error <= tolerance)
     is_caught: Component = False
-    before = error
+    before = nearest = error
     for step in range(1, steps + 1):
         if ops.all(done):
             break
@@ -98,23 +105,50 @@ def turn_least(
             turns = [choose_parts(ops, better, a, b) for a, b in zip(trial, turns, strict=True)]
             placed = _choose(ops, better, trial_placed, placed)
         helps = better & (is_near | (trial_error < 0.999 * error))
-        # Near the target it is the way home that was too long, where it grows or leads astray; else the way there.
+        # Near the target it is the way home that was too long, where it leads astray; else the way there.
         was_near = error <= NEARLY
-        stride = ops.where(was_near & ((longest > last) | ops.negate(helps)), 0.5 * stride, stride)
-        last = ops.where(was_near, longest, MOST_DAMPING)
+        if step_before is not None and ops.any(was_near & was_near_before):
+            fitting = _fitting(ops, step_before, change, stride_before, stride)
+            next_stride = ops.where(was_near & was_near_before, fitting, stride)
+        else:
+            next_stride = stride
+        next_stride = ops.where(was_near & ops.negate(helps), 0.5 * stride, next_stride)
+        step_before, stride_before, stride, was_near_before = change, stride, next_stride, was_near & helps
         damping = ops.where(
             helps, ops.maximum(0.2 * damping, LEAST_DAMPING), ops.where(was_near, damping, 6.0 * damping)
         )
         error = ops.where(better, trial_error, error)
         is_caught = is_caught | (is_still & (error > NEARLY))
+        nearest = ops.minimum(nearest, error)
         if step % PATIENCE == 0:
-            is_caught = is_caught | (error > ops.maximum(0.5 * before, NEARLY))
-            before = error
+            is_caught = is_caught | (nearest > ops.maximum(WORTH_IT * before, tolerance))
+            before = nearest
         done = done | ((error <= tolerance) & (longest <= SETTLED)) | is_caught | (damping > MOST_DAMPING)
     if ops.any((error > tolerance) & (error <= NEARLY)):
         # Steps may have run out on the way home.
         turns, placed, error, _ = descend(ops, limb, turns, target, tolerance, steps // 4)
     return turns, placed, error
+
+
+def _fitting(
+    ops: Any,
+    before: Sequence[Sequence[Component]],
+    step: Sequence[Sequence[Component]],
+    stride_before: Component,
+    stride: Component,
+) -> Component:
+    """Return the stride with which the step before would have come all the way, as this one tells.
+
+    Of the next step the secant equation asks as much (Barzilai & Borwein 1988): strides as short as the sharpest bend
+    of all legal poses that reach would take three times as many steps.
+    """
+    size = product = 0.0 * stride
+    for joint, next_joint in zip(before, step, strict=True):
+        for a, b in zip(joint, next_joint, strict=True):
+            size, product = size + a * a, product + a * b
+    left = product * stride_before / (size * stride + TINY)
+    fits = stride_before / ops.maximum(1.0 - left, 1.0 / GROWTH)
+    return ops.maximum(ops.minimum(fits, MOST_STRIDE), LEAST_STRIDE)
 
 
 def _step(

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..lanes import MANY
 from .joint_limits import JointLimits, clamp
-from .nearest_pose import Array
+
+Array: TypeAlias = NDArray[np.float64]
 
 COUNT = 384
 """Poses of each kind."""

@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..lanes import MANY, TINY
-from .joint_limits import JointLimits, clamp
+from .joint_limits import JointLimits, within_half_turn
+from .legal_poses import legal_poses
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -30,11 +31,38 @@ LONGEST_STEP = 0.7
 ROUNDS = 2
 """Times that a step is made anew with the axes that it would take beyond their limits at them."""
 
+FIRST_DAMPING, MOST_DAMPING = 0.5, 1e4
+"""Added to the diagonal of the error's second derivative: in the first step, and at most."""
+
 LEAST_PIVOT = 1e-4
 """Of the error's second derivative: less is flat, and a step there would be long for nothing."""
 
 AT_LIMIT = 1e-9
 """Distance from a limit that counts as at it."""
+
+ABOVE_INVERSE = 1e8
+"""More than any that a second derivative's inverse stretches by."""
+
+
+def _squares_to_matrix() -> Array:
+    """Return (16, 9) what makes a rotation's matrix, row by row, of its quaternion's w, x, y, z times each of them."""
+    made = np.zeros((4, 4, 3, 3))
+    made[range(4), range(4)] = [np.diag(d) for d in ((1, 1, 1), (1, -1, -1), (-1, 1, -1), (-1, -1, 1))]
+    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        made[i + 1, j + 1, [i, j], [j, i]] = 2.0
+        made[0, k + 1, [i, j], [j, i]] = -2.0, 2.0
+    return made.reshape(16, 9)
+
+
+def _vector_to_products() -> Array:
+    """Return (3, 9) what makes of a vector the matrix, row by row, that takes a row to its vector product with it."""
+    made = np.zeros((3, 3, 3))
+    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        made[j, i, k], made[i, j, k] = 1.0, -1.0
+    return made.reshape(3, 9)
+
+
+_OF_SQUARES, _PRODUCTS = _squares_to_matrix(), _vector_to_products()
 
 
 @dataclass(frozen=True)
@@ -49,11 +77,17 @@ class Bones:
     """Whether each bone turns with its parent."""
     limits: tuple[JointLimits, ...]
 
-    def keep(self, poses: NDArray[np.int64]) -> Bones:
-        """Return the bones of some poses, by their numbers."""
+    def keep(self, poses: NDArray[np.int64] | NDArray[np.bool_]) -> Bones:
+        """Return the bones of some poses."""
         if len(self.rests) == 1:
             return self
         return replace(self, rests=self.rests[poses], links=self.links[poses])
+
+    @cached_property
+    def legal(self) -> tuple[tuple[Array, Array], ...]:
+        """Four kinds of legal poses (P, B, 3), and where their tips (P, 3) are; of the first pose's bones."""
+        first = self.keep(np.arange(1))
+        return tuple((poses, tips_of(first, poses)) for poses in legal_poses(self.limits))
 
     @cached_property
     def axes(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -63,6 +97,12 @@ class Bones:
         return bones, axes
 
     @cached_property
+    def free(self) -> NDArray[np.int64]:
+        """(N,) numbers of the free axes among all."""
+        bones, axes = self.axes
+        return 3 * bones + axes
+
+    @cached_property
     def ends(self) -> tuple[Array, Array]:
         """(N,), (N,) smallest and largest of every free axis."""
         rows = [(self.limits[j].lower[k], self.limits[j].upper[k]) for j, k in zip(*self.axes, strict=True)]
@@ -70,9 +110,14 @@ class Bones:
         return lower, upper
 
     @cached_property
-    def joint_by_joint(self) -> list[int]:
-        """Numbers of the bones whose axes' ranges by themselves don't say what is legal."""
-        return [j for j, limits in enumerate(self.limits) if limits.is_ellipse or limits.reaches_half_turn]
+    def wide(self) -> tuple[NDArray[np.int64], list[Array], list[Array]]:
+        """(H,) bones whose ranges of x and z hold more than half a turn, and the two's (H,) smallest and largest."""
+        numbers = [j for j, limits in enumerate(self.limits) if limits.reaches_half_turn and not limits.is_ellipse]
+        lower, upper = (
+            [np.array([ends[j][axis] for j in numbers]) for axis in (0, 2)]
+            for ends in ([limits.lower for limits in self.limits], [limits.upper for limits in self.limits])
+        )
+        return np.array(numbers, int), lower, upper
 
     @cached_property
     def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -83,10 +128,44 @@ class Bones:
         return first, first + 1
 
     @cached_property
-    def radii(self) -> tuple[Array, Array]:
+    def swings(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """(D,), (D,) which free axes are the x and the z of a swing that can go both ways."""
+        bone, axis = self.axes
+        first = np.flatnonzero((axis[:-1] == 0) & (axis[1:] == 2) & (bone[:-1] == bone[1:]))
+        return first, first + 1
+
+    @cached_property
+    def both_in_ellipses(self) -> NDArray[np.int64]:
+        """(P,) which of those are in quarter ellipses."""
+        return np.flatnonzero(np.isin(self.swings[0], self.pairs[0]))
+
+    @cached_property
+    def both(self) -> NDArray[np.int64]:
+        """(2, P) the same in one."""
+        return np.stack(self.pairs)
+
+    @cached_property
+    def _radii(self) -> tuple[Array, Array]:
         """(2, P), (2, P) of those ellipses, in the directions of -x and -z and of x and z."""
-        lower, upper = (np.stack([ends[axes] for axes in self.pairs]) for ends in self.ends)
-        return -lower, upper
+        lower, upper = (np.maximum(np.abs([ends[axes] for axes in self.pairs]), AT_LIMIT) for ends in self.ends)
+        return lower, upper
+
+    def radii_of(self, swings: Array) -> Array:
+        """Return the radii (S, 2, P) of the quarters that swings (S, 2, P) are in."""
+        down, up = self._radii
+        made: Array = np.where(swings > 0.0, up, down)
+        return made
+
+    @cached_property
+    def carried(self) -> NDArray[np.int64]:
+        """(B,) the joint up to which a bone turns all: what hangs on one that doesn't turn with it moves as its head.
+
+        The last is the tip.
+        """
+        ends = [len(self.inherits)]
+        for j in range(len(self.inherits) - 1, 0, -1):
+            ends.insert(0, ends[0] if self.inherits[j] else j)
+        return np.array(ends)
 
     @cached_property
     def segment(self) -> NDArray[np.int64]:
@@ -115,10 +194,24 @@ class _Placed:
     slopes: Array
     """(S, N, 3) how the tip moves with it."""
 
+    def keep(self, poses: NDArray[np.bool_]) -> _Placed:
+        """Return some of them."""
+        return _Placed(self.tips[poses], self.spins[poses], self.slopes[poses])
+
+    def choose(self, where: NDArray[np.bool_], yes: _Placed) -> _Placed:
+        """Return others where a condition (S,) holds."""
+        each = where[:, None, None]
+        return _Placed(
+            np.where(where[:, None], yes.tips, self.tips),
+            np.where(each, yes.spins, self.spins),
+            np.where(each, yes.slopes, self.slopes),
+        )
+
 
 def tips_of(bones: Bones, turns: Array) -> Array:
     """Return the tips (S, 3) of poses (S, B, 3): half-sine about x, twist, half-sine about z of every bone."""
-    return _frames(bones, turns)[2][-1]
+    tips: Array = _frames(bones, turns)[2][:, -1]
+    return tips
 
 
 def nearest_poses(
@@ -137,133 +230,196 @@ def nearest_poses(
     Returns:
         turns after and distances (S,) from tip to target.
     """
-    turns = turns.copy()
-    errors = np.linalg.norm(targets - tips_of(bones, turns), axis=-1)
-    damping = np.full(len(turns), 1e-3)
-    going = np.flatnonzero((errors > tolerance) & (len(bones.axes[0]) > 0))
+    placed = _place(bones, turns)
+    errors = np.linalg.norm(targets - placed.tips, axis=-1)
+    found_turns, found_errors = turns.copy(), errors.copy()
+    damping = np.full(len(turns), FIRST_DAMPING)
+    lanes = np.arange(len(turns))
+    is_going = (errors > tolerance) & (len(bones.free) > 0)
     for _ in range(steps):
-        if not going.size:
-            break
-        part = bones.keep(going)
-        trial = _step(part, turns[going], targets[going], damping[going])
-        found = np.linalg.norm(targets[going] - tips_of(part, trial), axis=-1)
-        gain = errors[going] - found
+        if not is_going.all():
+            found_turns[lanes], found_errors[lanes] = turns, errors
+            lanes, bones, placed = lanes[is_going], bones.keep(is_going), placed.keep(is_going)
+            turns, targets, errors, damping = turns[is_going], targets[is_going], errors[is_going], damping[is_going]
+            if not lanes.size:
+                break
+        trial = _step(bones, turns, placed, targets, damping)
+        trial_placed = _place(bones, trial)
+        trial_errors = np.linalg.norm(targets - trial_placed.tips, axis=-1)
+        gain = errors - trial_errors
         better = gain > 0.0
-        turns[going[better]], errors[going[better]] = trial[better], found[better]
-        damping[going] = np.where(better, np.maximum(0.2 * damping[going], 1e-9), 6.0 * damping[going])
-        is_done = (errors[going] <= tolerance) | (better & (gain < still * found)) | (damping[going] > 1e3)
-        going = going[~is_done]
-    return turns, errors
+        damping = np.where(better, np.maximum(0.2 * damping, 1e-9), 6.0 * damping)
+        is_going = ~better | ((trial_errors > tolerance) & (gain >= still * trial_errors))
+        is_going &= damping <= MOST_DAMPING
+        if better.all():
+            turns, placed, errors = trial, trial_placed, trial_errors
+        else:
+            turns = np.where(better[:, None, None], trial, turns)
+            placed = placed.choose(better, trial_placed)
+            errors = np.where(better, trial_errors, errors)
+    found_turns[lanes], found_errors[lanes] = turns, errors
+    return found_turns, found_errors
 
 
-def _frames(bones: Bones, turns: Array) -> tuple[list[Array], list[Array], list[Array]]:
-    """Return the frames (S, 3, 3) that bones turn in and their own, and the joints (S, 3): one more than bones."""
-    x, twist, z = np.moveaxis(turns, -1, 0)
+def _frames(bones: Bones, turns: Array) -> tuple[Array, Array, Array]:
+    """Return the frames (S, B, 3, 3) that bones turn in and their own, and the joints (S, B + 1, 3)."""
+    x, twist, z = turns[..., 0], turns[..., 1], turns[..., 2]
     w = np.sqrt(np.maximum(1.0 - x * x - z * z, 0.0))
-    cosine, sine = np.cos(0.5 * twist), np.sin(0.5 * twist)
+    half = 0.5 * twist
+    cosine, sine = np.cos(half), np.sin(half)
     own = matrices(w * cosine, x * cosine - z * sine, w * sine, x * sine + z * cosine)
-    parents: list[Array] = []
-    frames: list[Array] = []
-    joints: list[Array] = [np.zeros((len(turns), 3))]
+    turned = bones.rests @ own
+    frames = np.empty_like(turned)
+    before = np.empty_like(turned)
+    before[:, 0] = np.eye(3)
     for j, inherits in enumerate(bones.inherits):
-        rest = bones.rests[:, j]
-        parents.append(frames[-1] @ rest if inherits and frames else np.broadcast_to(rest, own[:, j].shape))
-        frames.append(parents[-1] @ own[:, j])
-        joints.append(joints[-1] + (frames[-1] @ bones.links[:, j, :, None])[..., 0])
-    return parents, frames, joints
+        if j:
+            before[:, j] = frames[:, j - 1] if inherits else before[:, 0]
+        np.matmul(before[:, j], turned[:, j], out=frames[:, j])
+    joints = np.zeros((len(turns), len(bones.inherits) + 1, 3))
+    np.cumsum((frames @ bones.links[..., None])[..., 0], axis=1, out=joints[:, 1:])
+    return before @ bones.rests, frames, joints
 
 
 def matrices(w: Array, x: Array, y: Array, z: Array) -> Array:
     """Return the matrices (..., 3, 3) of unit quaternions."""
-    xx, yy, zz, xy, xz, yz = x * x, y * y, z * z, x * y, x * z, y * z
-    wx, wy, wz = w * x, w * y, w * z
-    parts = [
-        *(1.0 - 2.0 * (yy + zz), 2.0 * (xy - wz), 2.0 * (xz + wy)),
-        *(2.0 * (xy + wz), 1.0 - 2.0 * (xx + zz), 2.0 * (yz - wx)),
-        *(2.0 * (xz - wy), 2.0 * (yz + wx), 1.0 - 2.0 * (xx + yy)),
-    ]
-    made: Array = np.stack(parts, axis=-1).reshape(*w.shape, 3, 3)
+    q = np.stack([w, x, y, z], axis=-1)
+    squares = (q[..., :, None] * q[..., None, :]).reshape(*w.shape, 16)
+    made: Array = (squares @ _OF_SQUARES).reshape(*w.shape, 3, 3)
     return made
 
 
 def _place(bones: Bones, turns: Array) -> _Placed:
     parents, frames, joints = _frames(bones, turns)
-    x, _, z = np.moveaxis(turns, -1, 0)
-    w = np.sqrt(np.maximum(1.0 - x * x - z * z, 1e-6))
+    x, z = turns[..., 0], turns[..., 2]
+    w = 2.0 * np.sqrt(np.maximum(1.0 - x * x - z * z, 1e-6))
+    x4, z4 = 4.0 * x / w, 4.0 * z / w
     local = np.zeros((*x.shape, 3, 3))  # bone by bone, axis by axis, in the frame that the bone turns in
-    local[..., 0, :] = np.stack([2.0 * (x * x / w + w), 2.0 * z, 2.0 * x * z / w], axis=-1)
-    local[..., 2, :] = np.stack([2.0 * x * z / w, -2.0 * x, 2.0 * (z * z / w + w)], axis=-1)
-    spins = local @ np.stack(parents, axis=1).swapaxes(-1, -2)
-    spins[..., 1, :] = np.stack(frames, axis=1)[..., 1]
-    # What hangs on a bone that doesn't turn with its parent moves with its head alone.
-    ends = [joints[-1]] * len(frames)
-    for j in range(len(frames) - 2, -1, -1):
-        ends[j] = ends[j + 1] if bones.inherits[j + 1] else joints[j + 1]
-    arms = np.stack(ends, axis=1) - np.stack(joints[:-1], axis=1)
-    bone, axis = bones.axes
-    free = spins[:, bone, axis]
-    return _Placed(joints[-1], free, _cross(free, arms[:, bone]))
+    local[..., 0, 0], local[..., 2, 2] = x * x4 + w, z * z4 + w
+    local[..., 0, 1], local[..., 2, 1] = 2.0 * z, -2.0 * x
+    local[..., 0, 2] = local[..., 2, 0] = x * z4
+    spins = local @ parents.swapaxes(-1, -2)
+    spins[..., 1, :] = frames[..., 1]
+    arms = joints[:, bones.carried] - joints[:, :-1]
+    slopes = spins @ _across(arms)
+    count, free = len(turns), bones.free
+    return _Placed(
+        joints[:, -1], spins.reshape(count, -1, 3).take(free, axis=1), slopes.reshape(count, -1, 3).take(free, axis=1)
+    )
 
 
-def _cross(a: Array, b: Array) -> Array:
-    """Return vector products; numpy's own takes as long as all else here."""
-    ax, ay, az = a[..., 0], a[..., 1], a[..., 2]
-    bx, by, bz = b[..., 0], b[..., 1], b[..., 2]
-    return np.stack([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx], axis=-1)
+def _across(vectors: Array) -> Array:
+    """Return matrices (..., 3, 3) that take a row to its vector product with vectors (..., 3)."""
+    made: Array = (vectors @ _PRODUCTS).reshape(*vectors.shape, 3)
+    return made
 
 
-def _step(bones: Bones, turns: Array, targets: Array, damping: Array) -> Array:
+def _step(bones: Bones, turns: Array, placed: _Placed, targets: Array, damping: Array) -> Array:
     """Return turns after one step of Newton's method on the axes that limits leave."""
-    placed = _place(bones, turns)
     gap = targets - placed.tips
-    bone, axis = bones.axes
     spins, slopes = placed.spins, placed.slopes
-    count = len(bone)
+    every, free = len(turns), bones.free
     gradient = -(slopes @ gap[:, :, None])[..., 0]
-    value = turns[:, bone, axis]
+    value = turns.reshape(every, -1).take(free, axis=1)
+    diagonal, mixed = _swings_bend(bones, turns, value, gradient)
     lower, upper = bones.ends
     least, most = lower - value, upper - value
     fixed = ((most <= AT_LIMIT) & (gradient < 0.0)) | ((least >= -AT_LIMIT) & (gradient > 0.0))
-    diagonal = np.repeat(damping[:, None], count, axis=1)
     n, m = bones.pairs
+    is_along = False
     if n.size:
         # On its ellipse a swing goes along it, which bends: its axes are then that way, and none.
-        tangent, curvature, out, is_flat = _along_ellipses(bones, value[:, [n, m]], gradient[:, [n, m]])
-        for axes in (n, m):  # what goes beyond is put back as a pair
-            least[:, axes] = np.where(is_flat, least[:, axes], -np.inf)
-            most[:, axes] = np.where(is_flat, most[:, axes], np.inf)
-            fixed[:, axes] &= is_flat
+        both = bones.both
+        tangent, curvature, out, is_flat = _along_ellipses(bones, value.take(both, axis=1), gradient.take(both, axis=1))
+        is_round = ~is_flat[:, None]  # what goes beyond is put back as a pair
+        least[:, both] -= np.where(is_round, np.inf, 0.0)
+        most[:, both] += np.where(is_round, np.inf, 0.0)
+        fixed[:, both] &= ~is_round
+        is_along = bool(out.any())
+    if is_along:
         fixed[:, m] |= out
         along_x, along_z = np.where(out, tangent[:, 0], 1.0), np.where(out, tangent[:, 1], 0.0)
+        spins, slopes = spins.copy(), slopes.copy()
         for vectors in (spins, slopes):
             vectors[:, n] = along_x[..., None] * vectors[:, n] + along_z[..., None] * vectors[:, m]
         gradient[:, n] = along_x * gradient[:, n] + along_z * gradient[:, m]
-        diagonal[:, n] += np.where(out, np.maximum(curvature, 0.0), 0.0)
+        along = along_x * along_x * diagonal[:, n] + along_z * along_z * diagonal[:, m]
+        inner = bones.both_in_ellipses
+        along += 2.0 * along_x * along_z * mixed[:, inner] + np.where(out, np.maximum(curvature, 0.0), 0.0)
+        diagonal[:, n] = along
+        mixed[:, inner] = np.where(out, 0.0, mixed[:, inner])
 
-    # d2 tip / da db = spin a x slope b where a turns what b does; here it is taken times the gap.
-    bent = spins @ _cross(gap[:, None, :], slopes).swapaxes(-1, -2) * bones.follows
-    model = slopes @ slopes.swapaxes(-1, -2) + bent + bent.swapaxes(-1, -2)
-    model[:, range(count), range(count)] += diagonal
+    model = _second_derivative(bones, spins, slopes, gap, diagonal + damping[:, None], mixed)
     change = np.zeros_like(gradient)
     for _ in range(ROUNDS):
         solved = _solve_fixed(model, gradient, change, fixed)
-        beyond = ~fixed & ((solved < least) | (solved > most))
-        change = np.clip(solved, least, most)
+        change = np.minimum(np.maximum(solved, least), most)
+        beyond = ~fixed & (solved != change)
         if not beyond.any():
             break
         fixed |= beyond
 
-    if n.size:
+    longest = np.abs(change).max(axis=-1, keepdims=True)
+    change *= np.minimum(LONGEST_STEP / (longest + TINY), 1.0)
+    if is_along:
         change[:, m] += along_z * change[:, n]
         change[:, n] *= along_x
-    longest = np.abs(change).max(axis=-1, keepdims=True)
-    moved = turns.copy()
-    moved[:, bone, axis] += change * np.minimum(LONGEST_STEP / (longest + TINY), 1.0)
-    with MANY.quiet():
-        for j in bones.joint_by_joint:
-            limits = bones.limits[j]
-            moved[:, j] = np.stack(clamp(MANY, limits, (moved[:, j, 0], moved[:, j, 1], moved[:, j, 2])), axis=-1)
-    return moved
+    moved = value + change
+    if n.size:
+        moved[:, both] = _into_ellipses(bones, moved.take(both, axis=1))
+    made = turns.copy()
+    made.reshape(every, -1)[:, free] = moved
+    wide, ends, other_ends = bones.wide
+    if wide.size:
+        made[:, wide, 0], made[:, wide, 2] = within_half_turn(
+            MANY, ends, other_ends, made[:, wide, 0], made[:, wide, 2]
+        )
+    return made
+
+
+def _second_derivative(bones: Bones, spins: Array, slopes: Array, gap: Array, diagonal: Array, mixed: Array) -> Array:
+    """Return half the squared error's second derivative (S, N, N) by the axes; see _swings_bend for the last two."""
+    # d2 tip / da db = spin a x slope b where a turns what b does; here it is taken times the gap.
+    bent = spins @ (slopes @ _across(-gap)).swapaxes(-1, -2) * bones.follows
+    made: Array = slopes @ slopes.swapaxes(-1, -2) + bent + bent.swapaxes(-1, -2)
+    made.reshape(len(made), -1)[:, :: made.shape[-1] + 1] += diagonal
+    n, m = bones.swings
+    made[:, n, m] += mixed
+    made[:, m, n] += mixed
+    return made
+
+
+def _into_ellipses(bones: Bones, swings: Array) -> Array:
+    """Return the nearest swings (S, 2, P) in their ellipses as clamp has them."""
+    radii = bones.radii_of(swings)
+    share = swings / radii
+    inside = swings / np.maximum(np.sqrt(np.sum(share * share, axis=1, keepdims=True)), 1.0)
+    lower, upper = (ends[bones.both] for ends in bones.ends)
+    in_ranges = np.minimum(np.maximum(swings, lower), upper)
+    return np.where(radii.min(axis=1, keepdims=True) <= AT_LIMIT, in_ranges, inside)
+
+
+def _swings_bend(bones: Bones, turns: Array, value: Array, gradient: Array) -> tuple[Array, Array]:
+    """Return what the error's second derivative has because half-sines bend, where spins are taken as constant.
+
+    To second order a swing (x, z) turns about the axis of its own as well: the derivative of spin a by b is, but for
+    what turning it about spin b makes of it, (a = b) + a b / w^2 times x spin x + z spin z.
+
+    Returns:
+        its diagonal (S, N) and, for every bone that swings both ways (S, D), what is beside it.
+    """
+    bone, axis = bones.axes
+    is_swing = axis != 1
+    pushed = np.zeros(turns.shape[:2])
+    for way in (0, 2):
+        of = np.flatnonzero(axis == way)
+        pushed[:, bone[of]] += value[:, of] * gradient[:, of]
+    w2 = np.maximum(1.0 - turns[..., 0] ** 2 - turns[..., 2] ** 2, 1e-6)
+    share = value * is_swing
+    diagonal = pushed[:, bone] * (is_swing + share * share / w2[:, bone])
+    n, m = bones.swings
+    j = bone[n]
+    return diagonal, pushed[:, j] * value[:, n] * value[:, m] / w2[:, j]
 
 
 def _along_ellipses(
@@ -275,8 +431,7 @@ def _along_ellipses(
         the way (S, 2, P) along the ellipse, how the error curves (S, P) along it, whether each is kept to it (S, P),
         and whether its quarter has no width (S, P), so that it keeps to its ranges instead.
     """
-    down, up = bones.radii
-    radii = np.maximum(np.where(swings > 0.0, up, down), AT_LIMIT)
+    radii = bones.radii_of(swings)
     is_flat = radii.min(axis=1) <= AT_LIMIT
     share = swings / radii
     out = (
@@ -293,16 +448,36 @@ def _solve_fixed(model: Array, slope: Array, change: Array, fixed: NDArray[np.bo
     held = np.where(fixed, change, 0.0)
     rest = np.where(fixed, held, -slope - (model @ held[..., None])[..., 0])
     reduced = np.where(fixed[:, :, None] | fixed[:, None, :], 0.0, model)
-    count = slope.shape[1]
-    reduced[:, range(count), range(count)] += fixed
-    return _solve(reduced, rest)
+    reduced.reshape(len(slope), -1)[:, :: slope.shape[1] + 1] += fixed
+    try:
+        return _solve_valley(reduced, rest)
+    except np.linalg.LinAlgError:
+        return _solve(reduced, rest)
+
+
+def _solve_valley(matrices: Array, right: Array) -> Array:
+    """Solve positive definite systems (S, N, N), (S, N); raise LinAlgError where one isn't.
+
+    The factor of ((A, 1), (1, c)) has the transposed inverse of A's factor below: one call where going back through A's
+    would be one for every row. Not by LAPACK's own solver: numpy's starts threads that cost a thousand times the work
+    for matrices as small.
+    """
+    every, count = right.shape
+    work = np.zeros((every, 2 * count, 2 * count))
+    work[:, :count, :count] = matrices
+    diagonals = work.reshape(every, -1)
+    diagonals[:, 2 * count * count :: 2 * count + 1] = 1.0
+    diagonals[:, 2 * count * count + count :: 2 * count + 1] = ABOVE_INVERSE
+    inverse = np.linalg.cholesky(work)[:, count:, :count]
+    solved: Array = (inverse @ (right[:, None, :] @ inverse).swapaxes(-1, -2))[..., 0]
+    return solved
 
 
 def _solve(matrices: Array, right: Array) -> Array:
     """Solve symmetric systems (S, N, N), (S, N) as if they were positive definite, by L D L^T.
 
     Where the error's model isn't a valley a pivot is negative: its size is taken, and the step still leads down (Gill
-    & Murray 1974). Not by LAPACK: numpy's starts threads that cost a thousand times the work for matrices as small.
+    & Murray 1974).
     """
     count = right.shape[1]
     work = np.concatenate([matrices, right[..., None]], axis=-1)

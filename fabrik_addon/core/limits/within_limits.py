@@ -3,10 +3,10 @@
 """Reaching within joint limits: what comes after FABRIK, which works with positions where limits are about rotations.
 
 1. Least squares from the present pose find, of all legal poses that reach, the one that turns least (least_turn).
-2. Where they are caught between limits they start again: from what limits leave of FABRIK's own answer and from legal
-   poses whose tips are near the target (legal_poses). Newton's method follows the starts, the best to the end
-   (nearest_pose).
-3. Of those that get there the one that turns least is taken, else the one that comes nearest.
+2. Where they are caught between limits they start again from what limits leave of FABRIK's own answer.
+3. Where that is no use either, or nothing can be, Newton's method (nearest_pose) goes down from where both were caught
+   and from legal poses whose tips are near the target (legal_poses), and follows the best to the end.
+4. Of those that get there the one that turns least is taken, else the one that comes nearest.
 
 So the cost is bounded, and the same input gives the same bits.
 """
@@ -22,10 +22,9 @@ import numpy as np
 from ..lanes import Component, Vector
 from ..vectors import PARALLEL, Quaternion, choose_parts, cross, dot, gap, multiply
 from .joint_limits import SwingTwist, clamp, rotation_of, swing_twist
-from .least_squares import Limb, Placed, descend, place
+from .least_squares import Limb, Placed, array_of, descend, place
 from .least_turn import PATIENCE, turn_least
-from .legal_poses import legal_poses
-from .nearest_pose import Array, Bones, matrices, nearest_poses, tips_of
+from .nearest_pose import Array, Bones, nearest_poses
 
 STEPS = 40
 """Steps of least squares from one start; those that get there need about ten."""
@@ -33,20 +32,12 @@ STEPS = 40
 NEAREST = (5, 3, 4, 8)
 """How many of each kind of legal pose to start from: those whose tips are nearest to the target."""
 
-FIRST_STEPS = 6
-"""Steps of Newton's method from every start: after them it shows which are worth more."""
+HEATS = ((2, 1e-3), (3, 1e-4), (12, 1e-8))
+"""Steps of Newton's method from all starts, then from the best of them, then from the best of those, at most; and the
+share of the error that a step must take away to be followed by another. Most need three to the end."""
 
-FINALISTS = 5
-"""Starts that are followed to the end."""
-
-THERE = 1e-3
-"""Error with which Newton's method is as good as there."""
-
-LAST_STEPS = 30
-"""Steps of Newton's method from each of those; most need ten."""
-
-STILL, FINISHED = 1e-6, 1e-9
-"""Share of the error that a step must take away to be followed by another: from each start, and from the best."""
+QUALIFIED = (6, 2, 1)
+"""How many poses are the best after each of those."""
 
 AT_ONCE = 512
 """Poses side by side: a bake's would fill the memory."""
@@ -105,14 +96,47 @@ def reach_within_limits(
     if rest is None or steps < PATIENCE:
         return turns, placed, error, starts
     goal: Any = tuple(ops.keep(rest, target))
-    kept_home, *others = ([tuple(ops.keep(rest, turn)) for turn in pose] for pose in (home, turns, advice()))
-    found = _start_again(ops, limb.keep(ops, rest), kept_home, others, goal, tolerance, steps)
-    into = [0.0 + component for turn in turns for component in turn] + [starts]
-    again = 0.0 * found[0][0] + len(others) + sum(NEAREST)
-    ops.put(rest, into, [*(component for turn in found for component in turn), 1.0 + again])
-    turns = [(into[i], into[i + 1], into[i + 2]) for i in range(0, 3 * len(turns), 3)]
+    kept_home, caught, other = ([tuple(ops.keep(rest, turn)) for turn in pose] for pose in (home, turns, advice()))
+    found, more = _start_again(ops, limb.keep(ops, rest), kept_home, caught, other, goal, tolerance, steps)
+    turns, starts = _put(ops, rest, turns, found, starts, more)
     placed = place(ops, limb, turns)
-    return turns, placed, gap(ops, placed.joints[-1], target), into[-1]
+    return turns, placed, gap(ops, placed.joints[-1], target), starts
+
+
+def _start_again(
+    ops: Any,
+    limb: Limb,
+    home: Sequence[SwingTwist],
+    caught: Sequence[SwingTwist],
+    advice: Sequence[SwingTwist],
+    target: Vector,
+    tolerance: float,
+    steps: int,
+) -> tuple[list[SwingTwist], Component]:
+    """Return the turns that advice leads to, or else those that other starts do, and the starts it took in all."""
+    turns, _, error = turn_least(ops, limb, advice, home, target, tolerance, steps)
+    starts = 2.0 + 0.0 * error
+    rest = ops.unfinished(error <= tolerance)
+    if rest is None:
+        return turns, starts
+    goal: Any = tuple(ops.keep(rest, target))
+    kept_home, *others = ([tuple(ops.keep(rest, turn)) for turn in pose] for pose in (home, caught, turns))
+    found = _start_anywhere(ops, limb.keep(ops, rest), kept_home, others, goal, tolerance, steps)
+    return _put(ops, rest, turns, found, starts, 2.0 + sum(NEAREST) + 0.0 * found[0][0])
+
+
+def _put(
+    ops: Any,
+    lanes: Component,
+    turns: Sequence[SwingTwist],
+    found: Sequence[SwingTwist],
+    starts: Component,
+    more: Component,
+) -> tuple[list[SwingTwist], Component]:
+    """Return turns and starts with what was found for some lanes put among them."""
+    into = [0.0 + component for turn in turns for component in turn] + [starts]
+    ops.put(lanes, into, [*(component for turn in found for component in turn), more])
+    return [(into[i], into[i + 1], into[i + 2]) for i in range(0, len(into) - 1, 3)], into[-1]
 
 
 def _off_limits(
@@ -188,7 +212,7 @@ def _is_straight(
     return is_straight
 
 
-def _start_again(
+def _start_anywhere(
     ops: Any,
     limb: Limb,
     home: Sequence[SwingTwist],
@@ -198,33 +222,35 @@ def _start_again(
     steps: int,
 ) -> list[SwingTwist]:
     """Return the turns that reach and are nearest to home, of those from several starts, or else come nearest."""
-    goals = _array([target])[:, 0]
-    homes = _array(home)
-    bones = _bones(limb)
-    starts = np.concatenate([_near_poses(bones, goals), np.stack([_array(one) for one in others], 1)], axis=1)
-    found, errors = _descend_all(bones, starts, goals, tolerance, FIRST_STEPS)
-    # Of starts that get there those are worth more that end near to home.
-    worth = np.where(errors <= THERE, THERE * np.tanh(_turned(found, homes)), errors)
-    order = np.argsort(worth, axis=1, kind="stable")[:, :FINALISTS]
-    found = np.take_along_axis(found, order[:, :, None, None], axis=1)
-    found, errors = _descend_all(bones, found, goals, tolerance, LAST_STEPS)
-    for n in range(FINALISTS):
-        reached = errors[:, n] <= tolerance
-        if reached.any():
-            begin = _components(ops, found[:, n])
-            settled, _, off = turn_least(ops, limb, begin, home, target, tolerance, steps)
-            stays = reached & (_array([(off,)])[:, 0, 0] <= tolerance)
-            found[:, n] = np.where(stays[:, None, None], _array(settled), found[:, n])
-    away = _turned(found, homes)
-    least = errors.min(axis=1, keepdims=True)
-    is_best = errors <= np.maximum(tolerance, (1.0 + AS_NEAR) * least)
-    best = np.argmin(np.where(is_best, away, np.inf), axis=1)
-    nearest = found[np.arange(len(found)), best]
-    turns = _components(ops, nearest_poses(bones, nearest, goals, tolerance, FIRST_STEPS, FINISHED)[0])
-    if any(limits.reaches_half_turn for limits in limb.limits):
+    goals, homes, bones = array_of([target])[:, 0], array_of(home), limb.bones
+    starts = np.concatenate([_near_poses(bones, goals), np.stack([array_of(one) for one in others], 1)], axis=1)
+    for (most, still), count in zip(HEATS, QUALIFIED, strict=True):
+        starts, errors = _descend_all(bones, starts, goals, tolerance, most, still)
+        starts = _best(starts, errors, homes, tolerance, count)
+    turns = _components(ops, starts[:, 0])
+    if np.any(errors <= tolerance):
+        settled, _, off = turn_least(ops, limb, turns, home, target, tolerance, steps)
+        turns = [choose_parts(ops, off <= tolerance, a, b) for a, b in zip(settled, turns, strict=True)]
+    if bones.wide[0].size:
         # Half-sines end at half a turn, where Newton's method stalls and least squares come on.
         turns = descend(ops, limb, turns, target, tolerance, steps)[0]
     return turns
+
+
+def _best(found: Array, errors: Array, homes: Array, tolerance: float, most: int) -> Array:
+    """Return, of poses (L, K, B, 3) with errors (L, K), the best (L, at most so many, B, 3), the very best first.
+
+    All that come as near as the nearest are taken for one: that which turns least from home.
+    """
+    is_near = errors <= np.maximum(tolerance, (1.0 + AS_NEAR) * errors.min(axis=1, keepdims=True))
+    best = np.argmin(np.where(is_near, _turned(found, homes), np.inf), axis=1)
+    worth = np.where(is_near, np.inf, errors)
+    worth[np.arange(len(found)), best] = -1.0
+    count = min(most, int(np.isfinite(worth).sum(axis=1).max()))
+    order = np.argsort(worth, axis=1, kind="stable")[:, :count]
+    # A lane with fewer follows its best twice: what another has is nothing to it.
+    order = np.where(np.isfinite(np.take_along_axis(worth, order, axis=1)), order, order[:, :1])
+    return np.take_along_axis(found, order[:, :, None, None], axis=1)
 
 
 def _turned(turns: Array, homes: Array) -> Array:
@@ -237,17 +263,23 @@ def _turned(turns: Array, homes: Array) -> Array:
 
 def _near_poses(bones: Bones, goals: Array) -> Array:
     """Return the legal poses (L, K, B, 3) whose tips are nearest to targets (L, 3)."""
-    first = Bones(bones.rests[:1], bones.links[:1], bones.inherits, bones.limits)
     # All lanes' limbs are one and the same, but hang in frames of their own.
     local = (bones.rests[:1, 0] @ bones.rests[:, 0].swapaxes(-1, -2) @ goals[:, :, None])[..., 0]
     picked = []
-    for poses, count in zip(legal_poses(bones.limits), NEAREST, strict=True):
-        distance = np.square(local[:, None] - tips_of(first, poses)).sum(axis=-1)
+    for (poses, tips), count in zip(bones.legal, NEAREST, strict=True):
+        distance = np.square(local[:, None] - tips).sum(axis=-1)
         picked.append(poses[np.argsort(distance, axis=1, kind="stable")[:, :count]])
     return np.concatenate(picked, axis=1)
 
 
-def _descend_all(bones: Bones, starts: Array, goals: Array, tolerance: float, steps: int) -> tuple[Array, Array]:
+def _descend_all(
+    bones: Bones,
+    starts: Array,
+    goals: Array,
+    tolerance: float,
+    steps: int,
+    still: float,
+) -> tuple[Array, Array]:
     """Return the nearest poses (L, K, B, 3) from starts of that shape, and their errors (L, K)."""
     lanes, count = starts.shape[:2]
     each = np.repeat(np.arange(lanes), count)
@@ -255,21 +287,9 @@ def _descend_all(bones: Bones, starts: Array, goals: Array, tolerance: float, st
     errors = np.empty(len(found))
     for begin in range(0, len(found), AT_ONCE):
         part = slice(begin, begin + AT_ONCE)
-        kept = bones.keep(each[part])
-        found[part], errors[part] = nearest_poses(kept, found[part], goals[each[part]], tolerance, steps, STILL)
+        lane = each[part]
+        found[part], errors[part] = nearest_poses(bones.keep(lane), found[part], goals[lane], tolerance, steps, still)
     return found.reshape(starts.shape), errors.reshape(lanes, count)
-
-
-def _bones(limb: Limb) -> Bones:
-    rests = matrices(*np.moveaxis(_array(limb.rests), -1, 0))
-    return Bones(rests, _array(limb.links), tuple(limb.inherits), tuple(limb.limits))
-
-
-def _array(rows: Sequence[Sequence[Component]]) -> Array:
-    """Return rows of components, one lane or many, as an array (L, R, C)."""
-    flat = np.broadcast_arrays(*(part for row in rows for part in row))
-    made: Array = np.atleast_2d(np.stack(flat, axis=-1)).reshape(-1, len(rows), len(rows[0]))
-    return made
 
 
 def _components(ops: Any, turns: Array) -> list[SwingTwist]:
