@@ -32,11 +32,11 @@ STEPS = 40
 NEAREST = (5, 3, 4, 8)
 """How many of each kind of legal pose to start from: those whose tips are nearest to the target."""
 
-HEATS = ((2, 1e-3), (3, 1e-4), (12, 1e-8))
+HEATS = ((3, 1e-3), (3, 1e-4), (12, 1e-8))
 """Steps of Newton's method from all starts, then from the best of them, then from the best of those, at most; and the
 share of the error that a step must take away to be followed by another. Most need three to the end."""
 
-QUALIFIED = (6, 2, 1)
+QUALIFIED = (8, 2, 1)
 """How many poses are the best after each of those."""
 
 AT_ONCE = 512
