@@ -255,6 +255,56 @@ def test_influence_its_keys_and_its_driver_come_along() -> None:
     assert foot.influence == pytest.approx(0.75)
 
 
+@pytest.mark.parametrize("name", ["mute", "enabled"])
+def test_a_switch_that_is_keyed_comes_along_there_and_back(name: str) -> None:
+    armature = make_leg()
+    constraint = constrain(armature, target=make_empty("target", TARGETS[0]))
+    for frame, is_on in ((1, True), (6, False), (11, True)):
+        setattr(constraint, name, is_on == (name == "enabled"))
+        constraint.keyframe_insert(name, frame=frame)
+    for bone in armature.pose.bones:
+        bone.keyframe_insert("rotation_quaternion", frame=1)
+    theirs = []
+    for frame in range(1, 13):
+        bpy.context.scene.frame_set(frame)
+        theirs.append((constraint.mute, heads(armature)))
+    assert {mute for mute, _ in theirs} == {False, True}
+    bpy.context.scene.frame_set(3)
+    bpy.ops.pose.fabrik_constraints_to_chains()
+    (chain,) = armature.fabrik.chains
+    for frame, (mute, _) in enumerate(theirs, 1):
+        bpy.context.scene.frame_set(frame)
+        assert constraint.mute and chain.enabled != mute, frame
+    bpy.context.scene.frame_set(1)
+    action = armature.animation_data.action.copy()
+    bpy.ops.pose.fabrik_bake(frame_start=1, frame_end=12)
+    for frame, (_, there) in enumerate(theirs, 1):
+        bpy.context.scene.frame_set(frame)
+        tip = list(armature.pose.bones.keys()).index("shin")
+        assert np.abs(heads(armature) - there)[tip, 3:].max() <= 2e-3, frame  # without a pole knees may differ
+    armature.animation_data.action = action
+    armature.animation_data.action_slot = action.slots[0]
+    bpy.context.scene.frame_set(8)  # where it is switched off
+    bpy.ops.pose.fabrik_chains_to_constraints()
+    for frame, (mute, there) in enumerate(theirs, 1):
+        bpy.context.scene.frame_set(frame)
+        assert constraint.mute == mute and not chain.enabled, frame
+        assert np.abs(heads(armature) - there).max() <= 1e-4, frame
+
+
+def test_a_chains_own_driver_switches_its_constraint() -> None:
+    armature = make_leg()
+    chain = set_chain(armature, "shin", 2, make_empty("target", TARGETS[0]))
+    driver = armature.driver_add("fabrik.chains[0].enabled").driver
+    driver.type, driver.expression = "SCRIPTED", "frame > 5"
+    bpy.context.scene.frame_set(8)
+    bpy.ops.pose.fabrik_chains_to_constraints()
+    (constraint,) = armature.pose.bones["shin"].constraints
+    for frame in (2, 9, 3):
+        bpy.context.scene.frame_set(frame)
+        assert constraint.mute == (frame <= 5) and not chain.enabled
+
+
 def test_what_cant_be_a_chain_is_named_and_stays() -> None:
     armature = make_leg()
     reasons = {}

@@ -48,10 +48,7 @@ def carry_inverted_driver(obj: Object, from_path: str, to_path: str) -> bool:
     assert copy is not None  # just made
     modifiers: list[Any] = [modifier for modifier in copy.modifiers if not modifier.mute]
     if not modifiers and len(copy.keyframe_points):
-        keys = read_keys(copy)
-        for name in ("co", "handle_left", "handle_right"):
-            keys[name][:, 1] = 1.0 - keys[name][:, 1]
-        write_keys(copy, keys)
+        _invert_keys(copy)
         return True
     if not modifiers:
         polynomial: Any = copy.modifiers.new('GENERATOR')
@@ -68,16 +65,38 @@ def carry_inverted_driver(obj: Object, from_path: str, to_path: str) -> bool:
     return True
 
 
-def carry_curve(obj: Object, from_path: str, to_path: str) -> bool:
-    """Copy the keys of a property to another one; tell whether there were any."""
+def carry_curve(obj: Object, from_path: str, to_path: str, is_inverted: bool = False) -> bool:
+    """Copy the keys of a property to another one; tell whether there were any.
+
+    Args:
+        obj: with both properties.
+        from_path, to_path: their data paths.
+        is_inverted: whether one switches off what the other switches on.
+    """
     bag = animdata_get_channelbag_for_assigned_slot(obj.animation_data)
     curve = bag.fcurves.find(from_path) if bag else None
     if bag is None or curve is None:
         return False
     copy = bag.fcurves.find(to_path) or bag.fcurves.new(to_path)
     write_keys(copy, read_keys(curve))
-    copy.extrapolation = curve.extrapolation
+    if is_inverted:
+        _invert_keys(copy)
+    copy.extrapolation, copy.mute = curve.extrapolation, False
     return True
+
+
+def _invert_keys(curve: FCurve) -> None:
+    keys = read_keys(curve)
+    for name in ("co", "handle_left", "handle_right"):
+        keys[name][:, 1] = 1.0 - keys[name][:, 1]
+    write_keys(curve, keys)
+
+
+def mute_curve(obj: Object, data_path: str) -> None:
+    """Switch the curve that animates a property off, if it has one: or the next frame would undo what is set."""
+    curve = curve_of(obj, data_path)
+    if curve is not None:
+        curve.mute = True
 
 
 def mute_driver(obj: Object, data_path: str, mute: bool) -> None:

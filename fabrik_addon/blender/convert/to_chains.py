@@ -23,7 +23,15 @@ from ..overrides import is_active
 from ..properties import FabrikChain, settings_of
 from ..results import forget_result
 from ..snapshot import read_bones, read_pose, take_snapshot
-from .carried_animation import carry_curve, carry_driver, carry_inverted_driver, curve_of, driver_of, mute_driver
+from .carried_animation import (
+    carry_curve,
+    carry_driver,
+    carry_inverted_driver,
+    curve_of,
+    driver_of,
+    mute_curve,
+    mute_driver,
+)
 
 if TYPE_CHECKING:
     from bpy.types import KinematicConstraint, Object, PoseBone, ViewLayer
@@ -256,14 +264,16 @@ def _switch_over(armature: Object, constraint: KinematicConstraint, chain: Fabri
             continue
         carry_driver(armature, f"{theirs}.{name}", f"{ours}.{name}")
         carry_curve(armature, f"{theirs}.{name}", f"{ours}.{name}")
-    for name in ("mute", "enabled"):
-        if curve_of(armature, f"{theirs}.{name}"):
-            lost.append("that it is switched in the course of time: the chain is as it is at this frame")
-    mute = f"{theirs}.mute"
-    if driver_of(armature, mute) is not None:
-        if not carry_inverted_driver(armature, mute, f"{ours}.enabled"):
-            lost.append("the driver that mutes it: the chain is as it is now")
-        mute_driver(armature, mute, True)  # or it would unmute what is muted here
+    # Both are the same switch, one of them the other way round.
+    for name, is_inverted in (("mute", True), ("enabled", False)):
+        path = f"{theirs}.{name}"
+        carry_curve(armature, path, f"{ours}.enabled", is_inverted)
+        mute_curve(armature, path)  # or it would unmute what is muted here
+        if driver_of(armature, path) is not None:
+            carry = carry_inverted_driver if is_inverted else carry_driver
+            if not carry(armature, path, f"{ours}.enabled"):
+                lost.append("the driver that mutes it: the chain is as it is now")
+            mute_driver(armature, path, True)
     constraint.mute = True
     return lost
 

@@ -12,7 +12,7 @@ from ...core import FabrikError
 from ...core.poles.pole_angles import from_blender, to_blender
 from ..properties import FabrikChain, settings_of
 from ..snapshot import bones_of_chain
-from .carried_animation import carry_curve, carry_driver, driver_of, mute_driver
+from .carried_animation import carry_curve, carry_driver, carry_inverted_driver, driver_of, mute_curve, mute_driver
 from .to_chains import Conversion, is_same, moved_bones, start_of
 
 if TYPE_CHECKING:
@@ -54,7 +54,8 @@ def chains_to_constraints(view_layer: ViewLayer, armature: Object, chains: Seque
         _set(armature, chain, constraint)
         result.converted.append(chain.name)
         result.not_carried += [f"Chain '{chain.name}': {what}" for what in _losses(armature, chain)]
-        _switch_over(armature, chain, constraint)
+        lost = _switch_over(armature, chain, constraint)
+        result.not_carried += [f"Chain '{chain.name}': {what}" for what in lost]
     if not result.converted:
         raise FabrikError("; ".join(result.not_carried))
     view_layer.update()
@@ -141,16 +142,23 @@ def _losses(armature: Object, chain: FabrikChain) -> list[str]:
     return losses
 
 
-def _switch_over(armature: Object, chain: FabrikChain, constraint: KinematicConstraint) -> None:
-    """Switch the chain off and the constraint on, with what animates and drives them."""
+def _switch_over(armature: Object, chain: FabrikChain, constraint: KinematicConstraint) -> list[str]:
+    """Switch the chain off and the constraint on, with what animates and drives them; say what can't be."""
     theirs, ours = constraint.path_from_id(), chain.path_from_id()
     if driver_of(armature, f"{theirs}.influence") is None:
         carry_driver(armature, f"{ours}.influence", f"{theirs}.influence")
     carry_curve(armature, f"{ours}.influence", f"{theirs}.influence")
-    if driver_of(armature, f"{theirs}.mute") is not None:
-        mute_driver(armature, f"{theirs}.mute", False)
+    switch, mute = f"{ours}.enabled", f"{theirs}.mute"
+    lost = []
+    if carry_curve(armature, switch, mute, is_inverted=True):
+        mute_curve(armature, switch)  # or it would switch on what is switched off here
+    if driver_of(armature, mute) is not None:
+        mute_driver(armature, mute, False)
+    elif driver_of(armature, switch) is not None and not carry_inverted_driver(armature, switch, mute):
+        lost.append("the driver that switches it: the constraint is as the chain is now")
     constraint.mute = not chain.enabled
-    driver = driver_of(armature, f"{ours}.enabled")
+    driver = driver_of(armature, switch)
     if driver is not None:
         armature.animation_data.drivers.remove(driver)
     chain.enabled = False
+    return lost
