@@ -694,6 +694,14 @@ def test_frames_out_of_reach_are_counted_and_the_worst_is_named(capfd: pytest.Ca
     assert chain.status == "OUT_OF_REACH" and chain.error > 0.2
 
 
+def test_a_solver_that_runs_out_of_iterations_isnt_a_fault_to_report(capfd: pytest.CaptureFixture[str]) -> None:
+    _armature, chain = animated_tail()
+    chain.solver, chain.iterations = "JACOBIAN_TRANSPOSE", 1
+    bake()
+    (warning,) = warnings_in(capfd)
+    assert "(Jacobian Transpose takes more iterations: allow them, or choose FABRIK)" in warning
+
+
 def test_an_overridden_chain_is_measured_where_it_shows(capfd: pytest.CaptureFixture[str]) -> None:
     armature, chain = animated_tail()
     constrained(armature, chain)

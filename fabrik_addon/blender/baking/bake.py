@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -285,7 +286,4 @@ def _measured(
                 if error > settings.tolerance and settings.influence == 1.0 and not is_off:
                     known = {miss.frame: miss.status for miss in baked[chain.name].misses}
                     misses[chain.name].append(Miss(frame, known.get(frame, Status.LIMITED.name), error))
-    return {
-        chain.name: BakedChain(chain.name, len(frames), tuple(misses[chain.name]), baked[chain.name].overridden)
-        for chain in chains
-    }
+    return {name: replace(baked[name], misses=tuple(found)) for name, found in misses.items()}

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...core import Status
+from ...core import SOLVERS, Status
 from ..results import Result, keep_result
-from .track import BakedChain
+from .track import BakedChain, Miss
 
 if TYPE_CHECKING:
     from bpy.types import Object
@@ -27,11 +27,17 @@ def sentence_of(chain: BakedChain) -> str:
         count, worst = len(chain.misses), chain.worst
         parts.append(
             f"{count} of {chain.frames} frames not reached, worst at frame {worst.frame:g}: the tip is "
-            f"{100.0 * worst.error:.3g} % of the chain's length from its target ({_WORDS[worst.status]})"
+            f"{100.0 * worst.error:.3g} % of the chain's length from its target ({_why(chain, worst)})"
         )
     if chain.overridden:
         parts.append("overridden on " + ", ".join(chain.overridden))
     return "; ".join(parts)
+
+
+def _why(chain: BakedChain, miss: Miss) -> str:
+    if miss.status == Status.STALLED.name and chain.solver != "FABRIK":
+        return f"{SOLVERS[chain.solver].label} takes more iterations: allow them, or choose FABRIK"
+    return _WORDS[miss.status]
 
 
 def show_result(armature: Object, chain: BakedChain) -> None:

@@ -51,6 +51,8 @@ class BakedChain:
     misses: tuple[Miss, ...]
     overridden: tuple[str, ...]
     """Bones whose rotation constraints or drivers override, with what does."""
+    solver: str = "FABRIK"
+    """Name of the method, one of ``core.SOLVERS``."""
 
     @property
     def worst(self) -> Miss | None:
@@ -137,7 +139,8 @@ class Track:
     def baked(self, name: str) -> BakedChain:
         """Return what came of one of the group's chains."""
         snapshot = next(snapshot for snapshot in self.group.snapshots if snapshot.name == name)
-        return BakedChain(name, self._count, tuple(self._misses[name]), snapshot.overridden)
+        misses = tuple(self._misses[name])
+        return BakedChain(name, self._count, misses, snapshot.overridden, snapshot.options.solver)
 
     def read(self, number: int, frames: Frames, armature: Object, to_armature: Matrix) -> None:
         """Read a frame; solve it at once where that can't wait."""
