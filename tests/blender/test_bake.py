@@ -22,6 +22,7 @@ from tests.blender.rigs import (
     error_of,
     everything,
     keys_of,
+    leave_mode,
     make_armature,
     make_empty,
     make_tail,
@@ -298,6 +299,26 @@ def test_chains_that_are_solved_together_and_pins_are_baked_together() -> None:
     set_chain(armature, "bone4", 5, high)
     set_chain(armature, "bone2", 3, None).use_pin = True
     set_chain(armature, "bone twig", 1, None).use_pin = True
+    frames = [*map(float, FRAMES)]
+    alone = solved_alone(armature, frames)
+    bake()
+    assert np.abs(shapes(armature, frames) - alone).max() <= 5e-6
+
+
+def test_a_root_that_gives_way_for_a_chain_further_up_is_keyed() -> None:
+    armature = make_tail(5)
+    key_motion(armature, [f"bone{i}" for i in range(5)], turn=0.3)
+    low, high = make_empty("low"), make_empty("high")
+    key_path(low, [(1.0, 1.0, 1.0), (-1.0, 0.5, 1.0), (0.2, -1.2, 1.0), (1.0, 0.0, 0.9)])
+    key_path(high, [(1.0, 1.0, 7.0), (-1.0, 0.5, 2.5), (0.2, -1.2, 8.0), (1.0, 0.0, 2.9)])
+    set_chain(armature, "bone1", 2, low)
+    for bone in ("bone0", "bone2"):
+        leave_mode()
+        bpy.ops.object.mode_set(mode="EDIT")
+        armature.data.edit_bones[bone].use_connect = False
+        bpy.ops.object.mode_set(mode="POSE")
+    set_chain(armature, "bone4", 3, high).root_motion = "TRANSLATE"
+    go_to(1)
     frames = [*map(float, FRAMES)]
     alone = solved_alone(armature, frames)
     bake()

@@ -124,10 +124,12 @@ class Track:
     @property
     def _other_keys(self) -> list[ChannelKey]:
         """The channels besides those that a solve may change."""
+        snapshots = self.group.snapshots
         keys = []
-        for snapshot in self.group.snapshots:
-            if snapshot.options.moves_root:
-                keys.append((snapshot.bones.bones[0].name, "location"))
+        # What hangs together shifts by one root, and what hangs together may not be the same at all frames.
+        if any(snapshot.options.moves_root for snapshot in snapshots):
+            keys += [(snapshot.bones.bones[0].name, "location") for snapshot in snapshots]
+        for snapshot in snapshots:
             if snapshot.bones.stretch is not None:
                 keys += [(bone.name, "scale") for bone in snapshot.bones.stretch.written]
             if self._is_open:
