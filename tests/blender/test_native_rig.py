@@ -496,18 +496,6 @@ def test_what_cannot_be_carried_is_refused_by_name(settings: dict[str, Any], rea
     assert reason in message
 
 
-@pytest.mark.parametrize("what", ["use_ik_limit_x", "lock_ik_z", "ik_stiffness_y", "lock_rotation"])
-def test_limits_stiffness_and_locks_are_refused_with_their_bone(what: str) -> None:
-    armature = rigs.make_tail(3)
-    rigs.add_chain(armature, "bone2", 3)
-    bone = armature.pose.bones["bone1"]
-    value = {"ik_stiffness_y": 0.5, "lock_rotation": (True, False, False)}.get(what, True)
-    setattr(bone, what, value)
-    message = rigs.error_of(bpy.ops.pose.fabrik_rig_add)
-    assert "'bone2'" in message
-    assert "'bone1'" in message
-
-
 def test_bones_with_names_of_attributes() -> None:
     armature = rigs.make_armature(
         [

@@ -317,6 +317,16 @@ class Nodes:
         self.link(angle, node.inputs["Angle"])
         return Socket(self, node.outputs[0])
 
+    def quaternion(self, rotation: Value) -> list[Socket]:
+        """Return w, x, y and z of a rotation."""
+        node = self._node("FunctionNodeRotationToQuaternion", "")
+        self.link(rotation, node.inputs[0])
+        return [Socket(self, socket) for socket in node.outputs]
+
+    def from_quaternion(self, w: Value, x: Value, y: Value, z: Value) -> Socket:
+        """Return the rotation of a quaternion."""
+        return self._formula("FunctionNodeQuaternionToRotation", "", (w, x, y, z))
+
     def object_location(self, obj: Value) -> Socket:
         """Return where an object is, as seen from the one that is modified."""
         return self.object_place(obj)[0]

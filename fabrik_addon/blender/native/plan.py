@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...core import FabrikError
-from ..channels import has_locks
+from ..channels import has_locks, rotation_locks
 from ..convert.carried_animation import curve_of, driver_of
-from ..limits import stiffness_of
+from ..limits import Angles, euler_limits_of, stiffness_of
 from ..snapshot import ChainBones, read_bones, take_snapshot
 from .constraints import constraint_name, stretch_name
 from .find import is_stretching, solvers_of, turned_by
 from .rest_chain import RestChain, read_rest_chain
 
 if TYPE_CHECKING:
-    from bpy.types import Object, ViewLayer
+    from bpy.types import Object, PoseBone, ViewLayer
 
     from ..properties import FabrikChain
 
@@ -117,21 +117,42 @@ def _check_settings(settings: FabrikChain) -> None:
 
 
 def _check_limits(bones: ChainBones) -> None:
-    """Refuse what keeps a bone from turning freely."""
+    """Refuse what limits a bone in a way that nodes don't keep to."""
     for i in bones.free:
         bone = bones.bones[i]
-        if has_locks(bone):
+        limits = None if bones.limits is None else bones.limits[i]
+        if has_locks(bone) and (limits is None or not _is_hinge_by_locks(bone, limits)):
             raise FabrikError(
                 f"some of the rotation of bone '{bone.name}' is locked, which a native rig can't carry: "
-                "unlock it, or lock it altogether"
+                "unlock it, lock it altogether, or lock the axis in its Inverse Kinematics settings"
             )
-        if bones.limits is None:
+        if limits is None:
             continue
-        if np.isfinite(np.array(bones.limits[i])).any() or any(stiffness_of(bone)):
+        if any(stiffness_of(bone)):
             raise FabrikError(
-                f"bone '{bone.name}' has joint limits or stiffness, which a native rig can't carry: "
-                "switch Joint Limits off, or bake instead"
+                f"bone '{bone.name}' has stiffness, which a native rig can't carry: switch Joint Limits off, or bake "
+                "instead"
             )
+        if euler_limits_of(bone):
+            raise FabrikError(
+                f"bone '{bone.name}' has a Limit Rotation constraint about several axes, which a native rig can't "
+                "carry: set the limits in the bone's Inverse Kinematics settings, or bake instead"
+            )
+        if bones.stretch is not None and np.isfinite(np.array(limits)).any():
+            raise FabrikError(
+                f"bone '{bone.name}' has joint limits, and a native rig can't carry them together with Stretch: "
+                "switch one of them off, or bake instead"
+            )
+
+
+def _is_hinge_by_locks(bone: PoseBone, limits: tuple[Angles, Angles]) -> bool:
+    """Tell whether a bone's rotation locks leave a hinge, as the limits say that were read from them.
+
+    One locked Euler angle alone isn't the same as a limit about that axis.
+    """
+    locks = rotation_locks(bone)
+    still = [low == high == 0.0 for low, high in zip(*limits, strict=True)]
+    return sum(locks) == 2 and all(is_still for is_still, is_locked in zip(still, locks, strict=True) if is_locked)
 
 
 def _animated(armature: Object, rest: RestChain) -> list[str]:

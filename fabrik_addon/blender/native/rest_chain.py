@@ -14,6 +14,7 @@ from ..channels import is_locked
 from ..convert.carried_animation import curve_of, driver_of
 from ..kinematics import basis_with, pose_matrices
 from ..snapshot import ChainBones, read_pose
+from .limb import Limb, limb_of
 from .rest_shape import RestShape, rest_shape
 from .stretched_bones import StretchedBones, read_stretched_bones
 
@@ -36,6 +37,8 @@ class RestChain:
     """Whether the tip bone takes the target's rotation."""
     stretched: StretchedBones | None
     """What carries its stretch; None where it doesn't stretch."""
+    limb: Limb | None
+    """Its joints with their limits; None where they have none."""
     without_tip: RestShape | None
     """The chain without its last bone, where that takes the target's rotation and isn't the only one."""
 
@@ -69,13 +72,17 @@ def read_rest_chain(armature: Object, bones: ChainBones, has_pole: bool, has_rot
         root = root @ Matrix.Translation(-free[0].matrix_basis.translation)
     positions, rotations = pose.positions, pose.rotations
     turns_for_tip = has_rotation and len(free) > 1
+    shape = rest_shape(positions, rotations, has_pole)
+    limits = chain.joint_limits[: len(free)]
+    names = [bone.name for bone in free]
     return RestChain(
         bones=tuple(free),
         root=_relative_to(parent, root),
         root_moves=root_moves,
-        shape=rest_shape(positions, rotations, has_pole),
+        shape=shape,
         has_rotation=has_rotation,
         stretched=stretched,
+        limb=limb_of(limits, [Quaternion(), *shape.bone_rests], shape.bone_links, names),
         without_tip=rest_shape(positions[:-1], rotations[:-1], has_pole) if turns_for_tip else None,
     )
 

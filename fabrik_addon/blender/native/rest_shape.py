@@ -51,6 +51,15 @@ class RestShape:
         return [a.conjugated() @ frame @ b for a, frame, b in zip(before, self.frames, self.backs, strict=True)][1:]
 
     @property
+    def bone_links(self) -> list[Vector]:
+        """The links in the frames of their bones, over the chain's length."""
+        total = self.links.total
+        lengths = [length[0] / total for length in self.links.lengths]
+        return [
+            back.conjugated() @ Vector((0.0, length, 0.0)) for back, length in zip(self.backs, lengths, strict=True)
+        ]
+
+    @property
     def tip_frame(self) -> Quaternion:
         """Frame of the last bone."""
         frame = self.frames[0] @ self.backs[0]

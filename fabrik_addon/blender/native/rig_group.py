@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from .limb import Limb
 from .nodes import Nodes, Value
 from .own_group import own_group
 from .reach import MOST_SWEEPS
@@ -16,6 +17,7 @@ from .solver import Goal, goal_values, solver_group
 from .stretch_factor import scales, stretch_factor, with_pole_nearer
 from .stretched_bones import StretchedBones, powers_of
 from .tip_rotation import frame_of_tip, is_as_near, is_there, last_link, tip_turn
+from .within_limits import within_limits
 
 _NUMBER = "NodeSocketFloat"
 
@@ -38,12 +40,15 @@ def rig_group(name: str, rest: RestChain) -> Any:
         rotations = _solved(nodes, goal, rest.shape)
         if rest.has_rotation:
             rotations = _with_rotation(nodes, rest, goal, wish, rotations)
+        if rest.limb is not None:
+            rotations = _limited(nodes, name, rest, rest.limb, goal, rotations)
         for bone, rotation in zip(rest.bones, rotations, strict=True):
             nodes.output(bone.name, rotation, "NodeSocketRotation")
         nodes.outputs("Scale", matrices, "NodeSocketMatrix")
 
     # Where the root is and whether it moves is the object's business.
-    return own_group(name, [rest.bones, rest.shape, rest.has_rotation, rest.stretched, rest.without_tip], fill)
+    content = [rest.bones, rest.shape, rest.has_rotation, rest.stretched, rest.limb, rest.without_tip]
+    return own_group(name, content, fill)
 
 
 def _stretched(
@@ -69,6 +74,17 @@ def _stretched(
     # By how much the bones are longer than their own channels make them.
     longer = nodes.multiply_add(goal.influence, factor * (1.0 / stretched.now) - 1.0, 1.0)
     return goal, scales(nodes, longer, powers_of(stretched))
+
+
+def _limited(nodes: Nodes, name: str, rest: RestChain, limb: Limb, goal: Goal, rotations: list[Value]) -> list[Value]:
+    """Return the bones' own rotations within their limits."""
+    links = rest.shape.links
+    with nodes.frame("Within joint limits"):
+        _, share = stretch_factor(nodes, goal, links, 1.0)
+        target = goal.target * share
+        is_in_reach = nodes.is_near(nodes.length(target), links.middle, links.spread)
+        tolerance = _FINE if goal.tolerance is None else goal.tolerance * (1.0 / links.total)
+        return within_limits(nodes, name, limb, rotations, target * (1.0 / links.total), tolerance, is_in_reach)
 
 
 def _with_rotation(nodes: Nodes, rest: RestChain, goal: Goal, wish: Value, plain: list[Value]) -> list[Value]:

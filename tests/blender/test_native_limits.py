@@ -1,0 +1,259 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Native rigs within joint limits: kept to in every pose, reached where a legal pose reaches, else refused."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import bpy
+import numpy as np
+import pytest
+from mathutils import Quaternion, Vector
+
+from fabrik_addon.blender.limits import limits_of
+from fabrik_addon.core import Goals, Options, Pose, plain_chain, solve
+from fabrik_addon.core.lanes import ONE
+from fabrik_addon.core.limits.joint_limits import clamp, joint_limits, outside_by, rotation_of
+
+from . import rigs
+from .test_native_rig import count_blocks, local_rotation, make_chain, rest_problem
+
+Range = tuple[float, float]
+LOCK: Range = (0.0, 0.0)
+HIP = ((-70.0, 60.0), (-30.0, 40.0), (-40.0, 50.0))
+FREE_TWIST = ((-60.0, 60.0), None, (-60.0, 60.0))
+NO_TWIST = ((-60.0, 60.0), LOCK, (-60.0, 60.0))
+KNEE = ((0.0, 150.0), LOCK, LOCK)
+SIDEWAYS = (LOCK, LOCK, (-140.0, 20.0))
+TWISTING = ((0.0, 120.0), (-60.0, 60.0), LOCK)
+EDGE = ((0.0, 80.0), (-20.0, 20.0), (-50.0, 50.0))
+NECK = ((-30.0, 30.0), (-20.0, 20.0), (-30.0, 30.0))
+FREE = (None, None, None)
+
+LIMBS = {
+    "leg": (HIP, KNEE),
+    "leg with a free hip": (FREE, SIDEWAYS),
+    "leg without twist": (NO_TWIST, KNEE),
+    "arm": (FREE_TWIST, TWISTING, NECK),
+    "finger": (TWISTING, KNEE, KNEE),
+    "edges at rest": (EDGE, KNEE, NECK),
+    "spine": (NECK,) * 6,
+}
+
+MOST_OUTSIDE = math.radians(1e-3)
+
+
+def set_limits(armature: Any, limb: Any) -> None:
+    for bone, ranges in zip(armature.pose.bones, limb, strict=True):
+        for axis, ends in zip("xyz", ranges, strict=True):
+            if ends == LOCK:
+                setattr(bone, f"lock_ik_{axis}", True)
+            elif ends is not None:
+                setattr(bone, f"use_ik_limit_{axis}", True)
+                setattr(bone, f"ik_min_{axis}", math.radians(ends[0]))
+                setattr(bone, f"ik_max_{axis}", math.radians(ends[1]))
+
+
+def legal_tip(armature: Any, limits: Any, rng: np.random.Generator) -> Vector:
+    """Where the tip is in some pose within the limits; the bones are put back to rest."""
+    for bone, each in zip(armature.pose.bones, limits, strict=True):
+        turn = tuple(
+            rng.uniform(*((low, high) if math.isfinite(high - low) else (-math.pi, math.pi)))
+            for low, high in zip(each.lower, each.upper, strict=True)
+        )
+        bone.rotation_mode = "QUATERNION"
+        x, twist, z = turn
+        short = 1.0 / max(1.0, math.hypot(x, z))
+        bone.rotation_quaternion = rotation_of(ONE, clamp(ONE, each, (x * short, twist, z * short)))
+    rigs.update()
+    tip = armature.pose.bones[-1].tail.copy()
+    for bone in armature.pose.bones:
+        bone.rotation_quaternion = (1.0, 0.0, 0.0, 0.0)
+    return tip
+
+
+def worst_outside(armature: Any, limits: Any) -> float:
+    turns = [local_rotation(armature, bone.name) for bone in armature.pose.bones]
+    return max(outside_by(each, tuple(turn)) for each, turn in zip(limits, turns, strict=True))
+
+
+def make_limb(limb: Any, shape: str, pole: bool = False) -> tuple[Any, Any, Any]:
+    armature = make_chain(len(limb), shape)
+    set_limits(armature, limb)
+    chain = rigs.add_chain(armature, f"b{len(limb) - 1}", len(limb), create_pole=pole)
+    return armature, chain, [joint_limits(*limits_of(bone)) for bone in armature.pose.bones]
+
+
+@pytest.mark.parametrize("pole", [False, True])
+@pytest.mark.parametrize("shape", ["straight", "bent"])
+@pytest.mark.parametrize("name", LIMBS)
+def test_limits_are_kept_and_legal_targets_reached(name: str, shape: str, pole: bool) -> None:
+    armature, chain, limits = make_limb(LIMBS[name], shape, pole)
+    length = rest_problem(armature)[0].total_length
+    rng = np.random.default_rng(3)
+    targets = [legal_tip(armature, limits, rng) for _ in range(30)]
+    if pole:
+        chain.pole_target.location = (2.0 * length, -1.5 * length, 0.3 * length)
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    errors = []
+    for target in targets:
+        chain.target.location = target
+        rigs.update()
+        errors.append((armature.pose.bones[-1].tail - target).length / length)
+        assert worst_outside(armature, limits) < MOST_OUTSIDE
+    assert np.sum(np.array(errors) < 1e-3) >= 26
+    for reach in (0.05, 0.5, 0.98, 1.0, 1.4):  # wherever the target is
+        chain.target.location = rigs.random_direction(rng) * reach * length
+        rigs.update()
+        assert worst_outside(armature, limits) < MOST_OUTSIDE
+        assert np.isfinite(rigs.joints_of(armature, chain)).all()
+
+
+@pytest.mark.parametrize("pole", [False, True])
+@pytest.mark.parametrize("count", [2, 4])
+def test_an_answer_within_limits_is_the_one_without(count: int, pole: bool) -> None:
+    wide = ((-150.0, 150.0), (-120.0, 120.0), (-150.0, 150.0))
+    armature, chain, limits = make_limb(
+        (wide, *[((-110.0, 110.0), (-60.0, 60.0), (-110.0, 110.0))] * (count - 1)), "bent", pole
+    )
+    problem, rest = rest_problem(armature)
+    length = problem.total_length
+    place = (2.0 * length, -1.5 * length, 0.3 * length)
+    if pole:
+        chain.pole_target.location = place
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    rng = np.random.default_rng(6)
+    compared = 0
+    for reach in np.linspace(0.3, 0.95, 40):
+        target = rigs.random_direction(rng) * reach * length
+        free = solve(problem, rest, Goals(np.array([target[:]]), poles=np.array([place]) if pole else None)).pose
+        if worst_of_pose(armature, free, limits) > 0.0:
+            continue
+        chain.target.location = target
+        rigs.update()
+        assert rigs.joints_of(armature, chain) == pytest.approx(free.positions, abs=1e-4 * length)
+        compared += 1
+    assert compared > 5
+
+
+def worst_of_pose(armature: Any, pose: Pose, limits: Any) -> float:
+    before, before_at_rest, worst = Quaternion(), Quaternion(), 0.0
+    for bone, row, each in zip(armature.data.bones, pose.rotations, limits, strict=False):
+        at_rest, frame = bone.matrix_local.to_quaternion(), Quaternion(row)
+        own = (before @ before_at_rest.conjugated() @ at_rest).conjugated() @ frame
+        worst = max(worst, outside_by(each, tuple(own)))
+        before, before_at_rest = frame, at_rest
+    return worst
+
+
+def test_as_many_legal_targets_are_reached_as_by_the_core() -> None:
+    limb = (HIP, KNEE)
+    armature, chain, limits = make_limb(limb, "bent")
+    problem, rest = rest_problem(armature)
+    bones = armature.data.bones
+    frames = [bone.matrix_local.to_quaternion() for bone in bones]
+    rests = [frames[0], frames[0].conjugated() @ frames[1]]
+    lower, upper = (
+        np.array([limits_of(b)[end] for b in (*armature.pose.bones, armature.pose.bones[-1])]) for end in (0, 1)
+    )
+    limited = plain_chain(problem.links, rest=np.array([r[:] for r in (*rests, rests[-1])]), limits=(lower, upper))
+    start = Pose(rest.positions, rest.rotations, np.array(frames[0][:]))
+    rng = np.random.default_rng(9)
+    targets = [legal_tip(armature, limits, rng) for _ in range(60)]
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    ours, core = 0, 0
+    for target in targets:
+        chain.target.location = target
+        rigs.update()
+        ours += (armature.pose.bones[-1].tail - target).length < 1e-3 * problem.total_length
+        core += solve(limited, start, Goals(np.array([target[:]])), Options()).error[0] < 1e-3
+    assert core >= 58
+    assert ours >= core - 3
+
+
+def test_rotation_locks_that_leave_a_hinge_are_limits() -> None:
+    armature = rigs.make_tail(3)
+    for bone in armature.pose.bones:
+        bone.rotation_mode = "XYZ"
+    armature.pose.bones["bone1"].lock_rotation = (False, True, True)
+    chain = rigs.add_chain(armature, "bone2", 3, target=(0.5, 0.9, 1.8))
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    assert rigs.distance_left(armature, chain) < 1e-3
+    turn = local_rotation(armature, "bone1")
+    assert abs(turn.y) + abs(turn.z) < 1e-6
+
+
+def test_the_tip_turns_with_its_target_within_limits() -> None:
+    armature, chain, limits = make_limb((HIP, KNEE, NECK), "bent")
+    chain.use_rotation = True
+    rng = np.random.default_rng(5)
+    targets = [legal_tip(armature, limits, rng) for _ in range(20)]
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    chain.target.rotation_mode = "QUATERNION"
+    length = rest_problem(armature)[0].total_length
+    reached = 0
+    for target in targets:
+        chain.target.location = target
+        chain.target.rotation_quaternion = rigs.random_rotation(rng, 1.0)
+        rigs.update()
+        assert worst_outside(armature, limits) < MOST_OUTSIDE
+        reached += (armature.pose.bones[-1].tail - target).length < 1e-3 * length
+    assert reached >= 18
+
+
+def test_made_and_removed_is_as_before() -> None:
+    make_limb((HIP, KNEE, NECK), "bent")
+    rigs.update()
+    before, blocks = rigs.everything(), count_blocks()
+    for _ in range(2):
+        assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    assert bpy.ops.pose.fabrik_rig_remove(keep_pose=False) == {"FINISHED"}
+    rigs.update()
+    assert rigs.everything() == before
+    assert count_blocks() == blocks
+
+
+def test_without_limits_there_are_no_more_nodes() -> None:
+    armature = make_chain(3, "bent")
+    for bone in armature.pose.bones:
+        bone.use_ik_limit_y = True  # all the way round is no limit
+        bone.ik_min_y, bone.ik_max_y = -math.pi, math.pi
+    chain = rigs.add_chain(armature, "b2", 3)
+    chain.use_limits = False
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    assert not any("limits" in tree.name for tree in bpy.data.node_groups)
+
+
+def refused(settings: dict[str, Any], **chain_settings: Any) -> str:
+    armature = rigs.make_tail(3)
+    chain = rigs.add_chain(armature, "bone2", 3)
+    for name, value in chain_settings.items():
+        setattr(chain, name, value)
+    for name, value in settings.items():
+        setattr(armature.pose.bones["bone1"], name, value)
+    message = rigs.error_of(bpy.ops.pose.fabrik_rig_add)
+    assert "'bone2'" in message
+    assert "'bone1'" in message
+    return message
+
+
+def test_what_is_not_carried_is_refused_with_its_bone() -> None:
+    assert "stiffness" in refused({"ik_stiffness_y": 0.5})
+    assert "locked" in refused({"rotation_mode": "XYZ", "lock_rotation": (True, False, False)})
+    assert "locked" in refused({"lock_rotations_4d": True, "lock_rotation": (True, False, False)})
+    assert "locked" in refused({"lock_rotation": (True, True, False)}, use_limits=False)
+    assert "Stretch" in refused({"use_ik_limit_x": True}, use_stretch=True)
+
+
+def test_euler_limits_about_several_axes_are_refused() -> None:
+    armature = rigs.make_tail(3)
+    rigs.add_chain(armature, "bone2", 3)
+    constraint = armature.pose.bones["bone1"].constraints.new("LIMIT_ROTATION")
+    constraint.owner_space = "LOCAL"
+    constraint.use_limit_x = constraint.use_limit_z = True
+    constraint.max_x = constraint.max_z = 1.0
+    message = rigs.error_of(bpy.ops.pose.fabrik_rig_add)
+    assert "'bone1'" in message
+    assert "Limit Rotation" in message
