@@ -46,15 +46,15 @@ def legal_channel(
         if _outside(apart, given) <= _EDGE:
             return channel, given
         return _within_both(bone, apart, boxes, given, present)
-    wish = rotation if allowed is None else _clamped(allowed, rotation)
     if not has_locks(bone):
-        channel = channel_for(bone, wish)
+        channel = channel_for(bone, rotation if allowed is None else _clamped(allowed, rotation))
         return channel, rotation_from(bone, channel)
-    channel, given = _locked(bone, wish)
-    if allowed is None or _outside(allowed, given) <= _EDGE:
-        return channel, given
-    # A lock is about an Euler angle, and is kept: there is no need for it to be a limit of the swing as well.
+    if allowed is None:
+        return _locked(bone, rotation)
+    # A lock is about an Euler angle, and is kept. It is no limit of the swing and twist as well: what is legal already
+    # has to stay as it is, or there would be no telling how the tip moves with it.
     apart = joint_limits(*limits_of(bone, with_locks=False))
+    channel, given = _locked(bone, _clamped(apart, rotation))
     if _outside(apart, given) <= _EDGE:
         return channel, given
     return _within_both(bone, apart, [], given, present)

@@ -16,6 +16,11 @@ import numpy as np
 from mathutils import Quaternion, Vector
 
 from ..core import Floats, Goals, LaneSolution, Options, Status, solve_lanes, start_from
+from ..core.fabrik.method import WORTH
+from ..core.lanes import ONE
+from ..core.limits.pole_wish import POINTED, pole_angle
+from ..core.poles.pole import turn_pole
+from ..core.vectors import first_direction
 from .channels import Channel
 from .kinematics import parent_space
 from .legal_channels import legal_channel
@@ -33,6 +38,15 @@ SETTLED = 1e-7
 
 STEPS = 40
 """Steps of damped least squares at most."""
+
+ROUNDS_AGAIN = 3
+"""Times that a chain that is caught starts anew at most, from where that was."""
+
+LEANINGS = 8
+"""Times that a chain is bent nearer to its pole at most: what locks undo of it is about half each time."""
+
+_SAME = 1e-4
+"""Difference of a rotation's parts that is rounding, between Euler angles and quaternions."""
 
 _PROBE = 1e-3
 """Turn (radians) by which the tip's response is measured: small beside a bend, large beside single precision."""
@@ -93,6 +107,69 @@ def settle(
     if best.error > 10.0 * SETTLED and not (bones.is_rigid and best.status == Status.OUT_OF_REACH):
         best = _least_squares(bones, goals, options, best)
     return replace(best, sweeps=sweeps)
+
+
+def lean_or_stay(bones: ChainBones, goals: Goals, options: Options, found: Settled) -> Settled:
+    """Return what was found, gone on from while that pays, to the target and the pole; or the present pose, if as good.
+
+    What locks and limits keep from the last digits of it, or from its pole, must not wander when it is solved again.
+    """
+    for _ in range(ROUNDS_AGAIN):
+        again = found if found.error <= options.tolerance else _settled_again(bones, goals, options, found)
+        if again.error > WORTH * found.error:
+            break
+        found = again
+    for _ in range(LEANINGS if goals.poles is not None and found.error <= options.tolerance else 0):
+        off = _off_pole(bones, goals, found.rotations)
+        leaned = found if off <= POINTED else _settled_again(bones, goals, options, found)
+        if leaned.error > options.tolerance or _off_pole(bones, goals, leaned.rotations) > WORTH * off:
+            break
+        found = leaned
+    if options.softness > 0.0 or goals.rotations is not None:
+        return found
+    return _or_as_it_is(bones, goals, options, found)
+
+
+def _settled_again(bones: ChainBones, goals: Goals, options: Options, found: Settled) -> Settled:
+    """Settle from where bones have come to be, as solving again would."""
+    here = replace(bones, rotations=tuple(found.rotations))
+    start = start_from(*read_pose(here, bone_matrices(here, found.rotations), found.rotations))
+    solution = solve_lanes(start, goals, options)
+    again = settle(here, goals, options, solution, own_rotations(here, spaces_of(here, start), solution))
+    return replace(again, sweeps=found.sweeps + again.sweeps)
+
+
+def _or_as_it_is(bones: ChainBones, goals: Goals, options: Options, found: Settled) -> Settled:
+    """Return the present pose, if it is legal, at its target, and bends as near to the pole as what was found."""
+    channels, possible = possible_channels(bones, bones.rotations)
+    if any(_apart(given, own) > _SAME for given, own in zip(possible, bones.rotations, strict=True)):
+        return found
+    tip, length = _tip(bones, possible)
+    left = Vector(goals.targets[0].tolist()) - tip
+    error = left.length / length
+    off = 0.0 if goals.poles is None else _off_pole(bones, goals, possible)
+    is_as_good = off <= POINTED or WORTH * off <= _off_pole(bones, goals, found.rotations)
+    if error > options.tolerance or not is_as_good:
+        return found
+    return Settled(possible, channels, error, 0, int(Status.REACHED), left)
+
+
+def _apart(a: Quaternion, b: Quaternion) -> float:
+    """Return the largest difference of two rotations' parts."""
+    sign = -1.0 if a.dot(b) < 0.0 else 1.0
+    return max(abs(x - sign * y) for x, y in zip(a[:], b[:], strict=True))
+
+
+def _off_pole(bones: ChainBones, goals: Goals, rotations: Sequence[Quaternion]) -> float:
+    """Return the angle (radians) from the pole to the bend of a chain with some rotations."""
+    assert goals.poles is not None  # asked for chains with a pole only
+    chain, pose = read_pose(bones, bone_matrices(bones, rotations), rotations)
+    points = (np.vstack([pose.positions, goals.poles]) - pose.positions[0]) / chain.total_length
+    *joints, pole = [(x, y, z) for x, y, z in points.tolist()]
+    if goals.pole_angles is not None:
+        along = first_direction(ONE, [joints[-1], joints[1]])
+        pole = turn_pole(ONE, pole, along, float(goals.pole_angles[0]))
+    return float(pole_angle(ONE, joints, joints[-1], pole))
 
 
 def _least_squares(bones: ChainBones, goals: Goals, options: Options, best: Settled) -> Settled:

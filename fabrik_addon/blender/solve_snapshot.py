@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from mathutils import Quaternion, Vector
 
-from ..core import Goals, LaneSolution, Status, solve_lanes, start_from
+from ..core import Goals, LaneSolution, Status, solve_lanes, start_from, with_root_fixed
 from ..core.frames import aimed
 from ..core.lanes import ONE
 from ..core.stretch import stretch_factor
 from .channels import Channel, Setting
 from .kinematics import location_at
 from .own_rotations import channels_for, own_rotations
-from .settle import Settled, possible_channels, settle
+from .settle import Settled, lean_or_stay, possible_channels, settle
 from .snapshot import Snapshot, stretched_positions
 from .stretch import stretched_settings
 
@@ -77,19 +77,24 @@ def solve_snapshot(snapshot: Snapshot, goals: Goals | None = None) -> SolvedChai
         status, error, sweeps = Status(solution.status), float(solution.error), int(solution.sweeps)
         channels = channels_for(bones, rotations)
     else:
+        held, nearer = snapshot, goals
         if options.moves_root:
-            solution = solve_lanes(snapshot.start, goals, replace(options, moves_root=False))
+            nearer, fixed = with_root_fixed(snapshot.start, goals, options)
+            held = replace(snapshot, options=fixed)
+            solution = solve_lanes(snapshot.start, nearer, fixed)
         rotations = own_rotations(bones, snapshot.spaces, solution)
-        settled, stretch = _settled(snapshot, goals, solution, rotations)
+        settled, stretch = _settled(held, nearer, solution, rotations)
         channels, status, error, sweeps = settled.channels, Status(settled.status), settled.error, settled.sweeps
         rotations = settled.rotations
         if error <= options.tolerance:
             status = Status.REACHED
         elif status is not Status.OUT_OF_REACH:
             status = Status.LIMITED if bones.has_locks else Status.STALLED
-        shift = settled.gap if options.moves_root and status is not Status.REACHED else Vector()
-        if shift.length > 0.0:
-            status = Status.REACHED
+        shift = Vector()
+        if options.moves_root:
+            left = settled.gap + Vector((goals.targets[0] - nearer.targets[0]).tolist())
+            if left.length > options.tolerance * snapshot.chain.total_length:
+                shift, status = left, Status.REACHED
     whole: tuple[Quaternion, ...] = ()
     if snapshot.influence < 1.0:
         whole = tuple(rotations[i] for i in bones.free)
@@ -142,7 +147,7 @@ def _settled(
     """Bring the tip to the target in spite of locks and shear; stretch by what it then falls short."""
     bones, options = snapshot.bones, replace(snapshot.options, moves_root=False, stretch_max=1.0)
     if snapshot.options.stretch_max == 1.0:
-        return settle(bones, goals, options, solution, rotations), 1.0
+        return lean_or_stay(bones, goals, options, settle(bones, goals, options, solution, rotations)), 1.0
     root, target = Vector(snapshot.start.root), Vector(goals.targets[0].tolist())
     length, factor = snapshot.chain.total_length, float(solution.stretch)
     best: Settled | None = None

@@ -4,7 +4,7 @@
 
 from .poles.pole import pole_for
 from .problem import Chain, FabrikError, Floats, Goals, Options, Pose, Solution, Status, plain_chain
-from .solve import LaneSolution, solve, solve_from, solve_lanes
+from .solve import LaneSolution, solve, solve_from, solve_lanes, with_root_fixed
 from .solvers.table import SOLVERS, method_for, method_for_tree
 from .start import StartPose, start_from
 from .trees.solve import TreeSolution, solve_tree_lanes
@@ -34,4 +34,5 @@ __all__ = [
     "solve_tree_lanes",
     "start_from",
     "start_tree",
+    "with_root_fixed",
 ]

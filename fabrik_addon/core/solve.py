@@ -85,7 +85,8 @@ class LaneSolution(NamedTuple):
 def solve_lanes(start: StartPose, goals: Goals, options: Options = DEFAULT_OPTIONS) -> LaneSolution:
     """Solve as ``solve_from`` does, and leave the result in components."""
     if options.moves_root:
-        return _move_root(solve_lanes(start, goals, replace(options, moves_root=False)), goals, options)
+        found = solve_lanes(start, *with_root_fixed(start, goals, options))
+        return _move_root(found, goals, start.chain.total_length, options)
     if options.stretch_max > 1.0:
         return _stretch(start, goals, options)
     if goals.rotations is not None:
@@ -121,15 +122,31 @@ def solve_lanes(start: StartPose, goals: Goals, options: Options = DEFAULT_OPTIO
     )
 
 
-def _move_root(found: LaneSolution, goals: Goals, options: Options) -> LaneSolution:
+def with_root_fixed(start: StartPose, goals: Goals, options: Options) -> tuple[Goals, Options]:
+    """Return what is to be solved before a root that gives way makes up for what is left.
+
+    Where softness begins to hold the tip back the root takes all of it: a chain that is eased into its extension would
+    be eased out of it again when it is solved again, by a root that goes on and on.
+    """
+    fixed = replace(options, moves_root=False)
+    if options.softness == 0.0 or options.stretch_max > 1.0:
+        return goals, fixed
+    away = goals.targets - start.pose.positions[..., :1, :]
+    most = (1.0 - options.softness) * start.chain.total_length
+    beyond = np.maximum(1.0 - most / np.maximum(np.linalg.norm(away, axis=-1, keepdims=True), 1e-300), 0.0)
+    return replace(goals, targets=goals.targets - beyond * away), replace(fixed, softness=0.0)
+
+
+def _move_root(found: LaneSolution, goals: Goals, unit: float, options: Options) -> LaneSolution:
     """Shift a chain by what its tip is off its target, where that is more than the tolerance."""
     ops: Any = MANY if found.batch else ONE
-    (tx, ty, tz), (x, y, z) = ops.split(goals.targets, found.batch)[0], found.points[-1]
-    away = found.error > options.tolerance
-    dx, dy, dz = (ops.where(away, part, 0.0 * part) for part in (tx - x, ty - y, tz - z))
+    target, tip = ops.split(goals.targets, found.batch)[0], found.points[-1]
+    off = gap(ops, tip, target) / unit
+    away = off > options.tolerance
+    dx, dy, dz = (ops.where(away, t - p, 0.0 * p) for t, p in zip(target, tip, strict=True))
     points = [(px + dx, py + dy, pz + dz) for px, py, pz in found.points]
-    error, status = ops.choose(away, (0.0 * found.error, _REACHED), (found.error, found.status))
-    return found._replace(points=points, error=error, status=status)
+    error = ops.where(away, 0.0 * off, off)
+    return found._replace(points=points, error=error, status=0 * found.status + _REACHED)
 
 
 def _stretch(start: StartPose, goals: Goals, options: Options) -> LaneSolution:

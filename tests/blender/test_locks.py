@@ -12,7 +12,10 @@ import pytest
 from bpy.types import Object, PoseBone
 from hypothesis import given
 from hypothesis import strategies as st
+from mathutils import Quaternion, Vector
 
+from fabrik_addon.blender.legal_channels import legal_channel
+from fabrik_addon.blender.limits import limits_of
 from tests.blender.rigs import (
     CHANNELS,
     EULER_MODES,
@@ -229,3 +232,57 @@ def test_a_connected_bones_location_channel_is_as_idle_as_in_blender() -> None:
     update()
     bpy.ops.pose.fabrik_solve()
     assert is_honest(armature, chain)
+
+
+@examples(60)
+@given(seeds, st.sampled_from(ROTATION_MODES), axis_locks, st.booleans(), st.booleans())
+def test_what_locks_and_limits_make_of_a_rotation_they_leave_as_it_is(
+    seed: int, mode: str, locks: tuple[bool, ...], at_rest: bool, limited: bool
+) -> None:
+    """Else nobody could tell by turning a bone a little how its tip moves."""
+    rng = np.random.default_rng(seed)
+    armature, _ = posed_tail(1, [mode], seed)
+    bone = armature.pose.bones["bone0"]
+    bone.lock_rotations_4d, bone.lock_rotation_w = False, False
+    bone.lock_rotation = locks
+    bone.use_ik_limit_x = bone.use_ik_limit_y = bone.use_ik_limit_z = limited
+    for axis in "xyz":
+        setattr(bone, f"ik_min_{axis}", -rng.uniform(0.3, 3.0))
+        setattr(bone, f"ik_max_{axis}", rng.uniform(0.3, 3.0))
+    if at_rest:
+        set_rotation(bone, Quaternion())
+    present = rotation_of(bone)
+    limits = limits_of(bone)
+    _, once = legal_channel(bone, random_rotation(rng), limits, present)
+    _, twice = legal_channel(bone, once, limits, present)
+    assert abs(once.dot(twice)) > 1.0 - 1e-6
+
+
+def bend_off(armature: Object, chain: Any) -> float:
+    """The angle from the pole to where the inner joints together are, about the line from root to tip."""
+    root, *inner, tip = (Vector(joint) for joint in joints_of(armature, chain))
+    along = (tip - root).normalized()
+    pole = armature.matrix_world.inverted() @ chain.pole_target.matrix_world.translation - root
+    bend = sum((joint - root for joint in inner), Vector())
+    return float((bend - bend.dot(along) * along).angle(pole - pole.dot(along) * along, 0.0))
+
+
+@examples(25)
+@given(seeds, st.sampled_from(EULER_MODES), st.integers(0, 2))
+def test_a_bone_that_is_locked_about_an_axis_bends_toward_the_pole_and_stays(seed: int, mode: str, axis: int) -> None:
+    """What locks undo of it is made up for at once: solving again bends no nearer by as much as can be seen."""
+    clear_scene()
+    rng = np.random.default_rng([seed, 1])
+    armature, chain = posed_tail(3, ["QUATERNION", mode, "QUATERNION"], seed)
+    armature.pose.bones["bone1"].lock_rotation[axis] = True
+    chain.pole_target = make_empty("pole", random_direction(rng) * 6.0)
+    update()
+    bpy.ops.pose.fabrik_solve()
+    if chain.status != "REACHED":
+        return
+    update()
+    off, before = bend_off(armature, chain), [bone.matrix.copy() for bone in armature.pose.bones]
+    bpy.ops.pose.fabrik_solve()
+    update()
+    moved = max((bone.head - there.translation).length for bone, there in zip(armature.pose.bones, before, strict=True))
+    assert moved < 0.02 or bend_off(armature, chain) < 0.95 * off, (moved, off)

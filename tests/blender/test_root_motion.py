@@ -65,6 +65,21 @@ def test_limits_keep_the_pose_and_the_root_makes_up_for_them() -> None:
         assert -1e-4 <= bone.rotation_quaternion.to_euler().x <= 0.3001
 
 
+@pytest.mark.parametrize("locked", [False, True])
+def test_a_soft_chain_whose_root_follows_does_not_creep(locked: bool) -> None:
+    armature, chain = far_chain()
+    chain.softness = 0.3
+    bone = armature.pose.bones["bone1"]
+    bone.rotation_mode, bone.lock_rotation[1] = "XYZ", locked
+    bpy.ops.pose.fabrik_solve()
+    update()
+    assert chain.status == 'REACHED' and distance_left(armature, chain) < 1e-4
+    before = [bone.matrix.translation.copy() for bone in armature.pose.bones]
+    bpy.ops.pose.fabrik_solve()
+    update()
+    assert max((bone.head - head).length for bone, head in zip(armature.pose.bones, before, strict=True)) < 1e-4
+
+
 def test_the_location_is_keyed_too() -> None:
     armature, _ = far_chain((3.0, 4.0, 7.0))
     edit = bpy.context.preferences.edit

@@ -61,3 +61,18 @@ def test_a_target_before_the_soft_zone_is_reached_as_without() -> None:
 def test_softness_out_of_range_is_refused(softness: float) -> None:
     with pytest.raises(FabrikError, match="softness"):
         Options(softness=softness)
+
+
+@pytest.mark.parametrize("distance", [0.6, 0.85, 1.0, 2.5])
+def test_a_root_that_follows_takes_all_of_the_way_from_where_softness_begins(distance: float) -> None:
+    """Eased into part of it the chain would creep: each time it is solved again a little of the rest."""
+    options = Options(softness=0.3, moves_root=True)
+    target = np.array([0.0, distance * 0.6, distance * 0.8])
+    solution = solve(LIMB, BENT, Goals(target[None]), options)
+    positions = solution.pose.positions
+    assert solution.status[0] == Status.REACHED
+    np.testing.assert_allclose(positions[-1], target, atol=1e-9)
+    assert np.linalg.norm(positions[-1] - positions[0]) == pytest.approx(min(distance, 0.7))
+    assert np.linalg.norm(positions[0]) == pytest.approx(max(0.0, distance - 0.7), abs=1e-9)
+    again = solve(LIMB, solution.pose, Goals(target[None]), options).pose.positions
+    np.testing.assert_allclose(again, positions, atol=1e-6)

@@ -69,7 +69,7 @@ def _lean_within_limits(
     there = here_error <= tolerance
     if ops.any(there):
         leaned, leaned_placed = lean_to_pole(ops, limb, here, target, pole, tolerance)
-        if ops.all(there & (pole_angle(ops, leaned_placed, target, pole) <= POINTED)):
+        if ops.all(there & (pole_angle(ops, leaned_placed.joints, target, pole) <= POINTED)):
             return Found(leaned_placed.joints, leaned_placed.frames, 0.0 * here_error)
     # FABRIK's answer is in the pole's plane: what limits leave of it is the better start.
     turns, _, error, starts = reach_within_limits(ops, limb, advice, lambda: here, target, tolerance, steps)
@@ -79,7 +79,9 @@ def _lean_within_limits(
         turns = [choose_parts(ops, was_nearer, a, b) for a, b in zip(here, turns, strict=True)]
     turns, placed = lean_to_pole(ops, limb, turns, target, pole, tolerance)
     # Nor is a pole that limits keep the bend from a reason to leave the target for a pose that is as good.
-    as_good = WORTH * pole_angle(ops, leaned_placed, target, pole) <= pole_angle(ops, placed, target, pole)
+    as_good = WORTH * pole_angle(ops, leaned_placed.joints, target, pole) <= pole_angle(
+        ops, placed.joints, target, pole
+    )
     stays = there & as_good
     if ops.any(stays):
         turns = [choose_parts(ops, stays, a, b) for a, b in zip(leaned, turns, strict=True)]

@@ -49,7 +49,7 @@ def lean_to_pole(
     placed = place(ops, limb, turns)
     distance = norm(ops, target)
     along, side, across = _axes(ops, target, pole)
-    angle, size = _bend_angle(ops, placed, along, side, across)
+    angle, size = _bend_angle(ops, placed.joints, along, side, across)
     tip = placed.joints[-1]
     off = norm(ops, (tip[0] - target[0], tip[1] - target[1], tip[2] - target[2]))
     going = (off <= tolerance) & (size > 1e-6) & (distance > 1e-6)
@@ -64,7 +64,7 @@ def lean_to_pole(
             for limits, (x, twist, z), (dx, dt, dz) in zip(limb.limits, turns, change, strict=True)
         ]
         trial, trial_placed, error, _ = descend(ops, limb, trial, target, tolerance, 8)
-        trial_angle, trial_size = _bend_angle(ops, trial_placed, along, side, across)
+        trial_angle, trial_size = _bend_angle(ops, trial_placed.joints, along, side, across)
         nearer = ops.maximum(trial_angle, -trial_angle) < 0.98 * ops.maximum(angle, -angle)
         better = going & (error <= tolerance) & nearer & (trial_size > 1e-6)
         turns = [choose_parts(ops, better, a, b) for a, b in zip(trial, turns, strict=True)]
@@ -74,9 +74,9 @@ def lean_to_pole(
     return turns, placed
 
 
-def pole_angle(ops: Any, placed: Placed, target: Vector, pole: Vector) -> Component:
+def pole_angle(ops: Any, joints: Sequence[Vector], target: Vector, pole: Vector) -> Component:
     """Return the angle (radians, not negative) from the pole to the bend of a chain whose tip is at a target."""
-    angle, size = _bend_angle(ops, placed, *_axes(ops, target, pole))
+    angle, size = _bend_angle(ops, joints, *_axes(ops, target, pole))
     return ops.where(size > 1e-6, ops.maximum(angle, -angle), 0.0)
 
 
@@ -87,10 +87,12 @@ def _axes(ops: Any, target: Vector, pole: Vector) -> tuple[Vector, Vector, Vecto
     return along, side, cross(along, side)
 
 
-def _bend_angle(ops: Any, placed: Placed, along: Vector, side: Vector, across: Vector) -> tuple[Component, Component]:
+def _bend_angle(
+    ops: Any, joints: Sequence[Vector], along: Vector, side: Vector, across: Vector
+) -> tuple[Component, Component]:
     """Return the angle from the pole to the bend, about the line root-target, and how far the chain lies off that."""
     x = y = z = 0.0 * along[0]
-    for px, py, pz in placed.joints[1:-1]:
+    for px, py, pz in joints[1:-1]:
         x, y, z = x + px, y + py, z + pz
     bend = rejection((x, y, z), along)
     return ops.atan2(dot(bend, across), dot(bend, side)), norm(ops, bend)
