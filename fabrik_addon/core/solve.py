@@ -111,15 +111,9 @@ def solve_lanes(start: StartPose, goals: Goals, options: Options = DEFAULT_OPTIO
         points, frames, sweeps = method_for(chain, options).reach(ops, start, wish, pole, options)
         error = gap(ops, points[-1], target)
     rx, ry, rz = root
-    return LaneSolution(
-        batch=batch,
-        points=[(rx + unit * px, ry + unit * py, rz + unit * pz) for px, py, pz in points],
-        frames=frames,
-        error=error,
-        sweeps=sweeps,
-        status=_status(ops, start, target, options.softness, error <= options.tolerance),
-        stretch=1.0 + 0.0 * error,
-    )
+    joints = [(rx + unit * px, ry + unit * py, rz + unit * pz) for px, py, pz in points]
+    status = _status(ops, start, target, options.softness, error <= options.tolerance)
+    return LaneSolution(batch, joints, frames, error, sweeps, status, 1.0 + 0.0 * error)
 
 
 def with_root_fixed(start: StartPose, goals: Goals, options: Options) -> tuple[Goals, Options]:

@@ -65,10 +65,11 @@ def _shift_and_bend(ops: Any, points: list[Vector], lengths: Sequence[float], ta
             continue
         share = ops.sqrt(ops.maximum(new_square, 0.0) / (height_square + TINY))
         moved = (ax + foot * lx + share * ox, ay + foot * ly + share * oy, az + foot * lz + share * oz)
-        points[j] = choose_parts(ops, closes, moved, points[j])
-        for k in range(j + 1, len(points)):
-            x, y, z = points[k]
-            points[k] = choose_parts(ops, closes, (x + gx, y + gy, z + gz), (x, y, z))
+        after = [(x + gx, y + gy, z + gz) for x, y, z in points[j + 1 :]]
+        if ops.all(closes):
+            points[j:] = [moved, *after]
+            return 0.0 * left
+        points[j:] = [choose_parts(ops, closes, *pair) for pair in zip([moved, *after], points[j:], strict=True)]
         left = ops.where(closes, 0.0, left)
     return left
 

@@ -26,8 +26,8 @@ def reach_test(lengths: Sequence[float], distance: Component) -> tuple[Component
 
     Too near means inside the longest link's reach when all others together fold back along it.
     """
-    shortest = 2.0 * max(lengths) - sum(lengths)
-    return distance >= sum(lengths), distance <= shortest
+    total = sum(lengths)
+    return distance >= total, distance <= 2.0 * max(lengths) - total
 
 
 def straight_to_target(ops: Any, lengths: Sequence[float], along: Vector, too_far: Component) -> Joints:
