@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 Angles = tuple[float, float, float]
 
+_IK_CHANNELS = [(f"lock_ik_{axis}", f"use_ik_limit_{axis}", f"ik_min_{axis}", f"ik_max_{axis}") for axis in "xyz"]
+
 _STILL = 1e-6
 """Angle below which a locked channel is at rest, so that its lock is a limit about the same axis."""
 
@@ -42,11 +44,11 @@ def limits_of(bone: PoseBone, with_locks: bool = True, with_constraints: bool = 
     def narrow(axis: int, low: float, high: float) -> None:
         lower[axis], upper[axis] = max(lower[axis], low), min(upper[axis], high)
 
-    for axis, name in enumerate("xyz"):
-        if getattr(bone, f"lock_ik_{name}"):
+    for axis, (lock, use_limit, low_end, high_end) in enumerate(_IK_CHANNELS):
+        if getattr(bone, lock):
             narrow(axis, 0.0, 0.0)
-        elif getattr(bone, f"use_ik_limit_{name}"):
-            narrow(axis, getattr(bone, f"ik_min_{name}"), getattr(bone, f"ik_max_{name}"))
+        elif getattr(bone, use_limit):
+            narrow(axis, getattr(bone, low_end), getattr(bone, high_end))
     for axis in _resting_locks(bone) if with_locks else ():
         narrow(axis, 0.0, 0.0)
     for constraint in bone.constraints if with_constraints else ():
@@ -145,6 +147,7 @@ def stiffness_of(bone: PoseBone) -> Angles:
 
 def _resting_locks(bone: PoseBone) -> list[int]:
     """Return the axes whose rotation is locked at rest; a lock elsewhere is no limit about one axis."""
-    if any(abs(angle) > _STILL for angle in bone.matrix_basis.to_euler()[:]):
+    locked = [axis for axis, is_locked in enumerate(rotation_locks(bone)) if is_locked]
+    if locked and any(abs(angle) > _STILL for angle in bone.matrix_basis.to_euler()[:]):
         return []
-    return [axis for axis, is_locked in enumerate(rotation_locks(bone)) if is_locked]
+    return locked

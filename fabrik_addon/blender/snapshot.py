@@ -181,7 +181,9 @@ def take_problem(view_layer: ViewLayer, armature: Object, settings: FabrikChain)
             settings.use_limits,
             settings.use_stretch,
         )
-        overridden = overrides_of(armature, bones.line, settings.use_limits, settings.use_stretch)
+        overridden: tuple[str, ...] = ()
+        if bones.is_constrained or settings.use_stretch:
+            overridden = overrides_of(armature, bones.line, settings.use_limits, settings.use_stretch)
         turned: StartPose | None = None
         start = start_from(*read_pose(bones, chain_matrices(bones), bones.rotations))
         if (
@@ -254,7 +256,7 @@ def take_bone_snapshot(armature: Object, tip: str, chain_count: int) -> Snapshot
     try:
         # Chains that are set up are named after their tips: it needs a name of its own among them.
         bones = read_bones(armature, f"{tip} (dragged)", tip, chain_count, use_tail=True, use_limits=True)
-        overridden = overrides_of(armature, bones.line, use_limits=True)
+        overridden = overrides_of(armature, bones.line, use_limits=True) if bones.is_constrained else ()
         start = follow_in_blender(start_from(*read_pose(bones, chain_matrices(bones), bones.rotations)))
         armature_to_world(armature)
     except FabrikError as error:
