@@ -45,8 +45,8 @@ LIMBS = {
 MOST_OUTSIDE = math.radians(1e-3)
 
 
-def set_limits(armature: Any, limb: Any) -> None:
-    for bone, ranges in zip(armature.pose.bones, limb, strict=True):
+def set_limits(bones: Any, limb: Any) -> None:
+    for bone, ranges in zip(bones, limb, strict=True):
         for axis, ends in zip("xyz", ranges, strict=True):
             if ends == LOCK:
                 setattr(bone, f"lock_ik_{axis}", True)
@@ -81,7 +81,7 @@ def worst_outside(armature: Any, limits: Any) -> float:
 
 def make_limb(limb: Any, shape: str, pole: bool = False) -> tuple[Any, Any, Any]:
     armature = make_chain(len(limb), shape)
-    set_limits(armature, limb)
+    set_limits(armature.pose.bones, limb)
     chain = rigs.add_chain(armature, f"b{len(limb) - 1}", len(limb), create_pole=pole)
     return armature, chain, [joint_limits(*limits_of(bone)) for bone in armature.pose.bones]
 

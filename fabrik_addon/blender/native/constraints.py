@@ -6,18 +6,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .marks import CONSTRAINT
+
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone
 
 
 def constraint_name(chain_name: str) -> str:
     """Return the name of the constraints that turn a chain's bones."""
-    return f"FABRIK {chain_name}"
+    return f"{CONSTRAINT}{chain_name}"
 
 
 def stretch_name(chain_name: str) -> str:
     """Return the name of the constraints that scale bones for a chain."""
-    return f"FABRIK {chain_name} stretch"
+    return f"{CONSTRAINT}{chain_name} stretch"
 
 
 def attribute_constraint(bone: PoseBone, name: str, solver: Object, attribute: str) -> Any:

@@ -14,7 +14,10 @@ CHAIN, HAD_ANIMATION = "fabrik_chain", "fabrik_had_animation"
 """On a solver: its chain's name, and whether its armature had animation data before there were native rigs."""
 
 INHERITED = "fabrik_inherited"
-"""On a solver: the bones that inherit scale otherwise because they are stretched, and how they did before."""
+"""On a bone of an armature that inherits scale otherwise because its chain is stretched: how it did before."""
+
+CONSTRAINT = "FABRIK "
+"""What the names of constraints begin with."""
 
 SOLVER = "fabrik_solver"
 """On a helper: its solver."""

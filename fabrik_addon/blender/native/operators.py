@@ -15,7 +15,7 @@ from ..apply import auto_key
 from ..polls import OnlyActiveMixin, RefusalsMixin, chosen_chains
 from ..properties import active_chain
 from .build import build_rig
-from .find import solvers_of
+from .find import broken_constraints, solver_of, solvers_of
 from .modifier import draw_input, group_inputs
 from .plan import plan_rigs
 from .remove import remove_rigs
@@ -34,8 +34,8 @@ class POSE_OT_fabrik_rig_add(OnlyActiveMixin, Operator):
     def run(self, context: Context) -> None:
         armature = context.object
         plans = plan_rigs(context.view_layer, armature, chosen_chains(armature, self.only_active))
-        there = solvers_of(armature)
-        again = [there[plan.settings.name] for plan in plans if plan.settings.name in there]
+        there = [solver_of(armature, plan.settings) for plan in plans]
+        again = [solver for solver in there if solver is not None]
         remove_rigs(context.view_layer, armature, again, keep_pose=False)
         for plan in plans:
             build_rig(context.scene, armature, plan.settings, plan.rest)
@@ -68,20 +68,21 @@ class POSE_OT_fabrik_rig_remove(RefusalsMixin, Operator):
     def poll(cls, context: Context) -> bool:
         if not super().poll(context):
             return False
-        if not solvers_of(context.object):
+        if not solvers_of(context.object) and not broken_constraints(context.object):
             cls.poll_message_set("This armature has no native rig")
             return False
         return True
 
     def run(self, context: Context) -> None:
         armature = context.object
-        solvers = solvers_of(armature)
+        solvers = list(solvers_of(armature).values())
         if self.only_active:
             chain = active_chain(armature)
-            if chain is None or chain.name not in solvers:
+            solver = solver_of(armature, chain) if chain is not None else None
+            if solver is None:
                 raise FabrikError("The active chain has no native rig")
-            solvers = {chain.name: solvers[chain.name]}
-        changed = remove_rigs(context.view_layer, armature, list(solvers.values()), self.keep_pose)
+            solvers = [solver]
+        changed = remove_rigs(context.view_layer, armature, solvers, self.keep_pose)
         if self.insert_keys:
             for bone, name in changed:
                 bone.keyframe_insert(name)
@@ -102,7 +103,7 @@ class VIEW3D_PT_fabrik_native(Panel):
         column.operator("pose.fabrik_rig_add", icon='GEOMETRY_NODES').only_active = False
         column.operator("pose.fabrik_rig_remove", icon='X').only_active = False
         chain = active_chain(context.object)
-        solver = solvers_of(context.object).get(chain.name) if chain is not None else None
+        solver = solver_of(context.object, chain) if chain is not None else None
         if solver is None or not solver.modifiers:
             return
         column = self.layout.column()

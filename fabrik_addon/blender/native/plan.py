@@ -15,8 +15,8 @@ from ..channels import has_locks, rotation_locks
 from ..convert.carried_animation import curve_of, driver_of
 from ..limits import Angles, euler_limits_of, stiffness_of
 from ..snapshot import ChainBones, read_bones, take_snapshot
-from .constraints import constraint_name, stretch_name
-from .find import is_stretching, solvers_of, turned_by
+from .find import is_stretching, solver_of, solvers_of, turned_by
+from .marks import CONSTRAINT
 from .rest_chain import RestChain, read_rest_chain
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ def plan_rigs(view_layer: ViewLayer, armature: Object, chains: Sequence[FabrikCh
     """
     view_layer.update()
     plans = [_plan(view_layer, armature, chain) for chain in chains]
-    names = {chain.name for chain in chains}
-    others = {name: solver for name, solver in solvers_of(armature).items() if name not in names}
+    own = [solver_of(armature, chain) for chain in chains]
+    others = {name: solver for name, solver in solvers_of(armature).items() if solver not in own}
     _check_shared(armature, plans, others)
     _check_hanging(armature, plans, others)
     return plans
@@ -65,7 +65,7 @@ def _check_shared(armature: Object, plans: Sequence[Plan], others: dict[str, Obj
 
 def _check_hanging(armature: Object, plans: Sequence[Plan], others: dict[str, Object]) -> None:
     """Refuse chains that hang on a bone which another one stretches: their solver would be stretched too."""
-    stretching = [(name, solver) for name, solver in others.items() if is_stretching(solver)]
+    stretching = [(name, solver) for name, solver in others.items() if is_stretching(armature, solver)]
     stretched = {bone.name: name for name, solver in stretching for bone in turned_by(armature, solver)}
     for plan in plans:
         if plan.rest.stretched is not None:
@@ -96,8 +96,8 @@ def _plan(view_layer: ViewLayer, armature: Object, settings: FabrikChain) -> Pla
         rest = read_rest_chain(armature, bones, settings.pole_target is not None, settings.use_rotation)
     except FabrikError as error:
         raise FabrikError(f"Chain '{settings.name}': {error}") from error
-    own = [f"constraint '{name}'" for name in (constraint_name(settings.name), stretch_name(settings.name))]
-    overridden = [name for name in snapshot.overridden if not any(each in name for each in own)]
+    # Native rigs don't override each other: two that would turn the same bone are refused.
+    overridden = [name for name in snapshot.overridden if f"(constraint '{CONSTRAINT}" not in name]
     warnings = [f"also turned by {', '.join(overridden)}"] if overridden else []
     warnings += _animated(armature, rest)
     return Plan(settings, rest, tuple(warnings))

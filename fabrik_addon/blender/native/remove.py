@@ -11,10 +11,10 @@ from mathutils import Vector
 
 from ..apply import write_channels
 from ..channels import Channel, channel_for
-from .find import native_constraints
+from .find import broken_constraints, native_constraints
 from .groups import remove_unused_groups
 from .marks import HAD_ANIMATION, MARK, SOLVER
-from .stretch_bones import inherit_as_before
+from .stretch_bones import forget_inherited
 
 if TYPE_CHECKING:
     from bpy.types import Constraint, Object, PoseBone, ViewLayer
@@ -27,7 +27,7 @@ Changed = list[tuple[Any, str]]
 
 
 def remove_rigs(view_layer: ViewLayer, armature: Object, solvers: list[Object], keep_pose: bool) -> Changed:
-    """Remove native rigs of an armature.
+    """Remove native rigs of an armature, and what is left of any whose solver is gone.
 
     Args:
         view_layer: evaluated.
@@ -39,20 +39,20 @@ def remove_rigs(view_layer: ViewLayer, armature: Object, solvers: list[Object], 
         the bones whose channels changed, with the channels' names.
     """
     followed = [(bone, constraint) for bone, constraint in native_constraints(armature) if constraint.target in solvers]  # type: ignore[attr-defined]
+    broken = broken_constraints(armature)
     looks: list[tuple[PoseBone, Channel]] = []
     if keep_pose:
         view_layer.update()
         looks = [(bone, _look(armature, bone, constraint)) for bone, constraint in followed]
     stay_stretched = any(name == "scale" and _differs(bone.scale, Vector(values)) for bone, (name, values) in looks)
-    for bone, constraint in followed:
+    forget_inherited((bone for bone, _ in (*followed, *broken)), stay_stretched)
+    for bone, constraint in (*followed, *broken):
         constraint.driver_remove("influence")
         bone.constraints.remove(constraint)
     had_animation = any(solver[HAD_ANIMATION] for solver in solvers)
     for solver in solvers:
         # A copy of an armature looks at the original's solver: that one stays.
         if solver.parent == armature:
-            if not stay_stretched:
-                inherit_as_before(armature, solver)
             _remove_solver(solver)
     _remove_empty_animation(armature, had_animation)
     remove_unused_groups()

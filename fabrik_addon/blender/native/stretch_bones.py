@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..stretch import ALIGNED, SKEWING
@@ -13,7 +14,7 @@ from .modifier import scale_outputs, set_output_name
 from .stretched_bones import StretchedBones, powers_of
 
 if TYPE_CHECKING:
-    from bpy.types import Object
+    from bpy.types import Object, PoseBone
 
 
 def stretch_bones(stretched: StretchedBones, chain_name: str, solver: Object, modifier: Any) -> None:
@@ -22,11 +23,11 @@ def stretch_bones(stretched: StretchedBones, chain_name: str, solver: Object, mo
     for number, (powers, socket) in enumerate(zip(powers_of(stretched), scale_outputs(modifier), strict=True), 1):
         attributes[powers] = f"scale {number}"
         set_output_name(modifier, socket.identifier, attributes[powers])
-    skewed = [bone for bone in stretched.hanging if bone.bone.inherit_scale in SKEWING]
-    solver[INHERITED] = {bone.name: bone.bone.inherit_scale for bone in skewed}
-    for bone in skewed:
+    for bone in stretched.hanging:
         data: Any = bone.bone
-        data.inherit_scale = ALIGNED
+        if data.inherit_scale in SKEWING:
+            data[INHERITED] = data.inherit_scale
+            data.inherit_scale = ALIGNED
     for bone, powers in stretched.scaled:
         constraint = attribute_constraint(bone, stretch_name(chain_name), solver, attributes[powers])
         constraint.data_type, constraint.mix_mode = 'FLOAT4X4', 'AFTER_SPLIT'
@@ -35,10 +36,18 @@ def stretch_bones(stretched: StretchedBones, chain_name: str, solver: Object, mo
         bone.constraints.move(len(bone.constraints) - 1, 0)
 
 
-def inherit_as_before(armature: Object, solver: Object) -> None:
-    """Give bones the way of inheriting scale that they had before they were stretched."""
-    modes = solver.get(INHERITED)
-    for name, mode in modes.items() if modes is not None else ():
-        bone: Any = armature.data.bones.get(name)
-        if bone is not None and bone.inherit_scale == ALIGNED:
-            bone.inherit_scale = mode
+def forget_inherited(bones: Iterable[PoseBone], stay_aligned: bool) -> None:
+    """Give bones, and what hangs on them, the way of inheriting scale that they had before they were stretched.
+
+    Args:
+        bones: those that a native rig turned or scaled.
+        stay_aligned: they stay stretched, and so must what keeps them from being skewed.
+    """
+    for bone in {each.bone.name: each for one in bones for each in (one, *one.children)}.values():
+        data: Any = bone.bone
+        mode = data.get(INHERITED)
+        if mode is None:
+            continue
+        if data.inherit_scale == ALIGNED and not stay_aligned:
+            data.inherit_scale = mode
+        del data[INHERITED]

@@ -32,6 +32,9 @@ _LARGEST = 0.5
 _DAMPING, _LEAST_DAMPING = 1e-3, 0.05
 """Of a step, over the mean of what joints can do; and the share of it that is left near the target."""
 
+_CLEARLY = 0.01
+"""Error by which another pose must be nearer, over the chain's length, to be taken although it doesn't reach."""
+
 _AT_LIMIT = 1e-4
 """Radians from a limit that count as at it."""
 
@@ -77,9 +80,11 @@ def _fill(nodes: Nodes, name: str, limb: Limb, count: int) -> None:
     with nodes.frame("Which of them"):
         nearest: Value = len(found) - 1
         least = errors[-1]
-        for number in reversed(range(len(found) - 1)):
+        for number in reversed(range(1, len(found) - 1)):
             nearest = nodes.switch(errors[number] <= least, number, nearest, 'INT')
             least = nodes.minimum(errors[number], least)
+        # What doesn't reach either isn't worth a jump unless it is clearly nearer.
+        nearest = nodes.switch(errors[0] <= least + _CLEARLY, 0, nearest, 'INT')
         for number in reversed(range(len(found))):
             nearest = nodes.switch(errors[number] <= tolerance, number, nearest, 'INT')
         index = nodes.switch(is_in_reach, nearest, 0, 'INT')

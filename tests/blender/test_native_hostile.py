@@ -1,0 +1,232 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Native rigs of armatures that are copied, renamed, undone, linked to a second scene, or robbed of their objects."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import bpy
+import pytest
+
+from fabrik_addon.blender.native.find import native_constraints, solvers_of
+
+from . import rigs
+from .test_native_limits import set_limits
+from .test_native_rig import BARE_BLENDER, make_arm
+
+ROOT = Path(__file__).resolve().parents[2]
+NEWER_BLENDER = ROOT / ".venv-3.13/bin/python"
+
+
+def make_arm_rig() -> tuple[Any, Any]:
+    armature = make_arm()
+    chain = rigs.add_chain(armature, "lower", 2, target=(0.2, 1.3, 1.2), create_pole=True)
+    chain.use_limits, chain.use_stretch = False, True
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    return armature, chain
+
+
+def inherited(armature: Any) -> list[str]:
+    return [bone.inherit_scale for bone in armature.data.bones]
+
+
+def copy_of(armature: Any) -> Any:
+    rigs.leave_mode()
+    bpy.ops.object.select_all(action="DESELECT")
+    armature.select_set(True)
+    bpy.context.view_layer.objects.active = armature
+    bpy.ops.object.duplicate()
+    copy = bpy.context.object
+    rigs.enter_pose_mode(copy)
+    return copy
+
+
+def constraints(armature: Any) -> int:
+    return sum(len(bone.constraints) for bone in armature.pose.bones)
+
+
+def is_untouched(armature: Any, modes: list[str]) -> bool:
+    keys = any(bone.keys() for bone in armature.data.bones)
+    return constraints(armature) == 0 and inherited(armature) == modes and not keys
+
+
+MODES = ["FULL", "FULL", "FULL", "FULL", "NONE", "AVERAGE"]
+
+
+def test_a_copied_armature_gets_a_rig_of_its_own() -> None:
+    armature, chain = make_arm_rig()
+    copy = copy_of(armature)
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    copy.location.x = 0.4
+    for each in (armature, copy):
+        assert rigs.distance_left(each, each.fabrik.chains[0]) < 1e-4
+        assert {constraint.target.parent for _, constraint in native_constraints(each)} == {each}
+    assert bpy.ops.pose.fabrik_rig_remove(keep_pose=False) == {"FINISHED"}
+    assert is_untouched(copy, MODES)
+    assert rigs.distance_left(armature, chain) < 1e-4
+    rigs.enter_pose_mode(armature)
+    assert bpy.ops.pose.fabrik_rig_remove(keep_pose=False) == {"FINISHED"}
+    assert is_untouched(armature, MODES)
+
+
+@pytest.mark.parametrize("how", ["remove", "add"])
+@pytest.mark.parametrize("what", ["copy", "deleted solver"])
+def test_what_is_left_of_a_rig_without_its_solver_is_taken_away(what: str, how: str) -> None:
+    armature, _ = make_arm_rig()
+    if what == "copy":
+        left = copy_of(armature)
+        rigs.enter_pose_mode(armature)
+        assert bpy.ops.pose.fabrik_rig_remove(keep_pose=False) == {"FINISHED"}
+        rigs.enter_pose_mode(left)
+    else:
+        left = armature
+        bpy.data.objects.remove(solvers_of(armature)["lower"])
+    rigs.update()
+    if how == "add":
+        count = constraints(left)
+        assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+        assert constraints(left) == count
+        assert rigs.distance_left(left, left.fabrik.chains[0]) < 1e-4
+    assert bpy.ops.pose.fabrik_rig_remove(keep_pose=False) == {"FINISHED"}
+    assert is_untouched(left, MODES)
+
+
+def test_a_renamed_chain_keeps_its_rig() -> None:
+    armature, chain = make_arm_rig()
+    chain.name = "hand ik"
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    assert list(solvers_of(armature)) == ["hand ik"]
+    chain.name = "arm"
+    assert bpy.ops.pose.fabrik_rig_remove(only_active=True, keep_pose=False) == {"FINISHED"}
+    assert is_untouched(armature, MODES)
+
+
+def test_renamed_bones_still_follow_and_are_left_as_they_were() -> None:
+    armature, chain = make_arm_rig()
+    for old in ("shoulder", "upper", "lower", "hand"):
+        armature.pose.bones[old].name = f"{old}.L"
+    chain.target.location = (0.1, 1.0, 0.8)
+    rigs.update()
+    assert (armature.pose.bones["lower.L"].tail - chain.target.location).length < 1e-4
+    assert bpy.ops.pose.fabrik_rig_remove(keep_pose=False) == {"FINISHED"}
+    assert is_untouched(armature, MODES)
+
+
+def test_a_deleted_target_can_be_replaced() -> None:
+    armature, chain = make_arm_rig()
+    bpy.data.objects.remove(chain.target)
+    rigs.update()
+    message = rigs.error_of(bpy.ops.pose.fabrik_rig_add)
+    assert "no target" in message
+    chain.target = rigs.make_empty("goal", (0.1, 0.9, 0.9))
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    assert rigs.distance_left(armature, chain) < 1e-4
+
+
+def test_adding_and_removing_are_undone() -> None:
+    armature = make_arm()
+    chain = rigs.add_chain(armature, "lower", 2, target=(0.2, 1.3, 1.2))
+    chain.use_limits, chain.use_stretch = False, True
+    bpy.ops.ed.undo_push(message="before")
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    bpy.ops.ed.undo_push(message="added")
+    bpy.ops.ed.undo()
+    armature = bpy.data.objects["Rig"]
+    assert is_untouched(armature, MODES)
+    assert not bpy.data.node_groups
+    bpy.ops.ed.redo()
+    armature = bpy.data.objects["Rig"]
+    assert rigs.distance_left(armature, armature.fabrik.chains[0]) < 1e-4
+    assert bpy.ops.pose.fabrik_rig_remove() == {"FINISHED"}
+    bpy.ops.ed.undo_push(message="removed")
+    bpy.ops.ed.undo()
+    armature = bpy.data.objects["Rig"]
+    assert rigs.distance_left(armature, armature.fabrik.chains[0]) < 1e-4
+
+
+def test_two_scenes() -> None:
+    armature, chain = make_arm_rig()
+    second = bpy.data.scenes.new("Second")
+    for obj in (armature, chain.target, chain.pole_target):
+        second.collection.objects.link(obj)
+    chain.target.location = (0.3, 0.9, 1.1)
+    layer = second.view_layers[0]
+    layer.update()
+    posed = armature.evaluated_get(layer.depsgraph).pose.bones["lower"]
+    assert (posed.tail - chain.target.location).length < 1e-4
+    assert rigs.distance_left(armature, chain) < 1e-4
+
+
+def test_influence_driven_by_a_property() -> None:
+    armature, chain = make_arm_rig()
+    armature["follow"] = 1.0
+    armature.update_tag()
+    (constraint,) = (one for one in armature.pose.bones["lower"].constraints if one.mix_rot)
+    solver = constraint.target
+    path = next(c.driver.variables[0].targets[0].data_path for c in armature.animation_data.drivers)
+    curve = solver.driver_add(path)
+    variable = curve.driver.variables.new()
+    variable.name = "follow"
+    variable.targets[0].id, variable.targets[0].data_path = armature, '["follow"]'
+    curve.driver.expression = "follow"
+    assert rigs.distance_left(armature, chain) < 1e-4
+    at_rest = armature.data.bones["lower"].tail_local
+    armature["follow"] = 0.0
+    armature.update_tag()
+    rigs.update()
+    assert (armature.pose.bones["lower"].tail - at_rest).length < 1e-4
+
+
+REMAKE = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+import bpy
+import fabrik_addon
+fabrik_addon.register()
+bpy.ops.wm.open_mainfile(filepath=sys.argv[2])
+armature, target = bpy.data.objects["Rig"], bpy.data.objects[sys.argv[3]]
+assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+bpy.context.scene.frame_set(7)
+bpy.context.view_layer.update()
+print("error", (armature.matrix_world @ armature.pose.bones["lower"].tail - target.matrix_world.translation).length)
+assert bpy.ops.pose.fabrik_rig_remove(keep_pose=False) == {"FINISHED"}
+print("constraints", sum(len(bone.constraints) for bone in armature.pose.bones))
+sys.stdout.flush()
+os._exit(0)
+"""
+
+
+@pytest.mark.skipif(
+    bpy.app.version >= (5, 2, 0) or not NEWER_BLENDER.exists(), reason="needs Blender 5.0, and 5.2 beside it"
+)
+@pytest.mark.parametrize("options", ["stretch", "limits", "rotation"])
+def test_a_file_from_an_older_blender_animates_in_a_newer_one_and_is_made_again(options: str, tmp_path: Path) -> None:
+    armature = make_arm()
+    chain = rigs.add_chain(armature, "lower", 2, create_pole=True)
+    chain.use_limits, chain.use_stretch, chain.use_rotation = options == "limits", options == "stretch", False
+    chain.use_rotation = options == "rotation"
+    chain.stretch_max = 3.0
+    if options == "limits":
+        wide = ((-150.0, 150.0), (-100.0, 100.0), (-150.0, 150.0))
+        set_limits([armature.pose.bones[name] for name in ("upper", "lower")], (wide, wide))
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    far = 2.5 if options == "stretch" else 1.0
+    for frame in range(1, 25):
+        chain.target.location = (0.04 * frame * far, 0.8, 1.3 - 0.03 * frame)
+        chain.target.keyframe_insert("location", frame=frame)
+    file = tmp_path / "old.blend"
+    bpy.ops.wm.save_as_mainfile(filepath=str(file))
+    environment = {**os.environ, "BLENDER_USER_RESOURCES": str(tmp_path / "user")}
+    bare = [str(NEWER_BLENDER), str(BARE_BLENDER), str(file), "Rig", "lower", chain.target.name]
+    again = [str(NEWER_BLENDER), "-c", REMAKE, str(ROOT), str(file), chain.target.name]
+    for command, least in ((bare, 24), (again, 1)):
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=180, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        errors = [float(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("error ")]
+        assert len(errors) >= least
+        assert max(errors) < 1e-3
+    assert "constraints 0" in done.stdout
