@@ -148,6 +148,37 @@ def test_adding_and_removing_are_undone() -> None:
     assert rigs.distance_left(armature, armature.fabrik.chains[0]) < 1e-4
 
 
+def test_a_character_with_a_native_rig_is_linked_and_overridden(tmp_path: Path) -> None:
+    armature, chain = make_arm_rig()
+    collection = bpy.data.collections.new("Character")
+    bpy.context.scene.collection.children.link(collection)
+    for obj in (armature, chain.target, chain.pole_target):
+        collection.objects.link(obj)
+    rigs.leave_mode()
+    library = tmp_path / "library.blend"
+    bpy.ops.wm.save_as_mainfile(filepath=str(library))
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    with bpy.data.libraries.load(str(library), link=True) as (_, wanted):
+        wanted.collections = ["Character"]
+    instance = bpy.data.objects.new("instance", None)
+    instance.instance_type, instance.instance_collection = "COLLECTION", wanted.collections[0]
+    bpy.context.scene.collection.objects.link(instance)
+    wanted.collections[0].override_hierarchy_create(
+        bpy.context.scene, bpy.context.view_layer, reference=instance, do_fully_editable=True
+    )
+    mine = next(obj for obj in bpy.data.objects if obj.type == "ARMATURE" and obj.override_library)
+    chain = mine.fabrik.chains[0]
+    chain.target.location = (0.3, 0.9, 0.8)
+    assert rigs.distance_left(mine, chain) < 1e-4
+    rigs.enter_pose_mode(mine)
+    modes = inherited(mine)
+    assert bpy.ops.pose.fabrik_rig_remove() == {"FINISHED"}
+    assert inherited(mine) == modes
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    chain.target.location = (0.4, 1.9, 1.1)
+    assert rigs.distance_left(mine, chain) < 1e-4
+
+
 def test_two_scenes() -> None:
     armature, chain = make_arm_rig()
     second = bpy.data.scenes.new("Second")

@@ -46,8 +46,8 @@ def forget_inherited(bones: Iterable[PoseBone], stay_aligned: bool) -> None:
     for bone in {each.bone.name: each for one in bones for each in (one, *one.children)}.values():
         data: Any = bone.bone
         mode = data.get(INHERITED)
-        if mode is None:
-            continue
+        if mode is None or not data.id_data.is_editable:
+            continue  # what is linked stays as the file that it comes from has it
         if data.inherit_scale == ALIGNED and not stay_aligned:
             data.inherit_scale = mode
         del data[INHERITED]
