@@ -202,6 +202,22 @@ def test_a_pin_holds_and_needs_no_target() -> None:
     assert np.abs(np.array(armature.pose.bones["trunk2"].rotation_quaternion[1:])).max() > 1e-3
 
 
+@pytest.mark.parametrize("root", ["FIXED", "TRANSLATE"])
+def test_a_pin_with_its_rotation_stays_as_it_is_however_far_another_chain_is_pulled(root: str) -> None:
+    armature = make_y()
+    add(armature, "arm2.L", 0, (9.0, 2.0, 3.0), root_motion=root)
+    add(armature, "arm2.R", 0, use_rotation=True)
+    update()
+    hand = armature.pose.bones["arm2.R"]
+    before, tail = hand.matrix.to_quaternion(), hand.tail.copy()
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    update()
+    pulled, pinned = armature.fabrik.chains
+    assert pinned.status == "REACHED" and pulled.status != "REACHED"
+    assert (hand.tail - tail).length < 1e-4
+    assert abs(hand.matrix.to_quaternion().dot(before)) > np.cos(np.radians(0.25))
+
+
 def test_every_button_knows_pins() -> None:
     armature = make_armature(tail_bones(4))
     chain = add(armature, "bone3", 4, use_rotation=True)

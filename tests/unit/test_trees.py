@@ -217,6 +217,33 @@ def test_pins_come_before_targets_that_pull_too_far() -> None:
         assert solution.status.tolist()[1] != REACHED
 
 
+@settings(max_examples=20)
+@given(seed=seeds)
+def test_pinned_feet_stay_flat_however_far_a_hand_is_pulled(seed: int) -> None:
+    """Their rotations are pinned too: a target that is out of reach is no reason to go on tiptoe."""
+    rng = np.random.default_rng(seed)
+    parents = [-1, 0, 0, 1, 2, 3, 4, 5, 6, 0, 9, 10]
+    feet = [[0.1, 0, 1], [-0.1, 0, 1], [0.1, -0.06, 0.55], [-0.1, -0.06, 0.55], [0.1, 0, 0.1], [-0.1, 0, 0.1]]
+    toes, trunk = [[0.1, -0.15, 0], [-0.1, -0.15, 0]], [[0, 0, 1.4], [0.25, 0.05, 1.5], [0.5, 0, 1.45]]
+    positions = np.array([[0, 0, 1], *feet, *toes, *trunk], float)
+    chain = tree_chain(parents, [7, 8, 11], positions)
+    pose = Pose(positions, np.tile([1.0, 0.0, 0.0, 0.0], (len(parents), 1)))
+    targets = positions[chain.tips].copy()
+    targets[2] += 2.0 * unit(rng.normal(size=3))
+    goals = Goals(
+        targets,
+        rotations=np.tile([1.0, 0.0, 0.0, 0.0], (3, 1)),
+        with_rotations=np.array([True, True, False]),
+        pinned=np.array([True, True, False]),
+    )
+    for options in (Options(), Options(moves_root=True)):
+        solution = solve(chain, pose, goals, options)
+        np.testing.assert_allclose(solution.pose.positions[[7, 8]], positions[[7, 8]], atol=1e-4)
+        turned = 2.0 * np.degrees(np.arccos(np.minimum(np.abs(solution.pose.rotations[[5, 6], 0]), 1.0)))
+        assert turned.max() < 0.5, turned
+        assert solution.status.tolist()[:2] == [REACHED] * 2
+
+
 # What can't all be met
 
 

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Several effectors of one tree: FABRIK's passes say where to go, least squares on all joints at once go there exactly.
 
-What can't all be met is shared out in three ranks. Pins come first. A target that can't be met even with the pins
-alone gives way to the others, and is come as near to as they allow. Targets that only exclude each other share what is
-left by weight. Poles and rotations come after positions.
+What can't all be met is shared out in three ranks. Pins come first, with their rotations. A target that can't be met
+even with the pins alone gives way to the others, and is come as near to as they allow. Targets that only exclude each
+other share what is left by weight. Poles and other rotations come after positions.
 """
 
 from __future__ import annotations
@@ -111,6 +111,8 @@ class _Task:
     weights: list[float]
     """Of the effectors."""
     pinned: list[bool]
+    held: list[Facing]
+    """Rotations of pinned effectors."""
     beyond: list[Component]
     """Which targets are too far from the root, or too near to it, for the links on the way."""
     ranked: list[Component]
@@ -209,13 +211,17 @@ def _task_of(ops: Any, start: StartTree, goals: Goals, options: Options) -> _Tas
             eased.append(start.zero > 1.0)
             places.append(aims[-1])
     after: list[Bend | Facing] = []
+    pinned = [False] * len(tips) if goals.pinned is None else [bool(pin) for pin in goals.pinned]
+    held: list[Facing] = []
     if goals.rotations is not None:
         rows = ops.split(goals.rotations, start.batch)
         for number in _chosen(goals.with_rotations, len(tips)):
             if not ops.all(ops.isfinite(add_up(rows[number]))):
                 name = chain.name(tips[number])
                 raise FabrikError(f"the rotation goal of the chain that ends at {name} is not a finite number")
-            after.append(Facing(tree.parents[tips[number]], rows[number]))
+            facing = Facing(tree.parents[tips[number]], rows[number])
+            after.append(facing)
+            held += [facing] if pinned[number] else []
     poled: dict[int, Bend] = {}
     if goals.poles is not None:
         rows = _split(ops, start, goals.poles, "pole target", goals.with_poles)
@@ -229,7 +235,6 @@ def _task_of(ops: Any, start: StartTree, goals: Goals, options: Options) -> _Tas
             if len(way) > 2:
                 poled[number] = Bend(way, rows[number], angle)
     after += poled.values()
-    pinned = [False] * len(tips) if goals.pinned is None else [bool(pin) for pin in goals.pinned]
     enough = [options.tolerance * length for length in start.own_lengths]
     beyond = _beyond(ops, start, places, enough)
     is_away = [far | soft for far, soft in zip(_beyond(ops, start, aims, enough), eased, strict=True)]
@@ -238,7 +243,7 @@ def _task_of(ops: Any, start: StartTree, goals: Goals, options: Options) -> _Tas
         ops.where(is_beyond, LOST_RANK**0.5, 1.0) * weight for weight, is_beyond in zip(weights, beyond, strict=True)
     ]
     return _Task(
-        aims, places, is_away, after, weights, pinned, beyond, ranked, enough, branches_of(start, meets, poled)
+        aims, places, is_away, after, weights, pinned, held, beyond, ranked, enough, branches_of(start, meets, poled)
     )
 
 
@@ -324,7 +329,13 @@ def _reach_with_root(
     Where least squares are caught FABRIK's passes begin anew, outward from where the passes inward bring the root.
     """
     stage = _stage(task, None, ROOT_SHARE)
-    best, sweeps = _descended(ops, start, task, _met_halfway(ops, start, task, present), stage)
+    halfway = _met_halfway(ops, start, task, present)
+    # At first with what is pinned turned as it is: a root can mostly make room for that as well.
+    best, sweeps = _descended(ops, start, task, halfway, _with_held(task, stage, 0.0))
+    if task.held and not ops.all(_are_met(ops, task, best)):
+        found, steps = _descended(ops, start, task, halfway, stage)
+        best = choose_state(ops, ops.negate(_are_met(ops, task, best)), found, best)
+        sweeps = sweeps + steps
 
     def others() -> Iterator[State]:
         yield _advice(ops, start, task, options, start.tree.roots)[0]
@@ -520,9 +531,8 @@ def _compromise(
         if pinned or ops.all(known):
             lost.append(task.beyond[number] & (share == 0.0) & (not pinned))
             continue
-        held = [i for i, pin in enumerate(task.pinned) if pin]
-        wishes = [task.places[i] for i in held] + [place]
-        weights = [PIN_RANK**0.5] * len(held) + [1.0]
+        wishes: list[Wish] = [*(task.places[i] for i, pin in enumerate(task.pinned) if pin), *task.held, place]
+        weights = [PIN_RANK**0.5] * (len(wishes) - 1) + [1.0]
         alone, _ = descend_tree(ops, tree, best, Stage(wishes, weights, [EXACT] * len(wishes), share), STEPS)
         lost.append((alone.errors(ops)[-1] > enough) & (errors[number] > enough))
     found, ranked = best, task.ranked
@@ -533,10 +543,21 @@ def _compromise(
             ops.where(is_lost, LOST_RANK**power, PIN_RANK**power if pinned else 1.0) * weight
             for weight, pinned, is_lost in zip(task.weights, task.pinned, lost, strict=True)
         ]
-        found, _ = _descended(ops, start, task, found, _stage(task, ranked, share))
+        found, _ = _descended(ops, start, task, found, _with_held(task, _stage(task, ranked, share), power))
     strict = replace(_stage(task, ranked, share), is_strict=True, enough=[0.01 * each for each in task.enough])
-    found, _ = _descended(ops, start, task, found, strict, track)
+    found, _ = _descended(ops, start, task, found, _with_held(task, strict, 1.0), track)
     return choose_state(ops, is_met, best, found)
+
+
+def _with_held(task: _Task, stage: Stage, power: float) -> Stage:
+    """Return a stage in which what is pinned keeps its rotation too, with some power of the pins' weight."""
+    held = len(task.held)
+    return replace(
+        stage,
+        wishes=[*stage.wishes, *task.held],
+        weights=[*stage.weights, *[PIN_RANK**power] * held],
+        enough=[*stage.enough, *[EXACT] * held],
+    )
 
 
 def _descended(
@@ -583,7 +604,7 @@ def _afterwards(ops: Any, start: StartTree, task: _Task, best: State, options: O
     met_well = [EXACT] * len(wishes)
     found = _swung(ops, start, task, best)
     for rank in AFTER_RANKS:
-        weights = [*task.weights, *[rank] * len(task.after)]
+        weights = [*task.weights, *(1.0 if any(wish is held for held in task.held) else rank for wish in task.after)]
         found, _ = _descended(ops, start, task, found, Stage(wishes, weights, met_well))
     found, _ = _descended(ops, start, task, found, Stage(places, task.weights, [EXACT] * count))
     fits: Component = True
