@@ -131,7 +131,7 @@ def test_no_pose_ends_farther_off_or_out_of_its_limits(seed: int, count: int) ->
     targets = 0.8 * rng.normal(size=(4, 3))
     before = np.linalg.norm(targets - tips_of(bones, turns), axis=-1)
     for steps in (0, 1, 5, 30):
-        after, errors = nearest_poses(bones, turns, targets, 1e-6, steps, 1e-9)
+        after, errors, _ = nearest_poses(bones, turns, targets, 1e-6, steps, 1e-9)
         assert np.all(errors <= before + 1e-12)
         np.testing.assert_allclose(errors, np.linalg.norm(targets - tips_of(bones, after), axis=-1), atol=1e-12)
         assert is_legal(bones, after)
@@ -147,7 +147,7 @@ def test_least_squares_find_nothing_nearer_near_by(seed: int, count: int) -> Non
     if any(limits.reaches_half_turn for limits in bones.limits):
         return
     targets = 1.5 * rng.normal(size=(1, 3))
-    after, errors = nearest_poses(bones, turns, targets, 1e-6, 100, 1e-9)
+    after, errors, _ = nearest_poses(bones, turns, targets, 1e-6, 100, 1e-9)
     core = start_from(limb.chain, limb.posed(legal_turns(rng, limb))).limb
     assert core is not None
     pose = [tuple(turn) for turn in after[0].tolist()]
@@ -170,7 +170,7 @@ def test_each_pose_is_by_itself(seed: int, count: int) -> None:
 def test_what_is_locked_stays() -> None:
     locked = joint_limits((0.0,) * 3, (0.0,) * 3)
     bones = Bones(np.eye(3)[None, None].repeat(2, 1), np.array([[[0.0, 0.5, 0.0]] * 2]), (True, True), (locked, locked))
-    turns, errors = nearest_poses(bones, np.zeros((1, 2, 3)), np.array([[0.3, 0.4, 0.0]]), 1e-4, 10, 1e-9)
+    turns, errors, _ = nearest_poses(bones, np.zeros((1, 2, 3)), np.array([[0.3, 0.4, 0.0]]), 1e-4, 10, 1e-9)
     np.testing.assert_array_equal(turns, 0.0)
     assert errors[0] == pytest.approx(np.hypot(0.3, 0.6))
 

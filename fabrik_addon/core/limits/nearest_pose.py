@@ -28,6 +28,12 @@ Array: TypeAlias = NDArray[np.float64]
 LONGEST_STEP = 0.7
 """Turn of one axis in one step at most, half-sines or radians."""
 
+MUCH, LITTLE = 0.7, 0.2
+"""Share of what a step promised: with more than much damping eases, with less than little it tightens."""
+
+EASE, TIGHTEN = 0.2, 6.0
+"""Factors of damping."""
+
 ROUNDS = 2
 """Times that a step is made anew with the axes that it would take beyond their limits at them."""
 
@@ -173,6 +179,12 @@ class Bones:
         return np.cumsum([j > 0 and not inherits for j, inherits in enumerate(self.inherits)])
 
     @cached_property
+    def belongs(self) -> Array:
+        """(N, B) 1 where an axis is a bone's."""
+        made: Array = 1.0 * (self.axes[0][:, None] == np.arange(len(self.limits)))
+        return made
+
+    @cached_property
     def follows(self) -> Array:
         """(N, N) 1 where the first axis turns what the second does to the tip, 1/2 where each does a part of it."""
         bones, axes = self.axes
@@ -215,8 +227,14 @@ def tips_of(bones: Bones, turns: Array) -> Array:
 
 
 def nearest_poses(
-    bones: Bones, turns: Array, targets: Array, tolerance: float, steps: int, still: float
-) -> tuple[Array, Array]:
+    bones: Bones,
+    turns: Array,
+    targets: Array,
+    tolerance: float,
+    steps: int,
+    still: float,
+    damping: Array | None = None,
+) -> tuple[Array, Array, Array]:
     """Bring tips as near to their targets as they come from where they are.
 
     Args:
@@ -226,29 +244,33 @@ def nearest_poses(
         tolerance: distance from tip to target at which to stop.
         steps: at most.
         still: share of the error that a step must take away to be followed by another.
+        damping: (S,) of the first steps: what this returned, where it goes on.
 
     Returns:
-        turns after and distances (S,) from tip to target.
+        turns after, distances (S,) from tip to target, and damping (S,) of the next steps.
     """
     placed = _place(bones, turns)
     errors = np.linalg.norm(targets - placed.tips, axis=-1)
     found_turns, found_errors = turns.copy(), errors.copy()
-    damping = np.full(len(turns), FIRST_DAMPING)
+    damping = np.full(len(turns), FIRST_DAMPING) if damping is None else damping
+    found_damping = damping.copy()
     lanes = np.arange(len(turns))
     is_going = (errors > tolerance) & (len(bones.free) > 0)
     for _ in range(steps):
         if not is_going.all():
-            found_turns[lanes], found_errors[lanes] = turns, errors
+            found_turns[lanes], found_errors[lanes], found_damping[lanes] = turns, errors, damping
             lanes, bones, placed = lanes[is_going], bones.keep(is_going), placed.keep(is_going)
             turns, targets, errors, damping = turns[is_going], targets[is_going], errors[is_going], damping[is_going]
             if not lanes.size:
                 break
-        trial = _step(bones, turns, placed, targets, damping)
+        trial, promised = _step(bones, turns, placed, targets, damping)
         trial_placed = _place(bones, trial)
         trial_errors = np.linalg.norm(targets - trial_placed.tips, axis=-1)
         gain = errors - trial_errors
         better = gain > 0.0
-        damping = np.where(better, np.maximum(0.2 * damping, 1e-9), 6.0 * damping)
+        # Steps are trusted by how much of what their model promised they gain.
+        kept = (errors + trial_errors) * gain / np.maximum(promised, TINY)
+        damping = damping * np.where(kept > MUCH, EASE, np.where(kept > LITTLE, 1.0, TIGHTEN))
         is_going = ~better | ((trial_errors > tolerance) & (gain >= still * trial_errors))
         is_going &= damping <= MOST_DAMPING
         if better.all():
@@ -257,8 +279,8 @@ def nearest_poses(
             turns = np.where(better[:, None, None], trial, turns)
             placed = placed.choose(better, trial_placed)
             errors = np.where(better, trial_errors, errors)
-    found_turns[lanes], found_errors[lanes] = turns, errors
-    return found_turns, found_errors
+    found_turns[lanes], found_errors[lanes], found_damping[lanes] = turns, errors, damping
+    return found_turns, found_errors, found_damping
 
 
 def _frames(bones: Bones, turns: Array) -> tuple[Array, Array, Array]:
@@ -314,8 +336,11 @@ def _across(vectors: Array) -> Array:
     return made
 
 
-def _step(bones: Bones, turns: Array, placed: _Placed, targets: Array, damping: Array) -> Array:
-    """Return turns after one step of Newton's method on the axes that limits leave."""
+def _step(bones: Bones, turns: Array, placed: _Placed, targets: Array, damping: Array) -> tuple[Array, Array]:
+    """Return turns after one step of Newton's method on the axes that limits leave, and what it should gain (S,).
+
+    The gain is that of the distance to the target, squared.
+    """
     gap = targets - placed.tips
     spins, slopes = placed.spins, placed.slopes
     every, free = len(turns), bones.free
@@ -361,6 +386,7 @@ def _step(bones: Bones, turns: Array, placed: _Placed, targets: Array, damping: 
 
     longest = np.abs(change).max(axis=-1, keepdims=True)
     change *= np.minimum(LONGEST_STEP / (longest + TINY), 1.0)
+    promised = -np.sum(change * (2.0 * gradient + (model @ change[..., None])[..., 0]), axis=1)
     if is_along:
         change[:, m] += along_z * change[:, n]
         change[:, n] *= along_x
@@ -374,7 +400,7 @@ def _step(bones: Bones, turns: Array, placed: _Placed, targets: Array, damping: 
         made[:, wide, 0], made[:, wide, 2] = within_half_turn(
             MANY, ends, other_ends, made[:, wide, 0], made[:, wide, 2]
         )
-    return made
+    return made, promised
 
 
 def _second_derivative(bones: Bones, spins: Array, slopes: Array, gap: Array, diagonal: Array, mixed: Array) -> Array:
@@ -410,16 +436,13 @@ def _swings_bend(bones: Bones, turns: Array, value: Array, gradient: Array) -> t
     """
     bone, axis = bones.axes
     is_swing = axis != 1
-    pushed = np.zeros(turns.shape[:2])
-    for way in (0, 2):
-        of = np.flatnonzero(axis == way)
-        pushed[:, bone[of]] += value[:, of] * gradient[:, of]
-    w2 = np.maximum(1.0 - turns[..., 0] ** 2 - turns[..., 2] ** 2, 1e-6)
-    share = value * is_swing
-    diagonal = pushed[:, bone] * (is_swing + share * share / w2[:, bone])
+    swing = value * is_swing
+    pushed = (swing * gradient) @ bones.belongs
+    x, z = turns[..., 0], turns[..., 2]
+    share = pushed / np.maximum(1.0 - x * x - z * z, 1e-6)
     n, m = bones.swings
-    j = bone[n]
-    return diagonal, pushed[:, j] * value[:, n] * value[:, m] / w2[:, j]
+    diagonal = pushed.take(bone, axis=1) * is_swing + share.take(bone, axis=1) * swing * swing
+    return diagonal, share[:, bone[n]] * value[:, n] * value[:, m]
 
 
 def _along_ellipses(

@@ -18,13 +18,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..lanes import Component, Vector
 from ..vectors import PARALLEL, Quaternion, choose_parts, cross, dot, gap, multiply
 from .joint_limits import SwingTwist, clamp, rotation_of, swing_twist
 from .least_squares import Limb, Placed, array_of, descend, place
 from .least_turn import PATIENCE, turn_least
-from .nearest_pose import Array, Bones, nearest_poses
+from .nearest_pose import FIRST_DAMPING, Array, Bones, nearest_poses
 
 STEPS = 40
 """Steps of least squares from one start; those that get there need about ten."""
@@ -224,9 +225,12 @@ def _start_anywhere(
     """Return the turns that reach and are nearest to home, of those from several starts, or else come nearest."""
     goals, homes, bones = array_of([target])[:, 0], array_of(home), limb.bones
     starts = np.concatenate([_near_poses(bones, goals), np.stack([array_of(one) for one in others], 1)], axis=1)
+    damping = np.full(starts.shape[:2], FIRST_DAMPING)
     for (most, still), count in zip(HEATS, QUALIFIED, strict=True):
-        starts, errors = _descend_all(bones, starts, goals, tolerance, most, still)
-        starts = _best(starts, errors, homes, tolerance, count)
+        starts, errors, damping = _descend_all(bones, starts, goals, tolerance, most, still, damping)
+        order = _best(starts, errors, homes, tolerance, count)
+        starts = np.take_along_axis(starts, order[:, :, None, None], axis=1)
+        damping = np.take_along_axis(damping, order, axis=1)
     turns = _components(ops, starts[:, 0])
     if np.any(errors <= tolerance):
         settled, _, off = turn_least(ops, limb, turns, home, target, tolerance, steps)
@@ -237,8 +241,8 @@ def _start_anywhere(
     return turns
 
 
-def _best(found: Array, errors: Array, homes: Array, tolerance: float, most: int) -> Array:
-    """Return, of poses (L, K, B, 3) with errors (L, K), the best (L, at most so many, B, 3), the very best first.
+def _best(found: Array, errors: Array, homes: Array, tolerance: float, most: int) -> NDArray[np.int64]:
+    """Return, of poses (L, K, B, 3) with errors (L, K), the numbers (L, at most so many) of the best, best first.
 
     All that come as near as the nearest are taken for one: that which turns least from home.
     """
@@ -249,8 +253,7 @@ def _best(found: Array, errors: Array, homes: Array, tolerance: float, most: int
     count = min(most, int(np.isfinite(worth).sum(axis=1).max()))
     order = np.argsort(worth, axis=1, kind="stable")[:, :count]
     # A lane with fewer follows its best twice: what another has is nothing to it.
-    order = np.where(np.isfinite(np.take_along_axis(worth, order, axis=1)), order, order[:, :1])
-    return np.take_along_axis(found, order[:, :, None, None], axis=1)
+    return np.where(np.isfinite(np.take_along_axis(worth, order, axis=1)), order, order[:, :1])
 
 
 def _turned(turns: Array, homes: Array) -> Array:
@@ -279,17 +282,20 @@ def _descend_all(
     tolerance: float,
     steps: int,
     still: float,
-) -> tuple[Array, Array]:
-    """Return the nearest poses (L, K, B, 3) from starts of that shape, and their errors (L, K)."""
+    damping: Array,
+) -> tuple[Array, Array, Array]:
+    """Return the nearest poses (L, K, B, 3) from starts of that shape, their errors (L, K), and damping after."""
     lanes, count = starts.shape[:2]
     each = np.repeat(np.arange(lanes), count)
     found = starts.reshape(-1, *starts.shape[2:]).copy()
-    errors = np.empty(len(found))
+    errors, damping = np.empty(len(found)), damping.reshape(-1).copy()
     for begin in range(0, len(found), AT_ONCE):
         part = slice(begin, begin + AT_ONCE)
         lane = each[part]
-        found[part], errors[part] = nearest_poses(bones.keep(lane), found[part], goals[lane], tolerance, steps, still)
-    return found.reshape(starts.shape), errors.reshape(lanes, count)
+        found[part], errors[part], damping[part] = nearest_poses(
+            bones.keep(lane), found[part], goals[lane], tolerance, steps, still, damping[part]
+        )
+    return found.reshape(starts.shape), errors.reshape(lanes, count), damping.reshape(lanes, count)
 
 
 def _components(ops: Any, turns: Array) -> list[SwingTwist]:
