@@ -55,6 +55,8 @@ def turn_least(
 ) -> tuple[list[SwingTwist], Placed, Component]:
     """Bring the tip to the target with the least turn from home that there is near the start.
 
+    A lane whose target is out of any limb's reach is left where it starts.
+
     Args:
         ops: the lanes' operations.
         limb: the bones.
@@ -79,6 +81,9 @@ def turn_least(
         for a, b in zip(here, there, strict=True):
             at_home = at_home & (a == b)
     done = at_home & (error <= tolerance)
+    if steps >= PATIENCE:
+        # Farther than the limb is long: whoever calls starts elsewhere. With fewer steps nobody does.
+        done = done | (dot(target, target) > (1.0 + tolerance) * (1.0 + tolerance))
     is_caught: Component = False
     before = nearest = error
     for step in range(1, steps + 1):

@@ -90,10 +90,11 @@ class Bones:
         return replace(self, rests=self.rests[poses], links=self.links[poses])
 
     @cached_property
-    def legal(self) -> tuple[tuple[Array, Array], ...]:
-        """Four kinds of legal poses (P, B, 3), and where their tips (P, 3) are; of the first pose's bones."""
-        first = self.keep(np.arange(1))
-        return tuple((poses, tips_of(first, poses)) for poses in legal_poses(self.limits))
+    def legal(self) -> tuple[Array, Array]:
+        """Four kinds of legal poses (4, P, B, 3), and where their tips (4, P, 3) are; of the first pose's bones."""
+        poses = np.stack(legal_poses(self.limits))
+        tips = tips_of(self.keep(np.arange(1)), poses.reshape(-1, *poses.shape[2:]))
+        return poses, tips.reshape(*poses.shape[:2], 3)
 
     @cached_property
     def axes(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

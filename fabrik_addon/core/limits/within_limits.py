@@ -246,6 +246,8 @@ def _best(found: Array, errors: Array, homes: Array, tolerance: float, most: int
 
     All that come as near as the nearest are taken for one: that which turns least from home.
     """
+    if errors.shape[1] == 1:
+        return np.zeros(errors.shape, int)
     is_near = errors <= np.maximum(tolerance, (1.0 + AS_NEAR) * errors.min(axis=1, keepdims=True))
     best = np.argmin(np.where(is_near, _turned(found, homes), np.inf), axis=1)
     worth = np.where(is_near, np.inf, errors)
@@ -268,11 +270,11 @@ def _near_poses(bones: Bones, goals: Array) -> Array:
     """Return the legal poses (L, K, B, 3) whose tips are nearest to targets (L, 3)."""
     # All lanes' limbs are one and the same, but hang in frames of their own.
     local = (bones.rests[:1, 0] @ bones.rests[:, 0].swapaxes(-1, -2) @ goals[:, :, None])[..., 0]
-    picked = []
-    for (poses, tips), count in zip(bones.legal, NEAREST, strict=True):
-        distance = np.square(local[:, None] - tips).sum(axis=-1)
-        picked.append(poses[np.argsort(distance, axis=1, kind="stable")[:, :count]])
-    return np.concatenate(picked, axis=1)
+    poses, tips = bones.legal
+    # Of |local - tip|^2 what is the same for all tips doesn't matter.
+    distance = np.einsum("kpi,kpi->kp", tips, tips) - 2.0 * (tips @ local[:, None, :, None])[..., 0]
+    order = np.argsort(distance, axis=2, kind="stable")
+    return np.concatenate([poses[kind, order[:, kind, :count]] for kind, count in enumerate(NEAREST)], axis=1)
 
 
 def _descend_all(
