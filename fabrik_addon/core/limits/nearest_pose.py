@@ -248,7 +248,7 @@ def nearest_poses(
         damping: (S,) of the first steps: what this returned, where it goes on.
 
     Returns:
-        turns after, distances (S,) from tip to target, and damping (S,) of the next steps.
+        turns after, distances (S,) from tip to target, and damping (S,) of the next steps: infinite where none is left.
     """
     placed = _place(bones, turns)
     errors = np.linalg.norm(targets - placed.tips, axis=-1)
@@ -256,7 +256,7 @@ def nearest_poses(
     damping = np.full(len(turns), FIRST_DAMPING) if damping is None else damping
     found_damping = damping.copy()
     lanes = np.arange(len(turns))
-    is_going = (errors > tolerance) & (len(bones.free) > 0)
+    is_going = (errors > tolerance) & (len(bones.free) > 0) & (damping <= MOST_DAMPING)
     for _ in range(steps):
         if not is_going.all():
             found_turns[lanes], found_errors[lanes], found_damping[lanes] = turns, errors, damping
@@ -274,6 +274,7 @@ def nearest_poses(
         damping = damping * np.where(kept > MUCH, EASE, np.where(kept > LITTLE, 1.0, TIGHTEN))
         is_going = ~better | ((trial_errors > tolerance) & (gain >= still * trial_errors))
         is_going &= damping <= MOST_DAMPING
+        damping = np.where(is_going, damping, np.inf)
         if better.all():
             turns, placed, errors = trial, trial_placed, trial_errors
         else:

@@ -33,12 +33,12 @@ STEPS = 40
 NEAREST = (5, 3, 4, 8)
 """How many of each kind of legal pose to start from: those whose tips are nearest to the target."""
 
-HEATS = ((3, 1e-3), (3, 1e-4), (12, 1e-8))
-"""Steps of Newton's method from all starts, then from the best of them, then from the best of those, at most; and the
-share of the error that a step must take away to be followed by another. Most need three to the end."""
+HEATS = ((3, 8), (3, 2), (12, 1))
+"""Steps of Newton's method from all starts, then from the best of them, then from the best of those, at most; and how
+many are the best after each. Most starts need three steps to the end."""
 
-QUALIFIED = (8, 2, 1)
-"""How many poses are the best after each of those."""
+STILL = 1e-8
+"""Share of the error that a step must take away to be followed by another."""
 
 AT_ONCE = 512
 """Poses side by side: a bake's would fill the memory."""
@@ -226,8 +226,8 @@ def _start_anywhere(
     goals, homes, bones = array_of([target])[:, 0], array_of(home), limb.bones
     starts = np.concatenate([_near_poses(bones, goals), np.stack([array_of(one) for one in others], 1)], axis=1)
     damping = np.full(starts.shape[:2], FIRST_DAMPING)
-    for (most, still), count in zip(HEATS, QUALIFIED, strict=True):
-        starts, errors, damping = _descend_all(bones, starts, goals, tolerance, most, still, damping)
+    for most, count in HEATS:
+        starts, errors, damping = _descend_all(bones, starts, goals, tolerance, most, damping)
         order = _best(starts, errors, homes, tolerance, count)
         starts = np.take_along_axis(starts, order[:, :, None, None], axis=1)
         damping = np.take_along_axis(damping, order, axis=1)
@@ -283,7 +283,6 @@ def _descend_all(
     goals: Array,
     tolerance: float,
     steps: int,
-    still: float,
     damping: Array,
 ) -> tuple[Array, Array, Array]:
     """Return the nearest poses (L, K, B, 3) from starts of that shape, their errors (L, K), and damping after."""
@@ -295,7 +294,7 @@ def _descend_all(
         part = slice(begin, begin + AT_ONCE)
         lane = each[part]
         found[part], errors[part], damping[part] = nearest_poses(
-            bones.keep(lane), found[part], goals[lane], tolerance, steps, still, damping[part]
+            bones.keep(lane), found[part], goals[lane], tolerance, steps, STILL, damping[part]
         )
     return found.reshape(starts.shape), errors.reshape(lanes, count), damping.reshape(lanes, count)
 
