@@ -30,14 +30,17 @@ from .nearest_pose import FIRST_DAMPING, Array, Bones, nearest_poses
 STEPS = 40
 """Steps of least squares from one start; those that get there need about ten."""
 
-NEAREST = (5, 3, 4, 8)
+NEAREST, NEAREST_OF_MANY = (5, 3, 4, 8), (2, 1, 1, 2)
 """How many of each kind of legal pose to start from: those whose tips are nearest to the target."""
+
+MANY_AXES = 15
+"""Axes that turn with which a limb is seldom caught: hardly a start ends elsewhere than the others."""
 
 HEATS = ((3, 8), (3, 2), (12, 1))
 """Steps of Newton's method from all starts, then from the best of them, then from the best of those, at most; and how
 many are the best after each. Most starts need three steps to the end."""
 
-STILL = 1e-8
+STILL = 1e-6
 """Share of the error that a step must take away to be followed by another."""
 
 AT_ONCE = 512
@@ -123,7 +126,7 @@ def _start_again(
     goal: Any = tuple(ops.keep(rest, target))
     kept_home, *others = ([tuple(ops.keep(rest, turn)) for turn in pose] for pose in (home, caught, turns))
     found = _start_anywhere(ops, limb.keep(ops, rest), kept_home, others, goal, tolerance, steps)
-    return _put(ops, rest, turns, found, starts, 2.0 + sum(NEAREST) + 0.0 * found[0][0])
+    return _put(ops, rest, turns, found, starts, 2.0 + sum(_nearest(limb.bones)) + 0.0 * found[0][0])
 
 
 def _put(
@@ -274,7 +277,12 @@ def _near_poses(bones: Bones, goals: Array) -> Array:
     # Of |local - tip|^2 what is the same for all tips doesn't matter.
     distance = np.einsum("kpi,kpi->kp", tips, tips) - 2.0 * (tips @ local[:, None, :, None])[..., 0]
     order = np.argsort(distance, axis=2, kind="stable")
-    return np.concatenate([poses[kind, order[:, kind, :count]] for kind, count in enumerate(NEAREST)], axis=1)
+    return np.concatenate([poses[kind, order[:, kind, :count]] for kind, count in enumerate(_nearest(bones))], axis=1)
+
+
+def _nearest(bones: Bones) -> tuple[int, ...]:
+    """Return how many of each kind of legal pose a limb starts from."""
+    return NEAREST_OF_MANY if len(bones.free) >= MANY_AXES else NEAREST
 
 
 def _descend_all(
