@@ -36,9 +36,9 @@ NEAREST, NEAREST_OF_MANY = (5, 3, 4, 8), (2, 1, 1, 2)
 MANY_AXES = 15
 """Axes that turn with which a limb is seldom caught: hardly a start ends elsewhere than the others."""
 
-HEATS = ((3, 8), (3, 2), (12, 1))
-"""Steps of Newton's method from all starts, then from the best of them, then from the best of those, at most; and how
-many are the best after each. Most starts need three steps to the end."""
+HEATS = (3, 3, 12)
+"""Steps of Newton's method at most: from all starts, from the better third of them, and from the better third of those.
+Most need three to the end."""
 
 STILL = 1e-6
 """Share of the error that a step must take away to be followed by another."""
@@ -229,9 +229,9 @@ def _start_anywhere(
     goals, homes, bones = array_of([target])[:, 0], array_of(home), limb.bones
     starts = np.concatenate([_near_poses(bones, goals), np.stack([array_of(one) for one in others], 1)], axis=1)
     damping = np.full(starts.shape[:2], FIRST_DAMPING)
-    for most, count in HEATS:
+    for most in HEATS:
         starts, errors, damping = _descend_all(bones, starts, goals, tolerance, most, damping)
-        order = _best(starts, errors, homes, tolerance, count)
+        order = _best(starts, errors, homes, tolerance, (starts.shape[1] + 2) // 3)
         starts = np.take_along_axis(starts, order[:, :, None, None], axis=1)
         damping = np.take_along_axis(damping, order, axis=1)
     turns = _components(ops, starts[:, 0])
