@@ -228,16 +228,19 @@ def _start_anywhere(
     """Return the turns that reach and are nearest to home, of those from several starts, or else come nearest."""
     goals, homes, bones = array_of([target])[:, 0], array_of(home), limb.bones
     starts = np.concatenate([_near_poses(bones, goals), np.stack([array_of(one) for one in others], 1)], axis=1)
-    damping = np.full(starts.shape[:2], FIRST_DAMPING)
+    damping, count = np.full(starts.shape[:2], FIRST_DAMPING), starts.shape[1]
     for most in HEATS:
+        count = (count + 2) // 3
         starts, errors, damping = _descend_all(bones, starts, goals, tolerance, most, damping)
-        order = _best(starts, errors, homes, tolerance, (starts.shape[1] + 2) // 3)
+        order = _best(starts, errors, homes, tolerance, count)
         starts = np.take_along_axis(starts, order[:, :, None, None], axis=1)
         damping = np.take_along_axis(damping, order, axis=1)
     turns = _components(ops, starts[:, 0])
-    if np.any(errors <= tolerance):
+    reached = gap(ops, place(ops, limb, turns).joints[-1], target) <= tolerance
+    if ops.any(reached):
         settled, _, off = turn_least(ops, limb, turns, home, target, tolerance, steps)
-        turns = [choose_parts(ops, off <= tolerance, a, b) for a, b in zip(settled, turns, strict=True)]
+        reached = reached & (off <= tolerance)
+        turns = [choose_parts(ops, reached, a, b) for a, b in zip(settled, turns, strict=True)]
     if bones.wide[0].size:
         # Half-sines end at half a turn, where Newton's method stalls and least squares come on.
         turns = descend(ops, limb, turns, target, tolerance, steps)[0]
