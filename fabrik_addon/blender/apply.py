@@ -39,10 +39,10 @@ def restore_channels(channels: Iterable[tuple[Object | PoseBone | Bone, tuple[st
         setattr(bone, name, values)
 
 
-def differ(old: Sequence[float] | str, new: Sequence[float] | str) -> bool:
+def differ(old: Sequence[float] | str, new: Any) -> bool:
     """Tell whether values are others, by more than single precision can tell apart: less makes only keys and undos."""
-    if isinstance(old, str) or isinstance(new, str):
-        return old != new
+    if isinstance(old, str):
+        return bool(old != new)
     # Every move of a drag comes here for every bone: a generator would cost half as much again.
     for before, after in zip(old, new, strict=True):  # noqa: SIM110
         if abs(after - before) > 1e-7:

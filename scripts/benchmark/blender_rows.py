@@ -31,7 +31,7 @@ from .path_rows import ellipse
 from .problems import RESTS, Effort, Floats, generator, link_lengths, rest_joints, targets_within
 from .report import Row, Table, microseconds, spread
 
-Move = Callable[[Floats], None]
+Move = Callable[[Vector], None]
 """Moves a target and returns when the pose is updated."""
 
 MOST_RATIOS = {3: 1.5, 10: 1.5, 30: 1.0}
@@ -137,16 +137,17 @@ def _compare(
     view_layer().update()
     ours, put_back = make(obj, target)
 
-    def own(position: Floats) -> None:
+    def own(position: Vector) -> None:
         own_target.location = position
         view_layer().update()
 
-    for position in targets[:5]:  # what is done once is not what a user waits for
+    places = [Vector(target_at) for target_at in targets.tolist()]
+    for position in places[:5]:  # what is done once is not what a user waits for
         ours(position)
         own(position)
     times: tuple[list[float], list[float]] = ([], [])
     for _ in range(max(1, runs // 3)):
-        for position in targets:
+        for position in places:
             for move, kept in zip((ours, own), times, strict=True):
                 start = time.perf_counter()
                 move(position)
@@ -162,9 +163,9 @@ def _drag(obj: Any, target: Any) -> tuple[Move, Move]:
     snapshot = take_snapshot(layer, obj, chain)
     to_armature = obj.matrix_world.inverted()
 
-    def move(position: Floats) -> None:
+    def move(position: Vector) -> None:
         target.location = position
-        goals = goals_at(to_armature, Vector(position.tolist()))
+        goals = goals_at(to_armature, position)
         write_channels(solve_snapshot(snapshot, goals).channels)
         layer.update()
 
@@ -175,11 +176,11 @@ def _one_shot(obj: Any, target: Any) -> tuple[Move, Move]:
     chain = add_chain(obj, target)
     layer = view_layer()
 
-    def move(position: Floats) -> None:
+    def move(position: Vector) -> None:
         target.location = position
         solve_chains(layer, obj, [chain])
 
-    def put_back(_position: Floats) -> None:
+    def put_back(_position: Vector) -> None:
         rest(obj)
         layer.update()
 
