@@ -56,11 +56,13 @@ def _shift_and_bend(ops: Any, points: list[Vector], lengths: Sequence[float], ta
         old = (ox * lx + oy * ly + oz * lz) / square
         ox, oy, oz = ox - old * lx, oy - old * ly, oz - old * lz
         height_square = ox * ox + oy * oy + oz * oz
+        is_bent = is_open & (height_square > LEAST_BEND * min(first, second) ** 2)
+        if not ops.any(is_bent):
+            continue  # most joints of a long chain
         # Law of cosines: where the joint's foot is on the line of its neighbours, as a share of it.
         foot = 0.5 * (1.0 + (first - second) * (first + second) / square)
         new_square = first * first - foot * foot * square
-        bent = LEAST_BEND * min(first, second) ** 2
-        closes = is_open & (height_square > bent) & (new_square > 0.25 * height_square)
+        closes = is_bent & (new_square > 0.25 * height_square)
         if not ops.any(closes):
             continue
         share = ops.sqrt(ops.maximum(new_square, 0.0) / (height_square + TINY))
