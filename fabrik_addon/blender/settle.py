@@ -125,9 +125,7 @@ def lean_or_stay(bones: ChainBones, goals: Goals, options: Options, found: Settl
         if leaned.error > options.tolerance or _off_pole(bones, goals, leaned.rotations) > WORTH * off:
             break
         found = leaned
-    if options.softness > 0.0 or goals.rotations is not None:
-        return found
-    return _or_as_it_is(bones, goals, options, found)
+    return found if goals.rotations is not None else _or_as_it_is(bones, goals, options, found)
 
 
 def _settled_again(bones: ChainBones, goals: Goals, options: Options, found: Settled) -> Settled:
@@ -144,9 +142,12 @@ def _or_as_it_is(bones: ChainBones, goals: Goals, options: Options, found: Settl
     channels, possible = possible_channels(bones, bones.rotations)
     if any(_apart(given, own) > _SAME for given, own in zip(possible, bones.rotations, strict=True)):
         return found
-    tip, length = _tip(bones, possible)
-    left = Vector(goals.targets[0].tolist()) - tip
+    chain, pose = read_pose(bones, bone_matrices(bones, possible), possible)
+    root, tip, target = (Vector(point.tolist()) for point in (pose.positions[0], pose.positions[-1], goals.targets[0]))
+    left, length = target - tip, chain.total_length
     error = left.length / length
+    if options.softness > 0.0 and (target - root).length > (1.0 - options.softness) * length:
+        return found  # so far out it is softness that holds the tip
     off = 0.0 if goals.poles is None else _off_pole(bones, goals, possible)
     is_as_good = off <= POINTED or WORTH * off <= _off_pole(bones, goals, found.rotations)
     if error > options.tolerance or not is_as_good:

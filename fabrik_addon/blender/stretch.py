@@ -189,7 +189,7 @@ def stretched_settings(stretch: Stretch, factors: Sequence[float]) -> Iterator[S
 def _taken_back(bone: PoseBone, size: Vector, factor: float) -> Iterator[Setting]:
     """Yield what gives a bone a size under a parent that is stretched by a factor."""
     height = _height(size)
-    if abs(size.y - height) < _EXACT * height:
+    if abs(size.y - height) < _EXACT * abs(height):
         size.y = height  # or rounding would add up from solve to solve
     if factor != 1.0 and _is_skewed(bone):
         yield bone.bone, ("inherit_scale", ALIGNED)
@@ -219,13 +219,13 @@ def _height(size: Vector) -> float:
     """Return the Y scale that a bone of some size has without stretch.
 
     That of X and Z, unless it is 1 while they are not: then it was made thicker or thinner. Nothing is ever shortened,
-    so that what is shorter than its X and Z say isn't stretched from there, but from 1.
+    so that what is shorter than its X and Z say isn't stretched from there, but from 1. Mirrored is as long.
     """
-    width = math.sqrt(size.x * size.z)
+    width, length = math.sqrt(abs(size.x * size.z)), abs(size.y)
     for height in (width, 1.0):
-        if abs(size.y - height) < _EXACT * height:
-            return height
-    return width if width < size.y else min(size.y, 1.0)
+        if abs(length - height) < _EXACT * height:
+            return math.copysign(height, size.y)
+    return math.copysign(width if width < length else min(length, 1.0), size.y)
 
 
 def _stretch_of(matrix: Matrix) -> float:

@@ -343,6 +343,26 @@ def test_what_was_stretched_by_hand_goes_back_where_the_target_is_in_reach() -> 
     assert chain.status == "REACHED" and distance_left(armature, chain) < 1e-4
 
 
+@pytest.mark.parametrize("scale", [(-1.0, 1.0, 1.0), (1.0, -1.2, 0.9), (-0.7, -0.7, -0.7)])
+def test_children_that_are_mirrored_keep_their_size_too(scale: tuple[float, ...]) -> None:
+    armature, chain = make_elastic_tail()
+    bone = armature.pose.bones["bone finger"]
+    bone.scale = scale
+    update()
+    before = [column.length for column in bone.matrix.to_3x3().col]
+    for _ in range(2):
+        solve()
+        update()
+        assert chain.status == "REACHED" and distance_left(armature, chain) < 1e-4
+        np.testing.assert_allclose([column.length for column in bone.matrix.to_3x3().col], before, rtol=1e-4)
+        assert bone.matrix.determinant() * np.prod(scale) > 0.0
+    chain.target.location = (0.3, 0.8, 1.0)
+    update()
+    solve()
+    update()
+    np.testing.assert_allclose(bone.scale, scale, rtol=1e-4)
+
+
 def test_bones_that_are_larger_on_all_axes_are_not_stretched() -> None:
     armature, chain = make_elastic_tail((0.4, 0.9, 1.2))
     for bone in bones_of(armature, chain):
