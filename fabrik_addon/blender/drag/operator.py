@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import bpy
 from bpy.props import EnumProperty, FloatVectorProperty, IntProperty
-from bpy.types import Operator
+from bpy.types import KeyMap, KeyMapItem, Operator
 from mathutils import Vector
 
 from ...core import FabrikError
@@ -29,7 +29,8 @@ class POSE_OT_fabrik_drag(PoseModeMixin, Operator):
 
     bl_idname = "pose.fabrik_drag"
     bl_label = "FABRIK Drag"
-    bl_options = {'REGISTER', 'UNDO'}
+    # As Blender's own transform: the pointer goes on at the other side of the viewport.
+    bl_options = {'REGISTER', 'UNDO', 'BLOCKING', 'GRAB_CURSOR'}
 
     grab: EnumProperty(
         name="Grab",
@@ -104,7 +105,7 @@ class POSE_OT_fabrik_drag(PoseModeMixin, Operator):
             self.report({'WARNING'}, "The drag ended: what it dragged was undone or changed")
             self._display.end()
             return {'CANCELLED'}
-        if context.region_data is None:
+        if context.region_data is None or session.armature.mode != 'POSE':
             return self._cancelled(context)
         try:
             answer = self._gesture.handle(context, event)
@@ -166,12 +167,27 @@ def _draw_in_menu(menu: Menu, _context: Context) -> None:
     menu.layout.operator("pose.fabrik_drag", text="FABRIK Drag")
 
 
+_keymap_items: list[tuple[KeyMap, KeyMapItem]] = []
+
+
+def _list_in_preferences() -> None:
+    """Let people find it in the preferences' keymap and give it a key there; it has none by itself."""
+    configs = bpy.context.window_manager.keyconfigs.addon if bpy.context.window_manager is not None else None
+    if configs is not None:  # in the background there are none
+        keymap = configs.keymaps.new("Pose", space_type='EMPTY')
+        _keymap_items.append((keymap, keymap.keymap_items.new("pose.fabrik_drag", 'NONE', 'PRESS')))
+
+
 def register() -> None:
     bpy.utils.register_class(POSE_OT_fabrik_drag)
     # The menu search finds what is in a menu.
     bpy.types.VIEW3D_MT_pose_ik.append(_draw_in_menu)
+    _list_in_preferences()
 
 
 def unregister() -> None:
+    for keymap, item in _keymap_items:
+        keymap.keymap_items.remove(item)
+    _keymap_items.clear()
     bpy.types.VIEW3D_MT_pose_ik.remove(_draw_in_menu)
     bpy.utils.unregister_class(POSE_OT_fabrik_drag)

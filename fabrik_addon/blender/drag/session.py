@@ -127,7 +127,7 @@ class DragSession:
     def is_intact(self) -> bool:
         """Tell whether the armature and its bones are still those of the start."""
         try:
-            return self.armature.mode == 'POSE' and all(
+            return self.armature.mode != 'EDIT' and all(
                 (bone := obj.pose.bones.get(name)) is not None and bone.as_pointer() == address
                 for (obj, name), address in self._addresses.items()
             )

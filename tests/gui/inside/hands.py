@@ -38,6 +38,10 @@ class Simulated:
         self.x, self.y = int(x), int(y)
         self._event("MOUSEMOVE", "NOTHING")
 
+    def push(self, x: int, y: int) -> None:
+        """Go on from where the pointer is, over the window's edge."""
+        self.move(self.x + x, self.y + y)
+
     def down(self, button: str = "LEFTMOUSE") -> None:
         self._event(button, "PRESS")
 
@@ -78,6 +82,10 @@ class Real:
 
     def move(self, x: float, y: float) -> None:
         self._do("mousemove", int(x), window().height - 1 - int(y))
+
+    def push(self, x: int, y: int) -> None:
+        """Go on from where the pointer is; at the window's edge Blender puts it elsewhere."""
+        self._do("mousemove_relative", "--", x, -y)
 
     def down(self, button: str = "LEFTMOUSE") -> None:
         self._do("mousedown", self.BUTTONS[button])

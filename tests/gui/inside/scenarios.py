@@ -41,14 +41,9 @@ from stage import (
     traces,
     walk,
 )
+from surroundings import around_the_edge, bend_arms, interruptions, kinds_of_rigs, kinds_of_views, shortcut
 
 ARM = ("hand.L", "forearm.L", "upper_arm.L")
-
-
-def bend_arms(rig: object) -> None:
-    for side in "LR":
-        rig.pose.bones[f"forearm.{side}"].rotation_quaternion = (0.85, 0.5, 0.0, 0.0)
-    bpy.context.view_layer.update()
 
 
 def panel() -> Steps:
@@ -720,6 +715,11 @@ SCENARIOS = {
         file_window_undo_frames,
         random_events,
         overlay,
+        kinds_of_views,
+        kinds_of_rigs,
+        interruptions,
+        around_the_edge,
+        shortcut,
         manual,
     )
 }

@@ -1,0 +1,392 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The drag in all kinds of views and files, and what happens around it while it runs."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import bpy
+from bpy_extras.view3d_utils import location_3d_to_region_2d
+from mathutils import Vector
+from stage import (
+    Stage,
+    Steps,
+    activate,
+    addon,
+    area,
+    begin_drag,
+    check,
+    click,
+    find_button,
+    human,
+    is_dragging,
+    middle,
+    open_sidebar,
+    over,
+    pose_bits,
+    press,
+    region,
+    rig_now,
+    shot,
+    tail_of,
+    traces,
+    walk,
+    window,
+)
+
+
+def bend_arms(rig: Any) -> None:
+    for side in "LR":
+        rig.pose.bones[f"forearm.{side}"].rotation_quaternion = (0.85, 0.5, 0.0, 0.0)
+    bpy.context.view_layer.update()
+
+
+def pixel_in(where: Any, view: Any, place: Any) -> Vector:
+    pixel = location_3d_to_region_2d(where, view, Vector(place))
+    return Vector((where.x, where.y)) + pixel
+
+
+def follows(what: str, where: Any, view: Any) -> Steps:
+    """Drag in a region, and see the hand go with the mouse; Escape puts it back."""
+    rig = rig_now()
+    before = pose_bits(rig)
+    begin = middle(where)
+    Stage.hands.move(*begin)
+    yield 0.2
+    start = pixel_in(where, view, tail_of(rig))
+    with bpy.context.temp_override(window=window(), area=area(), region=where):
+        bpy.ops.pose.fabrik_drag("INVOKE_DEFAULT", grab="TIP", chain_count=3)
+    way = Vector((-18, 12))
+    yield from walk(begin, begin + way)
+    yield 0.3
+    off = pixel_in(where, view, tail_of(rig)) - start - way
+    check(off.length < 2.0, f"{what}: the hand goes with the mouse, off by {off.length:.2f} pixels")
+    yield from press("ESC")
+    yield 0.2
+    check(not is_dragging() and pose_bits(rig) == before, f"{what}: Escape restores every bit")
+
+
+def kinds_of_views() -> Steps:
+    """Perspective, orthographic, through a camera, four views at once, the sidebar over the view, a large interface."""
+    rig = human()
+    bend_arms(rig)
+    space = area().spaces.active
+    view = space.region_3d
+    yield 0.4
+    yield from follows("front", region(), view)
+    view.view_perspective = "PERSP"
+    yield 0.3
+    yield from follows("perspective", region(), view)
+    camera = bpy.data.objects.new("camera", bpy.data.cameras.new("camera"))
+    bpy.context.scene.collection.objects.link(camera)
+    bpy.context.scene.camera = camera
+    camera.matrix_world = view.view_matrix.inverted()
+    for kind in ("PERSP", "ORTHO"):
+        camera.data.type = kind
+        camera.data.ortho_scale = 4.0
+        view.view_perspective = "CAMERA"
+        yield 0.4
+        yield from follows(f"camera {kind}", region(), view)
+    view.view_perspective = "ORTHO"
+    yield from open_sidebar()
+    yield from follows("with the sidebar", region(), view)
+    with over():
+        bpy.ops.screen.region_quadview()
+    yield 0.6
+    quads = [(where, seen) for where, seen in zip(quad_regions(), [*space.region_quadviews], strict=True)]
+    check(len(quads) == 4, "four views")
+    for number, (where, seen) in enumerate(quads):
+        yield from follows(f"view {number} of four", where, seen)
+    rig.fabrik.show_overlay = True
+    Stage.hands.move(*middle(quads[0][0]))
+    yield 0.4
+    shot("quad")
+    rig.fabrik.show_overlay = False
+    with over():
+        bpy.ops.screen.region_quadview()
+    bpy.context.preferences.view.ui_scale = 2.0
+    yield 0.8
+    yield from follows("a large interface", region(), view)
+    bpy.context.preferences.view.ui_scale = 1.0
+    yield 0.5
+
+
+def quad_regions() -> list[Any]:
+    return [one for one in area().regions if one.type == "WINDOW"]
+
+
+def interruptions() -> Steps:
+    """Its area goes, another workspace comes, the mode changes, a timer deletes the rig: nothing is left, or hurts."""
+    rig = human()
+    bend_arms(rig)
+    rig.data.collections_all["Torso"].is_visible = False
+    left = traces()
+    start = pose_bits(rig)
+    begin = middle(region())
+    yield 0.4
+
+    def drag() -> Steps:
+        Stage.hands.move(*begin)
+        yield 0.2
+        yield from begin_drag(grab="TIP", chain_count=3)
+        yield from walk(begin, begin + Vector((-40, 25)), 3)
+        check(pose_bits(rig_now()) != start, "it has moved")
+
+    def after(what: str, is_restored: bool = True) -> Steps:
+        Stage.hands.move(*(begin + Vector((7, 7))))
+        yield 0.4
+        if is_dragging():
+            yield from press("ESC")
+            yield 0.3
+        check(not is_dragging() and traces() == left, f"{what}: nothing is left ({traces()})")
+        if is_restored:
+            check(pose_bits(rig_now()) == start, f"{what}: every bit is as it was")
+
+    yield from drag()
+    there = window().workspace
+    window().workspace = next(one for one in bpy.data.workspaces if one.name == "Animation")
+    yield 0.8
+    yield from after("another workspace")
+    window().workspace = there
+    yield 0.8
+    bpy.context.view_layer.objects.active = rig_now()
+    with over():
+        bpy.ops.object.mode_set(mode="POSE")  # each workspace has a mode
+    yield 0.2
+    yield from after("back again")
+
+    yield from drag()
+    area().type = "IMAGE_EDITOR"
+    yield 0.5
+    yield from after("the area becomes another editor")
+    next(one for one in window().screen.areas if one.type == "IMAGE_EDITOR").type = "VIEW_3D"
+    yield 0.5
+
+    with over():
+        bpy.ops.screen.area_split(direction="VERTICAL", factor=0.5)
+    yield 0.6
+    views = [one for one in window().screen.areas if one.type == "VIEW_3D"]
+    check(len(views) == 2, "two viewports")
+    begin = middle(region(of=views[0]))
+    yield from drag()
+    with bpy.context.temp_override(window=window(), area=views[0], region=region(of=views[0])):
+        bpy.ops.screen.area_close()
+    yield 0.6
+    yield from after("the area closes")
+    begin = middle(region())
+
+    yield from drag()
+    with over():
+        bpy.ops.screen.screen_full_area()
+    yield 0.8
+    yield from after("the area fills the window")
+    with over():
+        bpy.ops.screen.back_to_previous()
+    yield 0.8
+
+    yield from drag()
+    with over():
+        bpy.ops.object.mode_set(mode="OBJECT")
+    yield 0.3
+    yield from after("Object mode")
+    with over():
+        bpy.ops.object.mode_set(mode="POSE")
+    yield 0.3
+
+    yield from drag()
+    bone = rig_now().data.bones["hand.L"]
+    bone.name = "renamed"
+    yield from after("the bone gets another name", is_restored=False)
+    rig_now().data.bones["renamed"].name = "hand.L"
+    for name, bits in start.items():
+        rig_now().pose.bones[name].rotation_quaternion = bits[1]
+    yield 0.2
+
+    yield from drag()
+    bpy.data.objects.remove(rig_now())
+    yield from after("the rig is deleted", is_restored=False)
+
+
+def kinds_of_rigs() -> Steps:
+    """Two rigs in Pose mode at once, local view, a linked and overridden rig, hidden bones, X-axis mirror."""
+    rig = human()
+    bend_arms(rig)
+    yield 0.4
+    other = rig.copy()
+    other.data = rig.data.copy()
+    other.name, other.location.x = "other", 1.0
+    bpy.context.scene.collection.objects.link(other)
+    with over():
+        bpy.ops.object.mode_set(mode="OBJECT")
+        other.select_set(True)
+        rig.select_set(True)
+        bpy.context.view_layer.objects.active = other
+        bpy.ops.object.mode_set(mode="POSE")
+    check(rig.mode == other.mode == "POSE", "two rigs are in Pose mode")
+    activate(other, "hand.L")
+    for one in (rig, other):
+        one.fabrik.show_overlay = True
+    still, before, hand = pose_bits(rig), pose_bits(other), tail_of(other)
+    with over():
+        bpy.ops.ed.undo_push(message="two")
+    yield 0.3
+    yield from begin_drag(grab="TIP", chain_count=3)
+    begin = middle(region())
+    yield from walk(begin, begin + Vector((-15, 20)), 3)
+    yield 0.2
+    shot("two-rigs")
+    check((tail_of(other) - hand).length > 0.02 and pose_bits(rig) == still, "the active one is dragged, no other")
+    yield from press("RET")
+    yield 0.3
+    Stage.hands.key("Z", "ctrl")
+    yield 0.6
+    other = bpy.data.objects["other"]
+    rig = next(obj for obj in bpy.data.objects if obj.type == "ARMATURE" and obj != other)
+    check(pose_bits(other) == before and pose_bits(rig) == still, "one undo takes it back")
+
+    with over():
+        bpy.ops.object.mode_set(mode="OBJECT")
+        rig.select_set(False)
+        bpy.ops.object.mode_set(mode="POSE")
+        bpy.ops.view3d.localview(frame_selected=False)
+    yield 0.6
+    drawn = [figure.view.armature.name for figure in addon("overlay.handler")._overlay.figures]
+    space = area().spaces.active
+    seen = [name for name in drawn if bpy.data.objects[name].visible_in_viewport_get(space)]
+    check(seen == ["other"], f"in local view only what is in it is drawn: {seen} of {drawn}")
+    shot("local-view")
+    for bone in ("forearm.L", "upper_arm.L"):
+        other.pose.bones[bone].hide = True
+    other.pose.use_mirror_x = True
+    yield from follows_there("hidden bones, local view, X-axis mirror", other)
+    with over():
+        bpy.ops.view3d.localview()
+    bpy.data.objects.remove(bpy.data.objects["other"])
+    rig = rig_now()
+
+    folder = Path(tempfile.mkdtemp())
+    rig.fabrik.show_overlay = False
+    rig.name = "linked"
+    holder = bpy.data.collections.new("holder")
+    holder.objects.link(rig)
+    bpy.data.libraries.write(str(folder / "rig.blend"), {holder})
+    bpy.ops.wm.read_homefile(use_factory_startup=True)
+    yield 0.8
+    with bpy.data.libraries.load(str(folder / "rig.blend"), link=True) as (_, data):
+        data.collections = ["holder"]
+    linked = bpy.data.collections["holder"]
+    local = linked.override_hierarchy_create(bpy.context.scene, bpy.context.view_layer, do_fully_editable=True)
+    rig = next(obj for obj in local.objects if obj.type == "ARMATURE")
+    with over():
+        bpy.ops.object.select_all(action="DESELECT")
+        rig.select_set(True)
+        bpy.context.view_layer.objects.active = rig
+        bpy.ops.object.mode_set(mode="POSE")
+        bpy.ops.view3d.view_axis(type="FRONT")
+        bpy.ops.view3d.view_all(center=False)
+        bpy.ops.ed.undo_push(message="override")
+    check(rig.override_library is not None and rig.mode == "POSE", "an overridden rig is in Pose mode")
+    rig.data.bones.active = rig.data.bones["hand.L"]
+    yield 0.4
+    yield from follows_there("an overridden rig", rig)
+
+
+def follows_there(what: str, rig: Any) -> Steps:
+    """Drag the left hand in the viewport, confirm, undo."""
+    before, hand = pose_bits(rig), tail_of(rig)
+    name = rig.name
+    with over():
+        bpy.ops.ed.undo_push(message=what)
+    yield from begin_drag(grab="TIP", chain_count=3)
+    begin = middle(region())
+    yield from walk(begin, begin + Vector((-15, 20)), 3)
+    yield 0.2
+    check((tail_of(rig) - hand).length > 0.02, f"{what}: the hand is dragged")
+    changed = {bone for bone, bits in pose_bits(rig).items() if bits != before[bone]}
+    check(changed <= {"hand.L", "forearm.L", "upper_arm.L"}, f"{what}: nothing else turns ({sorted(changed)})")
+    yield from press("RET")
+    yield 0.3
+    check(pose_bits(rig) != before and not is_dragging(), f"{what}: it stays")
+    Stage.hands.key("Z", "ctrl")
+    yield 0.8
+    check(pose_bits(bpy.data.objects[name]) == before, f"{what}: one undo takes it back")
+
+
+def around_the_edge() -> Steps:
+    """The mouse goes on where the viewport ends, as it does for Blender's own tools."""
+    rig = human()
+    bend_arms(rig)
+    activate(rig, "hand.L")
+    with over():
+        bpy.ops.view3d.view_all(center=False)
+        bpy.ops.view3d.zoom(delta=-8)
+    inputs = bpy.context.preferences.inputs
+    inputs.use_mouse_continuous = True
+    before = pose_bits(rig)
+    yield 0.5
+    yield from begin_drag(grab="TIP", chain_count=3)
+    session = addon("overlay.handler")._overlay.session
+    view, where = area().spaces.active.region_3d, region()
+    start = pixel_in(where, view, session.position)
+    for _ in range(14):
+        Stage.hands.push(150, 0)
+        yield 0.1
+    off = pixel_in(where, view, session.position) - start
+    check(abs(off.x - 14 * 150) < 3 and abs(off.y) < 2, f"2100 pixels to the right are {tuple(off)}")
+    check(is_dragging(), "it goes on")
+    for _ in range(14):
+        Stage.hands.push(-150, 0)
+        yield 0.1
+    check(pose_bits(rig) == before, "all the way back is where it began, bit for bit")
+    yield from press("ESC")
+    yield 0.3
+    check(not is_dragging() and pose_bits(rig) == before, "Escape ends it")
+    inputs.use_mouse_continuous = False
+
+
+def shortcut() -> Steps:
+    """Who wants a key for it finds it in the preferences, or gives it one by the button's own menu."""
+    human()
+    yield 0.4
+    items = keymap_items()
+    check([item.type for item in items] == ["NONE"], f"the preferences list it, without a key ({len(items)})")
+    items[0].type = "E"
+    yield 0.3
+    Stage.hands.move(*middle(region()))
+    yield 0.2
+    yield from press("E")
+    check(is_dragging(), "given a key there, that begins a drag")
+    yield from press("ESC")
+    keymap_items()[0].type = "NONE"
+    yield 0.3
+    yield from press("E")
+    check(not is_dragging(), "without it doesn't")
+    yield from open_sidebar()
+    at = yield from find_button("pose.fabrik_drag", across=0.25)
+    yield from click(at, "RIGHTMOUSE")
+    yield 0.4
+    shot("shortcut-menu")
+    yield from press("S")
+    yield 0.4
+    shot("shortcut-assign")
+    Stage.hands.key("J", "shift")
+    yield 0.6
+    made = [item for item in keymap_items() if item.type == "J"]
+    check(len(made) == 1 and made[0].shift, f"Assign Shortcut on the button makes one ({len(made)})")
+    Stage.hands.move(*middle(region()))
+    yield 0.3
+    Stage.hands.key("J", "shift")
+    yield 0.4
+    check(is_dragging(), "and it begins a drag")
+    yield from press("ESC")
+    keymap = bpy.context.window_manager.keyconfigs.user.keymaps["Pose"]
+    keymap.keymap_items.remove(next(item for item in keymap_items() if item.type == "J"))
+
+
+def keymap_items() -> list[Any]:
+    """What the user's keymap has of the drag; never kept, because each change makes it anew."""
+    keymap = bpy.context.window_manager.keyconfigs.user.keymaps["Pose"]
+    return [item for item in keymap.keymap_items if item.idname == "pose.fabrik_drag"]
