@@ -10,8 +10,9 @@ from typing import Any
 import bpy
 import numpy as np
 import pytest
-from mathutils import Euler, Vector
+from mathutils import Euler, Quaternion, Vector
 
+from fabrik_addon.blender.drag.mirror import mirrored_channels, own_matrix
 from fabrik_addon.blender.drag.session import DragSession, Grab, chain_to_grab
 from fabrik_addon.core import FabrikError
 from tests.blender.rigs import (
@@ -426,3 +427,77 @@ def test_a_target_that_the_chain_carries_is_not_dragged() -> None:
     update()
     with pytest.raises(FabrikError, match="depends on the chain itself"):
         DragSession(layer(), armature, Grab("bone3", chain.name))
+
+
+def mirrored_vector(place: Vector) -> Vector:
+    return Vector((-place.x, place.y, place.z))
+
+
+@pytest.mark.parametrize("mode", ["QUATERNION", "XYZ", "AXIS_ANGLE"])
+def test_the_other_side_is_turned_alike_with_x_axis_mirror(mode: str) -> None:
+    armature = human()
+    bones = armature.pose.bones
+    for side in "LR":
+        bones[f"forearm.{side}"].rotation_quaternion = (0.85, 0.5, 0.0, 0.0)
+    bones["upper_arm.R"].rotation_mode = mode
+    bones["upper_arm.R"].location = (0.01, 0.0, 0.0)
+    armature.pose.use_mirror_x = True
+    update()
+    before = everything()
+    session = DragSession(layer(), armature, Grab("hand.L"), 3)
+    session.move(layer(), session.start_position + Vector((-0.05, -0.1, 0.12)))
+    for name in ("upper_arm", "forearm", "hand"):
+        left, right = bones[f"{name}.L"], bones[f"{name}.R"]
+        assert (mirrored_vector(left.tail) - right.tail).length < 1e-5, name
+    assert (session.tip_position - session.position).length < TOLERANCE
+    session.move(layer(), session.start_position)
+    assert everything() == before
+    session.move(layer(), session.start_position + Vector((0.0, -0.1, 0.0)))
+    session.cancel(layer())
+    assert everything() == before
+
+
+@pytest.mark.parametrize("is_relative", [False, True])
+def test_mirroring_is_that_of_blenders_own_rotate(is_relative: bool) -> None:
+    armature = human()
+    left, right = (armature.pose.bones[f"upper_arm.{side}"] for side in "LR")
+    left.rotation_quaternion = (0.9, 0.1, 0.2, 0.1)
+    right.rotation_quaternion = (0.8, -0.3, 0.1, 0.2)
+    left.location, right.location = (0.1, 0.2, 0.3), (-0.3, 0.1, 0.2)
+    for bone in armature.pose.bones:
+        bone.select = bone == left
+    armature.data.bones.active = left.bone
+    armature.pose.use_mirror_x, armature.pose.use_mirror_relative = True, is_relative
+    update()
+    start, other = own_matrix(left), (right.location.copy(), right.rotation_quaternion.copy())
+    bpy.ops.transform.rotate(value=0.7, orient_axis="X", orient_type="GLOBAL")
+    theirs = right.location.copy(), right.rotation_quaternion.copy()
+    assert theirs[1].rotation_difference(other[1]).angle > 0.1
+    right.location, right.rotation_quaternion = other
+    ours = dict(mirrored_channels(left, start, right, is_relative))
+    assert (Vector(ours.get("location", right.location)) - theirs[0]).length < 1e-5
+    assert Quaternion(ours["rotation_quaternion"]).rotation_difference(theirs[1]).angle < 1e-3
+
+
+def test_what_holds_still_is_not_mirrored_to() -> None:
+    armature = human()
+    for side in "LR":
+        armature.pose.bones[f"forearm.{side}"].rotation_quaternion = (0.85, 0.5, 0.0, 0.0)
+    chain = armature.fabrik.chains.add()
+    chain.name, chain.tip, chain.chain_count, chain.use_pin = "right", "hand.R", 3, True
+    armature.pose.use_mirror_x = True
+    update()
+    right = {name: pose for name, pose in pose_of(armature).items() if name.endswith(".R")}
+    session = DragSession(layer(), armature, Grab("hand.L"), 3)
+    session.move(layer(), session.start_position + Vector((-0.05, -0.1, 0.12)))
+    after = pose_of(armature)
+    assert all(after[name] == pose for name, pose in right.items())
+
+
+def test_without_x_axis_mirror_the_other_side_stays() -> None:
+    armature = human()
+    right = {name: pose for name, pose in pose_of(armature).items() if name.endswith(".R")}
+    session = DragSession(layer(), armature, Grab("hand.L"), 3)
+    session.move(layer(), session.start_position + Vector((-0.05, -0.1, 0.12)))
+    after = pose_of(armature)
+    assert all(after[name] == pose for name, pose in right.items())

@@ -24,6 +24,7 @@ from ..properties import settings_of
 from ..results import Result, keep_result
 from ..snapshot import Snapshot, take_bone_snapshot, take_snapshot
 from ..targets import armature_to_world, target_position
+from .mirror import mirrored_channels, opposite_of, own_matrix
 
 if TYPE_CHECKING:
     from bpy.types import Bone, Object, PoseBone, Scene, ViewLayer
@@ -154,8 +155,21 @@ class DragSession:
             if (actual - position).length > _HELD * self.snapshot.chain.total_length:
                 # Constraints hold it elsewhere: that is where the chain has to go.
                 solved = self._solve(view_layer, actual)
+        self._mirror(view_layer)
         place = next(i for i, chain in enumerate(solved) if chain.snapshot.bones.chain_name == self._name)
         self.result = outcome_of(self.armature, solved[place], solved[place + 1 :])
+
+    def _mirror(self, view_layer: ViewLayer) -> None:
+        """Turn the bones of the other side too if the pose's X-axis mirror is on; those that hold still, do."""
+        pose = self.armature.pose
+        if not pose.use_mirror_x:
+            return
+        for bone, start in self._mirror_starts:
+            other = opposite_of(self.armature, bone)
+            if other is not None and other.name not in self._unmirrored:
+                for channel in mirrored_channels(bone, start, other, pose.use_mirror_relative):
+                    self._write(other, channel)
+        view_layer.update()
 
     def set_chain_count(self, view_layer: ViewLayer, chain_count: int) -> None:
         """Take another number of bones, from 1 to all there are; what is dragged stays where it is.
@@ -244,6 +258,9 @@ class DragSession:
         self._groups = _moved_with(groups[place:])
         if self.snapshot.target_bone in self._groups[0].moving:
             raise FabrikError(f"Chain '{self._name}': its target hangs on the chain itself: drag a bone instead")
+        turned = frozenset().union(*(group.bones for group in self._groups))
+        self._mirror_starts = [(bone, own_matrix(bone)) for bone in map(self.armature.pose.bones.__getitem__, turned)]
+        self._unmirrored = turned.union(*(snapshot.moving for snapshot in held), {self.snapshot.target_bone})
         for group in self._groups:
             for snapshot in group.snapshots:
                 for i in snapshot.bones.free:
