@@ -41,7 +41,7 @@ from stage import (
     traces,
     walk,
 )
-from surroundings import around_the_edge, bend_arms, interruptions, kinds_of_rigs, kinds_of_views, shortcut
+from surroundings import around_the_edge, bend_arms, interruptions, kinds_of_rigs, kinds_of_views, shortcut, snapping
 
 ARM = ("hand.L", "forearm.L", "upper_arm.L")
 
@@ -718,6 +718,7 @@ SCENARIOS = {
         kinds_of_views,
         kinds_of_rigs,
         interruptions,
+        snapping,
         around_the_edge,
         shortcut,
         manual,

@@ -261,7 +261,7 @@ def kinds_of_rigs() -> Steps:
     for bone in ("forearm.L", "upper_arm.L"):
         other.pose.bones[bone].hide = True
     other.pose.use_mirror_x = True
-    yield from follows_there("hidden bones, local view, X-axis mirror", other)
+    yield from follows_there("hidden bones, local view, X-axis mirror", other, "LR")
     with over():
         bpy.ops.view3d.localview()
     bpy.data.objects.remove(bpy.data.objects["other"])
@@ -294,7 +294,7 @@ def kinds_of_rigs() -> Steps:
     yield from follows_there("an overridden rig", rig)
 
 
-def follows_there(what: str, rig: Any) -> Steps:
+def follows_there(what: str, rig: Any, sides: str = "L") -> Steps:
     """Drag the left hand in the viewport, confirm, undo."""
     before, hand = pose_bits(rig), tail_of(rig)
     name = rig.name
@@ -306,13 +306,60 @@ def follows_there(what: str, rig: Any) -> Steps:
     yield 0.2
     check((tail_of(rig) - hand).length > 0.02, f"{what}: the hand is dragged")
     changed = {bone for bone, bits in pose_bits(rig).items() if bits != before[bone]}
-    check(changed <= {"hand.L", "forearm.L", "upper_arm.L"}, f"{what}: nothing else turns ({sorted(changed)})")
+    turned = {f"{bone}.{side}" for bone in ("hand", "forearm", "upper_arm") for side in sides}
+    check(changed <= turned, f"{what}: nothing else turns ({sorted(changed)})")
+    check({bone[-1] for bone in changed} == {*sides}, f"{what}: on the sides {sides}")
     yield from press("RET")
     yield 0.3
     check(pose_bits(rig) != before and not is_dragging(), f"{what}: it stays")
     Stage.hands.key("Z", "ctrl")
     yield 0.8
     check(pose_bits(bpy.data.objects[name]) == before, f"{what}: one undo takes it back")
+
+
+def snapping() -> Steps:
+    """To the surface, or the corner, that is under the mouse, and with Ctrl the other way round."""
+    rig = human()
+    bend_arms(rig)
+    before = pose_bits(rig)
+    corners = [(x, -0.4, z) for x, z in ((-3.0, -3.0), (3.0, -3.0), (3.0, 1.6), (-3.0, 1.6))]
+    mesh = bpy.data.meshes.new("wall")
+    mesh.from_pydata(corners, [], [(0, 1, 2, 3)])
+    wall = bpy.data.objects.new("wall", mesh)
+    wall.display_type = "WIRE"
+    bpy.context.scene.collection.objects.link(wall)
+    settings = bpy.context.scene.tool_settings
+    settings.snap_elements_base = {"FACE"}
+    yield 0.4
+    where, view = region(), area().spaces.active.region_3d
+    yield from begin_drag(grab="TIP", chain_count=4)
+    session = addon("overlay.handler")._overlay.session
+    start, begin = pixel_in(where, view, session.position), middle(where)
+    yield from press("G")
+    yield from walk(begin, begin + Vector((-30, -20)))
+    yield 0.3
+    off = pixel_in(where, view, session.position) - start - Vector((-30, -20))
+    check(abs(session.position.y + 0.4) < 1e-4, f"G snaps to the surface ({tuple(session.position)})")
+    check(off.length < 1.5, f"under the mouse, off by {off.length:.2f} pixels")
+    shot("snapping")
+    Stage.hands.hold("ctrl")
+    yield 0.3
+    check(abs(session.position.y - session.start_position.y) < 1e-4, "with Ctrl it doesn't")
+    Stage.hands.let_go("ctrl")
+    yield 0.3
+    check(abs(session.position.y + 0.4) < 1e-4, "without it does")
+    yield from press("Y")
+    check((session.position - session.start_position).xz.length < 1e-4, "along a locked axis only")
+    check(abs(session.position.y + 0.4) < 1e-4, "as far as the surface")
+    yield from press("Y", "Y")
+    settings.snap_elements_base = {"VERTEX"}
+    yield from walk(begin + Vector((-30, -20)), begin + Vector((-29, -20)), 1)
+    yield 0.3
+    nearest = min((session.position - Vector(corner)).length for corner in corners)
+    check(nearest < 1e-4, f"to a corner if the scene says so, off by {nearest:.5f}")
+    yield from press("ESC")
+    yield 0.3
+    check(not is_dragging() and pose_bits(rig) == before, "Escape restores every bit")
 
 
 def around_the_edge() -> Steps:
