@@ -142,8 +142,8 @@ def drag_by_shortcut_and_search() -> Steps:
         yield 0.3
         check(not is_dragging(), "Escape ends it")
     finally:
-        for item in [item for item in items if item.idname == "pose.fabrik_drag"]:
-            items.remove(item)
+        items = bpy.context.window_manager.keyconfigs.user.keymaps["Pose"].keymap_items
+        items.remove(next(item for item in items if item.idname == "pose.fabrik_drag" and item.type == "E"))
     # What F3 is for; a virtual screen's keyboard has no F3 that Blender knows.
     with over():
         bpy.ops.wm.search_menu("INVOKE_DEFAULT")
