@@ -319,3 +319,58 @@ def test_a_bone_made_last_has_its_own_cone(kind: str) -> None:
     ((cone),) = drawn(armature)[0].cones
     assert np.allclose(cone.axes, np.array(made.matrix.to_3x3().normalized()), atol=1e-5)
     assert math.isclose(cone.length, (made.tail - made.head).length, rel_tol=1e-5)
+
+
+def test_objects_that_have_not_moved_need_not_be_asked() -> None:
+    armature = make_tail(4)
+    add_chain(armature, "bone1", 2, create_pole=True)
+    chain = add_chain(armature, "bone3", 2)
+    chain.target, chain.subtarget = armature, "bone0"
+    view = read_armature(armature, None)
+    known = read_places(view, (), None)
+    armature.pose.bones["bone0"].rotation_mode = "XYZ"
+    armature.pose.bones["bone0"].rotation_euler.x = 0.5
+    armature.location = (1.0, 2.0, 3.0)
+    update()
+    fresh, quick = read_places(view, (), None), read_places(view, (), None, known)
+    for name in ("joints", "targets", "poles"):
+        assert np.array_equal(getattr(fresh, name), getattr(quick, name), equal_nan=True), name
+    armature.fabrik.chains[0].target.location.x += 1.0
+    update()
+    assert np.array_equal(read_places(view, (), None, known).targets, quick.targets)
+
+
+def test_what_hangs_on_bones_says_that_it_moves() -> None:
+    """What the overlay relies on: after an update and at another frame Blender lists the objects that have moved."""
+    armature = make_tail(2)
+    child, held, free = (make_empty(name, (0.0, 0.0, 0.0)) for name in ("child", "held", "free"))
+    child.parent, child.parent_type, child.parent_bone = armature, "BONE", "bone1"
+    constraint = held.constraints.new("COPY_LOCATION")
+    constraint.target, constraint.subtarget = armature, "bone1"
+    bone = armature.pose.bones["bone0"]
+    bone.rotation_mode = "XYZ"
+    update()
+    moved: list[set[str]] = []
+
+    def note(_scene: Any, depsgraph: Any) -> None:
+        moved.append(
+            {each.id.name for each in depsgraph.updates if each.is_updated_transform} & {"child", "held", "free"}
+        )
+
+    handlers = bpy.app.handlers
+    handlers.depsgraph_update_post.append(note)
+    handlers.frame_change_post.append(note)
+    try:
+        bone.rotation_euler.x = 0.5
+        update()
+        free.location.x = 1.0
+        update()
+        bone.keyframe_insert("rotation_euler", frame=1)
+        bone.rotation_euler.x = 1.0
+        bone.keyframe_insert("rotation_euler", frame=9)
+        update()
+        bpy.context.scene.frame_set(5)
+    finally:
+        handlers.depsgraph_update_post.remove(note)
+        handlers.frame_change_post.remove(note)
+    assert moved[0] == moved[-1] == {"child", "held"} and {"free"} in moved

@@ -9,6 +9,7 @@ at with every few redraws.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import bpy
@@ -20,18 +21,30 @@ from mathutils import Vector
 from ..properties import settings_of
 from ..results import last_change
 from .draw import Drawing, brush_of, colors_of, draw_axis, free_drawing
-from .read import BoneLimits, in_drag, read_armature, read_limits, read_places, read_settings, read_standing
+from .read import in_drag, read_armature, read_limits, read_places, read_settings, read_standing
 from .shapes import Color, Layout
 
 if TYPE_CHECKING:
     from bpy.types import Context, Depsgraph, DepsgraphUpdate, Scene
 
     from ..drag.session import DragSession
+    from .read import BoneLimits, Places
     from .strokes import Brush
 
 
 _SELDOM = 8
 """Redraws after which settings are looked at whether or not somebody has said that they changed."""
+
+
+@dataclass
+class _News:
+    """What may be another one since what is drawn was built."""
+
+    bones: bool = True
+    objects: bool = True
+    """Their places."""
+    limits: bool = True
+    settings: bool = True
 
 
 class _Figure:
@@ -42,6 +55,7 @@ class _Figure:
         self._colors = colors
         self._standing = read_standing(self.view)
         self._limits: tuple[BoneLimits, ...] | None = None
+        self._places: Places | None = None
         self._is_new = True
 
     def has_settings_of(self, armature: Object) -> bool:
@@ -53,17 +67,18 @@ class _Figure:
         self._standing = standing
         return True
 
-    def update(self, session: DragSession | None, is_stale: bool, may_have_limits: bool) -> None:
+    def update(self, session: DragSession | None, news: _News) -> None:
         """Build what is drawn if it isn't what it was."""
-        if not (is_stale or self._is_new):
+        if not (news.bones or self._is_new):
             return
         self._is_new = False
-        limits = read_limits(self.view) if self._limits is None or may_have_limits else self._limits
+        limits = read_limits(self.view) if self._limits is None or news.limits else self._limits
         if self._limits is None or len(limits) != len(self._limits):
             self._layout = Layout(self.view, self._colors, len(limits))
             self._drawing = Drawing(self._layout)
         self._limits = limits
-        places = read_places(self.view, limits, session)
+        places = read_places(self.view, limits, session, None if news.objects else self._places)
+        self._places = places
         standing = self._standing if session is None else in_drag(self.view, self._standing, session)
         self._drawing.update(self._layout.shapes(places, standing))
 
@@ -89,13 +104,9 @@ class _Overlay:
         self.colors: dict[str, Color] = {}
         self.armatures: list[Object] = []
         self.figures: list[_Figure] = []
-        self.is_stale = True
-        self.must_look = True
-        """Whether settings may have changed."""
+        self.news = _News()
         self.results = 0
         """Up to which they were looked at."""
-        self.may_have_limits = True
-        """Whether bones may have other joint limits."""
         self.redraws = 0
         """Since settings were looked at."""
 
@@ -127,13 +138,13 @@ def hide_drag() -> None:
 
 def note_move() -> None:
     """Say that a drag has moved its chain: its settings are what they were."""
-    _overlay.is_stale = True
+    _overlay.news.bones = True
 
 
 def note_chain() -> None:
     """Say that a setting of a chain is another one."""
     if _overlay.handle is not None:
-        _overlay.must_look = True
+        _overlay.news.settings = True
         _redraw()
 
 
@@ -178,13 +189,23 @@ def _redraw() -> None:
 
 @persistent  # type: ignore[untyped-decorator]
 def _note_update(_scene: Scene, depsgraph: Depsgraph) -> None:
-    _overlay.is_stale = True
-    # From an update limits can't be told from poses; a drag changes none.
-    _overlay.may_have_limits |= _overlay.session is None
     if depsgraph.id_type_updated('SCENE'):
         _overlay.forget()  # there may be other objects, or bones with other parents
-    elif depsgraph.id_type_updated('ARMATURE') or depsgraph.id_type_updated('OBJECT'):
-        _overlay.must_look |= any(map(_may_be_settings, depsgraph.updates))
+        return
+    _note_moves(depsgraph)
+    # From an update limits can't be told from poses; a drag changes none.
+    _overlay.news.limits |= _overlay.session is None
+    if depsgraph.id_type_updated('ARMATURE') or depsgraph.id_type_updated('OBJECT'):
+        _overlay.news.settings |= any(map(_may_be_settings, depsgraph.updates))
+
+
+def _note_moves(depsgraph: Depsgraph) -> None:
+    """Note that bones have moved, and whether an object has: what hangs on a bone says so too."""
+    news = _overlay.news
+    news.bones = True
+    news.objects = news.objects or any(
+        update.is_updated_transform and isinstance(update.id, Object) for update in depsgraph.updates
+    )
 
 
 def _may_be_settings(update: DepsgraphUpdate) -> bool:
@@ -195,8 +216,8 @@ def _may_be_settings(update: DepsgraphUpdate) -> bool:
 
 
 @persistent  # type: ignore[untyped-decorator]
-def _note_frame(*_args: object) -> None:
-    _overlay.is_stale = True
+def _note_frame(_scene: Scene, depsgraph: Depsgraph) -> None:
+    _note_moves(depsgraph)
 
 
 @persistent  # type: ignore[untyped-decorator]
@@ -239,19 +260,20 @@ def _build(context: Context) -> None:
     shown = [armature for armature in _overlay.armatures if _is_shown(armature)]
     figures = _overlay.figures
     is_same = [figure.view.armature for figure in figures] == shown
-    _overlay.must_look |= _overlay.results != last_change()
+    news = _overlay.news
+    news.settings |= _overlay.results != last_change()
     _overlay.results = last_change()
     _overlay.redraws += 1
-    if _overlay.must_look or not is_same or _overlay.redraws > _SELDOM:
+    if news.settings or not is_same or _overlay.redraws > _SELDOM:
         colors = colors_of(context)
         is_same &= colors == _overlay.colors and all(map(_Figure.has_settings_of, figures, shown))
-        _overlay.colors, _overlay.must_look, _overlay.redraws = colors, False, 0
-        _overlay.may_have_limits = True
+        _overlay.colors, _overlay.redraws = colors, 0
+        news.limits = True
     if not is_same:
         figures = _overlay.figures = [_Figure(armature, session, _overlay.colors) for armature in shown]
     for figure in figures:
-        figure.update(session, _overlay.is_stale, _overlay.may_have_limits)
-    _overlay.is_stale = _overlay.may_have_limits = False
+        figure.update(session, news)
+    _overlay.news = _News(False, False, False, False)
 
 
 def _armatures(context: Context, session: DragSession | None) -> list[Object]:

@@ -277,8 +277,17 @@ def read_limits(view: ArmatureView) -> tuple[BoneLimits, ...]:
     return tuple(found)
 
 
-def read_places(view: ArmatureView, limits: Sequence[BoneLimits], session: DragSession | None) -> Places:
-    """Read where chains are: one look at all bones, however many chains there are."""
+def read_places(
+    view: ArmatureView, limits: Sequence[BoneLimits], session: DragSession | None, known: Places | None = None
+) -> Places:
+    """Read where chains are: one look at all bones, however many chains there are.
+
+    Args:
+        view: the chains.
+        limits: of bones.
+        session: of a drag.
+        known: where all was, if no object has moved since but only bones: many objects take long to be asked.
+    """
     bones: Any = view.armature.pose.bones
     flat = np.empty((2, 3 * len(view.bone_names)), np.float32)
     bones.foreach_get("head", flat[0])
@@ -286,21 +295,21 @@ def read_places(view: ArmatureView, limits: Sequence[BoneLimits], session: DragS
     ends: Any = flat.reshape(-1, 3)
     world = np.array(view.armature.matrix_world)
     turn, origin = world[:3, :3].T, world[:3, 3]
-    targets = _positions(view.targets, ends, turn, origin)
+    targets = _positions(view.targets, ends, turn, origin, None if known is None else known.targets)
     if session is not None and not session.grab.chain and session.armature == view.armature:
         targets[-1] = session.position  # the dragged bone comes last
     return Places(
         joints=_moved(ends[view.points], turn, origin),
         targets=targets,
-        poles=_positions(view.poles, ends, turn, origin),
+        poles=_positions(view.poles, ends, turn, origin, None if known is None else known.poles),
         cones=tuple(_cone(view, *bone, ends, turn, origin) for bone in limits),
     )
 
 
-def _positions(goals: Goals, ends: Floats, turn: Floats, origin: Floats) -> Floats:
+def _positions(goals: Goals, ends: Floats, turn: Floats, origin: Floats, known: Floats | None) -> Floats:
     """Return where goals are (C, 3), given both ends of all bones and what takes them to the world."""
-    positions = np.full((goals.count, 3), math.nan)
-    if goals.objects:
+    positions = np.full((goals.count, 3), math.nan) if known is None else known.copy()
+    if goals.objects and known is None:
         positions[goals.object_rows] = [obj.matrix_world.translation[:] for obj in goals.objects]
     for row, obj, bone in goals.others:
         positions[row] = (obj.matrix_world @ obj.pose.bones[bone].head)[:]

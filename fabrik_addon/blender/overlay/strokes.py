@@ -160,9 +160,8 @@ class Pens:
             self._batch = types.GPUBatch(type='TRIS', buf=self._staying, elem=self._triangles)
             self._batch.vertbuf_add(vertex_buffer(("color", np.repeat(colors.astype(np.float32), 4, axis=0))))
         height = -(-len(points) // _COLUMNS)
-        table = np.empty((height * _COLUMNS, 4), np.float32)
-        table[: len(points), :3] = points
-        data = types.Buffer('FLOAT', table.size, table.ravel())
+        data = types.Buffer('FLOAT', height * _COLUMNS * 4)
+        np.frombuffer(data, np.float32).reshape(-1, 4)[: len(points), :3] = points
         return Strokes(self._batch, types.GPUTexture((_COLUMNS, height), format='RGBA32F', data=data))
 
 
