@@ -92,6 +92,53 @@ def test_same_answer_as_the_core_from_the_rest_pose(count: int, shape: str, pole
             assert bone.matrix.to_quaternion()[:] == pytest.approx(frame, abs=1e-3)
 
 
+@pytest.mark.parametrize("lengths", [(0.4, 1.7, 0.5), (1.0, 0.3, 0.8, 0.6), (0.5,) * 8])
+def test_a_chain_with_a_pole_is_the_core_s_over_its_whole_reach(lengths: tuple[float, ...]) -> None:
+    """From folded, where the longest link points back, to full extension, and seen from anywhere."""
+    bones, heading, point = [], Vector((0.1, 0.2, 1.0)).normalized(), Vector()
+    for i, length in enumerate(lengths):
+        end = point + heading * length
+        bones.append(rigs.Bone(f"b{i}", point, end, f"b{i - 1}" if i else None, roll=0.4 * i, connected=i > 0))
+        point, heading = end, (heading + Vector((0.2, 0.05 * i, 0.0))).normalized()
+    armature = rigs.make_armature(bones)
+    chain = make_native(armature, f"b{len(lengths) - 1}", len(lengths), create_pole=True)
+    problem, rest = rest_problem(armature)
+    total = problem.total_length
+    chain.pole_target.location = (3.0 * total, -1.0 * total, 0.5 * total)
+    shortest = max(2.0 * max(lengths) - total, 0.0) / total
+    rng = np.random.default_rng(5)
+    for reach in [shortest + 1e-3, *np.linspace(shortest + 0.02, 0.98, 60), 0.999, 0.9999, 1.001]:
+        target = rigs.random_direction(rng) * reach * total
+        chain.target.location = target
+        rigs.update()
+        poles = np.array([chain.pole_target.location[:]])
+        wanted = solve(problem, rest, Goals(np.array([target[:]]), poles=poles)).pose.positions
+        found = rigs.joints_of(armature, chain)
+        # Next to the root a chain of unequal links jumps with its target, and where it does that is a matter of digits.
+        if reach > max(0.2, shortest + 0.01):
+            assert found == pytest.approx(wanted, abs=1e-4 * total)
+        assert found[-1] == pytest.approx(wanted[-1], abs=1e-4 * total)
+
+
+def test_copies_of_a_character_share_their_node_groups() -> None:
+    """Also a chain that differs in one length has a group of its own, and removing one leaves the others theirs."""
+    groups = []
+    for length in (1.0, 1.0, 1.1):
+        armature = rigs.make_armature(
+            [
+                rigs.Bone("a", (0, 0, 0), (0, 0.1, 1)),
+                rigs.Bone("b", (0, 0.1, 1), (0, 0, 1.0 + length), "a", connected=True),
+            ]
+        )
+        make_native(armature, "b", 2, create_pole=True)
+        (solver,) = solvers_of(armature).values()
+        groups.append(solver.modifiers[0].node_group)
+    assert groups[0] == groups[1] != groups[2]
+    assert bpy.ops.pose.fabrik_rig_remove() == {"FINISHED"}
+    assert groups[0].users == 2
+    assert groups[0].name in bpy.data.node_groups
+
+
 @pytest.mark.parametrize("count", [3, 10])
 def test_tip_is_at_the_target_near_full_extension(count: int) -> None:
     armature = make_chain(count, "bent")

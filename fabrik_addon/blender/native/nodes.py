@@ -262,6 +262,10 @@ class Nodes:
         """Return the part of a vector that is along another one."""
         return self.vector('PROJECT', a, onto)
 
+    def reflected(self, a: Value, normal: Value) -> Socket:
+        """Return a vector mirrored at a plane, given by its normal of any length."""
+        return self.vector('REFLECT', a, normal)
+
     def cross(self, a: Value, b: Value) -> Socket:
         return self.vector('CROSS_PRODUCT', a, b)
 
@@ -284,6 +288,26 @@ class Nodes:
         self.link(a, node.inputs[0])
         x, y, z = (Socket(self, socket) for socket in node.outputs)
         return x, y, z
+
+    def looked_up(self, place: Value, tables: Sequence[Sequence[float]], label: str = "") -> Socket:
+        """Return the vector whose components three tables have at a place, 0 at their first values and 1 at their last.
+
+        A curve node keeps 256 steps and goes straight between them; tables have as many, or a whole fraction of that.
+        """
+        node = self._node("ShaderNodeVectorCurve", "")
+        node.label = label
+        mapping = node.mapping
+        mapping.use_clip = False
+        mapping.clip_min_x, mapping.clip_max_x = 0.0, 1.0
+        for curve, table in zip(mapping.curves, tables, strict=True):
+            while len(curve.points) < len(table):
+                curve.points.new(0.5, 0.0)
+            for i, (point, value) in enumerate(zip(curve.points, table, strict=True)):
+                point.location = (i / (len(table) - 1), value)
+                point.handle_type = 'VECTOR'
+        mapping.update()
+        self.link(place, node.inputs["Vector"])
+        return Socket(self, node.outputs[0])
 
     # Rotations
 

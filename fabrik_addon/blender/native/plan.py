@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...core import FabrikError
+from ...core import FabrikError, Options
 from ..channels import has_locks, rotation_locks
 from ..convert.carried_animation import curve_of, driver_of
 from ..limits import Angles, euler_limits_of, stiffness_of
@@ -93,7 +93,8 @@ def _plan(view_layer: ViewLayer, armature: Object, settings: FabrikChain) -> Pla
             settings.use_stretch,
         )
         _check_limits(bones)
-        rest = read_rest_chain(armature, bones, settings.pole_target is not None, settings.use_rotation)
+        options = Options(settings.iterations, settings.tolerance)
+        rest = read_rest_chain(armature, bones, settings.pole_target is not None, settings.use_rotation, options)
     except FabrikError as error:
         raise FabrikError(f"Chain '{settings.name}': {error}") from error
     # Native rigs don't override each other: two that would turn the same bone are refused.

@@ -21,43 +21,52 @@ from .passes import Joints, swept
 
 MOST_SWEEPS = 64
 
-
 _BOW_STEPS = 12
 """Newton steps of a bow that nothing mends afterwards."""
 
-_STRAIGHT, _BOW, _ELSEWHERE = range(3)
-"""Why the usual way isn't gone: the target is out of reach, on the chain's own line, or the last joint isn't bent."""
+_STRAIGHT, _BOW, _ELSEWHERE, _TURNED = range(4)
+"""What is done where the joint next to the tip doesn't take up the gap: the target is out of reach, on the chain's own
+line, or another joint takes it up, or the whole chain does."""
 
 
-def reach_group(count: int) -> Any:
-    """Return the group: target, joints, links, tolerance, sweeps, ... → joints.
+def reached(
+    nodes: Nodes,
+    target: Value,
+    inner: Joints,
+    links: Links,
+    tolerance: Value,
+    sweeps: Value,
+    is_on_line: Value,
+) -> Joints:
+    """Return the inner joints of a chain at its target.
 
-    Further inputs: ``On one line``, whether chain and target lie on one line, and ``Side``, to which it bends then.
+    Args:
+        nodes: to add to.
+        target: from the root.
+        inner: joints before.
+        links: of the chain.
+        tolerance: as a length.
+        sweeps: at most.
+        is_on_line: whether chain and target lie on one line; None if they never do.
     """
-
-    def fill(nodes: Nodes) -> None:
-        target = nodes.input("Target")
-        inner = nodes.inputs("Joint", count - 1)
-        links = links_inputs(nodes, count)
-        tolerance = nodes.input("Tolerance", "NodeSocketFloat")
-        sweeps = nodes.input("Sweeps", "NodeSocketInt")
-        is_on_line = nodes.input("On one line", "NodeSocketBool")
-        side = nodes.input("Side")
-        joints = _sweeps(nodes, target, inner, links, tolerance, sweeps)
-        with nodes.frame("Exact finish: bend the joint next to the tip"):
-            closes, moved = _close(nodes, joints, target, links)
-        with nodes.frame("Reach test"):
-            is_within = nodes.is_near(nodes.length(target), links.middle, links.spread)
+    joints = _sweeps(nodes, target, inner, links, tolerance, sweeps)
+    with nodes.frame("Exact finish: bend the joint next to the tip"):
+        closes, moved = _close(nodes, joints, target, links)
+    with nodes.frame("Reach test"):
+        is_within = nodes.is_near(nodes.length(target), links.middle, links.spread)
+        which: Value = _ELSEWHERE
+        if is_on_line is not None:
             which = nodes.switch(is_on_line, _BOW, _ELSEWHERE, 'INT')
-            which = nodes.switch(is_within, which, _STRAIGHT, 'INT')
-            is_usual = nodes.switch(is_within, nodes.switch(is_on_line, False, closes, 'BOOLEAN'), False, 'BOOLEAN')
-        with nodes.frame("Out of reach, on one line, or hardly bent"):
-            values = [target, *joints, *links.values, tolerance, side, which]
-            unusual = nodes.call(_unusual_group(count), values)
-        with nodes.frame("Which of them"):
-            nodes.outputs("Joint", nodes.switch_joints(is_usual, [*joints[:-1], moved], unusual))
-
-    return shared_group(f"FABRIK reach, {count} links", fill)
+            closes = nodes.switch(is_on_line, False, closes, 'BOOLEAN')
+        which = nodes.switch(is_within, which, _STRAIGHT, 'INT')
+        is_usual = nodes.switch(is_within, closes, False, 'BOOLEAN')
+    with nodes.frame("Out of reach, on one line, or hardly bent"):
+        side = (1.0, 0.0, 0.0)  # the first bone's own +X
+        values = [target, *joints, *links.values, tolerance, side, which]
+        unusual = nodes.call(_unusual_group(len(links.lengths)), values)[0]
+    with nodes.frame("Which of them"):
+        usual = nodes.bundled([*joints[:-1], moved])
+        return nodes.unbundled_vectors(nodes.switch(is_usual, usual, unusual, 'BUNDLE'), len(joints))
 
 
 def _sweeps(nodes: Nodes, target: Value, inner: Joints, links: Links, tolerance: Value, sweeps: Value) -> Joints:
@@ -95,7 +104,11 @@ def _close(nodes: Nodes, joints: Joints, target: Value, links: Links) -> tuple[V
 
 
 def _unusual_group(count: int) -> Any:
-    """Return the group of what is rarely needed, so that it costs one node where it isn't."""
+    """Return the group of what is needed less often, so that it costs one node where it isn't: → joints in a bundle.
+
+    Where the joint next to the tip can't take up the gap, the nearest one that is bent enough does; where none is, one
+    is bent and the chain turned about its root; where sweeps and that failed it is a bow.
+    """
 
     def fill(nodes: Nodes) -> None:
         target = nodes.input("Target")
@@ -106,11 +119,21 @@ def _unusual_group(count: int) -> Any:
         which = nodes.input("Which", "NodeSocketInt")
         with nodes.frame("Out of reach: straight"):
             straight = nodes.call(_straight_group(count), [target, *links.lengths, links.middle])
-        with nodes.frame("On one line: bow"):
+        with nodes.frame("Bow"):
             bowed = nodes.call(_laid_bow_group(count), [target, *links.lengths, links.total, side])
-        with nodes.frame("Exact finish elsewhere"):
-            elsewhere = nodes.call(_elsewhere_group(count), [target, *joints, *links.values, tolerance, side])
-        nodes.outputs("Joint", nodes.choose_joints(which, [straight, bowed, elsewhere]))
+        with nodes.frame("Gap"):
+            tip = nodes.multiply_add(nodes.normalized(target - joints[-1]), links.lengths[-1], joints[-1])
+            gap = target - tip
+        found, is_found = _bent_elsewhere(nodes, joints, links.lengths, gap)
+        with nodes.frame("Bend one joint, turn the chain"):
+            *turned, turned_tip = nodes.call(_turn_group(count), [target, *joints, tip])
+        with nodes.frame("Which of them"):
+            is_open = nodes.distance(turned_tip, target) > tolerance
+            turned_or_bowed = nodes.switch(is_open, _BOW, _TURNED, 'INT')
+            closed = nodes.switch(is_found, _ELSEWHERE, turned_or_bowed, 'INT')
+            index = nodes.choose(which, [_STRAIGHT, _BOW, closed], 'INT')
+            bundles = [nodes.bundled(each) for each in (straight, bowed, found, turned)]
+            nodes.output("Joints", nodes.choose(index, bundles, 'BUNDLE'), "NodeSocketBundle")
 
     return shared_group(f"FABRIK unusual, {count} links", fill)
 
@@ -154,35 +177,6 @@ def _laid_bow_group(count: int) -> Any:
     return shared_group(f"FABRIK bow to target, {count} links", fill)
 
 
-def _elsewhere_group(count: int) -> Any:
-    """Return the group of the exact finish where the joint next to the tip can't make it.
-
-    The nearest joint to the tip that is bent enough takes up the gap; where none is, one is bent and the chain turned
-    about its root; where sweeps and that failed it is a bow.
-    """
-
-    def fill(nodes: Nodes) -> None:
-        target = nodes.input("Target")
-        joints = nodes.inputs("Joint", count - 1)
-        links = links_inputs(nodes, count)
-        tolerance = nodes.input("Tolerance", "NodeSocketFloat")
-        side = nodes.input("Side")
-        with nodes.frame("Gap"):
-            tip = nodes.multiply_add(nodes.normalized(target - joints[-1]), links.lengths[-1], joints[-1])
-            gap = target - tip
-        found, is_found = _bent_elsewhere(nodes, joints, links.lengths, gap)
-        with nodes.frame("Bend one joint, turn the chain"):
-            *turned, turned_tip = nodes.call(_turn_group(count), [target, *joints, tip])
-        with nodes.frame("Bow"):
-            bowed = nodes.call(_laid_bow_group(count), [target, *links.lengths, links.total, side])
-        with nodes.frame("Which of them"):
-            is_open = nodes.distance(turned_tip, target) > tolerance
-            index = nodes.switch(is_found, 0, nodes.switch(is_open, 2, 1, 'INT'), 'INT')
-            nodes.outputs("Joint", nodes.choose_joints(index, [found, turned, bowed]))
-
-    return shared_group(f"FABRIK exact finish, {count} links", fill)
-
-
 def _bent_elsewhere(nodes: Nodes, joints: Joints, lengths: list[Value], gap: Value) -> tuple[Joints, Value]:
     """Return the joints with one bent and what follows shifted by the gap, and whether it can be.
 
@@ -194,7 +188,7 @@ def _bent_elsewhere(nodes: Nodes, joints: Joints, lengths: list[Value], gap: Val
         shifted = [joint + gap for joint in joints]
         befores = [joints[j - 1] if j else origin for j in others]
         tests = [
-            nodes.call(_bent_group(), [before, joints[j], shifted[j + 1], lengths[j], lengths[j + 1]])[0]
+            _is_bent(nodes, before, joints[j], shifted[j + 1], lengths[j : j + 2])
             for j, before in zip(others, befores, strict=True)
         ]
         number = nodes.first_true(tests)
@@ -229,20 +223,13 @@ def _bent_elsewhere(nodes: Nodes, joints: Joints, lengths: list[Value], gap: Val
     return [found[0], *after], is_found
 
 
-def _bent_group() -> Any:
-    """Return the group that tells whether a joint is bent enough: before, joint, after, lengths → whether."""
-
-    def fill(nodes: Nodes) -> None:
-        before, joint, following = nodes.input("Before"), nodes.input("Joint"), nodes.input("After")
-        first, second = nodes.inputs("Length", 2)
-        line, offset = following - before, joint - before
-        along, square = nodes.dot(offset, line), nodes.dot(line, line)
-        # Square of its height over the line of its neighbours, against that of the shorter link.
-        height = nodes.dot(offset, offset) - along * along / square
-        shorter = nodes.vector('MINIMUM', first, second)
-        nodes.output("Is bent", height > nodes.dot(shorter, shorter) * (LEAST_BEND / 3.0), "NodeSocketBool")
-
-    return shared_group("FABRIK is it bent", fill)
+def _is_bent(nodes: Nodes, before: Value, joint: Value, following: Value, lengths: list[Value]) -> Value:
+    """Return whether a joint is bent enough: its height over the line of its neighbours, against the shorter link."""
+    line, offset = following - before, joint - before
+    height = nodes.cross(line, offset)
+    shorter = nodes.vector('MINIMUM', *lengths)
+    least = nodes.dot(shorter, shorter) * (LEAST_BEND / 3.0)
+    return nodes.dot(height, height) > least * nodes.dot(line, line)
 
 
 def _turn_group(count: int) -> Any:

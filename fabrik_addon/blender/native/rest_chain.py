@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from mathutils import Matrix, Quaternion
 
-from ...core import FabrikError
+from ...core import FabrikError, Options
 from ..channels import is_locked
 from ..convert.carried_animation import curve_of, driver_of
 from ..kinematics import basis_with, pose_matrices
@@ -43,10 +43,19 @@ class RestChain:
     """The chain without its last bone, where that takes the target's rotation and isn't the only one."""
 
 
-def read_rest_chain(armature: Object, bones: ChainBones, has_pole: bool, has_rotation: bool) -> RestChain:
+def read_rest_chain(
+    armature: Object, bones: ChainBones, has_pole: bool, has_rotation: bool, options: Options
+) -> RestChain:
     """Return a chain as it rests.
 
     Locked bones, locations and scales stay as they are now.
+
+    Args:
+        armature: object of the chain.
+        bones: of the chain.
+        has_pole: whether it bends toward a pole.
+        has_rotation: whether the tip bone takes the target's rotation.
+        options: sweeps at most and error that counts as reached.
 
     Raises:
         FabrikError: the chain is of a kind that a native rig can't solve.
@@ -72,7 +81,7 @@ def read_rest_chain(armature: Object, bones: ChainBones, has_pole: bool, has_rot
         root = root @ Matrix.Translation(-free[0].matrix_basis.translation)
     positions, rotations = pose.positions, pose.rotations
     turns_for_tip = has_rotation and len(free) > 1
-    shape = rest_shape(positions, rotations, has_pole)
+    shape = rest_shape(positions, rotations, has_pole, options)
     limits = chain.joint_limits[: len(free)]
     names = [bone.name for bone in free]
     return RestChain(
@@ -83,7 +92,7 @@ def read_rest_chain(armature: Object, bones: ChainBones, has_pole: bool, has_rot
         has_rotation=has_rotation,
         stretched=stretched,
         limb=limb_of(limits, [Quaternion(), *shape.bone_rests], shape.bone_links, names),
-        without_tip=rest_shape(positions[:-1], rotations[:-1], has_pole) if turns_for_tip else None,
+        without_tip=rest_shape(positions[:-1], rotations[:-1], has_pole, options) if turns_for_tip else None,
     )
 
 

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
-from ...core import Floats
-from ...core.fabrik.curl import bends, bends_and_arc
+from ...core import Floats, Options
+from ...core.fabrik.curl import bends
 from ...core.fabrik.reach import ON_ONE_LINE
 from ...core.lanes import ONE, add_up
 from ...core.poles.pole import bend_direction
 from ...core.vectors import first_direction, perpendicular
+from .bend_table import BendTable, bend_table
 from .links import Links, links_of
 from .solver import Kind
 
@@ -39,10 +40,15 @@ class RestShape:
     joints: list[Vector]
     """Inner joints."""
     tip: Vector
-    arc: float
-    """As ``core.fabrik.curl`` takes the chord's."""
-    bends: list[float]
-    """At the inner joints."""
+    table: BendTable | None
+    """How it bends toward a pole, where a closed form doesn't say that."""
+    tolerance: float
+    """For which the table is, as a length."""
+
+    @property
+    def start(self) -> Quaternion:
+        """Frame of the first link, with a pole in the bend plane's."""
+        return self.plane.conjugated() @ self.frames[0] if self.kind.has_pole else self.frames[0]
 
     @property
     def bone_rests(self) -> list[Quaternion]:
@@ -73,29 +79,30 @@ class RestShape:
         return self.backs[-1].conjugated() @ Vector((0.0, self.links.last, 0.0))
 
 
-def rest_shape(positions: Floats, rotations: Floats, has_pole: bool) -> RestShape:
+def rest_shape(positions: Floats, rotations: Floats, has_pole: bool, options: Options) -> RestShape:
     """Return the shape of a chain.
 
     Args:
         positions: joints (J, 3), the root at the origin.
         rotations: frames of the bones (J, 4), the first none; the last row doesn't count.
         has_pole: whether it bends toward a pole.
+        options: sweeps at most and error that counts as reached.
     """
     points = [Vector(point) for point in positions.tolist()]
     frames, backs, is_offset = _link_frames(points, [Quaternion(row) for row in rotations[:-1].tolist()])
     plane, is_straight = _plane(points)
     lengths = [(b - a).length for a, b in pairwise(points)]
-    angles, arc = bends_and_arc(ONE, _bends(points), [length / sum(lengths) for length in lengths])
+    kind = Kind(len(lengths), has_pole, is_straight and (has_pole or len(lengths) > 2), is_offset)
     return RestShape(
-        kind=Kind(len(lengths), has_pole, is_straight and (has_pole or len(lengths) > 2), is_offset),
+        kind=kind,
         links=links_of(lengths),
         plane=plane,
         frames=frames,
         backs=backs,
         joints=points[1:-1],
         tip=points[-1],
-        arc=arc,
-        bends=angles,
+        table=bend_table(_bends(points), lengths, options.tolerance, options.iterations) if kind.is_tabulated else None,
+        tolerance=options.tolerance * sum(lengths),
     )
 
 

@@ -7,9 +7,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from .bend_table import BendTable
 from .limb import Limb
+from .links import links_of
 from .nodes import Nodes, Value
 from .own_group import own_group
+from .plane import planar_group, planar_sweeps_group, plane_group
 from .reach import MOST_SWEEPS
 from .rest_chain import RestChain
 from .rest_shape import RestShape
@@ -21,8 +24,8 @@ from .within_limits import within_limits
 
 _NUMBER = "NodeSocketFloat"
 
-_FINE = 1e-4
-"""Tolerance of chains that reach at once and so have none to set, over their length."""
+_BETWEEN = 0.999
+"""Where the table says 1 on both sides of a step."""
 
 
 def rig_group(name: str, rest: RestChain) -> Any:
@@ -83,7 +86,7 @@ def _limited(nodes: Nodes, name: str, rest: RestChain, limb: Limb, goal: Goal, r
         _, share = stretch_factor(nodes, goal, links, 1.0)
         target = goal.target * share
         is_in_reach = nodes.is_near(nodes.length(target), links.middle, links.spread)
-        tolerance = _FINE if goal.tolerance is None else goal.tolerance * (1.0 / links.total)
+        tolerance = goal.tolerance * (1.0 / links.total)
         return within_limits(nodes, name, limb, rotations, target * (1.0 / links.total), tolerance, is_in_reach)
 
 
@@ -99,8 +102,7 @@ def _with_rotation(nodes: Nodes, rest: RestChain, goal: Goal, wish: Value, plain
             laid = last_link(nodes, goal.target, wish, shape.last_link[:], plain_link, others.links)
             found = _solved(nodes, _goal_of_others(goal, goal.target - laid, shape, others), others)
         with nodes.frame("Position comes first"):
-            tolerance = _FINE * shape.links.total if goal.tolerance is None else goal.tolerance
-            is_near = is_as_near(nodes, goal.target, laid, shape.links, others.links, goal.softness, tolerance)
+            is_near = is_as_near(nodes, goal.target, laid, shape.links, others.links, goal.softness, goal.tolerance)
             rotations = [nodes.switch(is_near, a, b, 'ROTATION') for a, b in zip(found, plain, strict=False)]
             link = nodes.switch(is_near, laid, plain_link)
     with nodes.frame("The tip bone's own rotation"):
@@ -112,31 +114,61 @@ def _with_rotation(nodes: Nodes, rest: RestChain, goal: Goal, wish: Value, plain
 
 def _goal_of_others(goal: Goal, target: Value, shape: RestShape, others: RestShape) -> Goal:
     """Return the goal of the bones before the tip bone."""
-    if others.kind.links < 3:
-        return replace(goal, target=target, sweeps=None, tolerance=None)
+    if not others.kind.is_swept:
+        return replace(goal, target=target, sweeps=None, tolerance=others.tolerance)
     return replace(goal, target=target, tolerance=goal.tolerance * (others.links.total / shape.links.total))
 
 
 def _solved(nodes: Nodes, goal: Goal, shape: RestShape) -> list[Value]:
     """Return the bones' own rotations in which a chain reaches a goal."""
     kind = shape.kind
+    if shape.table is not None:
+        return _looked_up(nodes, goal, shape, shape.table)
     values = [
         *goal_values(goal),
         *shape.links.values,
         shape.plane.to_euler(),
-        (shape.plane.conjugated() @ shape.frames[0] if kind.has_pole else shape.frames[0]).to_euler(),
+        shape.start.to_euler(),
         *(frame.to_euler() for frame in shape.frames[1:]),
         *((back.to_euler() for back in shape.backs) if kind.is_offset else ()),
-        *_bend_values(shape),
+        *((joint[:] for joint in shape.joints) if kind.is_swept else ()),
     ]
     return list(nodes.call(solver_group(kind), values))
 
 
-def _bend_values(shape: RestShape) -> list[Value]:
-    """Return what a solver starts from, in the order of its inputs."""
-    if shape.kind.links < 3 or (shape.kind.has_pole and shape.kind.is_straight):
-        return []
-    return [shape.arc, *shape.bends] if shape.kind.has_pole else [joint[:] for joint in shape.joints]
+def _looked_up(nodes: Nodes, goal: Goal, shape: RestShape, table: BendTable) -> list[Value]:
+    """Return the same where a table says how a chain bends toward its pole."""
+    kind, total = shape.kind, shape.links.total
+    with nodes.frame("Bend plane"):
+        half = total - shape.links.middle
+        reach = [goal.softness, total, shape.links.middle, half]
+        frames = [shape.plane.to_euler(), shape.start.to_euler()]
+        place, tip, *plane = nodes.call(
+            plane_group(kind.is_straight), [goal.target, goal.pole, goal.pole_angle, *reach, *frames]
+        )
+    with nodes.frame("Joints, as FABRIK has them at this distance"):
+        joints = [
+            nodes.looked_up(place, [across, along, (0.0, 0.0)], f"Joint {number}")
+            for number, (across, along) in enumerate(table.joints, 1)
+        ]
+        joints = _mended(nodes, shape, table, place, tip, joints)
+    rests = [frame.to_euler() for frame in shape.frames[1:]]
+    backs = [back.to_euler() for back in shape.backs] if kind.is_offset else []
+    return list(nodes.call(planar_group(kind.links, kind.is_offset), [tip, *plane, *joints, *rests, *backs]))
+
+
+def _mended(
+    nodes: Nodes, shape: RestShape, table: BendTable, place: Value, tip: Value, joints: list[Value]
+) -> list[Value]:
+    """Return joints swept to the tip where the steps of the table are too coarse."""
+    if not any(table.is_coarse):
+        return joints
+    nothing = (0.0, 0.0)
+    is_coarse = nodes.length(nodes.looked_up(place, [table.is_coarse, nothing, nothing], "Coarse")) > _BETWEEN
+    total = shape.links.total
+    lengths = [length[0] / total for length in shape.links.lengths]
+    swept = nodes.call(planar_sweeps_group(len(lengths)), [tip, *joints, *links_of(lengths).values])
+    return nodes.switch_joints(is_coarse, swept, joints)
 
 
 def _goal_inputs(nodes: Nodes, rest: RestChain) -> tuple[Goal, Value]:
@@ -150,8 +182,8 @@ def _goal_inputs(nodes: Nodes, rest: RestChain) -> tuple[Goal, Value]:
     influence = nodes.input("Influence", _NUMBER, subtype='FACTOR', min_value=0.0, max_value=1.0, default_value=1.0)
     softness = nodes.input("Softness", _NUMBER, subtype='FACTOR', min_value=0.0, max_value=0.5)
     sweeps: Value = None
-    tolerance: Value = None
-    if shape.kind.links > 2:
+    tolerance: Value = shape.tolerance
+    if shape.kind.is_swept:
         sweeps = nodes.input("Sweeps", "NodeSocketInt", min_value=1, max_value=MOST_SWEEPS, default_value=MOST_SWEEPS)
         share = nodes.input("Tolerance", _NUMBER, min_value=1e-6, max_value=1.0, default_value=1e-4)
         tolerance = share * shape.links.total

@@ -10,16 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .bow import bow_group
 from .groups import shared_group
 from .links import Links, links_inputs
 from .nodes import Nodes, Value
-from .plane import curl_group, pointed_at_pole
-from .reach import reach_group
-from .turns import turns_group
-
-_GUESS_STEPS = 5
-"""Newton steps of a bow that sweeps mend afterwards."""
+from .plane import bend_plane, eased_distance
+from .reach import reached
+from .turns import own_rotations
 
 
 @dataclass(frozen=True)
@@ -32,6 +28,16 @@ class Kind:
     """Whether the chain is straight at rest."""
     is_offset: bool
     """Whether links don't lie along their bones."""
+
+    @property
+    def is_tabulated(self) -> bool:
+        """Whether its shape is looked up in a table, since it depends on nothing but how far away its target is."""
+        return self.has_pole and self.links > 2
+
+    @property
+    def is_swept(self) -> bool:
+        """Whether it is solved by sweeps."""
+        return not self.has_pole and self.links > 2
 
     @property
     def name(self) -> str:
@@ -51,7 +57,7 @@ class Goal:
     softness: Value
     sweeps: Value
     tolerance: Value
-    """As a length."""
+    """As a length; a socket only where there are sweeps."""
     pole: Value = None
     pole_angle: Value = None
     influence: Value = None
@@ -62,7 +68,10 @@ _VECTOR, _NUMBER, _ROTATION = "NodeSocketVector", "NodeSocketFloat", "NodeSocket
 
 
 def solver_group(kind: Kind) -> Any:
-    """Return the group that solves chains of a kind; its inputs are those of ``goal_values`` and ``rest_names``."""
+    """Return the group that solves chains of a kind, but for those that are tabulated.
+
+    Its inputs are ``goal_values``, the links' values, the frames at rest and, for sweeps, the joints at rest.
+    """
 
     def fill(nodes: Nodes) -> None:
         goal = _goal_inputs(nodes, kind)
@@ -71,19 +80,22 @@ def solver_group(kind: Kind) -> Any:
         start = nodes.input("Start", _ROTATION)
         rests = nodes.inputs("Rest", kind.links - 1, _ROTATION)
         bones = nodes.inputs("Bone", kind.links, _ROTATION) if kind.is_offset else []
+        frame: Value = None
         with nodes.frame("Softness"):
             target, distance = _eased(nodes, goal, links)
-        if kind.has_pole:
-            joints, frame, start = _in_plane(nodes, kind, goal, links, target, distance, plane, start)
-        elif kind.links == 1:
-            joints, frame = [target], None
-        elif kind.links == 2:
-            joints, frame = _two_links(nodes, links, target, distance, plane), None
-        else:
+        if kind.is_swept:
             inner = nodes.inputs("Joint", kind.links - 1)
-            joints, frame = _reach(nodes, kind, goal, links, target, inner), None
+            joints = _reach(nodes, kind, goal, links, target, inner)
+        elif kind.has_pole:
+            with nodes.frame("Bend plane: root, target, pole"):
+                frame, start = bend_plane(nodes, target, goal.pole, goal.pole_angle, plane, start, kind.is_straight)
+            joints = _in_plane(nodes, links, distance)
+        elif kind.links == 1:
+            joints = [target]
+        else:
+            joints = _two_links(nodes, links, target, distance, plane)
         with nodes.frame("Bone rotations"):
-            rotations = nodes.call(turns_group(kind.links, kind.is_offset), [*joints, start, *rests, *bones])
+            rotations = own_rotations(nodes, joints, start, rests, bones)
             if frame is not None:
                 rotations[0] = nodes.multiplied(frame, rotations[0])
         nodes.outputs("Rotation", rotations, _ROTATION)
@@ -96,29 +108,22 @@ def _goal_inputs(nodes: Nodes, kind: Kind) -> Goal:
     pole = nodes.input("Pole") if kind.has_pole else None
     angle = nodes.input("Pole Angle", _NUMBER) if kind.has_pole else None
     softness = nodes.input("Softness", _NUMBER)
-    is_closed_form = kind.links < 3
-    sweeps = None if is_closed_form else nodes.input("Sweeps", "NodeSocketInt")
-    tolerance = None if is_closed_form else nodes.input("Tolerance", _NUMBER)
+    sweeps = nodes.input("Sweeps", "NodeSocketInt") if kind.is_swept else None
+    tolerance = nodes.input("Tolerance", _NUMBER) if kind.is_swept else None
     return Goal(target, softness, sweeps, tolerance, pole, angle)
 
 
 def goal_values(goal: Goal) -> list[Value]:
     """Return what those inputs take, in their order."""
-    values = (goal.target, goal.pole, goal.pole_angle, goal.softness, goal.sweeps, goal.tolerance)
+    tolerance = None if goal.sweeps is None else goal.tolerance
+    values = (goal.target, goal.pole, goal.pole_angle, goal.softness, goal.sweeps, tolerance)
     return [value for value in values if value is not None]
 
 
 def _eased(nodes: Nodes, goal: Goal, links: Links) -> tuple[Value, Value]:
-    """Return the target to reach for and its distance, eased into full extension (``core.soft_reach``)."""
-    far = nodes.length(goal.target)
-    ease = goal.softness * links.total
-    begin = links.total - ease
-    is_eased = far > begin
-    distance = links.total - ease * nodes.scalar('EXPONENT', (begin - far) / ease)
-    return (
-        nodes.switch(is_eased, goal.target * (distance / far), goal.target),
-        nodes.switch(is_eased, distance, far, 'FLOAT'),
-    )
+    """Return the target to reach for and its distance."""
+    distance, is_eased, far = eased_distance(nodes, goal.target, goal.softness, links.total)
+    return nodes.switch(is_eased, goal.target * (distance / far), goal.target), distance
 
 
 def _foot(nodes: Nodes, links: Links, distance: Value) -> tuple[Value, Value]:
@@ -142,56 +147,20 @@ def _two_links(nodes: Nodes, links: Links, target: Value, distance: Value, plane
 
 
 def _reach(nodes: Nodes, kind: Kind, goal: Goal, links: Links, target: Value, inner: list[Value]) -> list[Value]:
-    side = (1.0, 0.0, 0.0)
-    is_on_line: Value = False
+    """Return the joints that sweeps lead to."""
+    is_on_line: Value = None
     if kind.is_straight:
         with nodes.frame("Are chain and target on one line?"):
             off = nodes.cross(inner[0], target)
             limit = nodes.dot(inner[0], inner[0]) * links.total
             is_on_line = nodes.length(off) < 1e-5 * limit
-    with nodes.frame("Reach"):
-        values = [target, *inner, *links.values, goal.tolerance, goal.sweeps, is_on_line, side]
-        return [*nodes.call(reach_group(kind.links), values), target]
+    return [*reached(nodes, target, inner, links, goal.tolerance, goal.sweeps, is_on_line), target]
 
 
-def _in_plane(
-    nodes: Nodes,
-    kind: Kind,
-    goal: Goal,
-    links: Links,
-    target: Value,
-    distance: Value,
-    plane: Value,
-    start: Value,
-) -> tuple[list[Value], Value, Value]:
-    """Return the joints in the bend plane, the plane, and the first link's frame at rest turned into it."""
-    with nodes.frame("Bend plane: root, target, pole"):
-        swung = nodes.aligned(plane, target)
-        frame = nodes.aligned(swung, goal.pole, 'X', 'Y')
-        turn = nodes.axis_turn((0.0, 1.0, 0.0), goal.pole_angle)
-        frame = nodes.multiplied(frame, turn)
-        if kind.is_straight:
-            # A straight chain has no bend to bring to the pole: it only swings.
-            start = nodes.multiplied(nodes.multiplied(nodes.inverted(frame), swung), start)
-    if kind.links == 1:
-        return [(0.0, 1.0, 0.0)], frame, start
-    if kind.links == 2:
-        with nodes.frame("Two links: law of cosines"):
-            along, across = _foot(nodes, links, distance)
-            return [nodes.combine(across, along, 0.0), nodes.combine(0.0, distance, 0.0)], frame, start
-    with nodes.frame("Bent to one side"):
-        if kind.is_straight:
-            inner = nodes.call(bow_group(kind.links), [distance, links.total, *links.lengths, _GUESS_STEPS])
-        else:
-            arc = nodes.input("Arc at rest", _NUMBER)
-            bends = nodes.inputs("Bend", kind.links - 1, _NUMBER)
-            inner = nodes.call(curl_group(kind.links), [distance, links.total, arc, *bends, *links.lengths])
-    with nodes.frame("Reach"):
-        planar = nodes.combine(0.0, distance, 0.0)
-        values = [planar, *inner, *links.values, goal.tolerance, goal.sweeps, False, (1.0, 0.0, 0.0)]
-        inner = nodes.call(reach_group(kind.links), values)
-    with nodes.frame("Every joint to the pole's side"):
-        along = nodes.normalized(target)
-        across = nodes.length(goal.pole - nodes.project(goal.pole, target))
-        pole = nodes.combine(across, nodes.dot(goal.pole, along), 0.0)
-        return [*pointed_at_pole(nodes, pole, inner, planar), planar], frame, start
+def _in_plane(nodes: Nodes, links: Links, distance: Value) -> list[Value]:
+    """Return the joints of one or two links in the coordinates of the bend plane."""
+    if len(links.lengths) == 1:
+        return [(0.0, 1.0, 0.0)]
+    with nodes.frame("Two links: law of cosines"):
+        along, across = _foot(nodes, links, distance)
+        return [nodes.combine(across, along, 0.0), nodes.combine(0.0, distance, 0.0)]

@@ -4,39 +4,33 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from .groups import shared_group
 from .nodes import Nodes, Value
 from .passes import Joints
 
 
-def turns_group(count: int, is_offset: bool) -> Any:
-    """Return the group: joints, tip, frames → the bones' own rotations.
+def own_rotations(nodes: Nodes, joints: Joints, start: Value, rests: list[Value], bones: list[Value]) -> list[Value]:
+    """Return the bones' own rotations: the first with the whole frame, the others relative to the bone before.
 
-    A link's frame has its +Y along the link. Inputs: the first link's frame before it is turned (``Start``), for every
-    other link its frame at rest in the one before (``Rest``) and, where links don't lie along their bones (offset),
-    every bone's frame in that of its link (``Bone``). The first rotation is that of the whole frame, the others are
-    relative to the bone before.
+    A link's frame has its +Y along the link.
+
+    Args:
+        nodes: to add to.
+        joints: after the root, the tip last.
+        start: the first link's frame before it is turned.
+        rests: every other link's frame at rest in the one before.
+        bones: every bone's frame in that of its link; none where links lie along their bones.
     """
-
-    def fill(nodes: Nodes) -> None:
-        joints: Joints = [*nodes.inputs("Joint", count - 1), nodes.input("Tip")]
-        frame = nodes.input("Start", "NodeSocketRotation")
-        rests = nodes.inputs("Rest", count - 1, "NodeSocketRotation")
-        bones = nodes.inputs("Bone", count, "NodeSocketRotation") if is_offset else [None] * count
-        rotations: list[Value] = []
-        for j, joint in enumerate(joints):
-            with nodes.frame(f"Link {j + 1}"):
-                if j:
-                    frame = nodes.multiplied(frame, rests[j - 1])
-                turned = nodes.aligned(frame, joint - joints[j - 1] if j else joint)
-                own = nodes.multiplied(nodes.inverted(frame), turned) if j else turned
-                if is_offset:
-                    own = nodes.multiplied(own, bones[j])
-                    own = nodes.multiplied(nodes.inverted(bones[j]), own) if j else own
-                rotations.append(own)
-                frame = turned
-        nodes.outputs("Rotation", rotations, "NodeSocketRotation")
-
-    return shared_group(f"FABRIK bone rotations, {count} links{', offset' if is_offset else ''}", fill)
+    frame = start
+    rotations: list[Value] = []
+    for j, joint in enumerate(joints):
+        with nodes.frame(f"Link {j + 1}"):
+            if j:
+                frame = nodes.multiplied(frame, rests[j - 1])
+            turned = nodes.aligned(frame, joint - joints[j - 1] if j else joint)
+            own = nodes.multiplied(nodes.inverted(frame), turned) if j else turned
+            if bones:
+                own = nodes.multiplied(own, bones[j])
+                own = nodes.multiplied(nodes.inverted(bones[j]), own) if j else own
+            rotations.append(own)
+            frame = turned
+    return rotations

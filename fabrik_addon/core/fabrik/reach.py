@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
-from ..lanes import Component, Vector, add_up
+from ..lanes import Component, Components, Vector, add_up
 from ..poles.pole import bend_direction, bend_plane, points_at_pole, reflect_to_pole
 from ..vectors import (
     IDENTITY,
@@ -37,6 +37,10 @@ from .two_link import middle_joint
 
 ON_ONE_LINE = 1e-5
 """Offset from a common line below which chain and target count as one line: sweeps would take forever to bend it."""
+
+FINER = 0.1
+"""Share of the tolerance to which a chain that bends toward a pole is swept. Its shape depends on one number, how far
+away its target is, and follows that in steps of this size: where it takes one more sweep the joints jump a little."""
 
 ROUNDING = 3e-6
 """Error that Blender's single precision leaves of a pose that was solved, for chains of up to a hundred links."""
@@ -134,22 +138,52 @@ def _reach_in_plane(
     The problem is solved in the plane's own coordinates, so that rounding can't take a joint out of it.
     """
     side, turn = bend_plane(ops, joints, along, pole, hint)
-    distance = norm(ops, target)
+    p, q, sweeps = bend_in_plane(ops, bends(ops, joints), lengths, norm(ops, target), tolerance, iterations)
+    reflect_to_pole(ops, p, q, (dot(pole, along), dot(pole, side)))
+    x, y, z = ([a * u + b * v for u, v in zip(p, q, strict=True)] for a, b in zip(along, side, strict=True))
+    return points_of((x, y, z)), sweeps, turn
+
+
+def bend_in_plane(
+    ops: Any,
+    angles: Components,
+    lengths: Sequence[float],
+    distance: Component,
+    tolerance: float,
+    iterations: int,
+) -> tuple[Components, Components, Component]:
+    """Return a chain bent to one side in a plane, its tip on the first axis.
+
+    Args:
+        ops: the lanes' operations.
+        angles: between the links before, at every inner joint.
+        lengths: of the links, adding up to one.
+        distance: from the root to the target.
+        tolerance: distance from tip to target that counts as reached.
+        iterations: sweeps at most.
+
+    Returns:
+        the joints' coordinates along and across the axis, and the sweeps used.
+    """
     zero = 0.0 * distance
     p_axis, q_axis = (zero + 1.0, zero, zero), (zero, zero + 1.0, zero)
-
-    angles = bends(ops, joints)
     planar = curl(ops, angles, lengths, distance)
     straight = add_up(angles) < ON_ONE_LINE
     if len(lengths) > 2 and ops.any(straight):
         planar = bow_where(ops, straight, planar, lengths, distance, p_axis, q_axis)
     bent, sweeps = _bend(
-        ops, points_of(planar), lengths, (distance, zero, zero), distance, p_axis, q_axis, tolerance, iterations
+        ops,
+        points_of(planar),
+        lengths,
+        (distance, zero, zero),
+        distance,
+        p_axis,
+        q_axis,
+        FINER * tolerance,
+        iterations,
     )
     p, q, _ = joints_of(bent)
-    reflect_to_pole(ops, p, q, (dot(pole, along), dot(pole, side)))
-    x, y, z = ([a * u + b * v for u, v in zip(p, q, strict=True)] for a, b in zip(along, side, strict=True))
-    return points_of((x, y, z)), sweeps, turn
+    return p, q, sweeps
 
 
 def _bend(
