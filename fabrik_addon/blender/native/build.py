@@ -52,7 +52,7 @@ def build_rig(scene: Scene, armature: Object, settings: FabrikChain, rest: RestC
     modifier.node_group = rig_group(name, rest)
     values = {
         "Pole Angle": settings.pole_angle,
-        "Rotation Offset": Quaternion(settings.rotation_offset[:]).normalized().to_euler()[:],
+        "Rotation Offset": _tidy(Quaternion(settings.rotation_offset[:]).normalized()),
         "Stretch Max": settings.stretch_max,
         "Influence": settings.influence,
         "Softness": settings.softness,
@@ -71,6 +71,11 @@ def build_rig(scene: Scene, armature: Object, settings: FabrikChain, rest: RestC
     if rest.stretched is not None:
         stretch_bones(rest.stretched, settings.name, solver, modifier)
     return solver
+
+
+def _tidy(rotation: Quaternion) -> list[float]:
+    """Return Euler angles without the last digits, which a person sees and which are rounding."""
+    return [round(angle, 6) for angle in rotation.to_euler()[:]]
 
 
 def _collection(scene: Scene) -> Collection:
