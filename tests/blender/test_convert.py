@@ -150,6 +150,28 @@ def test_there_and_back_again_uses_what_is_there() -> None:
     assert "no IK constraint to convert" in error_of(bpy.ops.pose.fabrik_constraints_to_chains)
 
 
+@pytest.mark.parametrize("roll", [0.0, 0.3, -2.0])
+def test_a_chain_that_is_stretched_out_isnt_twisted(roll: float) -> None:
+    armature = make_leg(roll)
+    target, pole = make_empty("target", (0.3, -4.0, 0.8)), make_empty("pole", (0.7, -3.0, 1.0))  # out of reach
+    set_chain(armature, "shin", 2, target, pole)
+    bpy.ops.pose.fabrik_solve()
+    before = heads(armature)
+    bpy.ops.pose.fabrik_chains_to_constraints()
+    assert np.abs(heads(armature) - before).max() <= 1e-2  # the foot too, which a twist would turn
+
+
+@pytest.mark.parametrize("pole_angle", [0.0, 1.0, -2.5])
+def test_a_riggers_pole_angle_outlasts_a_leg_that_is_stretched_out(pole_angle: float) -> None:
+    armature = make_leg()
+    target, pole = make_empty("target", (0.3, -4.0, 0.8)), make_empty("pole", (0.7, -3.0, 1.0))
+    constraint = constrain(armature, target=target, pole=pole, pole_angle=pole_angle)
+    bpy.ops.pose.fabrik_constraints_to_chains()
+    bpy.ops.pose.fabrik_solve()
+    bpy.ops.pose.fabrik_chains_to_constraints()
+    assert not constraint.mute and constraint.pole_angle == pytest.approx(pole_angle)
+
+
 def test_what_is_converted_back_already_is_left_alone() -> None:
     armature = make_tail(3)
     chain = set_chain(armature, "bone2", 3, make_empty("target", (0.5, 0.5, 2.0)))

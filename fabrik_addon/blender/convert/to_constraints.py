@@ -8,10 +8,13 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ...core import FabrikError
-from ...core.poles.pole_angles import from_blender, to_blender
+from ...core.poles.pole_angles import from_blender, is_straight, to_blender
 from ..properties import FabrikChain, settings_of
 from ..snapshot import bones_of_chain
+from ..targets import armature_to_world, position_in_world
 from .carried_animation import carry_curve, carry_driver, carry_inverted_driver, driver_of, mute_curve, mute_driver
 from .to_chains import Conversion, is_same, moved_bones, start_of
 
@@ -50,8 +53,9 @@ def chains_to_constraints(view_layer: ViewLayer, armature: Object, chains: Seque
         if reason:
             result.not_carried.append(f"Chain '{chain.name}' stays as it is: {reason}")
             continue
-        constraint = _constraint_for(armature, chain)
-        _set(armature, chain, constraint)
+        used = _constraint_for(armature, chain)
+        constraint = used or armature.pose.bones[chain.tip].constraints.new('IK')
+        _set(armature, chain, constraint, is_new=used is None)
         result.converted.append(chain.name)
         result.not_carried += [f"Chain '{chain.name}': {what}" for what in _losses(armature, chain)]
         lost = _switch_over(armature, chain, constraint)
@@ -83,20 +87,24 @@ def _why_not(armature: Object, chain: FabrikChain) -> str:
         return "it has no target, and a constraint does nothing without"
     try:
         start_of(armature, chain.tip, chain.chain_count, chain.use_tail)
+        if chain.pole_target is not None:
+            armature_to_world(armature)
+            position_in_world(chain.pole_target, chain.pole_subtarget, "pole")
     except FabrikError as error:
         return str(error)
     return ""
 
 
-def _constraint_for(armature: Object, chain: FabrikChain) -> KinematicConstraint:
+def _constraint_for(armature: Object, chain: FabrikChain) -> KinematicConstraint | None:
+    """Return the muted constraint that means the same, if there is one."""
     bone = armature.pose.bones[chain.tip]
     for constraint in bone.constraints:
         if constraint.type == 'IK' and constraint.mute and is_same(chain, bone, constraint):
             return constraint
-    return bone.constraints.new('IK')
+    return None
 
 
-def _set(armature: Object, chain: FabrikChain, constraint: KinematicConstraint) -> None:
+def _set(armature: Object, chain: FabrikChain, constraint: KinematicConstraint, is_new: bool) -> None:
     constraint.target, constraint.subtarget = chain.target, chain.subtarget
     constraint.use_tail = chain.use_tail
     constraint.chain_count = chain.chain_count
@@ -107,10 +115,13 @@ def _set(armature: Object, chain: FabrikChain, constraint: KinematicConstraint) 
     constraint.pole_target, constraint.pole_subtarget = chain.pole_target, chain.pole_subtarget
     if chain.pole_target is not None:
         start = start_of(armature, chain.tip, chain.chain_count, chain.use_tail)
-        # An angle that means the same is the rigger's own: it isn't worn down by conversions there and back.
+        # An angle that means the same is the rigger's own: it isn't worn down by conversions there and back. Whether
+        # it does can't be told while the chain is straight.
         off = math.remainder(from_blender(start, constraint.pole_angle) - chain.pole_angle, math.tau)
-        if abs(off) > _SAME_ANGLE:
-            constraint.pole_angle = to_blender(start, chain.pole_angle)
+        if is_new or (abs(off) > _SAME_ANGLE and not is_straight(start)):
+            pole_world = position_in_world(chain.pole_target, chain.pole_subtarget, "pole")
+            pole = np.array((armature_to_world(armature).inverted() @ pole_world)[:])
+            constraint.pole_angle = to_blender(start, chain.pole_angle, pole)
 
 
 def _losses(armature: Object, chain: FabrikChain) -> list[str]:

@@ -19,6 +19,9 @@ from ..problem import Floats, Pose
 from ..vectors import PARALLEL, first_direction, perpendicular, rotate, x_axis
 from .pole import bend_direction
 
+STRAIGHT = 1e-3
+"""Distance of joints from the line between root and tip, over the chain's length."""
+
 
 def from_blender(pose: Pose, blender_angle: float) -> float:
     """Return our pole angle (radians, from -pi to pi) that bends a chain as Blender's does.
@@ -34,17 +37,37 @@ def from_blender(pose: Pose, blender_angle: float) -> float:
     return _angle(up, bend, along)
 
 
-def to_blender(pose: Pose, pole_angle: float) -> float:
-    """Return Blender's pole angle (radians, from -pi to pi) that bends a chain as ours does; see ``from_blender``."""
+def to_blender(pose: Pose, pole_angle: float, pole: Floats) -> float:
+    """Return Blender's pole angle (radians, from -pi to pi) that bends a chain as ours does; see ``from_blender``.
+
+    Args:
+        pose: of a plain chain, one lane.
+        pole_angle: ours, radians.
+        pole: (3,) where it is. A chain that is straight is to have no turn about its line for it.
+    """
     along, bend, x, z = _seen_along(pose)
-    if bend is None:
+    if bend is not None and not is_straight(pose):
+        # The direction that has to point at the pole is the bend, turned back.
+        wish = math.cos(pole_angle) * bend - math.sin(pole_angle) * np.cross(along, bend)
+    else:
+        wish = pole - pose.positions[0]
+        wish = wish - along * (along @ wish)
+    if np.linalg.norm(wish) <= PARALLEL:
         return 0.0
-    # The direction that has to point at the pole is the bend, turned back.
-    wish = math.cos(pole_angle) * bend - math.sin(pole_angle) * np.cross(along, bend)
     angle = math.atan2(-float(np.cross(x, wish) @ along), float(np.cross(z, wish) @ along))
     if (math.cos(angle) * x + math.sin(angle) * z) @ wish < 0.0:
         angle -= math.copysign(math.pi, angle)
     return angle
+
+
+def is_straight(pose: Pose) -> bool:
+    """Tell whether a chain is as straight as Blender's own IK makes one: to which side it bends says nothing then."""
+    links = np.diff(pose.positions, axis=0)
+    chord = pose.positions[-1] - pose.positions[0]
+    along = chord / (np.linalg.norm(chord) + 1e-300)
+    points = pose.positions - pose.positions[0]
+    off = np.linalg.norm(points - np.outer(points @ along, along), axis=1).max()
+    return bool(off <= STRAIGHT * np.linalg.norm(links, axis=1).sum())
 
 
 def _seen_along(pose: Pose) -> tuple[Floats, Floats | None, Floats, Floats]:
