@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ import numpy as np
 from .fabrik.sweeps import reach_test
 from .lanes import MANY, ONE, Component, Vector, add_up
 from .limits.within_limits import STEPS, reach_within_limits, turns_of
-from .poles.pole import turn_pole
+from .poles.pole import STRAIGHT, bend_direction, side_toward, turn_pole
 from .problem import Chain, FabrikError, Floats, Goals, Options, Pose, Solution, Status
 from .rotation_goal import last_link
 from .soft_reach import is_eased, soft_share, soft_target
@@ -22,7 +23,7 @@ from .start import StartPose, batch_shape, from_root, start_from
 from .stretch import AS_NEAR, ROUNDS, WORTH, stretch_factor
 from .trees.solve import solve_tree
 from .trees.start import start_tree
-from .vectors import Quaternion, first_direction, from_to, gap, multiply, norm, rotate, scale
+from .vectors import IDENTITY, Quaternion, first_direction, from_to, gap, multiply, norm, rotate, scale
 
 DEFAULT_OPTIONS = Options()
 
@@ -106,7 +107,7 @@ def solve_lanes(start: StartPose, goals: Goals, options: Options = DEFAULT_OPTIO
     with ops.quiet():
         if goals.poles is not None:
             pole = from_root(_split_goal(ops, goals.poles, batch, "pole target", chain), root, unit)
-            pole = _turn_by_angle(ops, pole, target, start, goals)
+            start, pole = _turn_by_angle(ops, start, pole, target, goals)
         wish = soft_target(ops, target, options.softness)
         points, frames, sweeps = method_for(chain, options).reach(ops, start, wish, pole, options)
         error = gap(ops, points[-1], target)
@@ -307,11 +308,28 @@ def _split_goal(ops: Any, goal: Floats, batch: tuple[int, ...], kind: str, chain
     return point  # type: ignore[no-any-return]
 
 
-def _turn_by_angle(ops: Any, pole: Vector, target: Vector, start: StartPose, goals: Goals) -> Vector:
+def _turn_by_angle(ops: Any, start: StartPose, pole: Vector, target: Vector, goals: Goals) -> tuple[StartPose, Vector]:
+    """Return the pole turned by its angle, and the start as it is seen with that."""
     angle = 0.0 if goals.pole_angles is None else float(goals.pole_angles[0])
     if not math.isfinite(angle):
         name = start.chain.name(-1)
         raise FabrikError(f"the pole angle of the chain that ends at {name} is not a finite number")
     if angle == 0.0:
-        return pole
-    return turn_pole(ops, pole, first_direction(ops, [target, start.points[-1], start.points[1]]), angle)
+        return start, pole
+    turned = turn_pole(ops, pole, first_direction(ops, [target, start.points[-1], start.points[1]]), angle)
+    chord = first_direction(ops, [start.points[-1], start.points[1]])
+    straight = norm(ops, bend_direction(ops, start.joints, chord)) <= STRAIGHT
+    if start.limb is not None or not ops.any(straight):
+        return start, turned
+    # A straight chain was turned to the pole about its own line, and not about that to the target.
+    hint = start.x_axes[0]
+    was = side_toward(ops, start.joints, turn_pole(ops, pole, chord, angle), hint)
+    seen = from_to(ops, was, side_toward(ops, start.joints, turned, hint), chord)
+    zero = 0.0 * angle * chord[0]
+    twist = _choose(ops, straight, seen, tuple(zero + part for part in IDENTITY))
+
+    def follow(ops: Any, start: StartPose, points: Sequence[Vector], turn: Quaternion | None) -> list[Quaternion]:
+        return plain_follow(ops, start, points, None if turn is None else multiply(turn, twist))
+
+    plain_follow = start.follow
+    return replace(start, follow=follow), turned

@@ -161,6 +161,22 @@ def test_a_chain_that_is_stretched_out_isnt_twisted(roll: float) -> None:
     assert np.abs(heads(armature) - before).max() <= 1e-2  # the foot too, which a twist would turn
 
 
+@pytest.mark.parametrize("roll", [0.0, 0.3, -2.0])
+@pytest.mark.parametrize("pole_angle", [0.0, 1.0, -2.5])
+def test_a_leg_that_is_converted_stretched_out_bends_as_it_would_have(roll: float, pole_angle: float) -> None:
+    armature = make_leg(roll)
+    target, pole = make_empty("target", TARGETS[0]), make_empty("pole", (0.7, -3.0, 1.0))
+    constrain(armature, target=target, pole=pole, pole_angle=pole_angle)
+    there = heads(armature)
+    target.location = (0.3, -4.0, 0.8)
+    update()
+    bpy.ops.pose.fabrik_constraints_to_chains()
+    bpy.ops.pose.fabrik_solve()
+    target.location = TARGETS[0]
+    bpy.ops.pose.fabrik_solve()
+    assert np.abs(heads(armature) - there).max() <= 2e-3
+
+
 @pytest.mark.parametrize("pole_angle", [0.0, 1.0, -2.5])
 def test_a_riggers_pole_angle_outlasts_a_leg_that_is_stretched_out(pole_angle: float) -> None:
     armature = make_leg()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabrik_addon.core import Chain, Pose, Status, plain_chain, pole_for, solve
+from fabrik_addon.core import Chain, Goals, Options, Pose, Status, plain_chain, pole_for, solve
 from fabrik_addon.core.lanes import ONE
 from fabrik_addon.core.poles.pole import reflect_to_pole
 from tests.unit.chains import (
@@ -212,3 +212,31 @@ def test_the_pole_decides_which_way_an_elbow_bends() -> None:
         positions = solve(chain, pose, goals((1.5, 0.0, 0.0), pole)).pose.positions
         elbow = positions[1] * np.array([0.0, 1.0, 1.0])
         assert angle_between(elbow, np.array([0.0, *pole[1:]])) < 1e-9
+
+
+@pytest.mark.parametrize("solver", ["FABRIK", "TWO_BONE", "CCD", "JACOBIAN_DLS"])
+@pytest.mark.parametrize("pole_angle", [0.0, 1.0, -2.5])
+@pytest.mark.parametrize("far", [(0.3, -4.0, 0.8), (2.0, 2.0, 2.0), (-3.0, 0.0, 1.0)])
+def test_bones_that_were_stretched_out_bend_about_the_same_axes_as_before(
+    solver: str, pole_angle: float, far: tuple[float, float, float]
+) -> None:
+    chain, options = plain_chain([1.0, 0.8]), Options(solver=solver, iterations=500, tolerance=1e-7)
+    positions = np.array([[0.0, 0.0, 0.0], [0.6, 0.0, 0.8], [0.6, 0.8, 0.8]])
+    rotations = np.tile([0.5, 0.5, -0.5, 0.5], (3, 1))
+    poles, angles = np.array([[0.7, -3.0, 1.0]]), np.array([pole_angle])
+
+    def solved(pose: Pose, target: tuple[float, float, float]) -> Pose:
+        return solve(chain, pose, Goals(np.array([target]), poles=poles, pole_angles=angles), options).pose
+
+    first = solved(Pose(positions, rotations), (0.3, -0.5, 1.0))
+    again = solved(solved(first, far), (0.3, -0.5, 1.0))
+    assert np.abs(again.positions - first.positions).max() <= 1e-6
+    assert np.abs(np.sum(again.rotations * first.rotations, axis=1)).min() >= 1.0 - 1e-9
+    # Many poses at once, of which some are straight.
+    poses = [first, solved(first, far)]
+    batch = Pose(np.stack([pose.positions for pose in poses]), np.stack([pose.rotations for pose in poses]))
+    both = solved(batch, (0.4, -0.5, 0.9))
+    for number, pose in enumerate(poses):
+        one = solved(pose, (0.4, -0.5, 0.9))
+        assert np.abs(both.positions[number] - one.positions).max() <= 1e-9
+        assert np.abs(np.sum(both.rotations[number] * one.rotations, axis=1)).min() >= 1.0 - 1e-12

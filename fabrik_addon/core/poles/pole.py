@@ -34,6 +34,9 @@ from ..vectors import (
 PASSES = 200
 """Bound on the passes of ``reflect_to_pole``; equal links need at most about as many as there are."""
 
+STRAIGHT = 1e-5
+"""Offset of a chain's joints from its line, over its length, that is single precision's: it is no bend."""
+
 FLAT = 1e-13
 """Height over the line of the neighbours below which a joint is straight, and points nowhere."""
 
@@ -86,11 +89,20 @@ def bend_plane(ops: Any, joints: Joints, along: Vector, pole: Vector | None, hin
     if pole is not None:
         hints.insert(0, scale(pole, 1.0 / (norm(ops, pole) + TINY)))
     side = perpendicular(ops, along, hints)
-    size = norm(ops, bend)
-    bent = size > PARALLEL
-    # A straight chain has no bend to bring to the pole: from its side to its side is no turn.
-    bx, by, bz = ops.choose(bent, bend, side)
-    return side, multiply(from_to(ops, (bx, by, bz), side, along), swing)
+    straight = norm(ops, bend) <= STRAIGHT
+    if ops.any(straight):
+        # It has no bend to bring to the pole, but what was turned to the pole before it was straight still is.
+        before = side if pole is None else rotate(swing, side_toward(ops, joints, pole, hint))
+        bx, by, bz = ops.choose(straight, before, bend)
+        bend = (bx, by, bz)
+    return side, multiply(from_to(ops, bend, side, along), swing)
+
+
+def side_toward(ops: Any, joints: Joints, pole: Vector, hint: Vector) -> Vector:
+    """Return the unit vector on which the pole is of a chain where it is now."""
+    x, y, z = joints
+    chord = first_direction(ops, [(x[-1], y[-1], z[-1]), (x[1], y[1], z[1])])
+    return perpendicular(ops, chord, [scale(pole, 1.0 / (norm(ops, pole) + TINY)), hint])
 
 
 def _off_pole(ops: Any, joints: Joints, j: int, pole: Vector) -> tuple[Component, Component]:
