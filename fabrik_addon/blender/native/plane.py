@@ -55,10 +55,12 @@ def bend_plane(
     """
     swung = nodes.aligned(plane, target)
     frame = nodes.aligned(swung, pole, 'X', 'Y')
-    frame = nodes.multiplied(frame, nodes.axis_turn((0.0, 1.0, 0.0), pole_angle))
+    turn = nodes.axis_turn((0.0, 1.0, 0.0), pole_angle)
+    frame = nodes.multiplied(frame, turn)
     if is_straight:
-        # A straight chain has no bend to bring to the pole: it only swings.
-        start = nodes.multiplied(nodes.multiplied(nodes.inverted(frame), swung), start)
+        # A straight chain has no bend to bring to the pole: what is turned to the pole at rest is turned there.
+        at_rest = nodes.multiplied(nodes.aligned(plane, pole, 'X', 'Y'), turn)
+        start = nodes.multiplied(nodes.multiplied(nodes.inverted(at_rest), plane), start)
     return frame, start
 
 
