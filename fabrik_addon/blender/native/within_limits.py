@@ -84,7 +84,9 @@ def _fill(nodes: Nodes, name: str, limb: Limb, count: int) -> None:
             nearest = nodes.switch(errors[number] <= least, number, nearest, 'INT')
             least = nodes.minimum(errors[number], least)
         # What doesn't reach either isn't worth a jump unless it is clearly nearer.
-        nearest = nodes.switch(errors[0] <= least + _CLEARLY, 0, nearest, 'INT')
+        almost = tolerance * 10.0
+        enough = nodes.switch(least > almost, least + _CLEARLY, almost, 'FLOAT')
+        nearest = nodes.switch(errors[0] <= enough, 0, nearest, 'INT')
         for number in reversed(range(len(found))):
             nearest = nodes.switch(errors[number] <= tolerance, number, nearest, 'INT')
         index = nodes.switch(is_in_reach, nearest, 0, 'INT')
