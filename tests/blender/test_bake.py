@@ -373,6 +373,20 @@ def test_keys_outside_the_range_keep_all_they_say() -> None:
     assert [(item.identifier, repr(getattr(key, item.identifier))) for item in key.bl_rna.properties][1:] == said[1:]
 
 
+@pytest.mark.parametrize("options", [{}, {"frame_start": 10, "frame_end": 20}])
+def test_new_keys_say_what_keys_of_blender_say(options: dict[str, int]) -> None:
+    armature, _chain = animated_tail()
+    bake(**options)
+    armature.keyframe_insert("location", frame=15)
+    bone, made = (curves_of(armature)[path, 1] for path in ('pose.bones["bone0"].rotation_quaternion', "location"))
+    key = next(key for key in bone.keyframe_points if key.co.x == 15.0)
+    for name in ("back", "amplitude", "period", "easing", "handle_left_type", "handle_right_type", *SELECTED):
+        assert getattr(key, name) == getattr(made.keyframe_points[0], name)
+
+
+SELECTED = ("select_control_point", "select_left_handle", "select_right_handle")
+
+
 def curves_of(armature: Object) -> dict[tuple[str, int], Any]:
     animation = armature.animation_data
     return {

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _FLOATS = {"co": 2, "handle_left": 2, "handle_right": 2, "back": 1, "amplitude": 1, "period": 1}
 _ENUMS = ("interpolation", "easing", "handle_left_type", "handle_right_type", "type")
 _FLAGS = ("select_control_point", "select_left_handle", "select_right_handle")
+_HANDLES = ("handle_left", "handle_right")
 
 _NEAR = 1e-3
 """Frames by which keys may be apart and be at the same time."""
@@ -56,8 +57,10 @@ def write_keys(curve: FCurve, keys: Keys) -> None:
     points = curve.keyframe_points
     points.clear()
     points.add(len(keys["co"]))
+    added = _as_added()
     for name, values in keys.items():
-        points.foreach_set(name, np.ascontiguousarray(values).ravel())
+        if name not in added or (values != added[name]).any():
+            points.foreach_set(name, np.ascontiguousarray(values).ravel())
 
 
 def remapping_of(scene: Scene) -> float:
@@ -87,8 +90,8 @@ def bake_curve(curve: FCurve, times: Floats, values: Floats, span: tuple[float, 
     before, after = old["co"][:, 0] < span[0] - _NEAR, old["co"][:, 0] > span[1] + _NEAR
     new = _new_keys(times, values, slopes)
     if slopes is None and not (before.any() or after.any()):
-        # The rest is what new keys say anyway, or what Blender lays itself.
-        write_keys(curve, {name: new[name] for name in ("co", "interpolation", "type")})
+        # Blender lays the handles itself.
+        write_keys(curve, {name: values for name, values in new.items() if name not in _HANDLES})
         curve.update()
         return
     keys = {name: np.concatenate([old[name][before], new[name], old[name][after]]) for name in new}
@@ -98,7 +101,7 @@ def bake_curve(curve: FCurve, times: Floats, values: Floats, span: tuple[float, 
     curve.update()
     # Blender lays all automatic handles anew, but those out there aren't ours to move.
     first, last = int(before.sum()), int(before.sum()) + len(times)
-    for name in ("handle_left", "handle_right"):
+    for name in _HANDLES:
         handles = np.empty(2 * len(keys["co"]), np.float32)
         curve.keyframe_points.foreach_get(name, handles)
         keys[name][first:last] = handles.reshape(-1, 2)[first:last]
@@ -112,7 +115,7 @@ def _new_keys(times: Floats, values: Floats, slopes: Floats | None) -> Keys:
     # The values of a key that Blender makes.
     keys |= {"back": np.full(count, 1.70158, np.float32), "amplitude": np.full(count, 0.8, np.float32)}
     keys |= {"period": np.full(count, 4.1, np.float32), "easing": np.full(count, _enum("easing", "AUTO"), np.int32)}
-    keys |= {name: np.zeros(count, bool) for name in _FLAGS}
+    keys |= {name: np.ones(count, bool) for name in _FLAGS}
     keys["type"] = np.full(count, _enum("type", "GENERATED"), np.int32)
     steps = np.diff(times, append=times[-1] + 1.0)
     handles = "AUTO_CLAMPED" if slopes is None else "ALIGNED"
@@ -129,6 +132,12 @@ def _new_keys(times: Floats, values: Floats, slopes: Floats | None) -> Keys:
         ):
             keys[name][:, 0], keys[name][:, 1] = times + step, values + step * slopes
     return keys
+
+
+def _as_added() -> dict[str, int]:
+    """Return what keys already say that Blender has just added to a curve; back, amplitude and period are 0 by then."""
+    added = {name: _enum(name, "AUTO_CLAMPED") for name in ("handle_left_type", "handle_right_type")}
+    return added | {"easing": _enum("easing", "AUTO")} | dict.fromkeys(_FLAGS, True)
 
 
 def _enum(name: str, item: str) -> int:

@@ -95,15 +95,10 @@ class PlainChain:
         for bone in line[: len(at_first.bones)]:
             row.extend(rotation_of(bone)[:])
         row.append(settings.influence)
-        if settings.use_pin:
-            row.extend(end[:])
-        else:
-            row.extend((to_armature @ position_in_world(settings.target, settings.subtarget, "target"))[:])
-        if settings.pole_target is not None:
+        row.extend((to_armature @ position_in_world(settings.target, settings.subtarget, "target"))[:])
+        if self.snapshot.goals.poles is not None:
             row.extend((to_armature @ position_in_world(settings.pole_target, settings.pole_subtarget, "pole"))[:])
-        if settings.use_rotation and settings.use_pin:
-            row.extend(last.to_quaternion()[:])
-        elif settings.use_rotation:
+        if self.snapshot.goals.rotations is not None:
             wish = rotation_in_armature(armature, settings.target, settings.subtarget)
             row.extend((wish @ Quaternion(settings.rotation_offset[:]).normalized())[:])
         return row

@@ -161,6 +161,8 @@ class Track:
     def _switched_on(self, armature: Object) -> list[FabrikChain]:
         """Return the chains that are switched on at a frame: those whose switch isn't animated are."""
         chains = [armature.fabrik.chains[name] for name in self.group.names]  # type: ignore[attr-defined]
+        if not self._switched:
+            return chains
         return [chain for chain in chains if chain.enabled or chain.name not in self._switched]
 
     def solve_now(self, number: int, frames: Frames, armature: Object) -> None:
