@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 FABRIK IK developers
  * SPDX-License-Identifier: GPL-3.0-or-later
  *
- * The sweep loop of fabrik_addon/core/fabrik.py, pose after pose: backward pass, forward pass, stop test. What the
+ * The sweep loop of fabrik_addon/core/fabrik/sweeps.py, pose after pose: backward pass, forward pass, stop test. What the
  * batch in numpy is compared with. No mixing: a pose is swept until it is at its target or has had its sweeps.
  */
 
