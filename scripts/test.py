@@ -56,14 +56,17 @@ def main() -> None:
     environment.enter()
 
     parts = (arguments.only,) if arguments.only else _PARTS
-    outcomes = _run_lint() if "lint" in parts else []
     test_parts = [part for part in parts if part in {"unit", "blender"}]
     here = sys.version_info[:2]
+    others = [other for other in environment.PYTHONS if other != here] if arguments.all and test_parts else []
+    # First of all: what one Blender saves the other opens in some tests.
+    made = {other: _make_other(other) for other in others}
+    outcomes = _run_lint() if "lint" in parts else []
     outcomes += [_run_pytest(Path(sys.executable), here, part) for part in test_parts]
-    if arguments.all and test_parts:
-        for other in environment.PYTHONS:
-            if other != here:
-                outcomes += _run_other(other, test_parts)
+    for other, python in made.items():
+        outcomes += (
+            [python] if isinstance(python, Outcome) else [_run_pytest(python, other, part) for part in test_parts]
+        )
     if arguments.gui or arguments.only == "gui":
         # Once: its Blender is Debian's, whatever Python runs this.
         outcomes.append(_run_pytest(Path(sys.executable), here, "gui", _WINDOW_SECONDS))
@@ -101,17 +104,16 @@ def _run_pytest(python: Path, version: tuple[int, int], part: str, seconds: floa
     return Outcome(step, passed, failed, skipped, time.perf_counter() - start, _status_note(status) or reason)
 
 
-def _run_other(version: tuple[int, int], parts: list[str]) -> list[Outcome]:
+def _make_other(version: tuple[int, int]) -> Path | Outcome:
+    """Return the Python of another environment, made by its own interpreter, or why there is none."""
     step = f"Python {version[0]}.{version[1]}"
     python = _find_python(version)
     if python is None:
-        return [Outcome(step, skipped=1, note=f"python{version[0]}.{version[1]} is not installed")]
-    # Its own environment, made by its own interpreter.
+        return Outcome(step, skipped=1, note=f"python{version[0]}.{version[1]} is not installed")
     status = _run(step, [python, str(environment.ROOT / "scripts/environment.py")], _INSTALL_SECONDS)
     if status != 0:
-        return [Outcome(step, failed=1, note="its environment could not be made")]
-    inside = environment.environment_python(version)
-    return [_run_pytest(inside, version, part) for part in parts]
+        return Outcome(step, failed=1, note="its environment could not be made")
+    return environment.environment_python(version)
 
 
 def _find_python(version: tuple[int, int]) -> str | None:
