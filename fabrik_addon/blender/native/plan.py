@@ -14,7 +14,7 @@ from ...core import FabrikError, Options
 from ..channels import has_locks, rotation_locks
 from ..convert.carried_animation import curve_of, driver_of
 from ..limits import Angles, euler_limits_of, stiffness_of
-from ..snapshot import ChainBones, read_bones, take_snapshot
+from ..snapshot import ChainBones, take_snapshot
 from .find import is_stretching, solver_of, solvers_of, turned_by
 from .marks import CONSTRAINT
 from .rest_chain import RestChain, read_rest_chain
@@ -83,15 +83,7 @@ def _plan(view_layer: ViewLayer, armature: Object, settings: FabrikChain) -> Pla
     snapshot = take_snapshot(view_layer, armature, settings)
     try:
         _check_settings(settings)
-        bones = read_bones(
-            armature,
-            settings.name,
-            settings.tip,
-            settings.chain_count,
-            settings.use_tail,
-            settings.use_limits,
-            settings.use_stretch,
-        )
+        bones = snapshot.bones
         _check_limits(bones)
         options = Options(settings.iterations, settings.tolerance)
         rest = read_rest_chain(armature, bones, settings.pole_target is not None, settings.use_rotation, options)
