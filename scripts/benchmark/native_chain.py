@@ -22,10 +22,10 @@ from .report import microseconds, spread
 POLE = np.array([0.8, -0.9, 0.3])
 
 
-def make_native(obj: Any, chain: Any) -> None:
-    """Make a chain of an armature a native rig."""
+def make_native(obj: Any, *chains: Any) -> None:
+    """Make chains of an armature native rigs."""
     assert bpy.context.scene is not None
-    for plan in plan_rigs(view_layer(), obj, [chain]):
+    for plan in plan_rigs(view_layer(), obj, chains):
         build_rig(bpy.context.scene, obj, plan.settings, plan.rest)
     view_layer().update()
 

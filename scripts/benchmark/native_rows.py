@@ -18,11 +18,9 @@ import bpy
 import numpy as np
 
 import environment
-from fabrik_addon.blender.native.build import build_rig
 from fabrik_addon.blender.native.find import solvers_of
-from fabrik_addon.blender.native.plan import plan_rigs
 from fabrik_addon.blender.native.remove import remove_rigs
-from fabrik_addon.core import Goals, Pose, plain_chain, solve
+from fabrik_addon.core import Goals, solve
 
 from .blender_chain import (
     LAST,
@@ -35,6 +33,7 @@ from .blender_chain import (
     register,
     view_layer,
 )
+from .native_chain import POLE, farthest, make_native, pole_target, rest_problem
 from .problems import RESTS, Effort, Floats, generator, rest_joints, targets_within
 from .report import Row, Table, microseconds, spread
 
@@ -86,38 +85,29 @@ def same_table(effort: Effort) -> Table:
     )
 
 
-def _native_chain(joints: Floats, pole: Floats | None = None, softness: float = 0.0) -> tuple[Any, Any]:
+def _native_chain(joints: Floats, has_pole: bool = False, softness: float = 0.0) -> tuple[Any, Any]:
     """Return an armature with a native rig, and its target."""
     obj, target = make_armature(joints), make_target()
     chain = add_chain(obj, target)
     chain.use_limits, chain.softness = False, softness
-    if pole is not None:
-        chain.pole_target = make_target()
-        chain.pole_target.location = pole
-    assert bpy.context.scene is not None
-    for plan in plan_rigs(view_layer(), obj, [chain]):
-        build_rig(bpy.context.scene, obj, plan.settings, plan.rest)
-    view_layer().update()
+    if has_pole:
+        chain.pole_target = pole_target()
+    make_native(obj, chain)
     return obj, target
 
 
 def _answers(count: int, shape: str, pole: str, reach: tuple[float, float], number: int) -> tuple[Floats, Floats]:
     """Return by how much joints differ from the core's, and the tips' errors, one for each target."""
     new_scene()
-    place = np.array([0.8, -0.9, 0.3]) if pole else None
-    obj, target = _native_chain(rest_joints(count, shape), place)
-    bones = obj.data.bones
-    joints = np.array([*(bone.head_local[:] for bone in bones), bones[-1].tail_local[:]], float)
-    frames = [bone.matrix_local.to_quaternion()[:] for bone in bones]
-    chain = plain_chain(np.linalg.norm(np.diff(joints, axis=0), axis=1))
-    pose = Pose(joints, np.array([*frames, frames[-1]]))
+    obj, target = _native_chain(rest_joints(count, shape), bool(pole))
+    chain, pose = rest_problem(obj)
     moved, errors = [], []
     for position in targets_within(generator("native", count, shape, pole), *reach, number):
         target.location = position
         view_layer().update()
         found = joints_of(obj)
-        goals = Goals(position[None], poles=None if place is None else place[None])
-        moved.append(np.abs(found - solve(chain, pose, goals).pose.positions).max())
+        goals = Goals(position[None], poles=POLE[None] if pole else None)
+        moved.append(farthest(found, solve(chain, pose, goals).pose.positions))
         errors.append(np.linalg.norm(found[-1] - position))
     return np.array(moved), np.array(errors)
 
@@ -152,20 +142,17 @@ up, and what takes time is bringing them to the pole's side."""
 
 def _ratio(count: int, pole: bool, effort: Effort) -> tuple[str, str, float]:
     joints = rest_joints(count, "bent")
-    place = np.array([0.8, -0.9, 0.3]) if pole else None
     times: dict[str, list[float]] = {"native": [], "own": []}
     for turn in range(max(1, effort.timed_runs // 5)):
         for kind, kept in times.items():
             new_scene()
             if kind == "native":
-                _, target = _native_chain(joints, place)
+                _, target = _native_chain(joints, pole)
             else:
                 obj, target = make_armature(joints), make_target()
                 constrain(obj, target)
-                if place is not None:
-                    goal = make_target()
-                    goal.location = place
-                    obj.pose.bones[LAST].constraints[0].pole_target = goal
+                if pole:
+                    obj.pose.bones[LAST].constraints[0].pole_target = pole_target()
                 view_layer().update()
             targets = targets_within(generator("native time", count, turn), 0.2, 0.95, effort.targets)
             kept += _timed(target, targets)
@@ -260,13 +247,11 @@ def _goals_of(obj: Any, tip: str) -> tuple[Any, Any]:
 
 
 def _native_limb(obj: Any, tips: list[str]) -> None:
-    assert bpy.context.scene is not None
     for tip in tips:
         chain = obj.fabrik.chains.add()
         chain.name, chain.tip, chain.chain_count, chain.use_limits = tip, tip, 2, False
         chain.target, chain.pole_target = _goals_of(obj, tip)
-    for plan in plan_rigs(view_layer(), obj, list(obj.fabrik.chains)):
-        build_rig(bpy.context.scene, obj, plan.settings, plan.rest)
+    make_native(obj, *obj.fabrik.chains)
 
 
 def _own_limb(obj: Any, tips: list[str]) -> None:
@@ -308,7 +293,7 @@ def bare_table(effort: Effort) -> Table:
 def _rendered_errors() -> list[float]:
     """Render a rig with a moving target in a process of its own; return the tips' distances from their targets."""
     new_scene()
-    obj, target = _native_chain(rest_joints(4, "bent"), np.array([0.8, -0.9, 0.3]))
+    obj, target = _native_chain(rest_joints(4, "bent"), has_pole=True)
     for frame in range(1, FRAMES + 1):
         angle = math.tau * frame / FRAMES
         target.location = (0.5 * math.cos(angle), 0.5 * math.sin(angle), 0.4)
@@ -331,9 +316,7 @@ def _traces() -> int:
     chain.use_limits = False
     target.location = (0.3, 0.2, 0.4)
     before = _state(obj)
-    assert bpy.context.scene is not None
-    for plan in plan_rigs(view_layer(), obj, [chain]):
-        build_rig(bpy.context.scene, obj, plan.settings, plan.rest)
+    make_native(obj, chain)
     remove_rigs(view_layer(), obj, list(solvers_of(obj).values()), keep_pose=False)
     after = _state(obj)
     return sum(a != b for a, b in zip(before, after, strict=True))
@@ -349,7 +332,7 @@ def _state(obj: Any) -> list[Any]:
 def _largest_turn() -> float:
     """Return the largest turn of a bone while a target goes out of reach and back, radians per step."""
     new_scene()
-    obj, target = _native_chain(rest_joints(2, "bent"), np.array([0.8, -0.9, 0.3]), SOFTNESS)
+    obj, target = _native_chain(rest_joints(2, "bent"), True, SOFTNESS)
     heading = np.array([0.3, 0.5, 0.8]) / np.linalg.norm([0.3, 0.5, 0.8])
     reaches = np.arange(0.9, 1.1, STEP)
     largest, before = 0.0, None

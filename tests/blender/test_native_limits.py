@@ -18,16 +18,15 @@ from fabrik_addon.core.lanes import ONE
 from fabrik_addon.core.limits.joint_limits import clamp, joint_limits, outside_by, rotation_of
 
 from . import rigs
+from .test_limits import LOCKED, limit
 from .test_native_rig import count_blocks, local_rotation, make_chain, rest_problem
 
-Range = tuple[float, float]
-LOCK: Range = (0.0, 0.0)
 HIP = ((-70.0, 60.0), (-30.0, 40.0), (-40.0, 50.0))
 FREE_TWIST = ((-60.0, 60.0), None, (-60.0, 60.0))
-NO_TWIST = ((-60.0, 60.0), LOCK, (-60.0, 60.0))
-KNEE = ((0.0, 150.0), LOCK, LOCK)
-SIDEWAYS = (LOCK, LOCK, (-140.0, 20.0))
-TWISTING = ((0.0, 120.0), (-60.0, 60.0), LOCK)
+NO_TWIST = ((-60.0, 60.0), LOCKED, (-60.0, 60.0))
+KNEE = ((0.0, 150.0), LOCKED, LOCKED)
+SIDEWAYS = (LOCKED, LOCKED, (-140.0, 20.0))
+TWISTING = ((0.0, 120.0), (-60.0, 60.0), LOCKED)
 EDGE = ((0.0, 80.0), (-20.0, 20.0), (-50.0, 50.0))
 NECK = ((-30.0, 30.0), (-20.0, 20.0), (-30.0, 30.0))
 FREE = (None, None, None)
@@ -46,14 +45,8 @@ MOST_OUTSIDE = math.radians(1e-3)
 
 
 def set_limits(bones: Any, limb: Any) -> None:
-    for bone, ranges in zip(bones, limb, strict=True):
-        for axis, ends in zip("xyz", ranges, strict=True):
-            if ends == LOCK:
-                setattr(bone, f"lock_ik_{axis}", True)
-            elif ends is not None:
-                setattr(bone, f"use_ik_limit_{axis}", True)
-                setattr(bone, f"ik_min_{axis}", math.radians(ends[0]))
-                setattr(bone, f"ik_max_{axis}", math.radians(ends[1]))
+    for bone, joint in zip(bones, limb, strict=True):
+        limit(bone, joint)
 
 
 def legal_tip(armature: Any, limits: Any, rng: np.random.Generator) -> Vector:

@@ -311,7 +311,10 @@ class DragSession:
         setattr(owner, name, values if differ(before, values) else before)
 
     def _remember(self, owner: Object | PoseBone | Bone, name: str) -> None:
-        self._before.setdefault((owner.as_pointer(), name), (owner, (name, getattr(owner, name)[:])))
+        key = owner.as_pointer(), name
+        if key in self._before:
+            return  # every move comes here for every bone
+        self._before[key] = owner, (name, getattr(owner, name)[:])
         if owner.id_data != owner and owner.id_data.id_type == 'OBJECT':
             self._addresses[owner.id_data, owner.name] = owner.as_pointer()  # type: ignore[index]
 

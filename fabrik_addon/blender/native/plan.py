@@ -100,7 +100,7 @@ def _check_settings(settings: FabrikChain) -> None:
     """Refuse what nodes don't do."""
     refused = {
         "a root that follows": settings.root_motion != 'FIXED',
-        "a pinned tip": getattr(settings, "use_pin", False),
+        "a pinned tip": settings.use_pin,
     }
     for name, is_on in refused.items():
         if is_on:
