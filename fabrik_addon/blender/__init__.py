@@ -4,28 +4,34 @@
 
 from __future__ import annotations
 
-from . import compare_interface, operators, panel, properties
-from .baking import operators as bake_operators
-from .baking import panel as bake_panel
-from .command_line import registration as command_line
-from .convert import operators as convert_operators
-from .drag import operator as drag_operator
-from .native import operators as native_operators
-from .overlay import handler as overlay
+from .command_line import registration
+from .interface import (
+    animation_panel,
+    bake_operators,
+    chain_operators,
+    chain_panel,
+    compare_panel,
+    convert_operators,
+    drag_operator,
+    native_operators,
+)
+from .overlay import handler
+from .rig import properties
 
 _MODULES = (
     properties,
-    operators,
+    chain_operators,
     bake_operators,
     convert_operators,
     drag_operator,
-    overlay,
-    panel,
-    bake_panel,
-    compare_interface,
+    handler,
+    chain_panel,
+    animation_panel,
+    compare_panel,
     native_operators,
-    command_line,
+    registration,
 )
+"""In the order in which Blender needs them; the panels appear in the order in which they are registered."""
 
 
 def register() -> None:

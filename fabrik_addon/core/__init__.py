@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Inverse kinematics in numpy and the standard library: importable where there is no Blender."""
 
-from .poles.pole import pole_for
+from .goals.pole import pole_for
+from .model.chain_start import StartPose, start_from
+from .model.tree_start import StartTree, start_tree
 from .problem import Chain, FabrikError, Floats, Goals, Options, Pose, Solution, Status, plain_chain
 from .solve import LaneSolution, solve, solve_from, solve_lanes, with_root_fixed
+from .solve_tree import TreeSolution, solve_tree_lanes
 from .solvers.table import SOLVERS, method_for, method_for_tree
-from .start import StartPose, start_from
-from .trees.solve import TreeSolution, solve_tree_lanes
-from .trees.start import StartTree, start_tree
 
 __all__ = [
     "SOLVERS",

@@ -11,19 +11,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .fabrik.sweeps import reach_test
-from .lanes import MANY, ONE, Component, Vector, add_up
-from .limits.within_limits import STEPS, reach_within_limits, turns_of
-from .poles.pole import STRAIGHT, bend_direction, side_toward, turn_pole
+from .fabrik.passes import reach_test
+from .goals.link_stretch import AS_NEAR, ROUNDS, WORTH, stretch_factor
+from .goals.pole import STRAIGHT, bend_direction, side_toward, turn_pole
+from .goals.softness import is_eased, soft_share, soft_target
+from .goals.tip_rotation import last_link
+from .math.operations import MANY, ONE, Component, Vector, add_up
+from .math.vectors import IDENTITY, Quaternion, first_direction, from_to, gap, multiply, norm, rotate, scale
+from .model.chain_start import StartPose, batch_shape, from_root, start_from
+from .model.tree_start import start_tree
+from .optimise.constrained_reach import STEPS, reach_within_limits, turns_of
 from .problem import Chain, FabrikError, Floats, Goals, Options, Pose, Solution, Status
-from .rotation_goal import last_link
-from .soft_reach import is_eased, soft_share, soft_target
+from .solve_tree import solve_tree
 from .solvers.table import method_for
-from .start import StartPose, batch_shape, from_root, start_from
-from .stretch import AS_NEAR, ROUNDS, WORTH, stretch_factor
-from .trees.solve import solve_tree
-from .trees.start import start_tree
-from .vectors import IDENTITY, Quaternion, first_direction, from_to, gap, multiply, norm, rotate, scale
 
 DEFAULT_OPTIONS = Options()
 

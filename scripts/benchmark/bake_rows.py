@@ -14,7 +14,7 @@ from typing import Any
 import bpy
 import numpy as np
 
-from fabrik_addon.blender.baking.bake import bake_chains
+from fabrik_addon.blender.bake.bake_chains import bake_chains
 
 from .blender_chain import new_scene, register
 from .human import Human, add_skin, make_human

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabrik_addon.core import Goals, Pose, plain_chain, solve
-from fabrik_addon.core.fabrik.sweeps import PLAIN_SWEEPS, sweep_to_target
-from fabrik_addon.core.lanes import MANY
+from fabrik_addon.core.fabrik.passes import PLAIN_SWEEPS, sweep_to_target
+from fabrik_addon.core.math.operations import MANY
 
 from .c_loop import FLAGS, CLoop
 from .machine import c_compiler_version

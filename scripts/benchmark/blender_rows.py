@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from mathutils import Vector
 
-from fabrik_addon.blender.apply import write_channels
-from fabrik_addon.blender.snapshot import goals_at, take_snapshot
-from fabrik_addon.blender.solve_chains import solve_chains
-from fabrik_addon.blender.solve_snapshot import solve_snapshot
+from fabrik_addon.blender.rig.snapshot import goals_at, take_snapshot
+from fabrik_addon.blender.solving.solve_chain_bones import solve_snapshot
+from fabrik_addon.blender.solving.solve_chains import solve_chains
+from fabrik_addon.blender.solving.write_channels import write_channels
 
 from .blender_chain import (
     add_chain,

@@ -12,10 +12,10 @@ import bpy
 import numpy as np
 from mathutils import Euler, Quaternion, Vector
 
-from fabrik_addon.blender.common_limits import limit_joint
 from fabrik_addon.blender.drag import DragSession, Grab
-from fabrik_addon.blender.limits import limits_of
-from fabrik_addon.core.limits.joint_limits import clamp_rotation, joint_limits
+from fabrik_addon.blender.rig.bone_limits import limits_of
+from fabrik_addon.blender.setup.usual_limits import limit_joint
+from fabrik_addon.core.model.joint_limits import clamp_rotation, joint_limits
 
 from .blender_chain import make_target, new_scene, register, view_layer
 from .problems import Effort, Floats, generator

@@ -14,7 +14,7 @@ import bpy
 import numpy as np
 from mathutils import Quaternion, Vector
 
-from fabrik_addon.blender.solve_chains import solve_chains
+from fabrik_addon.blender.solving.solve_chains import solve_chains
 
 from .blender_chain import (
     LAST,

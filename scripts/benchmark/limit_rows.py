@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from fabrik_addon.blender.apply import write_channels
-from fabrik_addon.blender.snapshot import goals_at, take_snapshot
-from fabrik_addon.blender.solve_chains import solve_chains
-from fabrik_addon.blender.solve_snapshot import solve_snapshot
+from fabrik_addon.blender.rig.snapshot import goals_at, take_snapshot
+from fabrik_addon.blender.solving.solve_chain_bones import solve_snapshot
+from fabrik_addon.blender.solving.solve_chains import solve_chains
+from fabrik_addon.blender.solving.write_channels import write_channels
 from fabrik_addon.core import Chain, Goals, Solution, plain_chain, solve, start_from
-from fabrik_addon.core.lanes import MANY
-from fabrik_addon.core.limits.least_turn import turn_least
-from fabrik_addon.core.limits.within_limits import turns_of
+from fabrik_addon.core.math.operations import MANY
+from fabrik_addon.core.optimise.constrained_reach import turns_of
+from fabrik_addon.core.optimise.least_rotation import turn_least
 
 from .blender_chain import (
     LAST,

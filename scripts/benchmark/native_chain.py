@@ -11,8 +11,8 @@ from typing import Any
 import bpy
 import numpy as np
 
-from fabrik_addon.blender.native.build import build_rig
-from fabrik_addon.blender.native.plan import plan_rigs
+from fabrik_addon.blender.native.build_rig import build_rig
+from fabrik_addon.blender.native.eligibility import plan_rigs
 from fabrik_addon.core import Chain, Pose, plain_chain
 
 from .blender_chain import make_target, new_scene, view_layer

@@ -18,8 +18,8 @@ import bpy
 import numpy as np
 
 import environment
-from fabrik_addon.blender.native.find import solvers_of
-from fabrik_addon.blender.native.remove import remove_rigs
+from fabrik_addon.blender.native.find_rigs import solvers_of
+from fabrik_addon.blender.native.remove_rig import remove_rigs
 from fabrik_addon.core import Goals, solve
 
 from .blender_chain import (

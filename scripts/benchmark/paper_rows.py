@@ -18,9 +18,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from fabrik_addon.core import SOLVERS, Options, plain_chain
-from fabrik_addon.core.fabrik.sweeps import Links, backward_pass, forward_pass, links_of
-from fabrik_addon.core.lanes import ONE, Point
-from fabrik_addon.core.limits.descent import DAMPED, FreeBody, Rule, damped_solution
+from fabrik_addon.core.fabrik.passes import Links, backward_pass, forward_pass, links_of
+from fabrik_addon.core.math.operations import ONE, Point
+from fabrik_addon.core.optimise.damped_steps import DAMPED, FreeBody, Rule, damped_solution
 from fabrik_addon.core.solvers.ccd import ccd_sweep
 from fabrik_addon.core.solvers.jacobian import PINV, TRANSPOSE
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from fabrik_addon.core.fabrik.sweeps import backward_pass, forward_pass, links_of
-from fabrik_addon.core.lanes import MANY
+from fabrik_addon.core.fabrik.passes import backward_pass, forward_pass, links_of
+from fabrik_addon.core.math.operations import MANY
 
 from .problems import Floats, link_lengths
 

@@ -11,8 +11,8 @@ import matplotlib as mpl
 import numpy as np
 
 from fabrik_addon.core import SOLVERS, Options
-from fabrik_addon.core.fabrik.sweeps import sweep_to_target
-from fabrik_addon.core.lanes import MANY, Point
+from fabrik_addon.core.fabrik.passes import sweep_to_target
+from fabrik_addon.core.math.operations import MANY, Point
 
 from .planar_rows import BEYOND, FRAMES, follow, follow_undamped, path_to
 from .problems import Effort, Floats, link_lengths

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from fabrik_addon.core import start_from
-from fabrik_addon.core.lanes import MANY
-from fabrik_addon.core.limits.least_squares import descend
+from fabrik_addon.core.math.operations import MANY
+from fabrik_addon.core.optimise.bounded_least_squares import descend
 
 from .limit_sets import LimbSet, legal_swings
 from .problems import Floats

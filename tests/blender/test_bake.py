@@ -14,7 +14,7 @@ import pytest
 from bpy.types import Object
 from mathutils import Euler, Quaternion, Vector
 
-from fabrik_addon.blender.baking.bake import bake_chains
+from fabrik_addon.blender.bake.bake_chains import bake_chains
 from tests.blender.rigs import (
     ROTATION_MODES,
     Bone,

@@ -13,7 +13,7 @@ import pytest
 from bpy.types import PoseBone
 from mathutils import Matrix, Vector
 
-from fabrik_addon.blender.common_limits import BALLS, HINGES
+from fabrik_addon.blender.setup.usual_limits import BALLS, HINGES
 from tests.blender.rigs import Bone, distance_left, make_armature, make_empty, pose_of, set_chain, update
 
 HUMAN_HINGES = [f"{name}.{side}" for name in ("forearm", "shin", "f_index.02", "f_ring.03") for side in "LR"]

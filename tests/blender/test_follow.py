@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from mathutils import Quaternion
 
-from fabrik_addon.blender.follow import follow_in_blender
+from fabrik_addon.blender.rig.mathutils_transport import follow_in_blender
 from fabrik_addon.core import Pose, plain_chain, start_from
-from fabrik_addon.core.lanes import ONE
+from fabrik_addon.core.math.operations import ONE
 from tests.unit.chains import Floats, random_pose, unit
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from bpy.types import Object
 
-from fabrik_addon.blender.baking.frames import frames_of
+from fabrik_addon.blender.animation.evaluated_frames import frames_of
 from tests.blender.rigs import enter_pose_mode, leave_mode, make_armature, make_empty, make_tail, tail_bones, update
 from tests.blender.test_bake import go_to, key_motion, key_path
 

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mathutils import Quaternion, Vector
 
-from fabrik_addon.blender.legal_channels import legal_channel
-from fabrik_addon.blender.limits import limits_of
+from fabrik_addon.blender.rig.bone_limits import limits_of
+from fabrik_addon.blender.solving.feasible_channels import legal_channel
 from tests.blender.rigs import (
     CHANNELS,
     EULER_MODES,

@@ -12,7 +12,7 @@ from typing import Any
 import bpy
 import pytest
 
-from fabrik_addon.blender.native.find import native_constraints, solvers_of
+from fabrik_addon.blender.native.find_rigs import native_constraints, solvers_of
 
 from . import rigs
 from .test_native_limits import set_limits

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from mathutils import Quaternion, Vector
 
-from fabrik_addon.blender.limits import limits_of
+from fabrik_addon.blender.rig.bone_limits import limits_of
 from fabrik_addon.core import Goals, Options, Pose, plain_chain, solve
-from fabrik_addon.core.lanes import ONE
-from fabrik_addon.core.limits.joint_limits import clamp, joint_limits, outside_by, rotation_of
+from fabrik_addon.core.math.operations import ONE
+from fabrik_addon.core.model.joint_limits import clamp, joint_limits, outside_by, rotation_of
 
 from . import rigs
 from .test_limits import LOCKED, limit

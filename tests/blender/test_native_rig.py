@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 from mathutils import Matrix, Quaternion, Vector
 
-from fabrik_addon.blender.native.find import solvers_of
-from fabrik_addon.blender.native.modifier import group_inputs, input_path, set_input
+from fabrik_addon.blender.native.find_rigs import solvers_of
+from fabrik_addon.blender.native.modifier_inputs import group_inputs, input_path, set_input
 from fabrik_addon.core import Goals, Options, Pose, plain_chain, solve
 
 from . import rigs

@@ -25,8 +25,8 @@ from fabrik_addon.blender.overlay.read import (
     read_standing,
 )
 from fabrik_addon.blender.overlay.shapes import JOINT, Kind, Layout, Shapes, directions_of, rim_of
-from fabrik_addon.core.lanes import ONE
-from fabrik_addon.core.limits.joint_limits import clamp, joint_limits, rotation_of
+from fabrik_addon.core.math.operations import ONE
+from fabrik_addon.core.model.joint_limits import clamp, joint_limits, rotation_of
 from tests.blender.rigs import add_chain, end_of, make_empty, make_tail, update
 
 NAMES = ("link", "joint", "pole", "limit", "at_limit", "pin", "NONE", "REACHED", "OUT_OF_REACH", "LIMITED", "STALLED")

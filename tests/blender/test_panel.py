@@ -14,9 +14,10 @@ import bpy
 import pytest
 from bpy.types import Panel
 
-from fabrik_addon.blender import compare_interface, panel
-from fabrik_addon.blender.compare import Compared, keep_comparison
-from fabrik_addon.blender.results import Result, keep_result
+from fabrik_addon.blender.interface import chain_panel as panel
+from fabrik_addon.blender.interface import compare_panel as compare_interface
+from fabrik_addon.blender.rig.last_results import Result, keep_result
+from fabrik_addon.blender.solving.compare_solvers import Compared, keep_comparison
 from fabrik_addon.core import SOLVERS
 from tests.blender.rigs import add_chain, make_empty, make_tail, update
 

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mathutils import Matrix, Quaternion, Vector
 
-from fabrik_addon.blender.snapshot import take_snapshot
+from fabrik_addon.blender.rig.snapshot import take_snapshot
 from fabrik_addon.core import solve
 from tests.blender.rigs import (
     ROTATION_MODES,

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from mathutils import Vector
 
-from fabrik_addon.blender.compare import comparison_of
+from fabrik_addon.blender.solving.compare_solvers import comparison_of
 from fabrik_addon.core import SOLVERS
 from tests.blender.rigs import (
     bones_of,

@@ -9,8 +9,8 @@ import shutil
 import numpy as np
 import pytest
 
-from fabrik_addon.core.fabrik.sweeps import PLAIN_SWEEPS, sweep_to_target
-from fabrik_addon.core.lanes import ONE, Point
+from fabrik_addon.core.fabrik.passes import PLAIN_SWEEPS, sweep_to_target
+from fabrik_addon.core.math.operations import ONE, Point
 from scripts.benchmark import paper_rows
 from scripts.benchmark.plain_fabrik import plain_sweeps
 from scripts.benchmark.planar_rows import BEYOND, BOUNDED, FOLLOWS, FRAMES, follow, follow_undamped, path_to

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabrik_addon.core.fabrik.bow import bow
-from fabrik_addon.core.lanes import MANY, ONE
+from fabrik_addon.core.fabrik.circular_arc import bow
+from fabrik_addon.core.math.operations import MANY, ONE
 from tests.unit.chains import Floats, even_or_uneven_lengths, lengths_with_a_hole, link_lengths, nearest_reach
 
 ALONG, SIDE = (0.6, 0.0, 0.8), (0.0, 1.0, 0.0)

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabrik_addon.core import start_from
-from fabrik_addon.core.fabrik.sweeps import links_of
-from fabrik_addon.core.lanes import ONE, Point
-from fabrik_addon.core.limits.within_limits import turns_of
+from fabrik_addon.core.fabrik.passes import links_of
+from fabrik_addon.core.math.operations import ONE, Point
+from fabrik_addon.core.optimise.constrained_reach import turns_of
 from fabrik_addon.core.solvers.ccd import MOST, ccd_sweep, turn_within_limits
 from tests.unit.chains import Floats, link_lengths, random_pose, seeds, unit
 from tests.unit.limbs import legal_pose, random_limb

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabrik_addon.core.fabrik.closing import close_gap
-from fabrik_addon.core.lanes import MANY, ONE
+from fabrik_addon.core.fabrik.exact_finish import close_gap
+from fabrik_addon.core.math.operations import MANY, ONE
 from tests.unit.chains import Floats, lay, link_lengths, random_pose, seeds, unit
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabrik_addon.core.fabrik.curl import SHARPEST, bends, curl
-from fabrik_addon.core.lanes import ONE
+from fabrik_addon.core.fabrik.planar_pose import SHARPEST, bends, curl
+from fabrik_addon.core.math.operations import ONE
 from tests.unit.chains import Floats, angle_between, lay, link_lengths, random_pose, seeds
 
 

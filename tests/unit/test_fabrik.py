@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fabrik_addon.core.fabrik.acceleration import DEPTH, Mixing
-from fabrik_addon.core.fabrik.sweeps import (
+from fabrik_addon.core.fabrik.passes import (
     backward_pass,
     forward_pass,
     links_of,
@@ -18,7 +18,7 @@ from fabrik_addon.core.fabrik.sweeps import (
     straight_to_target,
     sweep_to_target,
 )
-from fabrik_addon.core.lanes import MANY, ONE, Point
+from fabrik_addon.core.math.operations import MANY, ONE, Point
 from tests.unit.chains import (
     Floats,
     even_or_uneven_lengths,

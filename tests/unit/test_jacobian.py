@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabrik_addon.core import Goals, Options, Pose, plain_chain, solve, start_from
-from fabrik_addon.core.lanes import ONE
-from fabrik_addon.core.limits.descent import DAMPED, FreeBody, Rule, descend_to
-from fabrik_addon.core.limits.least_squares import descend
-from fabrik_addon.core.limits.within_limits import turns_of
+from fabrik_addon.core.math.operations import ONE
+from fabrik_addon.core.optimise.bounded_least_squares import descend
+from fabrik_addon.core.optimise.constrained_reach import turns_of
+from fabrik_addon.core.optimise.damped_steps import DAMPED, FreeBody, Rule, descend_to
 from fabrik_addon.core.solvers.jacobian import PINV, TRANSPOSE
 from tests.unit.chains import Floats, random_pose, seeds, unit
 from tests.unit.limbs import legal_pose, random_limb

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabrik_addon.core.key_reduction import interpolate, needed_keys, slopes_of
+from fabrik_addon.core.math.key_reduction import interpolate, needed_keys, slopes_of
 
 
 def gap(found: np.ndarray, wished: np.ndarray) -> np.ndarray:

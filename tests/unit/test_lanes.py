@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabrik_addon.core.lanes import MANY, ONE, ManyLanes, OneLane
-from fabrik_addon.core.leaving import Leaving
+from fabrik_addon.core.math.active_items import Leaving
+from fabrik_addon.core.math.operations import MANY, ONE, ManyLanes, OneLane
 from tests.unit.chains import unit
 
 

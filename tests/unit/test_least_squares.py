@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabrik_addon.core import start_from
-from fabrik_addon.core.lanes import MANY, ONE
-from fabrik_addon.core.limits.joint_limits import SwingTwist, swing_twist
-from fabrik_addon.core.limits.least_squares import Limb, descend, place, responses_of
+from fabrik_addon.core.math.operations import MANY, ONE
+from fabrik_addon.core.model.joint_limits import SwingTwist, swing_twist
+from fabrik_addon.core.optimise.bounded_least_squares import Limb, descend, place, responses_of
 from tests.unit.chains import Floats, seeds
 from tests.unit.limbs import legal_turns, random_limb
 

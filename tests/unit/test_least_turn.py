@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabrik_addon.core import solve, start_from
-from fabrik_addon.core.lanes import MANY, ONE
-from fabrik_addon.core.limits.joint_limits import SwingTwist, clamp, swing_twist
-from fabrik_addon.core.limits.least_squares import Limb, place
-from fabrik_addon.core.limits.least_turn import turn_least
+from fabrik_addon.core.math.operations import MANY, ONE
+from fabrik_addon.core.model.joint_limits import SwingTwist, clamp, swing_twist
+from fabrik_addon.core.optimise.bounded_least_squares import Limb, place
+from fabrik_addon.core.optimise.least_rotation import turn_least
 from scripts.benchmark.limit_sets import LimbSet, angle_of, inverse, own_turns, product
 from tests.unit.chains import Floats, goals, seeds, unit
 from tests.unit.limbs import legal_targets, legal_turns, random_limb

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabrik_addon.core.lanes import MANY, ONE
-from fabrik_addon.core.limits.joint_limits import (
+from fabrik_addon.core.math.operations import MANY, ONE
+from fabrik_addon.core.model.joint_limits import (
     JointLimits,
     axes_at_limit,
     clamp,

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabrik_addon.core import start_from
-from fabrik_addon.core.lanes import ONE
-from fabrik_addon.core.limits.joint_limits import clamp, joint_limits, swing_twist
-from fabrik_addon.core.limits.least_squares import descend, place
-from fabrik_addon.core.limits.legal_poses import COUNT, legal_poses
-from fabrik_addon.core.limits.nearest_pose import (
+from fabrik_addon.core.math.operations import ONE
+from fabrik_addon.core.model.joint_limits import clamp, joint_limits, swing_twist
+from fabrik_addon.core.optimise.bounded_least_squares import descend, place
+from fabrik_addon.core.optimise.feasible_poses import COUNT, legal_poses
+from fabrik_addon.core.optimise.nearest_pose import (
     Bones,
     _place,
     _second_derivative,

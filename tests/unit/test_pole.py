@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fabrik_addon.core import Chain, Goals, Options, Pose, Status, plain_chain, pole_for, solve
-from fabrik_addon.core.lanes import ONE
-from fabrik_addon.core.poles.pole import reflect_to_pole
+from fabrik_addon.core.goals.pole import reflect_to_pole
+from fabrik_addon.core.math.operations import ONE
 from tests.unit.chains import (
     Floats,
     angle_between,

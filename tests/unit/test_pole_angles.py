@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fabrik_addon.core import Pose
-from fabrik_addon.core.poles.pole_angles import from_blender, is_straight, to_blender
+from fabrik_addon.core.goals.pole_angle import from_blender, is_straight, to_blender
 
 ANYWHERE = np.array([0.3, -0.2, 7.0])
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fabrik_addon.core import Goals, Pose, plain_chain, solve
-from fabrik_addon.core.poles.pole_path import steady_poles
+from fabrik_addon.core.goals.pole_path import steady_poles
 
 
 def arm(bends: np.ndarray, turn: float) -> Pose:

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabrik_addon.core import solve, start_from
-from fabrik_addon.core.lanes import ONE
-from fabrik_addon.core.limits.joint_limits import swing_twist
-from fabrik_addon.core.limits.least_squares import place
-from fabrik_addon.core.limits.pole_wish import bend_slopes
+from fabrik_addon.core.math.operations import ONE
+from fabrik_addon.core.model.joint_limits import swing_twist
+from fabrik_addon.core.optimise.bounded_least_squares import place
+from fabrik_addon.core.optimise.pole_task import bend_slopes
 from tests.unit.chains import Floats, goals, seeds, unit
 from tests.unit.limbs import legal_pose, legal_turns, random_limb
 

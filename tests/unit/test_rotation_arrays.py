@@ -9,7 +9,14 @@ import math
 import numpy as np
 import pytest
 
-from fabrik_addon.core.rotation_arrays import angle_between, blend, conjugate, from_values, multiply, signed_alike
+from fabrik_addon.core.math.quaternion_arrays import (
+    angle_between,
+    blend,
+    conjugate,
+    from_values,
+    multiply,
+    signed_alike,
+)
 
 MODES = ("XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX")
 

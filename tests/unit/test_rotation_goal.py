@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from fabrik_addon.core import Chain, FabrikError, Goals, Options, Pose, Status, plain_chain, solve
-from fabrik_addon.core.lanes import ONE
-from fabrik_addon.core.vectors import from_to, multiply, rotate
+from fabrik_addon.core.math.operations import ONE
+from fabrik_addon.core.math.vectors import from_to, multiply, rotate
 
 COUNTS = [1, 2, 3, 6, 10]
 

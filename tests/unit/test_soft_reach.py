@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from fabrik_addon.core import FabrikError, Goals, Options, Pose, Status, plain_chain, solve
-from fabrik_addon.core.lanes import ONE
-from fabrik_addon.core.soft_reach import soft_target
+from fabrik_addon.core.goals.softness import soft_target
+from fabrik_addon.core.math.operations import ONE
 
 LIMB = plain_chain([0.5, 0.5])
 BENT = Pose(np.array([[0.0, 0.0, 0.0], [0.3, 0.4, 0.0], [0.0, 0.8, 0.0]]), np.tile([1.0, 0.0, 0.0, 0.0], (3, 1)))

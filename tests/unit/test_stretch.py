@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fabrik_addon.core import Chain, FabrikError, Goals, Options, Pose, Solution, Status, plain_chain, solve
-from fabrik_addon.core.lanes import ONE
-from fabrik_addon.core.stretch import stretch_factor
+from fabrik_addon.core.goals.link_stretch import stretch_factor
+from fabrik_addon.core.math.operations import ONE
 from tests.unit.chains import (
     Floats,
     angles_off_pole,

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabrik_addon.core.fabrik.two_link import middle_joint
-from fabrik_addon.core.lanes import MANY, ONE
+from fabrik_addon.core.math.law_of_cosines import middle_joint
+from fabrik_addon.core.math.operations import MANY, ONE
 
 ALONG, SIDE = (0.0, 0.6, 0.8), (1.0, 0.0, 0.0)
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from fabrik_addon.core.lanes import MANY, ONE
-from fabrik_addon.core.vectors import (
+from fabrik_addon.core.math.operations import MANY, ONE
+from fabrik_addon.core.math.vectors import (
     first_direction,
     from_to,
     multiply,

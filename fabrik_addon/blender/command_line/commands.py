@@ -14,22 +14,22 @@ from typing import TYPE_CHECKING, Any
 import bpy
 
 from ...core import FabrikError
-from ..baking.animated_settings import chains_to_bake
-from ..baking.bake import bake_chains
-from ..baking.frame_range import FIRST_FRAME, LAST_FRAME
-from ..baking.keyed_frames import frames_to_bake
-from ..baking.report import sentence_of
+from ..animation.animated_settings import chains_to_bake
+from ..animation.frame_range import FIRST_FRAME, LAST_FRAME
+from ..animation.keyed_frames import frames_to_bake
+from ..bake.bake_chains import bake_chains
+from ..bake.bake_report import sentence_of
 from ..convert.to_chains import constraints_to_chains, constraints_to_convert
 from ..convert.to_constraints import chains_to_constraints, chains_to_convert
-from ..polls import chosen_chains
-from ..properties import settings_of
-from ..snapshot import bones_of_chain, take_snapshot
-from ..solve_chains import solve_chains
+from ..interface.poll_messages import chosen_chains
+from ..rig.properties import settings_of
+from ..rig.snapshot import bones_of_chain, take_snapshot
+from ..solving.solve_chains import solve_chains
 
 if TYPE_CHECKING:
     from bpy.types import Object
 
-    from ..properties import FabrikChain
+    from ..rig.properties import FabrikChain
 
 
 class UsageError(Exception):

@@ -21,7 +21,7 @@ import bpy
 
 from ...core import FabrikError
 from ...standard_output import Say, keep_for_result, say_plainly
-from ..properties import settings_of
+from ..rig.properties import settings_of
 from .commands import COMMANDS, Done, UsageError
 from .saving import save_to
 

@@ -14,16 +14,8 @@ from bpy.types import Bone
 from mathutils import Matrix, Vector
 
 from ...core import FabrikError, Pose
-from ...core.poles.pole_angles import from_blender
-from ..apply import restore_channels, write_channels
-from ..channels import Channel, channel_for, has_locks, rotation_from
-from ..groups import solve_group, take_groups
-from ..kinematics import basis_of, pose_matrices
-from ..overrides import is_active
-from ..properties import FabrikChain, settings_of
-from ..results import forget_result
-from ..snapshot import read_bones, read_pose, take_snapshot
-from .carried_animation import (
+from ...core.goals.pole_angle import from_blender
+from ..animation.carried_animation import (
     carry_curve,
     carry_driver,
     carry_inverted_driver,
@@ -32,6 +24,14 @@ from .carried_animation import (
     mute_curve,
     mute_driver,
 )
+from ..rig.bone_kinematics import basis_of, pose_matrices
+from ..rig.last_results import forget_result
+from ..rig.overrides import is_active
+from ..rig.properties import FabrikChain, settings_of
+from ..rig.rotation_channel import Channel, channel_for, has_locks, rotation_from
+from ..rig.snapshot import read_bones, read_pose, take_snapshot
+from ..solving.chain_groups import solve_group, take_groups
+from ..solving.write_channels import restore_channels, write_channels
 
 if TYPE_CHECKING:
     from bpy.types import KinematicConstraint, Object, PoseBone, ViewLayer

@@ -11,11 +11,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...core import FabrikError
-from ...core.poles.pole_angles import from_blender, is_straight, to_blender
-from ..properties import FabrikChain, settings_of
-from ..snapshot import bones_of_chain
-from ..targets import armature_to_world, position_in_world
-from .carried_animation import carry_curve, carry_driver, carry_inverted_driver, driver_of, mute_curve, mute_driver
+from ...core.goals.pole_angle import from_blender, is_straight, to_blender
+from ..animation.carried_animation import (
+    carry_curve,
+    carry_driver,
+    carry_inverted_driver,
+    driver_of,
+    mute_curve,
+    mute_driver,
+)
+from ..rig.properties import FabrikChain, settings_of
+from ..rig.snapshot import bones_of_chain
+from ..rig.targets import armature_to_world, position_in_world
 from .to_chains import Conversion, is_same, moved_bones, start_of
 
 if TYPE_CHECKING:

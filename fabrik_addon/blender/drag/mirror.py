@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from bpy.utils import flip_name
 from mathutils import Matrix
 
-from ..channels import Channel, locked_channel_for, rotation_of
+from ..rig.rotation_channel import Channel, locked_channel_for, rotation_of
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone

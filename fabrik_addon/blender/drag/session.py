@@ -15,22 +15,22 @@ import numpy as np
 from mathutils import Matrix, Vector
 
 from ...core import FabrikError, Floats, Goals
-from ..apply import differ, restore_channels
-from ..channels import channel_name
-from ..groups import Group, gather, solve_group, take_group
-from ..move_target import Movable, movable
-from ..outcome import outcome_of
-from ..properties import settings_of
-from ..results import Result, keep_result
-from ..snapshot import Snapshot, take_bone_snapshot, take_snapshot
-from ..targets import armature_to_world, target_position
+from ..rig.last_results import Result, keep_result
+from ..rig.properties import settings_of
+from ..rig.rotation_channel import channel_name
+from ..rig.snapshot import Snapshot, take_bone_snapshot, take_snapshot
+from ..rig.targets import armature_to_world, target_position
+from ..setup.move_target import Movable, movable
+from ..solving.chain_groups import Group, gather, solve_group, take_group
+from ..solving.outcome import outcome_of
+from ..solving.write_channels import differ, restore_channels
 from .mirror import mirrored_channels, opposite_of, own_matrix
 
 if TYPE_CHECKING:
     from bpy.types import Bone, Object, PoseBone, Scene, ViewLayer
 
-    from ..properties import FabrikChain
-    from ..solve_snapshot import SolvedChain
+    from ..rig.properties import FabrikChain
+    from ..solving.solve_chain_bones import SolvedChain
 
 _HELD = 1e-4
 """Distance of a target from where it was put, over chain length, that says that something holds it."""

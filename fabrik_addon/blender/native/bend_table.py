@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...core import FabrikError, Floats
-from ...core.fabrik.reach import bend_in_plane
-from ...core.lanes import MANY
+from ...core.fabrik.chain_fabrik import bend_in_plane
+from ...core.math.operations import MANY
 
 STEPS = 256
 """Of a table: as many as Blender's curve nodes have, which go straight from one value to the next."""

@@ -1,15 +1,15 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Swing, twist and the nearest rotation that limits allow, as nodes (``core.limits.joint_limits``)."""
+"""Swing, twist and the nearest rotation that limits allow, as nodes (``core.model.joint_limits``)."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from ...core.limits.joint_limits import JointLimits
-from .groups import shared_group
+from ...core.model.joint_limits import JointLimits
 from .nodes import Nodes, Value
+from .shared_groups import shared_group
 
 _NUMBER, _ROTATION = "NodeSocketFloat", "NodeSocketRotation"
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from .layout import layout
+from .node_layout import layout
 
 if TYPE_CHECKING:
     from bpy.types import GeometryNodeTree

@@ -12,7 +12,7 @@ from typing import Any
 import bpy
 from bpy.types import PoseBone
 
-from .marks import MARK, VERSION
+from .custom_properties import MARK, VERSION
 from .nodes import Nodes
 
 

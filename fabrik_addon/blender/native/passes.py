@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .groups import shared_group
 from .nodes import Nodes, Value
+from .shared_groups import shared_group
 
 Joints = list[Value]
 """Positions of the joints between root and tip."""

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from mathutils import Matrix, Quaternion
 
 from ...core import FabrikError, Options
-from ..channels import is_locked
-from ..convert.carried_animation import curve_of, driver_of
-from ..kinematics import basis_with, pose_matrices
-from ..snapshot import ChainBones, read_pose
-from .limb import Limb, limb_of
+from ..animation.carried_animation import curve_of, driver_of
+from ..rig.bone_kinematics import basis_with, pose_matrices
+from ..rig.rotation_channel import is_locked
+from ..rig.snapshot import ChainBones, read_pose
+from .limit_joints import Limb, limb_of
+from .read_bone_stretch import StretchedBones, read_stretched_bones
 from .rest_shape import RestShape, rest_shape
-from .stretched_bones import StretchedBones, read_stretched_bones
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone

@@ -12,14 +12,14 @@ import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
 from ...core import Floats, Options
-from ...core.fabrik.curl import bends
-from ...core.fabrik.reach import ON_ONE_LINE
-from ...core.lanes import ONE, add_up
-from ...core.poles.pole import bend_direction
-from ...core.vectors import first_direction, perpendicular
+from ...core.fabrik.chain_fabrik import ON_ONE_LINE
+from ...core.fabrik.planar_pose import bends
+from ...core.goals.pole import bend_direction
+from ...core.math.operations import ONE, add_up
+from ...core.math.vectors import first_direction, perpendicular
 from .bend_table import BendTable, bend_table
-from .links import Links, links_of
-from .solver import Kind
+from .link_inputs import Links, links_of
+from .solver_group import Kind
 
 _ALONG = 1e-5
 """Sine of the angle between a link and its bone that counts as none."""

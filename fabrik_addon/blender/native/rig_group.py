@@ -7,20 +7,20 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from .bend_plane import planar_group, planar_sweeps_group, plane_group
 from .bend_table import BendTable
-from .limb import Limb
-from .links import links_of
+from .chain_fabrik import MOST_SWEEPS
+from .constrained_reach import within_limits
+from .limit_joints import Limb
+from .link_inputs import links_of
 from .nodes import Nodes, Value
 from .own_group import own_group
-from .plane import planar_group, planar_sweeps_group, plane_group
-from .reach import MOST_SWEEPS
+from .read_bone_stretch import StretchedBones, powers_of
 from .rest_chain import RestChain
 from .rest_shape import RestShape
-from .solver import Goal, goal_values, solver_group
+from .solver_group import Goal, goal_values, solver_group
 from .stretch_factor import scales, stretch_factor, with_pole_nearer
-from .stretched_bones import StretchedBones, powers_of
 from .tip_rotation import frame_of_tip, is_as_near, is_there, last_link, tip_turn
-from .within_limits import within_limits
 
 _NUMBER = "NodeSocketFloat"
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Links that lengthen where the target is out of reach, as nodes: what ``core.solve`` makes of ``core.stretch``.
+"""Links that lengthen where the target is out of reach, as nodes: as ``core.goals.link_stretch``.
 
 A pose whose links are longer by one factor is the same pose, scaled about its root. So the chain is solved as it is,
 for a target as near as softness and its length let it be, and the factor says how much farther the real one is.
@@ -11,11 +11,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from .groups import shared_group
-from .links import Links
+from .link_inputs import Links
 from .nodes import Nodes, Value
-from .solver import Goal
-from .stretched_bones import Powers
+from .read_bone_stretch import Powers
+from .shared_groups import shared_group
+from .solver_group import Goal
 
 _NUMBER = "NodeSocketFloat"
 

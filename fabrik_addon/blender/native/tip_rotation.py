@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A tip that also takes the target's rotation, as nodes: what ``core.rotation_goal`` does.
+"""A tip that also takes the target's rotation, as nodes: what ``core.goals.tip_rotation`` does.
 
 The last link is laid as the rotation wants it and the others reach for its root. Position comes first: where they can't
 reach that far the last link turns toward where it points without the rotation, just as far as is needed.
@@ -12,9 +12,9 @@ from typing import Any
 
 from mathutils import Quaternion
 
-from .groups import shared_group
-from .links import OPEN_END, Links
+from .link_inputs import OPEN_END, Links
 from .nodes import Nodes, Value
+from .shared_groups import shared_group
 
 _HALVINGS = 24
 """Of the turn between the two directions of the last link: what is left is rounding in single precision."""

@@ -18,8 +18,8 @@ from bpy.app.handlers import persistent
 from bpy.types import Armature, Object
 from mathutils import Vector
 
-from ..properties import settings_of
-from ..results import last_change
+from ..rig.last_results import last_change
+from ..rig.properties import settings_of
 from .draw import Drawing, brush_of, colors_of, draw_axis, free_drawing
 from .read import in_drag, read_armature, read_limits, read_places, read_settings, read_standing
 from .shapes import Color, Layout

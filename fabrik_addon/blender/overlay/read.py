@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core import FabrikError, Floats
-from ...core.limits.joint_limits import JointLimits, axes_at_limit, joint_limits
+from ...core.model.joint_limits import JointLimits, axes_at_limit, joint_limits
 from ...core.problem import Integers
-from ..channels import rotation_of
-from ..limits import limits_of
-from ..properties import settings_of
-from ..results import results_of
-from ..snapshot import bones_of_chain
+from ..rig.bone_limits import limits_of
+from ..rig.last_results import results_of
+from ..rig.properties import settings_of
+from ..rig.rotation_channel import rotation_of
+from ..rig.snapshot import bones_of_chain
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core import Floats
-from ...core.limits.joint_limits import JointLimits
+from ...core.model.joint_limits import JointLimits
 from ...core.problem import Integers
 from .read import ArmatureView, Cone, Places, Standing
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from operator import mul
 from typing import Any
 
-from ..lanes import TINY, Component, Components, add_up
+from ..math.operations import TINY, Component, Components, add_up
 
 DEPTH = 3
 """Residuals looked back at; measured on 3 to 100 links, more cost more than it saved."""

@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""FABRIK's relatives, and the table of all solvers."""
+"""The table of solvers, and each solver in a module."""

@@ -13,17 +13,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from ..fabrik.free_reach import reach_freely
-from ..fabrik.sweeps import Links, Sweeping, sweep_to_target
-from ..lanes import TINY, Component, Point, Vector
-from ..limits.joint_limits import JointLimits, SwingTwist, angle_within, clamp, hinge_axis, rotation_of, swing_twist
-from ..limits.least_squares import Limb, Placed, place
-from ..limits.pole_wish import lean_to_pole
-from ..limits.within_limits import nearer_home, off_the_line, turns_of
-from ..method import Found, Method
-from ..problem import Options
-from ..start import StartPose
-from ..vectors import (
+from ..fabrik.passes import Links, Sweeping, sweep_to_target
+from ..math.operations import TINY, Component, Point, Vector
+from ..math.vectors import (
     Joints,
     Quaternion,
     choose_parts,
@@ -37,6 +29,14 @@ from ..vectors import (
     rejection,
     rotate,
 )
+from ..model.chain_start import StartPose
+from ..model.joint_limits import JointLimits, SwingTwist, angle_within, clamp, hinge_axis, rotation_of, swing_twist
+from ..optimise.bounded_least_squares import Limb, Placed, place
+from ..optimise.constrained_reach import nearer_home, off_the_line, turns_of
+from ..optimise.pole_task import lean_to_pole
+from ..problem import Options
+from .method import Found, Method
+from .unconstrained import reach_freely
 
 MOST = 1.0
 """Turn (radians) of one joint in one sweep at most; measured: without, a straight chain takes twice as many sweeps."""

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The Jacobian methods: transpose, pseudo-inverse and damped least squares (Buss 2004).
 
-They differ in the step they take for the gap e between tip and target (see :mod:`.descent`): J^T e times what makes the
+They differ in the step for the position error e from tip to target (``damped_steps``): J^T e times what makes the
 tip's first-order move come nearest to e, J^+ e with small singular values cut, and J^T (J J^T + lambda^2)^-1 e with a
 lambda that adapts. None is kept that brings the tip no nearer.
 """
@@ -16,17 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from ..fabrik.free_reach import reach_freely
-from ..lanes import TINY, Component, Vector, add_up
-from ..limits.descent import DAMPED, FreeBody, Rule, Symmetric, descend_to
-from ..limits.least_squares import descend
-from ..limits.pole_wish import lean_to_pole
-from ..limits.within_limits import STEPS, nearer_home, off_the_line, reach_within_limits, turns_of
-from ..method import Found, Method
+from ..math.operations import TINY, Component, Vector, add_up
+from ..math.vectors import Joints, dot, scale
+from ..model.chain_start import StartPose
+from ..optimise.bounded_least_squares import descend
+from ..optimise.constrained_reach import STEPS, nearer_home, off_the_line, reach_within_limits, turns_of
+from ..optimise.damped_steps import DAMPED, FreeBody, Rule, Symmetric, descend_to
+from ..optimise.pole_task import lean_to_pole
+from ..optimise.tree_least_squares import DAMPED_TOGETHER, FIRST, StackedRule
 from ..problem import Options
-from ..start import StartPose
-from ..trees.descent import DAMPED_TOGETHER, FIRST, StackedRule
-from ..vectors import Joints, dot, scale
+from .method import Found, Method
+from .unconstrained import reach_freely
 
 CUT = 1e-3
 """Singular values of J below this share of the largest are left out of the pseudo-inverse."""

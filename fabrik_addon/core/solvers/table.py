@@ -4,11 +4,11 @@
 
 from __future__ import annotations
 
-from ..fabrik.method import FABRIK
-from ..method import Method
 from ..problem import Chain, FabrikError, Options
 from .ccd import CCD
+from .fabrik_method import FABRIK
 from .jacobian import JACOBIAN_DLS, JACOBIAN_PINV, JACOBIAN_TRANSPOSE
+from .method import Method
 from .two_bone import TWO_BONE
 
 SOLVERS: dict[str, Method] = {

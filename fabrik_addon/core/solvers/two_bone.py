@@ -10,18 +10,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..fabrik.sweeps import reach_test, straight_to_target
-from ..fabrik.two_link import middle_joint
-from ..lanes import TINY, Component, Vector
-from ..limits.joint_limits import SwingTwist, angle_within, hinge_axis, swing_twist
-from ..limits.least_squares import Limb
-from ..limits.pole_wish import lean_to_pole
-from ..limits.within_limits import STEPS, reach_within_limits, turns_of
-from ..method import Found, Method
-from ..poles.pole import bend_plane
-from ..problem import Chain, Options
-from ..start import StartPose
-from ..vectors import (
+from ..fabrik.passes import reach_test, straight_to_target
+from ..goals.pole import bend_plane
+from ..math.law_of_cosines import middle_joint
+from ..math.operations import TINY, Component, Vector
+from ..math.vectors import (
     PARALLEL,
     Quaternion,
     choose_parts,
@@ -36,6 +29,13 @@ from ..vectors import (
     rotate,
     scale,
 )
+from ..model.chain_start import StartPose
+from ..model.joint_limits import SwingTwist, angle_within, hinge_axis, swing_twist
+from ..optimise.bounded_least_squares import Limb
+from ..optimise.constrained_reach import STEPS, reach_within_limits, turns_of
+from ..optimise.pole_task import lean_to_pole
+from ..problem import Chain, Options
+from .method import Found, Method
 
 _ALLOWED = 1e-12
 """Half-sine or radians by which limits may change a turn that they allow: rounding."""

@@ -1,0 +1,49 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a bake has to say of a chain, in words and for the panel."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...core import SOLVERS, Status
+from ..rig.last_results import Result, keep_result
+from .group_track import BakedChain, Miss
+
+if TYPE_CHECKING:
+    from bpy.types import Object
+
+_WORDS = {
+    'OUT_OF_REACH': "out of reach",
+    'LIMITED': "limited",
+    'STALLED': "stalled; please report this",
+}
+
+
+def sentence_of(chain: BakedChain) -> str:
+    """Say at how many frames a tip isn't at its target, where it is worst, and what overrides the chain."""
+    parts = []
+    if chain.worst is not None:
+        count, worst = len(chain.misses), chain.worst
+        parts.append(
+            f"{count} of {chain.frames} frames not reached, worst at frame {worst.frame:g}: the tip is "
+            f"{100.0 * worst.error:.3g} % of the chain's length from its target ({_why(chain, worst)})"
+        )
+    if chain.overridden:
+        parts.append("overridden on " + ", ".join(chain.overridden))
+    return "; ".join(parts)
+
+
+def _why(chain: BakedChain, miss: Miss) -> str:
+    if miss.status == Status.STALLED.name and chain.solver != "FABRIK":
+        return f"{SOLVERS[chain.solver].label} takes more iterations: allow them, or choose FABRIK"
+    return _WORDS[miss.status]
+
+
+def show_result(armature: Object, chain: BakedChain) -> None:
+    """Let the panel say how the chain ended: at the worst of its frames."""
+    worst = chain.worst
+    status = worst.status if worst else Status.REACHED.name
+    message = sentence_of(chain) if worst else f"reached at all {chain.frames} baked frames"
+    error = worst.error if worst else 0.0
+    keep_result(armature, chain.name, Result(status, error, 0, message, chain.overridden))

@@ -1,0 +1,51 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The sub-panels for animation and for Blender's own IK."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import bpy
+from bpy.types import Panel
+
+from ..rig.properties import settings_of
+
+if TYPE_CHECKING:
+    from bpy.types import Context
+
+
+class VIEW3D_PT_fabrik_bake(Panel):
+    bl_label = "Animation"
+    bl_space_type = 'VIEW_3D'
+    bl_region_type = 'UI'
+    bl_category = "Animation"
+    bl_parent_id = "VIEW3D_PT_fabrik"
+    bl_options = {'DEFAULT_CLOSED'}
+
+    @classmethod
+    def poll(cls, context: Context) -> bool:
+        return bool(settings_of(context.object).chains)
+
+    def draw(self, _context: Context) -> None:
+        column = self.layout.column(align=True)
+        column.operator("pose.fabrik_bake", text="Bake...", icon='ACTION').only_active = False
+        snap = column.operator("pose.fabrik_snap_target", text="Key Targets from Pose")
+        snap.only_active, snap.use_range = False, True
+
+
+class VIEW3D_PT_fabrik_convert(Panel):
+    bl_label = "IK Constraints"
+    bl_space_type = 'VIEW_3D'
+    bl_region_type = 'UI'
+    bl_category = "Animation"
+    bl_parent_id = "VIEW3D_PT_fabrik"
+    bl_options = {'DEFAULT_CLOSED'}
+
+    def draw(self, _context: Context) -> None:
+        column = self.layout.column(align=True)
+        column.operator("pose.fabrik_constraints_to_chains", text="Constraints to Chains", icon='CON_KINEMATIC')
+        column.operator("pose.fabrik_chains_to_constraints", text="Chains to Constraints").only_active = False
+
+
+register, unregister = bpy.utils.register_classes_factory((VIEW3D_PT_fabrik_bake, VIEW3D_PT_fabrik_convert))  # type: ignore[misc]

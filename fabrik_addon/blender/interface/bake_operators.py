@@ -1,0 +1,157 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The bake operator: in a window it works between events and can be cancelled, elsewhere it works through."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Generator
+from typing import TYPE_CHECKING
+
+import bpy
+from bpy.props import BoolProperty, FloatProperty
+from bpy.types import Operator
+
+from ...core import FabrikError
+from ..animation.animated_settings import chains_to_bake
+from ..animation.frame_range import FrameRangeMixin
+from ..animation.keyed_frames import frames_to_bake
+from ..bake.bake_chains import bake_chains
+from ..bake.bake_report import sentence_of, show_result
+from ..bake.group_track import BakedChain
+from .poll_messages import OnlyActiveMixin
+
+if TYPE_CHECKING:
+    from bpy.stub_internal.rna_enums import OperatorReturnItems
+    from bpy.types import Context, Event
+
+_SLICE = 0.05
+"""Seconds of work between two looks at the events."""
+
+
+class POSE_OT_fabrik_bake(FrameRangeMixin, OnlyActiveMixin, Operator):
+    """Key the bones of the chains as solving poses them, frame by frame"""
+
+    bl_idname = "pose.fabrik_bake"
+    bl_label = "Bake Chains"
+    bl_options = {'REGISTER', 'UNDO'}
+
+    only_keyed: BoolProperty(
+        name="Only Keyed Frames",
+        description="Key the frames alone at which there are keys on the bones, on targets or poles, or on what moves "
+        "them",
+        default=False,
+    )
+    smart: BoolProperty(
+        name="Smart", description="Leave out keys that the curve through the others makes up for", default=False
+    )
+    tolerance: FloatProperty(
+        name="Tolerance",
+        description="Angle by which a bone may be off at a frame that Smart leaves without a key",
+        default=math.radians(0.1),
+        min=math.radians(0.001),
+        soft_max=math.radians(5.0),
+        subtype='ANGLE',
+        precision=3,
+    )
+
+    # No annotations: Blender takes the annotations of an operator for its properties.
+    _work = None
+    _timer = None
+    _has_window = False
+
+    def invoke(self, context: Context, _event: Event) -> set[OperatorReturnItems]:
+        self.take_scene_range(context)
+        self._has_window = True
+        return context.window_manager.invoke_props_dialog(self, confirm_text="Bake")
+
+    def draw(self, _context: Context) -> None:
+        layout = self.layout
+        layout.use_property_split = True
+        self.draw_range(layout).active = not self.only_keyed
+        layout.prop(self, "only_active")
+        layout.prop(self, "only_keyed")
+        row = layout.row(heading="Smart")
+        row.prop(self, "smart", text="")
+        tolerance = row.row()
+        tolerance.active = self.smart
+        tolerance.prop(self, "tolerance", text="")
+
+    def execute(self, context: Context) -> set[OperatorReturnItems]:
+        self.take_scene_range(context)
+        try:
+            self._work = self._begin(context)
+            if self._has_window:
+                self._has_window = False  # once more from the redo panel works through
+                return self._go_modal(context)
+            while True:
+                next(self._work)
+        except StopIteration as done:
+            return self._report(context, done.value)
+        except FabrikError as error:
+            self.report({'ERROR'}, str(error))
+            return {'CANCELLED'}
+
+    def modal(self, context: Context, event: Event) -> set[OperatorReturnItems]:
+        if event.type == 'ESC':
+            self.cancel(context)
+            return {'CANCELLED'}
+        if event.type != 'TIMER' or self._work is None:
+            return {'RUNNING_MODAL'}
+        until = time.perf_counter() + _SLICE
+        try:
+            done = next(self._work)
+            while time.perf_counter() < until:
+                done = next(self._work)
+        except StopIteration as result:
+            self._end_modal(context)
+            return self._report(context, result.value)
+        except FabrikError as error:
+            self._end_modal(context)
+            self.report({'ERROR'}, str(error))
+            return {'CANCELLED'}
+        context.window_manager.progress_update(done)
+        context.workspace.status_text_set(f"Baking: {done:.0%}    Esc: cancel")
+        return {'RUNNING_MODAL'}
+
+    def cancel(self, context: Context) -> None:
+        """Take everything back: Blender calls it too, when the window closes."""
+        if self._work is not None:
+            self._work.close()
+        self._end_modal(context)
+
+    def _begin(self, context: Context) -> Generator[float, None, list[BakedChain]]:
+        armature = context.object
+        chains = chains_to_bake(armature, self.only_active)
+        span = self.span()
+        frames = frames_to_bake(context.scene, armature, chains, span, self.step, self.only_keyed)
+        if not frames:
+            raise FabrikError(f"Nothing is keyed from frame {span[0]} to {span[1]}: switch Only Keyed Frames off")
+        tolerance = self.tolerance if self.smart else None
+        return bake_chains(context.scene, context.view_layer, armature, chains, frames, span, tolerance)
+
+    def _go_modal(self, context: Context) -> set[OperatorReturnItems]:
+        manager = context.window_manager
+        manager.progress_begin(0.0, 1.0)
+        self._timer = manager.event_timer_add(0.01, window=context.window)
+        manager.modal_handler_add(self)
+        return {'RUNNING_MODAL'}
+
+    def _end_modal(self, context: Context) -> None:
+        if self._timer is not None:
+            context.window_manager.event_timer_remove(self._timer)
+            context.window_manager.progress_end()
+            context.workspace.status_text_set(None)
+        self._timer = self._work = None
+
+    def _report(self, context: Context, baked: list[BakedChain]) -> set[OperatorReturnItems]:
+        for chain in baked:
+            show_result(context.object, chain)
+            if sentence := sentence_of(chain):
+                self.report({'WARNING'}, f"Chain '{chain.name}': {sentence}")
+        self.report({'INFO'}, f"Baked {len(baked)} chain{'s'[: len(baked) - 1]} over {baked[0].frames} frames")
+        return {'FINISHED'}
+
+
+register, unregister = bpy.utils.register_classes_factory((POSE_OT_fabrik_bake,))  # type: ignore[misc]

@@ -1,0 +1,241 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The panel in the 3D viewport's sidebar: chains, their settings, how the last solve ended."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+import bpy
+from bpy.types import Panel, UIList
+
+from ...core import SOLVERS, FabrikError
+from ..rig.last_results import result_of
+from ..rig.properties import STATUS_ITEMS, active_chain, settings_of
+from ..rig.snapshot import bones_of_chain
+from .limits_panel import draw_limits
+
+if TYPE_CHECKING:
+    from bpy.types import Context, Object, UILayout
+
+    from ..rig.properties import FabrikChain
+
+STATUS_ICONS = {
+    'NONE': 'RADIOBUT_OFF',
+    'REACHED': 'CHECKMARK',
+    'OUT_OF_REACH': 'DRIVER_DISTANCE',
+    'LIMITED': 'LOCKED',
+    'STALLED': 'ERROR',
+}
+_STATUS_NAMES = {identifier: name for identifier, name, _ in STATUS_ITEMS}
+
+
+class FABRIK_UL_chains(UIList):
+    """Chains with how they ended, and whether they are pinned and on"""
+
+    def draw_item(  # type: ignore[override]
+        self,
+        _context: Context,
+        layout: UILayout,
+        _settings: Any,
+        chain: Any,
+        _icon: Any,
+        _active_data: Any,
+        _active_property: Any,
+    ) -> None:
+        row = layout.row(align=True)
+        row.active = chain.enabled
+        row.prop(chain, "name", text="", emboss=False, icon=STATUS_ICONS[chain.status])
+        pin = row.row()
+        pin.active = chain.use_pin
+        pin.prop(chain, "use_pin", text="", emboss=False, icon='PINNED' if chain.use_pin else 'UNPINNED')
+        row.prop(chain, "enabled", text="")
+
+
+class _FabrikPanel(Panel):
+    bl_space_type = 'VIEW_3D'
+    bl_region_type = 'UI'
+    bl_category = "Animation"
+
+
+class VIEW3D_PT_fabrik(_FabrikPanel):
+    bl_label = "FABRIK IK"
+
+    @classmethod
+    def poll(cls, context: Context) -> bool:
+        return context.object is not None and context.object.type == 'ARMATURE'
+
+    def draw(self, context: Context) -> None:
+        layout = self.layout
+        settings = settings_of(context.object)
+        if context.mode != 'POSE':
+            layout.label(text="Switch to Pose mode to use it", icon='INFO')
+
+        row = layout.row()
+        row.template_list("FABRIK_UL_chains", "", settings, "chains", settings, "active_index", rows=3)
+        column = row.column(align=True)
+        column.operator("pose.fabrik_chain_add", text="", icon='ADD')
+        column.operator("pose.fabrik_chain_remove", text="", icon='REMOVE')
+
+        column.separator()
+        column.prop(settings, "show_overlay", text="", icon='OVERLAY')
+
+        row = layout.row(align=True)
+        row.operator("pose.fabrik_drag", text="Drag Bone", icon='VIEW_PAN').grab = 'TIP'
+        if settings.chains:
+            row.operator("pose.fabrik_drag", text="Drag Target").grab = 'TARGET'
+        if not settings.chains:
+            layout.label(text="Select the last bone, then press +", icon='INFO')
+            return
+        column = layout.column(align=True)
+        column.scale_y = 1.2
+        column.operator("pose.fabrik_solve", icon='CON_KINEMATIC').only_active = False
+        row = column.row(align=True)
+        row.operator("pose.fabrik_solve", text="Solve Active").only_active = True
+        snap = row.operator("pose.fabrik_snap_target", text="Snap Targets")
+        snap.only_active = snap.use_range = False
+
+        chain = active_chain(context.object)
+        if chain is not None:
+            _draw_result(layout, chain)
+
+
+def _draw_result(layout: UILayout, chain: FabrikChain) -> None:
+    """Say in words how the last solve of a chain ended."""
+    result = result_of(chain)
+    if result is None:
+        return
+    box = layout.box().column(align=True)
+    turns = "sweep" if chain.solver == 'FABRIK' else "iteration"
+    if result.iterations != 1:
+        turns += "s"
+    text = result.message or f"{_STATUS_NAMES[result.status]} in {result.iterations} {turns}"
+    if result.stretch > 1.0 and not result.message:
+        text += f", stretched to {100.0 * result.stretch:.4g} %"
+    icon = STATUS_ICONS[result.status]
+    for line in wrapped(text[0].upper() + text[1:]):
+        box.label(text=line, icon=icon)
+        icon = 'BLANK1'
+    if result.overridden and not result.message:
+        for line in wrapped("Overridden on " + ", ".join(result.overridden)):
+            box.label(text=line, icon='BLANK1')
+
+
+def wrapped(text: str, width: int = 32) -> list[str]:
+    """Break a sentence into lines that fit the sidebar: labels don't wrap."""
+    return textwrap.wrap(text, width)
+
+
+class ActiveChainPanel(_FabrikPanel):
+    """A sub-panel about the chain that is chosen in the list"""
+
+    bl_parent_id = "VIEW3D_PT_fabrik"
+
+    @classmethod
+    def poll(cls, context: Context) -> bool:
+        return active_chain(context.object) is not None
+
+    def draw(self, context: Context) -> None:
+        self.layout.use_property_split = True
+        self.layout.use_property_decorate = False
+        chain = active_chain(context.object)
+        if chain is not None:
+            self.draw_chain(self.layout, context.object, chain)
+
+    def draw_chain(self, layout: UILayout, armature: Object, chain: FabrikChain) -> None:
+        raise NotImplementedError
+
+
+class VIEW3D_PT_fabrik_chain(ActiveChainPanel):
+    bl_label = "Chain"
+
+    def draw_chain(self, layout: UILayout, armature: Object, chain: FabrikChain) -> None:
+        layout.prop_search(chain, "tip", armature.pose, "bones", icon='BONE_DATA')
+        layout.prop(chain, "chain_count")
+        layout.prop(chain, "use_tail")
+
+
+class VIEW3D_PT_fabrik_target(ActiveChainPanel):
+    bl_label = "Target"
+
+    def draw_chain(self, layout: UILayout, _armature: Object, chain: FabrikChain) -> None:
+        layout.prop(chain, "use_pin")
+        column = layout.column()
+        column.active = not chain.use_pin
+        _draw_goal(column, chain, "target", "subtarget")
+        layout.prop(chain, "use_rotation")
+        layout.prop(chain, "weight")
+
+
+class VIEW3D_PT_fabrik_pole(ActiveChainPanel):
+    bl_label = "Pole"
+    bl_options = {'DEFAULT_CLOSED'}
+
+    def draw_chain(self, layout: UILayout, _armature: Object, chain: FabrikChain) -> None:
+        _draw_goal(layout, chain, "pole_target", "pole_subtarget")
+        column = layout.column()
+        column.active = chain.pole_target is not None
+        column.prop(chain, "pole_angle", text="Angle")
+
+
+def _draw_goal(layout: UILayout, chain: FabrikChain, object_name: str, bone_name: str) -> None:
+    layout.prop(chain, object_name, text="Object")
+    target = getattr(chain, object_name)
+    if target is not None and target.type == 'ARMATURE':
+        layout.prop_search(chain, bone_name, target.pose, "bones", text="Bone", icon='BONE_DATA')
+
+
+class VIEW3D_PT_fabrik_limits(ActiveChainPanel):
+    bl_label = "Joint Limits"
+    bl_options = {'DEFAULT_CLOSED'}
+
+    def draw_header(self, context: Context) -> None:
+        self.layout.prop(active_chain(context.object), "use_limits", text="")
+
+    def draw_chain(self, layout: UILayout, armature: Object, chain: FabrikChain) -> None:
+        layout.use_property_split = False
+        layout.active = chain.use_limits
+        try:
+            bones = bones_of_chain(armature, chain.tip, chain.chain_count, chain.use_tail)
+        except FabrikError as error:
+            for line in wrapped(str(error)):
+                layout.label(text=line)
+            return
+        draw_limits(layout, bones)
+        layout.operator_menu_enum("pose.fabrik_limits_set", "joint", text="Limit Selected Bones As")
+
+
+class VIEW3D_PT_fabrik_solver(ActiveChainPanel):
+    bl_label = "Solver"
+    bl_options = {'DEFAULT_CLOSED'}
+
+    def draw_chain(self, layout: UILayout, _armature: Object, chain: FabrikChain) -> None:
+        layout.prop(chain, "solver", text="Method")
+        column = layout.column(align=True)
+        column.active = False
+        for line in wrapped(SOLVERS[chain.solver].good_for, 38):
+            column.label(text=line)
+        layout.prop(chain, "influence")
+        layout.prop(chain, "softness")
+        row = layout.row(heading="Stretch")
+        row.prop(chain, "use_stretch", text="")
+        longest = row.row()
+        longest.active = chain.use_stretch
+        longest.prop(chain, "stretch_max", text="")
+        layout.prop(chain, "root_motion")
+        layout.prop(chain, "iterations")
+        layout.prop(chain, "tolerance")
+
+
+register, unregister = bpy.utils.register_classes_factory(  # type: ignore[misc]
+    (
+        FABRIK_UL_chains,
+        VIEW3D_PT_fabrik,
+        VIEW3D_PT_fabrik_chain,
+        VIEW3D_PT_fabrik_target,
+        VIEW3D_PT_fabrik_pole,
+        VIEW3D_PT_fabrik_limits,
+        VIEW3D_PT_fabrik_solver,
+    )
+)

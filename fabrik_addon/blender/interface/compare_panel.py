@@ -1,0 +1,91 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The operator that compares the solvers on the active chain, and the sub-panel that shows what came of it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import bpy
+from bpy.types import Operator
+
+from ..rig.snapshot import take_problem
+from ..solving.compare_solvers import compare_solvers, comparison_of, in_text, keep_comparison
+from .chain_panel import STATUS_ICONS, ActiveChainPanel, wrapped
+from .poll_messages import ChainsMixin, chosen_chains
+
+if TYPE_CHECKING:
+    from bpy.types import Context, Object, UILayout
+
+    from ..rig.properties import FabrikChain
+    from ..solving.compare_solvers import Compared
+
+TEXT_NAME = "FABRIK IK solvers"
+"""Text block that holds the last comparison."""
+
+_KEPT = 1e-4
+"""Radians over a limit that single precision makes of none."""
+
+
+class POSE_OT_fabrik_compare(ChainsMixin, Operator):
+    """Solve the active chain with every solver and show what each of them makes of it; the pose stays"""
+
+    bl_idname = "pose.fabrik_compare"
+    bl_label = "Compare Solvers"
+    bl_options = {'REGISTER', 'UNDO'}
+
+    def run(self, context: Context) -> None:
+        armature = context.object
+        (chain,) = chosen_chains(armature, only_active=True)
+        context.view_layer.update()
+        compared = compare_solvers(take_problem(context.view_layer, armature, chain))
+        keep_comparison(armature, chain.name, compared)
+        text = bpy.data.texts.get(TEXT_NAME) or bpy.data.texts.new(TEXT_NAME)
+        text.clear()
+        text.write(in_text(chain.name, compared))
+        self.report({'INFO'}, f"Compared {len(compared)} solvers: see the panel and the text '{text.name}'")
+
+
+class VIEW3D_PT_fabrik_compare(ActiveChainPanel):
+    bl_parent_id = "VIEW3D_PT_fabrik_solver"
+    bl_label = "Compare"
+    bl_options = {'DEFAULT_CLOSED'}
+
+    def draw_chain(self, layout: UILayout, _armature: Object, chain: FabrikChain) -> None:
+        layout.use_property_split = False
+        layout.operator("pose.fabrik_compare")
+        compared = comparison_of(chain)
+        if not compared:
+            return
+        box = layout.box().column(align=True)
+        for one in compared:
+            _draw_solver(box, one)
+            box.separator()
+        over = [one.violation for one in compared if one.violation is not None]
+        if over:
+            kept = max(over) < _KEPT
+            box.label(text="All within the limits" if kept else "Not all within the limits", icon='LOCKED')
+        box.label(text="As text: " + TEXT_NAME, icon='TEXT')
+
+
+def _draw_solver(column: UILayout, compared: Compared) -> None:
+    row = column.row()
+    if compared.refusal:
+        row.label(text=compared.label, icon='CANCEL')
+        for words in wrapped(compared.refusal.partition(":")[0]):
+            column.label(text=words, icon='BLANK1')
+        return
+    row.label(text=compared.label, icon=STATUS_ICONS[compared.status])
+    time = row.row()
+    time.alignment = 'RIGHT'
+    time.label(text=f"{1e3 * compared.seconds:.2f} ms")
+    turned = f"{math.degrees(compared.turned):.0f}\N{DEGREE SIGN}"
+    column.label(text=f"error {compared.error:.0e} in {compared.iterations}, {turned} turned", icon='BLANK1')
+    if compared.violation is not None and compared.violation > _KEPT:
+        column.label(text=f"{math.degrees(compared.violation):.2g}\N{DEGREE SIGN} over its limits", icon='ERROR')
+
+
+register, unregister = bpy.utils.register_classes_factory(  # type: ignore[misc]
+    (POSE_OT_fabrik_compare, VIEW3D_PT_fabrik_compare)
+)

@@ -1,0 +1,68 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The operators between Blender's own IK constraints and chains."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import bpy
+from bpy.props import BoolProperty
+from bpy.types import Operator
+
+from ...core import FabrikError
+from ..convert.to_chains import Conversion, constraints_to_chains
+from ..convert.to_constraints import chains_to_constraints, chains_to_convert
+from ..rig.properties import active_chain
+from ..solving.write_channels import auto_key
+from .poll_messages import ChainsMixin, RefusalsMixin
+
+if TYPE_CHECKING:
+    from bpy.types import Context
+
+
+class POSE_OT_fabrik_constraints_to_chains(RefusalsMixin, Operator):
+    """Make a chain of every IK constraint, with the same meaning; the constraints are muted and no bone moves"""
+
+    bl_idname = "pose.fabrik_constraints_to_chains"
+    bl_label = "IK Constraints to Chains"
+    bl_options = {'REGISTER', 'UNDO'}
+
+    only_selected: BoolProperty(
+        name="Only Selected", description="The constraints of the selected bones alone", default=False
+    )
+
+    def run(self, context: Context) -> None:
+        bones = context.selected_pose_bones_from_active_object if self.only_selected else None
+        result = constraints_to_chains(context.view_layer, context.object, bones)
+        auto_key(context, result.changed)
+        _report(self, result, "constraints")
+
+
+class POSE_OT_fabrik_chains_to_constraints(ChainsMixin, Operator):
+    """Give the tip bone of each chain an IK constraint, switched on as the chain is, and switch the chain off"""
+
+    bl_idname = "pose.fabrik_chains_to_constraints"
+    bl_label = "Chains to IK Constraints"
+    bl_options = {'REGISTER', 'UNDO'}
+
+    only_active: BoolProperty(name="Only Active", description="The active chain alone instead of all", default=False)
+
+    def run(self, context: Context) -> None:
+        armature = context.object
+        chain = active_chain(armature)
+        if self.only_active and chain is None:
+            raise FabrikError(f"No chain of '{armature.name}' is active: choose one in the list")
+        chains = [chain] if self.only_active and chain else chains_to_convert(armature)
+        _report(self, chains_to_constraints(context.view_layer, armature, chains), "chains")
+
+
+def _report(operator: Operator, result: Conversion, what: str) -> None:
+    for loss in result.not_carried:
+        operator.report({'WARNING'}, loss)
+    operator.report({'INFO'}, f"Converted {len(result.converted)} {what}")
+
+
+register, unregister = bpy.utils.register_classes_factory(  # type: ignore[misc]
+    (POSE_OT_fabrik_constraints_to_chains, POSE_OT_fabrik_chains_to_constraints)
+)

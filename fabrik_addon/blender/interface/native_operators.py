@@ -1,0 +1,119 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The operators and the sub-panel of native rigs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import bpy
+from bpy.props import BoolProperty
+from bpy.types import Operator, Panel
+
+from ...core import FabrikError
+from ..native.build_rig import build_rig
+from ..native.eligibility import plan_rigs
+from ..native.find_rigs import broken_constraints, solver_of, solvers_of
+from ..native.modifier_inputs import draw_input, group_inputs
+from ..native.remove_rig import remove_rigs
+from ..rig.properties import active_chain
+from ..solving.write_channels import auto_key
+from .poll_messages import OnlyActiveMixin, RefusalsMixin, chosen_chains
+
+if TYPE_CHECKING:
+    from bpy.types import Context
+
+
+class POSE_OT_fabrik_rig_add(OnlyActiveMixin, Operator):
+    """Make chains follow their targets by themselves, in any Blender: geometry nodes solve, constraints turn bones"""
+
+    bl_idname = "pose.fabrik_rig_add"
+    bl_label = "Make Native Rig"
+    bl_options = {'REGISTER', 'UNDO'}
+
+    def run(self, context: Context) -> None:
+        armature = context.object
+        plans = plan_rigs(context.view_layer, armature, chosen_chains(armature, self.only_active))
+        there = [solver_of(armature, plan.settings) for plan in plans]
+        again = [solver for solver in there if solver is not None]
+        remove_rigs(context.view_layer, armature, again, keep_pose=False)
+        for plan in plans:
+            build_rig(context.scene, armature, plan.settings, plan.rest)
+        context.view_layer.update()
+        for plan in plans:
+            for warning in plan.warnings:
+                self.report({'WARNING'}, f"Chain '{plan.settings.name}': {warning}")
+
+
+class POSE_OT_fabrik_rig_remove(RefusalsMixin, Operator):
+    """Take native rigs away, with everything that was made for them"""
+
+    bl_idname = "pose.fabrik_rig_remove"
+    bl_label = "Remove Native Rig"
+    bl_options = {'REGISTER', 'UNDO'}
+
+    only_active: BoolProperty(
+        name="Only Active", description="That of the active chain alone instead of all", default=False
+    )
+    keep_pose: BoolProperty(
+        name="Keep Pose",
+        description="Leave the bones as they look; else they go back to their own channels",
+        default=True,
+    )
+    insert_keys: BoolProperty(
+        name="Insert Keys", description="Key the rotations that are kept at this frame", default=False
+    )
+
+    @classmethod
+    def poll(cls, context: Context) -> bool:
+        if not super().poll(context):
+            return False
+        if not solvers_of(context.object) and not broken_constraints(context.object):
+            cls.poll_message_set("This armature has no native rig")
+            return False
+        return True
+
+    def run(self, context: Context) -> None:
+        armature = context.object
+        solvers = list(solvers_of(armature).values())
+        if self.only_active:
+            chain = active_chain(armature)
+            solver = solver_of(armature, chain) if chain is not None else None
+            if solver is None:
+                raise FabrikError("The active chain has no native rig")
+            solvers = [solver]
+        changed = remove_rigs(context.view_layer, armature, solvers, self.keep_pose)
+        if self.insert_keys:
+            for bone, name in changed:
+                bone.keyframe_insert(name)
+        else:
+            auto_key(context, changed)
+
+
+class VIEW3D_PT_fabrik_native(Panel):
+    bl_label = "Native Rig"
+    bl_space_type = 'VIEW_3D'
+    bl_region_type = 'UI'
+    bl_category = "Animation"
+    bl_parent_id = "VIEW3D_PT_fabrik"
+    bl_options = {'DEFAULT_CLOSED'}
+
+    def draw(self, context: Context) -> None:
+        column = self.layout.column(align=True)
+        column.operator("pose.fabrik_rig_add", icon='GEOMETRY_NODES').only_active = False
+        column.operator("pose.fabrik_rig_remove", icon='X').only_active = False
+        chain = active_chain(context.object)
+        solver = solver_of(context.object, chain) if chain is not None else None
+        if solver is None or not solver.modifiers:
+            return
+        column = self.layout.column()
+        column.use_property_split = True
+        modifier = solver.modifiers[0]
+        for socket in group_inputs(modifier):
+            if socket.socket_type not in {"NodeSocketGeometry", "NodeSocketObject"}:
+                draw_input(column, modifier, socket.identifier, socket.name)
+
+
+register, unregister = bpy.utils.register_classes_factory(  # type: ignore[misc]
+    (POSE_OT_fabrik_rig_add, POSE_OT_fabrik_rig_remove, VIEW3D_PT_fabrik_native)
+)

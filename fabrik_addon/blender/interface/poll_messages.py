@@ -1,0 +1,92 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What operators have in common: when they can be used, how they refuse, which chains they are about."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bpy.props import BoolProperty
+
+from ...core import FabrikError
+from ..rig.properties import active_chain, settings_of
+
+if TYPE_CHECKING:
+    from bpy.stub_internal.rna_enums import OperatorReturnItems
+    from bpy.types import Context, Object
+
+    from ..rig.properties import FabrikChain
+
+
+class PoseModeMixin:
+    """Needs an armature in Pose mode that can be changed."""
+
+    @classmethod
+    def poll(cls, context: Context) -> bool:
+        armature = context.object
+        if armature is None or armature.type != 'ARMATURE':
+            cls.poll_message_set("Select an armature")  # type: ignore[attr-defined]
+            return False
+        if context.mode != 'POSE':
+            cls.poll_message_set("Switch to Pose mode")  # type: ignore[attr-defined]
+            return False
+        if armature.library is not None:
+            cls.poll_message_set("The armature is linked: make a library override first")  # type: ignore[attr-defined]
+            return False
+        if armature.data.pose_position == 'REST':
+            cls.poll_message_set("The armature is shown in rest position: switch to pose position")
+            return False
+        return True
+
+
+class RefusalsMixin(PoseModeMixin):
+    """Reports what can't be done as an error; nothing has changed then."""
+
+    def execute(self, context: Context) -> set[OperatorReturnItems]:
+        try:
+            self.run(context)
+        except FabrikError as error:
+            self.report({'ERROR'}, str(error))  # type: ignore[attr-defined]
+            return {'CANCELLED'}
+        return {'FINISHED'}
+
+    def run(self, context: Context) -> None:
+        raise NotImplementedError
+
+
+class ChainsMixin(RefusalsMixin):
+    """Needs a chain."""
+
+    @classmethod
+    def poll(cls, context: Context) -> bool:
+        if not super().poll(context):
+            return False
+        if not settings_of(context.object).chains:
+            cls.poll_message_set("Add a chain first")  # type: ignore[attr-defined]
+            return False
+        return True
+
+
+def chosen_chains(armature: Object, only_active: bool) -> list[FabrikChain]:
+    """Return the chains an operator is about.
+
+    Raises:
+        FabrikError: there are none.
+    """
+    if only_active:
+        chain = active_chain(armature)
+        if chain is None:
+            raise FabrikError(f"No chain of '{armature.name}' is active: choose one in the list")
+        return [chain]
+    chains = [chain for chain in settings_of(armature).chains if chain.enabled]
+    if not chains:
+        raise FabrikError(f"All chains of '{armature.name}' are switched off")
+    return chains
+
+
+class OnlyActiveMixin(ChainsMixin):
+    """Is about the active chain, or all that are switched on."""
+
+    only_active: BoolProperty(
+        name="Only Active", description="The active chain alone instead of all that are switched on", default=False
+    )

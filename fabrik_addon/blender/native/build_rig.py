@@ -1,0 +1,151 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""WRITE: the objects, node groups, constraints and drivers of a native rig."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import bpy
+from mathutils import Matrix, Quaternion
+
+from .attribute_constraints import attribute_constraint, constraint_name
+from .chain_fabrik import MOST_SWEEPS
+from .custom_properties import CHAIN, HAD_ANIMATION, MARK, SOLVER, VERSION
+from .find_rigs import solvers_of
+from .modifier_inputs import group_inputs, input_path, rotation_outputs, set_input, set_output_name
+from .rest_chain import RestChain
+from .rig_group import rig_group
+from .write_bone_stretch import stretch_bones
+
+if TYPE_CHECKING:
+    from bpy.types import Collection, Object, PoseBone, Scene
+
+    from ..rig.properties import FabrikChain
+
+COLLECTION = "FABRIK Native Rigs"
+MODIFIER = "FABRIK"
+
+
+def build_rig(scene: Scene, armature: Object, settings: FabrikChain, rest: RestChain) -> Object:
+    """Make a chain follow its target without us.
+
+    Args:
+        scene: where its objects go.
+        armature: object of the chain.
+        settings: the chain.
+        rest: the chain as it rests.
+
+    Returns:
+        the object whose modifier solves the chain.
+    """
+    others = list(solvers_of(armature).values())
+    had_animation = bool(others[0][HAD_ANIMATION]) if others else armature.animation_data is not None
+    collection = _collection(scene)
+    name = f"FABRIK {armature.name} {settings.name}"
+    solver = _make_solver(collection, name, armature, rest)
+    solver[CHAIN], solver[HAD_ANIMATION] = settings.name, had_animation
+    goals = {"Target": _goal_object(collection, f"{name} target", solver, settings.target, settings.subtarget)}
+    if rest.shape.kind.has_pole:
+        goals["Pole"] = _goal_object(collection, f"{name} pole", solver, settings.pole_target, settings.pole_subtarget)
+    modifier: Any = solver.modifiers.new(MODIFIER, 'NODES')
+    modifier.node_group = rig_group(name, rest)
+    values = {
+        "Pole Angle": settings.pole_angle,
+        "Rotation Offset": _tidy(Quaternion(settings.rotation_offset[:]).normalized()),
+        "Stretch Max": settings.stretch_max,
+        "Influence": settings.influence,
+        "Softness": settings.softness,
+        "Sweeps": min(settings.iterations, MOST_SWEEPS),
+        "Tolerance": settings.tolerance,
+        **goals,
+    }
+    for socket in group_inputs(modifier):
+        if socket.name in values:
+            set_input(modifier, socket.identifier, values[socket.name])
+    for number, (bone, socket) in enumerate(zip(rest.bones, rotation_outputs(modifier), strict=True), 1):
+        # Not the bone's name: one that is called "position" would be the points' own.
+        attribute = f"rotation {number}"
+        set_output_name(modifier, socket.identifier, attribute)
+        _constrain(bone, attribute, settings.name, solver, modifier)
+    if rest.stretched is not None:
+        stretch_bones(rest.stretched, settings.name, solver, modifier)
+    return solver
+
+
+def _tidy(rotation: Quaternion) -> list[float]:
+    """Return Euler angles without the last digits, which a person sees and which are rounding."""
+    return [round(angle, 6) for angle in rotation.to_euler()[:]]
+
+
+def _collection(scene: Scene) -> Collection:
+    for collection in scene.collection.children:
+        if collection.get(MARK) and collection.library is None:
+            return collection
+    collection = bpy.data.collections.new(COLLECTION)
+    collection[MARK] = VERSION
+    collection.hide_viewport = collection.hide_render = True  # Blender evaluates what others depend on all the same
+    scene.collection.children.link(collection)
+    return collection
+
+
+def _make_solver(collection: Collection, name: str, armature: Object, rest: RestChain) -> Object:
+    """Make the object that solves: curves with a single point, because Blender passes them on in the least time."""
+    curves: Any = bpy.data.hair_curves.new(name)
+    curves.add_curves([1])
+    solver = bpy.data.objects.new(name, curves)
+    solver[MARK] = VERSION
+    root = rest.bones[0]
+    hang(solver, armature, root.parent.name if root.parent else "", rest.root)
+    if rest.root_moves:
+        for axis in range(3):
+            _follow(solver, "location", axis, armature, f"{root.path_from_id('location')}[{axis}]")
+    collection.objects.link(solver)
+    return solver
+
+
+def hang(obj: Object, armature: Object, bone_name: str, place: Matrix) -> None:
+    """Parent an object to an armature, or to one of its bones, at a place in its space; its own transform is none."""
+    obj.parent = armature
+    obj.matrix_parent_inverse = place
+    if bone_name:
+        obj.parent_type = 'BONE'
+        obj.parent_bone = bone_name
+        # Blender's bone parents are at the tail.
+        length = armature.data.bones[bone_name].length
+        obj.matrix_parent_inverse = Matrix.Translation((0.0, -length, 0.0)) @ place
+
+
+def _follow(target: Any, name: str, index: int, source: Object, data_path: str) -> None:
+    """Drive a property by another one, as it is."""
+    curve: Any = target.driver_add(name, index)
+    for generator in list(curve.modifiers):
+        curve.modifiers.remove(generator)
+    curve.driver.type = 'SUM'
+    variable = curve.driver.variables.new()
+    variable.targets[0].id = source
+    variable.targets[0].data_path = data_path
+
+
+def _goal_object(
+    collection: Collection, name: str, solver: Object, target: Object | None, bone_name: str
+) -> Object | None:
+    """Return the object at a target: itself, or an empty at its bone, because nodes don't see bones."""
+    if target is None or target.type != 'ARMATURE' or not bone_name:
+        return target
+    empty = bpy.data.objects.new(name, None)
+    empty[MARK] = VERSION
+    empty[SOLVER] = solver
+    hang(empty, target, bone_name, Matrix())
+    collection.objects.link(empty)
+    return empty
+
+
+def _constrain(bone: PoseBone, attribute: str, chain_name: str, solver: Object, modifier: Any) -> None:
+    """Let a bone take its rotation from the solver, in its own space: what it inherits stays Blender's business."""
+    constraint = attribute_constraint(bone, constraint_name(chain_name), solver, attribute)
+    constraint.data_type, constraint.mix_mode = 'QUATERNION', 'REPLACE'
+    constraint.mix_loc, constraint.mix_rot, constraint.mix_scl = False, True, False
+    # Drivers are evaluated when the influence changes, not when the target moves.
+    identifier = next(socket.identifier for socket in group_inputs(modifier) if socket.name == "Influence")
+    _follow(constraint, "influence", -1, solver, input_path(modifier, identifier))

@@ -1,0 +1,361 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reaching within joint limits, as nodes.
+
+FABRIK's answer, each bone clamped to its limits, is what it stays at where that reaches. Else damped least squares
+(Buss 2004) go on from there, every step clamped, with joints left out that are at a limit and would go beyond. Where
+that doesn't reach they start again from poses within the ranges, and what reaches first, or comes nearest, is taken.
+The core does more (``core.optimise``): of all poses that reach it looks for the one that turns least.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .joint_clamp import clamped, swing_twist
+from .limit_joints import Ball, Hinge, Limb, Start
+from .nodes import Nodes, Value
+from .shared_groups import new_group, shared_group
+
+STEPS = 16
+"""From each start; those that get there need about eight."""
+
+_LONGEST = 0.3
+"""Way of the tip that a step aims at, over the chain's length: beyond it isn't straight any more."""
+
+_LARGEST = 0.5
+"""Turn of a joint in one step, radians."""
+
+_DAMPING, _LEAST_DAMPING = 1e-3, 0.05
+"""Of a step, over the mean of what joints can do; and the share of it that is left near the target."""
+
+_CLEARLY = 0.01
+"""Error by which another pose must be nearer, over the chain's length, to be taken although it doesn't reach."""
+
+_AT_LIMIT = 1e-4
+"""Radians from a limit that count as at it."""
+
+_NUMBER, _ROTATION = "NodeSocketFloat", "NodeSocketRotation"
+
+_AXES = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+
+
+def within_limits(
+    nodes: Nodes, name: str, limb: Limb, rotations: Sequence[Value], target: Value, tolerance: Value, reach: Value
+) -> list[Value]:
+    """Return the bones' own rotations within their limits, with the tip at its target or near.
+
+    Args:
+        nodes: to add to.
+        name: of the chain's rig.
+        limb: the chain.
+        rotations: the bones' own without limits.
+        target: from the chain's root, over its length.
+        tolerance: over its length.
+        reach: whether links of these lengths reach that far: if not only one start is tried.
+    """
+    group = new_group(f"{name} limits", lambda nodes: _fill(nodes, name, limb, len(rotations)))
+    return list(nodes.call(group, [target, tolerance, reach, *rotations], "Joint limits"))
+
+
+def _fill(nodes: Nodes, name: str, limb: Limb, count: int) -> None:
+    target, tolerance = nodes.input("Target"), nodes.input("Tolerance", _NUMBER)
+    is_in_reach = nodes.input("In reach", "NodeSocketBool")
+    rotations = nodes.inputs("Rotation", count, _ROTATION)
+    place = new_group(f"{name} limits, tip", lambda nodes: _fill_tip(nodes, limb))
+    step = new_group(f"{name} limits, step", lambda nodes: _fill_step(nodes, limb))
+    with nodes.frame("FABRIK's answer, clamped"):
+        starts: list[Sequence[Value]] = [_clamped_start(nodes, limb, rotations)]
+    starts += [[_constant(start) for start in pose] for pose in limb.starts]
+    found: list[list[Value]] = []
+    errors = []
+    for number, start in enumerate(starts):
+        with nodes.frame("Least squares from there" if number == 0 else f"Least squares from another pose, {number}"):
+            values, error = _descended(nodes, limb, (place, step), start, (target, tolerance))
+            found.append(values)
+            errors.append(error)
+    with nodes.frame("Which of them"):
+        nearest: Value = len(found) - 1
+        least = errors[-1]
+        for number in reversed(range(1, len(found) - 1)):
+            nearest = nodes.switch(errors[number] <= least, number, nearest, 'INT')
+            least = nodes.minimum(errors[number], least)
+        # What doesn't reach either isn't worth a jump unless it is clearly nearer.
+        almost = tolerance * 10.0
+        enough = nodes.switch(least > almost, least + _CLEARLY, almost, 'FLOAT')
+        nearest = nodes.switch(errors[0] <= enough, 0, nearest, 'INT')
+        for number in reversed(range(len(found))):
+            nearest = nodes.switch(errors[number] <= tolerance, number, nearest, 'INT')
+        index = nodes.switch(is_in_reach, nearest, 0, 'INT')
+        chosen = [
+            nodes.choose(index, values, 'FLOAT' if isinstance(joint, Hinge) else 'ROTATION')
+            for joint, values in zip(limb.joints, zip(*found, strict=True), strict=True)
+        ]
+    with nodes.frame("Own rotations of the bones"):
+        nodes.outputs("Rotation", _own_rotations(nodes, limb, chosen), _ROTATION)
+
+
+def _constant(start: Start) -> Value:
+    return start if isinstance(start, float) else start.to_euler()[:]
+
+
+def _descended(
+    nodes: Nodes, limb: Limb, groups: tuple[Any, Any], start: Sequence[Value], goal: tuple[Value, Value]
+) -> tuple[list[Value], Value]:
+    """Return where joints are after as many steps as are needed, and the error that is left."""
+    place, step = groups
+    target, tolerance = goal
+    (error,) = nodes.call(place, [target, *start])
+    names = [f"Joint {i + 1}" for i in range(len(limb.joints))]
+    kinds = ['FLOAT' if isinstance(joint, Hinge) else 'ROTATION' for joint in limb.joints]
+
+    def body(error: Value, *joints: Value) -> list[Value]:
+        is_open = error > tolerance
+        *after, left = nodes.call(step, [target, *joints])
+        kept = [nodes.switch(is_open, a, b, k) for a, b, k in zip(after, joints, kinds, strict=True)]
+        return [nodes.switch(is_open, left, error, 'FLOAT'), *kept]
+
+    begin = {name: (kind, value) for name, kind, value in zip(names, kinds, start, strict=True)}
+    steps = nodes.switch(error > tolerance, STEPS, 0, 'INT')
+    error, *joints = nodes.repeat(steps, {"Error": ('FLOAT', error), **begin}, body)
+    return list(joints), error
+
+
+def _clamped_start(nodes: Nodes, limb: Limb, rotations: Sequence[Value]) -> list[Value]:
+    """Return the joints that come nearest to the bones' frames, each in the frame that its parent has by then."""
+    start: list[Value] = []
+    free: Value = None
+    kept: Value = None
+    number = 0
+    while number < len(limb.joints):
+        joint = limb.joints[number]
+        with nodes.frame(f"Bone {joint.bone + 1}"):
+            rest = joint.rest.to_euler()[:]
+            rotation = rotations[joint.bone]
+            if free is None:
+                free = own = rotation
+                before: Value = None
+            else:
+                free = nodes.multiplied(nodes.multiplied(free, rest), rotation)
+                before = nodes.multiplied(kept, rest)
+                own = nodes.multiplied(nodes.inverted(before), free)
+            values = _clamped_joint(nodes, limb, number, own)
+            start += values
+            turned = _turn(nodes, limb, number, values)
+            kept = turned if before is None else nodes.multiplied(before, turned)
+            number += len(values)
+    return start
+
+
+def _clamped_joint(nodes: Nodes, limb: Limb, number: int, own: Value) -> list[Value]:
+    joint = limb.joints[number]
+    if isinstance(joint, Ball):
+        return [clamped(nodes, own, joint.limits)]
+    turn = swing_twist(nodes, own)
+    values = []
+    for hinge in _hinges_of(limb, number):
+        value = turn[hinge.axis]
+        angle = value if hinge.axis == 1 else nodes.scalar('ARCSINE', value) * 2.0
+        values.append(_in_range(nodes, hinge, angle))
+    return values
+
+
+def _hinges_of(limb: Limb, number: int) -> list[Hinge]:
+    """Return the hinges of the bone that a joint is the first of."""
+    bone = limb.joints[number].bone
+    return [joint for joint in limb.joints[number:] if isinstance(joint, Hinge) and joint.bone == bone]
+
+
+def _in_range(nodes: Nodes, hinge: Hinge, angle: Value) -> Value:
+    if math.isfinite(hinge.lower):
+        angle = nodes.maximum(angle, hinge.lower)
+    return nodes.minimum(angle, hinge.upper) if math.isfinite(hinge.upper) else angle
+
+
+def _turn(nodes: Nodes, limb: Limb, number: int, values: Sequence[Value]) -> Value:
+    """Return a bone's own rotation, given those of its joints."""
+    joint = limb.joints[number]
+    if isinstance(joint, Ball):
+        return values[0]
+    turned: Value = None
+    for hinge, angle in zip(_hinges_of(limb, number), values, strict=True):
+        turn = nodes.axis_turn(_AXES[hinge.axis], angle)
+        turned = turn if turned is None else nodes.multiplied(turned, turn)
+    return turned
+
+
+def _own_rotations(nodes: Nodes, limb: Limb, values: Sequence[Value]) -> list[Value]:
+    own, number = [], 0
+    while number < len(limb.joints):
+        count = 1 if isinstance(limb.joints[number], Ball) else len(_hinges_of(limb, number))
+        own.append(_turn(nodes, limb, number, values[number : number + count]))
+        number += count
+    return own
+
+
+# Where joints are
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """A joint's place and its frame, before and after it turns."""
+
+    point: Value
+    before: Value
+    after: Value
+
+
+def _inputs(nodes: Nodes, limb: Limb) -> list[Value]:
+    kinds = [_NUMBER if isinstance(joint, Hinge) else _ROTATION for joint in limb.joints]
+    return [nodes.input(f"Joint {i}", kind) for i, kind in enumerate(kinds, 1)]
+
+
+def _placed(nodes: Nodes, limb: Limb, values: Sequence[Value]) -> tuple[list[_Placed], Value]:
+    """Return where joints are, and the tip."""
+    placed: list[_Placed] = []
+    frame: Value = None
+    point: Value = None
+    for number, (joint, value) in enumerate(zip(limb.joints, values, strict=True), 1):
+        with nodes.frame(f"Joint {number}"):
+            before = frame
+            if frame is not None and joint.rest.angle > 1e-7:
+                before = nodes.multiplied(frame, joint.rest.to_euler()[:])
+            turn = nodes.axis_turn(_AXES[joint.axis], value) if isinstance(joint, Hinge) else value
+            frame = turn if before is None else nodes.multiplied(before, turn)
+            placed.append(_Placed(point, before, frame))
+            if joint.link.length > 0.0:
+                link = nodes.rotated(joint.link[:], frame)
+                point = link if point is None else point + link
+    return placed, point
+
+
+def _fill_tip(nodes: Nodes, limb: Limb) -> None:
+    """Fill the group: target, joints → distance of the tip from the target."""
+    target = nodes.input("Target")
+    _, tip = _placed(nodes, limb, _inputs(nodes, limb))
+    nodes.output("Error", nodes.distance(target, tip), _NUMBER)
+
+
+# One step
+
+
+def _fill_step(nodes: Nodes, limb: Limb) -> None:
+    """Fill the group: target, joints → joints after a step of damped least squares, distance of the tip then."""
+    target = nodes.input("Target")
+    values = _inputs(nodes, limb)
+    with nodes.frame("Where the joints are"):
+        placed, tip = _placed(nodes, limb, values)
+    with nodes.frame("What the tip lacks"):
+        gap = target - tip
+        error = nodes.length(gap)
+        wish = gap * nodes.minimum(_LONGEST / error, 1.0)
+    diagonal: Value = (0.0, 0.0, 0.0)
+    off_diagonal: Value = (0.0, 0.0, 0.0)
+    ways: list[Value] = []
+    for number, (joint, place, value) in enumerate(zip(limb.joints, placed, values, strict=True), 1):
+        with nodes.frame(f"What joint {number} can do for it"):
+            arm = tip if place.point is None else tip - place.point
+            if isinstance(joint, Hinge):
+                way, squares, products = _hinge_way(nodes, joint, place, value, arm, wish)
+            else:
+                way, squares, products = _ball_way(nodes, joint, place, arm)
+            diagonal, off_diagonal = squares + diagonal, products + off_diagonal
+            ways.append(way)
+    with nodes.frame("Damped least squares"):
+        (pull,) = nodes.call(_pull_group(), [diagonal, off_diagonal, wish, error])
+    after = []
+    for number, (joint, place, value, way) in enumerate(zip(limb.joints, placed, values, ways, strict=True), 1):
+        with nodes.frame(f"Joint {number} turned, within its limits"):
+            if isinstance(joint, Hinge):
+                after.append(_turned_hinge(nodes, joint, value, way, pull))
+            else:
+                after.append(_turned_ball(nodes, joint, place, way, pull))
+    kinds = [_NUMBER if isinstance(joint, Hinge) else _ROTATION for joint in limb.joints]
+    for number, (value, kind) in enumerate(zip(after, kinds, strict=True), 1):
+        nodes.output(f"Joint {number}", value, kind)
+    with nodes.frame("Where the tip is then"):
+        _, end = _placed(nodes, limb, after)
+        nodes.output("Error", nodes.distance(target, end), _NUMBER)
+
+
+def _shifted(nodes: Nodes, vector: Value) -> Value:
+    """Return y, z, x of a vector."""
+    x, y, z = nodes.separate(vector)
+    return nodes.combine(y, z, x)
+
+
+def _hinge_way(
+    nodes: Nodes, joint: Hinge, place: _Placed, angle: Value, arm: Value, wish: Value
+) -> tuple[Value, Value, Value]:
+    """Return where the tip goes as a hinge turns; none where it is at a limit and would go beyond."""
+    axis: Value = _AXES[joint.axis]
+    way = nodes.cross(axis if place.before is None else nodes.rotated(axis, place.before), arm)
+    if math.isfinite(joint.lower) or math.isfinite(joint.upper):
+        up = nodes.dot(way, wish) > 0.0
+        above: Value = joint.upper - angle if math.isfinite(joint.upper) else math.pi
+        below: Value = angle - joint.lower if math.isfinite(joint.lower) else math.pi
+        room = nodes.switch(up, above, below, 'FLOAT')
+        way = nodes.switch(room > _AT_LIMIT, way, (0.0, 0.0, 0.0))
+    return way, way * way, way * _shifted(nodes, way)
+
+
+def _ball_way(nodes: Nodes, joint: Ball, place: _Placed, arm: Value) -> tuple[Value, Value, Value]:
+    """Return a ball's arm, and what it can do: turning about any axis, but not its bone's where the twist is locked."""
+    square = nodes.dot(arm, arm)
+    squares = nodes.combine(square, square, square) - arm * arm
+    products = arm * _shifted(nodes, arm) * (-1.0, -1.0, -1.0)
+    if joint.limits.locked[1]:
+        twist = nodes.cross(nodes.rotated(_AXES[1], place.after), arm)
+        squares, products = squares - twist * twist, products - twist * _shifted(nodes, twist)
+    return arm, squares, products
+
+
+def _turned_hinge(nodes: Nodes, joint: Hinge, angle: Value, way: Value, pull: Value) -> Value:
+    turn = nodes.maximum(nodes.minimum(nodes.dot(way, pull), _LARGEST), -_LARGEST)
+    return _in_range(nodes, joint, angle + turn)
+
+
+def _turned_ball(nodes: Nodes, joint: Ball, place: _Placed, arm: Value, pull: Value) -> Value:
+    axis = nodes.cross(arm, pull)
+    if joint.limits.locked[1]:
+        axis = axis - nodes.project(axis, nodes.rotated(_AXES[1], place.after))
+    turn = nodes.axis_turn(axis, nodes.minimum(nodes.length(axis), _LARGEST))
+    frame = nodes.multiplied(turn, place.after)
+    own = frame if place.before is None else nodes.multiplied(nodes.inverted(place.before), frame)
+    return clamped(nodes, own, joint.limits)
+
+
+def _pull_group() -> Any:
+    """Return the group that solves for the pull at the tip: diagonal, off diagonal (xy, yz, zx), wish, error → pull.
+
+    A Cholesky decomposition without square roots.
+    """
+
+    def fill(nodes: Nodes) -> None:
+        diagonal, off_diagonal, wish = nodes.input("Diagonal"), nodes.input("Off diagonal"), nodes.input("Wish")
+        error = nodes.input("Error", _NUMBER)
+        with nodes.frame("Damping"):
+            mean = nodes.dot(diagonal, (_DAMPING / 3.0,) * 3)
+            near = nodes.minimum(nodes.maximum(error * 10.0, _LEAST_DAMPING), 1.0)
+            damping = nodes.multiply_add(mean, near, 1e-9)
+            xx, yy, zz = nodes.separate(diagonal + nodes.combine(damping, damping, damping))
+            xy, yz, zx = nodes.separate(off_diagonal)
+            x, y, z = nodes.separate(wish)
+        with nodes.frame("Cholesky decomposition"):
+            a, b = xy / xx, zx / xx
+            second = yy - a * xy
+            mixed = yz - b * xy
+            c = mixed / second
+            third = nodes.multiply_add(b * -1.0, zx, zz) - c * mixed
+        with nodes.frame("Solve"):
+            y = y - a * x
+            z = nodes.multiply_add(b * -1.0, x, z) - c * y
+            z = z / third
+            y = y / second - c * z
+            x = nodes.multiply_add(b * -1.0, z, x / xx) - a * y
+        nodes.output("Pull", nodes.combine(x, y, z))
+
+    return shared_group("FABRIK pull at the tip", fill)

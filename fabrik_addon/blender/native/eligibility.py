@@ -1,0 +1,160 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""READ: whether a chain can become a native rig, and what would be in its way. Nothing here writes to Blender."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...core import FabrikError, Options
+from ..animation.carried_animation import curve_of, driver_of
+from ..rig.bone_limits import Angles, euler_limits_of, stiffness_of
+from ..rig.rotation_channel import has_locks, rotation_locks
+from ..rig.snapshot import ChainBones, take_snapshot
+from .custom_properties import CONSTRAINT
+from .find_rigs import is_stretching, solver_of, solvers_of, turned_by
+from .rest_chain import RestChain, read_rest_chain
+
+if TYPE_CHECKING:
+    from bpy.types import Object, PoseBone, ViewLayer
+
+    from ..rig.properties import FabrikChain
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A chain that can become a native rig."""
+
+    settings: FabrikChain
+    rest: RestChain
+    warnings: tuple[str, ...]
+
+
+def plan_rigs(view_layer: ViewLayer, armature: Object, chains: Sequence[FabrikChain]) -> list[Plan]:
+    """Return what to build for chains.
+
+    Raises:
+        FabrikError: which chain can't be a native rig, and why.
+    """
+    view_layer.update()
+    plans = [_plan(view_layer, armature, chain) for chain in chains]
+    own = [solver_of(armature, chain) for chain in chains]
+    others = {name: solver for name, solver in solvers_of(armature).items() if solver not in own}
+    _check_shared(armature, plans, others)
+    _check_hanging(armature, plans, others)
+    return plans
+
+
+def _check_shared(armature: Object, plans: Sequence[Plan], others: dict[str, Object]) -> None:
+    """Refuse chains of which two would turn the same bone."""
+    taken = {bone.name: name for name, solver in others.items() for bone in turned_by(armature, solver)}
+    for plan in plans:
+        for bone in plan.rest.bones:
+            if bone.name in taken:
+                other = taken[bone.name]
+                raise FabrikError(
+                    f"Chain '{plan.settings.name}': bone '{bone.name}' follows chain '{other}' already, "
+                    "and in native rigs chains can't share bones"
+                )
+            taken[bone.name] = plan.settings.name
+
+
+def _check_hanging(armature: Object, plans: Sequence[Plan], others: dict[str, Object]) -> None:
+    """Refuse chains that hang on a bone which another one stretches: their solver would be stretched too."""
+    stretching = [(name, solver) for name, solver in others.items() if is_stretching(armature, solver)]
+    stretched = {bone.name: name for name, solver in stretching for bone in turned_by(armature, solver)}
+    for plan in plans:
+        if plan.rest.stretched is not None:
+            stretched |= {bone.name: plan.settings.name for bone in plan.rest.bones}
+    for plan in plans:
+        parent = plan.rest.bones[0].parent
+        if parent is not None and parent.name in stretched:
+            raise FabrikError(
+                f"Chain '{plan.settings.name}': it hangs on bone '{parent.name}', which chain "
+                f"'{stretched[parent.name]}' stretches: a native rig can't carry that"
+            )
+
+
+def _plan(view_layer: ViewLayer, armature: Object, settings: FabrikChain) -> Plan:
+    snapshot = take_snapshot(view_layer, armature, settings)
+    try:
+        _check_settings(settings)
+        bones = snapshot.bones
+        _check_limits(bones)
+        options = Options(settings.iterations, settings.tolerance)
+        rest = read_rest_chain(armature, bones, settings.pole_target is not None, settings.use_rotation, options)
+    except FabrikError as error:
+        raise FabrikError(f"Chain '{settings.name}': {error}") from error
+    # Native rigs don't override each other: two that would turn the same bone are refused.
+    overridden = [name for name in snapshot.overridden if f"(constraint '{CONSTRAINT}" not in name]
+    warnings = [f"also turned by {', '.join(overridden)}"] if overridden else []
+    warnings += _animated(armature, rest)
+    return Plan(settings, rest, tuple(warnings))
+
+
+def _check_settings(settings: FabrikChain) -> None:
+    """Refuse what nodes don't do."""
+    refused = {
+        "a root that follows": settings.root_motion != 'FIXED',
+        "a pinned tip": settings.use_pin,
+    }
+    for name, is_on in refused.items():
+        if is_on:
+            raise FabrikError(f"a native rig can't carry {name}: switch it off, or bake instead")
+    if settings.solver != 'FABRIK':
+        raise FabrikError("only FABRIK can be a native rig: choose it as the solver, or bake instead")
+
+
+def _check_limits(bones: ChainBones) -> None:
+    """Refuse what limits a bone in a way that nodes don't keep to."""
+    for i in bones.free:
+        bone = bones.bones[i]
+        limits = None if bones.limits is None else bones.limits[i]
+        if has_locks(bone) and (limits is None or not _is_hinge_by_locks(bone, limits)):
+            raise FabrikError(
+                f"some of the rotation of bone '{bone.name}' is locked, which a native rig can't carry: "
+                "unlock it, lock it altogether, or lock the axis in its Inverse Kinematics settings"
+            )
+        if limits is None:
+            continue
+        if any(stiffness_of(bone)):
+            raise FabrikError(
+                f"bone '{bone.name}' has stiffness, which a native rig can't carry: switch Joint Limits off, or bake "
+                "instead"
+            )
+        if euler_limits_of(bone):
+            raise FabrikError(
+                f"bone '{bone.name}' has a Limit Rotation constraint about several axes, which a native rig can't "
+                "carry: set the limits in the bone's Inverse Kinematics settings, or bake instead"
+            )
+        if bones.stretch is not None and np.isfinite(np.array(limits)).any():
+            raise FabrikError(
+                f"bone '{bone.name}' has joint limits, and a native rig can't carry them together with Stretch: "
+                "switch one of them off, or bake instead"
+            )
+
+
+def _is_hinge_by_locks(bone: PoseBone, limits: tuple[Angles, Angles]) -> bool:
+    """Tell whether a bone's rotation locks leave a hinge, as the limits say that were read from them.
+
+    One locked Euler angle alone isn't the same as a limit about that axis.
+    """
+    locks = rotation_locks(bone)
+    still = [low == high == 0.0 for low, high in zip(*limits, strict=True)]
+    return sum(locks) == 2 and all(is_still for is_still, is_locked in zip(still, locks, strict=True) if is_locked)
+
+
+def _animated(armature: Object, rest: RestChain) -> list[str]:
+    """Tell what is animated that a native rig takes to stay as it is."""
+    found = []
+    for bone in rest.bones:
+        for name in ("location", "scale"):
+            path = bone.path_from_id(name)
+            is_free = name == "location" and bone == rest.bones[0] and rest.root_moves
+            if not is_free and (curve_of(armature, path) or driver_of(armature, path)):
+                found.append(f"the {name} of bone '{bone.name}' is animated, but its rig keeps what it is now")
+    return found

@@ -1,0 +1,71 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""READ: the native rigs of an armature, known by the objects its bones' constraints look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from .custom_properties import CHAIN, CONSTRAINT, MARK
+
+if TYPE_CHECKING:
+    from bpy.types import Constraint, Object, PoseBone
+
+    from ..rig.properties import FabrikChain
+
+
+def native_constraints(armature: Object) -> Iterator[tuple[PoseBone, Constraint]]:
+    """Yield the constraints of native rigs with their bones."""
+    for bone in armature.pose.bones:
+        for constraint in bone.constraints:
+            target = getattr(constraint, "target", None)
+            if constraint.type == 'GEOMETRY_ATTRIBUTE' and target is not None and target.get(MARK):
+                yield bone, constraint
+
+
+def solvers_of(armature: Object) -> dict[str, Object]:
+    """Return the solvers of an armature by the names of their chains."""
+    return {str(c.target[CHAIN]): c.target for _, c in native_constraints(armature)}  # type: ignore[attr-defined]
+
+
+def solver_of(armature: Object, chain: FabrikChain) -> Object | None:
+    """Return the solver of a chain, which may have got another name since the rig was made."""
+    solvers = solvers_of(armature)
+    if chain.name in solvers:
+        return solvers[chain.name]
+    names = {other.name for other in armature.fabrik.chains}  # type: ignore[attr-defined]
+    for name, solver in solvers.items():
+        if name not in names and any(bone.name == _last_bone(armature, chain) for bone in turned_by(armature, solver)):
+            return solver
+    return None
+
+
+def _last_bone(armature: Object, chain: FabrikChain) -> str:
+    tip = armature.pose.bones.get(chain.tip)
+    if tip is None or chain.use_tail:
+        return chain.tip
+    return tip.parent.name if tip.parent else ""
+
+
+def turned_by(armature: Object, solver: Object) -> list[PoseBone]:
+    """Return the bones of an armature that a solver turns."""
+    found = native_constraints(armature)
+    return [bone for bone, constraint in found if constraint.target == solver and constraint.mix_rot]  # type: ignore[attr-defined]
+
+
+def is_stretching(armature: Object, solver: Object) -> bool:
+    """Tell whether a solver scales bones of an armature."""
+    return any(each.target == solver and each.mix_scl for _, each in native_constraints(armature))  # type: ignore[attr-defined]
+
+
+def broken_constraints(armature: Object) -> list[tuple[PoseBone, Constraint]]:
+    """Return the constraints of native rigs whose solver is gone, with their bones."""
+    return [
+        (bone, constraint)
+        for bone in armature.pose.bones
+        for constraint in bone.constraints
+        if constraint.type == 'GEOMETRY_ATTRIBUTE'
+        and constraint.target is None
+        and constraint.name.startswith(CONSTRAINT)
+    ]

@@ -1,0 +1,142 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A chain's joint limits as nodes want them: a bone is a ball, a hinge, or two hinges in one place. Computes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mathutils import Quaternion, Vector
+
+from ...core import FabrikError
+from ...core.math.operations import ONE
+from ...core.model.joint_limits import JointLimits, SwingTwist, clamp, hinge_axis, rotation_of
+
+Start = float | Quaternion
+"""Angle of a hinge, rotation of a ball."""
+
+SHARES = (0.3, 0.6)
+"""Where in their ranges joints start if what FABRIK finds leads nowhere. Not half: that is straight where ranges are
+even, and from there no turn shows what it brings."""
+
+
+@dataclass(frozen=True)
+class Hinge:
+    """A joint that turns about one of its own axes."""
+
+    bone: int
+    axis: int
+    lower: float
+    upper: float
+    """Radians; infinite where it is free."""
+    rest: Quaternion
+    """In the frame of the joint before it."""
+    link: Vector
+    """To the next joint, over the chain's length; none to another hinge of the same bone."""
+
+
+@dataclass(frozen=True)
+class Ball:
+    """A joint that turns any way its limits let it."""
+
+    bone: int
+    limits: JointLimits
+    rest: Quaternion
+    link: Vector
+
+
+@dataclass(frozen=True)
+class Limb:
+    """A chain's joints with limits, root first."""
+
+    joints: tuple[Hinge | Ball, ...]
+    starts: tuple[tuple[Start, ...], ...]
+    """Poses to start from if FABRIK's leads nowhere."""
+
+
+def limb_of(
+    limits: Sequence[JointLimits], rests: Sequence[Quaternion], links: Sequence[Vector], names: Sequence[str]
+) -> Limb | None:
+    """Return a chain's limits; None where every joint turns any way.
+
+    Args:
+        limits: of the bones, root first.
+        rests: frames of the bones, each in that of the bone before.
+        links: in the frames of their bones, over the chain's length.
+        names: of the bones.
+
+    Raises:
+        FabrikError: limits are such that nodes can't keep to them.
+    """
+    if all(each.is_free for each in limits):
+        return None
+    joints: list[Hinge | Ball] = []
+    for number, (each, rest, link, name) in enumerate(zip(limits, rests, links, names, strict=True)):
+        _check(each, name)
+        joints += _joints(number, each, rest, link)
+    starts = tuple(
+        tuple(start for each in limits for start in _parts(each, clamp(ONE, each, _share_of(each, share))))
+        for share in SHARES
+    )
+    return Limb(tuple(joints), starts)
+
+
+def _check(limits: JointLimits, name: str) -> None:
+    lower, upper = limits.lower[1], limits.upper[1]
+    if math.isfinite(upper - lower) and max(-lower, upper) > math.pi + 1e-6:
+        raise FabrikError(f"the twist of bone '{name}' may go beyond half a turn: a native rig can't keep to that")
+    if limits.reaches_half_turn and any(
+        low > 0.0 or high < 0.0 for low, high in zip(limits.lower, limits.upper, strict=True)
+    ):
+        raise FabrikError(
+            f"limits of bone '{name}' go beyond half a turn and leave out rest: a native rig can't do that"
+        )
+
+
+def _joints(number: int, limits: JointLimits, rest: Quaternion, link: Vector) -> list[Hinge | Ball]:
+    axis = hinge_axis(limits)
+    if axis is not None:
+        return [_hinge(number, axis, limits, rest, link)]
+    axis = _swing_axis(limits)
+    if axis is None:
+        return [Ball(number, limits, rest, link)]
+    # A swing about one axis after a twist.
+    return [
+        _hinge(number, axis, limits, rest, Vector()),
+        _hinge(number, 1, limits, Quaternion(), link),
+    ]
+
+
+def _swing_axis(limits: JointLimits) -> int | None:
+    """Return the only axis about which a bone that may twist swings, or None."""
+    at_rest = [limits.locked[axis] and limits.lower[axis] == 0.0 for axis in (0, 2)]
+    if at_rest[0] == at_rest[1] or limits.locked[1]:
+        return None
+    return 2 if at_rest[0] else 0
+
+
+def _hinge(number: int, axis: int, limits: JointLimits, rest: Quaternion, link: Vector) -> Hinge:
+    lower, upper = limits.lower[axis], limits.upper[axis]
+    if axis != 1:
+        lower, upper = 2.0 * math.asin(lower), 2.0 * math.asin(upper)
+    return Hinge(number, axis, lower, upper, rest, link)
+
+
+def _parts(limits: JointLimits, turn: SwingTwist) -> list[Start]:
+    """Return a turn as the joints of its bone take it."""
+    hinge, swing = hinge_axis(limits), _swing_axis(limits)
+    if hinge is None and swing is None:
+        return [Quaternion(rotation_of(ONE, turn))]
+    axes = [hinge] if hinge is not None else [swing or 0, 1]
+    return [turn[axis] if axis == 1 else 2.0 * math.asin(turn[axis]) for axis in axes]
+
+
+def _share_of(limits: JointLimits, share: float) -> SwingTwist:
+    """Return the turn that is a share of the way through every range; free axes stay at rest."""
+    parts = []
+    for axis, (low, high) in enumerate(zip(limits.lower, limits.upper, strict=True)):
+        is_free = (low <= -1.0 and high >= 1.0 and axis != 1) or not math.isfinite(high - low)
+        parts.append(0.0 if is_free else low + share * (high - low))
+    return parts[0], parts[1], parts[2]

@@ -1,0 +1,63 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A chain's lengths as the nodes want them: what can be computed beforehand is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+from ...core.fabrik.exact_finish import LEAST_BEND
+from .nodes import Nodes, Value
+
+OPEN_END = 1e-6
+"""Part of the reach next to full extension that counts as full: single precision can't tell there how much to bend."""
+
+
+@dataclass(frozen=True)
+class Links:
+    """Values or sockets."""
+
+    lengths: list[Value]
+    """Each as a vector of three equal components."""
+    total: Value
+    middle: Value
+    """Between the shortest and the longest reach."""
+    spread: Value
+    """Half of the difference between them."""
+    last: Value
+    """Length of the last link; the following are of the joint before it."""
+    square: Value
+    """Square of the length of the link before the joint."""
+    difference: Value
+    """What it is more than that of the link after it."""
+    least_height: Value
+    """Square of the height over the line of its neighbours above which the joint is bent enough."""
+
+    @property
+    def values(self) -> list[Value]:
+        """In the order of the inputs."""
+        return [*self.lengths, *(getattr(self, field.name) for field in fields(self)[1:])]
+
+
+def links_of(lengths: Sequence[float]) -> Links:
+    """Return the values for lengths, root first."""
+    total = sum(lengths)
+    shortest = max(2.0 * max(lengths) - total, 0.0)
+    first, last = lengths[-2] if len(lengths) > 1 else 0.0, lengths[-1]
+    return Links(
+        lengths=[(length,) * 3 for length in lengths],
+        total=total,
+        middle=0.5 * (total + shortest),
+        spread=0.5 * (total - shortest) - OPEN_END * total,
+        last=last,
+        square=first * first,
+        difference=(first - last) * (first + last),
+        least_height=LEAST_BEND * min(first, last) ** 2,
+    )
+
+
+def links_inputs(nodes: Nodes, count: int) -> Links:
+    """Add inputs for lengths to a group."""
+    names = ("Chain length", "Middle reach", "Half of reach", "Last length", "Square", "Difference", "Least height")
+    return Links(nodes.inputs("Length", count), *(nodes.input(name, "NodeSocketFloat") for name in names))

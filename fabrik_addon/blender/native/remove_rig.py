@@ -1,0 +1,98 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""WRITE: native rigs taken away without a trace."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import bpy
+from mathutils import Vector
+
+from ..rig.rotation_channel import Channel, channel_for
+from ..solving.write_channels import write_channels
+from .custom_properties import HAD_ANIMATION, MARK, SOLVER
+from .find_rigs import broken_constraints, native_constraints
+from .shared_groups import remove_unused_groups
+from .write_bone_stretch import forget_inherited
+
+if TYPE_CHECKING:
+    from bpy.types import Constraint, Object, PoseBone, ViewLayer
+
+_ROUNDING = 1e-5
+"""Part of a scale that counts as none."""
+
+Changed = list[tuple[Any, str]]
+"""Bones and the names of their channels."""
+
+
+def remove_rigs(view_layer: ViewLayer, armature: Object, solvers: list[Object], keep_pose: bool) -> Changed:
+    """Remove native rigs of an armature, and what is left of any whose solver is gone.
+
+    Args:
+        view_layer: evaluated.
+        armature: object of the chains.
+        solvers: of the rigs.
+        keep_pose: write what the bones look like into their channels.
+
+    Returns:
+        the bones whose channels changed, with the channels' names.
+    """
+    followed = [(bone, constraint) for bone, constraint in native_constraints(armature) if constraint.target in solvers]  # type: ignore[attr-defined]
+    broken = broken_constraints(armature)
+    looks: list[tuple[PoseBone, Channel]] = []
+    if keep_pose:
+        view_layer.update()
+        looks = [(bone, _look(armature, bone, constraint)) for bone, constraint in followed]
+    stay_stretched = any(name == "scale" and _differs(bone.scale, Vector(values)) for bone, (name, values) in looks)
+    forget_inherited((bone for bone, _ in (*followed, *broken)), stay_stretched)
+    for bone, constraint in (*followed, *broken):
+        constraint.driver_remove("influence")
+        bone.constraints.remove(constraint)
+    had_animation = any(solver[HAD_ANIMATION] for solver in solvers)
+    for solver in solvers:
+        # A copy of an armature looks at the original's solver: that one stays.
+        if solver.parent == armature:
+            _remove_solver(solver)
+    _remove_empty_animation(armature, had_animation)
+    remove_unused_groups()
+    _remove_empty_collections()
+    changed = write_channels(looks)
+    view_layer.update()
+    return [(bone, name) for bone, (name, _) in changed]
+
+
+def _look(armature: Object, bone: PoseBone, constraint: Constraint) -> Channel:
+    """Return the channel that a constraint has a say in as it looks."""
+    local = armature.convert_space(pose_bone=bone, matrix=bone.matrix, from_space='POSE', to_space='LOCAL')
+    if constraint.mix_scl:  # type: ignore[attr-defined]
+        scale = local.to_scale()
+        return "scale", scale[:] if _differs(bone.scale, scale) else bone.scale[:]
+    return channel_for(bone, local.to_quaternion())
+
+
+def _differs(scale: Vector, other: Vector) -> bool:
+    return any(abs(a - b) > _ROUNDING * abs(a) for a, b in zip(scale[:], other[:], strict=True))
+
+
+def _remove_solver(solver: Object) -> None:
+    modifier: Any = solver.modifiers[0]
+    data, group = solver.data, modifier.node_group
+    helpers = [obj for obj in bpy.data.objects if obj.get(SOLVER) == solver]
+    for obj in (solver, *helpers):
+        bpy.data.objects.remove(obj)
+    bpy.data.hair_curves.remove(data)  # type: ignore[arg-type]
+    if group is not None and group.users == 0:
+        bpy.data.node_groups.remove(group)
+
+
+def _remove_empty_animation(armature: Object, had_animation: bool) -> None:
+    data = armature.animation_data
+    if data is not None and not had_animation and not (data.drivers or data.action or data.nla_tracks):
+        armature.animation_data_clear()
+
+
+def _remove_empty_collections() -> None:
+    for collection in list(bpy.data.collections):
+        if collection.get(MARK) and not collection.objects and not collection.children and collection.library is None:
+            bpy.data.collections.remove(collection)

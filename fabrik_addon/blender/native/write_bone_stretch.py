@@ -1,0 +1,53 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""WRITE: bones scaled by a native rig, and how they inherit scale meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from ..rig.bone_stretch import ALIGNED, SKEWING
+from .attribute_constraints import attribute_constraint, stretch_name
+from .custom_properties import INHERITED
+from .modifier_inputs import scale_outputs, set_output_name
+from .read_bone_stretch import StretchedBones, powers_of
+
+if TYPE_CHECKING:
+    from bpy.types import Object, PoseBone
+
+
+def stretch_bones(stretched: StretchedBones, chain_name: str, solver: Object, modifier: Any) -> None:
+    """Let bones take their scale from a solver, on top of their own."""
+    attributes = {}
+    for number, (powers, socket) in enumerate(zip(powers_of(stretched), scale_outputs(modifier), strict=True), 1):
+        attributes[powers] = f"scale {number}"
+        set_output_name(modifier, socket.identifier, attributes[powers])
+    for bone in stretched.hanging:
+        data: Any = bone.bone
+        if data.inherit_scale in SKEWING:
+            data[INHERITED] = data.inherit_scale
+            data.inherit_scale = ALIGNED
+    for bone, powers in stretched.scaled:
+        constraint = attribute_constraint(bone, stretch_name(chain_name), solver, attributes[powers])
+        constraint.data_type, constraint.mix_mode = 'FLOAT4X4', 'AFTER_SPLIT'
+        constraint.mix_loc, constraint.mix_rot, constraint.mix_scl = False, False, True
+        # Before others: some take a whole transform over, and that is to stay.
+        bone.constraints.move(len(bone.constraints) - 1, 0)
+
+
+def forget_inherited(bones: Iterable[PoseBone], stay_aligned: bool) -> None:
+    """Give bones, and what hangs on them, the way of inheriting scale that they had before they were stretched.
+
+    Args:
+        bones: those that a native rig turned or scaled.
+        stay_aligned: they stay stretched, and so must what keeps them from being skewed.
+    """
+    for bone in {each.bone.name: each for one in bones for each in (one, *one.children)}.values():
+        data: Any = bone.bone
+        mode = data.get(INHERITED)
+        if mode is None or not data.id_data.is_editable:
+            continue  # what is linked stays as the file that it comes from has it
+        if data.inherit_scale == ALIGNED and not stay_aligned:
+            data.inherit_scale = mode
+        del data[INHERITED]

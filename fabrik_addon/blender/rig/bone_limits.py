@@ -1,0 +1,153 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""READ: joint limits from what riggers set on bones: IK limits, locks and stiffness, rotation locks, Limit Rotation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from bpy.types import LimitRotationConstraint
+from mathutils import Euler, Quaternion
+
+from .overrides import is_limit
+from .rotation_channel import rotation_locks
+
+if TYPE_CHECKING:
+    from bpy.types import PoseBone
+
+Angles = tuple[float, float, float]
+
+_IK_CHANNELS = [(f"lock_ik_{axis}", f"use_ik_limit_{axis}", f"ik_min_{axis}", f"ik_max_{axis}") for axis in "xyz"]
+
+_STILL = 1e-6
+"""Angle below which a locked channel is at rest, so that its lock is a limit about the same axis."""
+
+_STACK_ROUNDS = 4
+"""Times that a rotation goes through a bone's constraints until they leave it alone."""
+
+_STEPS_INWARD = 8
+"""Of the way to the middle of a range, where the end of it has other Euler angles outside."""
+
+
+def limits_of(bone: PoseBone, with_locks: bool = True, with_constraints: bool = True) -> tuple[Angles, Angles]:
+    """Return the smallest and largest angles (radians) of a bone's own rotation about x, y, z; infinite where free.
+
+    Args:
+        bone: the bone.
+        with_locks: whether rotation locks at rest are limits about the same axes, or left to who keeps to locks anyway.
+        with_constraints: whether Limit Rotation constraints count, or are left to who keeps to their Euler angles.
+    """
+    lower, upper = [-math.inf] * 3, [math.inf] * 3
+
+    def narrow(axis: int, low: float, high: float) -> None:
+        lower[axis], upper[axis] = max(lower[axis], low), min(upper[axis], high)
+
+    for axis, (lock, use_limit, low_end, high_end) in enumerate(_IK_CHANNELS):
+        if getattr(bone, lock):
+            narrow(axis, 0.0, 0.0)
+        elif getattr(bone, use_limit):
+            narrow(axis, getattr(bone, low_end), getattr(bone, high_end))
+    for axis in _resting_locks(bone) if with_locks else ():
+        narrow(axis, 0.0, 0.0)
+    for constraint in bone.constraints if with_constraints else ():
+        if is_limit(constraint):
+            for axis, name in enumerate("xyz"):
+                low, high = getattr(constraint, f"min_{name}"), getattr(constraint, f"max_{name}")
+                if getattr(constraint, f"use_limit_{name}") and high - low < math.tau:
+                    narrow(axis, low, max(low, high))
+    for axis in range(3):
+        # Ranges that don't meet: the one that was narrowed last counts, as it would in Blender's stack.
+        lower[axis] = min(lower[axis], upper[axis])
+    return (lower[0], lower[1], lower[2]), (upper[0], upper[1], upper[2])
+
+
+def euler_limits_of(bone: PoseBone) -> list[LimitRotationConstraint]:
+    """Return the constraints that limit a bone's Euler angles where those aren't the angles of a swing and a twist.
+
+    They are the same where a bone turns about one axis only, by no more than half a turn: else Blender's constraint has
+    the last word.
+    """
+    found = [one for one in bone.constraints if isinstance(one, LimitRotationConstraint) and is_limit(one)]
+    if not found:
+        return []
+    reach = [abs(getattr(one, f"{end}_{axis}")) for one in found for axis in "xyz" for end in ("min", "max")]
+    still = sum(low == high == 0.0 for low, high in zip(*limits_of(bone), strict=True))
+    return [] if still >= 2 and max(reach) <= math.pi + _STILL else found
+
+
+def within_euler_limits(
+    bone: PoseBone, constraints: Sequence[LimitRotationConstraint], rotation: Quaternion
+) -> Quaternion:
+    """Return what Limit Rotation constraints leave of a bone's own rotation, so that they leave that alone."""
+    for _ in range(_STACK_ROUNDS):
+        # A rotation has two sets of Euler angles: what was put within limits may be outside by the other.
+        before, rotation = rotation, left_by(bone, constraints, rotation)
+        if rotation == before:
+            return rotation
+    for step in range(1, _STEPS_INWARD + 1):
+        inner = _further_in(bone, constraints[-1], rotation, step / _STEPS_INWARD)
+        if left_by(bone, constraints, inner) == inner:
+            return inner
+    return rotation
+
+
+def left_by(bone: PoseBone, constraints: Sequence[LimitRotationConstraint], rotation: Quaternion) -> Quaternion:
+    """Return what Blender makes of a bone's own rotation by Limit Rotation constraints, one after another."""
+    for constraint in constraints:
+        order = _order_of(bone, constraint)
+        angles = rotation.to_euler(order)[:]
+        kept = [
+            _clamped(constraint, axis, angle) if getattr(constraint, f"use_limit_{axis}") else angle
+            for axis, angle in zip("xyz", angles, strict=True)
+        ]
+        if any(abs(after - angle) > _STILL for after, angle in zip(kept, angles, strict=True)):
+            rotation = Euler(kept, order).to_quaternion()
+    return rotation
+
+
+def _further_in(bone: PoseBone, constraint: LimitRotationConstraint, rotation: Quaternion, share: float) -> Quaternion:
+    """Return a rotation some share of the way to where all of its Euler angles are in the middle of their ranges."""
+    order = _order_of(bone, constraint)
+    angles = []
+    for axis, angle in zip("xyz", rotation.to_euler(order)[:], strict=True):
+        low, high = getattr(constraint, f"min_{axis}"), getattr(constraint, f"max_{axis}")
+        middle = 0.5 * (low + max(low, high)) if getattr(constraint, f"use_limit_{axis}") else 0.0
+        angles.append(angle + share * (middle - angle))
+    return Euler(angles, order).to_quaternion()
+
+
+def _order_of(bone: PoseBone, constraint: LimitRotationConstraint) -> Any:
+    if constraint.euler_order != 'AUTO':
+        return constraint.euler_order
+    return bone.rotation_mode if bone.rotation_mode not in {'QUATERNION', 'AXIS_ANGLE'} else 'XYZ'
+
+
+def _clamped(constraint: LimitRotationConstraint, axis: str, angle: float) -> float:
+    """Return what a constraint leaves of an Euler angle: the nearest end of its range, going round.
+
+    Measured in Blender 5.0 and 5.2: of a range that ends before it begins the smallest angle is left.
+    """
+    low, high = getattr(constraint, f"min_{axis}"), getattr(constraint, f"max_{axis}")
+    if constraint.use_legacy_behavior:
+        return high if angle > high else max(angle, low)
+    if high <= low:
+        return low
+    off = math.remainder(angle - 0.5 * (low + high), math.tau)
+    if abs(off) <= 0.5 * (high - low):
+        return angle
+    return high if off > 0.0 else low
+
+
+def stiffness_of(bone: PoseBone) -> Angles:
+    """Return how stiff a bone is about its x, y and z, 0 to 0.99."""
+    return bone.ik_stiffness_x, bone.ik_stiffness_y, bone.ik_stiffness_z
+
+
+def _resting_locks(bone: PoseBone) -> list[int]:
+    """Return the axes whose rotation is locked at rest; a lock elsewhere is no limit about one axis."""
+    locked = [axis for axis, is_locked in enumerate(rotation_locks(bone)) if is_locked]
+    if locked and any(abs(angle) > _STILL for angle in bone.matrix_basis.to_euler()[:]):
+        return []
+    return locked

@@ -1,0 +1,85 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What stands between a bone's channels and where it ends up: constraints and drivers. Reads Blender."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from .rotation_channel import channel_name
+
+if TYPE_CHECKING:
+    from bpy.types import Constraint, Object, PoseBone
+
+_CHAIN_TYPES = {'IK', 'SPLINE_IK'}
+
+_SCALING_TYPES = {'COPY_SCALE', 'LIMIT_SCALE', 'MAINTAIN_VOLUME'}
+"""Constraints that leave a bone's rotation as it is."""
+
+
+def is_active(constraint: Constraint) -> bool:
+    """Tell whether a constraint does anything."""
+    if not (constraint.enabled and constraint.influence > 0.0):
+        return False
+    # Blender passes over what it marked as not valid, but doesn't mark anew what has lost a deleted target.
+    return constraint.is_valid and not _lacks_target(constraint)
+
+
+def _lacks_target(constraint: Constraint) -> bool:
+    if constraint.type == 'ARMATURE':
+        return not any(entry.target for entry in constraint.targets)  # type: ignore[attr-defined]
+    if constraint.type == 'PIVOT' or (constraint.type == 'ACTION' and constraint.use_eval_time):  # type: ignore[attr-defined]
+        return False
+    return getattr(constraint, "target", constraint) is None
+
+
+def is_limit(constraint: Constraint) -> bool:
+    """Tell whether a constraint limits a bone's own rotation, in its own space."""
+    return (
+        constraint.type == 'LIMIT_ROTATION'
+        and is_active(constraint)
+        and constraint.owner_space == 'LOCAL'
+        and constraint.influence == 1.0
+    )
+
+
+def chain_constraints(armature: Object) -> Iterator[tuple[PoseBone, Constraint, list[PoseBone]]]:
+    """Yield the active constraints that turn the parents of their bone too, with all the bones they turn."""
+    for owner in armature.pose.bones:
+        for constraint in owner.constraints:
+            if constraint.type in _CHAIN_TYPES and is_active(constraint):
+                length = constraint.chain_count or len(armature.pose.bones)
+                use_tail = constraint.type == 'SPLINE_IK' or constraint.use_tail
+                turned = [owner, *owner.parent_recursive] if use_tail else list(owner.parent_recursive)
+                yield owner, constraint, turned[:length]
+
+
+def overrides_of(
+    armature: Object, bones: Sequence[PoseBone], use_limits: bool, use_stretch: bool = False
+) -> tuple[str, ...]:
+    """Name the bones of a chain whose rotation is not what their channels say, or whose channels are driven.
+
+    Limits that the solver keeps to don't count, and what drives or limits the scale counts if that is to change.
+    """
+    found = [
+        f"bone '{bone.name}' (constraint '{constraint.name}')"
+        for bone in bones
+        for constraint in bone.constraints
+        if is_active(constraint)
+        and constraint.type not in _CHAIN_TYPES
+        and (use_stretch or constraint.type not in _SCALING_TYPES)
+        and not (use_limits and is_limit(constraint))
+    ]
+    names = {bone.name for bone in bones}
+    for owner, constraint, turned in chain_constraints(armature):
+        hit = next((bone.name for bone in turned if bone.name in names), None)
+        if hit is not None:
+            found.append(f"bone '{hit}' (constraint '{constraint.name}' of bone '{owner.name}')")
+    if armature.animation_data:
+        driven = {curve.data_path for curve in armature.animation_data.drivers if not curve.mute}
+        for bone in bones:
+            written = [channel_name(bone), "scale"] if use_stretch else [channel_name(bone)]
+            if any(bone.path_from_id(name) in driven for name in written):
+                found.append(f"bone '{bone.name}' (driver)")
+    return tuple(found)

@@ -1,0 +1,317 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The settings on an armature object: its chains."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import bpy
+from bpy.props import (
+    BoolProperty,
+    CollectionProperty,
+    EnumProperty,
+    FloatProperty,
+    FloatVectorProperty,
+    IntProperty,
+    PointerProperty,
+    StringProperty,
+)
+from bpy.types import Context, Object, PropertyGroup
+
+from ...core import SOLVERS, Status
+from .last_results import result_of
+from .targets import rotation_in_armature
+
+_OVERRIDABLE = {'LIBRARY_OVERRIDABLE'}
+
+STATUS_ITEMS = (
+    ('NONE', "Not Solved", "The chain has not been solved yet"),
+    ('REACHED', "Reached", "The tip is at the target"),
+    ('OUT_OF_REACH', "Out of Reach", "The target is too far from the chain's root, or too near to it"),
+    ('LIMITED', "Limited", "Joint limits or locks keep the tip away from the target"),
+    ('STALLED', "Stalled", "The solver gave up before the tip was at the target; if it is FABRIK, please report this"),
+)
+
+SOLVER_ITEMS = tuple((name, method.label, method.good_for) for name, method in SOLVERS.items())
+
+
+def _get_status(chain: FabrikChain) -> int:
+    result = result_of(chain)
+    return 0 if result is None else 1 + Status[result.status]
+
+
+def _get_error(chain: FabrikChain) -> float:
+    result = result_of(chain)
+    return 0.0 if result is None else result.error
+
+
+def _get_iterations_used(chain: FabrikChain) -> int:
+    result = result_of(chain)
+    return 0 if result is None else result.iterations
+
+
+def _make_name_unique(chain: FabrikChain, _context: Context) -> None:
+    """Number the name of a chain if another one has it: results and library overrides know chains by their names."""
+    taken = {other.name for other in chain.id_data.fabrik.chains if other != chain}
+    name, number = chain.name, 0
+    while name in taken:
+        number += 1
+        name = f"{chain.name}.{number:03d}"
+    if name != chain.name:
+        chain.name = name
+
+
+def _show_change(_settings: FabrikChain | FabrikSettings, _context: Context) -> None:
+    from ..overlay.handler import note_chain  # it reads these settings
+
+    note_chain()
+
+
+def _keep_offset(chain: FabrikChain, _context: Context) -> None:
+    """Take the offset at which switching the rotation on changes nothing."""
+    armature: Any = chain.id_data
+    bone = armature.pose.bones.get(chain.tip)
+    if chain.use_rotation and bone is not None and chain.target is not None:
+        target = rotation_in_armature(armature, chain.target, chain.subtarget)
+        chain.rotation_offset = target.conjugated() @ bone.matrix.to_quaternion()
+
+
+class FabrikChain(PropertyGroup):
+    """A chain of bones and where it should reach; names as in KinematicConstraint where the meaning is the same"""
+
+    name: StringProperty(name="Name", override=_OVERRIDABLE, update=_make_name_unique)
+    enabled: BoolProperty(
+        name="Enabled",
+        description="Solve this chain together with the others",
+        default=True,
+        update=_show_change,
+        override=_OVERRIDABLE,
+    )
+    tip: StringProperty(name="Tip", description="Last bone of the chain", update=_show_change, override=_OVERRIDABLE)
+    chain_count: IntProperty(
+        name="Chain Length",
+        description="How many bones turn, counted from the tip up; 0 is all of them, up to the root of the armature",
+        default=2,
+        min=0,
+        soft_max=50,
+        update=_show_change,
+        override=_OVERRIDABLE,
+    )
+    use_tail: BoolProperty(
+        name="Use Tail",
+        description="End the chain at the tip bone's tail; else at its head, and the tip bone itself doesn't turn",
+        default=True,
+        update=_show_change,
+        override=_OVERRIDABLE,
+    )
+    target: PointerProperty(
+        type=Object,
+        name="Target",
+        description="Object that the chain's end should reach",
+        update=_show_change,
+        override=_OVERRIDABLE,
+    )
+    subtarget: StringProperty(
+        name="Bone",
+        description="Bone of the target armature whose head is the target",
+        update=_show_change,
+        override=_OVERRIDABLE,
+    )
+    use_pin: BoolProperty(
+        name="Pin",
+        description="Hold the chain's end where it is while others pull; no target is needed",
+        default=False,
+        update=_show_change,
+        override=_OVERRIDABLE,
+    )
+    weight: FloatProperty(
+        name="Weight",
+        description="Share of this chain where several meet, and where not all of their targets can be reached",
+        default=1.0,
+        min=0.01,
+        soft_max=1.0,
+        max=100.0,
+        override=_OVERRIDABLE,
+    )
+    use_rotation: BoolProperty(
+        name="Rotation",
+        description="The tip bone also takes the target's rotation, with the offset it has when this is switched on",
+        default=False,
+        update=_keep_offset,
+        override=_OVERRIDABLE,
+    )
+    rotation_offset: FloatVectorProperty(
+        name="Rotation Offset",
+        description="Rotation of the tip bone in the target's own space",
+        size=4,
+        subtype='QUATERNION',
+        default=(1.0, 0.0, 0.0, 0.0),
+        override=_OVERRIDABLE,
+    )
+    pole_target: PointerProperty(
+        type=Object,
+        name="Pole",
+        description="Object toward which the chain bends",
+        update=_show_change,
+        override=_OVERRIDABLE,
+    )
+    pole_subtarget: StringProperty(
+        name="Pole Bone",
+        description="Bone of the pole's armature whose head is the pole",
+        update=_show_change,
+        override=_OVERRIDABLE,
+    )
+    pole_angle: FloatProperty(
+        name="Pole Angle",
+        description="Turn of the bend away from the pole, about the line from the chain's root to its target",
+        subtype='ANGLE',
+        default=0.0,
+        soft_min=-math.pi,
+        soft_max=math.pi,
+        override=_OVERRIDABLE,
+    )
+    influence: FloatProperty(
+        name="Influence",
+        description="How much of the solve is taken: the bones' rotations are blended with those before it",
+        default=1.0,
+        min=0.0,
+        max=1.0,
+        subtype='FACTOR',
+        override=_OVERRIDABLE,
+    )
+    softness: FloatProperty(
+        name="Softness",
+        description="Ease into full extension over this part of the reach, so that elbows and knees don't pop",
+        default=0.0,
+        min=0.0,
+        max=0.5,
+        subtype='FACTOR',
+        update=_show_change,
+        override=_OVERRIDABLE,
+    )
+    use_stretch: BoolProperty(
+        name="Stretch",
+        description="Lengthen the bones, all alike and along Y, where the tip can't reach its target without; "
+        "the Y scale of the bones is the chain's then, and what hangs on them keeps its size",
+        default=False,
+        override=_OVERRIDABLE,
+    )
+    stretch_max: FloatProperty(
+        name="Longest",
+        description="How long stretched bones become at most, in times of their own length",
+        default=1.5,
+        min=1.0,
+        soft_max=3.0,
+        override=_OVERRIDABLE,
+    )
+    root_motion: EnumProperty(
+        name="Root",
+        description="What the first bone does when the tip can't reach its target",
+        items=(
+            ('FIXED', "Fixed", "The root stays where it is"),
+            (
+                'TRANSLATE',
+                "Follows",
+                "The root moves by as much as the tip would stay away from its target; "
+                "where chains hang together, the root of them all takes its share of the way",
+            ),
+        ),
+        default='FIXED',
+        override=_OVERRIDABLE,
+    )
+    use_limits: BoolProperty(
+        name="Joint Limits",
+        description="Keep to the limits, locks and stiffness that the bones have for Blender's own IK, "
+        "to rotation locks and to Limit Rotation constraints in local space",
+        default=True,
+        update=_show_change,
+        override=_OVERRIDABLE,
+    )
+    solver: EnumProperty(
+        name="Solver",
+        description="How the chain is solved",
+        items=SOLVER_ITEMS,
+        default='FABRIK',
+        override=_OVERRIDABLE,
+    )
+    iterations: IntProperty(
+        name="Iterations",
+        description="Sweeps along the chain, or steps of a Jacobian method, at most",
+        default=64,
+        min=1,
+        soft_max=500,
+        override=_OVERRIDABLE,
+    )
+    tolerance: FloatProperty(
+        name="Tolerance",
+        description="Distance from tip to target that counts as reached, as a share of the chain's length",
+        default=1e-4,
+        min=1e-6,
+        max=1.0,
+        precision=6,
+        update=_show_change,
+        override=_OVERRIDABLE,
+    )
+
+    status: EnumProperty(name="Status", description="How the last solve ended", items=STATUS_ITEMS, get=_get_status)
+    error: FloatProperty(
+        name="Error",
+        description="Distance from tip to target after the last solve, as a share of the chain's length",
+        precision=6,
+        get=_get_error,
+    )
+    iterations_used: IntProperty(
+        name="Iterations Used", description="Sweeps of the last solve", get=_get_iterations_used
+    )
+
+
+def _show_or_hide(_settings: FabrikSettings, _context: Context) -> None:
+    from ..overlay.handler import sync_overlay  # it reads these settings
+
+    sync_overlay()
+
+
+class FabrikSettings(PropertyGroup):
+    """The chains of an armature object"""
+
+    chains: CollectionProperty(type=FabrikChain, name="Chains", override={'LIBRARY_OVERRIDABLE', 'USE_INSERTION'})
+    active_index: IntProperty(name="Active Chain", default=0, min=0, update=_show_change, override=_OVERRIDABLE)
+    show_overlay: BoolProperty(
+        name="Overlay",
+        description="Show in the viewport what the chains see: joints, reach, pole, limits, and the way to the target",
+        default=False,
+        update=_show_or_hide,
+        override=_OVERRIDABLE,
+    )
+
+
+def settings_of(armature: Object) -> FabrikSettings:
+    """Return the settings of an armature object."""
+    return armature.fabrik  # type: ignore[attr-defined]
+
+
+def active_chain(armature: Object) -> FabrikChain | None:
+    """Return the chain that is chosen in the list, or None."""
+    settings = settings_of(armature)
+    if 0 <= settings.active_index < len(settings.chains):
+        return settings.chains[settings.active_index]
+    return None
+
+
+_register_classes, _unregister_classes = bpy.utils.register_classes_factory(  # type: ignore[misc]
+    (FabrikChain, FabrikSettings)
+)
+
+
+def register() -> None:
+    _register_classes()  # type: ignore[has-type]
+    Object.fabrik = PointerProperty(  # type: ignore[attr-defined]
+        type=FabrikSettings, name="FABRIK IK", override={'LIBRARY_OVERRIDABLE'}
+    )
+
+
+def unregister() -> None:
+    del Object.fabrik  # type: ignore[attr-defined]
+    _unregister_classes()  # type: ignore[has-type]

@@ -1,0 +1,74 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""WRITE: a new chain, with the objects it reaches for. No bone moves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mathutils import Vector
+
+from ...core import FabrikError, pole_for
+from ..rig.last_results import forget_result
+from ..rig.properties import FabrikChain, settings_of
+from ..rig.snapshot import chain_matrices, read_bones, read_pose
+from ..rig.targets import armature_to_world
+from .target_objects import make_pole, make_target, targets_collection
+
+if TYPE_CHECKING:
+    from bpy.types import Object, PoseBone, Scene, ViewLayer
+
+POLE_DISTANCE = 0.75
+"""How far beyond the chain's farthest joint a pole is made, over chain length: out of the way, and still in view."""
+
+_EMPTY_SIZE = 0.08
+"""Size of target and pole, over chain length per bone: they grow with the bones, not with their number."""
+
+
+def add_chain(
+    scene: Scene,
+    view_layer: ViewLayer,
+    armature: Object,
+    tip: PoseBone,
+    chain_count: int,
+    create_target: bool,
+    create_pole: bool,
+) -> FabrikChain:
+    """Add a chain that ends at the tail of a bone, and make it the active one.
+
+    Raises:
+        FabrikError: the bone already ends a chain, or hasn't as many parents; then nothing has changed.
+    """
+    settings = settings_of(armature)
+    for chain in settings.chains:
+        if chain.tip == tip.name and chain.use_tail:
+            raise FabrikError(f"Chain '{chain.name}' already ends at bone '{tip.name}'")
+    view_layer.update()
+    try:
+        bones = read_bones(armature, tip.name, tip.name, chain_count, use_tail=True)
+        rigid, pose = read_pose(bones, chain_matrices(bones), bones.rotations)
+        to_world = armature_to_world(armature)
+    except FabrikError as error:
+        raise FabrikError(f"Can't add a chain at bone '{tip.name}': {error}") from error
+
+    scale = abs(to_world.determinant()) ** (1.0 / 3.0)
+    size = _EMPTY_SIZE * scale * rigid.total_length / len(bones.bones) ** 0.5
+    target = pole_target = None
+    if create_target:
+        target = make_target(
+            targets_collection(scene, view_layer), armature, bones, Vector(pose.positions[-1].tolist()), size
+        )
+    if create_pole:
+        pole = Vector(pole_for(pose, POLE_DISTANCE).tolist())
+        pole_target = make_pole(targets_collection(scene, view_layer), armature, bones, pole, 0.6 * size)
+
+    # Last, so that an error leaves no half of a chain behind.
+    chain = settings.chains.add()
+    chain.name = tip.name
+    forget_result(armature, chain.name)  # of a chain that had the name before
+    chain.tip = tip.name
+    chain.chain_count = chain_count
+    chain.target, chain.pole_target = target, pole_target
+    settings.active_index = len(settings.chains) - 1
+    view_layer.update()
+    return chain

@@ -1,0 +1,185 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How a solve ended: measured on the pose that Blender shows, with the reason in words. Reads Blender."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from mathutils import Quaternion, Vector
+
+from ...core import SOLVERS, Status
+from ...core.model.joint_limits import axes_at_limit, joint_limits
+from ..rig.bone_limits import euler_limits_of, left_by
+from ..rig.last_results import Result
+from ..rig.rotation_channel import has_locks, rotation_from
+from .solve_chain_bones import SolvedChain
+
+if TYPE_CHECKING:
+    from bpy.types import Object
+
+
+_NAMES = {Status.OUT_OF_REACH: "out of reach", Status.LIMITED: "limited", Status.STALLED: "stalled"}
+
+TURNED = math.radians(0.5)
+"""Angle from the wished rotation that counts as taken."""
+
+
+def outcome_of(armature: Object, solved: SolvedChain, later: Sequence[SolvedChain]) -> Result:
+    """Measure where a chain ended up, and say why if that is not at its target.
+
+    What the solver says holds for rigid bones without constraints; what Blender shows is what counts.
+
+    Args:
+        armature: evaluated since it was written.
+        solved: the chain.
+        later: the chains that were solved after it, and may have moved it.
+    """
+    snapshot = solved.snapshot
+    bones = snapshot.bones
+    tip = bones.end.tail if bones.use_tail else bones.end.head
+    length = snapshot.chain.total_length if bones.is_rigid else _length(solved, tip)
+    target = _target(armature, solved)
+    error = (tip - target).length / length
+    off = f"the tip is {_world_length(armature, tip - target):.4g} from its target"
+    overridden = snapshot.overridden
+    stretch = 1.0 + snapshot.influence * (solved.stretch - 1.0)
+    if error <= snapshot.options.tolerance:
+        return Result(Status.REACHED.name, error, solved.iterations, _rotation_left(solved), overridden, stretch)
+    if snapshot.influence < 1.0 and solved.status is Status.REACHED and not overridden:
+        # Asked to stay behind: what a full solve would do is what there is to say.
+        return Result(Status.REACHED.name, error, solved.iterations, "", overridden, stretch)
+
+    status, reasons = solved.status, []
+    moved_by = [other for other in later if not other.snapshot.moving.isdisjoint(bone.name for bone in bones.bones)]
+    if moved_by:
+        reasons.append(f"chain '{moved_by[-1].snapshot.bones.chain_name}' turns the same bones")
+    if overridden:
+        reasons.append("overridden on " + ", ".join(overridden))
+    if status is Status.OUT_OF_REACH and not reasons:
+        is_held = bool(solved.together_with) and _is_near(solved, target)
+        message = f"out of reach, {off}: {_held(solved) if is_held else _reach(armature, solved, target)}"
+        return Result(status.name, error, solved.iterations, message, overridden)
+    if at_limit := _at_limit(solved):
+        reasons.append("at their limit are " + ", ".join(at_limit))
+    if locked := [f"'{bone.name}'" for bone, _ in solved.channels if has_locks(bone)]:
+        reasons.append("rotation is locked on " + ", ".join(locked))
+    if not bones.is_rigid:
+        reasons.append("its bones are sheared or unevenly scaled, and change their length as they turn")
+    if turned := _turned_on(solved):
+        reasons.append("turned on by " + ", ".join(turned))
+    if status is Status.REACHED and not reasons:
+        reasons.append("single precision can't place it any better")
+    if status is not Status.REACHED and _is_used_up(solved):
+        label = SOLVERS[snapshot.options.solver].label
+        reasons.append(f"{label} has used its {solved.iterations} iterations: allow more, or choose FABRIK")
+        message = f"{_NAMES[status]}, {off}: " + " and ".join(reasons)
+        return Result(status.name, error, solved.iterations, message, overridden)
+    if status is Status.STALLED and not reasons:
+        message = f"stalled, {off} after {solved.iterations} sweeps; please report this"
+        return Result(status.name, error, solved.iterations, message, overridden)
+    if stretch > 1.0:
+        off += f", stretched to {100.0 * stretch:.4g} %"
+    message = f"limited, {off}: " + (" and ".join(reasons) or "no pose within the limits was found that is nearer")
+    return Result(Status.LIMITED.name, error, solved.iterations, message, overridden)
+
+
+def _is_used_up(solved: SolvedChain) -> bool:
+    """Tell whether a method that isn't FABRIK took all the iterations it may."""
+    options = solved.snapshot.options
+    return options.solver != 'FABRIK' and solved.iterations >= options.iterations
+
+
+def _turned_on(solved: SolvedChain) -> list[str]:
+    """Name the bones that Limit Rotation constraints don't leave as they were posed."""
+    if solved.snapshot.bones.limits is None:
+        return []
+    named = []
+    for bone, channel in solved.channels:
+        constraints = euler_limits_of(bone)
+        own = rotation_from(bone, channel)
+        shown = left_by(bone, constraints, own)
+        if abs(own.dot(shown)) < math.cos(0.5 * TURNED):
+            named.append(f"'{constraints[-1].name}' of bone '{bone.name}'")
+    return named
+
+
+def _length(solved: SolvedChain, tip: Vector) -> float:
+    """Return how long a chain has come to be: sheared bones change their length as they turn."""
+    bones = solved.snapshot.bones
+    joints = [*(bones.bones[i].head for i in bones.free), tip]
+    return sum((end - start).length for start, end in pairwise(joints))
+
+
+def _target(armature: Object, solved: SolvedChain) -> Vector:
+    """Return where a chain's end should be; a bone that comes to meet it is where it is by now."""
+    snapshot = solved.snapshot
+    if snapshot.target_bone in snapshot.moving or (snapshot.target_bone and solved.together_with):
+        return armature.pose.bones[snapshot.target_bone].head.copy()
+    return Vector(snapshot.goals.targets[0].tolist())
+
+
+def _is_near(solved: SolvedChain, target: Vector) -> bool:
+    """Tell whether a target is within reach of a chain from where its root has come to be."""
+    return (target - solved.snapshot.bones.bones[0].head).length < solved.snapshot.chain.total_length
+
+
+def _held(solved: SolvedChain) -> str:
+    """Say that the rest of the tree keeps a chain away."""
+    names = " and ".join(f"'{name}'" for name in solved.together_with)
+    chains = "chain" if len(solved.together_with) == 1 else "chains"
+    return f"what it hangs on is held by {chains} {names}"
+
+
+def _rotation_left(solved: SolvedChain) -> str:
+    """Say by how much a tip isn't turned as it should be; empty where it is, or isn't meant to be."""
+    goals = solved.snapshot.goals
+    if goals.rotations is None:
+        return ""
+    wish = Quaternion(goals.rotations[0].tolist())
+    left = 2.0 * math.acos(min(1.0, abs(wish.dot(solved.snapshot.bones.end.matrix.to_quaternion()))))
+    if left <= TURNED:
+        return ""
+    wished = "how it was pinned" if solved.snapshot.is_pinned else "the target's rotation"
+    return f"reached, but turned by {math.degrees(left):.3g} degrees from {wished}: position comes first"
+
+
+def _reach(armature: Object, solved: SolvedChain, target: Vector) -> str:
+    """Say how far the target is from the root, and how far the bones reach."""
+    chain = solved.snapshot.chain
+    is_tree = bool(solved.together_with)
+    root = solved.snapshot.bones.bones[0].head if is_tree else Vector(solved.snapshot.pose.positions[0].tolist())
+    away = target - root
+    # Lengths of the chain as people measure them; where an object is scaled unevenly they are means.
+    scale = abs(armature.matrix_world.determinant()) ** (1.0 / 3.0)
+    softness, most = solved.snapshot.options.softness, solved.snapshot.options.stretch_max
+    if softness > 0.0 and chain.total_length * (1.0 - softness) < away.length <= most * chain.total_length:
+        return f"softness holds it back from {100.0 * (1.0 - softness):.3g} % of the reach on"
+    if away.length > chain.total_length:
+        bound = f"at most {scale * most * chain.total_length:.4g}"
+        if most > 1.0:
+            bound += f", stretched to {100.0 * most:.4g} %"
+    else:
+        bound = f"at least {scale * (2.0 * max(chain.links) - chain.total_length):.4g}"
+    return f"that is {_world_length(armature, away):.4g} from the root, and these bones reach {bound}"
+
+
+def _world_length(armature: Object, in_armature: Vector) -> float:
+    return (armature.matrix_world.to_3x3() @ in_armature).length
+
+
+def _at_limit(solved: SolvedChain) -> list[str]:
+    """Name the bones that would have to turn further than they may, with the axes."""
+    bones = solved.snapshot.bones
+    if bones.limits is None:
+        return []
+    named = []
+    rotations = solved.whole or [rotation_from(bone, channel) for bone, channel in solved.channels]
+    for i, q in zip(bones.free, rotations, strict=True):
+        axes = axes_at_limit(joint_limits(*bones.limits[i]), (q.w, q.x, q.y, q.z))
+        if axes:
+            named.append(f"'{bones.bones[i].name}' ({' '.join(axes)})")
+    return named

@@ -1,0 +1,77 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""WRITE: channels of pose bones, and keys for them. Nothing here reads a target or computes a pose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from bpy.types import Bone
+from bpy_extras.anim_utils import AutoKeying as _AutoKeying
+
+from ..rig.rotation_channel import Setting
+
+# The stubs have lost its class methods.
+AutoKeying: Any = _AutoKeying
+
+if TYPE_CHECKING:
+    from bpy.types import Context, Object, PoseBone
+
+_KEYED = {"location": "use_loc", "scale": "use_scale"}
+"""Channels that aren't of a rotation, with the option by which Blender keys them."""
+
+
+def write_channels(settings: Iterable[Setting]) -> list[Setting]:
+    """Write channels that differ; return the bones that changed with what they said before."""
+    changed: list[Setting] = []
+    for bone, (name, values) in settings:
+        old = getattr(bone, name)[:]
+        if differ(old, values):
+            setattr(bone, name, values)
+            changed.append((bone, (name, old)))
+    return changed
+
+
+def restore_channels(channels: Iterable[tuple[Object | PoseBone | Bone, tuple[str, Any]]]) -> None:
+    """Write back what channels said, to the last bit."""
+    for bone, (name, values) in channels:
+        setattr(bone, name, values)
+
+
+def differ(old: Sequence[float] | str, new: Any) -> bool:
+    """Tell whether values are others, by more than single precision can tell apart: less makes only keys and undos."""
+    if isinstance(old, str):
+        return bool(old != new)
+    # Every move of a drag comes here for every bone: a generator would cost half as much again.
+    for before, after in zip(old, new, strict=True):  # noqa: SIM110
+        if abs(after - before) > 1e-7:
+            return True
+    return False
+
+
+def auto_key(context: Context, changed: Iterable[tuple[Object | PoseBone | Bone, str]]) -> None:
+    """Key channels, given with their bones or objects, if Blender's auto-keying is on, by its own rules."""
+    keytype = context.scene.tool_settings.keyframe_type
+    for target, channel in changed:
+        if isinstance(target, Bone):
+            continue  # how it takes over its parent's scale can't be keyed
+        use = _KEYED.get(channel, "use_rot")
+        options = {option: option == use for option in ("use_loc", "use_rot", "use_scale")}
+        with AutoKeying.options(keytype=keytype, **options):
+            _auto_key(context, target, channel, keytype)
+
+
+def _auto_key(context: Context, target: Object | PoseBone, channel: str, keytype: str) -> None:
+    tools = context.scene.tool_settings
+    # AutoKeying itself uses a keying set even while auto-keying is off, and refuses one with absolute paths.
+    if not tools.use_keyframe_insert_auto:
+        return
+    keying_set = context.scene.keying_sets_all.active
+    if not (tools.use_keyframe_insert_keyingset and keying_set is not None and keying_set.is_path_absolute):
+        AutoKeying.autokey_transformation(context, target)
+        return
+    full_path = target.path_from_id(channel)
+    if any(path.id == target.id_data and path.data_path == full_path for path in keying_set.paths):
+        options = AutoKeying.keying_options_from_keyingset(context, keying_set)
+        target.keyframe_insert(channel, options=options, keytype=keytype)

@@ -1,0 +1,149 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A pose made ready to be solved: checked, in components, in units of the chain's length."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ..math.operations import MANY, ONE, Vector, add_up
+from ..math.vectors import Joints, Quaternion, gap, rotate, x_axis
+from ..optimise.bounded_least_squares import Limb
+from ..problem import Chain, FabrikError, Floats, Pose
+from .frame_transport import turn_frames
+
+MISFIT = 1e-3
+"""Difference of a link in the pose from its length that counts as rounding, over its length."""
+
+
+Follow: TypeAlias = "Callable[[Any, StartPose, Sequence[Vector], Quaternion | None], list[Quaternion]]"
+"""(ops, start, joints after, turn of the bend plane or None): the bones' frames, as ``turn_frames`` has them."""
+
+
+@dataclass(frozen=True)
+class StartPose:
+    """A chain and the pose it is solved from, checked and split into components: what many goals have in common."""
+
+    chain: Chain
+    pose: Pose
+    batch: tuple[int, ...]
+    root: Vector
+    """In armature space."""
+    points: list[Vector]
+    """Joints from the root, in units of the chain's length: thresholds are then scale free, and nothing is lost far
+    from the origin."""
+    joints: Joints
+    """The same, component by component."""
+    lengths: list[float]
+    """Of the links, in units of the chain's length."""
+    frames: list[Quaternion]
+    """Of the bones, in armature space."""
+    links: list[Vector]
+    """From each joint to the next."""
+    x_axes: list[Vector]
+    """Of the frames."""
+    limb: Limb | None
+    """The bones with their limits, if they have any."""
+    follow: Follow
+    """How bones without limits turn with their links."""
+
+    @cached_property
+    def without_tip(self) -> StartPose:
+        """The start of the chain without its last bone, which has another one before it."""
+        pose = Pose(self.pose.positions[..., :-1, :], self.pose.rotations[..., :-1, :], self.pose.base)
+        return start_from(self.chain.without_tip, pose, self.batch)
+
+
+def start_from(chain: Chain, pose: Pose, batch: tuple[int, ...] | None = None) -> StartPose:
+    """Make a pose ready to be solved, once for all goals.
+
+    Args:
+        chain: a plain chain (one effector, at its end).
+        pose: positions (..., J, 3) that have the links' lengths, rotations (..., J, 4).
+        batch: shape of the batch, if the goals have more axes than the pose.
+
+    Raises:
+        FabrikError: a number isn't finite, or a shape doesn't fit.
+    """
+    if not chain.is_plain:
+        raise FabrikError("only a plain chain can be solved: one effector, at the end of its last link")
+    joints = len(chain.lengths)
+    shape = batch_shape(("positions", pose.positions, (joints, 3)), ("rotations", pose.rotations, (joints, 4)))
+    if batch is None:
+        batch = shape
+    ops: Any = MANY if batch else ONE
+    positions, frames = ops.split(pose.positions, batch), ops.split(pose.rotations, batch)
+    for kind, rows in (("position", positions), ("rotation", frames)):
+        for j, row in enumerate(rows):
+            # A sum is finite where all its terms are; no pose is so large that it overflows.
+            if not ops.all(ops.isfinite(sum(row))):
+                raise FabrikError(f"the {kind} of {chain.name(j)} is not a finite number")
+    unit = chain.total_length
+    points = [from_root(position, positions[0], unit) for position in positions]
+    x, y, z = (list(component) for component in zip(*points, strict=True))
+    lengths = [link / unit for link in chain.links]
+    _check_links(ops, chain, points, lengths)
+    links = [(bx - ax, by - ay, bz - az) for (ax, ay, az), (bx, by, bz) in pairwise(points)]
+    axes = [x_axis(frame) for frame in frames]
+    limb = _limb(ops, chain, pose, batch, links, frames) if chain.has_limits else None
+    joints_by_part = (x, y, z)
+    return StartPose(
+        chain, pose, batch, positions[0], points, joints_by_part, lengths, frames, links, axes, limb, _follow_links
+    )
+
+
+def _follow_links(ops: Any, start: StartPose, points: Sequence[Vector], turn: Quaternion | None) -> list[Quaternion]:
+    return turn_frames(ops, start.links, points, start.frames, start.x_axes, start.chain.inherits_list, turn)
+
+
+def _check_links(ops: Any, chain: Chain, points: list[Vector], lengths: list[float]) -> None:
+    """Refuse a pose that isn't one of the chain's: sweeps would mend it silently, and closed forms wouldn't."""
+    for j, ((start, end), length) in enumerate(zip(pairwise(points), lengths, strict=True)):
+        found = gap(ops, start, end)
+        if ops.any(ops.maximum(found - length, length - found) > MISFIT * length + 1e-9):
+            raise FabrikError(f"the pose puts {chain.name(j)} at a distance from the next joint that isn't its length")
+
+
+def _limb(
+    ops: Any, chain: Chain, pose: Pose, batch: tuple[int, ...], links: list[Vector], frames: list[Quaternion]
+) -> Limb:
+    zero = 0.0 * links[0][0]
+    rests: list[Any] = [tuple(part + zero for part in rest) for rest in chain.rest[:-1].tolist()]
+    if pose.base is not None:
+        (base,) = ops.split(pose.base[..., None, :], batch)
+        if not ops.all(ops.isfinite(add_up(base))):
+            raise FabrikError(f"the frame that {chain.name(0)} turns in is not finite numbers")
+        rests[0] = base
+    return Limb(
+        rests=rests,
+        links=[rotate((w, -x, -y, -z), link) for (w, x, y, z), link in zip(frames, links, strict=False)],
+        inherits=chain.inherits_list,
+        limits=chain.joint_limits,
+        weights=[tuple(row) for row in (1.0 - chain.stiffness[:-1]).tolist()],
+    )
+
+
+def from_root(point: Vector, root: Vector, unit: float) -> Vector:
+    """Return a point of armature space as seen from the root, in units of the chain's length."""
+    return (point[0] - root[0]) / unit, (point[1] - root[1]) / unit, (point[2] - root[2]) / unit
+
+
+def batch_shape(*arrays: tuple[str, Floats | None, tuple[int, int]]) -> tuple[int, ...]:
+    """Return the batch axes of arrays together; refuse shapes that don't fit."""
+    batch: tuple[int, ...] = ()
+    for name, values, core in arrays:
+        if values is None or values.shape == core:
+            continue
+        if values.shape[-2:] != core:
+            raise FabrikError(f"{name} have shape {values.shape}: it must end in {core}")
+        try:
+            batch = np.broadcast_shapes(batch, values.shape[:-2])
+        except ValueError as misfit:
+            raise FabrikError(f"{name} have shape {values.shape}: it doesn't fit the batch shape {batch}") from misfit
+    return batch

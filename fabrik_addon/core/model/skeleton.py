@@ -1,0 +1,147 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A tree of rigid bodies: every bone carries the joints that hang on it at fixed places in its own frame.
+
+So a hub (a pelvis with two legs and a spine, a palm with five fingers) keeps its shape whatever is pulled, and bones
+that don't touch their parent's tail keep their offset: both are joints at some offset in a bone's frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from ..math.operations import Vector
+from ..math.vectors import Quaternion, multiply, rotate
+from .joint_limits import JointLimits, SwingTwist, rotation_of
+
+Turn: TypeAlias = Quaternion | SwingTwist
+"""How a bone is turned in the frame its parent gives it: a quaternion where it is free, swing and twist where not."""
+
+
+@dataclass(frozen=True)
+class Tree:
+    """J joints, parents before children, in units of the tree's size. A bone starts at each that has children."""
+
+    parents: Sequence[int]
+    """-1 at the root."""
+    lengths: Sequence[float]
+    """Distance of each joint from its parent, which never changes."""
+    offsets: Sequence[Vector]
+    """Of each joint in the frame of its parent's bone."""
+    rests: Sequence[Quaternion]
+    """Rest frame of each bone in its parent's; one that doesn't inherit, and the root's, is in armature space."""
+    inherits: Sequence[bool]
+    """Whether each bone turns with its parent."""
+    limits: Sequence[JointLimits]
+    is_free: Sequence[bool]
+    """Whether each bone may turn any way, and as readily as any other."""
+    shares: Sequence[Vector]
+    """Share of a step that each bone takes about its x, y, z: less than 1 is stiff."""
+    roots: Sequence[int]
+    """Joints that shift where the root gives way."""
+    is_anchor: bool = False
+    """Whether the root is no bone but what several roots hang on."""
+
+    @cached_property
+    def children(self) -> list[list[int]]:
+        """The joints that hang on each joint's bone."""
+        children: list[list[int]] = [[] for _ in self.parents]
+        for joint, parent in enumerate(self.parents):
+            if parent >= 0:
+                children[parent].append(joint)
+        return children
+
+    @cached_property
+    def bones(self) -> list[int]:
+        """The joints at which bones start, parents first."""
+        return [joint for joint, children in enumerate(self.children) if children]
+
+    @cached_property
+    def above(self) -> list[list[int]]:
+        """The joints from each joint's parent up to the root."""
+        above: list[list[int]] = []
+        for parent in self.parents:
+            above.append([parent, *above[parent]] if parent >= 0 else [])
+        return above
+
+    @cached_property
+    def carriers(self) -> list[list[tuple[int, int]]]:
+        """The bones that move each joint as they turn, each with the joint of it that moves along."""
+        found: list[list[tuple[int, int]]] = []
+        for joint, above in enumerate(self.above):
+            carried = joint
+            found.append([])
+            for bone in above:
+                if self.is_free[bone] or not all(self.limits[bone].locked):
+                    found[-1].append((bone, carried))
+                if not self.inherits[bone]:
+                    carried = bone  # what hangs on a bone that doesn't turn with its parent moves with its head alone
+        return found
+
+    @cached_property
+    def turners(self) -> list[list[int]]:
+        """The bones that turn the frame of the bone at each joint, itself first."""
+        found = []
+        for joint, above in enumerate(self.above):
+            turners = [joint]
+            for bone in above:
+                if not self.inherits[turners[-1]]:
+                    break
+                turners.append(bone)
+            found.append(turners)
+        return found
+
+    @cached_property
+    def root_of(self) -> list[int]:
+        """The root that each joint moves with, or -1."""
+        return [
+            next((bone for bone in (joint, *above) if bone in self.roots), -1) for joint, above in enumerate(self.above)
+        ]
+
+
+@dataclass(frozen=True)
+class PlacedTree:
+    """Where the bones of a tree are for some turns."""
+
+    parents: list[Any]
+    """The frames that the bones turn in, by joint; None where no bone starts."""
+    frames: list[Any]
+    """Of the bones, by joint; a joint that starts none has its parent's."""
+    joints: list[Vector]
+
+
+def place_tree(ops: Any, tree: Tree, turns: Sequence[Any], root: Vector, shifts: Sequence[Vector]) -> PlacedTree:
+    """Return where bones with some turns are (forward kinematics).
+
+    Args:
+        ops: the lanes' operations.
+        tree: the bones.
+        turns: of each bone, by joint.
+        root: where the first joint is.
+        shifts: of the tree's roots.
+    """
+    count = len(tree.parents)
+    parents: list[Any] = [None] * count
+    frames: list[Any] = [None] * count
+    joints: list[Any] = [root] * count
+    children = tree.children
+    for j, parent in enumerate(tree.parents):
+        if parent >= 0:
+            x, y, z = joints[parent]
+            dx, dy, dz = rotate(frames[parent], tree.offsets[j])
+            joints[j] = (x + dx, y + dy, z + dz)
+        if j in tree.roots:
+            x, y, z = joints[j]
+            dx, dy, dz = shifts[tree.roots.index(j)]
+            joints[j] = (x + dx, y + dy, z + dz)
+        if children[j]:
+            rest = tree.rests[j]
+            parents[j] = multiply(frames[parent], rest) if parent >= 0 and tree.inherits[j] else rest
+            turn = turns[j]
+            frames[j] = multiply(parents[j], turn if tree.is_free[j] else rotation_of(ops, turn))
+        else:
+            frames[j] = frames[parent]
+    return PlacedTree(parents, frames, joints)

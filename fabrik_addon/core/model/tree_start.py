@@ -1,0 +1,161 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A pose of a tree made ready to be solved: checked, in components, in units of the tree's longest way."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from ..math.operations import MANY, ONE, Component, Vector, add_up
+from ..math.vectors import Quaternion, gap, multiply, rotate
+from ..problem import Chain, FabrikError, Pose
+from .chain_start import MISFIT, batch_shape
+from .joint_limits import clamp, joint_limits, rotation_of, swing_twist
+from .skeleton import Tree
+
+FREE = joint_limits([-math.inf] * 3, [math.inf] * 3)
+"""Limits of a bone that may turn any way."""
+
+
+@dataclass(frozen=True)
+class StartTree:
+    """A tree and the pose it is solved from, checked and split into components: what many goals have in common."""
+
+    chain: Chain
+    pose: Pose
+    batch: tuple[int, ...]
+    root: Vector
+    """First joint, in armature space."""
+    unit: float
+    """Length of the longest way from the root to a tip."""
+    tree: Tree
+    points: list[Vector]
+    """Joints from the first one, in units."""
+    frames: list[Quaternion]
+    """Of the bones, by joint."""
+    turns: list[Any]
+    """Of the bones, by joint; what limits leave of them."""
+
+    @cached_property
+    def zero(self) -> Component:
+        """Nothing, in every lane."""
+        return 0.0 * self.root[0]
+
+    @cached_property
+    def is_limited(self) -> bool:
+        """Whether some bone isn't free to turn any way."""
+        bones = self.tree.bones[1:] if self.tree.is_anchor else self.tree.bones
+        return not all(self.tree.is_free[bone] for bone in bones)
+
+    @cached_property
+    def own_lengths(self) -> list[float]:
+        """Length of each effector's own chain, in units."""
+        starts = [0] * len(self.chain.tips) if self.chain.starts is None else self.chain.starts.tolist()
+        return [self.length(start, tip) for start, tip in zip(starts, self.chain.tips.tolist(), strict=True)]
+
+    def length(self, start: int, tip: int) -> float:
+        """Return the length of the links from a joint out to another, in units; those of an anchor don't count."""
+        way = self.way(start, tip)
+        return sum(self.tree.lengths[j] for j in way[1:] if not (self.tree.is_anchor and self.tree.parents[j] == 0))
+
+    def way(self, start: int, tip: int) -> list[int]:
+        """Return the joints from one out to another, both included."""
+        above = [tip, *self.tree.above[tip]]
+        return above[: above.index(start) + 1][::-1]
+
+
+def start_tree(chain: Chain, pose: Pose, batch: tuple[int, ...] | None = None) -> StartTree:
+    """Make a pose of a tree ready to be solved, once for all goals.
+
+    Args:
+        chain: joints, effectors and limits.
+        pose: positions (..., J, 3), rotations (..., J, 4): they say where on a bone the next joints are.
+        batch: shape of the batch, if the goals have more axes than the pose.
+
+    Raises:
+        FabrikError: a number isn't finite, or a shape doesn't fit.
+    """
+    count = len(chain.lengths)
+    shape = batch_shape(("positions", pose.positions, (count, 3)), ("rotations", pose.rotations, (count, 4)))
+    batch = shape if batch is None else batch
+    ops: Any = MANY if batch else ONE
+    positions, frames = ops.split(pose.positions, batch), ops.split(pose.rotations, batch)
+    for kind, rows in (("position", positions), ("rotation", frames)):
+        for j, row in enumerate(rows):
+            if not ops.all(ops.isfinite(add_up(row))):
+                raise FabrikError(f"the {kind} of {chain.name(j)} is not a finite number")
+    parents = chain.parents.tolist()
+    ways = [0.0] * count
+    for j in range(1, count):
+        ways[j] = ways[parents[j]] + float(chain.lengths[j])
+    unit = max(ways[tip] for tip in chain.tips.tolist())
+    root = positions[0]
+    points = [tuple((part - base) / unit for part, base in zip(row, root, strict=True)) for row in positions]
+    lengths = [float(length) / unit for length in chain.lengths]
+    offsets: list[Any] = [points[0]]
+    for j in range(1, count):
+        parent = parents[j]
+        found = gap(ops, points[j], points[parent])
+        if ops.any(ops.maximum(found - lengths[j], lengths[j] - found) > MISFIT * lengths[j] + 1e-9):
+            raise FabrikError(f"the pose puts {chain.name(parent)} at a distance from a joint that isn't its length")
+        link = tuple(a - b for a, b in zip(points[j], points[parent], strict=True))
+        w, x, y, z = frames[parent]
+        share = lengths[j] / found
+        offsets.append(tuple(part * share for part in rotate((w, -x, -y, -z), link)))
+    limits = [joint_limits(*ends) for ends in zip(chain.lower.tolist(), chain.upper.tolist(), strict=True)]
+    is_stiff = chain.stiffness.any(axis=1).tolist()
+    is_free = [limit == FREE and not stiff for limit, stiff in zip(limits, is_stiff, strict=True)]
+    tree = Tree(
+        parents=parents,
+        lengths=lengths,
+        offsets=offsets,
+        rests=_rests(ops, chain, pose, batch, frames, is_free),
+        inherits=[bool(inherits) for inherits in chain.inherits],
+        limits=limits,
+        is_free=is_free,
+        shares=[tuple(row) for row in (1.0 - chain.stiffness).tolist()],
+        roots=chain.roots,
+        is_anchor=chain.has_anchor,
+    )
+    return StartTree(chain, pose, batch, root, unit, tree, points, frames, turns_of_tree(ops, tree, frames))
+
+
+def _rests(
+    ops: Any,
+    chain: Chain,
+    pose: Pose,
+    batch: tuple[int, ...],
+    frames: Sequence[Quaternion],
+    is_free: Sequence[bool],
+) -> list[Quaternion]:
+    """Return the frames that bones turn in; a bone without limits may count from anywhere, so from its parent's."""
+    zero = 0.0 * frames[0][0]
+    rests: list[Any] = [tuple(part + zero for part in rest) for rest in chain.rest.tolist()]
+    if pose.base is not None:
+        (rests[0],) = ops.split(pose.base[..., None, :], batch)
+        if not ops.all(ops.isfinite(add_up(rests[0]))):
+            raise FabrikError(f"the frame that {chain.name(0)} turns in is not finite numbers")
+    elif not is_free[0] and all(joint_limits(chain.lower[0].tolist(), chain.upper[0].tolist()).locked):
+        rests[0] = frames[0]
+    return rests
+
+
+def turns_of_tree(ops: Any, tree: Tree, frames: Sequence[Quaternion]) -> list[Any]:
+    """Return the turns that come nearest to frames, each bone in the frame that its parent has by then."""
+    turns: list[Any] = [None] * len(tree.parents)
+    made: list[Any] = [None] * len(tree.parents)
+    for j in tree.bones:
+        parent = tree.parents[j]
+        space = multiply(made[parent], tree.rests[j]) if parent >= 0 and tree.inherits[j] else tree.rests[j]
+        w, x, y, z = space
+        own = multiply((w, -x, -y, -z), frames[j])
+        if tree.is_free[j]:
+            turns[j], made[j] = own, frames[j]
+        else:
+            turns[j] = clamp(ops, tree.limits[j], swing_twist(ops, own))
+            made[j] = multiply(space, rotation_of(ops, turns[j]))
+    return turns

@@ -1,0 +1,285 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Least squares on the joints' swings and twists, never outside their limits.
+
+A step turns every axis by W J^T y (see ``damped_steps``). An axis at its limit that the step would push further out is
+left out, and a swing on its ellipse only goes along it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..math.operations import Component, Vector
+from ..math.vectors import Quaternion, choose_parts, cross, multiply, rotate
+from ..model.joint_limits import JointLimits, SwingTwist, clamp, ellipse_normal, ellipse_share, rotation_of
+from .damped_steps import DAMPED, Rule, Symmetric, damped_solution, descend_to, shortened
+from .nearest_pose import Array, Bones, matrices
+
+AT_LIMIT = 1e-9
+"""Distance from a limit that counts as at it."""
+
+
+@dataclass(frozen=True)
+class Limb:
+    """A chain of bones that turn within limits; root at the origin, units of the chain's length."""
+
+    rests: Sequence[Quaternion]
+    """Rest frame of each bone in its parent's; the first one's in armature space."""
+    links: Sequence[Vector]
+    """From each bone's head to the next joint, in the bone's own frame."""
+    inherits: Sequence[bool]
+    """Whether each bone turns with its parent; the frame of one that doesn't is its rest frame in armature space."""
+    limits: Sequence[JointLimits]
+    weights: Sequence[Vector]
+    """Share of a step that each axis takes: less than 1 is stiff."""
+
+    @cached_property
+    def bones(self) -> Bones:
+        """The same in arrays, for Newton's method."""
+        rests = matrices(*np.moveaxis(array_of(self.rests), -1, 0))
+        return Bones(rests, array_of(self.links), tuple(self.inherits), tuple(self.limits))
+
+    def keep(self, ops: Any, lanes: Component) -> Limb:
+        """Leave out lanes."""
+        if lanes is True:
+            return self
+        rests: Any = [tuple(ops.keep(lanes, rest)) for rest in self.rests]
+        links: Any = [tuple(ops.keep(lanes, link)) for link in self.links]
+        return replace(self, rests=rests, links=links)
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Where the bones of a limb are for some turns."""
+
+    parents: list[Quaternion]
+    """The frames that the bones turn in."""
+    frames: list[Quaternion]
+    joints: list[Vector]
+    """One more than bones: the last is the tip."""
+
+
+def array_of(rows: Sequence[Sequence[Component]]) -> Array:
+    """Return rows of components, one lane or many, as an array (L, R, C)."""
+    parts = [part for row in rows for part in row]
+    if all(isinstance(part, float) for part in parts):
+        return np.array(parts).reshape(1, len(rows), -1)
+    flat = np.broadcast_arrays(*parts)
+    made: Array = np.atleast_2d(np.stack(flat, axis=-1)).reshape(-1, len(rows), len(rows[0]))
+    return made
+
+
+def place(ops: Any, limb: Limb, turns: Sequence[SwingTwist]) -> Placed:
+    """Return where bones with some turns are (forward kinematics)."""
+    x = y = z = 0.0 * turns[0][0]
+    frame: Quaternion | None = None
+    parents, frames, joints = [], [], [(x, y, z)]
+    for rest, link, inherits, turn in zip(limb.rests, limb.links, limb.inherits, turns, strict=True):
+        parent = multiply(frame, rest) if inherits and frame is not None else rest
+        frame = multiply(parent, rotation_of(ops, turn))
+        dx, dy, dz = rotate(frame, link)
+        x, y, z = x + dx, y + dy, z + dz
+        parents.append(parent)
+        frames.append(frame)
+        joints.append((x, y, z))
+    return Placed(parents, frames, joints)
+
+
+@dataclass(frozen=True)
+class _Body:
+    """A limb in one pose, as :func:`.descent.descend_to` wants it."""
+
+    limb: Limb
+    turns: Sequence[SwingTwist]
+    placed: Placed
+
+    @property
+    def tip(self) -> Vector:
+        return self.placed.joints[-1]
+
+    def stepped(self, ops: Any, wish: Vector, rule: Rule, memory: Component) -> _Body:
+        change = _step(ops, self.limb, self.turns, self.placed, wish, rule, memory)
+        turns = [
+            clamp(ops, limits, (x + dx, twist + dt, z + dz))
+            for limits, (x, twist, z), (dx, dt, dz) in zip(self.limb.limits, self.turns, change, strict=True)
+        ]
+        return _Body(self.limb, turns, place(ops, self.limb, turns))
+
+    def where(self, ops: Any, condition: Component, other: _Body) -> _Body:
+        def chosen(yes: Sequence[Any], no: Sequence[Any]) -> list[Any]:
+            return [choose_parts(ops, condition, a, b) for a, b in zip(yes, no, strict=True)]
+
+        mine, others = self.placed, other.placed
+        return _Body(
+            self.limb,
+            chosen(self.turns, other.turns),
+            Placed(
+                chosen(mine.parents, others.parents),
+                chosen(mine.frames, others.frames),
+                chosen(mine.joints, others.joints),
+            ),
+        )
+
+
+def descend(
+    ops: Any,
+    limb: Limb,
+    turns: Sequence[SwingTwist],
+    target: Vector,
+    tolerance: float,
+    steps: int,
+    rule: Rule = DAMPED,
+) -> tuple[list[SwingTwist], Placed, Component, Component]:
+    """Turn bones until the tip is at the target or gets no nearer.
+
+    Args:
+        ops: the lanes' operations.
+        limb: the bones.
+        turns: of the bones before; allowed by their limits.
+        target: where the tip should be.
+        tolerance: distance from tip to target at which to stop.
+        steps: at most.
+        rule: how a step is found.
+
+    Returns:
+        turns after, where the bones then are, distance from tip to target, steps used.
+    """
+    body = _Body(limb, turns, place(ops, limb, turns))
+    found, error, used = descend_to(ops, body, target, tolerance, steps, rule)
+    return list(found.turns), found.placed, error, used
+
+
+def _step(
+    ops: Any,
+    limb: Limb,
+    turns: Sequence[SwingTwist],
+    placed: Placed,
+    wish: Vector,
+    rule: Rule,
+    memory: Component,
+) -> list[list[Component]]:
+    """Return how far each bone should turn: x, twist and z, none of them out of its limits."""
+    zero = 0.0 * memory
+    responses = responses_of(ops, limb, turns, placed)
+    change: list[list[Component]] = []
+    for _ in range(3):
+        y = rule.solution(ops, _normal(responses, limb.weights, zero), wish, memory)
+        change = [
+            [
+                zero if response is None else weight * (response[0] * y[0] + response[1] * y[1] + response[2] * y[2])
+                for response, weight in zip(joint, weights, strict=True)
+            ]
+            for joint, weights in zip(responses, limb.weights, strict=True)
+        ]
+        if not block_all(ops, limb, turns, responses, change):
+            break
+    share, _ = shortened(ops, change, zero)
+    return [[share * part for part in joint_change] for joint_change in change]
+
+
+def turning_axes(
+    ops: Any, limits: JointLimits, turn: SwingTwist, parent: Quaternion, frame: Quaternion
+) -> list[Vector | None]:
+    """Return the angular velocity for a bone's x, twist and z, in armature space; None for an axis that is locked."""
+    x, _, z = turn
+    no_x, no_twist, no_z = limits.locked
+    axes: list[Vector | None] = [None, None, None]
+    if not (no_x and no_z):
+        w = ops.sqrt(ops.maximum(1.0 - x * x - z * z, 1e-6))
+        if not no_x:
+            axes[0] = rotate(parent, (2.0 * (x * x / w + w), 2.0 * z, 2.0 * x * z / w))
+        if not no_z:
+            axes[2] = rotate(parent, (2.0 * x * z / w, -2.0 * x, 2.0 * (z * z / w + w)))
+    if not no_twist:
+        qw, qx, qy, qz = frame
+        axes[1] = 2.0 * (qx * qy - qw * qz), 1.0 - 2.0 * (qx * qx + qz * qz), 2.0 * (qy * qz + qw * qx)
+    return axes
+
+
+def responses_of(ops: Any, limb: Limb, turns: Sequence[SwingTwist], placed: Placed) -> list[list[Any]]:
+    """Return how the tip moves with every bone's x, twist and z: the columns of the Jacobian."""
+    responses: list[list[Any]] = []
+    ex, ey, ez = placed.joints[-1]
+    for j in reversed(range(len(limb.limits))):
+        x, y, z = placed.joints[j]
+        axes = turning_axes(ops, limb.limits[j], turns[j], placed.parents[j], placed.frames[j])
+        responses.append([None if axis is None else cross(axis, (ex - x, ey - y, ez - z)) for axis in axes])
+        if not limb.inherits[j]:
+            ex, ey, ez = x, y, z  # what hangs on a bone that doesn't turn with its parent moves with its head alone
+    responses.reverse()
+    return responses
+
+
+def normal_solution(
+    ops: Any, responses: Sequence[Sequence[Any]], weights: Sequence[Vector], wish: Vector, damping: Component
+) -> Vector:
+    """Solve (J W J^T + damping) y = wish."""
+    return damped_solution(ops, _normal(responses, weights, 0.0 * damping), wish, damping)
+
+
+def _normal(responses: Sequence[Sequence[Any]], weights: Sequence[Vector], zero: Component) -> Symmetric:
+    """Return J W J^T."""
+    xx = yy = zz = xy = xz = yz = zero
+    for joint, joint_weights in zip(responses, weights, strict=True):
+        for response, weight in zip(joint, joint_weights, strict=True):
+            if response is not None:
+                x, y, z, *_ = response
+                wx, wy = weight * x, weight * y
+                xx, yy, zz = xx + wx * x, yy + wy * y, zz + weight * z * z
+                xy, xz, yz = xy + wx * y, xz + wx * z, yz + wy * z
+    return xx, yy, zz, xy, xz, yz
+
+
+def block_all(
+    ops: Any,
+    limb: Limb,
+    turns: Sequence[SwingTwist],
+    responses: Sequence[list[Any]],
+    change: Sequence[list[Component]],
+) -> bool:
+    """Take out of all bones' responses what would push them out of their limits, in place; tell if there was any."""
+    blocked: Component = False
+    for limits, turn, joint, joint_change in zip(limb.limits, turns, responses, change, strict=True):
+        blocked = blocked | block(ops, limits, turn, joint, joint_change)
+    return bool(ops.any(blocked))
+
+
+def block(ops: Any, limits: JointLimits, turn: SwingTwist, responses: list[Any], change: list[Component]) -> Component:
+    """Take out of a bone's responses what would push it out of its limits, in place; tell whether there was any.
+
+    A response may have more components than the tip's x, y, z: they are taken out with them.
+    """
+    blocked: Component = False
+    axes = (1,) if limits.is_ellipse and not limits.has_flat_quarter else (0, 1, 2)
+    for axis in axes:
+        response = responses[axis]
+        if response is None:
+            continue
+        out = ((turn[axis] >= limits.upper[axis] - AT_LIMIT) & (change[axis] > 0.0)) | (
+            (turn[axis] <= limits.lower[axis] + AT_LIMIT) & (change[axis] < 0.0)
+        )
+        if ops.any(out):
+            keep = ops.where(out, 0.0, 1.0)
+            responses[axis] = tuple(part * keep for part in response)
+            blocked = blocked | out
+    along_x, along_z = responses[0], responses[2]
+    if limits.is_ellipse and along_x is not None and along_z is not None:
+        x, _, z = turn
+        out = ellipse_share(ops, limits, x, z) >= 1.0 - AT_LIMIT
+        if not ops.any(out):
+            return blocked
+        nx, nz = ellipse_normal(ops, limits, x, z)
+        out = out & (nx * change[0] + nz * change[2] > 1e-12)
+        if ops.any(out):
+            nx, nz = ops.choose(out, (nx, nz), (0.0 * nx, 0.0 * nz))
+            across = [nx * p + nz * q for p, q in zip(along_x, along_z, strict=True)]
+            responses[0] = tuple(p - nx * a for p, a in zip(along_x, across, strict=True))
+            responses[2] = tuple(q - nz * a for q, a in zip(along_z, across, strict=True))
+            blocked = blocked | out
+    return blocked

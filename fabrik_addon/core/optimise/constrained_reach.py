@@ -1,0 +1,316 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reaching within joint limits: what comes after FABRIK, which works with positions where limits are about rotations.
+
+1. Least squares from the present pose find, of all legal poses that reach, the one that turns least (least_turn).
+2. Where they are caught between limits they start again from what limits leave of FABRIK's own answer.
+3. Where that is no use either, or nothing can be, Newton's method (nearest_pose) goes down from where both were caught
+   and from legal poses whose tips are near the target (legal_poses), and follows the best to the end.
+4. Of those that get there the one that turns least is taken, else the one that comes nearest.
+
+So the cost is bounded, and the same input gives the same bits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..math.operations import Component, Vector
+from ..math.vectors import PARALLEL, Quaternion, choose_parts, cross, dot, gap, multiply
+from ..model.joint_limits import SwingTwist, clamp, rotation_of, swing_twist
+from .bounded_least_squares import Limb, Placed, array_of, descend, place
+from .least_rotation import PATIENCE, turn_least
+from .nearest_pose import FIRST_DAMPING, Array, Bones, nearest_poses
+
+STEPS = 40
+"""Steps of least squares from one start; those that get there need about ten."""
+
+NEAREST, NEAREST_OF_MANY = (5, 3, 4, 8), (2, 1, 1, 2)
+"""How many of each kind of legal pose to start from: those whose tips are nearest to the target."""
+
+MANY_AXES = 15
+"""Axes that turn with which a limb is seldom caught: hardly a start ends elsewhere than the others."""
+
+HEATS = (3, 3, 12)
+"""Steps of Newton's method at most: from all starts, from the better third of them, and from the better third of those.
+Most need three to the end."""
+
+STILL = 1e-6
+"""Share of the error that a step must take away to be followed by another."""
+
+AT_ONCE = 512
+"""Poses side by side: a bake's would fill the memory."""
+
+OFF_LIMIT = 0.2
+"""Where in its range a joint starts that is at its end in a straight limb, which can't tell what bending it brings."""
+
+AS_NEAR = 1e-3
+"""Share of the error by which poses may differ and count as equally near: the one that turns least is taken."""
+
+
+BENT = 0.1
+"""Half-sine by which bones are turned off a line; any small turn will do."""
+
+
+def turns_of(ops: Any, limb: Limb, frames: Sequence[Quaternion]) -> list[SwingTwist]:
+    """Return the turns that come nearest to frames, each bone in the frame that its parent has by then."""
+    turns = []
+    frame: Quaternion | None = None
+    for rest, inherits, limits, wish in zip(limb.rests, limb.inherits, limb.limits, frames, strict=False):
+        w, x, y, z = multiply(frame, rest) if inherits and frame is not None else rest
+        turn = clamp(ops, limits, swing_twist(ops, multiply((w, -x, -y, -z), wish)))
+        turns.append(turn)
+        frame = multiply((w, x, y, z), rotation_of(ops, turn))
+    return turns
+
+
+def reach_within_limits(
+    ops: Any,
+    limb: Limb,
+    home: Sequence[SwingTwist],
+    advice: Callable[[], Sequence[SwingTwist]],
+    target: Vector,
+    tolerance: float,
+    steps: int,
+) -> tuple[list[SwingTwist], Placed, Component, Component]:
+    """Turn bones, within their limits, until the tip is at the target or as near as any start gets it.
+
+    Args:
+        ops: the lanes' operations.
+        limb: the bones.
+        home: turns of the bones to start from and to stay near to.
+        advice: tells turns to start from if that doesn't reach, say the nearest to FABRIK's answer.
+        target: where the tip should be.
+        tolerance: distance from tip to target that counts as reached.
+        steps: from each start, at most.
+
+    Returns:
+        turns after, where the bones then are, distance from tip to target, starts used.
+    """
+    start = _off_limits(ops, limb, home, target, tolerance)
+    turns, placed, error = turn_least(ops, limb, start, home, target, tolerance, steps)
+    starts = 1.0 + 0.0 * error
+    rest = ops.unfinished(error <= tolerance)
+    # With fewer steps than it takes to tell no lane is caught, it was only stopped.
+    if rest is None or steps < PATIENCE:
+        return turns, placed, error, starts
+    goal: Any = tuple(ops.keep(rest, target))
+    kept_home, caught, other = ([tuple(ops.keep(rest, turn)) for turn in pose] for pose in (home, turns, advice()))
+    found, more = _start_again(ops, limb.keep(ops, rest), kept_home, caught, other, goal, tolerance, steps)
+    turns, starts = _put(ops, rest, turns, found, starts, more)
+    placed = place(ops, limb, turns)
+    return turns, placed, gap(ops, placed.joints[-1], target), starts
+
+
+def _start_again(
+    ops: Any,
+    limb: Limb,
+    home: Sequence[SwingTwist],
+    caught: Sequence[SwingTwist],
+    advice: Sequence[SwingTwist],
+    target: Vector,
+    tolerance: float,
+    steps: int,
+) -> tuple[list[SwingTwist], Component]:
+    """Return the turns that advice leads to, or else those that other starts do, and the starts it took in all."""
+    turns, _, error = turn_least(ops, limb, advice, home, target, tolerance, steps)
+    starts = 2.0 + 0.0 * error
+    rest = ops.unfinished(error <= tolerance)
+    if rest is None:
+        return turns, starts
+    goal: Any = tuple(ops.keep(rest, target))
+    kept_home, *others = ([tuple(ops.keep(rest, turn)) for turn in pose] for pose in (home, caught, turns))
+    found = _start_anywhere(ops, limb.keep(ops, rest), kept_home, others, goal, tolerance, steps)
+    return _put(ops, rest, turns, found, starts, 2.0 + sum(_nearest(limb.bones)) + 0.0 * found[0][0])
+
+
+def _put(
+    ops: Any,
+    lanes: Component,
+    turns: Sequence[SwingTwist],
+    found: Sequence[SwingTwist],
+    starts: Component,
+    more: Component,
+) -> tuple[list[SwingTwist], Component]:
+    """Return turns and starts with what was found for some lanes put among them."""
+    into = [0.0 + component for turn in turns for component in turn] + [starts]
+    ops.put(lanes, into, [*(component for turn in found for component in turn), more])
+    return [(into[i], into[i + 1], into[i + 2]) for i in range(0, len(into) - 1, 3)], into[-1]
+
+
+def _off_limits(
+    ops: Any, limb: Limb, home: Sequence[SwingTwist], target: Vector, tolerance: float
+) -> Sequence[SwingTwist]:
+    """Return where to start from: home, but where the limb is straight, with bends to the side that limits leave."""
+    bent = []
+    for limits, turn in zip(limb.limits, home, strict=True):
+        parts = list(turn)
+        for axis in (0, 2):
+            lower, upper = limits.lower[axis], limits.upper[axis]
+            inside = OFF_LIMIT * (upper - lower)
+            if inside > 0.0:
+                parts[axis] = ops.where(turn[axis] >= upper - PARALLEL, upper - inside, parts[axis])
+                parts[axis] = ops.where(turn[axis] <= lower + PARALLEL, lower + inside, parts[axis])
+        bent.append((parts[0], parts[1], parts[2]))
+    is_straight = _is_straight(ops, limb, home, target, tolerance)
+    if not ops.any(is_straight):
+        return home
+    legal = [clamp(ops, limits, turn) for limits, turn in zip(limb.limits, bent, strict=True)]
+    return [tuple(ops.choose(is_straight, a, b)) for a, b in zip(legal, home, strict=True)]
+
+
+def off_the_line(
+    ops: Any, limb: Limb, home: Sequence[SwingTwist], target: Vector, tolerance: float
+) -> Sequence[SwingTwist]:
+    """Return home, but bent where limb and target lie on one line: there no turn brings the tip nearer at first."""
+    is_straight = _is_straight(ops, limb, home, target, tolerance, target)
+    if not ops.any(is_straight):
+        return home
+    bent: list[SwingTwist] = []
+    # About z, so toward the bone's own +X, where limits let it; the first bone the other way, to keep the tip in line.
+    sign = 1.0
+    for j in reversed(range(len(home))):
+        limits, parts = limb.limits[j], list(home[j])
+        for axis in (2, 0):
+            lower, upper = limits.lower[axis], limits.upper[axis]
+            step = min(BENT, 0.25 * (upper - lower))
+            if step > PARALLEL:
+                wish = sign if j == 0 else -1.0
+                fits = (parts[axis] + wish * step >= lower) & (parts[axis] + wish * step <= upper)
+                turned = ops.where(fits, wish * step, -wish * step)
+                parts[axis], sign = parts[axis] + turned, ops.where(turned < 0.0, 1.0, -1.0)
+                break
+        bent.insert(0, clamp(ops, limits, (parts[0], parts[1], parts[2])))
+    return [tuple(ops.choose(is_straight, a, b)) for a, b in zip(bent, home, strict=True)]
+
+
+def nearer_home(
+    ops: Any,
+    limb: Limb,
+    home: Sequence[SwingTwist],
+    turns: Sequence[SwingTwist],
+    error: Component,
+    target: Vector,
+) -> tuple[list[SwingTwist], Placed]:
+    """Return turns, but home where their error is more than that of home: a bend that came to nothing is taken back."""
+    farther = error > gap(ops, place(ops, limb, home).joints[-1], target)
+    nearer: list[SwingTwist] = [choose_parts(ops, farther, a, b) for a, b in zip(home, turns, strict=True)]
+    return nearer, place(ops, limb, nearer)
+
+
+def _is_straight(
+    ops: Any, limb: Limb, home: Sequence[SwingTwist], target: Vector, tolerance: float, *others: Vector
+) -> Component:
+    """Tell whether a limb that isn't at its target lies on one line, other points with it."""
+    placed = place(ops, limb, home)
+    is_straight = gap(ops, placed.joints[-1], target) > tolerance
+    first = placed.joints[1]
+    for point in (*placed.joints[2:], *others):
+        off = cross(first, point)
+        is_straight = is_straight & (dot(off, off) <= PARALLEL * dot(first, first) * dot(point, point))
+    return is_straight
+
+
+def _start_anywhere(
+    ops: Any,
+    limb: Limb,
+    home: Sequence[SwingTwist],
+    others: Sequence[Sequence[SwingTwist]],
+    target: Vector,
+    tolerance: float,
+    steps: int,
+) -> list[SwingTwist]:
+    """Return the turns that reach and are nearest to home, of those from several starts, or else come nearest."""
+    goals, homes, bones = array_of([target])[:, 0], array_of(home), limb.bones
+    starts = np.concatenate([_near_poses(bones, goals), np.stack([array_of(one) for one in others], 1)], axis=1)
+    damping, count = np.full(starts.shape[:2], FIRST_DAMPING), starts.shape[1]
+    for most in HEATS:
+        count = (count + 2) // 3
+        starts, errors, damping = _descend_all(bones, starts, goals, tolerance, most, damping)
+        order = _best(starts, errors, homes, tolerance, count)
+        starts = np.take_along_axis(starts, order[:, :, None, None], axis=1)
+        damping = np.take_along_axis(damping, order, axis=1)
+    turns = _components(ops, starts[:, 0])
+    reached = gap(ops, place(ops, limb, turns).joints[-1], target) <= tolerance
+    if ops.any(reached):
+        settled, _, off = turn_least(ops, limb, turns, home, target, tolerance, steps)
+        reached = reached & (off <= tolerance)
+        turns = [choose_parts(ops, reached, a, b) for a, b in zip(settled, turns, strict=True)]
+    if bones.wide[0].size:
+        # Half-sines end at half a turn, where Newton's method stalls and least squares come on.
+        turns = descend(ops, limb, turns, target, tolerance, steps)[0]
+    return turns
+
+
+def _best(found: Array, errors: Array, homes: Array, tolerance: float, most: int) -> NDArray[np.int64]:
+    """Return, of poses (L, K, B, 3) with errors (L, K), the numbers (L, at most so many) of the best, best first.
+
+    All that come as near as the nearest are taken for one: that which turns least from home.
+    """
+    if errors.shape[1] == 1:
+        return np.zeros(errors.shape, int)
+    is_near = errors <= np.maximum(tolerance, (1.0 + AS_NEAR) * errors.min(axis=1, keepdims=True))
+    best = np.argmin(np.where(is_near, _turned(found, homes), np.inf), axis=1)
+    worth = np.where(is_near, np.inf, errors)
+    worth[np.arange(len(found)), best] = -1.0
+    count = min(most, int(np.isfinite(worth).sum(axis=1).max()))
+    order = np.argsort(worth, axis=1, kind="stable")[:, :count]
+    # A lane with fewer follows its best twice: what another has is nothing to it.
+    return np.where(np.isfinite(np.take_along_axis(worth, order, axis=1)), order, order[:, :1])
+
+
+def _turned(turns: Array, homes: Array) -> Array:
+    """Return about how far (L, K) poses (L, K, B, 3) have turned from others (L, B, 3): half angles, squared."""
+    off = turns - homes[:, None]
+    twist = np.remainder(off[..., 1] + math.pi, 2.0 * math.pi) - math.pi
+    made: Array = np.sum(off[..., 0] ** 2 + off[..., 2] ** 2 + 0.25 * twist**2, axis=-1)
+    return made
+
+
+def _near_poses(bones: Bones, goals: Array) -> Array:
+    """Return the legal poses (L, K, B, 3) whose tips are nearest to targets (L, 3)."""
+    # All lanes' limbs are one and the same, but hang in frames of their own.
+    local = (bones.rests[:1, 0] @ bones.rests[:, 0].swapaxes(-1, -2) @ goals[:, :, None])[..., 0]
+    poses, tips = bones.legal
+    # Of |local - tip|^2 what is the same for all tips doesn't matter.
+    distance = np.einsum("kpi,kpi->kp", tips, tips) - 2.0 * (tips @ local[:, None, :, None])[..., 0]
+    order = np.argsort(distance, axis=2, kind="stable")
+    return np.concatenate([poses[kind, order[:, kind, :count]] for kind, count in enumerate(_nearest(bones))], axis=1)
+
+
+def _nearest(bones: Bones) -> tuple[int, ...]:
+    """Return how many of each kind of legal pose a limb starts from."""
+    return NEAREST_OF_MANY if len(bones.free) >= MANY_AXES else NEAREST
+
+
+def _descend_all(
+    bones: Bones,
+    starts: Array,
+    goals: Array,
+    tolerance: float,
+    steps: int,
+    damping: Array,
+) -> tuple[Array, Array, Array]:
+    """Return the nearest poses (L, K, B, 3) from starts of that shape, their errors (L, K), and damping after."""
+    lanes, count = starts.shape[:2]
+    each = np.repeat(np.arange(lanes), count)
+    found = starts.reshape(-1, *starts.shape[2:]).copy()
+    errors, damping = np.empty(len(found)), damping.reshape(-1).copy()
+    for begin in range(0, len(found), AT_ONCE):
+        part = slice(begin, begin + AT_ONCE)
+        lane = each[part]
+        found[part], errors[part], damping[part] = nearest_poses(
+            bones.keep(lane), found[part], goals[lane], tolerance, steps, STILL, damping[part]
+        )
+    return found.reshape(starts.shape), errors.reshape(lanes, count), damping.reshape(lanes, count)
+
+
+def _components(ops: Any, turns: Array) -> list[SwingTwist]:
+    """Return turns (L, B, 3) as components."""
+    rows: list[SwingTwist] = ops.split(turns[0] if len(turns) == 1 else turns, turns.shape[:1])
+    return rows

@@ -1,0 +1,186 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Going down to a target by steps of the Jacobian, each kept only where it brings the tip nearer.
+
+J holds how the tip moves with every axis, W the share of a step that the axis takes. All methods turn the axes by
+W J^T y and differ in y alone, which they find from J W J^T and the gap: 3 x 3 however long the chain is. Damped least
+squares solve (J W J^T + damping) y = gap (Wampler 1986; Nakamura & Hanafusa 1986; Buss 2004), and damp more where a
+step was taken back (Levenberg-Marquardt).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, Self, TypeAlias
+
+from ..math.operations import TINY, Component, Vector
+from ..math.vectors import Quaternion, cross, dot, gap, multiply, rotate
+
+LONGEST_STEP = 0.5
+"""Turn of one axis in one step at most: farther off the tip's response is another."""
+
+Symmetric: TypeAlias = tuple[Any, Any, Any, Any, Any, Any]
+"""xx, yy, zz, xy, xz, yz of a symmetric matrix."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How a step is found, and what is learnt from it: one number a lane."""
+
+    solution: Callable[[Any, Symmetric, Vector, Component], Vector]
+    """(ops, J W J^T, gap, memory): y."""
+    first: float
+    """The memory to begin with."""
+    least_gain: float
+    """Share of the gap that a step must close to be a success."""
+    after_success: Callable[[Any, Component], Component]
+    """(ops, memory): what comes after one."""
+    after_failure: float
+    """Factor of the memory after any other step."""
+    is_spent: Callable[[Component], Component]
+    """Whether a memory says that no step will help any more."""
+
+
+def shortened(ops: Any, change: Iterable[Sequence[Component]], zero: Component) -> tuple[Component, Component]:
+    """Return the share of a step in which no axis turns farther than it may, and how far one turns in all of it."""
+    longest = zero
+    for parts in change:
+        for part in parts:
+            longest = ops.maximum(longest, ops.maximum(part, -part))
+    return ops.minimum(LONGEST_STEP / (longest + TINY), 1.0), longest
+
+
+class Body(Protocol):
+    """What has a tip and can take a step."""
+
+    @property
+    def tip(self) -> Vector:
+        """What should come to the target."""
+
+    def stepped(self, ops: Any, wish: Vector, rule: Rule, memory: Component) -> Self:
+        """Return the body after the step that a rule finds for the gap between tip and target."""
+
+    def where(self, ops: Any, condition: Component, other: Self) -> Self:
+        """Return this body in the lanes where a condition holds, the other one elsewhere."""
+
+
+def descend_to(
+    ops: Any, body: Any, target: Vector, tolerance: float, steps: int, rule: Rule
+) -> tuple[Any, Component, Component]:
+    """Step until the tip is at the target or gets no nearer.
+
+    Args:
+        ops: the lanes' operations.
+        body: a ``Body`` before.
+        target: where its tip should be.
+        tolerance: distance from tip to target at which to stop.
+        steps: at most.
+        rule: how a step is found.
+
+    Returns:
+        the body after, distance from tip to target, steps used.
+    """
+    (gx, gy, gz), (x, y, z) = target, body.tip
+    error = gap(ops, body.tip, target)
+    memory, used = rule.first + 0.0 * error, 0.0 * error
+    for _ in range(steps):
+        going = (error > tolerance) & ops.negate(rule.is_spent(memory))
+        if not ops.any(going):
+            break
+        used = used + going
+        trial = body.stepped(ops, (gx - x, gy - y, gz - z), rule, memory)
+        trial_error = gap(ops, trial.tip, target)
+        better = (trial_error < error) & going
+        if ops.all(better):
+            body = trial
+        elif ops.any(better):
+            body = trial.where(ops, better, body)
+        x, y, z = body.tip
+        worth = better & (trial_error <= (1.0 - rule.least_gain) * error)
+        memory = ops.where(worth, rule.after_success(ops, memory), rule.after_failure * memory)
+        error = ops.where(better, trial_error, error)
+    return body, error, used
+
+
+def damped_solution(_ops: Any, normal: Symmetric, wish: Vector, damping: Component) -> Vector:
+    """Solve (normal + damping) y = wish, by L D L^T: the determinant may be rounding, these pivots aren't."""
+    xx, yy, zz, xy, xz, yz = normal
+    xx, yy, zz = xx + damping, yy + damping, zz + damping
+    a, b = xy / xx, xz / xx
+    d, e = yy - a * xy, yz - a * xz
+    c = e / d
+    gx, gy, gz = wish
+    gy = gy - a * gx
+    z = (gz - b * gx - c * gy) / (zz - b * xz - c * e)
+    y = gy / d - c * z
+    return gx / xx - a * y - b * z, y, z
+
+
+DAMPED = Rule(
+    solution=damped_solution,
+    first=1e-3,
+    least_gain=1e-3,
+    after_success=lambda ops, damping: ops.maximum(0.2 * damping, 1e-7),
+    after_failure=6.0,
+    is_spent=lambda damping: damping > 1e4,
+)
+"""Damped least squares: the memory is the damping, the square of the literature's lambda."""
+
+
+@dataclass(frozen=True)
+class FreeBody:
+    """A chain of joints that turn any way; root at the origin."""
+
+    points: list[Vector]
+    """Joints from the root."""
+    links: list[Vector]
+    """From each joint to the next."""
+
+    @property
+    def tip(self) -> Vector:
+        """The last joint."""
+        return self.points[-1]
+
+    def stepped(self, ops: Any, wish: Vector, rule: Rule, memory: Component) -> FreeBody:
+        """Return the chain after one step.
+
+        A turn w of a joint moves the tip by w x r, r being the arm from the joint to the tip. So the joint's part of
+        J J^T is |r|^2 - r r^T, and J^T y turns it by r x y.
+        """
+        tx, ty, tz = self.points[-1]
+        xx = yy = zz = xy = xz = yz = 0.0 * memory
+        arms = []
+        for px, py, pz in self.points[:-1]:
+            x, y, z = arm = tx - px, ty - py, tz - pz
+            arms.append(arm)
+            xx, yy, zz = xx + x * x, yy + y * y, zz + z * z
+            xy, xz, yz = xy - x * y, xz - x * z, yz - y * z
+        solution = rule.solution(ops, (yy + zz, xx + zz, xx + yy, xy, xz, yz), wish, memory)
+        turns = [cross(arm, solution) for arm in arms]
+        longest = 0.0 * memory
+        for turn in turns:
+            longest = ops.maximum(longest, dot(turn, turn))
+        half = 0.5 * ops.minimum(LONGEST_STEP / (ops.sqrt(longest) + TINY), 1.0)
+        x = y = z = 0.0 * memory
+        points, links = [(x, y, z)], []
+        q: Quaternion | None = None
+        for (wx, wy, wz), link in zip(turns, self.links, strict=True):
+            # The turn by a vector to first order, made a rotation: any that ends nearer to the target is as good.
+            wx, wy, wz = half * wx, half * wy, half * wz
+            w = 1.0 / ops.sqrt(1.0 + wx * wx + wy * wy + wz * wz)
+            turned = w, wx * w, wy * w, wz * w
+            q = turned if q is None else multiply(q, turned)
+            dx, dy, dz = link = rotate(q, link)
+            links.append(link)
+            x, y, z = x + dx, y + dy, z + dz
+            points.append((x, y, z))
+        return FreeBody(points, links)
+
+    def where(self, ops: Any, condition: Component, other: FreeBody) -> FreeBody:
+        """Return this chain in the lanes where a condition holds, the other one elsewhere."""
+
+        def chosen(yes: list[Vector], no: list[Vector]) -> list[Any]:
+            return [tuple(ops.choose(condition, a, b)) for a, b in zip(yes, no, strict=True)]
+
+        return FreeBody(chosen(self.points, other.points), chosen(self.links, other.links))

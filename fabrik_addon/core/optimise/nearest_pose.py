@@ -1,0 +1,516 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The legal pose whose tip is nearest to a target, from several starts at once: Newton's method between limits.
+
+Least squares alone take long where no legal pose reaches: what is left of the gap bends their model (Nocedal & Wright,
+section 10.3). The whole second derivative costs a chain nothing but products of what it has: turning a joint turns all
+that its children do to the tip. Starts lie side by side in arrays, where numpy pays by the call and not by the pose, so
+this is written over arrays of poses and bones and not, as all else, over components.
+
+Shapes: S poses of B bones with N free axes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..math.operations import MANY, TINY
+from ..model.joint_limits import JointLimits, within_half_turn
+from .feasible_poses import legal_poses
+
+Array: TypeAlias = NDArray[np.float64]
+
+LONGEST_STEP = 0.7
+"""Turn of one axis in one step at most, half-sines or radians."""
+
+MUCH, LITTLE = 0.7, 0.2
+"""Share of what a step promised: with more than much damping eases, with less than little it tightens."""
+
+EASE, TIGHTEN = 0.2, 6.0
+"""Factors of damping."""
+
+ROUNDS = 2
+"""Times that a step is made anew with the axes that it would take beyond their limits at them."""
+
+FIRST_DAMPING, MOST_DAMPING = 0.5, 1e4
+"""Added to the diagonal of the error's second derivative: in the first step, and at most."""
+
+LEAST_PIVOT = 1e-4
+"""Of the error's second derivative: less is flat, and a step there would be long for nothing."""
+
+AT_LIMIT = 1e-9
+"""Distance from a limit that counts as at it."""
+
+ABOVE_INVERSE = 1e8
+"""More than any that a second derivative's inverse stretches by."""
+
+
+def _squares_to_matrix() -> Array:
+    """Return (16, 9) what makes a rotation's matrix, row by row, of its quaternion's w, x, y, z times each of them."""
+    made = np.zeros((4, 4, 3, 3))
+    made[range(4), range(4)] = [np.diag(d) for d in ((1, 1, 1), (1, -1, -1), (-1, 1, -1), (-1, -1, 1))]
+    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        made[i + 1, j + 1, [i, j], [j, i]] = 2.0
+        made[0, k + 1, [i, j], [j, i]] = -2.0, 2.0
+    return made.reshape(16, 9)
+
+
+def _vector_to_products() -> Array:
+    """Return (3, 9) what makes of a vector the matrix, row by row, that takes a row to its vector product with it."""
+    made = np.zeros((3, 3, 3))
+    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        made[j, i, k], made[i, j, k] = 1.0, -1.0
+    return made.reshape(3, 9)
+
+
+_OF_SQUARES, _PRODUCTS = _squares_to_matrix(), _vector_to_products()
+
+
+@dataclass(frozen=True)
+class Bones:
+    """What poses of a limb have in common; root at the origin."""
+
+    rests: Array
+    """(S or 1, B, 3, 3) rest frames, each in its parent's; in armature space for the first and for those alone."""
+    links: Array
+    """(S or 1, B, 3) from head to next joint, in each bone's own frame."""
+    inherits: tuple[bool, ...]
+    """Whether each bone turns with its parent."""
+    limits: tuple[JointLimits, ...]
+
+    def keep(self, poses: NDArray[np.int64] | NDArray[np.bool_]) -> Bones:
+        """Return the bones of some poses."""
+        if len(self.rests) == 1:
+            return self
+        return replace(self, rests=self.rests[poses], links=self.links[poses])
+
+    @cached_property
+    def legal(self) -> tuple[Array, Array]:
+        """Four kinds of legal poses (4, P, B, 3), and where their tips (4, P, 3) are; of the first pose's bones."""
+        poses = np.stack(legal_poses(self.limits))
+        tips = tips_of(self.keep(np.arange(1)), poses.reshape(-1, *poses.shape[2:]))
+        return poses, tips.reshape(*poses.shape[:2], 3)
+
+    @cached_property
+    def axes(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """(N,), (N,) bone and axis, 0 to 2, of every axis that can turn: swings before the twist that follows them."""
+        free = [(bone, axis) for bone, joint in enumerate(self.limits) for axis in (0, 2, 1) if not joint.locked[axis]]
+        bones, axes = np.array(free, int).reshape(-1, 2).T
+        return bones, axes
+
+    @cached_property
+    def free(self) -> NDArray[np.int64]:
+        """(N,) numbers of the free axes among all."""
+        bones, axes = self.axes
+        return 3 * bones + axes
+
+    @cached_property
+    def ends(self) -> tuple[Array, Array]:
+        """(N,), (N,) smallest and largest of every free axis."""
+        rows = [(self.limits[j].lower[k], self.limits[j].upper[k]) for j, k in zip(*self.axes, strict=True)]
+        lower, upper = np.array(rows, float).reshape(-1, 2).T
+        return lower, upper
+
+    @cached_property
+    def wide(self) -> tuple[NDArray[np.int64], list[Array], list[Array]]:
+        """(H,) bones whose ranges of x and z hold more than half a turn, and the two's (H,) smallest and largest."""
+        numbers = [j for j, limits in enumerate(self.limits) if limits.reaches_half_turn and not limits.is_ellipse]
+        lower, upper = (
+            [np.array([ends[j][axis] for j in numbers]) for axis in (0, 2)]
+            for ends in ([limits.lower for limits in self.limits], [limits.upper for limits in self.limits])
+        )
+        return np.array(numbers, int), lower, upper
+
+    @cached_property
+    def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """(P,), (P,) which free axes are the x and the z of a swing in quarter ellipses."""
+        has_ellipse = np.array([limits.is_ellipse for limits in self.limits])
+        bone, axis = self.axes
+        first = np.flatnonzero((axis == 0) & has_ellipse[bone])
+        return first, first + 1
+
+    @cached_property
+    def swings(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """(D,), (D,) which free axes are the x and the z of a swing that can go both ways."""
+        bone, axis = self.axes
+        first = np.flatnonzero((axis[:-1] == 0) & (axis[1:] == 2) & (bone[:-1] == bone[1:]))
+        return first, first + 1
+
+    @cached_property
+    def both_in_ellipses(self) -> NDArray[np.int64]:
+        """(P,) which of those are in quarter ellipses."""
+        return np.flatnonzero(np.isin(self.swings[0], self.pairs[0]))
+
+    @cached_property
+    def both(self) -> NDArray[np.int64]:
+        """(2, P) the same in one."""
+        return np.stack(self.pairs)
+
+    @cached_property
+    def _radii(self) -> tuple[Array, Array]:
+        """(2, P), (2, P) of those ellipses, in the directions of -x and -z and of x and z."""
+        lower, upper = (np.maximum(np.abs([ends[axes] for axes in self.pairs]), AT_LIMIT) for ends in self.ends)
+        return lower, upper
+
+    def radii_of(self, swings: Array) -> Array:
+        """Return the radii (S, 2, P) of the quarters that swings (S, 2, P) are in."""
+        down, up = self._radii
+        made: Array = np.where(swings > 0.0, up, down)
+        return made
+
+    @cached_property
+    def carried(self) -> NDArray[np.int64]:
+        """(B,) the joint up to which a bone turns all: what hangs on one that doesn't turn with it moves as its head.
+
+        The last is the tip.
+        """
+        ends = [len(self.inherits)]
+        for j in range(len(self.inherits) - 1, 0, -1):
+            ends.insert(0, ends[0] if self.inherits[j] else j)
+        return np.array(ends)
+
+    @cached_property
+    def segment(self) -> NDArray[np.int64]:
+        """(B,) number of the run of bones, each turning with the one before, that a bone is in."""
+        return np.cumsum([j > 0 and not inherits for j, inherits in enumerate(self.inherits)])
+
+    @cached_property
+    def belongs(self) -> Array:
+        """(N, B) 1 where an axis is a bone's."""
+        made: Array = 1.0 * (self.axes[0][:, None] == np.arange(len(self.limits)))
+        return made
+
+    @cached_property
+    def follows(self) -> Array:
+        """(N, N) 1 where the first axis turns what the second does to the tip, 1/2 where each does a part of it."""
+        bones, axes = self.axes
+        place = 2 * bones + (axes == 1)
+        same_run = self.segment[bones][:, None] == self.segment[bones][None, :]
+        before, beside = place[:, None] < place[None, :], place[:, None] == place[None, :]
+        made: Array = same_run * (1.0 * before + 0.5 * beside)
+        return made
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """Poses with what moves their tips."""
+
+    tips: Array
+    """(S, 3)"""
+    spins: Array
+    """(S, N, 3) angular velocity of every free axis."""
+    slopes: Array
+    """(S, N, 3) how the tip moves with it."""
+
+    def keep(self, poses: NDArray[np.bool_]) -> _Placed:
+        """Return some of them."""
+        return _Placed(self.tips[poses], self.spins[poses], self.slopes[poses])
+
+    def choose(self, where: NDArray[np.bool_], yes: _Placed) -> _Placed:
+        """Return others where a condition (S,) holds."""
+        each = where[:, None, None]
+        return _Placed(
+            np.where(where[:, None], yes.tips, self.tips),
+            np.where(each, yes.spins, self.spins),
+            np.where(each, yes.slopes, self.slopes),
+        )
+
+
+def tips_of(bones: Bones, turns: Array) -> Array:
+    """Return the tips (S, 3) of poses (S, B, 3): half-sine about x, twist, half-sine about z of every bone."""
+    tips: Array = _frames(bones, turns)[2][:, -1]
+    return tips
+
+
+def nearest_poses(
+    bones: Bones,
+    turns: Array,
+    targets: Array,
+    tolerance: float,
+    steps: int,
+    still: float,
+    damping: Array | None = None,
+) -> tuple[Array, Array, Array]:
+    """Bring tips as near to their targets as they come from where they are.
+
+    Args:
+        bones: of the poses.
+        turns: (S, B, 3) where to start: half-sine about x, twist, half-sine about z; allowed by limits.
+        targets: (S, 3).
+        tolerance: distance from tip to target at which to stop.
+        steps: at most.
+        still: share of the error that a step must take away to be followed by another.
+        damping: (S,) of the first steps: what this returned, where it goes on.
+
+    Returns:
+        turns after, distances (S,) from tip to target, and damping (S,) of the next steps: infinite where none is left.
+    """
+    placed = _place(bones, turns)
+    errors = np.linalg.norm(targets - placed.tips, axis=-1)
+    found_turns, found_errors = turns.copy(), errors.copy()
+    damping = np.full(len(turns), FIRST_DAMPING) if damping is None else damping
+    found_damping = damping.copy()
+    lanes = np.arange(len(turns))
+    is_going = (errors > tolerance) & (len(bones.free) > 0) & (damping <= MOST_DAMPING)
+    for _ in range(steps):
+        if not is_going.all():
+            found_turns[lanes], found_errors[lanes], found_damping[lanes] = turns, errors, damping
+            lanes, bones, placed = lanes[is_going], bones.keep(is_going), placed.keep(is_going)
+            turns, targets, errors, damping = turns[is_going], targets[is_going], errors[is_going], damping[is_going]
+            if not lanes.size:
+                break
+        trial, promised = _step(bones, turns, placed, targets, damping)
+        trial_placed = _place(bones, trial)
+        trial_errors = np.linalg.norm(targets - trial_placed.tips, axis=-1)
+        gain = errors - trial_errors
+        better = gain > 0.0
+        # Steps are trusted by how much of what their model promised they gain.
+        kept = (errors + trial_errors) * gain / np.maximum(promised, TINY)
+        damping = damping * np.where(kept > MUCH, EASE, np.where(kept > LITTLE, 1.0, TIGHTEN))
+        is_going = ~better | ((trial_errors > tolerance) & (gain >= still * trial_errors))
+        is_going &= damping <= MOST_DAMPING
+        damping = np.where(is_going, damping, np.inf)
+        if better.all():
+            turns, placed, errors = trial, trial_placed, trial_errors
+        else:
+            turns = np.where(better[:, None, None], trial, turns)
+            placed = placed.choose(better, trial_placed)
+            errors = np.where(better, trial_errors, errors)
+    found_turns[lanes], found_errors[lanes], found_damping[lanes] = turns, errors, damping
+    return found_turns, found_errors, found_damping
+
+
+def _frames(bones: Bones, turns: Array) -> tuple[Array, Array, Array]:
+    """Return the frames (S, B, 3, 3) that bones turn in and their own, and the joints (S, B + 1, 3)."""
+    x, twist, z = turns[..., 0], turns[..., 1], turns[..., 2]
+    w = np.sqrt(np.maximum(1.0 - x * x - z * z, 0.0))
+    half = 0.5 * twist
+    cosine, sine = np.cos(half), np.sin(half)
+    own = matrices(w * cosine, x * cosine - z * sine, w * sine, x * sine + z * cosine)
+    turned = bones.rests @ own
+    frames = np.empty_like(turned)
+    before = np.empty_like(turned)
+    before[:, 0] = np.eye(3)
+    for j, inherits in enumerate(bones.inherits):
+        if j:
+            before[:, j] = frames[:, j - 1] if inherits else before[:, 0]
+        np.matmul(before[:, j], turned[:, j], out=frames[:, j])
+    joints = np.zeros((len(turns), len(bones.inherits) + 1, 3))
+    np.cumsum((frames @ bones.links[..., None])[..., 0], axis=1, out=joints[:, 1:])
+    return before @ bones.rests, frames, joints
+
+
+def matrices(w: Array, x: Array, y: Array, z: Array) -> Array:
+    """Return the matrices (..., 3, 3) of unit quaternions."""
+    q = np.stack([w, x, y, z], axis=-1)
+    squares = (q[..., :, None] * q[..., None, :]).reshape(*w.shape, 16)
+    made: Array = (squares @ _OF_SQUARES).reshape(*w.shape, 3, 3)
+    return made
+
+
+def _place(bones: Bones, turns: Array) -> _Placed:
+    parents, frames, joints = _frames(bones, turns)
+    x, z = turns[..., 0], turns[..., 2]
+    w = 2.0 * np.sqrt(np.maximum(1.0 - x * x - z * z, 1e-6))
+    x4, z4 = 4.0 * x / w, 4.0 * z / w
+    local = np.zeros((*x.shape, 3, 3))  # bone by bone, axis by axis, in the frame that the bone turns in
+    local[..., 0, 0], local[..., 2, 2] = x * x4 + w, z * z4 + w
+    local[..., 0, 1], local[..., 2, 1] = 2.0 * z, -2.0 * x
+    local[..., 0, 2] = local[..., 2, 0] = x * z4
+    spins = local @ parents.swapaxes(-1, -2)
+    spins[..., 1, :] = frames[..., 1]
+    arms = joints[:, bones.carried] - joints[:, :-1]
+    slopes = spins @ _across(arms)
+    count, free = len(turns), bones.free
+    return _Placed(
+        joints[:, -1], spins.reshape(count, -1, 3).take(free, axis=1), slopes.reshape(count, -1, 3).take(free, axis=1)
+    )
+
+
+def _across(vectors: Array) -> Array:
+    """Return matrices (..., 3, 3) that take a row to its vector product with vectors (..., 3)."""
+    made: Array = (vectors @ _PRODUCTS).reshape(*vectors.shape, 3)
+    return made
+
+
+def _step(bones: Bones, turns: Array, placed: _Placed, targets: Array, damping: Array) -> tuple[Array, Array]:
+    """Return turns after one step of Newton's method on the axes that limits leave, and what it should gain (S,).
+
+    The gain is that of the distance to the target, squared.
+    """
+    gap = targets - placed.tips
+    spins, slopes = placed.spins, placed.slopes
+    every, free = len(turns), bones.free
+    gradient = -(slopes @ gap[:, :, None])[..., 0]
+    value = turns.reshape(every, -1).take(free, axis=1)
+    diagonal, mixed = _swings_bend(bones, turns, value, gradient)
+    lower, upper = bones.ends
+    least, most = lower - value, upper - value
+    fixed = ((most <= AT_LIMIT) & (gradient < 0.0)) | ((least >= -AT_LIMIT) & (gradient > 0.0))
+    n, m = bones.pairs
+    is_along = False
+    if n.size:
+        # On its ellipse a swing goes along it, which bends: its axes are then that way, and none.
+        both = bones.both
+        tangent, curvature, out, is_flat = _along_ellipses(bones, value.take(both, axis=1), gradient.take(both, axis=1))
+        is_round = ~is_flat[:, None]  # what goes beyond is put back as a pair
+        least[:, both] -= np.where(is_round, np.inf, 0.0)
+        most[:, both] += np.where(is_round, np.inf, 0.0)
+        fixed[:, both] &= ~is_round
+        is_along = bool(out.any())
+    if is_along:
+        fixed[:, m] |= out
+        along_x, along_z = np.where(out, tangent[:, 0], 1.0), np.where(out, tangent[:, 1], 0.0)
+        spins, slopes = spins.copy(), slopes.copy()
+        for vectors in (spins, slopes):
+            vectors[:, n] = along_x[..., None] * vectors[:, n] + along_z[..., None] * vectors[:, m]
+        gradient[:, n] = along_x * gradient[:, n] + along_z * gradient[:, m]
+        along = along_x * along_x * diagonal[:, n] + along_z * along_z * diagonal[:, m]
+        inner = bones.both_in_ellipses
+        along += 2.0 * along_x * along_z * mixed[:, inner] + np.where(out, np.maximum(curvature, 0.0), 0.0)
+        diagonal[:, n] = along
+        mixed[:, inner] = np.where(out, 0.0, mixed[:, inner])
+
+    model = _second_derivative(bones, spins, slopes, gap, diagonal + damping[:, None], mixed)
+    change = np.zeros_like(gradient)
+    for _ in range(ROUNDS):
+        solved = _solve_fixed(model, gradient, change, fixed)
+        change = np.minimum(np.maximum(solved, least), most)
+        beyond = ~fixed & (solved != change)
+        if not beyond.any():
+            break
+        fixed |= beyond
+
+    longest = np.abs(change).max(axis=-1, keepdims=True)
+    change *= np.minimum(LONGEST_STEP / (longest + TINY), 1.0)
+    promised = -np.sum(change * (2.0 * gradient + (model @ change[..., None])[..., 0]), axis=1)
+    if is_along:
+        change[:, m] += along_z * change[:, n]
+        change[:, n] *= along_x
+    moved = value + change
+    if n.size:
+        moved[:, both] = _into_ellipses(bones, moved.take(both, axis=1))
+    made = turns.copy()
+    made.reshape(every, -1)[:, free] = moved
+    wide, ends, other_ends = bones.wide
+    if wide.size:
+        made[:, wide, 0], made[:, wide, 2] = within_half_turn(
+            MANY, ends, other_ends, made[:, wide, 0], made[:, wide, 2]
+        )
+    return made, promised
+
+
+def _second_derivative(bones: Bones, spins: Array, slopes: Array, gap: Array, diagonal: Array, mixed: Array) -> Array:
+    """Return half the squared error's second derivative (S, N, N) by the axes; see _swings_bend for the last two."""
+    # d2 tip / da db = spin a x slope b where a turns what b does; here it is taken times the gap.
+    bent = spins @ (slopes @ _across(-gap)).swapaxes(-1, -2) * bones.follows
+    made: Array = slopes @ slopes.swapaxes(-1, -2) + bent + bent.swapaxes(-1, -2)
+    made.reshape(len(made), -1)[:, :: made.shape[-1] + 1] += diagonal
+    n, m = bones.swings
+    made[:, n, m] += mixed
+    made[:, m, n] += mixed
+    return made
+
+
+def _into_ellipses(bones: Bones, swings: Array) -> Array:
+    """Return the nearest swings (S, 2, P) in their ellipses as clamp has them."""
+    radii = bones.radii_of(swings)
+    share = swings / radii
+    inside = swings / np.maximum(np.sqrt(np.sum(share * share, axis=1, keepdims=True)), 1.0)
+    lower, upper = (ends[bones.both] for ends in bones.ends)
+    in_ranges = np.minimum(np.maximum(swings, lower), upper)
+    return np.where(radii.min(axis=1, keepdims=True) <= AT_LIMIT, in_ranges, inside)
+
+
+def _swings_bend(bones: Bones, turns: Array, value: Array, gradient: Array) -> tuple[Array, Array]:
+    """Return what the error's second derivative has because half-sines bend, where spins are taken as constant.
+
+    To second order a swing (x, z) turns about the axis of its own as well: the derivative of spin a by b is, but for
+    what turning it about spin b makes of it, (a = b) + a b / w^2 times x spin x + z spin z.
+
+    Returns:
+        its diagonal (S, N) and, for every bone that swings both ways (S, D), what is beside it.
+    """
+    bone, axis = bones.axes
+    is_swing = axis != 1
+    swing = value * is_swing
+    pushed = (swing * gradient) @ bones.belongs
+    x, z = turns[..., 0], turns[..., 2]
+    share = pushed / np.maximum(1.0 - x * x - z * z, 1e-6)
+    n, m = bones.swings
+    diagonal = pushed.take(bone, axis=1) * is_swing + share.take(bone, axis=1) * swing * swing
+    return diagonal, share[:, bone[n]] * value[:, n] * value[:, m]
+
+
+def _along_ellipses(
+    bones: Bones, swings: Array, gradient: Array
+) -> tuple[Array, Array, NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return what swings (S, 2, P) on their ellipses can do.
+
+    Returns:
+        the way (S, 2, P) along the ellipse, how the error curves (S, P) along it, whether each is kept to it (S, P),
+        and whether its quarter has no width (S, P), so that it keeps to its ranges instead.
+    """
+    radii = bones.radii_of(swings)
+    is_flat = radii.min(axis=1) <= AT_LIMIT
+    share = swings / radii
+    out = (
+        ~is_flat
+        & (np.sum(share * share, axis=1) >= 1.0 - 2.0 * AT_LIMIT)
+        & (np.sum(gradient * share / radii, axis=1) < 0.0)
+    )
+    tangent = radii * share[:, ::-1] * np.array([[-1.0], [1.0]])
+    return tangent, -np.sum(gradient * swings, axis=1), out, is_flat
+
+
+def _solve_fixed(model: Array, slope: Array, change: Array, fixed: NDArray[np.bool_]) -> Array:
+    """Return the change (S, N) that is best for an error's model where some axes' change is fixed."""
+    held = np.where(fixed, change, 0.0)
+    rest = np.where(fixed, held, -slope - (model @ held[..., None])[..., 0])
+    reduced = np.where(fixed[:, :, None] | fixed[:, None, :], 0.0, model)
+    reduced.reshape(len(slope), -1)[:, :: slope.shape[1] + 1] += fixed
+    try:
+        return _solve_valley(reduced, rest)
+    except np.linalg.LinAlgError:
+        return _solve(reduced, rest)
+
+
+def _solve_valley(matrices: Array, right: Array) -> Array:
+    """Solve positive definite systems (S, N, N), (S, N); raise LinAlgError where one isn't.
+
+    The factor of ((A, 1), (1, c)) has the transposed inverse of A's factor below: one call where going back through A's
+    would be one for every row. Not by LAPACK's own solver: numpy's starts threads that cost a thousand times the work
+    for matrices as small.
+    """
+    every, count = right.shape
+    work = np.zeros((every, 2 * count, 2 * count))
+    work[:, :count, :count] = matrices
+    diagonals = work.reshape(every, -1)
+    diagonals[:, 2 * count * count :: 2 * count + 1] = 1.0
+    diagonals[:, 2 * count * count + count :: 2 * count + 1] = ABOVE_INVERSE
+    inverse = np.linalg.cholesky(work)[:, count:, :count]
+    solved: Array = (inverse @ (right[:, None, :] @ inverse).swapaxes(-1, -2))[..., 0]
+    return solved
+
+
+def _solve(matrices: Array, right: Array) -> Array:
+    """Solve symmetric systems (S, N, N), (S, N) as if they were positive definite, by L D L^T.
+
+    Where the error's model isn't a valley a pivot is negative: its size is taken, and the step still leads down (Gill
+    & Murray 1974).
+    """
+    count = right.shape[1]
+    work = np.concatenate([matrices, right[..., None]], axis=-1)
+    for k in range(count):
+        row = work[:, k, k + 1 :] / np.maximum(np.abs(work[:, k, k, None]), LEAST_PIVOT)
+        work[:, k + 1 :, k + 1 :] -= work[:, k + 1 :, k, None] * row[:, None, :]
+        work[:, k, k + 1 :] = row
+    solved: Array = work[:, :, count].copy()
+    for k in range(count - 1, 0, -1):
+        solved[:, :k] -= work[:, :k, k] * solved[:, k, None]
+    return solved

@@ -1,0 +1,153 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A pole as a wish inside joint limits: the bend turns toward it as far as limits allow, and the tip stays.
+
+Turns that don't move the tip to first order are the null space of the Jacobian. Of those the one is taken that turns
+the chain's bend toward the pole (projected gradient, Liegeois 1977); least squares then put the tip back on the target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..math.operations import TINY, Component, Vector
+from ..math.vectors import choose_parts, cross, dot, norm, perpendicular, rejection, scale
+from ..model.joint_limits import SwingTwist, clamp
+from .bounded_least_squares import Limb, Placed, block_all, descend, normal_solution, place, responses_of, turning_axes
+from .damped_steps import shortened
+
+ROUNDS = 16
+"""Turns toward the pole at most; each halves what is left or better, unless limits are in the way."""
+
+POINTED = 1e-4
+"""Angle (radians) between bend and pole that is no more to be seen."""
+
+
+def lean_to_pole(
+    ops: Any, limb: Limb, turns: list[SwingTwist], target: Vector, pole: Vector, tolerance: float
+) -> tuple[list[SwingTwist], Placed]:
+    """Turn the bend of a chain toward a pole without taking its tip off the target.
+
+    Args:
+        ops: the lanes' operations.
+        limb: the bones.
+        turns: of the bones before. Lanes whose tip isn't at the target stay.
+        target: where the tip is.
+        pole: point toward which the chain should bend.
+        tolerance: distance from tip to target that counts as reached.
+    """
+    placed = place(ops, limb, turns)
+    distance = norm(ops, target)
+    along, side, across = _axes(ops, target, pole)
+    angle, size = _bend_angle(ops, placed.joints, along, side, across)
+    tip = placed.joints[-1]
+    off = norm(ops, (tip[0] - target[0], tip[1] - target[1], tip[2] - target[2]))
+    going = (off <= tolerance) & (size > 1e-6) & (distance > 1e-6)
+    stride: Component = 1.0 + 0.0 * distance
+    for _ in range(ROUNDS):
+        going = going & (ops.maximum(angle, -angle) > POINTED) & (stride > 0.05)
+        if not ops.any(going):
+            break
+        change = _lean(ops, limb, turns, placed, (angle, size), (along, side, across))
+        trial = [
+            clamp(ops, limits, (x + stride * dx, twist + stride * dt, z + stride * dz))
+            for limits, (x, twist, z), (dx, dt, dz) in zip(limb.limits, turns, change, strict=True)
+        ]
+        trial, trial_placed, error, _ = descend(ops, limb, trial, target, tolerance, 8)
+        trial_angle, trial_size = _bend_angle(ops, trial_placed.joints, along, side, across)
+        nearer = ops.maximum(trial_angle, -trial_angle) < 0.98 * ops.maximum(angle, -angle)
+        better = going & (error <= tolerance) & nearer & (trial_size > 1e-6)
+        turns = [choose_parts(ops, better, a, b) for a, b in zip(trial, turns, strict=True)]
+        placed = place(ops, limb, turns) if ops.any(better) else placed
+        angle, size = ops.choose(better, (trial_angle, trial_size), (angle, size))
+        stride = ops.where(better, ops.minimum(2.0 * stride, 1.0), 0.4 * stride)
+    return turns, placed
+
+
+def pole_angle(ops: Any, joints: Sequence[Vector], target: Vector, pole: Vector) -> Component:
+    """Return the angle (radians, not negative) from the pole to the bend of a chain whose tip is at a target."""
+    angle, size = _bend_angle(ops, joints, *_axes(ops, target, pole))
+    return ops.where(size > 1e-6, ops.maximum(angle, -angle), 0.0)
+
+
+def _axes(ops: Any, target: Vector, pole: Vector) -> tuple[Vector, Vector, Vector]:
+    """Return the directions to the target, from that line to the pole, and across both."""
+    along = scale(target, 1.0 / (norm(ops, target) + TINY))
+    side = perpendicular(ops, along, [scale(pole, 1.0 / (norm(ops, pole) + TINY))])
+    return along, side, cross(along, side)
+
+
+def _bend_angle(
+    ops: Any, joints: Sequence[Vector], along: Vector, side: Vector, across: Vector
+) -> tuple[Component, Component]:
+    """Return the angle from the pole to the bend, about the line root-target, and how far the chain lies off that."""
+    x = y = z = 0.0 * along[0]
+    for px, py, pz in joints[1:-1]:
+        x, y, z = x + px, y + py, z + pz
+    bend = rejection((x, y, z), along)
+    return ops.atan2(dot(bend, across), dot(bend, side)), norm(ops, bend)
+
+
+def _lean(
+    ops: Any,
+    limb: Limb,
+    turns: Sequence[SwingTwist],
+    placed: Placed,
+    bend: tuple[Component, Component],
+    axes: tuple[Vector, Vector, Vector],
+) -> list[list[Component]]:
+    """Return the turns that take the bend all the way to the pole, to first order, and leave the tip where it is."""
+    angle, size = bend
+    _, side, across = axes
+    zero = 0.0 * angle
+    cosine, sine = ops.cos(angle), ops.sin(angle)
+    onward = [(cosine * a - sine * s) / (size + TINY) for s, a in zip(side, across, strict=True)]
+    slopes = bend_slopes(ops, limb, turns, placed, (onward[0], onward[1], onward[2]))
+    # The bend's own response rides along with the tip's, so that what limits take away is taken from both.
+    responses = [
+        [None if response is None else (*response, slope) for response, slope in zip(joint, joint_slopes, strict=True)]
+        for joint, joint_slopes in zip(responses_of(ops, limb, turns, placed), slopes, strict=True)
+    ]
+    change: list[list[Component]] = []
+    for _ in range(3):
+        moved = [zero, zero, zero]
+        for joint, weights in zip(responses, limb.weights, strict=True):
+            for response, weight in zip(joint, weights, strict=True):
+                if response is not None:
+                    moved = [m + weight * response[3] * r for m, r in zip(moved, response, strict=False)]
+        y = normal_solution(ops, responses, limb.weights, (moved[0], moved[1], moved[2]), 1e-9 + zero)
+        change, gain = [], zero
+        for joint, weights in zip(responses, limb.weights, strict=True):
+            parts = []
+            for response, weight in zip(joint, weights, strict=True):
+                free = zero if response is None else weight * (response[3] - dot(response, y))
+                gain = gain if response is None else gain + free * response[3]
+                parts.append(free)
+            change.append(parts)
+        share = -angle / (gain + 1e-12)
+        change = [[share * part for part in parts] for parts in change]
+        if not block_all(ops, limb, turns, responses, change):
+            break
+    share, _ = shortened(ops, change, zero)
+    return [[share * part for part in parts] for parts in change]
+
+
+def bend_slopes(
+    ops: Any, limb: Limb, turns: Sequence[SwingTwist], placed: Placed, onward: Vector
+) -> list[list[Component]]:
+    """Return how far along a vector the sum of all inner joints moves with every bone's x, twist and z."""
+    zero = 0.0 * onward[0]
+    slopes: list[list[Component]] = [[zero, zero, zero] for _ in turns]
+    sx = sy = sz = zero
+    count = 0
+    for j in range(len(turns) - 1, -1, -1):
+        x, y, z = placed.joints[j]
+        # All inner joints after this one turn about it together.
+        lever = (sx - count * x, sy - count * y, sz - count * z)
+        axes = turning_axes(ops, limb.limits[j], turns[j], placed.parents[j], placed.frames[j])
+        slopes[j] = [zero if axis is None else dot(cross(axis, lever), onward) for axis in axes]
+        if not limb.inherits[j]:
+            sx, sy, sz = count * x, count * y, count * z  # what hangs on it moves with its head alone
+        sx, sy, sz, count = sx + x, sy + y, sz + z, count + 1
+    return slopes

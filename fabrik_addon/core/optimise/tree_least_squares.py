@@ -1,0 +1,518 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Damped least squares (Levenberg-Marquardt) on all joints of a tree and all that is wished of them at once.
+
+A step solves (J S J^T + damping / weights) y = gap and turns every bone by S J^T y: with J stacked over the wishes, so
+that what one of them turns is undone for the others (Buss 2004). Axes at their limits are left out as in one chain's
+least squares. A step is taken only if the weighted sum of the squared gaps falls; ``is_strict`` descents also want that
+no gap grows by itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ..math.operations import TINY, Component, Vector
+from ..math.rigid_fit import turned_by
+from ..math.vectors import Quaternion, choose_parts, cross, dot, multiply, norm, perpendicular, rejection, rotate, scale
+from ..model.joint_limits import clamp
+from ..model.skeleton import PlacedTree, Tree, place_tree
+from .bounded_least_squares import block, turning_axes
+from .damped_steps import shortened
+
+SETTLED = 1e-8
+"""Gap, in the tree's units, that isn't worth a step."""
+
+WORN_OUT = 1e7
+"""Damping at which steps are too small to matter."""
+
+TRUSTED = 0.5
+"""Share of the gain that was predicted, from which on a step's linear model is trusted further."""
+
+_TURN_SCALE = 0.3
+"""Gap in position that a gap of one radian counts as."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A joint should be at a target, or where another joint is."""
+
+    joint: int
+    target: Vector | None
+    meets: int = -1
+    rows = 3
+
+    def gap(self, ops: Any, placed: PlacedTree) -> tuple[Component, ...]:
+        """Return what is left, by component."""
+        x, y, z = placed.joints[self.joint]
+        tx, ty, tz = placed.joints[self.meets] if self.target is None else self.target
+        return tx - x, ty - y, tz - z
+
+    def respond(self, ops: Any, tree: Tree, placed: PlacedTree, responses: Responses) -> None:
+        """Add how the joint moves with every bone's turns, and with shifts."""
+        responses.add_moves(self.joint, 1.0)
+        if self.target is None:
+            responses.add_moves(self.meets, -1.0)
+
+
+@dataclass(frozen=True)
+class Facing:
+    """A bone should have a frame."""
+
+    bone: int
+    frame: Quaternion
+    rows = 3
+
+    def gap(self, ops: Any, placed: PlacedTree) -> tuple[Component, ...]:
+        """Return the turn that is left, as a rotation vector."""
+        x, y, z = self._turn(ops, placed)
+        return _TURN_SCALE * x, _TURN_SCALE * y, _TURN_SCALE * z
+
+    def off(self, ops: Any, placed: PlacedTree) -> Component:
+        """Return the angle (radians) of the turn that is left."""
+        return norm(ops, self._turn(ops, placed))
+
+    def _turn(self, ops: Any, placed: PlacedTree) -> Vector:
+        w, x, y, z = placed.frames[self.bone]
+        w, x, y, z = multiply(self.frame, (w, -x, -y, -z))
+        size = ops.sqrt(x * x + y * y + z * z)
+        sign = ops.where(w < 0.0, -1.0, 1.0)
+        share = 2.0 * sign * ops.atan2(size, sign * w) / (size + TINY)
+        return share * x, share * y, share * z
+
+    def respond(self, ops: Any, tree: Tree, placed: PlacedTree, responses: Responses) -> None:
+        """Add how the bone turns with every bone's turns."""
+        responses.add_turns(self.bone, _TURN_SCALE)
+
+
+@dataclass(frozen=True)
+class Bend:
+    """A chain of joints should bend toward a pole."""
+
+    joints: Sequence[int]
+    """From the chain's root to its tip."""
+    pole: Vector
+    angle: float
+    """Turn of the pole about the line from root to tip."""
+    rows = 1
+
+    def _plane(self, ops: Any, placed: PlacedTree) -> tuple[Component, Component, Vector]:
+        """Return the angle from pole to bend, how far the chain lies off its line, and where the angle grows."""
+        root, *inner, tip = (placed.joints[joint] for joint in self.joints)
+        chord = (tip[0] - root[0], tip[1] - root[1], tip[2] - root[2])
+        along = scale(chord, 1.0 / (norm(ops, chord) + TINY))
+        to_pole = (self.pole[0] - root[0], self.pole[1] - root[1], self.pole[2] - root[2])
+        side = perpendicular(ops, along, [scale(to_pole, 1.0 / (norm(ops, to_pole) + TINY))])
+        across = cross(along, side)
+        if self.angle != 0.0:
+            cosine, sine = math.cos(self.angle), math.sin(self.angle)
+            side, across = (
+                _mixed(side, cosine, across, sine),
+                _mixed(across, cosine, side, -sine),
+            )
+        x = y = z = 0.0 * along[0]
+        for px, py, pz in inner:
+            x, y, z = x + px - root[0], y + py - root[1], z + pz - root[2]
+        bend = rejection((x, y, z), along)
+        p, q = dot(bend, side), dot(bend, across)
+        size = ops.sqrt(p * p + q * q)
+        p, q = p / (size + TINY), q / (size + TINY)
+        return ops.atan2(q, p), size, _mixed(across, p, side, -q)
+
+    def gap(self, ops: Any, placed: PlacedTree) -> tuple[Component, ...]:
+        """Return the arc from bend to pole."""
+        angle, size, _ = self._plane(ops, placed)
+        return (-angle * ops.where(size > 1e-6, size, 0.0),)
+
+    def off(self, ops: Any, placed: PlacedTree) -> Component:
+        """Return the angle (radians) between bend and pole; 0 where the chain is straight."""
+        angle, size, _ = self._plane(ops, placed)
+        return ops.where(size > 1e-6, ops.maximum(angle, -angle), 0.0)
+
+    def turn(self, ops: Any, placed: PlacedTree) -> Vector:
+        """Return the rotation vector about the line from root to tip that takes the bend to the pole."""
+        angle, size, _ = self._plane(ops, placed)
+        (ax, ay, az), (bx, by, bz) = placed.joints[self.joints[0]], placed.joints[self.joints[-1]]
+        chord = (bx - ax, by - ay, bz - az)
+        return scale(chord, ops.where(size > 1e-6, -angle, 0.0) / (norm(ops, chord) + TINY))
+
+    def respond(self, ops: Any, tree: Tree, placed: PlacedTree, responses: Responses) -> None:
+        """Add how the bend goes round with every bone's turns."""
+        _, _, onward = self._plane(ops, placed)
+        root, *inner, _ = self.joints
+        for joint in inner:
+            responses.add_moves_along(joint, root, onward)
+
+
+def _mixed(a: Vector, p: Component, b: Vector, q: Component) -> Vector:
+    return a[0] * p + b[0] * q, a[1] * p + b[1] * q, a[2] * p + b[2] * q
+
+
+Wish: TypeAlias = Place | Facing | Bend
+
+
+class Responses:
+    """The Jacobian being filled: what the wishes' rows do with each bone's turns and each root's shift."""
+
+    def __init__(self, ops: Any, tree: Tree, placed: PlacedTree, turns: Sequence[Any], wishes: Sequence[Wish]) -> None:
+        self._tree, self._placed = tree, placed
+        rows = sum(wish.rows for wish in wishes)
+        nothing: Component = 0.0 * placed.joints[0][0]
+        one = nothing + 1.0
+        world: list[Any] = [(one, nothing, nothing), (nothing, one, nothing), (nothing, nothing, one)]
+        self.axes: dict[int, list[Any]] = {}
+        self.columns: dict[int, list[Any]] = {}
+        for j in tree.bones:
+            if tree.is_free[j]:
+                self.axes[j] = world
+            else:
+                self.axes[j] = turning_axes(ops, tree.limits[j], turns[j], placed.parents[j], placed.frames[j])
+            self.columns[j] = [None if axis is None else [nothing] * rows for axis in self.axes[j]]
+        self.shifts: list[list[list[Component]]] = [[[nothing] * rows for _ in range(3)] for _ in tree.roots]
+        self._row = 0
+        for wish in wishes:
+            wish.respond(ops, tree, placed, self)
+            self._row += wish.rows
+
+    def add_moves(self, joint: int, sign: float) -> None:
+        """Add how a joint moves, to three rows."""
+        row, places = self._row, self._placed.joints
+        for bone, carried in self._tree.carriers[joint]:
+            (ax, ay, az), (bx, by, bz) = places[bone], places[carried]
+            lx, ly, lz = sign * (bx - ax), sign * (by - ay), sign * (bz - az)
+            if self._tree.is_free[bone]:
+                first, second, third = self.columns[bone]
+                first[row + 1], first[row + 2] = first[row + 1] - lz, first[row + 2] + ly
+                second[row], second[row + 2] = second[row] + lz, second[row + 2] - lx
+                third[row], third[row + 1] = third[row] - ly, third[row + 1] + lx
+                continue
+            for axis, column in zip(self.axes[bone], self.columns[bone], strict=True):
+                if axis is not None:
+                    x, y, z = cross(axis, (lx, ly, lz))
+                    column[row], column[row + 1], column[row + 2] = (
+                        column[row] + x,
+                        column[row + 1] + y,
+                        column[row + 2] + z,
+                    )
+        root = self._tree.root_of[joint]
+        if root >= 0:
+            for axis_number, shift in enumerate(self.shifts[self._tree.roots.index(root)]):
+                shift[row + axis_number] = shift[row + axis_number] + sign
+
+    def add_turns(self, bone: int, factor: float) -> None:
+        """Add how a bone's frame turns, to three rows."""
+        row = self._row
+        for turner in self._tree.turners[bone]:
+            for axis, column in zip(self.axes[turner], self.columns[turner], strict=True):
+                if axis is not None:
+                    for k in range(3):
+                        column[row + k] = column[row + k] + factor * axis[k]
+
+    def add_moves_along(self, joint: int, base: int, direction: Vector) -> None:
+        """Add how a joint moves along a direction as seen from another, to one row."""
+        row, places = self._row, self._placed.joints
+        for moved, sign in ((joint, 1.0), (base, -1.0)):
+            for bone, carried in self._tree.carriers[moved]:
+                (ax, ay, az), (bx, by, bz) = places[bone], places[carried]
+                lever = (bx - ax, by - ay, bz - az)
+                for axis, column in zip(self.axes[bone], self.columns[bone], strict=True):
+                    if axis is not None:
+                        column[row] = column[row] + sign * dot(cross(axis, lever), direction)
+
+
+@dataclass(frozen=True)
+class State:
+    """A pose of the tree in a descent, and what is left of the wishes."""
+
+    turns: list[Any]
+    shifts: list[Vector]
+    placed: PlacedTree
+    gaps: list[tuple[Component, ...]]
+
+    def errors(self, ops: Any) -> list[Component]:
+        """Return how far each wish is from being met."""
+        return [ops.sqrt(_square(gap)) for gap in self.gaps]
+
+
+@dataclass(frozen=True)
+class StackedRule:
+    """How a step is found for several wishes at once: what ``limits.descent.Rule`` is for one."""
+
+    solution: Callable[[list[list[Component]], Sequence[Component], Sequence[Component], Component], list[Component]]
+    """(J S J^T, gaps, their weights, memory): y. The memory begins at ``FIRST`` and grows where a step fails."""
+    is_careful: bool
+    """Whether the memory also grows where a step gains little."""
+
+
+FIRST = 1e-3
+"""Damping of the first step, and what the memory of a rule that doesn't damp comes back to."""
+
+
+def _damped(
+    normal: list[list[Component]], gap: Sequence[Component], weights: Sequence[Component], damping: Component
+) -> list[Component]:
+    return positive_solution(normal, gap, [damping / weight for weight in weights])
+
+
+DAMPED_TOGETHER = StackedRule(_damped, is_careful=True)
+"""Damped least squares."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What a descent goes by."""
+
+    wishes: Sequence[Wish]
+    weights: Sequence[Component]
+    """One for each wish: how much it counts while not all can be met."""
+    enough: Sequence[float]
+    """Gap at which each wish is met well enough to stop."""
+    root_share: float = 0.0
+    """Share of a step that the roots' shifts take; 0 keeps them."""
+    is_strict: bool = False
+    """Whether a step must let no wish's gap grow, beyond what is enough."""
+    rule: StackedRule = DAMPED_TOGETHER
+
+
+def state_of(
+    ops: Any, tree: Tree, turns: Sequence[Any], root: Vector, shifts: Sequence[Vector], wishes: Sequence[Wish]
+) -> State:
+    """Return the state that turns and shifts make."""
+    placed = place_tree(ops, tree, turns, root, shifts)
+    return State([*turns], [*shifts], placed, [wish.gap(ops, placed) for wish in wishes])
+
+
+def descend_tree(
+    ops: Any, tree: Tree, state: State, stage: Stage, steps: int, track: list[list[Component]] | None = None
+) -> tuple[State, Component]:
+    """Turn bones until all wishes are met or the weighted sum of their squared gaps falls no more.
+
+    Args:
+        ops: the lanes' operations.
+        tree: the bones.
+        state: to start from, within limits.
+        stage: what is wished.
+        steps: at most.
+        track: gets the wishes' errors of the start and of every state that was accepted after it.
+
+    Returns:
+        the last state accepted, and how many steps were.
+    """
+    root = state.placed.joints[0]
+    if tree.roots and tree.roots[0] == 0:
+        sx, sy, sz = state.shifts[0]
+        root = (root[0] - sx, root[1] - sy, root[2] - sz)
+    state = state_of(ops, tree, state.turns, root, state.shifts, stage.wishes)
+    merit = _merit(state, stage)
+    damping: Component = FIRST + 0.0 * merit
+    taken = 0.0 * merit
+    slow = 0.0 * merit
+    jacobian: Any = None
+    if track is not None:
+        track.append(state.errors(ops))
+    for _ in range(steps):
+        done = _is_met(ops, state, stage) | (damping > WORN_OUT) | (slow > 3.0)
+        if ops.all(done):
+            break
+        if jacobian is None:
+            jacobian = Responses(ops, tree, state.placed, state.turns, stage.wishes)
+        change, shift, predicted = _step(ops, tree, state, stage, jacobian, damping)
+        trial = state_of(ops, tree, *_applied(ops, tree, state, change, shift, root), stage.wishes)
+        trial_merit = _merit(trial, stage)
+        better = (trial_merit < merit) & ops.negate(done)
+        if stage.is_strict:
+            for before, after, enough in zip(state.errors(ops), trial.errors(ops), stage.enough, strict=True):
+                better = better & ((after <= before * (1.0 + 1e-9) + 1e-12) | (after <= enough))
+        slow = ops.where(better, ops.where(trial_merit > 0.9998 * merit, slow + 1.0, 0.0 * slow), slow)
+        if ops.any(better):
+            state = choose_state(ops, better, trial, state)
+            jacobian = None
+            if track is not None:
+                track.append(state.errors(ops))
+        # Where a step does what its linear model says the next may be longer, however little there was to gain.
+        good = merit - trial_merit > TRUSTED * (merit - predicted)
+        good = good | (not stage.rule.is_careful)
+        less = ops.maximum(0.15 * damping, 1e-9)
+        damping = ops.where(better, ops.where(good, less, 2.0 * damping), 8.0 * damping)
+        merit = ops.where(better, trial_merit, merit)
+        taken = taken + ops.where(better, 1.0, 0.0)
+    return state, taken
+
+
+def _is_met(ops: Any, state: State, stage: Stage) -> Component:
+    met: Component = True
+    for gap, enough in zip(state.gaps, stage.enough, strict=True):
+        met = met & (_square(gap) <= enough * enough)
+    return met
+
+
+def _square(gap: Sequence[Component]) -> Component:
+    total: Component = 0.0
+    for part in gap:
+        total = total + part * part
+    return total
+
+
+def _merit(state: State, stage: Stage) -> Component:
+    total: Component = 0.0
+    for gap, weight in zip(state.gaps, stage.weights, strict=True):
+        total = total + weight * _square(gap)
+    return total
+
+
+def _step(
+    ops: Any, tree: Tree, state: State, stage: Stage, jacobian: Responses, damping: Component
+) -> tuple[dict[int, list[Component]], list[list[Component]], Component]:
+    """Return how far bones should turn and roots shift, within limits, and the merit a linear model has then."""
+    gap = [part for parts in state.gaps for part in parts]
+    weights: list[Component] = []
+    for wish, weight in zip(stage.wishes, stage.weights, strict=True):
+        weights += [weight] * wish.rows
+    columns = {bone: [*axes] for bone, axes in jacobian.columns.items()}
+    change: dict[int, list[Component]] = {}
+    shift: list[list[Component]] = []
+    zero = 0.0 * damping
+    left: Sequence[Component] = gap
+    for _ in range(3):
+        used: list[tuple[int, int]] = []
+        stacked: list[Any] = []
+        shares: list[float] = []
+        for bone, axes in columns.items():
+            for axis, column in enumerate(axes):
+                if column is not None:
+                    used.append((bone, axis))
+                    stacked.append(column)
+                    shares.append(tree.shares[bone][axis])
+        if stage.root_share:
+            for number, shifts in enumerate(jacobian.shifts):
+                for axis, column in enumerate(shifts):
+                    used.append((-1 - number, axis))
+                    stacked.append(column)
+                    shares.append(stage.root_share)
+        if not used:
+            break
+        found, left = _solved(stacked, shares, gap, weights, damping, stage.rule)
+        change = {bone: [zero, zero, zero] for bone in columns}
+        shift = [[zero, zero, zero] for _ in tree.roots]
+        for (bone, axis), value in zip(used, found, strict=True):
+            (change[bone] if bone >= 0 else shift[-1 - bone])[axis] = value
+        blocked: Component = False
+        for bone, axes in columns.items():
+            if not tree.is_free[bone]:
+                blocked = blocked | block(ops, tree.limits[bone], state.turns[bone], axes, change[bone])
+        if not ops.any(blocked):
+            break
+    share, _ = shortened(ops, (*change.values(), *shift), zero)
+    predicted: Component = 0.0
+    row = 0
+    for wish, weight in zip(stage.wishes, stage.weights, strict=True):
+        for part, rest in zip(gap[row : row + wish.rows], left[row : row + wish.rows], strict=True):
+            then = part + share * (rest - part)
+            predicted = predicted + weight * then * then
+        row += wish.rows
+    return (
+        {bone: [share * part for part in parts] for bone, parts in change.items()},
+        [[share * part for part in parts] for parts in shift],
+        predicted,
+    )
+
+
+def _solved(
+    stacked: Sequence[Sequence[Component]],
+    shares: Sequence[float],
+    gap: Sequence[Component],
+    weights: Sequence[Component],
+    damping: Component,
+    rule: StackedRule,
+) -> tuple[list[Component], list[Component]]:
+    """Return S J^T y, with the y that a rule finds, and what of the gap that leaves if the rule damps: damping y."""
+    columns = np.array(stacked, float)
+    weighted = columns * np.array(shares).reshape(-1, *[1] * (columns.ndim - 1))
+    if columns.ndim == 2:
+        y = rule.solution((columns.T @ weighted).tolist(), gap, weights, damping)
+        turned = (weighted @ np.array(y)).tolist()
+    else:
+        columns, weighted = np.moveaxis(columns, -1, 0), np.moveaxis(weighted, -1, 0)
+        normal = np.moveaxis(columns.swapaxes(-1, -2) @ weighted, 0, -1)
+        y = rule.solution([[*row] for row in normal], gap, weights, damping)
+        turned = [*(weighted @ np.array(y).T[..., None])[..., 0].T]
+    return turned, [damping / weight * part for weight, part in zip(weights, y, strict=True)]
+
+
+def positive_solution(
+    normal: list[list[Component]], wish: Sequence[Component], dampings: Sequence[Component]
+) -> list[Component]:
+    """Solve (normal + diagonal of dampings) y = wish, for a symmetric positive matrix, by L D L^T.
+
+    Not by numpy's own: that hands even small matrices to several threads, which wait for each other on a busy machine.
+    """
+    count = len(wish)
+    rows = [row[: i + 1] for i, row in enumerate(normal)]
+    found = [*wish]
+    for k in range(count):
+        pivot = rows[k][k] + dampings[k]
+        column = [rows[i][k] for i in range(k + 1, count)]
+        rows[k][k] = pivot
+        for number, value in enumerate(column):
+            i = k + 1 + number
+            factor = value / pivot
+            row = rows[i]
+            row[k] = factor
+            row[k + 1 :] = [a - factor * b for a, b in zip(row[k + 1 :], column, strict=False)]
+            found[i] = found[i] - factor * found[k]
+    for k in range(count - 1, -1, -1):
+        value = found[k] / rows[k][k]
+        for i in range(k + 1, count):
+            value = value - rows[i][k] * found[i]
+        found[k] = value
+    return found
+
+
+def _applied(
+    ops: Any,
+    tree: Tree,
+    state: State,
+    change: dict[int, list[Component]],
+    shift: Sequence[Sequence[Component]],
+    root: Vector,
+) -> tuple[list[Any], Vector, list[Vector]]:
+    turns = [*state.turns]
+    for bone, (dx, dy, dz) in change.items():
+        if tree.is_free[bone]:
+            w, x, y, z = state.placed.parents[bone]
+            turns[bone] = turned_by(ops, turns[bone], rotate((w, -x, -y, -z), (dx, dy, dz)))
+        else:
+            x, twist, z = turns[bone]
+            turns[bone] = clamp(ops, tree.limits[bone], (x + dx, twist + dy, z + dz))
+    shifts: list[Vector] = [*state.shifts]
+    for number, (dx, dy, dz) in enumerate(shift):
+        x, y, z = shifts[number]
+        shifts[number] = (x + dx, y + dy, z + dz)
+    return turns, root, shifts
+
+
+def choose_state(ops: Any, where: Component, yes: State, no: State) -> State:
+    """Choose between states, lane by lane."""
+    if where is True:
+        return yes
+
+    def parts(a: Any, b: Any) -> Any:
+        return a if a is None else choose_parts(ops, where, a, b)
+
+    placed = PlacedTree(
+        [parts(a, b) for a, b in zip(yes.placed.parents, no.placed.parents, strict=True)],
+        [parts(a, b) for a, b in zip(yes.placed.frames, no.placed.frames, strict=True)],
+        [parts(a, b) for a, b in zip(yes.placed.joints, no.placed.joints, strict=True)],
+    )
+    return replace(
+        yes,
+        turns=[parts(a, b) for a, b in zip(yes.turns, no.turns, strict=True)],
+        shifts=[parts(a, b) for a, b in zip(yes.shifts, no.shifts, strict=True)],
+        placed=placed,
+        gaps=[parts(a, b) for a, b in zip(yes.gaps, no.gaps, strict=True)],
+    )
