@@ -6,17 +6,17 @@ from .goals.pole import pole_for
 from .model.chain_start import StartPose, start_from
 from .model.tree_start import StartTree, start_tree
 from .problem import Chain, FabrikError, Floats, Goals, Options, Pose, Solution, Status, plain_chain
-from .solve import LaneSolution, solve, solve_from, solve_lanes, with_root_fixed
-from .solve_tree import TreeSolution, solve_tree_lanes
+from .solve import ComponentSolution, solve, solve_components, solve_from, with_root_fixed
+from .solve_tree import TreeSolution, solve_tree_components
 from .solvers.table import SOLVERS, method_for, method_for_tree
 
 __all__ = [
     "SOLVERS",
     "Chain",
+    "ComponentSolution",
     "FabrikError",
     "Floats",
     "Goals",
-    "LaneSolution",
     "Options",
     "Pose",
     "Solution",
@@ -29,9 +29,9 @@ __all__ = [
     "plain_chain",
     "pole_for",
     "solve",
+    "solve_components",
     "solve_from",
-    "solve_lanes",
-    "solve_tree_lanes",
+    "solve_tree_components",
     "start_from",
     "start_tree",
     "with_root_fixed",

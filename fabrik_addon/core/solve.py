@@ -16,11 +16,21 @@ from .goals.link_stretch import AS_NEAR, ROUNDS, WORTH, stretch_factor
 from .goals.pole import STRAIGHT, bend_direction, side_toward, turn_pole
 from .goals.softness import is_eased, soft_share, soft_target
 from .goals.tip_rotation import last_link
-from .math.operations import MANY, ONE, Component, Vector, add_up
-from .math.vectors import IDENTITY, Quaternion, first_direction, from_to, gap, multiply, norm, rotate, scale
+from .math.operations import ARRAY, SCALAR, Component, Vector, add_up
+from .math.vectors import (
+    IDENTITY,
+    Quaternion,
+    distance_between,
+    first_direction,
+    from_to,
+    multiply,
+    norm,
+    rotate,
+    scale,
+)
 from .model.chain_start import StartPose, batch_shape, from_root, start_from
 from .model.tree_start import start_tree
-from .optimise.constrained_reach import STEPS, reach_within_limits, turns_of
+from .optimise.constrained_reach import STEPS, coordinates_of, reach_within_limits
 from .problem import Chain, FabrikError, Floats, Goals, Options, Pose, Solution, Status
 from .solve_tree import solve_tree
 from .solvers.table import method_for
@@ -55,9 +65,9 @@ def solve(chain: Chain, pose: Pose, goals: Goals, options: Options = DEFAULT_OPT
 
 def solve_from(start: StartPose, goals: Goals, options: Options = DEFAULT_OPTIONS) -> Solution:
     """Solve as ``solve`` does, from a pose that was made ready before."""
-    found = solve_lanes(start, goals, options)
+    found = solve_components(start, goals, options)
     batch = found.batch
-    ops: Any = MANY if batch else ONE
+    ops: Any = ARRAY if batch else SCALAR
     return Solution(
         pose=Pose(ops.join(found.points, batch), ops.join([*found.frames, found.frames[-1]], batch), start.pose.base),
         error=ops.join_scalars(found.error, batch, float),
@@ -67,7 +77,7 @@ def solve_from(start: StartPose, goals: Goals, options: Options = DEFAULT_OPTION
     )
 
 
-class LaneSolution(NamedTuple):
+class ComponentSolution(NamedTuple):
     """A solution as components: floats for one pose, where arrays would cost as much as the solve."""
 
     batch: tuple[int, ...]
@@ -83,10 +93,10 @@ class LaneSolution(NamedTuple):
     """Factor by which the links are longer than the chain's."""
 
 
-def solve_lanes(start: StartPose, goals: Goals, options: Options = DEFAULT_OPTIONS) -> LaneSolution:
+def solve_components(start: StartPose, goals: Goals, options: Options = DEFAULT_OPTIONS) -> ComponentSolution:
     """Solve as ``solve_from`` does, and leave the result in components."""
     if options.moves_root:
-        found = solve_lanes(start, *with_root_fixed(start, goals, options))
+        found = solve_components(start, *with_root_fixed(start, goals, options))
         return _move_root(found, goals, start.chain.total_length, options)
     if options.stretch_max > 1.0:
         return _stretch(start, goals, options)
@@ -100,7 +110,7 @@ def solve_lanes(start: StartPose, goals: Goals, options: Options = DEFAULT_OPTIO
         except ValueError as misfit:
             raise FabrikError(f"the batch shapes of goals {goals_batch} and pose {batch} don't fit") from misfit
         start = start_from(chain, start.pose, batch)
-    ops: Any = MANY if batch else ONE
+    ops: Any = ARRAY if batch else SCALAR
     unit, root = chain.total_length, start.root
     target = from_root(_split_goal(ops, goals.targets, batch, "target", chain), root, unit)
     pole = None
@@ -108,13 +118,13 @@ def solve_lanes(start: StartPose, goals: Goals, options: Options = DEFAULT_OPTIO
         if goals.poles is not None:
             pole = from_root(_split_goal(ops, goals.poles, batch, "pole target", chain), root, unit)
             start, pole = _turn_by_angle(ops, start, pole, target, goals)
-        wish = soft_target(ops, target, options.softness)
-        points, frames, sweeps = method_for(chain, options).reach(ops, start, wish, pole, options)
-        error = gap(ops, points[-1], target)
+        desired = soft_target(ops, target, options.softness)
+        points, frames, sweeps = method_for(chain, options).reach(ops, start, desired, pole, options)
+        error = distance_between(ops, points[-1], target)
     rx, ry, rz = root
     joints = [(rx + unit * px, ry + unit * py, rz + unit * pz) for px, py, pz in points]
     status = _status(ops, start, target, options.softness, error <= options.tolerance)
-    return LaneSolution(batch, joints, frames, error, sweeps, status, 1.0 + 0.0 * error)
+    return ComponentSolution(batch, joints, frames, error, sweeps, status, 1.0 + 0.0 * error)
 
 
 def with_root_fixed(start: StartPose, goals: Goals, options: Options) -> tuple[Goals, Options]:
@@ -132,11 +142,11 @@ def with_root_fixed(start: StartPose, goals: Goals, options: Options) -> tuple[G
     return replace(goals, targets=goals.targets - beyond * away), replace(fixed, softness=0.0)
 
 
-def _move_root(found: LaneSolution, goals: Goals, unit: float, options: Options) -> LaneSolution:
+def _move_root(found: ComponentSolution, goals: Goals, unit: float, options: Options) -> ComponentSolution:
     """Shift a chain by what its tip is off its target, where that is more than the tolerance."""
-    ops: Any = MANY if found.batch else ONE
+    ops: Any = ARRAY if found.batch else SCALAR
     target, tip = ops.split(goals.targets, found.batch)[0], found.points[-1]
-    off = gap(ops, tip, target) / unit
+    off = distance_between(ops, tip, target) / unit
     away = off > options.tolerance
     dx, dy, dz = (ops.where(away, t - p, 0.0 * p) for t, p in zip(target, tip, strict=True))
     points = [(px + dx, py + dy, pz + dz) for px, py, pz in found.points]
@@ -144,12 +154,12 @@ def _move_root(found: LaneSolution, goals: Goals, unit: float, options: Options)
     return found._replace(points=points, error=error, status=0 * found.status + _REACHED)
 
 
-def _stretch(start: StartPose, goals: Goals, options: Options) -> LaneSolution:
+def _stretch(start: StartPose, goals: Goals, options: Options) -> ComponentSolution:
     """Lengthen all links by one factor where the tip can't reach its target without."""
     rigid = replace(options, stretch_max=1.0)
-    found = solve_lanes(start, goals, rigid)
+    found = solve_components(start, goals, rigid)
     batch, unit, most = found.batch, start.chain.total_length, options.stretch_max
-    ops: Any = MANY if batch else ONE
+    ops: Any = ARRAY if batch else SCALAR
     with ops.quiet():
         short = (found.status == _OUT_OF_REACH) | (found.status == _LIMITED)
         if not ops.any(short):
@@ -165,7 +175,7 @@ def _stretch(start: StartPose, goals: Goals, options: Options) -> LaneSolution:
             going = going & ((best.error > options.tolerance) | bends)
             if not ops.any(going):
                 break
-            again = solve_lanes(start, _shrunk(ops, goals, best, unit, options.softness), nearby)
+            again = solve_components(start, _shrunk(ops, goals, best, unit, options.softness), nearby)
             again = again._replace(sweeps=best.sweeps + again.sweeps)
             stretched = _scaled(ops, again, target, unit, most)
             is_better = going & (stretched.error < (1.0 - AS_NEAR) * ops.maximum(best.error, options.tolerance))
@@ -174,8 +184,8 @@ def _stretch(start: StartPose, goals: Goals, options: Options) -> LaneSolution:
             bends = False
         reached = best.error <= options.tolerance
         # What limits keep from a target that is near enough for stretched links isn't out of reach.
-        distance = gap(ops, best.points[0], target)
-        near_enough = (distance > unit) & (distance <= most * unit) & (start.limb is not None)
+        distance = distance_between(ops, best.points[0], target)
+        near_enough = (distance > unit) & (distance <= most * unit) & (start.constrained_chain is not None)
         is_limited = (best.status == _OUT_OF_REACH) & near_enough
         # A tip that is where softness lets it be is no nearer for that.
         is_eased_away = best.status == _REACHED
@@ -183,16 +193,16 @@ def _stretch(start: StartPose, goals: Goals, options: Options) -> LaneSolution:
     return best._replace(status=ops.where(reached, _REACHED, status))
 
 
-def _scaled(ops: Any, found: LaneSolution, target: Vector, unit: float, most: float) -> LaneSolution:
+def _scaled(ops: Any, found: ComponentSolution, target: Vector, unit: float, most: float) -> ComponentSolution:
     """Scale a pose about its root until its tip is as near to the target as it gets."""
     rx, ry, rz = found.points[0]
     links = [(x - rx, y - ry, z - rz) for x, y, z in found.points]
     factor = stretch_factor(ops, links[-1], (target[0] - rx, target[1] - ry, target[2] - rz), most)
     points = [(rx + factor * x, ry + factor * y, rz + factor * z) for x, y, z in links]
-    return found._replace(points=points, error=gap(ops, points[-1], target) / unit, stretch=factor)
+    return found._replace(points=points, error=distance_between(ops, points[-1], target) / unit, stretch=factor)
 
 
-def _shrunk(ops: Any, goals: Goals, found: LaneSolution, unit: float, softness: float) -> Goals:
+def _shrunk(ops: Any, goals: Goals, found: ComponentSolution, unit: float, softness: float) -> Goals:
     """Return where a chain that isn't stretched would have to reach, with the softness taken off."""
     root, batch, share = found.points[0], found.batch, 1.0 / found.stretch
 
@@ -207,12 +217,12 @@ def _shrunk(ops: Any, goals: Goals, found: LaneSolution, unit: float, softness: 
     return replace(goals, targets=shrunk(goals.targets, ops.minimum(share, eased)), poles=poles)
 
 
-def _choose_solution(ops: Any, where: Component, yes: LaneSolution, no: LaneSolution) -> LaneSolution:
+def _choose_solution(ops: Any, where: Component, yes: ComponentSolution, no: ComponentSolution) -> ComponentSolution:
     """Choose, lane by lane, between two solutions."""
     error, sweeps, status, stretch = ops.choose(
         where, (yes.error, yes.sweeps, yes.status, yes.stretch), (no.error, no.sweeps, no.status, no.stretch)
     )
-    return LaneSolution(
+    return ComponentSolution(
         batch=no.batch,
         points=[_choose(ops, where, a, b) for a, b in zip(yes.points, no.points, strict=True)],
         frames=[_choose(ops, where, a, b) for a, b in zip(yes.frames, no.frames, strict=True)],
@@ -223,25 +233,25 @@ def _choose_solution(ops: Any, where: Component, yes: LaneSolution, no: LaneSolu
     )
 
 
-def _solve_with_rotation(start: StartPose, goals: Goals, options: Options) -> LaneSolution:
+def _solve_with_rotation(start: StartPose, goals: Goals, options: Options) -> ComponentSolution:
     """Solve for a tip that also takes a rotation, as far as its position allows."""
     assert goals.rotations is not None  # asked for goals with a rotation only
     batch_shape(("rotations of the goals", goals.rotations, (1, 4)))
-    plain = solve_lanes(start, replace(goals, rotations=None), options)
+    plain = solve_components(start, replace(goals, rotations=None), options)
     batch = np.broadcast_shapes(plain.batch, goals.rotations.shape[:-2])
     if batch != start.batch:
         start = start_from(start.chain, start.pose, batch)
-        plain = solve_lanes(start, replace(goals, rotations=None), options)
+        plain = solve_components(start, replace(goals, rotations=None), options)
     chain = start.chain
-    ops: Any = MANY if batch else ONE
+    ops: Any = ARRAY if batch else SCALAR
     unit, (rx, ry, rz) = chain.total_length, start.root
-    (wish,) = ops.split(goals.rotations, batch)
-    if not ops.all(ops.isfinite(add_up(wish))):
+    (desired,) = ops.split(goals.rotations, batch)
+    if not ops.all(ops.isfinite(add_up(desired))):
         raise FabrikError(f"the rotation goal of the chain that ends at {chain.name(-1)} is not a finite number")
     (goal,) = ops.split(goals.targets, batch)
     (ax, ay, az), (bx, by, bz) = plain.points[-2:]
     w, x, y, z = start.frames[-2]
-    wished = rotate(wish, rotate((w, -x, -y, -z), scale(start.links[-1], unit)))
+    wished = rotate(desired, rotate((w, -x, -y, -z), scale(start.links[-1], unit)))
     link, points, frames, sweeps = (bx - ax, by - ay, bz - az), plain.points, plain.frames, plain.sweeps
     with ops.quiet():
         if len(chain.links) > 1:
@@ -250,39 +260,51 @@ def _solve_with_rotation(start: StartPose, goals: Goals, options: Options) -> La
             root_of_last = ops.join([(goal[0] - last[0], goal[1] - last[1], goal[2] - last[2])], batch)
             # One link alone turns the same way whatever the method.
             rest = options if len(chain.links) > 2 else replace(options, solver="FABRIK")
-            others = solve_lanes(start.without_tip, replace(goals, targets=root_of_last, rotations=None), rest)
+            others = solve_components(start.without_tip, replace(goals, targets=root_of_last, rotations=None), rest)
             ex, ey, ez = others.points[-1]
             tip = (ex + last[0], ey + last[1], ez + last[2])
-            better = gap(ops, tip, goal) <= ops.maximum(options.tolerance, 1.01 * plain.error) * unit
+            better = distance_between(ops, tip, goal) <= ops.maximum(options.tolerance, 1.01 * plain.error) * unit
             laid = [*others.points, tip]
             points = [_choose(ops, better, a, b) for a, b in zip(laid, points, strict=True)]
             link = _choose(ops, better, last, link)
             frames = [_choose(ops, better, a, b) for a, b in zip(others.frames, frames, strict=False)]
             sweeps = plain.sweeps + others.sweeps
         # Where the link can't lie as the rotation wants it, the shortest turn from there is what is nearest to it.
-        turned = multiply(from_to(ops, wished, link, start.x_axes[-2]), wish)
+        turned = multiply(from_to(ops, wished, link, start.x_axes[-2]), desired)
         frames = [*frames[: len(chain.links) - 1], turned]
-        if start.limb is not None:
+        if start.constrained_chain is not None:
             points, frames = _limit_rotation(ops, start, frames, plain.frames, goal, options)
             # With few steps the way from the rotation may end short of a target that is reached without.
-            short = (plain.error <= options.tolerance) & (gap(ops, points[-1], goal) > options.tolerance * unit)
+            short = (plain.error <= options.tolerance) & (
+                distance_between(ops, points[-1], goal) > options.tolerance * unit
+            )
             points = [_choose(ops, short, a, b) for a, b in zip(plain.points, points, strict=True)]
             frames = [_choose(ops, short, a, b) for a, b in zip(plain.frames, frames, strict=True)]
-        error = gap(ops, points[-1], goal) / unit
+        error = distance_between(ops, points[-1], goal) / unit
     status = ops.where(error <= options.tolerance, _REACHED, plain.status)
-    return LaneSolution(batch, points, frames, error, sweeps, status, stretch=1.0 + 0.0 * error)
+    return ComponentSolution(batch, points, frames, error, sweeps, status, stretch=1.0 + 0.0 * error)
 
 
 def _limit_rotation(
     ops: Any, start: StartPose, wished: list[Quaternion], plain: list[Quaternion], goal: Vector, options: Options
 ) -> tuple[list[Vector], list[Quaternion]]:
     """Reach from what limits leave of frames with the rotation; return joints and frames."""
-    assert start.limb is not None  # asked for chains with limits only
+    assert start.constrained_chain is not None  # asked for chains with limits only
     unit, root = start.chain.total_length, start.root
-    limb, target, steps = start.limb, from_root(goal, root, unit), min(options.iterations, STEPS)
-    first = turns_of(ops, limb, wished)
+    constrained_chain, target, steps = (
+        start.constrained_chain,
+        from_root(goal, root, unit),
+        min(options.iterations, STEPS),
+    )
+    first = coordinates_of(ops, constrained_chain, wished)
     _, placed, _, _ = reach_within_limits(
-        ops, limb, first, lambda: turns_of(ops, limb, plain), target, options.tolerance, steps
+        ops,
+        constrained_chain,
+        first,
+        lambda: coordinates_of(ops, constrained_chain, plain),
+        target,
+        options.tolerance,
+        steps,
     )
     points = [(root[0] + unit * x, root[1] + unit * y, root[2] + unit * z) for x, y, z in placed.joints]
     return points, placed.frames
@@ -297,7 +319,7 @@ def _status(ops: Any, start: StartPose, target: Vector, softness: float, reached
         return ops.where(reached, _REACHED, _STALLED)
     too_far, too_near = reach_test(start.lengths, norm(ops, target))
     beyond = too_far | too_near | is_eased(ops, target, softness)
-    failed = _STALLED if start.limb is None else _LIMITED
+    failed = _STALLED if start.constrained_chain is None else _LIMITED
     return ops.where(reached, _REACHED, ops.where(beyond, _OUT_OF_REACH, failed))
 
 
@@ -319,7 +341,7 @@ def _turn_by_angle(ops: Any, start: StartPose, pole: Vector, target: Vector, goa
     turned = turn_pole(ops, pole, first_direction(ops, [target, start.points[-1], start.points[1]]), angle)
     chord = first_direction(ops, [start.points[-1], start.points[1]])
     straight = norm(ops, bend_direction(ops, start.joints, chord)) <= STRAIGHT
-    if start.limb is not None or not ops.any(straight):
+    if start.constrained_chain is not None or not ops.any(straight):
         return start, turned
     # A straight chain was turned to the pole about its own line, and not about that to the target.
     hint = start.x_axes[0]
@@ -328,8 +350,8 @@ def _turn_by_angle(ops: Any, start: StartPose, pole: Vector, target: Vector, goa
     zero = 0.0 * angle * chord[0]
     twist = _choose(ops, straight, seen, tuple(zero + part for part in IDENTITY))
 
-    def follow(ops: Any, start: StartPose, points: Sequence[Vector], turn: Quaternion | None) -> list[Quaternion]:
+    def transport(ops: Any, start: StartPose, points: Sequence[Vector], turn: Quaternion | None) -> list[Quaternion]:
         return plain_follow(ops, start, points, None if turn is None else multiply(turn, twist))
 
-    plain_follow = start.follow
-    return replace(start, follow=follow), turned
+    plain_follow = start.transport
+    return replace(start, transport=transport), turned

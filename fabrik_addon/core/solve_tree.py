@@ -19,20 +19,20 @@ import numpy as np
 from .fabrik.chain_fabrik import ROUNDING
 from .fabrik.tree_passes import Pull, sweep_tree
 from .goals.softness import is_eased, soft_target
-from .math.operations import MANY, ONE, Component, Vector, add_up
+from .math.operations import ARRAY, SCALAR, Component, Vector, add_up
 from .math.rigid_fit import turned_by
 from .math.vectors import Quaternion, multiply, norm, rotate, scale
 from .model.chain_start import batch_shape
 from .model.joint_limits import clamp, rotation_of, swing_twist
-from .model.tree_start import StartTree, start_tree, turns_of_tree
+from .model.tree_start import StartTree, coordinates_of_tree, start_tree
 from .optimise.tree_least_squares import (
-    Bend,
-    Facing,
-    Place,
+    OrientationTask,
+    PoleTask,
+    PositionTask,
     StackedRule,
     Stage,
     State,
-    Wish,
+    Task,
     choose_state,
     descend_tree,
     state_of,
@@ -50,10 +50,10 @@ NEAR = 0.01
 EXACT = 1e-8
 """Gap that least squares leave where they can."""
 
-PIN_RANK, LOST_RANK = 1e5, 1e-5
+PIN_PRIORITY, UNREACHABLE_PRIORITY = 1e5, 1e-5
 """Weight of pins, and of targets that can't be met, beside the others', where not all can be met."""
 
-AFTER_RANKS = (1.0, 1e-2, 1e-4)
+SECONDARY_PRIORITIES = (1.0, 1e-2, 1e-4)
 """Weights of poles and rotations beside positions, one after another: at first they may take each other's place."""
 
 ROOT_SHARE = 1.0
@@ -91,9 +91,9 @@ class TreeSolution:
 
 def solve_tree(start: StartTree, goals: Goals, options: Options) -> Solution:
     """Solve as ``solve_tree_lanes`` does; return arrays."""
-    found = solve_tree_lanes(start, goals, options)
+    found = solve_tree_components(start, goals, options)
     batch = found.batch
-    ops: Any = MANY if batch else ONE
+    ops: Any = ARRAY if batch else SCALAR
 
     def by_effector(values: Sequence[Component], kind: type) -> Any:
         return np.concatenate([ops.join_scalars(value, batch, kind) for value in values], axis=-1)
@@ -108,32 +108,32 @@ def solve_tree(start: StartTree, goals: Goals, options: Options) -> Solution:
 
 
 @dataclass(frozen=True)
-class _Task:
+class _TreeProblem:
     """Goals in the tree's units."""
 
-    aims: list[Place]
+    aims: list[PositionTask]
     """What each effector is meant for."""
-    places: list[Place]
+    places: list[PositionTask]
     """What it is pulled to: softness keeps it back."""
     is_away: list[Component]
     """Which aims are out of reach, or so far that softness holds back."""
-    after: list[Bend | Facing]
+    after: list[PoleTask | OrientationTask]
     """Poles and rotations."""
     weights: list[float]
     """Of the effectors."""
     pinned: list[bool]
-    held: list[Facing]
+    held: list[OrientationTask]
     """Rotations of pinned effectors."""
     beyond: list[Component]
     """Which targets are too far from the root, or too near to it, for the links on the way."""
-    ranked: list[Component]
+    prioritised: list[Component]
     """Weights with which the others are met where a target is beyond reach, as near as that lets one come."""
     enough: list[float]
     """Gap of each effector that counts as reached."""
     branches: list[Branch]
 
 
-def solve_tree_lanes(
+def solve_tree_components(
     start: StartTree, goals: Goals, options: Options, track: list[list[Component]] | None = None
 ) -> TreeSolution:
     """Pose a tree so that its effectors are at their targets.
@@ -152,26 +152,26 @@ def solve_tree_lanes(
     batch = _goals_batch(start, goals)
     if batch != start.batch:
         start = start_tree(start.chain, start.pose, batch)
-    ops: Any = MANY if batch else ONE
+    ops: Any = ARRAY if batch else SCALAR
     with ops.quiet():
-        task = _task_of(ops, start, goals, options)
-        state = _state(ops, start, task)
-        done = _is_done(ops, task, state)
+        problem = _problem_of(ops, start, goals, options)
+        state = _state(ops, start, problem)
+        done = _is_done(ops, problem, state)
         sweeps = start.zero
         if not ops.all(done):
-            found, is_met = state, _are_met(ops, task, state)
+            found, is_met = state, _are_met(ops, problem, state)
             if not ops.all(is_met):
                 reach = _reach_with_root if options.moves_root else _reach
-                found, sweeps = reach(ops, start, task, state, options)
-                found = _compromise(ops, start, task, found, options, track)
+                found, sweeps = reach(ops, start, problem, state, options)
+                found = _compromise(ops, start, problem, found, options, track)
                 found = choose_state(ops, is_met, state, found)
-            found = _afterwards(ops, start, task, found, options)
+            found = _afterwards(ops, start, problem, found, options)
             # Poles and rotations that can't be met are no reason to wander: solving again would change sides for ever.
-            no_worse = is_met & (_off(ops, task, found) > WORTH * _off(ops, task, state))
+            no_worse = is_met & (_off(ops, problem, found) > WORTH * _off(ops, problem, state))
             state = choose_state(ops, ops.negate(done | no_worse), found, state)
     rx, ry, rz = start.root
     unit = start.unit
-    errors = [norm(ops, aim.gap(ops, state.placed)) for aim in task.aims]
+    errors = [norm(ops, aim.residual(ops, state.placed)) for aim in problem.aims]
     return TreeSolution(
         batch=batch,
         points=[(rx + unit * x, ry + unit * y, rz + unit * z) for x, y, z in state.placed.joints],
@@ -179,7 +179,7 @@ def solve_tree_lanes(
         shifts=[(unit * x, unit * y, unit * z) for x, y, z in state.shifts],
         error=[error / length for error, length in zip(errors, start.own_lengths, strict=True)],
         sweeps=sweeps,
-        status=_statuses(ops, start, task, errors, options),
+        status=_statuses(ops, start, problem, errors, options),
     )
 
 
@@ -199,41 +199,41 @@ def _goals_batch(start: StartTree, goals: Goals) -> tuple[int, ...]:
         raise FabrikError(f"the batch shapes of goals {shape} and pose {start.batch} don't fit") from misfit
 
 
-def _task_of(ops: Any, start: StartTree, goals: Goals, options: Options) -> _Task:
+def _problem_of(ops: Any, start: StartTree, goals: Goals, options: Options) -> _TreeProblem:
     chain, tree = start.chain, start.tree
     tips = chain.tips.tolist()
     meets = [-1] * len(tips) if goals.meets is None else goals.meets.tolist()
     targets = _split(ops, start, goals.targets, "target")
     for number, met in enumerate(meets):
-        if met >= 0 and not tree.carriers[met] and not options.moves_root:
+        if met >= 0 and not tree.supporting_bones[met] and not options.moves_root:
             targets[number], meets[number] = start.points[met], -1  # it can't come: it is a place like any other
-    aims: list[Place] = []
+    aims: list[PositionTask] = []
     places = []
     eased = []
     softness = [options.softness] * len(tips) if goals.softness is None else goals.softness.tolist()
     for tip, target, met, soft in zip(tips, targets, meets, softness, strict=True):
-        aims.append(Place(tip, None if met >= 0 else target, met))
+        aims.append(PositionTask(tip, None if met >= 0 else target, met))
         if met < 0 and not options.moves_root:
             reach = start.length(0, tip)
             x, y, z = soft_target(ops, scale(target, 1.0 / reach), soft)
             eased.append(is_eased(ops, scale(target, 1.0 / reach), soft))
-            places.append(Place(tip, scale((x, y, z), reach)))
+            places.append(PositionTask(tip, scale((x, y, z), reach)))
         else:
             eased.append(start.zero > 1.0)
             places.append(aims[-1])
-    after: list[Bend | Facing] = []
+    after: list[PoleTask | OrientationTask] = []
     pinned = [False] * len(tips) if goals.pinned is None else [bool(pin) for pin in goals.pinned]
-    held: list[Facing] = []
+    held: list[OrientationTask] = []
     if goals.rotations is not None:
         rows = ops.split(goals.rotations, start.batch)
         for number in _chosen(goals.with_rotations, len(tips)):
             if not ops.all(ops.isfinite(add_up(rows[number]))):
                 name = chain.name(tips[number])
                 raise FabrikError(f"the rotation goal of the chain that ends at {name} is not a finite number")
-            facing = Facing(tree.parents[tips[number]], rows[number])
+            facing = OrientationTask(tree.parents[tips[number]], rows[number])
             after.append(facing)
             held += [facing] if pinned[number] else []
-    poled: dict[int, Bend] = {}
+    poled: dict[int, PoleTask] = {}
     if goals.poles is not None:
         rows = _split(ops, start, goals.poles, "pole target", goals.with_poles)
         starts = [0] * len(tips) if chain.starts is None else chain.starts.tolist()
@@ -244,17 +244,28 @@ def _task_of(ops: Any, start: StartTree, goals: Goals, options: Options) -> _Tas
                 raise FabrikError(f"the pole angle of the chain that ends at {name} is not a finite number")
             way = start.way(starts[number], tips[number])
             if len(way) > 2:
-                poled[number] = Bend(way, rows[number], angle)
+                poled[number] = PoleTask(way, rows[number], angle)
     after += poled.values()
     enough = [options.tolerance * length for length in start.own_lengths]
     beyond = _beyond(ops, start, places, enough)
     is_away = [far | soft for far, soft in zip(_beyond(ops, start, aims, enough), eased, strict=True)]
     weights = chain.weights.tolist()
-    ranked = [
-        ops.where(is_beyond, LOST_RANK**0.5, 1.0) * weight for weight, is_beyond in zip(weights, beyond, strict=True)
+    prioritised = [
+        ops.where(is_beyond, UNREACHABLE_PRIORITY**0.5, 1.0) * weight
+        for weight, is_beyond in zip(weights, beyond, strict=True)
     ]
-    return _Task(
-        aims, places, is_away, after, weights, pinned, held, beyond, ranked, enough, branches_of(start, meets, poled)
+    return _TreeProblem(
+        aims,
+        places,
+        is_away,
+        after,
+        weights,
+        pinned,
+        held,
+        beyond,
+        prioritised,
+        enough,
+        branches_of(start, meets, poled),
     )
 
 
@@ -278,202 +289,212 @@ def _split(ops: Any, start: StartTree, rows: Floats, kind: str, mask: Any = None
 # Ways there
 
 
-def _state(ops: Any, start: StartTree, task: _Task) -> State:
+def _state(ops: Any, start: StartTree, problem: _TreeProblem) -> State:
     """Return the state of the pose there is."""
     zero = start.zero
     nowhere: Vector = (zero, zero, zero)
-    wishes = [*task.places, *task.after]
-    return state_of(ops, start.tree, start.turns, nowhere, [nowhere] * len(start.tree.roots), wishes)
+    tasks = [*problem.places, *problem.after]
+    return state_of(ops, start.tree, start.coordinates, nowhere, [nowhere] * len(start.tree.roots), tasks)
 
 
-def _is_done(ops: Any, task: _Task, state: State) -> Component:
+def _is_done(ops: Any, problem: _TreeProblem, state: State) -> Component:
     """Tell where a pose needs no solving: all is where it should be."""
-    done = _are_met(ops, task, state)
-    for wish in task.after:
-        done = done & (wish.off(ops, state.placed) <= POINTED)
+    done = _are_met(ops, problem, state)
+    for task in problem.after:
+        done = done & (task.off(ops, state.placed) <= POINTED)
     return done
 
 
-def _are_met(ops: Any, task: _Task, state: State) -> Component:
+def _are_met(ops: Any, problem: _TreeProblem, state: State) -> Component:
     met: Component = True
-    for error, enough in zip(state.errors(ops), task.enough, strict=False):
+    for error, enough in zip(state.errors(ops), problem.enough, strict=False):
         met = met & (error <= enough)
     return met
 
 
-def _stage(task: _Task, weights: Sequence[Component] | None = None, root_share: float = 0.0) -> Stage:
-    return Stage(task.places, task.weights if weights is None else weights, [EXACT] * len(task.places), root_share)
+def _stage(problem: _TreeProblem, weights: Sequence[Component] | None = None, root_share: float = 0.0) -> Stage:
+    return Stage(
+        problem.places, problem.weights if weights is None else weights, [EXACT] * len(problem.places), root_share
+    )
 
 
-def _reach(ops: Any, start: StartTree, task: _Task, present: State, options: Options) -> tuple[State, Component]:
+def _reach(
+    ops: Any, start: StartTree, problem: _TreeProblem, present: State, options: Options
+) -> tuple[State, Component]:
     """Return the best of what sweeps and least squares find with the root fixed, and the sweeps used."""
     stacked = method_for_tree(options).stacked
     if stacked is not None:
-        return _step(ops, start, task, present, options, stacked)
-    advice, sweeps = _advice(ops, start, task, options)
-    is_met = _are_met(ops, task, advice)
+        return _step(ops, start, problem, present, options, stacked)
+    warm_start, sweeps = _warm_start(ops, start, problem, options)
+    is_met = _are_met(ops, problem, warm_start)
     if ops.all(is_met):
-        return _mended(ops, start, task, advice), sweeps
-    best = advice
-    has_poles = any(isinstance(wish, Bend) for wish in task.after)
+        return _mended(ops, start, problem, warm_start), sweeps
+    best = warm_start
+    has_poles = any(isinstance(task, PoleTask) for task in problem.after)
     if start.is_limited and not has_poles:
         # Within limits the nearest pose is what one wants, and least squares go there from the one there is.
-        halfway = _met_halfway(ops, start, task, present)
-        near, _ = _descended(ops, start, task, halfway, _stage(task, task.ranked))
-        best = choose_state(ops, ops.negate(is_met) | _are_met(ops, task, near), near, advice)
+        halfway = _met_halfway(ops, start, problem, present)
+        near, _ = _descended(ops, start, problem, halfway, _stage(problem, problem.prioritised))
+        best = choose_state(ops, ops.negate(is_met) | _are_met(ops, problem, near), near, warm_start)
     hopeless = start.zero > 1.0
-    best, sweeps = _try(ops, start, task, best, advice, sweeps, hopeless)
-    for beyond in task.beyond:
+    best, sweeps = _try(ops, start, problem, best, warm_start, sweeps, hopeless)
+    for beyond in problem.beyond:
         hopeless = hopeless | beyond
     for other in _other_starts(ops, start, best):
-        if ops.all(_are_met(ops, task, best) | hopeless):
+        if ops.all(_are_met(ops, problem, best) | hopeless):
             break
-        best, sweeps = _try(ops, start, task, best, other, sweeps, hopeless)
+        best, sweeps = _try(ops, start, problem, best, other, sweeps, hopeless)
     return best, sweeps
 
 
 def _reach_with_root(
-    ops: Any, start: StartTree, task: _Task, present: State, options: Options
+    ops: Any, start: StartTree, problem: _TreeProblem, present: State, options: Options
 ) -> tuple[State, Component]:
     """Return the best of what is found with a root that takes its share of the way: the pose there is changes least.
 
     Where least squares are caught FABRIK's passes begin anew, outward from where the passes inward bring the root.
     """
-    stage = _stage(task, None, ROOT_SHARE)
-    halfway = _met_halfway(ops, start, task, present)
+    stage = _stage(problem, None, ROOT_SHARE)
+    halfway = _met_halfway(ops, start, problem, present)
     # At first with what is pinned turned as it is: a root can mostly make room for that as well.
-    best, sweeps = _descended(ops, start, task, halfway, _with_held(task, stage, 0.0))
-    if task.held and not ops.all(_are_met(ops, task, best)):
-        found, steps = _descended(ops, start, task, halfway, stage)
-        best = choose_state(ops, ops.negate(_are_met(ops, task, best)), found, best)
+    best, sweeps = _descended(ops, start, problem, halfway, _with_held(problem, stage, 0.0))
+    if problem.held and not ops.all(_are_met(ops, problem, best)):
+        found, steps = _descended(ops, start, problem, halfway, stage)
+        best = choose_state(ops, ops.negate(_are_met(ops, problem, best)), found, best)
         sweeps = sweeps + steps
 
     def others() -> Iterator[State]:
-        yield _advice(ops, start, task, options, start.tree.roots)[0]
+        yield _warm_start(ops, start, problem, options, start.tree.roots)[0]
         yield from _other_starts(ops, start, present)
 
     for other in others():
-        is_met = _are_met(ops, task, best)
+        is_met = _are_met(ops, problem, best)
         if ops.all(is_met):
             break
-        found, steps = _descended(ops, start, task, other, stage)
-        better = ops.negate(is_met) & (_spread(task, found) < _spread(task, best))
+        found, steps = _descended(ops, start, problem, other, stage)
+        better = ops.negate(is_met) & (_spread(problem, found) < _spread(problem, best))
         best = choose_state(ops, better, found, best)
         sweeps = sweeps + ops.where(is_met, 0.0 * steps, steps)
     return best, sweeps
 
 
 def _step(
-    ops: Any, start: StartTree, task: _Task, present: State, options: Options, rule: StackedRule
+    ops: Any, start: StartTree, problem: _TreeProblem, present: State, options: Options, rule: StackedRule
 ) -> tuple[State, Component]:
     """Return the best of what a Jacobian's steps find with the root fixed, and the steps used."""
-    stage = Stage(task.places, task.ranked, task.enough, rule=rule)
+    stage = Stage(problem.places, problem.prioritised, problem.enough, rule=rule)
     hopeless = start.zero > 1.0
-    for beyond in task.beyond:
+    for beyond in problem.beyond:
         hopeless = hopeless | beyond
-    best, used = _descended(ops, start, task, present, stage, steps=options.iterations)
+    best, used = _descended(ops, start, problem, present, stage, steps=options.iterations)
     for other in _other_starts(ops, start, best):
         # One that has used all its steps isn't caught: it is on its way.
-        missed = ops.negate(_are_met(ops, task, best) | hopeless) & (used < options.iterations)
+        missed = ops.negate(_are_met(ops, problem, best) | hopeless) & (used < options.iterations)
         if not ops.any(missed):
             break
-        found, more = _descended(ops, start, task, other, stage, steps=options.iterations)
-        better = missed & (_spread(task, found) < _spread(task, best))
+        found, more = _descended(ops, start, problem, other, stage, steps=options.iterations)
+        better = missed & (_spread(problem, found) < _spread(problem, best))
         best, used = choose_state(ops, better, found, best), used + ops.where(missed, more, 0.0 * more)
     return best, ops.maximum(used, start.zero + 1.0)
 
 
-def _mended(ops: Any, start: StartTree, task: _Task, state: State) -> State:
+def _mended(ops: Any, start: StartTree, problem: _TreeProblem, state: State) -> State:
     """Close what is left of gaps that count as reached, so that solving again has nothing left to do."""
-    if all(ops.all(error <= ROUNDING) for error in state.errors(ops)[: len(task.places)]):
+    if all(ops.all(error <= ROUNDING) for error in state.errors(ops)[: len(problem.places)]):
         return state
-    return _descended(ops, start, task, state, _stage(task))[0]
+    return _descended(ops, start, problem, state, _stage(problem))[0]
 
 
 def _try(
-    ops: Any, start: StartTree, task: _Task, best: State, begin: State, sweeps: Component, left_out: Component
+    ops: Any, start: StartTree, problem: _TreeProblem, best: State, begin: State, sweeps: Component, left_out: Component
 ) -> tuple[State, Component]:
     """Return the better of a state and of what least squares make of another; and the sweeps used."""
-    settled = _are_met(ops, task, best) | left_out
+    settled = _are_met(ops, problem, best) | left_out
     if ops.all(settled):
         return best, sweeps
-    found, steps = _descended(ops, start, task, begin, _stage(task, task.ranked))
-    better = ops.negate(settled) & (_spread(task, found) < _spread(task, best))
+    found, steps = _descended(ops, start, problem, begin, _stage(problem, problem.prioritised))
+    better = ops.negate(settled) & (_spread(problem, found) < _spread(problem, best))
     return choose_state(ops, better, found, best), sweeps + ops.where(settled, 0.0 * steps, steps)
 
 
-def _spread(task: _Task, state: State) -> Component:
+def _spread(problem: _TreeProblem, state: State) -> Component:
     """Return the weighted sum of the effectors' squared gaps."""
     total: Component = 0.0
-    for (x, y, z), weight in zip(state.gaps, task.ranked, strict=False):
+    for (x, y, z), weight in zip(state.residuals, problem.prioritised, strict=False):
         total = total + weight * (x * x + y * y + z * z)
     return total
 
 
-def _pulls(ops: Any, start: StartTree, task: _Task, moves_root: bool) -> list[Pull]:
+def _pulls(ops: Any, start: StartTree, problem: _TreeProblem, moves_root: bool) -> list[Pull]:
     """Return what the sweeps go by: targets beyond reach hardly pull, so that they don't take the others off theirs."""
     pulls = []
-    for place, weight, pinned, lost in zip(task.places, task.weights, task.pinned, task.beyond, strict=True):
-        share = ops.where(lost & (not moves_root), 1e-3, 10.0 if pinned else 1.0) * weight
-        pulls.append(Pull(place.joint, place.target, place.meets, share, _weight_at(start, task, place.meets, weight)))
+    for place, weight, pinned, unreachable in zip(
+        problem.places, problem.weights, problem.pinned, problem.beyond, strict=True
+    ):
+        share = ops.where(unreachable & (not moves_root), 1e-3, 10.0 if pinned else 1.0) * weight
+        pulls.append(
+            Pull(place.joint, place.target, place.meets, share, _weight_at(start, problem, place.meets, weight))
+        )
     return pulls
 
 
-def _weight_at(start: StartTree, task: _Task, joint: int, weight: float) -> float:
+def _weight_at(start: StartTree, problem: _TreeProblem, joint: int, weight: float) -> float:
     """Return the weight with which a joint stays where it is when another comes to meet it."""
     if joint < 0:
         return 0.0
-    if not start.tree.carriers[joint]:
+    if not start.tree.supporting_bones[joint]:
         return 1e6 * weight  # it can't come
     of_others = [
         other
-        for place, other in zip(task.places, task.weights, strict=True)
+        for place, other in zip(problem.places, problem.weights, strict=True)
         if joint in (place.joint, *start.tree.above[place.joint]) and place.meets != joint
     ]
     return max(of_others, default=weight)
 
 
-def _advice(
-    ops: Any, start: StartTree, task: _Task, options: Options, roots: Sequence[int] = ()
+def _warm_start(
+    ops: Any, start: StartTree, problem: _TreeProblem, options: Options, roots: Sequence[int] = ()
 ) -> tuple[State, Component]:
     """Return FABRIK's answer, or what limits leave of it."""
     tree = start.tree
-    pulls = _pulls(ops, start, task, bool(roots))
+    pulls = _pulls(ops, start, problem, bool(roots))
     swept = sweep_tree(ops, tree, start.points, start.frames, pulls, NEAR, options.iterations, roots)
-    targets = {number: place.target for number, place in enumerate(task.places) if place.target is not None}
-    joints, turns = close_branches(ops, start, task.branches, targets, swept.joints, options)
-    frames = tree_frames(ops, start, joints, swept.hub_frames, turns)
+    targets = {number: place.target for number, place in enumerate(problem.places) if place.target is not None}
+    joints, coordinates = close_branches(ops, start, problem.branches, targets, swept.joints, options)
+    frames = tree_frames(ops, start, joints, swept.sub_base_frames, coordinates)
     zero = start.zero
     shifts: list[Vector] = [(zero, zero, zero)] * len(tree.roots)
     for number, root in enumerate(tree.roots):
         if root in roots:
             (x, y, z), (bx, by, bz) = joints[root], start.points[root]
             shifts[number] = (x - bx, y - by, z - bz)
-    wishes = [*task.places, *task.after]
-    state = state_of(ops, tree, turns_of_tree(ops, tree, frames), (zero, zero, zero), shifts, wishes)
+    tasks = [*problem.places, *problem.after]
+    state = state_of(ops, tree, coordinates_of_tree(ops, tree, frames), (zero, zero, zero), shifts, tasks)
     return state, swept.sweeps + 1.0
 
 
-def _met_halfway(ops: Any, start: StartTree, task: _Task, state: State) -> State:
+def _met_halfway(ops: Any, start: StartTree, problem: _TreeProblem, state: State) -> State:
     """Bring joints that are to meet to the point between them, by weight, as far as they go."""
-    if all(place.target is not None for place in task.places):
+    if all(place.target is not None for place in problem.places):
         return state
     zero = start.zero
-    wishes: list[Wish] = []
+    tasks: list[Task] = []
     weights = []
-    for place, weight in zip(task.places, task.weights, strict=True):
+    for place, weight in zip(problem.places, problem.weights, strict=True):
         if place.target is not None:
-            wishes.append(place)
+            tasks.append(place)
             weights.append(weight)
             continue
         (ax, ay, az), (bx, by, bz) = state.placed.joints[place.joint], state.placed.joints[place.meets]
-        other = _weight_at(start, task, place.meets, weight)
+        other = _weight_at(start, problem, place.meets, weight)
         share = other / (weight + other)
         middle = (ax + share * (bx - ax), ay + share * (by - ay), az + share * (bz - az))
-        wishes += [Place(place.joint, middle), Place(place.meets, middle)]
+        tasks += [PositionTask(place.joint, middle), PositionTask(place.meets, middle)]
         weights += [weight, other]
-    found, _ = descend_tree(ops, start.tree, state, Stage(wishes, weights, [EXACT] * len(wishes)), STEPS)
-    return state_of(ops, start.tree, found.turns, (zero, zero, zero), found.shifts, [*task.places, *task.after])
+    found, _ = descend_tree(ops, start.tree, state, Stage(tasks, weights, [EXACT] * len(tasks)), STEPS)
+    return state_of(
+        ops, start.tree, found.coordinates, (zero, zero, zero), found.shifts, [*problem.places, *problem.after]
+    )
 
 
 def _other_starts(ops: Any, start: StartTree, state: State) -> Iterator[State]:
@@ -481,12 +502,12 @@ def _other_starts(ops: Any, start: StartTree, state: State) -> Iterator[State]:
     tree = start.tree
     zero = start.zero
     for angle, share in ((0.15, 0.5), (-0.15, 0.25), (0.6, 0.75), (-0.6, 0.1)):
-        turns = [*start.turns]
+        coordinates = [*start.coordinates]
         for j in tree.bones:
             if tree.is_free[j]:
                 # About its own x axis: that is how a straight chain bends where nothing else says how.
                 half = 0.5 * angle
-                turns[j] = multiply(start.turns[j], (math.cos(half), math.sin(half), 0.0, 0.0))
+                coordinates[j] = multiply(start.coordinates[j], (math.cos(half), math.sin(half), 0.0, 0.0))
             else:
                 limits = tree.limits[j]
                 ends = zip(limits.lower, limits.upper, strict=True)
@@ -494,14 +515,14 @@ def _other_starts(ops: Any, start: StartTree, state: State) -> Iterator[State]:
                     zero + (low + share * (high - low) if math.isfinite(low) and math.isfinite(high) else 0.0)
                     for low, high in ends
                 ]
-                turns[j] = clamp(ops, limits, (parts[0], parts[1], parts[2]))
-        yield state_of(ops, tree, turns, (zero, zero, zero), state.shifts, [])
+                coordinates[j] = clamp(ops, limits, (parts[0], parts[1], parts[2]))
+        yield state_of(ops, tree, coordinates, (zero, zero, zero), state.shifts, [])
 
 
 # What can't all be met
 
 
-def _beyond(ops: Any, start: StartTree, places: Sequence[Place], allowed: Sequence[float]) -> list[Component]:
+def _beyond(ops: Any, start: StartTree, places: Sequence[PositionTask], allowed: Sequence[float]) -> list[Component]:
     """Tell which places are too far from the root, or too near to it, for the links on the way."""
     found = []
     for place, enough in zip(places, allowed, strict=True):
@@ -524,7 +545,7 @@ def _beyond(ops: Any, start: StartTree, places: Sequence[Place], allowed: Sequen
 def _compromise(
     ops: Any,
     start: StartTree,
-    task: _Task,
+    problem: _TreeProblem,
     best: State,
     options: Options,
     track: list[list[Component]] | None,
@@ -532,41 +553,45 @@ def _compromise(
     """Share out by rank and weight what can't all be met."""
     tree = start.tree
     share = ROOT_SHARE if options.moves_root else 0.0
-    is_met = _are_met(ops, task, best)
+    is_met = _are_met(ops, problem, best)
     if ops.all(is_met):
         return best
     errors = best.errors(ops)
-    lost = []
-    for number, (place, pinned, enough) in enumerate(zip(task.places, task.pinned, task.enough, strict=True)):
-        known = task.beyond[number] & (share == 0.0) | (errors[number] <= enough)
+    unreachable = []
+    for number, (place, pinned, enough) in enumerate(zip(problem.places, problem.pinned, problem.enough, strict=True)):
+        known = problem.beyond[number] & (share == 0.0) | (errors[number] <= enough)
         if pinned or ops.all(known):
-            lost.append(task.beyond[number] & (share == 0.0) & (not pinned))
+            unreachable.append(problem.beyond[number] & (share == 0.0) & (not pinned))
             continue
-        wishes: list[Wish] = [*(task.places[i] for i, pin in enumerate(task.pinned) if pin), *task.held, place]
-        weights = [PIN_RANK**0.5] * (len(wishes) - 1) + [1.0]
-        alone, _ = descend_tree(ops, tree, best, Stage(wishes, weights, [EXACT] * len(wishes), share), STEPS)
-        lost.append((alone.errors(ops)[-1] > enough) & (errors[number] > enough))
-    found, ranked = best, task.ranked
+        tasks: list[Task] = [*(problem.places[i] for i, pin in enumerate(problem.pinned) if pin), *problem.held, place]
+        weights = [PIN_PRIORITY**0.5] * (len(tasks) - 1) + [1.0]
+        alone, _ = descend_tree(ops, tree, best, Stage(tasks, weights, [EXACT] * len(tasks), share), STEPS)
+        unreachable.append((alone.errors(ops)[-1] > enough) & (errors[number] > enough))
+    found, prioritised = best, problem.prioritised
     # By half at first: what is nearly rigid leaves only short steps. Half is how it was when nothing new came to light.
-    is_half_done = not share and not any(task.pinned) and bool(ops.all(_same(ops, lost, task.beyond)))
+    is_half_done = not share and not any(problem.pinned) and bool(ops.all(_same(ops, unreachable, problem.beyond)))
     for power in (1.0,) if is_half_done else (0.5, 1.0):
-        ranked = [
-            ops.where(is_lost, LOST_RANK**power, PIN_RANK**power if pinned else 1.0) * weight
-            for weight, pinned, is_lost in zip(task.weights, task.pinned, lost, strict=True)
+        prioritised = [
+            ops.where(is_lost, UNREACHABLE_PRIORITY**power, PIN_PRIORITY**power if pinned else 1.0) * weight
+            for weight, pinned, is_lost in zip(problem.weights, problem.pinned, unreachable, strict=True)
         ]
-        found, _ = _descended(ops, start, task, found, _with_held(task, _stage(task, ranked, share), power))
-    strict = replace(_stage(task, ranked, share), is_strict=True, enough=[0.01 * each for each in task.enough])
-    found, _ = _descended(ops, start, task, found, _with_held(task, strict, 1.0), track)
+        found, _ = _descended(
+            ops, start, problem, found, _with_held(problem, _stage(problem, prioritised, share), power)
+        )
+    strict = replace(
+        _stage(problem, prioritised, share), is_strict=True, enough=[0.01 * each for each in problem.enough]
+    )
+    found, _ = _descended(ops, start, problem, found, _with_held(problem, strict, 1.0), track)
     return choose_state(ops, is_met, best, found)
 
 
-def _with_held(task: _Task, stage: Stage, power: float) -> Stage:
+def _with_held(problem: _TreeProblem, stage: Stage, power: float) -> Stage:
     """Return a stage in which what is pinned keeps its rotation too, with some power of the pins' weight."""
-    held = len(task.held)
+    held = len(problem.held)
     return replace(
         stage,
-        wishes=[*stage.wishes, *task.held],
-        weights=[*stage.weights, *[PIN_RANK**power] * held],
+        tasks=[*stage.tasks, *problem.held],
+        weights=[*stage.weights, *[PIN_PRIORITY**power] * held],
         enough=[*stage.enough, *[EXACT] * held],
     )
 
@@ -574,7 +599,7 @@ def _with_held(task: _Task, stage: Stage, power: float) -> Stage:
 def _descended(
     ops: Any,
     start: StartTree,
-    task: _Task,
+    problem: _TreeProblem,
     state: State,
     stage: Stage,
     track: list[list[Component]] | None = None,
@@ -582,7 +607,9 @@ def _descended(
 ) -> tuple[State, Component]:
     """Return what least squares make of a state, with what is then left of all that is wished; and the steps taken."""
     found, taken = descend_tree(ops, start.tree, state, stage, steps, track)
-    return replace(found, gaps=[wish.gap(ops, found.placed) for wish in (*task.places, *task.after)]), taken
+    return replace(
+        found, residuals=[task.residual(ops, found.placed) for task in (*problem.places, *problem.after)]
+    ), taken
 
 
 def _same(ops: Any, one: Sequence[Component], other: Sequence[Component]) -> Component:
@@ -595,78 +622,81 @@ def _same(ops: Any, one: Sequence[Component], other: Sequence[Component]) -> Com
 # Poles and rotations
 
 
-def _afterwards(ops: Any, start: StartTree, task: _Task, best: State, options: Options) -> State:
+def _afterwards(ops: Any, start: StartTree, problem: _TreeProblem, best: State, options: Options) -> State:
     """Turn toward poles and rotations, as far as the effectors' places allow."""
-    if not task.after:
+    if not problem.after:
         return best
-    count = len(task.places)
+    count = len(problem.places)
     off = best.errors(ops)[count:]
     if all(ops.all(error <= EXACT) for error in off):
         return best
     # Effectors that aren't at their targets stay where they are.
     places = []
-    for place, error, enough in zip(task.places, best.errors(ops), task.enough, strict=False):
+    for place, error, enough in zip(problem.places, best.errors(ops), problem.enough, strict=False):
         here = best.placed.joints[place.joint]
         if place.target is None:
             places.append(place)
         else:
             places.append(replace(place, target=tuple(ops.choose(error <= enough, place.target, here))))
-    wishes: list[Wish] = [*places, *task.after]
-    met_well = [EXACT] * len(wishes)
-    found = _swung(ops, start, task, best)
-    for rank in AFTER_RANKS:
-        weights = [*task.weights, *(1.0 if any(wish is held for held in task.held) else rank for wish in task.after)]
-        found, _ = _descended(ops, start, task, found, Stage(wishes, weights, met_well))
-    found, _ = _descended(ops, start, task, found, Stage(places, task.weights, [EXACT] * count))
+    tasks: list[Task] = [*places, *problem.after]
+    met_well = [EXACT] * len(tasks)
+    found = _swung(ops, start, problem, best)
+    for rank in SECONDARY_PRIORITIES:
+        weights = [
+            *problem.weights,
+            *(1.0 if any(task is held for held in problem.held) else rank for task in problem.after),
+        ]
+        found, _ = _descended(ops, start, problem, found, Stage(tasks, weights, met_well))
+    found, _ = _descended(ops, start, problem, found, Stage(places, problem.weights, [EXACT] * count))
     fits: Component = True
-    for error, before, allowed in zip(found.errors(ops), best.errors(ops), task.enough, strict=False):
+    for error, before, allowed in zip(found.errors(ops), best.errors(ops), problem.enough, strict=False):
         fits = fits & (error <= ops.maximum(allowed, 1.001 * before))
     return choose_state(ops, fits, found, best)
 
 
-def _off(ops: Any, task: _Task, state: State) -> Component:
+def _off(ops: Any, problem: _TreeProblem, state: State) -> Component:
     """Return the root of the sum of the squared angles (radians) that poles and rotations are off."""
     total: Component = 0.0
-    for wish in task.after:
-        angle = wish.off(ops, state.placed)
+    for task in problem.after:
+        angle = task.off(ops, state.placed)
         total = total + angle * angle
     return ops.sqrt(total)
 
 
-def _swung(ops: Any, start: StartTree, task: _Task, state: State) -> State:
+def _swung(ops: Any, start: StartTree, problem: _TreeProblem, state: State) -> State:
     """Turn chains that bend far from their poles about the lines from their roots to their tips, as limits allow.
 
     That leaves a tip where it is. A chain whose first bone carries other effectors is left alone.
     """
     tree, zero = start.tree, start.zero
-    for wish in task.after:
-        if not isinstance(wish, Bend):
+    for task in problem.after:
+        if not isinstance(task, PoleTask):
             continue
-        bone, tip = wish.joints[0], wish.joints[-1]
-        if any(bone in (place.joint, *tree.above[place.joint]) and place.joint != tip for place in task.places):
+        bone, tip = task.joints[0], task.joints[-1]
+        if any(bone in (place.joint, *tree.above[place.joint]) and place.joint != tip for place in problem.places):
             continue
-        is_far = wish.off(ops, state.placed) > SWUNG
+        is_far = task.off(ops, state.placed) > SWUNG
         if not ops.any(is_far):
             continue
-        turn = wish.turn(ops, state.placed)
+        turn = task.turn(ops, state.placed)
         w, x, y, z = state.placed.parents[bone]
-        own = state.turns[bone] if tree.is_free[bone] else rotation_of(ops, state.turns[bone])
+        own = state.coordinates[bone] if tree.is_free[bone] else rotation_of(ops, state.coordinates[bone])
         own = turned_by(ops, own, rotate((w, -x, -y, -z), turn))
-        turns = [*state.turns]
-        turns[bone] = own if tree.is_free[bone] else clamp(ops, tree.limits[bone], swing_twist(ops, own))
-        wishes = [*task.places, *task.after]
-        swung = state_of(ops, tree, turns, (zero, zero, zero), state.shifts, wishes)
+        coordinates = [*state.coordinates]
+        coordinates[bone] = own if tree.is_free[bone] else clamp(ops, tree.limits[bone], swing_twist(ops, own))
+        tasks = [*problem.places, *problem.after]
+        swung = state_of(ops, tree, coordinates, (zero, zero, zero), state.shifts, tasks)
         state = choose_state(ops, is_far, swung, state)
     return state
 
 
 def _statuses(
-    ops: Any, start: StartTree, task: _Task, errors: Sequence[Component], options: Options
+    ops: Any, start: StartTree, problem: _TreeProblem, errors: Sequence[Component], options: Options
 ) -> list[Component]:
     tree = start.tree
     found = []
-    for place, error, enough, beyond in zip(task.places, errors, task.enough, task.is_away, strict=True):
-        is_limited = any(not tree.is_free[bone] for bone, _ in tree.carriers[place.joint])
+    for place, error, enough, beyond in zip(problem.places, errors, problem.enough, problem.is_away, strict=True):
+        is_limited = any(not tree.is_free[bone] for bone, _ in tree.supporting_bones[place.joint])
         failed = _LIMITED if is_limited else _OUT_OF_REACH
         status = ops.where(beyond & (not options.moves_root), _OUT_OF_REACH, failed)
         found.append(ops.where(error <= enough, _REACHED, status))

@@ -140,9 +140,9 @@ def _angles_off_pole(joints: Floats, pole: Floats) -> Floats:
     line = after - before
     size = np.linalg.norm(line, axis=-1, keepdims=True)
     axis = line / np.where(size > 0.0, size, 1.0)
-    offset, wish = (v - axis * np.sum(v * axis, axis=-1, keepdims=True) for v in (joint - before, pole - before))
-    seen = np.minimum(np.linalg.norm(offset, axis=-1), np.linalg.norm(wish, axis=-1)) > 1e-9
-    angles = np.arctan2(np.linalg.norm(np.cross(offset, wish), axis=-1), np.sum(offset * wish, axis=-1))
+    offset, desired = (v - axis * np.sum(v * axis, axis=-1, keepdims=True) for v in (joint - before, pole - before))
+    seen = np.minimum(np.linalg.norm(offset, axis=-1), np.linalg.norm(desired, axis=-1)) > 1e-9
+    angles = np.arctan2(np.linalg.norm(np.cross(offset, desired), axis=-1), np.sum(offset * desired, axis=-1))
     return np.where(seen, angles, 0.0)
 
 

@@ -17,9 +17,9 @@ from fabrik_addon.blender.solving.solve_chain_bones import solve_snapshot
 from fabrik_addon.blender.solving.solve_chains import solve_chains
 from fabrik_addon.blender.solving.write_channels import write_channels
 from fabrik_addon.core import Chain, Goals, Solution, plain_chain, solve, start_from
-from fabrik_addon.core.math.operations import MANY
-from fabrik_addon.core.optimise.constrained_reach import turns_of
-from fabrik_addon.core.optimise.least_rotation import turn_least
+from fabrik_addon.core.math.operations import ARRAY
+from fabrik_addon.core.optimise.constrained_reach import coordinates_of
+from fabrik_addon.core.optimise.least_rotation import rotate_least
 
 from .blender_chain import (
     LAST,
@@ -507,12 +507,12 @@ def _least_turned(limb: LimbSet, path: Floats) -> Floats:
     """Return the frames (T, B, 4) of the legal poses at targets (T, 3) that turn least, of many that restarts find."""
     swings = legal_swings(generator("limits", "least turn", limb.name), limb, LEAST_TURN_STARTS)
     start = start_from(limb.chain(), limb.rest(), (len(path) * len(swings),))
-    assert start.limb is not None  # all sets have limits
-    at_rest = turns_of(MANY, start.limb, start.frames)
+    assert start.constrained_chain is not None  # all sets have limits
+    at_rest = coordinates_of(ARRAY, start.constrained_chain, start.frames)
     turns: list[Any] = [tuple(np.tile(swings[:, j, axis], len(path)) for axis in range(3)) for j in range(limb.count)]
     goal: Any = tuple(np.repeat(path, len(swings), axis=0).T)
-    with MANY.quiet():
-        found, placed, errors = turn_least(MANY, start.limb, turns, at_rest, goal, 1e-4, 60)
+    with ARRAY.quiet():
+        found, placed, errors = rotate_least(ARRAY, start.constrained_chain, turns, at_rest, goal, 1e-4, 60)
     off = np.square(np.array(found) - np.array(at_rest)).sum(axis=(0, 1))
     best = np.where(errors <= 1e-4, off, np.inf).reshape(len(path), -1).argmin(axis=1)
     chosen = best + np.arange(len(path)) * len(swings)

@@ -108,15 +108,15 @@ def _differences(count: int, has_pole: bool, number: int) -> tuple[Floats, Float
     for position, rotation in _goals(count, number):
         target.location, target.rotation_quaternion = position, rotation
         view_layer().update()
-        wish = target.matrix_world.to_quaternion() @ at_rest
-        goals = Goals(position[None], np.array([wish[:]]), POLE[None] if has_pole else None)
+        desired = target.matrix_world.to_quaternion() @ at_rest
+        goals = Goals(position[None], np.array([desired[:]]), POLE[None] if has_pole else None)
         found = solve(chain, pose, goals).pose
         ours = joints_of(obj)
         apart.append(farthest(ours, found.positions))
         away, core_away = (float(np.linalg.norm(joints[-1] - position)) for joints in (ours, found.positions))
         farther.append(away - core_away)
-        left = _turn(obj.pose.bones[-1].matrix.to_quaternion(), wish)
-        turned.append(left - _turn(Quaternion(found.rotations[-1].tolist()), wish))
+        left = _turn(obj.pose.bones[-1].matrix.to_quaternion(), desired)
+        turned.append(left - _turn(Quaternion(found.rotations[-1].tolist()), desired))
     return np.array(apart), np.array(farther), np.array(turned)
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from fabrik_addon.core import SOLVERS, Options, plain_chain
 from fabrik_addon.core.fabrik.passes import Links, backward_pass, forward_pass, links_of
-from fabrik_addon.core.math.operations import ONE, Point
+from fabrik_addon.core.math.operations import SCALAR, Point
 from fabrik_addon.core.optimise.damped_steps import DAMPED, FreeBody, Rule, damped_solution
 from fabrik_addon.core.solvers.ccd import ccd_sweep
 from fabrik_addon.core.solvers.jacobian import PINV, TRANSPOSE
@@ -43,7 +43,7 @@ LAMBDA = 1.1
 def _fixed(damping: float) -> Rule:
     """Return damped least squares with a lambda that doesn't adapt, in units of the chain's length."""
     return Rule(
-        solution=lambda ops, normal, wish, _memory: damped_solution(ops, normal, wish, damping * damping),
+        solution=lambda ops, normal, desired, _memory: damped_solution(ops, normal, desired, damping * damping),
         first=1.0,
         least_gain=0.0,
         after_success=lambda ops, memory: memory,
@@ -161,14 +161,14 @@ def _shipped_row(solver: str, problems: list[tuple[Floats, Floats]]) -> Row:
 
 def _run_fabrik(joints: Floats, target: Floats) -> tuple[int, float]:
     def sweep(points: list[Point], links: Links, goal: Point) -> None:
-        backward_pass(ONE, points, links, goal)
-        forward_pass(ONE, points, links)
+        backward_pass(SCALAR, points, links, goal)
+        forward_pass(SCALAR, points, links)
 
     return _run_sweeps(sweep, joints, target)
 
 
 def _run_ccd(joints: Floats, target: Floats) -> tuple[int, float]:
-    return _run_sweeps(lambda *args: ccd_sweep(ONE, *args), joints, target)
+    return _run_sweeps(lambda *args: ccd_sweep(SCALAR, *args), joints, target)
 
 
 def _run_sweeps(sweep: Callable[..., None], joints: Floats, target: Floats) -> tuple[int, float]:
@@ -196,12 +196,12 @@ def _run_rule(rule: Rule, joints: Floats, target: Floats) -> tuple[int, float]:
     number = 0
     while number < CAP:
         number += 1
-        wish: Any = tuple(g - t for g, t in zip(goal, body.tip, strict=True))
-        trial = body.stepped(ONE, wish, rule, memory)
+        desired: Any = tuple(g - t for g, t in zip(goal, body.tip, strict=True))
+        trial = body.stepped(SCALAR, desired, rule, memory)
         trial_error = _distance(trial.tip, goal)
         moved = _distance(trial.tip, body.tip)
         worth = trial_error <= (1.0 - rule.least_gain) * error
-        memory = rule.after_success(ONE, memory) if worth else rule.after_failure * memory
+        memory = rule.after_success(SCALAR, memory) if worth else rule.after_failure * memory
         if trial_error < error:
             body, error = trial, trial_error
             if error <= TOLERANCE or moved < TOLERANCE:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabrik_addon.core.fabrik.passes import backward_pass, forward_pass, links_of
-from fabrik_addon.core.math.operations import MANY
+from fabrik_addon.core.math.operations import ARRAY
 
 from .problems import Floats, link_lengths
 
@@ -28,10 +28,10 @@ def plain_sweeps(joints: Floats, targets: Floats, tolerance: float) -> NDArray[n
     points = [np.repeat(joint[:, None], len(targets), axis=1) for joint in joints]
     target = targets.T
     sweeps = np.full(len(targets), CAP)
-    with MANY.quiet():
+    with ARRAY.quiet():
         for sweep in range(1, CAP):
-            backward_pass(MANY, points, links, target)
-            forward_pass(MANY, points, links)
+            backward_pass(ARRAY, points, links, target)
+            forward_pass(ARRAY, points, links)
             error = np.linalg.norm(points[-1] - target, axis=0)
             sweeps[(error <= tolerance) & (sweeps == CAP)] = sweep
             if (sweeps < CAP).all():

@@ -12,7 +12,7 @@ import numpy as np
 
 from fabrik_addon.core import SOLVERS, Options
 from fabrik_addon.core.fabrik.passes import sweep_to_target
-from fabrik_addon.core.math.operations import MANY, Point
+from fabrik_addon.core.math.operations import ARRAY, Point
 
 from .planar_rows import BEYOND, FRAMES, follow, follow_undamped, path_to
 from .problems import Effort, Floats, link_lengths
@@ -83,9 +83,9 @@ def _error_of_sweeps(joints: Floats, targets: Floats, iterations: int) -> float:
     lanes = tuple(targets.T)
     points: list[Point] = [np.repeat(joint[:, None], len(targets), axis=1) for joint in joints]
     waiting = np.zeros(len(targets), bool)
-    with MANY.quiet():
+    with ARRAY.quiet():
         lengths = link_lengths(joints).tolist()
-        swept, _ = sweep_to_target(MANY, points, lengths, lanes, waiting, STOP, iterations)
+        swept, _ = sweep_to_target(ARRAY, points, lengths, lanes, waiting, STOP, iterations)
     return max(float(np.median(np.linalg.norm(swept[-1] - targets.T, axis=0))), STOP)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fabrik_addon.core import start_from
-from fabrik_addon.core.math.operations import MANY
+from fabrik_addon.core.math.operations import ARRAY
 from fabrik_addon.core.optimise.bounded_least_squares import descend
 
 from .limit_sets import LimbSet, legal_swings
@@ -23,12 +23,12 @@ def best_errors(limb: LimbSet, targets: Floats, rng: np.random.Generator, restar
     """Return the least distance (T,) from tip to target that least squares find from random legal poses."""
     swings = legal_swings(rng, limb, restarts)
     start = start_from(limb.chain(), limb.rest(), (len(targets) * restarts,))
-    assert start.limb is not None  # all sets have limits
+    assert start.constrained_chain is not None  # all sets have limits
     turns: list[Any] = [
         tuple(np.tile(swings[:, j, axis], len(targets)) for axis in range(3)) for j in range(limb.count)
     ]
     x, y, z = (np.repeat(targets[:, axis], restarts) for axis in range(3))
-    with MANY.quiet():
-        errors = descend(MANY, start.limb, turns, (x, y, z), 1e-5, 100)[2]
+    with ARRAY.quiet():
+        errors = descend(ARRAY, start.constrained_chain, turns, (x, y, z), 1e-5, 100)[2]
     best: Floats = errors.reshape(len(targets), restarts).min(axis=1)
     return best

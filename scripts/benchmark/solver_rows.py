@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 
-from fabrik_addon.core import SOLVERS, Goals, Options, plain_chain, solve, solve_lanes, start_from
+from fabrik_addon.core import SOLVERS, Goals, Options, plain_chain, solve, solve_components, start_from
 
 from .limit_rows import LEGAL, blenders_own_hits
 from .limit_sets import ARM, LEG, SETS, LimbSet, legal_swings, posed, worst_violation
@@ -22,7 +22,7 @@ TOLERANCE = 1e-3
 RANGES = ((0.2, 0.95), (0.97, 0.999), (0.01, 0.1))
 LINKS = (2, 3, 10)
 
-MANY = 10000
+ARRAY = 10000
 """Iterations that are given where a row says that there are enough."""
 
 EXACT = 1e-14
@@ -58,7 +58,7 @@ def two_bone_table(effort: Effort) -> Table:
         for target in targets:
             goals = Goals(target[None])
             before = time.perf_counter()
-            found = solve_lanes(start, goals, options)
+            found = solve_components(start, goals, options)
             seconds.append(time.perf_counter() - before)
             errors.append(float(np.linalg.norm(np.array(found.points[-1]) - target)))
         whole = solve_each([(chain, pose, target, None) for target in targets[: effort.targets]], options)
@@ -94,7 +94,7 @@ def reach_table(effort: Effort) -> Table:
                         missed.append(method.label)
     return Table(
         title="Every solver on the same sets",
-        must=f"at reach 0.2 to 0.95 every target reached within {TOLERANCE:g}: the transpose in at most {MANY} "
+        must=f"at reach 0.2 to 0.95 every target reached within {TOLERANCE:g}: the transpose in at most {ARRAY} "
         "iterations, all others in 64",
         measured=f"missed by {', '.join(missed)}" if missed else "all reached",
         columns=("links", "at rest", "reach", "solver", "reached", "iterations median / p95 / max", "µs median / p95"),
@@ -105,7 +105,7 @@ def reach_table(effort: Effort) -> Table:
 
 
 def _reach_row(solver: str, joints: Floats, targets: Floats, must: bool) -> tuple[tuple[str, str, str], bool | None]:
-    iterations = (MANY if must else 2000) if solver == "JACOBIAN_TRANSPOSE" else 64
+    iterations = (ARRAY if must else 2000) if solver == "JACOBIAN_TRANSPOSE" else 64
     solved = solve_set(solver, joints, targets, Options(iterations, TOLERANCE))
     hits = reached_count(solved, TOLERANCE)
     cells = f"{hits}/{len(targets)}", counts(solved.sweeps), microseconds(solved.seconds)

@@ -16,7 +16,7 @@ from mathutils import Quaternion, Vector
 from fabrik_addon.blender.solving.chain_groups import solve_group, take_groups
 from fabrik_addon.blender.solving.solve_chains import solve_chains
 from fabrik_addon.blender.solving.write_channels import write_channels
-from fabrik_addon.core import Chain, Goals, Options, Pose, Status, plain_chain, solve, solve_tree_lanes, start_tree
+from fabrik_addon.core import Chain, Goals, Options, Pose, Status, plain_chain, solve, solve_tree_components, start_tree
 
 from .blender_chain import new_scene, register, rest, view_layer
 from .problems import Effort, Floats, generator
@@ -122,7 +122,7 @@ def _unreachable_table(effort: Effort) -> Table:
             target[which] = pose.positions[0] + 1.3 * reach * away / np.linalg.norm(away)
             track: list[list[Any]] = []
             begin = time.perf_counter()
-            found = solve_tree_lanes(start, Goals(target), Options(), track)
+            found = solve_tree_components(start, Goals(target), Options(), track)
             times.append(time.perf_counter() - begin)
             others = np.delete(_gaps(chain, np.array(found.points), target), which)
             kept += bool((others <= 1e-3).all() and found.status[which] == Status.OUT_OF_REACH)
@@ -243,7 +243,7 @@ def _time_table(effort: Effort) -> Table:
         cores, drags, others = [], [], []
         for target in [*targets[:5], *targets]:
             begin = time.perf_counter()
-            solve_tree_lanes(group.tree.start, Goals(target), Options())
+            solve_tree_components(group.tree.start, Goals(target), Options())
             cores.append(time.perf_counter() - begin)
             begin = time.perf_counter()
             for fabrik_chain, place in zip(chains, target, strict=True):
@@ -456,9 +456,9 @@ def _pole_table(effort: Effort) -> Table:
 def _bends_to(obj: Any, side: str, pole: Any) -> bool:
     upper, lower = obj.pose.bones[f"arm0.{side}"], obj.pose.bones[f"arm1.{side}"]
     along = (lower.tail - upper.head).normalized()
-    bend, wish = lower.head - upper.head, pole.location - upper.head
-    bend, wish = bend - along * bend.dot(along), wish - along * wish.dot(along)
-    return bool(bend.dot(wish) > 0.0)
+    bend, desired = lower.head - upper.head, pole.location - upper.head
+    bend, desired = bend - along * bend.dot(along), desired - along * desired.dot(along)
+    return bool(bend.dot(desired) > 0.0)
 
 
 def _order_table(effort: Effort) -> Table:

@@ -22,7 +22,7 @@ def test_every_picture_is_drawn_and_is_small(tmp_path: Path) -> None:
 
 
 def test_a_limb_of_hinges_is_told_to_those_who_know_hinges_only() -> None:
-    told = {limb.name: peers._hinges(limb) for limb in SETS}
+    told = {constrained_chain.name: peers._hinges(constrained_chain) for constrained_chain in SETS}
     axes, ends = told["alternating hinges, 3"] or ([], [])
     assert len(axes) == len(ends) == 3 and all(len(axis) == 1 for axis in axes)
     assert axes[0] != axes[1]

@@ -99,9 +99,9 @@ def test_frames_out_of_reach_are_listed_with_exit_code_3(tmp_path: Path, capfd: 
     make_file(tmp_path / "far.blend", [(1.0, 1.0, 1.5), (6.0, 0.0, 0.0)])
     code, found = call(capfd, "bake", "--output", str(tmp_path / "out.blend"))
     assert code == 3
-    misses = found["armatures"][0]["chains"][0]["not_reached"]
-    assert misses[-1]["frame"] == 11.0 and misses[-1]["status"] == "OUT_OF_REACH"
-    assert misses[-1]["error"] == pytest.approx((6.0 - 3.03) / 3.03, abs=0.02)
+    unreached = found["armatures"][0]["chains"][0]["not_reached"]
+    assert unreached[-1]["frame"] == 11.0 and unreached[-1]["status"] == "OUT_OF_REACH"
+    assert unreached[-1]["error"] == pytest.approx((6.0 - 3.03) / 3.03, abs=0.02)
     assert "worst at frame 11" in found["warnings"][0]
     assert (tmp_path / "out.blend").is_file()
 

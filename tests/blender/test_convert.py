@@ -101,8 +101,8 @@ def test_nothing_jumps_and_the_chain_means_the_same(roll: float, pole_angle: flo
         target.location = place
         bpy.ops.pose.fabrik_solve()
         assert np.abs(heads(armature) - there).max() <= 2e-3
-        for bone, wish in zip(armature.pose.bones, turned, strict=True):
-            assert abs(bone.matrix.to_quaternion().dot(wish)) > 1.0 - 2e-5, bone.name
+        for bone, desired in zip(armature.pose.bones, turned, strict=True):
+            assert abs(bone.matrix.to_quaternion().dot(desired)) > 1.0 - 2e-5, bone.name
 
 
 @pytest.mark.parametrize("roll", [0.0, 0.3, -2.0])
@@ -235,7 +235,7 @@ def test_a_target_bone_its_rotation_and_a_scaled_turned_armature() -> None:
     thigh.rotation_quaternion, shin.rotation_quaternion = Euler((0.9, 0.1, -0.2)).to_quaternion(), (0.9, -0.4, 0.1, 0.0)
     update()
     to_world = armature.matrix_world
-    wish = [heads(armature), shin.matrix.to_quaternion()]
+    desired = [heads(armature), shin.matrix.to_quaternion()]
     at_tail = to_world @ Matrix.LocRotScale(shin.tail, shin.matrix.to_quaternion(), None)
     thigh.rotation_quaternion = shin.rotation_quaternion = (1.0, 0.0, 0.0, 0.0)
     control = make_armature([Bone("hand", (0, 0, 0), (0, 1, 0))], "Control")
@@ -247,15 +247,15 @@ def test_a_target_bone_its_rotation_and_a_scaled_turned_armature() -> None:
     constraint.subtarget, constraint.use_rotation = "hand", True
     update()
     before = heads(armature)
-    assert np.abs(before - wish[0]).max() < 1e-2  # Blender's own IK finds the pose
+    assert np.abs(before - desired[0]).max() < 1e-2  # Blender's own IK finds the pose
     bpy.ops.pose.fabrik_constraints_to_chains()
     (chain,) = armature.fabrik.chains
     assert chain.use_rotation and chain.subtarget == "hand"
     assert np.abs(heads(armature) - before).max() <= 4e-6
     bpy.ops.pose.fabrik_solve()
     assert chain.status == "REACHED"
-    assert np.abs(heads(armature) - wish[0]).max() <= 1e-3
-    assert abs(shin.matrix.to_quaternion().dot(wish[1])) > 1.0 - 1e-6
+    assert np.abs(heads(armature) - desired[0]).max() <= 1e-3
+    assert abs(shin.matrix.to_quaternion().dot(desired[1])) > 1.0 - 1e-6
 
 
 def test_stretch_is_held_and_carried() -> None:

@@ -14,7 +14,7 @@ from mathutils import Quaternion, Vector
 
 from fabrik_addon.blender.rig.bone_limits import limits_of
 from fabrik_addon.core import Goals, Options, Pose, plain_chain, solve
-from fabrik_addon.core.math.operations import ONE
+from fabrik_addon.core.math.operations import SCALAR
 from fabrik_addon.core.model.joint_limits import clamp, joint_limits, outside_by, rotation_of
 
 from . import rigs
@@ -44,8 +44,8 @@ LIMBS = {
 MOST_OUTSIDE = math.radians(1e-3)
 
 
-def set_limits(bones: Any, limb: Any) -> None:
-    for bone, joint in zip(bones, limb, strict=True):
+def set_limits(bones: Any, constrained_chain: Any) -> None:
+    for bone, joint in zip(bones, constrained_chain, strict=True):
         limit(bone, joint)
 
 
@@ -59,7 +59,7 @@ def legal_tip(armature: Any, limits: Any, rng: np.random.Generator) -> Vector:
         bone.rotation_mode = "QUATERNION"
         x, twist, z = turn
         short = 1.0 / max(1.0, math.hypot(x, z))
-        bone.rotation_quaternion = rotation_of(ONE, clamp(ONE, each, (x * short, twist, z * short)))
+        bone.rotation_quaternion = rotation_of(SCALAR, clamp(SCALAR, each, (x * short, twist, z * short)))
     rigs.update()
     tip = armature.pose.bones[-1].tail.copy()
     for bone in armature.pose.bones:
@@ -72,10 +72,10 @@ def worst_outside(armature: Any, limits: Any) -> float:
     return max(outside_by(each, tuple(turn)) for each, turn in zip(limits, turns, strict=True))
 
 
-def make_limb(limb: Any, shape: str, pole: bool = False) -> tuple[Any, Any, Any]:
-    armature = make_chain(len(limb), shape)
-    set_limits(armature.pose.bones, limb)
-    chain = rigs.add_chain(armature, f"b{len(limb) - 1}", len(limb), create_pole=pole)
+def make_limb(constrained_chain: Any, shape: str, pole: bool = False) -> tuple[Any, Any, Any]:
+    armature = make_chain(len(constrained_chain), shape)
+    set_limits(armature.pose.bones, constrained_chain)
+    chain = rigs.add_chain(armature, f"b{len(constrained_chain) - 1}", len(constrained_chain), create_pole=pole)
     return armature, chain, [joint_limits(*limits_of(bone)) for bone in armature.pose.bones]
 
 
@@ -142,8 +142,8 @@ def worst_of_pose(armature: Any, pose: Pose, limits: Any) -> float:
 
 
 def test_as_many_legal_targets_are_reached_as_by_the_core() -> None:
-    limb = (HIP, KNEE)
-    armature, chain, limits = make_limb(limb, "bent")
+    constrained_chain = (HIP, KNEE)
+    armature, chain, limits = make_limb(constrained_chain, "bent")
     problem, rest = rest_problem(armature)
     bones = armature.data.bones
     frames = [bone.matrix_local.to_quaternion() for bone in bones]

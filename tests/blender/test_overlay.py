@@ -25,7 +25,7 @@ from fabrik_addon.blender.overlay.read import (
     read_standing,
 )
 from fabrik_addon.blender.overlay.shapes import JOINT, Kind, Layout, Shapes, directions_of, rim_of
-from fabrik_addon.core.math.operations import ONE
+from fabrik_addon.core.math.operations import SCALAR
 from fabrik_addon.core.model.joint_limits import clamp, joint_limits, rotation_of
 from tests.blender.rigs import add_chain, end_of, make_empty, make_tail, update
 
@@ -160,13 +160,13 @@ def test_a_rim_is_as_far_as_a_bone_may_swing(lower: Any, upper: Any) -> None:
         assert np.allclose(rim.max(axis=0), (limits.upper[0], limits.upper[2]))
     middle = 0.5 * (rim.min(axis=0) + rim.max(axis=0))
     for x, z in rim.tolist():
-        kept = clamp(ONE, limits, (x, 0.0, z))
+        kept = clamp(SCALAR, limits, (x, 0.0, z))
         assert math.dist((x, z), (kept[0], kept[2])) < 1e-9  # allowed
         farther = 1.02 * np.array((x, z)) if limits.is_ellipse else middle + 1.02 * (np.array((x, z)) - middle)
         if has_width and np.hypot(*farther) <= 1.0 and math.dist(farther, (x, z)) > 1e-6:
-            kept = clamp(ONE, limits, (farther[0], 0.0, farther[1]))
+            kept = clamp(SCALAR, limits, (farther[0], 0.0, farther[1]))
             assert math.dist(farther, (kept[0], kept[2])) > 1e-7  # and no farther
-    turned = [Quaternion(rotation_of(ONE, (x, 0.0, z))) @ Vector((0.0, 1.0, 0.0)) for x, z in rim.tolist()]
+    turned = [Quaternion(rotation_of(SCALAR, (x, 0.0, z))) @ Vector((0.0, 1.0, 0.0)) for x, z in rim.tolist()]
     assert np.allclose(directions_of(rim), [v[:] for v in turned], atol=1e-6)
 
 

@@ -229,13 +229,13 @@ def angles_off_pole(joints: np.ndarray, pole: np.ndarray) -> list[float]:
     angles = []
     for before, joint, after in zip(joints, joints[1:], joints[2:], strict=False):
         axis = Vector(after - before)
-        offset, wish = Vector(joint - before), Vector(pole - before)
+        offset, desired = Vector(joint - before), Vector(pole - before)
         if axis.length < 0.01 * length:
             continue
         offset -= offset.project(axis)
-        wish -= wish.project(axis)
-        if offset.length > 0.01 * length and wish.length > 0.05 * length:
-            angles.append(offset.angle(wish))
+        desired -= desired.project(axis)
+        if offset.length > 0.01 * length and desired.length > 0.05 * length:
+            angles.append(offset.angle(desired))
     return angles
 
 

@@ -434,14 +434,14 @@ def test_a_tip_that_takes_a_rotation_is_read_well_from_a_stretched_pose() -> Non
     place = Vector((1.0, 1.0, 2.3))
     armature, chain = make_elastic_tail(place[:])
     chain.use_rotation, chain.softness = True, 0.5
-    wish = Quaternion((0.2, 1.0, 0.4), 0.5) @ place.to_track_quat("Y", "Z")
-    chain.rotation_offset = wish
+    desired = Quaternion((0.2, 1.0, 0.4), 0.5) @ place.to_track_quat("Y", "Z")
+    chain.rotation_offset = desired
     for _ in range(2):
         solve()
         assert chain.status == "REACHED" and distance_left(armature, chain) < 1e-4
         assert links_of(armature, chain)[1] > 1.02
         found = armature.pose.bones["bone2"].matrix.to_quaternion()
-        assert found.rotation_difference(wish).angle % math.tau == pytest.approx(0.0, abs=0.01)
+        assert found.rotation_difference(desired).angle % math.tau == pytest.approx(0.0, abs=0.01)
 
 
 def test_a_pole_is_pointed_at() -> None:
@@ -453,8 +453,8 @@ def test_a_pole_is_pointed_at() -> None:
     along = (tip - root) / np.linalg.norm(tip - root)
     pole = np.array((3.0, 1.0, 0.5)) - root
     for joint in inner:
-        offset, wish = (v - along * (v @ along) for v in (joint - root, pole))
-        assert offset @ wish / np.linalg.norm(offset) / np.linalg.norm(wish) > 1.0 - 1e-6
+        offset, desired = (v - along * (v @ along) for v in (joint - root, pole))
+        assert offset @ desired / np.linalg.norm(offset) / np.linalg.norm(desired) > 1.0 - 1e-6
 
 
 @pytest.mark.parametrize("kind", ["limit", "constraint", "lock"])

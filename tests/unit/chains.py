@@ -155,9 +155,9 @@ def angles_off_pole(positions: Floats, pole: Floats) -> Floats:
     line = after - before
     size = np.linalg.norm(line, axis=-1, keepdims=True)
     axis = line / np.where(size > 0.0, size, 1.0)
-    offset, wish = (v - axis * np.sum(v * axis, axis=-1, keepdims=True) for v in (joint - before, pole - before))
-    seen = np.minimum(np.linalg.norm(offset, axis=-1), np.linalg.norm(wish, axis=-1)) > 1e-9 * length
-    return np.where(seen & (size[..., 0] > 1e-9 * length), angle_between(offset, wish), 0.0)
+    offset, desired = (v - axis * np.sum(v * axis, axis=-1, keepdims=True) for v in (joint - before, pole - before))
+    seen = np.minimum(np.linalg.norm(offset, axis=-1), np.linalg.norm(desired, axis=-1)) > 1e-9 * length
+    return np.where(seen & (size[..., 0] > 1e-9 * length), angle_between(offset, desired), 0.0)
 
 
 # Strategies: lattice directions make chains that are exactly straight, folded or square, seeds make all the others

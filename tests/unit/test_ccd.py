@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 
 from fabrik_addon.core import start_from
 from fabrik_addon.core.fabrik.passes import links_of
-from fabrik_addon.core.math.operations import ONE, Point
-from fabrik_addon.core.optimise.constrained_reach import turns_of
+from fabrik_addon.core.math.operations import SCALAR, Point
+from fabrik_addon.core.optimise.constrained_reach import coordinates_of
 from fabrik_addon.core.solvers.ccd import MOST, ccd_sweep, turn_within_limits
 from tests.unit.chains import Floats, link_lengths, random_pose, seeds, unit
-from tests.unit.limbs import legal_pose, random_limb
+from tests.unit.constrained_chains import legal_pose, random_limb
 
 
 def swept(joints: Floats, target: Floats) -> Floats:
     points: list[Point] = [tuple(joint) for joint in joints.tolist()]
-    ccd_sweep(ONE, points, links_of(link_lengths(joints).tolist()), tuple(target.tolist()))
+    ccd_sweep(SCALAR, points, links_of(link_lengths(joints).tolist()), tuple(target.tolist()))
     return np.array(points)
 
 
@@ -72,13 +72,15 @@ def test_a_target_at_a_joint_or_a_tip_at_one_is_no_trouble() -> None:
 @settings(max_examples=40)
 def test_within_limits_no_sweep_takes_the_tip_away(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
-    limb = random_limb(rng, count)
-    core = start_from(limb.chain, legal_pose(rng, limb))
-    if core.limb is None:
+    constrained_chain = random_limb(rng, count)
+    core = start_from(constrained_chain.chain, legal_pose(rng, constrained_chain))
+    if core.constrained_chain is None:
         return
-    turns = turns_of(ONE, core.limb, core.frames)
+    coordinates = coordinates_of(SCALAR, core.constrained_chain, core.frames)
     target = tuple(rng.normal(size=3).tolist())
-    errors = [turn_within_limits(ONE, core.limb, turns, target, 1e-6, sweeps)[2] for sweeps in range(6)]
+    errors = [
+        turn_within_limits(SCALAR, core.constrained_chain, coordinates, target, 1e-6, sweeps)[2] for sweeps in range(6)
+    ]
     assert all(after <= before + 1e-12 for before, after in pairwise(errors))
-    if not any(core.limb.limits[0].locked) and count == 1:
+    if not any(core.constrained_chain.limits[0].locked) and count == 1:
         assert errors[-1] <= errors[0] or errors[0] == pytest.approx(errors[-1])

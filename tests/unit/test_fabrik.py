@@ -18,7 +18,7 @@ from fabrik_addon.core.fabrik.passes import (
     straight_to_target,
     sweep_to_target,
 )
-from fabrik_addon.core.math.operations import MANY, ONE, Point
+from fabrik_addon.core.math.operations import ARRAY, SCALAR, Point
 from tests.unit.chains import (
     Floats,
     even_or_uneven_lengths,
@@ -49,8 +49,8 @@ def plain_sweeps(joints: Floats, lengths: list[float], target: Floats, tolerance
     """How many sweeps FABRIK needs on its own."""
     points = points_of(joints)
     for sweep in range(1, 2000):
-        backward_pass(ONE, points, links_of(lengths), tuple(target.tolist()))
-        forward_pass(ONE, points, links_of(lengths))
+        backward_pass(SCALAR, points, links_of(lengths), tuple(target.tolist()))
+        forward_pass(SCALAR, points, links_of(lengths))
         if np.linalg.norm(np.array(points[-1]) - target) <= tolerance:
             return sweep
     return 2000
@@ -58,7 +58,7 @@ def plain_sweeps(joints: Floats, lengths: list[float], target: Floats, tolerance
 
 def accelerated_sweeps(joints: Floats, lengths: list[float], target: Floats, tolerance: float) -> int:
     goal = tuple(target.tolist())
-    points, sweeps = sweep_to_target(ONE, points_of(joints), lengths, goal, False, tolerance, 2000)
+    points, sweeps = sweep_to_target(SCALAR, points_of(joints), lengths, goal, False, tolerance, 2000)
     assert np.linalg.norm(np.array(points[-1]) - target) <= tolerance
     return int(sweeps)
 
@@ -69,11 +69,11 @@ def test_a_backward_pass_starts_at_the_target_and_a_forward_pass_at_the_root(
 ) -> None:
     joints, lengths, target = problem(np.random.default_rng(seed), count, reach)
     points = points_of(joints)
-    backward_pass(ONE, points, links_of(lengths), tuple(target.tolist()))
+    backward_pass(SCALAR, points, links_of(lengths), tuple(target.tolist()))
     pulled = np.array(points)
     np.testing.assert_array_equal(pulled[-1], target)
     np.testing.assert_array_equal(pulled[0], joints[0])
-    forward_pass(ONE, points, links_of(lengths))
+    forward_pass(SCALAR, points, links_of(lengths))
     pushed = np.array(points)
     np.testing.assert_array_equal(pushed[0], joints[0])
     # Every joint goes to the point at the link's length from its neighbour, toward where the joint was.
@@ -88,13 +88,13 @@ def test_a_backward_pass_starts_at_the_target_and_a_forward_pass_at_the_root(
 def test_the_papers_first_sweep_by_hand() -> None:
     # Two links of one, straight up; the target is one to the side and one up.
     points: list[Point] = [(0.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 2.0, 0.0)]
-    backward_pass(ONE, points, links_of([1.0, 1.0]), (1.0, 1.0, 0.0))
+    backward_pass(SCALAR, points, links_of([1.0, 1.0]), (1.0, 1.0, 0.0))
     assert points == [(0.0, 0.0, 0.0), (0.0, 1.0, 0.0), (1.0, 1.0, 0.0)]
     points = [(0.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 2.0, 0.0)]
-    backward_pass(ONE, points, links_of([1.0, 1.0]), (1.0, 0.0, 0.0))
+    backward_pass(SCALAR, points, links_of([1.0, 1.0]), (1.0, 0.0, 0.0))
     half = np.sqrt(0.5)
     np.testing.assert_allclose(points, [(0.0, 0.0, 0.0), (1 - half, half, 0.0), (1.0, 0.0, 0.0)])
-    forward_pass(ONE, points, links_of([1.0, 1.0]))
+    forward_pass(SCALAR, points, links_of([1.0, 1.0]))
     elbow = unit((1 - half, half, 0.0))
     np.testing.assert_allclose(points[1], elbow)
     np.testing.assert_allclose(points[2], elbow + unit(np.array([1.0, 0.0, 0.0]) - elbow))
@@ -112,7 +112,7 @@ def test_the_reach_test_is_the_ring_between_folded_and_stretched(lengths: list[f
 
 @given(even_or_uneven_lengths(1, 12), st.booleans())
 def test_out_of_reach_is_one_line_with_its_tip_as_far_or_as_near_as_can_be(lengths: list[float], far: bool) -> None:
-    x, y, z = straight_to_target(ONE, lengths, (0.0, 0.6, 0.8), far)
+    x, y, z = straight_to_target(SCALAR, lengths, (0.0, 0.6, 0.8), far)
     joints = np.stack([x, y, z], axis=-1)
     np.testing.assert_allclose(link_lengths(joints), lengths, rtol=1e-9)
     ends = sum(lengths) if far else 2.0 * max(lengths) - sum(lengths)
@@ -144,14 +144,14 @@ def test_sweeps_end_at_the_cap_with_what_they_have() -> None:
     joints, lengths, target = problem(np.random.default_rng(4), 6, 0.99)
     points = points_of(joints)
     for _ in range(3):
-        backward_pass(ONE, points, links_of(lengths), tuple(target.tolist()))
-        forward_pass(ONE, points, links_of(lengths))
-    single, sweeps = sweep_to_target(ONE, points_of(joints), lengths, tuple(target.tolist()), False, 1e-9, 3)
+        backward_pass(SCALAR, points, links_of(lengths), tuple(target.tolist()))
+        forward_pass(SCALAR, points, links_of(lengths))
+    single, sweeps = sweep_to_target(SCALAR, points_of(joints), lengths, tuple(target.tolist()), False, 1e-9, 3)
     assert sweeps == 3
     np.testing.assert_array_equal(single, points)
-    lanes = lanes_of([joints, joints])
+    items = lanes_of([joints, joints])
     many, sweeps = sweep_to_target(
-        MANY, lanes, lengths, tuple(np.array([target, target]).T), np.zeros(2, bool), 1e-9, 3
+        ARRAY, items, lengths, tuple(np.array([target, target]).T), np.zeros(2, bool), 1e-9, 3
     )
     assert sweeps.tolist() == [3, 3]
     np.testing.assert_array_equal(np.array(many)[..., 1], points)
@@ -163,7 +163,7 @@ def test_lanes_that_are_done_are_left_alone() -> None:
     lengths = problems[0][1]
     joints = lanes_of([p[0] for p in problems])
     target = tuple(np.array([p[2] for p in problems]).T)
-    points, sweeps = sweep_to_target(MANY, joints, lengths, target, np.array([False, True, False]), 1e-6, 100)
+    points, sweeps = sweep_to_target(ARRAY, joints, lengths, target, np.array([False, True, False]), 1e-6, 100)
     assert sweeps[1] == 0
     np.testing.assert_array_equal(np.array(points)[..., 1], problems[1][0])
     for lane in (0, 2):
@@ -174,12 +174,12 @@ def test_lanes_that_are_done_are_left_alone() -> None:
 def test_two_joints_on_one_point_end_a_lane_as_it_began() -> None:
     joints = np.array([(0.0, 0.0, 0.0), (0.0, 0.5, 0.0), (0.5, 0.5, 0.0)])
     on_joint, free = joints[1], np.array([0.3, -0.6, 0.1])
-    points, sweeps = sweep_to_target(ONE, points_of(joints), [0.5, 0.5], tuple(on_joint.tolist()), False, 1e-6, 9)
+    points, sweeps = sweep_to_target(SCALAR, points_of(joints), [0.5, 0.5], tuple(on_joint.tolist()), False, 1e-6, 9)
     np.testing.assert_array_equal(points, joints)
-    lanes = lanes_of([joints, joints])
-    with MANY.quiet():
+    items = lanes_of([joints, joints])
+    with ARRAY.quiet():
         points, sweeps = sweep_to_target(
-            MANY, lanes, [0.5, 0.5], tuple(np.array([on_joint, free]).T), np.zeros(2, bool), 1e-6, 50
+            ARRAY, items, [0.5, 0.5], tuple(np.array([on_joint, free]).T), np.zeros(2, bool), 1e-6, 50
         )
     np.testing.assert_array_equal(np.array(points)[..., 0], joints)
     assert sweeps[0] == 0
@@ -193,7 +193,7 @@ def test_mixing_solves_a_linear_map_in_as_many_steps_as_it_has_dimensions() -> N
     basis = np.linalg.qr(rng.normal(size=(DEPTH, DEPTH)))[0]
     matrix, offset = basis @ slow @ basis.T, rng.normal(size=DEPTH)
     solution = np.linalg.solve(np.eye(DEPTH) - matrix, offset)
-    mixing, state = Mixing(ONE), [0.0] * DEPTH
+    mixing, state = Mixing(SCALAR), [0.0] * DEPTH
     for step in range(DEPTH + 1):
         output = (matrix @ state + offset).tolist()
         # The error falls all the time, so that every step is accepted.
@@ -202,7 +202,7 @@ def test_mixing_solves_a_linear_map_in_as_many_steps_as_it_has_dimensions() -> N
 
 
 def test_mixing_goes_back_where_the_error_grew() -> None:
-    mixing = Mixing(ONE)
+    mixing = Mixing(SCALAR)
     good = [1.0, 2.0]
     assert mixing.next_input([0.0, 0.0], good, 0.5) == good
     assert mixing.next_input([1.0, 2.0], [40.0, -3.0], 0.9) == good

@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabrik_addon.core import Goals, Options, Pose, plain_chain, solve, start_from
-from fabrik_addon.core.math.operations import ONE
+from fabrik_addon.core.math.operations import SCALAR
 from fabrik_addon.core.optimise.bounded_least_squares import descend
-from fabrik_addon.core.optimise.constrained_reach import turns_of
+from fabrik_addon.core.optimise.constrained_reach import coordinates_of
 from fabrik_addon.core.optimise.damped_steps import DAMPED, FreeBody, Rule, descend_to
 from fabrik_addon.core.solvers.jacobian import PINV, TRANSPOSE
 from tests.unit.chains import Floats, random_pose, seeds, unit
-from tests.unit.limbs import legal_pose, random_limb
+from tests.unit.constrained_chains import legal_pose, random_limb
 
 rules = pytest.mark.parametrize("rule", [TRANSPOSE, PINV, DAMPED], ids=["transpose", "pinv", "damped"])
 
@@ -41,14 +41,14 @@ def jacobian(joints: Floats) -> Floats:
     return np.array(columns).T
 
 
-def turned(joints: Floats, turns: Floats) -> Floats:
+def turned(joints: Floats, coordinates: Floats) -> Floats:
     """Joints after each turns by a rotation vector (N, 3), the chain after it with it; by matrices."""
     moved = joints.copy()
-    for j in range(len(turns) - 1, -1, -1):
-        angle = np.linalg.norm(turns[j])
+    for j in range(len(coordinates) - 1, -1, -1):
+        angle = np.linalg.norm(coordinates[j])
         if angle == 0.0:
             continue
-        k = turns[j] / angle
+        k = coordinates[j] / angle
         cross = np.array([[0, -k[2], k[1]], [k[2], 0, -k[0]], [-k[1], k[0], 0]])
         rotation = np.eye(3) + np.sin(angle) * cross + (1 - np.cos(angle)) * cross @ cross
         moved[j:] = moved[j] + (moved[j:] - moved[j]) @ rotation.T
@@ -61,9 +61,9 @@ def test_the_jacobian_is_what_finite_differences_say(seed: int, count: int) -> N
     step = 1e-6
     for j in range(count):
         for axis in range(3):
-            turns = np.zeros((count, 3))
-            turns[j, axis] = step
-            ahead, behind = turned(joints, turns)[-1], turned(joints, -turns)[-1]
+            coordinates = np.zeros((count, 3))
+            coordinates[j, axis] = step
+            ahead, behind = turned(joints, coordinates)[-1], turned(joints, -coordinates)[-1]
             np.testing.assert_allclose((ahead - behind) / (2 * step), jacobian(joints)[:, 3 * j + axis], atol=1e-8)
 
 
@@ -74,17 +74,17 @@ def test_a_small_step_is_the_one_of_the_textbook(rule: Rule, seed: int, count: i
     """The joints move as J^T y says, y from numpy's own solvers and singular values."""
     rng = np.random.default_rng(seed)
     joints = random_joints(rng, count)
-    gap = 1e-5 * rng.normal(size=3)
+    residual = 1e-5 * rng.normal(size=3)
     j = jacobian(joints)
     if rule is TRANSPOSE:
-        moved = j @ j.T @ gap
-        turns = j.T @ gap * (gap @ moved) / (moved @ moved)
+        moved = j @ j.T @ residual
+        coordinates = j.T @ residual * (residual @ moved) / (moved @ moved)
     elif rule is PINV:
-        turns = np.linalg.pinv(j, rcond=1e-3) @ gap
+        coordinates = np.linalg.pinv(j, rcond=1e-3) @ residual
     else:
-        turns = j.T @ np.linalg.solve(j @ j.T + rule.first * np.eye(3), gap)
-    found = body_of(joints).stepped(ONE, tuple(gap.tolist()), rule, rule.first)
-    np.testing.assert_allclose(np.array(found.points), turned(joints, turns.reshape(-1, 3)), atol=1e-8)
+        coordinates = j.T @ np.linalg.solve(j @ j.T + rule.first * np.eye(3), residual)
+    found = body_of(joints).stepped(SCALAR, tuple(residual.tolist()), rule, rule.first)
+    np.testing.assert_allclose(np.array(found.points), turned(joints, coordinates.reshape(-1, 3)), atol=1e-8)
 
 
 @rules
@@ -96,7 +96,7 @@ def test_no_step_takes_the_tip_away(rule: Rule, seed: int, count: int, reach: fl
     target = tuple((reach * unit(rng.normal(size=3))).tolist())
     errors = []
     for steps in range(12):
-        body, error, used = descend_to(ONE, body_of(joints), target, 1e-9, steps, rule)
+        body, error, used = descend_to(SCALAR, body_of(joints), target, 1e-9, steps, rule)
         assert error == pytest.approx(float(np.linalg.norm(np.subtract(body.tip, target))), abs=1e-12)
         assert used <= steps
         errors.append(error)
@@ -108,13 +108,13 @@ def test_no_step_takes_the_tip_away(rule: Rule, seed: int, count: int, reach: fl
 @settings(max_examples=20)
 def test_no_step_takes_the_tip_away_within_limits_either(rule: Rule, seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
-    limb = random_limb(rng, count)
-    core = start_from(limb.chain, legal_pose(rng, limb))
-    if core.limb is None:
+    constrained_chain = random_limb(rng, count)
+    core = start_from(constrained_chain.chain, legal_pose(rng, constrained_chain))
+    if core.constrained_chain is None:
         return
-    turns = turns_of(ONE, core.limb, core.frames)
+    coordinates = coordinates_of(SCALAR, core.constrained_chain, core.frames)
     target = tuple(rng.normal(size=3).tolist())
-    errors = [descend(ONE, core.limb, turns, target, 1e-6, steps, rule)[2] for steps in range(8)]
+    errors = [descend(SCALAR, core.constrained_chain, coordinates, target, 1e-6, steps, rule)[2] for steps in range(8)]
     assert all(after <= before for before, after in pairwise(errors))
 
 
@@ -124,8 +124,8 @@ def test_no_step_takes_the_tip_away_within_limits_either(rule: Rule, seed: int, 
 def test_no_joint_turns_far_in_a_step(rule: Rule, seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
     joints = random_joints(rng, count)
-    wish = tuple((10.0 * rng.normal(size=3)).tolist())
-    body = body_of(joints).stepped(ONE, wish, rule, rule.first)
+    residual = tuple((10.0 * rng.normal(size=3)).tolist())
+    body = body_of(joints).stepped(SCALAR, residual, rule, rule.first)
     before, after = unit(np.diff(joints, axis=0)), unit(np.array(body.links))
     bends = [np.arccos(np.clip(np.sum(d[1:] * d[:-1], axis=1), -1.0, 1.0)) for d in (before, after)]
     assert np.abs(bends[1] - bends[0]).max(initial=0.0) <= 0.5 + 1e-6
@@ -135,9 +135,9 @@ def test_the_pseudo_inverse_leaves_out_what_it_can_hardly_do() -> None:
     """A chain that is all but straight can't be pulled along its line: there the step is none, not a wild one."""
     bend = 1e-5
     joints = np.array([[0.0, 0.0, 0.0], [0.0, np.cos(bend), np.sin(bend)], [0.0, 2.0 * np.cos(bend), 0.0]]) / 2.0
-    pulled = body_of(joints).stepped(ONE, (0.0, -0.1, 0.0), PINV, 1.0)
+    pulled = body_of(joints).stepped(SCALAR, (0.0, -0.1, 0.0), PINV, 1.0)
     np.testing.assert_allclose(np.array(pulled.points), joints, atol=1e-6)
-    damped = body_of(joints).stepped(ONE, (0.0, -0.1, 0.0), DAMPED, 1e-7)
+    damped = body_of(joints).stepped(SCALAR, (0.0, -0.1, 0.0), DAMPED, 1e-7)
     assert np.abs(np.array(damped.points) - joints).max() > 1e-3
 
 
@@ -155,8 +155,8 @@ def test_stiff_and_locked_axes_leave_the_turn_to_others(seed: int) -> None:
     chain = plain_chain([1.0, 1.0, 1.0], limits=(-upper, upper), stiffness=stiffness)
     target = joints[-1] + 0.02 * np.array([0.0, 0.0, rng.choice([-1.0, 1.0])])
     for solver in ("JACOBIAN_TRANSPOSE", "JACOBIAN_PINV", "JACOBIAN_DLS"):
-        turns = 2.0 * np.abs(
+        coordinates = 2.0 * np.abs(
             np.arcsin(solve(chain, pose, Goals(target[None]), Options(1, 1e-9, solver=solver)).pose.rotations[:3, 1])
         )
-        assert turns[0] == pytest.approx(0.0, abs=1e-12)
-        assert abs(turns[2] - turns[1]) > 2.0 * turns[1] > 0.0
+        assert coordinates[0] == pytest.approx(0.0, abs=1e-12)
+        assert abs(coordinates[2] - coordinates[1]) > 2.0 * coordinates[1] > 0.0

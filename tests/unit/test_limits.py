@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabrik_addon.core.math.operations import MANY, ONE
+from fabrik_addon.core.math.operations import ARRAY, SCALAR
 from fabrik_addon.core.model.joint_limits import (
     JointLimits,
     axes_at_limit,
@@ -42,7 +42,7 @@ def swung(swing: float, heading: float, twist: float) -> Turn:
     return size * math.cos(heading), twist, size * math.sin(heading)
 
 
-turns = st.builds(swung, swings, headings, twists)
+coordinates = st.builds(swung, swings, headings, twists)
 
 
 @st.composite
@@ -73,7 +73,7 @@ def limits(draw: st.DrawFn) -> tuple[Angles, Angles]:
 def outside(ends: tuple[Angles, Angles], s: Turn) -> float:
     """By how many radians a turn is outside limits, measured on its rotation."""
     lower, upper = np.array(ends[0]), np.array(ends[1])
-    return float(violation(lower, upper, np.array(rotation_of(ONE, s))))
+    return float(violation(lower, upper, np.array(rotation_of(SCALAR, s))))
 
 
 # A rotation apart and together again
@@ -83,99 +83,99 @@ def outside(ends: tuple[Angles, Angles], s: Turn) -> float:
 def test_any_rotation_is_the_same_again(seed: int) -> None:
     q = np.random.default_rng(seed).normal(size=4)
     q /= np.linalg.norm(q)
-    again = np.array(rotation_of(ONE, swing_twist(ONE, tuple(q.tolist()))))
+    again = np.array(rotation_of(SCALAR, swing_twist(SCALAR, tuple(q.tolist()))))
     assert min(abs(again - q).max(), abs(again + q).max()) < 1e-12
 
 
-@given(turns)
+@given(coordinates)
 def test_a_swing_and_a_twist_are_the_same_again(s: Turn) -> None:
-    assert swing_twist(ONE, rotation_of(ONE, s)) == pytest.approx(s, abs=1e-9)
+    assert swing_twist(SCALAR, rotation_of(SCALAR, s)) == pytest.approx(s, abs=1e-9)
 
 
-@given(turns)
+@given(coordinates)
 def test_the_other_sign_is_the_same_rotation(s: Turn) -> None:
-    w, x, y, z = rotation_of(ONE, s)
-    assert swing_twist(ONE, (-w, -x, -y, -z)) == pytest.approx(s, abs=1e-9)
+    w, x, y, z = rotation_of(SCALAR, s)
+    assert swing_twist(SCALAR, (-w, -x, -y, -z)) == pytest.approx(s, abs=1e-9)
 
 
 @given(swings, headings, twists)
 def test_the_swing_turns_the_bone_and_the_twist_turns_about_it(swing: float, heading: float, twist: float) -> None:
     """Blender's own: the twist first, then a swing about an axis across the bone, a half-sine long."""
     expected = turn((math.cos(heading), 0.0, math.sin(heading)), swing) @ turn((0.0, 1.0, 0.0), twist)
-    made = matrix(np.array(rotation_of(ONE, swung(swing, heading, twist))))
+    made = matrix(np.array(rotation_of(SCALAR, swung(swing, heading, twist))))
     np.testing.assert_allclose(made, expected, atol=1e-12)
-    taken = swing_twist(ONE, tuple(quaternion(expected).tolist()))
+    taken = swing_twist(SCALAR, tuple(quaternion(expected).tolist()))
     assert taken == pytest.approx(swung(swing, heading, twist), abs=1e-7)
 
 
 @pytest.mark.parametrize("heading", [0.0, 0.7, 2.5])
 def test_a_swing_by_half_a_turn_has_a_rotation_and_no_twist(heading: float) -> None:
     q = (0.0, math.cos(heading), 0.0, math.sin(heading))
-    assert swing_twist(ONE, q) == pytest.approx((q[1], 0.0, q[3]))
-    assert rotation_of(ONE, swing_twist(ONE, q)) == pytest.approx(q)
+    assert swing_twist(SCALAR, q) == pytest.approx((q[1], 0.0, q[3]))
+    assert rotation_of(SCALAR, swing_twist(SCALAR, q)) == pytest.approx(q)
 
 
 # The nearest inside
 
 
-@given(limits(), turns)
+@given(limits(), coordinates)
 def test_what_comes_out_is_legal(ends: tuple[Angles, Angles], s: Turn) -> None:
-    made = clamp(ONE, joint_limits(*ends), s)
-    assert abs(np.linalg.norm(rotation_of(ONE, made)) - 1.0) < 1e-12
+    made = clamp(SCALAR, joint_limits(*ends), s)
+    assert abs(np.linalg.norm(rotation_of(SCALAR, made)) - 1.0) < 1e-12
     if made[0] ** 2 + made[2] ** 2 < 1.0 - 1e-12:  # a swing by half a turn has no twist to measure
         assert outside(ends, made) <= 1e-9
 
 
-@given(limits(), turns)
+@given(limits(), coordinates)
 def test_doing_it_again_changes_nothing(ends: tuple[Angles, Angles], s: Turn) -> None:
     joint = joint_limits(*ends)
-    once = clamp(ONE, joint, s)
-    assert clamp(ONE, joint, once) == pytest.approx(once, abs=1e-12)
+    once = clamp(SCALAR, joint, s)
+    assert clamp(SCALAR, joint, once) == pytest.approx(once, abs=1e-12)
 
 
-@given(limits(), turns)
+@given(limits(), coordinates)
 def test_what_is_legal_is_left_alone(ends: tuple[Angles, Angles], s: Turn) -> None:
     if outside(ends, s) == 0.0:
-        assert clamp(ONE, joint_limits(*ends), s) == pytest.approx(s, abs=1e-12)
+        assert clamp(SCALAR, joint_limits(*ends), s) == pytest.approx(s, abs=1e-12)
 
 
-@given(limits(), turns)
+@given(limits(), coordinates)
 def test_rotations_are_kept_inside_too(ends: tuple[Angles, Angles], s: Turn) -> None:
     joint = joint_limits(*ends)
-    made, expected = clamp_rotation(joint, rotation_of(ONE, s)), rotation_of(ONE, clamp(ONE, joint, s))
+    made, expected = clamp_rotation(joint, rotation_of(SCALAR, s)), rotation_of(SCALAR, clamp(SCALAR, joint, s))
     size = math.hypot(made[0], made[2])
     assert size < 1e-6 or abs(np.dot(made, expected)) == pytest.approx(1.0, abs=1e-12)
 
 
-@given(limits(), st.lists(turns, min_size=1, max_size=5))
+@given(limits(), st.lists(coordinates, min_size=1, max_size=5))
 def test_many_at_once_are_each_by_itself(ends: tuple[Angles, Angles], several: list[Turn]) -> None:
     joint = joint_limits(*ends)
-    lanes = tuple(np.array(part) for part in zip(*several, strict=True))
-    made = np.stack(np.broadcast_arrays(*clamp(MANY, joint, lanes)), axis=-1)
-    np.testing.assert_allclose(made, [clamp(ONE, joint, s) for s in several], atol=1e-12)
-    taken = np.stack(swing_twist(MANY, rotation_of(MANY, lanes)), axis=-1)
+    items = tuple(np.array(part) for part in zip(*several, strict=True))
+    made = np.stack(np.broadcast_arrays(*clamp(ARRAY, joint, items)), axis=-1)
+    np.testing.assert_allclose(made, [clamp(SCALAR, joint, s) for s in several], atol=1e-12)
+    taken = np.stack(swing_twist(ARRAY, rotation_of(ARRAY, items)), axis=-1)
     np.testing.assert_allclose(taken, several, atol=1e-9)
 
 
-@given(turns)
+@given(coordinates)
 def test_without_limits_nothing_changes(s: Turn) -> None:
     free = joint_limits((-INFINITE,) * 3, (INFINITE,) * 3)
-    assert clamp(ONE, free, s) == pytest.approx(s, abs=1e-15)
+    assert clamp(SCALAR, free, s) == pytest.approx(s, abs=1e-15)
     assert free.locked == (False, False, False)
 
 
-@given(turns)
+@given(coordinates)
 def test_a_joint_that_is_locked_stays_at_rest(s: Turn) -> None:
     locked = joint_limits((0.0,) * 3, (0.0,) * 3)
-    assert clamp(ONE, locked, s) == (0.0, 0.0, 0.0)
+    assert clamp(SCALAR, locked, s) == (0.0, 0.0, 0.0)
     assert locked.locked == (True, True, True)
 
 
-@given(twists, turns)
+@given(twists, coordinates)
 def test_an_axis_can_be_locked_at_an_angle(angle: float, s: Turn) -> None:
-    made = clamp(ONE, joint_limits((0.0, angle, 0.0), (0.0, angle, 0.0)), s)
+    made = clamp(SCALAR, joint_limits((0.0, angle, 0.0), (0.0, angle, 0.0)), s)
     expected = turn((0.0, 1.0, 0.0), angle)
-    np.testing.assert_allclose(matrix(np.array(rotation_of(ONE, made))), expected, atol=1e-12)
+    np.testing.assert_allclose(matrix(np.array(rotation_of(SCALAR, made))), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
@@ -198,7 +198,7 @@ def test_a_twist_ends_at_the_nearest_end_of_a_range_beyond_half_a_turn(
     low = math.pi + past - 0.5 * width
     low = -low - width if is_mirrored else low
     joint = joint_limits((-INFINITE, low, -INFINITE), (INFINITE, low + width, INFINITE))
-    found = clamp(ONE, joint, (0.0, twist, 0.0))[1]
+    found = clamp(SCALAR, joint, (0.0, twist, 0.0))[1]
     assert low - 1e-12 <= found <= low + width + 1e-12
 
     def apart(a: float, b: float) -> float:
@@ -232,8 +232,8 @@ def test_each_quarter_is_of_its_own_ellipse(radii: tuple[float, ...], around: fl
     cosine, sine = math.cos(around), math.sin(around)
     x = cosine * math.sin(0.5 * (right if cosine > 0.0 else left))
     z = sine * math.sin(0.5 * (up if sine > 0.0 else down))
-    assert ellipse_share(ONE, joint, far * x, far * z) == pytest.approx(far, abs=1e-9)
-    made_x, _, made_z = clamp(ONE, joint, (far * x, 0.0, far * z))
+    assert ellipse_share(SCALAR, joint, far * x, far * z) == pytest.approx(far, abs=1e-9)
+    made_x, _, made_z = clamp(SCALAR, joint, (far * x, 0.0, far * z))
     assert (made_x, made_z) == pytest.approx((min(far, 1.0) * x, min(far, 1.0) * z), abs=1e-9)
 
 
@@ -247,11 +247,11 @@ def test_the_normal_is_where_the_share_grows_fastest(radii: tuple[float, ...], a
     step = 1e-6
     gradient = np.array(
         [
-            ellipse_share(ONE, joint, x + step, z) - ellipse_share(ONE, joint, x - step, z),
-            ellipse_share(ONE, joint, x, z + step) - ellipse_share(ONE, joint, x, z - step),
+            ellipse_share(SCALAR, joint, x + step, z) - ellipse_share(SCALAR, joint, x - step, z),
+            ellipse_share(SCALAR, joint, x, z + step) - ellipse_share(SCALAR, joint, x, z - step),
         ]
     )
-    np.testing.assert_allclose(ellipse_normal(ONE, joint, x, z), gradient / np.linalg.norm(gradient), atol=1e-6)
+    np.testing.assert_allclose(ellipse_normal(SCALAR, joint, x, z), gradient / np.linalg.norm(gradient), atol=1e-6)
 
 
 def test_a_swing_at_each_end_of_its_ranges_is_legal() -> None:
@@ -259,9 +259,9 @@ def test_a_swing_at_each_end_of_its_ranges_is_legal() -> None:
     for axis, angle in ((0, -0.3), (0, 0.9), (2, -0.6), (2, 1.2)):
         s = [0.0, 0.0, 0.0]
         s[axis] = math.sin(0.5 * angle)
-        assert clamp(ONE, joint, (s[0], s[1], s[2])) == pytest.approx(s)
+        assert clamp(SCALAR, joint, (s[0], s[1], s[2])) == pytest.approx(s)
         s[axis] *= 1.2
-        q = np.array(clamp_rotation(joint, rotation_of(ONE, (s[0], s[1], s[2]))))
+        q = np.array(clamp_rotation(joint, rotation_of(SCALAR, (s[0], s[1], s[2]))))
         assert turn_angle(matrix(q)) == pytest.approx(abs(angle))
 
 
@@ -269,9 +269,9 @@ def test_where_a_side_ends_at_rest_a_swing_keeps_its_other_part() -> None:
     """On an ellipse without width the ray from rest would lose it: Blender keeps to the ranges there."""
     joint = joint_limits((0.0, -1.0, -0.5), (2.0, 1.0, 0.5))
     assert joint.has_flat_quarter
-    assert clamp(ONE, joint, (-0.05, 0.0, 0.1)) == pytest.approx((0.0, 0.0, 0.1))
-    assert clamp(ONE, joint, (-0.05, 0.0, 0.9)) == pytest.approx((0.0, 0.0, math.sin(0.25)))
-    assert clamp(ONE, joint, (0.0, 0.0, 0.1)) == pytest.approx((0.0, 0.0, 0.1))
+    assert clamp(SCALAR, joint, (-0.05, 0.0, 0.1)) == pytest.approx((0.0, 0.0, 0.1))
+    assert clamp(SCALAR, joint, (-0.05, 0.0, 0.9)) == pytest.approx((0.0, 0.0, math.sin(0.25)))
+    assert clamp(SCALAR, joint, (0.0, 0.0, 0.1)) == pytest.approx((0.0, 0.0, 0.1))
     assert not joint_limits((-0.1, -1.0, -0.5), (2.0, 1.0, 0.5)).has_flat_quarter
 
 
@@ -291,7 +291,7 @@ def test_two_ranges_are_no_ellipse_where_there_is_none(lower: Angles, upper: Ang
         min(max(0.2, math.sin(0.5 * max(a, -3.0))), math.sin(0.5 * min(b, 3.0)))
         for a, b in ((lower[0], upper[0]), (lower[2], upper[2]))
     )
-    assert clamp(ONE, joint, (x, 0.5, z)) == pytest.approx((x, 0.5, z))
+    assert clamp(SCALAR, joint, (x, 0.5, z)) == pytest.approx((x, 0.5, z))
 
 
 # Swings by more than half a turn
@@ -306,8 +306,8 @@ def test_there_is_no_swing_beyond_half_a_turn(x: float, z: float) -> None:
         ((0.2, -1.0, 0.3), (2.9, 1.0, 2.9)),
     ):
         joint = joint_limits(lower, upper)
-        made = clamp(ONE, joint, (x, 0.0, z))
-        assert np.linalg.norm(rotation_of(ONE, made)) == pytest.approx(1.0, abs=1e-12)
+        made = clamp(SCALAR, joint, (x, 0.0, z))
+        assert np.linalg.norm(rotation_of(SCALAR, made)) == pytest.approx(1.0, abs=1e-12)
         for axis in (0, 2):
             assert joint.lower[axis] - 1e-12 <= made[axis] <= joint.upper[axis] + 1e-12
 
@@ -327,7 +327,7 @@ def test_there_is_no_swing_beyond_half_a_turn(x: float, z: float) -> None:
 )
 def test_axes_at_their_limit_are_named(s: Turn, named: str) -> None:
     joint = joint_limits((-0.9, -0.7, -0.7), (1.0, 0.5, 0.8))
-    assert axes_at_limit(joint, rotation_of(ONE, s)) == named
+    assert axes_at_limit(joint, rotation_of(SCALAR, s)) == named
 
 
 @pytest.mark.parametrize(("angle", "named"), [(0.0, "X"), (1.0, ""), (2.0, "X")])
@@ -335,13 +335,13 @@ def test_a_hinges_locked_axes_are_not_named(angle: float, named: str) -> None:
     joint = joint_limits((0.0, 0.0, 0.0), (2.0, 0.0, 0.0))
     assert isinstance(joint, JointLimits)
     assert joint.locked == (False, True, True)
-    assert axes_at_limit(joint, rotation_of(ONE, (math.sin(0.5 * angle), 0.0, 0.0))) == named
+    assert axes_at_limit(joint, rotation_of(SCALAR, (math.sin(0.5 * angle), 0.0, 0.0))) == named
 
 
 def test_a_side_that_ends_at_rest_is_named() -> None:
     joint = joint_limits((0.0, -1.0, -0.5), (2.0, 1.0, 0.5))
-    assert axes_at_limit(joint, rotation_of(ONE, (0.0, 0.0, 0.0))) == "X"
-    assert axes_at_limit(joint, rotation_of(ONE, (0.3, 0.0, 0.0))) == ""
+    assert axes_at_limit(joint, rotation_of(SCALAR, (0.0, 0.0, 0.0))) == "X"
+    assert axes_at_limit(joint, rotation_of(SCALAR, (0.3, 0.0, 0.0))) == ""
 
 
 # Twists beyond half a turn
@@ -353,10 +353,10 @@ def test_a_range_of_twists_may_lie_beyond_half_a_turn(ends: tuple[float, float])
     low, high = np.radians(ends)
     joint = joint_limits((-1.0, low, -1.0), (1.0, high, 1.0))
     for twist in np.linspace(low, high, 7).tolist():
-        q = rotation_of(ONE, swung(0.4, 1.0, twist))
+        q = rotation_of(SCALAR, swung(0.4, 1.0, twist))
         made = clamp_rotation(joint, q)
         assert abs(np.dot(made, q)) == pytest.approx(1.0, abs=1e-12)
-    near = clamp_rotation(joint, rotation_of(ONE, (0.0, high + 0.1, 0.0)))
+    near = clamp_rotation(joint, rotation_of(SCALAR, (0.0, high + 0.1, 0.0)))
     wide = high - low > 2.0 * math.pi - 0.2
-    assert wide or abs(np.dot(near, rotation_of(ONE, (0.0, high, 0.0)))) == pytest.approx(1.0, abs=1e-12)
-    assert "Y" in axes_at_limit(joint, rotation_of(ONE, (0.0, high, 0.0))) or wide
+    assert wide or abs(np.dot(near, rotation_of(SCALAR, (0.0, high, 0.0)))) == pytest.approx(1.0, abs=1e-12)
+    assert "Y" in axes_at_limit(joint, rotation_of(SCALAR, (0.0, high, 0.0))) or wide

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabrik_addon.core import start_from
-from fabrik_addon.core.math.operations import ONE
+from fabrik_addon.core.math.operations import SCALAR
 from fabrik_addon.core.model.joint_limits import clamp, joint_limits, swing_twist
 from fabrik_addon.core.optimise.bounded_least_squares import descend, place
-from fabrik_addon.core.optimise.feasible_poses import COUNT, legal_poses
+from fabrik_addon.core.optimise.feasible_poses import COUNT, feasible_poses
 from fabrik_addon.core.optimise.nearest_pose import (
     Bones,
     _place,
@@ -24,32 +24,34 @@ from fabrik_addon.core.optimise.nearest_pose import (
     tips_of,
 )
 from tests.unit.chains import Floats, matrix, seeds
-from tests.unit.limbs import Limb, legal_turns, random_limb, unit4
+from tests.unit.constrained_chains import ConstrainedChain, legal_turns, random_limb, unit4
 
 counts = st.integers(1, 6)
 
 
-def made(rng: np.random.Generator, count: int, poses: int) -> tuple[Limb, Bones, Floats]:
+def made(rng: np.random.Generator, count: int, poses: int) -> tuple[ConstrainedChain, Bones, Floats]:
     """A limb as the tests have it and as Newton's method has it, and legal turns (S, B, 3) of its bones."""
-    limb = random_limb(rng, count)
-    start = start_from(limb.chain, limb.posed(legal_turns(rng, limb)))
-    if start.limb is None:  # every joint came out free
+    constrained_chain = random_limb(rng, count)
+    start = start_from(constrained_chain.chain, constrained_chain.posed(legal_turns(rng, constrained_chain)))
+    if start.constrained_chain is None:  # every joint came out free
         return made(rng, count, poses)
     bones = Bones(
-        matrices(*np.moveaxis(np.array(start.limb.rests)[None], -1, 0)),
-        np.array(start.limb.links)[None],
-        tuple(start.limb.inherits),
-        tuple(start.limb.limits),
+        matrices(*np.moveaxis(np.array(start.constrained_chain.rests)[None], -1, 0)),
+        np.array(start.constrained_chain.links)[None],
+        tuple(start.constrained_chain.inherits),
+        tuple(start.constrained_chain.limits),
     )
-    turns = [[swing_twist(ONE, tuple(q)) for q in legal_turns(rng, limb).tolist()] for _ in range(poses)]
-    return limb, bones, np.array(turns)
+    coordinates = [
+        [swing_twist(SCALAR, tuple(q)) for q in legal_turns(rng, constrained_chain).tolist()] for _ in range(poses)
+    ]
+    return constrained_chain, bones, np.array(coordinates)
 
 
-def is_legal(bones: Bones, turns: Floats) -> bool:
+def is_legal(bones: Bones, coordinates: Floats) -> bool:
     """Whether limits leave turns (S, B, 3) as they are."""
-    for pose in turns.tolist():
+    for pose in coordinates.tolist():
         for limits, turn in zip(bones.limits, pose, strict=True):
-            if np.abs(np.array(clamp(ONE, limits, tuple(turn))) - turn).max() > 1e-9:
+            if np.abs(np.array(clamp(SCALAR, limits, tuple(turn))) - turn).max() > 1e-9:
                 return False
     return True
 
@@ -63,11 +65,13 @@ def test_matrices_are_those_of_the_quaternions(seed: int) -> None:
 @given(seeds, counts)
 def test_tips_are_where_forward_kinematics_has_them(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
-    limb, bones, turns = made(rng, count, 3)
-    core = start_from(limb.chain, limb.posed(legal_turns(rng, limb))).limb
+    constrained_chain, bones, coordinates = made(rng, count, 3)
+    core = start_from(
+        constrained_chain.chain, constrained_chain.posed(legal_turns(rng, constrained_chain))
+    ).constrained_chain
     assert core is not None
-    for tip, pose in zip(tips_of(bones, turns), turns.tolist(), strict=True):
-        np.testing.assert_allclose(tip, place(ONE, core, [tuple(turn) for turn in pose]).joints[-1], atol=1e-9)
+    for tip, pose in zip(tips_of(bones, coordinates), coordinates.tolist(), strict=True):
+        np.testing.assert_allclose(tip, place(SCALAR, core, [tuple(turn) for turn in pose]).joints[-1], atol=1e-9)
 
 
 @given(seeds, counts)
@@ -75,15 +79,15 @@ def test_tips_are_where_forward_kinematics_has_them(seed: int, count: int) -> No
 def test_first_and_second_derivatives_of_the_tip(seed: int, count: int) -> None:
     """Slopes, and how every slope changes with what turns it, against finite differences."""
     rng = np.random.default_rng(seed)
-    _, bones, turns = made(rng, count, 1)
-    placed, step = _place(bones, turns), 1e-6
+    _, bones, coordinates = made(rng, count, 1)
+    placed, step = _place(bones, coordinates), 1e-6
     bone, axis = bones.axes
     for a in range(len(bone)):
-        if turns[0, bone[a], 0] ** 2 + turns[0, bone[a], 2] ** 2 > 0.8:
+        if coordinates[0, bone[a], 0] ** 2 + coordinates[0, bone[a], 2] ** 2 > 0.8:
             continue  # near half a turn a swing runs out of half-sine
         ends = []
         for sign in (1.0, -1.0):
-            moved = turns.copy()
+            moved = coordinates.copy()
             moved[0, bone[a], axis[a]] += sign * step
             ends.append(_place(bones, moved))
         np.testing.assert_allclose(placed.slopes[0, a], (ends[0].tips - ends[1].tips)[0] / (2.0 * step), atol=1e-5)
@@ -100,8 +104,8 @@ def test_first_and_second_derivatives_of_the_tip(seed: int, count: int) -> None:
 def test_second_derivative_of_the_error(seed: int, count: int) -> None:
     """Whole, half-sines and all, against finite differences of the first."""
     rng = np.random.default_rng(seed)
-    _, bones, turns = made(rng, count, 1)
-    turns *= 0.7  # near half a turn a swing runs out of half-sine
+    _, bones, coordinates = made(rng, count, 1)
+    coordinates *= 0.7  # near half a turn a swing runs out of half-sine
     if any(limits.locked[axis] and limits.lower[axis] for limits in bones.limits for axis in (0, 2)):
         return  # a swing that is locked off rest bends the other as well: that is left out
     target, step = rng.normal(size=(1, 3)), 1e-6
@@ -111,13 +115,13 @@ def test_second_derivative_of_the_error(seed: int, count: int) -> None:
         first: Floats = -(placed.slopes @ (target - placed.tips)[:, :, None])[..., 0]
         return first
 
-    placed, value = _place(bones, turns), turns.reshape(1, -1)[:, bones.free]
-    bending = _swings_bend(bones, turns, value, gradient(turns))
+    placed, value = _place(bones, coordinates), coordinates.reshape(1, -1)[:, bones.free]
+    bending = _swings_bend(bones, coordinates, value, gradient(coordinates))
     second = _second_derivative(bones, placed.spins, placed.slopes, target - placed.tips, *bending)
     for a, axis in enumerate(bones.free):
         ends = []
         for sign in (1.0, -1.0):
-            moved = turns.copy()
+            moved = coordinates.copy()
             moved.reshape(-1)[axis] += sign * step
             ends.append(gradient(moved))
         np.testing.assert_allclose(second[0, a], ((ends[0] - ends[1]) / (2.0 * step))[0], atol=1e-4)
@@ -127,11 +131,11 @@ def test_second_derivative_of_the_error(seed: int, count: int) -> None:
 @settings(max_examples=50)
 def test_no_pose_ends_farther_off_or_out_of_its_limits(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
-    _, bones, turns = made(rng, count, 4)
+    _, bones, coordinates = made(rng, count, 4)
     targets = 0.8 * rng.normal(size=(4, 3))
-    before = np.linalg.norm(targets - tips_of(bones, turns), axis=-1)
+    before = np.linalg.norm(targets - tips_of(bones, coordinates), axis=-1)
     for steps in (0, 1, 5, 30):
-        after, errors, _ = nearest_poses(bones, turns, targets, 1e-6, steps, 1e-9)
+        after, errors, _ = nearest_poses(bones, coordinates, targets, 1e-6, steps, 1e-9)
         assert np.all(errors <= before + 1e-12)
         np.testing.assert_allclose(errors, np.linalg.norm(targets - tips_of(bones, after), axis=-1), atol=1e-12)
         assert is_legal(bones, after)
@@ -143,15 +147,17 @@ def test_no_pose_ends_farther_off_or_out_of_its_limits(seed: int, count: int) ->
 def test_least_squares_find_nothing_nearer_near_by(seed: int, count: int) -> None:
     """But for swings by half a turn: half-sines end there, and whoever calls goes on with least squares."""
     rng = np.random.default_rng(seed)
-    limb, bones, turns = made(rng, count, 1)
+    constrained_chain, bones, coordinates = made(rng, count, 1)
     if any(limits.reaches_half_turn for limits in bones.limits):
         return
     targets = 1.5 * rng.normal(size=(1, 3))
-    after, errors, _ = nearest_poses(bones, turns, targets, 1e-6, 100, 1e-9)
-    core = start_from(limb.chain, limb.posed(legal_turns(rng, limb))).limb
+    after, errors, _ = nearest_poses(bones, coordinates, targets, 1e-6, 100, 1e-9)
+    core = start_from(
+        constrained_chain.chain, constrained_chain.posed(legal_turns(rng, constrained_chain))
+    ).constrained_chain
     assert core is not None
     pose = [tuple(turn) for turn in after[0].tolist()]
-    error = descend(ONE, core, pose, tuple(targets[0].tolist()), 1e-6, 30)[2]
+    error = descend(SCALAR, core, pose, tuple(targets[0].tolist()), 1e-6, 30)[2]
     assert error >= 0.99 * errors[0] - 1e-3
 
 
@@ -159,19 +165,19 @@ def test_least_squares_find_nothing_nearer_near_by(seed: int, count: int) -> Non
 @settings(max_examples=30)
 def test_each_pose_is_by_itself(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
-    _, bones, turns = made(rng, count, 4)
+    _, bones, coordinates = made(rng, count, 4)
     targets = 0.8 * rng.normal(size=(4, 3))
-    together = nearest_poses(bones, turns, targets, 1e-6, 5, 1e-9)[0]
+    together = nearest_poses(bones, coordinates, targets, 1e-6, 5, 1e-9)[0]
     for n in range(4):
-        alone = nearest_poses(bones, turns[n : n + 1], targets[n : n + 1], 1e-6, 5, 1e-9)[0]
+        alone = nearest_poses(bones, coordinates[n : n + 1], targets[n : n + 1], 1e-6, 5, 1e-9)[0]
         np.testing.assert_allclose(together[n], alone[0], atol=1e-5)
 
 
 def test_what_is_locked_stays() -> None:
     locked = joint_limits((0.0,) * 3, (0.0,) * 3)
     bones = Bones(np.eye(3)[None, None].repeat(2, 1), np.array([[[0.0, 0.5, 0.0]] * 2]), (True, True), (locked, locked))
-    turns, errors, _ = nearest_poses(bones, np.zeros((1, 2, 3)), np.array([[0.3, 0.4, 0.0]]), 1e-4, 10, 1e-9)
-    np.testing.assert_array_equal(turns, 0.0)
+    coordinates, errors, _ = nearest_poses(bones, np.zeros((1, 2, 3)), np.array([[0.3, 0.4, 0.0]]), 1e-4, 10, 1e-9)
+    np.testing.assert_array_equal(coordinates, 0.0)
     assert errors[0] == pytest.approx(np.hypot(0.3, 0.6))
 
 
@@ -182,19 +188,19 @@ def test_what_is_locked_stays() -> None:
 @settings(max_examples=20)
 def test_poses_to_start_from_are_legal_and_always_the_same(seed: int, count: int) -> None:
     _, bones, _ = made(np.random.default_rng(seed), count, 1)
-    kinds = legal_poses(bones.limits)
+    kinds = feasible_poses(bones.limits)
     for poses in kinds:
         assert poses.shape == (COUNT, count, 3)
         assert is_legal(bones, poses[::16])
-    legal_poses.cache_clear()
-    for before, after in zip(kinds, legal_poses(bones.limits), strict=True):
+    feasible_poses.cache_clear()
+    for before, after in zip(kinds, feasible_poses(bones.limits), strict=True):
         np.testing.assert_array_equal(after, before)
 
 
 def test_poses_to_start_from_fill_the_ranges() -> None:
     """Of any range, cut into eighths, every part."""
     hinge = joint_limits((-0.5, 0.0, 0.0), (1.5, 0.0, 0.0))
-    even, _, _, single = legal_poses((hinge,) * 4)
+    even, _, _, single = feasible_poses((hinge,) * 4)
     for poses in (even, single):
         for j in range(4):
             share = (poses[:, j, 0] - hinge.lower[0]) / (hinge.upper[0] - hinge.lower[0])

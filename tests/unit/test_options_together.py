@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from fabrik_addon.core import Goals, Options, Pose, Solution, Status, plain_chain, solve
 from tests.unit.chains import link_lengths, random_pose, seeds, target_at
-from tests.unit.limbs import Limb, legal_pose, random_limb, unit4
+from tests.unit.constrained_chains import ConstrainedChain, legal_pose, random_limb, unit4
 
 MOST = 1.3
 
@@ -24,27 +24,29 @@ EVERY_OPTION = [
 ]
 
 
-def free_limb(rng: np.random.Generator, count: int) -> tuple[Limb, Pose]:
+def free_limb(rng: np.random.Generator, count: int) -> tuple[ConstrainedChain, Pose]:
     """A chain without limits and a pose of it."""
     chain = plain_chain(rng.uniform(0.3, 1.0, count))
     pose = random_pose(rng, chain.links, 0.8)
-    return Limb(chain, np.array([1.0, 0.0, 0.0, 0.0]), pose.positions[0], np.zeros((count, 3))), pose
+    return ConstrainedChain(chain, np.array([1.0, 0.0, 0.0, 0.0]), pose.positions[0], np.zeros((count, 3))), pose
 
 
 def random_problem(
-    rng: np.random.Generator, has_limits: bool, has_pole: bool, has_rotation: bool, lanes: int
-) -> tuple[Limb, Pose, Goals]:
+    rng: np.random.Generator, has_limits: bool, has_pole: bool, has_rotation: bool, items: int
+) -> tuple[ConstrainedChain, Pose, Goals]:
     """One pose of a chain and goals around it: near, far, too far."""
     count = int(rng.integers(1, 4))
     if has_limits:
-        limb = random_limb(rng, count)
-        pose = legal_pose(rng, limb)
+        constrained_chain = random_limb(rng, count)
+        pose = legal_pose(rng, constrained_chain)
     else:
-        limb, pose = free_limb(rng, count)
-    targets = np.array([target_at(rng, pose, limb.chain.links, rng.uniform(0.2, 1.5)) for _ in range(lanes)])
+        constrained_chain, pose = free_limb(rng, count)
+    targets = np.array(
+        [target_at(rng, pose, constrained_chain.chain.links, rng.uniform(0.2, 1.5)) for _ in range(items)]
+    )
     poles = targets + rng.normal(size=targets.shape) if has_pole else None
-    rotations = unit4(rng.normal(size=(lanes, 1, 4))) if has_rotation else None
-    return limb, pose, Goals(targets[:, None], rotations, None if poles is None else poles[:, None])
+    rotations = unit4(rng.normal(size=(items, 1, 4))) if has_rotation else None
+    return constrained_chain, pose, Goals(targets[:, None], rotations, None if poles is None else poles[:, None])
 
 
 def lane_of(goals: Goals, lane: int) -> Goals:
@@ -55,9 +57,11 @@ def lane_of(goals: Goals, lane: int) -> Goals:
     return Goals(targets, rotations, poles)
 
 
-def check_laws(limb: Limb, pose: Pose, goals: Goals, options: Options, solution: Solution) -> None:
+def check_laws(
+    constrained_chain: ConstrainedChain, pose: Pose, goals: Goals, options: Options, solution: Solution
+) -> None:
     """What holds whatever is asked: lengths, limits, the root, and that what is said is so."""
-    chain, factor = limb.chain, solution.stretch[..., 0]
+    chain, factor = constrained_chain.chain, solution.stretch[..., 0]
     assert np.isfinite(solution.pose.positions).all() and np.isfinite(solution.pose.rotations).all()
     np.testing.assert_allclose(
         link_lengths(solution.pose.positions), factor[..., None] * np.array(chain.links), rtol=1e-9, atol=1e-12
@@ -73,7 +77,7 @@ def check_laws(limb: Limb, pose: Pose, goals: Goals, options: Options, solution:
         root = np.broadcast_to(pose.positions[0], solution.pose.positions[..., 0, :].shape)
         np.testing.assert_array_equal(solution.pose.positions[..., 0, :], root)
     if chain.has_limits:
-        assert limb.violation(solution.pose) < 1e-9
+        assert constrained_chain.violation(solution.pose) < 1e-9
 
 
 @pytest.mark.parametrize("options", EVERY_OPTION, ids=str)
@@ -96,19 +100,19 @@ def test_so_they_do_within_limits(options: Options, has_pole: bool, has_rotation
 def check_batch(
     options: Options, rng: np.random.Generator, has_limits: bool, has_pole: bool, has_rotation: bool
 ) -> None:
-    lanes = 3
-    limb, pose, goals = random_problem(rng, has_limits, has_pole, has_rotation, lanes)
-    batch = solve(limb.chain, pose, goals, options)
-    check_laws(limb, pose, goals, options, batch)
-    for lane in range(lanes):
-        single = solve(limb.chain, pose, lane_of(goals, lane), options)
+    items = 3
+    constrained_chain, pose, goals = random_problem(rng, has_limits, has_pole, has_rotation, items)
+    batch = solve(constrained_chain.chain, pose, goals, options)
+    check_laws(constrained_chain, pose, goals, options, batch)
+    for lane in range(items):
+        single = solve(constrained_chain.chain, pose, lane_of(goals, lane), options)
         # Least squares that stop where limits leave them make more of the last bit.
         close = 1e-5 if has_limits else 1e-7
         np.testing.assert_allclose(batch.pose.positions[lane], single.pose.positions, rtol=0.0, atol=close)
         np.testing.assert_allclose(batch.stretch[lane], single.stretch, rtol=0.0, atol=close)
         np.testing.assert_allclose(batch.error[lane], single.error, rtol=0.0, atol=close)
         np.testing.assert_array_equal(batch.status[lane], single.status)
-        check_laws(limb, pose, lane_of(goals, lane), options, single)
+        check_laws(constrained_chain, pose, lane_of(goals, lane), options, single)
 
 
 # Limits and a pose that keeps them
@@ -117,15 +121,15 @@ def check_batch(
 @given(seeds, st.sampled_from([2, 3, 5]), st.booleans())
 def test_a_limited_pose_solved_again_from_itself_gets_no_worse(seed: int, count: int, has_pole: bool) -> None:
     rng = np.random.default_rng(seed)
-    limb = random_limb(rng, count)
-    pose = legal_pose(rng, limb)
-    target = target_at(rng, pose, limb.chain.links, rng.uniform(0.1, 1.2))
+    constrained_chain = random_limb(rng, count)
+    pose = legal_pose(rng, constrained_chain)
+    target = target_at(rng, pose, constrained_chain.chain.links, rng.uniform(0.1, 1.2))
     goals = Goals(target[None], poles=(target + rng.normal(size=3))[None] if has_pole else None)
     options = Options(iterations=20)
     errors: list[float] = []
     for _ in range(3):
-        solution = solve(limb.chain, pose, goals, options)
-        pose = replace(solution.pose, base=limb.base)
+        solution = solve(constrained_chain.chain, pose, goals, options)
+        pose = replace(solution.pose, base=constrained_chain.base)
         errors.append(float(solution.error[0]))
     # What is reached may be anywhere within the tolerance.
     assert errors[1] <= max(errors[0] + 1e-6, options.tolerance)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fabrik_addon.core import Chain, Goals, Options, Pose, Status, plain_chain, pole_for, solve
 from fabrik_addon.core.goals.pole import reflect_to_pole
-from fabrik_addon.core.math.operations import ONE
+from fabrik_addon.core.math.operations import SCALAR
 from tests.unit.chains import (
     Floats,
     angle_between,
@@ -197,7 +197,7 @@ def test_reflections_keep_lengths_and_ends_and_leave_no_joint_on_the_far_side(
     planar /= link_lengths(planar).sum()
     pole = np.array([*(distance * unit(rng.normal(size=2))), 0.0])
     p, q = planar[:, 0].tolist(), planar[:, 1].tolist()
-    reflect_to_pole(ONE, p, q, (float(pole[0]), float(pole[1])))
+    reflect_to_pole(SCALAR, p, q, (float(pole[0]), float(pole[1])))
     reflected = np.stack([p, q, np.zeros(count + 1)], axis=-1)
     np.testing.assert_array_equal(reflected[[0, -1]], planar[[0, -1]])
     np.testing.assert_allclose(link_lengths(reflected), link_lengths(planar), rtol=1e-9)

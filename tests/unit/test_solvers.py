@@ -30,7 +30,7 @@ from tests.unit.chains import (
     turn,
     unit,
 )
-from tests.unit.limbs import legal_pose, legal_targets, limb_of, random_limb
+from tests.unit.constrained_chains import constrained_chain_of, legal_pose, legal_targets, random_limb
 from tests.unit.trees import gaps, posed, random_tree, shape_error
 
 ENOUGH = {"JACOBIAN_TRANSPOSE": 3000, "CCD": 500}
@@ -232,9 +232,9 @@ def test_the_bend_points_at_the_pole(solver: str, seed: int, count: int) -> None
     axis = unit(positions[-1] - root)
     off = positions[1:-1] - root
     bend = np.sum(off - np.outer(off @ axis, axis), axis=0)
-    wish = pole - root - ((pole - root) @ axis) * axis
-    clear = min(np.linalg.norm(bend), np.linalg.norm(wish)) > 0.05 * sum(lengths)
-    assert not clear or angle_between(bend, wish) < 1e-3
+    desired = pole - root - ((pole - root) @ axis) * axis
+    clear = min(np.linalg.norm(bend), np.linalg.norm(desired)) > 0.05 * sum(lengths)
+    assert not clear or angle_between(bend, desired) < 1e-3
 
 
 @every_solver
@@ -254,14 +254,14 @@ def test_same_input_same_bits(solver: str) -> None:
 )
 def test_limits_are_kept(solver: str, kind: LimbSet) -> None:
     rng = np.random.default_rng(3)
-    limb = limb_of(kind)
+    constrained_chain = constrained_chain_of(kind)
     targets = [*legal_targets(rng, kind, 6), *(rng.uniform(0.1, 1.3, (6, 1)) * unit(rng.normal(size=(6, 3))))]
     for target in targets:
         for pole in (None, rng.normal(size=3)):
             goal = goals(target, pole)
-            solution = solve(limb.chain, limb.rest(), goal, Options(30, 1e-3, solver=solver))
-            assert limb.violation(solution.pose) < 1e-9
-            assert_sound(limb.chain, limb.rest(), goal, Options(tolerance=1e-3), solution)
+            solution = solve(constrained_chain.chain, constrained_chain.rest(), goal, Options(30, 1e-3, solver=solver))
+            assert constrained_chain.violation(solution.pose) < 1e-9
+            assert_sound(constrained_chain.chain, constrained_chain.rest(), goal, Options(tolerance=1e-3), solution)
 
 
 @every_solver
@@ -269,15 +269,15 @@ def test_limits_are_kept(solver: str, kind: LimbSet) -> None:
 @settings(max_examples=40)
 def test_limits_of_any_rig_are_kept(solver: str, seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
-    limb = random_limb(rng, links_for(solver, count))
-    pose = legal_pose(rng, limb)
-    goal = goals(target_at(rng, pose, limb.chain.links, rng.uniform(0.1, 1.1)))
-    solution = solve(limb.chain, pose, goal, Options(20, solver=solver))
+    constrained_chain = random_limb(rng, links_for(solver, count))
+    pose = legal_pose(rng, constrained_chain)
+    goal = goals(target_at(rng, pose, constrained_chain.chain.links, rng.uniform(0.1, 1.1)))
+    solution = solve(constrained_chain.chain, pose, goal, Options(20, solver=solver))
     # Swung by half a turn a bone has any twist: which of them it has can't be told from its frame.
-    turns = limb.turns(solution.pose)
-    assert limb.violation(solution.pose) < 1e-7 or np.hypot(turns[:, 0], turns[:, 2]).min() < 1e-6
+    turns = constrained_chain.coordinates(solution.pose)
+    assert constrained_chain.violation(solution.pose) < 1e-7 or np.hypot(turns[:, 0], turns[:, 2]).min() < 1e-6
     assert np.linalg.norm(solution.pose.positions[-1] - goal.targets[0]) <= (
-        np.linalg.norm(pose.positions[-1] - goal.targets[0]) + 1e-4 * limb.chain.total_length
+        np.linalg.norm(pose.positions[-1] - goal.targets[0]) + 1e-4 * constrained_chain.chain.total_length
     )
 
 
@@ -302,12 +302,12 @@ def test_a_rotation_costs_no_target_that_limits_let_the_tip_reach(solver: str, i
     rng = np.random.default_rng(3)
     options = Options(iterations, solver=solver)
     for _ in range(25):
-        limb = random_limb(rng, links_for(solver, 3))
-        pose = legal_pose(rng, limb)
-        goal = goals(legal_pose(rng, limb).positions[-1])
-        plain = solve(limb.chain, pose, goal, options)
-        solution = solve(limb.chain, pose, replace(goal, rotations=unit(rng.normal(size=(1, 4)))), options)
-        assert_sound(limb.chain, pose, goal, options, solution)
+        constrained_chain = random_limb(rng, links_for(solver, 3))
+        pose = legal_pose(rng, constrained_chain)
+        goal = goals(legal_pose(rng, constrained_chain).positions[-1])
+        plain = solve(constrained_chain.chain, pose, goal, options)
+        solution = solve(constrained_chain.chain, pose, replace(goal, rotations=unit(rng.normal(size=(1, 4)))), options)
+        assert_sound(constrained_chain.chain, pose, goal, options, solution)
         assert solution.status[0] == Status.REACHED or plain.status[0] != Status.REACHED
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from fabrik_addon.core import Chain, FabrikError, Goals, Options, Pose, Solution, Status, plain_chain, solve
 from fabrik_addon.core.goals.link_stretch import stretch_factor
-from fabrik_addon.core.math.operations import ONE
+from fabrik_addon.core.math.operations import SCALAR
 from tests.unit.chains import (
     Floats,
     angles_off_pole,
@@ -28,7 +28,7 @@ from tests.unit.chains import (
     turn_angle,
     unit,
 )
-from tests.unit.limbs import Limb, legal_pose, legal_turns, random_limb
+from tests.unit.constrained_chains import ConstrainedChain, legal_pose, legal_turns, random_limb
 
 MOST = 1.5
 ELASTIC = Options(stretch_max=MOST)
@@ -147,8 +147,8 @@ def test_a_tip_takes_its_rotation_where_stretching_leaves_room() -> None:
     rng = np.random.default_rng(3)
     chain = plain_chain([0.4, 0.4, 0.2])
     pose = random_pose(rng, chain.links, 0.5)
-    wish = rng.normal(size=(1, 4))
-    goal = Goals(target_at(rng, pose, chain.links, 1.05)[None], rotations=wish / np.linalg.norm(wish))
+    desired = rng.normal(size=(1, 4))
+    goal = Goals(target_at(rng, pose, chain.links, 1.05)[None], rotations=desired / np.linalg.norm(desired))
     stiff = solve(chain, pose, goal, replace(ELASTIC, softness=0.0))
     soft = solve(chain, pose, goal, replace(ELASTIC, softness=0.5))
     for solution in (stiff, soft):
@@ -167,7 +167,7 @@ def knee_that_is_never_straight(least: float) -> tuple[Chain, Pose]:
     upper = np.array([[2.0, 0.0, 0.0], [2.5, 0.0, 0.0], [2.5, 0.0, 0.0]])
     chain = plain_chain([0.5, 0.5], limits=(lower, upper))
     positions = np.array([[0.0, 0.0, 0.0], [0.0, 0.5, 0.0], [0.0, 1.0, 0.0]])
-    bent = Limb(chain, np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(3), np.diff(positions, axis=0))
+    bent = ConstrainedChain(chain, np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(3), np.diff(positions, axis=0))
     half = 0.5 * (least + 0.2)
     return chain, bent.posed(np.array([[1.0, 0.0, 0.0, 0.0], [math.cos(half), math.sin(half), 0.0, 0.0]]))
 
@@ -190,35 +190,38 @@ def test_a_knee_that_is_never_straight_stretches_from_where_it_ends_and_does_not
 @given(seeds, st.sampled_from([2, 3, 4]), st.floats(0.7, 1.4))
 def test_limits_hold_and_stretching_never_takes_the_tip_away(seed: int, count: int, reach: float) -> None:
     rng = np.random.default_rng(seed)
-    limb = random_limb(rng, count)
-    pose = legal_pose(rng, limb)
-    target = target_at(rng, pose, limb.chain.links, reach)
+    constrained_chain = random_limb(rng, count)
+    pose = legal_pose(rng, constrained_chain)
+    target = target_at(rng, pose, constrained_chain.chain.links, reach)
     options = Options(iterations=20)
-    rigid = solve(limb.chain, pose, goals(target), options)
-    elastic = solve(limb.chain, pose, goals(target), replace(options, stretch_max=MOST))
-    check_stretched(limb.chain, pose, elastic)
-    assert limb.violation(elastic.pose) < 1e-9
+    rigid = solve(constrained_chain.chain, pose, goals(target), options)
+    elastic = solve(constrained_chain.chain, pose, goals(target), replace(options, stretch_max=MOST))
+    check_stretched(constrained_chain.chain, pose, elastic)
+    assert constrained_chain.violation(elastic.pose) < 1e-9
     assert elastic.error[0] <= rigid.error[0] + 1e-12
     if rigid.status[0] == Status.REACHED:
         assert elastic.stretch[0] == 1.0
         assert elastic.pose.positions.tobytes() == rigid.pose.positions.tobytes()
-    if elastic.status[0] == Status.OUT_OF_REACH and np.linalg.norm(target - limb.root) > limb.chain.total_length:
-        assert np.linalg.norm(target - limb.root) > MOST * limb.chain.total_length
+    if (
+        elastic.status[0] == Status.OUT_OF_REACH
+        and np.linalg.norm(target - constrained_chain.root) > constrained_chain.chain.total_length
+    ):
+        assert np.linalg.norm(target - constrained_chain.root) > MOST * constrained_chain.chain.total_length
 
 
 def test_a_target_of_a_stretched_legal_pose_is_reached() -> None:
     rng = np.random.default_rng(8)
     reached = total = 0
     while total < 40:
-        limb = random_limb(rng, 3)
-        goal = limb.posed(legal_turns(rng, limb))
+        constrained_chain = random_limb(rng, 3)
+        goal = constrained_chain.posed(legal_turns(rng, constrained_chain))
         factor = rng.uniform(1.05, 1.4)
-        target = limb.root + factor * (goal.positions[-1] - limb.root)
-        if np.linalg.norm(target - limb.root) < limb.chain.total_length:
+        target = constrained_chain.root + factor * (goal.positions[-1] - constrained_chain.root)
+        if np.linalg.norm(target - constrained_chain.root) < constrained_chain.chain.total_length:
             continue
         total += 1
-        solution = solve(limb.chain, legal_pose(rng, limb), goals(target), ELASTIC)
-        assert limb.violation(solution.pose) < 1e-9
+        solution = solve(constrained_chain.chain, legal_pose(rng, constrained_chain), goals(target), ELASTIC)
+        assert constrained_chain.violation(solution.pose) < 1e-9
         reached += solution.status[0] == Status.REACHED
     assert reached >= 38
 
@@ -251,7 +254,7 @@ def test_a_batch_is_a_loop_of_singles() -> None:
 def test_the_factor_is_the_one_that_brings_the_tip_nearest(seed: int) -> None:
     rng = np.random.default_rng(seed)
     tip, target = rng.normal(size=(2, 3))
-    factor = stretch_factor(ONE, tuple(tip), tuple(target), MOST)
+    factor = stretch_factor(SCALAR, tuple(tip), tuple(target), MOST)
     others: Floats = np.linspace(1.0, MOST, 200)
     assert np.linalg.norm(factor * tip - target) <= np.linalg.norm(others[:, None] * tip - target, axis=1).min() + 1e-12
 

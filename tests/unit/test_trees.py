@@ -20,7 +20,7 @@ from fabrik_addon.core import (
     Status,
     plain_chain,
     solve,
-    solve_tree_lanes,
+    solve_tree_components,
     start_tree,
 )
 from tests.unit.chains import Floats, quaternion, seeds, unit
@@ -255,7 +255,7 @@ def test_one_target_out_of_reach_leaves_the_others_met(seed: int, which: int) ->
     targets = posed(rng, chain, pose, 0.5)[chain.tips]
     targets[which] += 4.0 * unit(targets[which])
     track: list[list[float]] = []
-    found = solve_tree_lanes(start_tree(chain, pose), Goals(targets), Options(), track)
+    found = solve_tree_components(start_tree(chain, pose), Goals(targets), Options(), track)
     error = gaps(chain, np.array(found.points), targets)
     assert error[1 - which] < 1e-3
     assert found.status[which] == Status.OUT_OF_REACH
@@ -332,8 +332,8 @@ def test_poles_bend_the_branches_of_a_tree(seed: int, is_limited: bool) -> None:
         elbow = int(chain.parents[tip])
         root, middle, end = (solution.pose.positions[j] for j in (int(chain.parents[elbow]), elbow, tip))
         along = unit(end - root)
-        bend, wish = (v - along * (v @ along) for v in (middle - root, pole - root))
-        assert unit(bend) @ unit(wish) > np.cos(0.01)
+        bend, desired = (v - along * (v @ along) for v in (middle - root, pole - root))
+        assert unit(bend) @ unit(desired) > np.cos(0.01)
 
 
 @settings(max_examples=20)
@@ -362,8 +362,8 @@ def test_limbs_of_three_bones_turn_to_poles_on_their_other_side(seed: int, is_li
         root, end = solution.pose.positions[inner[1] - 1], solution.pose.positions[tip]
         along = unit(end - root)
         bend = sum(solution.pose.positions[j] - root for j in inner)
-        bend, wish = (v - along * (v @ along) for v in (bend, pole - root))
-        assert unit(bend) @ unit(wish) > np.cos(0.05), np.degrees(np.arccos(unit(bend) @ unit(wish)))
+        bend, desired = (v - along * (v @ along) for v in (bend, pole - root))
+        assert unit(bend) @ unit(desired) > np.cos(0.05), np.degrees(np.arccos(unit(bend) @ unit(desired)))
     again = solve(chain, solution.pose, goals).pose
     np.testing.assert_allclose(again.positions, solution.pose.positions, atol=5e-4)
 
@@ -387,11 +387,11 @@ def test_a_bone_takes_its_rotation() -> None:
     chain, pose = y_tree(3, 4)
     rng = np.random.default_rng(11)
     targets = posed(rng, chain, pose, 0.3)[chain.tips]
-    wish = quaternion(random_matrix(rng, 0.5))
-    goals = Goals(targets, rotations=np.array([wish, wish]), with_rotations=np.array([True, False]))
+    desired = quaternion(random_matrix(rng, 0.5))
+    goals = Goals(targets, rotations=np.array([desired, desired]), with_rotations=np.array([True, False]))
     solution = solve(chain, pose, goals)
     assert (gaps(chain, solution.pose.positions, targets) < 1e-4).all()
-    assert abs(solution.pose.rotations[chain.tips[0]] @ wish) > np.cos(0.5 * np.radians(0.5))
+    assert abs(solution.pose.rotations[chain.tips[0]] @ desired) > np.cos(0.5 * np.radians(0.5))
 
 
 # Bad input

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from fabrik_addon.core import Options, Pose, Status, plain_chain, solve
 from scripts.benchmark.limit_sets import ARM, LEG, LimbSet, product, turned
 from tests.unit.chains import Floats, angle_between, goals, matrix, random_pose, seeds, target_at, unit
-from tests.unit.limbs import legal_targets, limb_of, unit4
+from tests.unit.constrained_chains import constrained_chain_of, legal_targets, unit4
 
 EXACT = 1e-14
 TWO_BONE = Options(tolerance=EXACT, solver="TWO_BONE")
@@ -102,11 +102,13 @@ def test_without_a_pole_the_bend_stays_on_its_side(seed: int) -> None:
 
 @pytest.mark.parametrize("kind", [ARM, LEG], ids=lambda kind: kind.name)
 def test_legal_targets_are_reached_within_limits(kind: LimbSet) -> None:
-    limb = limb_of(kind)
+    constrained_chain = constrained_chain_of(kind)
     for target in legal_targets(np.random.default_rng(2), kind, 60):
-        solution = solve(limb.chain, limb.rest(), goals(target), Options(tolerance=1e-3, solver="TWO_BONE"))
+        solution = solve(
+            constrained_chain.chain, constrained_chain.rest(), goals(target), Options(tolerance=1e-3, solver="TWO_BONE")
+        )
         assert solution.status[0] == Status.REACHED
-        assert limb.violation(solution.pose) < 1e-9
+        assert constrained_chain.violation(solution.pose) < 1e-9
 
 
 @given(seed=seeds, axis=st.sampled_from([0, 2]), positive=st.booleans())

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from fabrik_addon.core.math.operations import MANY, ONE
+from fabrik_addon.core.math.operations import ARRAY, SCALAR
 from fabrik_addon.core.math.vectors import (
     first_direction,
     from_to,
@@ -34,7 +34,7 @@ def unit_quaternion(seed: int) -> tuple[float, ...]:
 def test_from_to_is_the_shortest_turn_between_two_directions(
     a: Direction, b: Direction, size: float, hint: Direction
 ) -> None:
-    q = from_to(ONE, a, tuple(size * c for c in b), hint)
+    q = from_to(SCALAR, a, tuple(size * c for c in b), hint)
     assert np.linalg.norm(q) == pytest.approx(1.0, abs=1e-12)
     np.testing.assert_allclose(matrix(q) @ unit(a), unit(b), atol=1e-7)
     assert turn_angle(matrix(q)) == pytest.approx(angle_between(unit(a), unit(b)), abs=1e-7)
@@ -43,14 +43,14 @@ def test_from_to_is_the_shortest_turn_between_two_directions(
 @given(directions, generic_directions)
 def test_from_to_of_opposites_turns_half_way_about_the_hint(a: Direction, hint: Direction) -> None:
     assume(np.linalg.norm(np.cross(unit(a), unit(hint))) > 1e-3)
-    q = from_to(ONE, a, tuple(-3.0 * c for c in a), hint)
+    q = from_to(SCALAR, a, tuple(-3.0 * c for c in a), hint)
     np.testing.assert_allclose(matrix(q) @ unit(a), -unit(a), atol=1e-7)
     axis = unit(np.array(hint) - unit(a) * (unit(a) @ np.array(hint)))
     np.testing.assert_allclose(matrix(q) @ axis, axis, atol=1e-7)
 
 
 def test_from_to_of_opposites_needs_no_good_hint() -> None:
-    q = from_to(ONE, (0.0, 2.0, 0.0), (0.0, -1.0, 0.0), (0.0, 5.0, 0.0))
+    q = from_to(SCALAR, (0.0, 2.0, 0.0), (0.0, -1.0, 0.0), (0.0, 5.0, 0.0))
     np.testing.assert_allclose(matrix(q) @ (0.0, 1.0, 0.0), (0.0, -1.0, 0.0), atol=1e-12)
 
 
@@ -58,7 +58,7 @@ def test_from_to_of_opposites_needs_no_good_hint() -> None:
 def test_from_to_of_nearly_opposites_still_gets_there(a: Direction, angle: float, seed: int) -> None:
     aside = np.cross(unit(a), np.random.default_rng([seed, 1]).normal(size=3))
     b = -(turn(aside, angle) @ unit(a))
-    q = from_to(ONE, a, tuple(b.tolist()), (1.0, 0.0, 0.0))
+    q = from_to(SCALAR, a, tuple(b.tolist()), (1.0, 0.0, 0.0))
     np.testing.assert_allclose(matrix(q) @ unit(a), b, atol=3e-7)
 
 
@@ -66,9 +66,9 @@ def test_lanes_of_from_to_are_single_ones() -> None:
     rng = np.random.default_rng(0)
     a, b, hint = rng.normal(size=(3, 6, 3))
     b[0], b[1], b[2] = -a[0], a[1], -2.0 * a[2]
-    whole = from_to(MANY, tuple(a.T), tuple(b.T), tuple(hint.T))
+    whole = from_to(ARRAY, tuple(a.T), tuple(b.T), tuple(hint.T))
     for lane in range(6):
-        single = from_to(ONE, *(tuple(v[lane].tolist()) for v in (a, b, hint)))
+        single = from_to(SCALAR, *(tuple(v[lane].tolist()) for v in (a, b, hint)))
         np.testing.assert_allclose([q[lane] for q in whole], single, atol=1e-15)
 
 
@@ -91,7 +91,7 @@ def test_a_perpendicular_is_nearest_to_the_first_hint_that_says_anything(
     axis: Direction, hints: list[Direction]
 ) -> None:
     unit_axis = unit(axis)
-    found = np.array(perpendicular(ONE, tuple(unit_axis.tolist()), hints))
+    found = np.array(perpendicular(SCALAR, tuple(unit_axis.tolist()), hints))
     assert np.linalg.norm(found) == pytest.approx(1.0)
     assert found @ unit_axis == pytest.approx(0.0, abs=1e-7)
     for hint in hints:
@@ -104,10 +104,10 @@ def test_a_perpendicular_is_nearest_to_the_first_hint_that_says_anything(
 
 def test_the_first_direction_that_is_not_zero_is_taken_lane_by_lane() -> None:
     zero, a, b = np.zeros(3), np.array([0.0, 2.0, 0.0]), np.array([0.0, 0.0, 3.0])
-    lanes = first_direction(
-        MANY, [tuple(np.array([zero, a, zero]).T), tuple(np.array([b, b, zero]).T), (1.0, 0.0, 0.0)]
+    items = first_direction(
+        ARRAY, [tuple(np.array([zero, a, zero]).T), tuple(np.array([b, b, zero]).T), (1.0, 0.0, 0.0)]
     )
-    np.testing.assert_allclose(np.array(lanes).T, [(0, 0, 1), (0, 1, 0), (1, 0, 0)])
+    np.testing.assert_allclose(np.array(items).T, [(0, 0, 1), (0, 1, 0), (1, 0, 0)])
 
 
 @given(generic_directions, generic_directions)

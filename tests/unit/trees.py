@@ -64,13 +64,13 @@ def random_matrix(rng: np.random.Generator, most: float) -> Floats:
 def posed(rng: np.random.Generator, chain: Chain, pose: Pose, most: float) -> Floats:
     """Where the joints are after every bone has turned at random, by up to an angle, in its parent's frame."""
     places = pose.positions.copy()
-    turns = [np.eye(3)] * len(places)
+    coordinates = [np.eye(3)] * len(places)
     for j, parent in enumerate(chain.parents.tolist()):
         if parent >= 0:
-            places[j] = places[parent] + turns[parent] @ (pose.positions[j] - pose.positions[parent])
-            turns[j] = turns[parent] @ random_matrix(rng, most)
+            places[j] = places[parent] + coordinates[parent] @ (pose.positions[j] - pose.positions[parent])
+            coordinates[j] = coordinates[parent] @ random_matrix(rng, most)
         else:
-            turns[j] = random_matrix(rng, most)
+            coordinates[j] = random_matrix(rng, most)
     return places
 
 

@@ -30,7 +30,7 @@ from ..rig.bone_stretch import ALIGNED
 from ..rig.properties import settings_of
 from ..rig.snapshot import bones_of_chain
 from ..rig.targets import armature_to_world, position_in_world
-from .group_track import BakedChain, Miss, Track, channel_of, take_tracks, width_of
+from .group_track import BakedChain, Track, UnreachedFrame, channel_of, take_tracks, width_of
 
 if TYPE_CHECKING:
     from bpy.types import FCurve, Object, PoseBone, Scene, ViewLayer
@@ -267,7 +267,7 @@ def _measured(
     frames: Sequence[float],
 ) -> dict[str, BakedChain]:
     """Measure chains that something overrides where Blender shows them."""
-    misses: dict[str, list[Miss]] = {chain.name: [] for chain in chains}
+    unreached: dict[str, list[UnreachedFrame]] = {chain.name: [] for chain in chains}
     paths = animated_paths(armature)
     switched = {chain.name for chain in chains if "enabled" in animated_settings(paths, armature, chain.name)}
     with frames_of(scene, view_layer, [armature, *(chain.target for chain in chains)]) as at:
@@ -284,6 +284,6 @@ def _measured(
                 settings = settings_of(seen).chains[chain.name]
                 is_off = chain.name in switched and not settings.enabled
                 if error > settings.tolerance and settings.influence == 1.0 and not is_off:
-                    known = {miss.frame: miss.status for miss in baked[chain.name].misses}
-                    misses[chain.name].append(Miss(frame, known.get(frame, Status.LIMITED.name), error))
-    return {name: replace(baked[name], misses=tuple(found)) for name, found in misses.items()}
+                    known = {miss.frame: miss.status for miss in baked[chain.name].unreached}
+                    unreached[chain.name].append(UnreachedFrame(frame, known.get(frame, Status.LIMITED.name), error))
+    return {name: replace(baked[name], unreached=tuple(found)) for name, found in unreached.items()}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ...core import SOLVERS, Status
 from ..rig.last_results import Result, keep_result
-from .group_track import BakedChain, Miss
+from .group_track import BakedChain, UnreachedFrame
 
 if TYPE_CHECKING:
     from bpy.types import Object
@@ -24,7 +24,7 @@ def sentence_of(chain: BakedChain) -> str:
     """Say at how many frames a tip isn't at its target, where it is worst, and what overrides the chain."""
     parts = []
     if chain.worst is not None:
-        count, worst = len(chain.misses), chain.worst
+        count, worst = len(chain.unreached), chain.worst
         parts.append(
             f"{count} of {chain.frames} frames not reached, worst at frame {worst.frame:g}: the tip is "
             f"{100.0 * worst.error:.3g} % of the chain's length from its target ({_why(chain, worst)})"
@@ -34,7 +34,7 @@ def sentence_of(chain: BakedChain) -> str:
     return "; ".join(parts)
 
 
-def _why(chain: BakedChain, miss: Miss) -> str:
+def _why(chain: BakedChain, miss: UnreachedFrame) -> str:
     if miss.status == Status.STALLED.name and chain.solver != "FABRIK":
         return f"{SOLVERS[chain.solver].label} takes more iterations: allow them, or choose FABRIK"
     return _WORDS[miss.status]

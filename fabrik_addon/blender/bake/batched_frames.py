@@ -17,8 +17,8 @@ import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 from numpy.typing import NDArray
 
-from ...core import Floats, Goals, Pose, solve_lanes, start_from
-from ...core.math.operations import MANY
+from ...core import Floats, Goals, Pose, solve_components, start_from
+from ...core.math.operations import ARRAY
 from ...core.math.quaternion_arrays import blend, conjugate, multiply
 from ...core.model.joint_limits import clamp_rotation, joint_limits
 from ..animation.animated_settings import animated_paths, animated_settings, has_animated_settings
@@ -99,8 +99,8 @@ class PlainChain:
         if self.snapshot.goals.poles is not None:
             row.extend((to_armature @ position_in_world(settings.pole_target, settings.pole_subtarget, "pole"))[:])
         if self.snapshot.goals.rotations is not None:
-            wish = rotation_in_armature(armature, settings.target, settings.subtarget)
-            row.extend((wish @ Quaternion(settings.rotation_offset[:]).normalized())[:])
+            desired = rotation_in_armature(armature, settings.target, settings.subtarget)
+            row.extend((desired @ Quaternion(settings.rotation_offset[:]).normalized())[:])
         return row
 
     def solve(self, rows: list[Row]) -> SolvedRows:
@@ -158,7 +158,7 @@ class PlainChain:
             poles=placed(parts[5][which, None]) if has_pole else None,
             pole_angles=snapshot.goals.pole_angles,
         )
-        solution = solve_lanes(start_from(chain, pose), goals, snapshot.options)
+        solution = solve_components(start_from(chain, pose), goals, snapshot.options)
         after = [np.stack(np.broadcast_arrays(*frame), axis=-1) for frame in solution.frames]
         rotations = np.empty_like(before)
         parent_turn: Floats | None = None
@@ -186,7 +186,7 @@ def _within_limits(bones: ChainBones, rotations: Floats) -> Floats:
     columns = []
     for n, i in enumerate(bones.free):
         q = tuple(np.moveaxis(rotations[:, n], -1, 0))
-        allowed = clamp_rotation(joint_limits(*bones.limits[i]), q, MANY)
+        allowed = clamp_rotation(joint_limits(*bones.limits[i]), q, ARRAY)
         columns.append(np.stack(np.broadcast_arrays(*allowed), axis=-1))
     return np.stack(columns, axis=1)
 

@@ -21,7 +21,7 @@ from ..solving.chain_groups import (
     Group,
     clusters_of,
     in_order,
-    made_ready,
+    prepared,
     solve_group,
     take_group,
     take_groups,
@@ -41,7 +41,7 @@ ChannelKey: TypeAlias = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Miss:
+class UnreachedFrame:
     """A frame at which a chain's tip isn't at its target."""
 
     frame: float
@@ -57,16 +57,16 @@ class BakedChain:
 
     name: str
     frames: int
-    misses: tuple[Miss, ...]
+    unreached: tuple[UnreachedFrame, ...]
     overridden: tuple[str, ...]
     """Bones whose rotation constraints or drivers override, with what does."""
     solver: str = "FABRIK"
     """Name of the method, one of ``core.SOLVERS``."""
 
     @property
-    def worst(self) -> Miss | None:
+    def worst(self) -> UnreachedFrame | None:
         """The frame that is farthest off."""
-        return max(self.misses, key=lambda miss: miss.error, default=None)
+        return max(self.unreached, key=lambda miss: miss.error, default=None)
 
 
 def take_tracks(
@@ -88,7 +88,7 @@ def take_tracks(
                 f"The rotation mode of bone '{bone.name}' is animated: keys can be made for one mode only"
             )
     clusters = clusters_of([replace(one, influence=1.0) if one.name in changing else one for one in read])
-    groups = [made_ready(group.snapshots) if changing.isdisjoint(group.names) else group for group in clusters]
+    groups = [prepared(group.snapshots) if changing.isdisjoint(group.names) else group for group in clusters]
     return [Track(armature, group, frames, not changing.isdisjoint(group.names)) for group in in_order(groups)]
 
 
@@ -103,7 +103,7 @@ class Track:
         """Channels (F, C) of bones, by frame."""
         self._count = len(frames)
         self._frames = frames
-        self._misses: dict[str, list[Miss]] = {name: [] for name in group.names}
+        self._misses: dict[str, list[UnreachedFrame]] = {name: [] for name in group.names}
         self._rows: list[Row] = []
         self._row_numbers: list[int] = []
         self._at_once: dict[int, dict[ChannelKey, tuple[float, ...]]] = {}
@@ -150,8 +150,8 @@ class Track:
     def baked(self, name: str) -> BakedChain:
         """Return what came of one of the group's chains."""
         snapshot = next(snapshot for snapshot in self.group.snapshots if snapshot.name == name)
-        misses = tuple(self._misses[name])
-        return BakedChain(name, self._count, misses, snapshot.overridden, snapshot.options.solver)
+        unreached = tuple(self._misses[name])
+        return BakedChain(name, self._count, unreached, snapshot.overridden, snapshot.options.solver)
 
     def read(self, number: int, frames: Frames, armature: Object, to_armature: Matrix) -> None:
         """Read a frame; solve it at once where that can't wait."""
@@ -263,7 +263,7 @@ class Track:
 
     def _note(self, number: int, name: str, status: Status, error: float) -> None:
         if status is not Status.REACHED:
-            self._misses[name].append(Miss(self._frames[number], status.name, error))
+            self._misses[name].append(UnreachedFrame(self._frames[number], status.name, error))
 
 
 def _differs(armature: Object, bone_name: str, name: str, values: tuple[float, ...]) -> bool:

@@ -222,7 +222,7 @@ def _channel(path: _Path, name: str) -> Channel:
     return Channel(name, "Object Transforms")
 
 
-def _rotation_at(path: _Path, there: Object, to_armature: Matrix, wish: Quaternion) -> Quaternion:
+def _rotation_at(path: _Path, there: Object, to_armature: Matrix, desired: Quaternion) -> Quaternion:
     """Return the own rotation with which an object or a bone is turned as it should be in the armature's space."""
     bone = there.pose.bones[path.bone_name] if path.bone_name else None
     owner = there if bone is None else bone
@@ -235,7 +235,7 @@ def _rotation_at(path: _Path, there: Object, to_armature: Matrix, wish: Quaterni
     # here and there none is, because what Blender reads from sheared axes jumps.
     best, least = own, math.inf
     for _ in range(_ROUNDS):
-        left = (outer @ (delta @ own).to_matrix() @ scale).to_quaternion().conjugated() @ wish
+        left = (outer @ (delta @ own).to_matrix() @ scale).to_quaternion().conjugated() @ desired
         off = Vector((left.x, left.y, left.z)).length
         if off < least:
             best, least = own, off

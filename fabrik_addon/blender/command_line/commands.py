@@ -169,8 +169,8 @@ def _bake(armature: Object, arguments: argparse.Namespace, done: Done) -> None:
     baked = _work_through(work, armature.name)
     entries = []
     for chain in baked:
-        misses = [{"frame": miss.frame, "status": miss.status, "error": miss.error} for miss in chain.misses]
-        entries.append({"chain": chain.name, "not_reached": misses, "overridden": list(chain.overridden)})
+        unreached = [{"frame": miss.frame, "status": miss.status, "error": miss.error} for miss in chain.unreached]
+        entries.append({"chain": chain.name, "not_reached": unreached, "overridden": list(chain.overridden)})
         if sentence := sentence_of(chain):
             done.warnings.append(f"{armature.name}: chain '{chain.name}': {sentence}")
     done.found.append({"armature": armature.name, "frames": frames, "chains": entries})

@@ -280,22 +280,22 @@ def _switch_over(armature: Object, constraint: KinematicConstraint, chain: Fabri
 
 def _hold(armature: Object, bones: Sequence[PoseBone], before: dict[str, Matrix]) -> list[tuple[PoseBone, str]]:
     """Write what constraints had made of bones into their channels; return what has changed."""
-    wishes: list[tuple[PoseBone, Channel]] = []
+    desired: list[tuple[PoseBone, Channel]] = []
     for bone in bones:
         others = {by.type for by in bone.constraints if is_active(by)} - {'IK', 'LIMIT_ROTATION'}
         if not others <= _TURNS_NOTHING:
             continue  # what comes after its channels would come twice
         basis = basis_of(bone, before[bone.name], before[bone.parent.name] if bone.parent else None)
         location, rotation, scale = basis.decompose()
-        wishes.append((bone, channel_for(bone, rotation)))
+        desired.append((bone, channel_for(bone, rotation)))
         if others:
             continue
         # Stretching moves and lengthens bones; where nothing does these are noise.
         if (location - bone.matrix_basis.translation).length > MOVED * bone.length and not bone.bone.use_connect:
-            wishes.append((bone, ("location", location[:])))
+            desired.append((bone, ("location", location[:])))
         if (scale - bone.scale).length > 1e-5:
-            wishes.append((bone, ("scale", scale[:])))
-    return [(bone, name) for bone, (name, _) in write_channels(wishes) if not isinstance(bone, Bone)]
+            desired.append((bone, ("scale", scale[:])))
+    return [(bone, name) for bone, (name, _) in write_channels(desired) if not isinstance(bone, Bone)]
 
 
 def moved_bones(armature: Object, before: dict[str, Matrix], most: float) -> list[str]:

@@ -21,7 +21,7 @@ from ..rig.rotation_channel import channel_name
 from ..rig.snapshot import Snapshot, take_bone_snapshot, take_snapshot
 from ..rig.targets import armature_to_world, target_position
 from ..setup.move_target import Movable, movable
-from ..solving.chain_groups import Group, gather, solve_group, take_group
+from ..solving.chain_groups import Group, group_snapshots, solve_group, take_group
 from ..solving.outcome import outcome_of
 from ..solving.write_channels import differ, restore_channels
 from .mirror import mirrored_channels, opposite_of, own_matrix
@@ -253,7 +253,7 @@ class DragSession:
             snapshot.bones.chain_name: replace(snapshot.goals, targets=snapshot.shown_positions[-1:])
             for snapshot in held
         }
-        groups = gather([self.snapshot, *held])
+        groups = group_snapshots([self.snapshot, *held])
         place = next(i for i, group in enumerate(groups) if self._name in group.names)
         self._groups = _moved_with(groups[place:])
         if self.snapshot.target_bone in self._groups[0].moving:

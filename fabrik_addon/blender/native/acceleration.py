@@ -164,10 +164,10 @@ def _mix(nodes: Nodes, history: _History, output: Joints, error: Value) -> _Hist
     with nodes.frame("Scalar products"):
         newest = residual_steps[-1]
         products = [*history.products, *(_dot(nodes, step, newest) for step in residual_steps)]
-        wishes = [_dot(nodes, step, residual) for step in residual_steps]
+        desired = [_dot(nodes, step, residual) for step in residual_steps]
     with nodes.frame("Mixed joints"):
         mixed = output
-        weights = nodes.call(_weights_group(), [*products, *wishes, *counts])
+        weights = nodes.call(_weights_group(), [*products, *desired, *counts])
         for weight, step in zip(weights, output_steps, strict=True):
             mixed = [nodes.multiply_add(weight, s, m) for m, s in zip(mixed, step, strict=True)]
     return _History(

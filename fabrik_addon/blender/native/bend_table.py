@@ -14,7 +14,7 @@ import numpy as np
 
 from ...core import FabrikError, Floats
 from ...core.fabrik.chain_fabrik import bend_in_plane
-from ...core.math.operations import MANY
+from ...core.math.operations import ARRAY
 
 STEPS = 256
 """Of a table: as many as Blender's curve nodes have, which go straight from one value to the next."""
@@ -52,9 +52,9 @@ def bend_table(angles: Sequence[float], lengths: Sequence[float], tolerance: flo
     places = np.linspace(0.0, 1.0, STEPS + 1)
     distance = _distances(shares, places)
     distance[0] = 2.0  # straight, whatever rounding makes of full extension
-    with MANY.quiet():
+    with ARRAY.quiet():
         along, across, _ = bend_in_plane(
-            MANY, [angle + 0.0 * distance for angle in angles], shares, distance, tolerance, iterations
+            ARRAY, [angle + 0.0 * distance for angle in angles], shares, distance, tolerance, iterations
         )
     joints = np.array([[np.broadcast_to(c, distance.shape) for c in row] for row in zip(across, along, strict=True)])
     if not np.isfinite(joints).all():

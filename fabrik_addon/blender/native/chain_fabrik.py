@@ -13,7 +13,7 @@ from typing import Any
 from ...core.fabrik.exact_finish import LEAST_BEND
 from ...core.fabrik.passes import PLAIN_SWEEPS
 from .acceleration import further_sweeps_group
-from .circular_arc import bow_group
+from .circular_arc import circular_arc_group
 from .link_inputs import Links, links_inputs
 from .nodes import Nodes, Value
 from .passes import Joints, swept
@@ -21,7 +21,7 @@ from .shared_groups import shared_group
 
 MOST_SWEEPS = 64
 
-_BOW_STEPS = 12
+_ARC_STEPS = 12
 """Newton steps of a bow that nothing mends afterwards."""
 
 _STRAIGHT, _BOW, _ELSEWHERE, _TURNED = range(4)
@@ -120,11 +120,11 @@ def _unusual_group(count: int) -> Any:
         with nodes.frame("Out of reach: straight"):
             straight = nodes.call(_straight_group(count), [target, *links.lengths, links.middle])
         with nodes.frame("Bow"):
-            bowed = nodes.call(_laid_bow_group(count), [target, *links.lengths, links.total, side])
+            bowed = nodes.call(_laid_arc_group(count), [target, *links.lengths, links.total, side])
         with nodes.frame("Gap"):
             tip = nodes.multiply_add(nodes.normalized(target - joints[-1]), links.lengths[-1], joints[-1])
-            gap = target - tip
-        found, is_found = _bent_elsewhere(nodes, joints, links.lengths, gap)
+            residual = target - tip
+        found, is_found = _bent_elsewhere(nodes, joints, links.lengths, residual)
         with nodes.frame("Bend one joint, turn the chain"):
             *turned, turned_tip = nodes.call(_turn_group(count), [target, *joints, tip])
         with nodes.frame("Which of them"):
@@ -162,7 +162,7 @@ def _straight_group(count: int) -> Any:
     return shared_group(f"FABRIK straight, {count} links", fill)
 
 
-def _laid_bow_group(count: int) -> Any:
+def _laid_arc_group(count: int) -> Any:
     """Return the group of a bow between root and target, bent to a side."""
 
     def fill(nodes: Nodes) -> None:
@@ -170,14 +170,14 @@ def _laid_bow_group(count: int) -> Any:
         lengths = nodes.inputs("Length", count)
         total = nodes.input("Chain length", "NodeSocketFloat")
         side = nodes.input("Side")
-        planar = nodes.call(bow_group(count), [nodes.length(target), total, *lengths, _BOW_STEPS])
+        planar = nodes.call(circular_arc_group(count), [nodes.length(target), total, *lengths, _ARC_STEPS])
         frame = nodes.frame_of(target, side)
         nodes.outputs("Joint", [nodes.rotated(joint, frame) for joint in planar])
 
     return shared_group(f"FABRIK bow to target, {count} links", fill)
 
 
-def _bent_elsewhere(nodes: Nodes, joints: Joints, lengths: list[Value], gap: Value) -> tuple[Joints, Value]:
+def _bent_elsewhere(nodes: Nodes, joints: Joints, lengths: list[Value], residual: Value) -> tuple[Joints, Value]:
     """Return the joints with one bent and what follows shifted by the gap, and whether it can be.
 
     From the last but one joint toward the root it is the first that is bent enough.
@@ -185,7 +185,7 @@ def _bent_elsewhere(nodes: Nodes, joints: Joints, lengths: list[Value], gap: Val
     others = range(len(joints) - 2, -1, -1)
     origin = (0.0, 0.0, 0.0)
     with nodes.frame("Which joint is bent enough"):
-        shifted = [joint + gap for joint in joints]
+        shifted = [joint + residual for joint in joints]
         befores = [joints[j - 1] if j else origin for j in others]
         tests = [
             _is_bent(nodes, before, joints[j], shifted[j + 1], lengths[j : j + 2])
@@ -212,7 +212,7 @@ def _bent_elsewhere(nodes: Nodes, joints: Joints, lengths: list[Value], gap: Val
         foot = nodes.multiply_add((first_square - second_square) / square, 0.5, 0.5)
         share = (first_square - foot * foot * square) / nodes.dot(aside, aside)
         change = before + line * foot + aside * nodes.sqrt(share) - joint
-        rest = gap - change
+        rest = residual - change
     with nodes.frame("Shift what follows"):
         # Counted from the root: 1 from the chosen joint on, else 0.
         place = nodes.subtract_int(len(joints) - 2, number)

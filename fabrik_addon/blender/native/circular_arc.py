@@ -18,7 +18,7 @@ _ROUNDING = 1e-5
 """Of a half angle in single precision, generously."""
 
 
-def bow_group(count: int) -> Any:
+def circular_arc_group(count: int) -> Any:
     """Return the group of the bow: distance, chain length, lengths, steps → joints.
 
     The joints lie in a plane, from the origin along +Y, bent toward +X.
@@ -34,8 +34,8 @@ def bow_group(count: int) -> Any:
             for length in lengths[1:]:
                 longest = nodes.maximum(longest, length)
             is_longest = _first_of([length >= longest for length in lengths], nodes)
-            gap = nodes.maximum(1.0 - distance / total, 0.0)
-            guess = nodes.sqrt(6.0 * gap) * nodes.multiply_add(gap, math.pi / math.sqrt(6.0) - 1.0, 1.0)
+            residual = nodes.maximum(1.0 - distance / total, 0.0)
+            guess = nodes.sqrt(6.0 * residual) * nodes.multiply_add(residual, math.pi / math.sqrt(6.0) - 1.0, 1.0)
             half_angle = guess * (longest / total)
         with nodes.frame("Newton's method for half the angle of the longest link"):
             found, *_ = nodes.repeat(

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .joint_clamp import clamped, swing_twist
-from .limit_joints import Ball, Hinge, Limb, Start
+from .limit_joints import Ball, ConstrainedChain, Hinge, Start
 from .nodes import Nodes, Value
 from .shared_groups import new_group, shared_group
 
@@ -44,7 +44,13 @@ _AXES = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 
 def within_limits(
-    nodes: Nodes, name: str, limb: Limb, rotations: Sequence[Value], target: Value, tolerance: Value, reach: Value
+    nodes: Nodes,
+    name: str,
+    constrained_chain: ConstrainedChain,
+    rotations: Sequence[Value],
+    target: Value,
+    tolerance: Value,
+    reach: Value,
 ) -> list[Value]:
     """Return the bones' own rotations within their limits, with the tip at its target or near.
 
@@ -57,24 +63,24 @@ def within_limits(
         tolerance: over its length.
         reach: whether links of these lengths reach that far: if not only one start is tried.
     """
-    group = new_group(f"{name} limits", lambda nodes: _fill(nodes, name, limb, len(rotations)))
+    group = new_group(f"{name} limits", lambda nodes: _fill(nodes, name, constrained_chain, len(rotations)))
     return list(nodes.call(group, [target, tolerance, reach, *rotations], "Joint limits"))
 
 
-def _fill(nodes: Nodes, name: str, limb: Limb, count: int) -> None:
+def _fill(nodes: Nodes, name: str, constrained_chain: ConstrainedChain, count: int) -> None:
     target, tolerance = nodes.input("Target"), nodes.input("Tolerance", _NUMBER)
     is_in_reach = nodes.input("In reach", "NodeSocketBool")
     rotations = nodes.inputs("Rotation", count, _ROTATION)
-    place = new_group(f"{name} limits, tip", lambda nodes: _fill_tip(nodes, limb))
-    step = new_group(f"{name} limits, step", lambda nodes: _fill_step(nodes, limb))
+    place = new_group(f"{name} limits, tip", lambda nodes: _fill_tip(nodes, constrained_chain))
+    step = new_group(f"{name} limits, step", lambda nodes: _fill_step(nodes, constrained_chain))
     with nodes.frame("FABRIK's answer, clamped"):
-        starts: list[Sequence[Value]] = [_clamped_start(nodes, limb, rotations)]
-    starts += [[_constant(start) for start in pose] for pose in limb.starts]
+        starts: list[Sequence[Value]] = [_clamped_start(nodes, constrained_chain, rotations)]
+    starts += [[_constant(start) for start in pose] for pose in constrained_chain.starts]
     found: list[list[Value]] = []
     errors = []
     for number, start in enumerate(starts):
         with nodes.frame("Least squares from there" if number == 0 else f"Least squares from another pose, {number}"):
-            values, error = _descended(nodes, limb, (place, step), start, (target, tolerance))
+            values, error = _descended(nodes, constrained_chain, (place, step), start, (target, tolerance))
             found.append(values)
             errors.append(error)
     with nodes.frame("Which of them"):
@@ -92,10 +98,10 @@ def _fill(nodes: Nodes, name: str, limb: Limb, count: int) -> None:
         index = nodes.switch(is_in_reach, nearest, 0, 'INT')
         chosen = [
             nodes.choose(index, values, 'FLOAT' if isinstance(joint, Hinge) else 'ROTATION')
-            for joint, values in zip(limb.joints, zip(*found, strict=True), strict=True)
+            for joint, values in zip(constrained_chain.joints, zip(*found, strict=True), strict=True)
         ]
     with nodes.frame("Own rotations of the bones"):
-        nodes.outputs("Rotation", _own_rotations(nodes, limb, chosen), _ROTATION)
+        nodes.outputs("Rotation", _own_rotations(nodes, constrained_chain, chosen), _ROTATION)
 
 
 def _constant(start: Start) -> Value:
@@ -103,14 +109,18 @@ def _constant(start: Start) -> Value:
 
 
 def _descended(
-    nodes: Nodes, limb: Limb, groups: tuple[Any, Any], start: Sequence[Value], goal: tuple[Value, Value]
+    nodes: Nodes,
+    constrained_chain: ConstrainedChain,
+    groups: tuple[Any, Any],
+    start: Sequence[Value],
+    goal: tuple[Value, Value],
 ) -> tuple[list[Value], Value]:
     """Return where joints are after as many steps as are needed, and the error that is left."""
     place, step = groups
     target, tolerance = goal
     (error,) = nodes.call(place, [target, *start])
-    names = [f"Joint {i + 1}" for i in range(len(limb.joints))]
-    kinds = ['FLOAT' if isinstance(joint, Hinge) else 'ROTATION' for joint in limb.joints]
+    names = [f"Joint {i + 1}" for i in range(len(constrained_chain.joints))]
+    kinds = ['FLOAT' if isinstance(joint, Hinge) else 'ROTATION' for joint in constrained_chain.joints]
 
     def body(error: Value, *joints: Value) -> list[Value]:
         is_open = error > tolerance
@@ -124,14 +134,14 @@ def _descended(
     return list(joints), error
 
 
-def _clamped_start(nodes: Nodes, limb: Limb, rotations: Sequence[Value]) -> list[Value]:
+def _clamped_start(nodes: Nodes, constrained_chain: ConstrainedChain, rotations: Sequence[Value]) -> list[Value]:
     """Return the joints that come nearest to the bones' frames, each in the frame that its parent has by then."""
     start: list[Value] = []
     free: Value = None
     kept: Value = None
     number = 0
-    while number < len(limb.joints):
-        joint = limb.joints[number]
+    while number < len(constrained_chain.joints):
+        joint = constrained_chain.joints[number]
         with nodes.frame(f"Bone {joint.bone + 1}"):
             rest = joint.rest.to_euler()[:]
             rotation = rotations[joint.bone]
@@ -142,31 +152,31 @@ def _clamped_start(nodes: Nodes, limb: Limb, rotations: Sequence[Value]) -> list
                 free = nodes.multiplied(nodes.multiplied(free, rest), rotation)
                 before = nodes.multiplied(kept, rest)
                 own = nodes.multiplied(nodes.inverted(before), free)
-            values = _clamped_joint(nodes, limb, number, own)
+            values = _clamped_joint(nodes, constrained_chain, number, own)
             start += values
-            turned = _turn(nodes, limb, number, values)
+            turned = _turn(nodes, constrained_chain, number, values)
             kept = turned if before is None else nodes.multiplied(before, turned)
             number += len(values)
     return start
 
 
-def _clamped_joint(nodes: Nodes, limb: Limb, number: int, own: Value) -> list[Value]:
-    joint = limb.joints[number]
+def _clamped_joint(nodes: Nodes, constrained_chain: ConstrainedChain, number: int, own: Value) -> list[Value]:
+    joint = constrained_chain.joints[number]
     if isinstance(joint, Ball):
         return [clamped(nodes, own, joint.limits)]
     turn = swing_twist(nodes, own)
     values = []
-    for hinge in _hinges_of(limb, number):
+    for hinge in _hinges_of(constrained_chain, number):
         value = turn[hinge.axis]
         angle = value if hinge.axis == 1 else nodes.scalar('ARCSINE', value) * 2.0
         values.append(_in_range(nodes, hinge, angle))
     return values
 
 
-def _hinges_of(limb: Limb, number: int) -> list[Hinge]:
+def _hinges_of(constrained_chain: ConstrainedChain, number: int) -> list[Hinge]:
     """Return the hinges of the bone that a joint is the first of."""
-    bone = limb.joints[number].bone
-    return [joint for joint in limb.joints[number:] if isinstance(joint, Hinge) and joint.bone == bone]
+    bone = constrained_chain.joints[number].bone
+    return [joint for joint in constrained_chain.joints[number:] if isinstance(joint, Hinge) and joint.bone == bone]
 
 
 def _in_range(nodes: Nodes, hinge: Hinge, angle: Value) -> Value:
@@ -175,23 +185,23 @@ def _in_range(nodes: Nodes, hinge: Hinge, angle: Value) -> Value:
     return nodes.minimum(angle, hinge.upper) if math.isfinite(hinge.upper) else angle
 
 
-def _turn(nodes: Nodes, limb: Limb, number: int, values: Sequence[Value]) -> Value:
+def _turn(nodes: Nodes, constrained_chain: ConstrainedChain, number: int, values: Sequence[Value]) -> Value:
     """Return a bone's own rotation, given those of its joints."""
-    joint = limb.joints[number]
+    joint = constrained_chain.joints[number]
     if isinstance(joint, Ball):
         return values[0]
     turned: Value = None
-    for hinge, angle in zip(_hinges_of(limb, number), values, strict=True):
+    for hinge, angle in zip(_hinges_of(constrained_chain, number), values, strict=True):
         turn = nodes.axis_turn(_AXES[hinge.axis], angle)
         turned = turn if turned is None else nodes.multiplied(turned, turn)
     return turned
 
 
-def _own_rotations(nodes: Nodes, limb: Limb, values: Sequence[Value]) -> list[Value]:
+def _own_rotations(nodes: Nodes, constrained_chain: ConstrainedChain, values: Sequence[Value]) -> list[Value]:
     own, number = [], 0
-    while number < len(limb.joints):
-        count = 1 if isinstance(limb.joints[number], Ball) else len(_hinges_of(limb, number))
-        own.append(_turn(nodes, limb, number, values[number : number + count]))
+    while number < len(constrained_chain.joints):
+        count = 1 if isinstance(constrained_chain.joints[number], Ball) else len(_hinges_of(constrained_chain, number))
+        own.append(_turn(nodes, constrained_chain, number, values[number : number + count]))
         number += count
     return own
 
@@ -208,17 +218,17 @@ class _Placed:
     after: Value
 
 
-def _inputs(nodes: Nodes, limb: Limb) -> list[Value]:
-    kinds = [_NUMBER if isinstance(joint, Hinge) else _ROTATION for joint in limb.joints]
+def _inputs(nodes: Nodes, constrained_chain: ConstrainedChain) -> list[Value]:
+    kinds = [_NUMBER if isinstance(joint, Hinge) else _ROTATION for joint in constrained_chain.joints]
     return [nodes.input(f"Joint {i}", kind) for i, kind in enumerate(kinds, 1)]
 
 
-def _placed(nodes: Nodes, limb: Limb, values: Sequence[Value]) -> tuple[list[_Placed], Value]:
+def _placed(nodes: Nodes, constrained_chain: ConstrainedChain, values: Sequence[Value]) -> tuple[list[_Placed], Value]:
     """Return where joints are, and the tip."""
     placed: list[_Placed] = []
     frame: Value = None
     point: Value = None
-    for number, (joint, value) in enumerate(zip(limb.joints, values, strict=True), 1):
+    for number, (joint, value) in enumerate(zip(constrained_chain.joints, values, strict=True), 1):
         with nodes.frame(f"Joint {number}"):
             before = frame
             if frame is not None and joint.rest.angle > 1e-7:
@@ -232,52 +242,54 @@ def _placed(nodes: Nodes, limb: Limb, values: Sequence[Value]) -> tuple[list[_Pl
     return placed, point
 
 
-def _fill_tip(nodes: Nodes, limb: Limb) -> None:
+def _fill_tip(nodes: Nodes, constrained_chain: ConstrainedChain) -> None:
     """Fill the group: target, joints → distance of the tip from the target."""
     target = nodes.input("Target")
-    _, tip = _placed(nodes, limb, _inputs(nodes, limb))
+    _, tip = _placed(nodes, constrained_chain, _inputs(nodes, constrained_chain))
     nodes.output("Error", nodes.distance(target, tip), _NUMBER)
 
 
 # One step
 
 
-def _fill_step(nodes: Nodes, limb: Limb) -> None:
+def _fill_step(nodes: Nodes, constrained_chain: ConstrainedChain) -> None:
     """Fill the group: target, joints → joints after a step of damped least squares, distance of the tip then."""
     target = nodes.input("Target")
-    values = _inputs(nodes, limb)
+    values = _inputs(nodes, constrained_chain)
     with nodes.frame("Where the joints are"):
-        placed, tip = _placed(nodes, limb, values)
+        placed, tip = _placed(nodes, constrained_chain, values)
     with nodes.frame("What the tip lacks"):
-        gap = target - tip
-        error = nodes.length(gap)
-        wish = gap * nodes.minimum(_LONGEST / error, 1.0)
+        residual = target - tip
+        error = nodes.length(residual)
+        desired = residual * nodes.minimum(_LONGEST / error, 1.0)
     diagonal: Value = (0.0, 0.0, 0.0)
     off_diagonal: Value = (0.0, 0.0, 0.0)
     ways: list[Value] = []
-    for number, (joint, place, value) in enumerate(zip(limb.joints, placed, values, strict=True), 1):
+    for number, (joint, place, value) in enumerate(zip(constrained_chain.joints, placed, values, strict=True), 1):
         with nodes.frame(f"What joint {number} can do for it"):
             arm = tip if place.point is None else tip - place.point
             if isinstance(joint, Hinge):
-                way, squares, products = _hinge_way(nodes, joint, place, value, arm, wish)
+                way, squares, products = _hinge_way(nodes, joint, place, value, arm, desired)
             else:
                 way, squares, products = _ball_way(nodes, joint, place, arm)
             diagonal, off_diagonal = squares + diagonal, products + off_diagonal
             ways.append(way)
     with nodes.frame("Damped least squares"):
-        (pull,) = nodes.call(_pull_group(), [diagonal, off_diagonal, wish, error])
+        (pull,) = nodes.call(_pull_group(), [diagonal, off_diagonal, desired, error])
     after = []
-    for number, (joint, place, value, way) in enumerate(zip(limb.joints, placed, values, ways, strict=True), 1):
+    for number, (joint, place, value, way) in enumerate(
+        zip(constrained_chain.joints, placed, values, ways, strict=True), 1
+    ):
         with nodes.frame(f"Joint {number} turned, within its limits"):
             if isinstance(joint, Hinge):
                 after.append(_turned_hinge(nodes, joint, value, way, pull))
             else:
                 after.append(_turned_ball(nodes, joint, place, way, pull))
-    kinds = [_NUMBER if isinstance(joint, Hinge) else _ROTATION for joint in limb.joints]
+    kinds = [_NUMBER if isinstance(joint, Hinge) else _ROTATION for joint in constrained_chain.joints]
     for number, (value, kind) in enumerate(zip(after, kinds, strict=True), 1):
         nodes.output(f"Joint {number}", value, kind)
     with nodes.frame("Where the tip is then"):
-        _, end = _placed(nodes, limb, after)
+        _, end = _placed(nodes, constrained_chain, after)
         nodes.output("Error", nodes.distance(target, end), _NUMBER)
 
 
@@ -288,13 +300,13 @@ def _shifted(nodes: Nodes, vector: Value) -> Value:
 
 
 def _hinge_way(
-    nodes: Nodes, joint: Hinge, place: _Placed, angle: Value, arm: Value, wish: Value
+    nodes: Nodes, joint: Hinge, place: _Placed, angle: Value, arm: Value, desired: Value
 ) -> tuple[Value, Value, Value]:
     """Return where the tip goes as a hinge turns; none where it is at a limit and would go beyond."""
     axis: Value = _AXES[joint.axis]
     way = nodes.cross(axis if place.before is None else nodes.rotated(axis, place.before), arm)
     if math.isfinite(joint.lower) or math.isfinite(joint.upper):
-        up = nodes.dot(way, wish) > 0.0
+        up = nodes.dot(way, desired) > 0.0
         above: Value = joint.upper - angle if math.isfinite(joint.upper) else math.pi
         below: Value = angle - joint.lower if math.isfinite(joint.lower) else math.pi
         room = nodes.switch(up, above, below, 'FLOAT')
@@ -335,7 +347,7 @@ def _pull_group() -> Any:
     """
 
     def fill(nodes: Nodes) -> None:
-        diagonal, off_diagonal, wish = nodes.input("Diagonal"), nodes.input("Off diagonal"), nodes.input("Wish")
+        diagonal, off_diagonal, desired = nodes.input("Diagonal"), nodes.input("Off diagonal"), nodes.input("Wish")
         error = nodes.input("Error", _NUMBER)
         with nodes.frame("Damping"):
             mean = nodes.dot(diagonal, (_DAMPING / 3.0,) * 3)
@@ -343,7 +355,7 @@ def _pull_group() -> Any:
             damping = nodes.multiply_add(mean, near, 1e-9)
             xx, yy, zz = nodes.separate(diagonal + nodes.combine(damping, damping, damping))
             xy, yz, zx = nodes.separate(off_diagonal)
-            x, y, z = nodes.separate(wish)
+            x, y, z = nodes.separate(desired)
         with nodes.frame("Cholesky decomposition"):
             a, b = xy / xx, zx / xx
             second = yy - a * xy

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from mathutils import Quaternion, Vector
 
 from ...core import FabrikError
-from ...core.math.operations import ONE
+from ...core.math.operations import SCALAR
 from ...core.model.joint_limits import JointLimits, SwingTwist, clamp, hinge_axis, rotation_of
 
 Start = float | Quaternion
@@ -48,7 +48,7 @@ class Ball:
 
 
 @dataclass(frozen=True)
-class Limb:
+class ConstrainedChain:
     """A chain's joints with limits, root first."""
 
     joints: tuple[Hinge | Ball, ...]
@@ -56,9 +56,9 @@ class Limb:
     """Poses to start from if FABRIK's leads nowhere."""
 
 
-def limb_of(
+def constrained_chain_of(
     limits: Sequence[JointLimits], rests: Sequence[Quaternion], links: Sequence[Vector], names: Sequence[str]
-) -> Limb | None:
+) -> ConstrainedChain | None:
     """Return a chain's limits; None where every joint turns any way.
 
     Args:
@@ -77,10 +77,10 @@ def limb_of(
         _check(each, name)
         joints += _joints(number, each, rest, link)
     starts = tuple(
-        tuple(start for each in limits for start in _parts(each, clamp(ONE, each, _share_of(each, share))))
+        tuple(start for each in limits for start in _parts(each, clamp(SCALAR, each, _share_of(each, share))))
         for share in SHARES
     )
-    return Limb(tuple(joints), starts)
+    return ConstrainedChain(tuple(joints), starts)
 
 
 def _check(limits: JointLimits, name: str) -> None:
@@ -128,7 +128,7 @@ def _parts(limits: JointLimits, turn: SwingTwist) -> list[Start]:
     """Return a turn as the joints of its bone take it."""
     hinge, swing = hinge_axis(limits), _swing_axis(limits)
     if hinge is None and swing is None:
-        return [Quaternion(rotation_of(ONE, turn))]
+        return [Quaternion(rotation_of(SCALAR, turn))]
     axes = [hinge] if hinge is not None else [swing or 0, 1]
     return [turn[axis] if axis == 1 else 2.0 * math.asin(turn[axis]) for axis in axes]
 

@@ -80,12 +80,12 @@ def powers_of(stretched: StretchedBones) -> list[Powers]:
     return list(dict.fromkeys(powers for _, powers in stretched.scaled))
 
 
-def _powers(bone: PoseBone, wish: float) -> Powers:
+def _powers(bone: PoseBone, desired: float) -> Powers:
     """Return what a bone's own scale is multiplied by for its stretch to be a power of its parent's."""
     mode = bone.bone.inherit_scale
     if mode in NOTHING:
-        return 0.0, wish, 0.0
+        return 0.0, desired, 0.0
     if mode == 'AVERAGE':
-        return -1.0 / 3.0, wish - 1.0 / 3.0, -1.0 / 3.0
+        return -1.0 / 3.0, desired - 1.0 / 3.0, -1.0 / 3.0
     assert mode == ALIGNED or mode in SKEWING  # which becomes Aligned
-    return 0.0, wish - 1.0, 0.0
+    return 0.0, desired - 1.0, 0.0

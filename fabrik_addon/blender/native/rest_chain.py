@@ -14,7 +14,7 @@ from ..animation.carried_animation import curve_of, driver_of
 from ..rig.bone_kinematics import basis_with, pose_matrices
 from ..rig.rotation_channel import is_locked
 from ..rig.snapshot import ChainBones, read_pose
-from .limit_joints import Limb, limb_of
+from .limit_joints import ConstrainedChain, constrained_chain_of
 from .read_bone_stretch import StretchedBones, read_stretched_bones
 from .rest_shape import RestShape, rest_shape
 
@@ -37,7 +37,7 @@ class RestChain:
     """Whether the tip bone takes the target's rotation."""
     stretched: StretchedBones | None
     """What carries its stretch; None where it doesn't stretch."""
-    limb: Limb | None
+    constrained_chain: ConstrainedChain | None
     """Its joints with their limits; None where they have none."""
     without_tip: RestShape | None
     """The chain without its last bone, where that takes the target's rotation and isn't the only one."""
@@ -91,7 +91,7 @@ def read_rest_chain(
         shape=shape,
         has_rotation=has_rotation,
         stretched=stretched,
-        limb=limb_of(limits, [Quaternion(), *shape.bone_rests], shape.bone_links, names),
+        constrained_chain=constrained_chain_of(limits, [Quaternion(), *shape.bone_rests], shape.bone_links, names),
         without_tip=rest_shape(positions[:-1], rotations[:-1], has_pole, options) if turns_for_tip else None,
     )
 

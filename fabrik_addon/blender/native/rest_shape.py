@@ -13,9 +13,9 @@ from mathutils import Matrix, Quaternion, Vector
 
 from ...core import Floats, Options
 from ...core.fabrik.chain_fabrik import ON_ONE_LINE
-from ...core.fabrik.planar_pose import bends
+from ...core.fabrik.planar_pose import bend_angles
 from ...core.goals.pole import bend_direction
-from ...core.math.operations import ONE, add_up
+from ...core.math.operations import SCALAR, add_up
 from ...core.math.vectors import first_direction, perpendicular
 from .bend_table import BendTable, bend_table
 from .link_inputs import Links, links_of
@@ -126,16 +126,16 @@ def _link_frames(
 
 def _bends(points: list[Vector]) -> list[Any]:
     x, y, z = (list(component) for component in zip(*points, strict=True))
-    return bends(ONE, (x, y, z))
+    return bend_angles(SCALAR, (x, y, z))
 
 
 def _plane(points: list[Vector]) -> tuple[Quaternion, bool]:
     """Return the frame of the line root-tip and the bend, and whether there is no bend."""
     size = sum((b - a).length for a, b in pairwise(points))
     x, y, z = ([value / size for value in component] for component in zip(*points, strict=True))
-    along = first_direction(ONE, [(x[-1], y[-1], z[-1]), (x[1], y[1], z[1])])
+    along = first_direction(SCALAR, [(x[-1], y[-1], z[-1]), (x[1], y[1], z[1])])
     hint = (1.0, 0.0, 0.0)  # the first bone's own +X
-    side = perpendicular(ONE, along, [bend_direction(ONE, (x, y, z), along), hint])
+    side = perpendicular(SCALAR, along, [bend_direction(SCALAR, (x, y, z), along), hint])
     columns = [Vector(side), Vector(along), Vector(side).cross(Vector(along))]
     frame = Matrix(np.array(columns).T.tolist()).to_quaternion()
     return frame, add_up(_bends(points)) < ON_ONE_LINE

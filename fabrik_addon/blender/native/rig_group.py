@@ -11,7 +11,7 @@ from .bend_plane import planar_group, planar_sweeps_group, plane_group
 from .bend_table import BendTable
 from .chain_fabrik import MOST_SWEEPS
 from .constrained_reach import within_limits
-from .limit_joints import Limb
+from .limit_joints import ConstrainedChain
 from .link_inputs import links_of
 from .nodes import Nodes, Value
 from .own_group import own_group
@@ -35,27 +35,27 @@ def rig_group(name: str, rest: RestChain) -> Any:
     """
 
     def fill(nodes: Nodes) -> None:
-        goal, wish = _goal_inputs(nodes, rest)
+        goal, desired = _goal_inputs(nodes, rest)
         matrices: list[Value] = []
         if rest.stretched is not None:
             with nodes.frame("Stretch"):
-                goal, matrices = _stretched(nodes, rest, rest.stretched, goal, wish)
+                goal, matrices = _stretched(nodes, rest, rest.stretched, goal, desired)
         rotations = _solved(nodes, goal, rest.shape)
         if rest.has_rotation:
-            rotations = _with_rotation(nodes, rest, goal, wish, rotations)
-        if rest.limb is not None:
-            rotations = _limited(nodes, name, rest, rest.limb, goal, rotations)
+            rotations = _with_rotation(nodes, rest, goal, desired, rotations)
+        if rest.constrained_chain is not None:
+            rotations = _limited(nodes, name, rest, rest.constrained_chain, goal, rotations)
         for bone, rotation in zip(rest.bones, rotations, strict=True):
             nodes.output(bone.name, rotation, "NodeSocketRotation")
         nodes.outputs("Scale", matrices, "NodeSocketMatrix")
 
     # Where the root is and whether it moves is the object's business.
-    content = [rest.bones, rest.shape, rest.has_rotation, rest.stretched, rest.limb, rest.without_tip]
+    content = [rest.bones, rest.shape, rest.has_rotation, rest.stretched, rest.constrained_chain, rest.without_tip]
     return own_group(name, content, fill)
 
 
 def _stretched(
-    nodes: Nodes, rest: RestChain, stretched: StretchedBones, goal: Goal, wish: Value
+    nodes: Nodes, rest: RestChain, stretched: StretchedBones, goal: Goal, desired: Value
 ) -> tuple[Goal, list[Value]]:
     """Return the goal of a chain before it is stretched, and the scales that stretch it."""
     links, others = rest.shape.links, rest.without_tip
@@ -65,7 +65,7 @@ def _stretched(
         is_eased = (share < 1.0) & (factor < most) & (goal.softness > 0.0)
         if others is not None and others.kind.links > 1:
             # Where the last link lies so that the others needn't ease the tip is there as it is.
-            laid = nodes.rotated(rest.shape.last_link[:], wish)
+            laid = nodes.rotated(rest.shape.last_link[:], desired)
             there = is_there(nodes, goal.target, laid, others.links, goal.softness, goal.tolerance)
             is_there_as_it_is = nodes.switch(is_eased, there, False, 'BOOLEAN')
             factor = nodes.switch(is_there_as_it_is, 1.0, factor, 'FLOAT')
@@ -79,7 +79,9 @@ def _stretched(
     return goal, scales(nodes, longer, powers_of(stretched))
 
 
-def _limited(nodes: Nodes, name: str, rest: RestChain, limb: Limb, goal: Goal, rotations: list[Value]) -> list[Value]:
+def _limited(
+    nodes: Nodes, name: str, rest: RestChain, constrained_chain: ConstrainedChain, goal: Goal, rotations: list[Value]
+) -> list[Value]:
     """Return the bones' own rotations within their limits."""
     links = rest.shape.links
     with nodes.frame("Within joint limits"):
@@ -87,10 +89,12 @@ def _limited(nodes: Nodes, name: str, rest: RestChain, limb: Limb, goal: Goal, r
         target = goal.target * share
         is_in_reach = nodes.is_near(nodes.length(target), links.middle, links.spread)
         tolerance = goal.tolerance * (1.0 / links.total)
-        return within_limits(nodes, name, limb, rotations, target * (1.0 / links.total), tolerance, is_in_reach)
+        return within_limits(
+            nodes, name, constrained_chain, rotations, target * (1.0 / links.total), tolerance, is_in_reach
+        )
 
 
-def _with_rotation(nodes: Nodes, rest: RestChain, goal: Goal, wish: Value, plain: list[Value]) -> list[Value]:
+def _with_rotation(nodes: Nodes, rest: RestChain, goal: Goal, desired: Value, plain: list[Value]) -> list[Value]:
     """Return the bones' own rotations with that of the target, given those without."""
     shape, others = rest.shape, rest.without_tip
     rests = [frame.to_euler() for frame in shape.bone_rests]
@@ -99,7 +103,7 @@ def _with_rotation(nodes: Nodes, rest: RestChain, goal: Goal, wish: Value, plain
     rotations, link = plain, plain_link
     if others is not None:
         with nodes.frame("The other bones reach for the tip bone's head"):
-            laid = last_link(nodes, goal.target, wish, shape.last_link[:], plain_link, others.links)
+            laid = last_link(nodes, goal.target, desired, shape.last_link[:], plain_link, others.links)
             found = _solved(nodes, _goal_of_others(goal, goal.target - laid, shape, others), others)
         with nodes.frame("Position comes first"):
             is_near = is_as_near(nodes, goal.target, laid, shape.links, others.links, goal.softness, goal.tolerance)
@@ -109,7 +113,7 @@ def _with_rotation(nodes: Nodes, rest: RestChain, goal: Goal, wish: Value, plain
         back = shape.backs[-1] if shape.kind.is_offset else None
         before = rotations[: len(rests)]
         frame = nodes.multiplied(frame_of_tip(nodes, before, rests[:-1]), rests[-1]) if rests else None
-        return [*before, tip_turn(nodes, frame, wish, link, back)]
+        return [*before, tip_turn(nodes, frame, desired, link, back)]
 
 
 def _goal_of_others(goal: Goal, target: Value, shape: RestShape, others: RestShape) -> Goal:
@@ -190,8 +194,8 @@ def _goal_inputs(nodes: Nodes, rest: RestChain) -> tuple[Goal, Value]:
     # Without influence there is nothing to look for.
     place, rotation = nodes.object_place(target_object)
     target = nodes.switch(influence > 0.0, place, shape.tip[:])
-    wish: Value = None
+    desired: Value = None
     if rest.has_rotation:
-        wish = nodes.multiplied(rotation, nodes.input("Rotation Offset", "NodeSocketRotation"))
-        wish = nodes.switch(influence > 0.0, wish, shape.tip_frame.to_euler(), 'ROTATION')
-    return Goal(target, softness, sweeps, tolerance, pole, angle, influence), wish
+        desired = nodes.multiplied(rotation, nodes.input("Rotation Offset", "NodeSocketRotation"))
+        desired = nodes.switch(influence > 0.0, desired, shape.tip_frame.to_euler(), 'ROTATION')
+    return Goal(target, softness, sweeps, tolerance, pole, angle, influence), desired

@@ -22,7 +22,7 @@ _HALVINGS = 24
 _VECTOR, _NUMBER, _ROTATION = "NodeSocketVector", "NodeSocketFloat", "NodeSocketRotation"
 
 
-def last_link(nodes: Nodes, target: Value, wish: Value, link: Value, plain: Value, others: Links) -> Value:
+def last_link(nodes: Nodes, target: Value, desired: Value, link: Value, plain: Value, others: Links) -> Value:
     """Return the last link, nearest to where a rotation wants it, with which the others can reach.
 
     Args:
@@ -37,14 +37,14 @@ def last_link(nodes: Nodes, target: Value, wish: Value, link: Value, plain: Valu
         return plain  # a single link reaches one distance only, and from no other direction is the target at that
     # Rounding is to keep nothing from full reach.
     spread = others.spread + 2.0 * OPEN_END * others.total
-    values = [target, wish, link, plain, others.middle, spread]
+    values = [target, desired, link, plain, others.middle, spread]
     return nodes.call(_last_link_group(), values, "Last link")[0]
 
 
 def _last_link_group() -> Any:
     def fill(nodes: Nodes) -> None:
         target = nodes.input("Target")
-        wish = nodes.input("Wished rotation", _ROTATION)
+        desired = nodes.input("Wished rotation", _ROTATION)
         link, plain = nodes.input("Link"), nodes.input("Plain")
         middle, spread = nodes.input("Middle reach", _NUMBER), nodes.input("Half of reach", _NUMBER)
 
@@ -52,7 +52,7 @@ def _last_link_group() -> Any:
             return nodes.is_near(nodes.distance(target, link), middle, spread)
 
         with nodes.frame("As the rotation wants it"):
-            wished = nodes.rotated(link, wish)
+            wished = nodes.rotated(link, desired)
         with nodes.frame("Else turned as far as is needed"):
             normal = nodes.cross(wished, plain)
             axis = nodes.normalized(normal)
@@ -109,8 +109,8 @@ def is_as_near(
     # A single link has one reach and nothing to ease.
     far = nodes.distance(target, link)
     is_single = len(others.lengths) == 1
-    gap = nodes.scalar('ABSOLUTE', far - others.total) if is_single else _gap(nodes, far, others, softness)
-    is_near = gap <= nodes.maximum(plain_gap * 1.01, tolerance)
+    residual = nodes.scalar('ABSOLUTE', far - others.total) if is_single else _gap(nodes, far, others, softness)
+    is_near = residual <= nodes.maximum(plain_gap * 1.01, tolerance)
     return nodes.switch(softness > 0.0, is_near, True, 'BOOLEAN')
 
 
@@ -137,7 +137,7 @@ def _gap_group() -> Any:
     return shared_group("FABRIK gap left by softness", fill)
 
 
-def tip_turn(nodes: Nodes, frame: Value, wish: Value, link: Value, back: Quaternion | None) -> Value:
+def tip_turn(nodes: Nodes, frame: Value, desired: Value, link: Value, back: Quaternion | None) -> Value:
     """Return the last bone's own rotation.
 
     Args:
@@ -148,7 +148,7 @@ def tip_turn(nodes: Nodes, frame: Value, wish: Value, link: Value, back: Quatern
         back: its frame in that of its link, or None where they are the same.
     """
     # Where the link can't lie as the rotation wants it, the shortest turn from there is what is nearest to it.
-    along = wish if back is None else nodes.multiplied(wish, back.conjugated().to_euler())
+    along = desired if back is None else nodes.multiplied(desired, back.conjugated().to_euler())
     turned = nodes.aligned(along, link)
     turned = turned if back is None else nodes.multiplied(turned, back.to_euler())
     return turned if frame is None else nodes.multiplied(nodes.inverted(frame), turned)

@@ -87,12 +87,12 @@ class Link:
         """Whether the bone's Y axis points to the next head."""
         return self.aside.length <= _ON_AXIS * self.along.length
 
-    def factor(self, wish: float) -> float:
+    def factor(self, desired: float) -> float:
         """Return the Y scale that makes the link longer by a factor."""
-        if self.is_straight or wish == 1.0:
-            return wish
+        if self.is_straight or desired == 1.0:
+            return desired
         along, mixed = self.along.length_squared, self.aside.dot(self.along)
-        length = wish * wish * (self.aside + self.along).length_squared
+        length = desired * desired * (self.aside + self.along).length_squared
         return (math.sqrt(mixed * mixed + along * (length - self.aside.length_squared)) - mixed) / along
 
 
@@ -174,12 +174,12 @@ def stretched_settings(stretch: Stretch, factors: Sequence[float]) -> Iterator[S
 
     Nothing is yielded for what is that way already.
     """
-    now, wish, plain = stretch.above, stretch.above, stretch.above
+    now, desired, plain = stretch.above, stretch.above, stretch.above
     for bone, scale, before, after in zip(stretch.bones, stretch.scales, stretch.factors, factors, strict=True):
-        if (before, now) != (after, wish) or (wish != 1.0 and _is_skewed(bone)):
+        if (before, now) != (after, desired) or (desired != 1.0 and _is_skewed(bone)):
             size = _times(scale, _handed_down(bone, plain))
-            yield from _taken_back(bone, Vector((size.x, size.y * after, size.z)), wish)
-        now, wish, plain = before, after, 1.0
+            yield from _taken_back(bone, Vector((size.x, size.y * after, size.z)), desired)
+        now, desired, plain = before, after, 1.0
     for i, child in stretch.children:
         before, after = stretch.factors[i], factors[i]
         if before != after or (after != 1.0 and _is_skewed(child)):

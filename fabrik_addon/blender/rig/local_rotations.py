@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mathutils import Quaternion
 
-from ...core import LaneSolution, StartPose
+from ...core import ComponentSolution, StartPose
 from .rotation_channel import Channel, locked_channel_for, nearest_values
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .snapshot import ChainBones
 
 
-class Space(NamedTuple):
+class ParentFrame(NamedTuple):
     """What a bone's own rotation turns in, which no turn of the chain's bones changes."""
 
     bone: int
@@ -29,7 +29,7 @@ class Space(NamedTuple):
     """From its frame there to its own rotation."""
 
 
-def spaces_of(bones: ChainBones, start: StartPose) -> list[Space]:
+def parent_frames_of(bones: ChainBones, start: StartPose) -> list[ParentFrame]:
     """Return what the free bones turn in, given a pose and the bones' own rotations in it."""
     spaces = []
     parent: Quaternion | None = None
@@ -37,14 +37,14 @@ def spaces_of(bones: ChainBones, start: StartPose) -> list[Space]:
         now = Quaternion(frame)
         back = bones.rotations[i] @ now.conjugated()
         if inherits and parent is not None:
-            spaces.append(Space(i, True, back @ parent))
+            spaces.append(ParentFrame(i, True, back @ parent))
         else:
-            spaces.append(Space(i, False, back))
+            spaces.append(ParentFrame(i, False, back))
         parent = now
     return spaces
 
 
-def own_rotations(bones: ChainBones, spaces: Sequence[Space], solution: LaneSolution) -> list[Quaternion]:
+def own_rotations(bones: ChainBones, spaces: Sequence[ParentFrame], solution: ComponentSolution) -> list[Quaternion]:
     """Return every bone's own rotation in a solution; bones that are locked altogether keep theirs."""
     own = list(bones.rotations)
     parent = Quaternion()

@@ -15,19 +15,19 @@ from typing import Any
 from mathutils import Quaternion, Vector
 
 from ...core import StartPose
-from ...core.math.operations import ONE
+from ...core.math.operations import SCALAR
 from ...core.math.vectors import dot, from_to
 
 _OPPOSITE = -0.999999
 """Cosine below which two directions are opposite: there single precision knows no axis, and core has a rule for it."""
 
 
-def follow_in_blender(start: StartPose) -> StartPose:
+def transport_in_blender(start: StartPose) -> StartPose:
     """Return the start of one pose with bones that follow their links as Blender computes it.
 
     With limits it is not links that say how bones turn.
     """
-    if start.limb is not None:
+    if start.constrained_chain is not None:
         return start
     bones = [
         (Vector(link), _OPPOSITE * dot(link, link), Quaternion(frame), hint, inherits)
@@ -36,22 +36,22 @@ def follow_in_blender(start: StartPose) -> StartPose:
         )
     ]
 
-    def follow(_ops: Any, _start: StartPose, points: Sequence[Any], turn: Any) -> list[Any]:
+    def transport(_ops: Any, _start: StartPose, points: Sequence[Any], turn: Any) -> list[Any]:
         delta = None if turn is None else Quaternion(turn)
         frames = []
         ax, ay, az = points[0]
         for (link, opposite, frame, hint, inherits), (bx, by, bz) in zip(bones, points[1:], strict=True):
-            wish = Vector((bx - ax, by - ay, bz - az))
+            desired = Vector((bx - ax, by - ay, bz - az))
             before = None if delta is None or not inherits else delta
             now = link if before is None else before @ link
-            if now.dot(wish) > opposite:
-                delta = now.rotation_difference(wish)
+            if now.dot(desired) > opposite:
+                delta = now.rotation_difference(desired)
             else:
-                delta = Quaternion(from_to(ONE, (now.x, now.y, now.z), (wish.x, wish.y, wish.z), hint))
+                delta = Quaternion(from_to(SCALAR, (now.x, now.y, now.z), (desired.x, desired.y, desired.z), hint))
             if before is not None:
                 delta = delta @ before
             frames.append(delta @ frame)
             ax, ay, az = bx, by, bz
         return frames
 
-    return replace(start, follow=follow)
+    return replace(start, transport=transport)

@@ -15,13 +15,13 @@ import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
 from ...core import Chain, FabrikError, Floats, Goals, Options, Pose, StartPose, method_for, plain_chain, start_from
-from ...core.math.operations import ONE
-from ...core.model.frame_transport import aimed
+from ...core.math.operations import SCALAR
+from ...core.model.frame_transport import aim_frame
 from .bone_kinematics import basis_with, pose_matrices, turns_rigidly
 from .bone_limits import Angles, euler_limits_of, limits_of, stiffness_of
 from .bone_stretch import Link, Stretch, read_links, read_stretch
-from .local_rotations import Space, spaces_of
-from .mathutils_transport import follow_in_blender
+from .local_rotations import ParentFrame, parent_frames_of
+from .mathutils_transport import transport_in_blender
 from .overrides import overrides_of
 from .rotation_channel import Channel, has_locks, is_locked, present_channel, rotation_from
 from .targets import armature_to_world, followed_bones, in_words, rotation_in_armature, target_position
@@ -123,9 +123,9 @@ class Snapshot:
         return self.turned_start or self.start
 
     @cached_property
-    def spaces(self) -> list[Space]:
+    def spaces(self) -> list[ParentFrame]:
         """What the free bones turn in."""
-        return spaces_of(self.bones, self.shown_start)
+        return parent_frames_of(self.bones, self.shown_start)
 
     @property
     def shown_positions(self) -> Floats:
@@ -193,7 +193,7 @@ def take_problem(view_layer: ViewLayer, armature: Object, settings: FabrikChain)
         ):
             turned = start
             start = _turned_back(bones, turned, bones.stretch.factors)
-        start = follow_in_blender(start)
+        start = transport_in_blender(start)
         moving = frozenset((bones.bones[0].name, *(child.name for child in bones.bones[0].children_recursive)))
         found = _read_goals(view_layer, armature, settings, bones, start, moving)
         options = Options(
@@ -234,7 +234,7 @@ def _turned_back(bones: ChainBones, shown: StartPose, factors: Sequence[float]) 
     links *= (shown.chain.lengths[1:] / np.linalg.norm(links, axis=1))[:, None]
     positions = stretched[0] + np.vstack([np.zeros(3), np.cumsum(links, axis=0)])
     frames = [
-        aimed(ONE, frame, frame, link, ends, hint)
+        aim_frame(SCALAR, frame, frame, link, ends, hint)
         for frame, link, ends, hint in zip(
             shown.frames, shown.links, pairwise(positions.tolist()), shown.x_axes, strict=False
         )
@@ -257,7 +257,7 @@ def take_bone_snapshot(armature: Object, tip: str, chain_count: int) -> Snapshot
         # Chains that are set up are named after their tips: it needs a name of its own among them.
         bones = read_bones(armature, f"{tip} (dragged)", tip, chain_count, use_tail=True, use_limits=True)
         overridden = overrides_of(armature, bones.line, use_limits=True) if bones.is_constrained else ()
-        start = follow_in_blender(start_from(*read_pose(bones, chain_matrices(bones), bones.rotations)))
+        start = transport_in_blender(start_from(*read_pose(bones, chain_matrices(bones), bones.rotations)))
         armature_to_world(armature)
     except FabrikError as error:
         raise FabrikError(f"Bone '{tip}': {error}") from error

@@ -33,7 +33,7 @@ _ROUNDS = 4
 
 
 @dataclass(frozen=True)
-class _Wish:
+class _Placement:
     """Where a target or pole should be."""
 
     what: str
@@ -81,17 +81,17 @@ def snap_targets(
         FabrikError: something keeps a target from moving; then nothing has changed.
     """
     view_layer.update()
-    wishes = [wish for chain in chains for wish in _wishes(view_layer, armature, chain)]
-    if not wishes:
+    placements = [placement for chain in chains for placement in _desired_placements(view_layer, armature, chain)]
+    if not placements:
         return []
     before: list[tuple[Object | PoseBone, Channel]] = []
     try:
         # One that hangs on another is there only after the other is: as many rounds as there are targets do.
-        for _ in range(len(wishes) + _ROUNDS):
-            for wish in wishes:
-                before += _move(wish, armature)
+        for _ in range(len(placements) + _ROUNDS):
+            for placement in placements:
+                before += _move(placement, armature)
             view_layer.update()
-            astray = [wish for wish in wishes if not wish.is_there(view_layer, armature)]
+            astray = [placement for placement in placements if not placement.is_there(view_layer, armature)]
             if not astray:
                 break
         else:
@@ -105,7 +105,7 @@ def snap_targets(
     return [(owner, name) for (owner, name), old in first.items() if getattr(owner, name)[:] != old]
 
 
-def _wishes(view_layer: ViewLayer, armature: Object, chain: FabrikChain) -> list[_Wish]:
+def _desired_placements(view_layer: ViewLayer, armature: Object, chain: FabrikChain) -> list[_Placement]:
     """Return where a chain's target and pole should be.
 
     Raises:
@@ -116,33 +116,33 @@ def _wishes(view_layer: ViewLayer, armature: Object, chain: FabrikChain) -> list
     length = snapshot.chain.total_length * abs(to_world.determinant()) ** (1.0 / 3.0)
     if snapshot.target_bone in snapshot.moving:
         raise FabrikError(f"Chain '{chain.name}': its target bone '{chain.subtarget}' moves with the chain itself")
-    wishes = []
+    placements = []
     if not chain.use_pin:
         end = to_world @ Vector(snapshot.shown_positions[-1].tolist())
         what, turn = f"Chain '{chain.name}': its target", None
         if chain.use_rotation:
             offset = Quaternion(chain.rotation_offset[:]).normalized()
             turn = Quaternion(snapshot.pose.rotations[-1].tolist()) @ offset.conjugated()
-        wishes.append(_Wish(what, chain.target, chain.subtarget, end, length, turn))
+        placements.append(_Placement(what, chain.target, chain.subtarget, end, length, turn))
     if chain.pole_target is not None:
         pole = to_world @ Vector(_pole(snapshot, chain.pole_angle).tolist())
         what = f"Chain '{chain.name}': its pole"
-        wishes.append(_Wish(what, chain.pole_target, chain.pole_subtarget, pole, length))
-    return wishes
+        placements.append(_Placement(what, chain.pole_target, chain.pole_subtarget, pole, length))
+    return placements
 
 
-def _move(wish: _Wish, armature: Object) -> list[tuple[Object | PoseBone, Channel]]:
+def _move(placement: _Placement, armature: Object) -> list[tuple[Object | PoseBone, Channel]]:
     """Write the channels that bring a target where it should be; return what they said before.
 
     Raises:
         FabrikError: it can't move or turn.
     """
-    owner, old = move_to(wish.what, wish.obj, wish.bone_name, wish.position)
+    owner, old = move_to(placement.what, placement.obj, placement.bone_name, placement.position)
     before: list[tuple[Object | PoseBone, Channel]] = [(owner, ("location", old[:]))]
-    if wish.rotation is not None and not wish.is_turned(armature):
+    if placement.rotation is not None and not placement.is_turned(armature):
         name = channel_name(owner)
         before.append((owner, (name, getattr(owner, name)[:])))
-        turn = rotation_of(owner) @ wish.turn_left(armature)
+        turn = rotation_of(owner) @ placement.turn_left(armature)
         setattr(owner, name, nearest_values(owner.rotation_mode, turn, getattr(owner, name)[:]))
     return before
 

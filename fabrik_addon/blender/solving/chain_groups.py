@@ -96,7 +96,7 @@ def take_groups(view_layer: ViewLayer, armature: Object, chains: Sequence[Fabrik
     Raises:
         FabrikError: a chain or its target can't be used, or chains wait for each other.
     """
-    return gather(take_snapshots(view_layer, armature, chains))
+    return group_snapshots(take_snapshots(view_layer, armature, chains))
 
 
 def take_snapshots(view_layer: ViewLayer, armature: Object, chains: Sequence[FabrikChain]) -> list[Snapshot]:
@@ -111,13 +111,13 @@ def take_snapshots(view_layer: ViewLayer, armature: Object, chains: Sequence[Fab
     return [take_snapshot(view_layer, armature, chain) for chain in chains]
 
 
-def gather(snapshots: Sequence[Snapshot]) -> list[Group]:
+def group_snapshots(snapshots: Sequence[Snapshot]) -> list[Group]:
     """Return chains that were read, each with a name of its own, as groups in the order in which they can be solved.
 
     Raises:
         FabrikError: groups wait for each other, or a chain's target depends on its own group.
     """
-    return in_order([made_ready(group.snapshots) for group in clusters_of(snapshots)])
+    return in_order([prepared(group.snapshots) for group in clusters_of(snapshots)])
 
 
 def clusters_of(snapshots: Sequence[Snapshot]) -> list[Group]:
@@ -142,7 +142,7 @@ def take_group(view_layer: ViewLayer, armature: Object, chains: Sequence[FabrikC
     Raises:
         FabrikError: a chain or its target can't be used.
     """
-    return made_ready(sorted((take_snapshot(view_layer, armature, chain) for chain in chains), key=_place))
+    return prepared(sorted((take_snapshot(view_layer, armature, chain) for chain in chains), key=_place))
 
 
 def solve_group(group: Group, goals: Mapping[str, Goals] | None = None) -> tuple[SolvedChain, ...]:
@@ -198,7 +198,7 @@ def _hangs(group: Group, other: Group) -> bool:
     return not other.moving.isdisjoint(snapshot.bones.bones[0].name for snapshot in group.snapshots)
 
 
-def made_ready(snapshots: Sequence[Snapshot]) -> Group:
+def prepared(snapshots: Sequence[Snapshot]) -> Group:
     """Return chains that belong together as a group that can be solved, with what is to be read of them together.
 
     Raises:

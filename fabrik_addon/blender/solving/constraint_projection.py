@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from mathutils import Quaternion, Vector
 
-from ...core import Floats, Goals, LaneSolution, Options, Status, solve_lanes, start_from
+from ...core import ComponentSolution, Floats, Goals, Options, Status, solve_components, start_from
 from ...core.goals.pole import turn_pole
-from ...core.math.operations import ONE
+from ...core.math.operations import SCALAR
 from ...core.math.vectors import first_direction
 from ...core.optimise.pole_task import POINTED, pole_angle
 from ...core.solvers.fabrik_method import WORTH
 from ..rig.bone_kinematics import parent_space
-from ..rig.local_rotations import own_rotations, spaces_of
+from ..rig.local_rotations import own_rotations, parent_frames_of
 from ..rig.rotation_channel import Channel
 from ..rig.snapshot import ChainBones, bone_matrices, read_pose
-from .feasible_channels import legal_channel
+from .feasible_channels import feasible_channel
 
 if TYPE_CHECKING:
     from bpy.types import PoseBone
@@ -56,7 +56,7 @@ _LONGEST_STEP = 0.3
 
 
 @dataclass(frozen=True)
-class Settled:
+class ProjectedPose:
     """Where a chain ended up."""
 
     rotations: list[Quaternion]
@@ -70,9 +70,9 @@ class Settled:
     """From the tip to the target, in armature space."""
 
 
-def settle(
-    bones: ChainBones, goals: Goals, options: Options, solution: LaneSolution, rotations: list[Quaternion]
-) -> Settled:
+def project_onto_constraints(
+    bones: ChainBones, goals: Goals, options: Options, solution: ComponentSolution, rotations: list[Quaternion]
+) -> ProjectedPose:
     """Bring the tip to the target in spite of what the bones make of their rotations.
 
     Args:
@@ -82,13 +82,13 @@ def settle(
         solution: of the solver, from the bones' present pose.
         rotations: the bones' own that should give it.
     """
-    best: Settled | None = None
+    best: ProjectedPose | None = None
     sweeps = idle = 0
     for _ in range(ROUNDS):
         sweeps += int(solution.sweeps)
         if not bones.is_rigid:
             rotations = _aimed_rotations(bones, solution, rotations)
-        channels, rotations = possible_channels(bones, rotations)
+        channels, rotations = feasible_channels(bones, rotations)
         start = start_from(*read_pose(bones, bone_matrices(bones, rotations), rotations))
         gap = np.linalg.norm(start.pose.positions[-1] - goals.targets[0])
         error = float(gap) / start.chain.total_length
@@ -97,19 +97,19 @@ def settle(
         idle = idle + 1 if best is not None and error > 0.98 * best.error else 0
         if best is None or error < best.error:
             left = Vector((goals.targets[0] - start.pose.positions[-1]).tolist())
-            best = Settled(rotations, channels, error, sweeps, int(solution.status), left)
+            best = ProjectedPose(rotations, channels, error, sweeps, int(solution.status), left)
         if error <= SETTLED or idle == 3 or (stuck and best.error <= options.tolerance):
             break
-        solution = solve_lanes(start, goals, options)
+        solution = solve_components(start, goals, options)
         turned = replace(bones, rotations=tuple(rotations))
-        rotations = own_rotations(turned, spaces_of(turned, start), solution)
+        rotations = own_rotations(turned, parent_frames_of(turned, start), solution)
     assert best is not None  # ROUNDS is more than 0
     if best.error > 10.0 * SETTLED and not (bones.is_rigid and best.status == Status.OUT_OF_REACH):
         best = _least_squares(bones, goals, options, best)
     return replace(best, sweeps=sweeps)
 
 
-def lean_or_stay(bones: ChainBones, goals: Goals, options: Options, found: Settled) -> Settled:
+def lean_or_stay(bones: ChainBones, goals: Goals, options: Options, found: ProjectedPose) -> ProjectedPose:
     """Return what was found, gone on from while that pays, to the target and the pole; or the present pose, if as good.
 
     What locks and limits keep from the last digits of it, or from its pole, must not wander when it is solved again.
@@ -121,25 +121,27 @@ def lean_or_stay(bones: ChainBones, goals: Goals, options: Options, found: Settl
         found = again
     for _ in range(LEANINGS if goals.poles is not None and found.error <= options.tolerance else 0):
         off = _off_pole(bones, goals, found.rotations)
-        leaned = found if off <= POINTED else _settled_again(bones, goals, options, found)
-        if leaned.error > options.tolerance or _off_pole(bones, goals, leaned.rotations) > WORTH * off:
+        bent = found if off <= POINTED else _settled_again(bones, goals, options, found)
+        if bent.error > options.tolerance or _off_pole(bones, goals, bent.rotations) > WORTH * off:
             break
-        found = leaned
+        found = bent
     return found if goals.rotations is not None else _or_as_it_is(bones, goals, options, found)
 
 
-def _settled_again(bones: ChainBones, goals: Goals, options: Options, found: Settled) -> Settled:
+def _settled_again(bones: ChainBones, goals: Goals, options: Options, found: ProjectedPose) -> ProjectedPose:
     """Settle from where bones have come to be, as solving again would."""
     here = replace(bones, rotations=tuple(found.rotations))
     start = start_from(*read_pose(here, bone_matrices(here, found.rotations), found.rotations))
-    solution = solve_lanes(start, goals, options)
-    again = settle(here, goals, options, solution, own_rotations(here, spaces_of(here, start), solution))
+    solution = solve_components(start, goals, options)
+    again = project_onto_constraints(
+        here, goals, options, solution, own_rotations(here, parent_frames_of(here, start), solution)
+    )
     return replace(again, sweeps=found.sweeps + again.sweeps)
 
 
-def _or_as_it_is(bones: ChainBones, goals: Goals, options: Options, found: Settled) -> Settled:
+def _or_as_it_is(bones: ChainBones, goals: Goals, options: Options, found: ProjectedPose) -> ProjectedPose:
     """Return the present pose, if it is legal, at its target, and bends as near to the pole as what was found."""
-    channels, possible = possible_channels(bones, bones.rotations)
+    channels, possible = feasible_channels(bones, bones.rotations)
     if any(_apart(given, own) > _SAME for given, own in zip(possible, bones.rotations, strict=True)):
         return found
     chain, pose = read_pose(bones, bone_matrices(bones, possible), possible)
@@ -152,7 +154,7 @@ def _or_as_it_is(bones: ChainBones, goals: Goals, options: Options, found: Settl
     is_as_good = off <= POINTED or WORTH * off <= _off_pole(bones, goals, found.rotations)
     if error > options.tolerance or not is_as_good:
         return found
-    return Settled(possible, channels, error, 0, int(Status.REACHED), left)
+    return ProjectedPose(possible, channels, error, 0, int(Status.REACHED), left)
 
 
 def _apart(a: Quaternion, b: Quaternion) -> float:
@@ -168,30 +170,30 @@ def _off_pole(bones: ChainBones, goals: Goals, rotations: Sequence[Quaternion]) 
     points = (np.vstack([pose.positions, goals.poles]) - pose.positions[0]) / chain.total_length
     *joints, pole = [(x, y, z) for x, y, z in points.tolist()]
     if goals.pole_angles is not None:
-        along = first_direction(ONE, [joints[-1], joints[1]])
-        pole = turn_pole(ONE, pole, along, float(goals.pole_angles[0]))
-    return float(pole_angle(ONE, joints, joints[-1], pole))
+        along = first_direction(SCALAR, [joints[-1], joints[1]])
+        pole = turn_pole(SCALAR, pole, along, float(goals.pole_angles[0]))
+    return float(pole_angle(SCALAR, joints, joints[-1], pole))
 
 
-def _least_squares(bones: ChainBones, goals: Goals, options: Options, best: Settled) -> Settled:
+def _least_squares(bones: ChainBones, goals: Goals, options: Options, best: ProjectedPose) -> ProjectedPose:
     """Turn bones by damped least squares (Levenberg-Marquardt) until the tip is at the target or gets no nearer."""
     target = Vector(goals.targets[0].tolist())
     rotations, channels, damping = best.rotations, best.channels, 1e-3
     tip, length = _tip(bones, rotations)
-    response: Floats | None = None
+    column: Floats | None = None
     for _ in range(STEPS):
         gap = np.array((target - tip) / length)
         if np.linalg.norm(gap) <= max(SETTLED, 0.01 * options.tolerance):
             break
-        if response is None:
-            response = _response(bones, rotations, tip, length)
-        normal = response @ response.T + damping * np.eye(3)
-        turns = response.T @ np.linalg.solve(normal, gap)
+        if column is None:
+            column = _response(bones, rotations, tip, length)
+        normal = column @ column.T + damping * np.eye(3)
+        turns = column.T @ np.linalg.solve(normal, gap)
         turns *= min(1.0, _LONGEST_STEP / (np.abs(turns).max() + 1e-300))
-        trial_channels, trial = possible_channels(bones, _turned(bones, rotations, turns.reshape(-1, 3)))
+        trial_channels, trial = feasible_channels(bones, _turned(bones, rotations, turns.reshape(-1, 3)))
         trial_tip, trial_length = _tip(bones, trial)
         if (target - trial_tip).length / trial_length < (target - tip).length / length:
-            rotations, channels, tip, length, response = trial, trial_channels, trial_tip, trial_length, None
+            rotations, channels, tip, length, column = trial, trial_channels, trial_tip, trial_length, None
             damping = max(0.2 * damping, 1e-9)
         elif damping > 1e6:
             break
@@ -212,7 +214,7 @@ def _response(bones: ChainBones, rotations: list[Quaternion], tip: Vector, lengt
         for axis in range(3):
             turns = np.zeros((len(bones.free), 3))
             turns[row, axis] = _PROBE
-            _, probed = possible_channels(bones, _turned(bones, rotations, turns))
+            _, probed = feasible_channels(bones, _turned(bones, rotations, turns))
             moved, _ = _tip(bones, probed)
             columns.append((moved - tip) / (_PROBE * length))
     return np.array(columns).T
@@ -228,7 +230,7 @@ def _turned(bones: ChainBones, rotations: Sequence[Quaternion], turns: Floats) -
     return turned
 
 
-def possible_channels(
+def feasible_channels(
     bones: ChainBones, rotations: Sequence[Quaternion]
 ) -> tuple[tuple[tuple[PoseBone, Channel], ...], list[Quaternion]]:
     """Return the channels for rotations, within limits and with what is locked as it is, and what they really give."""
@@ -236,7 +238,7 @@ def possible_channels(
     for i in bones.free:
         bone = bones.bones[i]
         limits = None if bones.limits is None else bones.limits[i]
-        channel, possible[i] = legal_channel(bone, rotations[i], limits, bones.rotations[i])
+        channel, possible[i] = feasible_channel(bone, rotations[i], limits, bones.rotations[i])
         channels.append((bone, channel))
     return tuple(channels), possible
 
@@ -247,17 +249,17 @@ def _tip(bones: ChainBones, rotations: Sequence[Quaternion]) -> tuple[Vector, fl
     return Vector(pose.positions[-1].tolist()), chain.total_length
 
 
-def _aimed_rotations(bones: ChainBones, solution: LaneSolution, rotations: list[Quaternion]) -> list[Quaternion]:
+def _aimed_rotations(bones: ChainBones, solution: ComponentSolution, rotations: list[Quaternion]) -> list[Quaternion]:
     """Turn rotations on until each link points exactly where it should, in whatever space its parent gives it."""
     points = [Vector(point) for point in solution.points]
-    aimed = list(rotations)
+    aim_frame = list(rotations)
     for row, i in enumerate(bones.free):
-        matrices = bone_matrices(bones, aimed)
-        joints = [Vector(point) for point in read_pose(bones, matrices, aimed)[1].positions.tolist()]
+        matrices = bone_matrices(bones, aim_frame)
+        joints = [Vector(point) for point in read_pose(bones, matrices, aim_frame)[1].positions.tolist()]
         parent = matrices[i - 1] if i else (bones.bones[0].parent.matrix if bones.bones[0].parent else None)
         to_parent_space = parent_space(bones.bones[i], parent).inverted_safe()
         link = to_parent_space @ (joints[row + 1] - joints[row])
-        wish = to_parent_space @ (points[row + 1] - points[row])
-        if link.length > 0.0 and wish.length > 0.0:
-            aimed[i] = link.rotation_difference(wish) @ aimed[i]
-    return aimed
+        desired = to_parent_space @ (points[row + 1] - points[row])
+        if link.length > 0.0 and desired.length > 0.0:
+            aim_frame[i] = link.rotation_difference(desired) @ aim_frame[i]
+    return aim_frame

@@ -26,7 +26,7 @@ _HALVINGS = 16
 """Of the way back to the present rotation, which is within both."""
 
 
-def legal_channel(
+def feasible_channel(
     bone: PoseBone, rotation: Quaternion, limits: tuple[Angles, Angles] | None, present: Quaternion
 ) -> tuple[Channel, Quaternion]:
     """Return the channel for a rotation and what it really gives: within limits, and with locks as they are.
@@ -85,8 +85,8 @@ def _within_both(
             tried.append(part)
         else:
             high = middle
-    legal = [one for one in tried if _outside(limits, one[1]) <= _EDGE]
-    return legal[-1] if legal else min(tried, key=lambda one: _outside(limits, one[1]))
+    feasible = [one for one in tried if _outside(limits, one[1]) <= _EDGE]
+    return feasible[-1] if feasible else min(tried, key=lambda one: _outside(limits, one[1]))
 
 
 def _locked(

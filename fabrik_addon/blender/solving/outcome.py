@@ -139,8 +139,8 @@ def _rotation_left(solved: SolvedChain) -> str:
     goals = solved.snapshot.goals
     if goals.rotations is None:
         return ""
-    wish = Quaternion(goals.rotations[0].tolist())
-    left = 2.0 * math.acos(min(1.0, abs(wish.dot(solved.snapshot.bones.end.matrix.to_quaternion()))))
+    desired = Quaternion(goals.rotations[0].tolist())
+    left = 2.0 * math.acos(min(1.0, abs(desired.dot(solved.snapshot.bones.end.matrix.to_quaternion()))))
     if left <= TURNED:
         return ""
     wished = "how it was pinned" if solved.snapshot.is_pinned else "the target's rotation"

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from mathutils import Quaternion, Vector
 
-from ...core import Goals, LaneSolution, Status, solve_lanes, start_from, with_root_fixed
+from ...core import ComponentSolution, Goals, Status, solve_components, start_from, with_root_fixed
 from ...core.goals.link_stretch import stretch_factor
-from ...core.math.operations import ONE
-from ...core.model.frame_transport import aimed
+from ...core.math.operations import SCALAR
+from ...core.model.frame_transport import aim_frame
 from ..rig.bone_kinematics import location_at
 from ..rig.bone_stretch import stretched_settings
 from ..rig.local_rotations import channels_for, own_rotations
 from ..rig.rotation_channel import Channel, Setting
 from ..rig.snapshot import Snapshot, stretched_positions
-from .constraint_projection import Settled, lean_or_stay, possible_channels, settle
+from .constraint_projection import ProjectedPose, feasible_channels, lean_or_stay, project_onto_constraints
 
 if TYPE_CHECKING:
     from bpy.types import PoseBone
@@ -69,7 +69,7 @@ def solve_snapshot(snapshot: Snapshot, goals: Goals | None = None) -> SolvedChai
     """
     goals = goals or snapshot.goals
     bones, options = snapshot.bones, snapshot.options
-    solution = solve_lanes(snapshot.start, goals, options)
+    solution = solve_components(snapshot.start, goals, options)
     if bones.is_rigid and not bones.has_locks:
         stretch = float(solution.stretch)
         shift = Vector(solution.points[0]) - Vector(snapshot.start.root) if options.moves_root else Vector()
@@ -81,7 +81,7 @@ def solve_snapshot(snapshot: Snapshot, goals: Goals | None = None) -> SolvedChai
         if options.moves_root:
             nearer, fixed = with_root_fixed(snapshot.start, goals, options)
             held = replace(snapshot, options=fixed)
-            solution = solve_lanes(snapshot.start, nearer, fixed)
+            solution = solve_components(snapshot.start, nearer, fixed)
         rotations = own_rotations(bones, snapshot.spaces, solution)
         settled, stretch = _settled(held, nearer, solution, rotations)
         channels, status, error, sweeps = settled.channels, Status(settled.status), settled.error, settled.sweeps
@@ -109,14 +109,14 @@ def _stretched(snapshot: Snapshot, factor: float) -> tuple[Setting, ...]:
     stretch, links = snapshot.bones.stretch, snapshot.bones.links
     if stretch is None:
         return ()
-    wishes = [link.factor(factor) for link in links]
+    desired = [link.factor(factor) for link in links]
     if snapshot.influence < 1.0:
         share = snapshot.influence
-        wishes = [now + share * (wish - now) for now, wish in zip(stretch.factors, wishes, strict=True)]
-    return tuple(stretched_settings(stretch, wishes))
+        desired = [now + share * (factor - now) for now, factor in zip(stretch.factors, desired, strict=True)]
+    return tuple(stretched_settings(stretch, desired))
 
 
-def _on_their_links(snapshot: Snapshot, goals: Goals, solution: LaneSolution) -> LaneSolution:
+def _on_their_links(snapshot: Snapshot, goals: Goals, solution: ComponentSolution) -> ComponentSolution:
     """Return the solution, again where lengthening bones turns their links.
 
     A link that is beside its bone's Y axis points elsewhere in the bone's frame once the bone is longer.
@@ -126,10 +126,12 @@ def _on_their_links(snapshot: Snapshot, goals: Goals, solution: LaneSolution) ->
         return solution
     factors = [link.factor(solution.stretch) for link in bones.links]
     positions = stretched_positions(bones, start.pose.positions[0], factors)
-    if start.limb is None:
+    if start.constrained_chain is None:
         links = np.diff(positions, axis=0).tolist()
         turned = zip(start.frames, solution.frames, links, pairwise(solution.points), start.x_axes, strict=False)
-        frames = [aimed(ONE, before, frame, tuple(link), ends, hint) for before, frame, link, ends, hint in turned]
+        frames = [
+            aim_frame(SCALAR, before, frame, tuple(link), ends, hint) for before, frame, link, ends, hint in turned
+        ]
         return solution._replace(frames=[*frames, *solution.frames[len(frames) :]])
     lengths = np.linalg.norm(np.diff(positions, axis=0), axis=1)
     chain = replace(start.chain, lengths=np.array([0.0, *lengths]))
@@ -138,26 +140,28 @@ def _on_their_links(snapshot: Snapshot, goals: Goals, solution: LaneSolution) ->
     reached = replace(goals, targets=(np.array(solution.points[-1]) - shift)[None])
     tolerance = snapshot.options.tolerance / snapshot.options.stretch_max
     rigid = replace(snapshot.options, tolerance=tolerance, softness=0.0, moves_root=False, stretch_max=1.0)
-    return solve_lanes(longer, reached, rigid)
+    return solve_components(longer, reached, rigid)
 
 
 def _settled(
-    snapshot: Snapshot, goals: Goals, solution: LaneSolution, rotations: list[Quaternion]
-) -> tuple[Settled, float]:
+    snapshot: Snapshot, goals: Goals, solution: ComponentSolution, rotations: list[Quaternion]
+) -> tuple[ProjectedPose, float]:
     """Bring the tip to the target in spite of locks and shear; stretch by what it then falls short."""
     bones, options = snapshot.bones, replace(snapshot.options, moves_root=False, stretch_max=1.0)
     if snapshot.options.stretch_max == 1.0:
-        return lean_or_stay(bones, goals, options, settle(bones, goals, options, solution, rotations)), 1.0
+        return lean_or_stay(
+            bones, goals, options, project_onto_constraints(bones, goals, options, solution, rotations)
+        ), 1.0
     root, target = Vector(snapshot.start.root), Vector(goals.targets[0].tolist())
     length, factor = snapshot.chain.total_length, float(solution.stretch)
-    best: Settled | None = None
+    best: ProjectedPose | None = None
     for _ in range(_ROUNDS):
         aim = goals
         if factor > 1.0:
             options = replace(options, softness=0.0)
             reached = Vector(solution.points[-1]) if solution.status == Status.OUT_OF_REACH else target
             aim = _nearer(goals, root, reached, factor)
-        found = settle(bones, aim, options, solution, rotations)
+        found = project_onto_constraints(bones, aim, options, solution, rotations)
         tip = Vector(aim.targets[0].tolist()) - found.gap - root
         gap = (target - root) - tip
         factor = 1.0
@@ -175,7 +179,7 @@ def _settled(
 
 
 def _factor(tip: Vector, target: Vector, most: float) -> float:
-    return float(stretch_factor(ONE, (tip.x, tip.y, tip.z), (target.x, target.y, target.z), most))
+    return float(stretch_factor(SCALAR, (tip.x, tip.y, tip.z), (target.x, target.y, target.z), most))
 
 
 def _nearer(goals: Goals, root: Vector, target: Vector, factor: float) -> Goals:
@@ -200,4 +204,4 @@ def _shared_channels(snapshot: Snapshot, rotations: Sequence[Quaternion]) -> tup
     bones = snapshot.bones
     blended = [old.slerp(new, snapshot.influence) for old, new in zip(bones.rotations, rotations, strict=True)]
     # On the way between two rotations that limits allow there may be some that they don't.
-    return channels_for(bones, blended) if snapshot.influence == 0.0 else possible_channels(bones, blended)[0]
+    return channels_for(bones, blended) if snapshot.influence == 0.0 else feasible_channels(bones, blended)[0]

@@ -11,12 +11,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from mathutils import Quaternion, Vector
 
-from ...core import FabrikError, Floats, Goals, Options, StartTree, Status, TreeSolution, solve_tree_lanes, start_tree
+from ...core import (
+    FabrikError,
+    Floats,
+    Goals,
+    Options,
+    StartTree,
+    Status,
+    TreeSolution,
+    solve_tree_components,
+    start_tree,
+)
 from ..rig.bone_kinematics import location_at
 from ..rig.bone_tree import TreeBones, read_tree, tree_bones, tree_matrices
 from ..rig.rotation_channel import Channel, present_channel, rotation_of
 from ..rig.snapshot import Snapshot
-from .feasible_channels import legal_channel
+from .feasible_channels import feasible_channel
 from .solve_chain_bones import SolvedChain
 
 if TYPE_CHECKING:
@@ -120,7 +130,7 @@ def solve_tree_bones(read: ReadTree, snapshots: Sequence[Snapshot], goals: Seque
         FabrikError: the goals aren't finite.
     """
     together = tree_goals(read, snapshots, goals)
-    found = solve_tree_lanes(read.start, together, read.options)
+    found = solve_tree_components(read.start, together, read.options)
     rotations = _own_rotations(read.tree, read.start, found)
     channels, possible = _possible(read.tree, rotations)
     if not read.tree.is_rigid or any(map(_differ, rotations, possible)):
@@ -171,15 +181,15 @@ def _possible(tree: TreeBones, rotations: Sequence[Quaternion]) -> tuple[list[Ch
     """Return the channels for rotations, within limits and with what is locked as it is, and what they really give."""
     channels, possible = [], []
     for bone, rotation, limits, present in zip(tree.bones, rotations, tree.limits, tree.rotations, strict=True):
-        channel, given = legal_channel(bone, rotation, limits, present)
+        channel, given = feasible_channel(bone, rotation, limits, present)
         channels.append(channel)
         possible.append(given)
     return channels, possible
 
 
-def _differ(wish: Quaternion, given: Quaternion) -> bool:
-    sign = -1.0 if wish.dot(given) < 0.0 else 1.0
-    return any(abs(a - sign * b) > 100.0 * _SAME for a, b in zip(wish[:], given[:], strict=True))
+def _differ(desired: Quaternion, given: Quaternion) -> bool:
+    sign = -1.0 if desired.dot(given) < 0.0 else 1.0
+    return any(abs(a - sign * b) > 100.0 * _SAME for a, b in zip(desired[:], given[:], strict=True))
 
 
 def _settle(
@@ -213,7 +223,7 @@ def _settle(
             best = (worst, measured, channels, possible)
         if errors.max() <= 0.01 * read.options.tolerance:
             break
-        found = solve_tree_lanes(start, goals, options)
+        found = solve_tree_components(start, goals, options)
         rotations = _own_rotations(replace(tree, rotations=tuple(possible)), start, found)
         channels, possible = _possible(tree, rotations)
     assert best is not None  # ROUNDS is more than 0

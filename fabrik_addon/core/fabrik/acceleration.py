@@ -65,14 +65,14 @@ class Mixing:
             mixed = [m - weight * s for m, s in zip(mixed, step, strict=True)]
         return mixed
 
-    def keep(self, lanes: Component) -> None:
+    def gather(self, items: Component) -> None:
         """Forget the lanes that are done."""
-        keep = self._ops.keep
+        keep = self._ops.gather
         if self._output is not None:
-            self._output, self._residual = keep(lanes, self._output), keep(lanes, self._residual)
-            (self._error,) = keep(lanes, [self._error])
-            self._output_steps = [keep(lanes, step) for step in self._output_steps]
-            self._residual_steps = [keep(lanes, step) for step in self._residual_steps]
+            self._output, self._residual = keep(items, self._output), keep(items, self._residual)
+            (self._error,) = keep(items, [self._error])
+            self._output_steps = [keep(items, step) for step in self._output_steps]
+            self._residual_steps = [keep(items, step) for step in self._residual_steps]
 
     def _weights(self, residual: Components) -> list[Component]:
         """Solve the least squares |residual - sum weight_i residual_step_i| by its normal equations (at most 3 x 3)."""

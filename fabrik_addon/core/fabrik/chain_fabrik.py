@@ -21,19 +21,19 @@ from ..math.vectors import (
     Quaternion,
     choose_parts,
     cross,
+    distance_between,
     dot,
     first_direction,
-    gap,
     joints_of,
     norm,
     perpendicular,
     points_of,
     scale,
 )
-from .circular_arc import bow
-from .exact_finish import close_gap
+from .circular_arc import circular_arc
+from .exact_finish import close_exactly
 from .passes import reach_test, straight_to_target, sweep_to_target
-from .planar_pose import bends, curl
+from .planar_pose import bend_angles, planar_pose
 
 ON_ONE_LINE = 1e-5
 """Offset from a common line below which chain and target count as one line: sweeps would take forever to bend it."""
@@ -72,7 +72,7 @@ def reach_target(
         the joints after, the sweeps used, and the bend plane's turn about the root (None without a pole).
     """
     tip = points[-1]
-    error = gap(ops, tip, target)
+    error = distance_between(ops, tip, target)
     done = error <= tolerance
     if pole is not None and ops.any(done):
         done = done & points_at_pole(ops, joints_of(points), pole)
@@ -84,17 +84,17 @@ def reach_target(
     kept = list(points)
     # What single precision made of a solved pose is no gap: it would be closed for ever.
     there: Any = tuple(ops.choose(error <= ROUNDING, tip, target))
-    close_gap(ops, kept, lengths, there)
+    close_exactly(ops, kept, lengths, there)
     result = [0.0 + part for part in (*chain.from_iterable(kept), zero, *(zero + part for part in IDENTITY))]
-    rest = ops.unfinished(done)
+    rest = ops.active_indices(done)
     if rest is not None:
-        going: Any = [tuple(ops.keep(rest, point)) for point in points]
-        pole_kept = None if pole is None else tuple(ops.keep(rest, pole))
-        target_kept, hint_kept = tuple(ops.keep(rest, target)), tuple(ops.keep(rest, hint))
+        going: Any = [tuple(ops.gather(rest, point)) for point in points]
+        pole_kept = None if pole is None else tuple(ops.gather(rest, pole))
+        target_kept, hint_kept = tuple(ops.gather(rest, target)), tuple(ops.gather(rest, hint))
         found, sweeps, turn = _reach_lanes(
             ops, going, lengths, target_kept, pole_kept, hint_kept, tolerance, iterations
         )
-        ops.put(rest, result, [*chain.from_iterable(found), sweeps, *(turn or IDENTITY)])
+        ops.scatter(rest, result, [*chain.from_iterable(found), sweeps, *(turn or IDENTITY)])
     *flat, sweeps, w, qx, qy, qz = result
     return points_of((flat[::3], flat[1::3], flat[2::3])), sweeps, None if pole is None else (w, qx, qy, qz)
 
@@ -138,7 +138,7 @@ def _reach_in_plane(
     The problem is solved in the plane's own coordinates, so that rounding can't take a joint out of it.
     """
     side, turn = bend_plane(ops, joints, along, pole, hint)
-    p, q, sweeps = bend_in_plane(ops, bends(ops, joints), lengths, norm(ops, target), tolerance, iterations)
+    p, q, sweeps = bend_in_plane(ops, bend_angles(ops, joints), lengths, norm(ops, target), tolerance, iterations)
     reflect_to_pole(ops, p, q, (dot(pole, along), dot(pole, side)))
     x, y, z = ([a * u + b * v for u, v in zip(p, q, strict=True)] for a, b in zip(along, side, strict=True))
     return points_of((x, y, z)), sweeps, turn
@@ -167,10 +167,10 @@ def bend_in_plane(
     """
     zero = 0.0 * distance
     p_axis, q_axis = (zero + 1.0, zero, zero), (zero, zero + 1.0, zero)
-    planar = curl(ops, angles, lengths, distance)
+    planar = planar_pose(ops, angles, lengths, distance)
     straight = add_up(angles) < ON_ONE_LINE
     if len(lengths) > 2 and ops.any(straight):
-        planar = bow_where(ops, straight, planar, lengths, distance, p_axis, q_axis)
+        planar = circular_arc_where(ops, straight, planar, lengths, distance, p_axis, q_axis)
     bent, sweeps = _bend(
         ops,
         points_of(planar),
@@ -221,16 +221,16 @@ def _bend(
     deadlocked = ops.negate(blocked) & on_one_line(ops, points, target)
     if ops.any(deadlocked):
         side = perpendicular(ops, along, [side])
-        points = points_of(bow_where(ops, deadlocked, joints_of(points), lengths, distance, along, side))
+        points = points_of(circular_arc_where(ops, deadlocked, joints_of(points), lengths, distance, along, side))
         closed = blocked | deadlocked
     points, sweeps = sweep_to_target(ops, points, lengths, target, closed, tolerance, iterations)
 
-    error = close_gap(ops, points, lengths, target)
+    error = close_exactly(ops, points, lengths, target)
     stalled = (error > tolerance) & ops.negate(blocked)
     if ops.any(stalled):
         joints = joints_of(points)
         side = perpendicular(ops, along, [bend_direction(ops, joints, along), side])
-        points = points_of(bow_where(ops, stalled, joints, lengths, distance, along, side))
+        points = points_of(circular_arc_where(ops, stalled, joints, lengths, distance, along, side))
     return points, ops.maximum(sweeps, 0.0 * distance + 1.0)
 
 
@@ -248,7 +248,7 @@ def on_one_line(ops: Any, points: Sequence[Vector], target: Vector) -> Component
     return straight
 
 
-def bow_where(
+def circular_arc_where(
     ops: Any,
     where: Component,
     joints: Joints,
@@ -258,11 +258,11 @@ def bow_where(
     side: Vector,
 ) -> Joints:
     """Return the joints with a bow in the lanes where the condition holds."""
-    distance, *directions = ops.keep(where, [distance, *along, *side])
-    bowed = bow(ops, lengths, distance, tuple(directions[:3]), tuple(directions[3:]))
+    distance, *directions = ops.gather(where, [distance, *along, *side])
+    bowed = circular_arc(ops, lengths, distance, tuple(directions[:3]), tuple(directions[3:]))
     x, y, z = ([0.0 + part for part in component] for component in joints)
     for into, values in zip((x, y, z), bowed, strict=True):
-        ops.put(where, into, values)
+        ops.scatter(where, into, values)
     return x, y, z
 
 

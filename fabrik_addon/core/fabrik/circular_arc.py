@@ -21,7 +21,7 @@ HALVINGS = 54
 """Bisection steps: the angle is then exact to the last bit of a double."""
 
 
-def bow(ops: Any, lengths: Sequence[float], distance: Component, along: Vector, side: Vector) -> Joints:
+def circular_arc(ops: Any, lengths: Sequence[float], distance: Component, along: Vector, side: Vector) -> Joints:
     """Return the joints of a chain bent evenly from the origin to a target.
 
     With s = 1 / diameter, a link of length l subtends half the angle h = asin(l s) at the circle's centre, and the

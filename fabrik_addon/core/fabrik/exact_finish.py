@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..math.operations import TINY, Component, Vector
-from ..math.vectors import choose_parts, cross, dot, from_to, gap, multiply, rotate, scale
+from ..math.vectors import choose_parts, cross, distance_between, dot, from_to, multiply, rotate, scale
 
 EXACT = 1e-13
 """Gap that isn't worth closing."""
@@ -21,7 +21,7 @@ LEAST_BEND = 1e-2
 """Squared sine of a bend below which a joint isn't bent further: its plane and its leverage are poor."""
 
 
-def close_gap(ops: Any, points: list[Vector], lengths: Sequence[float], target: Vector) -> Component:
+def close_exactly(ops: Any, points: list[Vector], lengths: Sequence[float], target: Vector) -> Component:
     """Move the tip onto the target in closed form and return the distance that is left: none, or all of it.
 
     Args:
@@ -83,7 +83,7 @@ def _bend_and_turn(ops: Any, points: list[Vector], target: Vector) -> Component:
     the angle.
     """
     tx, ty, tz = tip = points[-1]
-    error = gap(ops, tip, target)
+    error = distance_between(ops, tip, target)
     is_open = error > EXACT
     bx, by, bz = points[1]
     farthest: Component = 0.0
@@ -120,4 +120,4 @@ def _bend_and_turn(ops: Any, points: list[Vector], target: Vector) -> Component:
         w, qx, qy, qz, cx, cy, cz = ops.choose(chosen < j, (*both, *shift), (*swing, *still))
         px, py, pz = rotate((w, qx, qy, qz), points[j])
         points[j] = choose_parts(ops, possible, (px + cx, py + cy, pz + cz), points[j])
-    return gap(ops, points[-1], target)
+    return distance_between(ops, points[-1], target)

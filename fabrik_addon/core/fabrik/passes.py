@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, NamedTuple
 
-from ..math.active_items import Leaving
+from ..math.active_items import ActiveItems
 from ..math.operations import Component, Components, Point, Vector
 from ..math.vectors import Joints
 from .acceleration import Mixing
@@ -125,12 +125,12 @@ def sweep_to_target(
     moved, sweep = sweeping.moved, sweeping.sweep
     points, goal = ops.points(joints), ops.point(target)
     began, links = [*points], links_of(lengths)
-    leaving: Leaving | None = None
+    leaving: ActiveItems | None = None
     if ops.any(done):
-        leaving = Leaving(began)
+        leaving = ActiveItems(began)
         rest = leaving.end(done, 0, began)
         if rest is not None:
-            goal, *points = ops.keep(rest, [goal, *points])
+            goal, *points = ops.gather(rest, [goal, *points])
     mixing: Mixing | None = None
     enough = tolerance * tolerance
     before: Components = []
@@ -147,17 +147,17 @@ def sweep_to_target(
             if ops.any(ended):
                 if leaving is None and ops.all(ended):
                     return points, number + 0.0 * error
-                leaving = leaving or Leaving(began)
+                leaving = leaving or ActiveItems(began)
                 # NaN is where two joints met; alone that is a ZeroDivisionError.
                 leaving.give_up(error != error)
                 rest = leaving.end(ended, number, [*points])
                 if rest is not None:
                     if not rest.size:
                         break
-                    error, goal, *points = ops.keep(rest, [error, goal, *points])
+                    error, goal, *points = ops.gather(rest, [error, goal, *points])
                     if mixing is not None:
-                        before = ops.keep(rest, before)
-                        mixing.keep(rest)
+                        before = ops.gather(rest, before)
+                        mixing.gather(rest)
             if mixing is not None:
                 mixed = mixing.next_input(before, [*chain.from_iterable(points[moved])], error)
                 points[moved] = ops.points([*zip(mixed[::3], mixed[1::3], mixed[2::3], strict=True)])

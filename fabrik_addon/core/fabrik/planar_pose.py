@@ -20,14 +20,14 @@ SHARPEST = 0.9 * math.pi
 """Bends are kept below this: a folded link has no direction for the next sweep."""
 
 
-def bends(ops: Any, joints: Joints) -> Components:
+def bend_angles(ops: Any, joints: Joints) -> Components:
     """Return the angle, 0 to pi, between the links at every inner joint."""
     points = list(zip(*joints, strict=True))
     links = [(bx - ax, by - ay, bz - az) for (ax, ay, az), (bx, by, bz) in pairwise(points)]
     return [ops.atan2(norm(ops, cross(a, b)), dot(a, b)) for a, b in pairwise(links)]
 
 
-def curl(ops: Any, angles: Components, lengths: Sequence[float], distance: Component) -> Joints:
+def planar_pose(ops: Any, angles: Components, lengths: Sequence[float], distance: Component) -> Joints:
     """Return a planar chain bent to one side, about as far across as a target is away.
 
     Args:
@@ -39,7 +39,7 @@ def curl(ops: Any, angles: Components, lengths: Sequence[float], distance: Compo
     Returns:
         joints from the origin toward +x, bent toward +y, in the plane z = 0.
     """
-    angles, arc = bends_and_arc(ops, angles, lengths)
+    angles, arc = bend_angles_and_arc(ops, angles, lengths)
     growth = _arc_angle(ops, distance) / (arc + TINY)
     points = _lay(ops, [ops.minimum(angle * growth, SHARPEST) for angle in angles], lengths)
     *_, (p, q) = points
@@ -53,7 +53,7 @@ def curl(ops: Any, angles: Components, lengths: Sequence[float], distance: Compo
     )
 
 
-def bends_and_arc(ops: Any, angles: Components, lengths: Sequence[float]) -> tuple[Components, Component]:
+def bend_angles_and_arc(ops: Any, angles: Components, lengths: Sequence[float]) -> tuple[Components, Component]:
     """Return what ``curl`` makes bigger or smaller: bends of less than a full turn, and the arc of their chord."""
     # More than a full turn would be a spiral, that crosses itself and bends to both sides of its chord.
     most = ops.maximum(add_up(angles) / (1.6 * math.pi), 1.0)
@@ -76,5 +76,5 @@ def _lay(ops: Any, angles: Components, lengths: Sequence[float]) -> list[tuple[C
 
 def _arc_angle(ops: Any, chord: Component) -> Component:
     """Return nearly half the angle of an arc of length one with a chord: exact at 0 and 1, within 5 % between."""
-    gap = ops.maximum(1.0 - chord, 0.0)
-    return ops.sqrt(6.0 * gap) * (1.0 + (math.pi / math.sqrt(6.0) - 1.0) * gap)
+    residual = ops.maximum(1.0 - chord, 0.0)
+    return ops.sqrt(6.0 * residual) * (1.0 + (math.pi / math.sqrt(6.0) - 1.0) * residual)

@@ -48,7 +48,7 @@ class Swept:
     """What sweeps leave: joints, the frames of the bones that carry several, errors and sweeps used."""
 
     joints: list[Vector]
-    hub_frames: dict[int, Quaternion]
+    sub_base_frames: dict[int, Quaternion]
     sweeps: Component
 
 
@@ -93,10 +93,10 @@ def sweep_tree(
     weights = pull_weights(tree, pulls)
     held = {0, *tree.children[0]} if tree.is_anchor else {0}
     held -= set(roots)
-    hubs = {j: frames[j] for j in tree.bones if len(tree.children[j]) > 1 and not (j == 0 and tree.is_anchor)}
+    sub_bases = {j: frames[j] for j in tree.bones if len(tree.children[j]) > 1 and not (j == 0 and tree.is_anchor)}
     placed = [*joints]
     zero = 0.0 * joints[0][0]
-    best, best_hubs, best_error = placed, hubs, _error(ops, placed, pulls)
+    best, best_hubs, best_error = placed, sub_bases, _error(ops, placed, pulls)
     sweeps = zero
     mixing = Mixing(ops)
     idle = zero
@@ -105,25 +105,25 @@ def sweep_tree(
         going = (best_error > enough) & (idle <= IDLE)
         if not ops.any(going):
             break
-        wish = [*state]
-        hubs = dict(hubs)
-        backward_pass(ops, tree, wish, hubs, pulls, weights, held)
+        desired = [*state]
+        sub_bases = dict(sub_bases)
+        backward_pass(ops, tree, desired, sub_bases, pulls, weights, held)
         for j in held:
-            wish[j] = joints[j]
-        forward_pass(ops, tree, wish, hubs, weights)
-        error = _error(ops, wish, pulls)
+            desired[j] = joints[j]
+        forward_pass(ops, tree, desired, sub_bases, weights)
+        error = _error(ops, desired, pulls)
         better = going & (error < best_error)
         sweeps = ops.where(going, zero + sweep, sweeps)
         idle = ops.where(going, ops.where(error < 0.98 * best_error, zero, idle + 1.0), idle)
-        best = [choose_parts(ops, better, a, b) for a, b in zip(wish, best, strict=True)]
-        best_hubs = {j: choose_parts(ops, better, hubs[j], best_hubs[j]) for j in hubs}
+        best = [choose_parts(ops, better, a, b) for a, b in zip(desired, best, strict=True)]
+        best_hubs = {j: choose_parts(ops, better, sub_bases[j], best_hubs[j]) for j in sub_bases}
         best_error = ops.where(better, error, best_error)
         if sweep > PLAIN_SWEEPS:
-            before, after = ([part for joint in row for part in joint] for row in (state, wish))
+            before, after = ([part for joint in row for part in joint] for row in (state, desired))
             flat = mixing.next_input(before, after, error)
             state = [*zip(flat[0::3], flat[1::3], flat[2::3], strict=True)]
         else:
-            state = wish
+            state = desired
     return Swept(best, best_hubs, sweeps)
 
 
@@ -131,7 +131,7 @@ def backward_pass(
     ops: Any,
     tree: Tree,
     joints: list[Vector],
-    hubs: dict[int, Quaternion],
+    sub_bases: dict[int, Quaternion],
     pulls: Sequence[Pull],
     weights: Sequence[Component],
     held: set[int],
@@ -154,7 +154,7 @@ def backward_pass(
             share = lengths[hanging[0]] / (sqrt(dx * dx + dy * dy + dz * dz) + TINY)
             candidate = (ax + dx * share, ay + dy * share, az + dz * share)
         elif hanging:
-            candidate = _pull_hub(ops, tree, j, joints, hubs, weights)
+            candidate = _pull_sub_base(ops, tree, j, joints, sub_bases, weights)
         if j in wished:
             goal, weight = wished[j]
             candidate = goal if candidate is None else _centroid(candidate, goal, weights[j] - weight, weight)
@@ -182,31 +182,31 @@ def _centroid(a: Vector, b: Vector, first: Component, second: Component) -> Vect
     return a[0] + share * (b[0] - a[0]), a[1] + share * (b[1] - a[1]), a[2] + share * (b[2] - a[2])
 
 
-def _pull_hub(
+def _pull_sub_base(
     ops: Any,
     tree: Tree,
-    hub: int,
+    sub_base: int,
     joints: Sequence[Vector],
-    hubs: dict[int, Quaternion],
+    sub_bases: dict[int, Quaternion],
     weights: Sequence[Component],
 ) -> Vector:
     """Lay a hub where its joints come nearest to where the branches want them; return where its own joint is then."""
-    hanging = tree.children[hub]
-    shares = [HEAD_WEIGHT * weights[hub], *(weights[child] for child in hanging)]
+    hanging = tree.children[sub_base]
+    shares = [HEAD_WEIGHT * weights[sub_base], *(weights[child] for child in hanging)]
     total = sum(shares) + TINY
-    nothing = 0.0 * joints[hub][0]
+    nothing = 0.0 * joints[sub_base][0]
     points = [(nothing, nothing, nothing), *(tree.offsets[child] for child in hanging)]
-    places = [joints[hub], *(joints[child] for child in hanging)]
+    places = [joints[sub_base], *(joints[child] for child in hanging)]
     middle = _mean(points, shares, total)
     center = _mean(places, shares, total)
     frame = fit_frame(
         ops,
-        hubs[hub],
+        sub_bases[sub_base],
         [(x - middle[0], y - middle[1], z - middle[2]) for x, y, z in points],
         [(x - center[0], y - center[1], z - center[2]) for x, y, z in places],
         shares,
     )
-    hubs[hub] = frame
+    sub_bases[sub_base] = frame
     dx, dy, dz = rotate(frame, middle)
     return center[0] - dx, center[1] - dy, center[2] - dz
 
@@ -222,7 +222,7 @@ def forward_pass(
     ops: Any,
     tree: Tree,
     joints: list[Vector],
-    hubs: dict[int, Quaternion],
+    sub_bases: dict[int, Quaternion],
     weights: Sequence[Component],
 ) -> None:
     """Start from the root and pull every joint after it, out to the effectors (stage 2)."""
@@ -240,8 +240,8 @@ def forward_pass(
         else:
             places = [(bx - x, by - y, bz - z) for bx, by, bz in (joints[child] for child in hanging)]
             shares = [weights[child] for child in hanging]
-            frame = fit_frame(ops, hubs[j], [tree.offsets[child] for child in hanging], places, shares)
-            hubs[j] = frame
+            frame = fit_frame(ops, sub_bases[j], [tree.offsets[child] for child in hanging], places, shares)
+            sub_bases[j] = frame
             for child in hanging:
                 dx, dy, dz = rotate(frame, tree.offsets[child])
                 joints[child] = (x + dx, y + dy, z + dz)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..math.operations import ONE, TINY, Component, Components, Vector
+from ..math.operations import SCALAR, TINY, Component, Components, Vector
 from ..math.vectors import (
     PARALLEL,
     Joints,
@@ -119,11 +119,11 @@ def _off_pole(ops: Any, joints: Joints, j: int, pole: Vector) -> tuple[Component
     offset = rejection(joint, axis)
     height = norm(ops, offset)
     to_pole = (pole[0] - ox, pole[1] - oy, pole[2] - oz)
-    wish = rejection(to_pole, axis)
-    wish_size = norm(ops, wish)
+    desired = rejection(to_pole, axis)
+    wish_size = norm(ops, desired)
     # Neighbours that coincide have no line, and a pole on their line has no direction: the joint stays.
     usable = (wish_size > PARALLEL) & (size > PARALLEL)
-    new = scale(wish, height / (wish_size + TINY))
+    new = scale(desired, height / (wish_size + TINY))
     new = tuple(ops.choose(usable, new, offset))
     move = norm(ops, (new[0] - offset[0], new[1] - offset[1], new[2] - offset[2]))
     # 1e-5 rad and 1e-6 of the length; a direction is the less certain the nearer what it is taken from.
@@ -183,12 +183,12 @@ def pole_for(pose: Pose, distance: float, pole_angle: float = 0.0) -> Floats:
     points = ((pose.positions - pose.positions[0]) / length).tolist()
     x, y, z = (list(component) for component in zip(*points, strict=True))
     hint = x_axis(tuple(pose.rotations[0].tolist()))
-    along = first_direction(ONE, [tuple(points[-1]), tuple(points[1])])
-    bend = bend_direction(ONE, (x, y, z), along)
-    side = perpendicular(ONE, along, [bend, hint])
+    along = first_direction(SCALAR, [tuple(points[-1]), tuple(points[1])])
+    bend = bend_direction(SCALAR, (x, y, z), along)
+    side = perpendicular(SCALAR, along, [bend, hint])
     inner = points[1:-1] or points
     middle = sum(dot(tuple(point), along) for point in inner) / len(inner)
     height = max(dot(tuple(point), side) for point in inner) + distance
     px, py, pz = (middle * a + height * s for a, s in zip(along, side, strict=True))
-    offset: Floats = length * np.array(turn_pole(ONE, (px, py, pz), along, -pole_angle))
+    offset: Floats = length * np.array(turn_pole(SCALAR, (px, py, pz), along, -pole_angle))
     return pose.positions[0] + offset  # type: ignore[no-any-return]

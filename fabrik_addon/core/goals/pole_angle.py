@@ -14,7 +14,7 @@ import math
 
 import numpy as np
 
-from ..math.operations import ONE
+from ..math.operations import SCALAR
 from ..math.vectors import PARALLEL, first_direction, perpendicular, rotate, x_axis
 from ..problem import Floats, Pose
 from .pole import bend_direction
@@ -48,14 +48,14 @@ def to_blender(pose: Pose, pole_angle: float, pole: Floats) -> float:
     along, bend, x, z = _seen_along(pose)
     if bend is not None and not is_straight(pose):
         # The direction that has to point at the pole is the bend, turned back.
-        wish = math.cos(pole_angle) * bend - math.sin(pole_angle) * np.cross(along, bend)
+        desired = math.cos(pole_angle) * bend - math.sin(pole_angle) * np.cross(along, bend)
     else:
-        wish = pole - pose.positions[0]
-        wish = wish - along * (along @ wish)
-    if np.linalg.norm(wish) <= PARALLEL:
+        desired = pole - pose.positions[0]
+        desired = desired - along * (along @ desired)
+    if np.linalg.norm(desired) <= PARALLEL:
         return 0.0
-    angle = math.atan2(-float(np.cross(x, wish) @ along), float(np.cross(z, wish) @ along))
-    if (math.cos(angle) * x + math.sin(angle) * z) @ wish < 0.0:
+    angle = math.atan2(-float(np.cross(x, desired) @ along), float(np.cross(z, desired) @ along))
+    if (math.cos(angle) * x + math.sin(angle) * z) @ desired < 0.0:
         angle -= math.copysign(math.pi, angle)
     return angle
 
@@ -74,14 +74,14 @@ def _seen_along(pose: Pose) -> tuple[Floats, Floats | None, Floats, Floats]:
     """Return the unit vector from root to tip and, seen along it, the bend, if any, and the first bone's X and Z."""
     length = float(np.linalg.norm(np.diff(pose.positions, axis=0), axis=1).sum())
     points = ((pose.positions - pose.positions[0]) / length).tolist()
-    along = first_direction(ONE, [tuple(points[-1]), tuple(points[1])])
+    along = first_direction(SCALAR, [tuple(points[-1]), tuple(points[1])])
     columns = tuple(list(component) for component in zip(*points, strict=True))
-    bend = bend_direction(ONE, columns, along)  # type: ignore[arg-type]
+    bend = bend_direction(SCALAR, columns, along)  # type: ignore[arg-type]
     frame = tuple(pose.rotations[0].tolist())
     line, x, z = np.array(along), np.array(x_axis(frame)), np.array(rotate(frame, (0.0, 0.0, 1.0)))
     flat = [axis - line * (axis @ line) for axis in (x, z)]
     is_bent = float(np.linalg.norm(bend)) > PARALLEL
-    side = np.array(perpendicular(ONE, along, [bend])) if is_bent else None
+    side = np.array(perpendicular(SCALAR, along, [bend])) if is_bent else None
     return line, side, flat[0], flat[1]
 
 

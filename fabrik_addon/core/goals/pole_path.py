@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from ..math.operations import ONE, Vector
+from ..math.operations import SCALAR, Vector
 from ..math.vectors import Quaternion, dot, first_direction, multiply, perpendicular, rejection, rotate, x_axis
 from ..problem import Floats, Pose
 from .pole import bend_direction, turn_pole
@@ -47,7 +47,7 @@ def steady_poles(poses: Pose, pole: Floats, distance: float, pole_angle: float =
         frame = frames[number]
         if number > 0:
             side = _carried(side, frames[number - 1], frame)
-        side = perpendicular(ONE, along, [bend or side, x_axis(frame)])
+        side = perpendicular(SCALAR, along, [bend or side, x_axis(frame)])
         root = poses.positions[number, 0]
         height = max(dot(tuple(point), side) for point in points)
         if number == 0:
@@ -57,15 +57,15 @@ def steady_poles(poses: Pose, pole: Floats, distance: float, pole_angle: float =
         inner = points[1:-1] or points
         middle = sum(dot(tuple(point), along) for point in inner) / len(inner)
         x, y, z = (middle * a + (height + distance) * s for a, s in zip(along, side, strict=True))
-        poles[number] = root + length * np.array(turn_pole(ONE, (x, y, z), along, -pole_angle))
+        poles[number] = root + length * np.array(turn_pole(SCALAR, (x, y, z), along, -pole_angle))
     return poles
 
 
 def _bend_of(points: list[list[float]]) -> tuple[Vector, Vector | None]:
     """Return the unit vector from root to tip, and how far the chain bends off it, if it does."""
-    along = first_direction(ONE, [tuple(points[-1]), tuple(points[1])])  # type: ignore[list-item]
+    along = first_direction(SCALAR, [tuple(points[-1]), tuple(points[1])])  # type: ignore[list-item]
     columns = tuple(list(component) for component in zip(*points, strict=True))
-    bend = bend_direction(ONE, columns, along)  # type: ignore[arg-type]
+    bend = bend_direction(SCALAR, columns, along)  # type: ignore[arg-type]
     return along, bend if math.sqrt(dot(bend, bend)) > STRAIGHT else None
 
 

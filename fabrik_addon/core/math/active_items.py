@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .operations import MANY, Component, Components
+from .operations import ARRAY, Component, Components
 
 STAYING = 0.75
 """Share of the lanes still going from which up all of them stay."""
@@ -22,7 +22,7 @@ WHOLE = 0.125
 """Share of the lanes ending at once from which up the whole state is held, as it is: fewer are copied out of it."""
 
 
-class Leaving:
+class ActiveItems:
     """The lanes that go on, and the states of those that have ended."""
 
     def __init__(self, began: Components) -> None:
@@ -41,13 +41,13 @@ class Leaving:
         # A lane's place is that of its components in all states that are held, laid end to end.
         self._places: NDArray[np.intp] = np.arange(count)
 
-    def give_up(self, lost: Component) -> None:
+    def give_up(self, failed: Component) -> None:
         """Let lanes end as they began, from the next ``end`` on.
 
         Args:
             lost: condition of the lanes there are.
         """
-        self._going &= ~lost
+        self._going &= ~failed
 
     def end(self, ended: Component, number: int, state: Components) -> NDArray[np.intp] | None:
         """Let lanes end in a state, which must not change any more.
@@ -61,12 +61,12 @@ class Leaving:
             which of the lanes to keep, for ``MANY.keep``, or None where all stay. None left are an empty array.
         """
         columns = np.flatnonzero(ended & self._going)
-        lanes = self._lanes[columns]
-        self.ended_at[lanes] = number
+        items = self._lanes[columns]
+        self.ended_at[items] = number
         self._going[columns] = False
         if columns.size < WHOLE * self._lanes.size:
-            state, columns = MANY.keep(columns, state), np.arange(columns.size)
-        self._places[lanes] = self._held + columns
+            state, columns = ARRAY.gather(columns, state), np.arange(columns.size)
+        self._places[items] = self._held + columns
         self._states.append(state)
         self._held += state[0].shape[-1]
         rest = np.flatnonzero(self._going)

@@ -46,7 +46,7 @@ def add_up(values: Iterable[Component]) -> Component:
 _QUIET: nullcontext[None] = nullcontext()
 
 
-class OneLane:
+class ScalarOps:
     """Operations on plain floats."""
 
     @staticmethod
@@ -124,22 +124,22 @@ class OneLane:
         return list(yes if condition else no)
 
     @staticmethod
-    def keep(_condition: Component, values: Sequence[Component]) -> Components:
+    def gather(_condition: Component, values: Sequence[Component]) -> Components:
         """Leave out the lanes where the condition is false; the one lane there is stays."""
         return list(values)
 
     @staticmethod
-    def put(_condition: Component, into: Components, values: Sequence[Component]) -> None:
+    def scatter(_condition: Component, into: Components, values: Sequence[Component]) -> None:
         """Undo ``keep``: write the kept lanes' values back to where they came from, in place."""
         into[:] = values
 
     @staticmethod
-    def unfinished(done: Component) -> Component:
+    def active_indices(done: Component) -> Component:
         """Return what ``keep`` needs to go on with the lanes that aren't done, or None where all are."""
         return None if done else True
 
 
-class ManyLanes:
+class ArrayOps:
     """The same operations on arrays (B,)."""
 
     @staticmethod
@@ -214,23 +214,23 @@ class ManyLanes:
         return [np.where(condition, a, b) for a, b in zip(yes, no, strict=True)]
 
     @staticmethod
-    def keep(condition: Component, values: Sequence[Component]) -> Components:
+    def gather(condition: Component, values: Sequence[Component]) -> Components:
         """Leave out the lanes where the condition is false, or those that aren't in a list of their numbers."""
         numbers = np.flatnonzero(condition) if condition.dtype == bool else condition
         return [value.take(numbers, axis=-1, mode="clip") for value in values]
 
     @staticmethod
-    def put(condition: Component, into: Components, values: Sequence[Component]) -> None:
+    def scatter(condition: Component, into: Components, values: Sequence[Component]) -> None:
         """Undo ``keep``: write the kept lanes' values back to where they came from, in place."""
         for whole, part in zip(into, values, strict=True):
             whole[condition] = part
 
     @staticmethod
-    def unfinished(done: Component) -> Component:
+    def active_indices(done: Component) -> Component:
         """Return what ``keep`` needs to go on with the lanes that aren't done, or None where all are."""
         rest = np.flatnonzero(~done)
         return rest if rest.size else None
 
 
-ONE = OneLane()
-MANY = ManyLanes()
+SCALAR = ScalarOps()
+ARRAY = ArrayOps()

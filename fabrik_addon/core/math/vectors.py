@@ -52,7 +52,7 @@ def norm(ops: Any, a: Vector) -> Component:
     return ops.sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2])
 
 
-def gap(ops: Any, a: Vector, b: Vector) -> Component:
+def distance_between(ops: Any, a: Vector, b: Vector) -> Component:
     """Return the distance between two points."""
     x, y, z = a[0] - b[0], a[1] - b[1], a[2] - b[2]
     return ops.sqrt(x * x + y * y + z * z)

@@ -12,17 +12,17 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..math.operations import MANY, ONE, Vector, add_up
-from ..math.vectors import Joints, Quaternion, gap, rotate, x_axis
-from ..optimise.bounded_least_squares import Limb
+from ..math.operations import ARRAY, SCALAR, Vector, add_up
+from ..math.vectors import Joints, Quaternion, distance_between, rotate, x_axis
+from ..optimise.bounded_least_squares import ConstrainedChain
 from ..problem import Chain, FabrikError, Floats, Pose
-from .frame_transport import turn_frames
+from .frame_transport import transport_frames
 
 MISFIT = 1e-3
 """Difference of a link in the pose from its length that counts as rounding, over its length."""
 
 
-Follow: TypeAlias = "Callable[[Any, StartPose, Sequence[Vector], Quaternion | None], list[Quaternion]]"
+Transport: TypeAlias = "Callable[[Any, StartPose, Sequence[Vector], Quaternion | None], list[Quaternion]]"
 """(ops, start, joints after, turn of the bend plane or None): the bones' frames, as ``turn_frames`` has them."""
 
 
@@ -48,9 +48,9 @@ class StartPose:
     """From each joint to the next."""
     x_axes: list[Vector]
     """Of the frames."""
-    limb: Limb | None
+    constrained_chain: ConstrainedChain | None
     """The bones with their limits, if they have any."""
-    follow: Follow
+    transport: Transport
     """How bones without limits turn with their links."""
 
     @cached_property
@@ -77,7 +77,7 @@ def start_from(chain: Chain, pose: Pose, batch: tuple[int, ...] | None = None) -
     shape = batch_shape(("positions", pose.positions, (joints, 3)), ("rotations", pose.rotations, (joints, 4)))
     if batch is None:
         batch = shape
-    ops: Any = MANY if batch else ONE
+    ops: Any = ARRAY if batch else SCALAR
     positions, frames = ops.split(pose.positions, batch), ops.split(pose.rotations, batch)
     for kind, rows in (("position", positions), ("rotation", frames)):
         for j, row in enumerate(rows):
@@ -91,28 +91,39 @@ def start_from(chain: Chain, pose: Pose, batch: tuple[int, ...] | None = None) -
     _check_links(ops, chain, points, lengths)
     links = [(bx - ax, by - ay, bz - az) for (ax, ay, az), (bx, by, bz) in pairwise(points)]
     axes = [x_axis(frame) for frame in frames]
-    limb = _limb(ops, chain, pose, batch, links, frames) if chain.has_limits else None
+    constrained_chain = _constrained_chain(ops, chain, pose, batch, links, frames) if chain.has_limits else None
     joints_by_part = (x, y, z)
     return StartPose(
-        chain, pose, batch, positions[0], points, joints_by_part, lengths, frames, links, axes, limb, _follow_links
+        chain,
+        pose,
+        batch,
+        positions[0],
+        points,
+        joints_by_part,
+        lengths,
+        frames,
+        links,
+        axes,
+        constrained_chain,
+        _transport_links,
     )
 
 
-def _follow_links(ops: Any, start: StartPose, points: Sequence[Vector], turn: Quaternion | None) -> list[Quaternion]:
-    return turn_frames(ops, start.links, points, start.frames, start.x_axes, start.chain.inherits_list, turn)
+def _transport_links(ops: Any, start: StartPose, points: Sequence[Vector], turn: Quaternion | None) -> list[Quaternion]:
+    return transport_frames(ops, start.links, points, start.frames, start.x_axes, start.chain.inherits_list, turn)
 
 
 def _check_links(ops: Any, chain: Chain, points: list[Vector], lengths: list[float]) -> None:
     """Refuse a pose that isn't one of the chain's: sweeps would mend it silently, and closed forms wouldn't."""
     for j, ((start, end), length) in enumerate(zip(pairwise(points), lengths, strict=True)):
-        found = gap(ops, start, end)
+        found = distance_between(ops, start, end)
         if ops.any(ops.maximum(found - length, length - found) > MISFIT * length + 1e-9):
             raise FabrikError(f"the pose puts {chain.name(j)} at a distance from the next joint that isn't its length")
 
 
-def _limb(
+def _constrained_chain(
     ops: Any, chain: Chain, pose: Pose, batch: tuple[int, ...], links: list[Vector], frames: list[Quaternion]
-) -> Limb:
+) -> ConstrainedChain:
     zero = 0.0 * links[0][0]
     rests: list[Any] = [tuple(part + zero for part in rest) for rest in chain.rest[:-1].tolist()]
     if pose.base is not None:
@@ -120,7 +131,7 @@ def _limb(
         if not ops.all(ops.isfinite(add_up(base))):
             raise FabrikError(f"the frame that {chain.name(0)} turns in is not finite numbers")
         rests[0] = base
-    return Limb(
+    return ConstrainedChain(
         rests=rests,
         links=[rotate((w, -x, -y, -z), link) for (w, x, y, z), link in zip(frames, links, strict=False)],
         inherits=chain.inherits_list,

@@ -11,7 +11,7 @@ from ..math.operations import Vector
 from ..math.vectors import Quaternion, from_to, multiply, rotate
 
 
-def turn_frames(
+def transport_frames(
     ops: Any,
     links: Sequence[Vector],
     joints: Sequence[Vector],
@@ -38,17 +38,17 @@ def turn_frames(
     delta = start
     ax, ay, az = joints[0]
     for link, (bx, by, bz), frame, hint, inherit in zip(links, joints[1:], frames, hints, inherits, strict=False):
-        wish = (bx - ax, by - ay, bz - az)
+        desired = (bx - ax, by - ay, bz - az)
         if delta is None or not inherit:
-            delta = from_to(ops, link, wish, hint)
+            delta = from_to(ops, link, desired, hint)
         else:
-            delta = multiply(from_to(ops, rotate(delta, link), wish, hint), delta)
+            delta = multiply(from_to(ops, rotate(delta, link), desired, hint), delta)
         turned.append(multiply(delta, frame))
         ax, ay, az = bx, by, bz
     return turned
 
 
-def aimed(
+def aim_frame(
     ops: Any, before: Quaternion, frame: Quaternion, link: Vector, ends: tuple[Vector, Vector], hint: Vector
 ) -> Quaternion:
     """Return a bone's frame turned on, as little as need be, so that its link points from one joint to the next.

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from ..math.operations import ONE, TINY, Component, Vector
+from ..math.operations import SCALAR, TINY, Component, Vector
 from ..math.vectors import Quaternion
 
 SwingTwist: TypeAlias = Vector
@@ -185,15 +185,15 @@ def _radius(ops: Any, limits: JointLimits, axis: int, value: Component) -> Compo
     return ops.where(value > 0.0, up, down)
 
 
-def clamp_rotation(limits: JointLimits, q: Quaternion, ops: Any = ONE) -> Quaternion:
+def clamp_rotation(limits: JointLimits, q: Quaternion, ops: Any = SCALAR) -> Quaternion:
     """Return the nearest rotation that limits allow; one lane unless other operations are given."""
     return rotation_of(ops, clamp(ops, limits, swing_twist(ops, q)))
 
 
 def outside_by(limits: JointLimits, q: Quaternion) -> float:
     """Return by how many radians a bone's own rotation is outside its limits, about its worst axis; one lane."""
-    turn = swing_twist(ONE, q)
-    (x, twist, z), (cx, c_twist, cz) = turn, clamp(ONE, limits, turn)
+    turn = swing_twist(SCALAR, q)
+    (x, twist, z), (cx, c_twist, cz) = turn, clamp(SCALAR, limits, turn)
     swings = (2.0 * abs(_asin(value) - _asin(nearest)) for value, nearest in ((x, cx), (z, cz)))
     return float(max(abs(twist - c_twist), *swings))
 
@@ -210,14 +210,14 @@ def axes_at_limit(limits: JointLimits, q: Quaternion, margin: float = 1e-3) -> s
         q: the bone's own rotation, one lane.
         margin: half-sine or radians from the limit that count as at it.
     """
-    x, twist, z = swing_twist(ONE, q)
-    turn = x, _twist_near(ONE, limits, twist), z
+    x, twist, z = swing_twist(SCALAR, q)
+    turn = x, _twist_near(SCALAR, limits, twist), z
     found = ""
     for axis, name in enumerate("XYZ"):
         lower, upper = limits.lower[axis], limits.upper[axis]
         if limits.is_ellipse and axis != 1:
-            share = abs(turn[axis]) / _radius(ONE, limits, axis, turn[axis])
-            is_out = ellipse_share(ONE, limits, turn[0], turn[2]) > 1.0 - margin and share > 0.1
+            share = abs(turn[axis]) / _radius(SCALAR, limits, axis, turn[axis])
+            is_out = ellipse_share(SCALAR, limits, turn[0], turn[2]) > 1.0 - margin and share > 0.1
             is_out = is_out or (turn[axis] < margin and -lower <= _FLAT) or (turn[axis] > -margin and upper <= _FLAT)
         else:
             is_out = lower < upper and not lower + margin < turn[axis] < upper - margin

@@ -17,7 +17,7 @@ from ..math.operations import Vector
 from ..math.vectors import Quaternion, multiply, rotate
 from .joint_limits import JointLimits, SwingTwist, rotation_of
 
-Turn: TypeAlias = Quaternion | SwingTwist
+JointCoordinates: TypeAlias = Quaternion | SwingTwist
 """How a bone is turned in the frame its parent gives it: a quaternion where it is free, swing and twist where not."""
 
 
@@ -68,7 +68,7 @@ class Tree:
         return above
 
     @cached_property
-    def carriers(self) -> list[list[tuple[int, int]]]:
+    def supporting_bones(self) -> list[list[tuple[int, int]]]:
         """The bones that move each joint as they turn, each with the joint of it that moves along."""
         found: list[list[tuple[int, int]]] = []
         for joint, above in enumerate(self.above):
@@ -82,16 +82,16 @@ class Tree:
         return found
 
     @cached_property
-    def turners(self) -> list[list[int]]:
+    def bone_supports(self) -> list[list[int]]:
         """The bones that turn the frame of the bone at each joint, itself first."""
         found = []
         for joint, above in enumerate(self.above):
-            turners = [joint]
+            bone_supports = [joint]
             for bone in above:
-                if not self.inherits[turners[-1]]:
+                if not self.inherits[bone_supports[-1]]:
                     break
-                turners.append(bone)
-            found.append(turners)
+                bone_supports.append(bone)
+            found.append(bone_supports)
         return found
 
     @cached_property
@@ -113,7 +113,7 @@ class PlacedTree:
     joints: list[Vector]
 
 
-def place_tree(ops: Any, tree: Tree, turns: Sequence[Any], root: Vector, shifts: Sequence[Vector]) -> PlacedTree:
+def place_tree(ops: Any, tree: Tree, coordinates: Sequence[Any], root: Vector, shifts: Sequence[Vector]) -> PlacedTree:
     """Return where bones with some turns are (forward kinematics).
 
     Args:
@@ -140,7 +140,7 @@ def place_tree(ops: Any, tree: Tree, turns: Sequence[Any], root: Vector, shifts:
         if children[j]:
             rest = tree.rests[j]
             parents[j] = multiply(frames[parent], rest) if parent >= 0 and tree.inherits[j] else rest
-            turn = turns[j]
+            turn = coordinates[j]
             frames[j] = multiply(parents[j], turn if tree.is_free[j] else rotation_of(ops, turn))
         else:
             frames[j] = frames[parent]

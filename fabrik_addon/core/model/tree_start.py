@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from ..math.operations import MANY, ONE, Component, Vector, add_up
-from ..math.vectors import Quaternion, gap, multiply, rotate
+from ..math.operations import ARRAY, SCALAR, Component, Vector, add_up
+from ..math.vectors import Quaternion, distance_between, multiply, rotate
 from ..problem import Chain, FabrikError, Pose
 from .chain_start import MISFIT, batch_shape
 from .joint_limits import clamp, joint_limits, rotation_of, swing_twist
@@ -37,7 +37,7 @@ class StartTree:
     """Joints from the first one, in units."""
     frames: list[Quaternion]
     """Of the bones, by joint."""
-    turns: list[Any]
+    coordinates: list[Any]
     """Of the bones, by joint; what limits leave of them."""
 
     @cached_property
@@ -82,7 +82,7 @@ def start_tree(chain: Chain, pose: Pose, batch: tuple[int, ...] | None = None) -
     count = len(chain.lengths)
     shape = batch_shape(("positions", pose.positions, (count, 3)), ("rotations", pose.rotations, (count, 4)))
     batch = shape if batch is None else batch
-    ops: Any = MANY if batch else ONE
+    ops: Any = ARRAY if batch else SCALAR
     positions, frames = ops.split(pose.positions, batch), ops.split(pose.rotations, batch)
     for kind, rows in (("position", positions), ("rotation", frames)):
         for j, row in enumerate(rows):
@@ -99,7 +99,7 @@ def start_tree(chain: Chain, pose: Pose, batch: tuple[int, ...] | None = None) -
     offsets: list[Any] = [points[0]]
     for j in range(1, count):
         parent = parents[j]
-        found = gap(ops, points[j], points[parent])
+        found = distance_between(ops, points[j], points[parent])
         if ops.any(ops.maximum(found - lengths[j], lengths[j] - found) > MISFIT * lengths[j] + 1e-9):
             raise FabrikError(f"the pose puts {chain.name(parent)} at a distance from a joint that isn't its length")
         link = tuple(a - b for a, b in zip(points[j], points[parent], strict=True))
@@ -121,7 +121,7 @@ def start_tree(chain: Chain, pose: Pose, batch: tuple[int, ...] | None = None) -
         roots=chain.roots,
         is_anchor=chain.has_anchor,
     )
-    return StartTree(chain, pose, batch, root, unit, tree, points, frames, turns_of_tree(ops, tree, frames))
+    return StartTree(chain, pose, batch, root, unit, tree, points, frames, coordinates_of_tree(ops, tree, frames))
 
 
 def _rests(
@@ -144,9 +144,9 @@ def _rests(
     return rests
 
 
-def turns_of_tree(ops: Any, tree: Tree, frames: Sequence[Quaternion]) -> list[Any]:
+def coordinates_of_tree(ops: Any, tree: Tree, frames: Sequence[Quaternion]) -> list[Any]:
     """Return the turns that come nearest to frames, each bone in the frame that its parent has by then."""
-    turns: list[Any] = [None] * len(tree.parents)
+    coordinates: list[Any] = [None] * len(tree.parents)
     made: list[Any] = [None] * len(tree.parents)
     for j in tree.bones:
         parent = tree.parents[j]
@@ -154,8 +154,8 @@ def turns_of_tree(ops: Any, tree: Tree, frames: Sequence[Quaternion]) -> list[An
         w, x, y, z = space
         own = multiply((w, -x, -y, -z), frames[j])
         if tree.is_free[j]:
-            turns[j], made[j] = own, frames[j]
+            coordinates[j], made[j] = own, frames[j]
         else:
-            turns[j] = clamp(ops, tree.limits[j], swing_twist(ops, own))
-            made[j] = multiply(space, rotation_of(ops, turns[j]))
-    return turns
+            coordinates[j] = clamp(ops, tree.limits[j], swing_twist(ops, own))
+            made[j] = multiply(space, rotation_of(ops, coordinates[j]))
+    return coordinates

@@ -26,7 +26,7 @@ AT_LIMIT = 1e-9
 
 
 @dataclass(frozen=True)
-class Limb:
+class ConstrainedChain:
     """A chain of bones that turn within limits; root at the origin, units of the chain's length."""
 
     rests: Sequence[Quaternion]
@@ -45,12 +45,12 @@ class Limb:
         rests = matrices(*np.moveaxis(array_of(self.rests), -1, 0))
         return Bones(rests, array_of(self.links), tuple(self.inherits), tuple(self.limits))
 
-    def keep(self, ops: Any, lanes: Component) -> Limb:
+    def gather(self, ops: Any, items: Component) -> ConstrainedChain:
         """Leave out lanes."""
-        if lanes is True:
+        if items is True:
             return self
-        rests: Any = [tuple(ops.keep(lanes, rest)) for rest in self.rests]
-        links: Any = [tuple(ops.keep(lanes, link)) for link in self.links]
+        rests: Any = [tuple(ops.gather(items, rest)) for rest in self.rests]
+        links: Any = [tuple(ops.gather(items, link)) for link in self.links]
         return replace(self, rests=rests, links=links)
 
 
@@ -75,12 +75,14 @@ def array_of(rows: Sequence[Sequence[Component]]) -> Array:
     return made
 
 
-def place(ops: Any, limb: Limb, turns: Sequence[SwingTwist]) -> Placed:
+def place(ops: Any, constrained_chain: ConstrainedChain, coordinates: Sequence[SwingTwist]) -> Placed:
     """Return where bones with some turns are (forward kinematics)."""
-    x = y = z = 0.0 * turns[0][0]
+    x = y = z = 0.0 * coordinates[0][0]
     frame: Quaternion | None = None
     parents, frames, joints = [], [], [(x, y, z)]
-    for rest, link, inherits, turn in zip(limb.rests, limb.links, limb.inherits, turns, strict=True):
+    for rest, link, inherits, turn in zip(
+        constrained_chain.rests, constrained_chain.links, constrained_chain.inherits, coordinates, strict=True
+    ):
         parent = multiply(frame, rest) if inherits and frame is not None else rest
         frame = multiply(parent, rotation_of(ops, turn))
         dx, dy, dz = rotate(frame, link)
@@ -95,21 +97,23 @@ def place(ops: Any, limb: Limb, turns: Sequence[SwingTwist]) -> Placed:
 class _Body:
     """A limb in one pose, as :func:`.descent.descend_to` wants it."""
 
-    limb: Limb
-    turns: Sequence[SwingTwist]
+    constrained_chain: ConstrainedChain
+    coordinates: Sequence[SwingTwist]
     placed: Placed
 
     @property
     def tip(self) -> Vector:
         return self.placed.joints[-1]
 
-    def stepped(self, ops: Any, wish: Vector, rule: Rule, memory: Component) -> _Body:
-        change = _step(ops, self.limb, self.turns, self.placed, wish, rule, memory)
-        turns = [
+    def stepped(self, ops: Any, residual: Vector, rule: Rule, memory: Component) -> _Body:
+        change = _step(ops, self.constrained_chain, self.coordinates, self.placed, residual, rule, memory)
+        coordinates = [
             clamp(ops, limits, (x + dx, twist + dt, z + dz))
-            for limits, (x, twist, z), (dx, dt, dz) in zip(self.limb.limits, self.turns, change, strict=True)
+            for limits, (x, twist, z), (dx, dt, dz) in zip(
+                self.constrained_chain.limits, self.coordinates, change, strict=True
+            )
         ]
-        return _Body(self.limb, turns, place(ops, self.limb, turns))
+        return _Body(self.constrained_chain, coordinates, place(ops, self.constrained_chain, coordinates))
 
     def where(self, ops: Any, condition: Component, other: _Body) -> _Body:
         def chosen(yes: Sequence[Any], no: Sequence[Any]) -> list[Any]:
@@ -117,8 +121,8 @@ class _Body:
 
         mine, others = self.placed, other.placed
         return _Body(
-            self.limb,
-            chosen(self.turns, other.turns),
+            self.constrained_chain,
+            chosen(self.coordinates, other.coordinates),
             Placed(
                 chosen(mine.parents, others.parents),
                 chosen(mine.frames, others.frames),
@@ -129,8 +133,8 @@ class _Body:
 
 def descend(
     ops: Any,
-    limb: Limb,
-    turns: Sequence[SwingTwist],
+    constrained_chain: ConstrainedChain,
+    coordinates: Sequence[SwingTwist],
     target: Vector,
     tolerance: float,
     steps: int,
@@ -150,34 +154,34 @@ def descend(
     Returns:
         turns after, where the bones then are, distance from tip to target, steps used.
     """
-    body = _Body(limb, turns, place(ops, limb, turns))
+    body = _Body(constrained_chain, coordinates, place(ops, constrained_chain, coordinates))
     found, error, used = descend_to(ops, body, target, tolerance, steps, rule)
-    return list(found.turns), found.placed, error, used
+    return list(found.coordinates), found.placed, error, used
 
 
 def _step(
     ops: Any,
-    limb: Limb,
-    turns: Sequence[SwingTwist],
+    constrained_chain: ConstrainedChain,
+    coordinates: Sequence[SwingTwist],
     placed: Placed,
-    wish: Vector,
+    residual: Vector,
     rule: Rule,
     memory: Component,
 ) -> list[list[Component]]:
     """Return how far each bone should turn: x, twist and z, none of them out of its limits."""
     zero = 0.0 * memory
-    responses = responses_of(ops, limb, turns, placed)
+    columns = jacobian_columns(ops, constrained_chain, coordinates, placed)
     change: list[list[Component]] = []
     for _ in range(3):
-        y = rule.solution(ops, _normal(responses, limb.weights, zero), wish, memory)
+        y = rule.solution(ops, _normal(columns, constrained_chain.weights, zero), residual, memory)
         change = [
             [
-                zero if response is None else weight * (response[0] * y[0] + response[1] * y[1] + response[2] * y[2])
-                for response, weight in zip(joint, weights, strict=True)
+                zero if column is None else weight * (column[0] * y[0] + column[1] * y[1] + column[2] * y[2])
+                for column, weight in zip(joint, weights, strict=True)
             ]
-            for joint, weights in zip(responses, limb.weights, strict=True)
+            for joint, weights in zip(columns, constrained_chain.weights, strict=True)
         ]
-        if not block_all(ops, limb, turns, responses, change):
+        if not block_all(ops, constrained_chain, coordinates, columns, change):
             break
     share, _ = shortened(ops, change, zero)
     return [[share * part for part in joint_change] for joint_change in change]
@@ -202,34 +206,36 @@ def turning_axes(
     return axes
 
 
-def responses_of(ops: Any, limb: Limb, turns: Sequence[SwingTwist], placed: Placed) -> list[list[Any]]:
+def jacobian_columns(
+    ops: Any, constrained_chain: ConstrainedChain, coordinates: Sequence[SwingTwist], placed: Placed
+) -> list[list[Any]]:
     """Return how the tip moves with every bone's x, twist and z: the columns of the Jacobian."""
-    responses: list[list[Any]] = []
+    columns: list[list[Any]] = []
     ex, ey, ez = placed.joints[-1]
-    for j in reversed(range(len(limb.limits))):
+    for j in reversed(range(len(constrained_chain.limits))):
         x, y, z = placed.joints[j]
-        axes = turning_axes(ops, limb.limits[j], turns[j], placed.parents[j], placed.frames[j])
-        responses.append([None if axis is None else cross(axis, (ex - x, ey - y, ez - z)) for axis in axes])
-        if not limb.inherits[j]:
+        axes = turning_axes(ops, constrained_chain.limits[j], coordinates[j], placed.parents[j], placed.frames[j])
+        columns.append([None if axis is None else cross(axis, (ex - x, ey - y, ez - z)) for axis in axes])
+        if not constrained_chain.inherits[j]:
             ex, ey, ez = x, y, z  # what hangs on a bone that doesn't turn with its parent moves with its head alone
-    responses.reverse()
-    return responses
+    columns.reverse()
+    return columns
 
 
 def normal_solution(
-    ops: Any, responses: Sequence[Sequence[Any]], weights: Sequence[Vector], wish: Vector, damping: Component
+    ops: Any, columns: Sequence[Sequence[Any]], weights: Sequence[Vector], residual: Vector, damping: Component
 ) -> Vector:
     """Solve (J W J^T + damping) y = wish."""
-    return damped_solution(ops, _normal(responses, weights, 0.0 * damping), wish, damping)
+    return damped_solution(ops, _normal(columns, weights, 0.0 * damping), residual, damping)
 
 
-def _normal(responses: Sequence[Sequence[Any]], weights: Sequence[Vector], zero: Component) -> Symmetric:
+def _normal(columns: Sequence[Sequence[Any]], weights: Sequence[Vector], zero: Component) -> Symmetric:
     """Return J W J^T."""
     xx = yy = zz = xy = xz = yz = zero
-    for joint, joint_weights in zip(responses, weights, strict=True):
-        for response, weight in zip(joint, joint_weights, strict=True):
-            if response is not None:
-                x, y, z, *_ = response
+    for joint, joint_weights in zip(columns, weights, strict=True):
+        for column, weight in zip(joint, joint_weights, strict=True):
+            if column is not None:
+                x, y, z, *_ = column
                 wx, wy = weight * x, weight * y
                 xx, yy, zz = xx + wx * x, yy + wy * y, zz + weight * z * z
                 xy, xz, yz = xy + wx * y, xz + wx * z, yz + wy * z
@@ -238,19 +244,19 @@ def _normal(responses: Sequence[Sequence[Any]], weights: Sequence[Vector], zero:
 
 def block_all(
     ops: Any,
-    limb: Limb,
-    turns: Sequence[SwingTwist],
-    responses: Sequence[list[Any]],
+    constrained_chain: ConstrainedChain,
+    coordinates: Sequence[SwingTwist],
+    columns: Sequence[list[Any]],
     change: Sequence[list[Component]],
 ) -> bool:
     """Take out of all bones' responses what would push them out of their limits, in place; tell if there was any."""
     blocked: Component = False
-    for limits, turn, joint, joint_change in zip(limb.limits, turns, responses, change, strict=True):
+    for limits, turn, joint, joint_change in zip(constrained_chain.limits, coordinates, columns, change, strict=True):
         blocked = blocked | block(ops, limits, turn, joint, joint_change)
     return bool(ops.any(blocked))
 
 
-def block(ops: Any, limits: JointLimits, turn: SwingTwist, responses: list[Any], change: list[Component]) -> Component:
+def block(ops: Any, limits: JointLimits, turn: SwingTwist, columns: list[Any], change: list[Component]) -> Component:
     """Take out of a bone's responses what would push it out of its limits, in place; tell whether there was any.
 
     A response may have more components than the tip's x, y, z: they are taken out with them.
@@ -258,17 +264,17 @@ def block(ops: Any, limits: JointLimits, turn: SwingTwist, responses: list[Any],
     blocked: Component = False
     axes = (1,) if limits.is_ellipse and not limits.has_flat_quarter else (0, 1, 2)
     for axis in axes:
-        response = responses[axis]
-        if response is None:
+        column = columns[axis]
+        if column is None:
             continue
         out = ((turn[axis] >= limits.upper[axis] - AT_LIMIT) & (change[axis] > 0.0)) | (
             (turn[axis] <= limits.lower[axis] + AT_LIMIT) & (change[axis] < 0.0)
         )
         if ops.any(out):
             keep = ops.where(out, 0.0, 1.0)
-            responses[axis] = tuple(part * keep for part in response)
+            columns[axis] = tuple(part * keep for part in column)
             blocked = blocked | out
-    along_x, along_z = responses[0], responses[2]
+    along_x, along_z = columns[0], columns[2]
     if limits.is_ellipse and along_x is not None and along_z is not None:
         x, _, z = turn
         out = ellipse_share(ops, limits, x, z) >= 1.0 - AT_LIMIT
@@ -279,7 +285,7 @@ def block(ops: Any, limits: JointLimits, turn: SwingTwist, responses: list[Any],
         if ops.any(out):
             nx, nz = ops.choose(out, (nx, nz), (0.0 * nx, 0.0 * nz))
             across = [nx * p + nz * q for p, q in zip(along_x, along_z, strict=True)]
-            responses[0] = tuple(p - nx * a for p, a in zip(along_x, across, strict=True))
-            responses[2] = tuple(q - nz * a for q, a in zip(along_z, across, strict=True))
+            columns[0] = tuple(p - nx * a for p, a in zip(along_x, across, strict=True))
+            columns[2] = tuple(q - nz * a for q, a in zip(along_z, across, strict=True))
             blocked = blocked | out
     return blocked

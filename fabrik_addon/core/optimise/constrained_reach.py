@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..math.operations import Component, Vector
-from ..math.vectors import PARALLEL, Quaternion, choose_parts, cross, dot, gap, multiply
+from ..math.vectors import PARALLEL, Quaternion, choose_parts, cross, distance_between, dot, multiply
 from ..model.joint_limits import SwingTwist, clamp, rotation_of, swing_twist
-from .bounded_least_squares import Limb, Placed, array_of, descend, place
-from .least_rotation import PATIENCE, turn_least
+from .bounded_least_squares import ConstrainedChain, Placed, array_of, descend, place
+from .least_rotation import PATIENCE, rotate_least
 from .nearest_pose import FIRST_DAMPING, Array, Bones, nearest_poses
 
 STEPS = 40
@@ -36,7 +36,7 @@ NEAREST, NEAREST_OF_MANY = (5, 3, 4, 8), (2, 1, 1, 2)
 MANY_AXES = 15
 """Axes that turn with which a limb is seldom caught: hardly a start ends elsewhere than the others."""
 
-HEATS = (3, 3, 12)
+HALVING_ROUNDS = (3, 3, 12)
 """Steps of Newton's method at most: from all starts, from the better third of them, and from the better third of those.
 Most need three to the end."""
 
@@ -57,23 +57,25 @@ BENT = 0.1
 """Half-sine by which bones are turned off a line; any small turn will do."""
 
 
-def turns_of(ops: Any, limb: Limb, frames: Sequence[Quaternion]) -> list[SwingTwist]:
+def coordinates_of(ops: Any, constrained_chain: ConstrainedChain, frames: Sequence[Quaternion]) -> list[SwingTwist]:
     """Return the turns that come nearest to frames, each bone in the frame that its parent has by then."""
-    turns = []
+    coordinates = []
     frame: Quaternion | None = None
-    for rest, inherits, limits, wish in zip(limb.rests, limb.inherits, limb.limits, frames, strict=False):
+    for rest, inherits, limits, desired in zip(
+        constrained_chain.rests, constrained_chain.inherits, constrained_chain.limits, frames, strict=False
+    ):
         w, x, y, z = multiply(frame, rest) if inherits and frame is not None else rest
-        turn = clamp(ops, limits, swing_twist(ops, multiply((w, -x, -y, -z), wish)))
-        turns.append(turn)
+        turn = clamp(ops, limits, swing_twist(ops, multiply((w, -x, -y, -z), desired)))
+        coordinates.append(turn)
         frame = multiply((w, x, y, z), rotation_of(ops, turn))
-    return turns
+    return coordinates
 
 
 def reach_within_limits(
     ops: Any,
-    limb: Limb,
-    home: Sequence[SwingTwist],
-    advice: Callable[[], Sequence[SwingTwist]],
+    constrained_chain: ConstrainedChain,
+    reference: Sequence[SwingTwist],
+    warm_start: Callable[[], Sequence[SwingTwist]],
     target: Vector,
     tolerance: float,
     steps: int,
@@ -92,63 +94,71 @@ def reach_within_limits(
     Returns:
         turns after, where the bones then are, distance from tip to target, starts used.
     """
-    start = _off_limits(ops, limb, home, target, tolerance)
-    turns, placed, error = turn_least(ops, limb, start, home, target, tolerance, steps)
+    start = _off_limits(ops, constrained_chain, reference, target, tolerance)
+    coordinates, placed, error = rotate_least(ops, constrained_chain, start, reference, target, tolerance, steps)
     starts = 1.0 + 0.0 * error
-    rest = ops.unfinished(error <= tolerance)
+    rest = ops.active_indices(error <= tolerance)
     # With fewer steps than it takes to tell no lane is caught, it was only stopped.
     if rest is None or steps < PATIENCE:
-        return turns, placed, error, starts
-    goal: Any = tuple(ops.keep(rest, target))
-    kept_home, caught, other = ([tuple(ops.keep(rest, turn)) for turn in pose] for pose in (home, turns, advice()))
-    found, more = _start_again(ops, limb.keep(ops, rest), kept_home, caught, other, goal, tolerance, steps)
-    turns, starts = _put(ops, rest, turns, found, starts, more)
-    placed = place(ops, limb, turns)
-    return turns, placed, gap(ops, placed.joints[-1], target), starts
+        return coordinates, placed, error, starts
+    goal: Any = tuple(ops.gather(rest, target))
+    kept_home, is_in_local_minimum, other = (
+        [tuple(ops.gather(rest, turn)) for turn in pose] for pose in (reference, coordinates, warm_start())
+    )
+    found, more = _start_again(
+        ops, constrained_chain.gather(ops, rest), kept_home, is_in_local_minimum, other, goal, tolerance, steps
+    )
+    coordinates, starts = _scatter(ops, rest, coordinates, found, starts, more)
+    placed = place(ops, constrained_chain, coordinates)
+    return coordinates, placed, distance_between(ops, placed.joints[-1], target), starts
 
 
 def _start_again(
     ops: Any,
-    limb: Limb,
-    home: Sequence[SwingTwist],
-    caught: Sequence[SwingTwist],
-    advice: Sequence[SwingTwist],
+    constrained_chain: ConstrainedChain,
+    reference: Sequence[SwingTwist],
+    is_in_local_minimum: Sequence[SwingTwist],
+    warm_start: Sequence[SwingTwist],
     target: Vector,
     tolerance: float,
     steps: int,
 ) -> tuple[list[SwingTwist], Component]:
     """Return the turns that advice leads to, or else those that other starts do, and the starts it took in all."""
-    turns, _, error = turn_least(ops, limb, advice, home, target, tolerance, steps)
+    coordinates, _, error = rotate_least(ops, constrained_chain, warm_start, reference, target, tolerance, steps)
     starts = 2.0 + 0.0 * error
-    rest = ops.unfinished(error <= tolerance)
+    rest = ops.active_indices(error <= tolerance)
     if rest is None:
-        return turns, starts
-    goal: Any = tuple(ops.keep(rest, target))
-    kept_home, *others = ([tuple(ops.keep(rest, turn)) for turn in pose] for pose in (home, caught, turns))
-    found = _start_anywhere(ops, limb.keep(ops, rest), kept_home, others, goal, tolerance, steps)
-    return _put(ops, rest, turns, found, starts, 2.0 + sum(_nearest(limb.bones)) + 0.0 * found[0][0])
+        return coordinates, starts
+    goal: Any = tuple(ops.gather(rest, target))
+    kept_home, *others = (
+        [tuple(ops.gather(rest, turn)) for turn in pose] for pose in (reference, is_in_local_minimum, coordinates)
+    )
+    found = _start_anywhere(ops, constrained_chain.gather(ops, rest), kept_home, others, goal, tolerance, steps)
+    return _scatter(
+        ops, rest, coordinates, found, starts, 2.0 + sum(_nearest(constrained_chain.bones)) + 0.0 * found[0][0]
+    )
 
 
-def _put(
+def _scatter(
     ops: Any,
-    lanes: Component,
-    turns: Sequence[SwingTwist],
+    items: Component,
+    coordinates: Sequence[SwingTwist],
     found: Sequence[SwingTwist],
     starts: Component,
     more: Component,
 ) -> tuple[list[SwingTwist], Component]:
     """Return turns and starts with what was found for some lanes put among them."""
-    into = [0.0 + component for turn in turns for component in turn] + [starts]
-    ops.put(lanes, into, [*(component for turn in found for component in turn), more])
+    into = [0.0 + component for turn in coordinates for component in turn] + [starts]
+    ops.scatter(items, into, [*(component for turn in found for component in turn), more])
     return [(into[i], into[i + 1], into[i + 2]) for i in range(0, len(into) - 1, 3)], into[-1]
 
 
 def _off_limits(
-    ops: Any, limb: Limb, home: Sequence[SwingTwist], target: Vector, tolerance: float
+    ops: Any, constrained_chain: ConstrainedChain, reference: Sequence[SwingTwist], target: Vector, tolerance: float
 ) -> Sequence[SwingTwist]:
     """Return where to start from: home, but where the limb is straight, with bends to the side that limits leave."""
     bent = []
-    for limits, turn in zip(limb.limits, home, strict=True):
+    for limits, turn in zip(constrained_chain.limits, reference, strict=True):
         parts = list(turn)
         for axis in (0, 2):
             lower, upper = limits.lower[axis], limits.upper[axis]
@@ -157,58 +167,63 @@ def _off_limits(
                 parts[axis] = ops.where(turn[axis] >= upper - PARALLEL, upper - inside, parts[axis])
                 parts[axis] = ops.where(turn[axis] <= lower + PARALLEL, lower + inside, parts[axis])
         bent.append((parts[0], parts[1], parts[2]))
-    is_straight = _is_straight(ops, limb, home, target, tolerance)
+    is_straight = _is_straight(ops, constrained_chain, reference, target, tolerance)
     if not ops.any(is_straight):
-        return home
-    legal = [clamp(ops, limits, turn) for limits, turn in zip(limb.limits, bent, strict=True)]
-    return [tuple(ops.choose(is_straight, a, b)) for a, b in zip(legal, home, strict=True)]
+        return reference
+    feasible = [clamp(ops, limits, turn) for limits, turn in zip(constrained_chain.limits, bent, strict=True)]
+    return [tuple(ops.choose(is_straight, a, b)) for a, b in zip(feasible, reference, strict=True)]
 
 
 def off_the_line(
-    ops: Any, limb: Limb, home: Sequence[SwingTwist], target: Vector, tolerance: float
+    ops: Any, constrained_chain: ConstrainedChain, reference: Sequence[SwingTwist], target: Vector, tolerance: float
 ) -> Sequence[SwingTwist]:
     """Return home, but bent where limb and target lie on one line: there no turn brings the tip nearer at first."""
-    is_straight = _is_straight(ops, limb, home, target, tolerance, target)
+    is_straight = _is_straight(ops, constrained_chain, reference, target, tolerance, target)
     if not ops.any(is_straight):
-        return home
+        return reference
     bent: list[SwingTwist] = []
     # About z, so toward the bone's own +X, where limits let it; the first bone the other way, to keep the tip in line.
     sign = 1.0
-    for j in reversed(range(len(home))):
-        limits, parts = limb.limits[j], list(home[j])
+    for j in reversed(range(len(reference))):
+        limits, parts = constrained_chain.limits[j], list(reference[j])
         for axis in (2, 0):
             lower, upper = limits.lower[axis], limits.upper[axis]
             step = min(BENT, 0.25 * (upper - lower))
             if step > PARALLEL:
-                wish = sign if j == 0 else -1.0
-                fits = (parts[axis] + wish * step >= lower) & (parts[axis] + wish * step <= upper)
-                turned = ops.where(fits, wish * step, -wish * step)
+                desired = sign if j == 0 else -1.0
+                fits = (parts[axis] + desired * step >= lower) & (parts[axis] + desired * step <= upper)
+                turned = ops.where(fits, desired * step, -desired * step)
                 parts[axis], sign = parts[axis] + turned, ops.where(turned < 0.0, 1.0, -1.0)
                 break
         bent.insert(0, clamp(ops, limits, (parts[0], parts[1], parts[2])))
-    return [tuple(ops.choose(is_straight, a, b)) for a, b in zip(bent, home, strict=True)]
+    return [tuple(ops.choose(is_straight, a, b)) for a, b in zip(bent, reference, strict=True)]
 
 
-def nearer_home(
+def nearer_reference(
     ops: Any,
-    limb: Limb,
-    home: Sequence[SwingTwist],
-    turns: Sequence[SwingTwist],
+    constrained_chain: ConstrainedChain,
+    reference: Sequence[SwingTwist],
+    coordinates: Sequence[SwingTwist],
     error: Component,
     target: Vector,
 ) -> tuple[list[SwingTwist], Placed]:
     """Return turns, but home where their error is more than that of home: a bend that came to nothing is taken back."""
-    farther = error > gap(ops, place(ops, limb, home).joints[-1], target)
-    nearer: list[SwingTwist] = [choose_parts(ops, farther, a, b) for a, b in zip(home, turns, strict=True)]
-    return nearer, place(ops, limb, nearer)
+    farther = error > distance_between(ops, place(ops, constrained_chain, reference).joints[-1], target)
+    nearer: list[SwingTwist] = [choose_parts(ops, farther, a, b) for a, b in zip(reference, coordinates, strict=True)]
+    return nearer, place(ops, constrained_chain, nearer)
 
 
 def _is_straight(
-    ops: Any, limb: Limb, home: Sequence[SwingTwist], target: Vector, tolerance: float, *others: Vector
+    ops: Any,
+    constrained_chain: ConstrainedChain,
+    reference: Sequence[SwingTwist],
+    target: Vector,
+    tolerance: float,
+    *others: Vector,
 ) -> Component:
     """Tell whether a limb that isn't at its target lies on one line, other points with it."""
-    placed = place(ops, limb, home)
-    is_straight = gap(ops, placed.joints[-1], target) > tolerance
+    placed = place(ops, constrained_chain, reference)
+    is_straight = distance_between(ops, placed.joints[-1], target) > tolerance
     first = placed.joints[1]
     for point in (*placed.joints[2:], *others):
         off = cross(first, point)
@@ -218,36 +233,36 @@ def _is_straight(
 
 def _start_anywhere(
     ops: Any,
-    limb: Limb,
-    home: Sequence[SwingTwist],
+    constrained_chain: ConstrainedChain,
+    reference: Sequence[SwingTwist],
     others: Sequence[Sequence[SwingTwist]],
     target: Vector,
     tolerance: float,
     steps: int,
 ) -> list[SwingTwist]:
     """Return the turns that reach and are nearest to home, of those from several starts, or else come nearest."""
-    goals, homes, bones = array_of([target])[:, 0], array_of(home), limb.bones
+    goals, references, bones = array_of([target])[:, 0], array_of(reference), constrained_chain.bones
     starts = np.concatenate([_near_poses(bones, goals), np.stack([array_of(one) for one in others], 1)], axis=1)
     damping, count = np.full(starts.shape[:2], FIRST_DAMPING), starts.shape[1]
-    for most in HEATS:
+    for most in HALVING_ROUNDS:
         count = (count + 2) // 3
         starts, errors, damping = _descend_all(bones, starts, goals, tolerance, most, damping)
-        order = _best(starts, errors, homes, tolerance, count)
+        order = _best(starts, errors, references, tolerance, count)
         starts = np.take_along_axis(starts, order[:, :, None, None], axis=1)
         damping = np.take_along_axis(damping, order, axis=1)
-    turns = _components(ops, starts[:, 0])
-    reached = gap(ops, place(ops, limb, turns).joints[-1], target) <= tolerance
+    coordinates = _components(ops, starts[:, 0])
+    reached = distance_between(ops, place(ops, constrained_chain, coordinates).joints[-1], target) <= tolerance
     if ops.any(reached):
-        settled, _, off = turn_least(ops, limb, turns, home, target, tolerance, steps)
+        settled, _, off = rotate_least(ops, constrained_chain, coordinates, reference, target, tolerance, steps)
         reached = reached & (off <= tolerance)
-        turns = [choose_parts(ops, reached, a, b) for a, b in zip(settled, turns, strict=True)]
+        coordinates = [choose_parts(ops, reached, a, b) for a, b in zip(settled, coordinates, strict=True)]
     if bones.wide[0].size:
         # Half-sines end at half a turn, where Newton's method stalls and least squares come on.
-        turns = descend(ops, limb, turns, target, tolerance, steps)[0]
-    return turns
+        coordinates = descend(ops, constrained_chain, coordinates, target, tolerance, steps)[0]
+    return coordinates
 
 
-def _best(found: Array, errors: Array, homes: Array, tolerance: float, most: int) -> NDArray[np.int64]:
+def _best(found: Array, errors: Array, references: Array, tolerance: float, most: int) -> NDArray[np.int64]:
     """Return, of poses (L, K, B, 3) with errors (L, K), the numbers (L, at most so many) of the best, best first.
 
     All that come as near as the nearest are taken for one: that which turns least from home.
@@ -255,7 +270,7 @@ def _best(found: Array, errors: Array, homes: Array, tolerance: float, most: int
     if errors.shape[1] == 1:
         return np.zeros(errors.shape, int)
     is_near = errors <= np.maximum(tolerance, (1.0 + AS_NEAR) * errors.min(axis=1, keepdims=True))
-    best = np.argmin(np.where(is_near, _turned(found, homes), np.inf), axis=1)
+    best = np.argmin(np.where(is_near, _turned(found, references), np.inf), axis=1)
     worth = np.where(is_near, np.inf, errors)
     worth[np.arange(len(found)), best] = -1.0
     count = min(most, int(np.isfinite(worth).sum(axis=1).max()))
@@ -264,9 +279,9 @@ def _best(found: Array, errors: Array, homes: Array, tolerance: float, most: int
     return np.where(np.isfinite(np.take_along_axis(worth, order, axis=1)), order, order[:, :1])
 
 
-def _turned(turns: Array, homes: Array) -> Array:
+def _turned(coordinates: Array, references: Array) -> Array:
     """Return about how far (L, K) poses (L, K, B, 3) have turned from others (L, B, 3): half angles, squared."""
-    off = turns - homes[:, None]
+    off = coordinates - references[:, None]
     twist = np.remainder(off[..., 1] + math.pi, 2.0 * math.pi) - math.pi
     made: Array = np.sum(off[..., 0] ** 2 + off[..., 2] ** 2 + 0.25 * twist**2, axis=-1)
     return made
@@ -276,7 +291,7 @@ def _near_poses(bones: Bones, goals: Array) -> Array:
     """Return the legal poses (L, K, B, 3) whose tips are nearest to targets (L, 3)."""
     # All lanes' limbs are one and the same, but hang in frames of their own.
     local = (bones.rests[:1, 0] @ bones.rests[:, 0].swapaxes(-1, -2) @ goals[:, :, None])[..., 0]
-    poses, tips = bones.legal
+    poses, tips = bones.feasible
     # Of |local - tip|^2 what is the same for all tips doesn't matter.
     distance = np.einsum("kpi,kpi->kp", tips, tips) - 2.0 * (tips @ local[:, None, :, None])[..., 0]
     order = np.argsort(distance, axis=2, kind="stable")
@@ -297,20 +312,20 @@ def _descend_all(
     damping: Array,
 ) -> tuple[Array, Array, Array]:
     """Return the nearest poses (L, K, B, 3) from starts of that shape, their errors (L, K), and damping after."""
-    lanes, count = starts.shape[:2]
-    each = np.repeat(np.arange(lanes), count)
+    items, count = starts.shape[:2]
+    each = np.repeat(np.arange(items), count)
     found = starts.reshape(-1, *starts.shape[2:]).copy()
     errors, damping = np.empty(len(found)), damping.reshape(-1).copy()
     for begin in range(0, len(found), AT_ONCE):
         part = slice(begin, begin + AT_ONCE)
         lane = each[part]
         found[part], errors[part], damping[part] = nearest_poses(
-            bones.keep(lane), found[part], goals[lane], tolerance, steps, STILL, damping[part]
+            bones.gather(lane), found[part], goals[lane], tolerance, steps, STILL, damping[part]
         )
-    return found.reshape(starts.shape), errors.reshape(lanes, count), damping.reshape(lanes, count)
+    return found.reshape(starts.shape), errors.reshape(items, count), damping.reshape(items, count)
 
 
-def _components(ops: Any, turns: Array) -> list[SwingTwist]:
+def _components(ops: Any, coordinates: Array) -> list[SwingTwist]:
     """Return turns (L, B, 3) as components."""
-    rows: list[SwingTwist] = ops.split(turns[0] if len(turns) == 1 else turns, turns.shape[:1])
+    rows: list[SwingTwist] = ops.split(coordinates[0] if len(coordinates) == 1 else coordinates, coordinates.shape[:1])
     return rows

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, Self, TypeAlias
 
 from ..math.operations import TINY, Component, Vector
-from ..math.vectors import Quaternion, cross, dot, gap, multiply, rotate
+from ..math.vectors import Quaternion, cross, distance_between, dot, multiply, rotate
 
 LONGEST_STEP = 0.5
 """Turn of one axis in one step at most: farther off the tip's response is another."""
@@ -58,7 +58,7 @@ class Body(Protocol):
     def tip(self) -> Vector:
         """What should come to the target."""
 
-    def stepped(self, ops: Any, wish: Vector, rule: Rule, memory: Component) -> Self:
+    def stepped(self, ops: Any, residual: Vector, rule: Rule, memory: Component) -> Self:
         """Return the body after the step that a rule finds for the gap between tip and target."""
 
     def where(self, ops: Any, condition: Component, other: Self) -> Self:
@@ -82,7 +82,7 @@ def descend_to(
         the body after, distance from tip to target, steps used.
     """
     (gx, gy, gz), (x, y, z) = target, body.tip
-    error = gap(ops, body.tip, target)
+    error = distance_between(ops, body.tip, target)
     memory, used = rule.first + 0.0 * error, 0.0 * error
     for _ in range(steps):
         going = (error > tolerance) & ops.negate(rule.is_spent(memory))
@@ -90,7 +90,7 @@ def descend_to(
             break
         used = used + going
         trial = body.stepped(ops, (gx - x, gy - y, gz - z), rule, memory)
-        trial_error = gap(ops, trial.tip, target)
+        trial_error = distance_between(ops, trial.tip, target)
         better = (trial_error < error) & going
         if ops.all(better):
             body = trial
@@ -103,14 +103,14 @@ def descend_to(
     return body, error, used
 
 
-def damped_solution(_ops: Any, normal: Symmetric, wish: Vector, damping: Component) -> Vector:
+def damped_solution(_ops: Any, normal: Symmetric, residual: Vector, damping: Component) -> Vector:
     """Solve (normal + damping) y = wish, by L D L^T: the determinant may be rounding, these pivots aren't."""
     xx, yy, zz, xy, xz, yz = normal
     xx, yy, zz = xx + damping, yy + damping, zz + damping
     a, b = xy / xx, xz / xx
     d, e = yy - a * xy, yz - a * xz
     c = e / d
-    gx, gy, gz = wish
+    gx, gy, gz = residual
     gy = gy - a * gx
     z = (gz - b * gx - c * gy) / (zz - b * xz - c * e)
     y = gy / d - c * z
@@ -142,7 +142,7 @@ class FreeBody:
         """The last joint."""
         return self.points[-1]
 
-    def stepped(self, ops: Any, wish: Vector, rule: Rule, memory: Component) -> FreeBody:
+    def stepped(self, ops: Any, residual: Vector, rule: Rule, memory: Component) -> FreeBody:
         """Return the chain after one step.
 
         A turn w of a joint moves the tip by w x r, r being the arm from the joint to the tip. So the joint's part of
@@ -156,16 +156,16 @@ class FreeBody:
             arms.append(arm)
             xx, yy, zz = xx + x * x, yy + y * y, zz + z * z
             xy, xz, yz = xy - x * y, xz - x * z, yz - y * z
-        solution = rule.solution(ops, (yy + zz, xx + zz, xx + yy, xy, xz, yz), wish, memory)
-        turns = [cross(arm, solution) for arm in arms]
+        solution = rule.solution(ops, (yy + zz, xx + zz, xx + yy, xy, xz, yz), residual, memory)
+        coordinates = [cross(arm, solution) for arm in arms]
         longest = 0.0 * memory
-        for turn in turns:
+        for turn in coordinates:
             longest = ops.maximum(longest, dot(turn, turn))
         half = 0.5 * ops.minimum(LONGEST_STEP / (ops.sqrt(longest) + TINY), 1.0)
         x = y = z = 0.0 * memory
         points, links = [(x, y, z)], []
         q: Quaternion | None = None
-        for (wx, wy, wz), link in zip(turns, self.links, strict=True):
+        for (wx, wy, wz), link in zip(coordinates, self.links, strict=True):
             # The turn by a vector to first order, made a rotation: any that ends nearer to the target is as good.
             wx, wy, wz = half * wx, half * wy, half * wz
             w = 1.0 / ops.sqrt(1.0 + wx * wx + wy * wy + wz * wz)

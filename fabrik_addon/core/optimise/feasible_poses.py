@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..math.operations import MANY
+from ..math.operations import ARRAY
 from ..model.joint_limits import JointLimits, clamp
 
 Array: TypeAlias = NDArray[np.float64]
@@ -27,7 +27,7 @@ _PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 6
 
 
 @lru_cache(maxsize=16)
-def legal_poses(limits: tuple[JointLimits, ...]) -> tuple[Array, Array, Array, Array]:
+def feasible_poses(limits: tuple[JointLimits, ...]) -> tuple[Array, Array, Array, Array]:
     """Return four kinds of legal turns (COUNT, B, 3): half-sine about x, twist, half-sine about z of every bone.
 
     Joints whose places in their ranges change evenly from root to tip; the same nearly straight, as limbs mostly are;
@@ -43,11 +43,13 @@ def legal_poses(limits: tuple[JointLimits, ...]) -> tuple[Array, Array, Array, A
     even[COUNT:, :, ::2] *= spread[COUNT:, None, 9:]
     even[2 * COUNT :, 0] = (lower[0] + alone * (upper[0] - lower[0]))[2 * COUNT :, 0]
     single = lower + _halton(COUNT, 3 * bones).reshape(COUNT, bones, 3) * (upper - lower)
-    turns = np.concatenate([even, single])
-    with MANY.quiet():
+    coordinates = np.concatenate([even, single])
+    with ARRAY.quiet():
         for j, joint in enumerate(limits):
-            turns[:, j] = np.stack(clamp(MANY, joint, (turns[:, j, 0], turns[:, j, 1], turns[:, j, 2])), axis=-1)
-    one, two, three, four = np.split(turns, 4)
+            coordinates[:, j] = np.stack(
+                clamp(ARRAY, joint, (coordinates[:, j, 0], coordinates[:, j, 1], coordinates[:, j, 2])), axis=-1
+            )
+    one, two, three, four = np.split(coordinates, 4)
     return one, two, three, four
 
 

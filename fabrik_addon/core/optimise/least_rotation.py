@@ -14,9 +14,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..math.operations import TINY, Component, Vector
-from ..math.vectors import choose_parts, dot, gap
+from ..math.vectors import choose_parts, distance_between, dot
 from ..model.joint_limits import SwingTwist, clamp
-from .bounded_least_squares import Limb, Placed, block_all, descend, normal_solution, place, responses_of
+from .bounded_least_squares import (
+    ConstrainedChain,
+    Placed,
+    block_all,
+    descend,
+    jacobian_columns,
+    normal_solution,
+    place,
+)
 from .damped_steps import shortened
 
 FIRST_DAMPING = 0.5
@@ -44,11 +52,11 @@ SETTLED = 1e-3
 """Turn, half-sines or radians, that is no more worth a step on the way home."""
 
 
-def turn_least(
+def rotate_least(
     ops: Any,
-    limb: Limb,
+    constrained_chain: ConstrainedChain,
     start: Sequence[SwingTwist],
-    home: Sequence[SwingTwist],
+    reference: Sequence[SwingTwist],
     target: Vector,
     tolerance: float,
     steps: int,
@@ -69,15 +77,15 @@ def turn_least(
     Returns:
         turns after, where the bones then are, distance from tip to target.
     """
-    turns = list(start)
-    placed = place(ops, limb, turns)
-    error = gap(ops, placed.joints[-1], target)
+    coordinates = list(start)
+    placed = place(ops, constrained_chain, coordinates)
+    error = distance_between(ops, placed.joints[-1], target)
     damping: Component = FIRST_DAMPING + 0.0 * error
     stride: Component = 1.0 + 0.0 * error
     step_before: list[list[Component]] | None = None
     stride_before, was_near_before = stride, error < 0.0
     at_home: Component = error >= 0.0
-    for here, there in zip(turns, home, strict=True):
+    for here, there in zip(coordinates, reference, strict=True):
         for a, b in zip(here, there, strict=True):
             at_home = at_home & (a == b)
     done = at_home & (error <= tolerance)
@@ -92,22 +100,24 @@ def turn_least(
         (gx, gy, gz), (x, y, z) = target, placed.joints[-1]
         # Once it is there only the way home counts: on the verge of what a limb reaches the rest hides its side.
         open_part = ops.where(error <= tolerance, 0.0, 1.0)
-        wish = (open_part * (gx - x), open_part * (gy - y), open_part * (gz - z))
+        residual = (open_part * (gx - x), open_part * (gy - y), open_part * (gz - z))
         # What had to leave home to find its way isn't drawn back before it has.
         pull = ops.where(at_home | (error <= NEARLY), stride, 0.0)
-        change, longest, is_still = _step(ops, limb, turns, home, placed, wish, damping, pull)
+        change, longest, is_still = _step(
+            ops, constrained_chain, coordinates, reference, placed, residual, damping, pull
+        )
         trial = [
             clamp(ops, limits, (x + dx, twist + dt, z + dz))
-            for limits, (x, twist, z), (dx, dt, dz) in zip(limb.limits, turns, change, strict=True)
+            for limits, (x, twist, z), (dx, dt, dz) in zip(constrained_chain.limits, coordinates, change, strict=True)
         ]
-        trial_placed = place(ops, limb, trial)
-        trial_error = gap(ops, trial_placed.joints[-1], target)
+        trial_placed = place(ops, constrained_chain, trial)
+        trial_error = distance_between(ops, trial_placed.joints[-1], target)
         is_near = trial_error <= NEARLY
         better = ((trial_error < error) | is_near) & ops.negate(done)
         if ops.all(better):
-            turns, placed = trial, trial_placed
+            coordinates, placed = trial, trial_placed
         elif ops.any(better):
-            turns = [choose_parts(ops, better, a, b) for a, b in zip(trial, turns, strict=True)]
+            coordinates = [choose_parts(ops, better, a, b) for a, b in zip(trial, coordinates, strict=True)]
             placed = _choose(ops, better, trial_placed, placed)
         helps = better & (is_near | (trial_error < 0.999 * error))
         # Near the target it is the way home that was too long, where it leads astray; else the way there.
@@ -131,8 +141,8 @@ def turn_least(
         done = done | ((error <= tolerance) & (longest <= SETTLED)) | is_caught | (damping > MOST_DAMPING)
     if ops.any((error > tolerance) & (error <= NEARLY)):
         # Steps may have run out on the way home.
-        turns, placed, error, _ = descend(ops, limb, turns, target, tolerance, steps // 4)
-    return turns, placed, error
+        coordinates, placed, error, _ = descend(ops, constrained_chain, coordinates, target, tolerance, steps // 4)
+    return coordinates, placed, error
 
 
 def _fitting(
@@ -158,45 +168,50 @@ def _fitting(
 
 def _step(
     ops: Any,
-    limb: Limb,
-    turns: Sequence[SwingTwist],
-    home: Sequence[SwingTwist],
+    constrained_chain: ConstrainedChain,
+    coordinates: Sequence[SwingTwist],
+    reference: Sequence[SwingTwist],
     placed: Placed,
-    wish: Vector,
+    residual: Vector,
     damping: Component,
     pull: Component,
 ) -> tuple[list[list[Component]], Component, Component]:
     """Return how far each bone should turn, the farthest of it before it was cut, and whether it is no use."""
     zero = 0.0 * damping
     # The way home rides along with the tip's response, so that what limits take away is taken from both.
-    responses: list[list[Any]] = [
-        [None if r is None else (*r, pull * (there - here)) for r, here, there in zip(joint, turn, wished, strict=True)]
-        for joint, turn, wished in zip(responses_of(ops, limb, turns, placed), turns, home, strict=True)
+    columns: list[list[Any]] = [
+        [
+            None if r is None else (*r, pull * (there - here))
+            for r, here, there in zip(joint, turn, desired, strict=True)
+        ]
+        for joint, turn, desired in zip(
+            jacobian_columns(ops, constrained_chain, coordinates, placed), coordinates, reference, strict=True
+        )
     ]
     change: list[list[Component]] = []
-    y: Vector = wish
+    y: Vector = residual
     for _ in range(3):
         mx = my = mz = zero
-        for joint in responses:
-            for response in joint:
-                if response is not None:
-                    rx, ry, rz, way = response
+        for joint in columns:
+            for column in joint:
+                if column is not None:
+                    rx, ry, rz, way = column
                     mx, my, mz = mx + way * rx, my + way * ry, mz + way * rz
-        rest = (wish[0] - mx, wish[1] - my, wish[2] - mz)
-        y = normal_solution(ops, responses, limb.weights, rest, damping)
+        rest = (residual[0] - mx, residual[1] - my, residual[2] - mz)
+        y = normal_solution(ops, columns, constrained_chain.weights, rest, damping)
         a, b, c = y
         change = [
             [
                 zero if r is None else r[3] + weight * (r[0] * a + r[1] * b + r[2] * c)
                 for r, weight in zip(joint, weights, strict=True)
             ]
-            for joint, weights in zip(responses, limb.weights, strict=True)
+            for joint, weights in zip(columns, constrained_chain.weights, strict=True)
         ]
-        if not block_all(ops, limb, turns, responses, change):
+        if not block_all(ops, constrained_chain, coordinates, columns, change):
             break
     share, longest = shortened(ops, change, zero)
     # Damping times y is what the step leaves of the gap: all of it where no free axis moves the tip that way.
-    left = damping * ops.sqrt(dot(y, y)) / (ops.sqrt(dot(wish, wish)) + TINY)
+    left = damping * ops.sqrt(dot(y, y)) / (ops.sqrt(dot(residual, residual)) + TINY)
     is_still = (1.0 - left) * ops.maximum(damping, 1.0) < STILL
     return [[share * part for part in joint_change] for joint_change in change], longest, is_still
 

@@ -19,9 +19,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..math.operations import MANY, TINY
+from ..math.operations import ARRAY, TINY
 from ..model.joint_limits import JointLimits, within_half_turn
-from .feasible_poses import legal_poses
+from .feasible_poses import feasible_poses
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -83,17 +83,17 @@ class Bones:
     """Whether each bone turns with its parent."""
     limits: tuple[JointLimits, ...]
 
-    def keep(self, poses: NDArray[np.int64] | NDArray[np.bool_]) -> Bones:
+    def gather(self, poses: NDArray[np.int64] | NDArray[np.bool_]) -> Bones:
         """Return the bones of some poses."""
         if len(self.rests) == 1:
             return self
         return replace(self, rests=self.rests[poses], links=self.links[poses])
 
     @cached_property
-    def legal(self) -> tuple[Array, Array]:
+    def feasible(self) -> tuple[Array, Array]:
         """Four kinds of legal poses (4, P, B, 3), and where their tips (4, P, 3) are; of the first pose's bones."""
-        poses = np.stack(legal_poses(self.limits))
-        tips = tips_of(self.keep(np.arange(1)), poses.reshape(-1, *poses.shape[2:]))
+        poses = np.stack(feasible_poses(self.limits))
+        tips = tips_of(self.gather(np.arange(1)), poses.reshape(-1, *poses.shape[2:]))
         return poses, tips.reshape(*poses.shape[:2], 3)
 
     @cached_property
@@ -207,7 +207,7 @@ class _Placed:
     slopes: Array
     """(S, N, 3) how the tip moves with it."""
 
-    def keep(self, poses: NDArray[np.bool_]) -> _Placed:
+    def gather(self, poses: NDArray[np.bool_]) -> _Placed:
         """Return some of them."""
         return _Placed(self.tips[poses], self.spins[poses], self.slopes[poses])
 
@@ -221,15 +221,15 @@ class _Placed:
         )
 
 
-def tips_of(bones: Bones, turns: Array) -> Array:
+def tips_of(bones: Bones, coordinates: Array) -> Array:
     """Return the tips (S, 3) of poses (S, B, 3): half-sine about x, twist, half-sine about z of every bone."""
-    tips: Array = _frames(bones, turns)[2][:, -1]
+    tips: Array = _frames(bones, coordinates)[2][:, -1]
     return tips
 
 
 def nearest_poses(
     bones: Bones,
-    turns: Array,
+    coordinates: Array,
     targets: Array,
     tolerance: float,
     steps: int,
@@ -250,21 +250,26 @@ def nearest_poses(
     Returns:
         turns after, distances (S,) from tip to target, and damping (S,) of the next steps: infinite where none is left.
     """
-    placed = _place(bones, turns)
+    placed = _place(bones, coordinates)
     errors = np.linalg.norm(targets - placed.tips, axis=-1)
-    found_turns, found_errors = turns.copy(), errors.copy()
-    damping = np.full(len(turns), FIRST_DAMPING) if damping is None else damping
+    found_turns, found_errors = coordinates.copy(), errors.copy()
+    damping = np.full(len(coordinates), FIRST_DAMPING) if damping is None else damping
     found_damping = damping.copy()
-    lanes = np.arange(len(turns))
+    items = np.arange(len(coordinates))
     is_going = (errors > tolerance) & (len(bones.free) > 0) & (damping <= MOST_DAMPING)
     for _ in range(steps):
         if not is_going.all():
-            found_turns[lanes], found_errors[lanes], found_damping[lanes] = turns, errors, damping
-            lanes, bones, placed = lanes[is_going], bones.keep(is_going), placed.keep(is_going)
-            turns, targets, errors, damping = turns[is_going], targets[is_going], errors[is_going], damping[is_going]
-            if not lanes.size:
+            found_turns[items], found_errors[items], found_damping[items] = coordinates, errors, damping
+            items, bones, placed = items[is_going], bones.gather(is_going), placed.gather(is_going)
+            coordinates, targets, errors, damping = (
+                coordinates[is_going],
+                targets[is_going],
+                errors[is_going],
+                damping[is_going],
+            )
+            if not items.size:
                 break
-        trial, promised = _step(bones, turns, placed, targets, damping)
+        trial, promised = _step(bones, coordinates, placed, targets, damping)
         trial_placed = _place(bones, trial)
         trial_errors = np.linalg.norm(targets - trial_placed.tips, axis=-1)
         gain = errors - trial_errors
@@ -276,18 +281,18 @@ def nearest_poses(
         is_going &= damping <= MOST_DAMPING
         damping = np.where(is_going, damping, np.inf)
         if better.all():
-            turns, placed, errors = trial, trial_placed, trial_errors
+            coordinates, placed, errors = trial, trial_placed, trial_errors
         else:
-            turns = np.where(better[:, None, None], trial, turns)
+            coordinates = np.where(better[:, None, None], trial, coordinates)
             placed = placed.choose(better, trial_placed)
             errors = np.where(better, trial_errors, errors)
-    found_turns[lanes], found_errors[lanes], found_damping[lanes] = turns, errors, damping
+    found_turns[items], found_errors[items], found_damping[items] = coordinates, errors, damping
     return found_turns, found_errors, found_damping
 
 
-def _frames(bones: Bones, turns: Array) -> tuple[Array, Array, Array]:
+def _frames(bones: Bones, coordinates: Array) -> tuple[Array, Array, Array]:
     """Return the frames (S, B, 3, 3) that bones turn in and their own, and the joints (S, B + 1, 3)."""
-    x, twist, z = turns[..., 0], turns[..., 1], turns[..., 2]
+    x, twist, z = coordinates[..., 0], coordinates[..., 1], coordinates[..., 2]
     w = np.sqrt(np.maximum(1.0 - x * x - z * z, 0.0))
     half = 0.5 * twist
     cosine, sine = np.cos(half), np.sin(half)
@@ -300,7 +305,7 @@ def _frames(bones: Bones, turns: Array) -> tuple[Array, Array, Array]:
         if j:
             before[:, j] = frames[:, j - 1] if inherits else before[:, 0]
         np.matmul(before[:, j], turned[:, j], out=frames[:, j])
-    joints = np.zeros((len(turns), len(bones.inherits) + 1, 3))
+    joints = np.zeros((len(coordinates), len(bones.inherits) + 1, 3))
     np.cumsum((frames @ bones.links[..., None])[..., 0], axis=1, out=joints[:, 1:])
     return before @ bones.rests, frames, joints
 
@@ -313,9 +318,9 @@ def matrices(w: Array, x: Array, y: Array, z: Array) -> Array:
     return made
 
 
-def _place(bones: Bones, turns: Array) -> _Placed:
-    parents, frames, joints = _frames(bones, turns)
-    x, z = turns[..., 0], turns[..., 2]
+def _place(bones: Bones, coordinates: Array) -> _Placed:
+    parents, frames, joints = _frames(bones, coordinates)
+    x, z = coordinates[..., 0], coordinates[..., 2]
     w = 2.0 * np.sqrt(np.maximum(1.0 - x * x - z * z, 1e-6))
     x4, z4 = 4.0 * x / w, 4.0 * z / w
     local = np.zeros((*x.shape, 3, 3))  # bone by bone, axis by axis, in the frame that the bone turns in
@@ -326,7 +331,7 @@ def _place(bones: Bones, turns: Array) -> _Placed:
     spins[..., 1, :] = frames[..., 1]
     arms = joints[:, bones.carried] - joints[:, :-1]
     slopes = spins @ _across(arms)
-    count, free = len(turns), bones.free
+    count, free = len(coordinates), bones.free
     return _Placed(
         joints[:, -1], spins.reshape(count, -1, 3).take(free, axis=1), slopes.reshape(count, -1, 3).take(free, axis=1)
     )
@@ -338,17 +343,17 @@ def _across(vectors: Array) -> Array:
     return made
 
 
-def _step(bones: Bones, turns: Array, placed: _Placed, targets: Array, damping: Array) -> tuple[Array, Array]:
+def _step(bones: Bones, coordinates: Array, placed: _Placed, targets: Array, damping: Array) -> tuple[Array, Array]:
     """Return turns after one step of Newton's method on the axes that limits leave, and what it should gain (S,).
 
     The gain is that of the distance to the target, squared.
     """
-    gap = targets - placed.tips
+    residual = targets - placed.tips
     spins, slopes = placed.spins, placed.slopes
-    every, free = len(turns), bones.free
-    gradient = -(slopes @ gap[:, :, None])[..., 0]
-    value = turns.reshape(every, -1).take(free, axis=1)
-    diagonal, mixed = _swings_bend(bones, turns, value, gradient)
+    every, free = len(coordinates), bones.free
+    gradient = -(slopes @ residual[:, :, None])[..., 0]
+    value = coordinates.reshape(every, -1).take(free, axis=1)
+    diagonal, mixed = _swings_bend(bones, coordinates, value, gradient)
     lower, upper = bones.ends
     least, most = lower - value, upper - value
     fixed = ((most <= AT_LIMIT) & (gradient < 0.0)) | ((least >= -AT_LIMIT) & (gradient > 0.0))
@@ -376,7 +381,7 @@ def _step(bones: Bones, turns: Array, placed: _Placed, targets: Array, damping: 
         diagonal[:, n] = along
         mixed[:, inner] = np.where(out, 0.0, mixed[:, inner])
 
-    model = _second_derivative(bones, spins, slopes, gap, diagonal + damping[:, None], mixed)
+    model = _second_derivative(bones, spins, slopes, residual, diagonal + damping[:, None], mixed)
     change = np.zeros_like(gradient)
     for _ in range(ROUNDS):
         solved = _solve_fixed(model, gradient, change, fixed)
@@ -395,20 +400,22 @@ def _step(bones: Bones, turns: Array, placed: _Placed, targets: Array, damping: 
     moved = value + change
     if n.size:
         moved[:, both] = _into_ellipses(bones, moved.take(both, axis=1))
-    made = turns.copy()
+    made = coordinates.copy()
     made.reshape(every, -1)[:, free] = moved
     wide, ends, other_ends = bones.wide
     if wide.size:
         made[:, wide, 0], made[:, wide, 2] = within_half_turn(
-            MANY, ends, other_ends, made[:, wide, 0], made[:, wide, 2]
+            ARRAY, ends, other_ends, made[:, wide, 0], made[:, wide, 2]
         )
     return made, promised
 
 
-def _second_derivative(bones: Bones, spins: Array, slopes: Array, gap: Array, diagonal: Array, mixed: Array) -> Array:
+def _second_derivative(
+    bones: Bones, spins: Array, slopes: Array, residual: Array, diagonal: Array, mixed: Array
+) -> Array:
     """Return half the squared error's second derivative (S, N, N) by the axes; see _swings_bend for the last two."""
     # d2 tip / da db = spin a x slope b where a turns what b does; here it is taken times the gap.
-    bent = spins @ (slopes @ _across(-gap)).swapaxes(-1, -2) * bones.follows
+    bent = spins @ (slopes @ _across(-residual)).swapaxes(-1, -2) * bones.follows
     made: Array = slopes @ slopes.swapaxes(-1, -2) + bent + bent.swapaxes(-1, -2)
     made.reshape(len(made), -1)[:, :: made.shape[-1] + 1] += diagonal
     n, m = bones.swings
@@ -427,7 +434,7 @@ def _into_ellipses(bones: Bones, swings: Array) -> Array:
     return np.where(radii.min(axis=1, keepdims=True) <= AT_LIMIT, in_ranges, inside)
 
 
-def _swings_bend(bones: Bones, turns: Array, value: Array, gradient: Array) -> tuple[Array, Array]:
+def _swings_bend(bones: Bones, coordinates: Array, value: Array, gradient: Array) -> tuple[Array, Array]:
     """Return what the error's second derivative has because half-sines bend, where spins are taken as constant.
 
     To second order a swing (x, z) turns about the axis of its own as well: the derivative of spin a by b is, but for
@@ -440,7 +447,7 @@ def _swings_bend(bones: Bones, turns: Array, value: Array, gradient: Array) -> t
     is_swing = axis != 1
     swing = value * is_swing
     pushed = (swing * gradient) @ bones.belongs
-    x, z = turns[..., 0], turns[..., 2]
+    x, z = coordinates[..., 0], coordinates[..., 2]
     share = pushed / np.maximum(1.0 - x * x - z * z, 1e-6)
     n, m = bones.swings
     diagonal = pushed.take(bone, axis=1) * is_swing + share.take(bone, axis=1) * swing * swing

@@ -14,7 +14,16 @@ from typing import Any
 from ..math.operations import TINY, Component, Vector
 from ..math.vectors import choose_parts, cross, dot, norm, perpendicular, rejection, scale
 from ..model.joint_limits import SwingTwist, clamp
-from .bounded_least_squares import Limb, Placed, block_all, descend, normal_solution, place, responses_of, turning_axes
+from .bounded_least_squares import (
+    ConstrainedChain,
+    Placed,
+    block_all,
+    descend,
+    jacobian_columns,
+    normal_solution,
+    place,
+    turning_axes,
+)
 from .damped_steps import shortened
 
 ROUNDS = 16
@@ -24,8 +33,13 @@ POINTED = 1e-4
 """Angle (radians) between bend and pole that is no more to be seen."""
 
 
-def lean_to_pole(
-    ops: Any, limb: Limb, turns: list[SwingTwist], target: Vector, pole: Vector, tolerance: float
+def bend_toward_pole(
+    ops: Any,
+    constrained_chain: ConstrainedChain,
+    coordinates: list[SwingTwist],
+    target: Vector,
+    pole: Vector,
+    tolerance: float,
 ) -> tuple[list[SwingTwist], Placed]:
     """Turn the bend of a chain toward a pole without taking its tip off the target.
 
@@ -37,7 +51,7 @@ def lean_to_pole(
         pole: point toward which the chain should bend.
         tolerance: distance from tip to target that counts as reached.
     """
-    placed = place(ops, limb, turns)
+    placed = place(ops, constrained_chain, coordinates)
     distance = norm(ops, target)
     along, side, across = _axes(ops, target, pole)
     angle, size = _bend_angle(ops, placed.joints, along, side, across)
@@ -49,20 +63,20 @@ def lean_to_pole(
         going = going & (ops.maximum(angle, -angle) > POINTED) & (stride > 0.05)
         if not ops.any(going):
             break
-        change = _lean(ops, limb, turns, placed, (angle, size), (along, side, across))
+        change = _pole_step(ops, constrained_chain, coordinates, placed, (angle, size), (along, side, across))
         trial = [
             clamp(ops, limits, (x + stride * dx, twist + stride * dt, z + stride * dz))
-            for limits, (x, twist, z), (dx, dt, dz) in zip(limb.limits, turns, change, strict=True)
+            for limits, (x, twist, z), (dx, dt, dz) in zip(constrained_chain.limits, coordinates, change, strict=True)
         ]
-        trial, trial_placed, error, _ = descend(ops, limb, trial, target, tolerance, 8)
+        trial, trial_placed, error, _ = descend(ops, constrained_chain, trial, target, tolerance, 8)
         trial_angle, trial_size = _bend_angle(ops, trial_placed.joints, along, side, across)
         nearer = ops.maximum(trial_angle, -trial_angle) < 0.98 * ops.maximum(angle, -angle)
         better = going & (error <= tolerance) & nearer & (trial_size > 1e-6)
-        turns = [choose_parts(ops, better, a, b) for a, b in zip(trial, turns, strict=True)]
-        placed = place(ops, limb, turns) if ops.any(better) else placed
+        coordinates = [choose_parts(ops, better, a, b) for a, b in zip(trial, coordinates, strict=True)]
+        placed = place(ops, constrained_chain, coordinates) if ops.any(better) else placed
         angle, size = ops.choose(better, (trial_angle, trial_size), (angle, size))
         stride = ops.where(better, ops.minimum(2.0 * stride, 1.0), 0.4 * stride)
-    return turns, placed
+    return coordinates, placed
 
 
 def pole_angle(ops: Any, joints: Sequence[Vector], target: Vector, pole: Vector) -> Component:
@@ -89,10 +103,10 @@ def _bend_angle(
     return ops.atan2(dot(bend, across), dot(bend, side)), norm(ops, bend)
 
 
-def _lean(
+def _pole_step(
     ops: Any,
-    limb: Limb,
-    turns: Sequence[SwingTwist],
+    constrained_chain: ConstrainedChain,
+    coordinates: Sequence[SwingTwist],
     placed: Placed,
     bend: tuple[Component, Component],
     axes: tuple[Vector, Vector, Vector],
@@ -103,51 +117,53 @@ def _lean(
     zero = 0.0 * angle
     cosine, sine = ops.cos(angle), ops.sin(angle)
     onward = [(cosine * a - sine * s) / (size + TINY) for s, a in zip(side, across, strict=True)]
-    slopes = bend_slopes(ops, limb, turns, placed, (onward[0], onward[1], onward[2]))
+    slopes = pole_gradient(ops, constrained_chain, coordinates, placed, (onward[0], onward[1], onward[2]))
     # The bend's own response rides along with the tip's, so that what limits take away is taken from both.
-    responses = [
-        [None if response is None else (*response, slope) for response, slope in zip(joint, joint_slopes, strict=True)]
-        for joint, joint_slopes in zip(responses_of(ops, limb, turns, placed), slopes, strict=True)
+    columns = [
+        [None if column is None else (*column, slope) for column, slope in zip(joint, joint_slopes, strict=True)]
+        for joint, joint_slopes in zip(
+            jacobian_columns(ops, constrained_chain, coordinates, placed), slopes, strict=True
+        )
     ]
     change: list[list[Component]] = []
     for _ in range(3):
         moved = [zero, zero, zero]
-        for joint, weights in zip(responses, limb.weights, strict=True):
-            for response, weight in zip(joint, weights, strict=True):
-                if response is not None:
-                    moved = [m + weight * response[3] * r for m, r in zip(moved, response, strict=False)]
-        y = normal_solution(ops, responses, limb.weights, (moved[0], moved[1], moved[2]), 1e-9 + zero)
+        for joint, weights in zip(columns, constrained_chain.weights, strict=True):
+            for column, weight in zip(joint, weights, strict=True):
+                if column is not None:
+                    moved = [m + weight * column[3] * r for m, r in zip(moved, column, strict=False)]
+        y = normal_solution(ops, columns, constrained_chain.weights, (moved[0], moved[1], moved[2]), 1e-9 + zero)
         change, gain = [], zero
-        for joint, weights in zip(responses, limb.weights, strict=True):
+        for joint, weights in zip(columns, constrained_chain.weights, strict=True):
             parts = []
-            for response, weight in zip(joint, weights, strict=True):
-                free = zero if response is None else weight * (response[3] - dot(response, y))
-                gain = gain if response is None else gain + free * response[3]
+            for column, weight in zip(joint, weights, strict=True):
+                free = zero if column is None else weight * (column[3] - dot(column, y))
+                gain = gain if column is None else gain + free * column[3]
                 parts.append(free)
             change.append(parts)
         share = -angle / (gain + 1e-12)
         change = [[share * part for part in parts] for parts in change]
-        if not block_all(ops, limb, turns, responses, change):
+        if not block_all(ops, constrained_chain, coordinates, columns, change):
             break
     share, _ = shortened(ops, change, zero)
     return [[share * part for part in parts] for parts in change]
 
 
-def bend_slopes(
-    ops: Any, limb: Limb, turns: Sequence[SwingTwist], placed: Placed, onward: Vector
+def pole_gradient(
+    ops: Any, constrained_chain: ConstrainedChain, coordinates: Sequence[SwingTwist], placed: Placed, onward: Vector
 ) -> list[list[Component]]:
     """Return how far along a vector the sum of all inner joints moves with every bone's x, twist and z."""
     zero = 0.0 * onward[0]
-    slopes: list[list[Component]] = [[zero, zero, zero] for _ in turns]
+    slopes: list[list[Component]] = [[zero, zero, zero] for _ in coordinates]
     sx = sy = sz = zero
     count = 0
-    for j in range(len(turns) - 1, -1, -1):
+    for j in range(len(coordinates) - 1, -1, -1):
         x, y, z = placed.joints[j]
         # All inner joints after this one turn about it together.
         lever = (sx - count * x, sy - count * y, sz - count * z)
-        axes = turning_axes(ops, limb.limits[j], turns[j], placed.parents[j], placed.frames[j])
+        axes = turning_axes(ops, constrained_chain.limits[j], coordinates[j], placed.parents[j], placed.frames[j])
         slopes[j] = [zero if axis is None else dot(cross(axis, lever), onward) for axis in axes]
-        if not limb.inherits[j]:
+        if not constrained_chain.inherits[j]:
             sx, sy, sz = count * x, count * y, count * z  # what hangs on it moves with its head alone
         sx, sy, sz, count = sx + x, sy + y, sz + z, count + 1
     return slopes

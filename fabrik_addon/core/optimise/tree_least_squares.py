@@ -39,7 +39,7 @@ _TURN_SCALE = 0.3
 
 
 @dataclass(frozen=True)
-class Place:
+class PositionTask:
     """A joint should be at a target, or where another joint is."""
 
     joint: int
@@ -47,28 +47,28 @@ class Place:
     meets: int = -1
     rows = 3
 
-    def gap(self, ops: Any, placed: PlacedTree) -> tuple[Component, ...]:
+    def residual(self, ops: Any, placed: PlacedTree) -> tuple[Component, ...]:
         """Return what is left, by component."""
         x, y, z = placed.joints[self.joint]
         tx, ty, tz = placed.joints[self.meets] if self.target is None else self.target
         return tx - x, ty - y, tz - z
 
-    def respond(self, ops: Any, tree: Tree, placed: PlacedTree, responses: Responses) -> None:
+    def respond(self, ops: Any, tree: Tree, placed: PlacedTree, columns: TaskJacobian) -> None:
         """Add how the joint moves with every bone's turns, and with shifts."""
-        responses.add_moves(self.joint, 1.0)
+        columns.add_moves(self.joint, 1.0)
         if self.target is None:
-            responses.add_moves(self.meets, -1.0)
+            columns.add_moves(self.meets, -1.0)
 
 
 @dataclass(frozen=True)
-class Facing:
+class OrientationTask:
     """A bone should have a frame."""
 
     bone: int
     frame: Quaternion
     rows = 3
 
-    def gap(self, ops: Any, placed: PlacedTree) -> tuple[Component, ...]:
+    def residual(self, ops: Any, placed: PlacedTree) -> tuple[Component, ...]:
         """Return the turn that is left, as a rotation vector."""
         x, y, z = self._turn(ops, placed)
         return _TURN_SCALE * x, _TURN_SCALE * y, _TURN_SCALE * z
@@ -85,13 +85,13 @@ class Facing:
         share = 2.0 * sign * ops.atan2(size, sign * w) / (size + TINY)
         return share * x, share * y, share * z
 
-    def respond(self, ops: Any, tree: Tree, placed: PlacedTree, responses: Responses) -> None:
+    def respond(self, ops: Any, tree: Tree, placed: PlacedTree, columns: TaskJacobian) -> None:
         """Add how the bone turns with every bone's turns."""
-        responses.add_turns(self.bone, _TURN_SCALE)
+        columns.add_turns(self.bone, _TURN_SCALE)
 
 
 @dataclass(frozen=True)
-class Bend:
+class PoleTask:
     """A chain of joints should bend toward a pole."""
 
     joints: Sequence[int]
@@ -124,7 +124,7 @@ class Bend:
         p, q = p / (size + TINY), q / (size + TINY)
         return ops.atan2(q, p), size, _mixed(across, p, side, -q)
 
-    def gap(self, ops: Any, placed: PlacedTree) -> tuple[Component, ...]:
+    def residual(self, ops: Any, placed: PlacedTree) -> tuple[Component, ...]:
         """Return the arc from bend to pole."""
         angle, size, _ = self._plane(ops, placed)
         return (-angle * ops.where(size > 1e-6, size, 0.0),)
@@ -141,27 +141,29 @@ class Bend:
         chord = (bx - ax, by - ay, bz - az)
         return scale(chord, ops.where(size > 1e-6, -angle, 0.0) / (norm(ops, chord) + TINY))
 
-    def respond(self, ops: Any, tree: Tree, placed: PlacedTree, responses: Responses) -> None:
+    def respond(self, ops: Any, tree: Tree, placed: PlacedTree, columns: TaskJacobian) -> None:
         """Add how the bend goes round with every bone's turns."""
         _, _, onward = self._plane(ops, placed)
         root, *inner, _ = self.joints
         for joint in inner:
-            responses.add_moves_along(joint, root, onward)
+            columns.add_moves_along(joint, root, onward)
 
 
 def _mixed(a: Vector, p: Component, b: Vector, q: Component) -> Vector:
     return a[0] * p + b[0] * q, a[1] * p + b[1] * q, a[2] * p + b[2] * q
 
 
-Wish: TypeAlias = Place | Facing | Bend
+Task: TypeAlias = PositionTask | OrientationTask | PoleTask
 
 
-class Responses:
+class TaskJacobian:
     """The Jacobian being filled: what the wishes' rows do with each bone's turns and each root's shift."""
 
-    def __init__(self, ops: Any, tree: Tree, placed: PlacedTree, turns: Sequence[Any], wishes: Sequence[Wish]) -> None:
+    def __init__(
+        self, ops: Any, tree: Tree, placed: PlacedTree, coordinates: Sequence[Any], tasks: Sequence[Task]
+    ) -> None:
         self._tree, self._placed = tree, placed
-        rows = sum(wish.rows for wish in wishes)
+        rows = sum(each.rows for each in tasks)
         nothing: Component = 0.0 * placed.joints[0][0]
         one = nothing + 1.0
         world: list[Any] = [(one, nothing, nothing), (nothing, one, nothing), (nothing, nothing, one)]
@@ -171,18 +173,18 @@ class Responses:
             if tree.is_free[j]:
                 self.axes[j] = world
             else:
-                self.axes[j] = turning_axes(ops, tree.limits[j], turns[j], placed.parents[j], placed.frames[j])
+                self.axes[j] = turning_axes(ops, tree.limits[j], coordinates[j], placed.parents[j], placed.frames[j])
             self.columns[j] = [None if axis is None else [nothing] * rows for axis in self.axes[j]]
         self.shifts: list[list[list[Component]]] = [[[nothing] * rows for _ in range(3)] for _ in tree.roots]
         self._row = 0
-        for wish in wishes:
-            wish.respond(ops, tree, placed, self)
-            self._row += wish.rows
+        for each in tasks:
+            each.respond(ops, tree, placed, self)
+            self._row += each.rows
 
     def add_moves(self, joint: int, sign: float) -> None:
         """Add how a joint moves, to three rows."""
         row, places = self._row, self._placed.joints
-        for bone, carried in self._tree.carriers[joint]:
+        for bone, carried in self._tree.supporting_bones[joint]:
             (ax, ay, az), (bx, by, bz) = places[bone], places[carried]
             lx, ly, lz = sign * (bx - ax), sign * (by - ay), sign * (bz - az)
             if self._tree.is_free[bone]:
@@ -207,7 +209,7 @@ class Responses:
     def add_turns(self, bone: int, factor: float) -> None:
         """Add how a bone's frame turns, to three rows."""
         row = self._row
-        for turner in self._tree.turners[bone]:
+        for turner in self._tree.bone_supports[bone]:
             for axis, column in zip(self.axes[turner], self.columns[turner], strict=True):
                 if axis is not None:
                     for k in range(3):
@@ -217,7 +219,7 @@ class Responses:
         """Add how a joint moves along a direction as seen from another, to one row."""
         row, places = self._row, self._placed.joints
         for moved, sign in ((joint, 1.0), (base, -1.0)):
-            for bone, carried in self._tree.carriers[moved]:
+            for bone, carried in self._tree.supporting_bones[moved]:
                 (ax, ay, az), (bx, by, bz) = places[bone], places[carried]
                 lever = (bx - ax, by - ay, bz - az)
                 for axis, column in zip(self.axes[bone], self.columns[bone], strict=True):
@@ -229,14 +231,14 @@ class Responses:
 class State:
     """A pose of the tree in a descent, and what is left of the wishes."""
 
-    turns: list[Any]
+    coordinates: list[Any]
     shifts: list[Vector]
     placed: PlacedTree
-    gaps: list[tuple[Component, ...]]
+    residuals: list[tuple[Component, ...]]
 
     def errors(self, ops: Any) -> list[Component]:
         """Return how far each wish is from being met."""
-        return [ops.sqrt(_square(gap)) for gap in self.gaps]
+        return [ops.sqrt(_square(residual)) for residual in self.residuals]
 
 
 @dataclass(frozen=True)
@@ -254,9 +256,9 @@ FIRST = 1e-3
 
 
 def _damped(
-    normal: list[list[Component]], gap: Sequence[Component], weights: Sequence[Component], damping: Component
+    normal: list[list[Component]], residual: Sequence[Component], weights: Sequence[Component], damping: Component
 ) -> list[Component]:
-    return positive_solution(normal, gap, [damping / weight for weight in weights])
+    return positive_solution(normal, residual, [damping / weight for weight in weights])
 
 
 DAMPED_TOGETHER = StackedRule(_damped, is_careful=True)
@@ -267,7 +269,7 @@ DAMPED_TOGETHER = StackedRule(_damped, is_careful=True)
 class Stage:
     """What a descent goes by."""
 
-    wishes: Sequence[Wish]
+    tasks: Sequence[Task]
     weights: Sequence[Component]
     """One for each wish: how much it counts while not all can be met."""
     enough: Sequence[float]
@@ -280,11 +282,11 @@ class Stage:
 
 
 def state_of(
-    ops: Any, tree: Tree, turns: Sequence[Any], root: Vector, shifts: Sequence[Vector], wishes: Sequence[Wish]
+    ops: Any, tree: Tree, coordinates: Sequence[Any], root: Vector, shifts: Sequence[Vector], tasks: Sequence[Task]
 ) -> State:
     """Return the state that turns and shifts make."""
-    placed = place_tree(ops, tree, turns, root, shifts)
-    return State([*turns], [*shifts], placed, [wish.gap(ops, placed) for wish in wishes])
+    placed = place_tree(ops, tree, coordinates, root, shifts)
+    return State([*coordinates], [*shifts], placed, [each.residual(ops, placed) for each in tasks])
 
 
 def descend_tree(
@@ -307,8 +309,8 @@ def descend_tree(
     if tree.roots and tree.roots[0] == 0:
         sx, sy, sz = state.shifts[0]
         root = (root[0] - sx, root[1] - sy, root[2] - sz)
-    state = state_of(ops, tree, state.turns, root, state.shifts, stage.wishes)
-    merit = _merit(state, stage)
+    state = state_of(ops, tree, state.coordinates, root, state.shifts, stage.tasks)
+    merit = _cost(state, stage)
     damping: Component = FIRST + 0.0 * merit
     taken = 0.0 * merit
     slow = 0.0 * merit
@@ -320,10 +322,10 @@ def descend_tree(
         if ops.all(done):
             break
         if jacobian is None:
-            jacobian = Responses(ops, tree, state.placed, state.turns, stage.wishes)
+            jacobian = TaskJacobian(ops, tree, state.placed, state.coordinates, stage.tasks)
         change, shift, predicted = _step(ops, tree, state, stage, jacobian, damping)
-        trial = state_of(ops, tree, *_applied(ops, tree, state, change, shift, root), stage.wishes)
-        trial_merit = _merit(trial, stage)
+        trial = state_of(ops, tree, *_applied(ops, tree, state, change, shift, root), stage.tasks)
+        trial_merit = _cost(trial, stage)
         better = (trial_merit < merit) & ops.negate(done)
         if stage.is_strict:
             for before, after, enough in zip(state.errors(ops), trial.errors(ops), stage.enough, strict=True):
@@ -346,38 +348,38 @@ def descend_tree(
 
 def _is_met(ops: Any, state: State, stage: Stage) -> Component:
     met: Component = True
-    for gap, enough in zip(state.gaps, stage.enough, strict=True):
-        met = met & (_square(gap) <= enough * enough)
+    for residual, enough in zip(state.residuals, stage.enough, strict=True):
+        met = met & (_square(residual) <= enough * enough)
     return met
 
 
-def _square(gap: Sequence[Component]) -> Component:
+def _square(residual: Sequence[Component]) -> Component:
     total: Component = 0.0
-    for part in gap:
+    for part in residual:
         total = total + part * part
     return total
 
 
-def _merit(state: State, stage: Stage) -> Component:
+def _cost(state: State, stage: Stage) -> Component:
     total: Component = 0.0
-    for gap, weight in zip(state.gaps, stage.weights, strict=True):
-        total = total + weight * _square(gap)
+    for residual, weight in zip(state.residuals, stage.weights, strict=True):
+        total = total + weight * _square(residual)
     return total
 
 
 def _step(
-    ops: Any, tree: Tree, state: State, stage: Stage, jacobian: Responses, damping: Component
+    ops: Any, tree: Tree, state: State, stage: Stage, jacobian: TaskJacobian, damping: Component
 ) -> tuple[dict[int, list[Component]], list[list[Component]], Component]:
     """Return how far bones should turn and roots shift, within limits, and the merit a linear model has then."""
-    gap = [part for parts in state.gaps for part in parts]
+    residual = [part for parts in state.residuals for part in parts]
     weights: list[Component] = []
-    for wish, weight in zip(stage.wishes, stage.weights, strict=True):
-        weights += [weight] * wish.rows
+    for each, weight in zip(stage.tasks, stage.weights, strict=True):
+        weights += [weight] * each.rows
     columns = {bone: [*axes] for bone, axes in jacobian.columns.items()}
     change: dict[int, list[Component]] = {}
     shift: list[list[Component]] = []
     zero = 0.0 * damping
-    left: Sequence[Component] = gap
+    left: Sequence[Component] = residual
     for _ in range(3):
         used: list[tuple[int, int]] = []
         stacked: list[Any] = []
@@ -396,7 +398,7 @@ def _step(
                     shares.append(stage.root_share)
         if not used:
             break
-        found, left = _solved(stacked, shares, gap, weights, damping, stage.rule)
+        found, left = _solved(stacked, shares, residual, weights, damping, stage.rule)
         change = {bone: [zero, zero, zero] for bone in columns}
         shift = [[zero, zero, zero] for _ in tree.roots]
         for (bone, axis), value in zip(used, found, strict=True):
@@ -404,17 +406,17 @@ def _step(
         blocked: Component = False
         for bone, axes in columns.items():
             if not tree.is_free[bone]:
-                blocked = blocked | block(ops, tree.limits[bone], state.turns[bone], axes, change[bone])
+                blocked = blocked | block(ops, tree.limits[bone], state.coordinates[bone], axes, change[bone])
         if not ops.any(blocked):
             break
     share, _ = shortened(ops, (*change.values(), *shift), zero)
     predicted: Component = 0.0
     row = 0
-    for wish, weight in zip(stage.wishes, stage.weights, strict=True):
-        for part, rest in zip(gap[row : row + wish.rows], left[row : row + wish.rows], strict=True):
+    for each, weight in zip(stage.tasks, stage.weights, strict=True):
+        for part, rest in zip(residual[row : row + each.rows], left[row : row + each.rows], strict=True):
             then = part + share * (rest - part)
             predicted = predicted + weight * then * then
-        row += wish.rows
+        row += each.rows
     return (
         {bone: [share * part for part in parts] for bone, parts in change.items()},
         [[share * part for part in parts] for parts in shift],
@@ -425,7 +427,7 @@ def _step(
 def _solved(
     stacked: Sequence[Sequence[Component]],
     shares: Sequence[float],
-    gap: Sequence[Component],
+    residual: Sequence[Component],
     weights: Sequence[Component],
     damping: Component,
     rule: StackedRule,
@@ -434,26 +436,26 @@ def _solved(
     columns = np.array(stacked, float)
     weighted = columns * np.array(shares).reshape(-1, *[1] * (columns.ndim - 1))
     if columns.ndim == 2:
-        y = rule.solution((columns.T @ weighted).tolist(), gap, weights, damping)
+        y = rule.solution((columns.T @ weighted).tolist(), residual, weights, damping)
         turned = (weighted @ np.array(y)).tolist()
     else:
         columns, weighted = np.moveaxis(columns, -1, 0), np.moveaxis(weighted, -1, 0)
         normal = np.moveaxis(columns.swapaxes(-1, -2) @ weighted, 0, -1)
-        y = rule.solution([[*row] for row in normal], gap, weights, damping)
+        y = rule.solution([[*row] for row in normal], residual, weights, damping)
         turned = [*(weighted @ np.array(y).T[..., None])[..., 0].T]
     return turned, [damping / weight * part for weight, part in zip(weights, y, strict=True)]
 
 
 def positive_solution(
-    normal: list[list[Component]], wish: Sequence[Component], dampings: Sequence[Component]
+    normal: list[list[Component]], right_side: Sequence[Component], dampings: Sequence[Component]
 ) -> list[Component]:
-    """Solve (normal + diagonal of dampings) y = wish, for a symmetric positive matrix, by L D L^T.
+    """Solve (normal + diagonal of dampings) y = right_side, for a symmetric positive matrix, by L D L^T.
 
     Not by numpy's own: that hands even small matrices to several threads, which wait for each other on a busy machine.
     """
-    count = len(wish)
+    count = len(right_side)
     rows = [row[: i + 1] for i, row in enumerate(normal)]
-    found = [*wish]
+    found = [*right_side]
     for k in range(count):
         pivot = rows[k][k] + dampings[k]
         column = [rows[i][k] for i in range(k + 1, count)]
@@ -481,19 +483,19 @@ def _applied(
     shift: Sequence[Sequence[Component]],
     root: Vector,
 ) -> tuple[list[Any], Vector, list[Vector]]:
-    turns = [*state.turns]
+    coordinates = [*state.coordinates]
     for bone, (dx, dy, dz) in change.items():
         if tree.is_free[bone]:
             w, x, y, z = state.placed.parents[bone]
-            turns[bone] = turned_by(ops, turns[bone], rotate((w, -x, -y, -z), (dx, dy, dz)))
+            coordinates[bone] = turned_by(ops, coordinates[bone], rotate((w, -x, -y, -z), (dx, dy, dz)))
         else:
-            x, twist, z = turns[bone]
-            turns[bone] = clamp(ops, tree.limits[bone], (x + dx, twist + dy, z + dz))
+            x, twist, z = coordinates[bone]
+            coordinates[bone] = clamp(ops, tree.limits[bone], (x + dx, twist + dy, z + dz))
     shifts: list[Vector] = [*state.shifts]
     for number, (dx, dy, dz) in enumerate(shift):
         x, y, z = shifts[number]
         shifts[number] = (x + dx, y + dy, z + dz)
-    return turns, root, shifts
+    return coordinates, root, shifts
 
 
 def choose_state(ops: Any, where: Component, yes: State, no: State) -> State:
@@ -511,8 +513,8 @@ def choose_state(ops: Any, where: Component, yes: State, no: State) -> State:
     )
     return replace(
         yes,
-        turns=[parts(a, b) for a, b in zip(yes.turns, no.turns, strict=True)],
+        coordinates=[parts(a, b) for a, b in zip(yes.coordinates, no.coordinates, strict=True)],
         shifts=[parts(a, b) for a, b in zip(yes.shifts, no.shifts, strict=True)],
         placed=placed,
-        gaps=[parts(a, b) for a, b in zip(yes.gaps, no.gaps, strict=True)],
+        residuals=[parts(a, b) for a, b in zip(yes.residuals, no.residuals, strict=True)],
     )

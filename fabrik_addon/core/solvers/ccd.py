@@ -20,9 +20,9 @@ from ..math.vectors import (
     Quaternion,
     choose_parts,
     cross,
+    distance_between,
     dot,
     from_to,
-    gap,
     joints_of,
     multiply,
     points_of,
@@ -31,9 +31,9 @@ from ..math.vectors import (
 )
 from ..model.chain_start import StartPose
 from ..model.joint_limits import JointLimits, SwingTwist, angle_within, clamp, hinge_axis, rotation_of, swing_twist
-from ..optimise.bounded_least_squares import Limb, Placed, place
-from ..optimise.constrained_reach import nearer_home, off_the_line, turns_of
-from ..optimise.pole_task import lean_to_pole
+from ..optimise.bounded_least_squares import ConstrainedChain, Placed, place
+from ..optimise.constrained_reach import coordinates_of, nearer_reference, off_the_line
+from ..optimise.pole_task import bend_toward_pole
 from ..problem import Options
 from .method import Found, Method
 from .unconstrained import reach_freely
@@ -53,21 +53,21 @@ def ccd_sweep(ops: Any, points: list[Point], _links: Links, target: Point) -> No
     links = [(bx - ax, by - ay, bz - az) for (ax, ay, az), (bx, by, bz) in pairwise(points)]
     ex, ey, ez = points[-1]
     # What hangs on a joint doesn't move those before it: the tip is all there is to keep track of.
-    turns: list[Quaternion] = []
+    coordinates: list[Quaternion] = []
     for j in range(len(links) - 1, -1, -1):
         px, py, pz = points[j]
         arm = (ex - px, ey - py, ez - pz)
         q = _turn_toward(ops, arm, (tx - px, ty - py, tz - pz), links[j - 1])
-        turns.append(q)
+        coordinates.append(q)
         dx, dy, dz = rotate(q, arm)
         ex, ey, ez = px + dx, py + dy, pz + dz
-    turns.reverse()
+    coordinates.reverse()
     px = py = pz = 0.0 * ex
-    q = turns[0]
+    q = coordinates[0]
     laid = []
     for j, link in enumerate(links):
         if j:
-            q = multiply(q, turns[j])
+            q = multiply(q, coordinates[j])
         dx, dy, dz = rotate(q, link)
         px, py, pz = px + dx, py + dy, pz + dz
         laid.append((px, py, pz))
@@ -117,7 +117,12 @@ def turn_to_target(
 
 
 def turn_within_limits(
-    ops: Any, limb: Limb, turns: Sequence[SwingTwist], target: Vector, tolerance: float, sweeps: int
+    ops: Any,
+    constrained_chain: ConstrainedChain,
+    coordinates: Sequence[SwingTwist],
+    target: Vector,
+    tolerance: float,
+    sweeps: int,
 ) -> tuple[list[SwingTwist], Placed, Component, Component]:
     """Turn bones within their limits, the last first, until the tip is at the target or a sweep brings it no nearer.
 
@@ -132,40 +137,45 @@ def turn_within_limits(
     Returns:
         turns after, where the bones then are, distance from tip to target, sweeps used.
     """
-    turns = list(turns)
-    placed = place(ops, limb, turns)
-    error = gap(ops, placed.joints[-1], target)
+    coordinates = list(coordinates)
+    placed = place(ops, constrained_chain, coordinates)
+    error = distance_between(ops, placed.joints[-1], target)
     going, used = error > tolerance, 0.0 * error
     for _ in range(sweeps):
         if not ops.any(going):
             break
         used = used + going
-        new = _limited_sweep(ops, limb, turns, placed, target)
-        turns = [choose_parts(ops, going, a, b) for a, b in zip(new, turns, strict=True)]
-        placed = place(ops, limb, turns)
-        before, error = error, gap(ops, placed.joints[-1], target)
+        new = _limited_sweep(ops, constrained_chain, coordinates, placed, target)
+        coordinates = [choose_parts(ops, going, a, b) for a, b in zip(new, coordinates, strict=True)]
+        placed = place(ops, constrained_chain, coordinates)
+        before, error = error, distance_between(ops, placed.joints[-1], target)
         going = going & (error > tolerance) & (error < (1.0 - 1e-6) * before)
-    return turns, placed, error, used
+    return coordinates, placed, error, used
 
 
 def _limited_sweep(
-    ops: Any, limb: Limb, turns: Sequence[SwingTwist], placed: Placed, target: Vector
+    ops: Any, constrained_chain: ConstrainedChain, coordinates: Sequence[SwingTwist], placed: Placed, target: Vector
 ) -> list[SwingTwist]:
     """Return the turns after one sweep; none is taken that would bring the tip farther away."""
-    new = list(turns)
+    new = list(coordinates)
     (ex, ey, ez), (tx, ty, tz) = placed.joints[-1], target
-    for j in range(len(turns) - 1, -1, -1):
-        limits, frame, parent, (x, y, z) = limb.limits[j], placed.frames[j], placed.parents[j], placed.joints[j]
+    for j in range(len(coordinates) - 1, -1, -1):
+        limits, frame, parent, (x, y, z) = (
+            constrained_chain.limits[j],
+            placed.frames[j],
+            placed.parents[j],
+            placed.joints[j],
+        )
         if not all(limits.locked):
             arm, aim = (ex - x, ey - y, ez - z), (tx - x, ty - y, tz - z)
-            turn = _best_turn(ops, limits, turns[j], (parent, frame), (arm, aim), limb.links[j])
+            turn = _best_turn(ops, limits, coordinates[j], (parent, frame), (arm, aim), constrained_chain.links[j])
             w, qx, qy, qz = frame
             moved = rotate(multiply(multiply(parent, rotation_of(ops, turn)), (w, -qx, -qy, -qz)), arm)
-            nearer = gap(ops, moved, aim) <= gap(ops, arm, aim)
-            new[j] = choose_parts(ops, nearer, turn, turns[j])
+            nearer = distance_between(ops, moved, aim) <= distance_between(ops, arm, aim)
+            new[j] = choose_parts(ops, nearer, turn, coordinates[j])
             dx, dy, dz = choose_parts(ops, nearer, moved, arm)
             ex, ey, ez = x + dx, y + dy, z + dz
-        if not limb.inherits[j]:
+        if not constrained_chain.inherits[j]:
             # What hangs on a bone that doesn't turn with its parent moves with its head alone.
             tx, ty, tz = tx + x - ex, ty + y - ey, tz + z - ez
             ex, ey, ez = x, y, z
@@ -214,17 +224,19 @@ def _angle_about(ops: Any, axis: Vector, arm: Vector, aim: Vector) -> Component:
 
 
 def _reach(ops: Any, start: StartPose, target: Vector, pole: Vector | None, options: Options) -> Found:
-    if start.limb is None:
+    if start.constrained_chain is None:
         return reach_freely(ops, start, target, pole, options, turn_to_target)
-    turns = turns_of(ops, start.limb, start.frames)
-    home, begin = turns, off_the_line(ops, start.limb, turns, target, options.tolerance)
-    turns, placed, error, sweeps = turn_within_limits(
-        ops, start.limb, begin, target, options.tolerance, options.iterations
+    coordinates = coordinates_of(ops, start.constrained_chain, start.frames)
+    reference, begin = coordinates, off_the_line(ops, start.constrained_chain, coordinates, target, options.tolerance)
+    coordinates, placed, error, sweeps = turn_within_limits(
+        ops, start.constrained_chain, begin, target, options.tolerance, options.iterations
     )
-    if begin is not home:
-        turns, placed = nearer_home(ops, start.limb, home, turns, error, target)
+    if begin is not reference:
+        coordinates, placed = nearer_reference(ops, start.constrained_chain, reference, coordinates, error, target)
     if pole is not None:
-        turns, placed = lean_to_pole(ops, start.limb, turns, target, pole, options.tolerance)
+        coordinates, placed = bend_toward_pole(
+            ops, start.constrained_chain, coordinates, target, pole, options.tolerance
+        )
     return Found(placed.joints, placed.frames, sweeps)
 
 

@@ -20,9 +20,9 @@ from ..math.operations import TINY, Component, Vector, add_up
 from ..math.vectors import Joints, dot, scale
 from ..model.chain_start import StartPose
 from ..optimise.bounded_least_squares import descend
-from ..optimise.constrained_reach import STEPS, nearer_home, off_the_line, reach_within_limits, turns_of
+from ..optimise.constrained_reach import STEPS, coordinates_of, nearer_reference, off_the_line, reach_within_limits
 from ..optimise.damped_steps import DAMPED, FreeBody, Rule, Symmetric, descend_to
-from ..optimise.pole_task import lean_to_pole
+from ..optimise.pole_task import bend_toward_pole
 from ..optimise.tree_least_squares import DAMPED_TOGETHER, FIRST, StackedRule
 from ..problem import Options
 from .method import Found, Method
@@ -35,19 +35,19 @@ _SMALLEST = 1e-4
 """Share of a step at which it is given up."""
 
 
-def _transpose(_ops: Any, normal: Symmetric, wish: Vector, share: Component) -> Vector:
+def _transpose(_ops: Any, normal: Symmetric, residual: Vector, share: Component) -> Vector:
     xx, yy, zz, xy, xz, yz = normal
-    gx, gy, gz = wish
+    gx, gy, gz = residual
     moved = (xx * gx + xy * gy + xz * gz, xy * gx + yy * gy + yz * gz, xz * gx + yz * gy + zz * gz)
-    return scale(wish, share * dot(wish, moved) / (dot(moved, moved) + TINY))
+    return scale(residual, share * dot(residual, moved) / (dot(moved, moved) + TINY))
 
 
-def _pseudo_inverse(_ops: Any, normal: Symmetric, wish: Vector, share: Component) -> Vector:
+def _pseudo_inverse(_ops: Any, normal: Symmetric, residual: Vector, share: Component) -> Vector:
     # The eigenvalues of J J^T are the squares of J's singular values.
     xx, yy, zz, xy, xz, yz = normal
     matrix = np.moveaxis(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]), (0, 1), (-2, -1))
     values, vectors = np.linalg.eigh(matrix)
-    along = np.einsum("...ij,i...->...j", vectors, np.array(wish))
+    along = np.einsum("...ij,i...->...j", vectors, np.array(residual))
     kept = values > CUT * CUT * values[..., -1:]
     y = np.einsum("...ij,...j->i...", vectors, np.where(kept, along / np.where(kept, values, 1.0), 0.0))
     if y.ndim == 1:
@@ -77,23 +77,23 @@ PINV = Rule(
 
 
 def _transpose_together(
-    normal: list[list[Component]], gap: Sequence[Component], weights: Sequence[Component], memory: Component
+    normal: list[list[Component]], residual: Sequence[Component], weights: Sequence[Component], memory: Component
 ) -> list[Component]:
-    wish = [weight * part for weight, part in zip(weights, gap, strict=True)]
-    moved = [add_up(a * w for a, w in zip(row, wish, strict=True)) for row in normal]
-    along = add_up(w * m * g for w, m, g in zip(weights, moved, gap, strict=True))
+    residual = [weight * part for weight, part in zip(weights, residual, strict=True)]
+    moved = [add_up(a * w for a, w in zip(row, residual, strict=True)) for row in normal]
+    along = add_up(w * m * g for w, m, g in zip(weights, moved, residual, strict=True))
     length = along / (add_up(w * m * m for w, m in zip(weights, moved, strict=True)) + TINY)
     share = length * np.minimum(FIRST / memory, 1.0)
-    return [share * part for part in wish]
+    return [share * part for part in residual]
 
 
 def _pseudo_inverse_together(
-    normal: list[list[Component]], gap: Sequence[Component], weights: Sequence[Component], memory: Component
+    normal: list[list[Component]], residual: Sequence[Component], weights: Sequence[Component], memory: Component
 ) -> list[Component]:
-    roots = np.sqrt(np.stack(np.broadcast_arrays(*weights, gap[0])[:-1]))
+    roots = np.sqrt(np.stack(np.broadcast_arrays(*weights, residual[0])[:-1]))
     matrix = np.array(normal) * roots[:, None] * roots[None, :]
     values, vectors = np.linalg.eigh(np.moveaxis(matrix, (0, 1), (-2, -1)))
-    along = np.einsum("...ij,i...->...j", vectors, np.array(gap) * roots)
+    along = np.einsum("...ij,i...->...j", vectors, np.array(residual) * roots)
     kept = values > CUT * CUT * values[..., -1:]
     y = np.einsum("...ij,...j->i...", vectors, np.where(kept, along / np.where(kept, values, 1.0), 0.0)) * roots
     return [*(y * np.minimum(FIRST / memory, 1.0))]
@@ -117,21 +117,21 @@ def step_to_target(
 
 
 def _reach(rule: Rule, ops: Any, start: StartPose, target: Vector, pole: Vector | None, options: Options) -> Found:
-    if start.limb is None:
+    if start.constrained_chain is None:
         return reach_freely(ops, start, target, pole, options, partial(step_to_target, rule))
-    turns = turns_of(ops, start.limb, start.frames)
+    coordinates = coordinates_of(ops, start.constrained_chain, start.frames)
     tolerance, steps = options.tolerance, options.iterations
     if rule is DAMPED:
-        turns, placed, _, used = reach_within_limits(
-            ops, start.limb, turns, lambda: turns, target, tolerance, min(steps, STEPS)
+        coordinates, placed, _, used = reach_within_limits(
+            ops, start.constrained_chain, coordinates, lambda: coordinates, target, tolerance, min(steps, STEPS)
         )
     else:
-        home, begin = turns, off_the_line(ops, start.limb, turns, target, tolerance)
-        turns, placed, error, used = descend(ops, start.limb, begin, target, tolerance, steps, rule)
-        if begin is not home:
-            turns, placed = nearer_home(ops, start.limb, home, turns, error, target)
+        reference, begin = coordinates, off_the_line(ops, start.constrained_chain, coordinates, target, tolerance)
+        coordinates, placed, error, used = descend(ops, start.constrained_chain, begin, target, tolerance, steps, rule)
+        if begin is not reference:
+            coordinates, placed = nearer_reference(ops, start.constrained_chain, reference, coordinates, error, target)
     if pole is not None:
-        turns, placed = lean_to_pole(ops, start.limb, turns, target, pole, tolerance)
+        coordinates, placed = bend_toward_pole(ops, start.constrained_chain, coordinates, target, pole, tolerance)
     return Found(placed.joints, placed.frames, used)
 
 

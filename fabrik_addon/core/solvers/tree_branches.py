@@ -17,7 +17,7 @@ from ..goals.pole import turn_pole
 from ..math.operations import Vector
 from ..math.vectors import Quaternion, first_direction, from_to, multiply, rotate, x_axis
 from ..model.tree_start import StartTree
-from ..optimise.tree_least_squares import Bend
+from ..optimise.tree_least_squares import PoleTask
 from ..problem import Options
 
 
@@ -27,11 +27,11 @@ class Branch:
 
     joints: Sequence[int]
     effector: int
-    bend: Bend | None
+    bend: PoleTask | None
     """The pole, where it bends this run and no more than this."""
 
 
-def branches_of(start: StartTree, meets: Sequence[int], poled: Mapping[int, Bend]) -> list[Branch]:
+def branches_of(start: StartTree, meets: Sequence[int], poled: Mapping[int, PoleTask]) -> list[Branch]:
     """Return the branches whose effector has a target."""
     tree = start.tree
     tips = start.chain.tips.tolist()
@@ -107,7 +107,7 @@ def tree_frames(
     ops: Any,
     start: StartTree,
     joints: Sequence[Vector],
-    hub_frames: Mapping[int, Quaternion],
+    sub_base_frames: Mapping[int, Quaternion],
     bend_turns: Mapping[int, Quaternion],
 ) -> list[Quaternion]:
     """Return the bones' frames after their joints have moved: FromTo deltas, each on top of its parent's.
@@ -127,8 +127,8 @@ def tree_frames(
         w, x, y, z = start.frames[j]
         if j == 0 and tree.is_anchor:
             continue
-        if j in hub_frames:
-            frames[j] = hub_frames[j]
+        if j in sub_base_frames:
+            frames[j] = sub_base_frames[j]
             deltas[j] = multiply(frames[j], (w, -x, -y, -z))
             continue
         child = tree.children[j][0]

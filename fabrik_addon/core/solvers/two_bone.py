@@ -19,10 +19,10 @@ from ..math.vectors import (
     Quaternion,
     choose_parts,
     cross,
+    distance_between,
     dot,
     first_direction,
     from_to,
-    gap,
     multiply,
     norm,
     rejection,
@@ -31,9 +31,9 @@ from ..math.vectors import (
 )
 from ..model.chain_start import StartPose
 from ..model.joint_limits import SwingTwist, angle_within, hinge_axis, swing_twist
-from ..optimise.bounded_least_squares import Limb
-from ..optimise.constrained_reach import STEPS, reach_within_limits, turns_of
-from ..optimise.pole_task import lean_to_pole
+from ..optimise.bounded_least_squares import ConstrainedChain
+from ..optimise.constrained_reach import STEPS, coordinates_of, reach_within_limits
+from ..optimise.pole_task import bend_toward_pole
 from ..problem import Chain, Options
 from .method import Found, Method
 
@@ -46,7 +46,7 @@ direction: any other would stretch them, or leave the tip beside it."""
 
 
 def hinge_angles(
-    ops: Any, limb: Limb, axis: int, twist: Quaternion, distance: Component
+    ops: Any, constrained_chain: ConstrainedChain, axis: int, twist: Quaternion, distance: Component
 ) -> tuple[Component, Component]:
     """Return the two angles of a knee's hinge at which the tip is at a distance from the root, or as near to it.
 
@@ -60,7 +60,7 @@ def hinge_angles(
         twist: that the hinge turns.
         distance: from the root to the target.
     """
-    first, second = _first_link_at_knee(limb), rotate(twist, limb.links[1])
+    first, second = _first_link_at_knee(constrained_chain), rotate(twist, constrained_chain.links[1])
     unit = _unit(axis, 0.0 * distance)
     a, b = dot(first, rejection(second, unit)), dot(first, cross(unit, second))
     along = first[axis] * second[axis]
@@ -71,9 +71,9 @@ def hinge_angles(
     return middle + spread, middle - spread
 
 
-def _first_link_at_knee(limb: Limb) -> Vector:
-    w, x, y, z = limb.rests[1]
-    return rotate((w, -x, -y, -z), limb.links[0])
+def _first_link_at_knee(constrained_chain: ConstrainedChain) -> Vector:
+    w, x, y, z = constrained_chain.rests[1]
+    return rotate((w, -x, -y, -z), constrained_chain.links[0])
 
 
 def _unit(axis: int, zero: Component) -> Vector:
@@ -85,16 +85,22 @@ def _about(ops: Any, axis: int, angle: Component) -> Quaternion:
     return ops.cos(0.5 * angle), x, y, z
 
 
-def _bend_hinge(ops: Any, limb: Limb, axis: int, knee: SwingTwist, distance: Component) -> tuple[Quaternion, Vector]:
+def _bend_hinge(
+    ops: Any, constrained_chain: ConstrainedChain, axis: int, knee: SwingTwist, distance: Component
+) -> tuple[Quaternion, Vector]:
     """Return the knee's own rotation that puts the tip at a distance from the root, and the tip in the hip's frame.
 
     Of the two mirror images the one in the hinge's range is taken, or the nearer to the present one if both are.
     """
     twist = _about(ops, 1, knee[1])
-    first, second, present = _first_link_at_knee(limb), rotate(twist, limb.links[1]), 2.0 * ops.asin(knee[axis])
+    first, second, present = (
+        _first_link_at_knee(constrained_chain),
+        rotate(twist, constrained_chain.links[1]),
+        2.0 * ops.asin(knee[axis]),
+    )
     best: list[Component] = []
-    for wish in hinge_angles(ops, limb, axis, twist, distance):
-        angle = angle_within(ops, limb.limits[1], axis, wish)
+    for desired in hinge_angles(ops, constrained_chain, axis, twist, distance):
+        angle = angle_within(ops, constrained_chain.limits[1], axis, desired)
         bend = _about(ops, axis, angle)
         x, y, z = rotate(bend, second)
         tip = (first[0] + x, first[1] + y, first[2] + z)
@@ -104,27 +110,33 @@ def _bend_hinge(ops: Any, limb: Limb, axis: int, knee: SwingTwist, distance: Com
         found = [cost, *bend, *tip]
         best = ops.choose(cost < best[0], found, best) if best else found
     w, x, y, z = best[1:5]
-    return multiply((w, x, y, z), twist), rotate(limb.rests[1], (best[5], best[6], best[7]))
+    return multiply((w, x, y, z), twist), rotate(constrained_chain.rests[1], (best[5], best[6], best[7]))
 
 
 def _reach_with_hinge(
-    ops: Any, start: StartPose, limb: Limb, axis: int, knee: SwingTwist, target: Vector, pole: Vector | None
+    ops: Any,
+    start: StartPose,
+    constrained_chain: ConstrainedChain,
+    axis: int,
+    knee: SwingTwist,
+    target: Vector,
+    pole: Vector | None,
 ) -> list[Quaternion]:
     """Return the bones' frames with the knee bent about its hinge and the hip turned as it must, whatever its limits.
 
     The hip turns the shortest way, and with a pole on about the line to the target until the knee points at it.
     """
-    own, tip = _bend_hinge(ops, limb, axis, knee, norm(ops, target))
+    own, tip = _bend_hinge(ops, constrained_chain, axis, knee, norm(ops, target))
     hip = start.frames[0]
     along = first_direction(ops, [target, start.points[-1], start.points[1]])
     hip = multiply(from_to(ops, rotate(hip, tip), along, start.x_axes[0]), hip)
     if pole is not None:
-        bend, wish = rejection(rotate(hip, limb.links[0]), along), rejection(pole, along)
-        usable = (norm(ops, bend) > PARALLEL) & (norm(ops, wish) > PARALLEL)
+        bend, desired = rejection(rotate(hip, constrained_chain.links[0]), along), rejection(pole, along)
+        usable = (norm(ops, bend) > PARALLEL) & (norm(ops, desired) > PARALLEL)
         bend = tuple(ops.choose(usable, bend, start.x_axes[0]))
-        wish = tuple(ops.choose(usable, wish, start.x_axes[0]))
-        hip = multiply(from_to(ops, bend, wish, along), hip)
-    return [hip, multiply(multiply(hip, limb.rests[1]), own)]
+        desired = tuple(ops.choose(usable, desired, start.x_axes[0]))
+        hip = multiply(from_to(ops, bend, desired, along), hip)
+    return [hip, multiply(multiply(hip, constrained_chain.rests[1]), own)]
 
 
 def _bend(ops: Any, start: StartPose, along: Vector, pole: Vector | None) -> tuple[Vector, Quaternion | None]:
@@ -174,35 +186,35 @@ def _reach_freely(
         middle = tuple(ops.choose(blocked, (x[1], y[1], z[1]), middle))
         tip = tuple(ops.choose(blocked, (x[2], y[2], z[2]), tip))
     points = [start.points[0], middle, tip]
-    return points, start.follow(ops, start, points, turn)
+    return points, start.transport(ops, start, points, turn)
 
 
 def _reach(ops: Any, start: StartPose, target: Vector, pole: Vector | None, options: Options) -> Found:
     once = 0.0 * target[0] + 1.0
-    limb = start.limb
-    if limb is None:
+    constrained_chain = start.constrained_chain
+    if constrained_chain is None:
         return Found(*_reach_freely(ops, start, target, pole), once)
-    present = turns_of(ops, limb, start.frames)
-    axis = hinge_axis(limb.limits[1]) if limb.inherits[1] else None
+    present = coordinates_of(ops, constrained_chain, start.frames)
+    axis = hinge_axis(constrained_chain.limits[1]) if constrained_chain.inherits[1] else None
     if axis is None or axis == 1:
         _, frames = _reach_freely(ops, start, target, pole)
     else:
-        frames = _reach_with_hinge(ops, start, limb, axis, present[1], target, pole)
-        if limb.limits[0].is_free:
-            return Found(_laid(limb, frames), frames, once)
-    return _within_limits(ops, limb, frames, present, target, pole, options)
+        frames = _reach_with_hinge(ops, start, constrained_chain, axis, present[1], target, pole)
+        if constrained_chain.limits[0].is_free:
+            return Found(_laid(constrained_chain, frames), frames, once)
+    return _within_limits(ops, constrained_chain, frames, present, target, pole, options)
 
 
-def _laid(limb: Limb, frames: list[Quaternion]) -> list[Vector]:
+def _laid(constrained_chain: ConstrainedChain, frames: list[Quaternion]) -> list[Vector]:
     """Return the joints of bones with given frames."""
-    (x, y, z), (dx, dy, dz) = (rotate(frame, link) for frame, link in zip(frames, limb.links, strict=True))
+    (x, y, z), (dx, dy, dz) = (rotate(frame, link) for frame, link in zip(frames, constrained_chain.links, strict=True))
     zero = 0.0 * x
     return [(zero, zero, zero), (x, y, z), (x + dx, y + dy, z + dz)]
 
 
 def _within_limits(
     ops: Any,
-    limb: Limb,
+    constrained_chain: ConstrainedChain,
     frames: list[Quaternion],
     present: list[SwingTwist],
     target: Vector,
@@ -210,24 +222,28 @@ def _within_limits(
     options: Options,
 ) -> Found:
     """Keep closed-form frames where limits allow them, else reach by least squares from what they leave of them."""
-    points = _laid(limb, frames)
-    wished, turns = [], turns_of(ops, limb, frames)
-    for parent, rest, frame, inherits in zip([None, frames[0]], limb.rests, frames, limb.inherits, strict=True):
+    points = _laid(constrained_chain, frames)
+    wished, coordinates = [], coordinates_of(ops, constrained_chain, frames)
+    for parent, rest, frame, inherits in zip(
+        [None, frames[0]], constrained_chain.rests, frames, constrained_chain.inherits, strict=True
+    ):
         w, x, y, z = multiply(parent, rest) if inherits and parent is not None else rest
         wished.append(swing_twist(ops, multiply((w, -x, -y, -z), frame)))
-    legal: Component = gap(ops, points[-1], target) <= options.tolerance
-    for turn, wish in zip(turns, wished, strict=True):
-        legal = legal & (gap(ops, turn, wish) <= _ALLOWED)
-    if ops.all(legal):
+    feasible: Component = distance_between(ops, points[-1], target) <= options.tolerance
+    for turn, desired in zip(coordinates, wished, strict=True):
+        feasible = feasible & (distance_between(ops, turn, desired) <= _ALLOWED)
+    if ops.all(feasible):
         return Found(points, frames, 0.0 * target[0] + 1.0)
     steps = min(options.iterations, STEPS)
-    turns, placed, _, used = reach_within_limits(ops, limb, turns, lambda: present, target, options.tolerance, steps)
+    coordinates, placed, _, used = reach_within_limits(
+        ops, constrained_chain, coordinates, lambda: present, target, options.tolerance, steps
+    )
     if pole is not None:
-        turns, placed = lean_to_pole(ops, limb, turns, target, pole, options.tolerance)
+        coordinates, placed = bend_toward_pole(ops, constrained_chain, coordinates, target, pole, options.tolerance)
     return Found(
-        [choose_parts(ops, legal, a, b) for a, b in zip(points, placed.joints, strict=True)],
-        [choose_parts(ops, legal, a, b) for a, b in zip(frames, placed.frames, strict=True)],
-        ops.where(legal, 1.0, used),
+        [choose_parts(ops, feasible, a, b) for a, b in zip(points, placed.joints, strict=True)],
+        [choose_parts(ops, feasible, a, b) for a, b in zip(frames, placed.frames, strict=True)],
+        ops.where(feasible, 1.0, used),
     )
 
 

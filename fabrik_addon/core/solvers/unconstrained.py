@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from ..fabrik.chain_fabrik import bow_where, choose_joints, on_one_line
+from ..fabrik.chain_fabrik import choose_joints, circular_arc_where, on_one_line
 from ..fabrik.passes import reach_test, straight_to_target
 from ..goals.pole import bend_direction, bend_plane
 from ..math.operations import TINY, Component, Vector
@@ -20,10 +20,10 @@ from ..math.vectors import (
     PARALLEL,
     Joints,
     Quaternion,
+    distance_between,
     dot,
     first_direction,
     from_to,
-    gap,
     multiply,
     norm,
     perpendicular,
@@ -40,7 +40,7 @@ Iterate: TypeAlias = Callable[[Any, Joints, Sequence[float], Vector, float, int]
 """(ops, joints, lengths, target, tolerance, iterations): bring the tip to a target within reach; joints after and
 iterations used."""
 
-BULGE = 0.999
+PERTURBATION = 0.999
 """Chord of the bow into which a chain on one line with its target is bent, over its own chord."""
 
 AGAIN = 2
@@ -65,7 +65,7 @@ def reach_freely(
     """
     joints, lengths, hint = start.joints, start.lengths, start.x_axes[0]
     tolerance = options.tolerance
-    error = gap(ops, start.points[-1], target)
+    error = distance_between(ops, start.points[-1], target)
     done = error <= tolerance
     turn: Quaternion | None = None
     if pole is not None:
@@ -82,23 +82,23 @@ def reach_freely(
         ops.negate(done | blocked) & on_one_line(ops, points_of(joints), target) if len(lengths) > 1 else done & False
     )
     if ops.any(stuck):
-        joints = _bulged(ops, stuck, joints, lengths, pole, hint)
+        joints = _perturbed(ops, stuck, joints, lengths, pole, hint)
 
     count = len(joints[0])
     result = [0.0 + part for part in (*joints[0], *joints[1], *joints[2], ops.where(done, 0.0, 1.0 + 0.0 * error))]
-    rest = ops.unfinished(done | blocked)
+    rest = ops.active_indices(done | blocked)
     if rest is not None:
-        kept: Any = tuple(ops.keep(rest, component) for component in joints)
-        goal, kept_hint = tuple(ops.keep(rest, target)), tuple(ops.keep(rest, hint))
-        kept_pole = None if pole is None else tuple(ops.keep(rest, pole))
+        kept: Any = tuple(ops.gather(rest, component) for component in joints)
+        goal, kept_hint = tuple(ops.gather(rest, target)), tuple(ops.gather(rest, hint))
+        kept_pole = None if pole is None else tuple(ops.gather(rest, pole))
         (x, y, z), used = _iterated(ops, iterate, kept, lengths, goal, kept_pole, kept_hint, options)
-        ops.put(rest, result, [*x, *y, *z, used])
+        ops.scatter(rest, result, [*x, *y, *z, used])
     joints = (result[:count], result[count : 2 * count], result[2 * count : 3 * count])
     if pole is not None and turn is not None:
         last = _swivel(ops, joints, pole, done)
         joints, turn = _turned(joints, last), multiply(last, turn)
     points = list(zip(*joints, strict=True))
-    frames = start.follow(ops, start, points, turn)
+    frames = start.transport(ops, start, points, turn)
     return Found(points, frames, result[-1])
 
 
@@ -115,23 +115,23 @@ def _iterated(
     """Iterate, and once more where a chain was folded or stretched onto a line on the way, which stops any Jacobian."""
     (x, y, z), used = iterate(ops, joints, lengths, target, options.tolerance, options.iterations)
     for _ in range(AGAIN):
-        arrived = gap(ops, (x[-1], y[-1], z[-1]), target) <= options.tolerance
-        rest = ops.unfinished(arrived | (used >= options.iterations))
+        arrived = distance_between(ops, (x[-1], y[-1], z[-1]), target) <= options.tolerance
+        rest = ops.active_indices(arrived | (used >= options.iterations))
         if rest is None or len(lengths) == 1:
             break
-        kept: Any = tuple(ops.keep(rest, component) for component in (x, y, z))
-        goal, kept_hint = tuple(ops.keep(rest, target)), tuple(ops.keep(rest, hint))
-        kept_pole = None if pole is None else tuple(ops.keep(rest, pole))
-        bulged = _bulged(ops, goal[0] == goal[0], kept, lengths, kept_pole, kept_hint)
+        kept: Any = tuple(ops.gather(rest, component) for component in (x, y, z))
+        goal, kept_hint = tuple(ops.gather(rest, target)), tuple(ops.gather(rest, hint))
+        kept_pole = None if pole is None else tuple(ops.gather(rest, pole))
+        bulged = _perturbed(ops, goal[0] == goal[0], kept, lengths, kept_pole, kept_hint)
         found, more = iterate(ops, bulged, lengths, goal, options.tolerance, options.iterations)
         result = [0.0 + part for part in (*x, *y, *z, used)]
-        ops.put(rest, result, [*found[0], *found[1], *found[2], ops.keep(rest, [used])[0] + more])
+        ops.scatter(rest, result, [*found[0], *found[1], *found[2], ops.gather(rest, [used])[0] + more])
         count = len(x)
         x, y, z, used = result[:count], result[count : 2 * count], result[2 * count : 3 * count], result[-1]
     return (x, y, z), used
 
 
-def _bulged(
+def _perturbed(
     ops: Any, where: Component, joints: Joints, lengths: Sequence[float], pole: Vector | None, hint: Vector
 ) -> Joints:
     """Bend chains that lie on a line evenly to one side, by little."""
@@ -140,8 +140,8 @@ def _bulged(
     along = first_direction(ops, [tip, (x[1], y[1], z[1])])
     hints = [hint] if pole is None else [scale(pole, 1.0 / (norm(ops, pole) + TINY)), hint]
     shortest = max(2.0 * max(lengths) - sum(lengths), 0.0)
-    chord = ops.maximum(BULGE * norm(ops, tip), 0.5 * (shortest + BULGE))
-    return bow_where(ops, where, joints, lengths, chord, along, perpendicular(ops, along, hints))
+    chord = ops.maximum(PERTURBATION * norm(ops, tip), 0.5 * (shortest + PERTURBATION))
+    return circular_arc_where(ops, where, joints, lengths, chord, along, perpendicular(ops, along, hints))
 
 
 def _turned(joints: Joints, q: Quaternion) -> Joints:
@@ -164,25 +164,25 @@ def _bend_and_wish(ops: Any, joints: Joints, pole: Vector) -> tuple[Vector, Vect
     """Return where a chain bends and where it should, perpendicular to its chord, and whether both can be told."""
     x, y, z = joints
     axis = first_direction(ops, [(x[-1], y[-1], z[-1]), (x[1], y[1], z[1])])
-    bend, wish = bend_direction(ops, joints, axis), rejection(pole, axis)
-    return bend, wish, (norm(ops, bend) > PARALLEL) & (norm(ops, wish) > PARALLEL)
+    bend, desired = bend_direction(ops, joints, axis), rejection(pole, axis)
+    return bend, desired, (norm(ops, bend) > PARALLEL) & (norm(ops, desired) > PARALLEL)
 
 
 def _points_at_pole(ops: Any, joints: Joints, pole: Vector) -> Component:
     """Tell whether a chain's bend points at the pole, to what the floats of a pose can say."""
-    bend, wish, usable = _bend_and_wish(ops, joints, pole)
+    bend, desired, usable = _bend_and_wish(ops, joints, pole)
     size = norm(ops, bend)
-    off = norm(ops, rejection(bend, scale(wish, 1.0 / (norm(ops, wish) + TINY))))
-    return ops.negate(usable) | ((off <= POINTING * (1.0 + size)) & (dot(bend, wish) > 0.0))
+    off = norm(ops, rejection(bend, scale(desired, 1.0 / (norm(ops, desired) + TINY))))
+    return ops.negate(usable) | ((off <= POINTING * (1.0 + size)) & (dot(bend, desired) > 0.0))
 
 
 def _swivel(ops: Any, joints: Joints, pole: Vector, done: Component) -> Quaternion:
     """Return the turn about a chain's chord that points its bend at the pole."""
-    bend, wish, usable = _bend_and_wish(ops, joints, pole)
+    bend, desired, usable = _bend_and_wish(ops, joints, pole)
     zero = 0.0 * bend[0]
     axis = (zero, zero, zero + 1.0)
     keep = done | ops.negate(usable)
     bend = tuple(ops.choose(keep, axis, bend))
-    wish = tuple(ops.choose(keep, axis, wish))
+    desired = tuple(ops.choose(keep, axis, desired))
     x, y, z = joints
-    return from_to(ops, bend, wish, (x[-1], y[-1], z[-1]))
+    return from_to(ops, bend, desired, (x[-1], y[-1], z[-1]))

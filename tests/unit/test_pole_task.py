@@ -9,26 +9,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabrik_addon.core import solve, start_from
-from fabrik_addon.core.math.operations import ONE
+from fabrik_addon.core.math.operations import SCALAR
 from fabrik_addon.core.model.joint_limits import swing_twist
 from fabrik_addon.core.optimise.bounded_least_squares import place
-from fabrik_addon.core.optimise.pole_task import bend_slopes
+from fabrik_addon.core.optimise.pole_task import pole_gradient
 from tests.unit.chains import Floats, goals, seeds, unit
-from tests.unit.limbs import legal_pose, legal_turns, random_limb
+from tests.unit.constrained_chains import legal_pose, legal_turns, random_limb
 
 
 @given(seeds, st.integers(2, 6))
 def test_the_bend_moves_with_each_axis_as_a_step_believes(seed: int, count: int) -> None:
     """Against finite differences; a bone that doesn't turn with its parent carries what hangs on it along."""
     rng = np.random.default_rng(seed)
-    limb = random_limb(rng, count)
-    turns = legal_turns(rng, limb)
-    core = start_from(limb.chain, limb.posed(turns)).limb
+    constrained_chain = random_limb(rng, count)
+    coordinates = legal_turns(rng, constrained_chain)
+    core = start_from(constrained_chain.chain, constrained_chain.posed(coordinates)).constrained_chain
     if core is None:  # every joint came out free
         return
-    swings = [swing_twist(ONE, tuple(q)) for q in turns.tolist()]
+    swings = [swing_twist(SCALAR, tuple(q)) for q in coordinates.tolist()]
     onward = unit(rng.normal(size=3))
-    slopes = bend_slopes(ONE, core, swings, place(ONE, core, swings), tuple(onward.tolist()))
+    slopes = pole_gradient(SCALAR, core, swings, place(SCALAR, core, swings), tuple(onward.tolist()))
     step = 1e-6
     for j, turn in enumerate(swings):
         for axis, is_locked in enumerate(core.limits[j].locked):
@@ -38,7 +38,7 @@ def test_the_bend_moves_with_each_axis_as_a_step_believes(seed: int, count: int)
             for sign in (1.0, -1.0):
                 moved = list(turn)
                 moved[axis] += sign * step
-                placed = place(ONE, core, [*swings[:j], (moved[0], moved[1], moved[2]), *swings[j + 1 :]])
+                placed = place(SCALAR, core, [*swings[:j], (moved[0], moved[1], moved[2]), *swings[j + 1 :]])
                 sums.append(np.array(placed.joints[1:-1]).sum(axis=0))
             assert abs(slopes[j][axis] - onward @ (sums[0] - sums[1]) / (2.0 * step)) < 1e-5
 
@@ -48,23 +48,23 @@ def test_the_bend_moves_with_each_axis_as_a_step_believes(seed: int, count: int)
 def test_a_pole_never_costs_the_target(seed: int, count: int) -> None:
     """Wherever it is, a tip that is at its target within limits stays there."""
     rng = np.random.default_rng(seed)
-    limb = random_limb(rng, count)
-    if not limb.chain.has_limits:
+    constrained_chain = random_limb(rng, count)
+    if not constrained_chain.chain.has_limits:
         return
-    before = legal_pose(rng, limb)
+    before = legal_pose(rng, constrained_chain)
     target = before.positions[-1]
-    pole = before.positions[0] + 2.0 * limb.chain.total_length * unit(rng.normal(size=3))
-    found = solve(limb.chain, before, goals(target, pole))
+    pole = before.positions[0] + 2.0 * constrained_chain.chain.total_length * unit(rng.normal(size=3))
+    found = solve(constrained_chain.chain, before, goals(target, pole))
     assert found.error[0] <= 1e-4
-    assert limb.violation(found.pose) <= 1e-9
+    assert constrained_chain.violation(found.pose) <= 1e-9
 
 
 def off_pole(positions: Floats, pole: Floats) -> float:
     """The angle from the pole to where all inner joints together are, about the line from root to tip."""
     root, tip = positions[0], positions[-1]
     along = unit(tip - root)
-    bend, wish = (v - along * (v @ along) for v in ((positions[1:-1] - root).sum(axis=0), pole - root))
-    return float(np.arctan2(np.linalg.norm(np.cross(bend, wish)), bend @ wish))
+    bend, desired = (v - along * (v @ along) for v in ((positions[1:-1] - root).sum(axis=0), pole - root))
+    return float(np.arctan2(np.linalg.norm(np.cross(bend, desired)), bend @ desired))
 
 
 @given(seeds, st.integers(2, 5))
@@ -72,19 +72,19 @@ def off_pole(positions: Floats, pole: Floats) -> float:
 def test_a_pose_at_its_target_is_left_only_for_one_nearer_to_the_pole(seed: int, count: int) -> None:
     """Limits may keep the bend from its pole: solving again must not wander from one such pose to another."""
     rng = np.random.default_rng(seed)
-    limb = random_limb(rng, count)
-    target = legal_pose(rng, limb).positions[-1]
-    start = legal_pose(rng, limb)
-    if not limb.chain.has_limits:
+    constrained_chain = random_limb(rng, count)
+    target = legal_pose(rng, constrained_chain).positions[-1]
+    start = legal_pose(rng, constrained_chain)
+    if not constrained_chain.chain.has_limits:
         return
-    wish = goals(target, start.positions[0] + 2.0 * limb.chain.total_length * unit(rng.normal(size=3)))
-    assert wish.poles is not None
-    pose = solve(limb.chain, start, wish).pose
+    desired = goals(target, start.positions[0] + 2.0 * constrained_chain.chain.total_length * unit(rng.normal(size=3)))
+    assert desired.poles is not None
+    pose = solve(constrained_chain.chain, start, desired).pose
     for _ in range(3):
-        again = solve(limb.chain, pose, wish)
+        again = solve(constrained_chain.chain, pose, desired)
         if again.error[0] > 1e-4:
             return
-        moved = np.abs(again.pose.positions - pose.positions).max() / limb.chain.total_length
-        before, after = off_pole(pose.positions, wish.poles[0]), off_pole(again.pose.positions, wish.poles[0])
+        moved = np.abs(again.pose.positions - pose.positions).max() / constrained_chain.chain.total_length
+        before, after = off_pole(pose.positions, desired.poles[0]), off_pole(again.pose.positions, desired.poles[0])
         assert moved < 1e-4 or after < 0.99 * before + 1e-9, (moved, before, after)
         pose = again.pose

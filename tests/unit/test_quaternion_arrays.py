@@ -34,13 +34,13 @@ def turned(q: np.ndarray, v: np.ndarray) -> np.ndarray:
 def test_euler_angles_turn_about_their_axes_in_order(mode: str) -> None:
     angles = np.random.default_rng(1).uniform(-3.0, 3.0, (50, 3))
     v = np.random.default_rng(2).normal(size=(50, 3))
-    wish = v.copy()
+    desired = v.copy()
     for axis in mode:
         i = "XYZ".index(axis)
         j, k = (i + 1) % 3, (i + 2) % 3
         c, s = np.cos(angles[:, i]), np.sin(angles[:, i])
-        wish[:, j], wish[:, k] = c * wish[:, j] - s * wish[:, k], s * wish[:, j] + c * wish[:, k]
-    assert np.allclose(turned(from_values(mode, angles), v), wish)
+        desired[:, j], desired[:, k] = c * desired[:, j] - s * desired[:, k], s * desired[:, j] + c * desired[:, k]
+    assert np.allclose(turned(from_values(mode, angles), v), desired)
 
 
 def test_axis_and_angle_whatever_the_axis_length() -> None:

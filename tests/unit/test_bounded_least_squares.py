@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabrik_addon.core import start_from
-from fabrik_addon.core.math.operations import MANY, ONE
+from fabrik_addon.core.math.operations import ARRAY, SCALAR
 from fabrik_addon.core.model.joint_limits import SwingTwist, swing_twist
-from fabrik_addon.core.optimise.bounded_least_squares import Limb, descend, place, responses_of
+from fabrik_addon.core.optimise.bounded_least_squares import ConstrainedChain, descend, jacobian_columns, place
 from tests.unit.chains import Floats, seeds
-from tests.unit.limbs import legal_turns, random_limb
+from tests.unit.constrained_chains import legal_turns, random_limb
 
 counts = st.integers(1, 6)
 
@@ -25,27 +25,27 @@ counts = st.integers(1, 6)
 CLOSE = 1e-5
 
 
-def made(rng: np.random.Generator, count: int) -> tuple[Any, Limb, Floats, list[SwingTwist]]:
+def made(rng: np.random.Generator, count: int) -> tuple[Any, ConstrainedChain, Floats, list[SwingTwist]]:
     """A limb as the tests have it and as the core has it, and legal turns as both have them."""
-    limb = random_limb(rng, count)
-    turns = legal_turns(rng, limb)
-    core = start_from(limb.chain, limb.posed(turns)).limb
+    constrained_chain = random_limb(rng, count)
+    coordinates = legal_turns(rng, constrained_chain)
+    core = start_from(constrained_chain.chain, constrained_chain.posed(coordinates)).constrained_chain
     if core is None:  # every joint came out free
         return made(rng, count)
-    return limb, core, turns, [swing_twist(ONE, tuple(q)) for q in turns.tolist()]
+    return constrained_chain, core, coordinates, [swing_twist(SCALAR, tuple(q)) for q in coordinates.tolist()]
 
 
-def tip_of(core: Limb, turns: list[SwingTwist]) -> Floats:
-    return np.array(place(ONE, core, turns).joints[-1])
+def tip_of(core: ConstrainedChain, coordinates: list[SwingTwist]) -> Floats:
+    return np.array(place(SCALAR, core, coordinates).joints[-1])
 
 
 @given(seeds, counts)
 def test_bones_are_placed_as_forward_kinematics_places_them(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
-    limb, core, turns, swings = made(rng, count)
-    expected = limb.posed(turns)
-    placed = place(ONE, core, swings)
-    unit = limb.chain.total_length
+    constrained_chain, core, coordinates, swings = made(rng, count)
+    expected = constrained_chain.posed(coordinates)
+    placed = place(SCALAR, core, swings)
+    unit = constrained_chain.chain.total_length
     np.testing.assert_allclose(np.array(placed.joints), (expected.positions - expected.positions[0]) / unit, atol=1e-9)
     for frame, q in zip(placed.frames, expected.rotations, strict=False):
         assert abs(np.dot(frame, q)) == pytest.approx(1.0, abs=1e-9)
@@ -55,31 +55,31 @@ def test_bones_are_placed_as_forward_kinematics_places_them(seed: int, count: in
 def test_the_tip_moves_with_each_axis_as_the_steps_believe(seed: int, count: int) -> None:
     """Analytic responses against finite differences."""
     rng = np.random.default_rng(seed)
-    _, core, _, turns = made(rng, count)
+    _, core, _, coordinates = made(rng, count)
     step = 1e-6
-    for j, responses in enumerate(responses_of(ONE, core, turns, place(ONE, core, turns))):
-        turn = turns[j]
-        for axis, (response, is_locked) in enumerate(zip(responses, core.limits[j].locked, strict=True)):
-            assert (response is None) == is_locked
-            if response is None or turn[0] ** 2 + turn[2] ** 2 > 0.9:  # near half a turn a swing runs out of half-sine
+    for j, columns in enumerate(jacobian_columns(SCALAR, core, coordinates, place(SCALAR, core, coordinates))):
+        turn = coordinates[j]
+        for axis, (column, is_locked) in enumerate(zip(columns, core.limits[j].locked, strict=True)):
+            assert (column is None) == is_locked
+            if column is None or turn[0] ** 2 + turn[2] ** 2 > 0.9:  # near half a turn a swing runs out of half-sine
                 continue
             tips = []
             for sign in (1.0, -1.0):
                 moved = list(turn)
                 moved[axis] += sign * step
-                tips.append(tip_of(core, [*turns[:j], (moved[0], moved[1], moved[2]), *turns[j + 1 :]]))
-            np.testing.assert_allclose(response, (tips[0] - tips[1]) / (2.0 * step), atol=1e-6)
+                tips.append(tip_of(core, [*coordinates[:j], (moved[0], moved[1], moved[2]), *coordinates[j + 1 :]]))
+            np.testing.assert_allclose(column, (tips[0] - tips[1]) / (2.0 * step), atol=1e-6)
 
 
 @given(seeds, counts)
 @settings(max_examples=60)
 def test_the_tip_comes_no_farther_and_no_bone_leaves_its_limits(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
-    limb, core, _, turns = made(rng, count)
+    constrained_chain, core, _, coordinates = made(rng, count)
     target = 0.7 * rng.normal(size=3)
-    before = np.linalg.norm(tip_of(core, turns) - target)
+    before = np.linalg.norm(tip_of(core, coordinates) - target)
     for steps in (0, 1, 5, 40):
-        after, placed, error = descend(ONE, core, turns, tuple(target.tolist()), 1e-6, steps)[:3]
+        after, placed, error = descend(SCALAR, core, coordinates, tuple(target.tolist()), 1e-6, steps)[:3]
         assert error <= before + 1e-12
         assert error == pytest.approx(np.linalg.norm(np.array(placed.joints[-1]) - target), abs=1e-12)
         np.testing.assert_allclose(placed.joints[-1], tip_of(core, after), atol=1e-12)
@@ -87,25 +87,27 @@ def test_the_tip_comes_no_farther_and_no_bone_leaves_its_limits(seed: int, count
             for axis in range(3):
                 assert limits.lower[axis] - 1e-9 <= turn[axis] <= limits.upper[axis] + 1e-9
         lengths = np.linalg.norm(np.diff(np.array(placed.joints), axis=0), axis=1)
-        np.testing.assert_allclose(lengths * limb.chain.total_length, limb.chain.links, rtol=1e-9)
+        np.testing.assert_allclose(
+            lengths * constrained_chain.chain.total_length, constrained_chain.chain.links, rtol=1e-9
+        )
         before = error
 
 
 @given(seeds, counts)
 def test_a_tip_that_is_at_the_target_stays_to_the_last_bit(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
-    _, core, _, turns = made(rng, count)
-    target = tuple((tip_of(core, turns) + 1e-5).tolist())
-    assert descend(ONE, core, turns, target, 1e-4, 40)[0] == turns
+    _, core, _, coordinates = made(rng, count)
+    target = tuple((tip_of(core, coordinates) + 1e-5).tolist())
+    assert descend(SCALAR, core, coordinates, target, 1e-4, 40)[0] == coordinates
 
 
 @given(seeds, st.integers(1, 4))
 @settings(max_examples=30)
 def test_what_is_locked_does_not_turn(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
-    _, core, _, turns = made(rng, count)
-    after = descend(ONE, core, turns, tuple((0.6 * rng.normal(size=3)).tolist()), 1e-6, 20)[0]
-    for limits, old, new in zip(core.limits, turns, after, strict=True):
+    _, core, _, coordinates = made(rng, count)
+    after = descend(SCALAR, core, coordinates, tuple((0.6 * rng.normal(size=3)).tolist()), 1e-6, 20)[0]
+    for limits, old, new in zip(core.limits, coordinates, after, strict=True):
         for axis, is_locked in enumerate(limits.locked):
             assert not is_locked or new[axis] == pytest.approx(old[axis], abs=1e-12)
 
@@ -114,15 +116,17 @@ def test_what_is_locked_does_not_turn(seed: int, count: int) -> None:
 @settings(max_examples=30)
 def test_many_lanes_are_each_by_itself(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
-    limb, core, _, turns = made(rng, count)
+    constrained_chain, core, _, coordinates = made(rng, count)
     targets = 0.6 * rng.normal(size=(7, 3))
-    whole = start_from(limb.chain, limb.posed(legal_turns(rng, limb)), (7,)).limb
+    whole = start_from(
+        constrained_chain.chain, constrained_chain.posed(legal_turns(rng, constrained_chain)), (7,)
+    ).constrained_chain
     assert whole is not None
-    lanes: list[Any] = [tuple(np.full(7, part) for part in turn) for turn in turns]
-    with MANY.quiet():
-        after, _, errors = descend(MANY, whole, lanes, tuple(targets.T), 1e-6, 3)[:3]
+    items: list[Any] = [tuple(np.full(7, part) for part in turn) for turn in coordinates]
+    with ARRAY.quiet():
+        after, _, errors = descend(ARRAY, whole, items, tuple(targets.T), 1e-6, 3)[:3]
     for lane, target in enumerate(targets.tolist()):
-        single, _, error = descend(ONE, core, turns, tuple(target), 1e-6, 3)[:3]
+        single, _, error = descend(SCALAR, core, coordinates, tuple(target), 1e-6, 3)[:3]
         assert errors[lane] == pytest.approx(error, abs=CLOSE)
         # At half a turn of swing a twist and another swing are the same, and rounding chooses between them.
         if all(math.hypot(x, z) < 0.95 for x, _, z in single):

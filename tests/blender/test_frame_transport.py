@@ -186,12 +186,12 @@ def test_a_frame_is_what_going_there_makes_of_it(case: Callable[[Object, Object]
             assert (len(bpy.data.scenes) > scenes) == (case in ALONE)
             for frame, there in zip(stops, wished, strict=True):
                 frames.go_to(frame)
-                for found, wish in zip(places(frames.seen(armature), frames.seen(target)), there, strict=True):
-                    assert np.array_equal(found, wish), (case.__name__, frame)
+                for found, desired in zip(places(frames.seen(armature), frames.seen(target)), there, strict=True):
+                    assert np.array_equal(found, desired), (case.__name__, frame)
         update()
         assert scene.frame_current == 2 and len(bpy.data.scenes) == scenes
-        for found, wish in zip(places(armature, target), before, strict=True):
-            assert np.array_equal(found, wish)
+        for found, desired in zip(places(armature, target), before, strict=True):
+            assert np.array_equal(found, desired)
     finally:
         bpy.app.handlers.frame_change_pre.clear()
 
@@ -221,8 +221,8 @@ def test_a_rig_from_another_file(tmp_path: Path, keep_override: bool) -> None:
     with frames_of(bpy.context.scene, bpy.context.view_layer, [armature, target]) as frames:
         for frame, there in zip(FRAMES, wished, strict=True):
             frames.go_to(frame)
-            for found, wish in zip(places(frames.seen(armature), frames.seen(target)), there, strict=True):
-                assert np.array_equal(found, wish), frame
+            for found, desired in zip(places(frames.seen(armature), frames.seen(target)), there, strict=True):
+                assert np.array_equal(found, desired), frame
 
 
 def test_a_mesh_that_the_armature_deforms_is_not_evaluated() -> None:

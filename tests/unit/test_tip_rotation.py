@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fabrik_addon.core import Chain, FabrikError, Goals, Options, Pose, Status, plain_chain, solve
-from fabrik_addon.core.math.operations import ONE
+from fabrik_addon.core.math.operations import SCALAR
 from fabrik_addon.core.math.vectors import from_to, multiply, rotate
 
 COUNTS = [1, 2, 3, 6, 10]
@@ -26,7 +26,7 @@ def random_goals(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.n
     links = rng.normal(size=(count, 3))
     links /= np.linalg.norm(links, axis=1)[:, None]
     half = rng.uniform(-1.5, 1.5)
-    aim = from_to(ONE, (0.0, 1.0, 0.0), tuple(links[-1].tolist()), (1.0, 0.0, 0.0))
+    aim = from_to(SCALAR, (0.0, 1.0, 0.0), tuple(links[-1].tolist()), (1.0, 0.0, 0.0))
     return links.sum(axis=0)[None] / count, np.array([multiply(aim, (np.cos(half), 0.0, np.sin(half), 0.0))])
 
 

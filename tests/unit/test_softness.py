@@ -9,7 +9,7 @@ import pytest
 
 from fabrik_addon.core import FabrikError, Goals, Options, Pose, Status, plain_chain, solve
 from fabrik_addon.core.goals.softness import soft_target
-from fabrik_addon.core.math.operations import ONE
+from fabrik_addon.core.math.operations import SCALAR
 
 LIMB = plain_chain([0.5, 0.5])
 BENT = Pose(np.array([[0.0, 0.0, 0.0], [0.3, 0.4, 0.0], [0.0, 0.8, 0.0]]), np.tile([1.0, 0.0, 0.0, 0.0], (3, 1)))
@@ -35,7 +35,7 @@ def test_a_soft_knee_does_not_pop(softness: float) -> None:
 @pytest.mark.parametrize("softness", [0.05, 0.2])
 def test_the_soft_distance_joins_without_a_kink_grows_and_stays_below_the_length(softness: float) -> None:
     distances = np.linspace(0.01, 3.0, 3000)
-    soft = np.array([soft_target(ONE, (0.0, distance, 0.0), softness)[1] for distance in distances])
+    soft = np.array([soft_target(SCALAR, (0.0, distance, 0.0), softness)[1] for distance in distances])
     slope = np.diff(soft) / np.diff(distances)
     np.testing.assert_array_equal(soft[distances < 1.0 - softness], distances[distances < 1.0 - softness])
     assert (slope >= -1e-12).all() and soft.max() <= 1.0

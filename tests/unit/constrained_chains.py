@@ -15,7 +15,7 @@ from tests.unit.chains import Floats, unit
 
 
 @dataclass(frozen=True)
-class Limb:
+class ConstrainedChain:
     """A chain with limits whose bones have lengths, rest frames and links of their own."""
 
     chain: Chain
@@ -26,21 +26,21 @@ class Limb:
     links: Floats
     """(B, 3) from head to next head, in each bone's own frame: not always along it."""
 
-    def posed(self, turns: Floats) -> Pose:
+    def posed(self, coordinates: Floats) -> Pose:
         """Forward kinematics: the pose for bones' own rotations (..., B, 4)."""
-        joints, frames = [np.broadcast_to(self.root, (*turns.shape[:-2], 3))], []
+        joints, frames = [np.broadcast_to(self.root, (*coordinates.shape[:-2], 3))], []
         for j, link in enumerate(self.links):
             if j == 0:
-                parent = np.broadcast_to(self.base, turns[..., 0, :].shape)
+                parent = np.broadcast_to(self.base, coordinates[..., 0, :].shape)
             elif self.chain.inherits[j]:
-                parent = product(frames[-1], np.broadcast_to(self.chain.rest[j], turns[..., 0, :].shape))
+                parent = product(frames[-1], np.broadcast_to(self.chain.rest[j], coordinates[..., 0, :].shape))
             else:
-                parent = np.broadcast_to(self.chain.rest[j], turns[..., 0, :].shape)
-            frames.append(product(parent, turns[..., j, :]))
+                parent = np.broadcast_to(self.chain.rest[j], coordinates[..., 0, :].shape)
+            frames.append(product(parent, coordinates[..., j, :]))
             joints.append(joints[-1] + turned(frames[-1], np.broadcast_to(link, joints[-1].shape)))
         return Pose(np.stack(joints, -2), np.stack([*frames, frames[-1]], -2), self.base)
 
-    def turns(self, pose: Pose) -> Floats:
+    def coordinates(self, pose: Pose) -> Floats:
         """The bones' own rotations (..., B, 4) in a pose."""
         made = []
         for j in range(len(self.links)):
@@ -56,17 +56,17 @@ class Limb:
 
     def violation(self, pose: Pose) -> float:
         """By how many radians the worst bone is outside its limits."""
-        return float(violation(self.chain.lower[:-1], self.chain.upper[:-1], self.turns(pose)).max())
+        return float(violation(self.chain.lower[:-1], self.chain.upper[:-1], self.coordinates(pose)).max())
 
     def rest(self) -> Pose:
         """The pose in which no bone is turned; limits may not allow it."""
         return self.posed(np.tile((1.0, 0.0, 0.0, 0.0), (len(self.links), 1)))
 
 
-def limb_of(kind: LimbSet) -> Limb:
+def constrained_chain_of(kind: LimbSet) -> ConstrainedChain:
     """A set of the bench as it is there."""
     links = np.tile((0.0, 1.0 / kind.count, 0.0), (kind.count, 1))
-    return Limb(kind.chain(), np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(3), links)
+    return ConstrainedChain(kind.chain(), np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(3), links)
 
 
 def random_limits(rng: np.random.Generator) -> tuple[Floats, Floats]:
@@ -87,7 +87,7 @@ def random_limits(rng: np.random.Generator) -> tuple[Floats, Floats]:
     return np.array(lower), np.array(upper)
 
 
-def random_limb(rng: np.random.Generator, count: int) -> Limb:
+def random_limb(rng: np.random.Generator, count: int) -> ConstrainedChain:
     """A limb of rolled bones, some with links beside them, one of which may not turn with its parent."""
     limits = [random_limits(rng) for _ in range(count)]
     limits.append(limits[-1])
@@ -104,7 +104,7 @@ def random_limb(rng: np.random.Generator, count: int) -> Limb:
         inherits=inherits,
         limits=(np.array([lower for lower, _ in limits]), np.array([upper for _, upper in limits])),
     )
-    return Limb(chain, unit4(rng.normal(size=4)), rng.normal(size=3), links)
+    return ConstrainedChain(chain, unit4(rng.normal(size=4)), rng.normal(size=3), links)
 
 
 def unit4(q: Floats) -> Floats:
@@ -112,10 +112,10 @@ def unit4(q: Floats) -> Floats:
     return q / np.linalg.norm(q, axis=-1, keepdims=True)
 
 
-def legal_turns(rng: np.random.Generator, limb: Limb) -> Floats:
+def legal_turns(rng: np.random.Generator, constrained_chain: ConstrainedChain) -> Floats:
     """Legal rotations (B, 4) of a limb's bones."""
     made = []
-    for lower, upper in zip(limb.chain.lower[:-1], limb.chain.upper[:-1], strict=True):
+    for lower, upper in zip(constrained_chain.chain.lower[:-1], constrained_chain.chain.upper[:-1], strict=True):
         low, high = np.clip(lower, -3.0, 3.0), np.clip(upper, -3.0, 3.0)
         while True:
             angles = rng.uniform(low, high)
@@ -126,9 +126,9 @@ def legal_turns(rng: np.random.Generator, limb: Limb) -> Floats:
     return np.array(made)
 
 
-def legal_pose(rng: np.random.Generator, limb: Limb) -> Pose:
+def legal_pose(rng: np.random.Generator, constrained_chain: ConstrainedChain) -> Pose:
     """A pose that limits allow."""
-    return limb.posed(legal_turns(rng, limb))
+    return constrained_chain.posed(legal_turns(rng, constrained_chain))
 
 
 def legal_targets(rng: np.random.Generator, kind: LimbSet, count: int) -> Floats:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabrik_addon.core.fabrik.circular_arc import bow
-from fabrik_addon.core.math.operations import MANY, ONE
+from fabrik_addon.core.fabrik.circular_arc import circular_arc
+from fabrik_addon.core.math.operations import ARRAY, SCALAR
 from tests.unit.chains import Floats, even_or_uneven_lengths, lengths_with_a_hole, link_lengths, nearest_reach
 
 ALONG, SIDE = (0.6, 0.0, 0.8), (0.0, 1.0, 0.0)
@@ -18,7 +18,7 @@ ALONG, SIDE = (0.6, 0.0, 0.8), (0.0, 1.0, 0.0)
 
 def bowed(lengths: list[float], distance: float) -> Floats:
     """Joints (J, 3) as along, side and off the plane."""
-    x, y, z = bow(ONE, lengths, distance, ALONG, SIDE)
+    x, y, z = circular_arc(SCALAR, lengths, distance, ALONG, SIDE)
     normal = np.cross(ALONG, SIDE)
     return np.stack([x, y, z], axis=-1) @ np.stack([ALONG, SIDE, normal], axis=-1)
 
@@ -76,7 +76,9 @@ def test_equal_links_with_a_near_target_are_a_polygon_and_no_star() -> None:
 
 def test_many_lanes_are_single_bows() -> None:
     lengths, distances = [1.0, 0.4, 2.0, 0.7], np.linspace(0.0, 4.1, 30)
-    whole = bow(MANY, lengths, distances, tuple(np.full(30, a) for a in ALONG), tuple(np.full(30, s) for s in SIDE))
+    whole = circular_arc(
+        ARRAY, lengths, distances, tuple(np.full(30, a) for a in ALONG), tuple(np.full(30, s) for s in SIDE)
+    )
     for lane, distance in enumerate(distances.tolist()):
-        single = bow(ONE, lengths, distance, ALONG, SIDE)
+        single = circular_arc(SCALAR, lengths, distance, ALONG, SIDE)
         np.testing.assert_allclose([[j[lane] for j in axis] for axis in whole], single, atol=1e-7)

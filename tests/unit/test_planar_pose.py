@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabrik_addon.core.fabrik.planar_pose import SHARPEST, bends, curl
-from fabrik_addon.core.math.operations import ONE
+from fabrik_addon.core.fabrik.planar_pose import SHARPEST, bend_angles, planar_pose
+from fabrik_addon.core.math.operations import SCALAR
 from tests.unit.chains import Floats, angle_between, lay, link_lengths, random_pose, seeds
 
 
@@ -20,7 +20,7 @@ def components(joints: Floats) -> tuple[list[float], list[float], list[float]]:
 
 
 def curled(angles: list[float], lengths: list[float], distance: float) -> Floats:
-    return np.stack(curl(ONE, angles, lengths, distance), axis=-1)
+    return np.stack(planar_pose(SCALAR, angles, lengths, distance), axis=-1)
 
 
 @given(seeds, st.integers(2, 20), st.sampled_from([0.0, 0.5, np.pi]))
@@ -28,7 +28,7 @@ def test_bends_are_the_angles_between_links(seed: int, count: int, bend: float) 
     rng = np.random.default_rng(seed)
     joints = random_pose(rng, rng.uniform(0.2, 1.0, count), bend).positions
     links = np.diff(joints, axis=0)
-    np.testing.assert_allclose(bends(ONE, components(joints)), angle_between(links[:-1], links[1:]), atol=1e-7)
+    np.testing.assert_allclose(bend_angles(SCALAR, components(joints)), angle_between(links[:-1], links[1:]), atol=1e-7)
 
 
 @given(seeds, st.integers(2, 20), st.floats(0.01, 0.99), st.sampled_from([0.2, 1.0, np.pi]))
@@ -56,7 +56,7 @@ def test_a_planar_chain_whose_tip_is_at_the_distance_stays_as_it_is(count: int) 
     headings = np.linspace(0.5, -0.5, count)
     joints = lay([1.0 / count] * count, np.stack([np.cos(headings), np.sin(headings), 0 * headings], axis=-1))
     distance = float(np.linalg.norm(joints[-1]))
-    made = curled(bends(ONE, components(joints)), [1.0 / count] * count, distance)
+    made = curled(bend_angles(SCALAR, components(joints)), [1.0 / count] * count, distance)
     np.testing.assert_allclose(made, joints, atol=1e-9)
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabrik_addon.core.fabrik.exact_finish import close_gap
-from fabrik_addon.core.math.operations import MANY, ONE
+from fabrik_addon.core.fabrik.exact_finish import close_exactly
+from fabrik_addon.core.math.operations import ARRAY, SCALAR
 from tests.unit.chains import Floats, lay, link_lengths, random_pose, seeds, unit
 
 
@@ -21,7 +21,7 @@ def relative(joints: Floats) -> Floats:
 
 def closed(joints: Floats, target: Floats) -> tuple[Floats, float]:
     points = [tuple(joint) for joint in joints.tolist()]
-    error = close_gap(ONE, points, link_lengths(joints).tolist(), tuple(target.tolist()))
+    error = close_exactly(SCALAR, points, link_lengths(joints).tolist(), tuple(target.tolist()))
     return np.array(points), error
 
 
@@ -78,13 +78,13 @@ def test_a_gap_no_bend_can_close_stays() -> None:
 
 def test_lanes_are_closed_one_by_one() -> None:
     rng = np.random.default_rng(3)
-    lanes = [relative(random_pose(rng, [1.0] * 6, bend).positions) for bend in (0.0, 0.5, 1.0, 2.0, 0.8)]
-    targets = np.array([joints[-1] + 1e-3 * unit(rng.normal(size=3)) for joints in lanes])
+    items = [relative(random_pose(rng, [1.0] * 6, bend).positions) for bend in (0.0, 0.5, 1.0, 2.0, 0.8)]
+    targets = np.array([joints[-1] + 1e-3 * unit(rng.normal(size=3)) for joints in items])
     targets[3] = (9.0, 9.0, 9.0)
-    points = [tuple(joint) for joint in np.array(lanes).transpose(1, 2, 0).copy()]
-    with MANY.quiet():
-        errors = close_gap(MANY, points, [1.0 / 6.0] * 6, tuple(targets.T))
-    for lane, joints in enumerate(lanes):
+    points = [tuple(joint) for joint in np.array(items).transpose(1, 2, 0).copy()]
+    with ARRAY.quiet():
+        errors = close_exactly(ARRAY, points, [1.0 / 6.0] * 6, tuple(targets.T))
+    for lane, joints in enumerate(items):
         moved, error = closed(joints, targets[lane])
         np.testing.assert_allclose([[axis[lane] for axis in joint] for joint in points], moved, atol=1e-14)
         assert errors[lane] == pytest.approx(error, abs=1e-15)

@@ -26,11 +26,11 @@ from scripts.benchmark.limit_sets import (
 )
 from scripts.benchmark.restarts import best_errors
 from tests.unit.chains import Floats, goals, link_lengths, random_pose, seeds, unit
-from tests.unit.limbs import (
-    Limb,
+from tests.unit.constrained_chains import (
+    ConstrainedChain,
+    constrained_chain_of,
     legal_pose,
     legal_targets,
-    limb_of,
     random_limb,
     unit4,
 )
@@ -45,15 +45,19 @@ def random_targets(rng: np.random.Generator, count: int, least: float = 0.05, mo
     return rng.uniform(least, most, (count, 1)) * unit(rng.normal(size=(count, 3)))
 
 
-def check_laws(limb: Limb, before: Pose, goal: Goals, solution: Solution, options: Options) -> None:
+def check_laws(
+    constrained_chain: ConstrainedChain, before: Pose, goal: Goals, solution: Solution, options: Options
+) -> None:
     """Whatever the status: limits kept, lengths kept, root fixed, frames and joints agree, the error is true."""
-    pose = Pose(solution.pose.positions, solution.pose.rotations, limb.base)
+    pose = Pose(solution.pose.positions, solution.pose.rotations, constrained_chain.base)
     assert np.isfinite(pose.positions).all()
-    assert limb.violation(pose) <= 1e-9
-    np.testing.assert_allclose(link_lengths(pose.positions), limb.chain.links, rtol=1e-9)
+    assert constrained_chain.violation(pose) <= 1e-9
+    np.testing.assert_allclose(link_lengths(pose.positions), constrained_chain.chain.links, rtol=1e-9)
     np.testing.assert_allclose(pose.positions[0], before.positions[0], atol=1e-12)
-    np.testing.assert_allclose(limb.posed(limb.turns(pose)).positions, pose.positions, atol=1e-9)
-    error = np.linalg.norm(pose.positions[-1] - goal.targets[0]) / limb.chain.total_length
+    np.testing.assert_allclose(
+        constrained_chain.posed(constrained_chain.coordinates(pose)).positions, pose.positions, atol=1e-9
+    )
+    error = np.linalg.norm(pose.positions[-1] - goal.targets[0]) / constrained_chain.chain.total_length
     assert solution.error[0] == pytest.approx(error, abs=1e-12)
     assert (solution.status[0] == Status.REACHED) == (solution.error[0] <= options.tolerance)
     assert solution.status[0] != Status.STALLED
@@ -67,22 +71,24 @@ def check_laws(limb: Limb, before: Pose, goal: Goals, solution: Solution, option
 def test_limits_are_kept_from_any_pose_to_any_target(seed: int, count: int, reach: float, is_legal: bool) -> None:
     """Rolled bones, rest frames, links beside their bones, bones that don't turn with their parents."""
     rng = np.random.default_rng(seed)
-    limb = random_limb(rng, count)
-    before = legal_pose(rng, limb) if is_legal else limb.posed(unit4(rng.normal(size=(count, 4))))
-    if not limb.chain.has_limits:
+    constrained_chain = random_limb(rng, count)
+    before = (
+        legal_pose(rng, constrained_chain) if is_legal else constrained_chain.posed(unit4(rng.normal(size=(count, 4))))
+    )
+    if not constrained_chain.chain.has_limits:
         return
-    goal = goals(before.positions[0] + reach * limb.chain.total_length * unit(rng.normal(size=3)))
+    goal = goals(before.positions[0] + reach * constrained_chain.chain.total_length * unit(rng.normal(size=3)))
     options = Options(iterations=int(rng.choice([1, 5, 64])))
-    check_laws(limb, before, goal, solve(limb.chain, before, goal, options), options)
+    check_laws(constrained_chain, before, goal, solve(constrained_chain.chain, before, goal, options), options)
 
 
 @each_set
 def test_limits_are_kept_whether_or_not_the_target_is_reached(kind: LimbSet) -> None:
-    limb, rest, options = limb_of(kind), kind.rest(), Options()
+    constrained_chain, rest, options = constrained_chain_of(kind), kind.rest(), Options()
     seen = set()
     for target in random_targets(np.random.default_rng(1), 12):
-        solution = solve(limb.chain, rest, goals(target))
-        check_laws(limb, rest, goals(target), solution, options)
+        solution = solve(constrained_chain.chain, rest, goals(target))
+        check_laws(constrained_chain, rest, goals(target), solution, options)
         seen.add(int(solution.status[0]))
     assert seen <= {Status.REACHED, Status.LIMITED, Status.OUT_OF_REACH}
     assert len(seen) > 1
@@ -91,21 +97,21 @@ def test_limits_are_kept_whether_or_not_the_target_is_reached(kind: LimbSet) -> 
 @each_set
 def test_limits_are_kept_with_a_pole_anywhere(kind: LimbSet) -> None:
     rng = np.random.default_rng(2)
-    limb, rest, options = limb_of(kind), kind.rest(), Options()
+    constrained_chain, rest, options = constrained_chain_of(kind), kind.rest(), Options()
     targets = [*random_targets(rng, 6), *legal_targets(rng, kind, 6)]
     for target, pole in zip(targets, 2.0 * unit(rng.normal(size=(12, 3))), strict=True):
         goal = goals(target, pole)
-        check_laws(limb, rest, goal, solve(limb.chain, rest, goal), options)
+        check_laws(constrained_chain, rest, goal, solve(constrained_chain.chain, rest, goal), options)
 
 
 def test_joints_that_can_swing_any_way_keep_their_bones_lengths() -> None:
     """A step can ask for a swing by more than half a turn; once that made bones longer."""
     kind = LimbSet("free", ((FREE, LOCKED, FREE),) * 3, 0)
-    limb = limb_of(kind)
+    constrained_chain = constrained_chain_of(kind)
     for target in random_targets(np.random.default_rng(1), 40, 0.05, 0.99):
-        solution = solve(limb.chain, kind.rest(), goals(target))
+        solution = solve(constrained_chain.chain, kind.rest(), goals(target))
         assert solution.status[0] == Status.REACHED
-        check_laws(limb, kind.rest(), goals(target), solution, Options())
+        check_laws(constrained_chain, kind.rest(), goals(target), solution, Options())
 
 
 # What can be reached is
@@ -124,11 +130,11 @@ def test_what_a_legal_pose_reaches_is_reached_from_rest(kind: LimbSet) -> None:
 def test_a_knee_that_is_never_straight_reaches(seed: int) -> None:
     """5 to 150 degrees: what Blender's own IK can't be told."""
     kind = LimbSet("knee", (((-60.0, 60.0), (-30.0, 30.0), (-60.0, 60.0)), ((5.0, 150.0), LOCKED, LOCKED)), 0)
-    limb = limb_of(kind)
-    target = legal_pose(np.random.default_rng(seed), limb).positions[-1]
-    solution = solve(limb.chain, kind.rest(), goals(target))
+    constrained_chain = constrained_chain_of(kind)
+    target = legal_pose(np.random.default_rng(seed), constrained_chain).positions[-1]
+    solution = solve(constrained_chain.chain, kind.rest(), goals(target))
     assert solution.error[0] <= 1e-3
-    check_laws(limb, kind.rest(), goals(target), solution, Options())
+    check_laws(constrained_chain, kind.rest(), goals(target), solution, Options())
 
 
 @given(seeds, st.integers(2, 5))
@@ -136,18 +142,18 @@ def test_a_knee_that_is_never_straight_reaches(seed: int) -> None:
 def test_from_near_by_any_limb_reaches(seed: int, count: int) -> None:
     """A drag: the target leaves a legal pose by a hundredth of the length, for another legal pose."""
     rng = np.random.default_rng(seed)
-    limb = random_limb(rng, count)
-    if not limb.chain.has_limits:
+    constrained_chain = random_limb(rng, count)
+    if not constrained_chain.chain.has_limits:
         return
-    before = legal_pose(rng, limb)
-    turns = limb.turns(before)
+    before = legal_pose(rng, constrained_chain)
+    coordinates = constrained_chain.coordinates(before)
     small = unit4(np.array([1.0, 0.0, 0.0, 0.0]) + 0.01 * rng.normal(size=(count, 4)))
-    after = limb.posed(product(turns, small))
-    if limb.violation(after) > 0.0:
+    after = constrained_chain.posed(product(coordinates, small))
+    if constrained_chain.violation(after) > 0.0:
         return
-    solution = solve(limb.chain, before, goals(after.positions[-1]))
+    solution = solve(constrained_chain.chain, before, goals(after.positions[-1]))
     assert solution.status[0] == Status.REACHED
-    check_laws(limb, before, goals(after.positions[-1]), solution, Options())
+    check_laws(constrained_chain, before, goals(after.positions[-1]), solution, Options())
 
 
 # What can't be reached
@@ -199,19 +205,19 @@ def test_a_solved_pose_stays(kind: LimbSet) -> None:
 @settings(max_examples=40)
 def test_a_legal_pose_with_its_tip_at_the_target_stays(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
-    limb = random_limb(rng, count)
-    before = legal_pose(rng, limb)
-    solution = solve(limb.chain, before, goals(before.positions[-1]))
+    constrained_chain = random_limb(rng, count)
+    before = legal_pose(rng, constrained_chain)
+    solution = solve(constrained_chain.chain, before, goals(before.positions[-1]))
     np.testing.assert_allclose(solution.pose.positions, before.positions, atol=1e-6)
     np.testing.assert_allclose(np.abs(np.sum(solution.pose.rotations * before.rotations, axis=-1)), 1.0, atol=1e-6)
 
 
 def test_a_solution_keeps_the_frame_that_its_limits_count_from() -> None:
     rng = np.random.default_rng(6)
-    limb = random_limb(rng, 3)
-    solution = solve(limb.chain, legal_pose(rng, limb), goals(limb.root + 0.5))
+    constrained_chain = random_limb(rng, 3)
+    solution = solve(constrained_chain.chain, legal_pose(rng, constrained_chain), goals(constrained_chain.root + 0.5))
     assert solution.pose.base is not None
-    np.testing.assert_array_equal(solution.pose.base, limb.base)
+    np.testing.assert_array_equal(solution.pose.base, constrained_chain.base)
 
 
 @each_set
@@ -237,9 +243,9 @@ def test_a_limb_that_is_moved_and_scaled_does_the_same_there(seed: int, kind: Li
     moved = Pose(root + size * turned(base, rest.positions), product(base, rest.rotations), base)
     there = solve(chain, moved, goals(root + size * turned(base, target)))
     assert there.status[0] == here.status[0] == Status.REACHED
-    turns = own_turns(product(np.array([1.0, -1.0, -1.0, -1.0]) * base, there.pose.rotations[:-1]))
-    limb = limb_of(kind)
-    assert limb.violation(limb.posed(turns)) <= 1e-9
+    coordinates = own_turns(product(np.array([1.0, -1.0, -1.0, -1.0]) * base, there.pose.rotations[:-1]))
+    constrained_chain = constrained_chain_of(kind)
+    assert constrained_chain.violation(constrained_chain.posed(coordinates)) <= 1e-9
 
 
 # Stiffness
@@ -249,13 +255,13 @@ def test_a_limb_that_is_moved_and_scaled_does_the_same_there(seed: int, kind: Li
 def test_a_stiff_joint_turns_less(joint: int) -> None:
     """It leaves its share to the others, and the tip gets there all the same."""
     kind = LimbSet("balls", (((-80.0, 80.0), (-20.0, 20.0), (-80.0, 80.0)),) * 3, 0)
-    limb = limb_of(kind)
+    constrained_chain = constrained_chain_of(kind)
     stiffness = np.zeros((4, 3))
     stiffness[joint] = 0.95
     rng = np.random.default_rng(8)
     turned_by = np.zeros(2)
     for _ in range(20):
-        before = legal_pose(rng, limb)
+        before = legal_pose(rng, constrained_chain)
         target = before.positions[-1] + 0.03 * unit(rng.normal(size=3))
         for which, chain in enumerate((kind.chain(), kind.chain(stiffness))):
             solution = solve(chain, before, goals(target))
@@ -309,12 +315,12 @@ def test_a_batch_is_a_loop_of_singles(kind: LimbSet, with_pole: bool) -> None:
     targets = np.vstack([legal_targets(rng, kind, 3), random_targets(rng, 3)])
     poles = 2.0 * unit(rng.normal(size=(6, 3))) if with_pole else None
     whole = solve(chain, rest, goals(targets, poles))
-    limb = limb_of(kind)
+    constrained_chain = constrained_chain_of(kind)
     same = 0
     for lane, target in enumerate(targets):
         single = solve(chain, rest, goals(target, None if poles is None else poles[lane]))
         pose = Pose(whole.pose.positions[lane], whole.pose.rotations[lane])
-        assert limb.violation(pose) <= 1e-9
+        assert constrained_chain.violation(pose) <= 1e-9
         assert whole.status[lane, 0] == single.status[0]
         assert whole.error[lane, 0] == pytest.approx(single.error[0], rel=1e-2, abs=1e-4)
         same += int(np.abs(pose.positions - single.pose.positions).max() < 1e-4)
@@ -324,16 +330,19 @@ def test_a_batch_is_a_loop_of_singles(kind: LimbSet, with_pole: bool) -> None:
 
 def test_poses_of_a_batch_may_each_hang_in_a_frame_of_their_own() -> None:
     rng = np.random.default_rng(11)
-    limb = limb_of(LEG)
+    constrained_chain = constrained_chain_of(LEG)
     bases = unit4(rng.normal(size=(5, 4)))
-    poses = [Limb(limb.chain, base, limb.root, limb.links).rest() for base in bases]
+    poses = [
+        ConstrainedChain(constrained_chain.chain, base, constrained_chain.root, constrained_chain.links).rest()
+        for base in bases
+    ]
     whole = Pose(np.array([p.positions for p in poses]), np.array([p.rotations for p in poses]), bases)
     targets = 0.6 * unit(rng.normal(size=(5, 3)))
-    found = solve(limb.chain, whole, goals(targets))
+    found = solve(constrained_chain.chain, whole, goals(targets))
     for lane, base in enumerate(bases):
-        there = Limb(limb.chain, base, limb.root, limb.links)
+        there = ConstrainedChain(constrained_chain.chain, base, constrained_chain.root, constrained_chain.links)
         assert there.violation(Pose(found.pose.positions[lane], found.pose.rotations[lane], base)) <= 1e-9
-        single = solve(limb.chain, poses[lane], goals(targets[lane]))
+        single = solve(constrained_chain.chain, poses[lane], goals(targets[lane]))
         assert found.error[lane, 0] == pytest.approx(single.error[0], rel=1e-2, abs=1e-4)
 
 

@@ -12,40 +12,42 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabrik_addon.core import solve, start_from
-from fabrik_addon.core.math.operations import MANY, ONE
+from fabrik_addon.core.math.operations import ARRAY, SCALAR
 from fabrik_addon.core.model.joint_limits import SwingTwist, clamp, swing_twist
-from fabrik_addon.core.optimise.bounded_least_squares import Limb, place
-from fabrik_addon.core.optimise.least_rotation import turn_least
+from fabrik_addon.core.optimise.bounded_least_squares import ConstrainedChain, place
+from fabrik_addon.core.optimise.least_rotation import rotate_least
 from scripts.benchmark.limit_sets import LimbSet, angle_of, inverse, own_turns, product
 from tests.unit.chains import Floats, goals, seeds, unit
-from tests.unit.limbs import legal_targets, legal_turns, random_limb
+from tests.unit.constrained_chains import legal_targets, legal_turns, random_limb
 
 BALLS = LimbSet("balls", (((-80.0, 80.0), (-20.0, 20.0), (-80.0, 80.0)),) * 3, 0)
 
 
-def made(rng: np.random.Generator, count: int) -> tuple[Limb, list[SwingTwist]]:
+def made(rng: np.random.Generator, count: int) -> tuple[ConstrainedChain, list[SwingTwist]]:
     """A limb as the core has it, and legal turns."""
-    limb = random_limb(rng, count)
-    turns = legal_turns(rng, limb)
-    core = start_from(limb.chain, limb.posed(turns)).limb
+    constrained_chain = random_limb(rng, count)
+    coordinates = legal_turns(rng, constrained_chain)
+    core = start_from(constrained_chain.chain, constrained_chain.posed(coordinates)).constrained_chain
     if core is None:  # every joint came out free
         return made(rng, count)
-    return core, [swing_twist(ONE, tuple(q)) for q in turns.tolist()]
+    return core, [swing_twist(SCALAR, tuple(q)) for q in coordinates.tolist()]
 
 
-def near(rng: np.random.Generator, core: Limb, turns: list[SwingTwist], size: float) -> list[SwingTwist]:
+def near(
+    rng: np.random.Generator, core: ConstrainedChain, coordinates: list[SwingTwist], size: float
+) -> list[SwingTwist]:
     """Legal turns a bit away."""
-    moved = [tuple(np.array(turn) + size * rng.normal(size=3)) for turn in turns]
-    return [clamp(ONE, limits, tuple(map(float, turn))) for limits, turn in zip(core.limits, moved, strict=True)]
+    moved = [tuple(np.array(turn) + size * rng.normal(size=3)) for turn in coordinates]
+    return [clamp(SCALAR, limits, tuple(map(float, turn))) for limits, turn in zip(core.limits, moved, strict=True)]
 
 
-def tip_of(core: Limb, turns: list[SwingTwist]) -> Floats:
-    return np.array(place(ONE, core, turns).joints[-1])
+def tip_of(core: ConstrainedChain, coordinates: list[SwingTwist]) -> Floats:
+    return np.array(place(SCALAR, core, coordinates).joints[-1])
 
 
-def turned(core: Limb, turns: list[SwingTwist], home: list[SwingTwist]) -> float:
+def turned(core: ConstrainedChain, coordinates: list[SwingTwist], reference: list[SwingTwist]) -> float:
     """How far turns are from home: squared, a stiff axis counting more."""
-    off = np.square(np.array(turns) - np.array(home))
+    off = np.square(np.array(coordinates) - np.array(reference))
     return float((off / np.array(core.weights)).sum())
 
 
@@ -53,9 +55,9 @@ def turned(core: Limb, turns: list[SwingTwist], home: list[SwingTwist]) -> float
 @settings(max_examples=40)
 def test_what_comes_out_is_legal_and_its_error_true(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
-    core, home = made(rng, count)
+    core, reference = made(rng, count)
     target = 0.7 * rng.normal(size=3)
-    after, placed, error = turn_least(ONE, core, home, home, tuple(target.tolist()), 1e-4, 40)
+    after, placed, error = rotate_least(SCALAR, core, reference, reference, tuple(target.tolist()), 1e-4, 40)
     assert error == pytest.approx(np.linalg.norm(np.array(placed.joints[-1]) - target), abs=1e-12)
     np.testing.assert_allclose(placed.joints[-1], tip_of(core, after), atol=1e-12)
     for limits, turn in zip(core.limits, after, strict=True):
@@ -66,9 +68,9 @@ def test_what_comes_out_is_legal_and_its_error_true(seed: int, count: int) -> No
 @given(seeds, st.integers(1, 6))
 def test_home_stays_to_the_last_bit_where_it_reaches(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
-    core, home = made(rng, count)
-    target = tuple((tip_of(core, home) + 1e-5).tolist())
-    assert turn_least(ONE, core, home, home, target, 1e-4, 40)[0] == home
+    core, reference = made(rng, count)
+    target = tuple((tip_of(core, reference) + 1e-5).tolist())
+    assert rotate_least(SCALAR, core, reference, reference, target, 1e-4, 40)[0] == reference
 
 
 @given(seeds, st.integers(3, 6))
@@ -76,18 +78,18 @@ def test_home_stays_to_the_last_bit_where_it_reaches(seed: int, count: int) -> N
 def test_no_pose_near_by_reaches_with_less_turn(seed: int, count: int) -> None:
     """Put other poses' tips on the target without a way home: none of them is nearer to it."""
     rng = np.random.default_rng(seed)
-    core, home = made(rng, count)
-    target = tuple(tip_of(core, near(rng, core, home, 0.1)).tolist())
-    after, _, error = turn_least(ONE, core, home, home, target, 1e-4, 60)
+    core, reference = made(rng, count)
+    target = tuple(tip_of(core, near(rng, core, reference, 0.1)).tolist())
+    after, _, error = rotate_least(SCALAR, core, reference, reference, target, 1e-4, 60)
     if error > 1e-4:
         return
     for _ in range(5):
-        other, _, other_error = turn_least(
-            ONE, core, near(rng, core, after, 0.02), near(rng, core, after, 0.02), target, 1e-6, 60
+        other, _, other_error = rotate_least(
+            SCALAR, core, near(rng, core, after, 0.02), near(rng, core, after, 0.02), target, 1e-6, 60
         )
         if other_error <= 1e-6:
             # Of the distance, not its square, a thousandth is where steps end and the tolerance what a tip may be off.
-            assert np.sqrt(turned(core, after, home)) <= np.sqrt(turned(core, other, home)) + 0.02
+            assert np.sqrt(turned(core, after, reference)) <= np.sqrt(turned(core, other, reference)) + 0.02
 
 
 @given(seeds)
@@ -130,12 +132,12 @@ def test_the_stiffer_a_joint_the_less_it_turns(joint: int) -> None:
 @settings(max_examples=20)
 def test_many_lanes_are_each_by_itself(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
-    core, home = made(rng, count)
-    targets = [tip_of(core, near(rng, core, home, 0.1)) for _ in range(4)]
-    lanes: list[Any] = [tuple(np.full(4, part) for part in turn) for turn in home]
-    with MANY.quiet():
-        after, _, errors = turn_least(MANY, core, lanes, lanes, tuple(np.array(targets).T), 1e-4, 6)
+    core, reference = made(rng, count)
+    targets = [tip_of(core, near(rng, core, reference, 0.1)) for _ in range(4)]
+    items: list[Any] = [tuple(np.full(4, part) for part in turn) for turn in reference]
+    with ARRAY.quiet():
+        after, _, errors = rotate_least(ARRAY, core, items, items, tuple(np.array(targets).T), 1e-4, 6)
     for lane, target in enumerate(targets):
-        single, _, error = turn_least(ONE, core, home, home, tuple(target.tolist()), 1e-4, 6)
+        single, _, error = rotate_least(SCALAR, core, reference, reference, tuple(target.tolist()), 1e-4, 6)
         assert errors[lane] == pytest.approx(error, abs=1e-5)
         np.testing.assert_allclose([[part[lane] for part in turn] for turn in after], single, atol=1e-4)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from mathutils import Quaternion
 
-from fabrik_addon.blender.rig.mathutils_transport import follow_in_blender
+from fabrik_addon.blender.rig.mathutils_transport import transport_in_blender
 from fabrik_addon.core import Pose, plain_chain, start_from
-from fabrik_addon.core.math.operations import ONE
+from fabrik_addon.core.math.operations import SCALAR
 from tests.unit.chains import Floats, random_pose, unit
 
 
@@ -37,9 +37,9 @@ def test_bones_follow_links_as_in_core(count: int, with_turn: bool, inherits: bo
         new = {"anywhere": others, "near": joints + 1e-5 * others, "same": joints, "opposite": -joints}[kind]
         points = [tuple(point) for point in (new / sum(lengths)).tolist()]
         turn = tuple(unit(rng.normal(size=4)).tolist()) if with_turn else None
-        expected = start.follow(ONE, start, points, turn)
-        found = follow_in_blender(start)
-        for ours, core in zip(found.follow(ONE, found, points, turn), expected, strict=True):
+        expected = start.transport(SCALAR, start, points, turn)
+        found = transport_in_blender(start)
+        for ours, core in zip(found.transport(SCALAR, found, points, turn), expected, strict=True):
             angle = Quaternion(core).rotation_difference(Quaternion(ours)).angle
             assert min(angle, 2 * np.pi - angle) < 4e-6 * np.sqrt(count), kind
 
@@ -48,4 +48,4 @@ def test_bones_within_limits_are_left_to_the_limits() -> None:
     lengths, joints, frames = laid(np.random.default_rng(0), 3)
     limits = (np.full((4, 3), -1.0), np.full((4, 3), 1.0))
     start = start_from(plain_chain(lengths, limits=limits), Pose(joints, frames))
-    assert follow_in_blender(start) is start
+    assert transport_in_blender(start) is start
