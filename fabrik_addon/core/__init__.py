@@ -3,19 +3,20 @@
 """Inverse kinematics in numpy and the standard library: importable where there is no Blender."""
 
 from .goals.pole import pole_for
+from .math.operations import Array
 from .model.chain_start import StartPose, start_from
 from .model.tree_start import StartTree, start_tree
-from .problem import Chain, FabrikError, Floats, Goals, Options, Pose, Solution, Status, plain_chain
+from .problem import Chain, FabrikError, Goals, Options, Pose, Solution, Status, plain_chain
 from .solve import ComponentSolution, solve, solve_components, solve_from, with_root_fixed
 from .solve_tree import TreeSolution, solve_tree_components
 from .solvers.table import SOLVERS, method_for, method_for_tree
 
 __all__ = [
     "SOLVERS",
+    "Array",
     "Chain",
     "ComponentSolution",
     "FabrikError",
-    "Floats",
     "Goals",
     "Options",
     "Pose",

@@ -11,15 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .math.operations import Array, IntegerArray
 from .model.joint_limits import JointLimits, joint_limits
-
-Floats: TypeAlias = NDArray[np.float64]
-Integers: TypeAlias = NDArray[np.int64]
 
 
 class FabrikError(ValueError):
@@ -43,27 +40,27 @@ class Status(IntEnum):
 class Chain:
     """The rigid part of the problem: J joints in a tree, E of them effectors. Link j ends at joint j."""
 
-    parents: Integers
+    parents: IntegerArray
     """(J,) parent joint; -1 at the root, which comes first. Parents come before their children."""
-    lengths: Floats
+    lengths: Array
     """(J,) length of the link that ends at each joint; 0 at the root."""
-    tips: Integers
+    tips: IntegerArray
     """(E,) effector joints."""
-    weights: Floats
+    weights: Array
     """(E,) share of each effector where several chains meet."""
-    lower: Floats
+    lower: Array
     """(J, 3) smallest angle about each joint's own x, y, z; -inf where it is free."""
-    upper: Floats
+    upper: Array
     """(J, 3) largest angle about each joint's own x, y, z; +inf where it is free."""
-    rest: Floats
+    rest: Array
     """(J, 4) rest frame of the bone that starts at each joint, relative to its parent's."""
     inherits: NDArray[np.bool_]
     """(J,) whether the bone turns with its parent; the rest frame of one that doesn't is in armature space."""
-    stiffness: Floats
+    stiffness: Array
     """(J, 3) share of its turn, 0 to 0.99, that each joint leaves to the others, about its own x, y, z."""
     names: tuple[str, ...] = field(default=())
     """(J,) of the bones that start at the joints, for messages; a tip that starts no bone has its parent's."""
-    starts: Integers | None = None
+    starts: IntegerArray | None = None
     """(E,) joint at which each effector's own chain starts: its error is over the length from there to the tip, and
     its pole bends what lies between. None is the root for all."""
     roots: tuple[int, ...] = (0,)
@@ -138,11 +135,11 @@ class Chain:
 class Pose:
     """Where the joints are."""
 
-    positions: Floats
+    positions: Array
     """(..., J, 3)"""
-    rotations: Floats
+    rotations: Array
     """(..., J, 4) frame of the bone that starts at each joint; a tip has that of the bone that ends there."""
-    base: Floats | None = None
+    base: Array | None = None
     """(..., 4) frame that the first bone turns in, from which its limits count; None is the armature's own."""
 
 
@@ -150,23 +147,23 @@ class Pose:
 class Goals:
     """Where the effectors should go."""
 
-    targets: Floats
+    targets: Array
     """(..., E, 3)"""
-    rotations: Floats | None = None
+    rotations: Array | None = None
     """(..., E, 4) frames the effectors' bones should take."""
-    poles: Floats | None = None
+    poles: Array | None = None
     """(..., E, 3) points toward which the chains bend."""
-    pole_angles: Floats | None = None
+    pole_angles: Array | None = None
     """(E,) turn of each pole about the line from the root to the target; None is 0."""
     with_rotations: NDArray[np.bool_] | None = None
     """(E,) which effectors' rotations are wanted, where there are any; None is all."""
     with_poles: NDArray[np.bool_] | None = None
     """(E,) which effectors have a pole, where there are any; None is all."""
-    softness: Floats | None = None
+    softness: Array | None = None
     """(E,) part of the reach over which each effector of a tree eases into full extension, 0 to 1; None is 0."""
     pinned: NDArray[np.bool_] | None = None
     """(E,) effectors that come before the others where not all targets can be met; None is none."""
-    meets: Integers | None = None
+    meets: IntegerArray | None = None
     """(E,) joint that each effector should meet instead of a target, each giving way by the other's weight; -1 is none.
     """
 
@@ -206,24 +203,24 @@ class Solution:
     """The pose found and what can be said about it."""
 
     pose: Pose
-    error: Floats
+    error: Array
     """(..., E) distance from tip to target over chain length."""
-    iterations: Integers
+    iterations: IntegerArray
     """(..., E) sweeps used."""
-    status: Integers
+    status: IntegerArray
     """(..., E) values of :class:`Status`."""
-    stretch: Floats
+    stretch: Array
     """(..., 1) factor by which the pose's links are longer than the chain's: 1 unless ``Options.stretch_max`` is more
     and the tip can't reach its target without."""
 
 
 def plain_chain(
-    lengths: Floats | list[float],
+    lengths: Array | list[float],
     names: tuple[str, ...] = (),
-    rest: Floats | None = None,
+    rest: Array | None = None,
     inherits: NDArray[np.bool_] | None = None,
-    limits: tuple[Floats, Floats] | None = None,
-    stiffness: Floats | None = None,
+    limits: tuple[Array, Array] | None = None,
+    stiffness: Array | None = None,
 ) -> Chain:
     """Return the chain of links end to end, one effector at its end.
 

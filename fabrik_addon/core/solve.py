@@ -16,22 +16,13 @@ from .goals.link_stretch import AS_NEAR, ROUNDS, WORTH, stretch_factor
 from .goals.pole import STRAIGHT, bend_direction, side_toward, turn_pole
 from .goals.softness import is_eased, soft_share, soft_target
 from .goals.tip_rotation import last_link
-from .math.operations import ARRAY, SCALAR, Component, Vector, add_up
-from .math.vectors import (
-    IDENTITY,
-    Quaternion,
-    distance_between,
-    first_direction,
-    from_to,
-    multiply,
-    norm,
-    rotate,
-    scale,
-)
+from .math.operations import ARRAY, SCALAR, Array, Component, Vector, add_up
+from .math.quaternions import IDENTITY, Quaternion, from_to, multiply, rotate
+from .math.vectors import distance_between, first_direction, norm, scale
 from .model.chain_start import StartPose, batch_shape, from_root, start_from
 from .model.tree_start import start_tree
 from .optimise.constrained_reach import STEPS, coordinates_of, reach_within_limits
-from .problem import Chain, FabrikError, Floats, Goals, Options, Pose, Solution, Status
+from .problem import Chain, FabrikError, Goals, Options, Pose, Solution, Status
 from .solve_tree import solve_tree
 from .solvers.table import method_for
 
@@ -206,7 +197,7 @@ def _shrunk(ops: Any, goals: Goals, found: ComponentSolution, unit: float, softn
     """Return where a chain that isn't stretched would have to reach, with the softness taken off."""
     root, batch, share = found.points[0], found.batch, 1.0 / found.stretch
 
-    def shrunk(points: Floats, share: Component) -> Floats:
+    def shrunk(points: Array, share: Component) -> Array:
         (point,) = ops.split(points, batch)
         near = tuple(r + share * (p - r) for r, p in zip(root, point, strict=True))
         return ops.join([near], batch)  # type: ignore[no-any-return]
@@ -323,7 +314,7 @@ def _status(ops: Any, start: StartPose, target: Vector, softness: float, reached
     return ops.where(reached, _REACHED, ops.where(beyond, _OUT_OF_REACH, failed))
 
 
-def _split_goal(ops: Any, goal: Floats, batch: tuple[int, ...], kind: str, chain: Chain) -> Vector:
+def _split_goal(ops: Any, goal: Array, batch: tuple[int, ...], kind: str, chain: Chain) -> Vector:
     (point,) = ops.split(goal, batch)
     if not ops.all(ops.isfinite(point[0] + point[1] + point[2])):
         raise FabrikError(f"the {kind} of the chain that ends at {chain.name(-1)} is not a finite number")

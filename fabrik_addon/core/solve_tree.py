@@ -19,9 +19,10 @@ import numpy as np
 from .fabrik.chain_fabrik import ROUNDING
 from .fabrik.tree_passes import Pull, sweep_tree
 from .goals.softness import is_eased, soft_target
-from .math.operations import ARRAY, SCALAR, Component, Vector, add_up
+from .math.operations import ARRAY, SCALAR, Array, Component, Vector, add_up
+from .math.quaternions import Quaternion, multiply, rotate
 from .math.rigid_fit import turned_by
-from .math.vectors import Quaternion, multiply, norm, rotate, scale
+from .math.vectors import norm, scale
 from .model.chain_start import batch_shape
 from .model.joint_limits import clamp, rotation_of, swing_twist
 from .model.tree_start import StartTree, coordinates_of_tree, start_tree
@@ -37,7 +38,7 @@ from .optimise.tree_least_squares import (
     descend_tree,
     state_of,
 )
-from .problem import FabrikError, Floats, Goals, Options, Pose, Solution, Status
+from .problem import FabrikError, Goals, Options, Pose, Solution, Status
 from .solvers.table import method_for_tree
 from .solvers.tree_branches import Branch, branches_of, close_branches, tree_frames
 
@@ -273,7 +274,7 @@ def _chosen(mask: Any, count: int) -> list[int]:
     return [number for number in range(count) if mask is None or mask[number]]
 
 
-def _split(ops: Any, start: StartTree, rows: Floats, kind: str, mask: Any = None) -> list[Vector]:
+def _split(ops: Any, start: StartTree, rows: Array, kind: str, mask: Any = None) -> list[Vector]:
     """Return points as seen from the root, in units; refuse those that aren't finite."""
     found: list[Vector] = []
     wanted = _chosen(mask, rows.shape[-2])

@@ -18,7 +18,7 @@ from fabrik_addon.blender.bake.bake_chains import bake_chains
 
 from .blender_chain import new_scene, register
 from .human import Human, add_skin, make_human
-from .problems import Effort, Floats
+from .problems import Array, Effort
 from .report import Row, Table
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -227,11 +227,11 @@ def _put_back(human: Human, action: Any) -> None:
     scene.frame_set(1)
 
 
-def _matrices(rig: Any) -> Floats:
+def _matrices(rig: Any) -> Array:
     return np.array([[row[:] for row in bone.matrix] for bone in rig.pose.bones])
 
 
-def _path(rig: Any, last: int) -> Floats:
+def _path(rig: Any, last: int) -> Array:
     scene: Any = bpy.context.scene
     found = []
     for frame in range(1, last + 1):
@@ -240,7 +240,7 @@ def _path(rig: Any, last: int) -> Floats:
     return np.array(found)
 
 
-def _turn(after: Floats, before: Floats) -> float:
+def _turn(after: Array, before: Array) -> float:
     """Return the largest angle, in degrees, between rotations (F, 4, 4)."""
     cosines = (np.einsum("fij,fij->f", after[:, :3, :3], before[:, :3, :3]) - 1.0) / 2.0
     return float(np.degrees(np.arccos(np.clip(cosines, -1.0, 1.0))).max())

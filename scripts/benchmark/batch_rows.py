@@ -16,7 +16,7 @@ from fabrik_addon.core.math.operations import ARRAY
 
 from .c_loop import FLAGS, CLoop
 from .machine import c_compiler_version
-from .problems import Effort, Floats, generator, pose_along, random_joints, targets_within
+from .problems import Array, Effort, generator, pose_along, random_joints, targets_within
 from .report import Row, Table
 
 POSES, LINKS, TOLERANCE, ITERATIONS = 1000, 10, 1e-4, 64
@@ -61,7 +61,7 @@ def batch_table(effort: Effort) -> Table:
     )
 
 
-def _poses(name: str, least: float, most: float) -> tuple[Floats, Floats]:
+def _poses(name: str, least: float, most: float) -> tuple[Array, Array]:
     rng = generator("batch", name)
     lengths = np.full(LINKS, 1.0 / LINKS)
     joints = np.array([random_joints(rng, lengths, 1.0) for _ in range(POSES)])
@@ -69,7 +69,7 @@ def _poses(name: str, least: float, most: float) -> tuple[Floats, Floats]:
 
 
 def _compare(
-    loop: CLoop, name: str, what: str, joints: Floats, targets: Floats, cap: int, runs: int
+    loop: CLoop, name: str, what: str, joints: Array, targets: Array, cap: int, runs: int
 ) -> tuple[Row, float]:
     lengths = np.full(LINKS, 1.0 / LINKS)
     points = [tuple(joint) for joint in joints.transpose(1, 2, 0).copy()]
@@ -106,7 +106,7 @@ def _compare(
     return Row(cells, ratio <= 1.3 if cap == PLAIN_SWEEPS else None), ratio
 
 
-def _whole(name: str, joints: Floats, targets: Floats, runs: int) -> Row:
+def _whole(name: str, joints: Array, targets: Array, runs: int) -> Row:
     chain = plain_chain(np.full(LINKS, 1.0 / LINKS))
     pose = Pose(joints, np.array([pose_along(one).rotations for one in joints]))
     goals = Goals(targets[:, None, :])

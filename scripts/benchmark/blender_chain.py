@@ -13,7 +13,7 @@ from bpy.types import Scene, ViewLayer
 
 import fabrik_addon
 
-from .problems import Floats
+from .problems import Array
 
 LAST = "tip"
 
@@ -40,7 +40,7 @@ def _scene() -> Scene:
     return bpy.context.scene
 
 
-def make_armature(joints: Floats) -> Any:
+def make_armature(joints: Array) -> Any:
     """Return an armature object at the origin with one bone for each link of joints (J, 3)."""
     armature = bpy.data.armatures.new("chain")
     obj: Any = bpy.data.objects.new("chain", armature)
@@ -86,13 +86,13 @@ def rest(obj: Any) -> None:
         pose_bone.rotation_quaternion = (1.0, 0.0, 0.0, 0.0)
 
 
-def joints_of(obj: Any) -> Floats:
+def joints_of(obj: Any) -> Array:
     """Return where the joints (J, 3) are, after an update."""
     bones = obj.pose.bones
     return np.array([*(bone.head[:] for bone in bones), bones[-1].tail[:]], float)
 
 
-def own_errors(joints: Floats, targets: Floats) -> Floats:
+def own_errors(joints: Array, targets: Array) -> Array:
     """Return how far Blender's own IK ends from each target, over the chain's length of one.
 
     It starts from the rest pose every time: that is how the constraint works.

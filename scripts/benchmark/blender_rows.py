@@ -28,7 +28,7 @@ from .blender_chain import (
     view_layer,
 )
 from .path_rows import ellipse
-from .problems import RESTS, Effort, Floats, generator, link_lengths, rest_joints, targets_within
+from .problems import RESTS, Array, Effort, generator, link_lengths, rest_joints, targets_within
 from .report import Row, Table, microseconds, spread
 
 Move = Callable[[Vector], None]
@@ -118,7 +118,7 @@ def time_table(effort: Effort) -> Table:
     )
 
 
-def _targets(count: int, path: str, number: int) -> Floats:
+def _targets(count: int, path: str, number: int) -> Array:
     rng = generator("time", count, path)
     if path == "random":
         return targets_within(rng, 0.2, 0.95, number)
@@ -126,7 +126,7 @@ def _targets(count: int, path: str, number: int) -> Floats:
 
 
 def _compare(
-    count: int, targets: Floats, make: Callable[[Any, Any], tuple[Move, Move]], runs: int
+    count: int, targets: Array, make: Callable[[Any, Any], tuple[Move, Move]], runs: int
 ) -> tuple[str, str, float]:
     """Time ours and Blender's own, taking turns; return both as text and the ratio of their medians."""
     new_scene()

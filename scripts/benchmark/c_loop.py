@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from .problems import Floats
+from .problems import Array
 
 SOURCE = Path(__file__).with_name("sweep_loop.c")
 FLAGS = ("-O3",)
@@ -30,7 +30,7 @@ class CLoop:
         self._sweep.restype = ctypes.c_long
 
     def sweep(
-        self, joints: Floats, lengths: Floats, targets: Floats, most: NDArray[np.int32], tolerance: float
+        self, joints: Array, lengths: Array, targets: Array, most: NDArray[np.int32], tolerance: float
     ) -> NDArray[np.int32]:
         """Sweep poses (B, J, 3) in place, each at most so many times (B,), and return its sweeps (B,)."""
         sweeps = np.zeros(len(joints), np.int32)

@@ -10,7 +10,7 @@ import bpy
 import numpy as np
 
 from .blender_chain import new_scene, register
-from .problems import Effort, Floats
+from .problems import Array, Effort
 from .report import Row, Table
 
 
@@ -42,12 +42,12 @@ def convert_table(_effort: Effort) -> Table:
     )
 
 
-def _places(rig: Any) -> Floats:
+def _places(rig: Any) -> Array:
     layer: Any = bpy.context.view_layer
     layer.update()
     return np.array([[bone.head[:], bone.tail[:]] for bone in rig.pose.bones])
 
 
-def _moved(rig: Any, before: Floats) -> float:
+def _moved(rig: Any, before: Array) -> float:
     lengths = np.array([bone.bone.length for bone in rig.pose.bones])
     return float((np.linalg.norm(_places(rig) - before, axis=2).max(axis=1) / lengths).max())

@@ -13,8 +13,8 @@ from .blender_chain import own_errors
 from .plain_fabrik import CAP, plain_sweeps
 from .problems import (
     RESTS,
+    Array,
     Effort,
-    Floats,
     generator,
     link_lengths,
     pose_along,
@@ -217,7 +217,7 @@ def unequal_table(effort: Effort) -> Table:
     )
 
 
-def _solve_from(joints: Floats, targets: Floats, options: Options = Options()) -> Solved:  # noqa: B008 (frozen)
+def _solve_from(joints: Array, targets: Array, options: Options = Options()) -> Solved:  # noqa: B008 (frozen)
     chain, pose = plain_chain(link_lengths(joints)), pose_along(joints)
     return solve_each([(chain, pose, target, None) for target in targets], options)
 

@@ -18,7 +18,7 @@ from fabrik_addon.blender.setup.usual_limits import limit_joint
 from fabrik_addon.core.model.joint_limits import clamp_rotation, joint_limits
 
 from .blender_chain import make_target, new_scene, register, view_layer
-from .problems import Effort, Floats, generator
+from .problems import Array, Effort, generator
 from .report import Row, Table, microseconds, spread
 
 LIMBS = (("arm", 3), ("spine and arm", 8))
@@ -62,15 +62,15 @@ def drag_table(effort: Effort) -> Table:
     )
 
 
-def _loop(moves: int) -> Floats:
+def _loop(moves: int) -> Array:
     """Return offsets (moves, 3) from the start: loops that no two of which are the same."""
     turns = STEP / WIDE * np.arange(moves)
     loops = [np.sin(turns), -0.5 - 0.5 * np.cos(1.3 * turns + 0.4), np.sin(0.7 * turns + 0.2)]
-    offsets: Floats = WIDE * np.stack(loops, axis=1)
+    offsets: Array = WIDE * np.stack(loops, axis=1)
     return offsets
 
 
-def _legal(rig: Any, count: int, moves: int) -> Floats:
+def _legal(rig: Any, count: int, moves: int) -> Array:
     """Return offsets (moves, 3) of the hand in poses within the limits, one not far from the next; the pose is kept."""
     tip = rig.pose.bones[TIP]
     bones = [tip, *tip.parent_recursive][:count]

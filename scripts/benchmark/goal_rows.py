@@ -28,7 +28,7 @@ from .blender_chain import (
     rest,
     view_layer,
 )
-from .problems import RESTS, Effort, Floats, directions, generator, link_lengths, rest_joints, targets_within
+from .problems import RESTS, Array, Effort, directions, generator, link_lengths, rest_joints, targets_within
 from .report import Row, Table
 
 NEAR = 1e-3
@@ -155,7 +155,7 @@ def stretch_table(effort: Effort) -> Table:
 # Position and rotation
 
 
-def _random_goals(count: int, shape: str, targets: int) -> tuple[Floats, list[Quaternion]]:
+def _random_goals(count: int, shape: str, targets: int) -> tuple[Array, list[Quaternion]]:
     """Return where the tip is, and how it is turned, in random poses."""
     new_scene()
     obj = make_armature(rest_joints(count, shape))
@@ -173,8 +173,8 @@ def _random_goals(count: int, shape: str, targets: int) -> tuple[Floats, list[Qu
 
 
 def _with_rotation(
-    count: int, shape: str, places: Floats, rotations: list[Quaternion], is_own: bool
-) -> tuple[Floats, Floats]:
+    count: int, shape: str, places: Array, rotations: list[Quaternion], is_own: bool
+) -> tuple[Array, Array]:
     """Return errors and angles (degrees) left for goals with a rotation."""
     register()
     new_scene()
@@ -206,7 +206,7 @@ def _with_rotation(
 # Full extension
 
 
-def _through_extension(path: Floats, softness: float | None, stretch: bool) -> tuple[Floats, float]:
+def _through_extension(path: Array, softness: float | None, stretch: bool) -> tuple[Array, float]:
     """Return the knee's angles (degrees) along a path outward, and how far the tip was behind at most.
 
     None for softness is Blender's own IK.
@@ -261,7 +261,7 @@ def _with_others(count: int, shape: str) -> tuple[Any, list[Any]]:
     return obj, others
 
 
-def _shapes(bones: list[Any]) -> Floats:
+def _shapes(bones: list[Any]) -> Array:
     """Return lengths of axes and cosines between them (B, 6)."""
     shapes = []
     for bone in bones:
@@ -272,13 +272,13 @@ def _shapes(bones: list[Any]) -> Floats:
     return np.array(shapes)
 
 
-def _chain_joints(obj: Any, count: int) -> Floats:
+def _chain_joints(obj: Any, count: int) -> Array:
     names = [*(f"bone{j}" for j in range(count - 1)), LAST]
     bones = [obj.pose.bones[name] for name in names]
     return np.array([*(bone.head[:] for bone in bones), bones[-1].tail[:]])
 
 
-def _stretched(count: int, shape: str, targets: Floats) -> tuple[Floats, float, float, float]:
+def _stretched(count: int, shape: str, targets: Array) -> tuple[Array, float, float, float]:
     """Return errors, unevenness of links, change of the others, and what is left of the lengths back in reach."""
     register()
     new_scene()
@@ -304,7 +304,7 @@ def _stretched(count: int, shape: str, targets: Floats) -> tuple[Floats, float, 
     return np.array(errors), uneven, misshapen, again
 
 
-def _own_stretched(count: int, shape: str, targets: Floats) -> tuple[Floats, float]:
+def _own_stretched(count: int, shape: str, targets: Array) -> tuple[Array, float]:
     """Return errors and change of the others for Blender's own IK with stretch."""
     new_scene()
     obj, others = _with_others(count, shape)

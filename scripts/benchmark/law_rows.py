@@ -8,7 +8,7 @@ import numpy as np
 
 from fabrik_addon.core import Chain, Goals, Pose, plain_chain, solve
 
-from .problems import Effort, Floats, directions, generator, pose_along, random_joints, targets_within
+from .problems import Array, Effort, directions, generator, pose_along, random_joints, targets_within
 from .report import Row, Table, counts, microseconds
 from .solving import TOLERANCE, reached_count, solve_each
 
@@ -134,7 +134,7 @@ def again_table(effort: Effort) -> Table:
     )
 
 
-def _angles_off_pole(joints: Floats, pole: Floats) -> Floats:
+def _angles_off_pole(joints: Array, pole: Array) -> Array:
     """Return the angles (J - 2,) between inner joints and pole; 0 where less than 1e-9 is to be seen of either."""
     before, joint, after = joints[:-2], joints[1:-1], joints[2:]
     line = after - before
@@ -146,14 +146,14 @@ def _angles_off_pole(joints: Floats, pole: Floats) -> Floats:
     return np.where(seen, angles, 0.0)
 
 
-def _change_when_transformed(rng: np.random.Generator, lengths: Floats, pose: Pose, goals: Goals) -> float:
+def _change_when_transformed(rng: np.random.Generator, lengths: Array, pose: Pose, goals: Goals) -> float:
     rotation = np.linalg.qr(rng.normal(size=(3, 3)))[0]
     rotation *= np.sign(np.linalg.det(rotation))
     factor = 10.0 ** rng.uniform(-3.0, 3.0)
     offset = factor * rng.uniform(0.0, 100.0) * directions(rng, 1)[0]
 
-    def moved(points: Floats) -> Floats:
-        transformed: Floats = factor * points @ rotation.T + offset
+    def moved(points: Array) -> Array:
+        transformed: Array = factor * points @ rotation.T + offset
         return transformed
 
     turn = _quaternion(rotation)
@@ -164,11 +164,11 @@ def _change_when_transformed(rng: np.random.Generator, lengths: Floats, pose: Po
     return float(np.linalg.norm(there - moved(here), axis=-1).max() / factor)
 
 
-def _positions(chain: Chain, pose: Pose, goals: Goals) -> Floats:
+def _positions(chain: Chain, pose: Pose, goals: Goals) -> Array:
     return solve(chain, pose, goals).pose.positions
 
 
-def _quaternion(m: Floats) -> Floats:
+def _quaternion(m: Array) -> Array:
     w = np.sqrt(max(0.0, 1.0 + np.trace(m))) / 2.0
     if w < 0.1:  # far from the identity the other form is exact
         _, vectors = np.linalg.eigh(m + m.T)
@@ -176,12 +176,12 @@ def _quaternion(m: Floats) -> Floats:
         angle_sine = 0.5 * axis @ (m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1])
         angle = np.arctan2(angle_sine, (np.trace(m) - 1.0) / 2.0)
         return np.array([np.cos(angle / 2.0), *(np.sin(angle / 2.0) * axis)])
-    found: Floats = np.array([w, m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]]) / np.array(
+    found: Array = np.array([w, m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]]) / np.array(
         [1.0, *[4.0 * w] * 3]
     )
     return found
 
 
-def _product(a: Floats, b: Floats) -> Floats:
+def _product(a: Array, b: Array) -> Array:
     vector = a[0] * b[1:] + b[0] * a[1:] + np.cross(a[1:], b[1:])
     return np.array([a[0] * b[0] - a[1:] @ b[1:], *vector])

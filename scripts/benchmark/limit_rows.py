@@ -34,7 +34,7 @@ from .blender_chain import (
     view_layer,
 )
 from .limit_sets import LEG, SETS, LimbSet, angle_of, inverse, legal_swings, own_turns, posed, product, worst_violation
-from .problems import Effort, Floats, directions, generator, targets_within, unit
+from .problems import Array, Effort, directions, generator, targets_within, unit
 from .report import Row, Table, microseconds, spread
 from .restarts import RESTARTS, best_errors
 
@@ -70,10 +70,10 @@ RADII = (0.1, 0.05, 0.03)
 class Found:
     """What came of a set of targets."""
 
-    errors: Floats
-    frames: Floats
+    errors: Array
+    frames: Array
     """(T, B, 4)"""
-    joints: Floats
+    joints: Array
     """(T, J, 3)"""
 
     @property
@@ -320,16 +320,16 @@ def limit_bones(obj: Any, limb: LimbSet) -> None:
                 setattr(bone, f"ik_max_{axis}", math.radians(upper))
 
 
-def _frames_of(obj: Any) -> Floats:
+def _frames_of(obj: Any) -> Array:
     return np.array([bone.matrix.to_quaternion()[:] for bone in obj.pose.bones])
 
 
-def blenders_own_hits(limb: LimbSet, targets: Floats) -> int:
+def blenders_own_hits(limb: LimbSet, targets: Array) -> int:
     """Return how many targets Blender's own IK reaches from rest."""
     return _own(limb, targets).hits
 
 
-def _ours(limb: LimbSet, targets: Floats, poles: Floats | None = None) -> Found:
+def _ours(limb: LimbSet, targets: Array, poles: Array | None = None) -> Found:
     register()
     new_scene()
     obj, target = make_armature(limb.rest().positions), make_target()
@@ -345,7 +345,7 @@ def _ours(limb: LimbSet, targets: Floats, poles: Floats | None = None) -> Found:
     return _pose_each(obj, target, chain.pole_target, targets, poles, pose)
 
 
-def _own(limb: LimbSet, targets: Floats, poles: Floats | None = None, pole_angle: float = 0.0) -> Found:
+def _own(limb: LimbSet, targets: Array, poles: Array | None = None, pole_angle: float = 0.0) -> Found:
     new_scene()
     obj, target = make_armature(limb.rest().positions), make_target()
     limit_bones(obj, limb)
@@ -366,7 +366,7 @@ def _own(limb: LimbSet, targets: Floats, poles: Floats | None = None, pole_angle
 
 
 def _pose_each(
-    obj: Any, target: Any, pole: Any, targets: Floats, poles: Floats | None, action: Callable[[], None]
+    obj: Any, target: Any, pole: Any, targets: Array, poles: Array | None, action: Callable[[], None]
 ) -> Found:
     errors, frames, joints = [], [], []
     for number, position in enumerate(targets):
@@ -381,7 +381,7 @@ def _pose_each(
     return Found(np.array(errors), np.array(frames), np.array(joints))
 
 
-def _core(limb: LimbSet, targets: Floats, poles: Floats | None = None) -> Found:
+def _core(limb: LimbSet, targets: Array, poles: Array | None = None) -> Found:
     chain, pose = limb.chain(), limb.rest()
     solved = []
     for number, target in enumerate(targets):
@@ -397,7 +397,7 @@ def _degrees(limb: LimbSet, found: Found) -> float:
     return math.degrees(worst_violation(limb, found.frames))
 
 
-def _timed(limb: LimbSet, targets: Floats, runs: int) -> tuple[list[float], list[float], list[float]]:
+def _timed(limb: LimbSet, targets: Array, runs: int) -> tuple[list[float], list[float], list[float]]:
     new_scene()
     joints = limb.rest().positions
     obj, target = make_armature(joints), make_target()
@@ -410,10 +410,10 @@ def _timed(limb: LimbSet, targets: Floats, runs: int) -> tuple[list[float], list
     snapshot = take_snapshot(layer, obj, add_chain(obj, target))
     chain, pose = limb.chain(), limb.rest()
 
-    def core(position: Floats) -> Solution:
+    def core(position: Array) -> Solution:
         return solve(chain, pose, Goals(position[None]))
 
-    def ours(position: Floats) -> None:
+    def ours(position: Array) -> None:
         target.location = position
         layer.update()
         write_channels(
@@ -421,7 +421,7 @@ def _timed(limb: LimbSet, targets: Floats, runs: int) -> tuple[list[float], list
         )
         layer.update()
 
-    def own(position: Floats) -> None:
+    def own(position: Array) -> None:
         own_target.location = position
         layer.update()
 
@@ -439,25 +439,25 @@ def _timed(limb: LimbSet, targets: Floats, runs: int) -> tuple[list[float], list
 # Poles
 
 
-def _aside(points: Floats, line: Floats) -> Floats:
+def _aside(points: Array, line: Array) -> Array:
     along = unit(line)
-    made: Floats = points - along * np.sum(points * along, axis=-1, keepdims=True)
+    made: Array = points - along * np.sum(points * along, axis=-1, keepdims=True)
     return made
 
 
-def _angles_to_pole(joints: Floats, poles: Floats) -> Floats:
+def _angles_to_pole(joints: Array, poles: Array) -> Array:
     """Return the angle between knee and pole about the line from root to tip."""
     knee, pole = _aside(joints[:, 1], joints[:, -1]), _aside(poles, joints[:, -1])
-    made: Floats = np.arctan2(np.linalg.norm(np.cross(knee, pole), axis=-1), np.sum(knee * pole, axis=-1))
+    made: Array = np.arctan2(np.linalg.norm(np.cross(knee, pole), axis=-1), np.sum(knee * pole, axis=-1))
     return made
 
 
 # How near any pose can come
 
 
-def _without_legal_pose(limb: LimbSet, rng: np.random.Generator, count: int) -> tuple[Floats, Floats, int]:
+def _without_legal_pose(limb: LimbSet, rng: np.random.Generator, count: int) -> tuple[Array, Array, int]:
     """Return targets (T, 3) that no restart reaches, how near one comes, and how many others only restarts reach."""
-    kept: list[Floats] = []
+    kept: list[Array] = []
     nearest: list[float] = []
     beaten = 0
     while len(kept) < count:
@@ -473,10 +473,10 @@ def _without_legal_pose(limb: LimbSet, rng: np.random.Generator, count: int) -> 
 # Paths
 
 
-def _circles(limb: LimbSet, count: int) -> list[Floats]:
+def _circles(limb: LimbSet, count: int) -> list[Array]:
     """Return circles (frames, 3) that legal poses reach all round."""
     rng = generator("limits", "path", limb.name)
-    circles: list[Floats] = []
+    circles: list[Array] = []
     for radius in RADII:
         angles = np.arange(0.0, 2.0 * np.pi, STEP / radius)[:, None]
         for _ in range(20 * count):
@@ -491,7 +491,7 @@ def _circles(limb: LimbSet, count: int) -> list[Floats]:
     return circles
 
 
-def _path_evenness(chain: Chain, limb: LimbSet, path: Floats, goes_on: bool) -> float:
+def _path_evenness(chain: Chain, limb: LimbSet, path: Array, goes_on: bool) -> float:
     pose = limb.rest()
     if goes_on:
         pose = solve(chain, pose, Goals(path[0][None])).pose
@@ -503,7 +503,7 @@ def _path_evenness(chain: Chain, limb: LimbSet, path: Floats, goes_on: bool) -> 
     return _evenness(np.array(frames))
 
 
-def _least_turned(limb: LimbSet, path: Floats) -> Floats:
+def _least_turned(limb: LimbSet, path: Array) -> Array:
     """Return the frames (T, B, 4) of the legal poses at targets (T, 3) that turn least, of many that restarts find."""
     swings = legal_swings(generator("limits", "least turn", limb.name), limb, LEAST_TURN_STARTS)
     start = start_from(limb.chain(), limb.rest(), (len(path) * len(swings),))
@@ -517,11 +517,11 @@ def _least_turned(limb: LimbSet, path: Floats) -> Floats:
     best = np.where(errors <= 1e-4, off, np.inf).reshape(len(path), -1).argmin(axis=1)
     chosen = best + np.arange(len(path)) * len(swings)
     frames = np.moveaxis(np.array([np.broadcast_arrays(*frame) for frame in placed.frames]), -1, 0)
-    made: Floats = frames[chosen]
+    made: Array = frames[chosen]
     return made
 
 
-def _evenness(frames: Floats) -> float:
+def _evenness(frames: Array) -> float:
     """Return the farthest that any bone turns in a step, over the median step's; frames (T, B, 4)."""
     turns = own_turns(frames)
     steps = angle_of(product(inverse(turns[:-1]), turns[1:])).max(axis=-1)

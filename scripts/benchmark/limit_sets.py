@@ -14,7 +14,7 @@ import numpy as np
 
 from fabrik_addon.core import Chain, Pose, plain_chain
 
-from .problems import Floats
+from .problems import Array
 
 Range = tuple[float, float]
 """Smallest and largest angle about an axis, degrees."""
@@ -40,21 +40,21 @@ class LimbSet:
         return len(self.ranges)
 
     @property
-    def lower(self) -> Floats:
+    def lower(self) -> Array:
         """(J, 3) radians; the tip has its parent's."""
         return self._ends(0)
 
     @property
-    def upper(self) -> Floats:
+    def upper(self) -> Array:
         """(J, 3) radians; the tip has its parent's."""
         return self._ends(1)
 
-    def _ends(self, end: int) -> Floats:
+    def _ends(self, end: int) -> Array:
         rows = [[ends[end] for ends in joint] for joint in (*self.ranges, self.ranges[-1])]
-        made: Floats = np.radians(np.array(rows, float))
+        made: Array = np.radians(np.array(rows, float))
         return made
 
-    def chain(self, stiffness: Floats | None = None) -> Chain:
+    def chain(self, stiffness: Array | None = None) -> Chain:
         """Return the limb with its limits."""
         lengths = np.full(self.count, 1.0 / self.count)
         return plain_chain(lengths, limits=(self.lower, self.upper), stiffness=stiffness)
@@ -97,32 +97,32 @@ SETS = (
 # Quaternions (..., 4)
 
 
-def product(a: Floats, b: Floats) -> Floats:
+def product(a: Array, b: Array) -> Array:
     """Return the turn b followed by the turn a."""
     aw, av, bw, bv = a[..., :1], a[..., 1:], b[..., :1], b[..., 1:]
     vector = aw * bv + bw * av + np.cross(av, bv)
     return np.concatenate([aw * bw - np.sum(av * bv, axis=-1, keepdims=True), vector], axis=-1)
 
 
-def inverse(q: Floats) -> Floats:
+def inverse(q: Array) -> Array:
     """Return the turn back."""
     return q * (1.0, -1.0, -1.0, -1.0)
 
 
-def turned(q: Floats, vectors: Floats) -> Floats:
+def turned(q: Array, vectors: Array) -> Array:
     """Return vectors (..., 3) turned."""
     part = 2.0 * np.cross(q[..., 1:], vectors)
-    made: Floats = vectors + q[..., :1] * part + np.cross(q[..., 1:], part)
+    made: Array = vectors + q[..., :1] * part + np.cross(q[..., 1:], part)
     return made
 
 
-def angle_of(q: Floats) -> Floats:
+def angle_of(q: Array) -> Array:
     """Return by how much rotations turn, from 0 to pi."""
-    made: Floats = 2.0 * np.arctan2(np.linalg.norm(q[..., 1:], axis=-1), np.abs(q[..., 0]))
+    made: Array = 2.0 * np.arctan2(np.linalg.norm(q[..., 1:], axis=-1), np.abs(q[..., 0]))
     return made
 
 
-def turn_by(swing_x: Floats, twist: Floats, swing_z: Floats) -> Floats:
+def turn_by(swing_x: Array, twist: Array, swing_z: Array) -> Array:
     """Return rotations of a swing (half-sines along x and z) after a twist (radians) about y."""
     zero = np.zeros_like(swing_x)
     swing = np.stack([np.sqrt(np.maximum(1.0 - swing_x**2 - swing_z**2, 0.0)), swing_x, zero, swing_z], axis=-1)
@@ -132,7 +132,7 @@ def turn_by(swing_x: Floats, twist: Floats, swing_z: Floats) -> Floats:
 # Legal poses
 
 
-def legal_swings(rng: np.random.Generator, limb: LimbSet, count: int) -> Floats:
+def legal_swings(rng: np.random.Generator, limb: LimbSet, count: int) -> Array:
     """Return legal poses (count, bones, 3): half-sine about x, twist, half-sine about z; even over every range."""
     lower, upper = limb.lower[:-1], limb.upper[:-1]
     made = np.zeros((count, limb.count, 3))
@@ -153,7 +153,7 @@ def _parameter(angle: float, axis: int) -> float:
     return bounded if axis == 1 else float(np.sin(0.5 * bounded))
 
 
-def posed(limb: LimbSet, swings: Floats) -> Pose:
+def posed(limb: LimbSet, swings: Array) -> Pose:
     """Return where a limb is with turns (..., bones, 3), by forward kinematics."""
     turns = turn_by(swings[..., 0], swings[..., 1], swings[..., 2])
     frame = np.broadcast_to(IDENTITY, turns[..., 0, :].shape)
@@ -168,13 +168,13 @@ def posed(limb: LimbSet, swings: Floats) -> Pose:
 # How far outside
 
 
-def own_turns(frames: Floats) -> Floats:
+def own_turns(frames: Array) -> Array:
     """Return the bones' own rotations (..., B, 4) of frames (..., B, 4) that are all the armature's at rest."""
     parents = np.concatenate([np.broadcast_to(IDENTITY, frames[..., :1, :].shape), frames[..., :-1, :]], axis=-2)
     return product(inverse(parents), frames)
 
 
-def violation(lower: Floats, upper: Floats, turns: Floats) -> Floats:
+def violation(lower: Array, upper: Array, turns: Array) -> Array:
     """Return by how many radians rotations (..., 4) are outside limits (..., 3).
 
     Where x and z are both limited around rest the swing has four quarter ellipses, else each axis is for itself.
@@ -197,15 +197,15 @@ def violation(lower: Floats, upper: Floats, turns: Floats) -> Floats:
     share = np.hypot(swing_x / np.maximum(radius_x, 1e-9), swing_z / np.maximum(radius_z, 1e-9))
     swing = np.hypot(swing_x, swing_z)
     across = _angle(swing) - _angle(swing / np.maximum(share, 1.0))
-    made: Floats = np.where(is_ellipse, np.maximum(outside, across), outside)
+    made: Array = np.where(is_ellipse, np.maximum(outside, across), outside)
     return made
 
 
-def _angle(half_sine: Floats) -> Floats:
-    made: Floats = 2.0 * np.arcsin(np.clip(half_sine, -1.0, 1.0))
+def _angle(half_sine: Array) -> Array:
+    made: Array = 2.0 * np.arcsin(np.clip(half_sine, -1.0, 1.0))
     return made
 
 
-def worst_violation(limb: LimbSet, frames: Floats) -> float:
+def worst_violation(limb: LimbSet, frames: Array) -> float:
     """Return by how many radians the worst bone of poses, frames (..., B, 4), is outside a limb's limits."""
     return float(violation(limb.lower[:-1], limb.upper[:-1], own_turns(frames)).max())

@@ -16,7 +16,7 @@ from fabrik_addon.blender.native.eligibility import plan_rigs
 from fabrik_addon.core import Chain, Pose, plain_chain
 
 from .blender_chain import make_target, new_scene, view_layer
-from .problems import Effort, Floats, link_lengths
+from .problems import Array, Effort, link_lengths
 from .report import microseconds, spread
 
 POLE = np.array([0.8, -0.9, 0.3])
@@ -71,6 +71,6 @@ def side_by_side(
     return microseconds(first), microseconds(second), spread(first)[0] / spread(second)[0]
 
 
-def farthest(ours: Floats, theirs: Floats) -> float:
+def farthest(ours: Array, theirs: Array) -> float:
     """Return by how much joints differ at most."""
     return float(np.abs(ours - theirs).max())

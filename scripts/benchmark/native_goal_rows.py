@@ -24,7 +24,7 @@ from .blender_chain import (
     view_layer,
 )
 from .native_chain import POLE, farthest, make_native, pole_target, rest_problem, side_by_side
-from .problems import Effort, Floats, generator, rest_joints, targets_within
+from .problems import Array, Effort, generator, rest_joints, targets_within
 from .report import Row, Table
 
 COUNTS = (2, 3, 5, 10)
@@ -72,7 +72,7 @@ they are within 1e-4 of the length. Of two links the core lets the first be a mi
 grazing angle brings the second one up to 0.2 degrees nearer to the rotation."""
 
 
-def _goals(count: int, effort_targets: int) -> list[tuple[Floats, Any]]:
+def _goals(count: int, effort_targets: int) -> list[tuple[Array, Any]]:
     """Return targets, each with a rotation to be made on top of the tip's at rest."""
     rng = generator("native rotation", count)
     made = []
@@ -95,7 +95,7 @@ def _rotating_chain(count: int, has_pole: bool) -> tuple[Any, Any]:
     return obj, target
 
 
-def _differences(count: int, has_pole: bool, number: int) -> tuple[Floats, Floats, Floats]:
+def _differences(count: int, has_pole: bool, number: int) -> tuple[Array, Array, Array]:
     """Return by how much joints differ from the core's, and by how much the tip is farther from what it should be.
 
     That is from its target and, in radians, from its rotation; for each target.
@@ -160,7 +160,7 @@ def stretch_table(effort: Effort) -> Table:
             apart = _stretched_differences(count, has_pole, goals)
             same = int(np.sum(apart <= 1e-4))
 
-            def move(target: Any, number: int, goals: Floats = goals) -> None:
+            def move(target: Any, number: int, goals: Array = goals) -> None:
                 target.location = goals[number]
 
             make = {
@@ -189,7 +189,7 @@ def stretch_table(effort: Effort) -> Table:
     )
 
 
-def _far_goals(count: int, number: int) -> Floats:
+def _far_goals(count: int, number: int) -> Array:
     rng = generator("native stretch", count)
     near, far = (targets_within(rng, *reach, number // 2) for reach in ((0.2, 0.95), (1.01, 1.7)))
     return np.concatenate([near, far])
@@ -215,7 +215,7 @@ def _own_stretching_chain(count: int, has_pole: bool) -> Any:
     return target
 
 
-def _stretched_differences(count: int, has_pole: bool, goals: Floats) -> Floats:
+def _stretched_differences(count: int, has_pole: bool, goals: Array) -> Array:
     """Return by how much joints differ from the core's, for each target."""
     new_scene()
     obj, target = _stretching_chain(count, has_pole)

@@ -15,7 +15,7 @@ from .blender_chain import add_chain, constrain, joints_of, make_armature, make_
 from .limit_rows import NEAR, limit_bones
 from .limit_sets import SETS, LimbSet, legal_swings, posed, worst_violation
 from .native_chain import make_native, side_by_side
-from .problems import Effort, Floats, generator
+from .problems import Array, Effort, generator
 from .report import Row, Table
 
 MOST_VIOLATED = 1e-3
@@ -35,7 +35,7 @@ def limits_table(effort: Effort) -> Table:
         chain, rest = limb.chain(), limb.rest()
         core = sum(bool(solve(chain, rest, Goals(target[None])).error[0] <= NEAR) for target in targets)
 
-        def move(target: Any, number: int, targets: Floats = targets) -> None:
+        def move(target: Any, number: int, targets: Array = targets) -> None:
             target.location = targets[number]
 
         make = {"native": lambda limb=limb: _native_limb(limb)[1], "own": lambda limb=limb: _own_limb(limb)}
@@ -78,7 +78,7 @@ def _own_limb(limb: LimbSet) -> Any:
     return target
 
 
-def _reached(limb: LimbSet, targets: Floats) -> tuple[int, float]:
+def _reached(limb: LimbSet, targets: Array) -> tuple[int, float]:
     """Return how many targets a native rig reaches, and by how many degrees bones leave their limits at most."""
     new_scene()
     obj, target = _native_limb(limb)

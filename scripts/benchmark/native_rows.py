@@ -34,7 +34,7 @@ from .blender_chain import (
     view_layer,
 )
 from .native_chain import POLE, farthest, make_native, pole_target, rest_problem
-from .problems import RESTS, Effort, Floats, generator, rest_joints, targets_within
+from .problems import RESTS, Array, Effort, generator, rest_joints, targets_within
 from .report import Row, Table, microseconds, spread
 
 COUNTS = (2, 3, 5, 10, 20, 30)
@@ -85,7 +85,7 @@ def same_table(effort: Effort) -> Table:
     )
 
 
-def _native_chain(joints: Floats, has_pole: bool = False, softness: float = 0.0) -> tuple[Any, Any]:
+def _native_chain(joints: Array, has_pole: bool = False, softness: float = 0.0) -> tuple[Any, Any]:
     """Return an armature with a native rig, and its target."""
     obj, target = make_armature(joints), make_target()
     chain = add_chain(obj, target)
@@ -96,7 +96,7 @@ def _native_chain(joints: Floats, has_pole: bool = False, softness: float = 0.0)
     return obj, target
 
 
-def _answers(count: int, shape: str, pole: str, reach: tuple[float, float], number: int) -> tuple[Floats, Floats]:
+def _answers(count: int, shape: str, pole: str, reach: tuple[float, float], number: int) -> tuple[Array, Array]:
     """Return by how much joints differ from the core's, and the tips' errors, one for each target."""
     new_scene()
     obj, target = _native_chain(rest_joints(count, shape), bool(pole))
@@ -160,7 +160,7 @@ def _ratio(count: int, pole: bool, effort: Effort) -> tuple[str, str, float]:
     return microseconds(times["native"]), microseconds(times["own"]), ratio
 
 
-def _timed(target: Any, targets: Floats) -> list[float]:
+def _timed(target: Any, targets: Array) -> list[float]:
     """Return the time of the update for every target; the first few are what is done once."""
     times = []
     for position in [*targets[:5], *targets]:

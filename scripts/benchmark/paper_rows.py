@@ -24,7 +24,7 @@ from fabrik_addon.core.optimise.damped_steps import DAMPED, FreeBody, Rule, damp
 from fabrik_addon.core.solvers.ccd import ccd_sweep
 from fabrik_addon.core.solvers.jacobian import PINV, TRANSPOSE
 
-from .problems import Effort, Floats, directions, generator, link_lengths, pose_along, random_joints
+from .problems import Array, Effort, directions, generator, link_lengths, pose_along, random_joints
 from .report import Row, Table
 from .solving import reached_count, solve_each
 
@@ -70,7 +70,7 @@ PUBLISHED = {
     "JACOBIAN_PINV": Published(808.797, 9296.52, 2808.452, 15975.91),
 }
 
-Run: TypeAlias = Callable[[Floats, Floats], tuple[int, float]]
+Run: TypeAlias = Callable[[Array, Array], tuple[int, float]]
 """(joints, target): iterations and seconds until the tip is there or moves no more."""
 
 
@@ -134,11 +134,11 @@ CCD and FABRIK have at most 500 iterations there, the transpose {CAP}.""",
     )
 
 
-def _problems(effort: Effort) -> tuple[list[tuple[Floats, Floats]], list[tuple[Floats, Floats]]]:
+def _problems(effort: Effort) -> tuple[list[tuple[Array, Array]], list[tuple[Array, Array]]]:
     """Return joints and target, within reach and beyond."""
     rng = generator("paper")
-    within: list[tuple[Floats, Floats]] = []
-    beyond: list[tuple[Floats, Floats]] = []
+    within: list[tuple[Array, Array]] = []
+    beyond: list[tuple[Array, Array]] = []
     while len(within) < min(effort.targets, 20):
         joints = random_joints(rng, np.full(COUNT, 1.0 / COUNT), 0.6)
         (direction,) = directions(rng, 1)
@@ -149,7 +149,7 @@ def _problems(effort: Effort) -> tuple[list[tuple[Floats, Floats]], list[tuple[F
     return within, beyond
 
 
-def _shipped_row(solver: str, problems: list[tuple[Floats, Floats]]) -> Row:
+def _shipped_row(solver: str, problems: list[tuple[Array, Array]]) -> Row:
     options = Options(CAP if solver == "JACOBIAN_TRANSPOSE" else 500, TOLERANCE, solver=solver)
     chains = [(plain_chain(link_lengths(joints)), pose_along(joints), target, None) for joints, target in problems]
     solved = solve_each(chains, options)
@@ -159,7 +159,7 @@ def _shipped_row(solver: str, problems: list[tuple[Floats, Floats]]) -> Row:
     return Row((f"as shipped: {SOLVERS[solver].label}", "", here, "", "1, in closed form", ""))
 
 
-def _run_fabrik(joints: Floats, target: Floats) -> tuple[int, float]:
+def _run_fabrik(joints: Array, target: Array) -> tuple[int, float]:
     def sweep(points: list[Point], links: Links, goal: Point) -> None:
         backward_pass(SCALAR, points, links, goal)
         forward_pass(SCALAR, points, links)
@@ -167,11 +167,11 @@ def _run_fabrik(joints: Floats, target: Floats) -> tuple[int, float]:
     return _run_sweeps(sweep, joints, target)
 
 
-def _run_ccd(joints: Floats, target: Floats) -> tuple[int, float]:
+def _run_ccd(joints: Array, target: Array) -> tuple[int, float]:
     return _run_sweeps(lambda *args: ccd_sweep(SCALAR, *args), joints, target)
 
 
-def _run_sweeps(sweep: Callable[..., None], joints: Floats, target: Floats) -> tuple[int, float]:
+def _run_sweeps(sweep: Callable[..., None], joints: Array, target: Array) -> tuple[int, float]:
     points: list[Point] = [tuple(joint) for joint in joints.tolist()]
     goal, links = tuple(target.tolist()), links_of(link_lengths(joints).tolist())
     start = time.perf_counter()
@@ -186,7 +186,7 @@ def _run_sweeps(sweep: Callable[..., None], joints: Floats, target: Floats) -> t
     return number, time.perf_counter() - start
 
 
-def _run_rule(rule: Rule, joints: Floats, target: Floats) -> tuple[int, float]:
+def _run_rule(rule: Rule, joints: Array, target: Array) -> tuple[int, float]:
     goal: Any = tuple(target.tolist())
     points: Any = [tuple(point) for point in joints.tolist()]
     links: Any = [tuple(link) for link in np.diff(joints, axis=0).tolist()]

@@ -9,14 +9,14 @@ import numpy as np
 from fabrik_addon.core import Goals, Pose, plain_chain, solve
 
 from .blender_chain import constrain, joints_of, make_armature, make_target, new_scene, view_layer
-from .problems import RESTS, Effort, Floats, directions, generator, link_lengths, pose_along, rest_joints
+from .problems import RESTS, Array, Effort, directions, generator, link_lengths, pose_along, rest_joints
 from .report import Row, Table
 
 STEP = 1e-4
 """How far the target moves from frame to frame, over the chain's length."""
 
 
-def ellipse(rng: np.random.Generator, step: float, frames: int) -> tuple[Floats, Floats]:
+def ellipse(rng: np.random.Generator, step: float, frames: int) -> tuple[Array, Array]:
     """Return a path (frames, 3) from reach 0.6 to 0.97 and back, in steps of at most ``step``, and its normal (3,)."""
     around, across = directions(rng, 2)
     across = np.cross(np.cross(around, across), around)
@@ -49,14 +49,14 @@ def step_table(effort: Effort) -> Table:
     )
 
 
-def _solved(joints: Floats, path: Floats, pole: Floats | None) -> Floats:
+def _solved(joints: Array, path: Array, pole: Array | None) -> Array:
     chain, pose = plain_chain(link_lengths(joints)), pose_along(joints)
     poses = Pose(*(np.repeat(array[None], len(path), axis=0) for array in (pose.positions, pose.rotations)))
     poles = None if pole is None else np.tile(pole, (len(path), 1, 1))
     return solve(chain, poses, Goals(path[:, None, :], poles=poles)).pose.positions
 
 
-def _own(joints: Floats, path: Floats) -> Floats:
+def _own(joints: Array, path: Array) -> Array:
     new_scene()
     obj, target = make_armature(joints), make_target()
     constrain(obj, target)
@@ -68,5 +68,5 @@ def _own(joints: Floats, path: Floats) -> Floats:
     return np.array(poses)
 
 
-def _farthest(poses: Floats) -> float:
+def _farthest(poses: Array) -> float:
     return float(np.linalg.norm(np.diff(poses, axis=0), axis=-1).max())

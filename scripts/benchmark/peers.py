@@ -20,7 +20,7 @@ from fabrik_addon.core import Goals, Options, plain_chain, solve
 from .blender_chain import LAST, constrain, make_armature, make_target, new_scene, view_layer
 from .limit_rows import limit_bones
 from .limit_sets import SETS, LimbSet, legal_swings, posed
-from .problems import RESTS, Effort, Floats, generator, link_lengths, pose_along
+from .problems import RESTS, Array, Effort, generator, link_lengths, pose_along
 from .report import Row, Table, microseconds
 from .solver_rows import RANGES, TOLERANCE, problems_of
 
@@ -48,9 +48,9 @@ _CANNOT = {
 
 @dataclass(frozen=True)
 class _Answers:
-    errors: Floats
+    errors: Array
     """NaN where none came in time."""
-    seconds: Floats
+    seconds: Array
 
 
 def install(folder: Path) -> Path:
@@ -131,7 +131,7 @@ def _row(about: tuple[Any, ...], name: str, found: _Answers) -> Row:
     return Row(cells, hits == len(found.errors) if name == "ours" else None)
 
 
-def _ours(joints: Floats, targets: Floats, limb: LimbSet | None = None) -> _Answers:
+def _ours(joints: Array, targets: Array, limb: LimbSet | None = None) -> _Answers:
     chain = plain_chain(link_lengths(joints)) if limb is None else limb.chain()
     pose = pose_along(joints) if limb is None else limb.rest()
     errors, seconds = [], []
@@ -146,8 +146,8 @@ def _ours(joints: Floats, targets: Floats, limb: LimbSet | None = None) -> _Answ
 def _peer(
     python: Path,
     name: str,
-    joints: Floats,
-    targets: Floats,
+    joints: Array,
+    targets: Array,
     axes: list[list[str]] | None = None,
     ends: list[list[float]] | None = None,
 ) -> _Answers:
@@ -171,7 +171,7 @@ def _peer(
     return _Answers(np.linalg.norm(tips - targets, axis=1), np.array(answers["seconds"]))
 
 
-def _blenders(joints: Floats, targets: Floats, kind: str, limb: LimbSet | None = None) -> _Answers:
+def _blenders(joints: Array, targets: Array, kind: str, limb: LimbSet | None = None) -> _Answers:
     new_scene()
     obj, target = make_armature(joints), make_target()
     obj.pose.ik_solver = 'ITASC' if kind == "iTaSC" else 'LEGACY'

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from fabrik_addon.core.fabrik.passes import backward_pass, forward_pass, links_of
 from fabrik_addon.core.math.operations import ARRAY
 
-from .problems import Floats, link_lengths
+from .problems import Array, link_lengths
 
 CAP = 1000
 """Sweeps after which it counts as stuck."""
 
 
-def plain_sweeps(joints: Floats, targets: Floats, tolerance: float) -> NDArray[np.int64]:
+def plain_sweeps(joints: Array, targets: Array, tolerance: float) -> NDArray[np.int64]:
     """Return the sweeps (T,) that each target needs, ``CAP`` where it isn't reached.
 
     Args:

@@ -11,7 +11,7 @@ import numpy as np
 
 from fabrik_addon.core import SOLVERS, Goals, Options, Pose, plain_chain, solve
 
-from .problems import Effort, Floats
+from .problems import Array, Effort
 from .report import Row, Table
 
 LINKS = np.array([15.0, 10.0, 5.0])
@@ -36,9 +36,9 @@ ITERATIONS = 2000
 class Followed:
     """An arm along a path."""
 
-    angles: Floats
+    angles: Array
     """(F + 1, 3) of the hinges, the start's first."""
-    errors: Floats
+    errors: Array
     """(F,) distance from the tip to where it could be at best, over the arm's length."""
 
     @property
@@ -80,15 +80,15 @@ wild.""",
     )
 
 
-def path_to(goal: Floats) -> Floats:
+def path_to(goal: Array) -> Array:
     """Return where the target is in every frame (F, 2), after the start."""
     start = _joints(ANGLES)[-1]
     shares = np.arange(1, FRAMES + 1)[:, None] / FRAMES
-    path: Floats = start + shares * (goal - start)
+    path: Array = start + shares * (goal - start)
     return path
 
 
-def follow(solver: str, goal: Floats) -> Followed:
+def follow(solver: str, goal: Array) -> Followed:
     """Solve frame after frame with one of the solvers; the arm's joints are hinges about z."""
     free = np.array([0.0, 0.0, np.inf])
     chain = plain_chain(LINKS, limits=(np.tile(-free, (4, 1)), np.tile(free, (4, 1))))
@@ -103,7 +103,7 @@ def follow(solver: str, goal: Floats) -> Followed:
     return Followed(np.array(angles), _off(np.array(tips), path_to(goal)))
 
 
-def follow_undamped(goal: Floats) -> Followed:
+def follow_undamped(goal: Array) -> Followed:
     """Take one step of the pseudo-inverse a frame, without damping, cut or limit (resolved rates, Whitney 1969)."""
     angles, tips = [ANGLES], []
     for point in path_to(goal):
@@ -116,22 +116,22 @@ def follow_undamped(goal: Floats) -> Followed:
     return Followed(np.array(angles), _off(np.array(tips), path_to(goal)))
 
 
-def _off(tips: Floats, path: Floats) -> Floats:
+def _off(tips: Array, path: Array) -> Array:
     """Return how far tips are from the nearest points to the path that the arm can reach, over its length."""
     length = LINKS.sum()
     distances = np.linalg.norm(path, axis=1, keepdims=True)
     nearest = path * np.minimum(1.0, length / distances)
-    off: Floats = np.linalg.norm(tips - nearest, axis=1) / length
+    off: Array = np.linalg.norm(tips - nearest, axis=1) / length
     return off
 
 
-def _joints(angles: Floats) -> Floats:
+def _joints(angles: Array) -> Array:
     headings = np.cumsum(angles)
     links = LINKS[:, None] * np.stack([np.cos(headings), np.sin(headings)], axis=1)
     return np.vstack([np.zeros(2), np.cumsum(links, axis=0)])
 
 
-def _pose(angles: Floats) -> Pose:
+def _pose(angles: Array) -> Pose:
     joints = np.column_stack([_joints(angles), np.zeros(len(angles) + 1)])
     half = 0.5 * (np.cumsum(angles) - 0.5 * math.pi)  # bones lie along +y
     zeros = np.zeros(len(half))
@@ -139,6 +139,6 @@ def _pose(angles: Floats) -> Pose:
     return Pose(joints, np.vstack([frames, frames[-1:]]))
 
 
-def _wrapped(angles: Floats) -> Floats:
-    wrapped: Floats = (angles + math.pi) % math.tau - math.pi
+def _wrapped(angles: Array) -> Array:
+    wrapped: Array = (angles + math.pi) % math.tau - math.pi
     return wrapped

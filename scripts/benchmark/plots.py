@@ -15,7 +15,7 @@ from fabrik_addon.core.fabrik.passes import sweep_to_target
 from fabrik_addon.core.math.operations import ARRAY, Point
 
 from .planar_rows import BEYOND, FRAMES, follow, follow_undamped, path_to
-from .problems import Effort, Floats, link_lengths
+from .problems import Array, Effort, link_lengths
 from .solver_rows import TOLERANCE, problems_of, solve_set
 
 mpl.use("Agg")
@@ -78,7 +78,7 @@ def _draw_error(effort: Effort) -> Any:
     return figure
 
 
-def _error_of_sweeps(joints: Floats, targets: Floats, iterations: int) -> float:
+def _error_of_sweeps(joints: Array, targets: Array, iterations: int) -> float:
     """Return the median error of FABRIK's sweeps alone: its exact finish would leave nothing to be seen."""
     lanes = tuple(targets.T)
     points: list[Point] = [np.repeat(joint[:, None], len(targets), axis=1) for joint in joints]
@@ -143,7 +143,7 @@ def _draw_planar(_effort: Effort) -> Any:
         ("One undamped step a frame", follow_undamped(BEYOND)),
     )
     for axis, (title, followed) in zip(axes, both, strict=True):
-        turned: Floats = np.degrees(np.unwrap(followed.angles, axis=0))
+        turned: Array = np.degrees(np.unwrap(followed.angles, axis=0))
         for joint, angles in enumerate(turned.T, 1):
             axis.plot(frames, angles, marker=".", label=f"joint {joint}")
         axis.axvline(leaves, color="black", linewidth=0.8, linestyle=":")

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fabrik_addon.core import Pose
 
-Floats = NDArray[np.float64]
+Array = NDArray[np.float64]
 
 COUNTS = (2, 3, 5, 10, 20, 30, 50, 100)
 RESTS = ("straight", "bent")
@@ -44,19 +44,19 @@ def generator(*names: str | int | float) -> np.random.Generator:
     return np.random.default_rng(list("/".join(map(str, names)).encode()))
 
 
-def directions(rng: np.random.Generator, count: int) -> Floats:
+def directions(rng: np.random.Generator, count: int) -> Array:
     """Return unit vectors (count, 3)."""
     return unit(rng.normal(size=(count, 3)))
 
 
-def unit(vectors: ArrayLike) -> Floats:
+def unit(vectors: ArrayLike) -> Array:
     """Return vectors (..., 3) made one long."""
     array = np.asarray(vectors, float)
-    made: Floats = array / np.linalg.norm(array, axis=-1, keepdims=True)
+    made: Array = array / np.linalg.norm(array, axis=-1, keepdims=True)
     return made
 
 
-def rest_joints(count: int, rest: str) -> Floats:
+def rest_joints(count: int, rest: str) -> Array:
     """Return the joints (J, 3) of a chain of equal links: straight up, or bent every which way."""
     lengths = np.full(count, 1.0 / count)
     if rest == "straight":
@@ -65,7 +65,7 @@ def rest_joints(count: int, rest: str) -> Floats:
     return random_joints(generator("rest", count), lengths, most, least)
 
 
-def random_joints(rng: np.random.Generator, lengths: Floats, most: float, least: float = 0.0) -> Floats:
+def random_joints(rng: np.random.Generator, lengths: Array, most: float, least: float = 0.0) -> Array:
     """Return joints (J, 3) of links each turned away from the one before by an angle between two bounds, radians."""
     heading = directions(rng, 1)[0]
     headings = []
@@ -77,18 +77,18 @@ def random_joints(rng: np.random.Generator, lengths: Floats, most: float, least:
     return lay(lengths, np.array(headings))
 
 
-def lay(lengths: Floats, headings: Floats) -> Floats:
+def lay(lengths: Array, headings: Array) -> Array:
     """Return joints (J, 3) of links laid end to end from the origin."""
     return np.vstack([np.zeros(3), np.cumsum(lengths[:, None] * headings, axis=0)])
 
 
-def targets_within(rng: np.random.Generator, least: float, most: float, count: int) -> Floats:
+def targets_within(rng: np.random.Generator, least: float, most: float, count: int) -> Array:
     """Return targets (count, 3) in all directions, their reaches between two bounds."""
-    targets: Floats = rng.uniform(least, most, (count, 1)) * directions(rng, count)
+    targets: Array = rng.uniform(least, most, (count, 1)) * directions(rng, count)
     return targets
 
 
-def pose_along(joints: Floats) -> Pose:
+def pose_along(joints: Array) -> Pose:
     """Return the pose whose bones lie along their links, each by the shortest turn from +Y."""
     links = unit(np.diff(joints, axis=0))
     quaternions = np.column_stack([1.0 + links[:, 1], links[:, 2], np.zeros(len(links)), -links[:, 0]])
@@ -97,7 +97,7 @@ def pose_along(joints: Floats) -> Pose:
     return Pose(joints, np.vstack([quaternions, quaternions[-1:]]))
 
 
-def link_lengths(joints: Floats) -> Floats:
+def link_lengths(joints: Array) -> Array:
     """Return the lengths (..., J - 1) of links."""
-    lengths: Floats = np.linalg.norm(np.diff(joints, axis=-2), axis=-1)
+    lengths: Array = np.linalg.norm(np.diff(joints, axis=-2), axis=-1)
     return lengths

@@ -13,13 +13,13 @@ from fabrik_addon.core.math.operations import ARRAY
 from fabrik_addon.core.optimise.bounded_least_squares import descend
 
 from .limit_sets import LimbSet, legal_swings
-from .problems import Floats
+from .problems import Array
 
 RESTARTS = 200
 """Random legal poses that least squares start from."""
 
 
-def best_errors(limb: LimbSet, targets: Floats, rng: np.random.Generator, restarts: int = RESTARTS) -> Floats:
+def best_errors(limb: LimbSet, targets: Array, rng: np.random.Generator, restarts: int = RESTARTS) -> Array:
     """Return the least distance (T,) from tip to target that least squares find from random legal poses."""
     swings = legal_swings(rng, limb, restarts)
     start = start_from(limb.chain(), limb.rest(), (len(targets) * restarts,))
@@ -30,5 +30,5 @@ def best_errors(limb: LimbSet, targets: Floats, rng: np.random.Generator, restar
     x, y, z = (np.repeat(targets[:, axis], restarts) for axis in range(3))
     with ARRAY.quiet():
         errors = descend(ARRAY, start.constrained_chain, turns, (x, y, z), 1e-5, 100)[2]
-    best: Floats = errors.reshape(len(targets), restarts).min(axis=1)
+    best: Array = errors.reshape(len(targets), restarts).min(axis=1)
     return best

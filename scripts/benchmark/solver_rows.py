@@ -12,7 +12,7 @@ from fabrik_addon.core import SOLVERS, Goals, Options, plain_chain, solve, solve
 
 from .limit_rows import LEGAL, blenders_own_hits
 from .limit_sets import ARM, LEG, SETS, LimbSet, legal_swings, posed, worst_violation
-from .problems import RESTS, Effort, Floats, generator, link_lengths, pose_along, rest_joints, targets_within
+from .problems import RESTS, Array, Effort, generator, link_lengths, pose_along, rest_joints, targets_within
 from .report import Row, Table, counts, microseconds
 from .solving import Solved, reached_count, solve_each
 
@@ -30,13 +30,13 @@ QUICK_SECONDS = 20e-6
 COMPARED = ("CCD", "JACOBIAN_TRANSPOSE", "JACOBIAN_PINV", "JACOBIAN_DLS")
 
 
-def problems_of(count: int, rest: str, least: float, most: float, targets: int) -> tuple[Floats, Floats]:
+def problems_of(count: int, rest: str, least: float, most: float, targets: int) -> tuple[Array, Array]:
     """Return joints (J, 3) and targets (T, 3) of a set."""
     joints = rest_joints(count, rest)
     return joints, targets_within(generator("solvers", count, rest, least), least, most, targets)
 
 
-def solve_set(solver: str, joints: Floats, targets: Floats, options: Options) -> Solved:
+def solve_set(solver: str, joints: Array, targets: Array, options: Options) -> Solved:
     """Solve a set with one of the solvers, target after target, each from the same pose."""
     chain, pose = plain_chain(link_lengths(joints)), pose_along(joints)
     chosen = Options(options.iterations, options.tolerance, solver=solver)
@@ -104,7 +104,7 @@ def reach_table(effort: Effort) -> Table:
     )
 
 
-def _reach_row(solver: str, joints: Floats, targets: Floats, must: bool) -> tuple[tuple[str, str, str], bool | None]:
+def _reach_row(solver: str, joints: Array, targets: Array, must: bool) -> tuple[tuple[str, str, str], bool | None]:
     iterations = (ARRAY if must else 2000) if solver == "JACOBIAN_TRANSPOSE" else 64
     solved = solve_set(solver, joints, targets, Options(iterations, TOLERANCE))
     hits = reached_count(solved, TOLERANCE)
@@ -180,7 +180,7 @@ isn't ranked here: within limits it is these least squares.""",
     )
 
 
-def _within_limits(solver: str, limb: LimbSet, targets: Floats) -> tuple[int, float, Floats]:
+def _within_limits(solver: str, limb: LimbSet, targets: Array) -> tuple[int, float, Array]:
     chain, pose = limb.chain(), limb.rest()
     options = Options(2000 if solver == "JACOBIAN_TRANSPOSE" else 64, TOLERANCE, solver=solver)
     hits, worst, seconds = 0, 0.0, []

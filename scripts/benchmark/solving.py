@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from fabrik_addon.core import Chain, Goals, Options, Pose, Solution, Status, solve
 
-from .problems import Floats, link_lengths
+from .problems import Array, link_lengths
 
 TOLERANCE = Options().tolerance
 
@@ -23,8 +23,8 @@ class Solved:
     """What came of a set of problems."""
 
     solutions: list[Solution]
-    seconds: Floats
-    errors: Floats
+    seconds: Array
+    errors: Array
     sweeps: NDArray[np.int64]
     status: NDArray[np.int64]
     stretch: float
@@ -32,7 +32,7 @@ class Solved:
 
 
 def solve_each(
-    problems: Sequence[tuple[Chain, Pose, Floats, Floats | None]],
+    problems: Sequence[tuple[Chain, Pose, Array, Array | None]],
     options: Options = Options(),  # noqa: B008 (frozen)
 ) -> Solved:
     """Solve problems one by one: chain, pose, target (3,) and pole (3,) or None."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from fabrik_addon.core import Chain, Pose, plain_chain
 
-from .problems import Floats
+from .problems import Array
 
 
 @dataclass(frozen=True)
@@ -19,9 +19,9 @@ class Bones:
     """Bones of an armature at rest: name, head, tail and parent's name of each, and those whose tails are effectors."""
 
     names: tuple[str, ...]
-    heads: Floats
+    heads: Array
     """(B, 3)"""
-    tails: Floats
+    tails: Array
     """(B, 3)"""
     parents: tuple[str | None, ...]
     tips: tuple[str, ...]
@@ -29,7 +29,7 @@ class Bones:
 
 def y_bones() -> Bones:
     """Return a trunk of four bones with two arms of three, all of one length."""
-    rows: list[tuple[str, Floats, Floats, str | None]] = []
+    rows: list[tuple[str, Array, Array, str | None]] = []
     head, parent = np.zeros(3), None
     for i in range(4):
         tail = head + np.array([0.0, -0.02 * (-1) ** i, 0.1])
@@ -46,7 +46,7 @@ def y_bones() -> Bones:
 
 def hand_bones() -> Bones:
     """Return a palm that carries five fingers of five bones, at places of their own."""
-    rows: list[tuple[str, Floats, Floats, str | None]] = [("palm", np.zeros(3), np.array([0.0, 0.0, 0.9]), None)]
+    rows: list[tuple[str, Array, Array, str | None]] = [("palm", np.zeros(3), np.array([0.0, 0.0, 0.9]), None)]
     tips = []
     for finger in range(5):
         spread = 0.3 * (finger - 2)
@@ -61,7 +61,7 @@ def hand_bones() -> Bones:
     return _bones(rows, tuple(tips))
 
 
-def _bones(rows: Sequence[tuple[str, Floats, Floats, str | None]], tips: tuple[str, ...]) -> Bones:
+def _bones(rows: Sequence[tuple[str, Array, Array, str | None]], tips: tuple[str, ...]) -> Bones:
     names, heads, tails, parents = zip(*rows, strict=True)
     return Bones(tuple(names), np.array(heads), np.array(tails), tuple(parents), tips)
 
@@ -87,7 +87,7 @@ def tree_of(bones: Bones, weights: Sequence[float] | None = None) -> tuple[Chain
     return chain, Pose(positions, frames)
 
 
-def turned_tips(rng: np.random.Generator, chain: Chain, pose: Pose, most: float) -> Floats:
+def turned_tips(rng: np.random.Generator, chain: Chain, pose: Pose, most: float) -> Array:
     """Return where the effectors are after every bone has turned by a random rotation vector of at most this angle."""
     joints = len(chain.lengths)
     matrices = np.zeros((joints, 3, 3))
@@ -102,9 +102,9 @@ def turned_tips(rng: np.random.Generator, chain: Chain, pose: Pose, most: float)
     return places[chain.tips]
 
 
-def rotation_matrix(axis: Floats, angle: float) -> Floats:
+def rotation_matrix(axis: Array, angle: float) -> Array:
     """Return the matrix (3, 3) of a rotation (Rodrigues)."""
     x, y, z = axis / np.linalg.norm(axis)
     k = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    matrix: Floats = np.eye(3) + np.sin(angle) * k + (1.0 - np.cos(angle)) * k @ k
+    matrix: Array = np.eye(3) + np.sin(angle) * k + (1.0 - np.cos(angle)) * k @ k
     return matrix

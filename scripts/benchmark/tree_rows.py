@@ -19,7 +19,7 @@ from fabrik_addon.blender.solving.write_channels import write_channels
 from fabrik_addon.core import Chain, Goals, Options, Pose, Status, plain_chain, solve, solve_tree_components, start_tree
 
 from .blender_chain import new_scene, register, rest, view_layer
-from .problems import Effort, Floats, generator
+from .problems import Array, Effort, generator
 from .report import Row, Table, microseconds, spread
 from .tree_problems import Bones, hand_bones, tree_of, turned_tips, y_bones
 
@@ -65,14 +65,14 @@ def tree_tables(effort: Effort) -> list[Table]:
 # In the core
 
 
-def _targets(name: str, chain: Chain, pose: Pose, most: float, count: int) -> list[Floats]:
+def _targets(name: str, chain: Chain, pose: Pose, most: float, count: int) -> list[Array]:
     rng = generator("tree", name)
     return [turned_tips(rng, chain, pose, most) for _ in range(count)]
 
 
-def _gaps(chain: Chain, positions: Floats, targets: Floats) -> Floats:
+def _gaps(chain: Chain, positions: Array, targets: Array) -> Array:
     """Return distances (E,) from effectors to targets, over the length of all links together."""
-    found: Floats = np.linalg.norm(positions[chain.tips] - targets, axis=-1) / chain.lengths.sum()
+    found: Array = np.linalg.norm(positions[chain.tips] - targets, axis=-1) / chain.lengths.sum()
     return found
 
 
@@ -212,7 +212,7 @@ def _constrain(obj: Any, tip: str, chain_count: int = 0) -> Any:
     return constraint
 
 
-def _own_gaps(bones: Bones, chain: Chain, targets: Sequence[Floats]) -> Floats:
+def _own_gaps(bones: Bones, chain: Chain, targets: Sequence[Array]) -> Array:
     """Return the farthest effector's distance (N,) from its target with Blender's own IK."""
     new_scene()
     obj = _make_tree(bones)

@@ -11,10 +11,10 @@ from mathutils import Quaternion
 from fabrik_addon.blender.rig.mathutils_transport import transport_in_blender
 from fabrik_addon.core import Pose, plain_chain, start_from
 from fabrik_addon.core.math.operations import SCALAR
-from tests.unit.chains import Floats, random_pose, unit
+from tests.unit.chains import Array, random_pose, unit
 
 
-def laid(rng: np.random.Generator, count: int) -> tuple[list[float], Floats, Floats]:
+def laid(rng: np.random.Generator, count: int) -> tuple[list[float], Array, Array]:
     """Lengths, joints (J, 3) of a random chain and frames (J, 4)."""
     lengths = rng.uniform(0.2, 1.0, count).tolist()
     return (

@@ -15,25 +15,25 @@ from numpy.typing import ArrayLike, NDArray
 
 from fabrik_addon.core import Chain, Goals, Pose, plain_chain
 
-Floats = NDArray[np.float64]
+Array = NDArray[np.float64]
 
 
 # Making poses
 
 
-def unit(vectors: ArrayLike) -> Floats:
+def unit(vectors: ArrayLike) -> Array:
     """Vectors (..., 3) made one long."""
     array = np.asarray(vectors, float)
     return array / np.linalg.norm(array, axis=-1, keepdims=True)
 
 
-def lay(lengths: ArrayLike, directions: ArrayLike, root: ArrayLike = (0.0, 0.0, 0.0)) -> Floats:
+def lay(lengths: ArrayLike, directions: ArrayLike, root: ArrayLike = (0.0, 0.0, 0.0)) -> Array:
     """Joints (J, 3) of links laid end to end."""
     links = np.asarray(lengths, float)[:, None] * unit(directions)
     return np.asarray(root, float) + np.vstack([np.zeros(3), np.cumsum(links, axis=0)])
 
 
-def pose_of(positions: Floats, rolls: ArrayLike = 0.0) -> Pose:
+def pose_of(positions: Array, rolls: ArrayLike = 0.0) -> Pose:
     """The pose whose bones lie along their links (+Y) and are rolled by angles (J - 1,) about them."""
     links = unit(np.diff(positions, axis=0))
     rolls = np.broadcast_to(np.asarray(rolls, float), len(links))
@@ -41,7 +41,7 @@ def pose_of(positions: Floats, rolls: ArrayLike = 0.0) -> Pose:
     return Pose(positions, np.array([*frames, frames[-1]]))
 
 
-def frame_along(y_axis: Floats, roll: float) -> Floats:
+def frame_along(y_axis: Array, roll: float) -> Array:
     """The matrix (3, 3) of a frame with a given y axis, rolled by an angle about it."""
     helper = np.eye(3)[np.argmin(np.abs(y_axis))]
     x_axis = unit(np.cross(helper, y_axis))
@@ -50,7 +50,7 @@ def frame_along(y_axis: Floats, roll: float) -> Floats:
     return np.stack([x_axis, y_axis, np.cross(x_axis, y_axis)], axis=-1)
 
 
-def frames_in_plane(positions: Floats, normal: ArrayLike) -> Pose:
+def frames_in_plane(positions: Array, normal: ArrayLike) -> Pose:
     """The pose of a planar chain whose bones' x axes are the normal of its plane: every joint is a hinge about x."""
     x_axis = unit(normal)
     frames = [quaternion(np.stack([x_axis, y, np.cross(x_axis, y)], axis=-1)) for y in unit(np.diff(positions, axis=0))]
@@ -70,7 +70,7 @@ def random_pose(rng: np.random.Generator, lengths: ArrayLike, bend: float) -> Po
     return pose_of(positions, rng.uniform(-np.pi, np.pi, len(directions)))
 
 
-def target_at(rng: np.random.Generator, pose: Pose, lengths: ArrayLike, reach: float) -> Floats:
+def target_at(rng: np.random.Generator, pose: Pose, lengths: ArrayLike, reach: float) -> Array:
     """A target in a random direction, ``reach`` times the chain's length away from its root."""
     return pose.positions[0] + reach * np.sum(lengths) * unit(rng.normal(size=3))
 
@@ -92,7 +92,7 @@ def nearest_reach(lengths: Sequence[float]) -> float:
 # Rotations
 
 
-def matrix(q: ArrayLike) -> Floats:
+def matrix(q: ArrayLike) -> Array:
     """Matrices (..., 3, 3) of unit quaternions (..., 4)."""
     w, x, y, z = np.moveaxis(np.asarray(q, float), -1, 0)
     rows = [
@@ -103,7 +103,7 @@ def matrix(q: ArrayLike) -> Floats:
     return np.moveaxis(np.array(rows), (0, 1), (-2, -1))
 
 
-def quaternion(m: Floats) -> Floats:
+def quaternion(m: Array) -> Array:
     """A unit quaternion (4,) of a matrix (3, 3), by the eigenvector of Bar-Itzhack's K."""
     k = np.array(
         [
@@ -117,14 +117,14 @@ def quaternion(m: Floats) -> Floats:
     return vectors[[3, 0, 1, 2], -1]
 
 
-def turn(axis: ArrayLike, angle: float) -> Floats:
+def turn(axis: ArrayLike, angle: float) -> Array:
     """The matrix (3, 3) of a turn about an axis."""
     x, y, z = unit(axis)
     skew = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
     return np.eye(3) + np.sin(angle) * skew + (1 - np.cos(angle)) * skew @ skew
 
 
-def turn_angle(m: Floats) -> Floats:
+def turn_angle(m: Array) -> Array:
     """Angles (...) of the turns (..., 3, 3); exact near 0 and near pi."""
     sine = np.linalg.norm(
         np.stack([m[..., 2, 1] - m[..., 1, 2], m[..., 0, 2] - m[..., 2, 0], m[..., 1, 0] - m[..., 0, 1]]), axis=0
@@ -132,7 +132,7 @@ def turn_angle(m: Floats) -> Floats:
     return np.arctan2(sine, np.trace(m, axis1=-2, axis2=-1) - 1.0)
 
 
-def angle_between(a: Floats, b: Floats) -> Floats:
+def angle_between(a: Array, b: Array) -> Array:
     """Angles (...) between vectors (..., 3)."""
     return np.arctan2(np.linalg.norm(np.cross(a, b), axis=-1), np.sum(a * b, axis=-1))
 
@@ -140,12 +140,12 @@ def angle_between(a: Floats, b: Floats) -> Floats:
 # What the laws measure
 
 
-def link_lengths(positions: Floats) -> Floats:
+def link_lengths(positions: Array) -> Array:
     """Lengths (..., J - 1) of the links of joints (..., J, 3)."""
     return np.linalg.norm(np.diff(positions, axis=-2), axis=-1)
 
 
-def angles_off_pole(positions: Floats, pole: Floats) -> Floats:
+def angles_off_pole(positions: Array, pole: Array) -> Array:
     """The angle (J - 2,) between every inner joint and the pole, seen along the line of the joint's neighbours.
 
     0 where there is nothing to see: the joint or the pole less than 1e-9 of the chain from the line, or no line.

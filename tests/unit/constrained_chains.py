@@ -11,7 +11,7 @@ import numpy as np
 
 from fabrik_addon.core import Chain, Pose, plain_chain
 from scripts.benchmark.limit_sets import LimbSet, inverse, legal_swings, posed, product, turn_by, turned, violation
-from tests.unit.chains import Floats, unit
+from tests.unit.chains import Array, unit
 
 
 @dataclass(frozen=True)
@@ -19,14 +19,14 @@ class ConstrainedChain:
     """A chain with limits whose bones have lengths, rest frames and links of their own."""
 
     chain: Chain
-    base: Floats
+    base: Array
     """(4,) frame that the first bone turns in."""
-    root: Floats
+    root: Array
     """(3,)"""
-    links: Floats
+    links: Array
     """(B, 3) from head to next head, in each bone's own frame: not always along it."""
 
-    def posed(self, coordinates: Floats) -> Pose:
+    def posed(self, coordinates: Array) -> Pose:
         """Forward kinematics: the pose for bones' own rotations (..., B, 4)."""
         joints, frames = [np.broadcast_to(self.root, (*coordinates.shape[:-2], 3))], []
         for j, link in enumerate(self.links):
@@ -40,7 +40,7 @@ class ConstrainedChain:
             joints.append(joints[-1] + turned(frames[-1], np.broadcast_to(link, joints[-1].shape)))
         return Pose(np.stack(joints, -2), np.stack([*frames, frames[-1]], -2), self.base)
 
-    def coordinates(self, pose: Pose) -> Floats:
+    def coordinates(self, pose: Pose) -> Array:
         """The bones' own rotations (..., B, 4) in a pose."""
         made = []
         for j in range(len(self.links)):
@@ -69,7 +69,7 @@ def constrained_chain_of(kind: LimbSet) -> ConstrainedChain:
     return ConstrainedChain(kind.chain(), np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(3), links)
 
 
-def random_limits(rng: np.random.Generator) -> tuple[Floats, Floats]:
+def random_limits(rng: np.random.Generator) -> tuple[Array, Array]:
     """Limits (3,), (3,) of one joint: free, ball, hinge, pivot, flat on a side, off rest."""
     free, far = math.inf, rng.uniform(0.1, 2.0, 6)
     small = 0.4 * far
@@ -107,12 +107,12 @@ def random_limb(rng: np.random.Generator, count: int) -> ConstrainedChain:
     return ConstrainedChain(chain, unit4(rng.normal(size=4)), rng.normal(size=3), links)
 
 
-def unit4(q: Floats) -> Floats:
+def unit4(q: Array) -> Array:
     """Quaternions (..., 4) made one long."""
     return q / np.linalg.norm(q, axis=-1, keepdims=True)
 
 
-def legal_turns(rng: np.random.Generator, constrained_chain: ConstrainedChain) -> Floats:
+def legal_turns(rng: np.random.Generator, constrained_chain: ConstrainedChain) -> Array:
     """Legal rotations (B, 4) of a limb's bones."""
     made = []
     for lower, upper in zip(constrained_chain.chain.lower[:-1], constrained_chain.chain.upper[:-1], strict=True):
@@ -131,6 +131,6 @@ def legal_pose(rng: np.random.Generator, constrained_chain: ConstrainedChain) ->
     return constrained_chain.posed(legal_turns(rng, constrained_chain))
 
 
-def legal_targets(rng: np.random.Generator, kind: LimbSet, count: int) -> Floats:
+def legal_targets(rng: np.random.Generator, kind: LimbSet, count: int) -> Array:
     """Targets (T, 3) at the tips of random legal poses of a set."""
     return posed(kind, legal_swings(rng, kind, count)).positions[:, -1]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fabrik_addon.core import Chain, FabrikError, Goals, Options, Pose, plain_chain, solve, start_from
-from tests.unit.chains import Floats, goals, lay, pose_of
+from tests.unit.chains import Array, goals, lay, pose_of
 
 NAMES = ("upper_arm", "forearm", "hand")
 CHAIN = plain_chain([1.0, 0.8, 0.4], NAMES)
@@ -19,7 +19,7 @@ TARGET = np.array([0.5, 0.5, 0.5])
 NOT_NUMBERS = [np.nan, np.inf, -np.inf]
 
 
-def with_one(values: Floats, index: tuple[int, ...], value: float) -> Floats:
+def with_one(values: Array, index: tuple[int, ...], value: float) -> Array:
     changed = values.copy()
     changed[index] = value
     return changed

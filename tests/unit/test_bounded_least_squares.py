@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from fabrik_addon.core import start_from
 from fabrik_addon.core.math.operations import ARRAY, SCALAR
+from fabrik_addon.core.model.constrained_chain import ConstrainedChain, place
 from fabrik_addon.core.model.joint_limits import SwingTwist, swing_twist
-from fabrik_addon.core.optimise.bounded_least_squares import ConstrainedChain, descend, jacobian_columns, place
-from tests.unit.chains import Floats, seeds
+from fabrik_addon.core.optimise.bounded_least_squares import descend, jacobian_columns
+from tests.unit.chains import Array, seeds
 from tests.unit.constrained_chains import legal_turns, random_limb
 
 counts = st.integers(1, 6)
@@ -25,7 +26,7 @@ counts = st.integers(1, 6)
 CLOSE = 1e-5
 
 
-def made(rng: np.random.Generator, count: int) -> tuple[Any, ConstrainedChain, Floats, list[SwingTwist]]:
+def made(rng: np.random.Generator, count: int) -> tuple[Any, ConstrainedChain, Array, list[SwingTwist]]:
     """A limb as the tests have it and as the core has it, and legal turns as both have them."""
     constrained_chain = random_limb(rng, count)
     coordinates = legal_turns(rng, constrained_chain)
@@ -35,7 +36,7 @@ def made(rng: np.random.Generator, count: int) -> tuple[Any, ConstrainedChain, F
     return constrained_chain, core, coordinates, [swing_twist(SCALAR, tuple(q)) for q in coordinates.tolist()]
 
 
-def tip_of(core: ConstrainedChain, coordinates: list[SwingTwist]) -> Floats:
+def tip_of(core: ConstrainedChain, coordinates: list[SwingTwist]) -> Array:
     return np.array(place(SCALAR, core, coordinates).joints[-1])
 
 

@@ -16,17 +16,17 @@ from fabrik_addon.core.fabrik.passes import links_of
 from fabrik_addon.core.math.operations import SCALAR, Point
 from fabrik_addon.core.optimise.constrained_reach import coordinates_of
 from fabrik_addon.core.solvers.ccd import MOST, ccd_sweep, turn_within_limits
-from tests.unit.chains import Floats, link_lengths, random_pose, seeds, unit
+from tests.unit.chains import Array, link_lengths, random_pose, seeds, unit
 from tests.unit.constrained_chains import legal_pose, random_limb
 
 
-def swept(joints: Floats, target: Floats) -> Floats:
+def swept(joints: Array, target: Array) -> Array:
     points: list[Point] = [tuple(joint) for joint in joints.tolist()]
     ccd_sweep(SCALAR, points, links_of(link_lengths(joints).tolist()), tuple(target.tolist()))
     return np.array(points)
 
 
-def by_matrices(joints: Floats, target: Floats) -> Floats:
+def by_matrices(joints: Array, target: Array) -> Array:
     """The same by the textbook: every turn moves all that hangs on the joint at once."""
     joints = joints.copy()
     for j in range(len(joints) - 2, -1, -1):

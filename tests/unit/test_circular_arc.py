@@ -11,19 +11,19 @@ from hypothesis import strategies as st
 
 from fabrik_addon.core.fabrik.circular_arc import circular_arc
 from fabrik_addon.core.math.operations import ARRAY, SCALAR
-from tests.unit.chains import Floats, even_or_uneven_lengths, lengths_with_a_hole, link_lengths, nearest_reach
+from tests.unit.chains import Array, even_or_uneven_lengths, lengths_with_a_hole, link_lengths, nearest_reach
 
 ALONG, SIDE = (0.6, 0.0, 0.8), (0.0, 1.0, 0.0)
 
 
-def bowed(lengths: list[float], distance: float) -> Floats:
+def bowed(lengths: list[float], distance: float) -> Array:
     """Joints (J, 3) as along, side and off the plane."""
     x, y, z = circular_arc(SCALAR, lengths, distance, ALONG, SIDE)
     normal = np.cross(ALONG, SIDE)
     return np.stack([x, y, z], axis=-1) @ np.stack([ALONG, SIDE, normal], axis=-1)
 
 
-def check_bow(lengths: list[float], distance: float) -> Floats:
+def check_bow(lengths: list[float], distance: float) -> Array:
     joints = bowed(lengths, distance)
     total = sum(lengths)
     np.testing.assert_allclose(link_lengths(joints), lengths, rtol=1e-12)
@@ -38,7 +38,7 @@ def check_bow(lengths: list[float], distance: float) -> Floats:
     return joints
 
 
-def check_on_circle(joints: Floats, size: float) -> None:
+def check_on_circle(joints: Array, size: float) -> None:
     flat = joints[:, :2]
     solution, *_ = np.linalg.lstsq(np.column_stack([2.0 * flat, np.ones(len(flat))]), (flat**2).sum(axis=1), rcond=None)
     radii = np.linalg.norm(flat - solution[:2], axis=1)

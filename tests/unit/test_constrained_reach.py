@@ -25,7 +25,7 @@ from scripts.benchmark.limit_sets import (
     turned,
 )
 from scripts.benchmark.restarts import best_errors
-from tests.unit.chains import Floats, goals, link_lengths, random_pose, seeds, unit
+from tests.unit.chains import Array, goals, link_lengths, random_pose, seeds, unit
 from tests.unit.constrained_chains import (
     ConstrainedChain,
     constrained_chain_of,
@@ -40,7 +40,7 @@ SMALL = [kind for kind in SETS if kind.count <= 6]
 each_set = pytest.mark.parametrize("kind", SETS, ids=names)
 
 
-def random_targets(rng: np.random.Generator, count: int, least: float = 0.05, most: float = 1.2) -> Floats:
+def random_targets(rng: np.random.Generator, count: int, least: float = 0.05, most: float = 1.2) -> Array:
     """Targets (T, 3) all around, of which many no legal pose reaches."""
     return rng.uniform(least, most, (count, 1)) * unit(rng.normal(size=(count, 3)))
 

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from fabrik_addon.core.fabrik.exact_finish import close_exactly
 from fabrik_addon.core.math.operations import ARRAY, SCALAR
-from tests.unit.chains import Floats, lay, link_lengths, random_pose, seeds, unit
+from tests.unit.chains import Array, lay, link_lengths, random_pose, seeds, unit
 
 
-def relative(joints: Floats) -> Floats:
+def relative(joints: Array) -> Array:
     """Root at the origin, chain of length one: what the kernels work in."""
     return (joints - joints[0]) / link_lengths(joints).sum()
 
 
-def closed(joints: Floats, target: Floats) -> tuple[Floats, float]:
+def closed(joints: Array, target: Array) -> tuple[Array, float]:
     points = [tuple(joint) for joint in joints.tolist()]
     error = close_exactly(SCALAR, points, link_lengths(joints).tolist(), tuple(target.tolist()))
     return np.array(points), error

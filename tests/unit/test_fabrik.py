@@ -20,7 +20,7 @@ from fabrik_addon.core.fabrik.passes import (
 )
 from fabrik_addon.core.math.operations import ARRAY, SCALAR, Point
 from tests.unit.chains import (
-    Floats,
+    Array,
     even_or_uneven_lengths,
     link_lengths,
     nearest_reach,
@@ -30,22 +30,22 @@ from tests.unit.chains import (
 )
 
 
-def problem(rng: np.random.Generator, count: int, reach: float) -> tuple[Floats, list[float], Floats]:
+def problem(rng: np.random.Generator, count: int, reach: float) -> tuple[Array, list[float], Array]:
     """Joints from the origin, links adding up to one, and a target."""
     joints = random_pose(rng, [1.0 / count] * count, 0.8).positions
     return joints - joints[0], [1.0 / count] * count, reach * unit(rng.normal(size=3))
 
 
-def points_of(joints: Floats) -> list[Point]:
+def points_of(joints: Array) -> list[Point]:
     return [tuple(joint) for joint in joints.tolist()]
 
 
-def lanes_of(poses: list[Floats]) -> list[Point]:
+def lanes_of(poses: list[Array]) -> list[Point]:
     """Poses (J, 3) side by side."""
     return [np.array([pose[j] for pose in poses]).T for j in range(len(poses[0]))]
 
 
-def plain_sweeps(joints: Floats, lengths: list[float], target: Floats, tolerance: float) -> int:
+def plain_sweeps(joints: Array, lengths: list[float], target: Array, tolerance: float) -> int:
     """How many sweeps FABRIK needs on its own."""
     points = points_of(joints)
     for sweep in range(1, 2000):
@@ -56,7 +56,7 @@ def plain_sweeps(joints: Floats, lengths: list[float], target: Floats, tolerance
     return 2000
 
 
-def accelerated_sweeps(joints: Floats, lengths: list[float], target: Floats, tolerance: float) -> int:
+def accelerated_sweeps(joints: Array, lengths: list[float], target: Array, tolerance: float) -> int:
     goal = tuple(target.tolist())
     points, sweeps = sweep_to_target(SCALAR, points_of(joints), lengths, goal, False, tolerance, 2000)
     assert np.linalg.norm(np.array(points[-1]) - target) <= tolerance

@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fabrik_addon.core import Goals, Pose, plain_chain, solve
-from tests.unit.chains import Floats, generic_directions, goals, matrix, quaternion, random_pose, seeds, target_at, turn
+from tests.unit.chains import Array, generic_directions, goals, matrix, quaternion, random_pose, seeds, target_at, turn
 
 
-def transformed(pose: Pose, rotation: Floats, offset: Floats, factor: float) -> Pose:
+def transformed(pose: Pose, rotation: Array, offset: Array, factor: float) -> Pose:
     frames = [quaternion(rotation @ frame) for frame in matrix(pose.rotations)]
     return Pose(factor * pose.positions @ rotation.T + offset, np.array(frames))
 
 
-def transformed_goals(goal: Goals, rotation: Floats, offset: Floats, factor: float) -> Goals:
+def transformed_goals(goal: Goals, rotation: Array, offset: Array, factor: float) -> Goals:
     targets = factor * goal.targets @ rotation.T + offset
     poles = None if goal.poles is None else factor * goal.poles @ rotation.T + offset
     return Goals(targets, poles=poles, pole_angles=goal.pole_angles)

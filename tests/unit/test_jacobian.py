@@ -17,31 +17,31 @@ from fabrik_addon.core.optimise.bounded_least_squares import descend
 from fabrik_addon.core.optimise.constrained_reach import coordinates_of
 from fabrik_addon.core.optimise.damped_steps import DAMPED, FreeBody, Rule, descend_to
 from fabrik_addon.core.solvers.jacobian import PINV, TRANSPOSE
-from tests.unit.chains import Floats, random_pose, seeds, unit
+from tests.unit.chains import Array, random_pose, seeds, unit
 from tests.unit.constrained_chains import legal_pose, random_limb
 
 rules = pytest.mark.parametrize("rule", [TRANSPOSE, PINV, DAMPED], ids=["transpose", "pinv", "damped"])
 
 
-def body_of(joints: Floats) -> FreeBody:
+def body_of(joints: Array) -> FreeBody:
     points = [tuple(point) for point in joints.tolist()]
     links = [tuple(link) for link in np.diff(joints, axis=0).tolist()]
     return FreeBody(points, links)  # type: ignore[arg-type]
 
 
-def random_joints(rng: np.random.Generator, count: int) -> Floats:
+def random_joints(rng: np.random.Generator, count: int) -> Array:
     lengths = np.full(count, 1.0 / count)
     pose = random_pose(rng, lengths, 0.9)
     return pose.positions - pose.positions[0]
 
 
-def jacobian(joints: Floats) -> Floats:
+def jacobian(joints: Array) -> Array:
     """(3, 3 N) by the textbook: columns w x r for turns about x, y and z of every joint."""
     columns = [np.cross(axis, joints[-1] - joint) for joint in joints[:-1] for axis in np.eye(3)]
     return np.array(columns).T
 
 
-def turned(joints: Floats, coordinates: Floats) -> Floats:
+def turned(joints: Array, coordinates: Array) -> Array:
     """Joints after each turns by a rotation vector (N, 3), the chain after it with it; by matrices."""
     moved = joints.copy()
     for j in range(len(coordinates) - 1, -1, -1):

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from fabrik_addon.core import solve, start_from
 from fabrik_addon.core.math.operations import ARRAY, SCALAR
+from fabrik_addon.core.model.constrained_chain import ConstrainedChain, place
 from fabrik_addon.core.model.joint_limits import SwingTwist, clamp, swing_twist
-from fabrik_addon.core.optimise.bounded_least_squares import ConstrainedChain, place
 from fabrik_addon.core.optimise.least_rotation import rotate_least
 from scripts.benchmark.limit_sets import LimbSet, angle_of, inverse, own_turns, product
-from tests.unit.chains import Floats, goals, seeds, unit
+from tests.unit.chains import Array, goals, seeds, unit
 from tests.unit.constrained_chains import legal_targets, legal_turns, random_limb
 
 BALLS = LimbSet("balls", (((-80.0, 80.0), (-20.0, 20.0), (-80.0, 80.0)),) * 3, 0)
@@ -41,7 +41,7 @@ def near(
     return [clamp(SCALAR, limits, tuple(map(float, turn))) for limits, turn in zip(core.limits, moved, strict=True)]
 
 
-def tip_of(core: ConstrainedChain, coordinates: list[SwingTwist]) -> Floats:
+def tip_of(core: ConstrainedChain, coordinates: list[SwingTwist]) -> Array:
     return np.array(place(SCALAR, core, coordinates).joints[-1])
 
 

@@ -11,25 +11,19 @@ from hypothesis import strategies as st
 
 from fabrik_addon.core import start_from
 from fabrik_addon.core.math.operations import SCALAR
+from fabrik_addon.core.model.constrained_chain import place
+from fabrik_addon.core.model.constrained_chain_arrays import Bones, matrices, tips_of
+from fabrik_addon.core.model.feasible_poses import COUNT, feasible_poses
 from fabrik_addon.core.model.joint_limits import clamp, joint_limits, swing_twist
-from fabrik_addon.core.optimise.bounded_least_squares import descend, place
-from fabrik_addon.core.optimise.feasible_poses import COUNT, feasible_poses
-from fabrik_addon.core.optimise.nearest_pose import (
-    Bones,
-    _place,
-    _second_derivative,
-    _swings_bend,
-    matrices,
-    nearest_poses,
-    tips_of,
-)
-from tests.unit.chains import Floats, matrix, seeds
+from fabrik_addon.core.optimise.bounded_least_squares import descend
+from fabrik_addon.core.optimise.nearest_pose import _place, _second_derivative, _swings_bend, nearest_poses
+from tests.unit.chains import Array, matrix, seeds
 from tests.unit.constrained_chains import ConstrainedChain, legal_turns, random_limb, unit4
 
 counts = st.integers(1, 6)
 
 
-def made(rng: np.random.Generator, count: int, poses: int) -> tuple[ConstrainedChain, Bones, Floats]:
+def made(rng: np.random.Generator, count: int, poses: int) -> tuple[ConstrainedChain, Bones, Array]:
     """A limb as the tests have it and as Newton's method has it, and legal turns (S, B, 3) of its bones."""
     constrained_chain = random_limb(rng, count)
     start = start_from(constrained_chain.chain, constrained_chain.posed(legal_turns(rng, constrained_chain)))
@@ -47,7 +41,7 @@ def made(rng: np.random.Generator, count: int, poses: int) -> tuple[ConstrainedC
     return constrained_chain, bones, np.array(coordinates)
 
 
-def is_legal(bones: Bones, coordinates: Floats) -> bool:
+def is_legal(bones: Bones, coordinates: Array) -> bool:
     """Whether limits leave turns (S, B, 3) as they are."""
     for pose in coordinates.tolist():
         for limits, turn in zip(bones.limits, pose, strict=True):
@@ -110,9 +104,9 @@ def test_second_derivative_of_the_error(seed: int, count: int) -> None:
         return  # a swing that is locked off rest bends the other as well: that is left out
     target, step = rng.normal(size=(1, 3)), 1e-6
 
-    def gradient(moved: Floats) -> Floats:
+    def gradient(moved: Array) -> Array:
         placed = _place(bones, moved)
-        first: Floats = -(placed.slopes @ (target - placed.tips)[:, :, None])[..., 0]
+        first: Array = -(placed.slopes @ (target - placed.tips)[:, :, None])[..., 0]
         return first
 
     placed, value = _place(bones, coordinates), coordinates.reshape(1, -1)[:, bones.free]

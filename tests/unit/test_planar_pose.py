@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from fabrik_addon.core.fabrik.planar_pose import SHARPEST, bend_angles, planar_pose
 from fabrik_addon.core.math.operations import SCALAR
-from tests.unit.chains import Floats, angle_between, lay, link_lengths, random_pose, seeds
+from tests.unit.chains import Array, angle_between, lay, link_lengths, random_pose, seeds
 
 
-def components(joints: Floats) -> tuple[list[float], list[float], list[float]]:
+def components(joints: Array) -> tuple[list[float], list[float], list[float]]:
     x, y, z = (component.tolist() for component in joints.T)
     return x, y, z
 
 
-def curled(angles: list[float], lengths: list[float], distance: float) -> Floats:
+def curled(angles: list[float], lengths: list[float], distance: float) -> Array:
     return np.stack(planar_pose(SCALAR, angles, lengths, distance), axis=-1)
 
 

@@ -13,7 +13,7 @@ from fabrik_addon.core import Chain, Goals, Options, Pose, Status, plain_chain, 
 from fabrik_addon.core.goals.pole import reflect_to_pole
 from fabrik_addon.core.math.operations import SCALAR
 from tests.unit.chains import (
-    Floats,
+    Array,
     angle_between,
     angles_off_pole,
     directions,
@@ -36,7 +36,7 @@ from tests.unit.chains import (
 WITHIN = 1e-4
 
 
-def check_bent_to_pole(chain: Chain, pose: Pose, target: Floats, pole: Floats, angle: float = 0.0) -> Floats:
+def check_bent_to_pole(chain: Chain, pose: Pose, target: Array, pole: Array, angle: float = 0.0) -> Array:
     """Solve, check every law a pole has, and return the joints."""
     solution = solve(chain, pose, goals(target, pole, angle))
     positions = solution.pose.positions
@@ -49,7 +49,7 @@ def check_bent_to_pole(chain: Chain, pose: Pose, target: Floats, pole: Floats, a
 
 
 @st.composite
-def problems(draw: st.DrawFn) -> tuple[Chain, Pose, Floats]:
+def problems(draw: st.DrawFn) -> tuple[Chain, Pose, Array]:
     """A chain, a pose and a target that the chain can reach."""
     chain, pose = draw(posed_chains(largest=20))
     distance = draw(reaches(chain, 0.02, 0.999)) * chain.total_length
@@ -58,7 +58,7 @@ def problems(draw: st.DrawFn) -> tuple[Chain, Pose, Floats]:
 
 @given(problems(), generic_directions, st.sampled_from([0.1, 0.5, 1.0, 3.0, 100.0]), st.floats(-3.1, 3.1))
 def test_every_joint_points_at_the_pole(
-    problem: tuple[Chain, Pose, Floats], direction: tuple[float, float, float], distance: float, angle: float
+    problem: tuple[Chain, Pose, Array], direction: tuple[float, float, float], distance: float, angle: float
 ) -> None:
     chain, pose, target = problem
     pole = pose.positions[0] + distance * chain.total_length * unit(direction)

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from fabrik_addon.core import solve, start_from
 from fabrik_addon.core.math.operations import SCALAR
+from fabrik_addon.core.model.constrained_chain import place
 from fabrik_addon.core.model.joint_limits import swing_twist
-from fabrik_addon.core.optimise.bounded_least_squares import place
 from fabrik_addon.core.optimise.pole_task import pole_gradient
-from tests.unit.chains import Floats, goals, seeds, unit
+from tests.unit.chains import Array, goals, seeds, unit
 from tests.unit.constrained_chains import legal_pose, legal_turns, random_limb
 
 
@@ -59,7 +59,7 @@ def test_a_pole_never_costs_the_target(seed: int, count: int) -> None:
     assert constrained_chain.violation(found.pose) <= 1e-9
 
 
-def off_pole(positions: Floats, pole: Floats) -> float:
+def off_pole(positions: Array, pole: Array) -> float:
     """The angle from the pole to where all inner joints together are, about the line from root to tip."""
     root, tip = positions[0], positions[-1]
     along = unit(tip - root)

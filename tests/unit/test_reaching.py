@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fabrik_addon.core import Chain, Options, Pose, Solution, Status, plain_chain, solve
 from tests.unit.chains import (
-    Floats,
+    Array,
     directions,
     goals,
     lay,
@@ -28,7 +28,7 @@ from tests.unit.chains import (
 COUNTS = (1, 2, 3, 5, 10, 20, 30, 50, 100)
 
 
-def check_laws(chain: Chain, pose: Pose, target: Floats, solution: Solution, options: Options) -> None:
+def check_laws(chain: Chain, pose: Pose, target: Array, solution: Solution, options: Options) -> None:
     """What holds for every solve, reached or not."""
     positions = solution.pose.positions
     assert np.isfinite(positions).all()
@@ -43,7 +43,7 @@ def check_laws(chain: Chain, pose: Pose, target: Floats, solution: Solution, opt
 
 
 @st.composite
-def any_problems(draw: st.DrawFn) -> tuple[Chain, Pose, Floats]:
+def any_problems(draw: st.DrawFn) -> tuple[Chain, Pose, Array]:
     """A chain, a pose and a target anywhere: within reach or not, on the chain's own line or not."""
     chain, pose = draw(posed_chains(smallest=1))
     distance = draw(st.one_of(st.sampled_from([0.0, 0.5, 1.0]), st.floats(0.0, 2.0))) * chain.total_length
@@ -51,7 +51,7 @@ def any_problems(draw: st.DrawFn) -> tuple[Chain, Pose, Floats]:
 
 
 @st.composite
-def reachable_problems(draw: st.DrawFn) -> tuple[Chain, Pose, Floats]:
+def reachable_problems(draw: st.DrawFn) -> tuple[Chain, Pose, Array]:
     """A chain, a pose and a target that the chain can reach."""
     chain, pose = draw(posed_chains())
     distance = draw(reaches(chain)) * chain.total_length
@@ -60,7 +60,7 @@ def reachable_problems(draw: st.DrawFn) -> tuple[Chain, Pose, Floats]:
 
 @given(any_problems(), st.sampled_from([1, 3, 64]), st.sampled_from([1e-2, 1e-4, 1e-7]))
 def test_lengths_root_and_error_hold_whatever_happens(
-    problem: tuple[Chain, Pose, Floats], iterations: int, tolerance: float
+    problem: tuple[Chain, Pose, Array], iterations: int, tolerance: float
 ) -> None:
     chain, pose, target = problem
     options = Options(iterations, tolerance)
@@ -68,7 +68,7 @@ def test_lengths_root_and_error_hold_whatever_happens(
 
 
 @given(reachable_problems())
-def test_what_can_be_reached_is_reached(problem: tuple[Chain, Pose, Floats]) -> None:
+def test_what_can_be_reached_is_reached(problem: tuple[Chain, Pose, Array]) -> None:
     chain, pose, target = problem
     options = Options(tolerance=1e-6)
     solution = solve(chain, pose, goals(target), options)
@@ -77,7 +77,7 @@ def test_what_can_be_reached_is_reached(problem: tuple[Chain, Pose, Floats]) -> 
 
 
 @given(reachable_problems())
-def test_one_sweep_is_enough_to_end_at_the_target(problem: tuple[Chain, Pose, Floats]) -> None:
+def test_one_sweep_is_enough_to_end_at_the_target(problem: tuple[Chain, Pose, Array]) -> None:
     # The cap bounds the work, not the result: what sweeps leave is closed by one bend, or by a bow.
     chain, pose, target = problem
     solution = solve(chain, pose, goals(target), Options(iterations=1))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fabrik_addon.core import Chain, Pose, plain_chain, solve
 from tests.unit.chains import (
-    Floats,
+    Array,
     angle_between,
     directions,
     goals,
@@ -26,7 +26,7 @@ from tests.unit.chains import (
 )
 
 
-def deltas(before: Pose, after: Pose) -> Floats:
+def deltas(before: Pose, after: Pose) -> Array:
     """How far every bone turned: matrices (J, 3, 3)."""
     return matrix(after.rotations) @ np.swapaxes(matrix(before.rotations), -1, -2)
 
@@ -107,6 +107,6 @@ def test_a_link_that_turns_back_turns_about_its_bones_own_x() -> None:
         np.testing.assert_allclose(deltas(pose, after)[0] @ x_axis, x_axis, atol=1e-9)
 
 
-def unit_quaternions(rng: np.random.Generator, count: int) -> Floats:
+def unit_quaternions(rng: np.random.Generator, count: int) -> Array:
     q = rng.normal(size=(count, 4))
     return q / np.linalg.norm(q, axis=-1, keepdims=True)

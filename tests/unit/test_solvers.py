@@ -15,7 +15,7 @@ from fabrik_addon.core import Chain, FabrikError, Goals, Options, Pose, Solution
 from fabrik_addon.core.solvers.table import SOLVERS
 from scripts.benchmark.limit_sets import SETS, LimbSet
 from tests.unit.chains import (
-    Floats,
+    Array,
     angle_between,
     generic_directions,
     goals,
@@ -53,7 +53,7 @@ def random_chain(rng: np.random.Generator, count: int, bend: float = 0.8) -> tup
     return plain_chain(lengths), random_pose(rng, lengths, bend), lengths
 
 
-def reachable(rng: np.random.Generator, pose: Pose, lengths: list[float], least: float, most: float) -> Floats:
+def reachable(rng: np.random.Generator, pose: Pose, lengths: list[float], least: float, most: float) -> Array:
     """A target that the links reach, not nearer to the end of their reach than the bounds say."""
     nearest = nearest_reach(lengths) / sum(lengths)
     return target_at(rng, pose, lengths, nearest + (1.0 - nearest) * rng.uniform(least, most))
@@ -187,7 +187,7 @@ def test_the_solution_turns_moves_and_scales_with_the_problem(
     options = options_for(solver)
     rotation, factor, offset = turn(axis, angle), 10.0 ** rng.uniform(-3.0, 3.0), rng.normal(size=3)
 
-    def moved(points: Floats) -> Floats:
+    def moved(points: Array) -> Array:
         return factor * points @ rotation.T + offset
 
     frames = np.array([quaternion(rotation @ frame) for frame in matrix(pose.rotations)])

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fabrik_addon.core import Chain, Pose, Status, plain_chain, solve
-from tests.unit.chains import Floats, directions, goals, matrix, posed_chains, random_pose, reaches, target_at, unit
+from tests.unit.chains import Array, directions, goals, matrix, posed_chains, random_pose, reaches, target_at, unit
 
 
 def rounded(pose: Pose) -> Pose:
@@ -23,7 +23,7 @@ def check_same(a: Pose, b: Pose, length: float, tolerance: float = 1e-6) -> None
 
 
 @st.composite
-def problems(draw: st.DrawFn, least: float, most: float) -> tuple[Chain, Pose, Floats]:
+def problems(draw: st.DrawFn, least: float, most: float) -> tuple[Chain, Pose, Array]:
     chain, pose = draw(posed_chains())
     distance = draw(reaches(chain, least, most)) * chain.total_length
     return chain, pose, pose.positions[0] + distance * unit(draw(directions))
@@ -31,7 +31,7 @@ def problems(draw: st.DrawFn, least: float, most: float) -> tuple[Chain, Pose, F
 
 @given(problems(1e-5, 1.0), st.one_of(st.none(), directions))
 def test_solving_again_moves_nothing(
-    problem: tuple[Chain, Pose, Floats], pole: tuple[float, float, float] | None
+    problem: tuple[Chain, Pose, Array], pole: tuple[float, float, float] | None
 ) -> None:
     chain, pose, target = problem
     goal = goals(target, None if pole is None else target + chain.total_length * unit(pole))

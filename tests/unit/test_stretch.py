@@ -16,7 +16,7 @@ from fabrik_addon.core import Chain, FabrikError, Goals, Options, Pose, Solution
 from fabrik_addon.core.goals.link_stretch import stretch_factor
 from fabrik_addon.core.math.operations import SCALAR
 from tests.unit.chains import (
-    Floats,
+    Array,
     angles_off_pole,
     goals,
     link_lengths,
@@ -255,7 +255,7 @@ def test_the_factor_is_the_one_that_brings_the_tip_nearest(seed: int) -> None:
     rng = np.random.default_rng(seed)
     tip, target = rng.normal(size=(2, 3))
     factor = stretch_factor(SCALAR, tuple(tip), tuple(target), MOST)
-    others: Floats = np.linspace(1.0, MOST, 200)
+    others: Array = np.linspace(1.0, MOST, 200)
     assert np.linalg.norm(factor * tip - target) <= np.linalg.norm(others[:, None] * tip - target, axis=1).min() + 1e-12
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from fabrik_addon.core import Chain, FabrikError, Goals, Options, Pose, Status, plain_chain, solve
 from fabrik_addon.core.math.operations import SCALAR
-from fabrik_addon.core.math.vectors import from_to, multiply, rotate
+from fabrik_addon.core.math.quaternions import from_to, multiply, rotate
 
 COUNTS = [1, 2, 3, 6, 10]
 

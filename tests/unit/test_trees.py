@@ -23,7 +23,7 @@ from fabrik_addon.core import (
     solve_tree_components,
     start_tree,
 )
-from tests.unit.chains import Floats, quaternion, seeds, unit
+from tests.unit.chains import Array, quaternion, seeds, unit
 from tests.unit.trees import gaps, posed, random_matrix, random_tree, shape_error, tree_chain, y_tree
 
 REACHED = int(Status.REACHED)
@@ -140,7 +140,7 @@ def test_turned_moved_and_scaled_it_is_the_same(seed: int) -> None:
     turn = quaternion(rotation)
     frames = np.array([_product(turn, frame) for frame in pose.rotations])
 
-    def moved(points: Floats) -> Floats:
+    def moved(points: Array) -> Array:
         return factor * (points @ rotation.T + offset)
 
     there = solve(
@@ -150,7 +150,7 @@ def test_turned_moved_and_scaled_it_is_the_same(seed: int) -> None:
     np.testing.assert_allclose(there.pose.positions / factor, moved(here.pose.positions) / factor, atol=1e-6)
 
 
-def _product(a: Floats, b: Floats) -> Floats:
+def _product(a: Array, b: Array) -> Array:
     return np.array([a[0] * b[0] - a[1:] @ b[1:], *(a[0] * b[1:] + b[0] * a[1:] + np.cross(a[1:], b[1:]))])
 
 

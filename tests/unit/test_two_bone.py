@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from fabrik_addon.core import Options, Pose, Status, plain_chain, solve
 from scripts.benchmark.limit_sets import ARM, LEG, LimbSet, product, turned
-from tests.unit.chains import Floats, angle_between, goals, matrix, random_pose, seeds, target_at, unit
+from tests.unit.chains import Array, angle_between, goals, matrix, random_pose, seeds, target_at, unit
 from tests.unit.constrained_chains import constrained_chain_of, legal_targets, unit4
 
 EXACT = 1e-14
@@ -143,7 +143,7 @@ def test_a_hinge_bends_only_to_the_side_it_may(seed: int, axis: int, positive: b
         assert ends[0] - 1e-9 <= found <= ends[1] + 1e-9
 
 
-def knee(rotations: Floats, rest: Floats) -> Floats:
+def knee(rotations: Array, rest: Array) -> Array:
     """The second bone's own rotation, w not negative."""
     parent = matrix(rotations[0]) @ matrix(rest)
     own = parent.T @ matrix(rotations[1])

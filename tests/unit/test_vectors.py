@@ -10,16 +10,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fabrik_addon.core.math.operations import ARRAY, SCALAR
-from fabrik_addon.core.math.vectors import (
-    first_direction,
-    from_to,
-    multiply,
-    perpendicular,
-    rejection,
-    rotate,
-    turn_about,
-    x_axis,
-)
+from fabrik_addon.core.math.quaternions import from_to, multiply, rotate, x_axis
+from fabrik_addon.core.math.vectors import first_direction, perpendicular, rejection, turn_about
 from tests.unit.chains import angle_between, directions, generic_directions, matrix, seeds, turn, turn_angle, unit
 
 Direction = tuple[float, float, float]

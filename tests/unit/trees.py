@@ -9,10 +9,10 @@ from dataclasses import replace
 import numpy as np
 
 from fabrik_addon.core import Chain, Pose, plain_chain
-from tests.unit.chains import Floats, matrix, quaternion, unit
+from tests.unit.chains import Array, matrix, quaternion, unit
 
 
-def tree_chain(parents: list[int], tips: list[int], positions: Floats, **fields: object) -> Chain:
+def tree_chain(parents: list[int], tips: list[int], positions: Array, **fields: object) -> Chain:
     """The tree of joints at some places, without limits."""
     ahead = np.maximum(parents, 0)
     lengths = np.linalg.norm(positions - positions[ahead], axis=1)
@@ -53,7 +53,7 @@ def y_tree(trunk: int = 3, arm: int = 3) -> tuple[Chain, Pose]:
     return tree_chain(parents, tips, places), Pose(places, frames)
 
 
-def random_matrix(rng: np.random.Generator, most: float) -> Floats:
+def random_matrix(rng: np.random.Generator, most: float) -> Array:
     """A rotation by up to an angle about any axis (Rodrigues)."""
     x, y, z = unit(rng.normal(size=3))
     k = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
@@ -61,7 +61,7 @@ def random_matrix(rng: np.random.Generator, most: float) -> Floats:
     return np.eye(3) + np.sin(angle) * k + (1.0 - np.cos(angle)) * k @ k
 
 
-def posed(rng: np.random.Generator, chain: Chain, pose: Pose, most: float) -> Floats:
+def posed(rng: np.random.Generator, chain: Chain, pose: Pose, most: float) -> Array:
     """Where the joints are after every bone has turned at random, by up to an angle, in its parent's frame."""
     places = pose.positions.copy()
     coordinates = [np.eye(3)] * len(places)
@@ -74,7 +74,7 @@ def posed(rng: np.random.Generator, chain: Chain, pose: Pose, most: float) -> Fl
     return places
 
 
-def gaps(chain: Chain, positions: Floats, targets: Floats) -> Floats:
+def gaps(chain: Chain, positions: Array, targets: Array) -> Array:
     """Distances (E,) from effectors to targets, over the length of the whole tree."""
     return np.linalg.norm(positions[chain.tips] - targets, axis=-1) / chain.lengths.sum()
 

@@ -16,7 +16,7 @@ from bpy_extras.anim_utils import (
 )
 from numpy.typing import NDArray
 
-from ...core import FabrikError, Floats
+from ...core import Array, FabrikError
 
 if TYPE_CHECKING:
     from bpy.types import Action, ActionChannelbag, ActionSlot, AnimData, FCurve, Object, Scene
@@ -68,14 +68,14 @@ def remapping_of(scene: Scene) -> float:
     return scene.render.frame_map_old / scene.render.frame_map_new
 
 
-def key_times(curve: FCurve) -> Floats:
+def key_times(curve: FCurve) -> Array:
     """Return when a curve has keys (K,), in the action's time."""
     co = np.empty(2 * len(curve.keyframe_points), np.float32)
     curve.keyframe_points.foreach_get("co", co)
     return co[::2].astype(float)
 
 
-def bake_curve(curve: FCurve, times: Floats, values: Floats, span: tuple[float, float], slopes: Floats | None) -> None:
+def bake_curve(curve: FCurve, times: Array, values: Array, span: tuple[float, float], slopes: Array | None) -> None:
     """Replace a curve's keys in a span of time; those before and after keep all they say.
 
     Args:
@@ -108,7 +108,7 @@ def bake_curve(curve: FCurve, times: Floats, values: Floats, span: tuple[float, 
         curve.keyframe_points.foreach_set(name, keys[name].ravel())
 
 
-def _new_keys(times: Floats, values: Floats, slopes: Floats | None) -> Keys:
+def _new_keys(times: Array, values: Array, slopes: Array | None) -> Keys:
     count = len(times)
     keys: Keys = {name: np.zeros((count, 2), np.float32) for name in ("co", "handle_left", "handle_right")}
     keys["co"][:, 0], keys["co"][:, 1] = times, values
@@ -199,7 +199,7 @@ class ActionEdit:
             if curve is not None:
                 _check_curve(curve, channel)
 
-    def times(self, frames: Iterable[float]) -> Floats:
+    def times(self, frames: Iterable[float]) -> Array:
         """Return scene frames in the action's time: another one while a strip of it is tweaked."""
         times = self.remapping * np.array(list(frames), float)
         animation = self.obj.animation_data

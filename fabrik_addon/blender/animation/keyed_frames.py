@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from bpy_extras.anim_utils import action_get_channelbag_for_slot, animdata_get_channelbag_for_assigned_slot
 
-from ...core import Floats
+from ...core import Array
 from ..rig.snapshot import bones_of_chain
 from ..rig.targets import Node, followed_by
 from .fcurves import key_times, remapping_of
@@ -80,7 +80,7 @@ def _bag_of(strip: NlaStrip) -> ActionChannelbag | None:
     return action_get_channelbag_for_slot(strip.action, strip.action_slot)
 
 
-def _times_in(bag: ActionChannelbag | None, prefix: str) -> Floats:
+def _times_in(bag: ActionChannelbag | None, prefix: str) -> Array:
     """Return when there are keys on a bone, by its path, or on the object itself; in the action's time."""
     found = [
         key_times(curve)
@@ -90,12 +90,12 @@ def _times_in(bag: ActionChannelbag | None, prefix: str) -> Floats:
     return np.unique(np.concatenate([np.empty(0), *found]))
 
 
-def _in_scene(strip: NlaStrip, times: Floats) -> Floats:
+def _in_scene(strip: NlaStrip, times: Array) -> Array:
     """Return the scene's times at which a strip shows given times of its action, again for every repeat."""
     start, end = strip.action_frame_start, strip.action_frame_end
     shown = times[(times >= start - _WHOLE) & (times <= end + _WHOLE)]
     once = (end - shown if strip.use_reverse else shown - start) * strip.scale
     length = (end - start) * strip.scale
     repeats = np.arange(math.ceil(strip.repeat)) * length
-    found: Floats = (strip.frame_start + repeats[:, None] + once).ravel()
+    found: Array = (strip.frame_start + repeats[:, None] + once).ravel()
     return found[found <= strip.frame_end + _WHOLE]

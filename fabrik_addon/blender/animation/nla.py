@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...core import FabrikError, Floats
+from ...core import Array, FabrikError
 from .fcurves import ActionEdit, Channel, read_keys
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ def needs_remapping(animation: AnimData | None) -> bool:
 
 
 def remapped(
-    edit: ActionEdit, bone: PoseBone, channel: Channel, frames: Sequence[float], times: Floats, values: Floats
-) -> Floats:
+    edit: ActionEdit, bone: PoseBone, channel: Channel, frames: Sequence[float], times: Array, values: Array
+) -> Array:
     """Return the values (F, C) of keys with which the NLA shows given ones.
 
     Args:
@@ -62,7 +62,7 @@ def remapped(
     return found
 
 
-def _values_at(curve: FCurve, times: Floats) -> Floats:
+def _values_at(curve: FCurve, times: Array) -> Array:
     """Return the values of a curve's keys at times at which it has some."""
     keys = read_keys(curve)["co"].astype(float)
     places = np.clip(np.searchsorted(keys[:, 0], times - 1e-3), 0, len(keys) - 1)

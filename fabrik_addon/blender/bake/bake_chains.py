@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...core import FabrikError, Floats, Status
+from ...core import Array, FabrikError, Status
 from ...core.math.key_reduction import needed_keys, slopes_of
+from ...core.math.operations import IntegerArray
 from ...core.math.quaternion_arrays import angle_between, from_values
-from ...core.problem import Integers
 from ..animation.animated_settings import animated_paths, animated_settings
 from ..animation.evaluated_frames import frames_of
 from ..animation.fcurves import ActionEdit, Channel, bake_curve, remapping_of
@@ -206,18 +206,18 @@ def _write(
 
 
 def _reduced(
-    bone: PoseBone, name: str, times: Floats, values: Floats, tolerance: float, length: float
-) -> tuple[Floats, Integers]:
+    bone: PoseBone, name: str, times: Array, values: Array, tolerance: float, length: float
+) -> tuple[Array, IntegerArray]:
     """Return slopes of all keys, and the numbers of those that are needed."""
     mode = bone.rotation_mode
 
-    def turn(found: Floats, wished: Floats) -> Floats:
+    def turn(found: Array, wished: Array) -> Array:
         return angle_between(from_values(mode, found), from_values(mode, wished))
 
-    def move(found: Floats, wished: Floats) -> Floats:
+    def move(found: Array, wished: Array) -> Array:
         return np.linalg.norm(found - wished, axis=1) / length
 
-    def share(found: Floats, wished: Floats) -> Floats:
+    def share(found: Array, wished: Array) -> Array:
         return np.abs(found - wished).max(axis=1)
 
     gap = {"location": move, "scale": share}.get(name, turn)
@@ -225,7 +225,7 @@ def _reduced(
     return slopes, needed_keys(times, values, slopes, gap, tolerance)
 
 
-def _check_modifiers(curve: FCurve, channel: Channel, times: Floats, values: Floats) -> None:
+def _check_modifiers(curve: FCurve, channel: Channel, times: Array, values: Array) -> None:
     off = max(abs(curve.evaluate(time) - value) for time, value in zip(times, values, strict=True))
     if off > 1e-4:
         named = ", ".join(f"'{modifier.type}'" for modifier in curve.modifiers if not modifier.mute)

@@ -17,7 +17,7 @@ import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 from numpy.typing import NDArray
 
-from ...core import Floats, Goals, Pose, solve_components, start_from
+from ...core import Array, Goals, Pose, solve_components, start_from
 from ...core.math.operations import ARRAY
 from ...core.math.quaternion_arrays import blend, conjugate, multiply
 from ...core.model.joint_limits import clamp_rotation, joint_limits
@@ -44,9 +44,9 @@ _SAME = 3e-6
 class SolvedRows:
     """What came of a batch: one entry for each row."""
 
-    rotations: Floats
+    rotations: Array
     """(F, B, 4) of the bones that can turn, their own."""
-    error: Floats
+    error: Array
     """(F,) distance from tip to target over chain length."""
     status: NDArray[np.int64]
     """(F,) values of ``Status``."""
@@ -132,19 +132,19 @@ class PlainChain:
 
     def _solve_same(
         self,
-        parts: list[Floats],
-        positions: Floats,
-        own: Floats,
-        root: Floats,
-        grown: Floats,
+        parts: list[Array],
+        positions: Array,
+        own: Array,
+        root: Array,
+        grown: Array,
         which: NDArray[np.int64],
-    ) -> tuple[Floats, Floats, NDArray[np.int64]]:
+    ) -> tuple[Array, Array, NDArray[np.int64]]:
         """Solve frames with links of the same lengths; return rotations of the free bones, errors and statuses."""
         snapshot, chain = self.snapshot, self.snapshot.chain
         bones, own, root = snapshot.bones, own[which], root[which]
         unit = 1.0 / grown[which, None, None]
 
-        def placed(points: Floats) -> Floats:
+        def placed(points: Array) -> Array:
             return root + (points - root) * unit
 
         frames = parts[1][which].reshape(len(which), -1, 4)
@@ -161,7 +161,7 @@ class PlainChain:
         solution = solve_components(start_from(chain, pose), goals, snapshot.options)
         after = [np.stack(np.broadcast_arrays(*frame), axis=-1) for frame in solution.frames]
         rotations = np.empty_like(before)
-        parent_turn: Floats | None = None
+        parent_turn: Array | None = None
         for i, inherits in enumerate(chain.inherits_list):
             back = conjugate(frames[:, i])
             extra = after[i]
@@ -179,7 +179,7 @@ class PlainChain:
         return rotations, np.asarray(solution.error), np.asarray(solution.status)
 
 
-def _within_limits(bones: ChainBones, rotations: Floats) -> Floats:
+def _within_limits(bones: ChainBones, rotations: Array) -> Array:
     """Return the rotations nearest to those of the free bones (F, B, 4) that their limits allow."""
     if bones.limits is None:
         return rotations

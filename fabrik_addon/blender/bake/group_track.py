@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from mathutils import Matrix, Quaternion
 
-from ...core import FabrikError, Floats, Status
+from ...core import Array, FabrikError, Status
 from ...core.math.quaternion_arrays import signed_alike
 from ..animation.animated_settings import animated_paths, animated_settings, has_animated_settings
 from ..animation.evaluated_frames import Frames
@@ -99,7 +99,7 @@ class Track:
         """Begin with a group as it is at the present frame; say whether settings of its chains are animated."""
         self.group = group
         self.plain: PlainChain | None = plain_chain_of(group, armature)
-        self.values: dict[ChannelKey, Floats] = {}
+        self.values: dict[ChannelKey, Array] = {}
         """Channels (F, C) of bones, by frame."""
         self._count = len(frames)
         self._frames = frames

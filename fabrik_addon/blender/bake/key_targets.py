@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
-from ...core import FabrikError, Floats, Pose
+from ...core import Array, FabrikError, Pose
 from ...core.goals.pole_path import steady_poles
 from ..animation.evaluated_frames import frames_of
 from ..animation.fcurves import ActionEdit, Channel, bake_curve, remapping_of
@@ -46,9 +46,9 @@ class _Path:
     what: str
     obj: Object
     bone_name: str
-    places: Floats
+    places: Array
     """(F, 3) in the world."""
-    rotations: Floats | None
+    rotations: Array | None
     """(F, 4) in the armature's space, or None where its rotation is of no account."""
     length: float
     """Of the chain, in the world."""
@@ -154,7 +154,7 @@ def _read_paths(
     return paths
 
 
-def _moved(matrices: Floats, points: Floats) -> Floats:
+def _moved(matrices: Array, points: Array) -> Array:
     return np.einsum("fij,fj->fi", matrices[:, :3, :3], points) + matrices[:, :3, 3]
 
 

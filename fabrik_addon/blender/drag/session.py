@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from mathutils import Matrix, Vector
 
-from ...core import FabrikError, Floats, Goals
+from ...core import Array, FabrikError, Goals
 from ..rig.last_results import Result, keep_result
 from ..rig.properties import settings_of
 from ..rig.rotation_channel import channel_name
@@ -282,7 +282,7 @@ class DragSession:
     def _solve(self, view_layer: ViewLayer, position: Vector) -> list[SolvedChain]:
         """Write the pose for a position, and update."""
         first, *others = self._groups
-        target: Floats = np.array([(self._to_armature @ position)[:]])
+        target: Array = np.array([(self._to_armature @ position)[:]])
         goals = {**self._holds, self._name: replace(self.snapshot.goals, targets=target)}
         solved = self._write_solved(first, goals)
         view_layer.update()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...core import FabrikError, Floats
+from ...core import Array, FabrikError
 from ...core.fabrik.chain_fabrik import bend_in_plane
 from ...core.math.operations import ARRAY
 
@@ -64,15 +64,15 @@ def bend_table(angles: Sequence[float], lengths: Sequence[float], tolerance: flo
     return BendTable([(q.tolist(), p.tolist()) for q, p in joints[1:-1]], is_coarse.astype(float).tolist())
 
 
-def _distances(shares: Sequence[float], places: Floats) -> Floats:
+def _distances(shares: Sequence[float], places: Array) -> Array:
     """Return the distances at places in the table, from 0 to 1."""
     shortest = max(2.0 * max(shares) - 1.0, 0.0)
     distances = 0.5 * (1.0 + shortest) + 0.5 * (1.0 - shortest) * np.cos(np.pi * places)
-    nearest: Floats = np.maximum(distances, 1e-6)  # a target at the root is in no direction
+    nearest: Array = np.maximum(distances, 1e-6)  # a target at the root is in no direction
     return nearest
 
 
-def _errors(joints: Floats, shares: Sequence[float], places: Floats) -> Floats:
+def _errors(joints: Array, shares: Sequence[float], places: Array) -> Array:
     """Return how far tips are from their targets in the middle of parts of every step, with links of their lengths.
 
     Args:
@@ -86,5 +86,5 @@ def _errors(joints: Floats, shares: Sequence[float], places: Floats) -> Floats:
     laid[-1] = 0.0 * distance, distance
     links = np.diff(laid, axis=0)
     links *= (np.array(shares)[:, None] / np.linalg.norm(links, axis=1))[:, None]
-    errors: Floats = np.linalg.norm(links.sum(axis=0) - laid[-1], axis=0)
+    errors: Array = np.linalg.norm(links.sum(axis=0) - laid[-1], axis=0)
     return errors

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
-from ...core import Floats, Options
+from ...core import Array, Options
 from ...core.fabrik.chain_fabrik import ON_ONE_LINE
 from ...core.fabrik.planar_pose import bend_angles
 from ...core.goals.pole import bend_direction
@@ -79,7 +79,7 @@ class RestShape:
         return self.backs[-1].conjugated() @ Vector((0.0, self.links.last, 0.0))
 
 
-def rest_shape(positions: Floats, rotations: Floats, has_pole: bool, options: Options) -> RestShape:
+def rest_shape(positions: Array, rotations: Array, has_pole: bool, options: Options) -> RestShape:
     """Return the shape of a chain.
 
     Args:

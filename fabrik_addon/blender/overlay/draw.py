@@ -13,7 +13,7 @@ import gpu
 import numpy as np
 from mathutils import Vector
 
-from ...core import Floats
+from ...core import Array
 from .shapes import ROUND, Color, Layout, Reach, Shapes
 from .strokes import Brush, Pens, Strokes, free_strokes, lines, vertex_buffer
 
@@ -88,7 +88,7 @@ def _face_shader() -> Any:
     return gpu.shader.from_builtin('SMOOTH_COLOR')
 
 
-def _face_batch(corners: Floats, colors: Floats) -> Any:
+def _face_batch(corners: Array, colors: Array) -> Any:
     types: Any = gpu.types
     points, shades = corners.astype(np.float32), np.repeat(colors.astype(np.float32), 3, axis=0)
     return types.GPUBatch(type='TRIS', buf=vertex_buffer(("pos", points), ("color", shades)))

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core import FabrikError, Floats
+from ...core import Array, FabrikError
+from ...core.math.operations import IntegerArray
 from ...core.model.joint_limits import JointLimits, axes_at_limit, joint_limits
-from ...core.problem import Integers
 from ..rig.bone_limits import limits_of
 from ..rig.last_results import results_of
 from ..rig.properties import settings_of
@@ -58,15 +58,15 @@ class Goals:
 
     count: int
     """C, of chains."""
-    object_rows: Integers
+    object_rows: IntegerArray
     """(B,) of the chains whose goals are objects."""
     objects: tuple[Object, ...]
     """(B,)"""
     others: tuple[tuple[int, Object, str], ...]
     """A chain's row, another armature and the name of its bone."""
-    own_rows: Integers
+    own_rows: IntegerArray
     """(O,) of the chains whose goals are bones of the armature that is shown."""
-    own_places: Integers
+    own_places: IntegerArray
     """(O,) of those bones."""
 
     @property
@@ -97,13 +97,13 @@ class ArmatureView:
     """All of this was read from them."""
     bone_names: list[str]
     chains: tuple[ChainView, ...]
-    rows: Integers
+    rows: IntegerArray
     """(C,) the place of each among all chains of the armature; a bone that is dragged by its tail comes after them."""
-    points: Integers
+    points: IntegerArray
     """(P,) places of all chains' joints, one chain after the other."""
-    starts: Integers
+    starts: IntegerArray
     """(C,) where in ``points`` each chain starts."""
-    counts: Integers
+    counts: IntegerArray
     """(C,) joints of each chain."""
     targets: Goals
     poles: Goals
@@ -125,9 +125,9 @@ class Standing:
 class Cone:
     """The limits of one bone of the active chain."""
 
-    head: Floats
+    head: Array
     """(3,)"""
-    axes: Floats
+    axes: Array
     """(3, 3) that it turns in, as columns."""
     length: float
     limits: JointLimits
@@ -138,11 +138,11 @@ class Cone:
 class Places:
     """Where the chains of an armature are in the world."""
 
-    joints: Floats
+    joints: Array
     """(P, 3)"""
-    targets: Floats
+    targets: Array
     """(C, 3); NaN where there is none."""
-    poles: Floats
+    poles: Array
     """(C, 3); NaN where there is none."""
     cones: tuple[Cone, ...]
 
@@ -306,7 +306,7 @@ def read_places(
     )
 
 
-def _positions(goals: Goals, ends: Floats, turn: Floats, origin: Floats, known: Floats | None) -> Floats:
+def _positions(goals: Goals, ends: Array, turn: Array, origin: Array, known: Array | None) -> Array:
     """Return where goals are (C, 3), given both ends of all bones and what takes them to the world."""
     positions = np.full((goals.count, 3), math.nan) if known is None else known.copy()
     if goals.objects and known is None:
@@ -318,12 +318,12 @@ def _positions(goals: Goals, ends: Floats, turn: Floats, origin: Floats, known: 
     return positions
 
 
-def _moved(points: Floats, turn: Floats, origin: Floats) -> Floats:
+def _moved(points: Array, turn: Array, origin: Array) -> Array:
     """Return points (N, 3) in the world: a matrix product takes longer to begin than this to end."""
     return np.asarray(np.einsum("ij,jk->ik", points, turn) + origin)
 
 
-def _cone(view: ArmatureView, place: int, limits: JointLimits, ends: Floats, turn: Floats, origin: Floats) -> Cone:
+def _cone(view: ArmatureView, place: int, limits: JointLimits, ends: Array, turn: Array, origin: Array) -> Cone:
     bone = view.armature.pose.bones[place]
     axes = turn.T @ np.array(_rest_axes(bone).to_3x3())
     head, tail = ends[[place, len(view.bone_names) + place]] @ turn + origin

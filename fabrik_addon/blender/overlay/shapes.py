@@ -16,9 +16,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core import Floats
+from ...core import Array
+from ...core.math.operations import IntegerArray
 from ...core.model.joint_limits import JointLimits
-from ...core.problem import Integers
 from .read import ArmatureView, Cone, Places, Standing
 
 Color = tuple[float, float, float, float]
@@ -47,7 +47,7 @@ _OLD = 8
 _SPOKES = 4
 """From the tip of a cone to its rim."""
 
-Reach = tuple[Floats, float, float, float]
+Reach = tuple[Array, float, float, float]
 """Where a chain's root is (3,), the least and greatest distance of its end, and from where softness holds it back."""
 
 
@@ -65,11 +65,11 @@ class Kind(IntEnum):
 class Shapes:
     """What is drawn, in the world; which strokes and faces there are is the layout's."""
 
-    points: Floats
+    points: Array
     """(R, 3) table that the layout's rows are of."""
-    stroke_colors: Floats
+    stroke_colors: Array
     """(N, 4)"""
-    face_colors: Floats
+    face_colors: Array
     """(T, 4)"""
     reaches: tuple[Reach, ...]
     """Who draws them turns them to the viewer."""
@@ -95,15 +95,15 @@ class Layout:
         chains, joints = view.chains, len(view.points)
         every = np.arange(len(chains))
         dragged = [row for row, chain in enumerate(chains) if chain.is_dragged]
-        self.ends: Integers = view.starts + view.counts - 1
+        self.ends: IntegerArray = view.starts + view.counts - 1
         """(C,) rows of the chains' ends."""
         self.is_active = np.array([chain.is_active for chain in chains], bool)
         """(C,)"""
-        self.fades: Floats = np.where(self.is_active, 1.0, FAINT)
+        self.fades: Array = np.where(self.is_active, 1.0, FAINT)
         """(C,) opacity of each chain."""
-        self.with_target: Integers = np.array(sorted({*view.targets.rows, *dragged}), int)
+        self.with_target: IntegerArray = np.array(sorted({*view.targets.rows, *dragged}), int)
         """(G,) chains with a target: they have gaps."""
-        with_pole: Integers = np.array(view.poles.rows, int)
+        with_pole: IntegerArray = np.array(view.poles.rows, int)
         pinned = every[[chain.is_pinned for chain in chains]]
         targets, poles = joints + every, joints + len(chains) + every
         heads = joints + 2 * len(chains) + np.arange(cones)
@@ -114,9 +114,9 @@ class Layout:
         links = np.arange(joints)[~is_end]
         joint_fades = np.repeat(self.fades, view.counts)
 
-        self._rows: list[Integers] = []
-        self._colors: list[Floats] = []
-        self._styles: list[Floats] = []
+        self._rows: list[IntegerArray] = []
+        self._colors: list[Array] = []
+        self._styles: list[Array] = []
         spokes = rims[:, :: ROUND // _SPOKES]
         self._rims = self._add(rims, np.roll(rims, -1, axis=1), 'limit', 1.0, _THIN, Kind.LINE)
         self._spokes = self._add(np.repeat(heads, _SPOKES), spokes, 'limit', 1.0, _THIN, Kind.LINE)
@@ -131,19 +131,19 @@ class Layout:
         self._add(links, links + 1, 'link', joint_fades[links], _THICK, Kind.LINK)
         self._add(self.ends, self.ends, 'joint', self.fades, JOINT, Kind.POINT)
         self._add(poles[with_pole], poles[with_pole], 'pole', self.fades[with_pole], JOINT, Kind.POINT)
-        self.rows: Integers = np.concatenate(self._rows)
+        self.rows: IntegerArray = np.concatenate(self._rows)
         """(N, 2) where strokes start and end, farthest behind first; a point starts where it ends."""
-        self.stroke_colors: Floats = np.concatenate(self._colors)
+        self.stroke_colors: Array = np.concatenate(self._colors)
         """(N, 4) where nothing is known of how chains are doing."""
-        self.styles: Floats = np.concatenate(self._styles)
+        self.styles: Array = np.concatenate(self._styles)
         """(N, 2) width in pixels, and kind."""
 
         planes = np.stack([view.starts, self.ends, poles], axis=1)[with_pole]
         fans = np.stack([np.repeat(heads, ROUND), rims.ravel(), np.roll(rims, -1, axis=1).ravel()], axis=1)
-        self.faces: Integers = np.concatenate([planes, fans])
+        self.faces: IntegerArray = np.concatenate([planes, fans])
         """(T, 3) corners."""
         plane_colors = _rows_of(colors['pole'], 0.12 * self.fades[with_pole])
-        self.face_colors: Floats = np.concatenate([plane_colors, _rows_of(colors['limit'], np.full(len(fans), _FACE))])
+        self.face_colors: Array = np.concatenate([plane_colors, _rows_of(colors['limit'], np.full(len(fans), _FACE))])
         """(T, 4) where nothing is known of how chains are doing."""
         self.active: list[int] = np.flatnonzero(self.is_active).tolist()
         self._key: object = None
@@ -152,12 +152,12 @@ class Layout:
 
     def _add(
         self,
-        starts: Integers,
-        ends: Integers,
+        starts: IntegerArray,
+        ends: IntegerArray,
         color: str,
-        fades: Floats | float,
+        fades: Array | float,
         width: float,
-        kinds: Integers | Kind,
+        kinds: IntegerArray | Kind,
     ) -> slice:
         """Add strokes; return where they are."""
         rows = np.stack([starts.ravel(), ends.ravel()], axis=1)
@@ -182,7 +182,7 @@ class Layout:
             reaches.append((joints[start], least, greatest, greatest * (1.0 - standing.softnesses[number])))
         return Shapes(points, *self._colors_of(places, standing), tuple(reaches))
 
-    def _colors_of(self, places: Places, standing: Standing) -> tuple[Floats, Floats]:
+    def _colors_of(self, places: Places, standing: Standing) -> tuple[Array, Array]:
         """Return the colours of strokes and faces: the same arrays as before where they are what they were."""
         chosen = self.with_target
         ways = places.targets[chosen] - places.joints[self.ends[chosen]]
@@ -200,7 +200,7 @@ class Layout:
                 self._color_cones(*self._colored, places.cones)
         return self._colored
 
-    def _color_gaps(self, colors: Floats, standing: Standing, is_reached: NDArray[np.bool_]) -> None:
+    def _color_gaps(self, colors: Array, standing: Standing, is_reached: NDArray[np.bool_]) -> None:
         """Give targets, and the way to those that aren't reached, the colours of how the chains are doing."""
         statuses = [standing.statuses[number] for number in self.with_target]
         rows = np.array(
@@ -215,7 +215,7 @@ class Layout:
         rows[is_reached, 3] = 0.0  # there is no gap
         colors[self._gaps] = rows
 
-    def _color_cones(self, colors: Floats, face_colors: Floats, cones: tuple[Cone, ...]) -> None:
+    def _color_cones(self, colors: Array, face_colors: Array, cones: tuple[Cone, ...]) -> None:
         rows = np.array([self.colors['at_limit' if cone.is_at_limit else 'limit'] for cone in cones])
         colors[self._rims] = np.repeat(rows, ROUND, axis=0)
         colors[self._spokes] = np.repeat(rows, _SPOKES, axis=0)
@@ -223,26 +223,26 @@ class Layout:
         face_colors[len(face_colors) - len(cones) * ROUND :] = np.repeat(rows, ROUND, axis=0)
 
 
-def _sizes(ways: Floats) -> Floats:
+def _sizes(ways: Array) -> Array:
     """Return the lengths of vectors (N, 3)."""
     x, y, z = ways.T
     return np.asarray(np.sqrt(x * x + y * y + z * z))
 
 
-def _lengths(view: ArmatureView, joints: Floats) -> Floats:
+def _lengths(view: ArmatureView, joints: Array) -> Array:
     """Return how long each chain is (C,), given the joints (P, 3) of all."""
     along = np.concatenate([[0.0], np.cumsum(_sizes(joints[1:] - joints[:-1]))])
     return along[view.starts + view.counts - 1] - along[view.starts]
 
 
-def _rows_of(color: Color, fades: Floats) -> Floats:
+def _rows_of(color: Color, fades: Array) -> Array:
     """Return a colour (N, 4) in several opacities (N,)."""
     rows = np.tile(color, (len(fades), 1))
     rows[:, 3] *= fades
     return rows
 
 
-def _cone_points(cones: tuple[Cone, ...]) -> tuple[Floats, ...]:
+def _cone_points(cones: tuple[Cone, ...]) -> tuple[Array, ...]:
     """Return the heads and rims of cones."""
     if not cones:
         return ()
@@ -253,11 +253,11 @@ def _cone_points(cones: tuple[Cone, ...]) -> tuple[Floats, ...]:
 
 
 @lru_cache(maxsize=256)
-def _rim_directions(limits: JointLimits) -> Floats:
+def _rim_directions(limits: JointLimits) -> Array:
     return directions_of(rim_of(limits))
 
 
-def rim_of(limits: JointLimits) -> Floats:
+def rim_of(limits: JointLimits) -> Array:
     """Return the farthest swings (ROUND, 2) that limits allow, half-sines about x and z, all the way round."""
     (lx, _, lz), (ux, _, uz) = limits.lower, limits.upper
     angles = np.arange(ROUND) * (math.tau / ROUND)
@@ -274,7 +274,7 @@ def rim_of(limits: JointLimits) -> Floats:
     return np.stack([x / farthest, z / farthest], axis=1)
 
 
-def directions_of(swings: Floats) -> Floats:
+def directions_of(swings: Array) -> Array:
     """Return where a bone's +Y points (N, 3) after swings (N, 2), half-sines about x and z."""
     x, z = swings.T
     w = np.sqrt(np.maximum(1.0 - x * x - z * z, 0.0))

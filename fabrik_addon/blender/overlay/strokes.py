@@ -16,8 +16,8 @@ from typing import Any
 import gpu
 import numpy as np
 
-from ...core import Floats
-from ...core.problem import Integers
+from ...core import Array
+from ...core.math.operations import IntegerArray
 from .shapes import JOINT, Color, Kind
 
 _VERTEX = """
@@ -138,7 +138,7 @@ def _format(*attributes: tuple[str, int]) -> Any:
 class Pens:
     """Strokes on the GPU as far as they stay while they move: their widths and kinds, and which points they are of."""
 
-    def __init__(self, rows: Integers, styles: Floats) -> None:
+    def __init__(self, rows: IntegerArray, styles: Array) -> None:
         """Take where strokes start and end, rows (N, 2) of a table of points; widths in pixels and kinds, (N, 2)."""
         types: Any = gpu.types
         count = len(rows)
@@ -149,10 +149,10 @@ class Pens:
         self._staying = vertex_buffer(("rows", ends), ("style", corners.reshape(-1, 4)))
         triangles = 4 * np.arange(count, dtype=np.int32)[:, None] + np.array([0, 1, 2, 0, 2, 3], np.int32)
         self._triangles = types.GPUIndexBuf(type='TRIS', seq=triangles.reshape(-1, 3))
-        self._colors: Floats | None = None
+        self._colors: Array | None = None
         self._batch: Any = None
 
-    def strokes(self, points: Floats, colors: Floats) -> Strokes:
+    def strokes(self, points: Array, colors: Array) -> Strokes:
         """Return what is drawn, given the table (R, 3) and the strokes' colours (N, 4)."""
         types: Any = gpu.types
         if colors is not self._colors:
@@ -199,7 +199,7 @@ class Brush:
         strokes.batch.draw(self._shader)
 
 
-def lines(starts: Floats, ends: Floats, width: float, color: Color) -> Strokes:
+def lines(starts: Array, ends: Array, width: float, color: Color) -> Strokes:
     """Return what draws plain lines between points (N, 3), all of the same width in pixels and of one colour."""
     count = len(starts)
     rows = np.arange(2 * count).reshape(2, count).T

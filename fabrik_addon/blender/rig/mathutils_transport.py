@@ -16,7 +16,8 @@ from mathutils import Quaternion, Vector
 
 from ...core import StartPose
 from ...core.math.operations import SCALAR
-from ...core.math.vectors import dot, from_to
+from ...core.math.quaternions import from_to
+from ...core.math.vectors import dot
 
 _OPPOSITE = -0.999999
 """Cosine below which two directions are opposite: there single precision knows no axis, and core has a rule for it."""

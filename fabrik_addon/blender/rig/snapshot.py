@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
-from ...core import Chain, FabrikError, Floats, Goals, Options, Pose, StartPose, method_for, plain_chain, start_from
+from ...core import Array, Chain, FabrikError, Goals, Options, Pose, StartPose, method_for, plain_chain, start_from
 from ...core.math.operations import SCALAR
 from ...core.model.frame_transport import aim_frame
 from .bone_kinematics import basis_with, pose_matrices, turns_rigidly
@@ -128,12 +128,12 @@ class Snapshot:
         return parent_frames_of(self.bones, self.shown_start)
 
     @property
-    def shown_positions(self) -> Floats:
+    def shown_positions(self) -> Array:
         """Where the joints (J, 3) are with the stretch that the bones have now; those of the pose have none."""
         return _shown(self.bones, self.pose.positions)
 
 
-def _shown(bones: ChainBones, positions: Floats) -> Floats:
+def _shown(bones: ChainBones, positions: Array) -> Array:
     stretch = bones.stretch
     if stretch is None or not stretch.is_stretched:
         return positions
@@ -402,7 +402,7 @@ def bone_matrices(bones: ChainBones, rotations: Sequence[Quaternion]) -> list[Ma
     return pose_matrices((*bones.bones, bones.end), [*bases, bones.end.matrix_basis])
 
 
-def stretched_positions(bones: ChainBones, root: Floats, factors: Sequence[float]) -> Floats:
+def stretched_positions(bones: ChainBones, root: Array, factors: Sequence[float]) -> Array:
     """Return where a chain's joints (J, 3) are in its present pose when its bones are stretched by factors."""
     point = Vector(root.tolist())
     heads = [point.copy()]
@@ -462,7 +462,7 @@ def check_root_moves(root: PoseBone) -> None:
         raise FabrikError(f"its root can't follow: the location of bone '{root.name}' is locked")
 
 
-def _check_lengths(lengths: Floats, names: tuple[str, ...], end: str) -> None:
+def _check_lengths(lengths: Array, names: tuple[str, ...], end: str) -> None:
     shortest = int(lengths.argmin())
     # In single precision a shorter link is rounding, and has no direction.
     if lengths[shortest] <= 1e-6 * lengths.sum():
@@ -523,7 +523,7 @@ def _read_goals(
     return _Wish(found, frozenset(followed - moving), target_bone, frozenset(indirectly - moving))
 
 
-def _wished_rotation(armature: Object, settings: FabrikChain) -> Floats:
+def _wished_rotation(armature: Object, settings: FabrikChain) -> Array:
     tip = armature.pose.bones[settings.tip]
     if not settings.use_tail:
         raise FabrikError("it can't take the target's rotation while it ends at a head: switch Use Tail on")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from mathutils import Quaternion, Vector
 
-from ...core import FabrikError, Floats, Pose, pole_for
+from ...core import Array, FabrikError, Pose, pole_for
 from ..rig.rotation_channel import Channel, channel_name, nearest_values, rotation_of
 from ..rig.snapshot import Snapshot, take_snapshot
 from ..rig.targets import armature_to_world, rotation_in_armature, target_position
@@ -147,7 +147,7 @@ def _move(placement: _Placement, armature: Object) -> list[tuple[Object | PoseBo
     return before
 
 
-def _pole(snapshot: Snapshot, pole_angle: float) -> Floats:
+def _pole(snapshot: Snapshot, pole_angle: float) -> Array:
     """Return where a chain's pole should be: as far from the chain as it is now, if it isn't right beside it."""
     positions = snapshot.shown_positions
     assert snapshot.goals.poles is not None  # asked for chains with a pole only

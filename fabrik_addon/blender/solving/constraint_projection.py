@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from mathutils import Quaternion, Vector
 
-from ...core import ComponentSolution, Floats, Goals, Options, Status, solve_components, start_from
+from ...core import Array, ComponentSolution, Goals, Options, Status, solve_components, start_from
 from ...core.goals.pole import turn_pole
 from ...core.math.operations import SCALAR
 from ...core.math.vectors import first_direction
@@ -180,7 +180,7 @@ def _least_squares(bones: ChainBones, goals: Goals, options: Options, best: Proj
     target = Vector(goals.targets[0].tolist())
     rotations, channels, damping = best.rotations, best.channels, 1e-3
     tip, length = _tip(bones, rotations)
-    column: Floats | None = None
+    column: Array | None = None
     for _ in range(STEPS):
         gap = np.array((target - tip) / length)
         if np.linalg.norm(gap) <= max(SETTLED, 0.01 * options.tolerance):
@@ -207,7 +207,7 @@ def _least_squares(bones: ChainBones, goals: Goals, options: Options, best: Proj
     )
 
 
-def _response(bones: ChainBones, rotations: list[Quaternion], tip: Vector, length: float) -> Floats:
+def _response(bones: ChainBones, rotations: list[Quaternion], tip: Vector, length: float) -> Array:
     """Return how the tip moves with every free bone's turn about its own x, y, z: (3, 3 F), over chain length."""
     columns = []
     for row in range(len(bones.free)):
@@ -220,7 +220,7 @@ def _response(bones: ChainBones, rotations: list[Quaternion], tip: Vector, lengt
     return np.array(columns).T
 
 
-def _turned(bones: ChainBones, rotations: Sequence[Quaternion], turns: Floats) -> list[Quaternion]:
+def _turned(bones: ChainBones, rotations: Sequence[Quaternion], turns: Array) -> list[Quaternion]:
     """Turn each free bone by a rotation vector (F, 3) in its own space."""
     turned = list(rotations)
     for i, turn in zip(bones.free, turns.tolist(), strict=True):

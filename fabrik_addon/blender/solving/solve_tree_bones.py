@@ -12,8 +12,8 @@ import numpy as np
 from mathutils import Quaternion, Vector
 
 from ...core import (
+    Array,
     FabrikError,
-    Floats,
     Goals,
     Options,
     StartTree,
@@ -114,7 +114,7 @@ def tree_goals(read: ReadTree, snapshots: Sequence[Snapshot], goals: Sequence[Go
     )
 
 
-def _stacked(rows: Sequence[Floats | None], columns: int) -> Floats:
+def _stacked(rows: Sequence[Array | None], columns: int) -> Array:
     return np.concatenate([np.zeros((1, columns)) if row is None else row for row in rows])
 
 
@@ -230,7 +230,7 @@ def _settle(
     return best[1:]
 
 
-def _aims(goals: Goals, positions: Floats) -> Floats:
+def _aims(goals: Goals, positions: Array) -> Array:
     """Return where the effectors should be."""
     aims = goals.targets.copy()
     if goals.meets is not None:

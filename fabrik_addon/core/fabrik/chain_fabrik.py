@@ -14,11 +14,10 @@ from typing import Any
 from ..goals.pole import bend_direction, bend_plane, points_at_pole, reflect_to_pole
 from ..math.law_of_cosines import middle_joint
 from ..math.operations import Component, Components, Vector, add_up
+from ..math.quaternions import IDENTITY, Quaternion
 from ..math.vectors import (
-    IDENTITY,
     PARALLEL,
     Joints,
-    Quaternion,
     choose_parts,
     cross,
     distance_between,

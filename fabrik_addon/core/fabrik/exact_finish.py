@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..math.operations import TINY, Component, Vector
-from ..math.vectors import choose_parts, cross, distance_between, dot, from_to, multiply, rotate, scale
+from ..math.quaternions import from_to, multiply, rotate
+from ..math.vectors import choose_parts, cross, distance_between, dot, scale
 
 EXACT = 1e-13
 """Gap that isn't worth closing."""

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..math.operations import TINY, Component, Vector
+from ..math.quaternions import Quaternion, rotate
 from ..math.rigid_fit import fit_frame
-from ..math.vectors import Quaternion, choose_parts, rotate
+from ..math.vectors import choose_parts
 from ..model.skeleton import Tree
 from .acceleration import Mixing
 

@@ -12,24 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ..math.operations import SCALAR, TINY, Component, Components, Vector
-from ..math.vectors import (
-    PARALLEL,
-    Joints,
-    Quaternion,
-    dot,
-    first_direction,
-    from_to,
-    multiply,
-    norm,
-    perpendicular,
-    rejection,
-    rotate,
-    scale,
-    turn_about,
-    x_axis,
-)
-from ..problem import Floats, Pose
+from ..math.operations import SCALAR, TINY, Array, Component, Components, Vector
+from ..math.quaternions import Quaternion, from_to, multiply, rotate, x_axis
+from ..math.vectors import PARALLEL, Joints, dot, first_direction, norm, perpendicular, rejection, scale, turn_about
+from ..problem import Pose
 
 PASSES = 200
 """Bound on the passes of ``reflect_to_pole``; equal links need at most about as many as there are."""
@@ -167,7 +153,7 @@ def reflect_to_pole(ops: Any, p: Components, q: Components, pole: tuple[Componen
             return
 
 
-def pole_for(pose: Pose, distance: float, pole_angle: float = 0.0) -> Floats:
+def pole_for(pose: Pose, distance: float, pole_angle: float = 0.0) -> Array:
     """Return a pole that a chain already bends toward.
 
     Args:
@@ -190,5 +176,5 @@ def pole_for(pose: Pose, distance: float, pole_angle: float = 0.0) -> Floats:
     middle = sum(dot(tuple(point), along) for point in inner) / len(inner)
     height = max(dot(tuple(point), side) for point in inner) + distance
     px, py, pz = (middle * a + height * s for a, s in zip(along, side, strict=True))
-    offset: Floats = length * np.array(turn_pole(SCALAR, (px, py, pz), along, -pole_angle))
+    offset: Array = length * np.array(turn_pole(SCALAR, (px, py, pz), along, -pole_angle))
     return pose.positions[0] + offset  # type: ignore[no-any-return]

@@ -14,9 +14,10 @@ import math
 
 import numpy as np
 
-from ..math.operations import SCALAR
-from ..math.vectors import PARALLEL, first_direction, perpendicular, rotate, x_axis
-from ..problem import Floats, Pose
+from ..math.operations import SCALAR, Array
+from ..math.quaternions import rotate, x_axis
+from ..math.vectors import PARALLEL, first_direction, perpendicular
+from ..problem import Pose
 from .pole import bend_direction
 
 STRAIGHT = 1e-3
@@ -37,7 +38,7 @@ def from_blender(pose: Pose, blender_angle: float) -> float:
     return _angle(up, bend, along)
 
 
-def to_blender(pose: Pose, pole_angle: float, pole: Floats) -> float:
+def to_blender(pose: Pose, pole_angle: float, pole: Array) -> float:
     """Return Blender's pole angle (radians, from -pi to pi) that bends a chain as ours does; see ``from_blender``.
 
     Args:
@@ -70,7 +71,7 @@ def is_straight(pose: Pose) -> bool:
     return bool(off <= STRAIGHT * np.linalg.norm(links, axis=1).sum())
 
 
-def _seen_along(pose: Pose) -> tuple[Floats, Floats | None, Floats, Floats]:
+def _seen_along(pose: Pose) -> tuple[Array, Array | None, Array, Array]:
     """Return the unit vector from root to tip and, seen along it, the bend, if any, and the first bone's X and Z."""
     length = float(np.linalg.norm(np.diff(pose.positions, axis=0), axis=1).sum())
     points = ((pose.positions - pose.positions[0]) / length).tolist()
@@ -85,5 +86,5 @@ def _seen_along(pose: Pose) -> tuple[Floats, Floats | None, Floats, Floats]:
     return line, side, flat[0], flat[1]
 
 
-def _angle(a: Floats, b: Floats, axis: Floats) -> float:
+def _angle(a: Array, b: Array, axis: Array) -> float:
     return math.atan2(float(np.cross(a, b) @ axis), float(a @ b))

@@ -8,9 +8,10 @@ import math
 
 import numpy as np
 
-from ..math.operations import SCALAR, Vector
-from ..math.vectors import Quaternion, dot, first_direction, multiply, perpendicular, rejection, rotate, x_axis
-from ..problem import Floats, Pose
+from ..math.operations import SCALAR, Array, Vector
+from ..math.quaternions import Quaternion, multiply, rotate, x_axis
+from ..math.vectors import dot, first_direction, perpendicular, rejection
+from ..problem import Pose
 from .pole import bend_direction, turn_pole
 
 STRAIGHT = 3e-5
@@ -20,7 +21,7 @@ BESIDE = 0.1
 """Distance of a pole from the chain, over its length, below which it is in the chain's way."""
 
 
-def steady_poles(poses: Pose, pole: Floats, distance: float, pole_angle: float = 0.0) -> Floats:
+def steady_poles(poses: Pose, pole: Array, distance: float, pole_angle: float = 0.0) -> Array:
     """Return a pole for every pose, toward which the chain already bends.
 
     Args:

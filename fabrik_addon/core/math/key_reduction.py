@@ -14,10 +14,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from ..problem import Floats
+from .operations import Array
 
 
-def slopes_of(times: Floats, values: Floats) -> Floats:
+def slopes_of(times: Array, values: Array) -> Array:
     """Return the slopes (K, C) of samples (K, C) at ascending times (K,): of the parabola through the neighbours."""
     if len(times) < 2:
         return np.zeros_like(values)
@@ -30,7 +30,7 @@ def slopes_of(times: Floats, values: Floats) -> Floats:
     return slopes
 
 
-def interpolate(times: Floats, values: Floats, slopes: Floats, kept: NDArray[np.int64]) -> Floats:
+def interpolate(times: Array, values: Array, slopes: Array, kept: NDArray[np.int64]) -> Array:
     """Return what the curve through kept samples (by number, first and last among them) is at all times (K, C)."""
     gaps = np.clip(np.searchsorted(kept, np.arange(len(times)), side="right") - 1, 0, len(kept) - 2)
     start, end = kept[gaps], kept[gaps + 1]
@@ -46,7 +46,7 @@ def interpolate(times: Floats, values: Floats, slopes: Floats, kept: NDArray[np.
 
 
 def needed_keys(
-    times: Floats, values: Floats, slopes: Floats, gap: Callable[[Floats, Floats], Floats], tolerance: float
+    times: Array, values: Array, slopes: Array, gap: Callable[[Array, Array], Array], tolerance: float
 ) -> NDArray[np.int64]:
     """Return the numbers of samples to keep so that the curve through them is within a tolerance of all others.
 

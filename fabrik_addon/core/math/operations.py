@@ -21,6 +21,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+Array: TypeAlias = NDArray[np.float64]
+
+IntegerArray: TypeAlias = NDArray[np.int64]
+
 Component: TypeAlias = Any
 """A float (one lane) or an array (B,) of floats; as a condition, a bool or an array (B,) of bools."""
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..problem import Floats
-from . import vectors
+from . import quaternions
+from .operations import Array
 
 
-def from_values(mode: str, values: Floats) -> Floats:
+def from_values(mode: str, values: Array) -> Array:
     """Return unit quaternions (..., 4).
 
     Args:
@@ -28,25 +28,25 @@ def from_values(mode: str, values: Floats) -> Floats:
     return multiply(third, multiply(second, first))
 
 
-def multiply(p: Floats, q: Floats) -> Floats:
+def multiply(p: Array, q: Array) -> Array:
     """Return the product (..., 4) of quaternions: q first, then p."""
     first, second = np.moveaxis(p, -1, 0), np.moveaxis(q, -1, 0)
-    return np.stack(vectors.multiply(tuple(first), tuple(second)), axis=-1)
+    return np.stack(quaternions.multiply(tuple(first), tuple(second)), axis=-1)
 
 
-def conjugate(q: Floats) -> Floats:
+def conjugate(q: Array) -> Array:
     """Return the opposite rotations (..., 4) of unit quaternions."""
     return q * np.array([1.0, -1.0, -1.0, -1.0])  # type: ignore[no-any-return]
 
 
-def angle_between(p: Floats, q: Floats) -> Floats:
+def angle_between(p: Array, q: Array) -> Array:
     """Return the angle (...,), 0 to pi radians, of the turn from one unit quaternion to another."""
     # Not the arc cosine of the product: it knows no small angles.
     near, far = np.linalg.norm(p - q, axis=-1), np.linalg.norm(p + q, axis=-1)
     return 4.0 * np.arctan2(np.minimum(near, far), np.maximum(near, far))  # type: ignore[no-any-return]
 
 
-def signed_alike(q: Floats, before: Floats) -> Floats:
+def signed_alike(q: Array, before: Array) -> Array:
     """Return quaternions (F, 4) with the signs that make each one near to the one before it.
 
     Args:
@@ -58,7 +58,7 @@ def signed_alike(q: Floats, before: Floats) -> Floats:
     return q * np.cumprod(signs)[:, None]  # type: ignore[no-any-return]
 
 
-def blend(p: Floats, q: Floats, share: Floats) -> Floats:
+def blend(p: Array, q: Array, share: Array) -> Array:
     """Return rotations (..., 4) on the shortest way from p to q, that share (...,) of it away from p."""
     dots = (p * q).sum(axis=-1, keepdims=True)
     q = np.where(dots < 0.0, -q, q)
@@ -72,7 +72,7 @@ def blend(p: Floats, q: Floats, share: Floats) -> Floats:
     return mixed / np.linalg.norm(mixed, axis=-1, keepdims=True)  # type: ignore[no-any-return]
 
 
-def _about(axis: str, angles: Floats) -> Floats:
+def _about(axis: str, angles: Array) -> Array:
     turns = np.zeros((*angles.shape, 4))
     turns[..., 0] = np.cos(0.5 * angles)
     turns[..., 1 + "XYZ".index(axis)] = np.sin(0.5 * angles)

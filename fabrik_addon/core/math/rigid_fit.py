@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from .operations import TINY, Component, Vector
-from .vectors import Quaternion, choose_parts, multiply
+from .quaternions import Quaternion, multiply
+from .vectors import choose_parts
 
 TURNS = 4
 """Small turns from one frame at most."""

@@ -12,10 +12,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..math.operations import ARRAY, SCALAR, Vector, add_up
-from ..math.vectors import Joints, Quaternion, distance_between, rotate, x_axis
-from ..optimise.bounded_least_squares import ConstrainedChain
-from ..problem import Chain, FabrikError, Floats, Pose
+from ..math.operations import ARRAY, SCALAR, Array, Vector, add_up
+from ..math.quaternions import Quaternion, rotate, x_axis
+from ..math.vectors import Joints, distance_between
+from ..problem import Chain, FabrikError, Pose
+from .constrained_chain import ConstrainedChain
 from .frame_transport import transport_frames
 
 MISFIT = 1e-3
@@ -145,7 +146,7 @@ def from_root(point: Vector, root: Vector, unit: float) -> Vector:
     return (point[0] - root[0]) / unit, (point[1] - root[1]) / unit, (point[2] - root[2]) / unit
 
 
-def batch_shape(*arrays: tuple[str, Floats | None, tuple[int, int]]) -> tuple[int, ...]:
+def batch_shape(*arrays: tuple[str, Array | None, tuple[int, int]]) -> tuple[int, ...]:
     """Return the batch axes of arrays together; refuse shapes that don't fit."""
     batch: tuple[int, ...] = ()
     for name, values, core in arrays:

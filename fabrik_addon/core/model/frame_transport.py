@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..math.operations import Vector
-from ..math.vectors import Quaternion, from_to, multiply, rotate
+from ..math.quaternions import Quaternion, from_to, multiply, rotate
 
 
 def transport_frames(

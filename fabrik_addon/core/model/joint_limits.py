@@ -17,11 +17,14 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 from ..math.operations import SCALAR, TINY, Component, Vector
-from ..math.vectors import Quaternion
+from ..math.quaternions import Quaternion
 
 SwingTwist: TypeAlias = Vector
 """x and z of the swing, half-sines, with the twist angle (radians) between: one component for each axis."""
 
+
+AT_LIMIT = 1e-9
+"""Distance of a joint coordinate from its limit that counts as at the limit, half-sines or radians."""
 
 _FLAT = 1e-9
 """Half-sine that counts as no width."""

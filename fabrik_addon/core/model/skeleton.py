@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 from ..math.operations import Vector
-from ..math.vectors import Quaternion, multiply, rotate
+from ..math.quaternions import Quaternion, multiply, rotate
 from .joint_limits import JointLimits, SwingTwist, rotation_of
 
 JointCoordinates: TypeAlias = Quaternion | SwingTwist

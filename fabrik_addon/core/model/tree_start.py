@@ -11,7 +11,8 @@ from functools import cached_property
 from typing import Any
 
 from ..math.operations import ARRAY, SCALAR, Component, Vector, add_up
-from ..math.vectors import Quaternion, distance_between, multiply, rotate
+from ..math.quaternions import Quaternion, multiply, rotate
+from ..math.vectors import distance_between
 from ..problem import Chain, FabrikError, Pose
 from .chain_start import MISFIT, batch_shape
 from .joint_limits import clamp, joint_limits, rotation_of, swing_twist

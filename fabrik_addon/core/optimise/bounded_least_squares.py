@@ -9,88 +9,15 @@ left out, and a swing on its ellipse only goes along it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ..math.operations import Component, Vector
-from ..math.vectors import Quaternion, choose_parts, cross, multiply, rotate
-from ..model.joint_limits import JointLimits, SwingTwist, clamp, ellipse_normal, ellipse_share, rotation_of
+from ..math.quaternions import Quaternion, rotate
+from ..math.vectors import choose_parts, cross
+from ..model.constrained_chain import ConstrainedChain, Placed, place
+from ..model.joint_limits import AT_LIMIT, JointLimits, SwingTwist, clamp, ellipse_normal, ellipse_share
 from .damped_steps import DAMPED, Rule, Symmetric, damped_solution, descend_to, shortened
-from .nearest_pose import Array, Bones, matrices
-
-AT_LIMIT = 1e-9
-"""Distance from a limit that counts as at it."""
-
-
-@dataclass(frozen=True)
-class ConstrainedChain:
-    """A chain of bones that turn within limits; root at the origin, units of the chain's length."""
-
-    rests: Sequence[Quaternion]
-    """Rest frame of each bone in its parent's; the first one's in armature space."""
-    links: Sequence[Vector]
-    """From each bone's head to the next joint, in the bone's own frame."""
-    inherits: Sequence[bool]
-    """Whether each bone turns with its parent; the frame of one that doesn't is its rest frame in armature space."""
-    limits: Sequence[JointLimits]
-    weights: Sequence[Vector]
-    """Share of a step that each axis takes: less than 1 is stiff."""
-
-    @cached_property
-    def bones(self) -> Bones:
-        """The same in arrays, for Newton's method."""
-        rests = matrices(*np.moveaxis(array_of(self.rests), -1, 0))
-        return Bones(rests, array_of(self.links), tuple(self.inherits), tuple(self.limits))
-
-    def gather(self, ops: Any, items: Component) -> ConstrainedChain:
-        """Leave out lanes."""
-        if items is True:
-            return self
-        rests: Any = [tuple(ops.gather(items, rest)) for rest in self.rests]
-        links: Any = [tuple(ops.gather(items, link)) for link in self.links]
-        return replace(self, rests=rests, links=links)
-
-
-@dataclass(frozen=True)
-class Placed:
-    """Where the bones of a limb are for some turns."""
-
-    parents: list[Quaternion]
-    """The frames that the bones turn in."""
-    frames: list[Quaternion]
-    joints: list[Vector]
-    """One more than bones: the last is the tip."""
-
-
-def array_of(rows: Sequence[Sequence[Component]]) -> Array:
-    """Return rows of components, one lane or many, as an array (L, R, C)."""
-    parts = [part for row in rows for part in row]
-    if all(isinstance(part, float) for part in parts):
-        return np.array(parts).reshape(1, len(rows), -1)
-    flat = np.broadcast_arrays(*parts)
-    made: Array = np.atleast_2d(np.stack(flat, axis=-1)).reshape(-1, len(rows), len(rows[0]))
-    return made
-
-
-def place(ops: Any, constrained_chain: ConstrainedChain, coordinates: Sequence[SwingTwist]) -> Placed:
-    """Return where bones with some turns are (forward kinematics)."""
-    x = y = z = 0.0 * coordinates[0][0]
-    frame: Quaternion | None = None
-    parents, frames, joints = [], [], [(x, y, z)]
-    for rest, link, inherits, turn in zip(
-        constrained_chain.rests, constrained_chain.links, constrained_chain.inherits, coordinates, strict=True
-    ):
-        parent = multiply(frame, rest) if inherits and frame is not None else rest
-        frame = multiply(parent, rotation_of(ops, turn))
-        dx, dy, dz = rotate(frame, link)
-        x, y, z = x + dx, y + dy, z + dz
-        parents.append(parent)
-        frames.append(frame)
-        joints.append((x, y, z))
-    return Placed(parents, frames, joints)
 
 
 @dataclass(frozen=True)

@@ -20,12 +20,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..math.operations import Component, Vector
-from ..math.vectors import PARALLEL, Quaternion, choose_parts, cross, distance_between, dot, multiply
+from ..math.operations import Array, Component, Vector
+from ..math.quaternions import Quaternion, multiply
+from ..math.vectors import PARALLEL, choose_parts, cross, distance_between, dot
+from ..model.constrained_chain import ConstrainedChain, Placed, array_of, place
+from ..model.constrained_chain_arrays import Bones
 from ..model.joint_limits import SwingTwist, clamp, rotation_of, swing_twist
-from .bounded_least_squares import ConstrainedChain, Placed, array_of, descend, place
+from .bounded_least_squares import descend
 from .least_rotation import PATIENCE, rotate_least
-from .nearest_pose import FIRST_DAMPING, Array, Bones, nearest_poses
+from .nearest_pose import FIRST_DAMPING, nearest_poses
 
 STEPS = 40
 """Steps of least squares from one start; those that get there need about ten."""

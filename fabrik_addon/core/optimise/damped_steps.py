@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol, Self, TypeAlias
 
 from ..math.operations import TINY, Component, Vector
-from ..math.vectors import Quaternion, cross, distance_between, dot, multiply, rotate
+from ..math.quaternions import Quaternion, multiply, rotate
+from ..math.vectors import cross, distance_between, dot
 
 LONGEST_STEP = 0.5
 """Turn of one axis in one step at most: farther off the tip's response is another."""

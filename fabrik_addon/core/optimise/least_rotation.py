@@ -15,16 +15,9 @@ from typing import Any
 
 from ..math.operations import TINY, Component, Vector
 from ..math.vectors import choose_parts, distance_between, dot
+from ..model.constrained_chain import ConstrainedChain, Placed, place
 from ..model.joint_limits import SwingTwist, clamp
-from .bounded_least_squares import (
-    ConstrainedChain,
-    Placed,
-    block_all,
-    descend,
-    jacobian_columns,
-    normal_solution,
-    place,
-)
+from .bounded_least_squares import block_all, descend, jacobian_columns, normal_solution
 from .damped_steps import shortened
 
 FIRST_DAMPING = 0.5

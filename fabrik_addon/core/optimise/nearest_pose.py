@@ -12,18 +12,14 @@ Shapes: S poses of B bones with N free axes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TypeAlias
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..math.operations import ARRAY, TINY
-from ..model.joint_limits import JointLimits, within_half_turn
-from .feasible_poses import feasible_poses
-
-Array: TypeAlias = NDArray[np.float64]
+from ..math.operations import ARRAY, TINY, Array
+from ..model.constrained_chain_arrays import Bones, frames_of
+from ..model.joint_limits import AT_LIMIT, within_half_turn
 
 LONGEST_STEP = 0.7
 """Turn of one axis in one step at most, half-sines or radians."""
@@ -43,21 +39,8 @@ FIRST_DAMPING, MOST_DAMPING = 0.5, 1e4
 LEAST_PIVOT = 1e-4
 """Of the error's second derivative: less is flat, and a step there would be long for nothing."""
 
-AT_LIMIT = 1e-9
-"""Distance from a limit that counts as at it."""
-
 ABOVE_INVERSE = 1e8
 """More than any that a second derivative's inverse stretches by."""
-
-
-def _squares_to_matrix() -> Array:
-    """Return (16, 9) what makes a rotation's matrix, row by row, of its quaternion's w, x, y, z times each of them."""
-    made = np.zeros((4, 4, 3, 3))
-    made[range(4), range(4)] = [np.diag(d) for d in ((1, 1, 1), (1, -1, -1), (-1, 1, -1), (-1, -1, 1))]
-    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
-        made[i + 1, j + 1, [i, j], [j, i]] = 2.0
-        made[0, k + 1, [i, j], [j, i]] = -2.0, 2.0
-    return made.reshape(16, 9)
 
 
 def _vector_to_products() -> Array:
@@ -68,132 +51,7 @@ def _vector_to_products() -> Array:
     return made.reshape(3, 9)
 
 
-_OF_SQUARES, _PRODUCTS = _squares_to_matrix(), _vector_to_products()
-
-
-@dataclass(frozen=True)
-class Bones:
-    """What poses of a limb have in common; root at the origin."""
-
-    rests: Array
-    """(S or 1, B, 3, 3) rest frames, each in its parent's; in armature space for the first and for those alone."""
-    links: Array
-    """(S or 1, B, 3) from head to next joint, in each bone's own frame."""
-    inherits: tuple[bool, ...]
-    """Whether each bone turns with its parent."""
-    limits: tuple[JointLimits, ...]
-
-    def gather(self, poses: NDArray[np.int64] | NDArray[np.bool_]) -> Bones:
-        """Return the bones of some poses."""
-        if len(self.rests) == 1:
-            return self
-        return replace(self, rests=self.rests[poses], links=self.links[poses])
-
-    @cached_property
-    def feasible(self) -> tuple[Array, Array]:
-        """Four kinds of legal poses (4, P, B, 3), and where their tips (4, P, 3) are; of the first pose's bones."""
-        poses = np.stack(feasible_poses(self.limits))
-        tips = tips_of(self.gather(np.arange(1)), poses.reshape(-1, *poses.shape[2:]))
-        return poses, tips.reshape(*poses.shape[:2], 3)
-
-    @cached_property
-    def axes(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """(N,), (N,) bone and axis, 0 to 2, of every axis that can turn: swings before the twist that follows them."""
-        free = [(bone, axis) for bone, joint in enumerate(self.limits) for axis in (0, 2, 1) if not joint.locked[axis]]
-        bones, axes = np.array(free, int).reshape(-1, 2).T
-        return bones, axes
-
-    @cached_property
-    def free(self) -> NDArray[np.int64]:
-        """(N,) numbers of the free axes among all."""
-        bones, axes = self.axes
-        return 3 * bones + axes
-
-    @cached_property
-    def ends(self) -> tuple[Array, Array]:
-        """(N,), (N,) smallest and largest of every free axis."""
-        rows = [(self.limits[j].lower[k], self.limits[j].upper[k]) for j, k in zip(*self.axes, strict=True)]
-        lower, upper = np.array(rows, float).reshape(-1, 2).T
-        return lower, upper
-
-    @cached_property
-    def wide(self) -> tuple[NDArray[np.int64], list[Array], list[Array]]:
-        """(H,) bones whose ranges of x and z hold more than half a turn, and the two's (H,) smallest and largest."""
-        numbers = [j for j, limits in enumerate(self.limits) if limits.reaches_half_turn and not limits.is_ellipse]
-        lower, upper = (
-            [np.array([ends[j][axis] for j in numbers]) for axis in (0, 2)]
-            for ends in ([limits.lower for limits in self.limits], [limits.upper for limits in self.limits])
-        )
-        return np.array(numbers, int), lower, upper
-
-    @cached_property
-    def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """(P,), (P,) which free axes are the x and the z of a swing in quarter ellipses."""
-        has_ellipse = np.array([limits.is_ellipse for limits in self.limits])
-        bone, axis = self.axes
-        first = np.flatnonzero((axis == 0) & has_ellipse[bone])
-        return first, first + 1
-
-    @cached_property
-    def swings(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """(D,), (D,) which free axes are the x and the z of a swing that can go both ways."""
-        bone, axis = self.axes
-        first = np.flatnonzero((axis[:-1] == 0) & (axis[1:] == 2) & (bone[:-1] == bone[1:]))
-        return first, first + 1
-
-    @cached_property
-    def both_in_ellipses(self) -> NDArray[np.int64]:
-        """(P,) which of those are in quarter ellipses."""
-        return np.flatnonzero(np.isin(self.swings[0], self.pairs[0]))
-
-    @cached_property
-    def both(self) -> NDArray[np.int64]:
-        """(2, P) the same in one."""
-        return np.stack(self.pairs)
-
-    @cached_property
-    def _radii(self) -> tuple[Array, Array]:
-        """(2, P), (2, P) of those ellipses, in the directions of -x and -z and of x and z."""
-        lower, upper = (np.maximum(np.abs([ends[axes] for axes in self.pairs]), AT_LIMIT) for ends in self.ends)
-        return lower, upper
-
-    def radii_of(self, swings: Array) -> Array:
-        """Return the radii (S, 2, P) of the quarters that swings (S, 2, P) are in."""
-        down, up = self._radii
-        made: Array = np.where(swings > 0.0, up, down)
-        return made
-
-    @cached_property
-    def carried(self) -> NDArray[np.int64]:
-        """(B,) the joint up to which a bone turns all: what hangs on one that doesn't turn with it moves as its head.
-
-        The last is the tip.
-        """
-        ends = [len(self.inherits)]
-        for j in range(len(self.inherits) - 1, 0, -1):
-            ends.insert(0, ends[0] if self.inherits[j] else j)
-        return np.array(ends)
-
-    @cached_property
-    def segment(self) -> NDArray[np.int64]:
-        """(B,) number of the run of bones, each turning with the one before, that a bone is in."""
-        return np.cumsum([j > 0 and not inherits for j, inherits in enumerate(self.inherits)])
-
-    @cached_property
-    def belongs(self) -> Array:
-        """(N, B) 1 where an axis is a bone's."""
-        made: Array = 1.0 * (self.axes[0][:, None] == np.arange(len(self.limits)))
-        return made
-
-    @cached_property
-    def follows(self) -> Array:
-        """(N, N) 1 where the first axis turns what the second does to the tip, 1/2 where each does a part of it."""
-        bones, axes = self.axes
-        place = 2 * bones + (axes == 1)
-        same_run = self.segment[bones][:, None] == self.segment[bones][None, :]
-        before, beside = place[:, None] < place[None, :], place[:, None] == place[None, :]
-        made: Array = same_run * (1.0 * before + 0.5 * beside)
-        return made
+_PRODUCTS = _vector_to_products()
 
 
 @dataclass(frozen=True)
@@ -219,12 +77,6 @@ class _Placed:
             np.where(each, yes.spins, self.spins),
             np.where(each, yes.slopes, self.slopes),
         )
-
-
-def tips_of(bones: Bones, coordinates: Array) -> Array:
-    """Return the tips (S, 3) of poses (S, B, 3): half-sine about x, twist, half-sine about z of every bone."""
-    tips: Array = _frames(bones, coordinates)[2][:, -1]
-    return tips
 
 
 def nearest_poses(
@@ -290,36 +142,8 @@ def nearest_poses(
     return found_turns, found_errors, found_damping
 
 
-def _frames(bones: Bones, coordinates: Array) -> tuple[Array, Array, Array]:
-    """Return the frames (S, B, 3, 3) that bones turn in and their own, and the joints (S, B + 1, 3)."""
-    x, twist, z = coordinates[..., 0], coordinates[..., 1], coordinates[..., 2]
-    w = np.sqrt(np.maximum(1.0 - x * x - z * z, 0.0))
-    half = 0.5 * twist
-    cosine, sine = np.cos(half), np.sin(half)
-    own = matrices(w * cosine, x * cosine - z * sine, w * sine, x * sine + z * cosine)
-    turned = bones.rests @ own
-    frames = np.empty_like(turned)
-    before = np.empty_like(turned)
-    before[:, 0] = np.eye(3)
-    for j, inherits in enumerate(bones.inherits):
-        if j:
-            before[:, j] = frames[:, j - 1] if inherits else before[:, 0]
-        np.matmul(before[:, j], turned[:, j], out=frames[:, j])
-    joints = np.zeros((len(coordinates), len(bones.inherits) + 1, 3))
-    np.cumsum((frames @ bones.links[..., None])[..., 0], axis=1, out=joints[:, 1:])
-    return before @ bones.rests, frames, joints
-
-
-def matrices(w: Array, x: Array, y: Array, z: Array) -> Array:
-    """Return the matrices (..., 3, 3) of unit quaternions."""
-    q = np.stack([w, x, y, z], axis=-1)
-    squares = (q[..., :, None] * q[..., None, :]).reshape(*w.shape, 16)
-    made: Array = (squares @ _OF_SQUARES).reshape(*w.shape, 3, 3)
-    return made
-
-
 def _place(bones: Bones, coordinates: Array) -> _Placed:
-    parents, frames, joints = _frames(bones, coordinates)
+    parents, frames, joints = frames_of(bones, coordinates)
     x, z = coordinates[..., 0], coordinates[..., 2]
     w = 2.0 * np.sqrt(np.maximum(1.0 - x * x - z * z, 1e-6))
     x4, z4 = 4.0 * x / w, 4.0 * z / w

@@ -13,17 +13,9 @@ from typing import Any
 
 from ..math.operations import TINY, Component, Vector
 from ..math.vectors import choose_parts, cross, dot, norm, perpendicular, rejection, scale
+from ..model.constrained_chain import ConstrainedChain, Placed, place
 from ..model.joint_limits import SwingTwist, clamp
-from .bounded_least_squares import (
-    ConstrainedChain,
-    Placed,
-    block_all,
-    descend,
-    jacobian_columns,
-    normal_solution,
-    place,
-    turning_axes,
-)
+from .bounded_least_squares import block_all, descend, jacobian_columns, normal_solution, turning_axes
 from .damped_steps import shortened
 
 ROUNDS = 16

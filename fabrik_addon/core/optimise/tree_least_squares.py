@@ -18,8 +18,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..math.operations import TINY, Component, Vector
+from ..math.quaternions import Quaternion, multiply, rotate
 from ..math.rigid_fit import turned_by
-from ..math.vectors import Quaternion, choose_parts, cross, dot, multiply, norm, perpendicular, rejection, rotate, scale
+from ..math.vectors import choose_parts, cross, dot, norm, perpendicular, rejection, scale
 from ..model.joint_limits import clamp
 from ..model.skeleton import PlacedTree, Tree, place_tree
 from .bounded_least_squares import block, turning_axes

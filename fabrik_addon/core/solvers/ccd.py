@@ -15,23 +15,11 @@ from typing import Any
 
 from ..fabrik.passes import Links, Sweeping, sweep_to_target
 from ..math.operations import TINY, Component, Point, Vector
-from ..math.vectors import (
-    Joints,
-    Quaternion,
-    choose_parts,
-    cross,
-    distance_between,
-    dot,
-    from_to,
-    joints_of,
-    multiply,
-    points_of,
-    rejection,
-    rotate,
-)
+from ..math.quaternions import Quaternion, from_to, multiply, rotate
+from ..math.vectors import Joints, choose_parts, cross, distance_between, dot, joints_of, points_of, rejection
 from ..model.chain_start import StartPose
+from ..model.constrained_chain import ConstrainedChain, Placed, place
 from ..model.joint_limits import JointLimits, SwingTwist, angle_within, clamp, hinge_axis, rotation_of, swing_twist
-from ..optimise.bounded_least_squares import ConstrainedChain, Placed, place
 from ..optimise.constrained_reach import coordinates_of, nearer_reference, off_the_line
 from ..optimise.pole_task import bend_toward_pole
 from ..problem import Options

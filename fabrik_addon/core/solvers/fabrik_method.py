@@ -10,8 +10,8 @@ from ..fabrik.chain_fabrik import reach_target
 from ..math.operations import Vector
 from ..math.vectors import choose_parts, distance_between
 from ..model.chain_start import StartPose
+from ..model.constrained_chain import ConstrainedChain, place
 from ..model.joint_limits import SwingTwist
-from ..optimise.bounded_least_squares import ConstrainedChain, place
 from ..optimise.constrained_reach import STEPS, coordinates_of, reach_within_limits
 from ..optimise.pole_task import POINTED, bend_toward_pole, pole_angle
 from ..problem import Options

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 from ..math.operations import Component, Vector
-from ..math.vectors import Quaternion
+from ..math.quaternions import Quaternion
 from ..model.chain_start import StartPose
 from ..optimise.tree_least_squares import StackedRule
 from ..problem import Chain, Options

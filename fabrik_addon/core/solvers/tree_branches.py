@@ -15,7 +15,8 @@ from typing import Any
 from ..fabrik.chain_fabrik import reach_target
 from ..goals.pole import turn_pole
 from ..math.operations import Vector
-from ..math.vectors import Quaternion, first_direction, from_to, multiply, rotate, x_axis
+from ..math.quaternions import Quaternion, from_to, multiply, rotate, x_axis
+from ..math.vectors import first_direction
 from ..model.tree_start import StartTree
 from ..optimise.tree_least_squares import PoleTask
 from ..problem import Options

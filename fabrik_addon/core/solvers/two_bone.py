@@ -14,24 +14,11 @@ from ..fabrik.passes import reach_test, straight_to_target
 from ..goals.pole import bend_plane
 from ..math.law_of_cosines import middle_joint
 from ..math.operations import TINY, Component, Vector
-from ..math.vectors import (
-    PARALLEL,
-    Quaternion,
-    choose_parts,
-    cross,
-    distance_between,
-    dot,
-    first_direction,
-    from_to,
-    multiply,
-    norm,
-    rejection,
-    rotate,
-    scale,
-)
+from ..math.quaternions import Quaternion, from_to, multiply, rotate
+from ..math.vectors import PARALLEL, choose_parts, cross, distance_between, dot, first_direction, norm, rejection, scale
 from ..model.chain_start import StartPose
+from ..model.constrained_chain import ConstrainedChain
 from ..model.joint_limits import SwingTwist, angle_within, hinge_axis, swing_twist
-from ..optimise.bounded_least_squares import ConstrainedChain
 from ..optimise.constrained_reach import STEPS, coordinates_of, reach_within_limits
 from ..optimise.pole_task import bend_toward_pole
 from ..problem import Chain, Options

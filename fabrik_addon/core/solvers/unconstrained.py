@@ -15,21 +15,17 @@ from ..fabrik.chain_fabrik import choose_joints, circular_arc_where, on_one_line
 from ..fabrik.passes import reach_test, straight_to_target
 from ..goals.pole import bend_direction, bend_plane
 from ..math.operations import TINY, Component, Vector
+from ..math.quaternions import IDENTITY, Quaternion, from_to, multiply, rotate
 from ..math.vectors import (
-    IDENTITY,
     PARALLEL,
     Joints,
-    Quaternion,
     distance_between,
     dot,
     first_direction,
-    from_to,
-    multiply,
     norm,
     perpendicular,
     points_of,
     rejection,
-    rotate,
     scale,
 )
 from ..model.chain_start import StartPose

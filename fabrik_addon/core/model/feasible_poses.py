@@ -10,15 +10,12 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..math.operations import ARRAY
+from ..math.operations import ARRAY, Array
 from ..model.joint_limits import JointLimits, clamp
-
-Array: TypeAlias = NDArray[np.float64]
 
 COUNT = 384
 """Poses of each kind."""
