@@ -76,14 +76,16 @@ def main() -> None:
 
 def _run_lint() -> list[Outcome]:
     steps = {
-        "ruff check": ["ruff", "check", "."],
-        "ruff format": ["ruff", "format", "--check", "."],
-        "mypy": ["mypy"],
+        "ruff check": ["-m", "ruff", "check", "."],
+        "ruff format": ["-m", "ruff", "format", "--check", "."],
+        "mypy": ["-m", "mypy"],
+        "import contracts": ["-c", "from importlinter.cli import lint_imports_command; lint_imports_command()"],
+        "vulture": ["-m", "vulture"],
     }
     outcomes = []
-    for step, module in steps.items():
+    for step, words in steps.items():
         start = time.perf_counter()
-        status = _run(step, [sys.executable, "-m", *module], _LINT_SECONDS)
+        status = _run(step, [sys.executable, *words], _LINT_SECONDS)
         passed = status == 0
         outcomes.append(
             Outcome(step, int(passed), int(not passed), 0, time.perf_counter() - start, _status_note(status))

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .math.operations import Array, IntegerArray
-from .model.joint_limits import JointLimits, joint_limits
 
 
 class FabrikError(ValueError):
@@ -98,12 +97,6 @@ class Chain:
             self.stiffness[:-1],
             self.names[:-1],
         )
-
-    @cached_property
-    def joint_limits(self) -> list[JointLimits]:
-        """What each bone of a plain chain may do."""
-        ends = zip(self.lower[:-1].tolist(), self.upper[:-1].tolist(), strict=True)
-        return [joint_limits(lower, upper) for lower, upper in ends]
 
     @cached_property
     def has_limits(self) -> bool:

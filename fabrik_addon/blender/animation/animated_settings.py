@@ -7,8 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from ..interface.poll_messages import chosen_chains
-from ..rig.properties import settings_of
+from ..rig.properties import chosen_chains, settings_of
 
 if TYPE_CHECKING:
     from bpy.types import Action, Object, PoseBone

@@ -12,7 +12,7 @@ import numpy as np
 from bpy_extras.anim_utils import action_get_channelbag_for_slot, animdata_get_channelbag_for_assigned_slot
 
 from ...core import Array
-from ..rig.snapshot import bones_of_chain
+from ..rig.chain_bones import bones_of_chain
 from ..rig.targets import Node, followed_by
 from .fcurves import key_times, remapping_of
 

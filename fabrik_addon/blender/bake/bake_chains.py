@@ -27,8 +27,8 @@ from ..animation.fcurves import ActionEdit, Channel, bake_curve, remapping_of
 from ..animation.nla import needs_remapping, remapped
 from ..animation.stored_channels import store_channels
 from ..rig.bone_stretch import ALIGNED
+from ..rig.chain_bones import bones_of_chain
 from ..rig.properties import settings_of
-from ..rig.snapshot import bones_of_chain
 from ..rig.targets import armature_to_world, position_in_world
 from .group_track import BakedChain, Track, UnreachedFrame, channel_of, take_tracks, width_of
 

@@ -23,9 +23,10 @@ from ...core.math.quaternion_arrays import blend, conjugate, multiply
 from ...core.model.joint_limits import clamp_rotation, joint_limits
 from ..animation.animated_settings import animated_paths, animated_settings, has_animated_settings
 from ..rig.bone_kinematics import turns_rigidly
+from ..rig.chain_bones import ChainBones, chain_matrices
 from ..rig.overrides import is_active
 from ..rig.rotation_channel import rotation_of
-from ..rig.snapshot import ChainBones, Snapshot, chain_matrices
+from ..rig.snapshot import Snapshot
 from ..rig.targets import position_in_world, rotation_in_armature
 from ..solving.chain_groups import Group
 

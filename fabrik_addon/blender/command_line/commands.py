@@ -21,9 +21,9 @@ from ..bake.bake_chains import bake_chains
 from ..bake.bake_report import sentence_of
 from ..convert.to_chains import constraints_to_chains, constraints_to_convert
 from ..convert.to_constraints import chains_to_constraints, chains_to_convert
-from ..interface.poll_messages import chosen_chains
-from ..rig.properties import settings_of
-from ..rig.snapshot import bones_of_chain, take_snapshot
+from ..rig.chain_bones import bones_of_chain
+from ..rig.properties import chosen_chains, settings_of
+from ..rig.snapshot import take_snapshot
 from ..solving.solve_chains import solve_chains
 
 if TYPE_CHECKING:

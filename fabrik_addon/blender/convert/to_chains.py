@@ -25,11 +25,12 @@ from ..animation.carried_animation import (
     mute_driver,
 )
 from ..rig.bone_kinematics import basis_of, pose_matrices
+from ..rig.chain_bones import read_bones, read_pose
 from ..rig.last_results import forget_result
 from ..rig.overrides import is_active
 from ..rig.properties import FabrikChain, settings_of
 from ..rig.rotation_channel import Channel, channel_for, has_locks, rotation_from
-from ..rig.snapshot import read_bones, read_pose, take_snapshot
+from ..rig.snapshot import take_snapshot
 from ..solving.chain_groups import solve_group, take_groups
 from ..solving.write_channels import restore_channels, write_channels
 

@@ -20,8 +20,8 @@ from ..animation.carried_animation import (
     mute_curve,
     mute_driver,
 )
+from ..rig.chain_bones import bones_of_chain
 from ..rig.properties import FabrikChain, settings_of
-from ..rig.snapshot import bones_of_chain
 from ..rig.targets import armature_to_world, position_in_world
 from .to_chains import Conversion, is_same, moved_bones, start_of
 

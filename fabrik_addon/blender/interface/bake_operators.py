@@ -15,11 +15,11 @@ from bpy.types import Operator
 
 from ...core import FabrikError
 from ..animation.animated_settings import chains_to_bake
-from ..animation.frame_range import FrameRangeMixin
 from ..animation.keyed_frames import frames_to_bake
 from ..bake.bake_chains import bake_chains
 from ..bake.bake_report import sentence_of, show_result
 from ..bake.group_track import BakedChain
+from .frame_range_mixin import FrameRangeMixin
 from .poll_messages import OnlyActiveMixin
 
 if TYPE_CHECKING:

@@ -10,16 +10,16 @@ import bpy
 from bpy.props import BoolProperty, EnumProperty, IntProperty
 from bpy.types import Operator
 
-from ..animation.frame_range import FrameRangeMixin
 from ..bake.key_targets import snap_frames
 from ..rig.last_results import forget_result
-from ..rig.properties import settings_of
+from ..rig.properties import chosen_chains, settings_of
 from ..setup.add_chain import add_chain
 from ..setup.snap_targets import snap_targets
 from ..setup.usual_limits import free_joint, limit_joint
 from ..solving.solve_chains import solve_chains
 from ..solving.write_channels import auto_key
-from .poll_messages import ChainsMixin, OnlyActiveMixin, PoseModeMixin, RefusalsMixin, chosen_chains
+from .frame_range_mixin import FrameRangeMixin
+from .poll_messages import ChainsMixin, OnlyActiveMixin, PoseModeMixin, RefusalsMixin
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import OperatorReturnItems

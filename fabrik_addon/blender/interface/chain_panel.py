@@ -11,9 +11,9 @@ import bpy
 from bpy.types import Panel, UIList
 
 from ...core import SOLVERS, FabrikError
+from ..rig.chain_bones import bones_of_chain
 from ..rig.last_results import result_of
 from ..rig.properties import STATUS_ITEMS, active_chain, settings_of
-from ..rig.snapshot import bones_of_chain
 from .limits_panel import draw_limits
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class VIEW3D_PT_fabrik(_FabrikPanel):
 
 def _draw_result(layout: UILayout, chain: FabrikChain) -> None:
     """Say in words how the last solve of a chain ended."""
-    result = result_of(chain)
+    result = result_of(chain.id_data, chain.name)
     if result is None:
         return
     box = layout.box().column(align=True)

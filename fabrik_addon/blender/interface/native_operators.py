@@ -16,9 +16,9 @@ from ..native.eligibility import plan_rigs
 from ..native.find_rigs import broken_constraints, solver_of, solvers_of
 from ..native.modifier_inputs import draw_input, group_inputs
 from ..native.remove_rig import remove_rigs
-from ..rig.properties import active_chain
+from ..rig.properties import active_chain, chosen_chains
 from ..solving.write_channels import auto_key
-from .poll_messages import OnlyActiveMixin, RefusalsMixin, chosen_chains
+from .poll_messages import OnlyActiveMixin, RefusalsMixin
 
 if TYPE_CHECKING:
     from bpy.types import Context

@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING
 from bpy.props import BoolProperty
 
 from ...core import FabrikError
-from ..rig.properties import active_chain, settings_of
+from ..rig.properties import settings_of
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import OperatorReturnItems
-    from bpy.types import Context, Object
-
-    from ..rig.properties import FabrikChain
+    from bpy.types import Context
 
 
 class PoseModeMixin:
@@ -65,23 +63,6 @@ class ChainsMixin(RefusalsMixin):
             cls.poll_message_set("Add a chain first")  # type: ignore[attr-defined]
             return False
         return True
-
-
-def chosen_chains(armature: Object, only_active: bool) -> list[FabrikChain]:
-    """Return the chains an operator is about.
-
-    Raises:
-        FabrikError: there are none.
-    """
-    if only_active:
-        chain = active_chain(armature)
-        if chain is None:
-            raise FabrikError(f"No chain of '{armature.name}' is active: choose one in the list")
-        return [chain]
-    chains = [chain for chain in settings_of(armature).chains if chain.enabled]
-    if not chains:
-        raise FabrikError(f"All chains of '{armature.name}' are switched off")
-    return chains
 
 
 class OnlyActiveMixin(ChainsMixin):

@@ -13,8 +13,9 @@ import numpy as np
 from ...core import FabrikError, Options
 from ..animation.carried_animation import curve_of, driver_of
 from ..rig.bone_limits import Angles, euler_limits_of, stiffness_of
+from ..rig.chain_bones import ChainBones
 from ..rig.rotation_channel import has_locks, rotation_locks
-from ..rig.snapshot import ChainBones, take_snapshot
+from ..rig.snapshot import take_snapshot
 from .custom_properties import CONSTRAINT
 from .find_rigs import is_stretching, solver_of, solvers_of, turned_by
 from .rest_chain import RestChain, read_rest_chain

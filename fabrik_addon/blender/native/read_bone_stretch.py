@@ -15,7 +15,7 @@ from bpy.types import PoseBone
 
 from ...core import FabrikError
 from ..rig.bone_stretch import ALIGNED, NOTHING, SKEWING
-from ..rig.snapshot import ChainBones
+from ..rig.chain_bones import ChainBones
 
 Powers = tuple[float, float, float]
 """Of the factor, for each axis of a bone."""

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from mathutils import Matrix, Quaternion
 
 from ...core import FabrikError, Options
+from ...core.model.chain_start import limits_of_bones
 from ..animation.carried_animation import curve_of, driver_of
 from ..rig.bone_kinematics import basis_with, pose_matrices
+from ..rig.chain_bones import ChainBones, read_pose
 from ..rig.rotation_channel import is_locked
-from ..rig.snapshot import ChainBones, read_pose
 from .limit_joints import ConstrainedChain, constrained_chain_of
 from .read_bone_stretch import StretchedBones, read_stretched_bones
 from .rest_shape import RestShape, rest_shape
@@ -82,7 +83,7 @@ def read_rest_chain(
     positions, rotations = pose.positions, pose.rotations
     turns_for_tip = has_rotation and len(free) > 1
     shape = rest_shape(positions, rotations, has_pole, options)
-    limits = chain.joint_limits[: len(free)]
+    limits = limits_of_bones(chain)[: len(free)]
     names = [bone.name for bone in free]
     return RestChain(
         bones=tuple(free),

@@ -19,7 +19,7 @@ from bpy.types import Armature, Object
 from mathutils import Vector
 
 from ..rig.last_results import last_change
-from ..rig.properties import settings_of
+from ..rig.properties import OVERLAY_HANDLERS, SETTINGS_HANDLERS, settings_of
 from .draw import Drawing, brush_of, colors_of, draw_axis, free_drawing
 from .read import in_drag, read_armature, read_limits, read_places, read_settings, read_standing
 from .shapes import Color, Layout
@@ -27,7 +27,7 @@ from .shapes import Color, Layout
 if TYPE_CHECKING:
     from bpy.types import Context, Depsgraph, DepsgraphUpdate, Scene
 
-    from ..drag.session import DragSession
+    from .dragged import Dragged
     from .read import BoneLimits, Places
     from .strokes import Brush
 
@@ -50,7 +50,7 @@ class _News:
 class _Figure:
     """One armature, as it is drawn."""
 
-    def __init__(self, armature: Object, session: DragSession | None, colors: dict[str, Color]) -> None:
+    def __init__(self, armature: Object, session: Dragged | None, colors: dict[str, Color]) -> None:
         self.view = read_armature(armature, session)
         self._colors = colors
         self._standing = read_standing(self.view)
@@ -67,7 +67,7 @@ class _Figure:
         self._standing = standing
         return True
 
-    def update(self, session: DragSession | None, news: _News) -> None:
+    def update(self, session: Dragged | None, news: _News) -> None:
         """Build what is drawn if it isn't what it was."""
         if not (news.bones or self._is_new):
             return
@@ -94,7 +94,7 @@ class _Overlay:
 
     def __init__(self) -> None:
         self.handle: object | None = None
-        self.session: DragSession | None = None
+        self.session: Dragged | None = None
         self.axis: tuple[Vector, Vector, str] | None = None
         self.forget()
 
@@ -114,7 +114,7 @@ class _Overlay:
 _overlay = _Overlay()
 
 
-def show_drag(session: DragSession) -> None:
+def show_drag(session: Dragged) -> None:
     """Draw the chain of a drag, whether or not its armature shows the overlay."""
     _overlay.session = session
     _sync()
@@ -276,7 +276,7 @@ def _build(context: Context) -> None:
     _overlay.news = _News(False, False, False, False)
 
 
-def _armatures(context: Context, session: DragSession | None) -> list[Object]:
+def _armatures(context: Context, session: Dragged | None) -> list[Object]:
     return [
         obj
         for obj in context.view_layer.objects
@@ -293,6 +293,8 @@ _DATA_HANDLERS = ("undo_post", "redo_post", "load_post")
 
 
 def register() -> None:
+    SETTINGS_HANDLERS.append(note_chain)
+    OVERLAY_HANDLERS.append(sync_overlay)
     for name in _DATA_HANDLERS:
         getattr(bpy.app.handlers, name).append(_note_other_data)
     # Switched on over a file that is open: what is in it can't be asked before Blender is done with registering.
@@ -300,6 +302,8 @@ def register() -> None:
 
 
 def unregister() -> None:
+    SETTINGS_HANDLERS.remove(note_chain)
+    OVERLAY_HANDLERS.remove(sync_overlay)
     if bpy.app.timers.is_registered(_sync):
         bpy.app.timers.unregister(_sync)
     for name in _DATA_HANDLERS:

@@ -20,16 +20,16 @@ from ...core import Array, FabrikError
 from ...core.math.operations import IntegerArray
 from ...core.model.joint_limits import JointLimits, axes_at_limit, joint_limits
 from ..rig.bone_limits import limits_of
+from ..rig.chain_bones import bones_of_chain
 from ..rig.last_results import results_of
 from ..rig.properties import settings_of
 from ..rig.rotation_channel import rotation_of
-from ..rig.snapshot import bones_of_chain
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone
     from mathutils import Matrix
 
-    from ..drag.session import DragSession
+    from .dragged import Dragged
 
 Settings = tuple[tuple[Any, ...], ...]
 """What of an armature's chains says which joints, targets and poles there are; the last is the active chain's place."""
@@ -170,7 +170,7 @@ def read_standing(view: ArmatureView) -> Standing:
     )
 
 
-def in_drag(view: ArmatureView, standing: Standing, session: DragSession) -> Standing:
+def in_drag(view: ArmatureView, standing: Standing, session: Dragged) -> Standing:
     """Return how chains are doing while one of them is dragged."""
     for row, chain in enumerate(view.chains):
         if chain.is_dragged:
@@ -184,7 +184,7 @@ def in_drag(view: ArmatureView, standing: Standing, session: DragSession) -> Sta
     return standing
 
 
-def read_armature(armature: Object, session: DragSession | None) -> ArmatureView:
+def read_armature(armature: Object, session: Dragged | None) -> ArmatureView:
     """Read the chains of an armature that are on, and the one that is dragged by its bone.
 
     Chains that can't be solved are left out: the panel says why.
@@ -254,7 +254,7 @@ def _points_of(bones: Sequence[PoseBone], end: PoseBone, use_tail: bool, places:
     return (*heads, len(places) + places[end.name] if use_tail else places[end.name])
 
 
-def _dragged_bone(session: DragSession, places: dict[str, int]) -> ChainView:
+def _dragged_bone(session: Dragged, places: dict[str, int]) -> ChainView:
     bones = session.snapshot.bones
     return ChainView(
         points=_points_of(bones.bones, bones.end, True, places),
@@ -278,7 +278,7 @@ def read_limits(view: ArmatureView) -> tuple[BoneLimits, ...]:
 
 
 def read_places(
-    view: ArmatureView, limits: Sequence[BoneLimits], session: DragSession | None, known: Places | None = None
+    view: ArmatureView, limits: Sequence[BoneLimits], session: Dragged | None, known: Places | None = None
 ) -> Places:
     """Read where chains are: one look at all bones, however many chains there are.
 

@@ -15,8 +15,9 @@ from mathutils import Matrix, Quaternion, Vector
 from ...core import Chain, FabrikError, Pose
 from .bone_kinematics import basis_with, matrix_under
 from .bone_limits import Angles, euler_limits_of, limits_of, stiffness_of
+from .chain_bones import can_turn, is_carried_along, share_joint
 from .rotation_channel import has_locks, is_locked, rotation_of
-from .snapshot import Snapshot, can_turn, is_carried_along, share_joint
+from .snapshot import Snapshot
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone

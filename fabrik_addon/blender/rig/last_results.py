@@ -10,9 +10,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from bpy.types import Object
-
-    from .properties import FabrikChain
+    from bpy.types import ID, Object
 
 
 @dataclass(frozen=True)
@@ -38,9 +36,9 @@ _changes = count()
 _last_change = next(_changes)
 
 
-def result_of(chain: FabrikChain) -> Result | None:
-    """Return what the last solve said of a chain, or None where there was none."""
-    return _results.get((chain.id_data.session_uid, chain.name))
+def result_of(armature: ID | None, chain_name: str) -> Result | None:
+    """Return the result of the last solve of a chain, or None if it has not been solved."""
+    return None if armature is None else _results.get((armature.session_uid, chain_name))
 
 
 def last_change() -> int:

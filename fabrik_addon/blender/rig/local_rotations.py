@@ -15,7 +15,7 @@ from .rotation_channel import Channel, locked_channel_for, nearest_values
 if TYPE_CHECKING:
     from bpy.types import PoseBone
 
-    from .snapshot import ChainBones
+    from .chain_bones import ChainBones
 
 
 class ParentFrame(NamedTuple):

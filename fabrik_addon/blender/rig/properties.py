@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import bpy
@@ -20,7 +21,7 @@ from bpy.props import (
 )
 from bpy.types import Context, Object, PropertyGroup
 
-from ...core import SOLVERS, Status
+from ...core import SOLVERS, FabrikError, Status
 from .last_results import result_of
 from .targets import rotation_in_armature
 
@@ -38,17 +39,17 @@ SOLVER_ITEMS = tuple((name, method.label, method.good_for) for name, method in S
 
 
 def _get_status(chain: FabrikChain) -> int:
-    result = result_of(chain)
+    result = result_of(chain.id_data, chain.name)
     return 0 if result is None else 1 + Status[result.status]
 
 
 def _get_error(chain: FabrikChain) -> float:
-    result = result_of(chain)
+    result = result_of(chain.id_data, chain.name)
     return 0.0 if result is None else result.error
 
 
 def _get_iterations_used(chain: FabrikChain) -> int:
-    result = result_of(chain)
+    result = result_of(chain.id_data, chain.name)
     return 0 if result is None else result.iterations
 
 
@@ -63,10 +64,16 @@ def _make_name_unique(chain: FabrikChain, _context: Context) -> None:
         chain.name = name
 
 
-def _show_change(_settings: FabrikChain | FabrikSettings, _context: Context) -> None:
-    from ..overlay.handler import note_chain  # it reads these settings
+SETTINGS_HANDLERS: list[Callable[[], None]] = []
+"""Functions that Blender's property updates call after a setting has changed that the overlay draws."""
 
-    note_chain()
+OVERLAY_HANDLERS: list[Callable[[], None]] = []
+"""Functions that are called after the overlay of an armature has been switched on or off."""
+
+
+def _show_change(_settings: FabrikChain | FabrikSettings, _context: Context) -> None:
+    for handler in SETTINGS_HANDLERS:
+        handler()
 
 
 def _keep_offset(chain: FabrikChain, _context: Context) -> None:
@@ -268,9 +275,8 @@ class FabrikChain(PropertyGroup):
 
 
 def _show_or_hide(_settings: FabrikSettings, _context: Context) -> None:
-    from ..overlay.handler import sync_overlay  # it reads these settings
-
-    sync_overlay()
+    for handler in OVERLAY_HANDLERS:
+        handler()
 
 
 class FabrikSettings(PropertyGroup):
@@ -298,6 +304,23 @@ def active_chain(armature: Object) -> FabrikChain | None:
     if 0 <= settings.active_index < len(settings.chains):
         return settings.chains[settings.active_index]
     return None
+
+
+def chosen_chains(armature: Object, only_active: bool) -> list[FabrikChain]:
+    """Return the chains an operator is about.
+
+    Raises:
+        FabrikError: there are none.
+    """
+    if only_active:
+        chain = active_chain(armature)
+        if chain is None:
+            raise FabrikError(f"No chain of '{armature.name}' is active: choose one in the list")
+        return [chain]
+    chains = [chain for chain in settings_of(armature).chains if chain.enabled]
+    if not chains:
+        raise FabrikError(f"All chains of '{armature.name}' are switched off")
+    return chains
 
 
 _register_classes, _unregister_classes = bpy.utils.register_classes_factory(  # type: ignore[misc]

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from mathutils import Vector
 
 from ...core import FabrikError, pole_for
+from ..rig.chain_bones import chain_matrices, read_bones, read_pose
 from ..rig.last_results import forget_result
 from ..rig.properties import FabrikChain, settings_of
-from ..rig.snapshot import chain_matrices, read_bones, read_pose
 from ..rig.targets import armature_to_world
 from .target_objects import make_pole, make_target, targets_collection
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import bpy
 from mathutils import Matrix, Vector
 
-from ..rig.snapshot import ChainBones
+from ..rig.chain_bones import ChainBones
 
 if TYPE_CHECKING:
     from bpy.types import Collection, Object, Scene, ViewLayer

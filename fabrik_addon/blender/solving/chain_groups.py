@@ -19,7 +19,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ...core import SOLVERS, FabrikError, Goals, method_for_tree
-from ..rig.snapshot import Snapshot, check_root_moves, take_snapshot
+from ..rig.chain_bones import check_root_moves
+from ..rig.snapshot import Snapshot, take_snapshot
 from .solve_chain_bones import SolvedChain, solve_snapshot
 from .solve_tree_bones import ReadTree, solve_tree_bones, take_tree
 

@@ -22,9 +22,9 @@ from ...core.math.vectors import first_direction
 from ...core.optimise.pole_task import POINTED, pole_angle
 from ...core.solvers.fabrik_method import WORTH
 from ..rig.bone_kinematics import parent_space
+from ..rig.chain_bones import ChainBones, bone_matrices, read_pose
 from ..rig.local_rotations import own_rotations, parent_frames_of
 from ..rig.rotation_channel import Channel
-from ..rig.snapshot import ChainBones, bone_matrices, read_pose
 from .feasible_channels import feasible_channel
 
 if TYPE_CHECKING:

@@ -18,9 +18,10 @@ from ...core.math.operations import SCALAR
 from ...core.model.frame_transport import aim_frame
 from ..rig.bone_kinematics import location_at
 from ..rig.bone_stretch import stretched_settings
+from ..rig.chain_bones import stretched_positions
 from ..rig.local_rotations import channels_for, own_rotations
 from ..rig.rotation_channel import Channel, Setting
-from ..rig.snapshot import Snapshot, stretched_positions
+from ..rig.snapshot import Snapshot
 from .constraint_projection import ProjectedPose, feasible_channels, lean_or_stay, project_onto_constraints
 
 if TYPE_CHECKING:

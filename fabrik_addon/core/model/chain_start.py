@@ -18,6 +18,7 @@ from ..math.vectors import Joints, distance_between
 from ..problem import Chain, FabrikError, Pose
 from .constrained_chain import ConstrainedChain
 from .frame_transport import transport_frames
+from .joint_limits import JointLimits, joint_limits
 
 MISFIT = 1e-3
 """Difference of a link in the pose from its length that counts as rounding, over its length."""
@@ -136,7 +137,7 @@ def _constrained_chain(
         rests=rests,
         links=[rotate((w, -x, -y, -z), link) for (w, x, y, z), link in zip(frames, links, strict=False)],
         inherits=chain.inherits_list,
-        limits=chain.joint_limits,
+        limits=limits_of_bones(chain),
         weights=[tuple(row) for row in (1.0 - chain.stiffness[:-1]).tolist()],
     )
 
@@ -159,3 +160,9 @@ def batch_shape(*arrays: tuple[str, Array | None, tuple[int, int]]) -> tuple[int
         except ValueError as misfit:
             raise FabrikError(f"{name} have shape {values.shape}: it doesn't fit the batch shape {batch}") from misfit
     return batch
+
+
+def limits_of_bones(chain: Chain) -> list[JointLimits]:
+    """Return the joint limits of each bone of a plain chain, root first."""
+    ends = zip(chain.lower[:-1].tolist(), chain.upper[:-1].tolist(), strict=True)
+    return [joint_limits(lower, upper) for lower, upper in ends]

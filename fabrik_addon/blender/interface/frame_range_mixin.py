@@ -1,0 +1,57 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The frame range that operators over several frames have in common."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bpy.props import IntProperty
+
+from ...core import FabrikError
+from ..animation.frame_range import FIRST_FRAME, LAST_FRAME
+
+if TYPE_CHECKING:
+    from bpy.types import Context, UILayout
+
+
+class FrameRangeMixin:
+    """Has a range of frames; the scene's own where it isn't given."""
+
+    frame_start: IntProperty(name="Start Frame", description="First frame", default=1, min=FIRST_FRAME, max=LAST_FRAME)
+    frame_end: IntProperty(name="End Frame", description="Last frame", default=250, min=FIRST_FRAME, max=LAST_FRAME)
+    step: IntProperty(name="Step", description="Frames from one key to the next", default=1, min=1)
+
+    def take_scene_range(self, context: Context) -> None:
+        """Take what isn't given from the scene: its preview range, if it has one."""
+        scene = context.scene
+        start, end = scene.frame_start, scene.frame_end
+        if scene.use_preview_range:
+            start, end = scene.frame_preview_start, scene.frame_preview_end
+        for name, frame in (("frame_start", start), ("frame_end", end)):
+            if not self.properties.is_property_set(name):  # type: ignore[attr-defined]
+                setattr(self, name, frame)
+
+    def draw_range(self, layout: UILayout) -> UILayout:
+        """Show the range; return the row with the step."""
+        column = layout.column(align=True)
+        column.prop(self, "frame_start")
+        column.prop(self, "frame_end")
+        row = column.row()
+        row.prop(self, "step")
+        return row
+
+    def span(self) -> tuple[int, int]:
+        """Return first and last frame.
+
+        Raises:
+            FabrikError: there are no frames between.
+        """
+        if self.frame_end < self.frame_start:
+            raise FabrikError(f"The end frame {self.frame_end} is before the start frame {self.frame_start}")
+        return self.frame_start, self.frame_end
+
+    def frames(self) -> list[float]:
+        """Return the frames, every step-th of the range."""
+        start, end = self.span()
+        return [float(frame) for frame in range(start, end + 1, self.step)]
