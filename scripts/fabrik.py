@@ -36,21 +36,19 @@ def main() -> None:
     import bpy
 
     import fabrik_addon
+    from fabrik_addon.blender.command_line.commands import UsageError
     from fabrik_addon.blender.command_line.registration import run
 
     bpy.ops.wm.read_factory_settings(use_empty=True)
     fabrik_addon.register()
-    file = Path(words[0])
-    if file.is_file():
-        try:
-            bpy.ops.wm.open_mainfile(filepath=str(file.absolute()), load_ui=False, use_scripts=runs_scripts)
-        except RuntimeError as error:
-            print(f"fabrik: error: {str(error).removeprefix('Error: ').strip()}", file=sys.stderr)
-            _exit(1)
-    elif not {"-h", "--help"} & set(words):
-        print(f"fabrik: error: there is no file '{file}'", file=sys.stderr)
-        _exit(2)
-    _exit(run(words[1:], say))
+
+    def open_file() -> None:
+        file = Path(words[0])
+        if not file.is_file():
+            raise UsageError(f"there is no file '{file}'")
+        bpy.ops.wm.open_mainfile(filepath=str(file.absolute()), load_ui=False, use_scripts=runs_scripts)
+
+    _exit(run(words[1:], say, open_file))
 
 
 def _prepare_environment() -> None:

@@ -358,10 +358,21 @@ def test_the_runner_prints_one_line_of_json_and_exits_with_the_code(rig: Path) -
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["armatures"][0]["armature"] == "Rig"
     assert run_process(str(rig), "bake").returncode == 2
-    assert run_process(str(rig.with_name("none.blend")), "list").returncode == 2
-    rig.write_bytes(b"no blend file")
-    done = run_process(str(rig), "list", "--json")
-    assert done.returncode == 1 and done.stdout == ""
+
+
+@pytest.mark.parametrize(("exists", "expected"), [(False, 2), (True, 1)])
+def test_the_runner_says_in_json_that_a_file_is_missing_or_cant_be_read(
+    tmp_path: Path, exists: bool, expected: int
+) -> None:
+    file, output = tmp_path / "typo.blend", tmp_path / "out.blend"
+    if exists:
+        file.write_bytes(b"no blend file")
+    done = run_process(str(file), "bake", "--output", str(output), "--json")
+    assert done.returncode == expected
+    (line,) = done.stdout.splitlines()
+    found = json.loads(line)
+    assert found["command"] == "bake" and str(file) in found["error"] and found["error"] in done.stderr
+    assert not output.exists()
 
 
 def test_killed_at_any_time_it_leaves_the_input_and_an_earlier_output_whole(tmp_path: Path) -> None:

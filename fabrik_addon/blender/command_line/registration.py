@@ -11,7 +11,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
 from pathlib import Path
@@ -23,7 +23,7 @@ from ...core import FabrikError
 from ...standard_output import Say, keep_for_result, say_plainly
 from ..rig.properties import settings_of
 from .commands import COMMANDS, Done, UsageError
-from .saving import save_to
+from .saving import make_room, save_to
 
 if TYPE_CHECKING:
     from bpy.types import Object
@@ -40,36 +40,7 @@ class Exit(IntEnum):
     WARNINGS = 3
 
 
-def run(argv: Sequence[str], say: Say | None = None) -> int:
-    """Run a command on the file that is open; return the exit code.
-
-    Args:
-        argv: the command and its options.
-        say: prints a line of the result; with --json standard output is kept for it where it isn't given.
-    """
-    try:
-        arguments = _parser().parse_args(list(argv))
-    except SystemExit as exit_of_parser:  # --help, or a usage that it has explained
-        return int(exit_of_parser.code or 0)
-    say = say or (keep_for_result() if arguments.json else say_plainly)
-    try:
-        _check_opened()
-        output = _output(arguments)
-        done = _run_command(arguments)
-        if output is not None:
-            save_to(output)
-    except UsageError as error:
-        return _fail(say, arguments, str(error), Exit.USAGE)
-    except (FabrikError, OSError, RuntimeError) as error:
-        return _fail(say, arguments, str(error), Exit.FAILED)
-    result = {"command": arguments.command, "armatures": done.found, "warnings": done.warnings}
-    if output is not None:
-        result["output"] = str(output)
-    _report(say, arguments, done, result)
-    return Exit.WARNINGS if done.warnings else Exit.DONE
-
-
-def _check_opened() -> None:
+def check_opened() -> None:
     """Refuse to work on what Blender shows when it couldn't open the file: that is its startup file.
 
     Raises:
@@ -83,6 +54,38 @@ def _check_opened() -> None:
     if not Path(files[-1]).is_file():
         raise UsageError(f"there is no file '{files[-1]}'")
     raise OSError(f"'{files[-1]}' can't be read")
+
+
+def run(argv: Sequence[str], say: Say | None = None, open_file: Callable[[], None] = check_opened) -> int:
+    """Run a command on the file that is open; return the exit code.
+
+    Args:
+        argv: the command and its options.
+        say: prints a line of the result; with --json standard output is kept for it where it isn't given.
+        open_file: opens the file, or sees to it that it is open; its errors are reported as those of the command.
+    """
+    try:
+        arguments = _parser().parse_args(list(argv))
+    except SystemExit as exit_of_parser:  # --help, or a usage that it has explained
+        return int(exit_of_parser.code or 0)
+    say = say or (keep_for_result() if arguments.json else say_plainly)
+    try:
+        open_file()
+        output = _output(arguments)
+        if output is not None:
+            make_room(output)
+        done = _run_command(arguments)
+        if output is not None:
+            save_to(output)
+    except UsageError as error:
+        return _fail(say, arguments, str(error), Exit.USAGE)
+    except (FabrikError, OSError, RuntimeError) as error:
+        return _fail(say, arguments, str(error), Exit.FAILED)
+    result = {"command": arguments.command, "armatures": done.found, "warnings": done.warnings}
+    if output is not None:
+        result["output"] = str(output)
+    _report(say, arguments, done, result)
+    return Exit.WARNINGS if done.warnings else Exit.DONE
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -203,9 +206,10 @@ def _report(say: Say, arguments: argparse.Namespace, done: Done, result: dict[st
 
 
 def _fail(say: Say, arguments: argparse.Namespace, message: str, code: Exit) -> int:
+    message = message.removeprefix("Error: ").strip()  # Blender's own begin so, and end with a line break
     if arguments.json:
         say(json.dumps({"command": arguments.command, "error": message}))
-    print(f"fabrik {arguments.command}: error: {message.strip()}", file=sys.stderr, flush=True)
+    print(f"fabrik {arguments.command}: error: {message}", file=sys.stderr, flush=True)
     return code
 
 
