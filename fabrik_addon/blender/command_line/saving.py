@@ -64,7 +64,7 @@ def save_to(path: Path) -> None:
         with temporary.open("rb+") as file:
             os.fsync(file.fileno())
         check_structure(temporary)
-        _check_readable(temporary)
+        check_readable(temporary)
         os.replace(temporary, path)
     except (OSError, RuntimeError) as error:
         reason = str(error).removeprefix("Error: ").strip()
@@ -73,15 +73,18 @@ def save_to(path: Path) -> None:
             f"({reason}); {_space(path.parent)}"
         ) from error
     finally:
-        for name in (temporary, _while_written(temporary)):
-            name.unlink(missing_ok=True)
+        for name in (temporary, temporary.with_name(f"{temporary.name}@")):  # Blender writes the second, and renames it
+            with contextlib.suppress(OSError):  # gone, or the disk can't be written any more
+                name.unlink()
 
 
-def _check_readable(path: Path) -> None:
+def check_readable(path: Path) -> None:
     """Let Blender find the scenes in the file; what is open isn't touched.
 
     For the list of scenes Blender goes from block to block up to the DNA block at the end, through the compressed
-    frames: a frame that is missing puts everything after it out of its place, and Blender finds no DNA block.
+    frames. Where a frame is missing that the table of frames doesn't have either, everything after it is out of its
+    place and Blender finds no DNA block. Not found is a missing frame of whole blocks: for that a disk must refuse
+    every byte of one frame, and take the frames after it.
 
     Raises:
         OSError: Blender can't read it, or it lacks a scene.
@@ -133,11 +136,6 @@ def _is_old(file: Path) -> bool:
 def _host() -> str:
     """Name the computer in file names: a process's number says nothing on another computer of the same farm."""
     return re.sub(r"[^\w-]", "-", platform.node()) or "localhost"
-
-
-def _while_written(path: Path) -> Path:
-    """Return the name under which Blender writes a file, to rename it in the end."""
-    return path.with_name(f"{path.name}@")
 
 
 def _space(folder: Path) -> str:
