@@ -350,7 +350,7 @@ def test_leftovers_of_processes_that_are_gone_are_removed_and_no_others(tmp_path
     leave(f".out.another-computer.{gone}.saving.blend", old)
     kept = [
         leave(f".out.{here}.{living}.saving.blend@", now),
-        leave(f".out.another-computer.{living}.saving.blend", now),
+        leave(f".out.third-computer.{gone}.saving.blend", now),
         leave(f".out.take.{here}.{gone}.saving.blend", now),
         leave(f".other.{here}.{gone}.saving.blend", now),
         leave("out.saving.blend", old),

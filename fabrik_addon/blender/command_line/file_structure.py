@@ -41,7 +41,7 @@ def check_structure(path: Path) -> None:
         elif start.startswith(b"BLENDER"):
             _check_blocks(file, size, start)
         else:
-            raise OSError(f"its {size} bytes don't start as a .blend file does")
+            raise OSError(f"the saved file's {size} bytes don't start as a .blend file does")
 
 
 def _check_frames(file: BinaryIO, size: int) -> None:
@@ -51,18 +51,20 @@ def _check_frames(file: BinaryIO, size: int) -> None:
     table_size = 8 * count + _FOOTER.size
     table_start = size - table_size - 8
     if end != _TABLE_END or table_start < 0:
-        raise OSError(f"its {size} bytes end without the table of the compressed frames")
+        raise OSError(f"the saved file's {size} bytes end without the table of the compressed frames")
     file.seek(table_start)
     if struct.unpack("<II", file.read(8)) != (_TABLE_START, table_size):
-        raise OSError(f"the table of its {count} compressed frames is damaged")
+        raise OSError(f"the table of the saved file's {count} compressed frames is damaged")
     frame_start = 0
     for frame_size, _uncompressed_size in list(struct.iter_unpack("<II", file.read(8 * count))):
         file.seek(frame_start)
         if file.read(4) != ZSTANDARD:
-            raise OSError(f"there is no compressed frame at byte {frame_start} of {size}")
+            raise OSError(f"the saved file has no compressed frame at byte {frame_start} of {size}")
         frame_start += frame_size
     if frame_start != table_start:
-        raise OSError(f"its compressed frames take {table_start} bytes where their table says {frame_start}")
+        raise OSError(
+            f"the saved file's compressed frames take {table_start} bytes where their table says {frame_start}"
+        )
 
 
 def _check_blocks(file: BinaryIO, size: int, start: bytes) -> None:
@@ -74,15 +76,17 @@ def _check_blocks(file: BinaryIO, size: int, start: bytes) -> None:
         file.seek(position)
         block = file.read(header.size)
         if len(block) < header.size:
-            raise OSError(f"its {size} bytes end without the end block")
+            raise OSError(f"the saved file's {size} bytes end without the end block")
         fields = header.unpack(block)
         code, length = fields[0], fields[1 if legacy else 3]
         if length < 0:
-            raise OSError(f"the block at byte {position} of {size} is damaged")
+            raise OSError(f"the saved file's block at byte {position} of {size} is damaged")
         position += header.size
         if code == b"ENDB":
             break
         has_types |= code == b"DNA1"
         position += length
-    if position != size or not has_types:
-        raise OSError(f"its end block is at byte {position} of {size}" if has_types else "it has no DNA block")
+    if not has_types:
+        raise OSError("the saved file has no DNA block")
+    if position != size:
+        raise OSError(f"the saved file's end block is at byte {position} of {size}")

@@ -69,8 +69,7 @@ def save_to(path: Path) -> None:
     except (OSError, RuntimeError) as error:
         reason = str(error).removeprefix("Error: ").strip()
         raise OSError(
-            f"'{path}' wasn't saved, an earlier file there is as it was: Blender couldn't write the new file whole "
-            f"({reason}); {_space(path.parent)}"
+            f"'{path}' wasn't saved, and an earlier file there is as it was: {reason}; {_space(path.parent)}"
         ) from error
     finally:
         for name in (temporary, temporary.with_name(f"{temporary.name}@")):  # Blender writes the second, and renames it
@@ -94,7 +93,7 @@ def check_readable(path: Path) -> None:
         saved = set(found.scenes)
     missing = {scene.name for scene in bpy.data.scenes if scene.library is None} - saved
     if missing:
-        raise OSError(f"the scenes {sorted(missing)} aren't in it")
+        raise OSError(f"the scenes {sorted(missing)} aren't in the saved file")
 
 
 def _leftovers(path: Path) -> list[Path]:
@@ -125,7 +124,7 @@ def _runs(process: int) -> bool:
     except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:  # somebody else's
-        return True
+        pass
     return True
 
 
