@@ -16,7 +16,7 @@ from .goals.link_stretch import AS_NEAR, ROUNDS, WORTH, stretch_factor
 from .goals.pole import STRAIGHT, bend_direction, side_toward, turn_pole
 from .goals.softness import is_eased, soft_share, soft_target
 from .goals.tip_rotation import last_link
-from .math.operations import ARRAY, SCALAR, Array, Component, Vector, add_up
+from .math.operations import ARRAY, SCALAR, Array, Component, Operations, Vector, add_up
 from .math.quaternions import IDENTITY, Quaternion, from_to, multiply, rotate
 from .math.vectors import distance_between, first_direction, norm, scale
 from .model.chain_start import StartPose, batch_shape, from_root, start_from
@@ -58,7 +58,7 @@ def solve_from(start: StartPose, goals: Goals, options: Options = DEFAULT_OPTION
     """Solve as ``solve`` does, from a pose that was made ready before."""
     found = solve_components(start, goals, options)
     batch = found.batch
-    ops: Any = ARRAY if batch else SCALAR
+    ops = ARRAY if batch else SCALAR
     return Solution(
         pose=Pose(ops.join(found.points, batch), ops.join([*found.frames, found.frames[-1]], batch), start.pose.base),
         error=ops.join_scalars(found.error, batch, float),
@@ -101,7 +101,7 @@ def solve_components(start: StartPose, goals: Goals, options: Options = DEFAULT_
         except ValueError as misfit:
             raise FabrikError(f"the batch shapes of goals {goals_batch} and pose {batch} don't fit") from misfit
         start = start_from(chain, start.pose, batch)
-    ops: Any = ARRAY if batch else SCALAR
+    ops = ARRAY if batch else SCALAR
     unit, root = chain.total_length, start.root
     target = from_root(_split_goal(ops, goals.targets, batch, "target", chain), root, unit)
     pole = None
@@ -135,7 +135,7 @@ def with_root_fixed(start: StartPose, goals: Goals, options: Options) -> tuple[G
 
 def _move_root(found: ComponentSolution, goals: Goals, unit: float, options: Options) -> ComponentSolution:
     """Shift a chain by what its tip is off its target, where that is more than the tolerance."""
-    ops: Any = ARRAY if found.batch else SCALAR
+    ops = ARRAY if found.batch else SCALAR
     target, tip = ops.split(goals.targets, found.batch)[0], found.points[-1]
     off = distance_between(ops, tip, target) / unit
     away = off > options.tolerance
@@ -150,7 +150,7 @@ def _stretch(start: StartPose, goals: Goals, options: Options) -> ComponentSolut
     rigid = replace(options, stretch_max=1.0)
     found = solve_components(start, goals, rigid)
     batch, unit, most = found.batch, start.chain.total_length, options.stretch_max
-    ops: Any = ARRAY if batch else SCALAR
+    ops = ARRAY if batch else SCALAR
     with ops.quiet():
         short = (found.status == _OUT_OF_REACH) | (found.status == _LIMITED)
         if not ops.any(short):
@@ -184,7 +184,7 @@ def _stretch(start: StartPose, goals: Goals, options: Options) -> ComponentSolut
     return best._replace(status=ops.where(reached, _REACHED, status))
 
 
-def _scaled(ops: Any, found: ComponentSolution, target: Vector, unit: float, most: float) -> ComponentSolution:
+def _scaled(ops: Operations, found: ComponentSolution, target: Vector, unit: float, most: float) -> ComponentSolution:
     """Scale a pose about its root until its tip is as near to the target as it gets."""
     rx, ry, rz = found.points[0]
     links = [(x - rx, y - ry, z - rz) for x, y, z in found.points]
@@ -193,7 +193,7 @@ def _scaled(ops: Any, found: ComponentSolution, target: Vector, unit: float, mos
     return found._replace(points=points, error=distance_between(ops, points[-1], target) / unit, stretch=factor)
 
 
-def _shrunk(ops: Any, goals: Goals, found: ComponentSolution, unit: float, softness: float) -> Goals:
+def _shrunk(ops: Operations, goals: Goals, found: ComponentSolution, unit: float, softness: float) -> Goals:
     """Return where a chain that isn't stretched would have to reach, with the softness taken off."""
     root, batch, share = found.points[0], found.batch, 1.0 / found.stretch
 
@@ -208,7 +208,9 @@ def _shrunk(ops: Any, goals: Goals, found: ComponentSolution, unit: float, softn
     return replace(goals, targets=shrunk(goals.targets, ops.minimum(share, eased)), poles=poles)
 
 
-def _choose_solution(ops: Any, where: Component, yes: ComponentSolution, no: ComponentSolution) -> ComponentSolution:
+def _choose_solution(
+    ops: Operations, where: Component, yes: ComponentSolution, no: ComponentSolution
+) -> ComponentSolution:
     """Choose, lane by lane, between two solutions."""
     error, sweeps, status, stretch = ops.choose(
         where, (yes.error, yes.sweeps, yes.status, yes.stretch), (no.error, no.sweeps, no.status, no.stretch)
@@ -234,7 +236,7 @@ def _solve_with_rotation(start: StartPose, goals: Goals, options: Options) -> Co
         start = start_from(start.chain, start.pose, batch)
         plain = solve_components(start, replace(goals, rotations=None), options)
     chain = start.chain
-    ops: Any = ARRAY if batch else SCALAR
+    ops = ARRAY if batch else SCALAR
     unit, (rx, ry, rz) = chain.total_length, start.root
     (desired,) = ops.split(goals.rotations, batch)
     if not ops.all(ops.isfinite(add_up(desired))):
@@ -277,7 +279,7 @@ def _solve_with_rotation(start: StartPose, goals: Goals, options: Options) -> Co
 
 
 def _limit_rotation(
-    ops: Any, start: StartPose, wished: list[Quaternion], plain: list[Quaternion], goal: Vector, options: Options
+    ops: Operations, start: StartPose, wished: list[Quaternion], plain: list[Quaternion], goal: Vector, options: Options
 ) -> tuple[list[Vector], list[Quaternion]]:
     """Reach from what limits leave of frames with the rotation; return joints and frames."""
     assert start.constrained_chain is not None  # asked for chains with limits only
@@ -301,11 +303,11 @@ def _limit_rotation(
     return points, placed.frames
 
 
-def _choose(ops: Any, where: Component, yes: tuple[Any, ...], no: tuple[Any, ...]) -> Any:
+def _choose(ops: Operations, where: Component, yes: tuple[Any, ...], no: tuple[Any, ...]) -> Any:
     return tuple(ops.choose(where, yes, no))
 
 
-def _status(ops: Any, start: StartPose, target: Vector, softness: float, reached: Component) -> Component:
+def _status(ops: Operations, start: StartPose, target: Vector, softness: float, reached: Component) -> Component:
     if ops.all(reached):
         return ops.where(reached, _REACHED, _STALLED)
     too_far, too_near = reach_test(start.lengths, norm(ops, target))
@@ -314,14 +316,16 @@ def _status(ops: Any, start: StartPose, target: Vector, softness: float, reached
     return ops.where(reached, _REACHED, ops.where(beyond, _OUT_OF_REACH, failed))
 
 
-def _split_goal(ops: Any, goal: Array, batch: tuple[int, ...], kind: str, chain: Chain) -> Vector:
+def _split_goal(ops: Operations, goal: Array, batch: tuple[int, ...], kind: str, chain: Chain) -> Vector:
     (point,) = ops.split(goal, batch)
     if not ops.all(ops.isfinite(point[0] + point[1] + point[2])):
         raise FabrikError(f"the {kind} of the chain that ends at {chain.name(-1)} is not a finite number")
     return point  # type: ignore[no-any-return]
 
 
-def _turn_by_angle(ops: Any, start: StartPose, pole: Vector, target: Vector, goals: Goals) -> tuple[StartPose, Vector]:
+def _turn_by_angle(
+    ops: Operations, start: StartPose, pole: Vector, target: Vector, goals: Goals
+) -> tuple[StartPose, Vector]:
     """Return the pole turned by its angle, and the start as it is seen with that."""
     angle = 0.0 if goals.pole_angles is None else float(goals.pole_angles[0])
     if not math.isfinite(angle):
@@ -341,7 +345,9 @@ def _turn_by_angle(ops: Any, start: StartPose, pole: Vector, target: Vector, goa
     zero = 0.0 * angle * chord[0]
     twist = _choose(ops, straight, seen, tuple(zero + part for part in IDENTITY))
 
-    def transport(ops: Any, start: StartPose, points: Sequence[Vector], turn: Quaternion | None) -> list[Quaternion]:
+    def transport(
+        ops: Operations, start: StartPose, points: Sequence[Vector], turn: Quaternion | None
+    ) -> list[Quaternion]:
         return plain_follow(ops, start, points, None if turn is None else multiply(turn, twist))
 
     plain_follow = start.transport

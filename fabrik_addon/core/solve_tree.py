@@ -19,7 +19,7 @@ import numpy as np
 from .fabrik.chain_fabrik import ROUNDING
 from .fabrik.tree_passes import Pull, sweep_tree
 from .goals.softness import is_eased, soft_target
-from .math.operations import ARRAY, SCALAR, Array, Component, Vector, add_up
+from .math.operations import ARRAY, SCALAR, Array, Component, Operations, Vector, add_up
 from .math.quaternions import Quaternion, multiply, rotate
 from .math.rigid_fit import turned_by
 from .math.vectors import norm, scale
@@ -94,7 +94,7 @@ def solve_tree(start: StartTree, goals: Goals, options: Options) -> Solution:
     """Solve as ``solve_tree_lanes`` does; return arrays."""
     found = solve_tree_components(start, goals, options)
     batch = found.batch
-    ops: Any = ARRAY if batch else SCALAR
+    ops = ARRAY if batch else SCALAR
 
     def by_effector(values: Sequence[Component], kind: type) -> Any:
         return np.concatenate([ops.join_scalars(value, batch, kind) for value in values], axis=-1)
@@ -153,7 +153,7 @@ def solve_tree_components(
     batch = _goals_batch(start, goals)
     if batch != start.batch:
         start = start_tree(start.chain, start.pose, batch)
-    ops: Any = ARRAY if batch else SCALAR
+    ops = ARRAY if batch else SCALAR
     with ops.quiet():
         problem = _problem_of(ops, start, goals, options)
         state = _state(ops, start, problem)
@@ -200,7 +200,7 @@ def _goals_batch(start: StartTree, goals: Goals) -> tuple[int, ...]:
         raise FabrikError(f"the batch shapes of goals {shape} and pose {start.batch} don't fit") from misfit
 
 
-def _problem_of(ops: Any, start: StartTree, goals: Goals, options: Options) -> _TreeProblem:
+def _problem_of(ops: Operations, start: StartTree, goals: Goals, options: Options) -> _TreeProblem:
     chain, tree = start.chain, start.tree
     tips = chain.tips.tolist()
     meets = [-1] * len(tips) if goals.meets is None else goals.meets.tolist()
@@ -274,7 +274,7 @@ def _chosen(mask: Any, count: int) -> list[int]:
     return [number for number in range(count) if mask is None or mask[number]]
 
 
-def _split(ops: Any, start: StartTree, rows: Array, kind: str, mask: Any = None) -> list[Vector]:
+def _split(ops: Operations, start: StartTree, rows: Array, kind: str, mask: Any = None) -> list[Vector]:
     """Return points as seen from the root, in units; refuse those that aren't finite."""
     found: list[Vector] = []
     wanted = _chosen(mask, rows.shape[-2])
@@ -290,7 +290,7 @@ def _split(ops: Any, start: StartTree, rows: Array, kind: str, mask: Any = None)
 # Ways there
 
 
-def _state(ops: Any, start: StartTree, problem: _TreeProblem) -> State:
+def _state(ops: Operations, start: StartTree, problem: _TreeProblem) -> State:
     """Return the state of the pose there is."""
     zero = start.zero
     nowhere: Vector = (zero, zero, zero)
@@ -298,7 +298,7 @@ def _state(ops: Any, start: StartTree, problem: _TreeProblem) -> State:
     return state_of(ops, start.tree, start.coordinates, nowhere, [nowhere] * len(start.tree.roots), tasks)
 
 
-def _is_done(ops: Any, problem: _TreeProblem, state: State) -> Component:
+def _is_done(ops: Operations, problem: _TreeProblem, state: State) -> Component:
     """Tell where a pose needs no solving: all is where it should be."""
     done = _are_met(ops, problem, state)
     for task in problem.after:
@@ -306,7 +306,7 @@ def _is_done(ops: Any, problem: _TreeProblem, state: State) -> Component:
     return done
 
 
-def _are_met(ops: Any, problem: _TreeProblem, state: State) -> Component:
+def _are_met(ops: Operations, problem: _TreeProblem, state: State) -> Component:
     met: Component = True
     for error, enough in zip(state.errors(ops), problem.enough, strict=False):
         met = met & (error <= enough)
@@ -320,7 +320,7 @@ def _stage(problem: _TreeProblem, weights: Sequence[Component] | None = None, ro
 
 
 def _reach(
-    ops: Any, start: StartTree, problem: _TreeProblem, present: State, options: Options
+    ops: Operations, start: StartTree, problem: _TreeProblem, present: State, options: Options
 ) -> tuple[State, Component]:
     """Return the best of what sweeps and least squares find with the root fixed, and the sweeps used."""
     stacked = method_for_tree(options).stacked
@@ -349,7 +349,7 @@ def _reach(
 
 
 def _reach_with_root(
-    ops: Any, start: StartTree, problem: _TreeProblem, present: State, options: Options
+    ops: Operations, start: StartTree, problem: _TreeProblem, present: State, options: Options
 ) -> tuple[State, Component]:
     """Return the best of what is found with a root that takes its share of the way: the pose there is changes least.
 
@@ -380,7 +380,7 @@ def _reach_with_root(
 
 
 def _step(
-    ops: Any, start: StartTree, problem: _TreeProblem, present: State, options: Options, rule: StackedRule
+    ops: Operations, start: StartTree, problem: _TreeProblem, present: State, options: Options, rule: StackedRule
 ) -> tuple[State, Component]:
     """Return the best of what a Jacobian's steps find with the root fixed, and the steps used."""
     stage = Stage(problem.places, problem.prioritised, problem.enough, rule=rule)
@@ -399,7 +399,7 @@ def _step(
     return best, ops.maximum(used, start.zero + 1.0)
 
 
-def _mended(ops: Any, start: StartTree, problem: _TreeProblem, state: State) -> State:
+def _mended(ops: Operations, start: StartTree, problem: _TreeProblem, state: State) -> State:
     """Close what is left of gaps that count as reached, so that solving again has nothing left to do."""
     if all(ops.all(error <= ROUNDING) for error in state.errors(ops)[: len(problem.places)]):
         return state
@@ -407,7 +407,13 @@ def _mended(ops: Any, start: StartTree, problem: _TreeProblem, state: State) -> 
 
 
 def _try(
-    ops: Any, start: StartTree, problem: _TreeProblem, best: State, begin: State, sweeps: Component, left_out: Component
+    ops: Operations,
+    start: StartTree,
+    problem: _TreeProblem,
+    best: State,
+    begin: State,
+    sweeps: Component,
+    left_out: Component,
 ) -> tuple[State, Component]:
     """Return the better of a state and of what least squares make of another; and the sweeps used."""
     settled = _are_met(ops, problem, best) | left_out
@@ -426,7 +432,7 @@ def _spread(problem: _TreeProblem, state: State) -> Component:
     return total
 
 
-def _pulls(ops: Any, start: StartTree, problem: _TreeProblem, moves_root: bool) -> list[Pull]:
+def _pulls(ops: Operations, start: StartTree, problem: _TreeProblem, moves_root: bool) -> list[Pull]:
     """Return what the sweeps go by: targets beyond reach hardly pull, so that they don't take the others off theirs."""
     pulls = []
     for place, weight, pinned, unreachable in zip(
@@ -454,7 +460,7 @@ def _weight_at(start: StartTree, problem: _TreeProblem, joint: int, weight: floa
 
 
 def _warm_start(
-    ops: Any, start: StartTree, problem: _TreeProblem, options: Options, roots: Sequence[int] = ()
+    ops: Operations, start: StartTree, problem: _TreeProblem, options: Options, roots: Sequence[int] = ()
 ) -> tuple[State, Component]:
     """Return FABRIK's answer, or what limits leave of it."""
     tree = start.tree
@@ -474,7 +480,7 @@ def _warm_start(
     return state, swept.sweeps + 1.0
 
 
-def _met_halfway(ops: Any, start: StartTree, problem: _TreeProblem, state: State) -> State:
+def _met_halfway(ops: Operations, start: StartTree, problem: _TreeProblem, state: State) -> State:
     """Bring joints that are to meet to the point between them, by weight, as far as they go."""
     if all(place.target is not None for place in problem.places):
         return state
@@ -498,7 +504,7 @@ def _met_halfway(ops: Any, start: StartTree, problem: _TreeProblem, state: State
     )
 
 
-def _other_starts(ops: Any, start: StartTree, state: State) -> Iterator[State]:
+def _other_starts(ops: Operations, start: StartTree, state: State) -> Iterator[State]:
     """Yield states to start from where the ones before were caught: bent all the same way, less and more."""
     tree = start.tree
     zero = start.zero
@@ -523,7 +529,9 @@ def _other_starts(ops: Any, start: StartTree, state: State) -> Iterator[State]:
 # What can't all be met
 
 
-def _beyond(ops: Any, start: StartTree, places: Sequence[PositionTask], allowed: Sequence[float]) -> list[Component]:
+def _beyond(
+    ops: Operations, start: StartTree, places: Sequence[PositionTask], allowed: Sequence[float]
+) -> list[Component]:
     """Tell which places are too far from the root, or too near to it, for the links on the way."""
     found = []
     for place, enough in zip(places, allowed, strict=True):
@@ -544,7 +552,7 @@ def _beyond(ops: Any, start: StartTree, places: Sequence[PositionTask], allowed:
 
 
 def _compromise(
-    ops: Any,
+    ops: Operations,
     start: StartTree,
     problem: _TreeProblem,
     best: State,
@@ -598,7 +606,7 @@ def _with_held(problem: _TreeProblem, stage: Stage, power: float) -> Stage:
 
 
 def _descended(
-    ops: Any,
+    ops: Operations,
     start: StartTree,
     problem: _TreeProblem,
     state: State,
@@ -613,7 +621,7 @@ def _descended(
     ), taken
 
 
-def _same(ops: Any, one: Sequence[Component], other: Sequence[Component]) -> Component:
+def _same(ops: Operations, one: Sequence[Component], other: Sequence[Component]) -> Component:
     same: Component = True
     for a, b in zip(one, other, strict=True):
         same = same & (ops.where(a, 1, 0) == ops.where(b, 1, 0))
@@ -623,7 +631,7 @@ def _same(ops: Any, one: Sequence[Component], other: Sequence[Component]) -> Com
 # Poles and rotations
 
 
-def _afterwards(ops: Any, start: StartTree, problem: _TreeProblem, best: State, options: Options) -> State:
+def _afterwards(ops: Operations, start: StartTree, problem: _TreeProblem, best: State, options: Options) -> State:
     """Turn toward poles and rotations, as far as the effectors' places allow."""
     if not problem.after:
         return best
@@ -655,7 +663,7 @@ def _afterwards(ops: Any, start: StartTree, problem: _TreeProblem, best: State, 
     return choose_state(ops, fits, found, best)
 
 
-def _off(ops: Any, problem: _TreeProblem, state: State) -> Component:
+def _off(ops: Operations, problem: _TreeProblem, state: State) -> Component:
     """Return the root of the sum of the squared angles (radians) that poles and rotations are off."""
     total: Component = 0.0
     for task in problem.after:
@@ -664,7 +672,7 @@ def _off(ops: Any, problem: _TreeProblem, state: State) -> Component:
     return ops.sqrt(total)
 
 
-def _swung(ops: Any, start: StartTree, problem: _TreeProblem, state: State) -> State:
+def _swung(ops: Operations, start: StartTree, problem: _TreeProblem, state: State) -> State:
     """Turn chains that bend far from their poles about the lines from their roots to their tips, as limits allow.
 
     That leaves a tip where it is. A chain whose first bone carries other effectors is left alone.
@@ -692,7 +700,7 @@ def _swung(ops: Any, start: StartTree, problem: _TreeProblem, state: State) -> S
 
 
 def _statuses(
-    ops: Any, start: StartTree, problem: _TreeProblem, errors: Sequence[Component], options: Options
+    ops: Operations, start: StartTree, problem: _TreeProblem, errors: Sequence[Component], options: Options
 ) -> list[Component]:
     tree = start.tree
     found = []

@@ -15,7 +15,7 @@ from typing import Any
 from mathutils import Quaternion, Vector
 
 from ...core import StartPose
-from ...core.math.operations import SCALAR
+from ...core.math.operations import SCALAR, Operations
 from ...core.math.quaternions import from_to
 from ...core.math.vectors import dot
 
@@ -37,7 +37,7 @@ def transport_in_blender(start: StartPose) -> StartPose:
         )
     ]
 
-    def transport(_ops: Any, _start: StartPose, points: Sequence[Any], turn: Any) -> list[Any]:
+    def transport(_ops: Operations, _start: StartPose, points: Sequence[Any], turn: Any) -> list[Any]:
         delta = None if turn is None else Quaternion(turn)
         frames = []
         ax, ay, az = points[0]

@@ -10,9 +10,8 @@ the one whose combined residual f = g(x) - x is least, and is kept only where th
 from __future__ import annotations
 
 from operator import mul
-from typing import Any
 
-from ..math.operations import TINY, Component, Components, add_up
+from ..math.operations import TINY, Component, Components, Operations, add_up
 
 DEPTH = 3
 """Residuals looked back at; measured on 3 to 100 links, more cost more than it saved."""
@@ -24,7 +23,7 @@ REGULARISATION = 1e-10
 class Mixing:
     """The history of one solve: the accepted outputs and residuals, and how they differed from the ones before."""
 
-    def __init__(self, ops: Any) -> None:
+    def __init__(self, ops: Operations) -> None:
         self._ops = ops
         self._output: Components | None = None
         self._residual: Components = []

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..goals.pole import bend_direction, bend_plane, points_at_pole, reflect_to_pole
 from ..math.law_of_cosines import middle_joint
-from ..math.operations import Component, Components, Vector, add_up
+from ..math.operations import Component, Components, Operations, Vector, add_up
 from ..math.quaternions import IDENTITY, Quaternion
 from ..math.vectors import (
     PARALLEL,
@@ -46,7 +46,7 @@ ROUNDING = 3e-6
 
 
 def reach_target(
-    ops: Any,
+    ops: Operations,
     points: Sequence[Vector],
     lengths: Sequence[float],
     target: Vector,
@@ -99,7 +99,7 @@ def reach_target(
 
 
 def _reach_lanes(
-    ops: Any,
+    ops: Operations,
     points: Sequence[Vector],
     lengths: Sequence[float],
     target: Vector,
@@ -122,7 +122,7 @@ def _reach_lanes(
 
 
 def _reach_in_plane(
-    ops: Any,
+    ops: Operations,
     joints: Joints,
     lengths: Sequence[float],
     target: Vector,
@@ -144,7 +144,7 @@ def _reach_in_plane(
 
 
 def bend_in_plane(
-    ops: Any,
+    ops: Operations,
     angles: Components,
     lengths: Sequence[float],
     distance: Component,
@@ -186,7 +186,7 @@ def bend_in_plane(
 
 
 def _bend(
-    ops: Any,
+    ops: Operations,
     points: Sequence[Vector],
     lengths: Sequence[float],
     target: Vector,
@@ -233,7 +233,7 @@ def _bend(
     return points, ops.maximum(sweeps, 0.0 * distance + 1.0)
 
 
-def on_one_line(ops: Any, points: Sequence[Vector], target: Vector) -> Component:
+def on_one_line(ops: Operations, points: Sequence[Vector], target: Vector) -> Component:
     """Tell whether all joints and the target lie on one line: no sweep ever leaves it."""
     first = points[1]
     limit = ON_ONE_LINE * ON_ONE_LINE * dot(first, first)
@@ -248,7 +248,7 @@ def on_one_line(ops: Any, points: Sequence[Vector], target: Vector) -> Component
 
 
 def circular_arc_where(
-    ops: Any,
+    ops: Operations,
     where: Component,
     joints: Joints,
     lengths: Sequence[float],
@@ -265,7 +265,7 @@ def circular_arc_where(
     return x, y, z
 
 
-def choose_joints(ops: Any, where: Component, yes: Joints, no: Joints) -> Joints:
+def choose_joints(ops: Operations, where: Component, yes: Joints, no: Joints) -> Joints:
     """Choose, lane by lane, between two poses of a chain."""
     x, y, z = (ops.choose(where, a, b) for a, b in zip(yes, no, strict=True))
     return x, y, z

@@ -12,16 +12,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
-from ..math.operations import Component, Components, Vector, add_up
+from ..math.operations import Component, Components, Operations, Vector, add_up
 from ..math.vectors import Joints
 
 HALVINGS = 54
 """Bisection steps: the angle is then exact to the last bit of a double."""
 
 
-def circular_arc(ops: Any, lengths: Sequence[float], distance: Component, along: Vector, side: Vector) -> Joints:
+def circular_arc(ops: Operations, lengths: Sequence[float], distance: Component, along: Vector, side: Vector) -> Joints:
     """Return the joints of a chain bent evenly from the origin to a target.
 
     With s = 1 / diameter, a link of length l subtends half the angle h = asin(l s) at the circle's centre, and the
@@ -61,7 +60,7 @@ def circular_arc(ops: Any, lengths: Sequence[float], distance: Component, along:
 
 
 def _half_angles(
-    ops: Any, lengths: Sequence[float], longest: int, half_angle: Component
+    ops: Operations, lengths: Sequence[float], longest: int, half_angle: Component
 ) -> tuple[Components, Component]:
     """Return every link's half angle and 1 / diameter, given the longest link's half angle."""
     curvature = ops.sin(half_angle) / lengths[longest]

@@ -9,9 +9,8 @@ no joint has that much play, and the whole chain is the lever: one joint is bent
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from ..math.operations import TINY, Component, Vector
+from ..math.operations import TINY, Component, Operations, Vector
 from ..math.quaternions import from_to, multiply, rotate
 from ..math.vectors import choose_parts, cross, distance_between, dot, scale
 
@@ -22,7 +21,7 @@ LEAST_BEND = 1e-2
 """Squared sine of a bend below which a joint isn't bent further: its plane and its leverage are poor."""
 
 
-def close_exactly(ops: Any, points: list[Vector], lengths: Sequence[float], target: Vector) -> Component:
+def close_exactly(ops: Operations, points: list[Vector], lengths: Sequence[float], target: Vector) -> Component:
     """Move the tip onto the target in closed form and return the distance that is left: none, or all of it.
 
     Args:
@@ -37,7 +36,7 @@ def close_exactly(ops: Any, points: list[Vector], lengths: Sequence[float], targ
     return left
 
 
-def _shift_and_bend(ops: Any, points: list[Vector], lengths: Sequence[float], target: Vector) -> Component:
+def _shift_and_bend(ops: Operations, points: list[Vector], lengths: Sequence[float], target: Vector) -> Component:
     """Shift all that follows a joint by the gap, and the joint to where both its links meet again.
 
     The joint stays in its own plane and on its own side. It is the one nearest to the tip that is bent enough.
@@ -77,7 +76,7 @@ def _shift_and_bend(ops: Any, points: list[Vector], lengths: Sequence[float], ta
     return left
 
 
-def _bend_and_turn(ops: Any, points: list[Vector], target: Vector) -> Component:
+def _bend_and_turn(ops: Operations, points: list[Vector], target: Vector) -> Component:
     """Bend a joint until the tip is as far from the root as the target is, then turn the chain about the root.
 
     The joint farthest from the line root-tip needs the least bend: the tip's distance changes by that offset times

@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from ..math.active_items import ActiveItems
-from ..math.operations import Component, Components, Point, Vector
+from ..math.operations import Component, Components, Operations, Point, Vector
 from ..math.vectors import Joints
 from .acceleration import Mixing
 
@@ -30,7 +30,7 @@ def reach_test(lengths: Sequence[float], distance: Component) -> tuple[Component
     return distance >= total, distance <= 2.0 * max(lengths) - total
 
 
-def straight_to_target(ops: Any, lengths: Sequence[float], along: Vector, too_far: Component) -> Joints:
+def straight_to_target(ops: Operations, lengths: Sequence[float], along: Vector, too_far: Component) -> Joints:
     """Return the joints nearest to a target that is out of reach: one straight line, with the longest link folded out.
 
     Too far, all links point at the target. Too near, the longest does and all others point back.
@@ -60,7 +60,7 @@ def links_of(lengths: Sequence[float]) -> Links:
     return Links(lengths, [*enumerate(lengths, 1)], [*enumerate(lengths)][:0:-1])
 
 
-def backward_pass(ops: Any, points: list[Point], links: Links, target: Point) -> None:
+def backward_pass(ops: Operations, points: list[Point], links: Links, target: Point) -> None:
     """Put the tip on the target and pull every joint after it, up to the one next to the root (stage 1).
 
     The root itself isn't moved: the forward pass would put it back without having looked at it.
@@ -69,7 +69,7 @@ def backward_pass(ops: Any, points: list[Point], links: Links, target: Point) ->
     ops.pull(points, target, links.inward)
 
 
-def forward_pass(ops: Any, points: list[Point], links: Links) -> None:
+def forward_pass(ops: Operations, points: list[Point], links: Links) -> None:
     """Start from the fixed root and pull every joint after it, the tip last (stage 2)."""
     ops.pull(points, points[0], links.outward)
 
@@ -86,7 +86,7 @@ class Sweeping:
     """(ops, points, links): make links as long as they should be, in place, where sweeps need that."""
 
 
-def _both_passes(ops: Any, points: list[Point], links: Links, target: Point) -> None:
+def _both_passes(ops: Operations, points: list[Point], links: Links, target: Point) -> None:
     backward_pass(ops, points, links, target)
     forward_pass(ops, points, links)
 
@@ -96,7 +96,7 @@ BACK_AND_FORTH = Sweeping(_both_passes, slice(1, -1), lambda ops, points, links:
 
 
 def sweep_to_target(
-    ops: Any,
+    ops: Operations,
     joints: Sequence[Vector],
     lengths: Sequence[float],
     target: Vector,

@@ -11,23 +11,22 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
-from ..math.operations import TINY, Component, Components, add_up
+from ..math.operations import TINY, Component, Components, Operations, add_up
 from ..math.vectors import Joints, cross, dot, norm
 
 SHARPEST = 0.9 * math.pi
 """Bends are kept below this: a folded link has no direction for the next sweep."""
 
 
-def bend_angles(ops: Any, joints: Joints) -> Components:
+def bend_angles(ops: Operations, joints: Joints) -> Components:
     """Return the angle, 0 to pi, between the links at every inner joint."""
     points = list(zip(*joints, strict=True))
     links = [(bx - ax, by - ay, bz - az) for (ax, ay, az), (bx, by, bz) in pairwise(points)]
     return [ops.atan2(norm(ops, cross(a, b)), dot(a, b)) for a, b in pairwise(links)]
 
 
-def planar_pose(ops: Any, angles: Components, lengths: Sequence[float], distance: Component) -> Joints:
+def planar_pose(ops: Operations, angles: Components, lengths: Sequence[float], distance: Component) -> Joints:
     """Return a planar chain bent to one side, about as far across as a target is away.
 
     Args:
@@ -53,7 +52,7 @@ def planar_pose(ops: Any, angles: Components, lengths: Sequence[float], distance
     )
 
 
-def bend_angles_and_arc(ops: Any, angles: Components, lengths: Sequence[float]) -> tuple[Components, Component]:
+def bend_angles_and_arc(ops: Operations, angles: Components, lengths: Sequence[float]) -> tuple[Components, Component]:
     """Return what ``curl`` makes bigger or smaller: bends of less than a full turn, and the arc of their chord."""
     # More than a full turn would be a spiral, that crosses itself and bends to both sides of its chord.
     most = ops.maximum(add_up(angles) / (1.6 * math.pi), 1.0)
@@ -62,7 +61,7 @@ def bend_angles_and_arc(ops: Any, angles: Components, lengths: Sequence[float]) 
     return angles, _arc_angle(ops, ops.sqrt(p * p + q * q))
 
 
-def _lay(ops: Any, angles: Components, lengths: Sequence[float]) -> list[tuple[Component, Component]]:
+def _lay(ops: Operations, angles: Components, lengths: Sequence[float]) -> list[tuple[Component, Component]]:
     """Lay links end to end from the origin, each turned clockwise from the one before."""
     heading = 0.5 * add_up(angles)
     p = q = 0.0 * heading
@@ -74,7 +73,7 @@ def _lay(ops: Any, angles: Components, lengths: Sequence[float]) -> list[tuple[C
     return laid
 
 
-def _arc_angle(ops: Any, chord: Component) -> Component:
+def _arc_angle(ops: Operations, chord: Component) -> Component:
     """Return nearly half the angle of an arc of length one with a chord: exact at 0 and 1, within 5 % between."""
     residual = ops.maximum(1.0 - chord, 0.0)
     return ops.sqrt(6.0 * residual) * (1.0 + (math.pi / math.sqrt(6.0) - 1.0) * residual)

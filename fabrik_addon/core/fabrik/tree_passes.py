@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..math.operations import TINY, Component, Vector
+from ..math.operations import TINY, Component, Operations, Vector
 from ..math.quaternions import Quaternion, rotate
 from ..math.rigid_fit import fit_frame
 from ..math.vectors import choose_parts
@@ -67,7 +67,7 @@ def pull_weights(tree: Tree, pulls: Sequence[Pull]) -> list[Component]:
 
 
 def sweep_tree(
-    ops: Any,
+    ops: Operations,
     tree: Tree,
     joints: Sequence[Vector],
     frames: Sequence[Quaternion],
@@ -129,7 +129,7 @@ def sweep_tree(
 
 
 def backward_pass(
-    ops: Any,
+    ops: Operations,
     tree: Tree,
     joints: list[Vector],
     sub_bases: dict[int, Quaternion],
@@ -184,7 +184,7 @@ def _centroid(a: Vector, b: Vector, first: Component, second: Component) -> Vect
 
 
 def _pull_sub_base(
-    ops: Any,
+    ops: Operations,
     tree: Tree,
     sub_base: int,
     joints: Sequence[Vector],
@@ -220,7 +220,7 @@ def _mean(points: Sequence[Vector], shares: Sequence[Component], total: Componen
 
 
 def forward_pass(
-    ops: Any,
+    ops: Operations,
     tree: Tree,
     joints: list[Vector],
     sub_bases: dict[int, Quaternion],
@@ -248,7 +248,7 @@ def forward_pass(
                 joints[child] = (x + dx, y + dy, z + dz)
 
 
-def _error(ops: Any, joints: Sequence[Vector], pulls: Sequence[Pull]) -> Component:
+def _error(ops: Operations, joints: Sequence[Vector], pulls: Sequence[Pull]) -> Component:
     """Return the pulls' distances from where they should be, root of the weighted mean square."""
     total: Component = 0.0
     weights: Component = TINY

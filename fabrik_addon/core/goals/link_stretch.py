@@ -9,9 +9,7 @@ keeps its angles that way, and the tip stays at its target while the chain eases
 
 from __future__ import annotations
 
-from typing import Any
-
-from ..math.operations import TINY, Component, Vector
+from ..math.operations import TINY, Component, Operations, Vector
 from ..math.vectors import dot
 
 ROUNDS = 4
@@ -24,7 +22,7 @@ AS_NEAR = 1e-6
 """Share of the error by which two poses may differ by rounding alone: what limits leave free they may differ in."""
 
 
-def stretch_factor(ops: Any, tip: Vector, target: Vector, most: float) -> Component:
+def stretch_factor(ops: Operations, tip: Vector, target: Vector, most: float) -> Component:
     """Return the factor, 1 to ``most``, by which a scaled tip comes nearest to the target.
 
     Args:

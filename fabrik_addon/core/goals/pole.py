@@ -8,11 +8,9 @@ far side of their neighbours' line over to the pole's side.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from ..math.operations import SCALAR, TINY, Array, Component, Components, Vector
+from ..math.operations import SCALAR, TINY, Array, Component, Components, Operations, Vector
 from ..math.quaternions import Quaternion, from_to, multiply, rotate, x_axis
 from ..math.vectors import PARALLEL, Joints, dot, first_direction, norm, perpendicular, rejection, scale, turn_about
 from ..problem import Pose
@@ -27,12 +25,12 @@ FLAT = 1e-13
 """Height over the line of the neighbours below which a joint is straight, and points nowhere."""
 
 
-def turn_pole(ops: Any, pole: Vector, along: Vector, angle: float) -> Vector:
+def turn_pole(ops: Operations, pole: Vector, along: Vector, angle: float) -> Vector:
     """Return the pole turned by the pole angle (radians) about the unit vector from the root to the target."""
     return turn_about(along, ops.cos(0.0 * pole[0] + angle), ops.sin(0.0 * pole[0] + angle), pole)
 
 
-def bend_direction(ops: Any, joints: Joints, along: Vector) -> Vector:
+def bend_direction(ops: Operations, joints: Joints, along: Vector) -> Vector:
     """Return how far, all inner joints together, a chain lies off a line through its root; zero when it doesn't.
 
     Where bends to opposite sides cancel out (an S), it is the joint farthest off that counts.
@@ -50,14 +48,16 @@ def bend_direction(ops: Any, joints: Joints, along: Vector) -> Vector:
     return bx, by, bz
 
 
-def swing_to(ops: Any, joints: Joints, along: Vector, hint: Vector) -> Quaternion:
+def swing_to(ops: Operations, joints: Joints, along: Vector, hint: Vector) -> Quaternion:
     """Return the shortest turn about the root that points the tip along a unit vector."""
     x, y, z = joints
     chord = first_direction(ops, [(x[-1], y[-1], z[-1]), (x[1], y[1], z[1])])
     return from_to(ops, chord, along, hint)
 
 
-def bend_plane(ops: Any, joints: Joints, along: Vector, pole: Vector | None, hint: Vector) -> tuple[Vector, Quaternion]:
+def bend_plane(
+    ops: Operations, joints: Joints, along: Vector, pole: Vector | None, hint: Vector
+) -> tuple[Vector, Quaternion]:
     """Return the unit vector toward which the chain bends, and the turn about the root that brings its bend there.
 
     Args:
@@ -84,14 +84,14 @@ def bend_plane(ops: Any, joints: Joints, along: Vector, pole: Vector | None, hin
     return side, multiply(from_to(ops, bend, side, along), swing)
 
 
-def side_toward(ops: Any, joints: Joints, pole: Vector, hint: Vector) -> Vector:
+def side_toward(ops: Operations, joints: Joints, pole: Vector, hint: Vector) -> Vector:
     """Return the unit vector on which the pole is of a chain where it is now."""
     x, y, z = joints
     chord = first_direction(ops, [(x[-1], y[-1], z[-1]), (x[1], y[1], z[1])])
     return perpendicular(ops, chord, [scale(pole, 1.0 / (norm(ops, pole) + TINY)), hint])
 
 
-def _off_pole(ops: Any, joints: Joints, j: int, pole: Vector) -> tuple[Component, Component]:
+def _off_pole(ops: Operations, joints: Joints, j: int, pole: Vector) -> tuple[Component, Component]:
     """Return how far an inner joint is from where it would be if it pointed at the pole, and what of that is noise.
 
     Directions are seen along the line of the joint's neighbours.
@@ -117,7 +117,7 @@ def _off_pole(ops: Any, joints: Joints, j: int, pole: Vector) -> tuple[Component
     return move, noise
 
 
-def points_at_pole(ops: Any, joints: Joints, pole: Vector) -> Component:
+def points_at_pole(ops: Operations, joints: Joints, pole: Vector) -> Component:
     """Tell whether every inner joint points at the pole, to what the floats of a pose can say."""
     pointing: Component = True
     for j in range(1, len(joints[0]) - 1):
@@ -126,7 +126,7 @@ def points_at_pole(ops: Any, joints: Joints, pole: Vector) -> Component:
     return pointing
 
 
-def reflect_to_pole(ops: Any, p: Components, q: Components, pole: tuple[Component, Component]) -> None:
+def reflect_to_pole(ops: Operations, p: Components, q: Components, pole: tuple[Component, Component]) -> None:
     """Bring every joint of a planar chain to the pole's side of its neighbours' line, in place; tip and lengths stay.
 
     In the plane of the pole a joint that doesn't point at it points away, and turning it there is a reflection. A

@@ -8,15 +8,13 @@ distance below the length of the chain, and joins the plain one without a kink (
 
 from __future__ import annotations
 
-from typing import Any
-
-from ..math.operations import TINY, Component, Vector
+from ..math.operations import TINY, Component, Operations, Vector
 from ..math.vectors import norm, scale
 
 _GENTLEST = 1e-6
 
 
-def soft_target(ops: Any, target: Vector, softness: float) -> Vector:
+def soft_target(ops: Operations, target: Vector, softness: float) -> Vector:
     """Return the point on the way to the target that a chain of length one should reach for.
 
     Args:
@@ -27,7 +25,7 @@ def soft_target(ops: Any, target: Vector, softness: float) -> Vector:
     return target if softness < _GENTLEST else scale(target, soft_share(ops, target, softness))
 
 
-def soft_share(ops: Any, target: Vector, softness: float) -> Component:
+def soft_share(ops: Operations, target: Vector, softness: float) -> Component:
     """Return how far along the way to the target the soft one is, 0 to 1; arguments as above."""
     distance = norm(ops, target)
     if softness < _GENTLEST:
@@ -38,6 +36,6 @@ def soft_share(ops: Any, target: Vector, softness: float) -> Component:
     return ops.where(distance > begin, eased, distance) / (distance + TINY)
 
 
-def is_eased(ops: Any, target: Vector, softness: float) -> Component:
+def is_eased(ops: Operations, target: Vector, softness: float) -> Component:
     """Tell where a target is so far that softness holds the tip back."""
     return norm(ops, target) > 1.0 - softness if softness >= _GENTLEST else norm(ops, target) < 0.0

@@ -9,9 +9,8 @@ toward where it points without, just as far as is needed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from ..math.operations import TINY, Component, Vector
+from ..math.operations import TINY, Component, Operations, Vector
 from ..math.vectors import dot, norm, scale
 
 _HALVINGS = 40
@@ -23,7 +22,7 @@ _SLACK = 1e-6
 
 
 def last_link(
-    ops: Any, lengths: Sequence[float], target: Vector, wished: Vector, plain: Vector
+    ops: Operations, lengths: Sequence[float], target: Vector, wished: Vector, plain: Vector
 ) -> tuple[Vector, Component]:
     """Return the last link, nearest to a wished one, with which the others can reach, and whether it is as wished.
 
@@ -46,7 +45,7 @@ def last_link(
     return (x, y, z), fits
 
 
-def _fits(ops: Any, lengths: Sequence[float], target: Vector, link: Vector) -> Component:
+def _fits(ops: Operations, lengths: Sequence[float], target: Vector, link: Vector) -> Component:
     rest = norm(ops, (target[0] - link[0], target[1] - link[1], target[2] - link[2]))
     length = sum(lengths)
     shortest = 2.0 * max(lengths) - length
@@ -54,7 +53,7 @@ def _fits(ops: Any, lengths: Sequence[float], target: Vector, link: Vector) -> C
     return (rest <= (1.0 + _SLACK) * length) & (rest >= shortest - _SLACK * length)
 
 
-def _between(ops: Any, a: Vector, b: Vector, share: Component) -> Vector:
+def _between(ops: Operations, a: Vector, b: Vector, share: Component) -> Vector:
     """Return a vector of a's length whose direction is between two others', by the angle."""
     size = norm(ops, a)
     cosine = dot(a, b) / (size * norm(ops, b) + TINY)

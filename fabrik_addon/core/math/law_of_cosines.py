@@ -4,12 +4,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from .operations import TINY, Component, Vector
+from .operations import TINY, Component, Operations, Vector
 
 
-def middle_joint(ops: Any, first: float, second: float, distance: Component, along: Vector, side: Vector) -> Vector:
+def middle_joint(
+    ops: Operations, first: float, second: float, distance: Component, along: Vector, side: Vector
+) -> Vector:
     """Return the joint between two links whose ends are the origin and the target.
 
     Args:

@@ -12,30 +12,38 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from functools import reduce
 from math import sqrt
 from operator import add
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
+
+Scalar: TypeAlias = float
 
 Array: TypeAlias = NDArray[np.float64]
 
 IntegerArray: TypeAlias = NDArray[np.int64]
 
-Component: TypeAlias = Any
-"""A float (one lane) or an array (B,) of floats; as a condition, a bool or an array (B,) of bools."""
+Component: TypeAlias = Scalar | Array
+"""A float (one pose) or an array (B,) (B poses): one coordinate of one joint."""
 
-Components: TypeAlias = list[Any]
+Condition: TypeAlias = bool | NDArray[np.bool_]
+"""A comparison of components: a bool (one pose) or an array (B,) of bools (B poses)."""
+
+Selection: TypeAlias = Condition | NDArray[np.intp]
+"""Batch items to gather: a condition, or the items' indices (K,)."""
+
+Components: TypeAlias = list[Component]
 """One component of every joint, root first."""
 
-Vector: TypeAlias = tuple[Any, Any, Any]
+Vector: TypeAlias = tuple[Component, Component, Component]
 """x, y, z of one point or direction."""
 
-Point: TypeAlias = Any
-"""A ``Vector`` of floats (one lane) or an array (3, B): what sweeps pull. Its parts are its components."""
+Point: TypeAlias = Vector | Array
+"""A ``Vector`` of floats (one pose) or an array (3, B) (B poses): what the passes of FABRIK move."""
 
 
 TINY = 1e-300
@@ -48,6 +56,65 @@ def add_up(values: Iterable[Component]) -> Component:
 
 
 _QUIET: nullcontext[None] = nullcontext()
+
+
+class Operations(Protocol):
+    """What kernels do with components that floats and arrays write differently.
+
+    A kernel gets components of one host, and the operations of the same host: the types don't say which.
+    """
+
+    def quiet(self) -> AbstractContextManager[Any]:
+        """Return a context in which a division by zero gives NaN instead of a warning; floats raise nevertheless."""
+
+    def sqrt(self, value: Component, /) -> Component: ...
+    def sin(self, angle: Component, /) -> Component: ...
+    def cos(self, angle: Component, /) -> Component: ...
+    def asin(self, sine: Component, /) -> Component: ...
+    def atan2(self, y: Component, x: Component, /) -> Component: ...
+    def exp(self, value: Component, /) -> Component: ...
+    def floor(self, value: Component, /) -> Component: ...
+    def isfinite(self, value: Component, /) -> Condition: ...
+    def maximum(self, a: Component, b: Component, /) -> Component: ...
+    def minimum(self, a: Component, b: Component, /) -> Component: ...
+    def any(self, condition: Condition, /) -> bool | int: ...
+    def all(self, condition: Condition, /) -> bool: ...
+    def negate(self, condition: Condition, /) -> Condition: ...
+
+    def where(self, condition: Condition, yes: Component, no: Component, /) -> Component:
+        """Choose one component, batch item by batch item."""
+
+    def choose(self, condition: Condition, yes: Sequence[Component], no: Sequence[Component], /) -> Components:
+        """Choose between two lists of components, batch item by batch item."""
+
+    def gather(self, items: Selection, values: Sequence[Component], /) -> Components:
+        """Return the components of some batch items only; one pose stays."""
+
+    def scatter(self, items: Selection, into: Components, values: Sequence[Component], /) -> None:
+        """Undo ``gather``: write the gathered items' components back to where they came from, in place."""
+
+    def active_indices(self, done: Condition, /) -> Selection | None:
+        """Return the batch items that are not done, for ``gather``, or None where all are done."""
+
+    def point(self, vector: Vector, /) -> Point: ...
+    def points(self, vectors: Sequence[Vector], /) -> list[Point]: ...
+    def pull(self, points: list[Point], anchor: Point, steps: Sequence[tuple[int, float]], /) -> None:
+        """Move points one after another, in place: each to a distance from the one before it, the first from an anchor.
+
+        Args:
+            points: of a chain.
+            anchor: point that the first one is at a distance from.
+            steps: (index of the point, distance), in the order of the moves.
+        """
+
+    def split(self, values: Array, batch: tuple[int, ...], /) -> list[Any]:
+        """Return the R rows of an array (..., R, C) as tuples of C components: vectors for C = 3, quaternions for 4."""
+
+    def join(self, rows: Sequence[Any], batch: tuple[int, ...], /) -> Array:
+        """Return an array (..., R, C) of R tuples of C components: the opposite of ``split``."""
+
+    def join_scalars(self, value: Component, batch: tuple[int, ...], kind: type, /) -> NDArray[Any]:
+        """Return an array (..., 1) of one component, of type ``kind``."""
 
 
 class ScalarOps:
@@ -236,5 +303,6 @@ class ArrayOps:
         return rest if rest.size else None
 
 
-SCALAR = ScalarOps()
-ARRAY = ArrayOps()
+SCALAR = cast(Operations, ScalarOps())
+ARRAY = cast(Operations, ArrayOps())
+"""Casts: each host takes its own components only, which the union of both does not say."""

@@ -4,12 +4,12 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-from .operations import TINY, Vector
+from .operations import TINY, Component, Operations, Vector
 from .vectors import norm, perpendicular, scale
 
-Quaternion: TypeAlias = tuple[Any, Any, Any, Any]
+Quaternion: TypeAlias = tuple[Component, Component, Component, Component]
 """w, x, y, z of one unit quaternion."""
 
 
@@ -36,7 +36,7 @@ def rotate(q: Quaternion, a: Vector) -> Vector:
     return ax + w * tx + y * tz - z * ty, ay + w * ty + z * tx - x * tz, az + w * tz + x * ty - y * tx
 
 
-def from_to(ops: Any, a: Vector, b: Vector, hint: Vector) -> Quaternion:
+def from_to(ops: Operations, a: Vector, b: Vector, hint: Vector) -> Quaternion:
     """Return the shortest turn that takes direction a to direction b; neither needs to be a unit vector.
 
     Args:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .operations import TINY, Component, Vector
+from .operations import TINY, Component, Operations, Vector
 from .quaternions import Quaternion, multiply
 from .vectors import choose_parts
 
@@ -23,7 +23,11 @@ SMALL = 1e-3
 
 
 def fit_frame(
-    ops: Any, frame: Quaternion, offsets: Sequence[Vector], places: Sequence[Vector], weights: Sequence[Component]
+    ops: Operations,
+    frame: Quaternion,
+    offsets: Sequence[Vector],
+    places: Sequence[Vector],
+    weights: Sequence[Component],
 ) -> Quaternion:
     """Return the frame nearest to a body's own in which its points are nearest to some places.
 
@@ -71,7 +75,7 @@ def _axes(frame: Quaternion) -> tuple[Vector, Vector, Vector]:
     )
 
 
-def turned_by(ops: Any, frame: Quaternion, turn: Vector) -> Quaternion:
+def turned_by(ops: Operations, frame: Quaternion, turn: Vector) -> Quaternion:
     """Return a frame turned by a rotation vector (radians), in the space the frame is in."""
     x, y, z = turn
     angle = ops.sqrt(x * x + y * y + z * z) + TINY

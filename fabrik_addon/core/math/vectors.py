@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from .operations import Component, Components, Vector
+from .operations import Component, Components, Operations, Vector
 
 Joints: TypeAlias = tuple[Components, Components, Components]
 """x, y and z of the joints of a chain, root first."""
@@ -43,23 +43,23 @@ def scale(a: Vector, factor: Component) -> Vector:
     return a[0] * factor, a[1] * factor, a[2] * factor
 
 
-def norm(ops: Any, a: Vector) -> Component:
+def norm(ops: Operations, a: Vector) -> Component:
     """Return the length of a vector."""
     return ops.sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2])
 
 
-def distance_between(ops: Any, a: Vector, b: Vector) -> Component:
+def distance_between(ops: Operations, a: Vector, b: Vector) -> Component:
     """Return the distance between two points."""
     x, y, z = a[0] - b[0], a[1] - b[1], a[2] - b[2]
     return ops.sqrt(x * x + y * y + z * z)
 
 
-def choose_parts(ops: Any, where: Component, yes: tuple[Any, ...], no: tuple[Any, ...]) -> Any:
+def choose_parts(ops: Operations, where: Component, yes: tuple[Any, ...], no: tuple[Any, ...]) -> Any:
     """Choose, lane by lane, between the components of two vectors, quaternions or turns."""
     return tuple(ops.choose(where, yes, no))
 
 
-def first_direction(ops: Any, candidates: list[Vector]) -> Vector:
+def first_direction(ops: Operations, candidates: list[Vector]) -> Vector:
     """Return the first candidate that isn't zero, lane by lane, as a unit vector. One of them must not be zero."""
     x, y, z = candidates[-1]
     size = norm(ops, (x, y, z))
@@ -76,7 +76,7 @@ def rejection(a: Vector, axis: Vector) -> Vector:
     return a[0] - axis[0] * along, a[1] - axis[1] * along, a[2] - axis[2] * along
 
 
-def perpendicular(ops: Any, axis: Vector, hints: list[Vector]) -> Vector:
+def perpendicular(ops: Operations, axis: Vector, hints: list[Vector]) -> Vector:
     """Return the unit vector perpendicular to a unit axis nearest to the first hint that isn't parallel to it.
 
     The world's axes are the last hints, so there is always one.

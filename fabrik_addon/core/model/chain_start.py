@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..math.operations import ARRAY, SCALAR, Array, Vector, add_up
+from ..math.operations import ARRAY, SCALAR, Array, Operations, Vector, add_up
 from ..math.quaternions import Quaternion, rotate, x_axis
 from ..math.vectors import Joints, distance_between
 from ..problem import Chain, FabrikError, Pose
@@ -79,7 +79,7 @@ def start_from(chain: Chain, pose: Pose, batch: tuple[int, ...] | None = None) -
     shape = batch_shape(("positions", pose.positions, (joints, 3)), ("rotations", pose.rotations, (joints, 4)))
     if batch is None:
         batch = shape
-    ops: Any = ARRAY if batch else SCALAR
+    ops = ARRAY if batch else SCALAR
     positions, frames = ops.split(pose.positions, batch), ops.split(pose.rotations, batch)
     for kind, rows in (("position", positions), ("rotation", frames)):
         for j, row in enumerate(rows):
@@ -111,11 +111,13 @@ def start_from(chain: Chain, pose: Pose, batch: tuple[int, ...] | None = None) -
     )
 
 
-def _transport_links(ops: Any, start: StartPose, points: Sequence[Vector], turn: Quaternion | None) -> list[Quaternion]:
+def _transport_links(
+    ops: Operations, start: StartPose, points: Sequence[Vector], turn: Quaternion | None
+) -> list[Quaternion]:
     return transport_frames(ops, start.links, points, start.frames, start.x_axes, start.chain.inherits_list, turn)
 
 
-def _check_links(ops: Any, chain: Chain, points: list[Vector], lengths: list[float]) -> None:
+def _check_links(ops: Operations, chain: Chain, points: list[Vector], lengths: list[float]) -> None:
     """Refuse a pose that isn't one of the chain's: sweeps would mend it silently, and closed forms wouldn't."""
     for j, ((start, end), length) in enumerate(zip(pairwise(points), lengths, strict=True)):
         found = distance_between(ops, start, end)
@@ -124,7 +126,7 @@ def _check_links(ops: Any, chain: Chain, points: list[Vector], lengths: list[flo
 
 
 def _constrained_chain(
-    ops: Any, chain: Chain, pose: Pose, batch: tuple[int, ...], links: list[Vector], frames: list[Quaternion]
+    ops: Operations, chain: Chain, pose: Pose, batch: tuple[int, ...], links: list[Vector], frames: list[Quaternion]
 ) -> ConstrainedChain:
     zero = 0.0 * links[0][0]
     rests: list[Any] = [tuple(part + zero for part in rest) for rest in chain.rest[:-1].tolist()]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..math.operations import Array, Component, Vector
+from ..math.operations import Array, Component, Operations, Vector
 from ..math.quaternions import Quaternion, multiply, rotate
 from .constrained_chain_arrays import Bones, matrices
 from .joint_limits import JointLimits, SwingTwist, rotation_of
@@ -37,7 +37,7 @@ class ConstrainedChain:
         rests = matrices(*np.moveaxis(array_of(self.rests), -1, 0))
         return Bones(rests, array_of(self.links), tuple(self.inherits), tuple(self.limits))
 
-    def gather(self, ops: Any, items: Component) -> ConstrainedChain:
+    def gather(self, ops: Operations, items: Component) -> ConstrainedChain:
         """Leave out lanes."""
         if items is True:
             return self
@@ -67,7 +67,7 @@ def array_of(rows: Sequence[Sequence[Component]]) -> Array:
     return made
 
 
-def place(ops: Any, constrained_chain: ConstrainedChain, coordinates: Sequence[SwingTwist]) -> Placed:
+def place(ops: Operations, constrained_chain: ConstrainedChain, coordinates: Sequence[SwingTwist]) -> Placed:
     """Return where bones with some turns are (forward kinematics)."""
     x = y = z = 0.0 * coordinates[0][0]
     frame: Quaternion | None = None

@@ -5,14 +5,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from ..math.operations import Vector
+from ..math.operations import Operations, Vector
 from ..math.quaternions import Quaternion, from_to, multiply, rotate
 
 
 def transport_frames(
-    ops: Any,
+    ops: Operations,
     links: Sequence[Vector],
     joints: Sequence[Vector],
     frames: Sequence[Quaternion],
@@ -49,7 +48,7 @@ def transport_frames(
 
 
 def aim_frame(
-    ops: Any, before: Quaternion, frame: Quaternion, link: Vector, ends: tuple[Vector, Vector], hint: Vector
+    ops: Operations, before: Quaternion, frame: Quaternion, link: Vector, ends: tuple[Vector, Vector], hint: Vector
 ) -> Quaternion:
     """Return a bone's frame turned on, as little as need be, so that its link points from one joint to the next.
 

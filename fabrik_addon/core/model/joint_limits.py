@@ -14,9 +14,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-from ..math.operations import SCALAR, TINY, Component, Vector
+from ..math.operations import SCALAR, TINY, Component, Operations, Vector
 from ..math.quaternions import Quaternion
 
 SwingTwist: TypeAlias = Vector
@@ -87,7 +87,7 @@ def _half_sine(angle: float) -> float:
     return math.sin(0.5 * min(max(angle, -math.pi), math.pi))
 
 
-def swing_twist(ops: Any, q: Quaternion) -> SwingTwist:
+def swing_twist(ops: Operations, q: Quaternion) -> SwingTwist:
     """Take a rotation apart: x and z of the swing as half-sines, the twist as an angle from -pi to pi."""
     w, x, y, z = q
     size = ops.sqrt(w * w + y * y)
@@ -98,7 +98,7 @@ def swing_twist(ops: Any, q: Quaternion) -> SwingTwist:
     return x * cosine + z * sine, 2.0 * ops.atan2(flip * sine, flip * cosine), z * cosine - x * sine
 
 
-def rotation_of(ops: Any, s: SwingTwist) -> Quaternion:
+def rotation_of(ops: Operations, s: SwingTwist) -> Quaternion:
     """Put a rotation together again."""
     x, twist, z = s
     w = ops.sqrt(ops.maximum(1.0 - x * x - z * z, 0.0))
@@ -107,7 +107,7 @@ def rotation_of(ops: Any, s: SwingTwist) -> Quaternion:
     return w * cosine, x * cosine - z * sine, w * sine, x * sine + z * cosine
 
 
-def clamp(ops: Any, limits: JointLimits, s: SwingTwist) -> SwingTwist:
+def clamp(ops: Operations, limits: JointLimits, s: SwingTwist) -> SwingTwist:
     """Return the nearest rotation that limits allow: on its own ellipse's ray, and in its own ranges."""
     x, twist, z = s
     (lx, ly, lz), (ux, uy, uz) = limits.lower, limits.upper
@@ -128,7 +128,7 @@ def clamp(ops: Any, limits: JointLimits, s: SwingTwist) -> SwingTwist:
     return x, twist, z
 
 
-def _twist_near(ops: Any, limits: JointLimits, twist: Component) -> Component:
+def _twist_near(ops: Operations, limits: JointLimits, twist: Component) -> Component:
     """Return the angle of a twist that is nearest to the middle of a range beyond half a turn, going round."""
     lower, upper = limits.lower[1], limits.upper[1]
     if not math.isfinite(upper - lower) or -math.pi <= lower <= upper <= math.pi:
@@ -144,7 +144,7 @@ def hinge_axis(limits: JointLimits) -> int | None:
     return free[0]
 
 
-def angle_within(ops: Any, limits: JointLimits, axis: int, angle: Component) -> Component:
+def angle_within(ops: Operations, limits: JointLimits, axis: int, angle: Component) -> Component:
     """Return the angle (radians) of a hinge that is nearest to another one in its range, going round."""
     lower, upper = limits.lower[axis], limits.upper[axis]
     if axis != 1:
@@ -156,7 +156,7 @@ def angle_within(ops: Any, limits: JointLimits, axis: int, angle: Component) -> 
 
 
 def within_half_turn(
-    ops: Any, lower: Sequence[Component], upper: Sequence[Component], x: Component, z: Component
+    ops: Operations, lower: Sequence[Component], upper: Sequence[Component], x: Component, z: Component
 ) -> tuple[Component, Component]:
     """Return the swing, in its ranges of x and z, with a half-sine of at most 1: there is none beyond."""
     (lx, lz), (ux, uz) = lower, upper
@@ -169,13 +169,13 @@ def within_half_turn(
     return ops.minimum(ops.maximum(x, -most), most), z
 
 
-def ellipse_share(ops: Any, limits: JointLimits, x: Component, z: Component) -> Component:
+def ellipse_share(ops: Operations, limits: JointLimits, x: Component, z: Component) -> Component:
     """Return how far out a swing is: 1 on the ellipse of its quadrant."""
     p, q = x / _radius(ops, limits, 0, x), z / _radius(ops, limits, 2, z)
     return ops.sqrt(p * p + q * q)
 
 
-def ellipse_normal(ops: Any, limits: JointLimits, x: Component, z: Component) -> tuple[Component, Component]:
+def ellipse_normal(ops: Operations, limits: JointLimits, x: Component, z: Component) -> tuple[Component, Component]:
     """Return the direction in which a swing leaves its ellipse, x and z of a unit vector."""
     radius_x, radius_z = _radius(ops, limits, 0, x), _radius(ops, limits, 2, z)
     p, q = x / (radius_x * radius_x), z / (radius_z * radius_z)
@@ -183,12 +183,12 @@ def ellipse_normal(ops: Any, limits: JointLimits, x: Component, z: Component) ->
     return p / size, q / size
 
 
-def _radius(ops: Any, limits: JointLimits, axis: int, value: Component) -> Component:
+def _radius(ops: Operations, limits: JointLimits, axis: int, value: Component) -> Component:
     down, up = limits.radii[axis]
     return ops.where(value > 0.0, up, down)
 
 
-def clamp_rotation(limits: JointLimits, q: Quaternion, ops: Any = SCALAR) -> Quaternion:
+def clamp_rotation(limits: JointLimits, q: Quaternion, ops: Operations = SCALAR) -> Quaternion:
     """Return the nearest rotation that limits allow; one lane unless other operations are given."""
     return rotation_of(ops, clamp(ops, limits, swing_twist(ops, q)))
 

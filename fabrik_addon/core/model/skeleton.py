@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from ..math.operations import Vector
+from ..math.operations import Operations, Vector
 from ..math.quaternions import Quaternion, multiply, rotate
 from .joint_limits import JointLimits, SwingTwist, rotation_of
 
@@ -113,7 +113,9 @@ class PlacedTree:
     joints: list[Vector]
 
 
-def place_tree(ops: Any, tree: Tree, coordinates: Sequence[Any], root: Vector, shifts: Sequence[Vector]) -> PlacedTree:
+def place_tree(
+    ops: Operations, tree: Tree, coordinates: Sequence[Any], root: Vector, shifts: Sequence[Vector]
+) -> PlacedTree:
     """Return where bones with some turns are (forward kinematics).
 
     Args:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from ..math.operations import ARRAY, SCALAR, Component, Vector, add_up
+from ..math.operations import ARRAY, SCALAR, Component, Operations, Vector, add_up
 from ..math.quaternions import Quaternion, multiply, rotate
 from ..math.vectors import distance_between
 from ..problem import Chain, FabrikError, Pose
@@ -83,7 +83,7 @@ def start_tree(chain: Chain, pose: Pose, batch: tuple[int, ...] | None = None) -
     count = len(chain.lengths)
     shape = batch_shape(("positions", pose.positions, (count, 3)), ("rotations", pose.rotations, (count, 4)))
     batch = shape if batch is None else batch
-    ops: Any = ARRAY if batch else SCALAR
+    ops = ARRAY if batch else SCALAR
     positions, frames = ops.split(pose.positions, batch), ops.split(pose.rotations, batch)
     for kind, rows in (("position", positions), ("rotation", frames)):
         for j, row in enumerate(rows):
@@ -126,7 +126,7 @@ def start_tree(chain: Chain, pose: Pose, batch: tuple[int, ...] | None = None) -
 
 
 def _rests(
-    ops: Any,
+    ops: Operations,
     chain: Chain,
     pose: Pose,
     batch: tuple[int, ...],
@@ -145,7 +145,7 @@ def _rests(
     return rests
 
 
-def coordinates_of_tree(ops: Any, tree: Tree, frames: Sequence[Quaternion]) -> list[Any]:
+def coordinates_of_tree(ops: Operations, tree: Tree, frames: Sequence[Quaternion]) -> list[Any]:
     """Return the turns that come nearest to frames, each bone in the frame that its parent has by then."""
     coordinates: list[Any] = [None] * len(tree.parents)
     made: list[Any] = [None] * len(tree.parents)

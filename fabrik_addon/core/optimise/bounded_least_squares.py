@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..math.operations import Component, Vector
+from ..math.operations import Component, Operations, Vector
 from ..math.quaternions import Quaternion, rotate
 from ..math.vectors import choose_parts, cross
 from ..model.constrained_chain import ConstrainedChain, Placed, place
@@ -32,7 +32,7 @@ class _Body:
     def tip(self) -> Vector:
         return self.placed.joints[-1]
 
-    def stepped(self, ops: Any, residual: Vector, rule: Rule, memory: Component) -> _Body:
+    def stepped(self, ops: Operations, residual: Vector, rule: Rule, memory: Component) -> _Body:
         change = _step(ops, self.constrained_chain, self.coordinates, self.placed, residual, rule, memory)
         coordinates = [
             clamp(ops, limits, (x + dx, twist + dt, z + dz))
@@ -42,7 +42,7 @@ class _Body:
         ]
         return _Body(self.constrained_chain, coordinates, place(ops, self.constrained_chain, coordinates))
 
-    def where(self, ops: Any, condition: Component, other: _Body) -> _Body:
+    def where(self, ops: Operations, condition: Component, other: _Body) -> _Body:
         def chosen(yes: Sequence[Any], no: Sequence[Any]) -> list[Any]:
             return [choose_parts(ops, condition, a, b) for a, b in zip(yes, no, strict=True)]
 
@@ -59,7 +59,7 @@ class _Body:
 
 
 def descend(
-    ops: Any,
+    ops: Operations,
     constrained_chain: ConstrainedChain,
     coordinates: Sequence[SwingTwist],
     target: Vector,
@@ -87,7 +87,7 @@ def descend(
 
 
 def _step(
-    ops: Any,
+    ops: Operations,
     constrained_chain: ConstrainedChain,
     coordinates: Sequence[SwingTwist],
     placed: Placed,
@@ -115,7 +115,7 @@ def _step(
 
 
 def turning_axes(
-    ops: Any, limits: JointLimits, turn: SwingTwist, parent: Quaternion, frame: Quaternion
+    ops: Operations, limits: JointLimits, turn: SwingTwist, parent: Quaternion, frame: Quaternion
 ) -> list[Vector | None]:
     """Return the angular velocity for a bone's x, twist and z, in armature space; None for an axis that is locked."""
     x, _, z = turn
@@ -134,7 +134,7 @@ def turning_axes(
 
 
 def jacobian_columns(
-    ops: Any, constrained_chain: ConstrainedChain, coordinates: Sequence[SwingTwist], placed: Placed
+    ops: Operations, constrained_chain: ConstrainedChain, coordinates: Sequence[SwingTwist], placed: Placed
 ) -> list[list[Any]]:
     """Return how the tip moves with every bone's x, twist and z: the columns of the Jacobian."""
     columns: list[list[Any]] = []
@@ -150,7 +150,7 @@ def jacobian_columns(
 
 
 def normal_solution(
-    ops: Any, columns: Sequence[Sequence[Any]], weights: Sequence[Vector], residual: Vector, damping: Component
+    ops: Operations, columns: Sequence[Sequence[Any]], weights: Sequence[Vector], residual: Vector, damping: Component
 ) -> Vector:
     """Solve (J W J^T + damping) y = wish."""
     return damped_solution(ops, _normal(columns, weights, 0.0 * damping), residual, damping)
@@ -170,7 +170,7 @@ def _normal(columns: Sequence[Sequence[Any]], weights: Sequence[Vector], zero: C
 
 
 def block_all(
-    ops: Any,
+    ops: Operations,
     constrained_chain: ConstrainedChain,
     coordinates: Sequence[SwingTwist],
     columns: Sequence[list[Any]],
@@ -183,7 +183,9 @@ def block_all(
     return bool(ops.any(blocked))
 
 
-def block(ops: Any, limits: JointLimits, turn: SwingTwist, columns: list[Any], change: list[Component]) -> Component:
+def block(
+    ops: Operations, limits: JointLimits, turn: SwingTwist, columns: list[Any], change: list[Component]
+) -> Component:
     """Take out of a bone's responses what would push it out of its limits, in place; tell whether there was any.
 
     A response may have more components than the tip's x, y, z: they are taken out with them.

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..math.operations import Array, Component, Vector
+from ..math.operations import Array, Component, Operations, Vector
 from ..math.quaternions import Quaternion, multiply
 from ..math.vectors import PARALLEL, choose_parts, cross, distance_between, dot
 from ..model.constrained_chain import ConstrainedChain, Placed, array_of, place
@@ -60,7 +60,9 @@ BENT = 0.1
 """Half-sine by which bones are turned off a line; any small turn will do."""
 
 
-def coordinates_of(ops: Any, constrained_chain: ConstrainedChain, frames: Sequence[Quaternion]) -> list[SwingTwist]:
+def coordinates_of(
+    ops: Operations, constrained_chain: ConstrainedChain, frames: Sequence[Quaternion]
+) -> list[SwingTwist]:
     """Return the turns that come nearest to frames, each bone in the frame that its parent has by then."""
     coordinates = []
     frame: Quaternion | None = None
@@ -75,7 +77,7 @@ def coordinates_of(ops: Any, constrained_chain: ConstrainedChain, frames: Sequen
 
 
 def reach_within_limits(
-    ops: Any,
+    ops: Operations,
     constrained_chain: ConstrainedChain,
     reference: Sequence[SwingTwist],
     warm_start: Callable[[], Sequence[SwingTwist]],
@@ -117,7 +119,7 @@ def reach_within_limits(
 
 
 def _start_again(
-    ops: Any,
+    ops: Operations,
     constrained_chain: ConstrainedChain,
     reference: Sequence[SwingTwist],
     is_in_local_minimum: Sequence[SwingTwist],
@@ -143,7 +145,7 @@ def _start_again(
 
 
 def _scatter(
-    ops: Any,
+    ops: Operations,
     items: Component,
     coordinates: Sequence[SwingTwist],
     found: Sequence[SwingTwist],
@@ -157,7 +159,11 @@ def _scatter(
 
 
 def _off_limits(
-    ops: Any, constrained_chain: ConstrainedChain, reference: Sequence[SwingTwist], target: Vector, tolerance: float
+    ops: Operations,
+    constrained_chain: ConstrainedChain,
+    reference: Sequence[SwingTwist],
+    target: Vector,
+    tolerance: float,
 ) -> Sequence[SwingTwist]:
     """Return where to start from: home, but where the limb is straight, with bends to the side that limits leave."""
     bent = []
@@ -178,7 +184,11 @@ def _off_limits(
 
 
 def off_the_line(
-    ops: Any, constrained_chain: ConstrainedChain, reference: Sequence[SwingTwist], target: Vector, tolerance: float
+    ops: Operations,
+    constrained_chain: ConstrainedChain,
+    reference: Sequence[SwingTwist],
+    target: Vector,
+    tolerance: float,
 ) -> Sequence[SwingTwist]:
     """Return home, but bent where limb and target lie on one line: there no turn brings the tip nearer at first."""
     is_straight = _is_straight(ops, constrained_chain, reference, target, tolerance, target)
@@ -203,7 +213,7 @@ def off_the_line(
 
 
 def nearer_reference(
-    ops: Any,
+    ops: Operations,
     constrained_chain: ConstrainedChain,
     reference: Sequence[SwingTwist],
     coordinates: Sequence[SwingTwist],
@@ -217,7 +227,7 @@ def nearer_reference(
 
 
 def _is_straight(
-    ops: Any,
+    ops: Operations,
     constrained_chain: ConstrainedChain,
     reference: Sequence[SwingTwist],
     target: Vector,
@@ -235,7 +245,7 @@ def _is_straight(
 
 
 def _start_anywhere(
-    ops: Any,
+    ops: Operations,
     constrained_chain: ConstrainedChain,
     reference: Sequence[SwingTwist],
     others: Sequence[Sequence[SwingTwist]],
@@ -328,7 +338,7 @@ def _descend_all(
     return found.reshape(starts.shape), errors.reshape(items, count), damping.reshape(items, count)
 
 
-def _components(ops: Any, coordinates: Array) -> list[SwingTwist]:
+def _components(ops: Operations, coordinates: Array) -> list[SwingTwist]:
     """Return turns (L, B, 3) as components."""
     rows: list[SwingTwist] = ops.split(coordinates[0] if len(coordinates) == 1 else coordinates, coordinates.shape[:1])
     return rows

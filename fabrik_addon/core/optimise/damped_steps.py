@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, TypeAlias
 
-from ..math.operations import TINY, Component, Vector
+from ..math.operations import TINY, Component, Operations, Vector
 from ..math.quaternions import Quaternion, multiply, rotate
 from ..math.vectors import cross, distance_between, dot
 
@@ -43,7 +43,7 @@ class Rule:
     """Whether a memory says that no step will help any more."""
 
 
-def shortened(ops: Any, change: Iterable[Sequence[Component]], zero: Component) -> tuple[Component, Component]:
+def shortened(ops: Operations, change: Iterable[Sequence[Component]], zero: Component) -> tuple[Component, Component]:
     """Return the share of a step in which no axis turns farther than it may, and how far one turns in all of it."""
     longest = zero
     for parts in change:
@@ -59,15 +59,15 @@ class Body(Protocol):
     def tip(self) -> Vector:
         """What should come to the target."""
 
-    def stepped(self, ops: Any, residual: Vector, rule: Rule, memory: Component) -> Self:
+    def stepped(self, ops: Operations, residual: Vector, rule: Rule, memory: Component) -> Self:
         """Return the body after the step that a rule finds for the gap between tip and target."""
 
-    def where(self, ops: Any, condition: Component, other: Self) -> Self:
+    def where(self, ops: Operations, condition: Component, other: Self) -> Self:
         """Return this body in the lanes where a condition holds, the other one elsewhere."""
 
 
 def descend_to(
-    ops: Any, body: Any, target: Vector, tolerance: float, steps: int, rule: Rule
+    ops: Operations, body: Any, target: Vector, tolerance: float, steps: int, rule: Rule
 ) -> tuple[Any, Component, Component]:
     """Step until the tip is at the target or gets no nearer.
 
@@ -104,7 +104,7 @@ def descend_to(
     return body, error, used
 
 
-def damped_solution(_ops: Any, normal: Symmetric, residual: Vector, damping: Component) -> Vector:
+def damped_solution(_ops: Operations, normal: Symmetric, residual: Vector, damping: Component) -> Vector:
     """Solve (normal + damping) y = wish, by L D L^T: the determinant may be rounding, these pivots aren't."""
     xx, yy, zz, xy, xz, yz = normal
     xx, yy, zz = xx + damping, yy + damping, zz + damping
@@ -143,7 +143,7 @@ class FreeBody:
         """The last joint."""
         return self.points[-1]
 
-    def stepped(self, ops: Any, residual: Vector, rule: Rule, memory: Component) -> FreeBody:
+    def stepped(self, ops: Operations, residual: Vector, rule: Rule, memory: Component) -> FreeBody:
         """Return the chain after one step.
 
         A turn w of a joint moves the tip by w x r, r being the arm from the joint to the tip. So the joint's part of
@@ -178,7 +178,7 @@ class FreeBody:
             points.append((x, y, z))
         return FreeBody(points, links)
 
-    def where(self, ops: Any, condition: Component, other: FreeBody) -> FreeBody:
+    def where(self, ops: Operations, condition: Component, other: FreeBody) -> FreeBody:
         """Return this chain in the lanes where a condition holds, the other one elsewhere."""
 
         def chosen(yes: list[Vector], no: list[Vector]) -> list[Any]:

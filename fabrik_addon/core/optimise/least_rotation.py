@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..math.operations import TINY, Component, Vector
+from ..math.operations import TINY, Component, Operations, Vector
 from ..math.vectors import choose_parts, distance_between, dot
 from ..model.constrained_chain import ConstrainedChain, Placed, place
 from ..model.joint_limits import SwingTwist, clamp
@@ -46,7 +46,7 @@ SETTLED = 1e-3
 
 
 def rotate_least(
-    ops: Any,
+    ops: Operations,
     constrained_chain: ConstrainedChain,
     start: Sequence[SwingTwist],
     reference: Sequence[SwingTwist],
@@ -139,7 +139,7 @@ def rotate_least(
 
 
 def _fitting(
-    ops: Any,
+    ops: Operations,
     before: Sequence[Sequence[Component]],
     step: Sequence[Sequence[Component]],
     stride_before: Component,
@@ -160,7 +160,7 @@ def _fitting(
 
 
 def _step(
-    ops: Any,
+    ops: Operations,
     constrained_chain: ConstrainedChain,
     coordinates: Sequence[SwingTwist],
     reference: Sequence[SwingTwist],
@@ -209,7 +209,7 @@ def _step(
     return [[share * part for part in joint_change] for joint_change in change], longest, is_still
 
 
-def _choose(ops: Any, where: Component, yes: Placed, no: Placed) -> Placed:
+def _choose(ops: Operations, where: Component, yes: Placed, no: Placed) -> Placed:
     def chosen(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
         return [choose_parts(ops, where, p, q) for p, q in zip(a, b, strict=True)]
 

@@ -9,9 +9,8 @@ the chain's bend toward the pole (projected gradient, Liegeois 1977); least squa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from ..math.operations import TINY, Component, Vector
+from ..math.operations import TINY, Component, Operations, Vector
 from ..math.vectors import choose_parts, cross, dot, norm, perpendicular, rejection, scale
 from ..model.constrained_chain import ConstrainedChain, Placed, place
 from ..model.joint_limits import SwingTwist, clamp
@@ -26,7 +25,7 @@ POINTED = 1e-4
 
 
 def bend_toward_pole(
-    ops: Any,
+    ops: Operations,
     constrained_chain: ConstrainedChain,
     coordinates: list[SwingTwist],
     target: Vector,
@@ -71,13 +70,13 @@ def bend_toward_pole(
     return coordinates, placed
 
 
-def pole_angle(ops: Any, joints: Sequence[Vector], target: Vector, pole: Vector) -> Component:
+def pole_angle(ops: Operations, joints: Sequence[Vector], target: Vector, pole: Vector) -> Component:
     """Return the angle (radians, not negative) from the pole to the bend of a chain whose tip is at a target."""
     angle, size = _bend_angle(ops, joints, *_axes(ops, target, pole))
     return ops.where(size > 1e-6, ops.maximum(angle, -angle), 0.0)
 
 
-def _axes(ops: Any, target: Vector, pole: Vector) -> tuple[Vector, Vector, Vector]:
+def _axes(ops: Operations, target: Vector, pole: Vector) -> tuple[Vector, Vector, Vector]:
     """Return the directions to the target, from that line to the pole, and across both."""
     along = scale(target, 1.0 / (norm(ops, target) + TINY))
     side = perpendicular(ops, along, [scale(pole, 1.0 / (norm(ops, pole) + TINY))])
@@ -85,7 +84,7 @@ def _axes(ops: Any, target: Vector, pole: Vector) -> tuple[Vector, Vector, Vecto
 
 
 def _bend_angle(
-    ops: Any, joints: Sequence[Vector], along: Vector, side: Vector, across: Vector
+    ops: Operations, joints: Sequence[Vector], along: Vector, side: Vector, across: Vector
 ) -> tuple[Component, Component]:
     """Return the angle from the pole to the bend, about the line root-target, and how far the chain lies off that."""
     x = y = z = 0.0 * along[0]
@@ -96,7 +95,7 @@ def _bend_angle(
 
 
 def _pole_step(
-    ops: Any,
+    ops: Operations,
     constrained_chain: ConstrainedChain,
     coordinates: Sequence[SwingTwist],
     placed: Placed,
@@ -142,7 +141,11 @@ def _pole_step(
 
 
 def pole_gradient(
-    ops: Any, constrained_chain: ConstrainedChain, coordinates: Sequence[SwingTwist], placed: Placed, onward: Vector
+    ops: Operations,
+    constrained_chain: ConstrainedChain,
+    coordinates: Sequence[SwingTwist],
+    placed: Placed,
+    onward: Vector,
 ) -> list[list[Component]]:
     """Return how far along a vector the sum of all inner joints moves with every bone's x, twist and z."""
     zero = 0.0 * onward[0]

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..math.operations import TINY, Component, Vector
+from ..math.operations import TINY, Component, Operations, Vector
 from ..math.quaternions import Quaternion, multiply, rotate
 from ..math.rigid_fit import turned_by
 from ..math.vectors import choose_parts, cross, dot, norm, perpendicular, rejection, scale
@@ -48,13 +48,13 @@ class PositionTask:
     meets: int = -1
     rows = 3
 
-    def residual(self, ops: Any, placed: PlacedTree) -> tuple[Component, ...]:
+    def residual(self, ops: Operations, placed: PlacedTree) -> tuple[Component, ...]:
         """Return what is left, by component."""
         x, y, z = placed.joints[self.joint]
         tx, ty, tz = placed.joints[self.meets] if self.target is None else self.target
         return tx - x, ty - y, tz - z
 
-    def respond(self, ops: Any, tree: Tree, placed: PlacedTree, columns: TaskJacobian) -> None:
+    def respond(self, ops: Operations, tree: Tree, placed: PlacedTree, columns: TaskJacobian) -> None:
         """Add how the joint moves with every bone's turns, and with shifts."""
         columns.add_moves(self.joint, 1.0)
         if self.target is None:
@@ -69,16 +69,16 @@ class OrientationTask:
     frame: Quaternion
     rows = 3
 
-    def residual(self, ops: Any, placed: PlacedTree) -> tuple[Component, ...]:
+    def residual(self, ops: Operations, placed: PlacedTree) -> tuple[Component, ...]:
         """Return the turn that is left, as a rotation vector."""
         x, y, z = self._turn(ops, placed)
         return _TURN_SCALE * x, _TURN_SCALE * y, _TURN_SCALE * z
 
-    def off(self, ops: Any, placed: PlacedTree) -> Component:
+    def off(self, ops: Operations, placed: PlacedTree) -> Component:
         """Return the angle (radians) of the turn that is left."""
         return norm(ops, self._turn(ops, placed))
 
-    def _turn(self, ops: Any, placed: PlacedTree) -> Vector:
+    def _turn(self, ops: Operations, placed: PlacedTree) -> Vector:
         w, x, y, z = placed.frames[self.bone]
         w, x, y, z = multiply(self.frame, (w, -x, -y, -z))
         size = ops.sqrt(x * x + y * y + z * z)
@@ -86,7 +86,7 @@ class OrientationTask:
         share = 2.0 * sign * ops.atan2(size, sign * w) / (size + TINY)
         return share * x, share * y, share * z
 
-    def respond(self, ops: Any, tree: Tree, placed: PlacedTree, columns: TaskJacobian) -> None:
+    def respond(self, ops: Operations, tree: Tree, placed: PlacedTree, columns: TaskJacobian) -> None:
         """Add how the bone turns with every bone's turns."""
         columns.add_turns(self.bone, _TURN_SCALE)
 
@@ -102,7 +102,7 @@ class PoleTask:
     """Turn of the pole about the line from root to tip."""
     rows = 1
 
-    def _plane(self, ops: Any, placed: PlacedTree) -> tuple[Component, Component, Vector]:
+    def _plane(self, ops: Operations, placed: PlacedTree) -> tuple[Component, Component, Vector]:
         """Return the angle from pole to bend, how far the chain lies off its line, and where the angle grows."""
         root, *inner, tip = (placed.joints[joint] for joint in self.joints)
         chord = (tip[0] - root[0], tip[1] - root[1], tip[2] - root[2])
@@ -125,24 +125,24 @@ class PoleTask:
         p, q = p / (size + TINY), q / (size + TINY)
         return ops.atan2(q, p), size, _mixed(across, p, side, -q)
 
-    def residual(self, ops: Any, placed: PlacedTree) -> tuple[Component, ...]:
+    def residual(self, ops: Operations, placed: PlacedTree) -> tuple[Component, ...]:
         """Return the arc from bend to pole."""
         angle, size, _ = self._plane(ops, placed)
         return (-angle * ops.where(size > 1e-6, size, 0.0),)
 
-    def off(self, ops: Any, placed: PlacedTree) -> Component:
+    def off(self, ops: Operations, placed: PlacedTree) -> Component:
         """Return the angle (radians) between bend and pole; 0 where the chain is straight."""
         angle, size, _ = self._plane(ops, placed)
         return ops.where(size > 1e-6, ops.maximum(angle, -angle), 0.0)
 
-    def turn(self, ops: Any, placed: PlacedTree) -> Vector:
+    def turn(self, ops: Operations, placed: PlacedTree) -> Vector:
         """Return the rotation vector about the line from root to tip that takes the bend to the pole."""
         angle, size, _ = self._plane(ops, placed)
         (ax, ay, az), (bx, by, bz) = placed.joints[self.joints[0]], placed.joints[self.joints[-1]]
         chord = (bx - ax, by - ay, bz - az)
         return scale(chord, ops.where(size > 1e-6, -angle, 0.0) / (norm(ops, chord) + TINY))
 
-    def respond(self, ops: Any, tree: Tree, placed: PlacedTree, columns: TaskJacobian) -> None:
+    def respond(self, ops: Operations, tree: Tree, placed: PlacedTree, columns: TaskJacobian) -> None:
         """Add how the bend goes round with every bone's turns."""
         _, _, onward = self._plane(ops, placed)
         root, *inner, _ = self.joints
@@ -161,7 +161,7 @@ class TaskJacobian:
     """The Jacobian being filled: what the wishes' rows do with each bone's turns and each root's shift."""
 
     def __init__(
-        self, ops: Any, tree: Tree, placed: PlacedTree, coordinates: Sequence[Any], tasks: Sequence[Task]
+        self, ops: Operations, tree: Tree, placed: PlacedTree, coordinates: Sequence[Any], tasks: Sequence[Task]
     ) -> None:
         self._tree, self._placed = tree, placed
         rows = sum(each.rows for each in tasks)
@@ -237,7 +237,7 @@ class State:
     placed: PlacedTree
     residuals: list[tuple[Component, ...]]
 
-    def errors(self, ops: Any) -> list[Component]:
+    def errors(self, ops: Operations) -> list[Component]:
         """Return how far each wish is from being met."""
         return [ops.sqrt(_square(residual)) for residual in self.residuals]
 
@@ -283,7 +283,12 @@ class Stage:
 
 
 def state_of(
-    ops: Any, tree: Tree, coordinates: Sequence[Any], root: Vector, shifts: Sequence[Vector], tasks: Sequence[Task]
+    ops: Operations,
+    tree: Tree,
+    coordinates: Sequence[Any],
+    root: Vector,
+    shifts: Sequence[Vector],
+    tasks: Sequence[Task],
 ) -> State:
     """Return the state that turns and shifts make."""
     placed = place_tree(ops, tree, coordinates, root, shifts)
@@ -291,7 +296,7 @@ def state_of(
 
 
 def descend_tree(
-    ops: Any, tree: Tree, state: State, stage: Stage, steps: int, track: list[list[Component]] | None = None
+    ops: Operations, tree: Tree, state: State, stage: Stage, steps: int, track: list[list[Component]] | None = None
 ) -> tuple[State, Component]:
     """Turn bones until all wishes are met or the weighted sum of their squared gaps falls no more.
 
@@ -347,7 +352,7 @@ def descend_tree(
     return state, taken
 
 
-def _is_met(ops: Any, state: State, stage: Stage) -> Component:
+def _is_met(ops: Operations, state: State, stage: Stage) -> Component:
     met: Component = True
     for residual, enough in zip(state.residuals, stage.enough, strict=True):
         met = met & (_square(residual) <= enough * enough)
@@ -369,7 +374,7 @@ def _cost(state: State, stage: Stage) -> Component:
 
 
 def _step(
-    ops: Any, tree: Tree, state: State, stage: Stage, jacobian: TaskJacobian, damping: Component
+    ops: Operations, tree: Tree, state: State, stage: Stage, jacobian: TaskJacobian, damping: Component
 ) -> tuple[dict[int, list[Component]], list[list[Component]], Component]:
     """Return how far bones should turn and roots shift, within limits, and the merit a linear model has then."""
     residual = [part for parts in state.residuals for part in parts]
@@ -477,7 +482,7 @@ def positive_solution(
 
 
 def _applied(
-    ops: Any,
+    ops: Operations,
     tree: Tree,
     state: State,
     change: dict[int, list[Component]],
@@ -499,7 +504,7 @@ def _applied(
     return coordinates, root, shifts
 
 
-def choose_state(ops: Any, where: Component, yes: State, no: State) -> State:
+def choose_state(ops: Operations, where: Component, yes: State, no: State) -> State:
     """Choose between states, lane by lane."""
     if where is True:
         return yes

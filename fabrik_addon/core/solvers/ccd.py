@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 from ..fabrik.passes import Links, Sweeping, sweep_to_target
-from ..math.operations import TINY, Component, Point, Vector
+from ..math.operations import TINY, Component, Operations, Point, Vector
 from ..math.quaternions import Quaternion, from_to, multiply, rotate
 from ..math.vectors import Joints, choose_parts, cross, distance_between, dot, joints_of, points_of, rejection
 from ..model.chain_start import StartPose
@@ -35,7 +35,7 @@ _NOWHERE = 1e-12
 """Distance from a joint at which a tip or a target has no direction."""
 
 
-def ccd_sweep(ops: Any, points: list[Point], _links: Links, target: Point) -> None:
+def ccd_sweep(ops: Operations, points: list[Point], _links: Links, target: Point) -> None:
     """Turn every joint once, the last first, in place; joints that turn any way."""
     tx, ty, tz = target
     links = [(bx - ax, by - ay, bz - az) for (ax, ay, az), (bx, by, bz) in pairwise(points)]
@@ -62,7 +62,7 @@ def ccd_sweep(ops: Any, points: list[Point], _links: Links, target: Point) -> No
     points[1:] = ops.points(laid)
 
 
-def _restore_links(ops: Any, points: list[Point], links: Links) -> None:
+def _restore_links(ops: Operations, points: list[Point], links: Links) -> None:
     """Make links as long as they should be, each in its direction."""
     px, py, pz = points[0]
     laid = []
@@ -78,7 +78,7 @@ TIP_TO_ROOT = Sweeping(ccd_sweep, slice(1, None), _restore_links)
 """Its sweeps are mixed as FABRIK's are: near full extension it needs hundreds without."""
 
 
-def _turn_toward(ops: Any, arm: Vector, aim: Vector, hint: Vector) -> Quaternion:
+def _turn_toward(ops: Operations, arm: Vector, aim: Vector, hint: Vector) -> Quaternion:
     """Return the shortest turn from a joint's arm to where the target is, by no more than ``MOST``."""
     q = from_to(ops, arm, aim, hint)
     w, x, y, z = q
@@ -94,7 +94,7 @@ def _turn_toward(ops: Any, arm: Vector, aim: Vector, hint: Vector) -> Quaternion
 
 
 def turn_to_target(
-    ops: Any, joints: Joints, lengths: Sequence[float], target: Vector, tolerance: float, iterations: int
+    ops: Operations, joints: Joints, lengths: Sequence[float], target: Vector, tolerance: float, iterations: int
 ) -> tuple[Joints, Component]:
     """Sweep until the tip is at the target; return joints and sweeps."""
     nowhere = 0.0 * target[0] > 1.0
@@ -105,7 +105,7 @@ def turn_to_target(
 
 
 def turn_within_limits(
-    ops: Any,
+    ops: Operations,
     constrained_chain: ConstrainedChain,
     coordinates: Sequence[SwingTwist],
     target: Vector,
@@ -142,7 +142,11 @@ def turn_within_limits(
 
 
 def _limited_sweep(
-    ops: Any, constrained_chain: ConstrainedChain, coordinates: Sequence[SwingTwist], placed: Placed, target: Vector
+    ops: Operations,
+    constrained_chain: ConstrainedChain,
+    coordinates: Sequence[SwingTwist],
+    placed: Placed,
+    target: Vector,
 ) -> list[SwingTwist]:
     """Return the turns after one sweep; none is taken that would bring the tip farther away."""
     new = list(coordinates)
@@ -171,7 +175,7 @@ def _limited_sweep(
 
 
 def _best_turn(
-    ops: Any,
+    ops: Operations,
     limits: JointLimits,
     turn: SwingTwist,
     frames: tuple[Quaternion, Quaternion],
@@ -206,12 +210,12 @@ def _best_turn(
     return clamp(ops, limits, swing_twist(ops, multiply((w, -x, -y, -z), multiply(delta, frame))))
 
 
-def _angle_about(ops: Any, axis: Vector, arm: Vector, aim: Vector) -> Component:
+def _angle_about(ops: Operations, axis: Vector, arm: Vector, aim: Vector) -> Component:
     """Return the turn about a unit axis that brings an arm nearest to an aim."""
     return ops.atan2(dot(axis, cross(arm, aim)), dot(rejection(arm, axis), rejection(aim, axis)))
 
 
-def _reach(ops: Any, start: StartPose, target: Vector, pole: Vector | None, options: Options) -> Found:
+def _reach(ops: Operations, start: StartPose, target: Vector, pole: Vector | None, options: Options) -> Found:
     if start.constrained_chain is None:
         return reach_freely(ops, start, target, pole, options, turn_to_target)
     coordinates = coordinates_of(ops, start.constrained_chain, start.frames)

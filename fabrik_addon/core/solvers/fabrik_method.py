@@ -4,10 +4,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..fabrik.chain_fabrik import reach_target
-from ..math.operations import Vector
+from ..math.operations import Operations, Vector
 from ..math.vectors import choose_parts, distance_between
 from ..model.chain_start import StartPose
 from ..model.constrained_chain import ConstrainedChain, place
@@ -21,13 +19,13 @@ WORTH = 0.9
 """Share of its angle to a pole, above which a pose at its target isn't left for another."""
 
 
-def _reach(ops: Any, start: StartPose, target: Vector, pole: Vector | None, options: Options) -> Found:
+def _reach(ops: Operations, start: StartPose, target: Vector, pole: Vector | None, options: Options) -> Found:
     if start.constrained_chain is None:
         return _sweep(ops, start, target, pole, options)
     return _reach_within_limits(ops, start, start.constrained_chain, target, pole, options)
 
 
-def _sweep(ops: Any, start: StartPose, target: Vector, pole: Vector | None, options: Options) -> Found:
+def _sweep(ops: Operations, start: StartPose, target: Vector, pole: Vector | None, options: Options) -> Found:
     points, sweeps, turn = reach_target(
         ops, start.points, start.lengths, target, pole, start.x_axes[0], options.tolerance, options.iterations
     )
@@ -36,7 +34,7 @@ def _sweep(ops: Any, start: StartPose, target: Vector, pole: Vector | None, opti
 
 
 def _reach_within_limits(
-    ops: Any,
+    ops: Operations,
     start: StartPose,
     constrained_chain: ConstrainedChain,
     target: Vector,
@@ -59,7 +57,7 @@ def _reach_within_limits(
 
 
 def _bend_within_limits(
-    ops: Any,
+    ops: Operations,
     constrained_chain: ConstrainedChain,
     here: list[SwingTwist],
     warm_start: list[SwingTwist],

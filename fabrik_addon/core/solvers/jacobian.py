@@ -12,11 +12,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
-from ..math.operations import TINY, Component, Vector, add_up
+from ..math.operations import TINY, Component, Operations, Vector, add_up
 from ..math.vectors import Joints, dot, scale
 from ..model.chain_start import StartPose
 from ..optimise.bounded_least_squares import descend
@@ -35,14 +34,14 @@ _SMALLEST = 1e-4
 """Share of a step at which it is given up."""
 
 
-def _transpose(_ops: Any, normal: Symmetric, residual: Vector, share: Component) -> Vector:
+def _transpose(_ops: Operations, normal: Symmetric, residual: Vector, share: Component) -> Vector:
     xx, yy, zz, xy, xz, yz = normal
     gx, gy, gz = residual
     moved = (xx * gx + xy * gy + xz * gz, xy * gx + yy * gy + yz * gz, xz * gx + yz * gy + zz * gz)
     return scale(residual, share * dot(residual, moved) / (dot(moved, moved) + TINY))
 
 
-def _pseudo_inverse(_ops: Any, normal: Symmetric, residual: Vector, share: Component) -> Vector:
+def _pseudo_inverse(_ops: Operations, normal: Symmetric, residual: Vector, share: Component) -> Vector:
     # The eigenvalues of J J^T are the squares of J's singular values.
     xx, yy, zz, xy, xz, yz = normal
     matrix = np.moveaxis(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]), (0, 1), (-2, -1))
@@ -101,7 +100,7 @@ def _pseudo_inverse_together(
 
 def step_to_target(
     rule: Rule,
-    ops: Any,
+    ops: Operations,
     joints: Joints,
     lengths: Sequence[float],
     target: Vector,
@@ -116,7 +115,9 @@ def step_to_target(
     return (list(x), list(y), list(z)), used
 
 
-def _reach(rule: Rule, ops: Any, start: StartPose, target: Vector, pole: Vector | None, options: Options) -> Found:
+def _reach(
+    rule: Rule, ops: Operations, start: StartPose, target: Vector, pole: Vector | None, options: Options
+) -> Found:
     if start.constrained_chain is None:
         return reach_freely(ops, start, target, pole, options, partial(step_to_target, rule))
     coordinates = coordinates_of(ops, start.constrained_chain, start.frames)

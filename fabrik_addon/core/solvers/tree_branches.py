@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ..fabrik.chain_fabrik import reach_target
 from ..goals.pole import turn_pole
-from ..math.operations import Vector
+from ..math.operations import Operations, Vector
 from ..math.quaternions import Quaternion, from_to, multiply, rotate, x_axis
 from ..math.vectors import first_direction
 from ..model.tree_start import StartTree
@@ -56,7 +55,7 @@ def branches_of(start: StartTree, meets: Sequence[int], poled: Mapping[int, Pole
 
 
 def close_branches(
-    ops: Any,
+    ops: Operations,
     start: StartTree,
     branches: Sequence[Branch],
     targets: Mapping[int, Vector],
@@ -105,7 +104,7 @@ def close_branches(
 
 
 def tree_frames(
-    ops: Any,
+    ops: Operations,
     start: StartTree,
     joints: Sequence[Vector],
     sub_base_frames: Mapping[int, Quaternion],

@@ -8,12 +8,10 @@ images of each other; the pole, the present bend or a hinge's range says which. 
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..fabrik.passes import reach_test, straight_to_target
 from ..goals.pole import bend_plane
 from ..math.law_of_cosines import middle_joint
-from ..math.operations import TINY, Component, Vector
+from ..math.operations import TINY, Component, Operations, Vector
 from ..math.quaternions import Quaternion, from_to, multiply, rotate
 from ..math.vectors import PARALLEL, choose_parts, cross, distance_between, dot, first_direction, norm, rejection, scale
 from ..model.chain_start import StartPose
@@ -33,7 +31,7 @@ direction: any other would stretch them, or leave the tip beside it."""
 
 
 def hinge_angles(
-    ops: Any, constrained_chain: ConstrainedChain, axis: int, twist: Quaternion, distance: Component
+    ops: Operations, constrained_chain: ConstrainedChain, axis: int, twist: Quaternion, distance: Component
 ) -> tuple[Component, Component]:
     """Return the two angles of a knee's hinge at which the tip is at a distance from the root, or as near to it.
 
@@ -67,13 +65,13 @@ def _unit(axis: int, zero: Component) -> Vector:
     return zero + (axis == 0), zero + (axis == 1), zero + (axis == 2)
 
 
-def _about(ops: Any, axis: int, angle: Component) -> Quaternion:
+def _about(ops: Operations, axis: int, angle: Component) -> Quaternion:
     x, y, z = scale(_unit(axis, 0.0 * angle), ops.sin(0.5 * angle))
     return ops.cos(0.5 * angle), x, y, z
 
 
 def _bend_hinge(
-    ops: Any, constrained_chain: ConstrainedChain, axis: int, knee: SwingTwist, distance: Component
+    ops: Operations, constrained_chain: ConstrainedChain, axis: int, knee: SwingTwist, distance: Component
 ) -> tuple[Quaternion, Vector]:
     """Return the knee's own rotation that puts the tip at a distance from the root, and the tip in the hip's frame.
 
@@ -101,7 +99,7 @@ def _bend_hinge(
 
 
 def _reach_with_hinge(
-    ops: Any,
+    ops: Operations,
     start: StartPose,
     constrained_chain: ConstrainedChain,
     axis: int,
@@ -126,7 +124,7 @@ def _reach_with_hinge(
     return [hip, multiply(multiply(hip, constrained_chain.rests[1]), own)]
 
 
-def _bend(ops: Any, start: StartPose, along: Vector, pole: Vector | None) -> tuple[Vector, Quaternion | None]:
+def _bend(ops: Operations, start: StartPose, along: Vector, pole: Vector | None) -> tuple[Vector, Quaternion | None]:
     """Return the unit vector toward which the links bend, and with a pole the turn that brings their bend there."""
     hint = start.x_axes[0]
     if pole is None:
@@ -153,7 +151,7 @@ def _bend(ops: Any, start: StartPose, along: Vector, pole: Vector | None) -> tup
 
 
 def _reach_freely(
-    ops: Any, start: StartPose, target: Vector, pole: Vector | None
+    ops: Operations, start: StartPose, target: Vector, pole: Vector | None
 ) -> tuple[list[Vector], list[Quaternion]]:
     """Return joints and frames at the target, bent toward the pole or else as before."""
     first, second = start.lengths
@@ -176,7 +174,7 @@ def _reach_freely(
     return points, start.transport(ops, start, points, turn)
 
 
-def _reach(ops: Any, start: StartPose, target: Vector, pole: Vector | None, options: Options) -> Found:
+def _reach(ops: Operations, start: StartPose, target: Vector, pole: Vector | None, options: Options) -> Found:
     once = 0.0 * target[0] + 1.0
     constrained_chain = start.constrained_chain
     if constrained_chain is None:
@@ -200,7 +198,7 @@ def _laid(constrained_chain: ConstrainedChain, frames: list[Quaternion]) -> list
 
 
 def _within_limits(
-    ops: Any,
+    ops: Operations,
     constrained_chain: ConstrainedChain,
     frames: list[Quaternion],
     present: list[SwingTwist],

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from ..fabrik.chain_fabrik import choose_joints, circular_arc_where, on_one_line
 from ..fabrik.passes import reach_test, straight_to_target
 from ..goals.pole import bend_direction, bend_plane
-from ..math.operations import TINY, Component, Vector
+from ..math.operations import TINY, Component, Operations, Vector
 from ..math.quaternions import IDENTITY, Quaternion, from_to, multiply, rotate
 from ..math.vectors import (
     PARALLEL,
@@ -47,7 +47,7 @@ POINTING = 1e-5
 
 
 def reach_freely(
-    ops: Any, start: StartPose, target: Vector, pole: Vector | None, options: Options, iterate: Iterate
+    ops: Operations, start: StartPose, target: Vector, pole: Vector | None, options: Options, iterate: Iterate
 ) -> Found:
     """Bring the tip to the target and the bend toward the pole, where there is one.
 
@@ -99,7 +99,7 @@ def reach_freely(
 
 
 def _iterated(
-    ops: Any,
+    ops: Operations,
     iterate: Iterate,
     joints: Joints,
     lengths: Sequence[float],
@@ -128,7 +128,7 @@ def _iterated(
 
 
 def _perturbed(
-    ops: Any, where: Component, joints: Joints, lengths: Sequence[float], pole: Vector | None, hint: Vector
+    ops: Operations, where: Component, joints: Joints, lengths: Sequence[float], pole: Vector | None, hint: Vector
 ) -> Joints:
     """Bend chains that lie on a line evenly to one side, by little."""
     x, y, z = joints
@@ -146,7 +146,9 @@ def _turned(joints: Joints, q: Quaternion) -> Joints:
     return list(x), list(y), list(z)
 
 
-def _turn_to_pole(ops: Any, joints: Joints, target: Vector, pole: Vector, hint: Vector, done: Component) -> Quaternion:
+def _turn_to_pole(
+    ops: Operations, joints: Joints, target: Vector, pole: Vector, hint: Vector, done: Component
+) -> Quaternion:
     """Return the turn about the root that brings tip and bend into the plane of root, target and pole."""
     x, y, z = joints
     along = first_direction(ops, [target, (x[-1], y[-1], z[-1]), (x[1], y[1], z[1])])
@@ -156,7 +158,7 @@ def _turn_to_pole(ops: Any, joints: Joints, target: Vector, pole: Vector, hint: 
     return w, qx, qy, qz
 
 
-def _bend_and_wish(ops: Any, joints: Joints, pole: Vector) -> tuple[Vector, Vector, Component]:
+def _bend_and_wish(ops: Operations, joints: Joints, pole: Vector) -> tuple[Vector, Vector, Component]:
     """Return where a chain bends and where it should, perpendicular to its chord, and whether both can be told."""
     x, y, z = joints
     axis = first_direction(ops, [(x[-1], y[-1], z[-1]), (x[1], y[1], z[1])])
@@ -164,7 +166,7 @@ def _bend_and_wish(ops: Any, joints: Joints, pole: Vector) -> tuple[Vector, Vect
     return bend, desired, (norm(ops, bend) > PARALLEL) & (norm(ops, desired) > PARALLEL)
 
 
-def _points_at_pole(ops: Any, joints: Joints, pole: Vector) -> Component:
+def _points_at_pole(ops: Operations, joints: Joints, pole: Vector) -> Component:
     """Tell whether a chain's bend points at the pole, to what the floats of a pose can say."""
     bend, desired, usable = _bend_and_wish(ops, joints, pole)
     size = norm(ops, bend)
@@ -172,7 +174,7 @@ def _points_at_pole(ops: Any, joints: Joints, pole: Vector) -> Component:
     return ops.negate(usable) | ((off <= POINTING * (1.0 + size)) & (dot(bend, desired) > 0.0))
 
 
-def _swivel(ops: Any, joints: Joints, pole: Vector, done: Component) -> Quaternion:
+def _swivel(ops: Operations, joints: Joints, pole: Vector, done: Component) -> Quaternion:
     """Return the turn about a chain's chord that points its bend at the pole."""
     bend, desired, usable = _bend_and_wish(ops, joints, pole)
     zero = 0.0 * bend[0]
