@@ -75,7 +75,7 @@ class Bones:
 
     @cached_property
     def wide(self) -> tuple[NDArray[np.int64], list[Array], list[Array]]:
-        """(H,) bones whose ranges of x and z hold more than half a turn, and the two's (H,) smallest and largest."""
+        """(H,) bones whose swings are kept below ``LARGEST_HALF_SINE``; smallest and largest (H,) of their x and z."""
         numbers = [j for j, limits in enumerate(self.limits) if limits.reaches_half_turn and not limits.is_ellipse]
         lower, upper = (
             [np.array([ends[j][axis] for j in numbers]) for axis in (0, 2)]
