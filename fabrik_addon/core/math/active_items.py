@@ -1,84 +1,99 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Lanes of a batch that end one after another: what each ended with, and which are worth going on with.
+"""Compaction of a batch whose items end after different numbers of iterations: the active items and all final states.
 
-Taking lanes out costs a numpy call for every component, however few they are. So lanes that have ended stay, and what
-is computed for them is ignored, until so many have that going on without them pays.
+Gathering the active items costs a numpy call for each component, however few items have ended. Ended items therefore
+stay in the arrays, and what is computed for them is ignored, until at most the share ``COMPACT_BELOW`` of the items in
+the arrays is active; then the active items alone are gathered.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .operations import ARRAY, Component, Components
+from .operations import ARRAY, Array, Component, Condition, Indices, Mask, Point
 
-STAYING = 0.75
-"""Share of the lanes still going from which up all of them stay."""
+COMPACT_BELOW = 0.75
+"""Share of active items, over the items in the arrays, up to which the active items are gathered."""
 
-WHOLE = 0.125
-"""Share of the lanes ending at once from which up the whole state is held, as it is: fewer are copied out of it."""
+COPY_BELOW = 0.125
+"""Share of items ending at once, over the items in the arrays, below which their state is copied out of the arrays.
+
+From this share up the arrays themselves are kept, without a copy.
+"""
 
 
 class ActiveItems:
-    """The lanes that go on, and the states of those that have ended."""
+    """The active items of a batch, and the states in which the others ended."""
 
-    def __init__(self, began: Components) -> None:
-        """Begin with all lanes going on.
+    def __init__(self, initial: Sequence[Component | Point]) -> None:
+        """Begin with all items active.
 
         Args:
-            began: the components of all lanes before; what a lane ends with that never ends otherwise.
+            initial: components (B,) or points (3, B) before the first iteration; the final state of items that never
+                end and of those that are given up.
         """
-        count = began[0].shape[-1]
-        self.ended_at: Any = np.zeros(count)
-        """The number with which each lane ended; 0 where it hasn't."""
-        self._lanes: NDArray[np.intp] = np.arange(count)
-        self._going = np.ones(count, bool)
-        self._states = [began]
-        self._held = count
-        # A lane's place is that of its components in all states that are held, laid end to end.
-        self._places: NDArray[np.intp] = np.arange(count)
+        arrays = _arrays(initial)
+        count = arrays[0].shape[-1]
+        self.ended_at: Array = np.zeros(count)
+        """(B,) iteration in which each item ended; 0 where it ended before the first one, or has not ended."""
+        self._items: Indices = np.arange(count)
+        """Indices in the batch of the items in the arrays."""
+        self._is_active: Mask = np.ones(count, bool)
+        """Which items in the arrays are active."""
+        self._states = [arrays]
+        self._state_count = count
+        self._columns: Indices = np.arange(count)
+        """(B,) column of each item's final state in all states, concatenated."""
 
-    def give_up(self, failed: Component) -> None:
-        """Let lanes end as they began, from the next ``end`` on.
+    def give_up(self, failed: Condition) -> None:
+        """End items in their initial state.
 
         Args:
-            lost: condition of the lanes there are.
+            failed: condition of the items in the arrays.
         """
-        self._going &= ~failed
+        self._is_active &= ~cast(Mask, failed)
 
-    def end(self, ended: Component, number: int, state: Components) -> NDArray[np.intp] | None:
-        """Let lanes end in a state, which must not change any more.
+    def end(self, ended: Condition, iteration: int, state: Sequence[Component | Point]) -> Indices | None:
+        """End items in a state, which the caller must not change afterwards.
 
         Args:
-            ended: condition of the lanes there are; it may hold again for those that ended before.
-            number: to remember them by.
-            state: the components of the lanes there are.
+            ended: condition of the items in the arrays; for items that ended before it may hold or not.
+            iteration: number for ``ended_at``; 0 is before the first.
+            state: components or points of the items in the arrays.
 
         Returns:
-            which of the lanes to keep, for ``MANY.keep``, or None where all stay. None left are an empty array.
+            the items to gather for the next iteration, as indices (K,) into the arrays; None where the arrays stay as
+            they are. K is 0 where no item is active.
         """
-        columns = np.flatnonzero(ended & self._going)
-        items = self._lanes[columns]
-        self.ended_at[items] = number
-        self._going[columns] = False
-        if columns.size < WHOLE * self._lanes.size:
-            state, columns = ARRAY.gather(columns, state), np.arange(columns.size)
-        self._places[items] = self._held + columns
-        self._states.append(state)
-        self._held += state[0].shape[-1]
-        rest = np.flatnonzero(self._going)
-        if rest.size > STAYING * self._lanes.size:
+        arrays = _arrays(state)
+        columns = np.flatnonzero(cast(Mask, ended) & self._is_active)
+        items = self._items[columns]
+        self.ended_at[items] = iteration
+        self._is_active[columns] = False
+        if columns.size < COPY_BELOW * self._items.size:
+            arrays, columns = _arrays(ARRAY.gather(columns, arrays)), np.arange(columns.size)
+        self._columns[items] = self._state_count + columns
+        self._states.append(arrays)
+        self._state_count += arrays[0].shape[-1]
+        active = np.flatnonzero(self._is_active)
+        if active.size > COMPACT_BELOW * self._items.size:
             return None
-        self._lanes = self._lanes[rest]
-        self._going = np.ones(rest.size, bool)
-        return rest
+        self._items = self._items[active]
+        self._is_active = np.ones(active.size, bool)
+        return active
 
-    def result(self) -> Components:
-        """Return the components of all lanes as they ended."""
+    def result(self) -> list[Array]:
+        """Return the final states of all B items."""
         return [
-            np.concatenate(parts, axis=-1).take(self._places, axis=-1, mode="clip")
+            np.concatenate(parts, axis=-1).take(self._columns, axis=-1, mode="clip")
             for parts in zip(*self._states, strict=True)
         ]
+
+
+def _arrays(values: Sequence[Component | Point]) -> Sequence[Array]:
+    """Return components or points of several poses with the type that they have."""
+    return cast(Sequence[Array], values)

@@ -1,11 +1,17 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One pose as plain floats, or many as arrays: the operations that differ.
+"""Scalar and array operations: one kernel source for one pose and for a batch of poses.
 
-The kernels of this package are written over components: ``x[j]``, ``y[j]``, ``z[j]`` of joint ``j`` are either
-floats (one lane: a drag, a button press) or arrays ``(B,)`` (B lanes: the frames of a bake). Additions and products
-read the same for both. What doesn't is handed in as ``ops``: :data:`ONE` or :data:`MANY`. Plain floats cost a joint
-visit about 300 ns where numpy scalars cost 15 us; on a thousand lanes the same source costs what C does.
+A kernel is a function over components: the coordinates ``x[j]``, ``y[j]``, ``z[j]`` of joint ``j`` are either Python
+floats (one pose: a drag, a button press) or arrays (B,) with one entry for each of B poses, the batch items (the
+frames of a bake). Sums and products are written alike for both. Operations that floats and arrays write differently
+(square roots, comparisons, choices) are methods of :class:`Operations`, handed to the kernel as ``ops``:
+:data:`SCALAR` for floats, :data:`ARRAY` for arrays.
+
+Without floats a single pose would cost a numpy call for each operation, however short the arrays: one FABRIK iteration
+of a chain of ten bones takes 9 us on floats and 147 us on numpy scalars. Without arrays a bake would cost as much for
+each frame: on arrays of a thousand poses and more the same source takes 12 to 19 ns for each joint of each pose, about
+what scalar C takes (16 ns). Measured on one core of 2.8 GHz.
 """
 
 from __future__ import annotations
@@ -15,8 +21,8 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import reduce
 from math import sqrt
-from operator import add
-from typing import Any, Protocol, TypeAlias, cast
+from operator import add, not_
+from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,13 +33,20 @@ Array: TypeAlias = NDArray[np.float64]
 
 IntegerArray: TypeAlias = NDArray[np.int64]
 
-Component: TypeAlias = Scalar | Array
-"""A float (one pose) or an array (B,) (B poses): one coordinate of one joint."""
+Component: TypeAlias = Scalar | NDArray[Any]
+"""A float (one pose) or an array (B,) of floats (B poses): one coordinate of one joint.
 
-Condition: TypeAlias = bool | NDArray[np.bool_]
+``Any``, because numpy 1.26's stubs give a sum of four products of float arrays the type of an array of bools.
+"""
+
+Mask: TypeAlias = NDArray[np.bool_]
+
+Indices: TypeAlias = NDArray[np.intp]
+
+Condition: TypeAlias = bool | Mask
 """A comparison of components: a bool (one pose) or an array (B,) of bools (B poses)."""
 
-Selection: TypeAlias = Condition | NDArray[np.intp]
+Selection: TypeAlias = Condition | Indices
 """Batch items to gather: a condition, or the items' indices (K,)."""
 
 Components: TypeAlias = list[Component]
@@ -42,30 +55,45 @@ Components: TypeAlias = list[Component]
 Vector: TypeAlias = tuple[Component, Component, Component]
 """x, y, z of one point or direction."""
 
+ScalarVector: TypeAlias = tuple[Scalar, Scalar, Scalar]
+"""A ``Vector`` of one pose."""
+
 Point: TypeAlias = Vector | Array
 """A ``Vector`` of floats (one pose) or an array (3, B) (B poses): what the passes of FABRIK move."""
 
+Batched = TypeVar("Batched")
+"""A component, or a point: batch items on the last axis."""
+
 
 TINY = 1e-300
-"""Added to what is divided by, so that lanes in which the quotient isn't wanted don't divide by zero."""
+"""Added to a divisor that is zero in some batch items, in which the quotient is not used: ``0 / (0 + TINY)`` is 0.
+
+Too small to change any other divisor: ``a + TINY == a`` for ``a`` above 1e-284. Not below the smallest normal float
+(2.2e-308), so that ``1 / TINY`` is finite.
+"""
 
 
 def add_up(values: Iterable[Component]) -> Component:
-    """Return the sum, rounded alike in one lane and in many: since Python 3.12 sum() compensates, for floats alone."""
+    """Return the sum of the values, from the first to the last.
+
+    Not the built-in ``sum``: since Python 3.12 it compensates rounding errors of floats, and of floats only, so that
+    one pose and a batch of poses would differ in the last digits.
+    """
     return reduce(add, values, 0.0)
 
 
-_QUIET: nullcontext[None] = nullcontext()
+_UNCHANGED: nullcontext[None] = nullcontext()
 
 
 class Operations(Protocol):
-    """What kernels do with components that floats and arrays write differently.
+    """Operations on components that floats and arrays write differently.
 
-    A kernel gets components of one host, and the operations of the same host: the types don't say which.
+    All components, conditions and points of a call are of one kind: floats, bools and vectors for :data:`SCALAR`,
+    arrays for :data:`ARRAY`. The types don't say which of the two.
     """
 
     def quiet(self) -> AbstractContextManager[Any]:
-        """Return a context in which a division by zero gives NaN instead of a warning; floats raise nevertheless."""
+        """Return a context in which arrays divide by zero without a warning; floats raise ZeroDivisionError."""
 
     def sqrt(self, value: Component, /) -> Component: ...
     def sin(self, angle: Component, /) -> Component: ...
@@ -77,86 +105,102 @@ class Operations(Protocol):
     def isfinite(self, value: Component, /) -> Condition: ...
     def maximum(self, a: Component, b: Component, /) -> Component: ...
     def minimum(self, a: Component, b: Component, /) -> Component: ...
-    def any(self, condition: Condition, /) -> bool | int: ...
-    def all(self, condition: Condition, /) -> bool: ...
     def negate(self, condition: Condition, /) -> Condition: ...
 
+    def any(self, condition: Condition, /) -> bool | int:
+        """Tell whether a condition holds for at least one batch item: a bool, or the number of such items."""
+
+    def all(self, condition: Condition, /) -> bool:
+        """Tell whether a condition holds for every batch item."""
+
     def where(self, condition: Condition, yes: Component, no: Component, /) -> Component:
-        """Choose one component, batch item by batch item."""
+        """Return ``yes`` in the batch items where the condition holds, ``no`` in the others."""
 
     def choose(self, condition: Condition, yes: Sequence[Component], no: Sequence[Component], /) -> Components:
-        """Choose between two lists of components, batch item by batch item."""
+        """Return ``where`` of each pair of components of two sequences."""
 
-    def gather(self, items: Selection, values: Sequence[Component], /) -> Components:
-        """Return the components of some batch items only; one pose stays."""
+    def gather(self, items: Selection, values: Sequence[Batched], /) -> list[Batched]:
+        """Return the values in the selected batch items only; one pose stays.
+
+        Args:
+            items: condition (B,), or indices (K,) of batch items.
+            values: components (B,) or points (3, B).
+        """
 
     def scatter(self, items: Selection, into: Components, values: Sequence[Component], /) -> None:
-        """Undo ``gather``: write the gathered items' components back to where they came from, in place."""
+        """Write gathered components back to the batch items that they were gathered from, in place.
+
+        Args:
+            items: selection that was gathered.
+            into: components of all batch items.
+            values: components of the selected batch items.
+        """
 
     def active_indices(self, done: Condition, /) -> Selection | None:
-        """Return the batch items that are not done, for ``gather``, or None where all are done."""
+        """Return the selection of the batch items that are not done, for ``gather``, or None where all are done."""
 
     def point(self, vector: Vector, /) -> Point: ...
     def points(self, vectors: Sequence[Vector], /) -> list[Point]: ...
     def pull(self, points: list[Point], anchor: Point, steps: Sequence[tuple[int, float]], /) -> None:
-        """Move points one after another, in place: each to a distance from the one before it, the first from an anchor.
+        """Move points one after another, in place, as a pass of FABRIK does: ``p' = a + (p - a) d / |p - a|``.
+
+        ``p`` is the point, ``d`` its distance from ``a``, and ``a`` the point moved before it, first the anchor
+        (Aristidou and Lasenby 2011, algorithm 1, there with ``lambda = d / |p - a|``).
 
         Args:
-            points: of a chain.
-            anchor: point that the first one is at a distance from.
+            points: joints of a chain.
+            anchor: point from which the first moved point has its distance.
             steps: (index of the point, distance), in the order of the moves.
         """
 
     def split(self, values: Array, batch: tuple[int, ...], /) -> list[Any]:
-        """Return the R rows of an array (..., R, C) as tuples of C components: vectors for C = 3, quaternions for 4."""
+        """Return the R rows of an array (..., R, C) as tuples of C components: vectors for C = 3, quaternions for 4.
 
-    def join(self, rows: Sequence[Any], batch: tuple[int, ...], /) -> Array:
-        """Return an array (..., R, C) of R tuples of C components: the opposite of ``split``."""
+        ``Any``, because no type says that the length of the tuples is the array's last dimension.
+        """
 
-    def join_scalars(self, value: Component, batch: tuple[int, ...], kind: type, /) -> NDArray[Any]:
+    def join(self, rows: Sequence[Sequence[Component]], batch: tuple[int, ...], /) -> Array:
+        """Return an array (..., R, C) of R tuples of C components: the inverse of ``split``."""
+
+    def join_scalars(self, value: Component | Condition, batch: tuple[int, ...], kind: type, /) -> NDArray[Any]:
         """Return an array (..., 1) of one component, of type ``kind``."""
 
 
 class ScalarOps:
-    """Operations on plain floats."""
+    """Operations on floats: one pose."""
 
     @staticmethod
     def quiet() -> nullcontext[None]:
-        """Return a context that does nothing: plain floats raise ZeroDivisionError instead."""
-        return _QUIET
+        """Return a context that changes nothing."""
+        return _UNCHANGED
 
     sqrt = staticmethod(sqrt)
+    sin = staticmethod(math.sin)
+    cos = staticmethod(math.cos)
     asin = staticmethod(math.asin)
     atan2 = staticmethod(math.atan2)
-    sin = staticmethod(math.sin)
     exp = staticmethod(math.exp)
     floor = staticmethod(math.floor)
-    cos = staticmethod(math.cos)
     isfinite = staticmethod(math.isfinite)
     any = staticmethod(bool)
     all = staticmethod(bool)
+    negate = staticmethod(not_)
     maximum = staticmethod(max)
     minimum = staticmethod(min)
 
     @staticmethod
     def point(vector: Vector) -> Point:
-        """Return a vector as a point."""
+        """Return the vector: a point of one pose."""
         return vector
 
     @staticmethod
     def points(vectors: Sequence[Vector]) -> list[Point]:
-        """Return vectors as points."""
+        """Return the vectors: points of one pose."""
         return list(vectors)
 
     @staticmethod
-    def pull(points: list[Point], anchor: Point, steps: Sequence[tuple[int, float]]) -> None:
-        """Pull points one after another, in place: each to a distance from the one before it, the first from an anchor.
-
-        Args:
-            points: of a chain.
-            anchor: where the first is pulled to.
-            steps: which points, in order, and to what distance.
-        """
+    def pull(points: list[ScalarVector], anchor: ScalarVector, steps: Sequence[tuple[int, float]]) -> None:
+        """Move points component by component."""
         ax, ay, az = anchor
         for j, length in steps:
             px, py, pz = points[j]
@@ -165,92 +209,87 @@ class ScalarOps:
             points[j] = ax, ay, az = ax + dx * share, ay + dy * share, az + dz * share
 
     @staticmethod
-    def split(values: NDArray[np.float64], _batch: tuple[int, ...]) -> list[Any]:
-        """Turn an array (..., R, C) into R tuples of C components."""
+    def split(values: Array, _batch: tuple[int, ...]) -> list[Any]:
+        """Return the R rows of an array (R, C) as tuples of C floats."""
         return [tuple(row) for row in values.tolist()]
 
     @staticmethod
-    def join(rows: Sequence[Any], _batch: tuple[int, ...]) -> NDArray[np.float64]:
-        """Turn R tuples of C components into an array (..., R, C)."""
+    def join(rows: Sequence[Sequence[Scalar]], _batch: tuple[int, ...]) -> Array:
+        """Return an array (R, C) of R tuples of C floats."""
         return np.array(rows, float)
 
     @staticmethod
-    def join_scalars(value: Component, _batch: tuple[int, ...], kind: type) -> NDArray[Any]:
-        """Turn one component into an array (..., 1)."""
+    def join_scalars(value: Scalar, _batch: tuple[int, ...], kind: type) -> NDArray[Any]:
+        """Return an array (1,) of one number."""
         return np.array((value,), kind)
 
     @staticmethod
-    def negate(condition: Component) -> Component:
-        """Return the opposite of a condition."""
-        return not condition
-
-    @staticmethod
-    def where(condition: Component, yes: Component, no: Component) -> Component:
-        """Choose one component."""
+    def where(condition: bool, yes: Scalar, no: Scalar) -> Scalar:
+        """Return one of two numbers."""
         return yes if condition else no
 
     @staticmethod
-    def choose(condition: Component, yes: Sequence[Component], no: Sequence[Component]) -> Components:
-        """Choose a whole list of components."""
+    def choose(condition: bool, yes: Sequence[Scalar], no: Sequence[Scalar]) -> list[Scalar]:
+        """Return one of two sequences of numbers."""
         return list(yes if condition else no)
 
     @staticmethod
-    def gather(_condition: Component, values: Sequence[Component]) -> Components:
-        """Leave out the lanes where the condition is false; the one lane there is stays."""
+    def gather(_items: bool, values: Sequence[Batched]) -> list[Batched]:
+        """Return all values: there is only one pose."""
         return list(values)
 
     @staticmethod
-    def scatter(_condition: Component, into: Components, values: Sequence[Component]) -> None:
-        """Undo ``keep``: write the kept lanes' values back to where they came from, in place."""
+    def scatter(_items: bool, into: list[Scalar], values: Sequence[Scalar]) -> None:
+        """Write the values over the others."""
         into[:] = values
 
     @staticmethod
-    def active_indices(done: Component) -> Component:
-        """Return what ``keep`` needs to go on with the lanes that aren't done, or None where all are."""
+    def active_indices(done: bool) -> bool | None:
+        """Return True where the pose is not done, None where it is."""
         return None if done else True
 
 
 class ArrayOps:
-    """The same operations on arrays (B,)."""
+    """Operations on arrays (B,): B poses."""
 
     @staticmethod
     def quiet() -> np.errstate[Any]:
-        """Return a context in which lanes may divide by zero: where two joints meet the lane becomes NaN."""
+        """Return a context in which a batch item whose joints coincide becomes NaN, without a warning."""
         return np.errstate(all="ignore")
 
     sqrt = staticmethod(np.sqrt)
+    sin = staticmethod(np.sin)
+    cos = staticmethod(np.cos)
     asin = staticmethod(np.arcsin)
     atan2 = staticmethod(np.arctan2)
-    sin = staticmethod(np.sin)
     exp = staticmethod(np.exp)
     floor = staticmethod(np.floor)
-    cos = staticmethod(np.cos)
     isfinite = staticmethod(np.isfinite)
     any = staticmethod(np.count_nonzero)
-    """Whether a condition holds anywhere: their number, which takes a quarter of the time of ``np.any``."""
+    """The number of batch items where the condition holds: counting takes a quarter of the time of ``np.any``."""
     maximum = staticmethod(np.maximum)
     minimum = staticmethod(np.minimum)
     negate = staticmethod(np.logical_not)
     where = staticmethod(np.where)
 
     @staticmethod
-    def all(condition: Component) -> bool:
-        """Tell whether a condition holds everywhere."""
+    def all(condition: Mask) -> bool:
+        """Tell whether a condition holds for every batch item."""
         return bool(np.count_nonzero(condition) == np.size(condition))
 
     @staticmethod
-    def point(vector: Vector) -> Point:
-        """Return a vector as a point."""
+    def point(vector: Vector) -> Array:
+        """Return an array (3, B) of three components (B,)."""
         return np.array(vector)
 
     @staticmethod
-    def points(vectors: Sequence[Vector]) -> list[Point]:
-        """Return vectors as points."""
+    def points(vectors: Sequence[Vector]) -> list[Array]:
+        """Return arrays (3, B)."""
         return list(np.array(vectors))
 
     @staticmethod
-    def pull(points: list[Point], anchor: Point, steps: Sequence[tuple[int, float]]) -> None:
-        """Do the same, three components at once: most of what a short array costs is the call."""
+    def pull(points: list[Array], anchor: Array, steps: Sequence[tuple[int, float]]) -> None:
+        """Move points as arrays (3, B), three components in one call: most of a short array's time is the call."""
         for j, length in steps:
             offset = points[j] - anchor
             squares = offset * offset
@@ -262,47 +301,49 @@ class ArrayOps:
             points[j] = anchor = offset
 
     @staticmethod
-    def split(values: NDArray[np.float64], batch: tuple[int, ...]) -> list[Any]:
-        """Turn an array (..., R, C) into R tuples of C components."""
+    def split(values: Array, batch: tuple[int, ...]) -> list[Any]:
+        """Return the R rows of an array (..., R, C) as tuples of C arrays (B,); a single pose is repeated B times."""
         values = np.broadcast_to(values, (*batch, *values.shape[-2:]))
         rows, columns = values.shape[-2:]
         return [tuple(row) for row in np.moveaxis(values.reshape(-1, rows, columns), 0, -1).copy()]
 
     @staticmethod
-    def join(rows: Sequence[Any], batch: tuple[int, ...]) -> NDArray[np.float64]:
-        """Turn R tuples of C components into an array (..., R, C)."""
+    def join(rows: Sequence[Sequence[Array]], batch: tuple[int, ...]) -> Array:
+        """Return an array (..., R, C) of R tuples of C arrays (B,)."""
         joined = np.array(rows, float)
         return np.moveaxis(joined, -1, 0).reshape(*batch, *joined.shape[:2])
 
     @staticmethod
-    def join_scalars(value: Component, batch: tuple[int, ...], kind: type) -> NDArray[Any]:
-        """Turn one component into an array (..., 1)."""
+    def join_scalars(value: NDArray[Any], batch: tuple[int, ...], kind: type) -> NDArray[Any]:
+        """Return an array (..., 1) of one component (B,)."""
         return np.array(value, kind).reshape(*batch, 1)
 
     @staticmethod
-    def choose(condition: Component, yes: Sequence[Component], no: Sequence[Component]) -> Components:
-        """Choose, lane by lane, between two lists of components."""
+    def choose(condition: Mask, yes: Sequence[Array], no: Sequence[Array]) -> list[Array]:
+        """Return ``where`` of each pair of arrays of two sequences."""
         return [np.where(condition, a, b) for a, b in zip(yes, no, strict=True)]
 
     @staticmethod
-    def gather(condition: Component, values: Sequence[Component]) -> Components:
-        """Leave out the lanes where the condition is false, or those that aren't in a list of their numbers."""
-        numbers = np.flatnonzero(condition) if condition.dtype == bool else condition
-        return [value.take(numbers, axis=-1, mode="clip") for value in values]
+    def gather(items: Mask | Indices, values: Sequence[Array]) -> list[Array]:
+        """Return the columns of the selected batch items: ``take`` costs less than indexing with the condition."""
+        indices = np.flatnonzero(items) if items.dtype == bool else items
+        return [value.take(indices, axis=-1, mode="clip") for value in values]
 
     @staticmethod
-    def scatter(condition: Component, into: Components, values: Sequence[Component]) -> None:
-        """Undo ``keep``: write the kept lanes' values back to where they came from, in place."""
+    def scatter(items: Mask | Indices, into: Sequence[Array], values: Sequence[Array]) -> None:
+        """Write gathered components back to the batch items that they were gathered from, in place."""
         for whole, part in zip(into, values, strict=True):
-            whole[condition] = part
+            whole[items] = part
 
     @staticmethod
-    def active_indices(done: Component) -> Component:
-        """Return what ``keep`` needs to go on with the lanes that aren't done, or None where all are."""
+    def active_indices(done: Mask) -> Indices | None:
+        """Return the indices of the batch items that are not done, or None where all are done."""
         rest = np.flatnonzero(~done)
         return rest if rest.size else None
 
 
 SCALAR = cast(Operations, ScalarOps())
+"""Operations on floats: one pose. (The cast: ``ScalarOps`` takes floats only, ``Operations`` says float or array.)"""
+
 ARRAY = cast(Operations, ArrayOps())
-"""Casts: each host takes its own components only, which the union of both does not say."""
+"""Operations on arrays (B,): B poses."""

@@ -5,12 +5,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
-from .operations import Component, Components, Operations, Vector
+from .operations import Component, Components, Condition, Operations, Selection, Vector
 
 Joints: TypeAlias = tuple[Components, Components, Components]
 """x, y and z of the joints of a chain, root first."""
+
+Parts = TypeVar("Parts", bound=tuple[Component, ...])
+"""A tuple of components: a ``Vector``, a ``Quaternion`` or another of fixed length."""
 
 
 PARALLEL = 1e-6
@@ -54,9 +57,16 @@ def distance_between(ops: Operations, a: Vector, b: Vector) -> Component:
     return ops.sqrt(x * x + y * y + z * z)
 
 
-def choose_parts(ops: Operations, where: Component, yes: tuple[Any, ...], no: tuple[Any, ...]) -> Any:
-    """Choose, lane by lane, between the components of two vectors, quaternions or turns."""
-    return tuple(ops.choose(where, yes, no))
+def choose_parts(ops: Operations, condition: Condition, yes: Parts, no: Parts) -> Parts:
+    """Return one of two vectors, or of two quaternions: ``yes`` in the batch items where the condition holds."""
+    chosen: Any = tuple(ops.choose(condition, yes, no))
+    return chosen  # type: ignore[no-any-return]  # as many components as both have, which tuple() doesn't say
+
+
+def gather_parts(ops: Operations, items: Selection, parts: Parts) -> Parts:
+    """Return a vector, a quaternion or a tuple of components in the selected batch items only; one pose stays."""
+    gathered: Any = tuple(ops.gather(items, parts))
+    return gathered  # type: ignore[no-any-return]  # as many components as there are, which tuple() doesn't say
 
 
 def first_direction(ops: Operations, candidates: list[Vector]) -> Vector:
