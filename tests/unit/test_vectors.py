@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fabrik_addon.core.math.operations import ARRAY, SCALAR
 from fabrik_addon.core.math.quaternions import from_to, multiply, rotate, x_axis
-from fabrik_addon.core.math.vectors import first_direction, perpendicular, rejection, turn_about
+from fabrik_addon.core.math.vectors import first_direction, perpendicular, rejection, rotate_about
 from tests.unit.chains import angle_between, directions, generic_directions, matrix, seeds, turn, turn_angle, unit
 
 Direction = tuple[float, float, float]
@@ -74,7 +74,7 @@ def test_quaternions_turn_as_their_matrices_do(p: int, q: int, a: Direction) -> 
 
 @given(generic_directions, generic_directions, st.floats(-3.1, 3.1))
 def test_a_turn_about_an_axis(axis: Direction, a: Direction, angle: float) -> None:
-    turned = turn_about(tuple(unit(axis).tolist()), np.cos(angle), np.sin(angle), a)
+    turned = rotate_about(tuple(unit(axis).tolist()), np.cos(angle), np.sin(angle), a)
     np.testing.assert_allclose(turned, turn(axis, angle) @ a, atol=1e-12)
 
 

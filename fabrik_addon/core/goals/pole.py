@@ -12,7 +12,7 @@ import numpy as np
 
 from ..math.operations import SCALAR, TINY, Array, Component, Components, Operations, Vector
 from ..math.quaternions import Quaternion, from_to, multiply, rotate, x_axis
-from ..math.vectors import PARALLEL, Joints, dot, first_direction, norm, perpendicular, rejection, scale, turn_about
+from ..math.vectors import PARALLEL, Joints, dot, first_direction, norm, perpendicular, rejection, rotate_about, scale
 from ..problem import Pose
 
 PASSES = 200
@@ -27,7 +27,7 @@ FLAT = 1e-13
 
 def turn_pole(ops: Operations, pole: Vector, along: Vector, angle: float) -> Vector:
     """Return the pole turned by the pole angle (radians) about the unit vector from the root to the target."""
-    return turn_about(along, ops.cos(0.0 * pole[0] + angle), ops.sin(0.0 * pole[0] + angle), pole)
+    return rotate_about(along, ops.cos(0.0 * pole[0] + angle), ops.sin(0.0 * pole[0] + angle), pole)
 
 
 def bend_direction(ops: Operations, joints: Joints, along: Vector) -> Vector:

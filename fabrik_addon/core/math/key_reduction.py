@@ -1,9 +1,11 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which keys of a sampled motion are needed: the others are where a cubic through those kept has them anyway.
+"""Cubic key reduction: which samples of a motion to keep as keys, so that the curve stays within a tolerance.
 
-Between two keys the curve is Hermite's cubic by the values and slopes of the samples. Keys are added where the curve
-is farthest off, in every gap that is too far off at once, until none is (Ramer 1972, for polylines).
+Between two keys the curve is the cubic Hermite interpolant of the values and slopes of the samples at the keys. Keys
+are inserted as Ramer (1972) inserts the vertices of a polygon: begin with the first and the last sample; in every
+interval between two keys insert the sample that is farthest from the curve, if it is farther than the tolerance; repeat
+until no sample is.
 """
 
 from __future__ import annotations
@@ -12,13 +14,17 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .operations import Array
+from .operations import Array, IntegerArray
 
 
 def slopes_of(times: Array, values: Array) -> Array:
-    """Return the slopes (K, C) of samples (K, C) at ascending times (K,): of the parabola through the neighbours."""
+    """Return the slopes (K, C) of samples (K, C) at ascending times (K,).
+
+    Inside it is the slope, at the sample, of the parabola through the sample and its two neighbours: with the intervals
+    h and k before and after it, and the chords' slopes m and n, ``(m k + n h) / (h + k)``. At both ends it is the slope
+    of the only chord.
+    """
     if len(times) < 2:
         return np.zeros_like(values)
     steps = np.diff(times)[:, None]
@@ -30,10 +36,21 @@ def slopes_of(times: Array, values: Array) -> Array:
     return slopes
 
 
-def interpolate(times: Array, values: Array, slopes: Array, kept: NDArray[np.int64]) -> Array:
-    """Return what the curve through kept samples (by number, first and last among them) is at all times (K, C)."""
-    gaps = np.clip(np.searchsorted(kept, np.arange(len(times)), side="right") - 1, 0, len(kept) - 2)
-    start, end = kept[gaps], kept[gaps + 1]
+def interpolate(times: Array, values: Array, slopes: Array, kept: IntegerArray) -> Array:
+    """Return the values (K, C) at all times of the Hermite curve through the kept samples.
+
+    With t from 0 to 1 in the interval of length h from a to b:
+
+        (1 + 2t)(1 - t)^2 p_a + t (1 - t)^2 h m_a + t^2 (3 - 2t) p_b - t^2 (1 - t) h m_b
+
+    Args:
+        times: (K,) ascending.
+        values: (K, C) p, of the samples.
+        slopes: (K, C) m, of the samples.
+        kept: indices of the kept samples, ascending, the first and the last sample among them.
+    """
+    intervals = np.clip(np.searchsorted(kept, np.arange(len(times)), side="right") - 1, 0, len(kept) - 2)
+    start, end = kept[intervals], kept[intervals + 1]
     step = (times[end] - times[start])[:, None]
     t = (times - times[start])[:, None] / step
     rest = 1.0 - t
@@ -46,25 +63,25 @@ def interpolate(times: Array, values: Array, slopes: Array, kept: NDArray[np.int
 
 
 def needed_keys(
-    times: Array, values: Array, slopes: Array, gap: Callable[[Array, Array], Array], tolerance: float
-) -> NDArray[np.int64]:
-    """Return the numbers of samples to keep so that the curve through them is within a tolerance of all others.
+    times: Array, values: Array, slopes: Array, distance: Callable[[Array, Array], Array], tolerance: float
+) -> IntegerArray:
+    """Return the indices of the samples to keep so that the curve through them is within a tolerance of all samples.
 
     Args:
         times: (K,) ascending.
-        values: (K, C) of the samples; components are kept or left out together.
+        values: (K, C) of the samples; the C components of a sample are kept or left out together.
         slopes: (K, C) at the samples.
-        gap: distances (K,) between values (K, C) and others, in the tolerance's unit.
-        tolerance: how far off the curve may be at a sample.
+        distance: function of values (K, C) of the curve and of the samples, to distances (K,) in the tolerance's unit.
+        tolerance: largest distance of the curve from a sample.
     """
     count = len(times)
     kept = np.unique([0, count - 1])
     while 1 < len(kept) < count:
-        off = gap(interpolate(times, values, slopes, kept), values)
+        off = distance(interpolate(times, values, slopes, kept), values)
         off[kept] = 0.0
         if off.max() <= tolerance:
             break
         edges = np.searchsorted(np.arange(count), kept)
         worst = [start + int(off[start:end].argmax()) for start, end in pairwise(edges)]
-        kept = np.union1d(kept, [number for number in worst if off[number] > tolerance])
+        kept = np.union1d(kept, [index for index in worst if off[index] > tolerance])
     return kept

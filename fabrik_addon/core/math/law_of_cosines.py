@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Two links in closed form, by the law of cosines."""
+"""The joint between two links whose ends are given, by the law of cosines."""
 
 from __future__ import annotations
 
@@ -10,17 +10,26 @@ from .operations import TINY, Component, Operations, Vector
 def middle_joint(
     ops: Operations, first: float, second: float, distance: Component, along: Vector, side: Vector
 ) -> Vector:
-    """Return the joint between two links whose ends are the origin and the target.
+    """Return the joint between two links, from the root of the first one.
+
+    In the triangle of the link lengths a, b and the distance d the joint is at ``p u + q v``, where u points from the
+    root to the target and v, perpendicular to u, to the side of the bend; with the law of cosines for the angle at the
+    root:
+
+        p = a cos = (d^2 + a^2 - b^2) / (2 d)
+        q = a sin = sqrt(a^2 - p^2)
+
+    ``a^2 - b^2`` is computed as ``(a - b)(a + b)``, which loses no digits where the links are nearly equal.
 
     Args:
-        ops: the lanes' operations.
-        first: length of the link at the origin.
-        second: length of the other.
-        distance: from the origin to the target, from ``|first - second|`` to ``first + second``.
-        along: unit vector to the target.
-        side: unit vector perpendicular to it, to which the joint bends.
+        ops: operations of the components.
+        first: a, length of the link at the root.
+        second: b, length of the other link.
+        distance: d, from the root to the target, from ``|a - b|`` to ``a + b``.
+        along: u, unit vector.
+        side: v, unit vector perpendicular to u.
     """
-    # Equal links folded onto each other leave 0 / 0: the joint then lies straight to the side.
+    # Equal links and a target at the root: p is 0 / (0 + TINY) = 0, so that the joint is at a v.
     p = (distance * distance + (first - second) * (first + second)) / (2.0 * distance + TINY)
     q = ops.sqrt(ops.maximum(first * first - p * p, 0.0))
     return p * along[0] + q * side[0], p * along[1] + q * side[1], p * along[2] + q * side[2]

@@ -1,6 +1,10 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rotations as animation curves hold them, many at once, as quaternions (w, x, y, z)."""
+"""Rotations of many frames as arrays of quaternions (..., 4), (w, x, y, z), and from the values of F-curves.
+
+Unlike ``math.quaternions``, whose quaternions are tuples of components, these are single arrays: what F-curves are read
+into.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +18,10 @@ def from_values(mode: str, values: Array) -> Array:
     """Return unit quaternions (..., 4).
 
     Args:
-        mode: 'QUATERNION', 'AXIS_ANGLE' or an order of Euler angles, of which the first axis turns first.
-        values: (..., 4) quaternions of any length, or angle (radians) and axis, or (..., 3) angles (radians).
+        mode: Blender's rotation mode: 'QUATERNION', 'AXIS_ANGLE' or an order of Euler angles such as 'XYZ', whose
+            first axis is the first to be rotated about, all about the parent's axes.
+        values: (..., 4) quaternions of any length but 0; or (..., 4) angle (radians) and axis; or (..., 3) angles
+            (radians) about x, y and z.
     """
     if mode == 'QUATERNION':
         return values / np.linalg.norm(values, axis=-1, keepdims=True)  # type: ignore[no-any-return]
@@ -29,29 +35,33 @@ def from_values(mode: str, values: Array) -> Array:
 
 
 def multiply(p: Array, q: Array) -> Array:
-    """Return the product (..., 4) of quaternions: q first, then p."""
+    """Return the product ``p q`` (..., 4): the rotation q, then the rotation p."""
     first, second = np.moveaxis(p, -1, 0), np.moveaxis(q, -1, 0)
     return np.stack(quaternions.multiply(tuple(first), tuple(second)), axis=-1)
 
 
 def conjugate(q: Array) -> Array:
-    """Return the opposite rotations (..., 4) of unit quaternions."""
+    """Return the inverse rotations (..., 4) of unit quaternions."""
     return q * np.array([1.0, -1.0, -1.0, -1.0])  # type: ignore[no-any-return]
 
 
 def angle_between(p: Array, q: Array) -> Array:
-    """Return the angle (...,), 0 to pi radians, of the turn from one unit quaternion to another."""
-    # Not the arc cosine of the product: it knows no small angles.
+    """Return the angle (...,), 0 to pi radians, of the rotation from one unit quaternion to another.
+
+    ``4 atan2(min(|p - q|, |p + q|), max(|p - q|, |p + q|))``: for a rotation by t from p to q the norms are
+    ``|p - q| = 2 sin(t / 4)`` and ``|p + q| = 2 cos(t / 4)``, or the other way round, since q and -q are the same
+    rotation. ``2 acos(|p . q|)`` would round every angle below 2e-8 to zero.
+    """
     near, far = np.linalg.norm(p - q, axis=-1), np.linalg.norm(p + q, axis=-1)
     return 4.0 * np.arctan2(np.minimum(near, far), np.maximum(near, far))  # type: ignore[no-any-return]
 
 
 def signed_alike(q: Array, before: Array) -> Array:
-    """Return quaternions (F, 4) with the signs that make each one near to the one before it.
+    """Return the same rotations (F, 4) with the signs that make each quaternion nearest to the one before it.
 
     Args:
-        q: in order of time.
-        before: (4,) the one before the first.
+        q: (F, 4) in order of time.
+        before: (4,) quaternion of the frame before the first one.
     """
     previous = np.concatenate([before[None], q[:-1]])
     signs = np.where((q * previous).sum(axis=1) < 0.0, -1.0, 1.0)
@@ -59,7 +69,11 @@ def signed_alike(q: Array, before: Array) -> Array:
 
 
 def blend(p: Array, q: Array, share: Array) -> Array:
-    """Return rotations (..., 4) on the shortest way from p to q, that share (...,) of it away from p."""
+    """Return the spherical linear interpolation (..., 4) from p to q: ``(p sin((1 - s) a) + q sin(s a)) / sin a``.
+
+    ``s`` is the share (...,) and ``a`` the angle between the quaternions, half that of the rotation; the shorter way
+    round (Shoemake 1985). Where ``a`` is below 1e-9 the weights are their limits, ``1 - s`` and ``s``.
+    """
     dots = (p * q).sum(axis=-1, keepdims=True)
     q = np.where(dots < 0.0, -q, q)
     angle = 0.5 * angle_between(p, q)[..., None]
@@ -73,7 +87,8 @@ def blend(p: Array, q: Array, share: Array) -> Array:
 
 
 def _about(axis: str, angles: Array) -> Array:
-    turns = np.zeros((*angles.shape, 4))
-    turns[..., 0] = np.cos(0.5 * angles)
-    turns[..., 1 + "XYZ".index(axis)] = np.sin(0.5 * angles)
-    return turns
+    """Return rotations (..., 4) by angles (...,) about one axis of a frame: "X", "Y" or "Z"."""
+    rotations = np.zeros((*angles.shape, 4))
+    rotations[..., 0] = np.cos(0.5 * angles)
+    rotations[..., 1 + "XYZ".index(axis)] = np.sin(0.5 * angles)
+    return rotations

@@ -1,23 +1,32 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Unit quaternions (w, x, y, z) over components: floats for one pose, arrays (B,) for B poses."""
+"""Unit quaternions (w, x, y, z) of components: floats (one pose) or arrays (B,) (B poses)."""
 
 from __future__ import annotations
 
 from typing import TypeAlias
 
-from .operations import TINY, Component, Operations, Vector
+from .operations import TINY, Component, Operations, Scalar, Vector
 from .vectors import norm, perpendicular, scale
 
 Quaternion: TypeAlias = tuple[Component, Component, Component, Component]
-"""w, x, y, z of one unit quaternion."""
+"""w, x, y, z of one unit quaternion: ``(cos(angle / 2), sin(angle / 2) * axis)``."""
 
+ScalarQuaternion: TypeAlias = tuple[Scalar, Scalar, Scalar, Scalar]
+"""A ``Quaternion`` of one pose."""
 
-IDENTITY: Quaternion = (1.0, 0.0, 0.0, 0.0)
+OPPOSITE = 1e-7
+"""Difference of an angle between directions from 180 degrees (radians) up to which the directions count as opposite.
+
+The axis of their rotation is their vector product, which rounding leaves uncertain by 1e-16 of the product of their
+lengths: by an angle of 1e-9 radians at this threshold, by any angle where the directions are opposite.
+"""
+
+IDENTITY: ScalarQuaternion = (1.0, 0.0, 0.0, 0.0)
 
 
 def multiply(a: Quaternion, b: Quaternion) -> Quaternion:
-    """Return the turn b followed by the turn a."""
+    """Return the Hamilton product ``a b``: the rotation b, then the rotation a, both about fixed axes."""
     aw, ax, ay, az = a
     bw, bx, by, bz = b
     return (
@@ -29,7 +38,7 @@ def multiply(a: Quaternion, b: Quaternion) -> Quaternion:
 
 
 def rotate(q: Quaternion, a: Vector) -> Vector:
-    """Return the vector turned by a unit quaternion."""
+    """Return a vector rotated by a unit quaternion: ``a + w t + v x t`` with ``v = (x, y, z)``, ``t = 2 v x a``."""
     w, x, y, z = q
     ax, ay, az = a
     tx, ty, tz = 2.0 * (y * az - z * ay), 2.0 * (z * ax - x * az), 2.0 * (x * ay - y * ax)
@@ -37,13 +46,18 @@ def rotate(q: Quaternion, a: Vector) -> Vector:
 
 
 def from_to(ops: Operations, a: Vector, b: Vector, hint: Vector) -> Quaternion:
-    """Return the shortest turn that takes direction a to direction b; neither needs to be a unit vector.
+    """Return the shortest rotation that takes direction a to direction b; neither needs to be a unit vector.
+
+    The half-angle construction: ``q = (|a||b| + a . b, a x b)``, normalised. Its scalar and vector parts are
+    ``|a||b| (1 + cos t)`` and ``|a||b| sin t`` along the axis, in the ratio of ``cos(t / 2)`` to ``sin(t / 2)``: no
+    angle is computed. For opposite directions both parts are zero.
 
     Args:
-        ops: the lanes' operations.
+        ops: operations of the components.
         a: direction before.
         b: direction after.
-        hint: where b is opposite to a every axis perpendicular to it is as short: the one nearest to this is taken.
+        hint: direction that decides for opposite a and b, where each axis perpendicular to a gives a rotation by 180
+            degrees: the axis nearest to the hint is taken.
     """
     ax, ay, az = a
     bx, by, bz = b
@@ -51,8 +65,7 @@ def from_to(ops: Operations, a: Vector, b: Vector, hint: Vector) -> Quaternion:
     size = ops.sqrt((ax * ax + ay * ay + az * az) * (bx * bx + by * by + bz * bz))
     w = size + ax * bx + ay * by + az * bz
     length = ops.sqrt(w * w + x * x + y * y + z * z)
-    # Rounding leaves w near 1e-16 for opposite vectors: the axis would be noise.
-    opposite = length <= 1e-7 * size
+    opposite = length <= OPPOSITE * size  # length / size is 2 cos(t / 2), close to 180 degrees less t
     if ops.any(opposite):
         axis = perpendicular(ops, scale(a, 1.0 / (norm(ops, a) + TINY)), [hint])
         w, x, y, z, length = ops.choose(opposite, [0.0 * w, *axis, 0.0 * w + 1.0], [w, x, y, z, length])
@@ -60,6 +73,6 @@ def from_to(ops: Operations, a: Vector, b: Vector, hint: Vector) -> Quaternion:
 
 
 def x_axis(q: Quaternion) -> Vector:
-    """Return the x axis of a frame."""
+    """Return the x axis of a frame: the first column of its rotation matrix."""
     w, x, y, z = q
     return 1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y + w * z), 2.0 * (x * z - w * y)

@@ -1,55 +1,62 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The turn that lays a rigid body's points nearest to where they should be (Wahba's problem).
+"""The rotation that fits a rigid body to given points best (Wahba's problem).
 
-By repeated small turns from the body's present frame (Mueller, Bender, Chentanez, Macklin 2016), not by eigenvectors:
-where the points leave a turn open, as two points do, the body keeps the one it has.
+Of the rotations R, find the one that maximises ``trace(R^T A)`` with ``A = sum w_i t_i o_i^T``, which is the R that
+minimises ``sum w_i |R o_i - t_i|^2``: o_i are the offsets of the body's points from its pivot, t_i the desired offsets,
+w_i weights (Wahba 1965). The iteration of Mueller, Bender, Chentanez and Macklin ("A robust method to extract the
+rotational part of deformations", 2016) rotates R by the vector
+
+    omega = (sum over the axes k: r_k x a_k) / |sum over the axes k: r_k . a_k|
+
+where r_k and a_k are the columns of R and of A. It starts from the body's present frame. Points on one line through the
+pivot leave the rotation about that line undetermined: the iteration doesn't change it, whereas eigenvectors or singular
+vectors of A would give an arbitrary one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from .operations import TINY, Component, Operations, Vector
+from .operations import TINY, Component, Condition, Operations, Vector
 from .quaternions import Quaternion, multiply
 from .vectors import choose_parts
 
-TURNS = 4
-"""Small turns from one frame at most."""
+MOST_ITERATIONS = 4
+"""Bound on the iterations of one fit."""
 
-SMALL = 1e-3
-"""Turn (radians) after which what is left is less than its square."""
+LAST_ANGLE = 1e-3
+"""Angle of a rotation omega (radians) after which the iteration ends: the error left is below its square, 1e-6."""
 
 
 def fit_frame(
     ops: Operations,
     frame: Quaternion,
     offsets: Sequence[Vector],
-    places: Sequence[Vector],
+    desired: Sequence[Vector],
     weights: Sequence[Component],
 ) -> Quaternion:
-    """Return the frame nearest to a body's own in which its points are nearest to some places.
+    """Return the frame, near to a body's present one, that brings its points nearest to their desired places.
 
     Args:
-        ops: the lanes' operations.
-        frame: of the body before.
-        offsets: of its points from its pivot, in its frame.
-        places: where they should be, from the pivot.
-        weights: of the points.
+        ops: operations of the components.
+        frame: R before.
+        offsets: o_i, of the points from the pivot, in the body's frame.
+        desired: t_i, of the desired places from the pivot, in the space of the frame.
+        weights: w_i, of the points.
     """
-    columns: list[Any] = []
+    columns: list[Vector] = []
     for axis in range(3):
         x: Component = 0.0
         y: Component = 0.0
         z: Component = 0.0
-        for offset, place, weight in zip(offsets, places, weights, strict=True):
+        for offset, place, weight in zip(offsets, desired, weights, strict=True):
             share = weight * offset[axis]
             x, y, z = x + share * place[0], y + share * place[1], z + share * place[2]
         columns.append((x, y, z))
     (ax, ay, az), (bx, by, bz), (cx, cy, cz) = columns
-    going: Component = frame[0] == frame[0]
-    for _ in range(TURNS):
+    is_active: Condition = frame[0] == frame[0]
+    for _ in range(MOST_ITERATIONS):
         (px, py, pz), (qx, qy, qz), (rx, ry, rz) = _axes(frame)
         along = px * ax + py * ay + pz * az + qx * bx + qy * by + qz * bz + rx * cx + ry * cy + rz * cz
         size = ops.maximum(along, -along) + TINY
@@ -57,14 +64,15 @@ def fit_frame(
         y = (pz * ax - px * az + qz * bx - qx * bz + rz * cx - rx * cz) / size
         z = (px * ay - py * ax + qx * by - qy * bx + rx * cy - ry * cx) / size
         w, x, y, z, square = (*turned_by(ops, frame, (x, y, z)), x * x + y * y + z * z)
-        frame = choose_parts(ops, going, (w, x, y, z), frame)
-        going = going & (square >= SMALL * SMALL)
-        if not ops.any(going):
+        frame = choose_parts(ops, is_active, (w, x, y, z), frame)
+        is_active = is_active & (square >= LAST_ANGLE * LAST_ANGLE)
+        if not ops.any(is_active):
             break
     return frame
 
 
 def _axes(frame: Quaternion) -> tuple[Vector, Vector, Vector]:
+    """Return the x, y and z axes of a frame: the columns of its rotation matrix."""
     w, x, y, z = frame
     xx, yy, zz = x * x, y * y, z * z
     xy, xz, yz, wx, wy, wz = x * y, x * z, y * z, w * x, w * y, w * z
@@ -75,12 +83,15 @@ def _axes(frame: Quaternion) -> tuple[Vector, Vector, Vector]:
     )
 
 
-def turned_by(ops: Operations, frame: Quaternion, turn: Vector) -> Quaternion:
-    """Return a frame turned by a rotation vector (radians), in the space the frame is in."""
-    x, y, z = turn
+def turned_by(ops: Operations, frame: Quaternion, rotation: Vector) -> Quaternion:
+    """Return ``exp(omega / 2) q``: a frame q rotated by a rotation vector omega (radians).
+
+    omega is in the space that q is a frame of, not in the frame's own axes.
+    """
+    x, y, z = rotation
     angle = ops.sqrt(x * x + y * y + z * z) + TINY
     share = ops.sin(0.5 * angle) / angle
     w, qx, qy, qz = multiply((ops.cos(0.5 * angle), x * share, y * share, z * share), frame)
-    # Rounding adds up over many turns.
+    # Normalised, because rounding errors of the length add up over many products.
     size = 1.0 / ops.sqrt(w * w + qx * qx + qy * qy + qz * qz)
     return w * size, qx * size, qy * size, qz * size

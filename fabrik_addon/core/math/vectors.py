@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Points and directions over components: floats for one pose, arrays (B,) for B poses."""
+"""Vectors of components: x, y, z are floats (one pose) or arrays (B,) (B poses)."""
 
 from __future__ import annotations
 
@@ -17,27 +17,31 @@ Parts = TypeVar("Parts", bound=tuple[Component, ...])
 
 
 PARALLEL = 1e-6
-"""Length below which a direction is noise, where lengths are near one: it then gives way to the next best."""
+"""Length of a vector, in units of the chain's length, up to which its direction is taken for rounding noise.
+
+Positions in single precision are uncertain by about 1e-7 of the chain's length, so the direction of a vector of this
+length is uncertain by 0.1 radians.
+"""
 
 
 def points_of(joints: Joints) -> list[Vector]:
-    """Return joints as a list of points."""
+    """Return the points of joints that are given as lists of x, y and z."""
     return list(zip(*joints, strict=True))
 
 
 def joints_of(points: Sequence[Vector]) -> Joints:
-    """Return points as joints, component by component."""
+    """Return points as lists of their x, y and z."""
     x, y, z = zip(*points, strict=True)
     return list(x), list(y), list(z)
 
 
 def dot(a: Vector, b: Vector) -> Component:
-    """Return the scalar product."""
+    """Return the scalar product ``a . b``."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 def cross(a: Vector, b: Vector) -> Vector:
-    """Return the vector product."""
+    """Return the vector product ``a x b``."""
     return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
 
 
@@ -70,7 +74,10 @@ def gather_parts(ops: Operations, items: Selection, parts: Parts) -> Parts:
 
 
 def first_direction(ops: Operations, candidates: list[Vector]) -> Vector:
-    """Return the first candidate that isn't zero, lane by lane, as a unit vector. One of them must not be zero."""
+    """Return, as a unit vector, the first candidate that is longer than ``PARALLEL``, in each batch item.
+
+    Where none of the others is that long the last candidate is taken, however short: it must not be zero.
+    """
     x, y, z = candidates[-1]
     size = norm(ops, (x, y, z))
     for candidate in reversed(candidates[:-1]):
@@ -81,23 +88,27 @@ def first_direction(ops: Operations, candidates: list[Vector]) -> Vector:
 
 
 def rejection(a: Vector, axis: Vector) -> Vector:
-    """Return the part of a vector that is perpendicular to a unit axis."""
+    """Return the part of a vector perpendicular to a unit axis u: ``a - (a . u) u``."""
     along = dot(a, axis)
     return a[0] - axis[0] * along, a[1] - axis[1] * along, a[2] - axis[2] * along
 
 
 def perpendicular(ops: Operations, axis: Vector, hints: list[Vector]) -> Vector:
-    """Return the unit vector perpendicular to a unit axis nearest to the first hint that isn't parallel to it.
+    """Return the unit vector perpendicular to a unit axis that is nearest to the first hint not parallel to the axis.
 
-    The world's axes are the last hints, so there is always one.
+    That is the normalised rejection of the hint. Two axes of the space are added to the hints: one of them at least is
+    not parallel to the axis, so that there is a result without hints.
     """
     zero = 0.0 * axis[0]
     hints = [*hints, (zero + 1.0, zero, zero), (zero, zero + 1.0, zero)]
     return first_direction(ops, [rejection(hint, axis) for hint in hints])
 
 
-def turn_about(axis: Vector, cosine: Component, sine: Component, a: Vector) -> Vector:
-    """Return the vector turned about a unit axis, the angle given by its cosine and sine (Rodrigues)."""
+def rotate_about(axis: Vector, cosine: Component, sine: Component, a: Vector) -> Vector:
+    """Return a vector rotated about a unit axis u: ``a cos + (u x a) sin + u (u . a)(1 - cos)`` (Rodrigues' formula).
+
+    The angle is given by its cosine and sine.
+    """
     c = cross(axis, a)
     along = dot(axis, a) * (1.0 - cosine)
     return (
