@@ -249,7 +249,7 @@ def _solve_with_rotation(start: StartPose, goals: Goals, options: Options) -> Co
     with ops.quiet():
         if len(chain.links) > 1:
             target = (goal[0] - rx, goal[1] - ry, goal[2] - rz)
-            last, _ = last_link(ops, chain.links[:-1], target, wished, link)
+            last = last_link(ops, chain.links[:-1], target, wished, link)
             root_of_last = ops.join([(goal[0] - last[0], goal[1] - last[1], goal[2] - last[2])], batch)
             # One link alone turns the same way whatever the method.
             rest = options if len(chain.links) > 2 else replace(options, solver="FABRIK")

@@ -47,11 +47,6 @@ def set_input(modifier: Any, identifier: str, value: Any) -> None:
         getattr(modifier.properties.inputs, identifier).value = value
 
 
-def get_input(modifier: Any, identifier: str) -> Any:
-    """Return what a group's input is."""
-    return modifier[identifier] if _IS_OLD else getattr(modifier.properties.inputs, identifier).value
-
-
 def set_output_name(modifier: Any, identifier: str, name: str) -> None:
     """Set the name of the attribute that a group's output is stored as."""
     if _IS_OLD:

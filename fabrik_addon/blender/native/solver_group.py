@@ -64,7 +64,7 @@ class Goal:
     """Not the solver's business."""
 
 
-_VECTOR, _NUMBER, _ROTATION = "NodeSocketVector", "NodeSocketFloat", "NodeSocketRotation"
+_NUMBER, _ROTATION = "NodeSocketFloat", "NodeSocketRotation"
 
 
 def solver_group(kind: Kind) -> Any:

@@ -19,7 +19,7 @@ from .shared_groups import shared_group
 _HALVINGS = 24
 """Of the turn between the two directions of the last link: what is left is rounding in single precision."""
 
-_VECTOR, _NUMBER, _ROTATION = "NodeSocketVector", "NodeSocketFloat", "NodeSocketRotation"
+_NUMBER, _ROTATION = "NodeSocketFloat", "NodeSocketRotation"
 
 
 def last_link(nodes: Nodes, target: Value, desired: Value, link: Value, plain: Value, others: Links) -> Value:

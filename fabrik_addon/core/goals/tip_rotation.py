@@ -21,10 +21,8 @@ _SLACK = 1e-6
 """Distance beyond reach, over the other links' length, that the tip's tolerance takes up."""
 
 
-def last_link(
-    ops: Operations, lengths: Sequence[float], target: Vector, wished: Vector, plain: Vector
-) -> tuple[Vector, Component]:
-    """Return the last link, nearest to a wished one, with which the others can reach, and whether it is as wished.
+def last_link(ops: Operations, lengths: Sequence[float], target: Vector, wished: Vector, plain: Vector) -> Vector:
+    """Return the last link, nearest to a wished one, with which the others can reach.
 
     Args:
         ops: the lanes' operations.
@@ -36,13 +34,13 @@ def last_link(
     fits = _fits(ops, lengths, target, wished)
     low, high = 0.0 * norm(ops, target), 1.0 + 0.0 * norm(ops, target)
     if ops.all(fits):
-        return wished, fits
+        return wished
     for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
         is_enough = _fits(ops, lengths, target, _between(ops, wished, plain, middle))
         low, high = ops.choose(is_enough, (low, middle), (middle, high))
     x, y, z = ops.choose(fits, wished, _between(ops, wished, plain, high))
-    return (x, y, z), fits
+    return x, y, z
 
 
 def _fits(ops: Operations, lengths: Sequence[float], target: Vector, link: Vector) -> Component:

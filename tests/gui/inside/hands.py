@@ -13,8 +13,6 @@ from typing import Any
 
 import bpy
 
-MODIFIERS = ("ctrl", "shift", "alt")
-
 
 def window() -> Any:
     return bpy.context.window_manager.windows[0]
