@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run every check: ruff, mypy, the unit tests and the tests inside Blender; with --gui also those in its window.
+"""Run every check: linters, import contracts, the unit tests and those inside Blender; with --gui those in its window.
 
 The last line says ``N passed, N failed`` (and ``, N skipped``) over everything; a linter counts as one check. The exit
 status is 0 only if nothing failed.

@@ -1,0 +1,25 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The page about the architecture names what there is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+
+
+def test_every_path_that_the_architecture_names_exists() -> None:
+    paths = re.findall(r"`([\w./-]+/[\w./-]+)`", PAGE)
+    assert len(paths) > 50
+    missing = [path for path in paths if not any((ROOT / base / path).exists() for base in ("", "fabrik_addon"))]
+    assert missing == []
+
+
+def test_the_drawing_has_every_folder_and_no_other() -> None:
+    drawing = PAGE.partition("```mermaid")[2].partition("```")[0]
+    drawn = set(re.findall(r"(\w+)\[", drawing)) - {"core", "blender", "solve", "problem"}
+    folders = {init.parent.name for init in ROOT.glob("fabrik_addon/*/*/__init__.py")}
+    assert drawn == folders
