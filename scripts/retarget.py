@@ -37,7 +37,7 @@ POSES = 7
 
 
 @dataclass(frozen=True)
-class ConstrainedChain:
+class CapturedLimb:
     """A limb of the human and the captured one it follows: last bones, two bones each."""
 
     name: str
@@ -47,10 +47,10 @@ class ConstrainedChain:
 
 
 LIMBS = (
-    ConstrainedChain("left arm", "forearm.L", "LeftForeArm", True),
-    ConstrainedChain("right arm", "forearm.R", "RightForeArm", True),
-    ConstrainedChain("left leg", "shin.L", "LeftLeg", False),
-    ConstrainedChain("right leg", "shin.R", "RightLeg", False),
+    CapturedLimb("left arm", "forearm.L", "LeftForeArm", True),
+    CapturedLimb("right arm", "forearm.R", "RightForeArm", True),
+    CapturedLimb("left leg", "shin.L", "LeftLeg", False),
+    CapturedLimb("right leg", "shin.R", "RightLeg", False),
 )
 TORSO = (("torso", "spine.003", "Spine1"), ("head", "spine.006", "Head"))
 """Chains of three bones, and the captured bones whose tails they follow."""
@@ -166,7 +166,7 @@ def _follow(human: Any, captured: Any, target: Any, tip: str, source: str, last:
         target.keyframe_insert("location", frame=frame)
 
 
-def _move_to_shoulder(human: Any, captured: Any, limb: ConstrainedChain, empties: tuple[Any, ...], last: int) -> None:
+def _move_to_shoulder(human: Any, captured: Any, limb: CapturedLimb, empties: tuple[Any, ...], last: int) -> None:
     """Parent an arm's target and pole to an empty that takes the captured shoulder to the human's."""
     ours, theirs = human.pose.bones[limb.tip], captured.pose.bones[limb.captured]
     scale = (ours.length + ours.parent.length) / (theirs.length + theirs.parent.length) / captured.scale[0]

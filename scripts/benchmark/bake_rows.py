@@ -31,8 +31,8 @@ FACES = 500_000
 _TIME_NOTE = """\
 The metarig as Rigify makes it, 159 bones; arms and legs have targets and poles that are keyed, and keys of their own
 below. `nla.bake` has the same limbs as Blender's IK constraints, the same eight bones selected, visual
-keying, and nothing else to do. They take turns in one scene; the quickest of each is compared. The skin is a subdivided
-mesh that the rig deforms."""
+keying, and nothing else to do. They take turns in one scene; the shortest time of each is compared. The skin is a
+subdivided mesh that the rig deforms."""
 
 _MEMORY_SCRIPT = """
 import os, resource, sys
@@ -87,7 +87,7 @@ def growth_table(effort: Effort) -> Table:
     rows.append(Row((f"{few:,}", "", "", megabytes[few])))
     rows.append(Row((f"{many:,}", "", "", megabytes[many]), grown < 1024.0))
     return Table(
-        title="Bake: longer and longer",
+        title="Bake: time and memory by number of frames",
         must="linear in frames, and at 100,000 frames less than 1 GB more than at 1,000",
         measured=f"{each[most] / each[middle]:.2f} times per frame at {most:,}, {grown:.0f} MB more at {many:,}",
         columns=("frames", "s", "ms for one more frame", "largest resident memory, MB"),
@@ -156,12 +156,14 @@ def round_trip_table(_effort: Effort) -> Table:
     worst = max(float(row.cells[2]) for row in rows)
     flip = max(float(row.cells[3]) for row in rows)
     return Table(
-        title="From FK to targets to IK to FK",
-        must="on captured motion every tip within 1e-4 of its limb's length, and no bone turned by more than a degree",
+        title="Round trip: FK to keyed targets, baked back to FK",
+        must="on captured motion every tip within 1e-4 of its chain's length, and no bone's rotation off by more than "
+        "a degree",
         measured=f"{worst:.1g} of the length and {flip:.2g} degrees at most",
-        columns=("limb", "frames", "tip off, over the limb's length", "bones turned, degrees"),
+        columns=("chain", "frames", "tip off, over the chain's length", "bones' rotations off, degrees"),
         rows=tuple(rows),
-        note="A jump from the CMU database. Targets and poles are keyed from it, and the limbs baked to reach them.",
+        note="A jump from the CMU database. Targets and poles are keyed from it, and the chains are baked to reach "
+        "them.",
     )
 
 

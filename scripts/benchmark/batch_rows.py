@@ -30,8 +30,8 @@ Best of several runs, numpy and C taking turns, on the same targets. A joint vis
 length. The core's own loop is timed, with its stop test and with finished poses taken out of the batch: once stopped
 after {PLAIN_SWEEPS} sweeps, where mixing begins and C does exactly the same work; once to the end, where C gives each
 pose as many sweeps as the core did but doesn't mix. The last row is a whole solve: checks, exact finish and bone frames
-included. Near full extension all poses sweep on and arrays stay long; at shorter reach most leave after a sweep or two
-and what a numpy call costs however short its array is (about 0.4 µs, 180 calls a sweep) weighs on the few left."""
+included. Near full extension all poses go on sweeping and the arrays stay long; at shorter reach most poses end after
+a sweep or two, and the fixed cost of a numpy call (about 0.4 µs, 180 calls a sweep) is shared by the few poses left."""
 
 
 def batch_table(effort: Effort) -> Table:

@@ -43,10 +43,11 @@ STEP = 0.01
 _TIME_NOTE = f"""\
 Two copies of one bent chain in one scene, the same targets one after another, taking turns. Random targets have reach
 0.2 to 0.95; a path moves on by {STEP:g} of the chain's length each time. Both start every solve from the pose the rig
-had before. A *drag* has read the chain before it begins and puts the target where it wants it; then, for every move,
-it solves, writes, and updates target and pose at once, as the constraint's user does. *One solve* is what the Solve
-button does: it updates, reads and checks everything again, and measures how it ended. Random targets, as in the other
-rows, are what the verdict is about; on a path the constraint has less to do, because no target is near the root."""
+had before. A *drag* reads the chain once, before the first move, and is given the target's position; for every move it
+solves, writes, and updates target and pose together, as one update does for the constraint. *One solve* is what the
+Solve button does: it updates, reads and checks everything again, and measures the error on the evaluated pose. The
+verdict is about random targets, as in the other rows; on a path the constraint has less to do, because no target is
+near the root."""
 
 
 def pose_table(effort: Effort) -> Table:
@@ -80,7 +81,14 @@ def pose_table(effort: Effort) -> Table:
         title="In Blender, after the pose is written and evaluated",
         must="all reached at 1e-4, link lengths kept to 1e-5, and solving again moves nothing by more than 1e-6",
         measured=f"{reached}/{total} reached, lengths kept to {worst_stretch:.1g}, moved by {worst_move:.1g} at most",
-        columns=("links", "at rest", "reached", "worst error", "largest relative change of a length", "moved by again"),
+        columns=(
+            "links",
+            "rest pose",
+            "reached",
+            "worst error",
+            "largest relative change of a length",
+            "moved by solving again",
+        ),
         rows=tuple(rows),
         note="Reach 0.2 to 0.95. Blender keeps channels and matrices in single precision.",
     )

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rigify's generated human, its IK constraints made chains: does anything move?"""
+"""Rigify's generated human with its IK constraints converted to chains: how far bones move."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def _reach_table(effort: Effort, least: float, most: float) -> Table:
         measured=f"{reached}/{total} (Blender's own IK misses {own_missed} of them by more than 0.001)",
         columns=(
             "links",
-            "at rest",
+            "rest pose",
             "reached",
             "worst error",
             "sweeps median / p95 / max",
@@ -100,7 +100,7 @@ def extension_table(effort: Effort) -> Table:
         title="Near full extension: 10 links, reach 0.97 to 0.999, tolerance 1e-5",
         must="at most 25 sweeps at the 95th percentile, all reached",
         measured=f"{worst:.0f} sweeps at the 95th percentile",
-        columns=("at rest", "reached", "sweeps median / p95 / max", "µs median / p95", "plain FABRIK's sweeps"),
+        columns=("rest pose", "reached", "sweeps median / p95 / max", "µs median / p95", "plain FABRIK's sweeps"),
         rows=tuple(rows),
     )
 
@@ -128,7 +128,7 @@ def straight_table(effort: Effort) -> Table:
             rows.append(Row(cells, hits == len(targets)))
             total, reached, own_reached = total + len(targets), reached + hits, own_reached + own_hits
     return Table(
-        title="Straight chain, target on its own line",
+        title="Straight chain, target on the line of the chain",
         must=f"every target reached within {TOLERANCE:g}, in both directions",
         measured=f"{reached}/{total} (Blender's own IK: {own_reached})",
         columns=(
@@ -161,9 +161,9 @@ def unreachable_table(effort: Effort) -> Table:
             worst = max(worst, off)
     return Table(
         title="Out of reach: 1.05 to 1.5",
-        must="straight toward the target to 1e-6, one sweep, and said so",
-        measured=f"off the straight line by {worst:.1g} at most",
-        columns=("links", "at rest", "farthest off the line", "sweeps max", "OUT_OF_REACH", "µs median / p95"),
+        must="joints within 1e-6 of the line from root to target, one sweep, status OUT_OF_REACH",
+        measured=f"joints off that line by {worst:.1g} at most",
+        columns=("links", "rest pose", "farthest joint off the line", "sweeps max", "OUT_OF_REACH", "µs median / p95"),
         rows=tuple(rows),
     )
 
@@ -203,13 +203,15 @@ def unequal_table(effort: Effort) -> Table:
             all_blocked, all_said = all_blocked + int((~reachable).sum()), all_said + int(said.sum())
     return Table(
         title="Unequal links",
-        must="every target that can be reached is, else the tip is as near as it can be (to 1e-6) and it is said",
-        measured=f"{all_reached}/{all_reachable} reached, {all_said}/{all_blocked} as near as possible and said so",
+        must="every target within reach is reached; at the others the error is the least possible one (to 1e-6) and "
+        "the status is right",
+        measured=f"{all_reached}/{all_reachable} reached, {all_said}/{all_blocked} with the least error and the right "
+        "status",
         columns=(
             "links",
             "ratio of lengths to",
             "reached",
-            "too near: nearest pose, said so",
+            "too near: least error, right status",
             "sweeps median / p95 / max",
             "µs median / p95",
         ),

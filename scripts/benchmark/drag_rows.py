@@ -21,10 +21,10 @@ from .blender_chain import make_target, new_scene, register, view_layer
 from .problems import Array, Effort, generator
 from .report import Row, Table, microseconds, spread
 
-LIMBS = (("arm", 3), ("spine and arm", 8))
+CHAINS = (("arm", 3), ("spine and arm", 8))
 TIP = "hand.L"
 JOINTS = {"forearm.L": "ELBOW", "upper_arm.L": "SHOULDER"}
-"""Kinds of the joints that aren't cones: the others are as limited as a neck."""
+"""Kinds of the joints that aren't cones; the others have a neck's limits."""
 
 MOST_MEDIAN, MOST_P95 = 4000.0, 8000.0
 """Microseconds."""
@@ -34,7 +34,7 @@ STEP, WIDE = 0.01, 0.6
 
 _NOTE = f"""\
 The metarig as Rigify makes it, 159 bones; elbow, shoulder and the cones of the other joints limited. On the path
-*legal* the hand goes where poses within the limits have it, from one to the next smoothly; *beyond* is a loop of
+*feasible* the target takes the hand's positions in a smooth sequence of poses within the limits; *beyond* is a loop of
 {WIDE:g} m in steps of {STEP * 100:g} cm, most of it out of reach or beyond the limits. Every move of ours is solved
 from the pose at the start, written, evaluated and measured; Blender's own is an IK constraint on a copy in the same
 scene, evaluated. They take turns."""
@@ -44,8 +44,8 @@ def drag_table(effort: Effort) -> Table:
     """Time from a mouse move to the updated pose."""
     register()
     rows, said = [], []
-    for name, count in LIMBS:
-        for path in ("legal", "beyond"):
+    for name, count in CHAINS:
+        for path in ("feasible", "beyond"):
             ours, own, reached = _compare(count, path, 10 * effort.targets)
             median, p95 = spread(ours)[:2]
             ok = 1e6 * median <= MOST_MEDIAN and 1e6 * p95 <= MOST_P95
@@ -56,22 +56,22 @@ def drag_table(effort: Effort) -> Table:
         title="Drag: from a mouse move to the updated pose",
         must="with limits: median at most 4 ms, 95th percentile at most 8 ms",
         measured=", ".join(said),
-        columns=("limb", "bones", "path", "ours, µs median / p95", "Blender's own, µs median / p95", "reached"),
+        columns=("chain", "bones", "path", "ours, µs median / p95", "Blender's own, µs median / p95", "reached"),
         rows=tuple(rows),
         note=_NOTE,
     )
 
 
 def _loop(moves: int) -> Array:
-    """Return offsets (moves, 3) from the start: loops that no two of which are the same."""
-    turns = STEP / WIDE * np.arange(moves)
-    loops = [np.sin(turns), -0.5 - 0.5 * np.cos(1.3 * turns + 0.4), np.sin(0.7 * turns + 0.2)]
+    """Return offsets (moves, 3) from the start: loops, no two of them the same."""
+    angles = STEP / WIDE * np.arange(moves)
+    loops = [np.sin(angles), -0.5 - 0.5 * np.cos(1.3 * angles + 0.4), np.sin(0.7 * angles + 0.2)]
     offsets: Array = WIDE * np.stack(loops, axis=1)
     return offsets
 
 
-def _legal(rig: Any, count: int, moves: int) -> Array:
-    """Return offsets (moves, 3) of the hand in poses within the limits, one not far from the next; the pose is kept."""
+def _feasible_offsets(rig: Any, count: int, moves: int) -> Array:
+    """Return offsets (moves, 3) of the hand in a smooth sequence of feasible poses; the pose is put back."""
     tip = rig.pose.bones[TIP]
     bones = [tip, *tip.parent_recursive][:count]
     phases = generator("drag", count).uniform(0.0, 2.0 * math.pi, (count, 3))
@@ -83,8 +83,8 @@ def _legal(rig: Any, count: int, moves: int) -> Array:
             lower, upper = (np.clip(ends, -math.pi, math.pi) for ends in limits_of(bone))
             swing = 0.5 * (lower + upper) + 0.45 * (upper - lower) * np.sin(0.02 * move + phase)
             q = Euler(swing).to_quaternion()
-            legal = clamp_rotation(joint_limits(*limits_of(bone)), (q.w, q.x, q.y, q.z))
-            bone.matrix_basis = Quaternion(legal).to_matrix().to_4x4()
+            feasible = clamp_rotation(joint_limits(*limits_of(bone)), (q.w, q.x, q.y, q.z))
+            bone.matrix_basis = Quaternion(feasible).to_matrix().to_4x4()
         view_layer().update()
         offsets.append((tip.tail - start)[:])
     for bone, basis in zip(bones, before, strict=True):
@@ -114,7 +114,7 @@ def _compare(count: int, path: str, moves: int) -> tuple[list[float], list[float
     layer.objects.active = rig
     bpy.ops.object.mode_set(mode='POSE')
     layer.update()
-    offsets = _legal(rig, count, moves) if path == "legal" else _loop(moves)
+    offsets = _feasible_offsets(rig, count, moves) if path == "feasible" else _loop(moves)
     target.location = other.matrix_world @ other.pose.bones[TIP].tail
     constraint.target = target
     session = DragSession(layer, rig, Grab(TIP), count)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Goals beyond a place: a rotation for the tip, full extension without a pop, a target that only longer bones reach.
+"""Goals besides a position: the tip's rotation, softness at full extension, stretch out of reach.
 
 All is measured on the pose that Blender evaluates, beside Blender's own IK set up the same way in the same process.
 """
@@ -68,8 +68,8 @@ def rotation_table(effort: Effort) -> Table:
         measured=f"{totals[0]}/{totals[2]} (Blender's own IK: {totals[1]})",
         columns=(
             "links",
-            "at rest",
-            "both taken",
+            "rest pose",
+            "both reached",
             "worst error",
             "worst angle, degrees",
             "Blender's own",
@@ -77,17 +77,17 @@ def rotation_table(effort: Effort) -> Table:
             "its worst angle, degrees",
         ),
         rows=tuple(rows),
-        note="Targets are where the tip is, and as it is turned, in random poses: every bone turned any way and "
-        "twisted by any angle. Every solve starts from rest.",
+        note="Targets are the tip's position and rotation in random poses: every bone with a random swing and twist. "
+        "Every solve starts from the rest pose.",
     )
 
 
 def soft_table(_effort: Effort) -> Table:
     """A knee while its target moves out through full extension."""
-    rows, steps = [], {}
+    rows, steps, hard = [], {}, "without softness"
     path = np.arange(0.8, 1.3, STEP)
     for name, softness, stretch in (
-        ("hard", 0.0, False),
+        (hard, 0.0, False),
         ("softness 0.02", 0.02, False),
         ("softness 0.1", 0.1, False),
         ("softness 0.2", 0.2, False),
@@ -101,15 +101,19 @@ def soft_table(_effort: Effort) -> Table:
     knees, behind = _through_extension(path, None, False)
     own = float(np.abs(np.diff(knees)).max())
     rows.append(Row(("Blender's own", own, behind)))
-    worst = max(step for name, step in steps.items() if name != "hard")
+    worst = max(step for name, step in steps.items() if name != hard)
     return Table(
-        title="Soft reach",
+        title="Softness at full extension",
         must=f"a knee turns by at most {MOST_DEGREES:g} degrees while the target moves on by {STEP:g} of the length",
-        measured=f"{worst:.2f} degrees at most (without softness {steps['hard']:.2f}, Blender's own IK: {own:.2f})",
-        columns=("two links", "farthest turn of the knee in one step, degrees", "tip behind its target at most"),
+        measured=f"{worst:.2f} degrees at most (without softness {steps[hard]:.2f}, Blender's own IK: {own:.2f})",
+        columns=(
+            "two links",
+            "largest rotation of the knee in one step, degrees",
+            "largest distance from tip to target",
+        ),
         rows=tuple(rows),
-        note="The target moves straight out from 0.8 to 1.3 of the length; every frame starts from rest. With stretch "
-        "the tip must also stay at its target, at 1e-4.",
+        note="The target moves straight out from 0.8 to 1.3 of the length; every frame starts from the rest pose. With "
+        "stretch the tip must also stay at its target, at 1e-4.",
     )
 
 
@@ -131,24 +135,24 @@ def stretch_table(effort: Effort) -> Table:
             worst = [max(before, now) for before, now in zip(worst, (uneven, misshapen, again), strict=True)]
     return Table(
         title="Stretch",
-        must="all reached at 1e-4; links longer by one factor and what hangs on them as it was, to 1e-5; back in "
-        "reach, as long as before to 1e-6",
-        measured=f"{hits_of_all}/{total} reached, evenly to {worst[0]:.1g}, others changed by {worst[1]:.1g}, lengths "
-        f"back to {worst[2]:.1g}",
+        must="all reached at 1e-4; all links longer by the same factor and their other children unchanged, to 1e-5; "
+        "lengths restored within reach, to 1e-6",
+        measured=f"{hits_of_all}/{total} reached, factors equal to {worst[0]:.1g}, other children changed by "
+        f"{worst[1]:.1g}, lengths restored to {worst[2]:.1g}",
         columns=(
             "links",
-            "at rest",
+            "rest pose",
             "reached",
-            "links uneven by",
-            "size or shape of others changed by",
-            "lengths off when back in reach",
+            "factors differ by",
+            "other children changed by",
+            "lengths off within reach again",
             "Blender's own at 1e-3",
-            "its change of others",
+            "its change of other children",
         ),
         rows=tuple(rows),
-        note=f"Targets at reach 1.01 to {LONGEST:g}; bones may be {LONGEST:g} times as long. A bone that is bent by 60 "
-        "degrees hangs on every bone of the chain. Change is the largest relative one of an axis, or cosine between "
-        "two. Blender's own has IK Stretch 0.1 on all bones, which has no limit.",
+        note=f"Targets at reach 1.01 to {LONGEST:g}; bones may become {LONGEST:g} times as long. Every bone of the "
+        "chain has a further child, bent by 60 degrees: its change is the largest relative change of an axis' length, "
+        "or the largest cosine between two axes. Blender's own IK has IK Stretch 0.1 on all bones, which has no limit.",
     )
 
 

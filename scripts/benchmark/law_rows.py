@@ -97,12 +97,12 @@ def invariance_table(effort: Effort) -> Table:
             rows.append(Row((count, "yes" if with_pole else "no", most), most <= 1e-6))
             worst = max(worst, most)
     return Table(
-        title="Turned, moved and scaled (1e-3 to 1e3)",
-        must="the same answer to 1e-6 of the chain's length",
+        title="Invariance: rotated, translated and scaled (1e-3 to 1e3)",
+        must="the same joints to 1e-6 of the chain's length",
         measured=f"{worst:.1g} at most",
         columns=("links", "pole", "largest difference of a joint"),
         rows=tuple(rows),
-        note="Moved by up to about 100 chain lengths.",
+        note="Translated by up to 100 chain lengths.",
     )
 
 

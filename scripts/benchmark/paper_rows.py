@@ -108,7 +108,7 @@ def paper_table(effort: Effort) -> Table:
         rows.append(Row(cells, follows if must_hold else None))
     rows += [_shipped_row(solver, within) for solver in SOLVERS if solver != "TWO_BONE"]
     return Table(
-        title="The paper's table",
+        title="Table 1 of the FABRIK paper",
         must="FABRIK needs fewer iterations than CCD, CCD fewer than the Jacobian transpose",
         measured=", ".join(f"{name} {count:.0f}" for name, count in sweeps.items()),
         columns=(
@@ -124,13 +124,13 @@ def paper_table(effort: Effort) -> Table:
 Published are means of 20 runs in MATLAB on a Pentium 2 Duo at 2.2 GHz (Graphical Models 73, table 1; the set-up is that
 of its figure 11), here the means of as many runs in Python from random poses. The first rows are the methods of the
 literature without what makes them robust here: plain sweeps, no test of reach. The paper's targets aren't published, so
-its iterations can't be met one by one. *Where the order doesn't hold:* without damping, or with one that adapts, a step
-is Newton's: as long as it may be (here half a radian a joint), and kept where it helps. A handful of those is enough,
-though each takes longer than a sweep of FABRIK. The paper's damping is fixed, and how much a fixed lambda slows a
-Jacobian down depends on the unit of length, which isn't told: with {LAMBDA:g} and the whole chain as the unit the order
-is the paper's, with three times that the iterations are about the paper's too. Its SVD-DLS, printed beside the
-pseudo-inverse, is damped as well. The last rows are the solvers as they are shipped, with mixing and an exact finish;
-CCD and FABRIK have at most 500 iterations there, the transpose {CAP}.""",
+its iteration counts can't be reproduced exactly. *Where the order doesn't hold:* without damping, or with one that
+adapts, a step is Newton's, as long as allowed (here half a radian a joint), and is kept where it reduces the error.
+Five such steps suffice, though each takes longer than a sweep of FABRIK. The paper's damping is fixed, and how much a
+fixed lambda slows convergence depends on the unit of length, which the paper doesn't give: with {LAMBDA:g} and the
+whole chain as the unit the order is the paper's, with three times that the iterations are about the paper's too. Its
+SVD-DLS, printed beside the pseudo-inverse, is damped as well. The last rows are the solvers as they are shipped, with
+mixing and an exact finish; CCD and FABRIK have at most 500 iterations there, the transpose {CAP}.""",
     )
 
 

@@ -84,9 +84,9 @@ def _free_table(python: Path, effort: Effort) -> Table:
     notes = "; ".join(f"{name}: {what}" for name, what in _CANNOT.items() if what)
     return Table(
         title="Other solvers on chains without limits",
-        must=f"ours reaches every target within {TOLERANCE:g} of the chain's length; the others are there to compare",
+        must=f"ours reaches every target within {TOLERANCE:g} of the chain's length; the others are for comparison",
         measured=f"all reached on {hits} of {len(COUNTS) * len(RESTS) * len(RANGES)} sets",
-        columns=("links", "at rest", "reach", "solver", "reached", "median error", "µs median / p95"),
+        columns=("links", "rest pose", "reach", "solver", "reached", "median error", "µs median / p95"),
         rows=tuple(rows),
         note=f"""\
 Each is set up as its documentation says, from the same pose: {", ".join(PINNED[:3])}; Blender's constraint with its own
@@ -115,9 +115,9 @@ def _limits_table(python: Path, effort: Effort) -> Table:
     hits = sum(row.ok is True for row in rows)
     return Table(
         title="Other solvers on chains with limits",
-        must=f"ours reaches every target of a legal pose within {TOLERANCE:g}; the others are there to compare",
+        must=f"ours reaches every target of a feasible pose within {TOLERANCE:g}; the others are for comparison",
         measured=f"all reached on {hits} of {len(SETS)} sets",
-        columns=("limb", "solver", "reached", "median error", "µs median / p95"),
+        columns=("chain", "solver", "reached", "median error", "µs median / p95"),
         rows=tuple(rows),
         note="Blank is what a library can't do: pyfabrik and tinyik know no limits, ikpy those of hinges only.",
     )

@@ -20,7 +20,7 @@ RESTARTS = 200
 
 
 def best_errors(limb: LimbSet, targets: Array, rng: np.random.Generator, restarts: int = RESTARTS) -> Array:
-    """Return the least distance (T,) from tip to target that least squares find from random legal poses."""
+    """Return the least distance (T,) from tip to target that least squares find from random feasible poses."""
     swings = legal_swings(rng, limb, restarts)
     start = start_from(limb.chain(), limb.rest(), (len(targets) * restarts,))
     assert start.constrained_chain is not None  # all sets have limits

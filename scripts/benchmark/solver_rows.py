@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""FABRIK's relatives side by side: what each reaches, in how many iterations and how long, on the same sets."""
+"""All solvers on the same sets: targets reached, iterations and time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TOLERANCE = 1e-3
 RANGES = ((0.2, 0.95), (0.97, 0.999), (0.01, 0.1))
 LINKS = (2, 3, 10)
 
-ARRAY = 10000
+ENOUGH_ITERATIONS = 10000
 """Iterations that are given where a row says that there are enough."""
 
 EXACT = 1e-14
@@ -71,10 +71,11 @@ def two_bone_table(effort: Effort) -> Table:
         title="Two bones in closed form",
         must=f"error at most {EXACT:g} in the core, median at most {1e6 * QUICK_SECONDS:.0f} µs",
         measured=f"{worst:.1g}, {1e6 * slowest:.0f} µs",
-        columns=("links", "worst error", "largest change of a length", "µs median / p95", "from arrays, µs"),
+        columns=("links", "worst error", "largest change of a length", "µs median / p95", "with checks and arrays, µs"),
         rows=tuple(rows),
-        note="Targets all over the annulus from |l1 - l2| to l1 + l2. Timed is a solve as a drag does it, from a pose "
-        "that was made ready before; the last column also checks the arrays and makes new ones.",
+        note="Targets fill the spherical shell from |l1 - l2| to l1 + l2. Timed is a solve as in a drag, from a "
+        "prepared start pose; the last column includes the checks of the input arrays and the making of the output "
+        "arrays.",
     )
 
 
@@ -94,18 +95,26 @@ def reach_table(effort: Effort) -> Table:
                         missed.append(method.label)
     return Table(
         title="Every solver on the same sets",
-        must=f"at reach 0.2 to 0.95 every target reached within {TOLERANCE:g}: the transpose in at most {ARRAY} "
-        "iterations, all others in 64",
+        must=f"at reach 0.2 to 0.95 every target reached within {TOLERANCE:g}: the transpose in at most "
+        f"{ENOUGH_ITERATIONS} iterations, all others in 64",
         measured=f"missed by {', '.join(missed)}" if missed else "all reached",
-        columns=("links", "at rest", "reach", "solver", "reached", "iterations median / p95 / max", "µs median / p95"),
+        columns=(
+            "links",
+            "rest pose",
+            "reach",
+            "solver",
+            "reached",
+            "iterations median / p95 / max",
+            "µs median / p95",
+        ),
         rows=tuple(rows),
-        note="The other ranges are there to compare, with 64 iterations (the transpose 2000). No step is kept that "
-        "brings the tip no nearer, so nothing diverges; what isn't reached is still on its way.",
+        note="The other ranges are for comparison, with 64 iterations (the transpose 2000). A step that doesn't bring "
+        "the tip nearer is taken back, so no solver diverges; targets not reached are those that take more iterations.",
     )
 
 
 def _reach_row(solver: str, joints: Array, targets: Array, must: bool) -> tuple[tuple[str, str, str], bool | None]:
-    iterations = (ARRAY if must else 2000) if solver == "JACOBIAN_TRANSPOSE" else 64
+    iterations = (ENOUGH_ITERATIONS if must else 2000) if solver == "JACOBIAN_TRANSPOSE" else 64
     solved = solve_set(solver, joints, targets, Options(iterations, TOLERANCE))
     hits = reached_count(solved, TOLERANCE)
     cells = f"{hits}/{len(targets)}", counts(solved.sweeps), microseconds(solved.seconds)
@@ -133,22 +142,22 @@ def ranking_table(effort: Effort) -> Table:
                 rows.append(Row((count, rest, f"{least:g} to {most:g}", *cells), ok))
     labels = [SOLVERS[name].label for name in ("FABRIK", *COMPARED)]
     return Table(
-        title="FABRIK against its relatives: median iterations, median µs",
+        title="FABRIK and the other iterative solvers: median iterations, median µs",
         must="FABRIK needs no more iterations and less time than any other, on every set",
-        measured=f"so on {len(rows) - slower} of {len(rows)} sets",
-        columns=("links", "at rest", "reach", *labels),
+        measured=f"true on {len(rows) - slower} of {len(rows)} sets",
+        columns=("links", "rest pose", "reach", *labels),
         rows=tuple(rows),
         note="""\
-Near full extension FABRIK converges slowly by nature (a sweep shortens the error by a few per cent, and mixing can't
-begin before some sweeps are there to be mixed). There a Newton-like step, damped by no more than is needed, does what
-it is best at: joints hardly bend. Tried for FABRIK: mixing from the second sweep on (10 links, bent: 9 sweeps at the
-median instead of 15 in the same time, but for 3 links 41 at the 95th percentile instead of 17), from the third to the
-fifth (11 to 13 sweeps, in no less time), and looking farther back (no fewer sweeps, twice the time).""",
+Near full extension FABRIK converges slowly: a sweep reduces the error by a few per cent, and mixing needs the results
+of some sweeps. A Newton-like step with little damping converges quickly there, because joint angles change little.
+Tried for FABRIK: mixing from the second sweep on (10 links, bent: 9 sweeps at the median instead of 15 in the same
+time, but for 3 links 41 at the 95th percentile instead of 17), from the third to the fifth (11 to 13 sweeps, in no
+less time), and a longer history (no fewer sweeps, twice the time).""",
     )
 
 
 def limits_table(effort: Effort) -> Table:
-    """Every solver within joint limits, on targets of legal poses, beside Blender's own IK."""
+    """Every solver within joint limits, on targets of feasible poses, beside Blender's own IK."""
     rows, behind = [], []
     for limb in SETS:
         targets = posed(limb, legal_swings(generator("limits", limb.name), limb, effort.targets)).positions[:, -1]
@@ -168,15 +177,15 @@ def limits_table(effort: Effort) -> Table:
             rows.append(Row((*cells, float(np.degrees(worst)), microseconds(seconds)), ok))
     return Table(
         title="Every solver within joint limits",
-        must="damped least squares reach at least as many targets of legal poses as Blender's own IK, two bones in "
+        must="damped least squares reach at least as many targets of feasible poses as Blender's own IK, two bones in "
         "closed form all, none outside its limits",
-        measured="behind: " + ", ".join(behind) if behind else "so on every set",
-        columns=("limb", "solver", "reached", "Blender's own", "worst violation, degrees", "µs median / p95"),
+        measured="behind: " + ", ".join(behind) if behind else "true on every set",
+        columns=("chain", "solver", "reached", "Blender's own", "worst violation, degrees", "µs median / p95"),
         rows=tuple(rows),
         note="""\
-From rest, 64 iterations (the transpose 2000), tolerance 0.001. Damped least squares are the same that FABRIK falls back
-on, without its advice of where to go; CCD, transpose and pseudo-inverse have one start only and can be caught. FABRIK
-isn't ranked here: within limits it is these least squares.""",
+From the rest pose, 64 iterations (the transpose 2000), tolerance 0.001. The damped least squares are those that FABRIK
+uses within limits, without FABRIK's warm start; CCD, transpose and pseudo-inverse have one start only and can end in a
+local minimum. FABRIK has no verdict here: within limits it is these least squares.""",
     )
 
 
