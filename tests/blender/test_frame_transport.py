@@ -186,7 +186,9 @@ def test_a_frame_is_what_going_there_makes_of_it(case: Callable[[Object, Object]
             assert (len(bpy.data.scenes) > scenes) == (case in ALONE)
             for frame, there in zip(stops, wished, strict=True):
                 frames.go_to(frame)
-                for found, desired in zip(places(frames.seen(armature), frames.seen(target)), there, strict=True):
+                for found, desired in zip(
+                    places(frames.evaluated(armature), frames.evaluated(target)), there, strict=True
+                ):
                     assert np.array_equal(found, desired), (case.__name__, frame)
         update()
         assert scene.frame_current == 2 and len(bpy.data.scenes) == scenes
@@ -221,7 +223,7 @@ def test_a_rig_from_another_file(tmp_path: Path, keep_override: bool) -> None:
     with frames_of(bpy.context.scene, bpy.context.view_layer, [armature, target]) as frames:
         for frame, there in zip(FRAMES, wished, strict=True):
             frames.go_to(frame)
-            for found, desired in zip(places(frames.seen(armature), frames.seen(target)), there, strict=True):
+            for found, desired in zip(places(frames.evaluated(armature), frames.evaluated(target)), there, strict=True):
                 assert np.array_equal(found, desired), frame
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""WRITE: what animates or drives one property of an object, made to do the same to another one."""
+"""WRITE: the curve or the driver of one property of an object, copied to another property of the same object."""
 
 from __future__ import annotations
 
@@ -26,7 +26,12 @@ def curve_of(obj: Object, data_path: str) -> FCurve | None:
 
 
 def carry_driver(obj: Object, from_path: str, to_path: str) -> bool:
-    """Let what drives a property drive another one to the same value; tell whether there was anything."""
+    """Copy the driver of a property to another property; tell whether there was one.
+
+    Args:
+        obj: with both properties.
+        from_path, to_path: their data paths. A driver that the second one has already is replaced.
+    """
     driver = driver_of(obj, from_path)
     if driver is None:
         return False
@@ -41,11 +46,22 @@ def carry_driver(obj: Object, from_path: str, to_path: str) -> bool:
 
 
 def carry_inverted_driver(obj: Object, from_path: str, to_path: str) -> bool:
-    """Let what switches a property switch another one the other way; tell whether that could be done."""
+    """Copy the driver of a property to another property, with the inverted value ``1 - v``; tell whether that is done.
+
+    A driver's value ``v`` comes from its expression, then from the keys of its curve (where it has any), then from the
+    curve's modifiers. So the inversion belongs to the last of these stages that is there: the coefficients of a
+    generator ``c0 + c1 v + ...`` become ``1 - c0, -c1, ...``, keys are mirrored at 0.5, and where there are neither
+    keys nor modifiers a generator ``1 - v`` is added. Other modifiers have no inverse: then no driver is copied.
+
+    Args:
+        obj: with both properties.
+        from_path, to_path: their data paths.
+    """
     if not carry_driver(obj, from_path, to_path):
         return False
     copy = driver_of(obj, to_path)
-    assert copy is not None  # just made
+    assert copy is not None  # carry_driver has made it
+    # Any: the stubs give modifiers of F-curves no attributes of their subtypes.
     modifiers: list[Any] = [modifier for modifier in copy.modifiers if not modifier.mute]
     if not modifiers and len(copy.keyframe_points):
         _invert_keys(copy)
@@ -55,8 +71,7 @@ def carry_inverted_driver(obj: Object, from_path: str, to_path: str) -> bool:
         polynomial.poly_order = 1
         polynomial.coefficients = (1.0, -1.0)
         return True
-    # A polynomial replaces what keys make of the driver's value.
-    (polynomial, *others) = modifiers
+    polynomial, *others = modifiers
     if others or polynomial.type != 'GENERATOR' or polynomial.mode != 'POLYNOMIAL' or polynomial.use_additive:
         obj.animation_data.drivers.remove(copy)
         return False
@@ -66,12 +81,12 @@ def carry_inverted_driver(obj: Object, from_path: str, to_path: str) -> bool:
 
 
 def carry_curve(obj: Object, from_path: str, to_path: str, is_inverted: bool = False) -> bool:
-    """Copy the keys of a property to another one; tell whether there were any.
+    """Copy the curve of a property to another property; tell whether there was one.
 
     Args:
         obj: with both properties.
-        from_path, to_path: their data paths.
-        is_inverted: whether one switches off what the other switches on.
+        from_path, to_path: their data paths. The keys of a curve that the second one has already are replaced.
+        is_inverted: whether the copy's values are ``1 - v``.
     """
     bag = animdata_get_channelbag_for_assigned_slot(obj.animation_data)
     curve = bag.fcurves.find(from_path) if bag else None
@@ -93,14 +108,14 @@ def _invert_keys(curve: FCurve) -> None:
 
 
 def mute_curve(obj: Object, data_path: str) -> None:
-    """Switch the curve that animates a property off, if it has one: or the next frame would undo what is set."""
+    """Mute the curve of a property, if there is one; unmuted it would overwrite the property at the next frame."""
     curve = curve_of(obj, data_path)
     if curve is not None:
         curve.mute = True
 
 
 def mute_driver(obj: Object, data_path: str, mute: bool) -> None:
-    """Switch the driver of a property off or on, if it has one."""
+    """Mute or unmute the driver of a property, if there is one."""
     driver = driver_of(obj, data_path)
     if driver is not None:
         driver.mute = mute

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Objects as they are at other frames, evaluated with no more of the scene than they depend on.
+"""READ: objects evaluated at any frame, with no more of the scene evaluated than they depend on.
 
-A scene's depsgraph evaluates everything that can be seen. One of a scene that holds an armature and its targets alone
-takes in what they depend on, by itself, and nothing else: not the meshes the armature deforms. As long as such a
-depsgraph isn't the active one it leaves the original data alone, so there is nothing to put back. (Seen in Blender
-5.0 and 5.2; ``Depsgraph.ids`` says what a depsgraph took in.)
+A scene's depsgraph evaluates every visible object. The depsgraph of a scene that holds an armature and its targets
+alone evaluates those, what they depend on, and nothing else: not the meshes that the armature deforms. While such a
+depsgraph isn't the active one it doesn't write evaluated channels back to the original data, so nothing has to be
+restored afterwards. (Observed in Blender 5.0 and 5.2; ``Depsgraph.ids`` lists what a depsgraph evaluates.)
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import bpy
 
+from ...core import FabrikError
 from .stored_channels import store_channels
 
 if TYPE_CHECKING:
@@ -24,19 +25,19 @@ if TYPE_CHECKING:
 
 
 class Frames(Protocol):
-    """Goes to frames and shows objects as they are there."""
+    """Evaluates frames of a scene, and returns evaluated objects."""
 
     view_layer: ViewLayer
-    """In which the objects can be found."""
+    """With the objects and the depsgraph that evaluates them."""
 
     def go_to(self, frame: float) -> None:
-        """Evaluate a frame of the scene, or a moment between two."""
+        """Evaluate a frame; a fraction is a subframe."""
 
-    def seen(self, obj: Object) -> Object:
-        """Return an object as it is at the frame gone to last."""
+    def evaluated(self, obj: Object) -> Object:
+        """Return an object as evaluated at the frame of the last ``go_to``."""
 
 
-class _Evaluated:
+class _SceneFrames:
     def __init__(self, scene: Scene, view_layer: ViewLayer) -> None:
         self._scene = scene
         self.view_layer = view_layer
@@ -45,40 +46,49 @@ class _Evaluated:
         whole = math.floor(frame)
         self._scene.frame_set(whole, subframe=frame - whole)
 
-    def seen(self, obj: Object) -> Object:
+    def evaluated(self, obj: Object) -> Object:
         depsgraph = self.view_layer.depsgraph
-        assert depsgraph is not None  # going to a frame has made one
+        assert depsgraph is not None  # go_to has made one
         return obj.evaluated_get(depsgraph)
 
 
 @contextmanager
 def frames_of(scene: Scene, view_layer: ViewLayer, objects: Sequence[Object]) -> Iterator[Frames]:
-    """Give access to objects at any frame; afterwards scene, frame and pose are as they were.
+    """Open the frames of a scene for objects; on leaving, the scene's frame and the pose are as they were.
 
     Args:
-        scene: the frames' own.
+        scene: whose frames are evaluated.
         view_layer: of the scene, with the objects.
-        objects: what is to be looked at.
+        objects: that will be read.
     """
     if not (bpy.app.handlers.frame_change_pre or bpy.app.handlers.frame_change_post):
-        with _alone(scene, objects) as frames:
+        with _in_own_scene(scene, objects) as frames:
             if frames is not None:
                 yield frames
                 return
-    with _whole(scene, view_layer) as frames:
+    with _in_given_scene(scene, view_layer) as frames:
         yield frames
 
 
 @contextmanager
-def _alone(scene: Scene, objects: Sequence[Object]) -> Iterator[Frames | None]:
-    """Evaluate objects in a scene of their own, or say None where they would not be the same there."""
+def frame_in_errors(frame: float) -> Iterator[None]:
+    """Put the frame in front of the message of a FabrikError."""
+    try:
+        yield
+    except FabrikError as error:
+        raise FabrikError(f"Frame {frame:g}: {error}") from error
+
+
+@contextmanager
+def _in_own_scene(scene: Scene, objects: Sequence[Object]) -> Iterator[Frames | None]:
+    """Open frames in a temporary scene with the objects alone; None where evaluation depends on the given scene."""
     own = bpy.data.scenes.new("FABRIK IK")
     try:
         for obj in dict.fromkeys(objects):
             own.collection.objects.link(obj)
         for name in ("frame_map_old", "frame_map_new", "use_simplify", "simplify_subdivision"):
             setattr(own.render, name, getattr(scene.render, name))
-        frames = _Evaluated(own, own.view_layers[0])
+        frames = _SceneFrames(own, own.view_layers[0])
         own.frame_set(scene.frame_current)
         yield frames if _is_independent(scene, own.view_layers[0].depsgraph) else None
     finally:
@@ -86,33 +96,33 @@ def _alone(scene: Scene, objects: Sequence[Object]) -> Iterator[Frames | None]:
 
 
 @contextmanager
-def _whole(scene: Scene, view_layer: ViewLayer) -> Iterator[Frames]:
-    """Evaluate objects where they are."""
+def _in_given_scene(scene: Scene, view_layer: ViewLayer) -> Iterator[Frames]:
+    """Open frames in the given scene itself."""
     frame, subframe = scene.frame_current, scene.frame_subframe
     stored = store_channels(obj for obj in scene.objects if obj.animation_data is not None)
     try:
-        yield _Evaluated(scene, view_layer)
+        yield _SceneFrames(scene, view_layer)
     finally:
         scene.frame_set(frame, subframe=subframe)
-        # Going to a frame has undone what was posed and not keyed.
+        # frame_set has overwritten the channels that were posed without a key.
         stored.restore()
         view_layer.update()
 
 
 def _is_independent(scene: Scene, depsgraph: Depsgraph | None) -> bool:
-    """Tell whether what a depsgraph evaluates is the same in any scene.
+    """Tell whether everything that a depsgraph evaluates is the same in any scene.
 
-    Not so where drivers look at a scene, whose own animation another scene's depsgraph doesn't evaluate, or at the
-    data behind its back, and where the scene's rigid bodies are simulated.
+    It isn't where drivers read the scene (another scene's depsgraph doesn't evaluate the animation of this one), where
+    drivers run Python expressions (which may read any data), and where rigid bodies are simulated.
     """
-    assert depsgraph is not None  # going to a frame has made one
+    assert depsgraph is not None  # frame_set has made one
     for used in depsgraph.ids:
-        found = used.original
-        if isinstance(found, bpy.types.Scene) and found == scene:
+        original = used.original
+        if isinstance(original, bpy.types.Scene) and original == scene:
             return False
-        if isinstance(found, bpy.types.Object) and found.rigid_body is not None:
+        if isinstance(original, bpy.types.Object) and original.rigid_body is not None:
             return False
-        animation = getattr(found, "animation_data", None)
+        animation = getattr(original, "animation_data", None)
         for curve in animation.drivers if animation else ():
             if curve.driver.type == 'SCRIPTED' and not curve.driver.is_simple_expression:
                 return False

@@ -1,6 +1,12 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""WRITE: keys of F-curves in bulk, a curve at a time, and the way back to what was there before."""
+"""WRITE: keys of F-curves in bulk, one ``foreach_set`` for each attribute, and how to undo what was written.
+
+Between two keys ``(t0, v0)`` and ``(t1, v1)`` with slopes ``m0`` and ``m1``, and ``h = t1 - t0``, the curve is
+Hermite's cubic when the Bezier handles are at ``(t0 + h/3, v0 + m0 h/3)`` and ``(t1 - h/3, v1 - m1 h/3)``: the time is
+then linear in the Bezier parameter. The handles of reduced bakes are put there, because ``core.math.key_reduction``
+measures this cubic.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +32,8 @@ _ENUMS = ("interpolation", "easing", "handle_left_type", "handle_right_type", "t
 _FLAGS = ("select_control_point", "select_left_handle", "select_right_handle")
 _HANDLES = ("handle_left", "handle_right")
 
-_NEAR = 1e-3
-"""Frames by which keys may be apart and be at the same time."""
+_SAME_TIME = 1e-3
+"""Distance in frames below which two keys are at the same time (Blender's own: ``BEZT_BINARYSEARCH_THRESH``, 0.01)."""
 
 Keys: TypeAlias = dict[str, NDArray[Any]]
 """Attributes of ``bpy.types.Keyframe``, for all keys of a curve, (K,) or (K, 2)."""
@@ -35,7 +41,7 @@ Keys: TypeAlias = dict[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class Channel:
-    """Where keys go: one channel of an object or a bone, all its components."""
+    """One channel of an object or a bone, with all its components: the curves that keys are written to."""
 
     data_path: str
     group: str
@@ -43,7 +49,7 @@ class Channel:
 
 
 def read_keys(curve: FCurve) -> Keys:
-    """Return all there is to say of a curve's keys."""
+    """Return every attribute of a curve's keys."""
     points, count = curve.keyframe_points, len(curve.keyframe_points)
     keys: Keys = {name: np.empty(count * width, np.float32) for name, width in _FLOATS.items()}
     keys |= {name: np.empty(count, np.int32) for name in _ENUMS} | {name: np.empty(count, bool) for name in _FLAGS}
@@ -53,7 +59,12 @@ def read_keys(curve: FCurve) -> Keys:
 
 
 def write_keys(curve: FCurve, keys: Keys) -> None:
-    """Replace a curve's keys, given in order of time."""
+    """Replace a curve's keys.
+
+    Args:
+        curve: to be changed.
+        keys: in order of time. Attributes that newly added keys have already are not written again.
+    """
     points = curve.keyframe_points
     points.clear()
     points.add(len(keys["co"]))
@@ -64,33 +75,33 @@ def write_keys(curve: FCurve, keys: Keys) -> None:
 
 
 def remapping_of(scene: Scene) -> float:
-    """Return the time in which actions are evaluated over the scene's frame: its Time Stretching."""
+    """Return the action's time over the scene's frame: the ratio *Old* to *New* of the scene's Time Stretching."""
     return scene.render.frame_map_old / scene.render.frame_map_new
 
 
 def key_times(curve: FCurve) -> Array:
-    """Return when a curve has keys (K,), in the action's time."""
+    """Return the times (K,) of a curve's keys, in the action's time."""
     co = np.empty(2 * len(curve.keyframe_points), np.float32)
     curve.keyframe_points.foreach_get("co", co)
     return co[::2].astype(float)
 
 
 def bake_curve(curve: FCurve, times: Array, values: Array, span: tuple[float, float], slopes: Array | None) -> None:
-    """Replace a curve's keys in a span of time; those before and after keep all they say.
+    """Replace a curve's keys in a span of time; the keys before and after it keep every attribute.
 
     Args:
         curve: to be changed.
         times: (K,) of the new keys, ascending, in the action's time.
         values: (K,) of the new keys.
-        span: between which times keys are replaced, ends included.
-        slopes: (K,) of the curve at the keys, by which their handles are laid; None leaves the handles to Blender and
-            makes straight lines of frames next to each other.
+        span: times between which keys are replaced, both included.
+        slopes: (K,) of the curve at the new keys, value over time, from which their handles are computed. None gives
+            them Blender's automatic handles, and linear interpolation between neighbouring frames.
     """
     old = read_keys(curve)
-    before, after = old["co"][:, 0] < span[0] - _NEAR, old["co"][:, 0] > span[1] + _NEAR
+    before, after = old["co"][:, 0] < span[0] - _SAME_TIME, old["co"][:, 0] > span[1] + _SAME_TIME
     new = _new_keys(times, values, slopes)
     if slopes is None and not (before.any() or after.any()):
-        # Blender lays the handles itself.
+        # FCurve.update computes the handles.
         write_keys(curve, {name: values for name, values in new.items() if name not in _HANDLES})
         curve.update()
         return
@@ -99,7 +110,7 @@ def bake_curve(curve: FCurve, times: Array, values: Array, span: tuple[float, fl
     if slopes is not None:
         return
     curve.update()
-    # Blender lays all automatic handles anew, but those out there aren't ours to move.
+    # FCurve.update has recomputed the automatic handles of all keys: those outside the span get their old ones back.
     first, last = int(before.sum()), int(before.sum()) + len(times)
     for name in _HANDLES:
         handles = np.empty(2 * len(keys["co"]), np.float32)
@@ -112,7 +123,7 @@ def _new_keys(times: Array, values: Array, slopes: Array | None) -> Keys:
     count = len(times)
     keys: Keys = {name: np.zeros((count, 2), np.float32) for name in ("co", "handle_left", "handle_right")}
     keys["co"][:, 0], keys["co"][:, 1] = times, values
-    # The values of a key that Blender makes.
+    # What Blender sets in the keys that it inserts (insert_vert_fcurve).
     keys |= {"back": np.full(count, 1.70158, np.float32), "amplitude": np.full(count, 0.8, np.float32)}
     keys |= {"period": np.full(count, 4.1, np.float32), "easing": np.full(count, _enum("easing", "AUTO"), np.int32)}
     keys |= {name: np.ones(count, bool) for name in _FLAGS}
@@ -121,11 +132,10 @@ def _new_keys(times: Array, values: Array, slopes: Array | None) -> Keys:
     handles = "AUTO_CLAMPED" if slopes is None else "ALIGNED"
     for name in ("handle_left_type", "handle_right_type"):
         keys[name] = np.full(count, _enum(name, handles), np.int32)
-    is_curved = (steps > 1.0 + _NEAR) if slopes is None else np.ones(count, bool)
+    is_curved = (steps > 1.0 + _SAME_TIME) if slopes is None else np.ones(count, bool)
     straight, curved = _enum("interpolation", "LINEAR"), _enum("interpolation", "BEZIER")
     keys["interpolation"] = np.where(is_curved, curved, straight).astype(np.int32)
     if slopes is not None:
-        # Handles a third of the way along make a cubic in time: Hermite's, by values and slopes.
         for name, step in (
             ("handle_left", -np.concatenate([steps[:1], steps[:-1]]) / 3.0),
             ("handle_right", steps / 3.0),
@@ -135,7 +145,10 @@ def _new_keys(times: Array, values: Array, slopes: Array | None) -> Keys:
 
 
 def _as_added() -> dict[str, int]:
-    """Return what keys already say that Blender has just added to a curve; back, amplitude and period are 0 by then."""
+    """Return the attributes that keys have after ``keyframe_points.add``, where they are those of a baked key.
+
+    Back, amplitude and period aren't among them: ``add`` leaves them at 0.
+    """
     added = {name: _enum(name, "AUTO_CLAMPED") for name in ("handle_left_type", "handle_right_type")}
     return added | {"easing": _enum("easing", "AUTO")} | dict.fromkeys(_FLAGS, True)
 
@@ -146,19 +159,25 @@ def _enum(name: str, item: str) -> int:
 
 @dataclass
 class ActionEdit:
-    """An object's action, made where there is none, with all that was changed in it: to be taken back."""
+    """An object's action, made where there is none, with a record of every change, so that ``restore`` undoes them."""
 
     obj: Object
     remapping: float = 1.0
-    """Time in which actions are evaluated, over the scene's frame: what its Time Stretching makes of it."""
+    """The action's time over the scene's frame, as ``remapping_of`` returns it."""
     _curves: dict[tuple[str, int], Keys | None] = field(default_factory=dict)
+    """The keys that curves had before they were changed, by data path and index; None for curves that were made."""
     _made: list[str] = field(default_factory=list)
+    """What was made around the curves, outermost first: animation, action, slot, then layer, strip or bag."""
 
     def curves(self, channel: Channel, count: int) -> list[FCurve]:
         """Return the curves of a channel's components, made where there are none.
 
+        Args:
+            channel: whose curves.
+            count: of its components.
+
         Raises:
-            FabrikError: they can't be changed, or don't show.
+            FabrikError: a curve can't be changed (locked), or isn't evaluated (muted).
         """
         bag = self._channelbag()
         found = []
@@ -176,10 +195,11 @@ class ActionEdit:
         return found
 
     def check(self, channel: Channel, count: int) -> None:
-        """Refuse curves that can't be changed, or don't show; makes none.
+        """Raise the errors that ``curves`` would raise, and make no curve.
 
         Raises:
-            FabrikError: which curve, and what is wrong with it.
+            FabrikError: a curve can't be changed (locked) or isn't evaluated (muted, another NLA track is solo), or the
+                action is linked.
         """
         animation = self.obj.animation_data
         if animation is not None and animation.use_nla and not animation.use_tweak_mode:
@@ -200,7 +220,7 @@ class ActionEdit:
                 _check_curve(curve, channel)
 
     def times(self, frames: Iterable[float]) -> Array:
-        """Return scene frames in the action's time: another one while a strip of it is tweaked."""
+        """Return frames (F,) of the scene as times of the action: in tweak mode those of the tweaked NLA strip."""
         times = self.remapping * np.array(list(frames), float)
         animation = self.obj.animation_data
         if animation is None or not animation.use_tweak_mode:
@@ -208,13 +228,17 @@ class ActionEdit:
         return np.array([animation.nla_tweak_strip_time_to_scene(time, invert=True) for time in times], float)
 
     def done(self) -> None:
-        """Tell Blender that curves have changed."""
+        """Tag the action and the object for evaluation, after curves were changed."""
         if self._curves:
             self.obj.animation_data.action.update_tag()
             self.obj.update_tag(refresh={'TIME'})
 
     def restore(self, channels: Sequence[Channel] | None = None) -> None:
-        """Take back what was changed, or what was changed in some channels."""
+        """Undo all changes, or the changes of some channels.
+
+        Args:
+            channels: whose curves are restored; None restores all of them, and removes what was made around them.
+        """
         animation = self.obj.animation_data
         if animation is None or animation.action is None:
             return
@@ -233,7 +257,7 @@ class ActionEdit:
             self._unmake(animation)
 
     def _channelbag(self) -> ActionChannelbag:
-        """Return where the object's curves are, made step by step as Blender does when the first key is set."""
+        """Return the channelbag of the object's slot, made step by step as Blender makes it for a first key."""
         obj = self.obj
         animation = obj.animation_data
         if animation is None:

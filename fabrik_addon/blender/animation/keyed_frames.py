@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""When there are keys on what chains depend on: their bones, their targets and poles, and what those follow."""
+"""READ: the frames at which what chains depend on has keys: their bones, targets, poles, and what those depend on."""
 
 from __future__ import annotations
 
@@ -21,28 +21,33 @@ if TYPE_CHECKING:
 
     from ..rig.properties import FabrikChain
 
-_WHOLE = 1e-3
-"""Distance from a whole frame that is none."""
+_WHOLE_FRAME = 1e-3
+"""Distance in frames below which a time is a whole frame: times go through the NLA's single precision."""
 
 
 def frames_to_bake(
     scene: Scene, armature: Object, chains: Sequence[FabrikChain], span: tuple[int, int], step: int, only_keyed: bool
 ) -> list[float]:
-    """Return the frames to bake: every step-th and keys that lie between frames, or those with keys alone.
+    """Return the frames to bake, ascending: every step-th frame and all keys on subframes, or the keyed frames alone.
 
     Args:
-        scene: the frames' own.
+        scene: whose frames they are.
         armature: object with the chains.
         chains: to be baked.
         span: first and last frame.
         step: frames from one to the next.
-        only_keyed: leave out frames at which nothing is keyed that the chains depend on.
+        only_keyed: the frames at which something is keyed that the chains depend on, and no others.
     """
-    keyed = [time for time in _keyed_frames(scene, armature, chains) if span[0] - _WHOLE <= time <= span[1] + _WHOLE]
+    first, last = span[0] - _WHOLE_FRAME, span[1] + _WHOLE_FRAME
+    keyed = [frame for frame in _keyed_frames(scene, armature, chains) if first <= frame <= last]
     if only_keyed:
         return keyed
-    between = [time for time in keyed if abs(time - round(time)) > _WHOLE]
-    return sorted({*map(float, range(span[0], span[1] + 1, step)), *between})
+    subframes = [frame for frame in keyed if not _is_whole(frame)]
+    return sorted({*map(float, range(span[0], span[1] + 1, step)), *subframes})
+
+
+def _is_whole(frame: float) -> bool:
+    return abs(frame - round(frame)) <= _WHOLE_FRAME
 
 
 def _keyed_frames(scene: Scene, armature: Object, chains: Iterable[FabrikChain]) -> list[float]:
@@ -55,11 +60,14 @@ def _keyed_frames(scene: Scene, armature: Object, chains: Iterable[FabrikChain])
             nodes |= followed_by(start)
     share = 1.0 / remapping_of(scene)
     frames = [share * time for obj, bone_name in nodes for time in _times_of(obj, bone_name)]
-    return sorted({round(frame) if abs(frame - round(frame)) <= _WHOLE else round(frame, 4) for frame in frames})
+    return sorted({round(frame) if _is_whole(frame) else round(frame, 4) for frame in frames})
 
 
 def _times_of(obj: Object, bone_name: str) -> Iterator[float]:
-    """Yield the scene's times with keys on an object or one of its bones, in its action and in strips of the NLA."""
+    """Yield the times of keys on an object or one of its bones: those of its action and those of its NLA strips.
+
+    The times are the scene's, before Time Stretching.
+    """
     animation = obj.animation_data
     if animation is None:
         return
@@ -81,7 +89,12 @@ def _bag_of(strip: NlaStrip) -> ActionChannelbag | None:
 
 
 def _times_in(bag: ActionChannelbag | None, prefix: str) -> Array:
-    """Return when there are keys on a bone, by its path, or on the object itself; in the action's time."""
+    """Return the times (K,) of keys in a channelbag, ascending, in the action's time.
+
+    Args:
+        bag: None has no keys.
+        prefix: the data path of a bone; empty are the keys of the object itself, those of its bones left out.
+    """
     found = [
         key_times(curve)
         for curve in (bag.fcurves if bag else ())
@@ -91,11 +104,16 @@ def _times_in(bag: ActionChannelbag | None, prefix: str) -> Array:
 
 
 def _in_scene(strip: NlaStrip, times: Array) -> Array:
-    """Return the scene's times at which a strip shows given times of its action, again for every repeat."""
+    """Return the scene's times at which a strip evaluates given times (K,) of its action, once for every repeat.
+
+    With ``s`` the strip's scale, ``[a, b]`` its part of the action and ``f`` its first frame, the time ``t`` of the
+    action is evaluated at ``f + (k (b - a) + t - a) s`` in the repeat ``k = 0, 1, ...``; a reversed strip has ``b - t``
+    for ``t - a``.
+    """
     start, end = strip.action_frame_start, strip.action_frame_end
-    shown = times[(times >= start - _WHOLE) & (times <= end + _WHOLE)]
+    shown = times[(times >= start - _WHOLE_FRAME) & (times <= end + _WHOLE_FRAME)]
     once = (end - shown if strip.use_reverse else shown - start) * strip.scale
     length = (end - start) * strip.scale
     repeats = np.arange(math.ceil(strip.repeat)) * length
     found: Array = (strip.frame_start + repeats[:, None] + once).ravel()
-    return found[found <= strip.frame_end + _WHOLE]
+    return found[found <= strip.frame_end + _WHOLE_FRAME]

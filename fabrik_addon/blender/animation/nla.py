@@ -1,6 +1,11 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""WRITE: keys that make the NLA show what is wanted. Blender itself says what they must be, key by key."""
+"""WRITE: values of keys with which the NLA's result is a desired one.
+
+The NLA blends the action that is edited with the strips below and above it, so the value of a key isn't the evaluated
+value. Blender inverts its own blending when it inserts a key (``BKE_animsys_nla_remap_keyframe_values``). So the
+desired values are set and keyed one by one, the keys are read, and the curves are restored.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def needs_remapping(animation: AnimData | None) -> bool:
-    """Tell whether the NLA blends the action that is edited with others, so that a key's value isn't what shows."""
+    """Tell whether the NLA blends the action that is edited with others, so that evaluated values aren't the keys'."""
     if animation is None or not animation.use_nla:
         return False
     if not any(strip for track in animation.nla_tracks for strip in track.strips):
@@ -29,7 +34,7 @@ def needs_remapping(animation: AnimData | None) -> bool:
 def remapped(
     edit: ActionEdit, bone: PoseBone, channel: Channel, frames: Sequence[float], times: Array, values: Array
 ) -> Array:
-    """Return the values (F, C) of keys with which the NLA shows given ones.
+    """Return the values (F, C) of keys with which the NLA evaluates to given values.
 
     Args:
         edit: of the action.
@@ -37,10 +42,10 @@ def remapped(
         channel: to be keyed.
         frames: (F,) of the scene.
         times: (F,) the same in the action's time.
-        values: (F, C) that should show.
+        values: (F, C) desired after the NLA's blending.
 
     Raises:
-        FabrikError: no key can bring that about.
+        FabrikError: the blending has no inverse there.
     """
     name = channel.data_path.rpartition(".")[2]
     curves = edit.curves(channel, values.shape[1])
@@ -49,7 +54,7 @@ def remapped(
     try:
         for number, frame in enumerate(frames):
             setattr(bone, name, values[number])
-            # Blender takes one time for both: into the strip's own, and through the strips around it.
+            # Blender maps this one time into the strip's time, and evaluates the strips around it at the same time.
             if not bone.keyframe_insert(name, frame=edit.remapping * frame):
                 raise FabrikError(f"Bone '{bone.name}' can't be keyed at frame {frame:g}: NLA strips above override it")
         for index, curve in enumerate(curves):
@@ -63,7 +68,7 @@ def remapped(
 
 
 def _values_at(curve: FCurve, times: Array) -> Array:
-    """Return the values of a curve's keys at times at which it has some."""
+    """Return the values (K,) of a curve's keys at times (K,), at each of which the curve has a key."""
     keys = read_keys(curve)["co"].astype(float)
     places = np.clip(np.searchsorted(keys[:, 0], times - 1e-3), 0, len(keys) - 1)
     return keys[places, 1]

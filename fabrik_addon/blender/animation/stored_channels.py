@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the channels of objects and bones say, keyed or not: to be put back, to the last bit. Reads and WRITES."""
+"""The channels of objects and bones, stored with their present values (keyed or not), and restored bit for bit."""
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone
@@ -16,12 +16,16 @@ CHANNELS = ("location", "rotation_quaternion", "rotation_axis_angle", "rotation_
 
 @dataclass(frozen=True)
 class StoredChannels:
-    """Channels as they were."""
+    """The values of channels at one moment."""
 
     values: tuple[tuple[Object | PoseBone, tuple[tuple[float, ...], ...]], ...]
 
     def restore(self, but: Container[tuple[str, str]] = ()) -> None:
-        """Write back what is different now, except channels given by their owner's name and their own."""
+        """WRITE: set every channel that has changed to its stored value.
+
+        Args:
+            but: channels to leave as they are now, as names of owner and channel.
+        """
         for owner, before in self.values:
             for name, old in zip(CHANNELS, before, strict=True):
                 if (owner.name, name) not in but and getattr(owner, name)[:] != old:
@@ -29,8 +33,8 @@ class StoredChannels:
 
 
 def store_channels(objects: Iterable[Object]) -> StoredChannels:
-    """Keep what the channels of objects and their bones say."""
-    owners: list[Any] = []
+    """READ: store the channels of objects and of their bones."""
+    owners: list[Object | PoseBone] = []
     for obj in objects:
         owners.append(obj)
         owners.extend(obj.pose.bones if obj.pose else ())

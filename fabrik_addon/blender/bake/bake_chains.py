@@ -1,16 +1,16 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Bake: every frame read without IK, all frames solved together, the bones' curves written in bulk.
+"""Bake: read every frame without IK, solve all frames together, write the bones' curves in bulk.
 
-The work is a generator that says how far it is after every frame: whoever runs it may stop there, and closing it takes
-everything back. Chains that hang on others, or reach for what hangs there, are read again once those are in the
-curves, so there are as many passes over the frames as chains hang on each other.
+The work is a generator that yields its progress after every frame: the caller may stop there, and closing the generator
+restores everything. A chain whose root or target depends on the bones of another chain is read after the curves of that
+other chain are written, so the frames are read in as many passes as there are chains in the longest line of such
+dependences.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -22,10 +22,11 @@ from ...core.math.key_reduction import needed_keys, slopes_of
 from ...core.math.operations import IntegerArray
 from ...core.math.quaternion_arrays import angle_between, from_values
 from ..animation.animated_settings import animated_paths, animated_settings
-from ..animation.evaluated_frames import frames_of
+from ..animation.evaluated_frames import frame_in_errors, frames_of
 from ..animation.fcurves import ActionEdit, Channel, bake_curve, remapping_of
+from ..animation.frame_range import FrameRange
 from ..animation.nla import needs_remapping, remapped
-from ..animation.stored_channels import store_channels
+from ..animation.stored_channels import StoredChannels, store_channels
 from ..rig.bone_stretch import ALIGNED
 from ..rig.chain_bones import bones_of_chain
 from ..rig.properties import settings_of
@@ -37,11 +38,14 @@ if TYPE_CHECKING:
 
     from ..rig.properties import FabrikChain
 
-CHUNK = 2000
-"""Frames that are solved together: more are no faster, and need more memory."""
+FRAMES_PER_BATCH = 2000
+"""Frames that are solved as one batch: larger batches are no faster, and need more memory."""
 
-_SHOWN = 1e-3
-"""Difference of a channel from what it should be that the NLA's own arithmetic makes."""
+_NLA_IMPRECISION = 1e-3
+"""Difference between a channel after the NLA's blending and its desired value that comes from single precision."""
+
+_MODIFIER_EFFECT = 1e-4
+"""Difference between a curve with modifiers and its keys above which the modifiers change the baked values."""
 
 
 def bake_chains(
@@ -53,10 +57,10 @@ def bake_chains(
     span: tuple[float, float],
     tolerance: float | None = None,
 ) -> Generator[float, None, list[BakedChain]]:
-    """Key the pose that solving gives at every frame. Closing the generator takes everything back.
+    """Key the solved pose of chains at every frame. Closing the generator restores everything.
 
     Args:
-        scene: the frames' own.
+        scene: whose frames are baked.
         view_layer: of the scene.
         armature: object with the chains.
         chains: to be baked.
@@ -68,36 +72,17 @@ def bake_chains(
         the share of the work that is done, after every frame.
 
     Returns:
-        what came of each chain, in the order given.
+        the result of each chain, in the order given.
 
     Raises:
         FabrikError: a chain can't be solved at some frame, or its curves can't be changed; then nothing has changed.
     """
+    work = FrameRange(scene, view_layer, armature, frames, span)
     stored, edit = store_channels([armature]), ActionEdit(armature, remapping_of(scene))
     inheritance = [(bone, bone.inherit_scale) for bone in armature.data.bones]
     try:
-        view_layer.update()
-        tracks = take_tracks(view_layer, armature, chains, frames)
-        # Before the work, not after it.
-        for key in (key for track in tracks for key in track.rotation_keys):
-            edit.check(channel_of(armature, key), width_of(armature, key))
-        passes = _passes(tracks)
-        for number, tracks_of_pass in enumerate(passes):
-            for done in _read_and_solve(scene, view_layer, armature, tracks_of_pass, chains, frames):
-                yield (number + done) / len(passes)
-            if number + 1 < len(passes):
-                _write(edit, armature, tracks_of_pass, frames, span, None)
-        _write(edit, armature, tracks, frames, span, tolerance)
-        view_layer.update()
-        if needs_remapping(armature.animation_data):
-            _check_shown(scene, view_layer, armature, tracks, frames)
-        baked = {name: track.baked(name) for track in tracks for name in track.group.names}
-        suspects = [chain for chain in chains if baked[chain.name].overridden and not chain.use_pin]
-        if suspects:
-            baked |= _measured(scene, view_layer, armature, suspects, baked, frames)
-        stored.restore(but={key for track in tracks for key in track.changed})
-        view_layer.update()
-    except BaseException:  # closed, too
+        return (yield from _bake(work, chains, edit, stored, tolerance))
+    except BaseException:  # GeneratorExit too: the generator was closed
         edit.restore()
         for bone, mode in inheritance:
             if bone.inherit_scale != mode:
@@ -106,87 +91,99 @@ def bake_chains(
         stored.restore()
         view_layer.update()
         raise
+
+
+def _bake(
+    work: FrameRange, chains: Sequence[FabrikChain], edit: ActionEdit, stored: StoredChannels, tolerance: float | None
+) -> Generator[float, None, list[BakedChain]]:
+    """Do the work of ``bake_chains``, and leave it to the caller to restore everything after an error."""
+    work.view_layer.update()
+    tracks = take_tracks(work.view_layer, work.armature, chains, work.frames)
+    # Curves that can't be changed raise their error before the frames are solved.
+    for key in (key for track in tracks for key in track.rotation_keys):
+        edit.check(channel_of(work.armature, key), width_of(work.armature, key))
+    passes = _passes(tracks)
+    for number, tracks_of_pass in enumerate(passes):
+        for done in _read_and_solve(work, tracks_of_pass, chains):
+            yield (number + done) / len(passes)
+        if number + 1 < len(passes):
+            _write(work, edit, tracks_of_pass, None)
+    _write(work, edit, tracks, tolerance)
+    work.view_layer.update()
+    if needs_remapping(work.armature.animation_data):
+        _check_evaluated(work, tracks)
+    baked = {name: track.baked(name) for track in tracks for name in track.group.names}
+    overridden = [chain for chain in chains if baked[chain.name].overridden and not chain.use_pin]
+    if overridden:
+        baked |= _measured(work, overridden, baked)
+    stored.restore(but={key for track in tracks for key in track.changed})
+    work.view_layer.update()
     return [baked[chain.name] for chain in chains]
 
 
 def _passes(tracks: Sequence[Track]) -> list[list[Track]]:
-    """Return tracks pass by pass, so that none rests on bones that its own pass moves, or a later one."""
+    """Return tracks in passes, so that no track depends on bones that its own pass or a later one moves.
+
+    Args:
+        tracks: in an order in which they can be solved one after another.
+    """
     passes = []
-    waiting = list(tracks)
-    while waiting:
+    left = list(tracks)
+    while left:
         moved: set[str] = set()
         now: list[Track] = []
         later: list[Track] = []
-        for track in waiting:
+        for track in left:
             is_free = moved.isdisjoint(track.group.rests_on | track.group.bones)
             (now if is_free else later).append(track)
             moved |= track.group.bones
         passes.append(now)
-        waiting = later
+        left = later
     return passes
 
 
 def _read_and_solve(
-    scene: Scene,
-    view_layer: ViewLayer,
-    armature: Object,
-    tracks: Sequence[Track],
-    chains: Sequence[FabrikChain],
-    frames: Sequence[float],
+    work: FrameRange, tracks: Sequence[Track], chains: Sequence[FabrikChain]
 ) -> Generator[float, None, None]:
-    """Read all frames and solve them, some thousand at a time."""
+    """Read and solve all frames, ``FRAMES_PER_BATCH`` at a time; yield the share of the frames that are read."""
+    frames = work.frames
     names = {name for track in tracks for name in track.group.names}
-    objects = [armature]
+    objects = [work.armature]
     for chain in chains:
         if chain.name in names:
             objects += [obj for obj in (chain.target, chain.pole_target) if obj is not None]
-    with frames_of(scene, view_layer, objects) as at:
-        for start in range(0, len(frames), CHUNK):
-            numbers = range(start, min(start + CHUNK, len(frames)))
+    with frames_of(work.scene, work.view_layer, objects) as at:
+        for start in range(0, len(frames), FRAMES_PER_BATCH):
+            numbers = range(start, min(start + FRAMES_PER_BATCH, len(frames)))
             for number in numbers:
                 at.go_to(frames[number])
-                with _naming(frames[number]):
-                    seen = at.seen(armature)
-                    to_armature = armature_to_world(seen).inverted()
+                with frame_in_errors(frames[number]):
+                    evaluated = at.evaluated(work.armature)
+                    to_armature = armature_to_world(evaluated).inverted()
                     for track in tracks:
-                        track.read(number, at, seen, to_armature)
+                        track.read(number, at, evaluated, to_armature)
                 yield (number + 1) / len(frames)
             for track in tracks:
                 for number in track.solve_rows():
                     at.go_to(frames[number])
-                    with _naming(frames[number]):
-                        track.solve_now(number, at, at.seen(armature))
+                    with frame_in_errors(frames[number]):
+                        track.solve_now(number, at, at.evaluated(work.armature))
                     yield (start + len(numbers)) / len(frames)
-                track.connect(numbers, at.seen(armature))
+                track.connect(numbers, at.evaluated(work.armature))
 
 
-@contextmanager
-def _naming(frame: float) -> Iterator[None]:
-    """Say at which frame something can't be done."""
-    try:
-        yield
-    except FabrikError as error:
-        raise FabrikError(f"Frame {frame:g}: {error}") from error
-
-
-def _write(
-    edit: ActionEdit,
-    armature: Object,
-    tracks: Sequence[Track],
-    frames: Sequence[float],
-    span: tuple[float, float],
-    tolerance: float | None,
-) -> None:
-    """Write what was found into curves."""
+def _write(work: FrameRange, edit: ActionEdit, tracks: Sequence[Track], tolerance: float | None) -> None:
+    """Write the channels that tracks have changed into curves; with a tolerance, only the keys that are needed."""
+    armature = work.armature
     for name in sorted(set().union(*(track.aligned for track in tracks))):
         armature.data.bones[name].inherit_scale = ALIGNED
     every = {key: values for track in tracks for key, values in track.values.items() if key in track.changed}
-    times, edges = edit.times(frames), edit.times(span)
+    times, edges = edit.times(work.frames), edit.times(work.span)
     remap = needs_remapping(armature.animation_data)
     for key, values in every.items():
         channel = channel_of(armature, key)
         if remap:
-            values = remapped(edit, armature.pose.bones[key[0]], channel, frames, times, values)
+            values = remapped(edit, armature.pose.bones[key[0]], channel, work.frames, times, values)
         curves = edit.curves(channel, values.shape[1])
         slopes, kept = None, np.arange(len(times))
         if tolerance is not None:
@@ -208,82 +205,94 @@ def _write(
 def _reduced(
     bone: PoseBone, name: str, times: Array, values: Array, tolerance: float, length: float
 ) -> tuple[Array, IntegerArray]:
-    """Return slopes of all keys, and the numbers of those that are needed."""
+    """Return the slopes (F, C) of a channel at all its keys, and the numbers of the keys that are needed.
+
+    Args:
+        bone: with the channel.
+        name: of the channel.
+        times: (F,) of the keys.
+        values: (F, C) of the keys.
+        tolerance: bound on the distance between the curve and the keys that are left out: radians for a rotation, a
+            share of ``length`` for a location, a plain difference for a scale.
+        length: of the longest chain, in armature space.
+    """
     mode = bone.rotation_mode
 
-    def turn(found: Array, wished: Array) -> Array:
-        return angle_between(from_values(mode, found), from_values(mode, wished))
+    def angle(found: Array, desired: Array) -> Array:
+        return angle_between(from_values(mode, found), from_values(mode, desired))
 
-    def move(found: Array, wished: Array) -> Array:
-        return np.linalg.norm(found - wished, axis=1) / length
+    def distance(found: Array, desired: Array) -> Array:
+        return np.linalg.norm(found - desired, axis=1) / length
 
-    def share(found: Array, wished: Array) -> Array:
-        return np.abs(found - wished).max(axis=1)
+    def difference(found: Array, desired: Array) -> Array:
+        return np.abs(found - desired).max(axis=1)
 
-    gap = {"location": move, "scale": share}.get(name, turn)
+    error = {"location": distance, "scale": difference}.get(name, angle)
     slopes = slopes_of(times, values)
-    return slopes, needed_keys(times, values, slopes, gap, tolerance)
+    return slopes, needed_keys(times, values, slopes, error, tolerance)
 
 
 def _check_modifiers(curve: FCurve, channel: Channel, times: Array, values: Array) -> None:
+    """Raise a FabrikError where the modifiers of a curve make its values differ from its keys."""
     off = max(abs(curve.evaluate(time) - value) for time, value in zip(times, values, strict=True))
-    if off > 1e-4:
+    if off > _MODIFIER_EFFECT:
         named = ", ".join(f"'{modifier.type}'" for modifier in curve.modifiers if not modifier.mute)
         raise FabrikError(
-            f"The modifier {named} on the curve '{channel.group} {channel.data_path.rpartition('.')[2]}' changes what "
-            "its keys say: remove it or mute it"
+            f"The modifier {named} on the curve '{channel.group} {channel.data_path.rpartition('.')[2]}' changes the "
+            "values of its keys: remove it or mute it"
         )
 
 
-def _check_shown(
-    scene: Scene, view_layer: ViewLayer, armature: Object, tracks: Sequence[Track], frames: Sequence[float]
-) -> None:
-    """Refuse what the NLA doesn't show: keys can't bring it about."""
-    with frames_of(scene, view_layer, [armature]) as at:
-        for number, frame in enumerate(frames):
+def _check_evaluated(work: FrameRange, tracks: Sequence[Track]) -> None:
+    """Raise a FabrikError where the evaluated channels aren't the baked ones: NLA strips above override the keys."""
+    with frames_of(work.scene, work.view_layer, [work.armature]) as at:
+        for number, frame in enumerate(work.frames):
             at.go_to(frame)
-            bones = at.seen(armature).pose.bones
+            bones = at.evaluated(work.armature).pose.bones
             for track in tracks:
                 for bone_name, name in track.changed:
-                    values = track.values[bone_name, name]
-                    shown = np.array(getattr(bones[bone_name], name)[:])
-                    wished = values[number]
-                    # Quaternions are blended as rotations: their sign and size may be others.
+                    desired = track.values[bone_name, name][number]
+                    found = np.array(getattr(bones[bone_name], name)[:])
+                    # The NLA blends quaternions as rotations: q and -q, of any length, are the same.
                     if name == "rotation_quaternion":
-                        shown = shown * np.sign(shown @ wished) / np.linalg.norm(shown)
-                        wished = wished / np.linalg.norm(wished)
-                    if np.abs(shown - wished).max() > _SHOWN:
+                        found = found * np.sign(found @ desired) / np.linalg.norm(found)
+                        desired = desired / np.linalg.norm(desired)
+                    if np.abs(found - desired).max() > _NLA_IMPRECISION:
                         raise FabrikError(
                             f"Frame {frame:g}: keys of bone '{bone_name}' don't show, the NLA's strips override them"
                         )
 
 
 def _measured(
-    scene: Scene,
-    view_layer: ViewLayer,
-    armature: Object,
-    chains: Sequence[FabrikChain],
-    baked: Mapping[str, BakedChain],
-    frames: Sequence[float],
+    work: FrameRange, chains: Sequence[FabrikChain], baked: Mapping[str, BakedChain]
 ) -> dict[str, BakedChain]:
-    """Measure chains that something overrides where Blender shows them."""
+    """Return the results of chains with overridden bones, with the errors measured on the evaluated bones.
+
+    What a solve computes isn't what is evaluated there: constraints and drivers act after the baked channels.
+    """
     unreached: dict[str, list[UnreachedFrame]] = {chain.name: [] for chain in chains}
-    paths = animated_paths(armature)
-    switched = {chain.name for chain in chains if "enabled" in animated_settings(paths, armature, chain.name)}
-    with frames_of(scene, view_layer, [armature, *(chain.target for chain in chains)]) as at:
-        for frame in frames:
+    paths = animated_paths(work.armature)
+    switched = {chain.name for chain in chains if "enabled" in animated_settings(paths, work.armature, chain.name)}
+    with frames_of(work.scene, work.view_layer, [work.armature, *(chain.target for chain in chains)]) as at:
+        for frame in work.frames:
             at.go_to(frame)
-            seen = at.seen(armature)
+            evaluated = at.evaluated(work.armature)
             for chain in chains:
-                target = position_in_world(at.seen(chain.target), chain.subtarget, "target")
-                joints = [bone.head for bone in bones_of_chain(seen, chain.tip, chain.chain_count, chain.use_tail)]
-                tip = seen.pose.bones[chain.tip]
-                joints.append(tip.tail if chain.use_tail else tip.head)
-                length = sum((end - start).length for start, end in pairwise(joints))
-                error = (seen.matrix_world.inverted_safe() @ target - joints[-1]).length / length
-                settings = settings_of(seen).chains[chain.name]
+                error = _error_of(evaluated, at.evaluated(chain.target), chain)
+                settings = settings_of(evaluated).chains[chain.name]
                 is_off = chain.name in switched and not settings.enabled
                 if error > settings.tolerance and settings.influence == 1.0 and not is_off:
-                    known = {miss.frame: miss.status for miss in baked[chain.name].unreached}
-                    unreached[chain.name].append(UnreachedFrame(frame, known.get(frame, Status.LIMITED.name), error))
+                    statuses = {one.frame: one.status for one in baked[chain.name].unreached}
+                    status = statuses.get(frame, Status.LIMITED.name)
+                    unreached[chain.name].append(UnreachedFrame(frame, status, error))
     return {name: replace(baked[name], unreached=tuple(found)) for name, found in unreached.items()}
+
+
+def _error_of(armature: Object, target_object: Object, chain: FabrikChain) -> float:
+    """Return the distance from an evaluated chain's tip to its target over the chain's length."""
+    target = position_in_world(target_object, chain.subtarget, "target")
+    joints = [bone.head for bone in bones_of_chain(armature, chain.tip, chain.chain_count, chain.use_tail)]
+    tip = armature.pose.bones[chain.tip]
+    joints.append(tip.tail if chain.use_tail else tip.head)
+    length = sum((end - start).length for start, end in pairwise(joints))
+    return (armature.matrix_world.inverted_safe() @ target - joints[-1]).length / length

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a bake has to say of a chain, in words and for the panel."""
+"""The result of a baked chain as a sentence, and as the chain's last result for the panel."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WORDS = {
 
 
 def sentence_of(chain: BakedChain) -> str:
-    """Say at how many frames a tip isn't at its target, where it is worst, and what overrides the chain."""
+    """Return at how many frames the tip isn't at its target, the worst frame, and what overrides the chain; or ""."""
     parts = []
     if chain.worst is not None:
         count, worst = len(chain.unreached), chain.worst
@@ -34,14 +34,14 @@ def sentence_of(chain: BakedChain) -> str:
     return "; ".join(parts)
 
 
-def _why(chain: BakedChain, miss: UnreachedFrame) -> str:
-    if miss.status == Status.STALLED.name and chain.solver != "FABRIK":
+def _why(chain: BakedChain, unreached: UnreachedFrame) -> str:
+    if unreached.status == Status.STALLED.name and chain.solver != "FABRIK":
         return f"{SOLVERS[chain.solver].label} takes more iterations: allow them, or choose FABRIK"
-    return _WORDS[miss.status]
+    return _WORDS[unreached.status]
 
 
 def show_result(armature: Object, chain: BakedChain) -> None:
-    """Let the panel say how the chain ended: at the worst of its frames."""
+    """WRITE: make the worst frame of a baked chain its last result, which the panel shows."""
     worst = chain.worst
     status = worst.status if worst else Status.REACHED.name
     message = sentence_of(chain) if worst else f"reached at all {chain.frames} baked frames"

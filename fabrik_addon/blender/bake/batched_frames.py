@@ -1,10 +1,11 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One chain over many frames as one batch: for chains that are alone in their group and whose bones turn freely.
+"""One chain over many frames as one batch: for chains that are alone in their group and whose bones rotate freely.
 
-What ``take_snapshot`` reads at a frame is read here as a row of numbers, and all rows are solved at once. What a row
-can't say - locked axes, sheared bones, links that change their length, settings that are animated - is left to the
-group's own reading, frame by frame.
+A row holds the numbers that ``take_snapshot`` reads at a frame: joint positions, frames of the links, the bones' own
+rotations, influence, target, and where they are used pole and target rotation. The rows of all frames are solved as one
+batch. Locked axes, sheared bones, single links that change their length and animated settings don't fit into a row:
+frames with any of them are read as groups and solved one by one.
 """
 
 from __future__ import annotations
@@ -37,44 +38,44 @@ if TYPE_CHECKING:
 
 Row = list[float]
 
-_SAME = 3e-6
-"""Relative difference of lengths that is single precision's."""
+_SAME_LINKS = 3e-6
+"""Difference of link lengths over chain length that comes from single precision."""
 
 
 @dataclass(frozen=True)
 class SolvedRows:
-    """What came of a batch: one entry for each row."""
+    """The solution of a batch: one entry for each row."""
 
     rotations: Array
-    """(F, B, 4) of the bones that can turn, their own."""
+    """(F, B, 4) own rotations of the bones that aren't locked, as quaternions."""
     error: Array
     """(F,) distance from tip to target over chain length."""
     status: NDArray[np.int64]
     """(F,) values of ``Status``."""
     is_solved: NDArray[np.bool_]
-    """(F,) whether the row could say it all; where it couldn't the other entries mean nothing."""
+    """(F,) whether the row's links are those of the chain; where they aren't the other entries are meaningless."""
 
 
 @dataclass(frozen=True)
 class PlainChain:
-    """A chain that rows can say all of, with what is the same at all frames."""
+    """A chain whose frames fit into rows, with what is the same at all frames."""
 
     snapshot: Snapshot
-    """As it was read at the first frame."""
+    """Read at the first frame."""
     can_shear: bool
     """Whether its bones may change their shape from frame to frame."""
 
     @cached_property
     def names(self) -> list[str]:
-        """Of its bones and, where it ends at a head, the one after them."""
+        """Of its bones and, where the chain ends at a bone's head, of the bone whose head that is."""
         return [bone.name for bone in self.snapshot.bones.line]
 
     def read(self, armature: Object, settings: FabrikChain, to_armature: Matrix) -> Row | None:
-        """Return a frame as a row, or None where a row can't say it.
+        """Return the row of a frame, or None where bones are sheared.
 
         Args:
             armature: evaluated at the frame.
-            settings: of the chain, evaluated: what they point to is evaluated too.
+            settings: of the chain on the evaluated armature: the objects that they point to are evaluated too.
             to_armature: from the world into the armature's space.
         """
         at_first = self.snapshot.bones
@@ -115,16 +116,16 @@ class PlainChain:
         frames = len(rows)
         positions = parts[0].reshape(frames, free + 1, 3)
         own = parts[2].reshape(frames, count, 4)
-        # Bones that all grow by the same share are the same chain in other units.
+        # Links that are all scaled by the same factor are the chain of the first frame in other units.
         root = positions[:, :1].copy()
         links = np.linalg.norm(np.diff(positions, axis=1), axis=2)
-        grown = links.sum(axis=1) / chain.total_length
+        scale = links.sum(axis=1) / chain.total_length
         with np.errstate(divide="ignore", invalid="ignore"):
-            off = np.abs(links / grown[:, None] - np.array(chain.links)).max(axis=1)
-            is_solved = off <= _SAME * chain.total_length
+            off = np.abs(links / scale[:, None] - np.array(chain.links)).max(axis=1)
+            is_solved = off <= _SAME_LINKS * chain.total_length
             is_solved &= np.isfinite(np.array(rows)).all(axis=1)
         which = np.flatnonzero(is_solved)
-        solved = self._solve_same(parts, positions, own, root, grown, which) if which.size else None
+        solved = self._solve_same(parts, positions, own, root, scale, which) if which.size else None
         rotations = own[:, list(snapshot.bones.free)].copy()
         error, status = np.zeros(frames), np.zeros(frames, np.int64)
         if solved is not None:
@@ -137,51 +138,66 @@ class PlainChain:
         positions: Array,
         own: Array,
         root: Array,
-        grown: Array,
+        scale: Array,
         which: NDArray[np.int64],
     ) -> tuple[Array, Array, NDArray[np.int64]]:
-        """Solve frames with links of the same lengths; return rotations of the free bones, errors and statuses."""
+        """Solve frames whose links are those of the first frame times a factor.
+
+        Points are brought into the units of the first frame about each frame's root: ``r + (x - r) / scale``. The own
+        rotation of a bone becomes ``q' = q f^-1 t^-1 g`` with ``f`` and ``g`` the frames of its link before and after
+        the solve, and ``t = g_p f_p^-1`` the rotation of its parent's link (identity where the bone inherits none).
+
+        Args:
+            parts: the columns of all rows, by what they hold.
+            positions: (F, J, 3) of the joints.
+            own: (F, B, 4) rotations of all bones.
+            root: (F, 1, 3) positions of the first joint.
+            scale: (F,) link lengths over those of the first frame.
+            which: numbers of the frames to solve.
+
+        Returns:
+            rotations of the bones that aren't locked, errors and statuses.
+        """
         snapshot, chain = self.snapshot, self.snapshot.chain
         bones, own, root = snapshot.bones, own[which], root[which]
-        unit = 1.0 / grown[which, None, None]
+        unit = 1.0 / scale[which, None, None]
 
-        def placed(points: Array) -> Array:
+        def in_units(points: Array) -> Array:
             return root + (points - root) * unit
 
         frames = parts[1][which].reshape(len(which), -1, 4)
         before = own[:, list(bones.free)]
         base = multiply(frames[:, 0], conjugate(before[:, 0])) if bones.limits is not None else None
-        pose = Pose(placed(positions[which]), np.concatenate([frames, frames[:, -1:]], axis=1), base)
+        pose = Pose(in_units(positions[which]), np.concatenate([frames, frames[:, -1:]], axis=1), base)
         has_pole = snapshot.goals.poles is not None
         goals = Goals(
-            placed(parts[4][which, None]),
+            in_units(parts[4][which, None]),
             rotations=parts[-1][which, None] if snapshot.goals.rotations is not None else None,
-            poles=placed(parts[5][which, None]) if has_pole else None,
+            poles=in_units(parts[5][which, None]) if has_pole else None,
             pole_angles=snapshot.goals.pole_angles,
         )
         solution = solve_components(start_from(chain, pose), goals, snapshot.options)
         after = [np.stack(np.broadcast_arrays(*frame), axis=-1) for frame in solution.frames]
         rotations = np.empty_like(before)
-        parent_turn: Array | None = None
+        parent_rotation: Array | None = None
         for i, inherits in enumerate(chain.inherits_list):
-            back = conjugate(frames[:, i])
-            extra = after[i]
-            if inherits and parent_turn is not None:
-                extra = multiply(conjugate(parent_turn), extra)
-            # A bone's own rotation takes what its turn has more than its parent's.
-            rotations[:, i] = multiply(before[:, i], multiply(back, extra))
-            parent_turn = multiply(after[i], back)
+            inverse = conjugate(frames[:, i])
+            local = after[i]
+            if inherits and parent_rotation is not None:
+                local = multiply(conjugate(parent_rotation), local)
+            rotations[:, i] = multiply(before[:, i], multiply(inverse, local))
+            parent_rotation = multiply(after[i], inverse)
         influence = parts[3][which]
         if (influence < 1.0).any():
             blended = blend(before, rotations, influence)
-            # On the way between two rotations that limits allow there may be some that they don't.
+            # Limits aren't convex: a blend of two rotations within them may be outside.
             blended = np.where(influence[..., None] > 0.0, _within_limits(bones, blended), blended)
             rotations = np.where(influence[..., None] < 1.0, blended, rotations)
         return rotations, np.asarray(solution.error), np.asarray(solution.status)
 
 
 def _within_limits(bones: ChainBones, rotations: Array) -> Array:
-    """Return the rotations nearest to those of the free bones (F, B, 4) that their limits allow."""
+    """Return own rotations (F, B, 4) of the bones that aren't locked, projected onto their joint limits."""
     if bones.limits is None:
         return rotations
     columns = []
@@ -193,7 +209,7 @@ def _within_limits(bones: ChainBones, rotations: Array) -> Array:
 
 
 def plain_chain_of(group: Group, armature: Object) -> PlainChain | None:
-    """Return a group's chain as one that rows can say all of, or None where they can't.
+    """Return the chain of a group whose frames fit into rows, or None where they don't.
 
     Args:
         group: read at the first frame.
@@ -220,5 +236,10 @@ def plain_chain_of(group: Group, armature: Object) -> PlainChain | None:
 
 
 def at_frame(bones: ChainBones, line: list[PoseBone]) -> ChainBones:
-    """Return the same bones, evaluated at another frame."""
+    """Return a chain's bones as evaluated at another frame.
+
+    Args:
+        bones: read at the first frame.
+        line: the bones by the same names, evaluated at the other frame.
+    """
     return replace(bones, bones=tuple(line[: len(bones.bones)]), end=line[-1])

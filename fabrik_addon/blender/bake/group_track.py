@@ -1,6 +1,11 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One group of chains through all frames of a bake: read, solved, and turned into channels that are continuous."""
+"""One group of chains over all frames of a bake: read, solved, and written as channels that are continuous in time.
+
+A rotation has several values in a channel: ``q`` and ``-q``, Euler angles plus whole turns, axis-angles likewise. Each
+frame gets the value nearest to that of the frame before; otherwise a curve between two frames would turn the bone by
+up to a whole turn.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +58,7 @@ class UnreachedFrame:
 
 @dataclass(frozen=True)
 class BakedChain:
-    """What came of one chain."""
+    """The result of one chain."""
 
     name: str
     frames: int
@@ -65,19 +70,21 @@ class BakedChain:
 
     @property
     def worst(self) -> UnreachedFrame | None:
-        """The frame that is farthest off."""
-        return max(self.unreached, key=lambda miss: miss.error, default=None)
+        """The frame with the largest error."""
+        return max(self.unreached, key=lambda unreached: unreached.error, default=None)
 
 
 def take_tracks(
     view_layer: ViewLayer, armature: Object, chains: Sequence[FabrikChain], frames: Sequence[float]
 ) -> list[Track]:
-    """Read chains at the present frame; return what belongs together, in the order in which it can be solved.
+    """READ: chains at the present frame; return their groups, in an order in which they can be solved.
 
-    Chains whose settings are animated may belong together at some frames and not at others.
+    Chains whose settings are animated may be one group at some frames and several at others: they are kept as one
+    cluster, and grouped anew at every frame.
 
     Raises:
-        FabrikError: a chain can't be used, or chains wait for each other, or a bone's rotation mode is animated.
+        FabrikError: a chain can't be used, chains depend on each other in a circle, or a bone's rotation mode is
+            animated.
     """
     paths = animated_paths(armature)
     changing = {chain.name for chain in chains if animated_settings(paths, armature, chain.name)}
@@ -93,37 +100,49 @@ def take_tracks(
 
 
 class Track:
-    """One group through all frames: what was read, and what came of it."""
+    """One group over all frames: what was read, and the channels that the solves give.
+
+    ``read`` is called for every frame of a batch, then ``solve_rows``, then ``solve_now`` for each frame that
+    ``solve_rows`` returns, then ``connect``.
+    """
 
     def __init__(self, armature: Object, group: Group, frames: Sequence[float], is_changing: bool) -> None:
-        """Begin with a group as it is at the present frame; say whether settings of its chains are animated."""
+        """Prepare a track.
+
+        Args:
+            armature: object of the group.
+            group: as it is at the present frame.
+            frames: of the bake, ascending.
+            is_changing: whether settings of the group's chains are animated.
+        """
         self.group = group
         self.plain: PlainChain | None = plain_chain_of(group, armature)
         self.values: dict[ChannelKey, Array] = {}
         """Channels (F, C) of bones, by frame."""
         self._count = len(frames)
         self._frames = frames
-        self._misses: dict[str, list[UnreachedFrame]] = {name: [] for name in group.names}
+        self._unreached: dict[str, list[UnreachedFrame]] = {name: [] for name in group.names}
         self._rows: list[Row] = []
         self._row_numbers: list[int] = []
-        self._at_once: dict[int, dict[ChannelKey, tuple[float, ...]]] = {}
+        self._solved_singly: dict[int, dict[ChannelKey, tuple[float, ...]]] = {}
+        """Channels of the frames that don't fit into rows, by the number of the frame."""
         self.changed: set[ChannelKey] = set()
-        """The channels that are to be keyed: of the bones that may turn, and what a solve has changed at some frame."""
+        """The channels to key: rotations of the bones that aren't locked, and those that a solve changes."""
         self.aligned: set[str] = set()
-        """Names of the bones that must take over their parents' scale along their own axes."""
+        """Names of the bones that must inherit scale along their own axes (Inherit Scale: Aligned)."""
         self._is_changing = is_changing
         paths = animated_paths(armature)
         settings = {name: animated_settings(paths, armature, name) for name in group.names}
         self._switched = {name for name, animated in settings.items() if "enabled" in animated}
         bones = [bone for snapshot in group.snapshots for bone in snapshot.bones.line]
-        self._is_open = any(animated - {"influence", "enabled"} for animated in settings.values()) or any(
+        self._has_animated_settings = any(animated - {"influence", "enabled"} for animated in settings.values()) or any(
             has_animated_settings(paths, bone) for bone in bones
         )
-        """Whether other channels than those of the present frame may be changed at some frame."""
+        """Whether a solve may change other channels at some frame than at the present one."""
 
     @property
     def rotation_keys(self) -> list[ChannelKey]:
-        """The rotation channels of the bones that may turn."""
+        """The rotation channels of the bones that aren't locked."""
         return [
             (bones.bones[i].name, channel_name(bones.bones[i]))
             for bones in (snapshot.bones for snapshot in self.group.snapshots)
@@ -132,29 +151,36 @@ class Track:
 
     @property
     def _other_keys(self) -> list[ChannelKey]:
-        """The channels besides those that a solve may change."""
+        """The other channels that a solve may change."""
         snapshots = self.group.snapshots
         keys = []
-        # What hangs together shifts by one root, and what hangs together may not be the same at all frames.
+        # One root bone moves all chains of a group, and which of the chains form a group may change over the frames.
         if any(snapshot.options.moves_root for snapshot in snapshots):
             keys += [(snapshot.bones.bones[0].name, "location") for snapshot in snapshots]
         for snapshot in snapshots:
             if snapshot.bones.stretch is not None:
                 keys += [(bone.name, "scale") for bone in snapshot.bones.stretch.written]
-            if self._is_open:
+            if self._has_animated_settings:
                 bones = [snapshot.bones.end, *snapshot.bones.end.parent_recursive]
                 bones += bones[-1].children_recursive
                 keys += [(bone.name, name) for bone in bones for name in (channel_name(bone), "location", "scale")]
         return list(dict.fromkeys(keys))
 
     def baked(self, name: str) -> BakedChain:
-        """Return what came of one of the group's chains."""
+        """Return the result of one of the group's chains."""
         snapshot = next(snapshot for snapshot in self.group.snapshots if snapshot.name == name)
-        unreached = tuple(self._misses[name])
+        unreached = tuple(self._unreached[name])
         return BakedChain(name, self._count, unreached, snapshot.overridden, snapshot.options.solver)
 
     def read(self, number: int, frames: Frames, armature: Object, to_armature: Matrix) -> None:
-        """Read a frame; solve it at once where that can't wait."""
+        """READ: a frame as a row; a frame that doesn't fit into a row is solved immediately.
+
+        Args:
+            number: of the frame.
+            frames: evaluated at the frame.
+            armature: evaluated at the frame.
+            to_armature: from the world into the armature's space.
+        """
         if number == 0:
             self._begin(armature)
         row = None
@@ -168,23 +194,31 @@ class Track:
             self._row_numbers.append(number)
 
     def _switched_on(self, armature: Object) -> list[FabrikChain]:
-        """Return the chains that are switched on at a frame: those whose switch isn't animated are."""
+        """Return the chains that are enabled at a frame; those whose setting *enabled* isn't animated count as enabled.
+
+        Args:
+            armature: evaluated at the frame.
+        """
         chains = [armature.fabrik.chains[name] for name in self.group.names]  # type: ignore[attr-defined]
         if not self._switched:
             return chains
         return [chain for chain in chains if chain.enabled or chain.name not in self._switched]
 
     def solve_now(self, number: int, frames: Frames, armature: Object) -> None:
-        """Read and solve a frame by itself."""
+        """READ and solve one frame as a group; the arguments are those of ``read``.
+
+        Raises:
+            FabrikError: a chain can't be solved, or depends on other chains of this track at this frame.
+        """
         settings = self._switched_on(armature)
         found: dict[ChannelKey, tuple[float, ...]] = {}
         for group in self._groups(frames.view_layer, armature, settings):
             if not any(snapshot.influence for snapshot in group.snapshots):
-                continue  # its bones are left as they are
+                continue  # its bones keep their channels
             moved = {name for (name, channel), values in found.items() if _differs(armature, name, channel, values)}
             if not moved.isdisjoint(group.rests_on | group.bones):
                 names = " and ".join(f"'{name}'" for name in group.names)
-                raise FabrikError(f"Chains {names} hang on others at some frames alone: bake those others first")
+                raise FabrikError(f"Chains {names} depend on others at some frames alone: bake those others first")
             for solved in solve_group(group):
                 found |= self._channels_of(solved)
                 self._note(number, solved.snapshot.name, solved.status, solved.error)
@@ -192,10 +226,10 @@ class Track:
         for bone_name, name in self.values:
             if (bone_name, name) not in found:
                 found[bone_name, name] = getattr(armature.pose.bones[bone_name], name)[:]
-        self._at_once[number] = found
+        self._solved_singly[number] = found
 
     def _groups(self, view_layer: ViewLayer, armature: Object, settings: Sequence[FabrikChain]) -> Iterable[Group]:
-        """Return the chains of a frame as they are solved there."""
+        """Return the groups of chains at a frame."""
         if not self._is_changing:
             return [take_group(view_layer, armature, settings)]
         return take_groups(view_layer, armature, settings)
@@ -205,17 +239,17 @@ class Track:
         return {(bone.name, name): values for bone, (name, values) in solved.settings if name != "inherit_scale"}
 
     def solve_rows(self) -> list[int]:
-        """Solve what has been read; return the numbers of frames that have to be read and solved by themselves."""
+        """Solve the rows as one batch; return the numbers of the frames that have to be solved one by one."""
         if self.plain is None or not self._rows:
             return []
         solved = self.plain.solve(self._rows)
         numbers, keys = self._row_numbers, self.rotation_keys
         left = []
-        for place, number in enumerate(numbers):
-            if not solved.is_solved[place]:
+        for row, number in enumerate(numbers):
+            if not solved.is_solved[row]:
                 left.append(number)
                 continue
-            self._note(number, self.group.names[0], Status(int(solved.status[place])), float(solved.error[place]))
+            self._note(number, self.group.names[0], Status(int(solved.status[row])), float(solved.error[row]))
         for column, key in enumerate(keys):
             self._rotations[key][numbers] = solved.rotations[:, column]
         self.changed.update(keys)
@@ -223,32 +257,37 @@ class Track:
         return left
 
     def connect(self, numbers: Sequence[int], armature: Object) -> None:
-        """Turn rotations into channels, each the nearest to that of the frame before."""
+        """Write the solved rotations of frames into ``values``, each as the value nearest to that of the frame before.
+
+        Args:
+            numbers: of the frames, ascending.
+            armature: object of the group.
+        """
         for key, values in self.values.items():
             bone = armature.pose.bones[key[0]]
             if key not in self._before:
                 for number in numbers:
-                    values[number] = self._at_once[number][key]
+                    values[number] = self._solved_singly[number][key]
                 continue
-            keeps = has_locks(bone)
+            is_locked = has_locks(bone)
             before = self._before[key]
-            turns = self._rotations.get(key)
-            if bone.rotation_mode == 'QUATERNION' and not self._at_once and turns is not None:
-                values[numbers] = signed_alike(turns[numbers], np.array(before))
+            rotations = self._rotations.get(key)
+            if bone.rotation_mode == 'QUATERNION' and not self._solved_singly and rotations is not None:
+                values[numbers] = signed_alike(rotations[numbers], np.array(before))
                 self._before[key] = tuple(values[numbers[-1]].tolist())
                 continue
             for number in numbers:
-                now = self._at_once.get(number)
+                now = self._solved_singly.get(number)
                 if now is None:
-                    assert turns is not None  # only bones that may turn are solved in rows
-                    before = nearest_values(bone.rotation_mode, Quaternion(turns[number]), before)
-                elif keeps:
+                    assert rotations is not None  # only bones that aren't locked are solved in rows
+                    before = nearest_values(bone.rotation_mode, Quaternion(rotations[number]), before)
+                elif is_locked:
                     before = now[key]
                 else:
                     before = nearest_values(bone.rotation_mode, rotation_from(bone, (key[1], now[key])), before)
                 values[number] = before
             self._before[key] = before
-        self._at_once.clear()
+        self._solved_singly.clear()
 
     def _begin(self, armature: Object) -> None:
         self._rotations = {key: np.empty((self._count, 4)) for key in self.rotation_keys}
@@ -257,13 +296,13 @@ class Track:
             bone = armature.pose.bones[key[0]]
             self.values[key] = np.empty((self._count, width_of(armature, key)))
             if key[1] == channel_name(bone):
-                # Keys between which Blender has interpolated quaternions are not of length 1: ours are.
+                # A quaternion that Blender interpolates between two keys isn't of length 1; baked ones are.
                 is_quaternion = bone.rotation_mode == 'QUATERNION'
                 self._before[key] = rotation_of(bone)[:] if is_quaternion else getattr(bone, key[1])[:]
 
     def _note(self, number: int, name: str, status: Status, error: float) -> None:
         if status is not Status.REACHED:
-            self._misses[name].append(UnreachedFrame(self._frames[number], status.name, error))
+            self._unreached[name].append(UnreachedFrame(self._frames[number], status.name, error))
 
 
 def _differs(armature: Object, bone_name: str, name: str, values: tuple[float, ...]) -> bool:
@@ -271,11 +310,11 @@ def _differs(armature: Object, bone_name: str, name: str, values: tuple[float, .
 
 
 def channel_of(armature: Object, key: ChannelKey) -> Channel:
-    """Return where keys of a channel go."""
+    """Return the curves of a bone's channel."""
     bone_name, name = key
     return Channel(armature.pose.bones[bone_name].path_from_id(name), bone_name)
 
 
 def width_of(armature: Object, key: ChannelKey) -> int:
-    """Return how many values a channel has."""
+    """Return the number of a channel's components."""
     return len(getattr(armature.pose.bones[key[0]], key[1]))

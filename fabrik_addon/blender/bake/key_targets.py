@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Targets and poles keyed to where an animation has the chains (FK to IK, over a range of frames).
+"""Key targets and poles to where an animation has the chains (FK to IK, over a range of frames).
 
-A pole is in the plane of the bend, at a steady distance from the chain's farthest joint. Where the chain is straight it
-is carried on by the first bone's turns, so that it doesn't jump.
+A target goes to the tip of its chain, and is rotated as the tip bone where the chain takes its rotation. A pole goes
+into the plane of the bend, at a constant distance from the chain's farthest joint. At frames at which the chain is
+straight the pole's direction rotates with the first bone; otherwise the pole would jump to that bone's +X there.
 """
 
 from __future__ import annotations
@@ -19,42 +20,52 @@ from mathutils import Matrix, Quaternion, Vector
 
 from ...core import Array, FabrikError, Pose
 from ...core.goals.pole_path import steady_poles
-from ..animation.evaluated_frames import frames_of
+from ..animation.evaluated_frames import frame_in_errors, frames_of
 from ..animation.fcurves import ActionEdit, Channel, bake_curve, remapping_of
+from ..animation.frame_range import FrameRange
 from ..animation.nla import needs_remapping
 from ..animation.stored_channels import store_channels
 from ..rig.rotation_channel import channel_name, nearest_values, rotation_of
 from ..rig.snapshot import Snapshot, take_snapshot
 from ..rig.targets import armature_to_world, position_in_world
 from ..setup.add_chain import POLE_DISTANCE
-from ..setup.move_target import movable
+from ..setup.move_target import movable, scale_of
+from ..setup.snap_targets import target_rotation
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone, Scene, ViewLayer
 
     from ..rig.properties import FabrikChain
 
+_AT_TARGET = 1e-4
+"""Distance over chain length within which an evaluated target is where it was keyed."""
 
-_ROUNDS = 20
-"""Bound on the rounds in which a rotation is found."""
+_ROTATION_ROUNDS = 20
+"""Bound on the rounds of the fixed-point iteration for a target's own rotation."""
+
+_ROTATION_FOUND = 1e-6
+"""Sine of half the angle that is left, below which the iteration has converged."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Path:
-    """Where one target or pole has to be at every frame."""
+    """The desired positions and rotations of one target or pole, frame by frame."""
 
     what: str
+    """It is, for messages."""
     obj: Object
     bone_name: str
-    places: Array
+    """Of the target's bone; empty where the object itself is the target."""
+    positions: Array
     """(F, 3) in the world."""
     rotations: Array | None
-    """(F, 4) in the armature's space, or None where its rotation is of no account."""
+    """(F, 4) in the armature's space; None where the chain takes no rotation."""
     length: float
     """Of the chain, in the world."""
 
     @property
     def owner(self) -> Object | PoseBone:
+        """What is moved: the object or its bone."""
         return self.obj.pose.bones[self.bone_name] if self.bone_name else self.obj
 
 
@@ -66,10 +77,10 @@ def snap_frames(
     frames: Sequence[float],
     span: tuple[float, float],
 ) -> Generator[float, None, int]:
-    """Key targets at the ends of chains and poles where they bend, frame by frame. Closing takes everything back.
+    """Key targets to the tips of chains, and poles to where they bend. Closing the generator restores everything.
 
     Args:
-        scene: the frames' own.
+        scene: whose frames they are.
         view_layer: of the scene.
         armature: object with the chains.
         chains: whose targets and poles are keyed.
@@ -80,11 +91,12 @@ def snap_frames(
         the share of the work that is done, after every frame.
 
     Returns:
-        how many targets and poles are keyed.
+        the number of keyed targets and poles.
 
     Raises:
         FabrikError: a chain can't be read, or a target can't be moved there; then nothing has changed.
     """
+    work = FrameRange(scene, view_layer, armature, frames, span)
     view_layer.update()
     owners = {chain.target for chain in chains if chain.target} | {chain.pole_target for chain in chains}
     objects = [armature, *sorted((obj for obj in owners if obj is not None), key=lambda obj: obj.name)]
@@ -93,12 +105,12 @@ def snap_frames(
     stored = store_channels(objects)
     edits: dict[str, ActionEdit] = {}
     try:
-        paths = yield from _read_paths(scene, view_layer, armature, chains, frames, objects)
-        # What hangs on others is keyed after them, from where they have it then.
+        paths = yield from _read_paths(work, chains, objects)
+        # Children after their parents: their locations depend on where their parents were keyed to.
         for paths_of_pass in _passes(paths):
-            yield from _key(scene, view_layer, armature, paths_of_pass, edits, frames, span, objects)
+            yield from _key(work, paths_of_pass, edits, objects)
         view_layer.update()
-    except BaseException:  # closed, too
+    except BaseException:  # GeneratorExit too: the generator was closed
         for edit in edits.values():
             edit.restore()
         view_layer.update()
@@ -109,111 +121,141 @@ def snap_frames(
 
 
 def _read_paths(
-    scene: Scene,
-    view_layer: ViewLayer,
-    armature: Object,
-    chains: Sequence[FabrikChain],
-    frames: Sequence[float],
-    objects: Sequence[Object],
+    work: FrameRange, chains: Sequence[FabrikChain], objects: Sequence[Object]
 ) -> Generator[float, None, list[_Path]]:
-    """Read where the chains are at every frame, and lay out the paths of their targets and poles."""
-    reads: dict[str, list[Snapshot]] = {chain.name: [] for chain in chains}
+    """READ: the chains at every frame; return the paths of their targets and poles.
+
+    Args:
+        work: frames and armature.
+        chains: whose targets and poles are keyed.
+        objects: the armature, the targets and the poles.
+    """
+    frames = work.frames
+    snapshots: dict[str, list[Snapshot]] = {chain.name: [] for chain in chains}
     worlds = []
-    with frames_of(scene, view_layer, objects) as at:
+    with frames_of(work.scene, work.view_layer, objects) as at:
         for number, frame in enumerate(frames):
             at.go_to(frame)
-            seen = at.seen(armature)
-            try:
-                worlds.append(armature_to_world(seen).copy())
+            evaluated = at.evaluated(work.armature)
+            with frame_in_errors(frame):
+                worlds.append(armature_to_world(evaluated).copy())
                 for chain in chains:
-                    reads[chain.name].append(take_snapshot(at.view_layer, seen, seen.fabrik.chains[chain.name]))  # type: ignore[attr-defined]
-            except FabrikError as error:
-                raise FabrikError(f"Frame {frame:g}: {error}") from error
+                    settings = evaluated.fabrik.chains[chain.name]  # type: ignore[attr-defined]
+                    snapshots[chain.name].append(take_snapshot(at.view_layer, evaluated, settings))
             yield 0.5 * (number + 1) / len(frames)
+    return [path for chain in chains for path in _paths_of(chain, snapshots[chain.name], worlds)]
+
+
+def _paths_of(chain: FabrikChain, snapshots: Sequence[Snapshot], worlds: Sequence[Matrix]) -> list[_Path]:
+    """Return the paths of a chain's target and pole.
+
+    Args:
+        chain: with the target and the pole.
+        snapshots: (F,) of the chain.
+        worlds: (F,) matrices from the armature's space into the world.
+    """
     to_world = np.array([[row[:] for row in world.row] for world in worlds])
+    positions = np.array([snapshot.shown_positions for snapshot in snapshots])
+    rotations = np.array([snapshot.pose.rotations for snapshot in snapshots])
+    name = f"Chain '{chain.name}': its "
+    length = snapshots[0].chain.total_length * scale_of(worlds[0])
     paths = []
-    for chain in chains:
-        positions = np.array([snapshot.shown_positions for snapshot in reads[chain.name]])
-        rotations = np.array([snapshot.pose.rotations for snapshot in reads[chain.name]])
-        name = f"Chain '{chain.name}': its "
-        length = reads[chain.name][0].chain.total_length * abs(worlds[0].determinant()) ** (1.0 / 3.0)
-        turns = None
-        if chain.use_rotation and not chain.use_pin:
-            offset = Quaternion(chain.rotation_offset[:]).normalized().conjugated()
-            turns = np.array([(Quaternion(rotation[-1].tolist()) @ offset)[:] for rotation in rotations])
-        if not chain.use_pin:
-            ends = _moved(to_world, positions[:, -1])
-            paths.append(_Path(f"{name}target", chain.target, chain.subtarget, ends, turns, length))
-        if chain.pole_target is not None:
-            pole_now = reads[chain.name][0].goals.poles
-            assert pole_now is not None  # it has a pole
-            poles = steady_poles(Pose(positions, rotations), pole_now[0], POLE_DISTANCE, chain.pole_angle)
-            paths.append(
-                _Path(f"{name}pole", chain.pole_target, chain.pole_subtarget, _moved(to_world, poles), None, length)
-            )
+    if not chain.use_pin:
+        turned = None
+        if chain.use_rotation:
+            turned = np.array([target_rotation(chain, rotation[-1])[:] for rotation in rotations])
+        tips = _transformed(to_world, positions[:, -1])
+        paths.append(_Path(f"{name}target", chain.target, chain.subtarget, tips, turned, length))
+    if chain.pole_target is not None:
+        first_poles = snapshots[0].goals.poles
+        assert first_poles is not None  # chains with a pole object have one in their goals
+        poles = steady_poles(Pose(positions, rotations), first_poles[0], POLE_DISTANCE, chain.pole_angle)
+        path = _transformed(to_world, poles)
+        paths.append(_Path(f"{name}pole", chain.pole_target, chain.pole_subtarget, path, None, length))
     return paths
 
 
-def _moved(matrices: Array, points: Array) -> Array:
+def _transformed(matrices: Array, points: Array) -> Array:
+    """Return points (F, 3) transformed by matrices (F, 4, 4), one each."""
     return np.einsum("fij,fj->fi", matrices[:, :3, :3], points) + matrices[:, :3, 3]
 
 
 def _passes(paths: Sequence[_Path]) -> list[list[_Path]]:
-    """Return paths pass by pass: those with fewer parents first, on which others may hang."""
+    """Return paths in passes by the number of parents of what is moved, fewest first."""
 
-    def depth(path: _Path) -> int:
+    def depth(path: _Path) -> tuple[int, int]:
         parents = len(path.obj.pose.bones[path.bone_name].parent_recursive) if path.bone_name else 0
-        obj = path.obj
+        objects, obj = 0, path.obj
         while obj.parent is not None:
-            parents, obj = parents + 1000, obj.parent
-        return parents
+            objects, obj = objects + 1, obj.parent
+        return objects, parents
 
     return [list(alike) for _, alike in groupby(sorted(paths, key=depth), key=depth)]
 
 
 def _key(
-    scene: Scene,
-    view_layer: ViewLayer,
-    armature: Object,
-    paths: Sequence[_Path],
-    edits: dict[str, ActionEdit],
-    frames: Sequence[float],
-    span: tuple[float, float],
-    objects: Sequence[Object],
+    work: FrameRange, paths: Sequence[_Path], edits: dict[str, ActionEdit], objects: Sequence[Object]
 ) -> Generator[float, None, None]:
-    """Key the channels that bring objects and bones to their places at every frame."""
+    """Key the channels with which objects and bones are where their paths have them.
+
+    Args:
+        work: frames, and where keys go.
+        paths: of one pass.
+        edits: of the objects' actions, by the objects' names; new ones are added.
+        objects: the armature, the targets and the poles.
+
+    Raises:
+        FabrikError: a target can't be keyed, or isn't where it was keyed.
+    """
     for path in paths:
-        movable(path.what, path.obj, path.bone_name)  # or it is refused by name
+        movable(path.what, path.obj, path.bone_name)  # raises what keeps it from moving, before the work
         if needs_remapping(path.obj.animation_data):
             raise FabrikError(f"{path.what} '{path.owner.name}' can't be keyed: the NLA blends its action with others")
-    locations: list[list[Vector]] = [[] for _ in paths]
-    turns: list[list[tuple[float, ...]]] = [[] for _ in paths]
-    with frames_of(scene, view_layer, objects) as at:
-        for number, frame in enumerate(frames):
+    channels: list[dict[str, list[Sequence[float]]]] = [{} for _ in paths]
+    with frames_of(work.scene, work.view_layer, objects) as at:
+        for number, frame in enumerate(work.frames):
             at.go_to(frame)
-            for path, location, turn in zip(paths, locations, turns, strict=True):
-                there = at.seen(path.obj)
-                place = Vector(path.places[number].tolist())
-                location.append(movable(path.what, there, path.bone_name).location_at(place))
-                if path.rotations is not None:
-                    to_armature = at.seen(armature).matrix_world.inverted_safe()
-                    rotation = _rotation_at(path, there, to_armature, Quaternion(path.rotations[number].tolist()))
-                    now = there.pose.bones[path.bone_name] if path.bone_name else there
-                    before = turn[-1] if turn else getattr(now, channel_name(now))[:]
-                    turn.append(nearest_values(now.rotation_mode, rotation, before))
-            yield 0.5 + 0.5 * (number + 1) / len(frames)
-    for path, location, turn in zip(paths, locations, turns, strict=True):
-        edit = edits.setdefault(path.obj.name_full, ActionEdit(path.obj, remapping_of(scene)))
-        times, edges = edit.times(frames), edit.times(span)
-        found = {"location": np.array(location)}
-        if turn:
-            found[channel_name(path.owner)] = np.array(turn)
-        for name, values in found.items():
-            for index, curve in enumerate(edit.curves(_channel(path, name), values.shape[1])):
-                bake_curve(curve, times, values[:, index], (float(edges[0]), float(edges[1])), None)
+            armature = at.evaluated(work.armature)
+            for path, values in zip(paths, channels, strict=True):
+                for name, value in _channels_at(path, number, at.evaluated(path.obj), armature, values).items():
+                    values.setdefault(name, []).append(value)
+            yield 0.5 + 0.5 * (number + 1) / len(work.frames)
+    for path, values in zip(paths, channels, strict=True):
+        edit = edits.setdefault(path.obj.name_full, ActionEdit(path.obj, remapping_of(work.scene)))
+        times, edges = edit.times(work.frames), edit.times(work.span)
+        for name, rows in values.items():
+            found = np.array(rows)
+            for index, curve in enumerate(edit.curves(_channel(path, name), found.shape[1])):
+                bake_curve(curve, times, found[:, index], (float(edges[0]), float(edges[1])), None)
         edit.done()
-    view_layer.update()
-    _check_there(scene, view_layer, paths, frames, objects)
+    work.view_layer.update()
+    _check_keyed(work, paths, objects)
+
+
+def _channels_at(
+    path: _Path, number: int, obj: Object, armature: Object, before: dict[str, list[Sequence[float]]]
+) -> dict[str, Sequence[float]]:
+    """Return the channels with which an object or a bone is where its path has it at a frame.
+
+    Args:
+        path: of the object or the bone.
+        number: of the frame.
+        obj: evaluated at the frame.
+        armature: evaluated at the frame.
+        before: the channels at the frames before.
+    """
+    position = Vector(path.positions[number].tolist())
+    location = movable(path.what, obj, path.bone_name).location_at(position)
+    channels: dict[str, Sequence[float]] = {"location": location[:]}
+    if path.rotations is not None:
+        to_armature = armature.matrix_world.inverted_safe()
+        rotation = _rotation_at(path, obj, to_armature, Quaternion(path.rotations[number].tolist()))
+        now = obj.pose.bones[path.bone_name] if path.bone_name else obj
+        name = channel_name(now)
+        earlier = before.get(name)
+        last = tuple(earlier[-1]) if earlier else getattr(now, name)[:]
+        channels[name] = nearest_values(now.rotation_mode, rotation, last)
+    return channels
 
 
 def _channel(path: _Path, name: str) -> Channel:
@@ -222,39 +264,48 @@ def _channel(path: _Path, name: str) -> Channel:
     return Channel(name, "Object Transforms")
 
 
-def _rotation_at(path: _Path, there: Object, to_armature: Matrix, desired: Quaternion) -> Quaternion:
-    """Return the own rotation with which an object or a bone is turned as it should be in the armature's space."""
-    bone = there.pose.bones[path.bone_name] if path.bone_name else None
-    owner = there if bone is None else bone
+def _rotation_at(path: _Path, obj: Object, to_armature: Matrix, desired: Quaternion) -> Quaternion:
+    """Return the own rotation with which an object or a bone has a desired rotation in the armature's space.
+
+    With ``A`` what acts before the own rotation ``q`` (parents, constraints of the parents), ``D`` an object's delta
+    rotation and ``S`` its scale, the rotation in the armature's space is that of the matrix ``A D q S``. Where ``A``
+    scales evenly one round ``q <- q rotation(A D q S)^-1 desired`` solves it. Under an uneven scale the rotation of a
+    sheared matrix isn't a product of rotations: the rounds are then a fixed-point iteration. For some desired rotations
+    there is no fixed point: the rotation that Blender reads from sheared axes jumps. The best round is returned.
+
+    Args:
+        path: of the object or the bone.
+        obj: evaluated.
+        to_armature: from the world into the armature's space.
+        desired: in the armature's space.
+    """
+    bone = obj.pose.bones[path.bone_name] if path.bone_name else None
+    owner = obj if bone is None else bone
     own = rotation_of(owner)
-    basis, placed = owner.matrix_basis, there.matrix_world if bone is None else there.matrix_world @ bone.matrix
-    outer = (to_armature @ placed @ basis.inverted_safe()).to_3x3()
-    # Where an object has a delta rotation that comes after its own.
+    basis, matrix = owner.matrix_basis, obj.matrix_world if bone is None else obj.matrix_world @ bone.matrix
+    outer = (to_armature @ matrix @ basis.inverted_safe()).to_3x3()
     delta, scale = basis.to_quaternion() @ own.conjugated(), Matrix.Diagonal(basis.to_scale())
-    # Under an uneven scale a turn makes another one of itself: it takes some rounds to be the one that is wanted, and
-    # here and there none is, because what Blender reads from sheared axes jumps.
     best, least = own, math.inf
-    for _ in range(_ROUNDS):
+    for _ in range(_ROTATION_ROUNDS):
         left = (outer @ (delta @ own).to_matrix() @ scale).to_quaternion().conjugated() @ desired
         off = Vector((left.x, left.y, left.z)).length
         if off < least:
             best, least = own, off
-        if off < 1e-6:
+        if off < _ROTATION_FOUND:
             break
         own = own @ left
     return best.normalized()
 
 
-def _check_there(
-    scene: Scene, view_layer: ViewLayer, paths: Sequence[_Path], frames: Sequence[float], objects: Sequence[Object]
-) -> None:
-    """Refuse what keys don't bring about: something else holds a target."""
-    with frames_of(scene, view_layer, objects) as at:
+def _check_keyed(work: FrameRange, paths: Sequence[_Path], objects: Sequence[Object]) -> None:
+    """Raise a FabrikError where a target isn't where it was keyed, at the first, middle and last frame."""
+    frames = work.frames
+    with frames_of(work.scene, work.view_layer, objects) as at:
         for number in sorted({0, len(frames) // 2, len(frames) - 1}):
             at.go_to(frames[number])
             for path in paths:
-                place = position_in_world(at.seen(path.obj), path.bone_name, "target")
-                if (place - Vector(path.places[number].tolist())).length > 1e-4 * path.length:
+                position = position_in_world(at.evaluated(path.obj), path.bone_name, "target")
+                if (position - Vector(path.positions[number].tolist())).length > _AT_TARGET * path.length:
                     raise FabrikError(
                         f"{path.what} '{path.owner.name}' is held elsewhere at frame {frames[number]:g}, by its "
                         "constraints or drivers, or by another chain"

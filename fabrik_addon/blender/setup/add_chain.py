@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""WRITE: a new chain, with the objects it reaches for. No bone moves."""
+"""WRITE: a new chain, with its target and its pole. No bone moves."""
 
 from __future__ import annotations
 
@@ -13,16 +13,20 @@ from ..rig.chain_bones import chain_matrices, read_bones, read_pose
 from ..rig.last_results import forget_result
 from ..rig.properties import FabrikChain, settings_of
 from ..rig.targets import armature_to_world
+from .move_target import scale_of
 from .target_objects import make_pole, make_target, targets_collection
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone, Scene, ViewLayer
 
 POLE_DISTANCE = 0.75
-"""How far beyond the chain's farthest joint a pole is made, over chain length: out of the way, and still in view."""
+"""Distance of a new pole from the chain's farthest joint, over chain length: outside the character, inside the view."""
 
 _EMPTY_SIZE = 0.08
-"""Size of target and pole, over chain length per bone: they grow with the bones, not with their number."""
+"""Size of a new target over ``chain length / sqrt(number of bones)``: between the size of a bone and of the chain."""
+
+_POLE_SIZE = 0.6
+"""Size of a new pole over the size of the target."""
 
 
 def add_chain(
@@ -36,8 +40,17 @@ def add_chain(
 ) -> FabrikChain:
     """Add a chain that ends at the tail of a bone, and make it the active one.
 
+    Args:
+        scene: for the collection of new targets.
+        view_layer: of the scene, with the armature.
+        armature: object of the bone.
+        tip: the last bone.
+        chain_count: bones of the chain; 0 is all up to the armature's root bone.
+        create_target: make an empty at the chain's end, and use it as the target.
+        create_pole: make an empty in the direction of the bend, and use it as the pole.
+
     Raises:
-        FabrikError: the bone already ends a chain, or hasn't as many parents; then nothing has changed.
+        FabrikError: the bone already ends a chain, or has fewer parents than that; then nothing has changed.
     """
     settings = settings_of(armature)
     for chain in settings.chains:
@@ -51,8 +64,7 @@ def add_chain(
     except FabrikError as error:
         raise FabrikError(f"Can't add a chain at bone '{tip.name}': {error}") from error
 
-    scale = abs(to_world.determinant()) ** (1.0 / 3.0)
-    size = _EMPTY_SIZE * scale * rigid.total_length / len(bones.bones) ** 0.5
+    size = _EMPTY_SIZE * scale_of(to_world) * rigid.total_length / len(bones.bones) ** 0.5
     target = pole_target = None
     if create_target:
         target = make_target(
@@ -60,12 +72,12 @@ def add_chain(
         )
     if create_pole:
         pole = Vector(pole_for(pose, POLE_DISTANCE).tolist())
-        pole_target = make_pole(targets_collection(scene, view_layer), armature, bones, pole, 0.6 * size)
+        pole_target = make_pole(targets_collection(scene, view_layer), armature, bones, pole, _POLE_SIZE * size)
 
-    # Last, so that an error leaves no half of a chain behind.
+    # After everything that can raise an error: then nothing has changed.
     chain = settings.chains.add()
     chain.name = tip.name
-    forget_result(armature, chain.name)  # of a chain that had the name before
+    forget_result(armature, chain.name)  # the result of an earlier chain of this name
     chain.tip = tip.name
     chain.chain_count = chain_count
     chain.target, chain.pole_target = target, pole_target

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The location channel that brings an object, or a bone's head, to a place in the world."""
+"""The location channel with which an object, or a bone's head, is at a position in the world."""
 
 from __future__ import annotations
 
@@ -18,23 +18,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Movable:
-    """An object or a bone that can be moved, and what stands between its location and the world."""
+    """An object or a bone that can be moved, and the transforms between its location channel and the world."""
 
     what: str
+    """It is, for messages."""
     moved: Object | PoseBone
     before: Vector
-    """Its location when it was read."""
+    """Its location channel when it was read."""
     obj: Object
+    """Itself, or the armature of the bone."""
     bone_name: str
+    """Empty for an object."""
     basis: Vector
+    """The translation of the object's basis matrix: its location and its delta location."""
     to_outer: Matrix
-    """From the world to where an object's own location counts: parents, and what they were inverted with."""
+    """From the world into the space of the object's basis matrix (parent and parent inverse), or of the armature."""
 
     def location_at(self, position: Vector) -> Vector:
-        """Return the location that brings it to a position in the world.
+        """Return the location channel for a position in the world.
 
         Raises:
-            FabrikError: there is none.
+            FabrikError: there is none, because a matrix is singular or not finite.
         """
         if self.bone_name:
             matrix = self.obj.pose.bones[self.bone_name].matrix.copy()
@@ -51,7 +55,7 @@ class Movable:
 
 
 def movable(what: str, obj: Object, bone_name: str) -> Movable:
-    """Read what it takes to move an object or a bone.
+    """READ: an object or a bone that is to be moved.
 
     Args:
         what: it is, for messages.
@@ -76,7 +80,7 @@ def movable(what: str, obj: Object, bone_name: str) -> Movable:
 
 
 def move_to(what: str, obj: Object, bone_name: str, position: Vector) -> tuple[Object | PoseBone, Vector]:
-    """Write the location that brings an object or a bone's head to a position; return it and its location before.
+    """WRITE: move an object or a bone's head to a position in the world; return what was moved, and its old location.
 
     Raises:
         FabrikError: it can't move; then nothing has changed.
@@ -84,3 +88,8 @@ def move_to(what: str, obj: Object, bone_name: str, position: Vector) -> tuple[O
     found = movable(what, obj, bone_name)
     found.moved.location = found.location_at(position)
     return found.moved, found.before
+
+
+def scale_of(matrix: Matrix) -> float:
+    """Return the mean scale of a matrix: the cube root of the factor by which it changes volumes."""
+    return abs(matrix.determinant()) ** (1.0 / 3.0)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""WRITE: targets and poles moved to where the chains are (FK to IK)."""
+"""WRITE: targets moved to the tips of their chains, and poles into the planes of their bends (FK to IK)."""
 
 from __future__ import annotations
 
@@ -18,53 +18,61 @@ from ..rig.snapshot import Snapshot, take_snapshot
 from ..rig.targets import armature_to_world, rotation_in_armature, target_position
 from ..solving.write_channels import restore_channels
 from .add_chain import POLE_DISTANCE
-from .move_target import move_to
+from .move_target import move_to, scale_of
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone, ViewLayer
 
     from ..rig.properties import FabrikChain
 
-_NEAR = 1e-4
-"""Distance from where a target should be that counts as there, over chain length; and radians by which it is turned."""
+_AT_PLACEMENT = 1e-4
+"""Distance over chain length, and angle in radians, within which a target has its desired position and rotation."""
 
-_ROUNDS = 4
-"""Times more than there are targets that they are moved: under unevenly scaled parents turning takes several."""
+_EXTRA_ROUNDS = 4
+"""Rounds beyond the number of targets: under unevenly scaled parents a rotation takes several rounds."""
+
+_NEAREST_POLE = 0.1
+"""Distance of a pole beyond the farthest joint, over chain length, below which it is moved to ``POLE_DISTANCE``."""
 
 
 @dataclass(frozen=True)
 class _Placement:
-    """Where a target or pole should be."""
+    """The desired position and rotation of a target or pole."""
 
     what: str
+    """It is, for messages."""
     obj: Object
     bone_name: str
+    """Of the target's bone; empty where the object itself is the target."""
     position: Vector
     """In the world."""
     length: float
     """Of the chain, in the world."""
     rotation: Quaternion | None = None
-    """In the armature's space; None where it is of no account."""
+    """In the armature's space; None for poles, and where the chain takes no rotation."""
 
     @property
     def owner(self) -> Object | PoseBone:
+        """What is moved: the object or its bone."""
         return self.obj.pose.bones[self.bone_name] if self.bone_name else self.obj
 
-    def turn_left(self, armature: Object) -> Quaternion:
-        """Return what turns it, in its own frame, from how it is now."""
-        assert self.rotation is not None  # asked where it is of account
+    def rotation_left(self, armature: Object) -> Quaternion:
+        """Return the rotation from the present orientation to the desired one, in the target's own frame."""
+        assert self.rotation is not None  # called for targets with a desired rotation alone
         return rotation_in_armature(armature, self.obj, self.bone_name).conjugated() @ self.rotation
 
-    def is_turned(self, armature: Object) -> bool:
-        left = self.turn_left(armature)
-        # Not Quaternion.angle: its arc cosine knows no angles below 5e-4 in single precision.
-        return 2.0 * math.asin(min(1.0, Vector((left.x, left.y, left.z)).length)) <= _NEAR
+    def has_rotation(self, armature: Object) -> bool:
+        """Tell whether the target has its desired rotation, to ``_AT_PLACEMENT``."""
+        left = self.rotation_left(armature)
+        # Not Quaternion.angle: the arc cosine of a single-precision number near 1 is 0 for angles below 5e-4.
+        return 2.0 * math.asin(min(1.0, Vector((left.x, left.y, left.z)).length)) <= _AT_PLACEMENT
 
-    def is_there(self, view_layer: ViewLayer, armature: Object) -> bool:
+    def is_reached(self, view_layer: ViewLayer, armature: Object) -> bool:
+        """Tell whether the target has its desired position and rotation, to ``_AT_PLACEMENT``."""
         position = target_position(view_layer, self.obj, self.bone_name, "target")
-        if (position - self.position).length > _NEAR * self.length:
+        if (position - self.position).length > _AT_PLACEMENT * self.length:
             return False
-        return self.rotation is None or self.is_turned(armature)
+        return self.rotation is None or self.has_rotation(armature)
 
 
 def snap_targets(
@@ -72,7 +80,7 @@ def snap_targets(
 ) -> list[tuple[Object | PoseBone, str]]:
     """Move the targets of chains to their ends, and their poles into the plane in which they bend.
 
-    The target of a chain that takes its rotation is turned as the chain's tip is.
+    The target of a chain that takes its rotation is rotated as the chain's tip bone is.
 
     Returns:
         the objects and bones that were changed, with their channels.
@@ -86,16 +94,17 @@ def snap_targets(
         return []
     before: list[tuple[Object | PoseBone, Channel]] = []
     try:
-        # One that hangs on another is there only after the other is: as many rounds as there are targets do.
-        for _ in range(len(placements) + _ROUNDS):
+        # A target that is the child of another moves when its parent does: in the worst order one target is settled in
+        # each round.
+        for _ in range(len(placements) + _EXTRA_ROUNDS):
             for placement in placements:
                 before += _move(placement, armature)
             view_layer.update()
-            astray = [placement for placement in placements if not placement.is_there(view_layer, armature)]
-            if not astray:
+            unreached = [placement for placement in placements if not placement.is_reached(view_layer, armature)]
+            if not unreached:
                 break
         else:
-            name = f"{astray[0].what} '{astray[0].bone_name or astray[0].obj.name}'"
+            name = f"{unreached[0].what} '{unreached[0].bone_name or unreached[0].obj.name}'"
             raise FabrikError(f"{name} is held elsewhere by its constraints or drivers, or by another chain")
     except FabrikError:
         restore_channels(reversed(before))
@@ -106,24 +115,22 @@ def snap_targets(
 
 
 def _desired_placements(view_layer: ViewLayer, armature: Object, chain: FabrikChain) -> list[_Placement]:
-    """Return where a chain's target and pole should be.
+    """READ: the desired position and rotation of a chain's target, and the desired position of its pole.
 
     Raises:
         FabrikError: the chain can't be read, or its target moves with it.
     """
     snapshot = take_snapshot(view_layer, armature, chain)
     to_world = armature_to_world(armature)
-    length = snapshot.chain.total_length * abs(to_world.determinant()) ** (1.0 / 3.0)
+    length = snapshot.chain.total_length * scale_of(to_world)
     if snapshot.target_bone in snapshot.moving:
         raise FabrikError(f"Chain '{chain.name}': its target bone '{chain.subtarget}' moves with the chain itself")
     placements = []
     if not chain.use_pin:
-        end = to_world @ Vector(snapshot.shown_positions[-1].tolist())
-        what, turn = f"Chain '{chain.name}': its target", None
-        if chain.use_rotation:
-            offset = Quaternion(chain.rotation_offset[:]).normalized()
-            turn = Quaternion(snapshot.pose.rotations[-1].tolist()) @ offset.conjugated()
-        placements.append(_Placement(what, chain.target, chain.subtarget, end, length, turn))
+        tip = to_world @ Vector(snapshot.shown_positions[-1].tolist())
+        what = f"Chain '{chain.name}': its target"
+        rotation = target_rotation(chain, snapshot.pose.rotations[-1]) if chain.use_rotation else None
+        placements.append(_Placement(what, chain.target, chain.subtarget, tip, length, rotation))
     if chain.pole_target is not None:
         pole = to_world @ Vector(_pole(snapshot, chain.pole_angle).tolist())
         what = f"Chain '{chain.name}': its pole"
@@ -131,26 +138,42 @@ def _desired_placements(view_layer: ViewLayer, armature: Object, chain: FabrikCh
     return placements
 
 
+def target_rotation(chain: FabrikChain, tip_rotation: Array) -> Quaternion:
+    """Return the rotation of a chain's target with which its tip bone is as given: ``q o^-1``, in armature space.
+
+    Args:
+        chain: with the rotation offset ``o``, so that its tip bone is rotated by ``q = t o`` for a target ``t``.
+        tip_rotation: (4,) ``q``, in armature space.
+    """
+    offset = Quaternion(chain.rotation_offset[:]).normalized()
+    return Quaternion(tip_rotation.tolist()) @ offset.conjugated()
+
+
 def _move(placement: _Placement, armature: Object) -> list[tuple[Object | PoseBone, Channel]]:
-    """Write the channels that bring a target where it should be; return what they said before.
+    """WRITE: the location and rotation channels of a target; return their old values.
 
     Raises:
-        FabrikError: it can't move or turn.
+        FabrikError: it can't be moved.
     """
     owner, old = move_to(placement.what, placement.obj, placement.bone_name, placement.position)
     before: list[tuple[Object | PoseBone, Channel]] = [(owner, ("location", old[:]))]
-    if placement.rotation is not None and not placement.is_turned(armature):
+    if placement.rotation is not None and not placement.has_rotation(armature):
         name = channel_name(owner)
         before.append((owner, (name, getattr(owner, name)[:])))
-        turn = rotation_of(owner) @ placement.turn_left(armature)
-        setattr(owner, name, nearest_values(owner.rotation_mode, turn, getattr(owner, name)[:]))
+        rotation = rotation_of(owner) @ placement.rotation_left(armature)
+        setattr(owner, name, nearest_values(owner.rotation_mode, rotation, getattr(owner, name)[:]))
     return before
 
 
 def _pole(snapshot: Snapshot, pole_angle: float) -> Array:
-    """Return where a chain's pole should be: as far from the chain as it is now, if it isn't right beside it."""
+    """Return the desired position (3,) of a chain's pole: in the plane of the bend, at its present distance.
+
+    Args:
+        snapshot: of a chain with a pole.
+        pole_angle: the chain's pole angle, radians.
+    """
     positions = snapshot.shown_positions
-    assert snapshot.goals.poles is not None  # asked for chains with a pole only
+    assert snapshot.goals.poles is not None  # the chain has a pole
     chord = positions[-1] - positions[0]
     to_pole = snapshot.goals.poles[0] - positions[0]
     along = chord / (np.linalg.norm(chord) + 1e-300)
@@ -158,5 +181,5 @@ def _pole(snapshot: Snapshot, pole_angle: float) -> Array:
     height = np.linalg.norm(offsets - np.outer(offsets @ along, along), axis=1).max()
     distance = np.linalg.norm(to_pole - along * (to_pole @ along)) - height
     share = float(distance) / snapshot.chain.total_length
-    first = Pose(positions, snapshot.pose.rotations)
-    return pole_for(first, share if share > 0.1 else POLE_DISTANCE, pole_angle)
+    pose = Pose(positions, snapshot.pose.rotations)
+    return pole_for(pose, share if share > _NEAREST_POLE else POLE_DISTANCE, pole_angle)

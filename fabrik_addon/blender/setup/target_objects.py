@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""WRITE: the objects that chains reach for, made where the pose already is."""
+"""WRITE: empties as targets and poles of chains, and the collection that they are put into."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ if TYPE_CHECKING:
     from bpy.types import Collection, Object, Scene, ViewLayer
 
 COLLECTION = "FABRIK Targets"
+"""Name of the collection of new targets and poles."""
 
 
 def make_target(collection: Collection, armature: Object, bones: ChainBones, end: Vector, size: float) -> Object:
-    """Make a box at a chain's end, turned like its last bone.
+    """Make a box-shaped empty at a chain's end, rotated as the chain's last bone.
 
     Args:
-        collection: where it goes.
+        collection: that the empty is linked to.
         armature: object of the chain.
         bones: of the chain.
-        end: in armature space.
+        end: position in armature space.
         size: of the box, in world units.
     """
     rotation = (armature.matrix_world @ bones.end.matrix).to_quaternion()
@@ -34,7 +35,7 @@ def make_target(collection: Collection, armature: Object, bones: ChainBones, end
 
 
 def make_pole(collection: Collection, armature: Object, bones: ChainBones, pole: Vector, size: float) -> Object:
-    """Make a ball at a pole; the arguments are those of ``make_target``."""
+    """Make a ball-shaped empty at a pole; the arguments are those of ``make_target``."""
     matrix = Matrix.Translation(armature.matrix_world @ pole)
     return _make_empty(collection, f"{bones.end.name} pole", matrix, 'SPHERE', size)
 
@@ -50,17 +51,17 @@ def _make_empty(collection: Collection, name: str, matrix_world: Matrix, display
 
 
 def targets_collection(scene: Scene, view_layer: ViewLayer) -> Collection:
-    """Return the scene's collection of targets, made when there is none that can be changed and seen in a view layer.
+    """Return the scene's collection of targets; make it where none is editable and visible in a view layer.
 
     Args:
         scene: of the view layer.
-        view_layer: where targets should be seen.
+        view_layer: in which the targets must be visible.
     """
     for layer in view_layer.layer_collection.children:
         collection = layer.collection
-        is_seen = not (layer.exclude or layer.hide_viewport or collection.hide_viewport)
+        is_visible = not (layer.exclude or layer.hide_viewport or collection.hide_viewport)
         is_own = collection.library is None and collection.override_library is None
-        if is_seen and is_own and re.fullmatch(rf"{COLLECTION}(\.\d{{3,}})?", collection.name):
+        if is_visible and is_own and re.fullmatch(rf"{COLLECTION}(\.\d{{3,}})?", collection.name):
             return collection
     collection = bpy.data.collections.new(COLLECTION)
     scene.collection.children.link(collection)

@@ -13,40 +13,50 @@ if TYPE_CHECKING:
     from bpy.types import PoseBone
 
 HINGES = {'ELBOW': 150.0, 'KNEE': 150.0, 'FINGER': 110.0}
-"""Degrees by which a hinge bends, to one side."""
+"""Range of a hinge joint in degrees, from the straight joint to its full bend; the other two axes are locked."""
 
 BALLS = {'SHOULDER': (90.0, 70.0), 'HIP': (75.0, 40.0), 'NECK': (40.0, 60.0)}
-"""Degrees of swing to all sides, and of twist to both."""
+"""Ranges of a ball joint in degrees: of the swing to all sides, and of the twist to both sides."""
 
-_NAMES = "xyz"
+_AXES = "xyz"
+
+_STRAIGHT_HINGE = 1e-3
+"""Sine of the bend about the bone's x and z axes below which the joint counts as straight."""
 
 
 def limit_joint(bone: PoseBone, joint: str) -> None:
-    """Give a bone the limits of a usual joint, one of ``HINGES`` or ``BALLS``."""
+    """Set a bone's IK limits to those of a usual joint.
+
+    Args:
+        bone: whose limits are set.
+        joint: a key of ``HINGES`` or ``BALLS``.
+    """
     if joint in HINGES:
         axis, side = hinge_of(bone)
         bend = math.radians(HINGES[joint])
         for other in range(3):
-            setattr(bone, f"lock_ik_{_NAMES[other]}", other != axis)
+            setattr(bone, f"lock_ik_{_AXES[other]}", other != axis)
         _set_range(bone, axis, min(0.0, side * bend), max(0.0, side * bend))
         return
     swing, twist = (math.radians(angle) for angle in BALLS[joint])
     for axis, angle in enumerate((swing, twist, swing)):
-        setattr(bone, f"lock_ik_{_NAMES[axis]}", False)
+        setattr(bone, f"lock_ik_{_AXES[axis]}", False)
         _set_range(bone, axis, -angle, angle)
 
 
 def free_joint(bone: PoseBone) -> None:
-    """Take a bone's limits away."""
-    for name in _NAMES:
+    """Switch off a bone's IK limits and locks."""
+    for name in _AXES:
         setattr(bone, f"lock_ik_{name}", False)
         setattr(bone, f"use_ik_limit_{name}", False)
 
 
 def hinge_of(bone: PoseBone) -> tuple[int, float]:
-    """Return the axis, x or z, about which a bone is bent against its parent, and to which side; x and + if straight.
+    """Return the axis (0 is x, 2 is z) about which a bone is bent against its parent, and the sign of the bend.
 
-    At rest first: that is how riggers say which way an elbow bends. Where it is straight there, as posed now.
+    The axis is the own x or z axis nearest to ``p x y``, the product of the parent's direction and the bone's. The rest
+    pose comes first: riggers build elbows and knees with a slight bend in the direction of their hinge. Where the joint
+    is straight at rest the present pose decides; where it is straight there too the hinge is +x.
     """
     parent = bone.parent
     if parent is not None:
@@ -54,20 +64,14 @@ def hinge_of(bone: PoseBone) -> tuple[int, float]:
             frame = own.to_3x3().normalized()
             bend = (before.to_3x3().normalized() @ Vector((0.0, 1.0, 0.0))).cross(frame.col[1])
             about_x, about_z = bend.dot(frame.col[0]), bend.dot(frame.col[2])
-            if max(abs(about_x), abs(about_z)) > 1e-3:
-                return (
-                    (0, math.copysign(1.0, about_x))
-                    if abs(about_x) >= abs(about_z)
-                    else (
-                        2,
-                        math.copysign(1.0, about_z),
-                    )
-                )
+            if max(abs(about_x), abs(about_z)) > _STRAIGHT_HINGE:
+                is_x = abs(about_x) >= abs(about_z)
+                return (0, math.copysign(1.0, about_x)) if is_x else (2, math.copysign(1.0, about_z))
     return 0, 1.0
 
 
 def _set_range(bone: PoseBone, axis: int, low: float, high: float) -> None:
-    name = _NAMES[axis]
+    name = _AXES[axis]
     setattr(bone, f"use_ik_limit_{name}", True)
     setattr(bone, f"ik_min_{name}", low)
     setattr(bone, f"ik_max_{name}", high)
