@@ -1,6 +1,10 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""WRITE: Blender's IK constraints as chains with the same meaning. The constraints are muted, and no bone moves."""
+"""WRITE: Blender's IK constraints as chains with the same meaning. The constraints are muted, and no bone moves.
+
+A constraint acts on the evaluated pose and leaves the channels alone; a solve writes channels. So the evaluated pose of
+the bones that a constraint rotates is written into their channels when the constraint is muted.
+"""
 
 from __future__ import annotations
 
@@ -37,32 +41,45 @@ from ..solving.write_channels import restore_channels, write_channels
 if TYPE_CHECKING:
     from bpy.types import KinematicConstraint, Object, PoseBone, ViewLayer
 
-MOVED = 1e-6
-"""Distance over a bone's length that counts as moved."""
+_MOVED = 1e-6
+"""Distance over a bone's length above which its location is written: less is single precision's rounding."""
 
-_FLAT = 1e-3
-"""Distance of joints from a plane, over the chain's length, that makes no difference to see."""
+_SCALED = 1e-5
+"""Length of the difference of two scales above which a scale is written: less is single precision's rounding."""
 
-_TURNS_NOTHING = {'COPY_LOCATION', 'LIMIT_LOCATION', 'LIMIT_DISTANCE', 'COPY_SCALE', 'LIMIT_SCALE', 'MAINTAIN_VOLUME'}
-"""Constraints that leave a bone's rotation alone, whenever they come."""
+_CHANGED_POSE = 1e-4
+"""Distance over a bone's length above which a conversion is reported to have moved the bone."""
 
-_SEEN = math.radians(1.0)
-"""Turn of a bone that can be seen, and is more than the imprecision of Blender's own IK."""
+_PLANAR = 1e-3
+"""Distance of joints from their best plane, over the chain's length, below which they count as planar."""
 
-DEFAULT_ITERATIONS = 500
-"""Of a new IK constraint: it says nothing of what somebody wanted."""
+_WITHOUT_ROTATION = {
+    'COPY_LOCATION',
+    'LIMIT_LOCATION',
+    'LIMIT_DISTANCE',
+    'COPY_SCALE',
+    'LIMIT_SCALE',
+    'MAINTAIN_VOLUME',
+}
+"""Types of constraints that don't change a bone's rotation."""
+
+_VISIBLE_ROTATION = math.radians(1.0)
+"""Rotation of a bone that is visible, and more than the imprecision of Blender's own IK."""
+
+_DEFAULT_ITERATIONS = 500
+"""Iterations of a new IK constraint: only another number is a choice of the rig's author."""
 
 
 @dataclass
 class Conversion:
-    """What became of it."""
+    """The result of a conversion."""
 
     converted: list[str] = field(default_factory=list)
     """Names of the chains."""
     not_carried: list[str] = field(default_factory=list)
-    """What the other side can't do, in words."""
+    """One message for each setting without a counterpart, and for each motion that the conversion has caused."""
     changed: list[tuple[PoseBone, str]] = field(default_factory=list)
-    """Bones that were posed as the constraints had them, with their channels."""
+    """Bones with the names of their channels that were written."""
 
 
 def constraints_to_chains(
@@ -73,10 +90,10 @@ def constraints_to_chains(
     Args:
         view_layer: the armature's.
         armature: object with the bones.
-        bones: with the constraints; None is all of the armature.
+        bones: whose constraints are converted; None is all of the armature.
 
     Raises:
-        FabrikError: there is nothing to convert, or nothing that can be; then nothing has changed.
+        FabrikError: there is no constraint, or none that can be converted; then nothing has changed.
     """
     view_layer.update()
     owners = armature.pose.bones if bones is None else bones
@@ -85,13 +102,13 @@ def constraints_to_chains(
         raise FabrikError(f"'{armature.name}' has no IK constraint to convert, or none on the bones that are selected")
     result = Conversion()
     before = {bone.name: bone.matrix.copy() for bone in armature.pose.bones}
-    held: dict[str, PoseBone] = {}
+    posed: dict[str, PoseBone] = {}
     made = []
     for bone, constraint in found:
         name = f"Constraint '{constraint.name}' of bone '{bone.name}'"
-        turned = _turned(bone, constraint)
-        locks = _unlock(turned)
-        reason = _why_not(armature, bone, constraint)
+        rotated = _rotated_bones(bone, constraint)
+        locks = _unlock(rotated)
+        reason = _reason_against(armature, bone, constraint)
         if reason:
             restore_channels(locks)
             result.not_carried.append(f"{name} stays as it is: {reason}")
@@ -100,35 +117,36 @@ def constraints_to_chains(
             names = ", ".join(f"'{link.name}'" for link in dict.fromkeys(link for link, _ in locks))
             result.not_carried.append(f"{name}: Blender's IK passes over the locked rotation of {names}: unlocked")
         if is_active(constraint):
-            held |= {link.name: link for link in turned}
-        chain = _add_chain(armature, bone, constraint, len(turned))
+            posed |= {link.name: link for link in rotated}
+        chain = _add_chain(armature, bone, constraint, len(rotated))
         result.converted.append(chain.name)
-        result.not_carried += [f"{name}: {what}" for what in _losses(armature, bone, constraint, turned)]
-        result.not_carried += [f"{name}: {what}" for what in _switch_over(armature, constraint, chain)]
+        result.not_carried += [f"{name}: {what}" for what in _unsupported(armature, bone, constraint, rotated)]
+        result.not_carried += [f"{name}: {what}" for what in _activate_chain(armature, constraint, chain)]
         made.append((name, chain.name))
     if not made:
         raise FabrikError("; ".join(result.not_carried))
-    result.changed = _hold(armature, list(held.values()), before)
+    result.changed = _write_pose(armature, list(posed.values()), before)
     view_layer.update()
-    result.not_carried += moved_bones(armature, before, 1e-4)
-    result.not_carried += _unusable(view_layer, armature, made)
-    result.not_carried += _still_to_turn(view_layer, armature, dict(reversed(pair) for pair in made))
+    result.not_carried += motion_messages(armature, before, _CHANGED_POSE)
+    result.not_carried += _make_solvable(view_layer, armature, made)
+    result.not_carried += _rotation_messages(view_layer, armature, dict(reversed(pair) for pair in made))
     return result
 
 
 def constraints_to_convert(bones: Iterable[PoseBone]) -> list[tuple[PoseBone, Any]]:
     """Return the IK constraints of bones that aren't converted yet, each with its bone."""
+    # Any: the stubs give a bone's constraints no attributes of their subtypes.
     found: list[tuple[PoseBone, Any]] = [(bone, by) for bone in bones for by in bone.constraints if by.type == 'IK']
-    return [(bone, by) for bone, by in found if not _is_done(bone, by)]
+    return [(bone, by) for bone, by in found if not _is_converted(bone, by)]
 
 
 def is_same(chain: FabrikChain, bone: PoseBone, constraint: KinematicConstraint) -> bool:
-    """Tell whether a chain and a constraint turn the same bones toward the same things."""
-    turned = len(_turned(bone, constraint)) if constraint.chain_count else 0
+    """Tell whether a chain and a constraint of a bone rotate the same bones, with the same target and pole."""
+    count = len(_rotated_bones(bone, constraint)) if constraint.chain_count else 0
     return (
         chain.tip == bone.name
         and chain.use_tail == constraint.use_tail
-        and chain.chain_count == turned
+        and chain.chain_count == count
         and chain.target == constraint.target
         and chain.subtarget == constraint.subtarget
         and chain.pole_target == constraint.pole_target
@@ -137,29 +155,35 @@ def is_same(chain: FabrikChain, bone: PoseBone, constraint: KinematicConstraint)
 
 
 def start_of(armature: Object, tip: str, chain_count: int, use_tail: bool) -> Pose:
-    """Return the pose from which a chain would be solved: as its bones' channels say.
+    """Return the pose that a chain's bones have from their channels alone, without constraints.
+
+    Args:
+        armature: object with the bones.
+        tip: name of the last bone.
+        chain_count: bones of the chain; 0 is all up to the armature's root bone.
+        use_tail: whether the chain ends at the last bone's tail.
 
     Raises:
-        FabrikError: there are no such bones, or they have no length.
+        FabrikError: there are no such bones, or a bone's length is zero.
     """
     bones = read_bones(armature, tip, tip, chain_count, use_tail)
     matrices = pose_matrices(bones.line, [bone.matrix_basis for bone in bones.line])
     return read_pose(bones, matrices, bones.rotations)[1]
 
 
-def _is_done(bone: PoseBone, constraint: KinematicConstraint) -> bool:
+def _is_converted(bone: PoseBone, constraint: KinematicConstraint) -> bool:
     chains = settings_of(bone.id_data).chains  # type: ignore[arg-type]
     return constraint.mute and any(is_same(chain, bone, constraint) for chain in chains)
 
 
-def _turned(bone: PoseBone, constraint: KinematicConstraint) -> list[PoseBone]:
-    """Return the bones that a constraint turns, tip first."""
-    walk = [bone, *bone.parent_recursive] if constraint.use_tail else list(bone.parent_recursive)
-    return walk[: constraint.chain_count or None]
+def _rotated_bones(bone: PoseBone, constraint: KinematicConstraint) -> list[PoseBone]:
+    """Return the bones that a constraint rotates, tip first."""
+    line = [bone, *bone.parent_recursive] if constraint.use_tail else list(bone.parent_recursive)
+    return line[: constraint.chain_count or None]
 
 
 def _unlock(bones: Sequence[PoseBone]) -> list[tuple[PoseBone, tuple[str, Any]]]:
-    """Take the locks from bones' rotations, which chains keep to; return what they were."""
+    """WRITE: unlock bones' rotations; return the locks. A chain keeps to them, where Blender's IK ignores them."""
     locks: list[tuple[PoseBone, tuple[str, Any]]] = []
     for bone in bones:
         if has_locks(bone):
@@ -171,8 +195,8 @@ def _unlock(bones: Sequence[PoseBone]) -> list[tuple[PoseBone, tuple[str, Any]]]
     return locks
 
 
-def _why_not(armature: Object, bone: PoseBone, constraint: KinematicConstraint) -> str:
-    """Say why a constraint can't be a chain; empty where it can."""
+def _reason_against(armature: Object, bone: PoseBone, constraint: KinematicConstraint) -> str:
+    """Return why a constraint can't be a chain; empty where it can."""
     if constraint.target is None:
         return "it has no target"
     if constraint.ik_type != 'COPY_POSE':
@@ -186,13 +210,21 @@ def _why_not(armature: Object, bone: PoseBone, constraint: KinematicConstraint) 
         if obj is not None and name and obj.type != 'ARMATURE':
             return f"its {role} is a vertex group of '{obj.name}': parent an empty to its vertices instead"
     try:
-        start_of(armature, bone.name, len(_turned(bone, constraint)), constraint.use_tail)
+        start_of(armature, bone.name, len(_rotated_bones(bone, constraint)), constraint.use_tail)
     except FabrikError as error:
         return str(error)
     return ""
 
 
 def _add_chain(armature: Object, bone: PoseBone, constraint: KinematicConstraint, count: int) -> FabrikChain:
+    """WRITE: the settings of a constraint into its chain, which is made where there is none.
+
+    Args:
+        armature: object of the bone.
+        bone: with the constraint.
+        constraint: to be converted.
+        count: of the bones that it rotates.
+    """
     settings = settings_of(armature)
     chain = next((chain for chain in settings.chains if is_same(chain, bone, constraint)), None)
     if chain is None:
@@ -208,7 +240,9 @@ def _add_chain(armature: Object, bone: PoseBone, constraint: KinematicConstraint
     chain.weight = constraint.weight
     chain.use_pin = False
     chain.enabled = constraint.enabled
-    chain.use_stretch = constraint.use_stretch and any(link.ik_stretch > 0.0 for link in _turned(bone, constraint))
+    chain.use_stretch = constraint.use_stretch and any(
+        link.ik_stretch > 0.0 for link in _rotated_bones(bone, constraint)
+    )
     chain.use_rotation = constraint.use_rotation and constraint.use_tail
     chain.rotation_offset = (1.0, 0.0, 0.0, 0.0)
     if constraint.pole_target is not None:
@@ -218,89 +252,116 @@ def _add_chain(armature: Object, bone: PoseBone, constraint: KinematicConstraint
     return chain
 
 
-def _losses(armature: Object, bone: PoseBone, constraint: KinematicConstraint, turned: Sequence[PoseBone]) -> list[str]:
-    """Say what a chain can't do of what a constraint is set to."""
-    losses = []
+def _unsupported(
+    armature: Object, bone: PoseBone, constraint: KinematicConstraint, rotated: Sequence[PoseBone]
+) -> list[str]:
+    """Return messages for the settings of a constraint that a chain has no counterpart for.
+
+    Args:
+        armature: object of the bone.
+        bone: with the constraint.
+        constraint: to be converted.
+        rotated: the bones that it rotates, tip first.
+    """
+    messages = []
     if constraint.use_rotation and not constraint.use_tail:
-        losses.append("the rotation of its target is not taken, because it ends at a head")
+        messages.append("the rotation of its target is not taken, because it ends at a head")
     elif constraint.use_rotation and constraint.orient_weight != 1.0:
-        losses.append(f"the rotation's weight of {constraint.orient_weight:.3g}: a chain puts position first")
-    if constraint.iterations != DEFAULT_ITERATIONS:
-        losses.append(f"{constraint.iterations} iterations: a chain stops by its tolerance")
+        messages.append(f"the rotation's weight of {constraint.orient_weight:.3g}: a chain puts position first")
+    if constraint.iterations != _DEFAULT_ITERATIONS:
+        messages.append(f"{constraint.iterations} iterations: a chain stops by its tolerance")
     if armature.pose.ik_solver != 'LEGACY':
-        losses.append(f"the settings of the solver '{armature.pose.ik_solver}'")
-    if constraint.use_stretch and any(link.ik_stretch > 0.0 for link in turned):
-        losses.append("how much each bone stretches (IK Stretch): a chain's bones stretch by the same factor")
+        messages.append(f"the settings of the solver '{armature.pose.ik_solver}'")
+    if constraint.use_stretch and any(link.ik_stretch > 0.0 for link in rotated):
+        messages.append("how much each bone stretches (IK Stretch): a chain's bones stretch by the same factor")
     end = bone.tail if constraint.use_tail else bone.head
-    if constraint.pole_target is not None and _off_plane(turned, end) > _FLAT:
-        losses.append("its bend in more than one plane: with a pole a chain lies in the plane of its pole")
+    if constraint.pole_target is not None and _distance_from_plane(rotated, end) > _PLANAR:
+        messages.append("its bend in more than one plane: with a pole a chain lies in the plane of its pole")
     if constraint.influence < 1.0:
-        losses.append("influence blends the target there, and the bones' rotations here")
+        messages.append("influence blends the target there, and the bones' rotations here")
     others = {
         f"'{by.name}' of bone '{link.name}'"
-        for link in turned
+        for link in rotated
         for by in link.constraints
         if by.type != 'IK' and is_active(by) and by.type != 'LIMIT_ROTATION'
     }
-    losses += [f"constraint {other} comes after the chain, and came before the constraint" for other in sorted(others)]
-    return losses
+    messages += [
+        f"constraint {other} comes after the chain, and came before the constraint" for other in sorted(others)
+    ]
+    return messages
 
 
-def _off_plane(turned: Sequence[PoseBone], end: Vector) -> float:
-    """Return how far joints lie off the plane that fits them best, over the length of their chain."""
-    joints = np.array([end[:], *(bone.head[:] for bone in turned)])
+def _distance_from_plane(rotated: Sequence[PoseBone], end: Vector) -> float:
+    """Return the distance of joints from their best plane, over the length of their chain.
+
+    The distance is the third singular value of the centred positions: the root of the sum of the squared distances from
+    the plane through the centre that makes this sum least.
+    """
+    joints = np.array([end[:], *(bone.head[:] for bone in rotated)])
     links = np.linalg.norm(np.diff(joints, axis=0), axis=1)
-    flatness = np.linalg.svd(joints - joints.mean(axis=0), compute_uv=False)
-    return float(flatness[2] / links.sum()) if len(flatness) > 2 else 0.0
+    singular = np.linalg.svd(joints - joints.mean(axis=0), compute_uv=False)
+    return float(singular[2] / links.sum()) if len(singular) > 2 else 0.0
 
 
-def _switch_over(armature: Object, constraint: KinematicConstraint, chain: FabrikChain) -> list[str]:
-    """Mute a constraint and let what animates or drives it do so to the chain; say what can't be."""
-    lost = []
+def _activate_chain(armature: Object, constraint: KinematicConstraint, chain: FabrikChain) -> list[str]:
+    """WRITE: mute a constraint, and copy its animation and drivers to the chain; return messages for what can't be."""
+    messages = []
     theirs, ours = constraint.path_from_id(), chain.path_from_id()
     for name in ("influence", "pole_angle"):
         if name == "pole_angle":
             if driver_of(armature, f"{theirs}.{name}") or curve_of(armature, f"{theirs}.{name}"):
-                lost.append("its pole angle is animated: the chain has that of this frame")
+                messages.append("its pole angle is animated: the chain has that of this frame")
             continue
         carry_driver(armature, f"{theirs}.{name}", f"{ours}.{name}")
         carry_curve(armature, f"{theirs}.{name}", f"{ours}.{name}")
-    # Both are the same switch, one of them the other way round.
+    # A constraint has two switches: "mute" is the inverse of the chain's "enabled".
     for name, is_inverted in (("mute", True), ("enabled", False)):
         path = f"{theirs}.{name}"
         carry_curve(armature, path, f"{ours}.enabled", is_inverted)
-        mute_curve(armature, path)  # or it would unmute what is muted here
+        mute_curve(armature, path)  # unmuted it would unmute the constraint at another frame
         if driver_of(armature, path) is not None:
             carry = carry_inverted_driver if is_inverted else carry_driver
             if not carry(armature, path, f"{ours}.enabled"):
-                lost.append("the driver that mutes it: the chain is as it is now")
+                messages.append("the driver that mutes it: the chain is as it is now")
             mute_driver(armature, path, True)
     constraint.mute = True
-    return lost
+    return messages
 
 
-def _hold(armature: Object, bones: Sequence[PoseBone], before: dict[str, Matrix]) -> list[tuple[PoseBone, str]]:
-    """Write what constraints had made of bones into their channels; return what has changed."""
+def _write_pose(armature: Object, bones: Sequence[PoseBone], before: dict[str, Matrix]) -> list[tuple[PoseBone, str]]:
+    """WRITE: the channels with which bones have given matrices; return the channels that have changed.
+
+    Args:
+        armature: object of the bones.
+        bones: to be posed.
+        before: matrices of all bones in armature space, by name.
+    """
     desired: list[tuple[PoseBone, Channel]] = []
     for bone in bones:
         others = {by.type for by in bone.constraints if is_active(by)} - {'IK', 'LIMIT_ROTATION'}
-        if not others <= _TURNS_NOTHING:
-            continue  # what comes after its channels would come twice
+        if not others <= _WITHOUT_ROTATION:
+            continue  # the matrix has their rotation already: it would be applied twice
         basis = basis_of(bone, before[bone.name], before[bone.parent.name] if bone.parent else None)
         location, rotation, scale = basis.decompose()
         desired.append((bone, channel_for(bone, rotation)))
         if others:
             continue
-        # Stretching moves and lengthens bones; where nothing does these are noise.
-        if (location - bone.matrix_basis.translation).length > MOVED * bone.length and not bone.bone.use_connect:
+        # Blender's IK changes location and scale of bones where they stretch; elsewhere the differences are rounding.
+        if (location - bone.matrix_basis.translation).length > _MOVED * bone.length and not bone.bone.use_connect:
             desired.append((bone, ("location", location[:])))
-        if (scale - bone.scale).length > 1e-5:
+        if (scale - bone.scale).length > _SCALED:
             desired.append((bone, ("scale", scale[:])))
     return [(bone, name) for bone, (name, _) in write_channels(desired) if not isinstance(bone, Bone)]
 
 
-def moved_bones(armature: Object, before: dict[str, Matrix], most: float) -> list[str]:
-    """Name the bone that has moved farthest, if that is more than some share of its length."""
+def motion_messages(armature: Object, before: dict[str, Matrix], most: float) -> list[str]:
+    """Return a message with the bone that has moved farthest, if that is more than a share of its length.
+
+    Args:
+        armature: object of the bones, evaluated.
+        before: earlier matrices of all bones in armature space, by name.
+        most: distance over a bone's length that isn't reported.
+    """
     off = {
         bone.name: (bone.matrix.translation - before[bone.name].translation).length / bone.bone.length
         for bone in armature.pose.bones
@@ -311,9 +372,15 @@ def moved_bones(armature: Object, before: dict[str, Matrix], most: float) -> lis
     return [f"Bone '{worst}' has moved by {100.0 * off[worst]:.3g} % of its length: other constraints or drivers act"]
 
 
-def _unusable(view_layer: ViewLayer, armature: Object, made: Sequence[tuple[str, str]]) -> list[str]:
-    """Take from chains what keeps them from being solved; say what that is, and what can't be taken."""
-    said = []
+def _make_solvable(view_layer: ViewLayer, armature: Object, made: Sequence[tuple[str, str]]) -> list[str]:
+    """WRITE: switch stretch off for chains that can't be solved with it; return the reasons why chains can't be solved.
+
+    Args:
+        view_layer: evaluated.
+        armature: object with the chains.
+        made: for each chain the words that name its constraint, and its name.
+    """
+    messages = []
     for name, chain_name in made:
         chain = settings_of(armature).chains[chain_name]
         for _ in range(2):
@@ -322,40 +389,37 @@ def _unusable(view_layer: ViewLayer, armature: Object, made: Sequence[tuple[str,
                 break
             except FabrikError as error:
                 reason = str(error).partition("': ")[2]
-                said.append(f"{name}: {reason}")
+                messages.append(f"{name}: {reason}")
                 if not chain.use_stretch:
                     break
                 chain.use_stretch = False
-    return said
+    return messages
 
 
-def _still_to_turn(view_layer: ViewLayer, armature: Object, made: Mapping[str, str]) -> list[str]:
-    """Say which chains that are switched on don't stay as they are when they are solved, and by how much they turn.
+def _rotation_messages(view_layer: ViewLayer, armature: Object, made: Mapping[str, str]) -> list[str]:
+    """Return a message for each enabled chain whose first solve rotates a bone visibly: by how much, and why.
 
     Args:
         view_layer: evaluated.
         armature: object with the chains.
-        made: names of the chains, each with what it was.
+        made: names of the chains, each with the words that name its constraint.
     """
-    said = []
+    messages = []
     try:
         groups = take_groups(view_layer, armature, [chain for chain in settings_of(armature).chains if chain.enabled])
     except FabrikError:
-        return []  # what can't be solved was named
+        return []  # _make_solvable has named the chains that can't be solved
     for group in groups:
         for solved in solve_group(group):
             bones = solved.snapshot.bones
-            turns = {
+            angles = {
                 bone.name: 2.0 * math.acos(min(1.0, abs(bones.rotations[i].dot(rotation_from(bone, channel)))))
                 for i, (bone, channel) in zip(bones.free, solved.channels, strict=True)
             }
-            worst = max(turns, key=lambda name: turns[name])
-            if solved.snapshot.name in made and turns[worst] > _SEEN:
-                reason = (
-                    ", because with a pole every joint bends toward it"
-                    if solved.snapshot.goals.poles is not None
-                    else ""
-                )
-                name = made[solved.snapshot.name]
-                said.append(f"{name}: solving turns bone '{worst}' by {math.degrees(turns[worst]):.2g} degrees{reason}")
-    return said
+            worst = max(angles, key=lambda name: angles[name])
+            if solved.snapshot.name in made and angles[worst] > _VISIBLE_ROTATION:
+                name, angle = made[solved.snapshot.name], math.degrees(angles[worst])
+                has_pole = solved.snapshot.goals.poles is not None
+                reason = ", because with a pole every joint bends toward it" if has_pole else ""
+                messages.append(f"{name}: solving turns bone '{worst}' by {angle:.2g} degrees{reason}")
+    return messages

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""WRITE: chains as Blender's own IK constraints. The chains are switched off, and stay."""
+"""WRITE: chains as Blender's own IK constraints. The chains are disabled, and not removed."""
 
 from __future__ import annotations
 
@@ -23,24 +23,22 @@ from ..animation.carried_animation import (
 from ..rig.chain_bones import bones_of_chain
 from ..rig.properties import FabrikChain, settings_of
 from ..rig.targets import armature_to_world, position_in_world
-from .to_chains import Conversion, is_same, moved_bones, start_of
+from .to_chains import Conversion, is_same, motion_messages, start_of
 
 if TYPE_CHECKING:
     from bpy.types import KinematicConstraint, Object, ViewLayer
 
+_SAME_POLE_ANGLE = 1e-3
+"""Difference in radians below which two pole angles are the same."""
 
-_SAME_ANGLE = 1e-3
-"""Radians between pole angles that are taken for the same."""
-
-
-_IMPRECISION = 1e-2
-"""Distance over a bone's length by which Blender's own IK misses, and then some."""
+_BLENDER_IK_ERROR = 1e-2
+"""Distance over a bone's length above which a bone is reported as moved: Blender's own IK is less precise than that."""
 
 
 def chains_to_constraints(view_layer: ViewLayer, armature: Object, chains: Sequence[FabrikChain]) -> Conversion:
-    """Give the tip bone of each chain an IK constraint, and switch the chain off.
+    """Give the tip bone of each chain an IK constraint, and disable the chain.
 
-    A muted constraint with the same bones, target and pole is taken again, with what animates and drives it.
+    A muted constraint with the same bones, target and pole is used again, with its animation and its drivers.
 
     Args:
         view_layer: the armature's.
@@ -48,7 +46,7 @@ def chains_to_constraints(view_layer: ViewLayer, armature: Object, chains: Seque
         chains: to be converted.
 
     Raises:
-        FabrikError: there are none, or none of them can be a constraint; then nothing has changed.
+        FabrikError: there are no chains, or none of them can be a constraint; then nothing has changed.
     """
     view_layer.update()
     if not chains:
@@ -56,38 +54,37 @@ def chains_to_constraints(view_layer: ViewLayer, armature: Object, chains: Seque
     result = Conversion()
     before = {bone.name: bone.matrix.copy() for bone in armature.pose.bones}
     for chain in chains:
-        reason = _why_not(armature, chain)
+        reason = _reason_against(armature, chain)
         if reason:
             result.not_carried.append(f"Chain '{chain.name}' stays as it is: {reason}")
             continue
         used = _constraint_for(armature, chain)
         constraint = used or armature.pose.bones[chain.tip].constraints.new('IK')
-        _set(armature, chain, constraint, is_new=used is None)
+        _write_settings(armature, chain, constraint, is_new=used is None)
         result.converted.append(chain.name)
-        result.not_carried += [f"Chain '{chain.name}': {what}" for what in _losses(armature, chain)]
-        lost = _switch_over(armature, chain, constraint)
-        result.not_carried += [f"Chain '{chain.name}': {what}" for what in lost]
+        messages = _unsupported(armature, chain) + _activate_constraint(armature, chain, constraint)
+        result.not_carried += [f"Chain '{chain.name}': {message}" for message in messages]
     if not result.converted:
         raise FabrikError("; ".join(result.not_carried))
     view_layer.update()
-    result.not_carried += moved_bones(armature, before, _IMPRECISION)
+    result.not_carried += motion_messages(armature, before, _BLENDER_IK_ERROR)
     return result
 
 
 def chains_to_convert(armature: Object) -> list[FabrikChain]:
-    """Return the chains of an armature but those that are switched off and whose constraints are at work."""
-    return [chain for chain in settings_of(armature).chains if chain.enabled or not _is_done(armature, chain)]
+    """Return the chains of an armature that aren't converted yet: all but disabled chains with an active constraint."""
+    return [chain for chain in settings_of(armature).chains if chain.enabled or not _is_converted(armature, chain)]
 
 
-def _is_done(armature: Object, chain: FabrikChain) -> bool:
+def _is_converted(armature: Object, chain: FabrikChain) -> bool:
     bone = armature.pose.bones.get(chain.tip)
     return bone is not None and any(
         by.type == 'IK' and not by.mute and is_same(chain, bone, by) for by in bone.constraints
     )
 
 
-def _why_not(armature: Object, chain: FabrikChain) -> str:
-    """Say why a chain can't be a constraint; empty where it can."""
+def _reason_against(armature: Object, chain: FabrikChain) -> str:
+    """Return why a chain can't be a constraint; empty where it can."""
     if chain.use_pin:
         return "it is pinned, and a constraint goes where its target is"
     if chain.target is None:
@@ -103,7 +100,7 @@ def _why_not(armature: Object, chain: FabrikChain) -> str:
 
 
 def _constraint_for(armature: Object, chain: FabrikChain) -> KinematicConstraint | None:
-    """Return the muted constraint that means the same, if there is one."""
+    """Return the muted constraint with the same bones, target and pole, or None."""
     bone = armature.pose.bones[chain.tip]
     for constraint in bone.constraints:
         if constraint.type == 'IK' and constraint.mute and is_same(chain, bone, constraint):
@@ -111,7 +108,15 @@ def _constraint_for(armature: Object, chain: FabrikChain) -> KinematicConstraint
     return None
 
 
-def _set(armature: Object, chain: FabrikChain, constraint: KinematicConstraint, is_new: bool) -> None:
+def _write_settings(armature: Object, chain: FabrikChain, constraint: KinematicConstraint, is_new: bool) -> None:
+    """WRITE: the settings of a chain into a constraint.
+
+    Args:
+        armature: object of the chain.
+        chain: to be converted.
+        constraint: of the chain's tip bone.
+        is_new: whether the constraint's pole angle is meaningless, because it was made for this chain.
+    """
     constraint.target, constraint.subtarget = chain.target, chain.subtarget
     constraint.use_tail = chain.use_tail
     constraint.chain_count = chain.chain_count
@@ -122,61 +127,61 @@ def _set(armature: Object, chain: FabrikChain, constraint: KinematicConstraint, 
     constraint.pole_target, constraint.pole_subtarget = chain.pole_target, chain.pole_subtarget
     if chain.pole_target is not None:
         start = start_of(armature, chain.tip, chain.chain_count, chain.use_tail)
-        # An angle that means the same is the rigger's own: it isn't worn down by conversions there and back. Whether
-        # it does can't be told while the chain is straight.
+        # A pole angle with the same meaning is kept: repeated conversions would add up rounding errors. While the chain
+        # is straight its pole has no direction to compare, so the constraint's angle is kept then, too.
         off = math.remainder(from_blender(start, constraint.pole_angle) - chain.pole_angle, math.tau)
-        if is_new or (abs(off) > _SAME_ANGLE and not is_straight(start)):
+        if is_new or (abs(off) > _SAME_POLE_ANGLE and not is_straight(start)):
             pole_world = position_in_world(chain.pole_target, chain.pole_subtarget, "pole")
             pole = np.array((armature_to_world(armature).inverted() @ pole_world)[:])
             constraint.pole_angle = to_blender(start, chain.pole_angle, pole)
 
 
-def _losses(armature: Object, chain: FabrikChain) -> list[str]:
-    """Say what a constraint can't do of what a chain is set to."""
-    losses = []
+def _unsupported(armature: Object, chain: FabrikChain) -> list[str]:
+    """Return messages for the settings of a chain that a constraint has no counterpart for."""
+    messages = []
     if chain.solver != 'FABRIK':
-        losses.append("its solver")
+        messages.append("its solver")
     if chain.weight > 1.0:
-        losses.append(f"its weight of {chain.weight:.3g}: a constraint has 1 at most")
+        messages.append(f"its weight of {chain.weight:.3g}: a constraint has 1 at most")
     if chain.softness > 0.0:
-        losses.append("its softness")
+        messages.append("its softness")
     if chain.root_motion != 'FIXED':
-        losses.append("its root, which stays where it is")
+        messages.append("its root, which stays where it is")
     if chain.use_rotation and abs(chain.rotation_offset[0]) < 1.0 - 1e-6:
-        losses.append("the rotation's offset: the tip turns as the target does")
+        messages.append("the rotation's offset: the tip turns as the target does")
     bones = bones_of_chain(armature, chain.tip, chain.chain_count, chain.use_tail)
     if chain.use_stretch:
-        losses.append("its own bound for stretching: bones stretch by their IK Stretch")
+        messages.append("its own bound for stretching: bones stretch by their IK Stretch")
     has_limits = any(
         getattr(bone, f"use_ik_limit_{axis}") or getattr(bone, f"lock_ik_{axis}") for bone in bones for axis in "xyz"
     )
     if not chain.use_limits and has_limits:
-        losses.append("that it leaves joint limits out: the constraint keeps to them")
+        messages.append("that it leaves joint limits out: the constraint keeps to them")
     if chain.use_limits and has_limits and chain.pole_target is not None:
-        losses.append("its keeping to joint limits: with a pole Blender's IK can leave them")
+        messages.append("its keeping to joint limits: with a pole Blender's IK can leave them")
     limits = {by.name for bone in bones for by in bone.constraints if by.type == 'LIMIT_ROTATION' and not by.mute}
     if chain.use_limits and limits:
-        losses.append(f"its keeping to {', '.join(sorted(limits))}: Blender's IK comes after")
-    return losses
+        messages.append(f"its keeping to {', '.join(sorted(limits))}: Blender's IK comes after")
+    return messages
 
 
-def _switch_over(armature: Object, chain: FabrikChain, constraint: KinematicConstraint) -> list[str]:
-    """Switch the chain off and the constraint on, with what animates and drives them; say what can't be."""
+def _activate_constraint(armature: Object, chain: FabrikChain, constraint: KinematicConstraint) -> list[str]:
+    """WRITE: unmute a constraint, disable its chain, and copy animation and drivers; return messages for what can't."""
     theirs, ours = constraint.path_from_id(), chain.path_from_id()
     if driver_of(armature, f"{theirs}.influence") is None:
         carry_driver(armature, f"{ours}.influence", f"{theirs}.influence")
     carry_curve(armature, f"{ours}.influence", f"{theirs}.influence")
     switch, mute = f"{ours}.enabled", f"{theirs}.mute"
-    lost = []
+    messages = []
     if carry_curve(armature, switch, mute, is_inverted=True):
-        mute_curve(armature, switch)  # or it would switch on what is switched off here
+        mute_curve(armature, switch)  # unmuted it would enable the chain at another frame
     if driver_of(armature, mute) is not None:
         mute_driver(armature, mute, False)
     elif driver_of(armature, switch) is not None and not carry_inverted_driver(armature, switch, mute):
-        lost.append("the driver that switches it: the constraint is as the chain is now")
+        messages.append("the driver that switches it: the constraint is as the chain is now")
     constraint.mute = not chain.enabled
     driver = driver_of(armature, switch)
     if driver is not None:
         armature.animation_data.drivers.remove(driver)
     chain.enabled = False
-    return lost
+    return messages
