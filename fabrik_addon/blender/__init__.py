@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from .command_line import registration
 from .interface import (
-    animation_panel,
+    animation_panels,
     bake_operators,
     chain_operators,
     chain_panel,
@@ -15,7 +15,7 @@ from .interface import (
     drag_operator,
     native_operators,
 )
-from .overlay import handler
+from .overlay import draw_handler
 from .rig import properties
 
 _MODULES = (
@@ -24,9 +24,9 @@ _MODULES = (
     bake_operators,
     convert_operators,
     drag_operator,
-    handler,
+    draw_handler,
     chain_panel,
-    animation_panel,
+    animation_panels,
     compare_panel,
     native_operators,
     registration,

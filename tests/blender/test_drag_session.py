@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from mathutils import Euler, Quaternion, Vector
 
-from fabrik_addon.blender.drag.mirror import mirrored_channels, own_matrix
-from fabrik_addon.blender.drag.session import DragSession, Grab, chain_to_grab
+from fabrik_addon.blender.drag.drag_session import DragSession, Grab, chain_to_grab
+from fabrik_addon.blender.drag.pose_mirror import mirrored_channels, own_matrix
 from fabrik_addon.core import FabrikError
 from tests.blender.rigs import (
     EULER_MODES,

@@ -14,8 +14,9 @@ import pytest
 from mathutils import Euler, Quaternion, Vector
 
 from fabrik_addon.blender.drag import DragSession, Grab
-from fabrik_addon.blender.overlay.handler import is_drawn, sync_overlay
-from fabrik_addon.blender.overlay.read import (
+from fabrik_addon.blender.overlay.draw_handler import is_drawn, sync_overlay
+from fabrik_addon.blender.overlay.overlay_shapes import JOINT, Kind, Layout, Shapes, directions_of, rim_of
+from fabrik_addon.blender.overlay.read_overlay import (
     Places,
     in_drag,
     read_armature,
@@ -24,7 +25,6 @@ from fabrik_addon.blender.overlay.read import (
     read_settings,
     read_standing,
 )
-from fabrik_addon.blender.overlay.shapes import JOINT, Kind, Layout, Shapes, directions_of, rim_of
 from fabrik_addon.core.math.operations import SCALAR
 from fabrik_addon.core.model.joint_limits import clamp, joint_limits, rotation_of
 from tests.blender.rigs import add_chain, end_of, make_empty, make_tail, update

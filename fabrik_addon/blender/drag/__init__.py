@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Dragging: a session without events, and the operator that brings mouse and keys to it."""
+"""The drag: a session without events (drag_session), its events (drag_events), its display (drag_display)."""
 
-from .session import DragSession, Grab
+from .drag_session import DragSession, Grab
 
 __all__ = ["DragSession", "Grab"]

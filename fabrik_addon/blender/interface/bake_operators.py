@@ -20,7 +20,7 @@ from ..bake.bake_chains import bake_chains
 from ..bake.bake_report import sentence_of, show_result
 from ..bake.group_track import BakedChain
 from .frame_range_mixin import FrameRangeMixin
-from .poll_messages import OnlyActiveMixin
+from .operator_mixins import OnlyActiveMixin
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import OperatorReturnItems

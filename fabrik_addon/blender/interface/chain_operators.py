@@ -19,7 +19,7 @@ from ..setup.usual_limits import free_joint, limit_joint
 from ..solving.solve_chains import solve_chains
 from ..solving.write_channels import auto_key
 from .frame_range_mixin import FrameRangeMixin
-from .poll_messages import ChainsMixin, OnlyActiveMixin, PoseModeMixin, RefusalsMixin
+from .operator_mixins import ChainsMixin, OnlyActiveMixin, PoseModeMixin, RefusalsMixin
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import OperatorReturnItems

@@ -14,7 +14,7 @@ from ..rig.properties import chosen_chains
 from ..rig.snapshot import take_problem
 from ..solving.compare_solvers import compare_solvers, comparison_of, in_text, keep_comparison
 from .chain_panel import STATUS_ICONS, ActiveChainPanel, wrapped
-from .poll_messages import ChainsMixin
+from .operator_mixins import ChainsMixin
 
 if TYPE_CHECKING:
     from bpy.types import Context, Object, UILayout

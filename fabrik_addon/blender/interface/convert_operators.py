@@ -15,7 +15,7 @@ from ..convert.to_chains import Conversion, constraints_to_chains
 from ..convert.to_constraints import chains_to_constraints, chains_to_convert
 from ..rig.properties import active_chain
 from ..solving.write_channels import auto_key
-from .poll_messages import ChainsMixin, RefusalsMixin
+from .operator_mixins import ChainsMixin, RefusalsMixin
 
 if TYPE_CHECKING:
     from bpy.types import Context

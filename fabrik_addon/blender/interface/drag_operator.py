@@ -12,12 +12,12 @@ from bpy.types import KeyMap, KeyMapItem, Operator
 from mathutils import Vector
 
 from ...core import FabrikError
-from ..drag.display import DragDisplay
-from ..drag.gesture import DragGesture
-from ..drag.session import DragSession, Grab, chain_to_grab
+from ..drag.drag_display import DragDisplay
+from ..drag.drag_events import DragEvents
+from ..drag.drag_session import DragSession, Grab, chain_to_grab
 from ..rig.properties import active_chain
 from ..solving.write_channels import auto_key
-from .poll_messages import PoseModeMixin
+from .operator_mixins import PoseModeMixin
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import OperatorReturnItems
@@ -94,21 +94,21 @@ class POSE_OT_fabrik_drag(PoseModeMixin, Operator):
         except FabrikError as error:
             self.report({'ERROR'}, str(error))
             return {'CANCELLED'}
-        self._gesture = DragGesture(context, event, session)
-        self._display = DragDisplay(context, self._gesture)
+        self._events = DragEvents(context, event, session)
+        self._display = DragDisplay(context, self._events)
         context.window_manager.modal_handler_add(self)
         return {'RUNNING_MODAL'}
 
     def modal(self, context: Context, event: Event) -> set[OperatorReturnItems]:
-        session = self._gesture.session
-        if self._display.is_lost or not session.is_intact():
+        session = self._events.session
+        if self._display.is_undone or not session.is_intact():
             self.report({'WARNING'}, "The drag ended: what it dragged was undone or changed")
             self._display.end()
             return {'CANCELLED'}
         if context.region_data is None or session.armature.mode != 'POSE':
             return self._cancelled(context)
         try:
-            answer = self._gesture.handle(context, event)
+            result = self._events.handle(context, event)
         except FabrikError as error:
             self.report({'ERROR'}, str(error))
             return self._cancelled(context)
@@ -116,19 +116,19 @@ class POSE_OT_fabrik_drag(PoseModeMixin, Operator):
             # A defect must not leave a drag behind that nothing ends.
             self._cancelled(context)
             raise
-        if answer == 'CANCELLED':
+        if result == 'CANCELLED':
             return self._cancelled(context)
-        if answer == 'FINISHED':
+        if result == 'FINISHED':
             self._display.end()
             return self._confirm(context, session)
         self._display.refresh(context)
-        return {answer}
+        return {result}
 
     def cancel(self, _context: Context) -> None:
         """Blender's call when a file is loaded or the window closes."""
         self._display.end()
-        if self._gesture.session.is_intact():
-            self._gesture.session.restore()
+        if self._events.session.is_intact():
+            self._events.session.restore()
 
     def _begin(self, context: Context) -> DragSession:
         bone = context.active_pose_bone
@@ -158,7 +158,7 @@ class POSE_OT_fabrik_drag(PoseModeMixin, Operator):
 
     def _cancelled(self, context: Context) -> set[OperatorReturnItems]:
         self._display.end()
-        self._gesture.session.cancel(context.view_layer)
+        self._events.session.cancel(context.view_layer)
         return {'CANCELLED'}
 
 

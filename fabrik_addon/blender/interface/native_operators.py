@@ -18,7 +18,7 @@ from ..native.modifier_inputs import draw_input, group_inputs
 from ..native.remove_rig import remove_rigs
 from ..rig.properties import active_chain, chosen_chains
 from ..solving.write_channels import auto_key
-from .poll_messages import OnlyActiveMixin, RefusalsMixin
+from .operator_mixins import OnlyActiveMixin, RefusalsMixin
 
 if TYPE_CHECKING:
     from bpy.types import Context

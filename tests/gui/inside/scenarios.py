@@ -77,10 +77,10 @@ def panel() -> Steps:
     check(at, f"there is a button for the overlay, at {at}")
     if at:
         yield from click(at)
-        check(rig_now().fabrik.show_overlay and addon("overlay.handler").is_drawn(), "it shows the overlay")
+        check(rig_now().fabrik.show_overlay and addon("overlay.draw_handler").is_drawn(), "it shows the overlay")
         shot("panel-overlay")
         yield from click(at)
-        check(not addon("overlay.handler").is_drawn(), "and hides it")
+        check(not addon("overlay.draw_handler").is_drawn(), "and hides it")
 
 
 def drag_by_buttons() -> Steps:
@@ -193,7 +193,7 @@ def keys() -> Steps:
     count = len(rig_chain())
     yield from press("PAGE_UP")
     yield 0.3
-    (figure,) = addon("overlay.handler")._overlay.figures
+    (figure,) = addon("overlay.draw_handler")._overlay.figures
     drawn = figure.view.chains[-1].points
     check(count == 3 and len(rig_chain()) == 4 and len(drawn) == 5, "Page Up takes one more bone, and draws it")
     Stage.hands.wheel(up=False)
@@ -221,7 +221,7 @@ def keys() -> Steps:
     area().spaces.active.overlay.grid_scale = 0.1
     step = area().spaces.active.overlay.grid_scale_unit
     yield from press("G")
-    session = addon("overlay.handler")._overlay.session
+    session = addon("overlay.draw_handler")._overlay.session
     parts = [part / step for part in session.position]
     check(all(abs(part - round(part)) < 1e-3 for part in parts), f"G snaps to the grid ({parts}, step {step})")
     yield from press("G")
@@ -256,7 +256,7 @@ def keys() -> Steps:
 
 def rig_chain() -> list[str]:
     """The names of the bones that a running drag turns."""
-    return [bone.name for bone in addon("overlay.handler")._overlay.session.snapshot.bones.bones]
+    return [bone.name for bone in addon("overlay.draw_handler")._overlay.session.snapshot.bones.bones]
 
 
 def confirm_and_cancel() -> Steps:
@@ -349,7 +349,7 @@ def target_and_pins() -> Steps:
     still = max((tail_of(rig, f"hand.{side}") - hand).length for side, hand in zip("LR", hands, strict=True))
     check(away > 0.01 and still < 2e-3, f"P holds the other ends: off by {away:.3f} without, {still:.5f} with")
     yield 0.3
-    pins = count_near(part_of(picture(), region()), addon("overlay.draw").colors_of(bpy.context)["pin"], 25)
+    pins = count_near(part_of(picture(), region()), addon("overlay.draw_shapes").colors_of(bpy.context)["pin"], 25)
     check(pins > 30, f"the ends that hold still are marked, {pins} pixels")
     shot("pins")
     yield from press("ESC")
@@ -440,7 +440,7 @@ def file_window_undo_frames() -> Steps:
     inside = next(r for r in view.regions if r.type == "WINDOW")
     with bpy.context.temp_override(window=other, area=view, region=inside):
         answer = bpy.ops.pose.fabrik_drag("INVOKE_DEFAULT", grab="TIP", chain_count=3)
-    session = addon("overlay.handler")._overlay.session
+    session = addon("overlay.draw_handler")._overlay.session
     check(answer == {"RUNNING_MODAL"} and session is not None, "a drag runs in it")
     session.move(bpy.context.view_layer, session.start_position + Vector((-0.1, 0.0, 0.1)))
     check(pose_bits(rig) != before, "and moves the arm")
@@ -523,7 +523,7 @@ def overlay() -> Steps:
     limit_arm(rig)
     chain = rig.fabrik.chains[0]
     chain.softness = 0.2
-    colors = addon("overlay.draw").colors_of(bpy.context)
+    colors = addon("overlay.draw_shapes").colors_of(bpy.context)
     frame_arm(rig)
     yield 0.6
     off = part_of(picture(), region())
@@ -553,7 +553,7 @@ def overlay() -> Steps:
     check(
         count_near(part_of(picture(), region()), colors["limit"]) <= count_near(off, colors["limit"]) + 5, "off is off"
     )
-    check(not addon("overlay.handler").is_drawn(), "and nothing is registered")
+    check(not addon("overlay.draw_handler").is_drawn(), "and nothing is registered")
     yield from fifty_chains()
 
 
@@ -623,7 +623,7 @@ def fifty_chains() -> Steps:
 
 def timed(scene: Callable[[], Steps]) -> Generator[float, None, list[float]]:
     """Play something; return the seconds that the overlay's own redraws took, sorted."""
-    drawing, times = addon("overlay.handler"), []
+    drawing, times = addon("overlay.draw_handler"), []
 
     def timed_draw() -> None:
         # Wait for what was drawn before: here the processor is the graphics card, and would be timed too.

@@ -149,7 +149,7 @@ def traces() -> dict[str, object]:
     original = getattr(STATUSBAR_HT_header, "_draw_orig", STATUSBAR_HT_header.draw)
     return {
         **{name: len(getattr(handlers, name)) for name in names},
-        "drawing": addon("overlay.handler").is_drawn(),
+        "drawing": addon("overlay.draw_handler").is_drawn(),
         "status bar": STATUSBAR_HT_header.draw is not original,
         "operators": sorted(operator.bl_idname for operator in window().modal_operators),
     }

@@ -253,7 +253,7 @@ def kinds_of_rigs() -> Steps:
         bpy.ops.object.mode_set(mode="POSE")
         bpy.ops.view3d.localview(frame_selected=False)
     yield 0.6
-    drawn = [figure.view.armature.name for figure in addon("overlay.handler")._overlay.figures]
+    drawn = [figure.view.armature.name for figure in addon("overlay.draw_handler")._overlay.figures]
     space = area().spaces.active
     seen = [name for name in drawn if bpy.data.objects[name].visible_in_viewport_get(space)]
     check(seen == ["other"], f"in local view only what is in it is drawn: {seen} of {drawn}")
@@ -333,7 +333,7 @@ def snapping() -> Steps:
     yield 0.4
     where, view = region(), area().spaces.active.region_3d
     yield from begin_drag(grab="TIP", chain_count=4)
-    session = addon("overlay.handler")._overlay.session
+    session = addon("overlay.draw_handler")._overlay.session
     start, begin = pixel_in(where, view, session.position), middle(where)
     yield from press("G")
     yield from walk(begin, begin + Vector((-30, -20)))
@@ -375,7 +375,7 @@ def around_the_edge() -> Steps:
     before = pose_bits(rig)
     yield 0.5
     yield from begin_drag(grab="TIP", chain_count=3)
-    session = addon("overlay.handler")._overlay.session
+    session = addon("overlay.draw_handler")._overlay.session
     view, where = area().spaces.active.region_3d, region()
     start = pixel_in(where, view, session.position)
     for _ in range(14):

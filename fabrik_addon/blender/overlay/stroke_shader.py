@@ -18,7 +18,7 @@ import numpy as np
 
 from ...core import Array
 from ...core.math.operations import IntegerArray
-from .shapes import JOINT, Color, Kind
+from .overlay_shapes import JOINT, Color, Kind
 
 _VERTEX = """
 vec4 seen(float row)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A 3D view as numbers: where a point of the world is on it, and what of the world is under a pixel. Computes."""
+"""The projection of a 3D view: from the world to pixels, and from pixels to axes and planes. Computes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,15 @@ from mathutils import Matrix, Vector
 if TYPE_CHECKING:
     from bpy.types import Region, RegionView3D
 
-_EDGE_ON = 0.05
-"""Sine between the view and an axis, or a plane, below which the mouse can't say where on it a point is."""
+_LEAST_SINE = 0.05
+"""Sine of the angle between the line of sight and an axis, or a plane, below which the intersection isn't used.
+
+The position along the axis changes by 1 / sine for each unit across the view: below 0.05 a pixel would move the dragged
+point 20 times as far as it moves on the screen.
+"""
 
 _FARTHEST = 100.0
-"""How far along an axis the mouse can get, over the distance from the viewer."""
+"""Greatest distance along an axis, over the distance from the viewer: near its vanishing point it would be infinite."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +29,9 @@ class View:
     """A 3D view; pixels count from the bottom left."""
 
     perspective: Matrix
-    """From the world to the view's clip space."""
+    """(4, 4) from world space to the view's clip space."""
     world: Matrix
-    """From the view's own space to the world."""
+    """(4, 4) from the view's local space to world space."""
     is_perspective: bool
     width: int
     height: int
@@ -38,29 +42,29 @@ class View:
 
     @cached_property
     def right(self) -> Vector:
-        """Unit vector to the right, in the world."""
+        """Unit vector to the right on the screen, world space."""
         return self.world.to_3x3().col[0].normalized()
 
     @cached_property
     def up(self) -> Vector:
-        """Unit vector upward on the screen, in the world."""
+        """Unit vector upward on the screen, world space."""
         return self.world.to_3x3().col[1].normalized()
 
     def pixel_of(self, point: Vector) -> Vector | None:
-        """Return where a point of the world is; None if that is behind the viewer."""
+        """Return the pixel of a point in world space; None if the point is behind the viewer."""
         clip = self.perspective @ point.to_4d()
         if clip.w <= 1e-9:
             return None
         return Vector((0.5 * self.width * (1.0 + clip.x / clip.w), 0.5 * self.height * (1.0 + clip.y / clip.w)))
 
     def point_at(self, pixel: Vector, depth: Vector) -> Vector:
-        """Return the point under a pixel that is as deep in the view as another point of the world."""
+        """Return the point under a pixel that has the same depth in the view as another point; both in world space."""
         clip = self.perspective @ depth.to_4d()
         x, y = 2.0 * pixel.x / self.width - 1.0, 2.0 * pixel.y / self.height - 1.0
         return (self._inverse @ Vector((x * clip.w, y * clip.w, clip.z, clip.w))).to_3d()
 
     def ray_at(self, pixel: Vector, depth: Vector) -> tuple[Vector, Vector]:
-        """Return where the line under a pixel starts and its unit direction, away from the viewer."""
+        """Return start and unit direction of the line of sight under a pixel, away from the viewer, world space."""
         point = self.point_at(pixel, depth)
         if self.is_perspective:
             eye = self.world.to_translation()
@@ -69,34 +73,41 @@ class View:
         return point - forward * (2.0 * (point - self.world.to_translation()).length + 1e3), forward
 
     def along_axis(self, pixel: Vector, origin: Vector, axis: Vector) -> float:
-        """Return how far along a unit axis the mouse is: the point of the axis that is nearest to the line under it."""
+        """Return how far along a unit axis the point is that is nearest to the line of sight under a pixel.
+
+        With the axis `o + s a`, the line of sight `e + t d`, `w = e - o` and `c = a·d`, the nearest points of two lines
+        give `s = (w·a - c w·d) / (1 - c²)`. If the axis points at the viewer (`1 - c²` near 0) the position up the
+        screen is taken instead.
+        """
         start, direction = self.ray_at(pixel, origin)
         cosine = axis.dot(direction)
         sine_squared = 1.0 - cosine * cosine
-        if sine_squared < _EDGE_ON * _EDGE_ON:
-            # Seen from its end an axis has no length: up is forward.
+        if sine_squared < _LEAST_SINE * _LEAST_SINE:
             return (self.point_at(pixel, origin) - origin).dot(self.up)
-        away = start - origin
-        found = (away.dot(axis) - cosine * away.dot(direction)) / sine_squared
-        # Near its vanishing point the mouse would be infinitely far along it.
+        between = start - origin
+        found = (between.dot(axis) - cosine * between.dot(direction)) / sine_squared
         farthest = _FARTHEST * (self.world.to_translation() - origin).length + 1e-6
         return min(max(found, -farthest), farthest)
 
     def on_plane(self, pixel: Vector, origin: Vector, normal: Vector) -> Vector:
-        """Return the point of a plane under the mouse."""
+        """Return the intersection of a plane with the line of sight under a pixel, world space.
+
+        With the plane `(x - o)·n = 0` and the line of sight `e + t d`: `t = (o - e)·n / d·n`. A plane seen edge on
+        (`d·n` near 0), or behind the viewer, has no such point: there the movement parallel to the screen is projected
+        on the plane.
+        """
         start, direction = self.ray_at(pixel, origin)
-        slope = direction.dot(normal)
-        if abs(slope) >= _EDGE_ON:
-            distance = (origin - start).dot(normal) / slope
+        sine = direction.dot(normal)
+        if abs(sine) >= _LEAST_SINE:
+            distance = (origin - start).dot(normal) / sine
             if distance > 0.0:
                 return start + direction * distance
-        # Seen edge on a plane is a line: what is left of the way across the view.
-        way = self.point_at(pixel, origin) - origin
-        return origin + way - normal * way.dot(normal)
+        offset = self.point_at(pixel, origin) - origin
+        return origin + offset - normal * offset.dot(normal)
 
 
 def view_of(region: Region, region_3d: RegionView3D) -> View:
-    """Read the view of a region."""
+    """Read the projection of a region of a 3D viewport."""
     return View(
         region_3d.perspective_matrix.copy(),
         region_3d.view_matrix.inverted_safe(),

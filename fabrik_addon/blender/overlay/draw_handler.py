@@ -20,16 +20,16 @@ from mathutils import Vector
 
 from ..rig.last_results import last_change
 from ..rig.properties import OVERLAY_HANDLERS, SETTINGS_HANDLERS, settings_of
-from .draw import Drawing, brush_of, colors_of, draw_axis, free_drawing
-from .read import in_drag, read_armature, read_limits, read_places, read_settings, read_standing
-from .shapes import Color, Layout
+from .draw_shapes import Drawing, brush_of, colors_of, draw_axis, free_drawing
+from .overlay_shapes import Color, Layout
+from .read_overlay import in_drag, read_armature, read_limits, read_places, read_settings, read_standing
 
 if TYPE_CHECKING:
     from bpy.types import Context, Depsgraph, DepsgraphUpdate, Scene
 
-    from .dragged import Dragged
-    from .read import BoneLimits, Places
-    from .strokes import Brush
+    from .drag_protocol import Dragged
+    from .read_overlay import BoneLimits, Places
+    from .stroke_shader import Brush
 
 
 _SELDOM = 8

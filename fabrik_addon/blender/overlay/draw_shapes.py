@@ -14,8 +14,8 @@ import numpy as np
 from mathutils import Vector
 
 from ...core import Array
-from .shapes import ROUND, Color, Layout, Reach, Shapes
-from .strokes import Brush, Pens, Strokes, free_strokes, lines, vertex_buffer
+from .overlay_shapes import ROUND, Color, Layout, Reach, Shapes
+from .stroke_shader import Brush, Pens, Strokes, free_strokes, lines, vertex_buffer
 
 if TYPE_CHECKING:
     from bpy.types import Context

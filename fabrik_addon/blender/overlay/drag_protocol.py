@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the overlay asks of a drag: ``drag.session.DragSession`` is one."""
+"""What the overlay asks of a drag: ``drag.drag_session.DragSession`` is one."""
 
 from __future__ import annotations
 

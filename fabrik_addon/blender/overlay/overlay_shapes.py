@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ...core import Array
 from ...core.math.operations import IntegerArray
 from ...core.model.joint_limits import JointLimits
-from .read import ArmatureView, Cone, Places, Standing
+from .read_overlay import ArmatureView, Cone, Places, Standing
 
 Color = tuple[float, float, float, float]
 

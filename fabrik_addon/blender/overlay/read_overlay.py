@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from bpy.types import Object, PoseBone
     from mathutils import Matrix
 
-    from .dragged import Dragged
+    from .drag_protocol import Dragged
 
 Settings = tuple[tuple[Any, ...], ...]
 """What of an armature's chains says which joints, targets and poles there are; the last is the active chain's place."""

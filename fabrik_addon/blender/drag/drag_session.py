@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A drag from its start to its end, without events: where it is told to go, the chain follows.
+"""A drag from its start to its end, without events: ``move`` poses the chain for a position of the dragged point.
 
-Every move is solved from the pose at the start, so that the same place gives the same pose, to the last bit, whatever
-way led there. Nothing can be done with a session after an undo or a new file: ``is_intact`` tells.
+The dragged point is the tail of a bone, or the target of a chain. Every move restores the channels of the start and
+solves from that pose, so that a position gives one pose, bit for bit, whatever positions came before. After an undo or
+a new file the session's references are invalid: ``is_intact`` is False, and no other method may be called.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from ..setup.move_target import Movable, movable
 from ..solving.chain_groups import Group, group_snapshots, solve_group, take_group
 from ..solving.outcome import outcome_of
 from ..solving.write_channels import differ, restore_channels
-from .mirror import mirrored_channels, opposite_of, own_matrix
+from .pose_mirror import mirrored_channels, opposite_of, own_matrix
 
 if TYPE_CHECKING:
     from bpy.types import Bone, Object, PoseBone, Scene, ViewLayer
@@ -32,22 +33,22 @@ if TYPE_CHECKING:
     from ..rig.properties import FabrikChain
     from ..solving.solve_chain_bones import SolvedChain
 
-_HELD = 1e-4
-"""Distance of a target from where it was put, over chain length, that says that something holds it."""
+_CONSTRAINED_TARGET = 1e-4
+"""Distance of a target from the position that was written, over chain length, above which a constraint moved it."""
 
 
 @dataclass(frozen=True)
 class Grab:
-    """What a drag takes hold of."""
+    """The dragged point: the tail of a bone or the target of a chain."""
 
     bone: str
-    """The last bone of the chain."""
+    """Name of the last bone of the chain."""
     chain: str = ""
-    """Name of the chain whose target is dragged; empty for the bone's own tail."""
+    """Name of the chain whose target is dragged; empty for the bone's tail."""
 
 
 def chain_to_grab(armature: Object, bone: str) -> FabrikChain | None:
-    """Return the first chain that is on, ends at a bone and has a target that pulls; None where there is none."""
+    """Return the first enabled chain whose tip is a bone and that has a target and no pin; None if there is none."""
     for chain in settings_of(armature).chains:
         if chain.enabled and chain.tip == bone and chain.target is not None and not chain.use_pin:
             return chain
@@ -55,7 +56,7 @@ def chain_to_grab(armature: Object, bone: str) -> FabrikChain | None:
 
 
 class DragSession:
-    """A chain that follows where its end or its target is dragged."""
+    """A chain whose end or target is dragged, with the channels it had at the start."""
 
     def __init__(
         self, view_layer: ViewLayer, armature: Object, grab: Grab, chain_count: int = 2, pins: str = 'PINNED'
@@ -65,9 +66,9 @@ class DragSession:
         Args:
             view_layer: with the armature.
             armature: object in Pose mode.
-            grab: what is dragged.
-            chain_count: bones that turn if it is a bone's tail: as many as there are at most, 0 for all.
-            pins: which other chains' ends hold still: 'PINNED' those that are pinned, 'ALL', 'NONE'.
+            grab: the dragged point.
+            chain_count: number of bones that rotate if a bone's tail is dragged; more than there are, and 0, is all.
+            pins: which other chains' ends are held: 'PINNED' those of pinned chains, 'ALL', 'NONE'.
 
         Raises:
             FabrikError: the chain or its target can't be used.
@@ -76,7 +77,8 @@ class DragSession:
         self.grab = grab
         self.pins = pins
         self.result: Result | None = None
-        """How the chain is doing; None where it was not moved."""
+        """Result of the last solve; None at the start position."""
+        # Any: the values are floats or, of an enum property, a name; setattr takes what getattr returned.
         self._before: dict[tuple[int, str], tuple[Object | PoseBone | Bone, tuple[str, Any]]] = {}
         self._addresses: dict[tuple[Object, str], int] = {}
         self._begin(view_layer, chain_count)
@@ -91,34 +93,34 @@ class DragSession:
         if self.grab.chain:
             settings = self._settings()
             self._target = movable(f"Chain '{self.grab.chain}': its target", settings.target, settings.subtarget)
-            self._remember(self._target.moved, "location")
+            self._record_start(self._target.moved, "location")
         self.start_position = self._grabbed_position(view_layer)
-        """Where in the world what is dragged was at the start."""
+        """Position of the dragged point at the start, world space."""
 
     @property
     def chain_count(self) -> int:
-        """How many bones follow."""
+        """Number of bones of the dragged chain."""
         return len(self.snapshot.bones.bones)
 
     @property
     def most_bones(self) -> int:
-        """How many bones could follow."""
+        """Number of bones from the dragged one up to the armature's root."""
         return len(self.armature.pose.bones[self.grab.bone].parent_recursive) + 1
 
     @property
     def held(self) -> frozenset[str]:
-        """Names of the other chains whose ends hold still."""
-        return frozenset(self._holds)
+        """Names of the other chains whose ends are held."""
+        return frozenset(self._held_goals)
 
     @property
     def tip_position(self) -> Vector:
-        """Where the chain's end is in the world."""
+        """Position of the chain's end, world space."""
         bones = self.snapshot.bones
         return self.armature.matrix_world @ (bones.end.tail if bones.use_tail else bones.end.head)
 
     @property
     def axes(self) -> Matrix:
-        """The axes of what is dragged in the world, as columns of a rotation matrix."""
+        """Local axes of the dragged bone or object, as columns of a rotation matrix in world space."""
         if self._target is None:
             return (self.armature.matrix_world @ self.snapshot.bones.end.matrix).to_3x3().normalized()
         obj, bone_name = self._target.obj, self._target.bone_name
@@ -126,7 +128,7 @@ class DragSession:
         return matrix.to_3x3().normalized()
 
     def is_intact(self) -> bool:
-        """Tell whether the armature and its bones are still those of the start."""
+        """Return whether the armature and its bones are still those of the start."""
         try:
             return self.armature.mode != 'EDIT' and all(
                 (bone := obj.pose.bones.get(name)) is not None and bone.as_pointer() == address
@@ -136,7 +138,7 @@ class DragSession:
             return False
 
     def move(self, view_layer: ViewLayer, position: Vector) -> None:
-        """Pose the chain so that what is dragged is at a position in the world, or as near as can be.
+        """Pose the chain so that the dragged point is at a position, world space, or at the nearest feasible one.
 
         Raises:
             FabrikError: the position isn't finite.
@@ -152,15 +154,15 @@ class DragSession:
         solved = self._solve(view_layer, position)
         if self._target is not None:
             actual = self._grabbed_position(view_layer)
-            if (actual - position).length > _HELD * self.snapshot.chain.total_length:
-                # Constraints hold it elsewhere: that is where the chain has to go.
+            if (actual - position).length > _CONSTRAINED_TARGET * self.snapshot.chain.total_length:
+                # The target's constraints moved it: the chain is solved for the position that Blender shows.
                 solved = self._solve(view_layer, actual)
         self._mirror(view_layer)
-        place = next(i for i, chain in enumerate(solved) if chain.snapshot.bones.chain_name == self._name)
-        self.result = outcome_of(self.armature, solved[place], solved[place + 1 :])
+        index = next(i for i, chain in enumerate(solved) if chain.snapshot.bones.chain_name == self._name)
+        self.result = outcome_of(self.armature, solved[index], solved[index + 1 :])
 
     def _mirror(self, view_layer: ViewLayer) -> None:
-        """Turn the bones of the other side too if the pose's X-axis mirror is on; those that hold still, do."""
+        """With the pose's X-axis mirror on, rotate the bones of the other side alike, except those of held chains."""
         pose = self.armature.pose
         if not pose.use_mirror_x:
             return
@@ -172,46 +174,46 @@ class DragSession:
         view_layer.update()
 
     def set_chain_count(self, view_layer: ViewLayer, chain_count: int) -> None:
-        """Take another number of bones, from 1 to all there are; what is dragged stays where it is.
+        """Change the number of bones, from 1 to all there are; the dragged point keeps its position.
 
         Raises:
-            FabrikError: those bones can't be a chain; then it stays as it was.
+            FabrikError: those bones can't be a chain; then the number stays as it was.
         """
         self._change(view_layer, min(max(chain_count, 1), self.most_bones), self.pins)
 
     def set_pins(self, view_layer: ViewLayer, pins: str) -> None:
-        """Let the ends of other chains hold still: of those that are 'PINNED', of 'ALL', of 'NONE'.
+        """Change which other chains' ends are held: of those that are 'PINNED', of 'ALL', of 'NONE'.
 
         Raises:
-            FabrikError: a chain that should hold still can't be solved; then it stays as it was.
+            FabrikError: a held chain can't be solved; then the held chains stay as they were.
         """
         self._change(view_layer, self.chain_count, pins)
 
     @property
     def is_moved(self) -> bool:
-        """Whether anything is not as it was at the start."""
+        """Whether a channel differs from the start."""
         return bool(self._changed())
 
     def confirm(self) -> list[tuple[Object | PoseBone | Bone, str]]:
-        """End the drag here; return what has changed: objects and bones, with the names of their channels."""
+        """End the drag here; return the changed channels: objects and bones, with the channels' names."""
         if self.grab.chain and self.result is not None:
             keep_result(self.armature, self.grab.chain, self.result)
         return self._changed()
 
     def cancel(self, view_layer: ViewLayer) -> None:
-        """End the drag with everything as it was at the start, bit for bit."""
+        """End the drag with every channel as it was at the start, bit for bit."""
         self.restore()
         view_layer.update()
 
     def restore(self) -> None:
-        """Do what ``cancel`` does where there is no view layer to update any more."""
+        """Restore every channel without an update: for a window that closes or a file that loads."""
         restore_channels(self._before.values())
 
     def restart(self, scene: Scene, view_layer: ViewLayer) -> None:
-        """Begin anew at the frame that Blender went to meanwhile; what is dragged stays where it is.
+        """Begin anew at the scene's present frame; the dragged point keeps its position.
 
         Raises:
-            FabrikError: at this frame the chain can't be used; then everything is as the frame has it.
+            FabrikError: at this frame the chain can't be used; then every channel has the value of the frame.
         """
         self.restore()
         scene.frame_set(scene.frame_current, subframe=scene.frame_subframe)
@@ -241,7 +243,7 @@ class DragSession:
             self.move(view_layer, self.position)
 
     def _read(self, view_layer: ViewLayer, chain_count: int) -> None:
-        """Read the chain, and those that hold still, at the start pose."""
+        """Read the dragged chain and the held ones at the start pose, and record their channels."""
         if self.grab.chain:
             self.snapshot = take_snapshot(view_layer, self.armature, self._settings())
         else:
@@ -249,28 +251,28 @@ class DragSession:
         self._name = self.snapshot.bones.chain_name
         self._to_armature: Matrix = armature_to_world(self.armature).inverted()
         held = self._read_held(view_layer)
-        self._holds: dict[str, Goals] = {
+        self._held_goals: dict[str, Goals] = {
             snapshot.bones.chain_name: replace(snapshot.goals, targets=snapshot.shown_positions[-1:])
             for snapshot in held
         }
         groups = group_snapshots([self.snapshot, *held])
-        place = next(i for i, group in enumerate(groups) if self._name in group.names)
-        self._groups = _moved_with(groups[place:])
+        index = next(i for i, group in enumerate(groups) if self._name in group.names)
+        self._groups = _moved_with(groups[index:])
         if self.snapshot.target_bone in self._groups[0].moving:
             raise FabrikError(f"Chain '{self._name}': its target hangs on the chain itself: drag a bone instead")
-        turned = frozenset().union(*(group.bones for group in self._groups))
-        self._mirror_starts = [(bone, own_matrix(bone)) for bone in map(self.armature.pose.bones.__getitem__, turned)]
-        self._unmirrored = turned.union(*(snapshot.moving for snapshot in held), {self.snapshot.target_bone})
+        names = frozenset().union(*(group.bones for group in self._groups))
+        self._mirror_starts = [(bone, own_matrix(bone)) for bone in map(self.armature.pose.bones.__getitem__, names)]
+        self._unmirrored = names.union(*(snapshot.moving for snapshot in held), {self.snapshot.target_bone})
         for group in self._groups:
             for snapshot in group.snapshots:
                 for i in snapshot.bones.free:
                     bone = snapshot.bones.bones[i]
-                    self._remember(bone, channel_name(bone))
+                    self._record_start(bone, channel_name(bone))
             for bone in group.shifting:
-                self._remember(bone, "location")
+                self._record_start(bone, "location")
 
     def _read_held(self, view_layer: ViewLayer) -> list[Snapshot]:
-        """Read the other chains whose ends hold still; a bone that is dragged by its tail has none of its own."""
+        """Read the other chains whose ends are held; a chain that ends at the dragged bone isn't one of them."""
         held = []
         for chain in settings_of(self.armature).chains:
             is_own = chain.name == self.grab.chain if self.grab.chain else chain.tip == self.grab.bone
@@ -280,17 +282,17 @@ class DragSession:
         return held
 
     def _solve(self, view_layer: ViewLayer, position: Vector) -> list[SolvedChain]:
-        """Write the pose for a position, and update."""
+        """Solve for a position of the dragged point, world space, write the pose, and update."""
         first, *others = self._groups
         target: Array = np.array([(self._to_armature @ position)[:]])
-        goals = {**self._holds, self._name: replace(self.snapshot.goals, targets=target)}
+        goals = {**self._held_goals, self._name: replace(self.snapshot.goals, targets=target)}
         solved = self._write_solved(first, goals)
         view_layer.update()
         for other in others:
-            # It hangs on what has moved.
+            # The bones on which this group hangs have moved: its snapshot is taken again.
             chains = settings_of(self.armature).chains
-            now = take_group(view_layer, self.armature, [chains[name] for name in other.names])
-            solved += self._write_solved(now, self._holds)
+            updated = take_group(view_layer, self.armature, [chains[name] for name in other.names])
+            solved += self._write_solved(updated, self._held_goals)
             view_layer.update()
         return solved
 
@@ -305,15 +307,15 @@ class DragSession:
 
     def _write(self, owner: Object | PoseBone | Bone, channel: tuple[str, Any]) -> None:
         name, values = channel
-        self._remember(owner, name)
+        self._record_start(owner, name)
         before = self._before[owner.as_pointer(), name][1][1]
-        # What is no change leaves the very bits of the start.
+        # Values that equal those of the start but for rounding are replaced by the bits of the start.
         setattr(owner, name, values if differ(before, values) else before)
 
-    def _remember(self, owner: Object | PoseBone | Bone, name: str) -> None:
+    def _record_start(self, owner: Object | PoseBone | Bone, name: str) -> None:
         key = owner.as_pointer(), name
         if key in self._before:
-            return  # every move comes here for every bone
+            return
         self._before[key] = owner, (name, getattr(owner, name)[:])
         if owner.id_data != owner and owner.id_data.id_type == 'OBJECT':
             self._addresses[owner.id_data, owner.name] = owner.as_pointer()  # type: ignore[index]
@@ -336,10 +338,10 @@ class DragSession:
 
 
 def _moved_with(groups: list[Group]) -> list[Group]:
-    """Return the first of groups and, in their order, those that hang on what moves with it."""
-    kept = groups[:1]
+    """Return the first group and, in their order, the groups that hang on bones which move with it."""
+    dependent = groups[:1]
     for group in groups[1:]:
-        moving = frozenset().union(*(other.moving for other in kept))
+        moving = frozenset().union(*(other.moving for other in dependent))
         if not moving.isdisjoint(group.rests_on | group.bones):
-            kept.append(group)
-    return kept
+            dependent.append(group)
+    return dependent

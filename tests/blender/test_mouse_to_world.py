@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from mathutils import Euler, Matrix, Vector
 
-from fabrik_addon.blender.drag.pointer import DragPointer
-from fabrik_addon.blender.drag.snap import snapped
-from fabrik_addon.blender.drag.view import View
+from fabrik_addon.blender.drag.mouse_to_world import DragPointer
+from fabrik_addon.blender.drag.snapping import snapped
+from fabrik_addon.blender.drag.view_projection import View
 from tests.blender.rigs import make_tail, update
 
 WIDTH, HEIGHT = 800, 500
@@ -179,7 +179,7 @@ def test_numbers_count_along_what_is_free(view: View) -> None:
     for half in ("-", "."):
         pointer.numbers.type(half)
         assert (pointer.position() - START).length < 1e-6
-        pointer.numbers.clear()
+        pointer.numbers.erase()
 
 
 def test_steps_count_from_the_start_or_from_the_origin(view: View) -> None:

@@ -1,9 +1,11 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the pose's X-axis mirror makes of a turned bone for the one on the other side, as Blender's transform does.
+"""The pose's X-axis mirror: the channels of the bone on the other side, as Blender's own transform sets them.
 
-The bone's own loc-rot-scale matrix is reflected across its yz plane. Relative mirror reflects its change since the
-start instead, and adds it to what the other bone had (measured against Blender 5.0's own rotate).
+With `B` the local matrix of the rotated bone (location, rotation and scale from its channels) and `F = diag(-1, 1, 1)`,
+the bone on the other side gets `F B F`. Relative mirror keeps its difference: with `B0` and `O0` the local matrices of
+both bones at the start it gets `O0 F B0⁻¹ B F`, which is `O0` where nothing was rotated. Both agree with the rotate
+operator of Blender 5.0 (tests/blender/test_drag_session.py).
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ _FLIP = Matrix.Diagonal((-1.0, 1.0, 1.0, 1.0))
 
 
 def own_matrix(bone: PoseBone) -> Matrix:
-    """Return what a bone's channels say, without its rest and its parent."""
+    """Return the matrix of a bone's own channels, without its rest pose and its parent."""
     return Matrix.LocRotScale(bone.location, rotation_of(bone), bone.scale)
 
 
@@ -36,10 +38,10 @@ def mirrored_channels(bone: PoseBone, start: Matrix, other: PoseBone, is_relativ
     """Return the channels of a bone on the other side.
 
     Args:
-        bone: that was turned.
-        start: its own matrix before.
-        other: the bone on the other side, as it was at the start.
-        is_relative: whether it keeps its difference.
+        bone: the rotated bone.
+        start: local matrix of that bone at the start.
+        other: the bone on the other side, with the channels it had at the start.
+        is_relative: whether the bone on the other side keeps its difference.
     """
     before = own_matrix(other) @ _FLIP @ start.inverted_safe() if is_relative else _FLIP
     location, rotation, scale = (before @ own_matrix(bone) @ _FLIP).decompose()

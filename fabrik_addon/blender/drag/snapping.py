@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where a drag snaps to, as the scene says: surfaces under the mouse, whole steps, the grid. Reads Blender."""
+"""Snapping of a drag to surfaces under the mouse, whole steps or the grid, as the scene is set. Reads Blender."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from mathutils.geometry import intersect_point_line
 if TYPE_CHECKING:
     from bpy.types import Depsgraph, Object, Scene
 
-    from .pointer import DragPointer
+    from .mouse_to_world import DragPointer
 
-_MOST_LAYERS = 64
-"""Surfaces of its own that are looked through, at most."""
+_MOST_SKIPPED_HITS = 64
+"""Most hits on the armature's own meshes that the line of sight passes through."""
 
 _SURFACES = {'FACE', 'VERTEX', 'EDGE', 'VOLUME', 'EDGE_MIDPOINT', 'EDGE_PERPENDICULAR', 'FACE_PROJECT', 'FACE_NEAREST'}
 
@@ -23,15 +23,15 @@ _SURFACES = {'FACE', 'VERTEX', 'EDGE', 'VOLUME', 'EDGE_MIDPOINT', 'EDGE_PERPENDI
 def snapped(
     scene: Scene, depsgraph: Depsgraph, pointer: DragPointer, position: Vector, armature: Object, step: float
 ) -> Vector:
-    """Return where a position snaps to; itself where there is nothing to snap to.
+    """Return the position that a desired position snaps to; the desired position if there is nothing to snap to.
 
     Args:
         scene: with its snapping settings.
         depsgraph: evaluated.
         pointer: of the drag.
-        position: where it says that what is dragged should be.
-        armature: its own meshes are looked through.
-        step: of the grid.
+        position: desired position, world space.
+        armature: the meshes that it deforms or carries are skipped.
+        step: distance of the grid's lines, Blender units.
     """
     elements: set[str] = set(scene.tool_settings.snap_elements)
     if elements & _SURFACES:
@@ -44,7 +44,7 @@ def snapped(
 
 
 def snap_name(scene: Scene) -> str:
-    """Say what there is to snap to, in a few words."""
+    """Return the snapping targets that the scene has switched on, in words."""
     elements: set[str] = set(scene.tool_settings.snap_elements)
     names = [name for name, found in (("surface", elements & _SURFACES), ("steps", 'INCREMENT' in elements)) if found]
     return " and ".join([*names, "grid"] if 'GRID' in elements else names) or "nothing"
@@ -54,18 +54,21 @@ def _surface_point(
     scene: Scene, depsgraph: Depsgraph, ray: tuple[Vector, Vector], armature: Object, elements: set[str]
 ) -> Vector | None:
     start, direction = ray
-    for _ in range(_MOST_LAYERS):
+    for _ in range(_MOST_SKIPPED_HITS):
         is_hit, point, _normal, face, obj, _matrix = scene.ray_cast(depsgraph, start, direction)
         if not is_hit:
             return None
-        if not _hangs_on(obj, armature):
+        if not _moves_with(obj, armature):
             return _on_face(depsgraph, obj, face, point, elements)
         start = point + direction * (1e-5 * (point - start).length + 1e-5)
     return None
 
 
-def _hangs_on(obj: Object, armature: Object) -> bool:
-    """Tell whether an object moves with an armature, so that snapping to it would chase itself."""
+def _moves_with(obj: Object, armature: Object) -> bool:
+    """Return whether an armature deforms or carries an object.
+
+    Snapping to such an object would move the bones, the bones the object, and the object the snapping position again.
+    """
     if any(modifier.type == 'ARMATURE' and modifier.object == armature for modifier in obj.modifiers):  # type: ignore[attr-defined]
         return True
     parent = obj.parent
@@ -75,7 +78,7 @@ def _hangs_on(obj: Object, armature: Object) -> bool:
 
 
 def _on_face(depsgraph: Depsgraph, obj: Object, face: int, point: Vector, elements: set[str]) -> Vector:
-    """Return the point of a face that is wanted: a corner, a point of an edge, or the one that was hit."""
+    """Return the point of a face to snap to: the nearest corner, the nearest point of an edge, or the hit itself."""
     data = obj.evaluated_get(depsgraph).data
     if 'FACE' in elements or obj.type != 'MESH' or not 0 <= face < len(data.polygons):
         return point

@@ -1,35 +1,39 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Events of a drag, and what is said of it: mouse and keys go to the pointer, its place goes to the session."""
+"""The events of a drag, and its texts in header and status bar.
+
+Mouse and keys change the pointer (``mouse_to_world``); the pointer's position, snapped, moves the session.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
 import bpy
 from mathutils import Vector
 
 from ...core import FabrikError
-from .pointer import DragPointer
-from .session import DragSession
-from .snap import snap_name, snapped
-from .view import View, view_of
+from .drag_session import DragSession
+from .mouse_to_world import DragPointer
+from .snapping import snap_name, snapped
+from .view_projection import View, view_of
 
 if TYPE_CHECKING:
     from bpy.types import Context, Event, UILayout
 
-Answer = Literal['RUNNING_MODAL', 'PASS_THROUGH', 'FINISHED', 'CANCELLED']
+ModalResult = Literal['RUNNING_MODAL', 'PASS_THROUGH', 'FINISHED', 'CANCELLED']
 
 PINS = {'PINNED': "Pinned Hold", 'ALL': "All Hold", 'NONE': "Free"}
-"""What the ends of the other chains do, as P goes through it, and the words for the status bar."""
+"""Which other chains' ends are held, in the order in which P goes through them, with the texts of the status bar."""
 
 _CONFIRM = {'LEFTMOUSE', 'RET', 'NUMPAD_ENTER', 'SPACE'}
 _CANCEL = {'RIGHTMOUSE', 'ESC'}
 _BUTTONS = {'LEFTMOUSE', 'MIDDLEMOUSE', 'RIGHTMOUSE', 'PEN', 'ERASER'}
 _NAVIGATION = ('MIDDLEMOUSE', 'NDOF', 'TRACKPAD', 'MOUSEROTATE', 'MOUSESMARTZOOM', 'TIMER', 'WINDOW_DEACTIVATE')
 _WHEEL = ('WHEELUPMOUSE', 'WHEELDOWNMOUSE')
-# As for the chain length of Blender's own Auto IK.
-_LONGER = {'PAGE_UP': 1, 'WHEELDOWNMOUSE': 1, 'PAGE_DOWN': -1, 'WHEELUPMOUSE': -1}
+# As for the chain length of Blender's own Auto IK: down is longer.
+_CHAIN_COUNT_CHANGES = {'PAGE_UP': 1, 'WHEELDOWNMOUSE': 1, 'PAGE_DOWN': -1, 'WHEELUPMOUSE': -1}
 _MODIFIERS = {'LEFT_SHIFT', 'RIGHT_SHIFT', 'LEFT_CTRL', 'RIGHT_CTRL'}
 _DIGITS = ('ZERO', 'ONE', 'TWO', 'THREE', 'FOUR', 'FIVE', 'SIX', 'SEVEN', 'EIGHT', 'NINE')
 _CHARACTERS = {
@@ -40,7 +44,7 @@ _CHARACTERS = {
 }
 
 
-class DragGesture:
+class DragEvents:
     """A drag in a 3D viewport."""
 
     def __init__(self, context: Context, event: Event, session: DragSession) -> None:
@@ -50,16 +54,16 @@ class DragGesture:
         self._inverts_snapping = False
         self._is_precise = False
         self._frame = _frame(context)
-        self._refusal = ""
-        # Begun by pressing a button it ends when that is let go, as Blender's own transform does.
+        self._key_error = ""
+        # A drag that a pressed button began ends when that button is released, as in Blender's own transform.
         is_pressed = event.type in _BUTTONS and event.value in {'PRESS', 'CLICK_DRAG'}
         self._released_by = event.type if is_pressed else ""
 
-    def handle(self, context: Context, event: Event) -> Answer:
-        """Take an event; tell what becomes of the operator.
+    def handle(self, context: Context, event: Event) -> ModalResult:
+        """Handle an event; return the modal operator's result.
 
         Raises:
-            FabrikError: the drag can't go on.
+            FabrikError: the drag can't continue.
         """
         if event.type.startswith(_NAVIGATION) or _turns_view(context, event):
             return 'PASS_THROUGH'
@@ -68,7 +72,7 @@ class DragGesture:
         if _frame(context) != self._frame:
             self._frame = _frame(context)
             self.session.restart(context.scene, context.view_layer)
-        self._refusal = ""
+        self._key_error = ""
         self._inverts_snapping, self._is_precise = event.ctrl, event.shift
         self.pointer.set_view(_view(context), _pixel(context, event))
         if event.type == 'MOUSEMOVE':
@@ -88,7 +92,7 @@ class DragGesture:
         return 'RUNNING_MODAL'
 
     def _press(self, context: Context, event: Event) -> bool:
-        """Take a key; tell whether it was for the drag."""
+        """Handle a pressed key; return whether the drag uses the key."""
         kind, numbers = event.type, self.pointer.numbers
         if kind in {'X', 'Y', 'Z'}:
             self.pointer.press_axis("XYZ".index(kind), event.shift)
@@ -98,8 +102,8 @@ class DragGesture:
             self.is_snapping = not self.is_snapping
         elif kind == 'P':
             self._try(lambda: self.session.set_pins(context.view_layer, self._next_pins()))
-        elif kind in _LONGER and not self.session.grab.chain:
-            self._try(lambda: self._set_chain_count(context, _LONGER[kind]))
+        elif kind in _CHAIN_COUNT_CHANGES and not self.session.grab.chain:
+            self._try(lambda: self._change_chain_count(context, _CHAIN_COUNT_CHANGES[kind]))
         elif kind in _CHARACTERS and not (event.ctrl or event.alt):
             numbers.type(_CHARACTERS[kind])
         elif kind == 'BACK_SPACE':
@@ -114,14 +118,15 @@ class DragGesture:
         names = list(PINS)
         return names[(names.index(self.session.pins) + 1) % len(names)]
 
-    def _set_chain_count(self, context: Context, more: int) -> None:
-        self.session.set_chain_count(context.view_layer, self.session.chain_count + more)
+    def _change_chain_count(self, context: Context, change: int) -> None:
+        self.session.set_chain_count(context.view_layer, self.session.chain_count + change)
 
-    def _try(self, change: object) -> None:
+    def _try(self, change: Callable[[], None]) -> None:
+        """Make a change that a key asked for; an error is shown in the header and the drag continues."""
         try:
-            change()  # type: ignore[operator]
+            change()
         except FabrikError as error:
-            self._refusal = str(error)
+            self._key_error = str(error)
 
     def _move(self, context: Context) -> None:
         position = self.pointer.position()
@@ -146,15 +151,15 @@ class DragGesture:
         parts[1] += " ({})".format(", ".join(_length(context, part) for part in offset[:]))
         if self.pointer.numbers.is_on:
             texts = self.pointer.numbers.texts[: self.pointer.number_count]
-            place = self.pointer.numbers.place
-            parts[1] += " [{}]".format(", ".join(f"{t}|" if i == place else t or "0" for i, t in enumerate(texts)))
+            active = self.pointer.numbers.active
+            parts[1] += " [{}]".format(", ".join(f"{t}|" if i == active else t or "0" for i, t in enumerate(texts)))
         if self.pointer.lock is not None:
             parts[1] += f" {self.pointer.lock.text}"
         if self._snaps:
             parts.append(f"Snap to {snap_name(context.scene)}")
         if session.held:
             parts.append(f"Other ends that hold still: {len(session.held)}")
-        parts.append(self._refusal or self._status())
+        parts.append(self._key_error or self._status())
         return "    ".join(parts)
 
     def _status(self) -> str:
@@ -166,29 +171,29 @@ class DragGesture:
         return f"Reached, error {100.0 * result.error:.2f} %"
 
     @property
-    def said_of_keys(self) -> tuple[bool, str, int]:
-        """What changes in the status bar."""
+    def key_state(self) -> tuple[bool, str, int]:
+        """What the keys have set: snapping, held ends, number of bones."""
         return self.is_snapping, self.session.pins, self.session.chain_count
 
     def draw_keys(self, layout: UILayout) -> None:
-        """Say in the status bar what the keys do."""
+        """Draw the keys and what they do, for the status bar."""
 
-        def say(text: str, *icons: str) -> None:
+        def draw_key(text: str, *icons: str) -> None:
             row = layout.row(align=True)
             for icon in icons[:-1]:
                 row.label(text="", icon=icon)
             row.label(text=text, icon=icons[-1])
 
-        say("Confirm", 'MOUSE_LMB')
-        say("Cancel", 'MOUSE_RMB')
-        say("View", 'MOUSE_MMB')
-        say("Axis", 'EVENT_X', 'EVENT_Y', 'EVENT_Z')
-        say("Plane", 'EVENT_SHIFT', 'EVENT_X', 'EVENT_Y', 'EVENT_Z')
-        say("Precise", 'EVENT_SHIFT')
-        say(f"Snap {'On' if self.is_snapping else 'Off'}", 'EVENT_G')
-        say(f"Other Ends: {PINS[self.session.pins]}", 'EVENT_P')
+        draw_key("Confirm", 'MOUSE_LMB')
+        draw_key("Cancel", 'MOUSE_RMB')
+        draw_key("View", 'MOUSE_MMB')
+        draw_key("Axis", 'EVENT_X', 'EVENT_Y', 'EVENT_Z')
+        draw_key("Plane", 'EVENT_SHIFT', 'EVENT_X', 'EVENT_Y', 'EVENT_Z')
+        draw_key("Precise", 'EVENT_SHIFT')
+        draw_key(f"Snap {'On' if self.is_snapping else 'Off'}", 'EVENT_G')
+        draw_key(f"Other Ends: {PINS[self.session.pins]}", 'EVENT_P')
         if not self.session.grab.chain:
-            say(f"Bones {self.session.chain_count}", 'MOUSE_MMB_SCROLL')
+            draw_key(f"Bones {self.session.chain_count}", 'MOUSE_MMB_SCROLL')
 
 
 def _view(context: Context) -> View:
@@ -204,13 +209,13 @@ def _frame(context: Context) -> float:
 
 
 def _turns_view(context: Context, event: Event) -> bool:
-    """Tell whether a left click stands for the middle mouse button."""
+    """Return whether a left click stands for the middle mouse button."""
     return event.type == 'LEFTMOUSE' and event.alt and context.preferences.inputs.use_mouse_emulate_3_button
 
 
 def _length(context: Context, value: float) -> str:
     units = context.scene.unit_settings
-    value = 0.0 if abs(value) < 5e-6 else value  # there is no -0
+    value = 0.0 if abs(value) < 5e-6 else value  # else -0.000001 is written as -0
     if units.system == 'NONE':
         return f"{value:.4g}"
     return bpy.utils.units.to_string(

@@ -1,0 +1,84 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The display of a running drag: header, status bar, mouse pointer, overlay; ``end`` restores all of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import bpy
+from bpy.app.handlers import persistent
+
+from ..overlay.draw_handler import hide_axis, hide_drag, note_bones, note_move, show_axis, show_drag
+from .drag_events import DragEvents
+
+if TYPE_CHECKING:
+    from bpy.types import Context, Header
+
+_UNDO_HANDLERS = ("undo_post", "redo_post")
+
+
+class DragDisplay:
+    """Header, status bar, mouse pointer and overlay of a running drag."""
+
+    def __init__(self, context: Context, events: DragEvents) -> None:
+        """Switch all of them on."""
+        self.is_undone = False
+        """Whether an undo or redo has replaced the dragged data since the start."""
+        self._events = events
+        self._is_shown = True
+        self._area = context.area.as_pointer()
+        self._workspace = context.workspace.name
+
+        @persistent  # type: ignore[untyped-decorator]
+        def note_undo(*_args: object) -> None:
+            self.is_undone = True
+
+        self._note_undo = note_undo
+        for name in _UNDO_HANDLERS:
+            getattr(bpy.app.handlers, name).append(note_undo)
+        self._shown_state: object = None
+        context.window.cursor_modal_set('SCROLL_XY')
+        show_drag(events.session)
+        self.refresh(context)
+
+    def refresh(self, context: Context) -> None:
+        """Show the drag's present state."""
+        context.area.header_text_set(self._events.header_text(context))
+        pointer = self._events.pointer
+        if pointer.lock is not None and not pointer.lock.is_plane:
+            show_axis(pointer.start, pointer.directions[0], "XYZ"[pointer.lock.axis])
+        else:
+            hide_axis()
+        note_move()
+        context.area.tag_redraw()
+        if self._events.key_state != self._shown_state:
+            self._shown_state = self._events.key_state
+            note_bones()
+            events = self._events
+
+            def draw_keys(header: Header, _context: Context) -> None:
+                events.draw_keys(header.layout)
+
+            # The status bar is in no screen's areas, so there is no tag_redraw for it: setting the text redraws it.
+            context.workspace.status_text_set(draw_keys)
+
+    def end(self) -> None:
+        """Restore header, status bar, mouse pointer and overlay; a second call does nothing."""
+        if not self._is_shown:
+            return
+        self._is_shown = False
+        for name in _UNDO_HANDLERS:
+            getattr(bpy.app.handlers, name).remove(self._note_undo)
+        hide_drag()
+        manager = bpy.context.window_manager
+        for window in manager.windows if manager is not None else ():
+            window.cursor_modal_restore()
+            for area in window.screen.areas:
+                if area.as_pointer() == self._area:
+                    area.header_text_set(None)
+        workspace = bpy.data.workspaces.get(self._workspace)
+        if workspace is None and bpy.data.workspaces:
+            workspace = bpy.data.workspaces[0]  # the workspace is renamed: any one restores the status bar
+        if workspace is not None:
+            workspace.status_text_set(None)
