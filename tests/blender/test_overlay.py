@@ -15,15 +15,15 @@ from mathutils import Euler, Quaternion, Vector
 
 from fabrik_addon.blender.drag import DragSession, Grab
 from fabrik_addon.blender.overlay.draw_handler import is_drawn, sync_overlay
-from fabrik_addon.blender.overlay.overlay_shapes import JOINT, Kind, Layout, Shapes, directions_of, rim_of
+from fabrik_addon.blender.overlay.overlay_shapes import JOINT_SIZE, Kind, Layout, Shapes, directions_of, rim_of
 from fabrik_addon.blender.overlay.read_overlay import (
-    Places,
-    in_drag,
+    WorldPositions,
     read_armature,
     read_limits,
-    read_places,
+    read_positions,
     read_settings,
-    read_standing,
+    read_states,
+    with_drag_state,
 )
 from fabrik_addon.core.math.operations import SCALAR
 from fabrik_addon.core.model.joint_limits import clamp, joint_limits, rotation_of
@@ -58,23 +58,23 @@ class Drawn:
 
     def marks(self) -> set[str]:
         """The names of the colours of targets and pins."""
-        is_mark = (self.kinds == Kind.POINT) & (self.widths > JOINT)
+        is_mark = (self.kinds == Kind.POINT) & (self.widths > JOINT_SIZE)
         return {name for name in NAMES if (self._of(self.shapes.stroke_colors, name) & is_mark).any()}
 
     def gaps(self) -> set[str]:
-        """The names of the colours of the ways to targets."""
+        """The names of the colours of the offsets to targets."""
         names = NAMES[NAMES.index("NONE") :]
         return {name for name in names if len(self.lines(name))}
 
 
-def drawn(armature: Any, session: DragSession | None = None) -> tuple[Places, Drawn]:
+def drawn(armature: Any, session: DragSession | None = None) -> tuple[WorldPositions, Drawn]:
     view = read_armature(armature, session)
-    standing, limits = read_standing(view), read_limits(view)
-    places = read_places(view, limits, session)
+    states, limits = read_states(view), read_limits(view)
+    places = read_positions(view, limits, session)
     layout = Layout(view, COLORS, len(limits))
     if session is not None:
-        standing = in_drag(view, standing, session)
-    return places, Drawn(layout, layout.shapes(places, standing))
+        states = with_drag_state(view, states, session)
+    return places, Drawn(layout, layout.shapes(places, states))
 
 
 def test_links_run_from_joint_to_joint_in_the_world() -> None:
@@ -255,10 +255,10 @@ def test_a_view_knows_where_a_target_goes_without_being_read_again() -> None:
     view = read_armature(armature, None)
     chain.target.location = (0.25, -0.5, 1.5)
     update()
-    assert np.allclose(read_places(view, (), None).targets, [(0.25, -0.5, 1.5)])
+    assert np.allclose(read_positions(view, (), None).targets, [(0.25, -0.5, 1.5)])
     bpy.data.objects.remove(chain.target)
     with pytest.raises(ReferenceError):
-        read_places(view, (), None)
+        read_positions(view, (), None)
 
 
 def test_settings_that_say_what_is_drawn_are_noticed() -> None:
@@ -284,15 +284,15 @@ def test_colours_are_the_same_arrays_where_nothing_has_changed_but_places() -> N
     chain.target.location = (0.0, 0.0, 9.0)
     update()
     view = read_armature(armature, None)
-    layout, standing = Layout(view, COLORS, 0), read_standing(view)
-    first = layout.shapes(read_places(view, (), None), standing)
+    layout, states = Layout(view, COLORS, 0), read_states(view)
+    first = layout.shapes(read_positions(view, (), None), states)
     armature.pose.bones["bone0"].rotation_mode = "XYZ"
     armature.pose.bones["bone0"].rotation_euler.x = 0.5
     update()
-    second = layout.shapes(read_places(view, (), None), standing)
+    second = layout.shapes(read_positions(view, (), None), states)
     assert second.stroke_colors is first.stroke_colors and not np.allclose(second.points, first.points)
     bpy.ops.pose.fabrik_solve()
-    third = layout.shapes(read_places(view, (), None), read_standing(view))
+    third = layout.shapes(read_positions(view, (), None), read_states(view))
     assert third.stroke_colors is not first.stroke_colors
 
 
@@ -327,17 +327,17 @@ def test_objects_that_have_not_moved_need_not_be_asked() -> None:
     chain = add_chain(armature, "bone3", 2)
     chain.target, chain.subtarget = armature, "bone0"
     view = read_armature(armature, None)
-    known = read_places(view, (), None)
+    known = read_positions(view, (), None)
     armature.pose.bones["bone0"].rotation_mode = "XYZ"
     armature.pose.bones["bone0"].rotation_euler.x = 0.5
     armature.location = (1.0, 2.0, 3.0)
     update()
-    fresh, quick = read_places(view, (), None), read_places(view, (), None, known)
+    fresh, quick = read_positions(view, (), None), read_positions(view, (), None, known)
     for name in ("joints", "targets", "poles"):
         assert np.array_equal(getattr(fresh, name), getattr(quick, name), equal_nan=True), name
     armature.fabrik.chains[0].target.location.x += 1.0
     update()
-    assert np.array_equal(read_places(view, (), None, known).targets, quick.targets)
+    assert np.array_equal(read_positions(view, (), None, known).targets, quick.targets)
 
 
 def test_what_hangs_on_bones_says_that_it_moves() -> None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The bake operator: in a window it works between events and can be cancelled, elsewhere it works through."""
+"""The bake operator: from its dialog it bakes between events and can be cancelled; from a script it bakes at once."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import OperatorReturnItems
     from bpy.types import Context, Event
 
-_SLICE = 0.05
-"""Seconds of work between two looks at the events."""
+_SECONDS_PER_EVENT = 0.05
+"""Seconds of baking between two events."""
 
 
 class POSE_OT_fabrik_bake(FrameRangeMixin, OnlyActiveMixin, Operator):
@@ -83,7 +83,7 @@ class POSE_OT_fabrik_bake(FrameRangeMixin, OnlyActiveMixin, Operator):
         try:
             self._work = self._begin(context)
             if self._has_window:
-                self._has_window = False  # once more from the redo panel works through
+                self._has_window = False  # the redo panel executes again, without a dialog
                 return self._go_modal(context)
             while True:
                 next(self._work)
@@ -99,7 +99,7 @@ class POSE_OT_fabrik_bake(FrameRangeMixin, OnlyActiveMixin, Operator):
             return {'CANCELLED'}
         if event.type != 'TIMER' or self._work is None:
             return {'RUNNING_MODAL'}
-        until = time.perf_counter() + _SLICE
+        until = time.perf_counter() + _SECONDS_PER_EVENT
         try:
             done = next(self._work)
             while time.perf_counter() < until:
@@ -116,7 +116,7 @@ class POSE_OT_fabrik_bake(FrameRangeMixin, OnlyActiveMixin, Operator):
         return {'RUNNING_MODAL'}
 
     def cancel(self, context: Context) -> None:
-        """Take everything back: Blender calls it too, when the window closes."""
+        """Stop the bake, which restores everything; Blender calls this too when the window closes."""
         if self._work is not None:
             self._work.close()
         self._end_modal(context)

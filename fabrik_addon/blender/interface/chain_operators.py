@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The operators: they gather settings, run the path and report; the work is elsewhere."""
+"""The operators on chains and bones: add and remove a chain, solve, snap targets, set joint limits."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from ..setup.usual_limits import free_joint, limit_joint
 from ..solving.solve_chains import solve_chains
 from ..solving.write_channels import auto_key
 from .frame_range_mixin import FrameRangeMixin
-from .operator_mixins import ChainsMixin, OnlyActiveMixin, PoseModeMixin, RefusalsMixin
+from .operator_mixins import HasChainsMixin, OnlyActiveMixin, PoseModeMixin, ReportErrorsMixin
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import OperatorReturnItems
     from bpy.types import Context
 
 
-class POSE_OT_fabrik_chain_add(RefusalsMixin, Operator):
+class POSE_OT_fabrik_chain_add(ReportErrorsMixin, Operator):
     """Make a chain that ends at the active bone"""
 
     bl_idname = "pose.fabrik_chain_add"
@@ -69,7 +69,7 @@ class POSE_OT_fabrik_chain_add(RefusalsMixin, Operator):
         self.report({'INFO'}, f"Added chain '{chain.name}'")
 
 
-class POSE_OT_fabrik_chain_remove(ChainsMixin, Operator):
+class POSE_OT_fabrik_chain_remove(HasChainsMixin, Operator):
     """Remove the active chain; its target and pole stay"""
 
     bl_idname = "pose.fabrik_chain_remove"

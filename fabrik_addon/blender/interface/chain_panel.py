@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The panel in the 3D viewport's sidebar: chains, their settings, how the last solve ended."""
+"""The panel in the 3D viewport's sidebar: the list of chains, the status of the last solve, the settings of a chain."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ _STATUS_NAMES = {identifier: name for identifier, name, _ in STATUS_ITEMS}
 
 
 class FABRIK_UL_chains(UIList):
-    """Chains with how they ended, and whether they are pinned and on"""
+    """Chains with their status, pin and check box"""
 
+    # Eight parameters, and Any: Blender calls draw_item with these, of types that depend on the list's properties.
     def draw_item(  # type: ignore[override]
         self,
         _context: Context,
@@ -102,7 +103,7 @@ class VIEW3D_PT_fabrik(_FabrikPanel):
 
 
 def _draw_result(layout: UILayout, chain: FabrikChain) -> None:
-    """Say in words how the last solve of a chain ended."""
+    """Draw the status of the last solve of a chain, in words."""
     result = result_of(chain.id_data, chain.name)
     if result is None:
         return
@@ -128,7 +129,7 @@ def wrapped(text: str, width: int = 32) -> list[str]:
 
 
 class ActiveChainPanel(_FabrikPanel):
-    """A sub-panel about the chain that is chosen in the list"""
+    """A sub-panel with settings of the active chain"""
 
     bl_parent_id = "VIEW3D_PT_fabrik"
 

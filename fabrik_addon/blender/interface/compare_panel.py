@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The operator that compares the solvers on the active chain, and the sub-panel that shows what came of it."""
+"""The operator that compares the solvers on the active chain, and the sub-panel that shows the comparison."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..rig.properties import chosen_chains
 from ..rig.snapshot import take_problem
 from ..solving.compare_solvers import compare_solvers, comparison_of, in_text, keep_comparison
 from .chain_panel import STATUS_ICONS, ActiveChainPanel, wrapped
-from .operator_mixins import ChainsMixin
+from .operator_mixins import HasChainsMixin
 
 if TYPE_CHECKING:
     from bpy.types import Context, Object, UILayout
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from ..solving.compare_solvers import Compared
 
 TEXT_NAME = "FABRIK IK solvers"
-"""Text block that holds the last comparison."""
+"""Name of the text data-block that holds the last comparison."""
 
-_KEPT = 1e-4
-"""Radians over a limit that single precision makes of none."""
+_LIMIT_TOLERANCE = 1e-4
+"""Radians beyond a limit that count as within it: the error of angles in single precision."""
 
 
-class POSE_OT_fabrik_compare(ChainsMixin, Operator):
+class POSE_OT_fabrik_compare(HasChainsMixin, Operator):
     """Solve the active chain with every solver and show what each of them makes of it; the pose stays"""
 
     bl_idname = "pose.fabrik_compare"
@@ -65,8 +65,8 @@ class VIEW3D_PT_fabrik_compare(ActiveChainPanel):
             box.separator()
         over = [one.violation for one in compared if one.violation is not None]
         if over:
-            kept = max(over) < _KEPT
-            box.label(text="All within the limits" if kept else "Not all within the limits", icon='LOCKED')
+            is_within = max(over) < _LIMIT_TOLERANCE
+            box.label(text="All within the limits" if is_within else "Not all within the limits", icon='LOCKED')
         box.label(text="As text: " + TEXT_NAME, icon='TEXT')
 
 
@@ -83,7 +83,7 @@ def _draw_solver(column: UILayout, compared: Compared) -> None:
     time.label(text=f"{1e3 * compared.seconds:.2f} ms")
     turned = f"{math.degrees(compared.turned):.0f}\N{DEGREE SIGN}"
     column.label(text=f"error {compared.error:.0e} in {compared.iterations}, {turned} turned", icon='BLANK1')
-    if compared.violation is not None and compared.violation > _KEPT:
+    if compared.violation is not None and compared.violation > _LIMIT_TOLERANCE:
         column.label(text=f"{math.degrees(compared.violation):.2g}\N{DEGREE SIGN} over its limits", icon='ERROR')
 
 

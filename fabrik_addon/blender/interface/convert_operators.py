@@ -15,13 +15,13 @@ from ..convert.to_chains import Conversion, constraints_to_chains
 from ..convert.to_constraints import chains_to_constraints, chains_to_convert
 from ..rig.properties import active_chain
 from ..solving.write_channels import auto_key
-from .operator_mixins import ChainsMixin, RefusalsMixin
+from .operator_mixins import HasChainsMixin, ReportErrorsMixin
 
 if TYPE_CHECKING:
     from bpy.types import Context
 
 
-class POSE_OT_fabrik_constraints_to_chains(RefusalsMixin, Operator):
+class POSE_OT_fabrik_constraints_to_chains(ReportErrorsMixin, Operator):
     """Make a chain of every IK constraint, with the same meaning; the constraints are muted and no bone moves"""
 
     bl_idname = "pose.fabrik_constraints_to_chains"
@@ -39,7 +39,7 @@ class POSE_OT_fabrik_constraints_to_chains(RefusalsMixin, Operator):
         _report(self, result, "constraints")
 
 
-class POSE_OT_fabrik_chains_to_constraints(ChainsMixin, Operator):
+class POSE_OT_fabrik_chains_to_constraints(HasChainsMixin, Operator):
     """Give the tip bone of each chain an IK constraint, switched on as the chain is, and switch the chain off"""
 
     bl_idname = "pose.fabrik_chains_to_constraints"

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The operator that drags a chain: it begins, hands events over, and ends."""
+"""The modal drag operator: it begins a session, passes events to ``drag.drag_events``, confirms or cancels."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import bpy
 from bpy.props import EnumProperty, FloatVectorProperty, IntProperty
@@ -29,7 +29,7 @@ class POSE_OT_fabrik_drag(PoseModeMixin, Operator):
 
     bl_idname = "pose.fabrik_drag"
     bl_label = "FABRIK Drag"
-    # As Blender's own transform: the pointer goes on at the other side of the viewport.
+    # GRAB_CURSOR as in Blender's own transform: at a viewport's edge the pointer continues at the opposite edge.
     bl_options = {'REGISTER', 'UNDO', 'BLOCKING', 'GRAB_CURSOR'}
 
     grab: EnumProperty(
@@ -113,7 +113,7 @@ class POSE_OT_fabrik_drag(PoseModeMixin, Operator):
             self.report({'ERROR'}, str(error))
             return self._cancelled(context)
         except Exception:
-            # A defect must not leave a drag behind that nothing ends.
+            # After a defect Blender removes the operator: without this the display would stay for ever.
             self._cancelled(context)
             raise
         if result == 'CANCELLED':
@@ -125,7 +125,7 @@ class POSE_OT_fabrik_drag(PoseModeMixin, Operator):
         return {result}
 
     def cancel(self, _context: Context) -> None:
-        """Blender's call when a file is loaded or the window closes."""
+        """Restore everything; Blender calls this when a file is loaded or the window closes."""
         self._display.end()
         if self._events.session.is_intact():
             self._events.session.restore()
@@ -150,10 +150,9 @@ class POSE_OT_fabrik_drag(PoseModeMixin, Operator):
             self.chain_count = session.chain_count
         changed = session.confirm()
         auto_key(context, changed)
-        result: Any = session.result
-        if result is not None and result.message:
-            self.report({'WARNING'}, f"'{session.grab.chain or session.grab.bone}': {result.message}")
-        # Without a change there is nothing to take back.
+        if session.result is not None and session.result.message:
+            self.report({'WARNING'}, f"'{session.grab.chain or session.grab.bone}': {session.result.message}")
+        # CANCELLED makes no undo step: without a change there is nothing to undo.
         return {'FINISHED'} if changed else {'CANCELLED'}
 
     def _cancelled(self, context: Context) -> set[OperatorReturnItems]:
@@ -171,16 +170,16 @@ _keymap_items: list[tuple[KeyMap, KeyMapItem]] = []
 
 
 def _list_in_preferences() -> None:
-    """Let people find it in the preferences' keymap and give it a key there; it has none by itself."""
+    """List the operator without a key in the preferences' keymap, where people can give it one."""
     configs = bpy.context.window_manager.keyconfigs.addon if bpy.context.window_manager is not None else None
-    if configs is not None:  # in the background there are none
+    if configs is not None:  # background mode has none
         keymap = configs.keymaps.new("Pose", space_type='EMPTY')
         _keymap_items.append((keymap, keymap.keymap_items.new("pose.fabrik_drag", 'NONE', 'PRESS')))
 
 
 def register() -> None:
     bpy.utils.register_class(POSE_OT_fabrik_drag)
-    # The menu search finds what is in a menu.
+    # The menu search finds entries of menus alone.
     bpy.types.VIEW3D_MT_pose_ik.append(_draw_in_menu)
     _list_in_preferences()
 

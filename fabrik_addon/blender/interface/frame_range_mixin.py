@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The frame range that operators over several frames have in common."""
+"""The frame range of operators that work on several frames."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 class FrameRangeMixin:
-    """Has a range of frames; the scene's own where it isn't given."""
+    """Has the options of a frame range; the scene's range is the default."""
 
     frame_start: IntProperty(name="Start Frame", description="First frame", default=1, min=FIRST_FRAME, max=LAST_FRAME)
     frame_end: IntProperty(name="End Frame", description="Last frame", default=250, min=FIRST_FRAME, max=LAST_FRAME)
     step: IntProperty(name="Step", description="Frames from one key to the next", default=1, min=1)
 
     def take_scene_range(self, context: Context) -> None:
-        """Take what isn't given from the scene: its preview range, if it has one."""
+        """Set start and end, unless they are given, to the scene's preview range, or to its range without one."""
         scene = context.scene
         start, end = scene.frame_start, scene.frame_end
         if scene.use_preview_range:
@@ -33,7 +33,7 @@ class FrameRangeMixin:
                 setattr(self, name, frame)
 
     def draw_range(self, layout: UILayout) -> UILayout:
-        """Show the range; return the row with the step."""
+        """Draw the range; return the row of the step."""
         column = layout.column(align=True)
         column.prop(self, "frame_start")
         column.prop(self, "frame_end")
@@ -42,16 +42,20 @@ class FrameRangeMixin:
         return row
 
     def span(self) -> tuple[int, int]:
-        """Return first and last frame.
+        """Return the first and the last frame.
 
         Raises:
-            FabrikError: there are no frames between.
+            FabrikError: the last frame is before the first.
         """
         if self.frame_end < self.frame_start:
             raise FabrikError(f"The end frame {self.frame_end} is before the start frame {self.frame_start}")
         return self.frame_start, self.frame_end
 
     def frames(self) -> list[float]:
-        """Return the frames, every step-th of the range."""
+        """Return every ``step``-th frame of the range.
+
+        Raises:
+            FabrikError: the last frame is before the first.
+        """
         start, end = self.span()
         return [float(frame) for frame in range(start, end + 1, self.step)]

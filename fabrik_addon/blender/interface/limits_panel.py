@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The limits of a chain's bones in the sidebar: one line for each bone, with what it says of its axes to unfold."""
+"""The joint limits of a chain's bones in the sidebar: a line for each bone that opens to the settings of its axes."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ..rig.overrides import is_limit
 if TYPE_CHECKING:
     from bpy.types import PoseBone, UILayout
 
-MOST_UNFOLDED = 6
-"""Bones of a chain up to which all are unfolded at first: more would push all else out of sight."""
+MOST_OPEN_BONES = 6
+"""Number of bones up to which all lines are open at first: more would push the panels below out of sight."""
 
 
 def draw_limits(layout: UILayout, bones: Sequence[PoseBone]) -> None:
-    """Draw what each bone may do, root first."""
+    """Draw the limits of each bone, root first."""
     for bone in bones:
-        header, body = layout.panel(f"fabrik_limits_{bone.name}", default_closed=len(bones) > MOST_UNFOLDED)
+        header, body = layout.panel(f"fabrik_limits_{bone.name}", default_closed=len(bones) > MOST_OPEN_BONES)
         row = header.row()
         row.label(text=bone.name)
         kind = row.row()
@@ -32,7 +32,7 @@ def draw_limits(layout: UILayout, bones: Sequence[PoseBone]) -> None:
 
 
 def kind_of_joint(bone: PoseBone) -> str:
-    """Say in two words what a bone may do, constraints that limit it included."""
+    """Return the kind of a bone's joint in words, from its IK settings and its Limit Rotation constraints."""
     lower, upper = limits_of(bone)
     free = [name for name, low, high in zip("XYZ", lower, upper, strict=True) if low < high]
     limited = [
@@ -46,7 +46,7 @@ def kind_of_joint(bone: PoseBone) -> str:
 
 
 def _draw_axes(layout: UILayout, bone: PoseBone) -> None:
-    """Show what a bone may do about its axes, as in Blender's own Inverse Kinematics panel."""
+    """Draw lock and limits of a bone's axes, as in Blender's own Inverse Kinematics panel."""
     column = layout.column(align=True)
     for name in "xyz":
         row = column.row(align=True)

@@ -18,7 +18,7 @@ from ..native.modifier_inputs import draw_input, group_inputs
 from ..native.remove_rig import remove_rigs
 from ..rig.properties import active_chain, chosen_chains
 from ..solving.write_channels import auto_key
-from .operator_mixins import OnlyActiveMixin, RefusalsMixin
+from .operator_mixins import OnlyActiveMixin, ReportErrorsMixin
 
 if TYPE_CHECKING:
     from bpy.types import Context
@@ -45,7 +45,7 @@ class POSE_OT_fabrik_rig_add(OnlyActiveMixin, Operator):
                 self.report({'WARNING'}, f"Chain '{plan.settings.name}': {warning}")
 
 
-class POSE_OT_fabrik_rig_remove(RefusalsMixin, Operator):
+class POSE_OT_fabrik_rig_remove(ReportErrorsMixin, Operator):
     """Take native rigs away, with everything that was made for them"""
 
     bl_idname = "pose.fabrik_rig_remove"

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What operators have in common: when they can be used, how they refuse, which chains they are about."""
+"""What several operators have in common: polls with their messages, errors as reports, the option Only Active."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class PoseModeMixin:
-    """Needs an armature in Pose mode that can be changed."""
+    """Polls for an armature in Pose mode that can be edited and shows its pose."""
 
     @classmethod
     def poll(cls, context: Context) -> bool:
@@ -37,8 +37,8 @@ class PoseModeMixin:
         return True
 
 
-class RefusalsMixin(PoseModeMixin):
-    """Reports what can't be done as an error; nothing has changed then."""
+class ReportErrorsMixin(PoseModeMixin):
+    """Executes ``run`` and reports its FabrikError; ``run`` changes nothing before it raises."""
 
     def execute(self, context: Context) -> set[OperatorReturnItems]:
         try:
@@ -52,8 +52,8 @@ class RefusalsMixin(PoseModeMixin):
         raise NotImplementedError
 
 
-class ChainsMixin(RefusalsMixin):
-    """Needs a chain."""
+class HasChainsMixin(ReportErrorsMixin):
+    """Polls for an armature with a chain."""
 
     @classmethod
     def poll(cls, context: Context) -> bool:
@@ -65,8 +65,8 @@ class ChainsMixin(RefusalsMixin):
         return True
 
 
-class OnlyActiveMixin(ChainsMixin):
-    """Is about the active chain, or all that are switched on."""
+class OnlyActiveMixin(HasChainsMixin):
+    """Has the option to use the active chain alone instead of all enabled ones."""
 
     only_active: BoolProperty(
         name="Only Active", description="The active chain alone instead of all that are switched on", default=False

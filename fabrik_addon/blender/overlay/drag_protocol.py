@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the overlay asks of a drag: ``drag.drag_session.DragSession`` is one."""
+"""The attributes of a running drag that the overlay reads, as protocols: ``drag.drag_session.DragSession`` has them.
+
+The package ``drag`` imports ``overlay``; the protocols keep ``overlay`` from importing ``drag``.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Grabbed(Protocol):
-    """What a drag holds: a bone's tail, or the target of a chain."""
+    """The dragged point: a bone's tail, or the target of a chain."""
 
     @property
     def bone(self) -> str:
@@ -28,22 +31,22 @@ class Grabbed(Protocol):
 
 
 class Dragged(Protocol):
-    """A running drag as the overlay reads it."""
+    """A running drag."""
 
     armature: Object
     snapshot: Snapshot
     result: Result | None
     """Result of the last solve; None before the first one."""
     position: Vector
-    """Where the dragged point should be, in world space."""
+    """Desired position of the dragged point, world space."""
 
     @property
     def grab(self) -> Grabbed:
-        """What the drag holds."""
+        """The dragged point."""
 
     @property
     def held(self) -> Collection[str]:
-        """Names of the chains whose ends the drag holds still."""
+        """Names of the other chains whose ends are held."""
 
     def is_intact(self) -> bool:
-        """Tell whether the armature and its bones still exist."""
+        """Return whether the armature and its bones still exist."""

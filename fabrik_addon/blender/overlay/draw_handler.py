@@ -1,10 +1,11 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The overlay in 3D viewports: drawn while an armature shows it or a drag runs, and else not even registered.
+"""The overlay's draw handler in 3D viewports: registered while an armature shows the overlay or a drag runs.
 
-What is drawn is built when something has changed, not at every redraw: the handlers note that bones have moved,
-settings say themselves when they are set. What nobody tells, animated settings or other colours of the theme, is looked
-at with every few redraws.
+Shapes are built again only after a change, not at every redraw. Changes are noted by three ways: Blender's handlers
+(bones and objects that moved, undo, another file), the update functions of properties (settings), and the drag. Changes
+that Blender reports in none of them, animated settings and the theme's colours, are found by comparing every few
+redraws.
 """
 
 from __future__ import annotations
@@ -20,77 +21,78 @@ from mathutils import Vector
 
 from ..rig.last_results import last_change
 from ..rig.properties import OVERLAY_HANDLERS, SETTINGS_HANDLERS, settings_of
-from .draw_shapes import Drawing, brush_of, colors_of, draw_axis, free_drawing
+from .draw_shapes import GpuShapes, colors_of, draw_axis, free_gpu_shapes, stroke_renderer
 from .overlay_shapes import Color, Layout
-from .read_overlay import in_drag, read_armature, read_limits, read_places, read_settings, read_standing
+from .read_overlay import read_armature, read_limits, read_positions, read_settings, read_states, with_drag_state
 
 if TYPE_CHECKING:
     from bpy.types import Context, Depsgraph, DepsgraphUpdate, Scene
 
     from .drag_protocol import Dragged
-    from .read_overlay import BoneLimits, Places
-    from .stroke_shader import Brush
+    from .read_overlay import BoneLimits, WorldPositions
+    from .stroke_shader import StrokeRenderer
 
 
-_SELDOM = 8
-"""Redraws after which settings are looked at whether or not somebody has said that they changed."""
+_REDRAWS_BETWEEN_CHECKS = 8
+"""Redraws after which settings are compared although no change was noted."""
 
 
 @dataclass
-class _News:
-    """What may be another one since what is drawn was built."""
+class _Changes:
+    """What may have changed since the shapes were built."""
 
     bones: bool = True
+    """Poses of bones."""
     objects: bool = True
-    """Their places."""
+    """Positions of objects."""
     limits: bool = True
     settings: bool = True
 
 
-class _Figure:
-    """One armature, as it is drawn."""
+class _DrawnArmature:
+    """The shapes of one armature, and the data from which they were built."""
 
     def __init__(self, armature: Object, session: Dragged | None, colors: dict[str, Color]) -> None:
         self.view = read_armature(armature, session)
         self._colors = colors
-        self._standing = read_standing(self.view)
+        self._states = read_states(self.view)
         self._limits: tuple[BoneLimits, ...] | None = None
-        self._places: Places | None = None
-        self._is_new = True
+        self._positions: WorldPositions | None = None
+        self._is_outdated = True
 
     def has_settings_of(self, armature: Object) -> bool:
-        """Tell whether it is still what an armature's settings describe; notice how its chains are doing."""
+        """Return whether an armature's settings are those of the shapes; note a change of its chains' states."""
         if self.view.settings != read_settings(armature):
             return False
-        standing = read_standing(self.view)
-        self._is_new |= standing != self._standing
-        self._standing = standing
+        states = read_states(self.view)
+        self._is_outdated |= states != self._states
+        self._states = states
         return True
 
-    def update(self, session: Dragged | None, news: _News) -> None:
-        """Build what is drawn if it isn't what it was."""
-        if not (news.bones or self._is_new):
+    def update(self, session: Dragged | None, changes: _Changes) -> None:
+        """Build the shapes if bones have moved or the chains' states have changed."""
+        if not (changes.bones or self._is_outdated):
             return
-        self._is_new = False
-        limits = read_limits(self.view) if self._limits is None or news.limits else self._limits
+        self._is_outdated = False
+        limits = read_limits(self.view) if self._limits is None or changes.limits else self._limits
         if self._limits is None or len(limits) != len(self._limits):
             self._layout = Layout(self.view, self._colors, len(limits))
-            self._drawing = Drawing(self._layout)
+            self._gpu_shapes = GpuShapes(self._layout)
         self._limits = limits
-        places = read_places(self.view, limits, session, None if news.objects else self._places)
-        self._places = places
-        standing = self._standing if session is None else in_drag(self.view, self._standing, session)
-        self._drawing.update(self._layout.shapes(places, standing))
+        places = read_positions(self.view, limits, session, None if changes.objects else self._positions)
+        self._positions = places
+        states = self._states if session is None else with_drag_state(self.view, self._states, session)
+        self._gpu_shapes.update(self._layout.shapes(places, states))
 
-    def draw(self, context: Context, brush: Brush) -> None:
-        """Draw it unless it is hidden in this viewport, or not in its local view."""
-        space: Any = context.space_data
+    def draw(self, context: Context, renderer: StrokeRenderer) -> None:
+        """Draw the shapes unless the armature is hidden in this viewport or not part of its local view."""
+        space: Any = context.space_data  # Any: the stub has the base class of all editors
         if self.view.armature.visible_in_viewport_get(space):
-            self._drawing.draw(context, brush, self._colors)
+            self._gpu_shapes.draw(context, renderer, self._colors)
 
 
 class _Overlay:
-    """What is registered, and what was built: there is one overlay in a Blender."""
+    """The state of the draw handler, of which Blender has one for all viewports."""
 
     def __init__(self) -> None:
         self.handle: object | None = None
@@ -99,29 +101,29 @@ class _Overlay:
         self.forget()
 
     def forget(self) -> None:
-        """Forget all that was built: armatures, chains or bones may be other ones."""
+        """Discard all shapes: armatures, chains or bones may be others."""
         self.key: object = None
         self.colors: dict[str, Color] = {}
         self.armatures: list[Object] = []
-        self.figures: list[_Figure] = []
-        self.news = _News()
+        self.drawn_armatures: list[_DrawnArmature] = []
+        self.changes = _Changes()
         self.results = 0
-        """Up to which they were looked at."""
+        """``last_change()`` at the time of the last build."""
         self.redraws = 0
-        """Since settings were looked at."""
+        """Redraws since settings were compared."""
 
 
 _overlay = _Overlay()
 
 
 def show_drag(session: Dragged) -> None:
-    """Draw the chain of a drag, whether or not its armature shows the overlay."""
+    """Draw the chain of a drag from now on, whether or not its armature shows the overlay."""
     _overlay.session = session
     _sync()
 
 
 def show_axis(origin: Vector, direction: Vector, name: str) -> None:
-    """Draw an axis that a drag is locked to: through a point, along a unit vector; its name is X, Y or Z."""
+    """Draw the axis of a drag's lock: through a point, along a unit vector, world space; its name is X, Y or Z."""
     _overlay.axis = (origin, direction, name)
 
 
@@ -131,47 +133,47 @@ def hide_axis() -> None:
 
 
 def hide_drag() -> None:
-    """End what ``show_drag`` began."""
+    """Draw the chain of the drag and its axis no more."""
     _overlay.session = _overlay.axis = None
     _sync()
 
 
 def note_move() -> None:
-    """Say that a drag has moved its chain: its settings are what they were."""
-    _overlay.news.bones = True
+    """Note that a drag has moved its chain and left all settings as they are."""
+    _overlay.changes.bones = True
 
 
-def note_chain() -> None:
-    """Say that a setting of a chain is another one."""
+def note_settings() -> None:
+    """Note that a setting of a chain has changed."""
     if _overlay.handle is not None:
-        _overlay.news.settings = True
+        _overlay.changes.settings = True
         _redraw()
 
 
 def note_bones() -> None:
-    """Say that a drag has other bones, or other ends hold still."""
+    """Note that a drag has other bones or other held ends."""
     _overlay.forget()
 
 
 def sync_overlay() -> None:
-    """Draw from now on, or stop to, as the armatures there are say."""
+    """Register or remove the draw handler, by the settings of all armatures."""
     _sync()
 
 
 def is_drawn() -> bool:
-    """Tell whether anything is registered to draw."""
+    """Return whether the draw handler is registered."""
     return _overlay.handle is not None
 
 
 def _sync() -> None:
-    is_wanted = _overlay.session is not None or any(
+    is_needed = _overlay.session is not None or any(
         obj.type == 'ARMATURE' and settings_of(obj).show_overlay for obj in bpy.data.objects
     )
-    if is_wanted and _overlay.handle is None and not bpy.app.background:
+    if is_needed and _overlay.handle is None and not bpy.app.background:
         _overlay.handle = bpy.types.SpaceView3D.draw_handler_add(_draw, (), 'WINDOW', 'POST_VIEW')
         bpy.app.handlers.depsgraph_update_post.append(_note_update)
         bpy.app.handlers.frame_change_post.append(_note_frame)
-    elif not is_wanted and _overlay.handle is not None:
+    elif not is_needed and _overlay.handle is not None:
         bpy.types.SpaceView3D.draw_handler_remove(_overlay.handle, 'WINDOW')
         bpy.app.handlers.depsgraph_update_post.remove(_note_update)
         bpy.app.handlers.frame_change_post.remove(_note_frame)
@@ -190,26 +192,26 @@ def _redraw() -> None:
 @persistent  # type: ignore[untyped-decorator]
 def _note_update(_scene: Scene, depsgraph: Depsgraph) -> None:
     if depsgraph.id_type_updated('SCENE'):
-        _overlay.forget()  # there may be other objects, or bones with other parents
+        _overlay.forget()  # objects may have come or gone, bones may have other parents
         return
     _note_moves(depsgraph)
-    # From an update limits can't be told from poses; a drag changes none.
-    _overlay.news.limits |= _overlay.session is None
+    # An update doesn't show whether a pose or a limit has changed; a drag changes no limit.
+    _overlay.changes.limits |= _overlay.session is None
     if depsgraph.id_type_updated('ARMATURE') or depsgraph.id_type_updated('OBJECT'):
-        _overlay.news.settings |= any(map(_may_be_settings, depsgraph.updates))
+        _overlay.changes.settings |= any(map(_may_be_settings, depsgraph.updates))
 
 
 def _note_moves(depsgraph: Depsgraph) -> None:
-    """Note that bones have moved, and whether an object has: what hangs on a bone says so too."""
-    news = _overlay.news
-    news.bones = True
-    news.objects = news.objects or any(
+    """Note that bones have moved, and whether an object has; an object that hangs on a bone is among the updates."""
+    changes = _overlay.changes
+    changes.bones = True
+    changes.objects = changes.objects or any(
         update.is_updated_transform and isinstance(update.id, Object) for update in depsgraph.updates
     )
 
 
 def _may_be_settings(update: DepsgraphUpdate) -> bool:
-    """Tell whether something else than bones has changed: a bone's name, or settings, which look like a transform."""
+    """Return whether an update may be of a bone's name or of settings; Blender reports settings as a transform."""
     if isinstance(update.id, Armature):
         return not update.is_updated_transform
     return update.is_updated_transform and isinstance(update.id, Object) and update.id.type == 'ARMATURE'
@@ -222,35 +224,35 @@ def _note_frame(_scene: Scene, depsgraph: Depsgraph) -> None:
 
 @persistent  # type: ignore[untyped-decorator]
 def _note_other_data(*_args: object) -> None:
-    """After undo, redo and loading nothing that was kept is there any more."""
+    """Discard all references after undo, redo and loading: Blender has replaced the data."""
     _sync()
 
 
 def _draw() -> None:
     context = bpy.context
-    space: Any = context.space_data
+    space: Any = context.space_data  # Any: the stub has the base class of all editors
     if not space.overlay.show_overlays or not space.overlay.show_bones:
         return
     try:
         _build(context)
     except (ReferenceError, KeyError):
-        # A script has deleted an object, or a bone, and not yet said so.
+        # A script has deleted an object or a bone, and no update has followed yet.
         _overlay.forget()
         _build(context)
     gpu.state.blend_set('ALPHA')
     gpu.state.depth_test_set('NONE')
     try:
-        brush = brush_of(context, _overlay.colors)
-        for figure in _overlay.figures:
-            figure.draw(context, brush)
+        renderer = stroke_renderer(context, _overlay.colors)
+        for drawn in _overlay.drawn_armatures:
+            drawn.draw(context, renderer)
         if _overlay.axis is not None:
-            draw_axis(context, brush, *_overlay.axis)
+            draw_axis(context, renderer, *_overlay.axis)
     finally:
         gpu.state.blend_set('NONE')
 
 
 def _build(context: Context) -> None:
-    """Bring what is drawn up to date."""
+    """Bring the shapes up to date."""
     session = _overlay.session if _overlay.session is not None and _overlay.session.is_intact() else None
     key = context.scene.session_uid, context.view_layer.name, session
     if key != _overlay.key:
@@ -258,22 +260,24 @@ def _build(context: Context) -> None:
         _overlay.key = key
         _overlay.armatures = _armatures(context, session)
     shown = [armature for armature in _overlay.armatures if _is_shown(armature)]
-    figures = _overlay.figures
-    is_same = [figure.view.armature for figure in figures] == shown
-    news = _overlay.news
-    news.settings |= _overlay.results != last_change()
+    drawn_armatures = _overlay.drawn_armatures
+    is_same = [drawn.view.armature for drawn in drawn_armatures] == shown
+    changes = _overlay.changes
+    changes.settings |= _overlay.results != last_change()
     _overlay.results = last_change()
     _overlay.redraws += 1
-    if news.settings or not is_same or _overlay.redraws > _SELDOM:
+    if changes.settings or not is_same or _overlay.redraws > _REDRAWS_BETWEEN_CHECKS:
         colors = colors_of(context)
-        is_same &= colors == _overlay.colors and all(map(_Figure.has_settings_of, figures, shown))
+        is_same &= colors == _overlay.colors and all(map(_DrawnArmature.has_settings_of, drawn_armatures, shown))
         _overlay.colors, _overlay.redraws = colors, 0
-        news.limits = True
+        changes.limits = True
     if not is_same:
-        figures = _overlay.figures = [_Figure(armature, session, _overlay.colors) for armature in shown]
-    for figure in figures:
-        figure.update(session, news)
-    _overlay.news = _News(False, False, False, False)
+        drawn_armatures = _overlay.drawn_armatures = [
+            _DrawnArmature(armature, session, _overlay.colors) for armature in shown
+        ]
+    for drawn in drawn_armatures:
+        drawn.update(session, changes)
+    _overlay.changes = _Changes(False, False, False, False)
 
 
 def _armatures(context: Context, session: Dragged | None) -> list[Object]:
@@ -293,16 +297,16 @@ _DATA_HANDLERS = ("undo_post", "redo_post", "load_post")
 
 
 def register() -> None:
-    SETTINGS_HANDLERS.append(note_chain)
+    SETTINGS_HANDLERS.append(note_settings)
     OVERLAY_HANDLERS.append(sync_overlay)
     for name in _DATA_HANDLERS:
         getattr(bpy.app.handlers, name).append(_note_other_data)
-    # Switched on over a file that is open: what is in it can't be asked before Blender is done with registering.
+    # The extension may be enabled while a file is open: bpy.data can be read only after registering.
     bpy.app.timers.register(_sync, first_interval=0.0)
 
 
 def unregister() -> None:
-    SETTINGS_HANDLERS.remove(note_chain)
+    SETTINGS_HANDLERS.remove(note_settings)
     OVERLAY_HANDLERS.remove(sync_overlay)
     if bpy.app.timers.is_registered(_sync):
         bpy.app.timers.unregister(_sync)
@@ -313,4 +317,4 @@ def unregister() -> None:
         bpy.app.handlers.depsgraph_update_post.remove(_note_update)
         bpy.app.handlers.frame_change_post.remove(_note_frame)
     _overlay.__init__()  # type: ignore[misc]
-    free_drawing()
+    free_gpu_shapes()

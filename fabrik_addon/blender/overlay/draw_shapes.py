@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Draws shapes in a 3D viewport, in the theme's colours. Needs a window: there is no GPU in the background."""
+"""Draws the overlay's shapes in a 3D viewport, in the theme's colours. Needs a window: background mode has no GPU."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ import numpy as np
 from mathutils import Vector
 
 from ...core import Array
-from .overlay_shapes import ROUND, Color, Layout, Reach, Shapes
-from .stroke_shader import Brush, Pens, Strokes, free_strokes, lines, vertex_buffer
+from .overlay_shapes import CIRCLE_SEGMENTS, Color, Layout, Reach, Shapes
+from .stroke_shader import StrokeBuffers, StrokeRenderer, Strokes, free_strokes, lines, vertex_buffer
 
 if TYPE_CHECKING:
     from bpy.types import Context
+    from gpu.types import GPUBatch, GPUShader
 
 
 def colors_of(context: Context) -> dict[str, Color]:
-    """Return the theme's colours for all that is drawn."""
+    """Return the theme's colours by the names of ``overlay_shapes.Layout``, and 'reach' and 'outline'."""
     theme = context.preferences.themes[0]
     view, interface = theme.view_3d, theme.user_interface
     red = _with(interface.axis_x)
@@ -44,59 +45,63 @@ def colors_of(context: Context) -> dict[str, Color]:
 
 
 def _with(color: Any, alpha: float = 1.0) -> Color:
+    # Any: the stub has several types for a theme's colour, of three or four components.
     red, green, blue, *_ = color[:]
     return red, green, blue, alpha
 
 
-def brush_of(context: Context, colors: Mapping[str, Color]) -> Brush:
-    """Return what draws in the viewport that is being drawn."""
+def stroke_renderer(context: Context, colors: Mapping[str, Color]) -> StrokeRenderer:
+    """Return the renderer of strokes for the viewport that Blender draws."""
     region = context.region
-    return Brush((region.width, region.height), context.preferences.system.ui_scale, colors)
+    return StrokeRenderer((region.width, region.height), context.preferences.system.ui_scale, colors)
 
 
-class Drawing:
-    """What is drawn of an armature, on the GPU."""
+class GpuShapes:
+    """The shapes of an armature on the GPU."""
 
     def __init__(self, layout: Layout) -> None:
-        """Take what stays."""
-        self._pens = Pens(layout.rows, layout.styles) if len(layout.rows) else None
+        """Send rows and styles of the layout's strokes to the GPU."""
+        self._buffers = StrokeBuffers(layout.rows, layout.styles) if len(layout.rows) else None
         self._corners = layout.faces.ravel()
         self._strokes: Strokes | None = None
-        self._faces: Any = None
+        self._faces: GPUBatch | None = None
         self._reaches: Sequence[Reach] = ()
 
     def update(self, shapes: Shapes) -> None:
-        """Take shapes of that layout."""
-        if self._pens is not None:
-            self._strokes = self._pens.strokes(shapes.points, shapes.stroke_colors)
+        """Send the positions and colours of that layout's shapes to the GPU."""
+        if self._buffers is not None:
+            self._strokes = self._buffers.strokes(shapes.points, shapes.stroke_colors)
         if len(self._corners):
             self._faces = _face_batch(shapes.points[self._corners], shapes.face_colors)
         self._reaches = shapes.reaches
 
-    def draw(self, context: Context, brush: Brush, colors: Mapping[str, Color]) -> None:
-        """Draw it."""
+    def draw(self, context: Context, renderer: StrokeRenderer, colors: Mapping[str, Color]) -> None:
+        """Draw faces, then strokes, then reaches."""
         if self._faces is not None:
             self._faces.draw(_face_shader())
         if self._strokes is not None:
-            brush.draw(self._strokes)
+            renderer.draw(self._strokes)
         if self._reaches:
-            _draw_reaches(context, brush, self._reaches, colors)
+            _draw_reaches(context, renderer, self._reaches, colors)
 
 
 @cache
-def _face_shader() -> Any:
+def _face_shader() -> GPUShader:
     return gpu.shader.from_builtin('SMOOTH_COLOR')
 
 
-def _face_batch(corners: Array, colors: Array) -> Any:
-    types: Any = gpu.types
+def _face_batch(corners: Array, colors: Array) -> GPUBatch:
+    types: Any = gpu.types  # Any: the stub gives the constructors of gpu.types no parameters
     points, shades = corners.astype(np.float32), np.repeat(colors.astype(np.float32), 3, axis=0)
-    return types.GPUBatch(type='TRIS', buf=vertex_buffer(("pos", points), ("color", shades)))
+    batch: GPUBatch = types.GPUBatch(type='TRIS', buf=vertex_buffer(("pos", points), ("color", shades)))
+    return batch
 
 
-def _draw_reaches(context: Context, brush: Brush, reaches: Sequence[Reach], colors: Mapping[str, Color]) -> None:
-    """Draw reaches as the circles by which a viewer sees spheres."""
-    place = context.region_data.view_matrix.inverted_safe()
+def _draw_reaches(
+    context: Context, renderer: StrokeRenderer, reaches: Sequence[Reach], colors: Mapping[str, Color]
+) -> None:
+    """Draw each reach, a sphere about the chain's root, as a circle parallel to the screen."""
+    to_world = context.region_data.view_matrix.inverted_safe()
     reach, soft = colors['reach'], colors['OUT_OF_REACH']
     for center, least, greatest, begin in reaches:
         circles = [(greatest, _with(reach, 0.6))]
@@ -104,33 +109,33 @@ def _draw_reaches(context: Context, brush: Brush, reaches: Sequence[Reach], colo
             circles.append((least, _with(reach, 0.4)))
         if begin < (1.0 - 1e-3) * greatest:
             circles.append((begin, _with(soft, 0.7)))
-        place.translation = center.tolist()
+        to_world.translation = center.tolist()
         with gpu.matrix.push_pop():  # type: ignore[attr-defined]
-            gpu.matrix.multiply_matrix(place)
-            before = 1.0
+            gpu.matrix.multiply_matrix(to_world)
+            scale = 1.0
             for radius, color in circles:
-                gpu.matrix.scale_uniform(radius / before)
-                before = radius
-                brush.draw(_circle(color))
+                gpu.matrix.scale_uniform(radius / scale)
+                scale = radius
+                renderer.draw(_circle(color))
 
 
 @lru_cache(maxsize=8)
 def _circle(color: Color) -> Strokes:
-    angles = np.linspace(0.0, math.tau, 2 * ROUND + 1)
+    angles = np.linspace(0.0, math.tau, 2 * CIRCLE_SEGMENTS + 1)
     points = np.stack([np.cos(angles), np.sin(angles), 0.0 * angles], axis=1)
     return lines(points[:-1], points[1:], 1.5, color)
 
 
-def draw_axis(context: Context, brush: Brush, origin: Vector, direction: Vector, name: str) -> None:
-    """Draw an axis through a point, along a unit vector, in the colour of X, Y or Z."""
+def draw_axis(context: Context, renderer: StrokeRenderer, origin: Vector, direction: Vector, name: str) -> None:
+    """Draw a line through a point along a unit vector, world space, in the theme's colour of X, Y or Z."""
     color = getattr(context.preferences.themes[0].user_interface, f"axis_{name.lower()}")
     far = direction * (10.0 * context.region_data.view_distance + 10.0)
     ends = np.array([(origin - far)[:], (origin + far)[:]])
-    brush.draw(lines(ends[:1], ends[1:], 1.5, _with(color, 0.8)))
+    renderer.draw(lines(ends[:1], ends[1:], 1.5, _with(color, 0.8)))
 
 
-def free_drawing() -> None:
-    """Give back what is kept on the GPU; Blender has none any more when Python ends."""
+def free_gpu_shapes() -> None:
+    """Free the cached GPU objects while Blender has a GPU: when Python ends it has none."""
     _circle.cache_clear()
     _face_shader.cache_clear()
     free_strokes()

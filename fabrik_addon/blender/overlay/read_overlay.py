@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""READ: what the overlay shows of an armature's chains: what stays, and, quickly, where all of it is now.
+"""READ: what the overlay draws of an armature's chains.
 
-With many chains all the time goes into asking Blender. So what a move can't change is read once, and what it can is
-read for all bones, or all chains, in one call where there is such a call.
+The time of a redraw is the time of the calls into Blender. So what a change of pose leaves as it is (bones, settings,
+limits) is read once into an ``ArmatureView``, and what it changes is read in one call for all bones (``foreach_get``)
+into ``WorldPositions``.
 """
 
 from __future__ import annotations
@@ -32,10 +33,13 @@ if TYPE_CHECKING:
     from .drag_protocol import Dragged
 
 Settings = tuple[tuple[Any, ...], ...]
-"""What of an armature's chains says which joints, targets and poles there are; the last is the active chain's place."""
+"""The settings that decide which joints, targets and poles are drawn, chain by chain; last, the active chain's index.
+
+Any: a tuple holds the values of properties of several types.
+"""
 
 BoneLimits = tuple[int, JointLimits]
-"""The place of a bone in its armature, and what it may do."""
+"""Index of a bone in its armature, and its limits."""
 
 _settings_of_chain = attrgetter(
     "name",
@@ -54,115 +58,115 @@ _settings_of_chain = attrgetter(
 
 @dataclass(frozen=True)
 class Goals:
-    """Where the targets, or the poles, of chains are found."""
+    """The objects and bones that are the targets, or the poles, of C chains; a row is the index of a chain."""
 
     count: int
-    """C, of chains."""
+    """Number of chains, C."""
     object_rows: IntegerArray
-    """(B,) of the chains whose goals are objects."""
+    """(B,) rows whose goal is an object."""
     objects: tuple[Object, ...]
-    """(B,)"""
+    """(B,) those objects."""
     others: tuple[tuple[int, Object, str], ...]
-    """A chain's row, another armature and the name of its bone."""
+    """Rows whose goal is a bone of another armature, with that armature and the bone's name."""
     own_rows: IntegerArray
-    """(O,) of the chains whose goals are bones of the armature that is shown."""
-    own_places: IntegerArray
-    """(O,) of those bones."""
+    """(O,) rows whose goal is a bone of the drawn armature."""
+    own_bones: IntegerArray
+    """(O,) indices of those bones."""
 
     @property
     def rows(self) -> list[int]:
-        """Those of the chains that have a goal."""
+        """Rows that have a goal, in ascending order."""
         return sorted([*self.object_rows.tolist(), *(row for row, _, _ in self.others), *self.own_rows.tolist()])
 
 
 @dataclass(frozen=True)
 class ChainView:
-    """What of one chain stays while it moves. Points are places in an armature's heads and tails, one after another."""
+    """What is drawn of one chain, as far as a change of pose leaves it as it is."""
 
     points: tuple[int, ...]
-    """Of the joints, from the root to the end."""
+    """Joints from the root to the end, as indices into the armature's bone heads followed by its bone tails."""
     is_active: bool
     is_pinned: bool
     is_dragged: bool
     limited: tuple[int, ...]
-    """Places of the bones whose limits are shown if they have some."""
+    """Indices of the bones whose limits are drawn."""
 
 
 @dataclass(frozen=True)
 class ArmatureView:
-    """The chains of an armature."""
+    """The C drawn chains of an armature, with P joints in all."""
 
     armature: Object
     settings: Settings
-    """All of this was read from them."""
+    """The settings at the time of reading."""
     bone_names: list[str]
     chains: tuple[ChainView, ...]
     rows: IntegerArray
-    """(C,) the place of each among all chains of the armature; a bone that is dragged by its tail comes after them."""
+    """(C,) index of each chain in the armature's list; a bone dragged by its tail has the index after the last."""
     points: IntegerArray
-    """(P,) places of all chains' joints, one chain after the other."""
+    """(P,) ``ChainView.points`` of all chains, one chain after the other."""
     starts: IntegerArray
-    """(C,) where in ``points`` each chain starts."""
+    """(C,) index in ``points`` of each chain's root."""
     counts: IntegerArray
-    """(C,) joints of each chain."""
+    """(C,) number of joints of each chain."""
     targets: Goals
     poles: Goals
 
 
 @dataclass(frozen=True)
-class Standing:
-    """How chains are doing, and what counts as reached: what doesn't show in the bones."""
+class ChainStates:
+    """Status of the chains' last solve, and the settings with which it is drawn."""
 
     statuses: tuple[str, ...]
     """(C,)"""
     softnesses: tuple[float, ...]
-    """(C,) shares of the chains' lengths."""
+    """(C,) over chain length."""
     tolerances: tuple[float, ...]
-    """(C,) shares of the chains' lengths."""
+    """(C,) over chain length."""
 
 
 @dataclass(frozen=True)
 class Cone:
-    """The limits of one bone of the active chain."""
+    """The limits of one bone of the active chain, in world space."""
 
     head: Array
     """(3,)"""
     axes: Array
-    """(3, 3) that it turns in, as columns."""
+    """(3, 3) axes of the bone at rest against its parent's present pose, as columns."""
     length: float
     limits: JointLimits
     is_at_limit: bool
 
 
 @dataclass(frozen=True)
-class Places:
-    """Where the chains of an armature are in the world."""
+class WorldPositions:
+    """Positions of an armature's chains in world space."""
 
     joints: Array
     """(P, 3)"""
     targets: Array
-    """(C, 3); NaN where there is none."""
+    """(C, 3); NaN for chains without a target."""
     poles: Array
-    """(C, 3); NaN where there is none."""
+    """(C, 3); NaN for chains without a pole."""
     cones: tuple[Cone, ...]
 
 
 def read_settings(armature: Object) -> Settings:
-    """Read what says which joints, targets and poles there are: Blender doesn't tell when that changes."""
+    """Read the settings that decide what is drawn, to compare them: animated settings change without an update call."""
     settings = settings_of(armature)
     return (*map(_settings_of_chain, settings.chains), (settings.active_index,))
 
 
-def read_standing(view: ArmatureView) -> Standing:
-    """Read how an armature's chains are doing."""
-    chains: Any = settings_of(view.armature).chains
+def read_states(view: ArmatureView) -> ChainStates:
+    """Read the status of the chains' last solves and the settings that it is drawn with."""
+    chains = settings_of(view.armature).chains
     softnesses, tolerances = [0.0] * len(chains), [0.0] * len(chains)
     chains.foreach_get("softness", softnesses)
     chains.foreach_get("tolerance", tolerances)
     results = results_of(view.armature, (chain[0] for chain in view.settings[:-1]))
     statuses = ['NONE' if result is None else result.status for result in results]
     rows = view.rows.tolist()
-    return Standing(
+    return ChainStates(
         *(
             tuple(map([*values, other].__getitem__, rows))
             for values, other in ((statuses, 'NONE'), (softnesses, 0.0), (tolerances, 0.0))
@@ -170,27 +174,27 @@ def read_standing(view: ArmatureView) -> Standing:
     )
 
 
-def in_drag(view: ArmatureView, standing: Standing, session: Dragged) -> Standing:
-    """Return how chains are doing while one of them is dragged."""
+def with_drag_state(view: ArmatureView, states: ChainStates, session: Dragged) -> ChainStates:
+    """Return the states with those of the dragged chain taken from the drag."""
     for row, chain in enumerate(view.chains):
         if chain.is_dragged:
             status = 'NONE' if session.result is None else session.result.status
             tolerance = session.snapshot.options.tolerance
-            return Standing(
-                (*standing.statuses[:row], status, *standing.statuses[row + 1 :]),
-                standing.softnesses,
-                (*standing.tolerances[:row], tolerance, *standing.tolerances[row + 1 :]),
+            return ChainStates(
+                (*states.statuses[:row], status, *states.statuses[row + 1 :]),
+                states.softnesses,
+                (*states.tolerances[:row], tolerance, *states.tolerances[row + 1 :]),
             )
-    return standing
+    return states
 
 
 def read_armature(armature: Object, session: Dragged | None) -> ArmatureView:
-    """Read the chains of an armature that are on, and the one that is dragged by its bone.
+    """Read the enabled chains of an armature, and the chain of a bone that is dragged by its tail.
 
-    Chains that can't be solved are left out: the panel says why.
+    Chains whose bones can't be read are left out: the panel shows the reason.
     """
     names: list[str] = armature.pose.bones.keys()
-    places = {name: place for place, name in enumerate(names)}
+    indices = {name: index for index, name in enumerate(names)}
     session = session if session is not None and session.armature == armature else None
     settings = settings_of(armature)
     rows: list[int] = []
@@ -210,16 +214,16 @@ def read_armature(armature: Object, session: Dragged | None) -> ArmatureView:
         if chain.pole_target is not None:
             goals[1].append((len(chains), chain.pole_target, chain.pole_subtarget))
         view = ChainView(
-            points=_points_of(bones, armature.pose.bones[chain.tip], chain.use_tail, places),
+            points=_points_of(bones, armature.pose.bones[chain.tip], chain.use_tail, indices),
             is_active=is_active,
             is_pinned=chain.use_pin if session is None else chain.name in session.held,
             is_dragged=is_dragged,
-            limited=tuple(places[bone.name] for bone in bones) if chain.use_limits and is_active else (),
+            limited=tuple(indices[bone.name] for bone in bones) if chain.use_limits and is_active else (),
         )
         chains.append(view)
         rows.append(number)
     if session is not None and not session.grab.chain:
-        chains.append(_dragged_bone(session, places))
+        chains.append(_dragged_bone(session, indices))
         rows.append(len(settings.chains))
     counts = np.array([len(chain.points) for chain in chains], int)
     return ArmatureView(
@@ -231,102 +235,106 @@ def read_armature(armature: Object, session: Dragged | None) -> ArmatureView:
         np.array([point for chain in chains for point in chain.points], int),
         np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(int) if chains else np.zeros(0, int),
         counts,
-        *(_goals(armature, places, len(chains), found) for found in goals),
+        *(_goals(armature, indices, len(chains), found) for found in goals),
     )
 
 
-def _goals(armature: Object, places: dict[str, int], count: int, goals: list[tuple[int, Object, str]]) -> Goals:
+def _goals(armature: Object, indices: dict[str, int], count: int, goals: list[tuple[int, Object, str]]) -> Goals:
     own, others, object_rows, objects = [], [], [], []
     for row, obj, bone in goals:
         if obj.type != 'ARMATURE' or bone not in obj.pose.bones:
             object_rows.append(row)
             objects.append(obj)
         elif obj == armature:
-            own.append((row, places[bone]))
+            own.append((row, indices[bone]))
         else:
             others.append((row, obj, bone))
-    own_rows, own_places = np.array(own, int).reshape(-1, 2).T
-    return Goals(count, np.array(object_rows, int), tuple(objects), tuple(others), own_rows, own_places)
+    own_rows, own_bones = np.array(own, int).reshape(-1, 2).T
+    return Goals(count, np.array(object_rows, int), tuple(objects), tuple(others), own_rows, own_bones)
 
 
-def _points_of(bones: Sequence[PoseBone], end: PoseBone, use_tail: bool, places: dict[str, int]) -> tuple[int, ...]:
-    heads = [places[bone.name] for bone in bones]
-    return (*heads, len(places) + places[end.name] if use_tail else places[end.name])
+def _points_of(bones: Sequence[PoseBone], end: PoseBone, use_tail: bool, indices: dict[str, int]) -> tuple[int, ...]:
+    heads = [indices[bone.name] for bone in bones]
+    return (*heads, len(indices) + indices[end.name] if use_tail else indices[end.name])
 
 
-def _dragged_bone(session: Dragged, places: dict[str, int]) -> ChainView:
+def _dragged_bone(session: Dragged, indices: dict[str, int]) -> ChainView:
     bones = session.snapshot.bones
     return ChainView(
-        points=_points_of(bones.bones, bones.end, True, places),
+        points=_points_of(bones.bones, bones.end, True, indices),
         is_active=True,
         is_pinned=False,
         is_dragged=True,
-        limited=tuple(places[bone.name] for bone in bones.bones),
+        limited=tuple(indices[bone.name] for bone in bones.bones),
     )
 
 
 def read_limits(view: ArmatureView) -> tuple[BoneLimits, ...]:
-    """Read the limits that are shown: of those bones that may not swing any way."""
+    """Read the limits that are drawn: those of bones with a limited swing."""
     bones = view.armature.pose.bones
     found = []
-    for place in (place for chain in view.chains for place in chain.limited):
-        lower, upper = limits_of(bones[place])
-        # A cone is a swing: about x, z or both.
+    for index in (limited for chain in view.chains for limited in chain.limited):
+        lower, upper = limits_of(bones[index])
+        # A cone shows the swing, about x, z or both; a limited twist has no cone.
         if any(math.isfinite(bound) for bound in (lower[0], upper[0], lower[2], upper[2])):
-            found.append((place, joint_limits(lower, upper)))
+            found.append((index, joint_limits(lower, upper)))
     return tuple(found)
 
 
-def read_places(
-    view: ArmatureView, limits: Sequence[BoneLimits], session: Dragged | None, known: Places | None = None
-) -> Places:
-    """Read where chains are: one look at all bones, however many chains there are.
+def read_positions(
+    view: ArmatureView, limits: Sequence[BoneLimits], session: Dragged | None, known: WorldPositions | None = None
+) -> WorldPositions:
+    """Read the positions of the chains, in two calls for all bones.
 
     Args:
         view: the chains.
-        limits: of bones.
-        session: of a drag.
-        known: where all was, if no object has moved since but only bones: many objects take long to be asked.
+        limits: limits to be drawn.
+        session: the running drag, or None.
+        known: positions of the last call, if no object has moved since: positions of objects are taken from it, because
+            each object is a call of its own.
     """
-    bones: Any = view.armature.pose.bones
+    bones = view.armature.pose.bones
     flat = np.empty((2, 3 * len(view.bone_names)), np.float32)
     bones.foreach_get("head", flat[0])
     bones.foreach_get("tail", flat[1])
-    ends: Any = flat.reshape(-1, 3)
+    ends: Array = flat.reshape(-1, 3).astype(float)
     world = np.array(view.armature.matrix_world)
-    turn, origin = world[:3, :3].T, world[:3, 3]
-    targets = _positions(view.targets, ends, turn, origin, None if known is None else known.targets)
+    linear, origin = world[:3, :3].T, world[:3, 3]
+    targets = _positions(view.targets, ends, linear, origin, None if known is None else known.targets)
     if session is not None and not session.grab.chain and session.armature == view.armature:
-        targets[-1] = session.position  # the dragged bone comes last
-    return Places(
-        joints=_moved(ends[view.points], turn, origin),
+        targets[-1] = session.position  # the chain of the dragged bone is the last one
+    return WorldPositions(
+        joints=_moved(ends[view.points], linear, origin),
         targets=targets,
-        poles=_positions(view.poles, ends, turn, origin, None if known is None else known.poles),
-        cones=tuple(_cone(view, *bone, ends, turn, origin) for bone in limits),
+        poles=_positions(view.poles, ends, linear, origin, None if known is None else known.poles),
+        cones=tuple(_cone(view, *bone, ends, linear, origin) for bone in limits),
     )
 
 
-def _positions(goals: Goals, ends: Array, turn: Array, origin: Array, known: Array | None) -> Array:
-    """Return where goals are (C, 3), given both ends of all bones and what takes them to the world."""
+def _positions(goals: Goals, ends: Array, linear: Array, origin: Array, known: Array | None) -> Array:
+    """Return the positions of goals (C, 3), world space; a bone's end goes there by `end @ linear + origin`."""
     positions = np.full((goals.count, 3), math.nan) if known is None else known.copy()
     if goals.objects and known is None:
         positions[goals.object_rows] = [obj.matrix_world.translation[:] for obj in goals.objects]
     for row, obj, bone in goals.others:
         positions[row] = (obj.matrix_world @ obj.pose.bones[bone].head)[:]
     if len(goals.own_rows):
-        positions[goals.own_rows] = _moved(ends[goals.own_places], turn, origin)
+        positions[goals.own_rows] = _moved(ends[goals.own_bones], linear, origin)
     return positions
 
 
-def _moved(points: Array, turn: Array, origin: Array) -> Array:
-    """Return points (N, 3) in the world: a matrix product takes longer to begin than this to end."""
-    return np.asarray(np.einsum("ij,jk->ik", points, turn) + origin)
+def _moved(points: Array, linear: Array, origin: Array) -> Array:
+    """Return `points @ linear + origin`, (N, 3).
+
+    By ``einsum``: for some hundred points a matrix product (BLAS) takes longer to start than this sum takes in all.
+    """
+    return np.asarray(np.einsum("ij,jk->ik", points, linear) + origin)
 
 
-def _cone(view: ArmatureView, place: int, limits: JointLimits, ends: Array, turn: Array, origin: Array) -> Cone:
-    bone = view.armature.pose.bones[place]
-    axes = turn.T @ np.array(_rest_axes(bone).to_3x3())
-    head, tail = ends[[place, len(view.bone_names) + place]] @ turn + origin
+def _cone(view: ArmatureView, index: int, limits: JointLimits, ends: Array, linear: Array, origin: Array) -> Cone:
+    bone = view.armature.pose.bones[index]
+    axes = linear.T @ np.array(_rest_axes(bone).to_3x3())
+    head, tail = ends[[index, len(view.bone_names) + index]] @ linear + origin
     q = rotation_of(bone)
     is_at_limit = bool(axes_at_limit(limits, (q.w, q.x, q.y, q.z)))
     length = float(np.linalg.norm(tail - head))
@@ -334,7 +342,7 @@ def _cone(view: ArmatureView, place: int, limits: JointLimits, ends: Array, turn
 
 
 def _rest_axes(bone: PoseBone) -> Matrix:
-    """Return the axes that a bone turns in, in its armature."""
+    """Return a bone's axes before its own rotation, armature space: `P P0⁻¹ B0`, or `B0` without a parent."""
     parent, rest = bone.parent, bone.bone.matrix_local
     if parent is None or not bone.bone.use_inherit_rotation:
         return rest

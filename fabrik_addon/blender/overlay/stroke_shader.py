@@ -1,9 +1,11 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The shader of lines and round points, and what it draws: all of an armature's in one call, each with its outline.
+"""The shader of lines and round points with outlines: all strokes of an armature in one draw call.
 
-Blender's own shaders know no round points in several colours, and need a call for each width and for each outline.
-Here a stroke is a quad around what it looks like on the screen; how far a pixel is from the stroke is its colour.
+Blender's own shaders have no round points in several colours, and need a draw call for each width and each outline.
+Here a stroke is a quad around its image on the screen, and the fragment shader computes each pixel's distance `d` from
+the stroke: with the radius `r` the opacity is `clamp(0.5 - (d - r), 0, 1)`, and that of the outline, one pixel of the
+interface wide, is added around it.
 """
 
 from __future__ import annotations
@@ -11,14 +13,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gpu
 import numpy as np
+from numpy.typing import NDArray
 
 from ...core import Array
 from ...core.math.operations import IntegerArray
-from .overlay_shapes import JOINT, Color, Kind
+from .overlay_shapes import JOINT_SIZE, Color, Kind
+
+if TYPE_CHECKING:
+    from gpu.types import GPUBatch, GPUShader, GPUTexture, GPUVertBuf, GPUVertFormat
 
 _VERTEX = """
 vec4 seen(float row)
@@ -39,7 +45,7 @@ void main()
     ink = vec4(0.0);
     return;
   }
-  /* What is behind the viewer has no place on the screen. */
+  /* The part behind the viewer has no image: the line is cut at depth zero. */
   float share = p_depth / (p_depth - q_depth + 1e-30);
   bool is_cut = p_depth < 0.0;
   if (is_cut) { p = mix(p, q, share); }
@@ -61,7 +67,7 @@ void main()
 """
 
 _FRAGMENT = """
-/* A color with its outline: how far a pixel is outside, in pixels. */
+/* A color with its outline; outside: distance of the pixel from the stroke's edge, in pixels. */
 vec4 drawn(vec4 inner, float outside, float share)
 {
   float over = inner.a * share * clamp(0.5 - outside, 0.0, 1.0);
@@ -96,25 +102,25 @@ void main()
 """
 
 _COLUMNS = 256
-"""Points in a row of the texture."""
+"""Positions in a row of the texture."""
 
 _CORNERS = np.array([[0.0, -1.0], [1.0, -1.0], [1.0, 1.0], [0.0, 1.0]], np.float32)
-"""Of a stroke's quad: at its start or end, on its right or left."""
+"""Corners of a stroke's quad: 0 at its start or 1 at its end; -1 on its right or 1 on its left."""
 
 
 @cache
-def _shader() -> Any:
-    types: Any = gpu.types
+def _shader() -> GPUShader:
+    types: Any = gpu.types  # Any: the stub gives the constructors of gpu.types no parameters
     interface = types.GPUStageInterfaceInfo("fabrik_stroke")
     interface.smooth('VEC2', "place")
     interface.flat('VEC4', "body")
     interface.flat('VEC4', "ink")
     info = types.GPUShaderCreateInfo()
     info.push_constant('MAT4', "ModelViewProjectionMatrix")
-    info.push_constant('VEC4', "viewport")  # width, height, pixels to a unit of the interface, size of a joint
-    info.push_constant('VEC4', "outline")
-    info.push_constant('VEC4', "joint")  # its color
-    info.push_constant('BOOL', "srgbTarget")  # Blender sets it
+    info.push_constant('VEC4', "viewport")  # width, height, pixels per unit of the interface, diameter of a joint
+    info.push_constant('VEC4', "outline")  # color
+    info.push_constant('VEC4', "joint")  # color
+    info.push_constant('BOOL', "srgbTarget")  # Blender sets this one
     info.define("COLUMNS", str(_COLUMNS))
     info.sampler(0, 'FLOAT_2D', "points")
     for place, (kind, name) in enumerate((('VEC2', "rows"), ('VEC4', "color"), ('VEC4', "style"))):
@@ -127,37 +133,44 @@ def _shader() -> Any:
 
 
 @cache
-def _format(*attributes: tuple[str, int]) -> Any:
-    types: Any = gpu.types
-    made = types.GPUVertFormat()
+def _format(*attributes: tuple[str, int]) -> GPUVertFormat:
+    vertex_format = gpu.types.GPUVertFormat()
     for name, size in attributes:
-        made.attr_add(id=name, comp_type='F32', len=size, fetch_mode='FLOAT')
-    return made
+        vertex_format.attr_add(id=name, comp_type='F32', len=size, fetch_mode='FLOAT')
+    return vertex_format
 
 
-class Pens:
-    """Strokes on the GPU as far as they stay while they move: their widths and kinds, and which points they are of."""
+class StrokeBuffers:
+    """The part of N strokes on the GPU that a change of pose leaves as it is: rows, widths, kinds, and colours."""
 
     def __init__(self, rows: IntegerArray, styles: Array) -> None:
-        """Take where strokes start and end, rows (N, 2) of a table of points; widths in pixels and kinds, (N, 2)."""
+        """Send rows and styles to the GPU.
+
+        Args:
+            rows: (N, 2) start and end of each stroke, as rows of a table of positions.
+            styles: (N, 2) widths in pixels, and kinds.
+        """
         types: Any = gpu.types
         count = len(rows)
         corners = np.empty((count, 4, 4), np.float32)
         corners[:, :, :2] = _CORNERS
         corners[:, :, 2:] = styles[:, None]
         ends = np.repeat(rows.astype(np.float32), 4, axis=0)
-        self._staying = vertex_buffer(("rows", ends), ("style", corners.reshape(-1, 4)))
+        self._vertices = vertex_buffer(("rows", ends), ("style", corners.reshape(-1, 4)))
         triangles = 4 * np.arange(count, dtype=np.int32)[:, None] + np.array([0, 1, 2, 0, 2, 3], np.int32)
         self._triangles = types.GPUIndexBuf(type='TRIS', seq=triangles.reshape(-1, 3))
         self._colors: Array | None = None
-        self._batch: Any = None
+        self._batch: GPUBatch | None = None
 
     def strokes(self, points: Array, colors: Array) -> Strokes:
-        """Return what is drawn, given the table (R, 3) and the strokes' colours (N, 4)."""
+        """Return the strokes, given the table of positions (R, 3) and their colours (N, 4).
+
+        Colours are sent to the GPU if ``colors`` is another array than in the last call.
+        """
         types: Any = gpu.types
-        if colors is not self._colors:
+        if self._batch is None or colors is not self._colors:
             self._colors = colors
-            self._batch = types.GPUBatch(type='TRIS', buf=self._staying, elem=self._triangles)
+            self._batch = types.GPUBatch(type='TRIS', buf=self._vertices, elem=self._triangles)
             self._batch.vertbuf_add(vertex_buffer(("color", np.repeat(colors.astype(np.float32), 4, axis=0))))
         height = -(-len(points) // _COLUMNS)
         data = types.Buffer('FLOAT', height * _COLUMNS * 4)
@@ -167,14 +180,15 @@ class Pens:
 
 @dataclass(frozen=True)
 class Strokes:
-    """Strokes on the GPU: which there are, and the points they are of."""
+    """Strokes on the GPU, ready to be drawn."""
 
-    batch: Any
-    points: Any
+    batch: GPUBatch
+    points: GPUTexture
+    """Table of positions."""
 
 
-def vertex_buffer(*attributes: tuple[str, Any]) -> Any:
-    """Return a vertex buffer, given names and float32 arrays (V, ...)."""
+def vertex_buffer(*attributes: tuple[str, NDArray[np.float32]]) -> GPUVertBuf:
+    """Return a vertex buffer, given names and arrays (V, components)."""
     types: Any = gpu.types
     buffer = types.GPUVertBuf(_format(*((name, values.shape[1]) for name, values in attributes)), len(attributes[0][1]))
     for name, values in attributes:
@@ -182,14 +196,20 @@ def vertex_buffer(*attributes: tuple[str, Any]) -> Any:
     return buffer
 
 
-class Brush:
-    """Draws strokes in the viewport that is being drawn."""
+class StrokeRenderer:
+    """The bound shader, set up for the viewport that Blender draws."""
 
     def __init__(self, size: tuple[int, int], scale: float, colors: Mapping[str, Color]) -> None:
-        """Take the viewport's width and height in pixels, the interface's scale, and colours of outline and joint."""
+        """Bind the shader.
+
+        Args:
+            size: width and height of the viewport, pixels.
+            scale: pixels per unit of the interface.
+            colors: for 'outline' and 'joint'.
+        """
         self._shader = _shader()
         self._shader.bind()
-        self._shader.uniform_float("viewport", (*size, scale, JOINT))
+        self._shader.uniform_float("viewport", (*size, scale, JOINT_SIZE))
         self._shader.uniform_float("outline", colors['outline'])
         self._shader.uniform_float("joint", colors['joint'])
 
@@ -200,14 +220,14 @@ class Brush:
 
 
 def lines(starts: Array, ends: Array, width: float, color: Color) -> Strokes:
-    """Return what draws plain lines between points (N, 3), all of the same width in pixels and of one colour."""
+    """Return plain lines between points (N, 3) in world space, of one width in pixels and one colour."""
     count = len(starts)
     rows = np.arange(2 * count).reshape(2, count).T
-    pens = Pens(rows, np.tile((width, float(Kind.LINE)), (count, 1)))
-    return pens.strokes(np.concatenate([starts, ends]), np.tile(color, (count, 1)))
+    buffers = StrokeBuffers(rows, np.tile((width, float(Kind.LINE)), (count, 1)))
+    return buffers.strokes(np.concatenate([starts, ends]), np.tile(color, (count, 1)))
 
 
 def free_strokes() -> None:
-    """Give back what is kept on the GPU; Blender has none any more when Python ends."""
+    """Free the cached GPU objects while Blender has a GPU: when Python ends it has none."""
     _shader.cache_clear()
     _format.cache_clear()

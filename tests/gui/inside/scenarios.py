@@ -193,8 +193,8 @@ def keys() -> Steps:
     count = len(rig_chain())
     yield from press("PAGE_UP")
     yield 0.3
-    (figure,) = addon("overlay.draw_handler")._overlay.figures
-    drawn = figure.view.chains[-1].points
+    (drawn_armature,) = addon("overlay.draw_handler")._overlay.drawn_armatures
+    drawn = drawn_armature.view.chains[-1].points
     check(count == 3 and len(rig_chain()) == 4 and len(drawn) == 5, "Page Up takes one more bone, and draws it")
     Stage.hands.wheel(up=False)
     yield 0.3

@@ -253,7 +253,7 @@ def kinds_of_rigs() -> Steps:
         bpy.ops.object.mode_set(mode="POSE")
         bpy.ops.view3d.localview(frame_selected=False)
     yield 0.6
-    drawn = [figure.view.armature.name for figure in addon("overlay.draw_handler")._overlay.figures]
+    drawn = [one.view.armature.name for one in addon("overlay.draw_handler")._overlay.drawn_armatures]
     space = area().spaces.active
     seen = [name for name in drawn if bpy.data.objects[name].visible_in_viewport_get(space)]
     check(seen == ["other"], f"in local view only what is in it is drawn: {seen} of {drawn}")
