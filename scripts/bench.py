@@ -3,7 +3,7 @@
 """Measure how good and how fast the solver is, beside plain FABRIK, Blender's own IK and C.
 
 Prints markdown tables. With --write they replace docs/benchmarks.md, which is never edited by hand. --peers measures
-other people's solvers instead, and --plot draws pictures.
+other people's solvers instead, --plot draws pictures, and --beside compares times with those of another checkout.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ sys.path.insert(0, str(environment.ROOT))
 from benchmark import (
     bake_rows,
     batch_rows,
+    beside,
     blender_rows,
     convert_rows,
     core_rows,
@@ -163,18 +164,29 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="also write what was measured to its page in docs")
     parser.add_argument("--peers", action="store_true", help="measure other people's solvers instead; installs them")
     parser.add_argument("--plot", action="store_true", help=f"only draw the pictures in {_relative(IMAGES)}")
+    parser.add_argument(
+        "--beside",
+        type=Path,
+        metavar="FOLDER",
+        help=f"compare times with those of another checkout; without --only: {', '.join(beside.GROUPS)}",
+    )
     arguments = parser.parse_args()
     if arguments.write and (arguments.quick or arguments.only):
         parser.error("--write takes all measurements: leave out --quick and --only")
     if arguments.only and (arguments.peers or arguments.plot):
         parser.error("--only chooses among our own measurements: leave out --peers and --plot")
+    if arguments.beside and (arguments.write or arguments.peers or arguments.plot):
+        parser.error("--beside only compares times: leave out --write, --peers and --plot")
 
     effort = QUICK if arguments.quick else FULL
     if arguments.plot:
         _plot(effort)
     if arguments.plot and not arguments.peers:
         os._exit(0)
-    if arguments.peers:
+    if arguments.beside:
+        table = beside.beside_table(environment.ROOT, arguments.beside.resolve(), arguments.only or beside.GROUPS)
+        report = Report("# Two checkouts", machine.facts(), [table])
+    elif arguments.peers:
         report = Report(PEERS_HEADING, machine.facts(), _peers(effort))
     else:
         report = Report(HEADING, machine.facts(), _measure(arguments.only or list(MEASUREMENTS), effort), ENDING)
