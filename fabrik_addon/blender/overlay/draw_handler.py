@@ -169,11 +169,11 @@ def _sync() -> None:
     is_needed = _overlay.session is not None or any(
         obj.type == 'ARMATURE' and settings_of(obj).show_overlay for obj in bpy.data.objects
     )
-    if is_needed and _overlay.handle is None and not bpy.app.background:
+    if is_needed and not is_drawn() and not bpy.app.background:
         _overlay.handle = bpy.types.SpaceView3D.draw_handler_add(_draw, (), 'WINDOW', 'POST_VIEW')
         bpy.app.handlers.depsgraph_update_post.append(_note_update)
         bpy.app.handlers.frame_change_post.append(_note_frame)
-    elif not is_needed and _overlay.handle is not None:
+    elif not is_needed and is_drawn():
         bpy.types.SpaceView3D.draw_handler_remove(_overlay.handle, 'WINDOW')
         bpy.app.handlers.depsgraph_update_post.remove(_note_update)
         bpy.app.handlers.frame_change_post.remove(_note_frame)
