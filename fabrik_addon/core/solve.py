@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .fabrik.passes import reach_test
-from .goals.link_stretch import AS_NEAR, ROUNDS, WORTH, stretch_factor
-from .goals.pole import STRAIGHT, bend_direction, side_toward, turn_pole
+from .goals.link_stretch import STRETCH_GAIN, STRETCH_ROUNDING, STRETCH_SOLVES, stretch_factor
+from .goals.pole import NO_BEND, bend_direction, side_toward, turn_pole
 from .goals.softness import is_eased, soft_share, soft_target
 from .goals.tip_rotation import last_link
 from .math.operations import ARRAY, SCALAR, Array, Component, Operations, Vector, add_up
@@ -162,15 +162,17 @@ def _stretch(start: StartPose, goals: Goals, options: Options) -> ComponentSolut
         # Once scaled a pole is elsewhere, a rotation has room, and limits may let the tip come nearer.
         bends = options.softness > 0.0 and not (goals.poles is None and goals.rotations is None)
         nearby = replace(rigid, softness=0.0, tolerance=options.tolerance / most)
-        for _ in range(ROUNDS):
+        for _ in range(STRETCH_SOLVES):
             going = going & ((best.error > options.tolerance) | bends)
             if not ops.any(going):
                 break
             again = solve_components(start, _shrunk(ops, goals, best, unit, options.softness), nearby)
             again = again._replace(sweeps=best.sweeps + again.sweeps)
             stretched = _scaled(ops, again, target, unit, most)
-            is_better = going & (stretched.error < (1.0 - AS_NEAR) * ops.maximum(best.error, options.tolerance))
-            going = is_better & (stretched.error < WORTH * best.error)
+            is_better = going & (
+                stretched.error < (1.0 - STRETCH_ROUNDING) * ops.maximum(best.error, options.tolerance)
+            )
+            going = is_better & (stretched.error < STRETCH_GAIN * best.error)
             best = _choose_solution(ops, is_better, stretched, best)
             bends = False
         reached = best.error <= options.tolerance
@@ -335,7 +337,7 @@ def _turn_by_angle(
         return start, pole
     turned = turn_pole(ops, pole, first_direction(ops, [target, start.points[-1], start.points[1]]), angle)
     chord = first_direction(ops, [start.points[-1], start.points[1]])
-    straight = norm(ops, bend_direction(ops, start.joints, chord)) <= STRAIGHT
+    straight = norm(ops, bend_direction(ops, start.joints, chord)) <= NO_BEND
     if start.constrained_chain is not None or not ops.any(straight):
         return start, turned
     # A straight chain was turned to the pole about its own line, and not about that to the target.

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core.goals.pole import PASSES
+from ...core.goals.pole import MOST_PASSES
 from .chain_fabrik import MOST_SWEEPS, reached
 from .frame_transport import own_rotations
 from .link_inputs import links_inputs
@@ -170,7 +170,7 @@ def _further_passes_group(count: int) -> Any:
         # A loop's passes that aren't needed cost time too, and equal links need at most about as many as there are.
         is_open: Value = True
         joints = nodes.bundled(inner)
-        for label, most in (("first", count), ("more", PASSES - count)):
+        for label, most in (("first", count), ("more", MOST_PASSES - count)):
             with nodes.frame(f"Passes, {label}"):
                 passes = most if is_open is True else nodes.switch(is_open, most, 0, 'INT')
                 start = {"Not done": ('BOOLEAN', is_open), "Joints": ('BUNDLE', joints)}

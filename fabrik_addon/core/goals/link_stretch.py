@@ -1,10 +1,11 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Links that lengthen, all by one factor, where no pose with the lengths they have brings the tip to its target.
+"""Stretch: all links of a chain lengthened by one factor, where its tip can't reach the target with the rigid links.
 
-A pose whose links are all longer by one factor is the same pose, scaled about its root. So nothing else needs to know:
-a chain is solved as it is, and what is found is scaled until its tip is as near to the target as it gets. Softness
-keeps its angles that way, and the tip stays at its target while the chain eases (Nicholson 2007, "soft IK").
+A pose whose links are all longer by a factor f is the pose with the rigid links, scaled by f about the chain's root.
+The chain is therefore solved with its rigid links, and the pose found is scaled until its tip is nearest to the target
+(``stretch_factor``). Softness moves the target of the rigid chain and thereby decides its angles; the scaling brings
+the tip back to the target itself (Nicholson 2007, "soft IK").
 """
 
 from __future__ import annotations
@@ -12,23 +13,30 @@ from __future__ import annotations
 from ..math.operations import TINY, Component, Operations, Vector
 from ..math.vectors import dot
 
-ROUNDS = 4
-"""Further solves at most for a chain that its limits keep from pointing straight at its target; one is usual."""
+STRETCH_SOLVES = 4
+"""Bound on the further solves of a chain that joint limits keep from pointing at its target; one is usual.
 
-WORTH = 0.8
-"""Error that a further solve has to leave, over that of the one before, for another one."""
+The target of a further solve is divided by the factor found before, about the root.
+"""
 
-AS_NEAR = 1e-6
-"""Share of the error by which two poses may differ by rounding alone: what limits leave free they may differ in."""
+STRETCH_GAIN = 0.8
+"""Ratio of the error of a further solve to the error before it, below which one more is made."""
+
+STRETCH_ROUNDING = 1e-6
+"""Share of the error by which a further solve must lessen it to be taken.
+
+Of two poses whose errors differ by rounding alone the one found first stays: they may differ visibly in the joints that
+limits and target leave undetermined.
+"""
 
 
 def stretch_factor(ops: Operations, tip: Vector, target: Vector, most: float) -> Component:
-    """Return the factor, 1 to ``most``, by which a scaled tip comes nearest to the target.
+    """Return the factor f from 1 to ``most`` that minimises ``|f p - t|``: ``p . t / p . p``, clamped.
 
     Args:
-        ops: the lanes' operations.
-        tip: from the chain's root.
-        target: from the chain's root.
+        ops: operations of the components.
+        tip: p, from the chain's root.
+        target: t, from the chain's root.
         most: largest factor.
     """
     nearest = dot(tip, target) / (dot(tip, tip) + TINY)

@@ -1,55 +1,98 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where a chain bends: the plane of root, target and pole, and the joints' turn toward the pole.
+"""Poles: the plane in which a chain bends, and the side of it to which the joints bend.
 
-Sweeps that start in that plane stay in it, so all there is left to do after them is to bring joints that ended on the
-far side of their neighbours' line over to the pole's side.
+The bend plane holds the root, the target and the pole. ``bend_plane`` gives its side, the unit vector v perpendicular
+to the line root-target on the pole's side, and the rotation about the root that brings the chain's own bend to v. A
+chain that is solved in that plane stays in it. What remains is the side: a joint of a planar chain that isn't on the
+pole's side of the line through its neighbours is on the other one, and ``reflect_to_pole`` reflects it at that line,
+which changes neither a link's length nor the tip.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ..math.operations import SCALAR, TINY, Array, Component, Components, Operations, Vector
+from ..math.operations import SCALAR, TINY, Array, Component, Components, Condition, Operations, Vector
 from ..math.quaternions import Quaternion, from_to, multiply, rotate, x_axis
-from ..math.vectors import PARALLEL, Joints, dot, first_direction, norm, perpendicular, rejection, rotate_about, scale
+from ..math.vectors import (
+    PARALLEL,
+    Joints,
+    choose_parts,
+    distance_between,
+    dot,
+    first_direction,
+    joints_of,
+    norm,
+    perpendicular,
+    points_of,
+    rejection,
+    rotate_about,
+    scale,
+)
 from ..problem import Pose
 
-PASSES = 200
-"""Bound on the passes of ``reflect_to_pole``; equal links need at most about as many as there are."""
+MOST_PASSES = 200
+"""Bound on the passes of ``reflect_to_pole``; a chain of equal links needs at most about as many as it has links."""
 
-STRAIGHT = 1e-5
-"""Offset of a chain's joints from its line, over its length, that is single precision's: it is no bend."""
+NO_BEND = 1e-5
+"""Length of ``bend_direction``, over the chain's length, up to which a chain is straight: rounding of Blender's single
+precision leaves as much."""
 
-FLAT = 1e-13
-"""Height over the line of the neighbours below which a joint is straight, and points nowhere."""
+CANCELLED = 1e-4
+"""Ratio of squares, of the sum of the joints' offsets over the largest offset, below which the sum is cancelled."""
+
+ON_LINE = 1e-13
+"""Distance of a joint from the line through its neighbours, over the chain's length, up to which the joint is on it: it
+has no side, and rounding alone would reflect it."""
+
+POSITION_NOISE = 1e-6
+"""Uncertainty of a joint's position in a pose read from Blender, over the chain's length."""
+
+DIRECTION_NOISE = 1e-5
+"""Uncertainty of a joint's direction from its neighbours' line in a pose read from Blender, radians."""
 
 
 def turn_pole(ops: Operations, pole: Vector, along: Vector, angle: float) -> Vector:
-    """Return the pole turned by the pole angle (radians) about the unit vector from the root to the target."""
+    """Return the pole rotated by the pole angle about the line from the root to the target.
+
+    Args:
+        ops: operations of the components.
+        pole: from the root.
+        along: unit vector from the root to the target.
+        angle: radians.
+    """
     return rotate_about(along, ops.cos(0.0 * pole[0] + angle), ops.sin(0.0 * pole[0] + angle), pole)
 
 
 def bend_direction(ops: Operations, joints: Joints, along: Vector) -> Vector:
-    """Return how far, all inner joints together, a chain lies off a line through its root; zero when it doesn't.
+    """Return the sum of the inner joints' offsets from a line through the root: ``sum p_j - (p_j . u) u``.
 
-    Where bends to opposite sides cancel out (an S), it is the joint farthest off that counts.
+    Where offsets to opposite sides cancel out (an S-shaped chain, ``CANCELLED``) it is the largest offset instead. Zero
+    for a straight chain.
+
+    Args:
+        ops: operations of the components.
+        joints: p_j, the root at the origin.
+        along: u, unit vector of the line.
     """
     zero = 0.0 * along[0]
-    together, farthest, farthest_size = (zero, zero, zero), (zero, zero, zero), zero
+    total: Vector = (zero, zero, zero)
+    largest, largest_square = total, zero
     for x, y, z in zip(*(component[1:-1] for component in joints), strict=True):
         offset = rejection((x, y, z), along)
-        size = dot(offset, offset)
-        together = (together[0] + offset[0], together[1] + offset[1], together[2] + offset[2])
-        farther = size > farthest_size
-        *farthest, farthest_size = ops.choose(farther, [*offset, size], [*farthest, farthest_size])
-    cancelled = dot(together, together) < 1e-4 * farthest_size
-    bx, by, bz = ops.choose(cancelled, farthest, together)
-    return bx, by, bz
+        square = dot(offset, offset)
+        total = (total[0] + offset[0], total[1] + offset[1], total[2] + offset[2])
+        lx, ly, lz, largest_square = ops.choose(square > largest_square, [*offset, square], [*largest, largest_square])
+        largest = (lx, ly, lz)
+    return choose_parts(ops, dot(total, total) < CANCELLED * largest_square, largest, total)
 
 
 def swing_to(ops: Operations, joints: Joints, along: Vector, hint: Vector) -> Quaternion:
-    """Return the shortest turn about the root that points the tip along a unit vector."""
+    """Return the shortest rotation about the root that brings the tip onto the direction of a unit vector.
+
+    The hint is the axis of a rotation by 180 degrees (``from_to``).
+    """
     x, y, z = joints
     chord = first_direction(ops, [(x[-1], y[-1], z[-1]), (x[1], y[1], z[1])])
     return from_to(ops, chord, along, hint)
@@ -58,43 +101,47 @@ def swing_to(ops: Operations, joints: Joints, along: Vector, hint: Vector) -> Qu
 def bend_plane(
     ops: Operations, joints: Joints, along: Vector, pole: Vector | None, hint: Vector
 ) -> tuple[Vector, Quaternion]:
-    """Return the unit vector toward which the chain bends, and the turn about the root that brings its bend there.
+    """Return the side v to which the chain bends, and the rotation that brings the chain's bend to that side.
+
+    v is a unit vector perpendicular to the line root-target. The rotation about the root is the shortest one that
+    brings the tip onto that line, then one about the line that brings the bend (``bend_direction``) to v. For a
+    straight chain, which has no bend, the second rotation brings the direction from the line root-tip of the chain
+    before to the pole (``side_toward``) to v instead: bones that were rotated to the pole stay rotated to it.
 
     Args:
-        ops: the lanes' operations.
+        ops: operations of the components.
         joints: of the chain before, root at the origin.
         along: unit vector from the root to the target.
-        pole: where the bend should point, from the root; None keeps the bend there is.
-        hint: where a straight chain bends when there is no pole, or one on the line root-target.
+        pole: from the root; None keeps the side of the chain's own bend.
+        hint: direction that decides for a straight chain without a pole, or with a pole on the line root-target.
     """
     swing = swing_to(ops, joints, along, hint)
-    x, y, z = joints
-    swung = [rotate(swing, point) for point in zip(x, y, z, strict=True)]
-    bend = bend_direction(ops, tuple([p[c] for p in swung] for c in range(3)), along)  # type: ignore[arg-type]
+    bend = bend_direction(ops, joints_of([rotate(swing, point) for point in points_of(joints)]), along)
     hints = [bend, rotate(swing, hint)]
     if pole is not None:
         hints.insert(0, scale(pole, 1.0 / (norm(ops, pole) + TINY)))
     side = perpendicular(ops, along, hints)
-    straight = norm(ops, bend) <= STRAIGHT
-    if ops.any(straight):
-        # It has no bend to bring to the pole, but what was turned to the pole before it was straight still is.
+    is_straight = norm(ops, bend) <= NO_BEND
+    if ops.any(is_straight):
         before = side if pole is None else rotate(swing, side_toward(ops, joints, pole, hint))
-        bx, by, bz = ops.choose(straight, before, bend)
-        bend = (bx, by, bz)
+        bend = choose_parts(ops, is_straight, before, bend)
     return side, multiply(from_to(ops, bend, side, along), swing)
 
 
 def side_toward(ops: Operations, joints: Joints, pole: Vector, hint: Vector) -> Vector:
-    """Return the unit vector on which the pole is of a chain where it is now."""
+    """Return the unit vector, perpendicular to the line root-tip of a chain, on whose side the pole is."""
     x, y, z = joints
     chord = first_direction(ops, [(x[-1], y[-1], z[-1]), (x[1], y[1], z[1])])
     return perpendicular(ops, chord, [scale(pole, 1.0 / (norm(ops, pole) + TINY)), hint])
 
 
 def _off_pole(ops: Operations, joints: Joints, j: int, pole: Vector) -> tuple[Component, Component]:
-    """Return how far an inner joint is from where it would be if it pointed at the pole, and what of that is noise.
+    """Return the distance of inner joint j from where it would point at the pole, and the uncertainty of that distance.
 
-    Directions are seen along the line of the joint's neighbours.
+    A joint points at the pole where its offset from the line through its neighbours has the direction of the pole's
+    offset from that line. Neighbours that coincide have no line, and a pole on the line has no direction: the distance
+    is zero there. The uncertainty is that of the position, and that of the directions times the joint's height over the
+    line; the pole's direction is the less certain the closer the pole is to the line, and the closer the neighbours.
     """
     x, y, z = joints
     ox, oy, oz = x[j - 1], y[j - 1], z[j - 1]
@@ -106,20 +153,17 @@ def _off_pole(ops: Operations, joints: Joints, j: int, pole: Vector) -> tuple[Co
     height = norm(ops, offset)
     to_pole = (pole[0] - ox, pole[1] - oy, pole[2] - oz)
     desired = rejection(to_pole, axis)
-    wish_size = norm(ops, desired)
-    # Neighbours that coincide have no line, and a pole on their line has no direction: the joint stays.
-    usable = (wish_size > PARALLEL) & (size > PARALLEL)
-    new = scale(desired, height / (wish_size + TINY))
-    new = tuple(ops.choose(usable, new, offset))
-    move = norm(ops, (new[0] - offset[0], new[1] - offset[1], new[2] - offset[2]))
-    # 1e-5 rad and 1e-6 of the length; a direction is the less certain the nearer what it is taken from.
-    noise = 1e-6 + height * (1e-5 + 1e-6 * (1.0 + norm(ops, to_pole) / (size + TINY)) / (wish_size + TINY))
-    return move, noise
+    pole_height = norm(ops, desired)
+    has_direction = (pole_height > PARALLEL) & (size > PARALLEL)
+    new = choose_parts(ops, has_direction, scale(desired, height / (pole_height + TINY)), offset)
+    move = distance_between(ops, new, offset)
+    pole_noise = POSITION_NOISE * (1.0 + norm(ops, to_pole) / (size + TINY)) / (pole_height + TINY)
+    return move, POSITION_NOISE + height * (DIRECTION_NOISE + pole_noise)
 
 
-def points_at_pole(ops: Operations, joints: Joints, pole: Vector) -> Component:
-    """Tell whether every inner joint points at the pole, to what the floats of a pose can say."""
-    pointing: Component = True
+def points_at_pole(ops: Operations, joints: Joints, pole: Vector) -> Condition:
+    """Tell whether every inner joint points at the pole, to within the uncertainty of a pose read from Blender."""
+    pointing: Condition = True
     for j in range(1, len(joints[0]) - 1):
         move, noise = _off_pole(ops, joints, j, pole)
         pointing = pointing & (move <= noise)
@@ -127,26 +171,29 @@ def points_at_pole(ops: Operations, joints: Joints, pole: Vector) -> Component:
 
 
 def reflect_to_pole(ops: Operations, p: Components, q: Components, pole: tuple[Component, Component]) -> None:
-    """Bring every joint of a planar chain to the pole's side of its neighbours' line, in place; tip and lengths stay.
+    """Reflect joints of a planar chain, in place, until each is on the pole's side of its neighbours' line.
 
-    In the plane of the pole a joint that doesn't point at it points away, and turning it there is a reflection. A
-    reflection brings its joint nearer to the pole, so the sum of the distances falls and the passes end.
+    A joint's reflection at the line through its neighbours keeps its two links' lengths and all other joints. A joint
+    that is not on the pole's side comes nearer to the pole by it, so that the sum of the joints' distances from the
+    pole falls with every reflection and no arrangement of the joints recurs. Two links of equal length swap their
+    directions: a chain of equal links has finitely many arrangements, and its passes end. For other chains
+    ``MOST_PASSES`` ends them.
 
     Args:
-        ops: the lanes' operations.
+        ops: operations of the components.
         p, q: coordinates of the joints in the plane.
         pole: its coordinates.
     """
-    for _ in range(PASSES):
-        reflected: Component = False
+    for _ in range(MOST_PASSES):
+        reflected = False
         for j in range(1, len(p) - 1):
             dp, dq = p[j + 1] - p[j - 1], q[j + 1] - q[j - 1]
             size = dp * dp + dq * dq + TINY
             offset = dp * (q[j] - q[j - 1]) - dq * (p[j] - p[j - 1])
-            away = offset * (dp * (pole[1] - q[j - 1]) - dq * (pole[0] - p[j - 1])) < 0.0
-            away = away & (offset * offset > FLAT * FLAT * size)
-            if ops.any(away):
-                share = ops.where(away, 2.0 * offset / size, 0.0)
+            is_away = offset * (dp * (pole[1] - q[j - 1]) - dq * (pole[0] - p[j - 1])) < 0.0
+            is_away = is_away & (offset * offset > ON_LINE * ON_LINE * size)
+            if ops.any(is_away):
+                share = ops.where(is_away, 2.0 * offset / size, 0.0)
                 p[j], q[j] = p[j] + share * dq, q[j] - share * dp
                 reflected = True
         if not reflected:
@@ -154,15 +201,16 @@ def reflect_to_pole(ops: Operations, p: Components, q: Components, pole: tuple[C
 
 
 def pole_for(pose: Pose, distance: float, pole_angle: float = 0.0) -> Array:
-    """Return a pole that a chain already bends toward.
+    """Return a pole that leaves a chain's pose as it is: in the plane of its bend, on the side to which it bends.
 
     Args:
-        pose: of a plain chain, one lane.
-        distance: of the pole from the line root-tip beyond the chain's farthest joint, over the chain's length.
-        pole_angle: the chain's pole angle, radians.
+        pose: of a plain chain, without batch axes.
+        distance: of the pole from the line root-tip, less that of the joint farthest from the line, over the chain's
+            length.
+        pole_angle: of the chain, radians; the pole is rotated back by it about the line root-tip.
 
     Returns:
-        (3,) a point in the plane of the bend; a straight chain's is toward the +X of its first bone.
+        (3,) point in the space of the pose. A straight chain's pole is on the side of the +X axis of its first bone.
     """
     links = np.diff(pose.positions, axis=0)
     length = float(np.sqrt(np.square(links).sum(axis=1)).sum())

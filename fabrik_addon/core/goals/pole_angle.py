@@ -1,11 +1,13 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pole angles of ours and of Blender's own IK, one from the other.
+"""Pole angles: conversion between a chain's pole angle and that of Blender's own IK constraint.
 
-Ours is the turn of the bend away from the pole, about the line from the root to the target. Blender's IK points a fixed
-direction of the first bone at the pole, its X axis turned by the pole angle toward its Z axis, as seen along that line
-(IK_QJacobianSolver::ConstrainPoleVector). So they differ by the angle between that direction and the bend, which a
-chain keeps as it is turned.
+Both are angles about the line from the root to the target, whose unit vector is u. A chain's pole angle is the angle
+from the direction of the pole to the bend. Blender's IK rotates the chain about the line until the direction ``h(a) =
+cos(a) x + sin(a) z`` of the first bone points at the pole, where a is Blender's pole angle and x, z are the first
+bone's axes without their components along the line (``IK_QJacobianSolver::ConstrainPoleVector``). Both solvers find the
+same pose if the chain's pole angle is the angle from h(a) to the bend. Rotations of the whole chain about the line
+don't change that angle, so that it can be measured in the pose at hand.
 """
 
 from __future__ import annotations
@@ -14,21 +16,26 @@ import math
 
 import numpy as np
 
-from ..math.operations import SCALAR, Array
+from ..math.operations import SCALAR, TINY, Array
 from ..math.quaternions import rotate, x_axis
-from ..math.vectors import PARALLEL, first_direction, perpendicular
+from ..math.vectors import PARALLEL, first_direction, joints_of, norm, perpendicular
 from ..problem import Pose
 from .pole import bend_direction
 
-STRAIGHT = 1e-3
-"""Distance of joints from the line between root and tip, over the chain's length."""
+STRAIGHT_FOR_BLENDER = 1e-3
+"""Distance of the joints from the line root-tip, over the chain's length, up to which a chain is straight.
+
+Blender's own IK stops this near to a straight chain at full extension.
+"""
 
 
 def from_blender(pose: Pose, blender_angle: float) -> float:
-    """Return our pole angle (radians, from -pi to pi) that bends a chain as Blender's does.
+    """Return the chain's pole angle (radians, -pi to pi) that gives the bend of Blender's pole angle.
+
+    0 where the chain is straight, or where Blender's direction is along the line root-tip.
 
     Args:
-        pose: of a plain chain, one lane, that both would start from.
+        pose: of a plain chain, without batch axes: the pose that both solvers start from.
         blender_angle: pole angle of the constraint, radians.
     """
     along, bend, x, z = _seen_along(pose)
@@ -39,16 +46,20 @@ def from_blender(pose: Pose, blender_angle: float) -> float:
 
 
 def to_blender(pose: Pose, pole_angle: float, pole: Array) -> float:
-    """Return Blender's pole angle (radians, from -pi to pi) that bends a chain as ours does; see ``from_blender``.
+    """Return Blender's pole angle (radians, -pi to pi) that gives the bend of the chain's pole angle.
+
+    For the direction g that has to point at the pole the angle a solves ``u . cross(h(a), g) = 0``, which gives
+    ``a = atan2(-u . cross(x, g), u . cross(z, g))`` or the angle 180 degrees from it: the one with ``h(a) . g > 0``.
 
     Args:
-        pose: of a plain chain, one lane.
-        pole_angle: ours, radians.
-        pole: (3,) where it is. A chain that is straight is to have no turn about its line for it.
+        pose: of a plain chain, without batch axes: the pose that both solvers start from.
+        pole_angle: of the chain, radians.
+        pole: (3,) its place. For a straight chain g is its direction in the pose, so that the chain isn't rotated about
+            its line.
     """
     along, bend, x, z = _seen_along(pose)
     if bend is not None and not is_straight(pose):
-        # The direction that has to point at the pole is the bend, turned back.
+        # The bend rotated back by the pole angle.
         desired = math.cos(pole_angle) * bend - math.sin(pole_angle) * np.cross(along, bend)
     else:
         desired = pole - pose.positions[0]
@@ -62,29 +73,34 @@ def to_blender(pose: Pose, pole_angle: float, pole: Array) -> float:
 
 
 def is_straight(pose: Pose) -> bool:
-    """Tell whether a chain is as straight as Blender's own IK makes one: to which side it bends says nothing then."""
+    """Tell whether a chain is as straight as Blender's own IK leaves one, so that its bend has no certain direction."""
     links = np.diff(pose.positions, axis=0)
     chord = pose.positions[-1] - pose.positions[0]
-    along = chord / (np.linalg.norm(chord) + 1e-300)
+    along = chord / (np.linalg.norm(chord) + TINY)
     points = pose.positions - pose.positions[0]
     off = np.linalg.norm(points - np.outer(points @ along, along), axis=1).max()
-    return bool(off <= STRAIGHT * np.linalg.norm(links, axis=1).sum())
+    return bool(off <= STRAIGHT_FOR_BLENDER * np.linalg.norm(links, axis=1).sum())
 
 
 def _seen_along(pose: Pose) -> tuple[Array, Array | None, Array, Array]:
-    """Return the unit vector from root to tip and, seen along it, the bend, if any, and the first bone's X and Z."""
+    """Return the line root-tip and, perpendicular to it, the bend and the first bone's x and z axes.
+
+    Returns:
+        (3,) unit vector of the line; (3,) unit vector of the bend, or None where the chain is straight; (3,) and (3,)
+        the axes without their components along the line, not unit vectors.
+    """
     length = float(np.linalg.norm(np.diff(pose.positions, axis=0), axis=1).sum())
     points = ((pose.positions - pose.positions[0]) / length).tolist()
     along = first_direction(SCALAR, [tuple(points[-1]), tuple(points[1])])
-    columns = tuple(list(component) for component in zip(*points, strict=True))
-    bend = bend_direction(SCALAR, columns, along)  # type: ignore[arg-type]
+    bend = bend_direction(SCALAR, joints_of(points), along)
     frame = tuple(pose.rotations[0].tolist())
     line, x, z = np.array(along), np.array(x_axis(frame)), np.array(rotate(frame, (0.0, 0.0, 1.0)))
     flat = [axis - line * (axis @ line) for axis in (x, z)]
-    is_bent = float(np.linalg.norm(bend)) > PARALLEL
+    is_bent = norm(SCALAR, bend) > PARALLEL
     side = np.array(perpendicular(SCALAR, along, [bend])) if is_bent else None
     return line, side, flat[0], flat[1]
 
 
 def _angle(a: Array, b: Array, axis: Array) -> float:
+    """Return the angle (radians) from a to b, both perpendicular to a unit axis, counterclockwise about the axis."""
     return math.atan2(float(np.cross(a, b) @ axis), float(a @ b))

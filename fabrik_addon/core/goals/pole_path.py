@@ -1,35 +1,42 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A pole for a chain in motion: where it bends at every moment, at a steady distance, and on where it doesn't bend."""
+"""Poles for an animated chain: for every frame a pole on the side to which the chain bends, at a constant distance.
+
+A chain that is solved with these poles keeps its poses.
+
+The side of a frame is the direction of its bend (``goals.pole.bend_direction``). In frames where the chain is straight
+the side of the frame before is carried along with the first bone: rotated by the rotation from the bone's frame then to
+its frame now. Frames before the first bend take the side of that bend, carried back to the first frame; if the chain is
+straight in all frames, the side is the +X axis of the first bone.
+"""
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 
 from ..math.operations import SCALAR, Array, Vector
 from ..math.quaternions import Quaternion, multiply, rotate, x_axis
-from ..math.vectors import dot, first_direction, perpendicular, rejection
+from ..math.vectors import dot, first_direction, joints_of, norm, perpendicular, rejection
 from ..problem import Pose
 from .pole import bend_direction, turn_pole
 
-STRAIGHT = 3e-5
-"""Height of the bend over the chain's length below which its direction is single precision's noise."""
+LEAST_BEND = 3e-5
+"""Length of the bend, over the chain's length, up to which its direction is rounding noise of single precision."""
 
-BESIDE = 0.1
-"""Distance of a pole from the chain, over its length, below which it is in the chain's way."""
+LEAST_POLE_DISTANCE = 0.1
+"""Distance of a pole beyond the chain's farthest joint, over the chain's length, up to which it is not kept."""
 
 
 def steady_poles(poses: Pose, pole: Array, distance: float, pole_angle: float = 0.0) -> Array:
-    """Return a pole for every pose, toward which the chain already bends.
+    """Return a pole for every pose that leaves the pose as it is.
 
     Args:
         poses: of a plain chain, positions (F, J, 3) and rotations (F, J, 4), in order of time.
-        pole: (3,) where the pole is at the first of them: it stays as far from the chain.
-        distance: from the line root-tip beyond the chain's farthest joint, over the chain's length, for a pole that is
-            right beside the chain.
-        pole_angle: the chain's pole angle, radians.
+        pole: (3,) place of the pole in the first pose. Its distance from the line root-tip, less that of the joint
+            farthest to its side, is kept in all poses.
+        distance: of the poles, in the same sense, over the chain's length, where that of ``pole`` is at most
+            ``LEAST_POLE_DISTANCE``.
+        pole_angle: of the chain, radians; the poles are rotated back by it about the line root-tip.
 
     Returns:
         (F, 3) in the poses' space.
@@ -37,24 +44,23 @@ def steady_poles(poses: Pose, pole: Array, distance: float, pole_angle: float = 
     length = float(np.linalg.norm(np.diff(poses.positions[0], axis=0), axis=1).sum())
     frames = [tuple(row) for row in poses.rotations[:, 0].tolist()]
     shapes = [((joints - joints[0]) / length).tolist() for joints in poses.positions]
-    seen = [_bend_of(points) for points in shapes]
-    # Before it bends for the first time it is on the side to which it will.
-    first = next((number for number, (_, bend) in enumerate(seen) if bend is not None), None)
+    bends = [_line_and_bend(points) for points in shapes]
+    first = next((number for number, (_, bend) in enumerate(bends) if bend is not None), None)
     side = x_axis(frames[0])
-    if first is not None and (bend := seen[first][1]) is not None:
+    if first is not None and (bend := bends[first][1]) is not None:
         side = _carried(bend, frames[first], frames[0])
     poles = np.empty((len(shapes), 3))
-    for number, (points, (along, bend)) in enumerate(zip(shapes, seen, strict=True)):
+    for number, (points, (along, bend)) in enumerate(zip(shapes, bends, strict=True)):
         frame = frames[number]
         if number > 0:
             side = _carried(side, frames[number - 1], frame)
         side = perpendicular(SCALAR, along, [bend or side, x_axis(frame)])
         root = poses.positions[number, 0]
-        height = max(dot(tuple(point), side) for point in points)
+        height = max(float(dot(tuple(point), side)) for point in points)
         if number == 0:
-            off = rejection(tuple(((np.asarray(pole) - root) / length).tolist()), along)
-            own = math.sqrt(dot(off, off)) - height
-            distance = own if own > BESIDE else distance
+            offset = rejection(tuple(((np.asarray(pole) - root) / length).tolist()), along)
+            own = float(norm(SCALAR, offset)) - height
+            distance = own if own > LEAST_POLE_DISTANCE else distance
         inner = points[1:-1] or points
         middle = sum(dot(tuple(point), along) for point in inner) / len(inner)
         x, y, z = (middle * a + (height + distance) * s for a, s in zip(along, side, strict=True))
@@ -62,15 +68,14 @@ def steady_poles(poses: Pose, pole: Array, distance: float, pole_angle: float = 
     return poles
 
 
-def _bend_of(points: list[list[float]]) -> tuple[Vector, Vector | None]:
-    """Return the unit vector from root to tip, and how far the chain bends off it, if it does."""
-    along = first_direction(SCALAR, [tuple(points[-1]), tuple(points[1])])  # type: ignore[list-item]
-    columns = tuple(list(component) for component in zip(*points, strict=True))
-    bend = bend_direction(SCALAR, columns, along)  # type: ignore[arg-type]
-    return along, bend if math.sqrt(dot(bend, bend)) > STRAIGHT else None
+def _line_and_bend(points: list[Vector]) -> tuple[Vector, Vector | None]:
+    """Return the unit vector from root to tip, and the bend, or None where the chain is straight."""
+    along = first_direction(SCALAR, [points[-1], points[1]])
+    bend = bend_direction(SCALAR, joints_of(points), along)
+    return along, bend if norm(SCALAR, bend) > LEAST_BEND else None
 
 
 def _carried(side: Vector, before: Quaternion, after: Quaternion) -> Vector:
-    """Return a direction that turns with a bone from one frame to another."""
+    """Return a direction rotated with a bone from its frame before to its frame after."""
     w, x, y, z = before
     return rotate(multiply(after, (w, -x, -y, -z)), side)

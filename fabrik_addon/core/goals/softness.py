@@ -1,34 +1,40 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Easing into full extension: the farther the target, the more the tip stays behind it, so that nothing pops.
+"""Softness: the tip stays behind a distant target, so that the chain eases into full extension.
 
-At full extension the angle of a joint changes infinitely fast with the distance of the tip. An exponential keeps that
-distance below the length of the chain, and joins the plain one without a kink (Nicholson 2007, "soft IK").
+For a chain of length 1, a target at the distance d and the softness s, with ``a = 1 - s`` (Nicholson 2007, "soft IK"):
+
+    d' = d                                   for d <= a
+    d' = a + s (1 - exp(-(d - a) / s))       for d > a
+
+d' has the same value and slope as d at a, and stays below 1. Without softness a joint's angle changes infinitely fast
+with d at full extension: ``d(angle) / d(d)`` of two equal links is ``-2 / sqrt(1 - d^2)``.
 """
 
 from __future__ import annotations
 
-from ..math.operations import TINY, Component, Operations, Vector
+from ..math.operations import TINY, Component, Condition, Operations, Vector
 from ..math.vectors import norm, scale
 
-_GENTLEST = 1e-6
+_LEAST_SOFTNESS = 1e-6
+"""Softness below which there is none: the formula divides by it."""
 
 
 def soft_target(ops: Operations, target: Vector, softness: float) -> Vector:
-    """Return the point on the way to the target that a chain of length one should reach for.
+    """Return the eased target: the point at the distance d' from the root, in the direction of the target.
 
     Args:
-        ops: the lanes' operations.
+        ops: operations of the components.
         target: from the chain's root, in units of its length.
-        softness: part of the reach over which the chain eases, 0 to 1.
+        softness: s, share of the chain's length over which it eases, 0 to 1.
     """
-    return target if softness < _GENTLEST else scale(target, soft_share(ops, target, softness))
+    return target if softness < _LEAST_SOFTNESS else scale(target, soft_share(ops, target, softness))
 
 
 def soft_share(ops: Operations, target: Vector, softness: float) -> Component:
-    """Return how far along the way to the target the soft one is, 0 to 1; arguments as above."""
+    """Return ``d' / d``, 0 to 1; arguments as for ``soft_target``."""
     distance = norm(ops, target)
-    if softness < _GENTLEST:
+    if softness < _LEAST_SOFTNESS:
         return 1.0 + 0.0 * distance
     begin = 1.0 - softness
     beyond = ops.maximum(distance - begin, 0.0)
@@ -36,6 +42,6 @@ def soft_share(ops: Operations, target: Vector, softness: float) -> Component:
     return ops.where(distance > begin, eased, distance) / (distance + TINY)
 
 
-def is_eased(ops: Operations, target: Vector, softness: float) -> Component:
-    """Tell where a target is so far that softness holds the tip back."""
-    return norm(ops, target) > 1.0 - softness if softness >= _GENTLEST else norm(ops, target) < 0.0
+def is_eased(ops: Operations, target: Vector, softness: float) -> Condition:
+    """Tell where ``d > a``: softness keeps the tip from the target. Arguments as for ``soft_target``."""
+    return norm(ops, target) > 1.0 - softness if softness >= _LEAST_SOFTNESS else norm(ops, target) < 0.0

@@ -1,63 +1,69 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A tip that also takes a rotation: the last link is laid as the rotation wants it, the others reach for its root.
+"""Tip rotation: where the last link has to be so that the tip has its position and, as nearly as possible, a rotation.
 
-Position comes first. Where the other links can't reach that far the last one turns from where the rotation wants it
-toward where it points without, just as far as is needed.
+The rotation goal gives the last link's desired direction, so the last joint's place is the target less the desired
+link, and the other links have to reach that place. Position has priority: where they can't, the last link is rotated
+from its desired direction toward its direction in a pose that reaches without the rotation, by the smallest angle with
+which the other links can reach. The angle is found by bisection.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..math.operations import TINY, Component, Operations, Vector
-from ..math.vectors import dot, norm, scale
+from ..math.operations import TINY, Component, Condition, Operations, Vector
+from ..math.vectors import choose_parts, dot, norm, scale
 
 _HALVINGS = 40
-"""Of the turn between the two directions of the last link: what is left is rounding."""
+"""Of the angle between the two directions: at most pi / 2^40, or 3e-12 radians, is left."""
 
 
-_SLACK = 1e-6
-"""Distance beyond reach, over the other links' length, that the tip's tolerance takes up."""
+_REACH_SLACK = 1e-6
+"""Distance out of reach, over the length of the other links, that counts as within reach: a hundredth of the default
+tolerance of the tip."""
 
 
-def last_link(ops: Operations, lengths: Sequence[float], target: Vector, wished: Vector, plain: Vector) -> Vector:
-    """Return the last link, nearest to a wished one, with which the others can reach.
+def last_link(ops: Operations, lengths: Sequence[float], target: Vector, desired: Vector, plain: Vector) -> Vector:
+    """Return the last link, nearest to the desired one, with which the other links can reach.
 
     Args:
-        ops: the lanes' operations.
+        ops: operations of the components.
         lengths: of the other links.
-        target: where the tip should be, from the chain's root.
-        wished: the last link as the rotation wants it.
-        plain: the last link in a pose that reaches without the rotation.
+        target: desired place of the tip, from the chain's root.
+        desired: last link of the rotation goal, a vector.
+        plain: last link of a pose that reaches without the rotation goal, a vector.
     """
-    fits = _fits(ops, lengths, target, wished)
+    fits = _fits(ops, lengths, target, desired)
     low, high = 0.0 * norm(ops, target), 1.0 + 0.0 * norm(ops, target)
     if ops.all(fits):
-        return wished
+        return desired
     for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
-        is_enough = _fits(ops, lengths, target, _between(ops, wished, plain, middle))
+        is_enough = _fits(ops, lengths, target, _between(ops, desired, plain, middle))
         low, high = ops.choose(is_enough, (low, middle), (middle, high))
-    x, y, z = ops.choose(fits, wished, _between(ops, wished, plain, high))
-    return x, y, z
+    return choose_parts(ops, fits, desired, _between(ops, desired, plain, high))
 
 
-def _fits(ops: Operations, lengths: Sequence[float], target: Vector, link: Vector) -> Component:
+def _fits(ops: Operations, lengths: Sequence[float], target: Vector, link: Vector) -> Condition:
+    """Tell whether the other links can reach from the root to the last joint: not too far and not too near."""
     rest = norm(ops, (target[0] - link[0], target[1] - link[1], target[2] - link[2]))
     length = sum(lengths)
     shortest = 2.0 * max(lengths) - length
-    # A single link reaches one distance only: rounding mustn't keep it from there.
-    return (rest <= (1.0 + _SLACK) * length) & (rest >= shortest - _SLACK * length)
+    # The slack matters most for a single link, which reaches one distance only.
+    return (rest <= (1.0 + _REACH_SLACK) * length) & (rest >= shortest - _REACH_SLACK * length)
 
 
 def _between(ops: Operations, a: Vector, b: Vector, share: Component) -> Vector:
-    """Return a vector of a's length whose direction is between two others', by the angle."""
+    """Return a vector as long as a, rotated from a toward b by a share of the angle between them (spherical linear).
+
+    ``|a| (sin((1 - s) t) a + sin(s t) b) / sin t``, normalised, for the angle t and the share s.
+    """
     size = norm(ops, a)
     cosine = dot(a, b) / (size * norm(ops, b) + TINY)
     angle = ops.atan2(ops.sqrt(ops.maximum(1.0 - cosine * cosine, 0.0)), cosine)
     sine = ops.sin(angle)
-    # Directions that are opposite have no shortest way between them: straight across is as good.
+    # Parallel and opposite directions have no plane to rotate in: linear interpolation instead.
     first = ops.where(sine > 1e-9, ops.sin((1.0 - share) * angle) / (sine + TINY), 1.0 - share)
     second = ops.where(sine > 1e-9, ops.sin(share * angle) / (sine + TINY), share)
     x, y, z = (first * p + second * q for p, q in zip(a, b, strict=True))
