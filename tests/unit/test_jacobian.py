@@ -16,7 +16,7 @@ from fabrik_addon.core.math.operations import SCALAR
 from fabrik_addon.core.optimise.bounded_least_squares import descend
 from fabrik_addon.core.optimise.constrained_reach import coordinates_of
 from fabrik_addon.core.optimise.damped_steps import DAMPED, FreeBody, Rule, descend_to
-from fabrik_addon.core.solvers.jacobian import PINV, TRANSPOSE
+from fabrik_addon.core.solvers.jacobian import JACOBIAN_TRANSPOSE, PINV, TRANSPOSE
 from tests.unit.chains import Array, random_pose, seeds, unit
 from tests.unit.constrained_chains import legal_pose, random_limb
 
@@ -160,3 +160,19 @@ def test_stiff_and_locked_axes_leave_the_turn_to_others(seed: int) -> None:
         )
         assert coordinates[0] == pytest.approx(0.0, abs=1e-12)
         assert abs(coordinates[2] - coordinates[1]) > 2.0 * coordinates[1] > 0.0
+
+
+@given(seed=seeds, rows=st.integers(2, 9))
+@settings(max_examples=40)
+def test_with_several_targets_the_transposed_step_has_the_length_that_leaves_the_least_weighted_residual(
+    seed: int, rows: int
+) -> None:
+    """No other length leaves less of the weighted squares |W^(1/2) (e - J J^T W e alpha)|^2 (Buss 2004, equation 7)."""
+    rng = np.random.default_rng(seed)
+    jacobian_rows = rng.normal(size=(rows, 12))
+    normal = jacobian_rows @ jacobian_rows.T
+    residual, weights = 1e-3 * rng.normal(size=rows), rng.uniform(0.1, 3.0, rows)
+    assert JACOBIAN_TRANSPOSE.stacked is not None
+    step = JACOBIAN_TRANSPOSE.stacked.solution(normal.tolist(), residual.tolist(), weights.tolist(), 1e-12)
+    moved = normal @ np.array(step)
+    assert np.sum(weights * moved * (residual - moved)) == pytest.approx(0.0, abs=1e-9 * np.sum(weights * moved**2))

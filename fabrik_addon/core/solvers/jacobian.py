@@ -78,12 +78,12 @@ PINV = Rule(
 def _transpose_together(
     normal: list[list[Component]], residual: Sequence[Component], weights: Sequence[Component], memory: Component
 ) -> list[Component]:
-    residual = [weight * part for weight, part in zip(weights, residual, strict=True)]
-    moved = [add_up(a * w for a, w in zip(row, residual, strict=True)) for row in normal]
+    weighted = [weight * part for weight, part in zip(weights, residual, strict=True)]
+    moved = [add_up(a * w for a, w in zip(row, weighted, strict=True)) for row in normal]
     along = add_up(w * m * g for w, m, g in zip(weights, moved, residual, strict=True))
     length = along / (add_up(w * m * m for w, m in zip(weights, moved, strict=True)) + TINY)
     share = length * np.minimum(FIRST / memory, 1.0)
-    return [share * part for part in residual]
+    return [share * part for part in weighted]
 
 
 def _pseudo_inverse_together(
