@@ -5,14 +5,16 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fabrik_addon.core import Goals, Options, Pose, plain_chain, solve, start_from
+from fabrik_addon.core import Goals, Options, Pose, Status, plain_chain, solve, start_from
 from fabrik_addon.core.math.operations import SCALAR
+from fabrik_addon.core.optimise import constrained_reach
 from fabrik_addon.core.optimise.bounded_least_squares import descend
 from fabrik_addon.core.optimise.constrained_reach import coordinates_of
 from fabrik_addon.core.optimise.damped_steps import DAMPED, FreeBody, Rule, descend_to
@@ -176,3 +178,22 @@ def test_with_several_targets_the_transposed_step_has_the_length_that_leaves_the
     step = JACOBIAN_TRANSPOSE.stacked.solution(normal.tolist(), residual.tolist(), weights.tolist(), 1e-12)
     moved = normal @ np.array(step)
     assert np.sum(weights * moved * (residual - moved)) == pytest.approx(0.0, abs=1e-9 * np.sum(weights * moved**2))
+
+
+def test_damped_least_squares_start_from_no_pose_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bent chain that its limits keep from its target: every start is another one."""
+    rng = np.random.default_rng(4)
+    limb = random_limb(rng, 4)
+    pose = legal_pose(rng, limb)
+    goal = Goals(pose.positions[:1] + 0.97 * limb.chain.total_length * unit(rng.normal(size=3)))
+    starts: list[object] = []
+    rotate_least = constrained_reach.rotate_least
+
+    def recorded(*arguments: Any) -> Any:
+        starts.append([tuple(turn) for turn in arguments[2]])
+        return rotate_least(*arguments)
+
+    monkeypatch.setattr(constrained_reach, "rotate_least", recorded)
+    solution = solve(limb.chain, pose, goal, Options(solver="JACOBIAN_DLS"))
+    assert solution.status[0] == Status.LIMITED
+    assert all(starts.count(start) == 1 for start in starts)

@@ -80,7 +80,7 @@ def reach_within_limits(
     ops: Operations,
     constrained_chain: ConstrainedChain,
     reference: Sequence[SwingTwist],
-    warm_start: Callable[[], Sequence[SwingTwist]],
+    warm_start: Callable[[], Sequence[SwingTwist]] | None,
     target: Vector,
     tolerance: float,
     steps: int,
@@ -91,7 +91,7 @@ def reach_within_limits(
         ops: the lanes' operations.
         limb: the bones.
         home: turns of the bones to start from and to stay near to.
-        advice: tells turns to start from if that doesn't reach, say the nearest to FABRIK's answer.
+        warm_start: returns the joint coordinates of a second start, for where the first doesn't reach, or None.
         target: where the tip should be.
         tolerance: distance from tip to target that counts as reached.
         steps: from each start, at most.
@@ -107,12 +107,18 @@ def reach_within_limits(
     if rest is None or steps < PATIENCE:
         return coordinates, placed, error, starts
     goal: Any = tuple(ops.gather(rest, target))
-    kept_home, is_in_local_minimum, other = (
-        [tuple(ops.gather(rest, turn)) for turn in pose] for pose in (reference, coordinates, warm_start())
+    kept_chain: ConstrainedChain = constrained_chain.gather(ops, rest)
+    kept_reference, local_minimum = (
+        [tuple(ops.gather(rest, turn)) for turn in pose] for pose in (reference, coordinates)
     )
-    found, more = _start_again(
-        ops, constrained_chain.gather(ops, rest), kept_home, is_in_local_minimum, other, goal, tolerance, steps
-    )
+    if warm_start is None:
+        # Newton's method starts from the reference too: no step toward a target beyond a straight chain betters that.
+        others = [local_minimum, kept_reference]
+        found = _start_anywhere(ops, kept_chain, kept_reference, others, goal, tolerance, steps)
+        more = 2.0 + sum(_nearest(kept_chain.bones)) + 0.0 * found[0][0]
+    else:
+        other = [tuple(ops.gather(rest, turn)) for turn in warm_start()]
+        found, more = _start_again(ops, kept_chain, kept_reference, local_minimum, other, goal, tolerance, steps)
     coordinates, starts = _scatter(ops, rest, coordinates, found, starts, more)
     placed = place(ops, constrained_chain, coordinates)
     return coordinates, placed, distance_between(ops, placed.joints[-1], target), starts

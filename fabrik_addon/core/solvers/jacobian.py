@@ -124,7 +124,7 @@ def _reach(
     tolerance, steps = options.tolerance, options.iterations
     if rule is DAMPED:
         coordinates, placed, _, used = reach_within_limits(
-            ops, start.constrained_chain, coordinates, lambda: coordinates, target, tolerance, min(steps, STEPS)
+            ops, start.constrained_chain, coordinates, None, target, tolerance, min(steps, STEPS)
         )
     else:
         reference, begin = coordinates, off_the_line(ops, start.constrained_chain, coordinates, target, tolerance)
