@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Standard output that programs can read: Blender writes there what it likes."""
+"""Standard output reserved for the lines of a result: Blender writes messages of its own there."""
 
 from __future__ import annotations
 
@@ -9,27 +9,28 @@ import sys
 from collections.abc import Callable
 from typing import TypeAlias
 
-Say: TypeAlias = Callable[[str], None]
+PrintLine: TypeAlias = Callable[[str], None]
 """Prints a line to standard output."""
 
 
-def keep_for_result() -> Say:
-    """Keep standard output for what the returned function prints; all else goes to standard error from now on.
+def reserve_for_result() -> PrintLine:
+    """Reserve standard output for the returned function; everything else goes to standard error from now on.
 
-    There is no way back: what Blender has printed waits in a buffer that Python can't reach, to come out at the end.
+    This can't be undone: Blender's messages are in a buffer of the C library that Python can't flush, and are written
+    to descriptor 1 when the process ends.
     """
     sys.stdout.flush()
-    kept = os.dup(1)
+    reserved = os.dup(1)
     os.dup2(2, 1)
 
-    def say(line: str) -> None:
+    def print_result(line: str) -> None:
         data = f"{line}\n".encode()
         while data:
-            data = data[os.write(kept, data) :]
+            data = data[os.write(reserved, data) :]
 
-    return say
+    return print_result
 
 
-def say_plainly(line: str) -> None:
-    """Print a line for people."""
+def print_plainly(line: str) -> None:
+    """Print a line to standard output as it is."""
     print(line, flush=True)

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import environment
 
-# All that may lie at the top of the archive. Whatever else lands there was forgotten in the manifest's exclude list.
 TOP_LEVEL = {"LICENSE", "README.md", "__init__.py", "blender_manifest.toml", "fabrik_addon"}
+"""Everything at the top of the archive; any other entry is missing from the manifest's exclude list."""
 
 _TOOL_SECONDS = 120.0
 _ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time a zip can hold
@@ -35,7 +35,7 @@ def main() -> None:
     blender = shutil.which("blender")
     if blender is None:
         environment.enter()
-    import tomllib  # after enter(), which has better words for a Python without it
+    import tomllib  # after enter(), which prints the reason where this Python is too old to have it
 
     tool = [blender, "--command", "extension"] if blender else _wheel_tool()
 
@@ -43,7 +43,7 @@ def main() -> None:
         manifest = tomllib.load(file)
     archive = arguments.output.resolve() / f"{manifest['id']}-{manifest['version']}.zip"
     archive.parent.mkdir(parents=True, exist_ok=True)
-    archive.unlink(missing_ok=True)  # a failed build must not leave the last one behind
+    archive.unlink(missing_ok=True)  # after a failed build there is no archive
 
     tags = [] if blender else ["--valid-tags", str(_wheel_scripts() / "modules/_bpy_internal/extensions/tags.py")]
     _run([*tool, "validate", *tags, str(environment.ROOT)])
@@ -75,10 +75,10 @@ def _run(command: list[str]) -> None:
 
 
 def _make_reproducible(archive: Path) -> None:
-    """Rewrite the archive in order of names and without times: the tool takes both as the disk has them."""
+    """Rewrite the archive in order of names and without times: the tool takes both from the file system."""
     with zipfile.ZipFile(archive) as built:
         contents = {info.filename: built.read(info) for info in built.infolist()}
-    readme = alone(contents["README.md"].decode(), set(contents))
+    readme = without_absent_files(contents["README.md"].decode(), set(contents))
     contents["README.md"] = readme.encode()
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as rewritten:
         for name in sorted(contents):
@@ -89,29 +89,29 @@ def _make_reproducible(archive: Path) -> None:
             rewritten.writestr(info, contents[name], compresslevel=9)
 
 
-def alone(page: str, names: set[str]) -> str:
-    """Return a markdown page as it reads beside some files only: without pictures that aren't there, and their places.
+def without_absent_files(page: str, names: set[str]) -> str:
+    """Return a markdown page for an archive that has only some of the files that the page refers to.
 
-    Links to what isn't there become words that say where it is.
+    Pictures that aren't in the archive are left out; links to absent files become text with the file's path.
 
     Args:
         page: the text.
-        names: of the files beside it.
+        names: of the files in the archive.
     """
 
-    def is_there(path: str) -> bool:
+    def is_present(path: str) -> bool:
         return "://" in path or path.startswith("#") or path.partition("#")[0] in names
 
-    page = re.sub(r"!\[[^]]*]\(([^)]*)\)\n*", lambda found: found[0] if is_there(found[1]) else "", page)
-    absent = re.compile(r"\[([^]]*)]\(([^)]*)\)")
+    page = re.sub(r"!\[[^]]*]\(([^)]*)\)\n*", lambda found: found[0] if is_present(found[1]) else "", page)
+    link = re.compile(r"\[([^]]*)]\(([^)]*)\)")
 
-    def in_words(found: re.Match[str]) -> str:
+    def as_text(found: re.Match[str]) -> str:
         text, path = found.groups()
-        if is_there(path):
+        if is_present(path):
             return found[0]
         return f"{path} in the source" if text == path else f"{text} ({path} in the source)"
 
-    return absent.sub(in_words, page)
+    return link.sub(as_text, page)
 
 
 def _check_top_level(archive: Path) -> None:

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pose a real rig with the add-on, the way a person would: add chains, move targets, solve, look.
+"""Pose a rig with the add-on's own operators: add chains, move targets, solve, and render the result.
 
-Without arguments: Rigify's human metarig, the whole of it from five targets: head and hands reach, the feet are pinned,
-the hips give way. With --rig any other rig: one of
-Rigify's metarigs by name (basic_human, basic_quadruped, horse, ...), a .blend file or a .bvh file.
+Without arguments: Rigify's human metarig, all of it from five chains: the head and the hands have targets, the feet are
+pinned, and the root of the spine may move. With --rig any other rig: one of Rigify's metarigs by name (basic_human,
+basic_quadruped, horse, ...), a .blend file or a .bvh file.
 """
 
 from __future__ import annotations
@@ -34,16 +34,17 @@ import fabrik_addon
 import picture
 
 _TIMED_RUNS = 9
+"""Presses of the Solve button whose median time is printed."""
 
 _PINNED = "pinned"
-"""Custom property of the armature: where its pins are."""
+"""Custom property of the armature: the positions of its pins, by the chains' names."""
 
 Point = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
 class Reach:
-    """A chain to add, and where its target and its pole go (None: where the pose already has them)."""
+    """A chain to add, and the positions of its target and its pole (None: those that the operator gives them)."""
 
     name: str
     tip: str
@@ -51,13 +52,12 @@ class Reach:
     target: Point | None
     pole: Point | None = None
     is_pinned: bool = False
-    """Whether its end is held where it is and as it is turned, so that it needs no target."""
+    """Whether its end keeps its position and rotation, so that it needs no target."""
     moves_root: bool = False
-    """Whether what it hangs on gives way."""
+    """Whether its root may move (Root: Follows)."""
 
 
-# Somebody picks a thing up. Metres in the space of the metarig, which looks along -Y. The arms and legs hang on the
-# chain from hips to head: all five are one tree, and the hips go where hands, head and pinned feet let them.
+# Metres in the space of the metarig, which looks along -Y.
 HUMAN = (
     Reach("head", "spine.006", 0, (0.10, -0.52, 1.52), moves_root=True),
     Reach("left hand", "forearm.L", 3, (0.34, -0.74, 0.72), (0.85, 0.05, 1.05)),
@@ -73,11 +73,14 @@ HUMAN_JOINTS = {
     "HIP": ("thigh.L", "thigh.R"),
     "NECK": ("spine.001", "spine.002", "spine.003", "spine.004", "spine.005"),
 }
-"""Usual limits of the human's joints, which its chains then keep to."""
+"""The human's bones by the joint whose usual limits they get.
+
+The five chains of ``HUMAN`` are one tree: arms and legs begin at bones of the chain from the hips to the head.
+"""
 
 
 class DemoFailure(Exception):
-    """The command line asks for something that is not there; the message says what is."""
+    """A file, a rig or a bone of the command line doesn't exist; the message lists those that do."""
 
 
 def main() -> None:
@@ -179,19 +182,19 @@ def _reach(armature: bpy.types.Object, arguments: argparse.Namespace) -> Reach:
 
 @contextmanager
 def _pose_mode(armature: bpy.types.Object) -> Iterator[None]:
-    if bpy.context.mode != 'OBJECT':  # a file keeps the mode it was saved in
+    if bpy.context.mode != 'OBJECT':  # a file is opened in the mode it was saved in
         bpy.ops.object.mode_set(mode='OBJECT')
     bpy.context.view_layer.objects.active = armature
     armature.select_set(True)
     bpy.ops.object.mode_set(mode='POSE')
-    # What animates the rig would undo the pose at the next frame change unless the pose is keyed.
+    # The next frame change overwrites animated channels unless the pose is keyed.
     bpy.context.scene.tool_settings.use_keyframe_insert_auto = armature.animation_data is not None
     yield
     bpy.ops.object.mode_set(mode='OBJECT')
 
 
 def _pose(armature: bpy.types.Object, reaches: tuple[Reach, ...]) -> tuple[picture.Figure, picture.Figure]:
-    armature.fabrik.chains.clear()  # what the file may hold already is not the demo's to show
+    armature.fabrik.chains.clear()  # of the file
     for reach in reaches:
         _add_chain(armature, reach)
     bpy.context.view_layer.update()
@@ -215,7 +218,7 @@ def _limit_joints(armature: bpy.types.Object) -> None:
 
 
 def _add_chain(armature: bpy.types.Object, reach: Reach) -> None:
-    """Add a chain as a person does: click the tip bone, add, name it, move what was made for it."""
+    """Add a chain with the operator, name it, and move the target and the pole that the operator has made."""
     armature.data.bones.active = armature.data.bones[reach.tip]
     bpy.ops.pose.fabrik_chain_add(
         chain_count=reach.chain_count, create_target=not reach.is_pinned, create_pole=reach.pole is not None
@@ -243,7 +246,7 @@ def _move(empty: bpy.types.Object, place: Point) -> None:
 
 
 def _easy_target(armature: bpy.types.Object, chain: bpy.types.PropertyGroup) -> Point:
-    """Return a place well within reach: two thirds of the length away, a third of a turn of the tip about the root."""
+    """Return a position within reach: two thirds of the chain's length from its root, 35 degrees beside its tip."""
     joints = picture.chain_joints(armature, chain)
     out = (joints[-1] - joints[0]).normalized()
     aside = out.orthogonal().normalized()
@@ -252,42 +255,45 @@ def _easy_target(armature: bpy.types.Object, chain: bpy.types.PropertyGroup) -> 
 
 
 def _time_solve(armature: bpy.types.Object) -> float:
-    """Time the Solve button, from the pose before; put that pose back afterwards."""
+    """Return the median time of the Solve operator in microseconds, each time from the present pose, and restore it."""
     tools = bpy.context.scene.tool_settings
-    keys_itself, tools.use_keyframe_insert_auto = tools.use_keyframe_insert_auto, False
+    uses_auto_key, tools.use_keyframe_insert_auto = tools.use_keyframe_insert_auto, False
     unposed = {bone.name: bone.matrix_basis.copy() for bone in armature.pose.bones}
     times = []
     for _ in range(_TIMED_RUNS):
-        _put_back(armature, unposed)
+        _restore_pose(armature, unposed)
         start = time.perf_counter()
         bpy.ops.pose.fabrik_solve()
         times.append(1e6 * (time.perf_counter() - start))
-    _put_back(armature, unposed)
-    tools.use_keyframe_insert_auto = keys_itself
+    _restore_pose(armature, unposed)
+    tools.use_keyframe_insert_auto = uses_auto_key
     return statistics.median(times)
 
 
-def _put_back(armature: bpy.types.Object, unposed: dict[str, object]) -> None:
+def _restore_pose(armature: bpy.types.Object, unposed: dict[str, object]) -> None:
     for bone in armature.pose.bones:
         bone.matrix_basis = unposed[bone.name]
     bpy.context.view_layer.update()
 
 
 def _error(armature: bpy.types.Object, chain: bpy.types.PropertyGroup) -> float:
-    """Measure tip to target over the chain's length on the posed bones, whatever the solver believes."""
+    """Return the distance from tip to target over the chain's length, measured on the posed bones."""
     joints = picture.chain_joints(armature, chain)
-    return (_aim(armature, chain) - joints[-1]).length / _length(joints)
+    return (_goal(armature, chain) - joints[-1]).length / _length(joints)
 
 
-def _aim(armature: bpy.types.Object, chain: bpy.types.PropertyGroup) -> Vector:
-    """Return where a chain should end: at its target, or where it was pinned."""
+def _goal(armature: bpy.types.Object, chain: bpy.types.PropertyGroup) -> Vector:
+    """Return the desired position of a chain's tip: that of its target, or of its pin."""
     if chain.use_pin:
         return Vector(armature[_PINNED][chain.name])
     return chain.target.matrix_world.translation
 
 
 def _is_defect(armature: bpy.types.Object, chain: bpy.types.PropertyGroup) -> bool:
-    """Tell whether a chain gave up or claims what is not so; out of reach is an answer, not a defect."""
+    """Tell whether a chain has stalled, or reports a target as reached that it hasn't reached.
+
+    A target out of reach, or outside the joint limits, is no defect.
+    """
     if chain.status == 'REACHED':
         return _error(armature, chain) > 2 * chain.tolerance  # Blender keeps rotations in single precision
     return chain.status in {'NONE', 'STALLED'}
@@ -299,7 +305,7 @@ def _print_table(armature: bpy.types.Object, microseconds: float) -> None:
     print(f"\n{'chain':{width}}  bones  reach    error  iterations  microseconds  status")
     for chain in chains:
         joints = picture.chain_joints(armature, chain)
-        reach = (_aim(armature, chain) - joints[0]).length / _length(joints)
+        reach = (_goal(armature, chain) - joints[0]).length / _length(joints)
         error = _error(armature, chain)
         status = chain.status.replace("_", " ").lower() + (" (DEFECT)" if _is_defect(armature, chain) else "")
         bones = len(picture.chain_bones(armature, chain))

@@ -30,9 +30,9 @@ def main() -> None:
     _prepare_environment()
     environment.enter()
     sys.path.insert(0, str(environment.ROOT))
-    from fabrik_addon.standard_output import keep_for_result
+    from fabrik_addon.standard_output import reserve_for_result
 
-    say = keep_for_result() if "--json" in words else None  # before Blender, which talks while it loads
+    print_line = reserve_for_result() if "--json" in words else None  # before Blender prints while it loads
     import bpy
 
     import fabrik_addon
@@ -48,20 +48,20 @@ def main() -> None:
             raise UsageError(f"there is no file '{file}'")
         bpy.ops.wm.open_mainfile(filepath=str(file.absolute()), load_ui=False, use_scripts=runs_scripts)
 
-    _exit(run(words[1:], say, open_file))
+    _exit(run(words[1:], print_line, open_file))
 
 
 def _prepare_environment() -> None:
-    """Make the environment, if there is none; what is said of it goes to standard error."""
+    """Make the environment, if there is none; its messages go to standard error."""
     sys.stdout.flush()
-    kept = os.dup(1)
+    saved = os.dup(1)
     os.dup2(2, 1)
-    # What fails fails once more in enter(), which explains it.
+    # What fails here fails again in environment.enter(), which prints the reason.
     with contextlib.suppress(environment.EnvironmentFailure):
         environment.prepare()
     sys.stdout.flush()
-    os.dup2(kept, 1)
-    os.close(kept)
+    os.dup2(saved, 1)
+    os.close(saved)
 
 
 def _exit(code: int) -> None:

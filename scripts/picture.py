@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Draw posed rigs with their chains, targets and poles, and render them side by side.
 
-Armatures and empties are invisible to a renderer, so every bone, target and pole gets a mesh that stands for it. They
-live in a scene of their own; the rig's scene stays as it is.
+A renderer shows no armatures and no empties, so every bone, target and pole is drawn as a mesh. The meshes are in a
+scene of their own; the rig's scene isn't changed.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class DrawnBone:
 
 @dataclass(frozen=True)
 class DrawnChain:
-    """The points of a chain that get a mark, in world space."""
+    """The points of a chain that are drawn, in world space."""
 
     tip: Vector
     middle: Vector
@@ -77,7 +77,7 @@ def chain_joints(armature: bpy.types.Object, chain: bpy.types.PropertyGroup) -> 
 
 
 def look_at(armature: bpy.types.Object, label: str) -> Figure:
-    """Take down how the rig is posed now, and where its targets and poles are."""
+    """READ: the present pose of a rig, with its targets and poles."""
     world = armature.matrix_world
     chains = list(armature.fabrik.chains)
     number = {bone.name: index for index, chain in enumerate(chains) for bone in chain_bones(armature, chain)}
@@ -124,7 +124,7 @@ def render(figures: Sequence[Figure], path: Path) -> None:
         _caption(scene, camera, figure.label, (across, 0.085), 0.034)
     has_poles = any(chain.pole for figure in figures for chain in figure.chains)
     key = ["cube: target", *(["ball: pole"] if has_poles else []), "dashes: still to go"]
-    if len(figures) < 3:  # a strip has no room for it
+    if len(figures) < 3:  # in a strip the figures are too narrow for it
         _caption(scene, camera, "     ".join(key), (0.5, 0.03), 0.018)
     _use_cycles(scene, path)
     bpy.ops.render.render(write_still=True, scene=scene.name)
@@ -145,7 +145,7 @@ def _extent(points: Sequence[Vector], axis: Vector) -> float:
     return max(along) - min(along)
 
 
-# What stands for what
+# Meshes
 
 
 def _draw_figure(scene: bpy.types.Scene, figure: Figure, offset: Vector, size: float) -> None:
@@ -162,12 +162,12 @@ def _draw_figure(scene: bpy.types.Scene, figure: Figure, offset: Vector, size: f
         _place(scene, balls, colour, smooth=True)
 
     for number, chain in enumerate(figure.chains):
-        marks = bmesh.new()
+        boxes = bmesh.new()
         target = chain.target + offset
-        bmesh.ops.create_cube(marks, size=0.036 * size, matrix=Matrix.Translation(target))
-        # A target that has not been reached yet is tied to the tip that shall go there.
-        _add_dashes(marks, chain.tip + offset, target, 0.0022 * size)
-        _place(scene, marks, _chain_colour(number), smooth=False)
+        bmesh.ops.create_cube(boxes, size=0.036 * size, matrix=Matrix.Translation(target))
+        # From the tip to a target that isn't reached; none where the tip is at its target.
+        _add_dashes(boxes, chain.tip + offset, target, 0.0022 * size)
+        _place(scene, boxes, _chain_colour(number), smooth=False)
         if chain.pole:
             pole = chain.pole + offset
             balls = bmesh.new()
@@ -213,7 +213,15 @@ def _add_dashes(mesh: bmesh.types.BMesh, start: Vector, end: Vector, radius: flo
 def _caption(
     scene: bpy.types.Scene, camera: bpy.types.Object, words: str, place: tuple[float, float], height: float
 ) -> None:
-    """Write on the picture itself: place from its lower left corner and height of the letters, in parts of its size."""
+    """Draw text in front of the camera.
+
+    Args:
+        scene: of the picture.
+        camera: of the scene.
+        words: the text.
+        place: of the text's middle, in shares of the picture's size from its lower left corner.
+        height: of the letters, in shares of the picture's width.
+    """
     distance = 1.5 * camera.data.clip_start
     width = 2 * distance * math.tan(_FIELD_OF_VIEW / 2)
     x = (place[0] - 0.5) * width
@@ -234,7 +242,7 @@ def _draw_ground(scene: bpy.types.Scene, height: float, size: float) -> None:
     plane = bmesh.new()
     bmesh.ops.create_grid(plane, size=40 * size, matrix=Matrix.Translation((0, 0, height)))
     ground = _place(scene, plane, _BACKGROUND, smooth=False)
-    ground.is_shadow_catcher = True  # shows the shadows and else the background: no horizon
+    ground.is_shadow_catcher = True  # the background everywhere but in the shadows: no horizon
 
 
 def _place(scene: bpy.types.Scene, shape: bmesh.types.BMesh, colour: str, *, smooth: bool) -> bpy.types.Object:
@@ -265,7 +273,7 @@ def _material(colour: str, *, roughness: float) -> bpy.types.Material:
 
 
 def _glow(colour: str) -> bpy.types.Material:
-    """Return a material that shows its colour whatever the light."""
+    """Return a material that emits its colour, independent of the lights."""
     material = _material(colour, roughness=1.0)
     shader = material.node_tree.nodes["Principled BSDF"]
     shader.inputs["Emission Color"].default_value = _linear(colour)
@@ -292,7 +300,7 @@ def _camera_axes() -> tuple[Vector, Vector, Vector]:
 
 
 def _add_camera(scene: bpy.types.Scene, points: Sequence[Vector]) -> bpy.types.Object:
-    """Put the camera as near as it can see all the points."""
+    """Add a camera at the least distance from which all points are in view, above the band for captions."""
     right, up, back = _camera_axes()
     centre = Vector()
     for axis in (right, up, back):
@@ -331,7 +339,7 @@ def _add_lights(scene: bpy.types.Scene) -> None:
 
 
 def _use_cycles(scene: bpy.types.Scene, path: Path) -> None:
-    scene.render.engine = 'CYCLES'  # type: ignore[assignment]  # the stubs only know the engines that are no add-ons
+    scene.render.engine = 'CYCLES'  # type: ignore[assignment]  # the stubs list the engines that aren't add-ons alone
     scene.cycles.device = 'CPU'
     scene.cycles.samples = _SAMPLES
     scene.cycles.use_denoising = True

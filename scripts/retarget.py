@@ -37,30 +37,35 @@ POSES = 7
 
 
 @dataclass(frozen=True)
-class CapturedLimb:
-    """A limb of the human and the captured one it follows: last bones, two bones each."""
+class ArmOrLeg:
+    """A chain of two bones of the human, and the captured chain of two bones whose motion it takes."""
 
     name: str
     tip: str
+    """Last bone of the human's chain."""
     captured: str
+    """Last bone of the captured chain."""
     is_arm: bool
 
 
-LIMBS = (
-    CapturedLimb("left arm", "forearm.L", "LeftForeArm", True),
-    CapturedLimb("right arm", "forearm.R", "RightForeArm", True),
-    CapturedLimb("left leg", "shin.L", "LeftLeg", False),
-    CapturedLimb("right leg", "shin.R", "RightLeg", False),
+ARMS_AND_LEGS = (
+    ArmOrLeg("left arm", "forearm.L", "LeftForeArm", True),
+    ArmOrLeg("right arm", "forearm.R", "RightForeArm", True),
+    ArmOrLeg("left leg", "shin.L", "LeftLeg", False),
+    ArmOrLeg("right leg", "shin.R", "RightLeg", False),
 )
 TORSO = (("torso", "spine.003", "Spine1"), ("head", "spine.006", "Head"))
-"""Chains of three bones, and the captured bones whose tails they follow."""
+"""Chains of three bones, and the captured bones whose tails are their targets."""
 
-TURNS = {"spine": "Hips", "foot.L": "LeftFoot", "foot.R": "RightFoot", "spine.006": "Head"}
-"""Bones of the human that turn as captured ones do."""
+COPIED_ROTATIONS = {"spine": "Hips", "foot.L": "LeftFoot", "foot.R": "RightFoot", "spine.006": "Head"}
+"""Bones of the human that are rotated as captured bones are."""
+
+_WORST_ERROR = 0.05
+"""Distance from tip to target over chain length, at the worst frame, above which the script exits with 1."""
 
 
 def main() -> None:
-    """Retarget, save, render, and say how near every target was reached."""
+    """Retarget, save, render, and print the largest error of every chain."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--motion", type=Path, default=MOTION, metavar="FILE", help="a .bvh file with CMU's names")
     parser.add_argument("--output", type=Path, default=environment.ROOT / "out", metavar="DIR", help="default: out")
@@ -74,19 +79,21 @@ def main() -> None:
     scene.frame_start, scene.frame_end = 1, last
     _fit(captured, human)
     targets = _targets_of(captured, last)
-    _key_turns(human, captured, last, ("spine",), with_location="spine")
+    _key_rotations(human, captured, last, ("spine",), with_location="spine")
     for name, tip, source in TORSO:
         target = _empty(f"{name} target", 'CUBE')
-        _follow(human, captured, target, tip, source, last)
-        _reach(human, name, tip, 3, target, None)
+        _key_target(human, captured, target, (tip, source), last)
+        _chain(human, name, tip, 3, target, None)
     _bake(human, last)
-    for limb in LIMBS:
-        target, pole = targets[limb.captured]
-        if limb.is_arm:
-            _move_to_shoulder(human, captured, limb, (target, pole), last)
-        _reach(human, limb.name, limb.tip, 2, target, pole)
+    for chain in human.fabrik.chains:
+        chain.enabled = False  # the torso is baked
+    for part in ARMS_AND_LEGS:
+        target, pole = targets[part.captured]
+        if part.is_arm:
+            _move_to_shoulder(human, captured, part, (target, pole), last)
+        _chain(human, part.name, part.tip, 2, target, pole)
     _bake(human, last)
-    _key_turns(human, captured, last, ("foot.L", "foot.R", "spine.006"))
+    _key_rotations(human, captured, last, ("foot.L", "foot.R", "spine.006"))
     worst = _report(human, last)
 
     output: Path = arguments.output.resolve() / f"{arguments.motion.stem}.blend"
@@ -99,7 +106,7 @@ def main() -> None:
         picture.render(_strip(human, last), output.with_suffix(".png"))
         print(f"rendered  {output.with_suffix('.png')}", flush=True)
     sys.stdout.flush()
-    os._exit(int(worst > 0.05))  # bpy can hang in a plain exit
+    os._exit(int(worst > _WORST_ERROR))  # Blender as a module can hang in a plain exit
 
 
 def _import(path: Path) -> Any:
@@ -131,30 +138,34 @@ def _fit(captured: Any, human: Any) -> None:
 
 
 def _targets_of(captured: Any, last: int) -> dict[str, tuple[Any, Any]]:
-    """Give the captured limbs chains, and key their targets and poles from the motion."""
-    for limb in LIMBS:
-        target, pole = _empty(f"{limb.name} target", 'CUBE'), _empty(f"{limb.name} pole", 'SPHERE')
+    """Give the captured arms and legs chains, and key their targets and poles from the motion."""
+    for part in ARMS_AND_LEGS:
+        target, pole = _empty(f"{part.name} target", 'CUBE'), _empty(f"{part.name} pole", 'SPHERE')
         _go_to(1)
-        knee = captured.matrix_world @ captured.pose.bones[limb.captured].head
-        pole.location = knee + Vector((0.0, 0.5 if limb.is_arm else -0.5, 0.0))
-        _chain(captured, limb.name, limb.captured, 2, target, pole)
+        knee = captured.matrix_world @ captured.pose.bones[part.captured].head
+        pole.location = knee + Vector((0.0, 0.5 if part.is_arm else -0.5, 0.0))
+        _chain(captured, part.name, part.captured, 2, target, pole)
     _in_pose_mode(captured, lambda: bpy.ops.pose.fabrik_snap_target(use_range=True, frame_start=1, frame_end=last))
     return {chain.tip: (chain.target, chain.pole_target) for chain in captured.fabrik.chains}
-
-
-def _reach(human: Any, name: str, tip: str, count: int, target: Any, pole: Any) -> None:
-    for chain in human.fabrik.chains:
-        if chain.name in {"torso", "head"} and name not in {"torso", "head"}:
-            chain.enabled = False  # done
-    _chain(human, name, tip, count, target, pole)
 
 
 def _bake(human: Any, last: int) -> None:
     _in_pose_mode(human, lambda: bpy.ops.pose.fabrik_bake(frame_start=1, frame_end=last))
 
 
-def _follow(human: Any, captured: Any, target: Any, tip: str, source: str, last: int) -> None:
-    """Key a target to where a captured bone's tail is, as far from the human's hips as its own body is longer."""
+def _key_target(human: Any, captured: Any, target: Any, names: tuple[str, str], last: int) -> None:
+    """Key a target at ``h + (x - c) l / m``: the tail ``x`` of a captured bone, brought to the human's proportions.
+
+    ``c`` and ``h`` are the captured and the human hips, ``m`` and ``l`` the distances from hips to tail at rest.
+
+    Args:
+        human: armature that is to move.
+        captured: armature with the motion.
+        target: to be keyed.
+        names: of the human's bone that shall reach the target, and of the captured bone.
+        last: frame.
+    """
+    tip, source = names
     bones, others = human.data.bones, captured.data.bones
     ours = (bones[tip].tail_local - bones["spine"].head_local).length
     theirs = (others[source].tail_local - others["Hips"].head_local).length * captured.scale[0]
@@ -166,48 +177,60 @@ def _follow(human: Any, captured: Any, target: Any, tip: str, source: str, last:
         target.keyframe_insert("location", frame=frame)
 
 
-def _move_to_shoulder(human: Any, captured: Any, limb: CapturedLimb, empties: tuple[Any, ...], last: int) -> None:
-    """Parent an arm's target and pole to an empty that takes the captured shoulder to the human's."""
-    ours, theirs = human.pose.bones[limb.tip], captured.pose.bones[limb.captured]
+def _move_to_shoulder(human: Any, captured: Any, arm: ArmOrLeg, empties: tuple[Any, ...], last: int) -> None:
+    """Parent an arm's target and pole to an empty that maps the captured shoulder to the human's.
+
+    The empty is keyed at ``s - k c`` with the scale ``k``: the ratio of the arms' lengths, with ``c`` and ``s`` the
+    captured and the human shoulder.
+    """
+    ours, theirs = human.pose.bones[arm.tip], captured.pose.bones[arm.captured]
     scale = (ours.length + ours.parent.length) / (theirs.length + theirs.parent.length) / captured.scale[0]
-    carrier = _empty(f"{limb.name} shoulder", 'PLAIN_AXES')
-    carrier.scale = (scale,) * 3
+    parent = _empty(f"{arm.name} shoulder", 'PLAIN_AXES')
+    parent.scale = (scale,) * 3
     for frame in range(1, last + 1):
         _go_to(frame)
         own, other = human.matrix_world @ ours.parent.head, captured.matrix_world @ theirs.parent.head
-        carrier.location = own - scale * other
-        carrier.keyframe_insert("location", frame=frame)
+        parent.location = own - scale * other
+        parent.keyframe_insert("location", frame=frame)
     for empty in empties:
-        empty.parent = carrier
+        empty.parent = parent
 
 
-def _key_turns(human: Any, captured: Any, last: int, names: tuple[str, ...], with_location: str = "") -> None:
-    """Turn bones by as much as captured ones are turned from their rest, frame by frame."""
+def _key_rotations(human: Any, captured: Any, last: int, names: tuple[str, ...], with_location: str = "") -> None:
+    """Key bones at their rest rotation times the rotation of a captured bone from its rest, frame by frame.
+
+    Args:
+        human: armature that is to move.
+        captured: armature with the motion.
+        last: frame.
+        names: of the human's bones.
+        with_location: name of the bone between the hip joints, whose location is keyed as well.
+    """
     for frame in range(1, last + 1):
         _go_to(frame)
         for name in names:
-            bone, source = human.pose.bones[name], captured.pose.bones[TURNS[name]]
-            turn = (source.matrix @ source.bone.matrix_local.inverted()).to_quaternion()
+            bone, source = human.pose.bones[name], captured.pose.bones[COPIED_ROTATIONS[name]]
+            rotation = (source.matrix @ source.bone.matrix_local.inverted()).to_quaternion()
             world = captured.matrix_world.to_quaternion()
-            turn = world @ turn @ world.conjugated()
-            place = bone.head
+            rotation = world @ rotation @ world.conjugated()
+            head = bone.head
             if name == with_location:
                 joints = [
                     captured.matrix_world @ captured.pose.bones[side].head for side in ("LeftUpLeg", "RightUpLeg")
                 ]
                 rest = human.data.bones
                 above = rest[name].head_local - (rest["thigh.L"].head_local + rest["thigh.R"].head_local) / 2
-                place = human.matrix_world.inverted() @ ((joints[0] + joints[1]) / 2) + turn @ above
-            bone.matrix = Matrix.LocRotScale(place, turn @ bone.bone.matrix_local.to_quaternion(), None)
+                head = human.matrix_world.inverted() @ ((joints[0] + joints[1]) / 2) + rotation @ above
+            bone.matrix = Matrix.LocRotScale(head, rotation @ bone.bone.matrix_local.to_quaternion(), None)
             bone.keyframe_insert("rotation_quaternion", frame=frame)
             if name == with_location:
                 bone.keyframe_insert("location", frame=frame)
 
 
 def _report(human: Any, last: int) -> float:
-    """Print how near the tips are to their targets at the worst frame; return the worst of all, over its length."""
+    """Print the largest distance from tip to target of every enabled chain, over its length; return the largest."""
     worst = 0.0
-    print(f"\n{'chain':12} worst frame   tip off, over the chain's length")
+    print(f"\n{'chain':12} worst frame   tip to target, over the chain's length")
     for chain in human.fabrik.chains:
         if not chain.enabled:
             continue
@@ -223,7 +246,7 @@ def _report(human: Any, last: int) -> float:
 
 
 def _strip(human: Any, last: int) -> list[picture.Figure]:
-    """Return poses from the motion, each moved back to where the first one stands."""
+    """Return poses from the motion, each moved horizontally so that the hips are above the origin."""
     figures = []
     for frame in np.linspace(1, last, POSES).astype(int):
         _go_to(int(frame))

@@ -7,9 +7,9 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import bpy
 
@@ -32,19 +32,23 @@ if TYPE_CHECKING:
     from ..rig.properties import FabrikChain
 
 
+_T = TypeVar("_T")
+
+
 class UsageError(Exception):
-    """The command line asks for what can't be done."""
+    """The command line is wrong: an option, a name or a file."""
 
 
 @dataclass
-class Done:
-    """What a command has done, over all armatures."""
+class Report:
+    """The results of a command on all armatures."""
 
-    found: list[dict[str, Any]] = field(default_factory=list)
-    """One entry for each armature, as plain data."""
+    armatures: list[dict[str, Any]] = field(default_factory=list)
+    """One entry for each armature, for JSON. Any: the values are numbers, words, lists and entries like it."""
     lines: list[str] = field(default_factory=list)
-    """The same for people."""
+    """The same as lines of text."""
     warnings: list[str] = field(default_factory=list)
+    """One line for each thing that was done in part."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +56,13 @@ class Command:
     """One of the commands."""
 
     help: str
+    """One sentence, shown by --help."""
     add_options: Callable[[argparse.ArgumentParser], None]
     applies_to: Callable[[Object, argparse.Namespace], bool]
-    run: Callable[[Object, argparse.Namespace, Done], None]
+    """Whether the command does something to an armature that --armature doesn't name."""
+    run: Callable[[Object, argparse.Namespace, Report], None]
     changes_file: bool = True
+    """Whether the file is saved afterwards."""
 
 
 def _has_chains(armature: Object, arguments: argparse.Namespace) -> bool:
@@ -84,7 +91,12 @@ def _no_options(_parser: argparse.ArgumentParser) -> None:
 def _chains(
     armature: Object, names: list[str] | None, choose: Callable[[Object, bool], list[FabrikChain]] = chosen_chains
 ) -> list[FabrikChain]:
-    """Return the chains of an armature that can be changed: those of given names, else those that are chosen.
+    """Return the chains of an editable armature.
+
+    Args:
+        armature: object with the chains.
+        names: of the chains; names that the armature doesn't have are passed over.
+        choose: returns the chains where no names are given.
 
     Raises:
         FabrikError: there are none, or the armature can't be changed.
@@ -101,6 +113,7 @@ def _counted(count: int, what: str) -> str:
 
 
 def _check(armature: Object) -> None:
+    """Raise a FabrikError where an armature can't be posed."""
     if armature.library is not None:
         raise FabrikError("it is linked: make a library override first")
     if armature.data.pose_position == 'REST':
@@ -127,9 +140,9 @@ def _add_bake_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _whole_number(least: int, most: int) -> Callable[[str], int]:
-    """Return what reads a whole number within bounds."""
+    """Return a function that parses a whole number and raises an error outside of bounds."""
 
-    def read(text: str) -> int:
+    def parse(text: str) -> int:
         try:
             number = int(text)
         except ValueError:
@@ -138,7 +151,7 @@ def _whole_number(least: int, most: int) -> Callable[[str], int]:
             raise argparse.ArgumentTypeError(f"{number} is not from {least} to {most}")
         return number
 
-    return read
+    return parse
 
 
 _frame, _positive = _whole_number(FIRST_FRAME, LAST_FRAME), _whole_number(1, LAST_FRAME)
@@ -154,7 +167,7 @@ def _positive_angle(text: str) -> float:
     return number
 
 
-def _bake(armature: Object, arguments: argparse.Namespace, done: Done) -> None:
+def _bake(armature: Object, arguments: argparse.Namespace, report: Report) -> None:
     scene = bpy.context.scene
     chains = _chains(armature, arguments.chain, chains_to_bake)
     start = scene.frame_start if arguments.start is None else arguments.start
@@ -166,26 +179,31 @@ def _bake(armature: Object, arguments: argparse.Namespace, done: Done) -> None:
         raise FabrikError(f"nothing is keyed from frame {start} to {end}")
     tolerance = math.radians(arguments.tolerance) if arguments.smart else None
     work = bake_chains(scene, bpy.context.view_layer, armature, chains, frames, (start, end), tolerance)
-    baked = _work_through(work, armature.name)
+    baked = _run_to_end(work, armature.name)
     entries = []
     for chain in baked:
-        unreached = [{"frame": miss.frame, "status": miss.status, "error": miss.error} for miss in chain.unreached]
+        unreached = [{"frame": one.frame, "status": one.status, "error": one.error} for one in chain.unreached]
         entries.append({"chain": chain.name, "not_reached": unreached, "overridden": list(chain.overridden)})
         if sentence := sentence_of(chain):
-            done.warnings.append(f"{armature.name}: chain '{chain.name}': {sentence}")
-    done.found.append({"armature": armature.name, "frames": frames, "chains": entries})
-    done.lines.append(f"{armature.name}: baked {_counted(len(baked), 'chain')} over {_counted(len(frames), 'frame')}")
+            report.warnings.append(f"{armature.name}: chain '{chain.name}': {sentence}")
+    report.armatures.append({"armature": armature.name, "frames": frames, "chains": entries})
+    report.lines.append(f"{armature.name}: baked {_counted(len(baked), 'chain')} over {_counted(len(frames), 'frame')}")
 
 
-def _work_through(work: Any, name: str) -> Any:
-    """Run a generator to its end and return its result; tell a person who watches how far it is."""
+def _run_to_end(work: Generator[float, None, _T], name: str) -> _T:
+    """Run a generator to its end and return its result; show its progress where standard error is a terminal.
+
+    Args:
+        work: yields the share of the work that is done.
+        name: of the armature, shown with the progress.
+    """
     shown = -1
     while True:
         try:
-            done = next(work)
+            share = next(work)
         except StopIteration as result:
             return result.value
-        if sys.stderr.isatty() and (now := int(100 * done)) != shown:
+        if sys.stderr.isatty() and (now := int(100 * share)) != shown:
             shown = now
             print(f"\r{name}: {now} %", end="\n" if now == 100 else "", file=sys.stderr, flush=True)
 
@@ -198,32 +216,32 @@ def _add_solve_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--frame", type=_frame, metavar="N", help="frame to go to; else the one the file was saved at")
 
 
-def _solve(armature: Object, arguments: argparse.Namespace, done: Done) -> None:
+def _solve(armature: Object, arguments: argparse.Namespace, report: Report) -> None:
     scene = bpy.context.scene
     if arguments.frame is not None:
         scene.frame_set(arguments.frame)
     results, changed = solve_chains(bpy.context.view_layer, armature, _chains(armature, arguments.chain))
     for owner, name in changed:
         if isinstance(owner, bpy.types.PoseBone):
-            # What is animated would be lost at the next frame.
+            # An animated channel that isn't keyed is overwritten at the next frame.
             owner.keyframe_insert(name, frame=scene.frame_current_final, options={'INSERTKEY_AVAILABLE'})
     entries = []
     for name, result in results:
         entry = {"chain": name, "status": result.status, "error": result.error, "iterations": result.iterations}
         entries.append({**entry, "message": result.message, "overridden": list(result.overridden)})
-        words = result.message or ("overridden on " + ", ".join(result.overridden) if result.overridden else "")
-        if words:
-            done.warnings.append(f"{armature.name}: chain '{name}': {words}")
-        done.lines.append(
+        warning = result.message or ("overridden on " + ", ".join(result.overridden) if result.overridden else "")
+        if warning:
+            report.warnings.append(f"{armature.name}: chain '{name}': {warning}")
+        report.lines.append(
             f"{armature.name}: {name}: {result.status.lower().replace('_', ' ')}, error {result.error:.2g}"
         )
-    done.found.append({"armature": armature.name, "frame": scene.frame_current, "chains": entries})
+    report.armatures.append({"armature": armature.name, "frame": scene.frame_current, "chains": entries})
 
 
 # list
 
 
-def _list(armature: Object, _arguments: argparse.Namespace, done: Done) -> None:
+def _list(armature: Object, _arguments: argparse.Namespace, report: Report) -> None:
     entries: list[dict[str, Any]] = []
     for chain in settings_of(armature).chains:
         entry = {"chain": chain.name, "enabled": chain.enabled, "tip": chain.tip, "influence": chain.influence}
@@ -239,7 +257,7 @@ def _list(armature: Object, _arguments: argparse.Namespace, done: Done) -> None:
         except FabrikError as error:
             entry["problem"] = str(error)
             if chain.enabled:
-                done.warnings.append(f"{armature.name}: {error}")
+                report.warnings.append(f"{armature.name}: {error}")
         entries.append(entry)
     constraints = [
         {"bone": bone.name, "constraint": constraint.name, "muted": constraint.mute}
@@ -247,15 +265,15 @@ def _list(armature: Object, _arguments: argparse.Namespace, done: Done) -> None:
         for constraint in bone.constraints
         if constraint.type == 'IK'
     ]
-    done.found.append({"armature": armature.name, "chains": entries, "ik_constraints": constraints})
-    done.lines.append(
+    report.armatures.append({"armature": armature.name, "chains": entries, "ik_constraints": constraints})
+    report.lines.append(
         f"{armature.name}: {_counted(len(entries), 'chain')}, {_counted(len(constraints), 'IK constraint')}"
     )
     for entry in entries:
         off = "" if entry["enabled"] else " (off)"
         bones = " > ".join(entry.get("bones", ["?"]))
         pole = f", pole {entry['pole']}" if entry["pole"] else ""
-        done.lines.append(f"  {entry['chain']}{off}: {bones}, target {entry['target'] or 'none'}{pole}")
+        report.lines.append(f"  {entry['chain']}{off}: {bones}, target {entry['target'] or 'none'}{pole}")
 
 
 def _name(obj: Object | None, bone_name: str) -> str | None:
@@ -271,7 +289,7 @@ def _add_convert_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--back", action="store_true", help="chains to constraints instead of constraints to chains")
 
 
-def _convert(armature: Object, arguments: argparse.Namespace, done: Done) -> None:
+def _convert(armature: Object, arguments: argparse.Namespace, report: Report) -> None:
     _check(armature)
     layer = bpy.context.view_layer
     try:
@@ -282,14 +300,14 @@ def _convert(armature: Object, arguments: argparse.Namespace, done: Done) -> Non
     except FabrikError as error:
         if arguments.armature is not None:
             raise
-        done.warnings.append(f"{armature.name}: {error}")  # that is no reason to leave out the others
+        report.warnings.append(f"{armature.name}: {error}")  # the other armatures are converted nevertheless
         return
     what = "constraint" if arguments.back else "chain"
-    done.found.append(
+    report.armatures.append(
         {"armature": armature.name, "converted": result.converted, "not_carried": result.not_carried, "to": f"{what}s"}
     )
-    done.lines.append(f"{armature.name}: {_counted(len(result.converted), what)}: {', '.join(result.converted)}")
-    done.warnings += [f"{armature.name}: {loss}" for loss in result.not_carried]
+    report.lines.append(f"{armature.name}: {_counted(len(result.converted), what)}: {', '.join(result.converted)}")
+    report.warnings += [f"{armature.name}: {message}" for message in result.not_carried]
 
 
 COMMANDS = {

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""COMPUTE: whether a .blend file is there from its first byte to its last, by what Blender writes at its end.
+"""READ: whether a .blend file is complete from its first byte to its last, by what Blender writes at its end.
 
 An uncompressed file is a header, then blocks ``(code, length, data)`` one after another, up to the block ``ENDB``; the
 block ``DNA1``, without which nothing of the file can be read, comes shortly before. A compressed file is Zstandard
 frames one after another, then a table of their sizes (Zstandard's "seekable format": a skippable frame with the magic
-number 0x184D2A5E, whose last four bytes are 0x8F92EAB1). Blender's Python has no Zstandard: the frames are held against
-the table, and not decompressed.
+number 0x184D2A5E, whose last four bytes are 0x8F92EAB1). Blender's Python has no Zstandard: the frames are compared
+with the table, and not decompressed.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _LEGACY_BLOCK = struct.Struct("<4siQii")  # code, length, address, struct, count
 
 
 def check_structure(path: Path) -> None:
-    """Follow the file from its start to its end.
+    """Check the structure of a file from its start to its end.
 
     Raises:
-        OSError: it can't be read, or what is wrong with it.
+        OSError: the file can't be read, or is damaged; the message names the damage.
     """
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
@@ -45,7 +45,7 @@ def check_structure(path: Path) -> None:
 
 
 def _check_frames(file: BinaryIO, size: int) -> None:
-    """Hold the frames against the table at the end of the file: their starts, and the sum of their sizes."""
+    """Compare the starts of the frames and the sum of their sizes with the table at the end of the file."""
     file.seek(max(size - _FOOTER.size, 0))
     count, _flags, end = _FOOTER.unpack(file.read(_FOOTER.size).rjust(_FOOTER.size))
     table_size = 8 * count + _FOOTER.size
@@ -68,7 +68,7 @@ def _check_frames(file: BinaryIO, size: int) -> None:
 
 
 def _check_blocks(file: BinaryIO, size: int, start: bytes) -> None:
-    """Go from block to block up to the end block, which must be the last of the file."""
+    """Read the headers of all blocks up to the end block, which must be the last of the file."""
     legacy = start[7:8] == b"-"
     header = _LEGACY_BLOCK if legacy else _BLOCK
     position, has_types = (_LEGACY_HEADER_SIZE if legacy else _HEADER.size), False

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 import bpy
 
 from ...core import FabrikError
-from ...standard_output import Say, keep_for_result, say_plainly
+from ...standard_output import PrintLine, print_plainly, reserve_for_result
 from ..rig.properties import settings_of
-from .commands import COMMANDS, Done, UsageError
+from .commands import COMMANDS, Report, UsageError
 from .saving import make_room, save_to
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ NAME = "fabrik"
 
 
 class Exit(IntEnum):
-    """What the exit code says."""
+    """Exit codes."""
 
     DONE = 0
     FAILED = 1
@@ -41,7 +41,7 @@ class Exit(IntEnum):
 
 
 def check_opened() -> None:
-    """Refuse to work on what Blender shows when it couldn't open the file: that is its startup file.
+    """Raise an error where Blender couldn't open the file of its command line: it goes on with its startup file then.
 
     Raises:
         UsageError: there is no such file.
@@ -56,36 +56,36 @@ def check_opened() -> None:
     raise OSError(f"'{files[-1]}' can't be read")
 
 
-def run(argv: Sequence[str], say: Say | None = None, open_file: Callable[[], None] = check_opened) -> int:
+def run(argv: Sequence[str], print_line: PrintLine | None = None, open_file: Callable[[], None] = check_opened) -> int:
     """Run a command on the file that is open; return the exit code.
 
     Args:
         argv: the command and its options.
-        say: prints a line of the result; with --json standard output is kept for it where it isn't given.
-        open_file: opens the file, or sees to it that it is open; its errors are reported as those of the command.
+        print_line: prints a line of the result; None reserves standard output for the result where --json is given.
+        open_file: opens the file, or checks that it is open; its errors are reported as those of the command.
     """
     try:
         arguments = _parser().parse_args(list(argv))
-    except SystemExit as exit_of_parser:  # --help, or a usage that it has explained
+    except SystemExit as exit_of_parser:  # --help, or wrong usage: the parser has printed its message
         return int(exit_of_parser.code or 0)
-    say = say or (keep_for_result() if arguments.json else say_plainly)
+    print_line = print_line or (reserve_for_result() if arguments.json else print_plainly)
     try:
         open_file()
         output = _output(arguments)
         if output is not None:
             make_room(output)
-        done = _run_command(arguments)
+        report = _run_command(arguments)
         if output is not None:
             save_to(output)
     except UsageError as error:
-        return _fail(say, arguments, str(error), Exit.USAGE)
+        return _fail(print_line, arguments, str(error), Exit.USAGE)
     except (FabrikError, OSError, RuntimeError) as error:
-        return _fail(say, arguments, str(error), Exit.FAILED)
-    result = {"command": arguments.command, "armatures": done.found, "warnings": done.warnings}
+        return _fail(print_line, arguments, str(error), Exit.FAILED)
+    result = {"command": arguments.command, "armatures": report.armatures, "warnings": report.warnings}
     if output is not None:
         result["output"] = str(output)
-    _report(say, arguments, done, result)
-    return Exit.WARNINGS if done.warnings else Exit.DONE
+    _print_report(print_line, arguments, report, result)
+    return Exit.WARNINGS if report.warnings else Exit.DONE
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -111,7 +111,7 @@ def _output(arguments: argparse.Namespace) -> Path | None:
     """Return the file to write, or None where the command writes none.
 
     Raises:
-        UsageError: there is none given, or it can't be written.
+        UsageError: no file is given, or it can't be written.
     """
     if not COMMANDS[arguments.command].changes_file:
         return None
@@ -139,20 +139,20 @@ def _output(arguments: argparse.Namespace) -> Path | None:
 
 
 def _check_writable(output: Path) -> None:
-    """Refuse what can't be written, before the work and not after it; and what is marked as not to be.
+    """Raise an error for a write-protected file or folder, before the work is done.
 
     Raises:
         UsageError: which file or folder it is.
     """
     path = output.resolve()
-    # By its mode, too: an administrator could write it nevertheless.
+    # The mode as well: os.access lets an administrator write files that are marked as read-only.
     if path.exists() and not (os.access(path, os.W_OK) and path.stat().st_mode & 0o222):
         raise UsageError(f"'{output}' is write-protected")
     if not os.access(path.parent, os.W_OK):
         raise UsageError(f"the folder of '{output}' is write-protected")
 
 
-def _run_command(arguments: argparse.Namespace) -> Done:
+def _run_command(arguments: argparse.Namespace) -> Report:
     command = COMMANDS[arguments.command]
     armatures = [obj for obj in bpy.context.scene.objects if obj.type == 'ARMATURE']
     if arguments.armature is not None:
@@ -164,51 +164,51 @@ def _run_command(arguments: argparse.Namespace) -> Done:
     if not chosen and command.changes_file:
         raise FabrikError(f"there is nothing to {arguments.command} in the scene '{bpy.context.scene.name}'")
     if command.changes_file:
-        # A linked rig can't be changed; it may be beside its own override, by the same name.
+        # A linked armature can't be changed; its library override has the same name.
         chosen = [obj for obj in chosen if obj.library is None] or chosen
-    done = Done()
+    report = Report()
     for armature in chosen:
-        with _naming(armature):
-            command.run(armature, arguments, done)
-    if command.changes_file and not done.found:
-        raise FabrikError("; ".join(done.warnings))
-    if not done.found:
-        done.lines.append(f"there is no armature in the scene '{bpy.context.scene.name}'")
-    return done
+        with _armature_in_errors(armature):
+            command.run(armature, arguments, report)
+    if command.changes_file and not report.armatures:
+        raise FabrikError("; ".join(report.warnings))
+    if not report.armatures:
+        report.lines.append(f"there is no armature in the scene '{bpy.context.scene.name}'")
+    return report
 
 
 def _check_chains(armatures: Sequence[Object], arguments: argparse.Namespace) -> None:
-    """Refuse names of chains that no armature has."""
+    """Raise a UsageError for names of chains that no armature has."""
     for name in getattr(arguments, "chain", None) or ():
         if not any(name in settings_of(obj).chains for obj in armatures):
             raise UsageError(f"there is no chain '{name}'")
 
 
 @contextmanager
-def _naming(armature: Object) -> Iterator[None]:
-    """Say in which armature something can't be done."""
+def _armature_in_errors(armature: Object) -> Iterator[None]:
+    """Put the armature in front of the message of a FabrikError."""
     try:
         yield
     except FabrikError as error:
         raise FabrikError(f"{armature.name}: {error}") from error
 
 
-def _report(say: Say, arguments: argparse.Namespace, done: Done, result: dict[str, Any]) -> None:
+def _print_report(print_line: PrintLine, arguments: argparse.Namespace, report: Report, result: dict[str, Any]) -> None:
     if arguments.json:
-        say(json.dumps(result))
+        print_line(json.dumps(result))
         return
-    for line in done.lines:
-        say(line)
-    for warning in done.warnings:
+    for line in report.lines:
+        print_line(line)
+    for warning in report.warnings:
         print(f"warning: {warning}", file=sys.stderr, flush=True)
     if "output" in result:
-        say(f"saved {result['output']}")
+        print_line(f"saved {result['output']}")
 
 
-def _fail(say: Say, arguments: argparse.Namespace, message: str, code: Exit) -> int:
-    message = message.removeprefix("Error: ").strip()  # Blender's own begin so, and end with a line break
+def _fail(print_line: PrintLine, arguments: argparse.Namespace, message: str, code: Exit) -> int:
+    message = message.removeprefix("Error: ").strip()  # Blender's own messages have this prefix and a line break
     if arguments.json:
-        say(json.dumps({"command": arguments.command, "error": message}))
+        print_line(json.dumps({"command": arguments.command, "error": message}))
     print(f"fabrik {arguments.command}: error: {message}", file=sys.stderr, flush=True)
     return code
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""WRITE: the file that is open to another place, whole or not at all."""
+"""WRITE: the opened file to a path, as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -17,18 +17,20 @@ import bpy
 from .file_structure import ZSTANDARD, check_structure
 
 _COMPRESSED = (ZSTANDARD, b"\x1f\x8b")
-"""How a compressed file starts: Zstandard, and gzip of Blenders before 3.0."""
+"""First bytes of compressed files: Zstandard, and gzip of Blender before 3.0."""
 
 _SUFFIX = ".saving.blend"
-_OLD = 24 * 3600.0
-"""Age in seconds from which on a temporary file is a leftover, whoever made it."""
+"""End of the temporary files' names."""
+
+_LEFTOVER_AGE = 24 * 3600.0
+"""Age in seconds above which a temporary file is a leftover, whichever computer has made it."""
 
 
 def make_room(path: Path) -> None:
-    """Remove what killed commands left beside the file, and ask for the space that the file will take.
+    """Remove the temporary files of killed commands beside the file, and check that the disk has space for the file.
 
-    It will take about what the opened file takes, beside an earlier file of the same name, which stays until the new
-    one is whole. Keys of a bake come on top: whether all of it went onto the disk is checked after saving.
+    It needs about as many bytes as the opened file, beside an earlier file of the same name, which stays until the new
+    one is complete. The keys of a bake come in addition; ``save_to`` checks whether everything was written.
 
     Raises:
         OSError: there is too little space.
@@ -38,22 +40,22 @@ def make_room(path: Path) -> None:
         for leftover in _leftovers(path):
             leftover.unlink(missing_ok=True)
     disk = shutil.disk_usage(path.parent)
-    # Some network file systems say 0 of 0 bytes where they don't know.
+    # Network file systems without this information report 0 of 0 bytes.
     if disk.total and disk.free < _opened_size():
         raise OSError(f"'{path}' can't be saved: {_space(path.parent)}")
 
 
 def save_to(path: Path) -> None:
-    """Save under another name, read it back and rename: the file there is the old one or the new one, and whole.
+    """Save under another name, read it back and rename: at every moment the path has the old file or the new one.
 
-    Blender reports no error where the disk is full while it writes a compressed file: of 727,427 bytes 8,192 were left
-    on a disk with room for so many, and no Blender opens them. So only a file that was read back is renamed.
+    Blender reports no error where the disk is full while it writes a compressed file: on a disk with 8,192 bytes free
+    8,192 of 727,427 bytes were written, and no Blender opens them. So only a file that was read back is renamed.
 
     Raises:
         OSError: the file can't be written, read back or renamed; the message says which folder's disk it is.
     """
-    path = path.resolve()  # a link stays one, and what it leads to is written
-    # In the same folder, so that renaming is one step and relative paths stay right.
+    path = path.resolve()  # through a link its target is written
+    # In the same folder: renaming is atomic only within a file system, and relative paths are relative to the folder.
     temporary = path.with_name(f".{path.stem}.{_host()}.{os.getpid()}{_SUFFIX}")
     try:
         bpy.ops.wm.save_as_mainfile(
@@ -78,12 +80,12 @@ def save_to(path: Path) -> None:
 
 
 def check_readable(path: Path) -> None:
-    """Let Blender find the scenes in the file; what is open isn't touched.
+    """Compare the scenes that Blender finds in the file with those that are open.
 
-    For the list of scenes Blender goes from block to block up to the DNA block at the end, through the compressed
-    frames. Where a frame is missing that the table of frames doesn't have either, everything after it is out of its
-    place and Blender finds no DNA block. Not found is a missing frame of whole blocks: for that a disk must refuse
-    every byte of one frame, and take the frames after it.
+    For the list of scenes Blender reads the block headers up to the DNA block at the end, through the compressed
+    frames. Where a frame is missing in the file and in the table of frames, everything after it is shifted, and Blender
+    finds no DNA block. One fault isn't detected: a missing frame that holds whole blocks, which takes a disk that
+    refuses every byte of one frame and accepts the frames after it.
 
     Raises:
         OSError: Blender can't read it, or it lacks a scene.
@@ -97,10 +99,10 @@ def check_readable(path: Path) -> None:
 
 
 def _leftovers(path: Path) -> list[Path]:
-    """Find the temporary files of commands that saved to this path and run no longer.
+    """Return the temporary files of commands that saved to this path and run no longer.
 
-    Processes can be asked for on this computer, and not on Windows, where the signal 0 is no question; what others made
-    is a leftover when it is a day old.
+    Whether a process runs can be found out on this computer, except on Windows, where the signal 0 ends a process.
+    Temporary files of other computers count as leftovers when they are a day old.
     """
     pattern = re.compile(rf"\.{re.escape(path.stem)}\.([^.]+)\.(\d+){re.escape(_SUFFIX)}@?")
     found = []
@@ -116,7 +118,7 @@ def _leftovers(path: Path) -> list[Path]:
 
 
 def _runs(process: int) -> bool:
-    """Tell whether another process has this number; this one saves nothing while it looks for leftovers."""
+    """Tell whether another process has this number; the present one has no temporary file at this moment."""
     if process == os.getpid():
         return False
     try:
@@ -129,28 +131,28 @@ def _runs(process: int) -> bool:
 
 
 def _is_old(file: Path) -> bool:
-    return time.time() - file.stat().st_mtime > _OLD
+    return time.time() - file.stat().st_mtime > _LEFTOVER_AGE
 
 
 def _host() -> str:
-    """Name the computer in file names: a process's number says nothing on another computer of the same farm."""
+    """Return the computer's name for file names: process numbers of several computers of a farm may be equal."""
     return re.sub(r"[^\w-]", "-", platform.node()) or "localhost"
 
 
 def _space(folder: Path) -> str:
-    """Say what is free on a folder's disk, and what is needed: Blender's own reasons don't name a full disk."""
+    """Return a message with the free and the needed bytes: Blender's own messages don't name a full disk."""
     free = shutil.disk_usage(folder).free
     return f"the disk of the folder '{folder}' has {free} bytes free, and the file takes about {_opened_size()}"
 
 
 def _opened_size() -> int:
-    """Return what the opened file takes on its disk, in bytes; 0 where none was opened."""
+    """Return the size of the opened file in bytes; 0 where none was opened."""
     opened = bpy.data.filepath
     return os.path.getsize(opened) if opened and os.path.exists(opened) else 0
 
 
 def _is_compressed() -> bool:
-    """Tell whether the file that was opened is compressed: what is saved is so too."""
+    """Tell whether the opened file is compressed; the saved one is compressed then, too."""
     if not bpy.data.filepath or not os.path.exists(bpy.data.filepath):
         return False
     with open(bpy.data.filepath, "rb") as file:

@@ -94,7 +94,7 @@ def snap_targets(
         return []
     before: list[tuple[Object | PoseBone, Channel]] = []
     try:
-        # A target that is the child of another moves when its parent does: in the worst order one target is settled in
+        # A target that is the child of another moves when its parent does: in the worst order one target gets to its place in
         # each round.
         for _ in range(len(placements) + _EXTRA_ROUNDS):
             for placement in placements:
