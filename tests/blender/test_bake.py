@@ -277,7 +277,7 @@ def test_every_rotation_mode_is_baked_without_a_jump(mode: str) -> None:
             assert (np.sum(np.array(values[1:]) * np.array(values[:-1]), axis=1) > 0.5).all()
 
 
-def test_chains_that_hang_on_each_other_are_baked_one_after_another() -> None:
+def test_chains_that_depend_on_each_other_are_baked_one_after_another() -> None:
     armature = make_tail(5)
     key_motion(armature, [f"bone{i}" for i in range(5)], turn=0.3)
     low, high = make_empty("low"), make_empty("high")
@@ -305,7 +305,7 @@ def test_chains_that_are_solved_together_and_pins_are_baked_together() -> None:
     assert np.abs(shapes(armature, frames) - alone).max() <= 5e-6
 
 
-def test_a_root_that_gives_way_for_a_chain_further_up_is_keyed() -> None:
+def test_a_root_that_moves_for_a_chain_further_up_is_keyed() -> None:
     armature = make_tail(5)
     key_motion(armature, [f"bone{i}" for i in range(5)], turn=0.3)
     low, high = make_empty("low"), make_empty("high")
@@ -325,7 +325,7 @@ def test_a_root_that_gives_way_for_a_chain_further_up_is_keyed() -> None:
     assert np.abs(shapes(armature, frames) - alone).max() <= 5e-6
 
 
-def test_a_target_on_a_bone_that_another_chain_moves_is_followed() -> None:
+def test_a_target_on_a_bone_that_another_chain_moves_is_reached() -> None:
     armature = make_armature([*tail_bones(3), *tail_bones(3, "ctrl", (2.0, 0.0, 0.0))])
     key_motion(armature, [f"{prefix}{i}" for prefix in ("bone", "ctrl") for i in range(3)], turn=0.2)
     lead = make_empty("lead")
@@ -361,20 +361,22 @@ def test_other_curves_and_keys_outside_the_range_stay_as_they_are() -> None:
     assert np.array_equal(shapes(armature, [0.0, 1.0, 4.5, 24.0, 30.0]), outside)
 
 
-def test_keys_outside_the_range_keep_all_they_say() -> None:
+def test_keys_outside_the_range_keep_their_attributes() -> None:
     armature, _chain = animated_tail()
     curve = curves_of(armature)["pose.bones[\"bone0\"].rotation_quaternion", 1]
     key = curve.keyframe_points[0]
     key.interpolation, key.easing, key.type, key.back = "BACK", "EASE_IN", "EXTREME", 2.5
     key.handle_right_type, key.select_control_point = "VECTOR", False
-    said = [(item.identifier, repr(getattr(key, item.identifier))) for item in key.bl_rna.properties]
+    messages = [(item.identifier, repr(getattr(key, item.identifier))) for item in key.bl_rna.properties]
     bake(frame_start=10, frame_end=20)
     key = curves_of(armature)["pose.bones[\"bone0\"].rotation_quaternion", 1].keyframe_points[0]
-    assert [(item.identifier, repr(getattr(key, item.identifier))) for item in key.bl_rna.properties][1:] == said[1:]
+    assert [(item.identifier, repr(getattr(key, item.identifier))) for item in key.bl_rna.properties][1:] == messages[
+        1:
+    ]
 
 
 @pytest.mark.parametrize("options", [{}, {"frame_start": 10, "frame_end": 20}])
-def test_new_keys_say_what_keys_of_blender_say(options: dict[str, int]) -> None:
+def test_new_keys_have_the_attributes_of_keys_of_blender(options: dict[str, int]) -> None:
     armature, _chain = animated_tail()
     bake(**options)
     armature.keyframe_insert("location", frame=15)
@@ -638,7 +640,7 @@ def from_rows(rows: np.ndarray) -> Quaternion:
     return Matrix([[*row[:3]] for row in rows[:3]]).to_quaternion()
 
 
-# Where keys don't show what they say
+# Where the evaluated channels are not the keys
 
 
 def pushed_down(armature: Object) -> Any:
@@ -717,7 +719,7 @@ def test_a_curve_modifier_that_changes_the_keys_is_named() -> None:
     assert "'NOISE'" in error_of(bpy.ops.pose.fabrik_bake, frame_start=1, frame_end=24)
 
 
-# What is said
+# Messages
 
 
 def test_frames_out_of_reach_are_counted_and_the_worst_is_named(capfd: pytest.CaptureFixture[str]) -> None:

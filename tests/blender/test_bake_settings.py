@@ -128,12 +128,12 @@ def test_a_baked_frame_is_that_frame_solved_with_the_settings_it_has(change: Cal
     armature, chain = animated_tail()
     change(armature, chain)
     go_to(1)
-    wished = alone(armature, FRAMES)
+    desired = alone(armature, FRAMES)
     bake()
-    assert np.abs(shapes(armature, FRAMES) - wished).max() / 3.0 <= 2.5e-6
+    assert np.abs(shapes(armature, FRAMES) - desired).max() / 3.0 <= 2.5e-6
 
 
-def test_frames_at_which_a_chain_is_switched_off_are_not_missed() -> None:
+def test_frames_at_which_a_chain_is_switched_off_are_not_unreached() -> None:
     armature, chain = animated_tail()
     far(chain)
     key(armature, "enabled", (1, True), (5, False), (16, True))
@@ -181,9 +181,9 @@ def test_keys_are_where_a_scene_whose_time_is_stretched_looks_for_them(old: int,
     render = bpy.context.scene.render
     render.frame_map_old, render.frame_map_new = old, new
     go_to(1)
-    wished = solved_alone(armature, FRAMES)
+    desired = solved_alone(armature, FRAMES)
     bake()
-    assert np.abs(shapes(armature, FRAMES) - wished).max() / 3.0 <= 2.5e-6
+    assert np.abs(shapes(armature, FRAMES) - desired).max() / 3.0 <= 2.5e-6
 
 
 def test_a_tweaked_strip_in_a_scene_whose_time_is_stretched() -> None:
@@ -200,9 +200,9 @@ def test_a_tweaked_strip_in_a_scene_whose_time_is_stretched() -> None:
     animation.nla_tracks.active, strip.select = track, True
     animation.use_tweak_mode = True
     go_to(1)
-    wished = solved_alone(armature, FRAMES)
+    desired = solved_alone(armature, FRAMES)
     bake()
-    assert np.abs(shapes(armature, FRAMES) - wished).max() / 3.0 <= 1e-5
+    assert np.abs(shapes(armature, FRAMES) - desired).max() / 3.0 <= 1e-5
 
 
 def test_only_keyed_frames_are_frames_of_the_scene() -> None:
@@ -227,8 +227,8 @@ def test_targets_keyed_from_a_pose_in_a_scene_whose_time_is_stretched() -> None:
     render = bpy.context.scene.render
     render.frame_map_old, render.frame_map_new = 100, 50
     go_to(1)
-    wished = shapes(armature, FRAMES)
+    desired = shapes(armature, FRAMES)
     bpy.ops.pose.fabrik_snap_target(use_range=True, frame_start=1, frame_end=24)
     bake()
     tail = list(armature.pose.bones.keys()).index("bone finger")
-    assert np.abs(shapes(armature, FRAMES)[:, tail, :3, 3] - wished[:, tail, :3, 3]).max() <= 1e-5
+    assert np.abs(shapes(armature, FRAMES)[:, tail, :3, 3] - desired[:, tail, :3, 3]).max() <= 1e-5

@@ -209,9 +209,9 @@ def test_a_file_that_blender_couldnt_open_isnt_mixed_up_with_its_startup_file(
 
 
 def test_a_scene_without_armatures_is_said_to_have_none(capfd: pytest.CaptureFixture[str]) -> None:
-    said: list[str] = []
-    assert run(["list"], said.append) == 0
-    assert said == ["there is no armature in the scene 'Scene'"]
+    messages: list[str] = []
+    assert run(["list"], messages.append) == 0
+    assert messages == ["there is no armature in the scene 'Scene'"]
 
 
 def test_in_place_without_a_file_is_refused() -> None:
@@ -361,7 +361,7 @@ def test_the_runner_prints_one_line_of_json_and_exits_with_the_code(rig: Path) -
 
 
 @pytest.mark.parametrize(("exists", "expected"), [(False, 2), (True, 1)])
-def test_the_runner_says_in_json_that_a_file_is_missing_or_cant_be_read(
+def test_the_runner_reports_in_json_that_a_file_is_missing_or_cant_be_read(
     tmp_path: Path, exists: bool, expected: int
 ) -> None:
     file, output = tmp_path / "typo.blend", tmp_path / "out.blend"

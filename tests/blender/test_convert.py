@@ -384,13 +384,13 @@ def test_what_a_chain_cant_do_is_listed(capfd: pytest.CaptureFixture[str]) -> No
     constraint.iterations, constraint.use_rotation, constraint.orient_weight = 50, True, 0.3
     notes(capfd)
     bpy.ops.pose.fabrik_constraints_to_chains()
-    said = notes(capfd)
-    assert "50 iterations" in said and "rotation's weight of 0.3" in said
+    messages = notes(capfd)
+    assert "50 iterations" in messages and "rotation's weight of 0.3" in messages
     chain = armature.fabrik.chains[0]
     chain.softness, chain.root_motion = 0.1, "TRANSLATE"
     bpy.ops.pose.fabrik_chains_to_constraints()
-    said = notes(capfd)
-    assert "its softness" in said and "its root" in said
+    messages = notes(capfd)
+    assert "its softness" in messages and "its root" in messages
     assert not warnings_in(capfd)
 
 
@@ -438,8 +438,8 @@ def test_chains_that_turn_when_they_are_solved_are_listed(capfd: pytest.CaptureF
     constrain(armature, "bone5", 6, make_empty("target", (2.0, 1.0, 3.0)), pole, 0.4)
     notes(capfd)
     bpy.ops.pose.fabrik_constraints_to_chains()
-    said = [line for line in notes(capfd).splitlines() if "solving turns" in line]
-    (line,) = said  # it bends to both sides
+    messages = [line for line in notes(capfd).splitlines() if "solving turns" in line]
+    (line,) = messages  # it bends to both sides
     assert line.startswith("Warning: Constraint 'IK' of bone 'bone5': solving turns bone 'bone1' by 2")
     assert line.endswith("degrees, because with a pole every joint bends toward it")
     clear_scene()

@@ -75,7 +75,7 @@ def bake() -> None:
 
 
 def spoil(armature: Object) -> None:
-    """Take the motion out of the legs, so that only targets and poles know it."""
+    """Take the motion out of the legs, so that only targets and poles have it."""
     for side in "LR":
         for part in ("thigh", "shin"):
             bone = armature.pose.bones[f"{part}.{side}"]

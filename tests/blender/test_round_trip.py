@@ -261,7 +261,7 @@ mirrored = st.tuples(*[st.sampled_from([1.0, 1.0, 1.3, -1.0, -0.8])] * 3)
 keeps_shape = st.sampled_from(["ALIGNED", "AVERAGE", "NONE", "NONE_LEGACY"])
 
 
-def check_reaches_what_is_legal(shape: Shape, most: float = 1.0) -> None:
+def check_reaches_what_is_feasible(shape: Shape, most: float = 1.0) -> None:
     armature, chain = build(shape)
     chain.target.location = place_reached_by(armature, chain, np.random.default_rng(shape.seed + 1), most)
     solve_and_check(armature, chain)
@@ -270,24 +270,24 @@ def check_reaches_what_is_legal(shape: Shape, most: float = 1.0) -> None:
 @examples(60)
 @given(shapes(uneven, keeps_shape, most=8))
 def test_uneven_scales_that_are_not_handed_down_whole(shape: Shape) -> None:
-    check_reaches_what_is_legal(shape)
+    check_reaches_what_is_feasible(shape)
 
 
 @examples(60)
 @given(shapes(mirrored, most=8))
 def test_mirrored_bones(shape: Shape) -> None:
-    check_reaches_what_is_legal(shape)
+    check_reaches_what_is_feasible(shape)
 
 
 @examples(60)
 @given(shapes(uneven, most=8))
 def test_sheared_bones_reach_what_is_near(shape: Shape) -> None:
-    check_reaches_what_is_legal(shape, 0.4)
+    check_reaches_what_is_feasible(shape, 0.4)
 
 
 @examples(80)
 @given(shapes(uneven, most=8))
-def test_where_a_sheared_chain_ends_is_where_the_result_says(shape: Shape) -> None:
+def test_a_sheared_chain_ends_where_the_result_has_it(shape: Shape) -> None:
     """Reached or not: the error is that of the pose that Blender shows, and only rotations have changed."""
     armature, chain = build(shape)
     chain.target.location = place_reached_by(armature, chain, np.random.default_rng(shape.seed + 1), 1.5)
@@ -315,7 +315,7 @@ def test_solving_a_solved_pose_again_moves_nothing(shape: Shape, has_pole: bool)
     np.testing.assert_allclose(joints_of(armature, chain), joints, atol=2e-6 * length)
 
 
-def test_a_planar_limb_bends_about_one_axis_of_its_bones() -> None:
+def test_a_planar_chain_bends_about_one_axis_of_its_bones() -> None:
     """A hinge stays a hinge: with a pole, frames turn with the plane of the bend."""
     armature = make_tail(2)
     pole = make_empty("pole", (0.0, -5.0, 1.0))

@@ -85,7 +85,7 @@ def test_free_takes_all_away_and_only_selected_bones_change() -> None:
     assert not any(getattr(lower, f"{name}_{axis}") for name in ("lock_ik", "use_ik_limit") for axis in "xyz")
 
 
-def test_without_a_selection_it_says_what_to_do() -> None:
+def test_without_a_selection_the_message_names_what_to_do() -> None:
     upper, _ = arm((0.2, 0.0), 0.0)
     for bone in upper.id_data.pose.bones:
         bone.select = False
@@ -125,7 +125,7 @@ def test_rigifys_human_bends_its_elbows_knees_and_fingers_the_way_people_do() ->
             assert forward > 0.05 if bone.name.startswith("forearm") else forward < -0.05
 
 
-def test_a_limb_with_usual_limits_reaches_what_an_arm_reaches() -> None:
+def test_an_arm_with_usual_limits_reaches_what_an_arm_reaches() -> None:
     upper, lower = arm((0.0, 0.15), 0.7)
     press([upper], "SHOULDER")
     press([lower], "ELBOW")
