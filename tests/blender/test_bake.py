@@ -367,10 +367,10 @@ def test_keys_outside_the_range_keep_their_attributes() -> None:
     key = curve.keyframe_points[0]
     key.interpolation, key.easing, key.type, key.back = "BACK", "EASE_IN", "EXTREME", 2.5
     key.handle_right_type, key.select_control_point = "VECTOR", False
-    messages = [(item.identifier, repr(getattr(key, item.identifier))) for item in key.bl_rna.properties]
+    attributes = [(item.identifier, repr(getattr(key, item.identifier))) for item in key.bl_rna.properties]
     bake(frame_start=10, frame_end=20)
     key = curves_of(armature)["pose.bones[\"bone0\"].rotation_quaternion", 1].keyframe_points[0]
-    assert [(item.identifier, repr(getattr(key, item.identifier))) for item in key.bl_rna.properties][1:] == messages[
+    assert [(item.identifier, repr(getattr(key, item.identifier))) for item in key.bl_rna.properties][1:] == attributes[
         1:
     ]
 

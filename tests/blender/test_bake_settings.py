@@ -133,7 +133,7 @@ def test_a_baked_frame_is_that_frame_solved_with_the_settings_it_has(change: Cal
     assert np.abs(shapes(armature, FRAMES) - desired).max() / 3.0 <= 2.5e-6
 
 
-def test_frames_at_which_a_chain_is_switched_off_are_not_unreached() -> None:
+def test_frames_at_which_a_chain_is_disabled_are_not_reported() -> None:
     armature, chain = animated_tail()
     far(chain)
     key(armature, "enabled", (1, True), (5, False), (16, True))

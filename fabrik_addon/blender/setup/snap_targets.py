@@ -94,8 +94,7 @@ def snap_targets(
         return []
     before: list[tuple[Object | PoseBone, Channel]] = []
     try:
-        # A target that is the child of another moves when its parent does: in the worst order one target gets to its place in
-        # each round.
+        # A target that is the child of another moves with it: in the worst order each round places one target.
         for _ in range(len(placements) + _EXTRA_ROUNDS):
             for placement in placements:
                 before += _move(placement, armature)
