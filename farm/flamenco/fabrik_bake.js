@@ -7,9 +7,9 @@ const JOB_TYPE = {
     label: "FABRIK IK Bake",
     description: "Bake the FABRIK IK chains of one or many files, one task a file",
     settings: [
-        { key: "blender_cmd", type: "string", default: "{blender}", visible: "hidden",
+        { key: "blender_cmd", type: "string", default: "{blender}", visible: false,
           description: "Blender with the extension enabled" },
-        { key: "shots", type: "string", required: true, propargs: { subtype: "FILE_PATH" },
+        { key: "shots", type: "string", required: true, subtype: "file_path",
           eval: "bpy.path.abspath(bpy.data.filepath)",
           description: "Files to bake, separated by semicolons" },
         { key: "output_folder", type: "string", subtype: "dir_path", required: true,

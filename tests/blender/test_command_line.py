@@ -58,10 +58,12 @@ def call(capfd: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any]:
     code = run([*words, "--json"])
     ctypes.CDLL(None).fflush(None)
     # Pytest's own sys.stdout isn't redirected: Blender's reports are there.
-    (line,) = [line for line in capfd.readouterr().out.splitlines() if line.startswith("{")]
+    lines = [line for line in capfd.readouterr().out.splitlines() if line.startswith("{")]
+    *progress, result = map(json.loads, lines)
+    assert all(set(each) == {"command", "armature", "progress"} for each in progress)
     os.dup2(kept, 1)  # the command leaves it to Blender, which exits
     os.close(kept)
-    return code, json.loads(line)
+    return code, result
 
 
 def keys_in(path: Path) -> int:
@@ -353,10 +355,10 @@ def run_process(*words: str, **options: Any) -> subprocess.CompletedProcess[str]
     return subprocess.run([*RUNNER, *words], capture_output=True, text=True, timeout=120, cwd=ROOT, **options)
 
 
-def test_the_runner_prints_one_line_of_json_and_exits_with_the_code(rig: Path) -> None:
+def test_the_runner_prints_json_and_exits_with_the_code(rig: Path) -> None:
     done = run_process(str(rig), "bake", "--output", str(rig.with_name("out.blend")), "--json")
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["armatures"][0]["armature"] == "Rig"
+    assert json.loads(done.stdout.splitlines()[-1])["armatures"][0]["armature"] == "Rig"
     assert run_process(str(rig), "bake").returncode == 2
 
 
@@ -426,3 +428,57 @@ def test_killed_while_it_saves_it_leaves_an_earlier_output_whole(rig: Path) -> N
     assert digest(rig) == before and digest(output) == earlier
     bpy.ops.wm.open_mainfile(filepath=str(output))
     assert "Rig" in bpy.data.objects
+
+
+# For farms
+
+
+def test_an_output_that_is_done_is_left_alone(rig: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    output = rig.with_name("out.blend")
+    words = ("bake", "--output", str(output), "--skip-done")
+    bpy.ops.wm.open_mainfile(filepath=str(rig))
+    code, result = call(capfd, *words)
+    assert code == 0 and "skipped" not in result
+    before, stamp = digest(output), output.stat().st_mtime_ns
+    bpy.ops.wm.open_mainfile(filepath=str(rig))
+    code, result = call(capfd, *words)
+    assert (code, result) == (0, {"command": "bake", "output": str(output), "skipped": True})
+    assert (digest(output), output.stat().st_mtime_ns) == (before, stamp)
+
+
+@pytest.mark.parametrize("spoil", ["older", "cut"])
+def test_an_output_that_is_old_or_not_whole_is_baked_again(
+    rig: Path, capfd: pytest.CaptureFixture[str], spoil: str
+) -> None:
+    output = rig.with_name("out.blend")
+    bpy.ops.wm.open_mainfile(filepath=str(rig))
+    call(capfd, "bake", "--output", str(output))
+    if spoil == "older":
+        os.utime(output, (rig.stat().st_mtime - 10.0,) * 2)
+    else:
+        output.write_bytes(output.read_bytes()[:-100])
+    bpy.ops.wm.open_mainfile(filepath=str(rig))
+    code, result = call(capfd, "bake", "--output", str(output), "--skip-done")
+    assert code == 0 and "skipped" not in result
+    assert keys_in(output) == 11
+
+
+def test_skip_done_needs_another_output(rig: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    bpy.ops.wm.open_mainfile(filepath=str(rig))
+    code, result = call(capfd, "bake", "--in-place", "--skip-done")
+    assert code == 2 and "--skip-done needs --output" in result["error"]
+
+
+def test_warnings_can_count_as_done(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    make_file(tmp_path / "far.blend", [(9.0, 0.0, 0.0), (8.0, 0.0, 0.0)])
+    for words, code in (((), 3), (("--warnings-ok",), 0)):
+        bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "far.blend"))
+        found, result = call(capfd, "bake", "--output", str(tmp_path / "out.blend"), *words)
+        assert found == code and result["warnings"]
+
+
+def test_progress_is_printed_as_json(rig: Path) -> None:
+    done = run_process(str(rig), "bake", "--output", str(rig.with_name("out.blend")), "--json")
+    *progress, result = map(json.loads, done.stdout.splitlines())
+    shares = [each["progress"] for each in progress]
+    assert result["command"] == "bake" and shares == sorted(shares) and shares[0] >= 0.0 and shares[-1] == 1.0

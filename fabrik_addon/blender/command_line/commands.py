@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -43,6 +42,8 @@ class UsageError(Exception):
 class Report:
     """The results of a command on all armatures."""
 
+    show_progress: Callable[[str, int], None]
+    """Shows the progress on an armature: its name and the percent of the work that is done."""
     armatures: list[dict[str, Any]] = field(default_factory=list)
     """One entry for each armature, for JSON. Any: the values are numbers, words, lists and entries like it."""
     lines: list[str] = field(default_factory=list)
@@ -179,7 +180,7 @@ def _bake(armature: Object, arguments: argparse.Namespace, report: Report) -> No
         raise FabrikError(f"nothing is keyed from frame {start} to {end}")
     tolerance = math.radians(arguments.tolerance) if arguments.smart else None
     work = bake_chains(scene, bpy.context.view_layer, armature, chains, frames, (start, end), tolerance)
-    baked = _run_to_end(work, armature.name)
+    baked = _run_to_end(work, armature.name, report.show_progress)
     entries = []
     for chain in baked:
         unreached = [{"frame": one.frame, "status": one.status, "error": one.error} for one in chain.unreached]
@@ -190,12 +191,13 @@ def _bake(armature: Object, arguments: argparse.Namespace, report: Report) -> No
     report.lines.append(f"{armature.name}: baked {_counted(len(baked), 'chain')} over {_counted(len(frames), 'frame')}")
 
 
-def _run_to_end(work: Generator[float, None, _T], name: str) -> _T:
-    """Run a generator to its end and return its result; show its progress where standard error is a terminal.
+def _run_to_end(work: Generator[float, None, _T], name: str, show_progress: Callable[[str, int], None]) -> _T:
+    """Run a generator to its end and return its result; show each new percent of its progress.
 
     Args:
         work: yields the share of the work that is done.
         name: of the armature, shown with the progress.
+        show_progress: takes the name and the percent.
     """
     shown = -1
     while True:
@@ -203,9 +205,9 @@ def _run_to_end(work: Generator[float, None, _T], name: str) -> _T:
             share = next(work)
         except StopIteration as result:
             return result.value
-        if sys.stderr.isatty() and (now := int(100 * share)) != shown:
+        if (now := int(100 * share)) != shown:
             shown = now
-            print(f"\r{name}: {now} %", end="\n" if now == 100 else "", file=sys.stderr, flush=True)
+            show_progress(name, now)
 
 
 # solve

@@ -23,7 +23,8 @@ from ...core import FabrikError
 from ...standard_output import PrintLine, print_plainly, reserve_for_result
 from ..rig.properties import settings_of
 from .commands import COMMANDS, Report, UsageError
-from .saving import make_room, save_to
+from .file_structure import check_structure
+from .saving import check_readable, make_room, save_to
 
 if TYPE_CHECKING:
     from bpy.types import Object
@@ -72,9 +73,11 @@ def run(argv: Sequence[str], print_line: PrintLine | None = None, open_file: Cal
     try:
         open_file()
         output = _output(arguments)
+        if output is not None and arguments.skip_done and _is_done(output):
+            return _skip(print_line, arguments, output)
         if output is not None:
             make_room(output)
-        report = _run_command(arguments)
+        report = _run_command(arguments, _progress_shown_by(print_line, arguments))
         if output is not None:
             save_to(output)
     except UsageError as error:
@@ -85,7 +88,7 @@ def run(argv: Sequence[str], print_line: PrintLine | None = None, open_file: Cal
     if output is not None:
         result["output"] = str(output)
     _print_report(print_line, arguments, report, result)
-    return Exit.WARNINGS if report.warnings else Exit.DONE
+    return Exit.WARNINGS if report.warnings and not arguments.warnings_ok else Exit.DONE
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -97,10 +100,16 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--armature", metavar="NAME", help="this armature object alone; else all that it applies to")
-    common.add_argument("--json", action="store_true", help="print the result as one line of JSON")
+    common.add_argument(
+        "--json", action="store_true", help="print the result as one line of JSON, after lines with the progress"
+    )
+    common.add_argument("--warnings-ok", action="store_true", help="exit with 0 instead of 3 where there are warnings")
     saving = argparse.ArgumentParser(add_help=False)
     saving.add_argument("--output", type=Path, metavar="FILE", help="the .blend file to write")
     saving.add_argument("--in-place", action="store_true", help="write over the file that was opened")
+    saving.add_argument(
+        "--skip-done", action="store_true", help="do nothing if the output is whole and newer than the file"
+    )
     for name, command in COMMANDS.items():
         parents = [common, saving] if command.changes_file else [common]
         command.add_options(commands.add_parser(name, parents=parents, help=command.help, description=command.help))
@@ -119,6 +128,8 @@ def _output(arguments: argparse.Namespace) -> Path | None:
     if arguments.in_place:
         if arguments.output is not None:
             raise UsageError("--output and --in-place exclude each other")
+        if arguments.skip_done:
+            raise UsageError("--skip-done needs --output: with --in-place there is no output besides the file itself")
         if opened is None:
             raise UsageError("--in-place needs a file that was opened: blender FILE --command fabrik ...")
         _check_writable(opened)
@@ -152,7 +163,41 @@ def _check_writable(output: Path) -> None:
         raise UsageError(f"the folder of '{output}' is write-protected")
 
 
-def _run_command(arguments: argparse.Namespace) -> Report:
+def _is_done(output: Path) -> bool:
+    """Tell whether an output is whole and newer than the file that is open, or as new."""
+    opened = Path(bpy.data.filepath)
+    if not (bpy.data.filepath and output.is_file()) or output.stat().st_mtime < opened.stat().st_mtime:
+        return False
+    try:
+        check_structure(output)
+        check_readable(output)
+    except (OSError, RuntimeError):
+        return False
+    return True
+
+
+def _skip(print_line: PrintLine, arguments: argparse.Namespace, output: Path) -> int:
+    if arguments.json:
+        print_line(json.dumps({"command": arguments.command, "output": str(output), "skipped": True}))
+    else:
+        print_line(f"skipped: {output} is done")
+    return Exit.DONE
+
+
+def _progress_shown_by(print_line: PrintLine, arguments: argparse.Namespace) -> Callable[[str, int], None]:
+    """Return a function that shows progress: a line of JSON with --json, else a line that a terminal overwrites."""
+
+    def print_json(armature: str, percent: int) -> None:
+        print_line(json.dumps({"command": arguments.command, "armature": armature, "progress": percent / 100}))
+
+    def overwrite_line(armature: str, percent: int) -> None:
+        if sys.stderr.isatty():
+            print(f"\r{armature}: {percent} %", end="\n" if percent == 100 else "", file=sys.stderr, flush=True)
+
+    return print_json if arguments.json else overwrite_line
+
+
+def _run_command(arguments: argparse.Namespace, show_progress: Callable[[str, int], None]) -> Report:
     command = COMMANDS[arguments.command]
     armatures = [obj for obj in bpy.context.scene.objects if obj.type == 'ARMATURE']
     if arguments.armature is not None:
@@ -166,7 +211,7 @@ def _run_command(arguments: argparse.Namespace) -> Report:
     if command.changes_file:
         # A linked armature can't be changed; its library override has the same name.
         chosen = [obj for obj in chosen if obj.library is None] or chosen
-    report = Report()
+    report = Report(show_progress)
     for armature in chosen:
         with _armature_in_errors(armature):
             command.run(armature, arguments, report)
