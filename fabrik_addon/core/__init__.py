@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Inverse kinematics in numpy and the standard library: importable where there is no Blender."""
+"""Inverse kinematics of chains and trees, in numpy and the standard library: importable without Blender."""
 
 from .goals.pole import pole_for
 from .math.operations import Array

@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What goes into a solve and what comes out: frozen dataclasses of arrays.
+"""Types of a solve's input and output: frozen dataclasses of arrays.
 
 Positions are in armature space and Blender units, angles in radians, quaternions (w, x, y, z), bone axes +Y. Batch axes
-come first. A joint is a bone's head or a chain's end; a plain chain is a tree with one effector.
+come first. A joint is the head of a bone or the end of a chain. A plain chain has no branches and one effector, its
+end.
 """
 
 from __future__ import annotations
@@ -19,56 +20,57 @@ from .math.operations import Array, IntegerArray
 
 
 class FabrikError(ValueError):
-    """Input that can't be solved; the message names the bone or chain and says what is wrong."""
+    """Input that can't be solved. The message names the bone or the chain and the fault."""
 
 
 class Status(IntEnum):
-    """How a solve ended, one per effector."""
+    """Outcome of a solve for one effector."""
 
     REACHED = 0
-    """The error is within the tolerance."""
+    """The error is at most the tolerance."""
     OUT_OF_REACH = 1
-    """The target is too far from the root, or too near to it, for these lengths."""
+    """The target is too far from the root, or too near to it, for the lengths of the links."""
     LIMITED = 2
-    """Joint limits or locks keep the effector away."""
+    """No pose within the joint limits and locks was found that reaches the target."""
     STALLED = 3
-    """Gave up short of the tolerance: a defect worth a report."""
+    """The iterations ended with a larger error, and neither lengths nor limits are the cause: a defect."""
 
 
 @dataclass(frozen=True)
 class Chain:
-    """The rigid part of the problem: J joints in a tree, E of them effectors. Link j ends at joint j."""
+    """A tree of J joints and rigid links, E of the joints effectors. Link j ends at joint j."""
 
     parents: IntegerArray
-    """(J,) parent joint; -1 at the root, which comes first. Parents come before their children."""
+    """(J,) index of each joint's parent, smaller than its own; -1 at the root, which is joint 0."""
     lengths: Array
     """(J,) length of the link that ends at each joint; 0 at the root."""
     tips: IntegerArray
-    """(E,) effector joints."""
+    """(E,) indices of the effectors."""
     weights: Array
-    """(E,) share of each effector where several chains meet."""
+    """(E,) weight of each effector's residual, relative to the others, where not all targets can be reached."""
     lower: Array
-    """(J, 3) smallest angle about each joint's own x, y, z; -inf where it is free."""
+    """(J, 3) smallest angles about each joint's own x, y, z axes, radians; -inf is no limit."""
     upper: Array
-    """(J, 3) largest angle about each joint's own x, y, z; +inf where it is free."""
+    """(J, 3) largest angles about each joint's own x, y, z axes, radians; +inf is no limit."""
     rest: Array
     """(J, 4) rest frame of the bone that starts at each joint, relative to its parent's."""
     inherits: NDArray[np.bool_]
-    """(J,) whether the bone turns with its parent; the rest frame of one that doesn't is in armature space."""
+    """(J,) whether the bone inherits its parent's rotation; otherwise its rest frame is in armature space."""
     stiffness: Array
-    """(J, 3) share of its turn, 0 to 0.99, that each joint leaves to the others, about its own x, y, z."""
+    """(J, 3) stiffness about each joint's own x, y, z axes, 0 to 0.99: its steps are scaled by ``1 - stiffness``."""
     names: tuple[str, ...] = field(default=())
-    """(J,) of the bones that start at the joints, for messages; a tip that starts no bone has its parent's."""
+    """(J,) names of the bones that start at the joints, for messages; a tip without a bone has its parent's name."""
     starts: IntegerArray | None = None
-    """(E,) joint at which each effector's own chain starts: its error is over the length from there to the tip, and
-    its pole bends what lies between. None is the root for all."""
+    """(E,) joint at which each effector's own chain starts; None is the root for all. The effector's error is
+    over the length of its own chain, and its pole is for the joints of its own chain."""
     roots: tuple[int, ...] = (0,)
-    """Joints that shift where the root gives way; others than 0 hang on an anchor."""
+    """Joints that are translated with ``Options.moves_root``: joint 0, or the children of an anchor."""
     has_anchor: bool = False
-    """Whether the first joint is no bone's but what several roots hang on: it can't turn, and its links are no way."""
+    """Whether joint 0 is an anchor: the parent of several roots, with no bone, no rotation, and links that don't count
+    as part of any chain."""
 
     def __post_init__(self) -> None:
-        """Refuse a link without length: no turn of it moves anything."""
+        """Refuse a link without length, whose rotation would move no joint."""
         if len(self.lengths) < 2:
             raise FabrikError("a chain needs at least one link")
         for j, length in enumerate(self.lengths.tolist()):
@@ -78,13 +80,13 @@ class Chain:
 
     @cached_property
     def is_plain(self) -> bool:
-        """Whether this is one chain without branches whose only effector is its end."""
+        """Whether this is a chain without branches whose only effector is its end."""
         last = len(self.lengths) - 1
         return bool(self.tips.tolist() == [last] and self.parents.tolist() == list(range(-1, last)))
 
     @cached_property
     def without_tip(self) -> Chain:
-        """A plain chain without its last bone."""
+        """This plain chain without its last bone."""
         return Chain(
             self.parents[:-1],
             self.lengths[:-1],
@@ -100,87 +102,88 @@ class Chain:
 
     @cached_property
     def has_limits(self) -> bool:
-        """Whether a bone isn't free to turn any way, or is stiff."""
+        """Whether a bone of this plain chain has a limit or is stiff."""
         bounded = np.isfinite(self.lower[:-1]).any() or np.isfinite(self.upper[:-1]).any()
         return bool(bounded or self.stiffness.any())
 
     @cached_property
     def inherits_list(self) -> list[bool]:
-        """Whether each bone of a plain chain turns with its parent."""
+        """(J - 1) whether each bone of a plain chain inherits its parent's rotation."""
         return [bool(inherits) for inherits in self.inherits[:-1]]
 
     @cached_property
     def links(self) -> list[float]:
-        """Lengths of a plain chain's links, root first."""
+        """(J - 1) lengths of a plain chain's links, root first."""
         return [float(length) for length in self.lengths[1:]]
 
     @cached_property
     def total_length(self) -> float:
-        """Length of a plain chain."""
+        """Length of a plain chain: the sum of its links' lengths."""
         return float(self.lengths.sum())
 
     def name(self, joint: int) -> str:
-        """Return the name of the bone at a joint, or a number where there are no names."""
+        """Return the name of the bone at a joint, or the joint's index where there are no names, for messages."""
         return f"bone '{self.names[joint]}'" if self.names else f"joint {joint}"
 
 
 @dataclass(frozen=True)
 class Pose:
-    """Where the joints are."""
+    """Positions of the joints and frames of the bones."""
 
     positions: Array
     """(..., J, 3)"""
     rotations: Array
-    """(..., J, 4) frame of the bone that starts at each joint; a tip has that of the bone that ends there."""
+    """(..., J, 4) frame of the bone that starts at each joint; at a tip, of the bone that ends there."""
     base: Array | None = None
-    """(..., 4) frame that the first bone turns in, from which its limits count; None is the armature's own."""
+    """(..., 4) rest frame of the first bone in armature space, from which its limits count; None is ``Chain.rest[0]``,
+    or in a tree with a locked first bone that bone's frame."""
 
 
 @dataclass(frozen=True)
 class Goals:
-    """Where the effectors should go."""
+    """Desired positions, rotations and poles of the effectors."""
 
     targets: Array
     """(..., E, 3)"""
     rotations: Array | None = None
-    """(..., E, 4) frames the effectors' bones should take."""
+    """(..., E, 4) desired frames of the bones that end at the effectors; None is none."""
     poles: Array | None = None
-    """(..., E, 3) points toward which the chains bend."""
+    """(..., E, 3) points toward which the effectors' chains bend; None is none."""
     pole_angles: Array | None = None
-    """(E,) turn of each pole about the line from the root to the target; None is 0."""
+    """(E,) rotation of each pole about the line from the root to the target, radians; None is 0."""
     with_rotations: NDArray[np.bool_] | None = None
-    """(E,) which effectors' rotations are wanted, where there are any; None is all."""
+    """(E,) which effectors have a desired rotation, where ``rotations`` is given; None is all."""
     with_poles: NDArray[np.bool_] | None = None
-    """(E,) which effectors have a pole, where there are any; None is all."""
+    """(E,) which effectors have a pole, where ``poles`` is given; None is all."""
     softness: Array | None = None
-    """(E,) part of the reach over which each effector of a tree eases into full extension, 0 to 1; None is 0."""
+    """(E,) softness of each effector of a tree, as ``Options.softness`` is of a chain; None is 0."""
     pinned: NDArray[np.bool_] | None = None
-    """(E,) effectors that come before the others where not all targets can be met; None is none."""
+    """(E,) effectors whose targets have priority where not all targets can be reached; None is none."""
     meets: IntegerArray | None = None
-    """(E,) joint that each effector should meet instead of a target, each giving way by the other's weight; -1 is none.
-    """
+    """(E,) joint that each effector has to meet instead of its target, -1 for none: effector and joint approach each
+    other, in inverse proportion to their weights. None is none for all."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """How hard to try."""
+    """Method, bounds and tolerance of a solve."""
 
     iterations: int = 64
-    """Sweeps at most."""
+    """Largest number of iterations."""
     tolerance: float = 1e-4
-    """Error that counts as reached: distance from tip to target over chain length."""
+    """Largest error of a reached target: distance from tip to target over the chain's length."""
     softness: float = 0.0
-    """Part of the reach over which the chain eases into full extension, 0 to 1."""
+    """Share of the chain's length over which it eases into full extension, 0 to 1 (``goals.softness``)."""
     moves_root: bool = False
-    """Whether the root gives way: a chain's by just as much as the tip would stay away from its target, a tree's by
-    its share of the way that least squares find."""
+    """Whether the root is translated where a target can't be reached: a chain's by the vector from tip to target, a
+    tree's as least squares give it."""
     solver: str = "FABRIK"
     """Name of the method, one of ``solvers.SOLVERS``."""
     stretch_max: float = 1.0
-    """Factor by which all links may lengthen at most, where the tip can't reach its target without; 1 is rigid."""
+    """Largest factor by which all links are lengthened where the tip can't reach its target otherwise; 1 is rigid."""
 
     def __post_init__(self) -> None:
-        """Refuse to try nothing."""
+        """Refuse values with which nothing can be solved."""
         if not 0.0 <= self.softness <= 1.0:
             raise FabrikError(f"softness is {self.softness:g}: it must be from 0 to 1")
         if not 1.0 <= self.stretch_max < np.inf:
@@ -193,18 +196,17 @@ class Options:
 
 @dataclass(frozen=True)
 class Solution:
-    """The pose found and what can be said about it."""
+    """Result of a solve: the pose, and how near it is to the goals."""
 
     pose: Pose
     error: Array
-    """(..., E) distance from tip to target over chain length."""
+    """(..., E) distance from tip to target over the chain's length."""
     iterations: IntegerArray
-    """(..., E) sweeps used."""
+    """(..., E) iterations used."""
     status: IntegerArray
     """(..., E) values of :class:`Status`."""
     stretch: Array
-    """(..., 1) factor by which the pose's links are longer than the chain's: 1 unless ``Options.stretch_max`` is more
-    and the tip can't reach its target without."""
+    """(..., 1) factor by which the pose's links are longer than the chain's, 1 to ``Options.stretch_max``."""
 
 
 def plain_chain(
@@ -215,15 +217,15 @@ def plain_chain(
     limits: tuple[Array, Array] | None = None,
     stiffness: Array | None = None,
 ) -> Chain:
-    """Return the chain of links end to end, one effector at its end.
+    """Return the plain chain of links that follow each other, with one effector at the end.
 
     Args:
         lengths: (J - 1,) of the links, root first.
         names: (J - 1,) of the bones.
-        rest: (J, 4) rest frames; straight where left out.
-        inherits: (J,) whether each bone turns with its parent; all do where left out.
-        limits: (J, 3) smallest and largest angles about the bones' own axes; free where left out.
-        stiffness: (J, 3) share of a turn that is left to the other bones; none where left out.
+        rest: (J, 4) rest frames; None is the identity for all: the bones lie in one line.
+        inherits: (J,) whether each bone inherits its parent's rotation; None is all.
+        limits: (J, 3) smallest and largest angles about the bones' own axes, radians; None is no limits.
+        stiffness: (J, 3) about the bones' own axes, 0 to 0.99; None is 0.
     """
     joints = len(lengths) + 1
     straight = np.zeros((joints, 4))

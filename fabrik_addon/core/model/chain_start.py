@@ -1,6 +1,10 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A pose made ready to be solved: checked, in components, in units of the chain's length."""
+"""The start pose of a chain's solve: a checked pose in components, in units of the chain's length, root at the origin.
+
+It is made once for a pose and used for all its goals. Dividing by the chain's length makes all thresholds of the
+solvers independent of scale; the root at the origin keeps the digits of a chain that is far from the armature's origin.
+"""
 
 from __future__ import annotations
 
@@ -21,57 +25,57 @@ from .frame_transport import transport_frames
 from .joint_limits import JointLimits, joint_limits
 
 MISFIT = 1e-3
-"""Difference of a link in the pose from its length that counts as rounding, over its length."""
+"""Largest difference of a link in the pose from its length, over its length, that is taken for rounding."""
 
 
-Transport: TypeAlias = "Callable[[Any, StartPose, Sequence[Vector], Quaternion | None], list[Quaternion]]"
-"""(ops, start, joints after, turn of the bend plane or None): the bones' frames, as ``turn_frames`` has them."""
+Transport: TypeAlias = "Callable[[Operations, StartPose, Sequence[Vector], Quaternion | None], list[Quaternion]]"
+"""(ops, start, joints after, rotation of the bend plane or None) to the frames after, as ``transport_frames``."""
 
 
 @dataclass(frozen=True)
 class StartPose:
-    """A chain and the pose it is solved from, checked and split into components: what many goals have in common."""
+    """A chain and the pose from which it is solved."""
 
     chain: Chain
     pose: Pose
     batch: tuple[int, ...]
     root: Vector
-    """In armature space."""
+    """First joint, in armature space and Blender units."""
     points: list[Vector]
-    """Joints from the root, in units of the chain's length: thresholds are then scale free, and nothing is lost far
-    from the origin."""
+    """J joints, seen from the root, in units of the chain's length."""
     joints: Joints
-    """The same, component by component."""
+    """The points as lists of their x, y and z."""
     lengths: list[float]
-    """Of the links, in units of the chain's length."""
+    """J - 1 lengths of the links, in units of the chain's length."""
     frames: list[Quaternion]
-    """Of the bones, in armature space."""
+    """J frames of the bones, in armature space; the tip's is that of the last bone."""
     links: list[Vector]
-    """From each joint to the next."""
+    """J - 1 vectors from each joint to the next."""
     x_axes: list[Vector]
-    """Of the frames."""
+    """J x axes of the frames: axes of rotations by 180 degrees."""
     constrained_chain: ConstrainedChain | None
-    """The bones with their limits, if they have any."""
+    """The bones with their joint limits, or None if they have none."""
     transport: Transport
-    """How bones without limits turn with their links."""
+    """Function that rotates the frames of bones without limits along with their links."""
 
     @cached_property
     def without_tip(self) -> StartPose:
-        """The start of the chain without its last bone, which has another one before it."""
+        """Start pose of the chain without its last bone; the chain has two bones or more."""
         pose = Pose(self.pose.positions[..., :-1, :], self.pose.rotations[..., :-1, :], self.pose.base)
         return start_from(self.chain.without_tip, pose, self.batch)
 
 
 def start_from(chain: Chain, pose: Pose, batch: tuple[int, ...] | None = None) -> StartPose:
-    """Make a pose ready to be solved, once for all goals.
+    """Return the start pose of a chain.
 
     Args:
         chain: a plain chain (one effector, at its end).
-        pose: positions (..., J, 3) that have the links' lengths, rotations (..., J, 4).
-        batch: shape of the batch, if the goals have more axes than the pose.
+        pose: positions (..., J, 3), Blender units, whose links have the chain's lengths; rotations (..., J, 4).
+        batch: shape of the batch where the goals have more batch axes than the pose; None is the pose's own.
 
     Raises:
-        FabrikError: a number isn't finite, or a shape doesn't fit.
+        FabrikError: the chain is not plain, a number is not finite, a shape doesn't fit, or a link's length differs
+            from the chain's by more than ``MISFIT``.
     """
     if not chain.is_plain:
         raise FabrikError("only a plain chain can be solved: one effector, at the end of its last link")
@@ -83,7 +87,7 @@ def start_from(chain: Chain, pose: Pose, batch: tuple[int, ...] | None = None) -
     positions, frames = ops.split(pose.positions, batch), ops.split(pose.rotations, batch)
     for kind, rows in (("position", positions), ("rotation", frames)):
         for j, row in enumerate(rows):
-            # A sum is finite where all its terms are; no pose is so large that it overflows.
+            # The sum of finite numbers is finite, and one call checks it; no pose is so large that it overflows.
             if not ops.all(ops.isfinite(sum(row))):
                 raise FabrikError(f"the {kind} of {chain.name(j)} is not a finite number")
     unit = chain.total_length
@@ -94,14 +98,13 @@ def start_from(chain: Chain, pose: Pose, batch: tuple[int, ...] | None = None) -
     links = [(bx - ax, by - ay, bz - az) for (ax, ay, az), (bx, by, bz) in pairwise(points)]
     axes = [x_axis(frame) for frame in frames]
     constrained_chain = _constrained_chain(ops, chain, pose, batch, links, frames) if chain.has_limits else None
-    joints_by_part = (x, y, z)
     return StartPose(
         chain,
         pose,
         batch,
         positions[0],
         points,
-        joints_by_part,
+        (x, y, z),
         lengths,
         frames,
         links,
@@ -112,13 +115,16 @@ def start_from(chain: Chain, pose: Pose, batch: tuple[int, ...] | None = None) -
 
 
 def _transport_links(
-    ops: Operations, start: StartPose, points: Sequence[Vector], turn: Quaternion | None
+    ops: Operations, start: StartPose, points: Sequence[Vector], rotation: Quaternion | None
 ) -> list[Quaternion]:
-    return transport_frames(ops, start.links, points, start.frames, start.x_axes, start.chain.inherits_list, turn)
+    return transport_frames(ops, start.links, points, start.frames, start.x_axes, start.chain.inherits_list, rotation)
 
 
 def _check_links(ops: Operations, chain: Chain, points: list[Vector], lengths: list[float]) -> None:
-    """Refuse a pose that isn't one of the chain's: sweeps would mend it silently, and closed forms wouldn't."""
+    """Refuse a pose whose links differ from the chain's.
+
+    The passes of FABRIK would correct the lengths without a message; the closed forms would give a wrong pose.
+    """
     for j, ((start, end), length) in enumerate(zip(pairwise(points), lengths, strict=True)):
         found = distance_between(ops, start, end)
         if ops.any(ops.maximum(found - length, length - found) > MISFIT * length + 1e-9):
@@ -128,6 +134,7 @@ def _check_links(ops: Operations, chain: Chain, points: list[Vector], lengths: l
 def _constrained_chain(
     ops: Operations, chain: Chain, pose: Pose, batch: tuple[int, ...], links: list[Vector], frames: list[Quaternion]
 ) -> ConstrainedChain:
+    """Return the bones with their limits; the first one's rest frame is ``pose.base``, where there is one."""
     zero = 0.0 * links[0][0]
     rests: list[Any] = [tuple(part + zero for part in rest) for rest in chain.rest[:-1].tolist()]
     if pose.base is not None:
@@ -145,12 +152,19 @@ def _constrained_chain(
 
 
 def from_root(point: Vector, root: Vector, unit: float) -> Vector:
-    """Return a point of armature space as seen from the root, in units of the chain's length."""
+    """Return a point of armature space as seen from the root, in units of the chain's length: ``(p - r) / unit``."""
     return (point[0] - root[0]) / unit, (point[1] - root[1]) / unit, (point[2] - root[2]) / unit
 
 
 def batch_shape(*arrays: tuple[str, Array | None, tuple[int, int]]) -> tuple[int, ...]:
-    """Return the batch axes of arrays together; refuse shapes that don't fit."""
+    """Return the batch axes that arrays have together, broadcast.
+
+    Args:
+        arrays: (name for messages, array (..., R, C) or None, (R, C)).
+
+    Raises:
+        FabrikError: an array doesn't end in (R, C), or the batch axes can't be broadcast.
+    """
     batch: tuple[int, ...] = ()
     for name, values, core in arrays:
         if values is None or values.shape == core:
@@ -159,8 +173,8 @@ def batch_shape(*arrays: tuple[str, Array | None, tuple[int, int]]) -> tuple[int
             raise FabrikError(f"{name} have shape {values.shape}: it must end in {core}")
         try:
             batch = np.broadcast_shapes(batch, values.shape[:-2])
-        except ValueError as misfit:
-            raise FabrikError(f"{name} have shape {values.shape}: it doesn't fit the batch shape {batch}") from misfit
+        except ValueError as error:
+            raise FabrikError(f"{name} have shape {values.shape}: it doesn't fit the batch shape {batch}") from error
     return batch
 
 

@@ -1,6 +1,16 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From joints to bone rotations: FromTo deltas down the chain."""
+"""Frame transport: the bones' frames after their joints have moved, without twist.
+
+From the root to the tip, with ``R(a, b)`` the shortest rotation from direction a to b (``from_to``), l_i and l'_i the
+link of bone i before and after, d_i the rotation of bone i in armature space, and d_0 that of the bend plane, if any:
+
+    d_i = R(d_(i-1) l_i, l'_i) d_(i-1)        frame after = d_i (frame before)
+
+So each bone takes the rotation of its parent and in addition only what its own link needs: it doesn't twist about its
+link, and a bone whose link keeps its direction relative to its parent keeps its own rotation. A bone that doesn't
+inherit its parent's rotation takes ``R(l_i, l'_i)``.
+"""
 
 from __future__ import annotations
 
@@ -17,24 +27,21 @@ def transport_frames(
     frames: Sequence[Quaternion],
     hints: Sequence[Vector],
     inherits: Sequence[bool],
-    start: Quaternion | None,
+    rotation: Quaternion | None,
 ) -> list[Quaternion]:
-    """Return the bones' frames after their links have turned.
-
-    Each bone takes its parent's turn and on top of it the shortest one from where its link then points to where it
-    should point. So nothing twists, and a bone whose link didn't turn keeps its frame.
+    """Return the bones' frames after their joints have moved.
 
     Args:
-        ops: the lanes' operations.
-        links: before, from each joint to the next.
-        joints: after, root first.
-        frames: of the bones before.
-        hints: axes of half turns, where a link is to point the opposite way.
-        inherits: whether each bone takes its parent's turn.
-        start: turn of the whole chain before the links' own: that of the bend plane where there is a pole.
+        ops: operations of the components.
+        links: l_i, vectors from each joint to the next before.
+        joints: joints after, root first: one more than bones.
+        frames: of the bones before, in the space of the links.
+        hints: axes of rotations by 180 degrees, where a link reverses its direction.
+        inherits: whether each bone inherits its parent's rotation.
+        rotation: d_0, rotation of the bend plane; None is none.
     """
-    turned = []
-    delta = start
+    transported = []
+    delta = rotation
     ax, ay, az = joints[0]
     for link, (bx, by, bz), frame, hint, inherit in zip(links, joints[1:], frames, hints, inherits, strict=False):
         desired = (bx - ax, by - ay, bz - az)
@@ -42,25 +49,25 @@ def transport_frames(
             delta = from_to(ops, link, desired, hint)
         else:
             delta = multiply(from_to(ops, rotate(delta, link), desired, hint), delta)
-        turned.append(multiply(delta, frame))
+        transported.append(multiply(delta, frame))
         ax, ay, az = bx, by, bz
-    return turned
+    return transported
 
 
 def aim_frame(
     ops: Operations, before: Quaternion, frame: Quaternion, link: Vector, ends: tuple[Vector, Vector], hint: Vector
 ) -> Quaternion:
-    """Return a bone's frame turned on, as little as need be, so that its link points from one joint to the next.
+    """Return a bone's frame after the shortest further rotation that points its link from one joint to the next.
 
     Args:
-        ops: the lanes' operations.
-        before: the bone's frame in a pose where its link is known.
+        ops: operations of the components.
+        before: the bone's frame in another pose.
         frame: the bone's frame now.
-        link: where its link points in that pose.
-        ends: the joints that it should point from and to now.
-        hint: axis of a half turn.
+        link: vector of its link in the other pose.
+        ends: the joints from which and to which the link has to point now.
+        hint: axis of a rotation by 180 degrees, where the link reverses its direction.
     """
     w, x, y, z = before
     (ax, ay, az), (bx, by, bz) = ends
-    points = rotate(frame, rotate((w, -x, -y, -z), link))
-    return multiply(from_to(ops, points, (bx - ax, by - ay, bz - az), hint), frame)
+    direction = rotate(frame, rotate((w, -x, -y, -z), link))
+    return multiply(from_to(ops, direction, (bx - ax, by - ay, bz - az), hint), frame)

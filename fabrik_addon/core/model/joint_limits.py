@@ -1,11 +1,18 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Joint limits: a bone's own rotation as swing and twist, and the nearest one that its limits allow.
+"""Joint limits: swing-twist decomposition of a bone's own rotation, and clamping of swing and twist to their limits.
 
-A rotation is a swing, about an axis in the bone's xz plane, after a twist about its y axis. A swing by an angle is
-written as a vector along its axis, sin(angle / 2) long, as in Blender's own IK (IK_QSphericalSegment): where x and z
-are both limited their ranges are the axes of four quarter ellipses (2011 paper, section 4.3), else each is a range by
-itself. An axis whose range has no width is locked: two of them leave a hinge, three a bone that can't turn.
+A bone's own rotation is ``q = q_swing q_twist``: first a twist about the bone's y axis, then a swing about an axis in
+the bone's xz plane. The three joint coordinates are the twist angle (radians) and two half-sines, the x and z
+components of the swing's unit quaternion: a swing by the angle s has half-sines of the length ``sin(s / 2)`` along its
+axis, as in Blender's own IK (``IK_QSphericalSegment``).
+
+Limits are a smallest and a largest value for each coordinate. Where x and z are both limited, with rest (0) within both
+ranges, the allowed swings are bounded by four quarter ellipses, one in each quadrant of the xz plane, whose radii are
+the limits (Aristidou and Lasenby 2011, section 4.3); otherwise x and z are two independent ranges. A swing outside its
+ellipse is moved along its ray from rest to the ellipse, as in Blender's own IK; the paper takes the nearest point of
+the ellipse, which needs an iteration. A coordinate whose range has no width is locked: two locked coordinates make a
+hinge, three a bone that can't rotate.
 """
 
 from __future__ import annotations
@@ -16,70 +23,74 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
-from ..math.operations import SCALAR, TINY, Component, Operations, Vector
-from ..math.quaternions import Quaternion
+from ..math.operations import SCALAR, TINY, Component, Operations, ScalarVector, Vector
+from ..math.quaternions import Quaternion, ScalarQuaternion
 
 SwingTwist: TypeAlias = Vector
-"""x and z of the swing, half-sines, with the twist angle (radians) between: one component for each axis."""
+"""Joint coordinates (x, y, z): the half-sines x and z of the swing, and the twist angle y (radians) between them."""
 
 
 AT_LIMIT = 1e-9
-"""Distance of a joint coordinate from its limit that counts as at the limit, half-sines or radians."""
+"""Distance of a joint coordinate from its limit up to which it is at the limit, half-sines or radians."""
 
-_FLAT = 1e-9
-"""Half-sine that counts as no width."""
+_LEAST_RADIUS = 1e-9
+"""Radius of a quarter ellipse whose limit is at rest, half-sine: not zero, because half-sines are divided by it."""
 
 LARGEST_HALF_SINE = math.sqrt(1.0 - 1e-8)
-"""Largest half-sine of a swing that goes with a twist: 180 degrees less 0.012.
+"""Largest half-sine of a swing of a joint that also twists: 180 degrees less 0.012.
 
-At half a turn w = y = 0 for every twist, so that swing and twist can't be told apart in the quaternion: the rounding of
-w and y, 1e-16, is divided by the cosine of half the swing. With swings up to 180 degrees the quaternion of a joint
-within its limits was 0.2 radians outside when it was read back; a cosine of at least 1e-4 leaves an error of 1e-12.
+At 180 degrees w = y = 0 for every twist, so that the quaternion doesn't determine the twist: the rounding of w and y,
+1e-16, is divided by the cosine of half the swing. With swings up to 180 degrees the quaternion of a joint within its
+limits was 0.2 radians outside when it was decomposed again; a cosine of at least 1e-4 leaves an error of 1e-12.
 """
 
 
 @dataclass(frozen=True)
 class JointLimits:
-    """What one bone may do about its own axes: smallest and largest, half-sines for x and z, radians for y."""
+    """Limits of one bone's joint coordinates: half-sines for x and z, radians for y."""
 
     lower: tuple[float, float, float]
+    """Smallest x, y, z; -1 (x, z) or -inf (y) where there is no limit."""
     upper: tuple[float, float, float]
+    """Largest x, y, z; 1 (x, z) or inf (y) where there is no limit."""
     is_ellipse: bool
-    """Whether x and z are the axes of quarter ellipses rather than two ranges."""
+    """Whether the limits of x and z are the radii of quarter ellipses, not two ranges."""
 
     @cached_property
     def locked(self) -> tuple[bool, bool, bool]:
-        """Which axes can't turn at all."""
+        """Which coordinates can't change."""
         x, y, z = (low == high for low, high in zip(self.lower, self.upper, strict=True))
         return x, y, z
 
     @cached_property
     def is_free(self) -> bool:
-        """Whether the joint turns any way."""
+        """Whether there are no limits."""
         return self.lower == (-1.0, -math.inf, -1.0) and self.upper == (1.0, math.inf, 1.0)
 
     @cached_property
     def radii(self) -> tuple[tuple[float, float], ...]:
-        """Of the quarter ellipses, by axis: below rest and above."""
-        # An ellipse with one end at rest has no width there: next to none keeps its ray finite.
+        """Radii of the quarter ellipses for negative and positive values, of x, y and z; those of y are not used."""
         ends = zip(self.lower, self.upper, strict=True)
-        return tuple((max(-lower, _FLAT), max(upper, _FLAT)) for lower, upper in ends)
+        return tuple((max(-lower, _LEAST_RADIUS), max(upper, _LEAST_RADIUS)) for lower, upper in ends)
 
     @cached_property
     def has_flat_quarter(self) -> bool:
-        """Whether a swing's ellipses have a side that ends at rest."""
+        """Whether a quarter ellipse has no width, because one of its limits is at rest."""
         ends = (self.lower[0], self.upper[0], self.lower[2], self.upper[2])
-        return self.is_ellipse and min(map(abs, ends)) <= _FLAT
+        return self.is_ellipse and min(map(abs, ends)) <= _LEAST_RADIUS
 
     @cached_property
     def reaches_half_turn(self) -> bool:
-        """Whether the ranges of x and z hold swings beyond ``LARGEST_HALF_SINE``; a hinge has no twist to confuse."""
+        """Whether the ranges of x and z hold swings beyond ``LARGEST_HALF_SINE``; never of a hinge: it has no twist."""
         (lx, _, lz), (ux, _, uz) = self.lower, self.upper
         return max(-lx, ux) ** 2 + max(-lz, uz) ** 2 > LARGEST_HALF_SINE**2 and hinge_axis(self) is None
 
 
 def joint_limits(lower: Sequence[float], upper: Sequence[float]) -> JointLimits:
-    """Return the limits of a joint from angles (radians) about its x, y and z; infinite where it is free."""
+    """Return the limits of a joint from the smallest and largest angles (radians) about its x, y and z axes.
+
+    Infinite angles are no limits.
+    """
     (lx, ly, lz), (ux, uy, uz) = lower, upper
     is_limited = (math.isfinite(lx) or math.isfinite(ux)) and (math.isfinite(lz) or math.isfinite(uz))
     holds_rest = lx <= 0.0 <= ux and lz <= 0.0 <= uz
@@ -93,22 +104,27 @@ def joint_limits(lower: Sequence[float], upper: Sequence[float]) -> JointLimits:
 
 
 def _half_sine(angle: float, largest: float) -> float:
+    """Return ``sin(angle / 2)`` of an angle (radians), clamped to -180 to 180 degrees and to a largest half-sine."""
     return min(max(math.sin(0.5 * min(max(angle, -math.pi), math.pi)), -largest), largest)
 
 
 def swing_twist(ops: Operations, q: Quaternion) -> SwingTwist:
-    """Take a rotation apart: x and z of the swing as half-sines, the twist as an angle from -pi to pi."""
+    """Return the joint coordinates of a rotation ``q = (w, x, y, z)``.
+
+    With ``n = sqrt(w^2 + y^2)`` the twist is ``(w, 0, y, 0) / n``, and the half-sines of the swing are the x and z of
+    ``q q_twist^-1``: ``(x w + z y) / n`` and ``(z w - x y) / n``. The twist angle is from -pi to pi. It is 0 for a
+    swing by 180 degrees, where n = 0 and the twist is undetermined.
+    """
     w, x, y, z = q
     size = ops.sqrt(w * w + y * y)
-    # A swing by half a turn leaves no twist to tell: none is as good as any.
-    none = size < 1e-9
-    cosine, sine = ops.choose(none, (1.0 + 0.0 * w, 0.0 * w), (w / (size + TINY), y / (size + TINY)))
-    flip = ops.where(cosine < 0.0, -1.0, 1.0)  # the same twist, from -pi to pi
-    return x * cosine + z * sine, 2.0 * ops.atan2(flip * sine, flip * cosine), z * cosine - x * sine
+    is_undetermined = size < 1e-9
+    cosine, sine = ops.choose(is_undetermined, (1.0 + 0.0 * w, 0.0 * w), (w / (size + TINY), y / (size + TINY)))
+    sign = ops.where(cosine < 0.0, -1.0, 1.0)  # q and -q are one rotation: that with the angle from -pi to pi
+    return x * cosine + z * sine, 2.0 * ops.atan2(sign * sine, sign * cosine), z * cosine - x * sine
 
 
 def rotation_of(ops: Operations, s: SwingTwist) -> Quaternion:
-    """Put a rotation together again."""
+    """Return the rotation ``q_swing q_twist`` of joint coordinates: the inverse of ``swing_twist``."""
     x, twist, z = s
     w = ops.sqrt(ops.maximum(1.0 - x * x - z * z, 0.0))
     half = 0.5 * twist
@@ -117,7 +133,12 @@ def rotation_of(ops: Operations, s: SwingTwist) -> Quaternion:
 
 
 def clamp(ops: Operations, limits: JointLimits, s: SwingTwist) -> SwingTwist:
-    """Return the nearest rotation that limits allow: on its own ellipse's ray, and in its own ranges."""
+    """Return joint coordinates within limits.
+
+    The twist is clamped to its range; the swing to the ranges of x and z, or along its ray from rest to its quarter
+    ellipse. In a quadrant whose quarter ellipse has no width the ray would end at rest: there x and z are clamped to
+    their ranges, as in Blender's own IK. Coordinates within the limits are returned as they are.
+    """
     x, twist, z = s
     (lx, ly, lz), (ux, uy, uz) = limits.lower, limits.upper
     twist = ops.minimum(ops.maximum(_twist_near(ops, limits, twist), ly), uy)
@@ -130,15 +151,17 @@ def clamp(ops: Operations, limits: JointLimits, s: SwingTwist) -> SwingTwist:
     inside = ops.minimum(1.0 / (share + TINY), 1.0)
     if not limits.has_flat_quarter:
         return x * inside, twist, z * inside
-    # On a quarter without width its ray ends at rest: there the nearest is in the ranges, as in Blender's own IK.
-    is_flat = ops.minimum(_radius(ops, limits, 0, x), _radius(ops, limits, 2, z)) <= _FLAT
+    is_flat = ops.minimum(_radius(ops, limits, 0, x), _radius(ops, limits, 2, z)) <= _LEAST_RADIUS
     in_ranges = ops.minimum(ops.maximum(x, lx), ux), ops.minimum(ops.maximum(z, lz), uz)
     x, z = ops.choose(is_flat, in_ranges, (x * inside, z * inside))
     return x, twist, z
 
 
 def _twist_near(ops: Operations, limits: JointLimits, twist: Component) -> Component:
-    """Return the angle of a twist that is nearest to the middle of a range beyond half a turn, going round."""
+    """Return a twist angle plus the full turns that bring it nearest to the middle of its range.
+
+    No turns are added where the range is infinite or within -pi to pi.
+    """
     lower, upper = limits.lower[1], limits.upper[1]
     if not math.isfinite(upper - lower) or -math.pi <= lower <= upper <= math.pi:
         return twist
@@ -146,7 +169,10 @@ def _twist_near(ops: Operations, limits: JointLimits, twist: Component) -> Compo
 
 
 def hinge_axis(limits: JointLimits) -> int | None:
-    """Return the only axis about which a bone turns, or None. Swings that are locked are locked at rest then."""
+    """Return the axis of a hinge, 0 to 2 for x to z, or None for another joint.
+
+    A hinge has one coordinate that isn't locked; locked swings have to be locked at rest.
+    """
     free = [axis for axis, locked in enumerate(limits.locked) if not locked]
     if len(free) != 1 or any(limits.lower[axis] != 0.0 for axis in {0, 2} - set(free)):
         return None
@@ -154,7 +180,14 @@ def hinge_axis(limits: JointLimits) -> int | None:
 
 
 def angle_within(ops: Operations, limits: JointLimits, axis: int, angle: Component) -> Component:
-    """Return the angle (radians) of a hinge that is nearest to another one in its range, going round."""
+    """Return the angle within a hinge's range that is nearest to a given angle plus any number of full turns.
+
+    Args:
+        ops: operations of the components.
+        limits: of the hinge.
+        axis: of the hinge, 0 to 2 for x to z.
+        angle: radians.
+    """
     lower, upper = limits.lower[axis], limits.upper[axis]
     if axis != 1:
         lower, upper = 2.0 * math.asin(lower), 2.0 * math.asin(upper)
@@ -167,12 +200,22 @@ def angle_within(ops: Operations, limits: JointLimits, axis: int, angle: Compone
 def within_half_turn(
     ops: Operations, lower: Sequence[Component], upper: Sequence[Component], x: Component, z: Component
 ) -> tuple[Component, Component]:
-    """Return the swing, in its ranges of x and z, with a half-sine of at most ``LARGEST_HALF_SINE``."""
+    """Return a swing within its ranges of x and z and with a half-sine of at most ``LARGEST_HALF_SINE``.
+
+    The swing is moved along its ray from rest to the circle of that radius and clamped to the ranges. If rest is not in
+    the ranges, clamping may bring it out of the circle again: then z, and after it x, is reduced to the circle.
+
+    Args:
+        ops: operations of the components.
+        lower: smallest x and z.
+        upper: largest x and z.
+        x: half-sine about x.
+        z: half-sine about z.
+    """
     (lx, lz), (ux, uz) = lower, upper
     square = LARGEST_HALF_SINE**2
     inside = LARGEST_HALF_SINE / ops.maximum(ops.sqrt(x * x + z * z), LARGEST_HALF_SINE)
     x, z = ops.minimum(ops.maximum(x * inside, lx), ux), ops.minimum(ops.maximum(z * inside, lz), uz)
-    # Where rest isn't in the ranges that may have left one of them, and coming back may be too far again.
     most = ops.sqrt(ops.maximum(square - x * x, 0.0))
     z = ops.minimum(ops.maximum(ops.minimum(ops.maximum(z, -most), most), lz), uz)
     most = ops.sqrt(ops.maximum(square - z * z, 0.0))
@@ -180,13 +223,13 @@ def within_half_turn(
 
 
 def ellipse_share(ops: Operations, limits: JointLimits, x: Component, z: Component) -> Component:
-    """Return how far out a swing is: 1 on the ellipse of its quadrant."""
+    """Return ``sqrt((x / a)^2 + (z / b)^2)`` with the radii a, b of the swing's quadrant: 1 on the quarter ellipse."""
     p, q = x / _radius(ops, limits, 0, x), z / _radius(ops, limits, 2, z)
     return ops.sqrt(p * p + q * q)
 
 
 def ellipse_normal(ops: Operations, limits: JointLimits, x: Component, z: Component) -> tuple[Component, Component]:
-    """Return the direction in which a swing leaves its ellipse, x and z of a unit vector."""
+    """Return the outward normal of the ellipse through a swing, ``(x / a^2, z / b^2)`` normalised: its x and z."""
     radius_x, radius_z = _radius(ops, limits, 0, x), _radius(ops, limits, 2, z)
     p, q = x / (radius_x * radius_x), z / (radius_z * radius_z)
     size = ops.sqrt(p * p + q * q) + TINY
@@ -194,45 +237,54 @@ def ellipse_normal(ops: Operations, limits: JointLimits, x: Component, z: Compon
 
 
 def _radius(ops: Operations, limits: JointLimits, axis: int, value: Component) -> Component:
-    down, up = limits.radii[axis]
-    return ops.where(value > 0.0, up, down)
+    """Return the radius of the quarter ellipse on the side of a value of x (axis 0) or z (axis 2)."""
+    negative, positive = limits.radii[axis]
+    return ops.where(value > 0.0, positive, negative)
 
 
 def clamp_rotation(limits: JointLimits, q: Quaternion, ops: Operations = SCALAR) -> Quaternion:
-    """Return the nearest rotation that limits allow; one lane unless other operations are given."""
+    """Return a bone's own rotation within its limits (``clamp``)."""
     return rotation_of(ops, clamp(ops, limits, swing_twist(ops, q)))
 
 
-def outside_by(limits: JointLimits, q: Quaternion) -> float:
-    """Return by how many radians a bone's own rotation is outside its limits, about its worst axis; one lane."""
-    turn = swing_twist(SCALAR, q)
-    (x, twist, z), (cx, c_twist, cz) = turn, clamp(SCALAR, limits, turn)
-    swings = (2.0 * abs(_asin(value) - _asin(nearest)) for value, nearest in ((x, cx), (z, cz)))
-    return float(max(abs(twist - c_twist), *swings))
+def outside_by(limits: JointLimits, q: ScalarQuaternion) -> float:
+    """Return the angle (radians) by which a bone's own rotation is outside its limits, about its worst axis."""
+    x, twist, z = _scalars(swing_twist(SCALAR, q))
+    cx, c_twist, cz = _scalars(clamp(SCALAR, limits, (x, twist, z)))
+    return max(abs(twist - c_twist), *(2.0 * abs(_asin(value) - _asin(within)) for value, within in ((x, cx), (z, cz))))
 
 
 def _asin(half_sine: float) -> float:
     return math.asin(min(max(half_sine, -1.0), 1.0))
 
 
-def axes_at_limit(limits: JointLimits, q: Quaternion, margin: float = 1e-3) -> str:
+def _scalars(vector: Vector) -> ScalarVector:
+    """Return a vector of one pose with the type that it has."""
+    x, y, z = vector
+    return float(x), float(y), float(z)
+
+
+def axes_at_limit(limits: JointLimits, q: ScalarQuaternion, margin: float = 1e-3) -> str:
     """Return the axes, out of "XYZ", on which a bone's own rotation is at its limit; locked ones don't count.
+
+    Both x and z can be at the limit of an ellipse: each that has more than a tenth of its radius there.
 
     Args:
         limits: of the joint.
-        q: the bone's own rotation, one lane.
+        q: the bone's own rotation, one pose.
         margin: half-sine or radians from the limit that count as at it.
     """
-    x, twist, z = swing_twist(SCALAR, q)
-    turn = x, _twist_near(SCALAR, limits, twist), z
+    x, twist, z = _scalars(swing_twist(SCALAR, q))
+    coordinates = x, float(_twist_near(SCALAR, limits, twist)), z
     found = ""
     for axis, name in enumerate("XYZ"):
-        lower, upper = limits.lower[axis], limits.upper[axis]
+        value, lower, upper = coordinates[axis], limits.lower[axis], limits.upper[axis]
         if limits.is_ellipse and axis != 1:
-            share = abs(turn[axis]) / _radius(SCALAR, limits, axis, turn[axis])
-            is_out = ellipse_share(SCALAR, limits, turn[0], turn[2]) > 1.0 - margin and share > 0.1
-            is_out = is_out or (turn[axis] < margin and -lower <= _FLAT) or (turn[axis] > -margin and upper <= _FLAT)
+            share = abs(value) / _radius(SCALAR, limits, axis, value)
+            is_at = bool(ellipse_share(SCALAR, limits, x, z) > 1.0 - margin and share > 0.1)
+            is_at = is_at or (value < margin and -lower <= _LEAST_RADIUS)
+            is_at = is_at or (value > -margin and upper <= _LEAST_RADIUS)
         else:
-            is_out = lower < upper and not lower + margin < turn[axis] < upper - margin
-        found += name if is_out else ""
+            is_at = lower < upper and not lower + margin < value < upper - margin
+        found += name if is_at else ""
     return found
