@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Input that can't be solved is refused with words that name what is wrong."""
+"""Input that can't be solved is refused with a message that names the fault."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_pose_that_is_not_a_number_names_the_bone(joint: int, name: str, value
     ]
     for kind, pose in broken:
         if batch:
-            # One bad lane of three.
+            # One bad item of three.
             positions, rotations = (
                 [a, b, a] for a, b in ((POSE.positions, pose.positions), (POSE.rotations, pose.rotations))
             )

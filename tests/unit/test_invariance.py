@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Turning, moving and scaling the whole problem turns, moves and scales its solution, and nothing else."""
+"""The solution of a rotated, translated and scaled problem is the rotated, translated and scaled solution."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def transformed_goals(goal: Goals, rotation: Array, offset: Array, factor: float
     exponent=st.floats(-3.0, 3.0),
     far=st.sampled_from([0.0, 1.0, 100.0]),
 )
-def test_the_solution_turns_moves_and_scales_with_the_problem(
+def test_the_solution_rotates_translates_and_scales_with_the_problem(
     seed: int,
     count: int,
     bend: float,
@@ -73,7 +73,7 @@ def test_the_solution_turns_moves_and_scales_with_the_problem(
     np.testing.assert_array_equal(there.iterations, here.iterations)
 
 
-def test_the_smallest_and_the_largest_rig_move_alike() -> None:
+def test_the_smallest_and_the_largest_rig_have_the_same_solution() -> None:
     rng = np.random.default_rng(8)
     lengths = rng.uniform(0.3, 1.0, 10)
     pose = random_pose(rng, lengths, 0.8)

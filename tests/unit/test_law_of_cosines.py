@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Two links in closed form."""
+"""The joint between two links, by the law of cosines."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def test_links_folded_onto_each_other_lie_to_the_side() -> None:
     np.testing.assert_allclose(joint, SIDE, atol=1e-12)
 
 
-def test_many_lanes_are_single_ones() -> None:
+def test_a_batch_is_a_loop_of_singles() -> None:
     distances = np.linspace(0.3, 1.7, 20)
     items = middle_joint(ARRAY, 1.0, 0.7, distances, ALONG, SIDE)
-    for lane, distance in enumerate(distances.tolist()):
+    for item, distance in enumerate(distances.tolist()):
         single = middle_joint(SCALAR, 1.0, 0.7, distance, ALONG, SIDE)
-        assert all(math.isclose(np.broadcast_to(a, 20)[lane], b) for a, b in zip(items, single, strict=True))
+        assert all(math.isclose(np.broadcast_to(a, 20)[item], b) for a, b in zip(items, single, strict=True))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What limits allow: a rotation apart and together again, and the nearest one inside."""
+"""Joint limits: swing-twist decomposition, and clamping to ranges and quarter ellipses."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from scripts.benchmark.limit_sets import violation
 from tests.unit.chains import matrix, quaternion, seeds, turn, turn_angle
 
 Angles = tuple[float, float, float]
-Turn = tuple[float, float, float]
+Coordinates = tuple[float, float, float]
 
 INFINITE = math.inf
 
@@ -36,7 +36,7 @@ twists = st.floats(-3.1, 3.1)
 headings = st.floats(-math.pi, math.pi)
 
 
-def swung(swing: float, heading: float, twist: float) -> Turn:
+def swung(swing: float, heading: float, twist: float) -> Coordinates:
     """A swing by an angle about an axis in the xz plane, after a twist: half-sines and the angle between."""
     size = math.sin(0.5 * swing)
     return size * math.cos(heading), twist, size * math.sin(heading)
@@ -47,7 +47,7 @@ coordinates = st.builds(swung, swings, headings, twists)
 
 @st.composite
 def ranges(draw: st.DrawFn, most: float = 3.0) -> tuple[float, float]:
-    """What an axis may do: anything, nothing, one side, either, or a range that rest isn't in."""
+    """Limits of an axis: none, locked, one side, both sides, or a range without rest."""
     kind = draw(st.sampled_from(["free", "locked", "straddling", "from rest", "to rest", "anywhere", "one-sided"]))
     a, b = draw(st.floats(0.01, most)), draw(st.floats(0.01, most))
     return {
@@ -63,15 +63,15 @@ def ranges(draw: st.DrawFn, most: float = 3.0) -> tuple[float, float]:
 
 @st.composite
 def limits(draw: st.DrawFn) -> tuple[Angles, Angles]:
-    """Limits of a joint that some rotation keeps to: its swing by half a turn at most."""
+    """Limits of a joint that a swing by at most 180 degrees is within."""
     (lx, ux), (ly, uy), (lz, uz) = draw(ranges(2.0)), draw(ranges(3.0)), draw(ranges(1.0))
     if draw(st.booleans()):
         (lx, ux), (lz, uz) = (lz, uz), (lx, ux)
     return (lx, ly, lz), (ux, uy, uz)
 
 
-def outside(ends: tuple[Angles, Angles], s: Turn) -> float:
-    """By how many radians a turn is outside limits, measured on its rotation."""
+def outside(ends: tuple[Angles, Angles], s: Coordinates) -> float:
+    """Angle (radians) by which joint coordinates are outside limits, measured on their rotation."""
     lower, upper = np.array(ends[0]), np.array(ends[1])
     return float(violation(lower, upper, np.array(rotation_of(SCALAR, s))))
 
@@ -80,7 +80,7 @@ def outside(ends: tuple[Angles, Angles], s: Turn) -> float:
 
 
 @given(seeds)
-def test_any_rotation_is_the_same_again(seed: int) -> None:
+def test_joint_coordinates_of_a_rotation_give_the_rotation(seed: int) -> None:
     q = np.random.default_rng(seed).normal(size=4)
     q /= np.linalg.norm(q)
     again = np.array(rotation_of(SCALAR, swing_twist(SCALAR, tuple(q.tolist()))))
@@ -88,19 +88,19 @@ def test_any_rotation_is_the_same_again(seed: int) -> None:
 
 
 @given(coordinates)
-def test_a_swing_and_a_twist_are_the_same_again(s: Turn) -> None:
+def test_joint_coordinates_are_those_of_their_rotation(s: Coordinates) -> None:
     assert swing_twist(SCALAR, rotation_of(SCALAR, s)) == pytest.approx(s, abs=1e-9)
 
 
 @given(coordinates)
-def test_the_other_sign_is_the_same_rotation(s: Turn) -> None:
+def test_opposite_quaternions_have_the_same_joint_coordinates(s: Coordinates) -> None:
     w, x, y, z = rotation_of(SCALAR, s)
     assert swing_twist(SCALAR, (-w, -x, -y, -z)) == pytest.approx(s, abs=1e-9)
 
 
 @given(swings, headings, twists)
-def test_the_swing_turns_the_bone_and_the_twist_turns_about_it(swing: float, heading: float, twist: float) -> None:
-    """Blender's own: the twist first, then a swing about an axis across the bone, a half-sine long."""
+def test_a_rotation_is_the_swing_after_the_twist(swing: float, heading: float, twist: float) -> None:
+    """As in Blender's own IK: the twist first, then a swing about an axis in the xz plane."""
     expected = turn((math.cos(heading), 0.0, math.sin(heading)), swing) @ turn((0.0, 1.0, 0.0), twist)
     made = matrix(np.array(rotation_of(SCALAR, swung(swing, heading, twist))))
     np.testing.assert_allclose(made, expected, atol=1e-12)
@@ -109,7 +109,7 @@ def test_the_swing_turns_the_bone_and_the_twist_turns_about_it(swing: float, hea
 
 
 @pytest.mark.parametrize("heading", [0.0, 0.7, 2.5])
-def test_a_swing_by_half_a_turn_has_a_rotation_and_no_twist(heading: float) -> None:
+def test_a_swing_by_180_degrees_has_no_twist(heading: float) -> None:
     q = (0.0, math.cos(heading), 0.0, math.sin(heading))
     assert swing_twist(SCALAR, q) == pytest.approx((q[1], 0.0, q[3]))
     assert rotation_of(SCALAR, swing_twist(SCALAR, q)) == pytest.approx(q)
@@ -119,28 +119,28 @@ def test_a_swing_by_half_a_turn_has_a_rotation_and_no_twist(heading: float) -> N
 
 
 @given(limits(), coordinates)
-def test_what_comes_out_is_legal(ends: tuple[Angles, Angles], s: Turn) -> None:
+def test_clamped_coordinates_are_within_limits(ends: tuple[Angles, Angles], s: Coordinates) -> None:
     made = clamp(SCALAR, joint_limits(*ends), s)
     assert abs(np.linalg.norm(rotation_of(SCALAR, made)) - 1.0) < 1e-12
-    if made[0] ** 2 + made[2] ** 2 < 1.0 - 1e-12:  # a swing by half a turn has no twist to measure
+    if made[0] ** 2 + made[2] ** 2 < 1.0 - 1e-12:  # a swing by 180 degrees has no twist
         assert outside(ends, made) <= 1e-9
 
 
 @given(limits(), coordinates)
-def test_doing_it_again_changes_nothing(ends: tuple[Angles, Angles], s: Turn) -> None:
+def test_clamping_twice_is_clamping_once(ends: tuple[Angles, Angles], s: Coordinates) -> None:
     joint = joint_limits(*ends)
     once = clamp(SCALAR, joint, s)
     assert clamp(SCALAR, joint, once) == pytest.approx(once, abs=1e-12)
 
 
 @given(limits(), coordinates)
-def test_what_is_legal_is_left_alone(ends: tuple[Angles, Angles], s: Turn) -> None:
+def test_coordinates_within_limits_do_not_change(ends: tuple[Angles, Angles], s: Coordinates) -> None:
     if outside(ends, s) == 0.0:
         assert clamp(SCALAR, joint_limits(*ends), s) == pytest.approx(s, abs=1e-12)
 
 
 @given(limits(), coordinates)
-def test_rotations_are_kept_inside_too(ends: tuple[Angles, Angles], s: Turn) -> None:
+def test_clamped_rotations_are_within_limits(ends: tuple[Angles, Angles], s: Coordinates) -> None:
     joint = joint_limits(*ends)
     made, expected = clamp_rotation(joint, rotation_of(SCALAR, s)), rotation_of(SCALAR, clamp(SCALAR, joint, s))
     size = math.hypot(made[0], made[2])
@@ -148,7 +148,7 @@ def test_rotations_are_kept_inside_too(ends: tuple[Angles, Angles], s: Turn) -> 
 
 
 @given(limits(), st.lists(coordinates, min_size=1, max_size=5))
-def test_many_at_once_are_each_by_itself(ends: tuple[Angles, Angles], several: list[Turn]) -> None:
+def test_clamping_a_batch_is_clamping_each_item(ends: tuple[Angles, Angles], several: list[Coordinates]) -> None:
     joint = joint_limits(*ends)
     items = tuple(np.array(part) for part in zip(*several, strict=True))
     made = np.stack(np.broadcast_arrays(*clamp(ARRAY, joint, items)), axis=-1)
@@ -158,21 +158,21 @@ def test_many_at_once_are_each_by_itself(ends: tuple[Angles, Angles], several: l
 
 
 @given(coordinates)
-def test_without_limits_nothing_changes(s: Turn) -> None:
+def test_without_limits_nothing_changes(s: Coordinates) -> None:
     free = joint_limits((-INFINITE,) * 3, (INFINITE,) * 3)
     assert clamp(SCALAR, free, s) == pytest.approx(s, abs=1e-15)
     assert free.locked == (False, False, False)
 
 
 @given(coordinates)
-def test_a_joint_that_is_locked_stays_at_rest(s: Turn) -> None:
+def test_a_joint_that_is_locked_stays_at_rest(s: Coordinates) -> None:
     locked = joint_limits((0.0,) * 3, (0.0,) * 3)
     assert clamp(SCALAR, locked, s) == (0.0, 0.0, 0.0)
     assert locked.locked == (True, True, True)
 
 
 @given(twists, coordinates)
-def test_an_axis_can_be_locked_at_an_angle(angle: float, s: Turn) -> None:
+def test_an_axis_can_be_locked_at_an_angle(angle: float, s: Coordinates) -> None:
     made = clamp(SCALAR, joint_limits((0.0, angle, 0.0), (0.0, angle, 0.0)), s)
     expected = turn((0.0, 1.0, 0.0), angle)
     np.testing.assert_allclose(matrix(np.array(rotation_of(SCALAR, made))), expected, atol=1e-12)
@@ -181,7 +181,7 @@ def test_an_axis_can_be_locked_at_an_angle(angle: float, s: Turn) -> None:
 @pytest.mark.parametrize("axis", [0, 1, 2])
 @pytest.mark.parametrize("ends", [(0.0, 140.0), (5.0, 150.0), (-90.0, 10.0), (-60.0, 60.0), (30.0, 30.0)])
 @pytest.mark.parametrize("angle", [-100.0, -20.0, 0.0, 4.0, 60.0, 149.0, 155.0])
-def test_a_hinge_turns_about_its_axis_by_its_range(axis: int, ends: tuple[float, float], angle: float) -> None:
+def test_a_hinge_rotates_about_its_axis_within_its_range(axis: int, ends: tuple[float, float], angle: float) -> None:
     lower, upper = np.zeros(3), np.zeros(3)
     lower[axis], upper[axis] = np.radians(ends)
     about = np.eye(3)[axis]
@@ -191,7 +191,7 @@ def test_a_hinge_turns_about_its_axis_by_its_range(axis: int, ends: tuple[float,
 
 
 @given(st.floats(0.0, 7.0), st.floats(0.2, 6.0), st.booleans(), twists)
-def test_a_twist_ends_at_the_nearest_end_of_a_range_beyond_half_a_turn(
+def test_a_twist_ends_at_the_nearest_end_of_a_range_beyond_180_degrees(
     past: float, width: float, is_mirrored: bool, twist: float
 ) -> None:
     """Limit Rotation takes "90 to 270 degrees"."""
@@ -209,7 +209,7 @@ def test_a_twist_ends_at_the_nearest_end_of_a_range_beyond_half_a_turn(
     assert apart(found, twist) == pytest.approx(0.0 if is_legal else min(ends), abs=1e-9)
 
 
-def test_a_twist_at_the_end_of_a_range_beyond_half_a_turn_is_named() -> None:
+def test_a_twist_at_the_end_of_a_range_beyond_180_degrees_is_found() -> None:
     joint = joint_limits((-INFINITE, math.radians(90.0), -INFINITE), (INFINITE, math.radians(270.0), INFINITE))
     for degrees, named in ((90.0, "Y"), (180.0, ""), (-100.0, ""), (-90.0, "Y")):
         half = math.radians(0.5 * degrees)
@@ -224,7 +224,7 @@ def test_a_twist_at_the_end_of_a_range_beyond_half_a_turn_is_named() -> None:
     st.floats(-math.pi, math.pi),
     st.floats(0.0, 3.0),
 )
-def test_each_quarter_is_of_its_own_ellipse(radii: tuple[float, ...], around: float, far: float) -> None:
+def test_each_quadrant_has_its_own_ellipse(radii: tuple[float, ...], around: float, far: float) -> None:
     """Points of an ellipse in half-sines: the end of a ray from rest, as in Blender's own IK."""
     left, right, down, up = radii
     joint = joint_limits((-left, -1.0, -down), (right, 1.0, up))
@@ -238,7 +238,7 @@ def test_each_quarter_is_of_its_own_ellipse(radii: tuple[float, ...], around: fl
 
 
 @given(st.tuples(*[st.floats(0.1, 3.0)] * 4), st.floats(-math.pi, math.pi))
-def test_the_normal_is_where_the_share_grows_fastest(radii: tuple[float, ...], around: float) -> None:
+def test_the_normal_is_the_gradient_of_the_share(radii: tuple[float, ...], around: float) -> None:
     left, right, down, up = radii
     joint = joint_limits((-left, -1.0, -down), (right, 1.0, up))
     x, z = 0.5 * math.cos(around), 0.5 * math.sin(around)
@@ -254,7 +254,7 @@ def test_the_normal_is_where_the_share_grows_fastest(radii: tuple[float, ...], a
     np.testing.assert_allclose(ellipse_normal(SCALAR, joint, x, z), gradient / np.linalg.norm(gradient), atol=1e-6)
 
 
-def test_a_swing_at_each_end_of_its_ranges_is_legal() -> None:
+def test_a_swing_at_each_end_of_its_ranges_is_within_limits() -> None:
     joint = joint_limits((-0.3, -1.0, -0.6), (0.9, 1.0, 1.2))
     for axis, angle in ((0, -0.3), (0, 0.9), (2, -0.6), (2, 1.2)):
         s = [0.0, 0.0, 0.0]
@@ -265,8 +265,8 @@ def test_a_swing_at_each_end_of_its_ranges_is_legal() -> None:
         assert turn_angle(matrix(q)) == pytest.approx(abs(angle))
 
 
-def test_where_a_side_ends_at_rest_a_swing_keeps_its_other_part() -> None:
-    """On an ellipse without width the ray from rest would lose it: Blender keeps to the ranges there."""
+def test_a_swing_beside_a_quadrant_without_width_loses_one_component_alone() -> None:
+    """The ray from rest to an ellipse without width ends at rest: Blender clamps to the ranges there."""
     joint = joint_limits((0.0, -1.0, -0.5), (2.0, 1.0, 0.5))
     assert joint.has_flat_quarter
     assert clamp(SCALAR, joint, (-0.05, 0.0, 0.1)) == pytest.approx((0.0, 0.0, 0.1))
@@ -284,7 +284,7 @@ def test_where_a_side_ends_at_rest_a_swing_keeps_its_other_part() -> None:
         ((-INFINITE,) * 3, (INFINITE,) * 3),
     ],
 )
-def test_two_ranges_are_no_ellipse_where_there_is_none(lower: Angles, upper: Angles) -> None:
+def test_ranges_without_rest_or_width_are_not_an_ellipse(lower: Angles, upper: Angles) -> None:
     joint = joint_limits(lower, upper)
     assert not joint.is_ellipse
     x, z = (
@@ -294,12 +294,12 @@ def test_two_ranges_are_no_ellipse_where_there_is_none(lower: Angles, upper: Ang
     assert clamp(SCALAR, joint, (x, 0.5, z)) == pytest.approx((x, 0.5, z))
 
 
-# Swings by more than half a turn
+# Swings by more than 180 degrees
 
 
 @given(st.floats(-1.5, 1.5), st.floats(-1.5, 1.5))
-def test_there_is_no_swing_beyond_half_a_turn(x: float, z: float) -> None:
-    """A step of the solver can ask for one: it would have lengthened the bone."""
+def test_swings_end_below_180_degrees(x: float, z: float) -> None:
+    """A step of least squares can exceed them: the quaternion would not be a unit quaternion."""
     for lower, upper in (
         ((-INFINITE,) * 3, (INFINITE,) * 3),
         ((-1.0, -1.0, -INFINITE), (1.0, 1.0, INFINITE)),
@@ -325,31 +325,31 @@ def test_there_is_no_swing_beyond_half_a_turn(x: float, z: float) -> None:
         ((math.sin(0.5) / math.sqrt(2.0), 0.2, math.sin(0.4) / math.sqrt(2.0)), "XZ"),
     ],
 )
-def test_axes_at_their_limit_are_named(s: Turn, named: str) -> None:
+def test_axes_at_their_limit_are_found(s: Coordinates, named: str) -> None:
     joint = joint_limits((-0.9, -0.7, -0.7), (1.0, 0.5, 0.8))
     assert axes_at_limit(joint, rotation_of(SCALAR, s)) == named
 
 
 @pytest.mark.parametrize(("angle", "named"), [(0.0, "X"), (1.0, ""), (2.0, "X")])
-def test_a_hinges_locked_axes_are_not_named(angle: float, named: str) -> None:
+def test_locked_axes_of_a_hinge_are_not_found(angle: float, named: str) -> None:
     joint = joint_limits((0.0, 0.0, 0.0), (2.0, 0.0, 0.0))
     assert isinstance(joint, JointLimits)
     assert joint.locked == (False, True, True)
     assert axes_at_limit(joint, rotation_of(SCALAR, (math.sin(0.5 * angle), 0.0, 0.0))) == named
 
 
-def test_a_side_that_ends_at_rest_is_named() -> None:
+def test_a_limit_at_rest_is_found() -> None:
     joint = joint_limits((0.0, -1.0, -0.5), (2.0, 1.0, 0.5))
     assert axes_at_limit(joint, rotation_of(SCALAR, (0.0, 0.0, 0.0))) == "X"
     assert axes_at_limit(joint, rotation_of(SCALAR, (0.3, 0.0, 0.0))) == ""
 
 
-# Twists beyond half a turn
+# Twists beyond 180 degrees
 
 
 @pytest.mark.parametrize("ends", [(100.0, 260.0), (-300.0, -200.0), (170.0, 190.0), (-270.0, 45.0), (-270.0, 270.0)])
-def test_a_range_of_twists_may_lie_beyond_half_a_turn(ends: tuple[float, float]) -> None:
-    """190 degrees are -170: a rotation doesn't say which."""
+def test_a_range_of_twists_may_lie_beyond_180_degrees(ends: tuple[float, float]) -> None:
+    """190 and -170 degrees are the same rotation."""
     low, high = np.radians(ends)
     joint = joint_limits((-1.0, low, -1.0), (1.0, high, 1.0))
     for twist in np.linspace(low, high, 7).tolist():

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every inner joint points at the pole, seen along the line of its neighbours, and the tip is still at the target."""
+"""Every inner joint points at the pole, seen along the line of its neighbours, and the tip is at the target."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_a_straight_chain_bends_to_the_pole(count: int) -> None:
 
 
 @pytest.mark.parametrize("distance", [-2.0, -0.5, 0.3, 2.0])
-def test_a_pole_on_the_line_to_the_target_keeps_the_bend_there_is(distance: float) -> None:
+def test_a_pole_on_the_line_to_the_target_leaves_the_bend_as_it_is(distance: float) -> None:
     rng = np.random.default_rng(4)
     chain = plain_chain([1.0, 0.8, 0.9])
     plane = turn(rng.normal(size=3), 1.0)
@@ -107,21 +107,21 @@ def test_a_pole_on_the_line_to_the_target_keeps_the_bend_there_is(distance: floa
 
 
 @given(seeds, st.integers(2, 10), st.floats(-3.1, 3.1))
-def test_the_pole_angle_turns_the_chain_about_the_line_to_the_target(seed: int, count: int, angle: float) -> None:
+def test_the_pole_angle_rotates_the_chain_about_the_line_to_the_target(seed: int, count: int, angle: float) -> None:
     rng = np.random.default_rng(seed)
     chain = plain_chain(rng.uniform(0.5, 1.0, count))
     pose = random_pose(rng, chain.links, 0.8)
     root = pose.positions[0]
     target = target_at(rng, pose, chain.links, rng.uniform(0.3, 0.95))
     pole = target_at(rng, pose, chain.links, 1.0)
-    straight_at_it = solve(chain, pose, goals(target, pole)).pose.positions
+    straight_at_pole = solve(chain, pose, goals(target, pole)).pose.positions
     turned = solve(chain, pose, goals(target, pole, angle)).pose.positions
-    expected = root + (straight_at_it - root) @ turn(target - root, angle).T
+    expected = root + (straight_at_pole - root) @ turn(target - root, angle).T
     np.testing.assert_allclose(turned, expected, rtol=0.0, atol=1e-6 * chain.total_length)
 
 
 @given(seeds, st.integers(2, 12), st.floats(-3.1, 3.1), st.booleans(), st.sampled_from([0.1, 1.0]))
-def test_a_planar_limb_stays_a_row_of_hinges(
+def test_the_joints_of_a_planar_chain_rotate_about_its_normal_alone(
     seed: int, count: int, angle: float, one_sided: bool, pole_distance: float
 ) -> None:
     rng = np.random.default_rng(seed)
@@ -135,15 +135,15 @@ def test_a_planar_limb_stays_a_row_of_hinges(
     pole = target_at(rng, pose, chain.links, pole_distance)
     solution = solve(chain, pose, goals(target, pole, angle))
     frames = matrix(solution.pose.rotations)
-    # Every bone's x axis is still the plane's normal, so every joint still turns about its own x alone.
+    # Every bone's x axis is still the plane's normal, so every joint still rotates about its own x alone.
     np.testing.assert_allclose(frames[:, :, 0], np.broadcast_to(frames[0, :, 0], (count + 1, 3)), atol=1e-6)
     for link, frame in zip(unit(np.diff(solution.pose.positions, axis=0)), frames[:-1], strict=True):
         np.testing.assert_allclose(frame[:, 1], link, atol=1e-6)
 
 
 @pytest.mark.parametrize("angle", [-2.0, 0.4, 3.0])
-def test_a_limb_whose_bends_cancel_out_still_has_a_plane(angle: float) -> None:
-    # A Z lies as far on one side of the line root-tip as on the other.
+def test_a_chain_whose_bends_cancel_out_still_has_a_bend_plane(angle: float) -> None:
+    # The joints of a Z are as far on one side of the line root-tip as on the other.
     chain = plain_chain([1.0, 2.0, 1.0])
     start = lay(chain.links, [(1.0, 1.0, 0.0), (1.0, -1.0, 0.0), (1.0, 1.0, 0.0)])
     pose = frames_in_plane(start, (0.0, 0.0, 1.0))
@@ -156,7 +156,7 @@ def test_a_limb_whose_bends_cancel_out_still_has_a_plane(angle: float) -> None:
 
 
 @given(seeds, st.integers(2, 10), st.floats(-3.1, 3.1), st.floats(0.2, 2.0), st.booleans())
-def test_a_pole_made_for_a_planar_limb_moves_nothing(
+def test_a_pole_made_for_a_planar_chain_moves_nothing(
     seed: int, count: int, angle: float, distance: float, straight: bool
 ) -> None:
     rng = np.random.default_rng(seed)
@@ -172,9 +172,9 @@ def test_a_pole_made_for_a_planar_limb_moves_nothing(
 
 
 @pytest.mark.parametrize("count", [3, 5, 10])
-def test_a_pole_turns_the_chain_no_further_than_it_must(count: int) -> None:
-    # The turn of the plane is the shortest that brings root-tip to root-target and the bend to the pole: for a target
-    # that stays where the tip is, a turn about that line.
+def test_a_pole_rotates_the_chain_by_the_shortest_rotations(count: int) -> None:
+    # The shortest rotations that bring root-tip to root-target and the bend to the pole: for a target at the tip, a
+    # rotation about that line.
     chain = plain_chain([1.0] * count)
     angles = np.linspace(0.6, -0.6, count)
     start = lay(chain.links, np.stack([np.cos(angles), np.sin(angles), 0 * angles], axis=-1))
@@ -204,7 +204,7 @@ def test_reflections_keep_lengths_and_ends_and_leave_no_joint_on_the_far_side(
     assert angles_off_pole(reflected, pole).max(initial=0.0) < WITHIN
 
 
-def test_the_pole_decides_which_way_an_elbow_bends() -> None:
+def test_an_elbow_bends_to_the_side_of_the_pole() -> None:
     chain = plain_chain([1.0, 1.0])
     start = lay(chain.links, [(1.0, 0.1, 0.0), (1.0, -0.1, 0.0)])
     pose = frames_in_plane(start, (0.0, 0.0, 1.0))
@@ -217,7 +217,7 @@ def test_the_pole_decides_which_way_an_elbow_bends() -> None:
 @pytest.mark.parametrize("solver", ["FABRIK", "TWO_BONE", "CCD", "JACOBIAN_DLS"])
 @pytest.mark.parametrize("pole_angle", [0.0, 1.0, -2.5])
 @pytest.mark.parametrize("far", [(0.3, -4.0, 0.8), (2.0, 2.0, 2.0), (-3.0, 0.0, 1.0)])
-def test_bones_that_were_stretched_out_bend_about_the_same_axes_as_before(
+def test_bones_of_a_straight_chain_bend_about_the_same_axes_as_before(
     solver: str, pole_angle: float, far: tuple[float, float, float]
 ) -> None:
     chain, options = plain_chain([1.0, 0.8]), Options(solver=solver, iterations=500, tolerance=1e-7)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Poles along a motion: where the chain bends, at their distance, and without a jump where it is straight."""
+"""Poles of an animated chain: on the side of its bend, at a constant distance, without a jump where it is straight."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fabrik_addon.core.goals.pole_path import steady_poles
 
 
 def arm(bends: np.ndarray, turn: float) -> Pose:
-    """An arm that bends about X while it turns about its own length, frame after frame."""
+    """An arm that bends about X while it rotates about its own length, frame after frame."""
     positions, rotations = [], []
     for number, bend in enumerate(bends):
         angle = turn * number
@@ -22,7 +22,7 @@ def arm(bends: np.ndarray, turn: float) -> Pose:
         elbow = np.array([0.0, 0.0, 1.0])
         wrist = elbow + math.cos(bend) * elbow + math.sin(bend) * side
         positions.append([np.zeros(3), elbow, wrist])
-        # Bones point along their +Y: upward, turned about it.
+        # Bones point along their +Y: upward, rotated about it.
         half = math.sqrt(0.5)
         c, s = math.cos(angle / 2), math.sin(angle / 2)
         frame = [half * c, half * c, half * s, half * s]
@@ -30,14 +30,14 @@ def arm(bends: np.ndarray, turn: float) -> Pose:
     return Pose(np.array(positions), np.array(rotations))
 
 
-def test_poles_go_on_while_the_arm_is_straight() -> None:
+def test_poles_rotate_with_the_first_bone_while_the_arm_is_straight() -> None:
     bends = np.maximum(0.0, np.sin(np.linspace(0.0, 12.0, 120)))
     poles = steady_poles(arm(bends, 0.02), np.array([0.0, -2.0, 0.5]), 0.75)
     assert np.linalg.norm(np.diff(poles, axis=0), axis=1).max() < 0.2
 
 
 @pytest.mark.parametrize("pole_angle", [0.0, 0.8])
-def test_solving_with_them_changes_nothing(pole_angle: float) -> None:
+def test_solving_with_the_poles_changes_nothing(pole_angle: float) -> None:
     bends = 0.05 + 0.9 * np.abs(np.sin(np.linspace(0.0, 6.0, 60)))
     poses = arm(bends, 0.05)
     poles = steady_poles(poses, np.array([0.0, -2.0, 0.5]), 0.75, pole_angle)
@@ -47,7 +47,7 @@ def test_solving_with_them_changes_nothing(pole_angle: float) -> None:
     assert np.abs(solution.pose.rotations - poses.rotations).max() < 1e-6
 
 
-def test_the_distance_is_kept_and_one_beside_the_chain_gets_another() -> None:
+def test_the_distance_of_a_pole_is_constant_and_that_of_one_at_the_chain_is_replaced() -> None:
     bends = 0.3 + 0.2 * np.sin(np.linspace(0.0, 6.0, 60))
     poses = arm(bends, 0.0)
     for pole, expected in ((np.array([0.0, -3.0, 1.0]), None), (np.array([0.0, -0.1, 1.0]), 0.75)):

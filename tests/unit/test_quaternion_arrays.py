@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Many rotations at once: the laws of rotations."""
+"""Arrays of quaternions: the laws of rotations."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def turned(q: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_euler_angles_turn_about_their_axes_in_order(mode: str) -> None:
+def test_euler_angles_rotate_about_their_axes_in_order(mode: str) -> None:
     angles = np.random.default_rng(1).uniform(-3.0, 3.0, (50, 3))
     v = np.random.default_rng(2).normal(size=(50, 3))
     desired = v.copy()
@@ -43,7 +43,7 @@ def test_euler_angles_turn_about_their_axes_in_order(mode: str) -> None:
     assert np.allclose(turned(from_values(mode, angles), v), desired)
 
 
-def test_axis_and_angle_whatever_the_axis_length() -> None:
+def test_axis_and_angle_with_axes_of_any_length() -> None:
     values = np.array([[math.pi / 2, 0.0, 0.0, 5.0], [1.0, 0.0, 0.0, 0.0]])
     found = from_values("AXIS_ANGLE", values)
     assert np.allclose(turned(found[0], np.array([1.0, 0.0, 0.0])), [0.0, 1.0, 0.0])
@@ -56,7 +56,7 @@ def test_quaternions_of_any_length() -> None:
 
 
 @pytest.mark.parametrize("angle", [0.0, 1e-9, 1e-4, 1.0, math.pi])
-def test_angles_between_are_exact_even_where_they_are_small(angle: float) -> None:
+def test_small_angles_between_rotations_are_exact(angle: float) -> None:
     q = quaternions(4)
     axis = np.array([0.0, 0.6, 0.8])
     turn = np.concatenate([[math.cos(angle / 2)], math.sin(angle / 2) * axis])
@@ -64,7 +64,7 @@ def test_angles_between_are_exact_even_where_they_are_small(angle: float) -> Non
     assert np.allclose(angle_between(q, other), angle, rtol=1e-6, atol=1e-15)
 
 
-def test_a_blend_is_that_share_of_the_way() -> None:
+def test_a_blend_is_the_share_of_the_angle() -> None:
     p, q = quaternions(5), quaternions(6)
     share = np.linspace(0.0, 1.0, len(p))
     mixed = blend(p, q, share)
@@ -74,7 +74,7 @@ def test_a_blend_is_that_share_of_the_way() -> None:
     assert np.allclose(angle_between(blend(p, p, share), p), 0.0)
 
 
-def test_signs_alike_never_turn_the_long_way() -> None:
+def test_quaternions_signed_alike_are_nearest_to_the_one_before() -> None:
     q, before = quaternions(7), quaternions(8, 1)[0]
     found = signed_alike(q, before)
     assert np.allclose(angle_between(found, q), 0.0)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""FromTo: bones turn with their links by the shortest turn on top of their parent's, and never twist."""
+"""Frame transport: bones rotate with their parent, then with their link by the shortest rotation, and never twist."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.unit.chains import (
 
 
 def deltas(before: Pose, after: Pose) -> Array:
-    """How far every bone turned: matrices (J, 3, 3)."""
+    """Rotations of all bones: matrices (J, 3, 3)."""
     return matrix(after.rotations) @ np.swapaxes(matrix(before.rotations), -1, -2)
 
 
@@ -39,7 +39,7 @@ def check_from_to(chain: Chain, before: Pose, after: Pose) -> None:
         np.testing.assert_allclose(delta @ old[j], new[j], atol=1e-6)
         if not chain.inherits[j]:
             parent = np.eye(3)
-        # No turn that takes the link where it is going is smaller than the angle between, and only one is as small.
+        # No rotation between the two directions is smaller than the angle between them, and one alone is as small.
         own = delta @ parent.T
         assert turn_angle(own) == pytest.approx(angle_between(parent @ old[j], new[j]), abs=1e-6)
         parent = delta
@@ -47,7 +47,7 @@ def check_from_to(chain: Chain, before: Pose, after: Pose) -> None:
 
 
 @given(posed_chains(smallest=1), st.floats(0.0, 1.5), directions, st.integers(0, 2**12 - 1))
-def test_a_bone_turns_as_little_as_its_link_asks_for(
+def test_a_bone_rotates_by_the_shortest_rotation_of_its_link(
     posed: tuple[Chain, Pose], reach: float, direction: tuple[float, float, float], without_parent: int
 ) -> None:
     straight, pose = posed
@@ -59,7 +59,7 @@ def test_a_bone_turns_as_little_as_its_link_asks_for(
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 10])
-def test_with_a_pole_links_still_end_up_where_their_bones_point(count: int) -> None:
+def test_with_a_pole_links_have_the_directions_of_their_bones(count: int) -> None:
     rng = np.random.default_rng(count)
     chain = plain_chain([1.0] * count)
     for _ in range(20):
@@ -86,8 +86,8 @@ def test_bones_that_do_not_lie_along_their_links_keep_their_angle_to_them() -> N
     np.testing.assert_allclose(now, before, atol=1e-9)
 
 
-def test_a_bone_that_does_not_inherit_rotation_turns_only_with_its_own_link() -> None:
-    # The second link ends parallel to where it was: its bone keeps its frame, although its parent turned.
+def test_a_bone_that_does_not_inherit_rotation_rotates_with_its_own_link_alone() -> None:
+    # The second link ends parallel to where it was: its bone keeps its frame, although its parent rotated.
     chain = plain_chain([1.0, 1.0], inherits=np.array([True, False, False]))
     pose = pose_of(lay(chain.links, [(0, 0, 1), (0, 1, 0)]), [0.3, 0.7])
     target = np.array([1.0, 1.0, 0.0])
@@ -97,8 +97,8 @@ def test_a_bone_that_does_not_inherit_rotation_turns_only_with_its_own_link() ->
     assert turn_angle(deltas(pose, after)[0]) > 1.0
 
 
-def test_a_link_that_turns_back_turns_about_its_bones_own_x() -> None:
-    # Every axis perpendicular to the link is as short; the bone's own is one that a rigger knows.
+def test_a_link_that_reverses_rotates_about_the_x_axis_of_its_bone() -> None:
+    # Every axis perpendicular to the link gives a rotation by 180 degrees: the bone's x axis is taken.
     chain = plain_chain([1.0])
     for roll in (0.0, 0.4, 2.0):
         pose = pose_of(lay([1.0], [(0.0, 0.0, 1.0)]), roll)

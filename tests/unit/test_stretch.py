@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Links that lengthen, evenly and no further than they must, where the tip can't reach its target without."""
+"""Stretch: all links lengthened by the smallest factor with which the tip reaches its target."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ELASTIC = Options(stretch_max=MOST)
 
 
 def check_stretched(chain: Chain, pose: Pose, solution: Solution) -> None:
-    """The root stays, every link is longer by the factor, and no factor is out of its range."""
+    """The root is fixed, every link is longer by the factor, and the factor is within its range."""
     factor = solution.stretch[..., 0]
     assert (factor >= 1.0).all() and (factor <= MOST).all()
     np.testing.assert_allclose(
@@ -45,7 +45,7 @@ def check_stretched(chain: Chain, pose: Pose, solution: Solution) -> None:
 
 
 @given(posed_chains(1), seeds, st.sampled_from([0.0, 0.2]), st.booleans())
-def test_what_can_be_reached_without_is_solved_as_without(
+def test_a_target_within_reach_is_solved_without_stretch(
     posed: tuple[Chain, Pose], seed: int, softness: float, with_pole: bool
 ) -> None:
     chain, pose = posed
@@ -61,7 +61,7 @@ def test_what_can_be_reached_without_is_solved_as_without(
 
 
 @given(posed_chains(1), seeds, st.floats(1.001, MOST), st.sampled_from([0.0, 0.05, 0.3]))
-def test_beyond_reach_the_tip_reaches_all_the_same(
+def test_a_target_beyond_reach_is_reached_with_stretch(
     posed: tuple[Chain, Pose], seed: int, reach: float, softness: float
 ) -> None:
     chain, pose = posed
@@ -78,7 +78,7 @@ def test_beyond_reach_the_tip_reaches_all_the_same(
 
 
 @given(posed_chains(1), seeds, st.floats(1.501, 4.0))
-def test_no_link_is_longer_than_it_may_be_and_the_rest_is_said(
+def test_beyond_the_largest_factor_the_status_is_out_of_reach(
     posed: tuple[Chain, Pose], seed: int, reach: float
 ) -> None:
     chain, pose = posed
@@ -93,7 +93,7 @@ def test_no_link_is_longer_than_it_may_be_and_the_rest_is_said(
     )
 
 
-def test_too_near_is_no_reason_to_stretch() -> None:
+def test_a_target_too_near_is_not_stretched_for() -> None:
     chain = plain_chain([1.0, 0.3])
     pose = random_pose(np.random.default_rng(0), chain.links, 0.5)
     solution = solve(chain, pose, goals(pose.positions[0] + 0.1), ELASTIC)
@@ -101,7 +101,7 @@ def test_too_near_is_no_reason_to_stretch() -> None:
 
 
 @pytest.mark.parametrize("softness", [0.1, 0.2, 0.3])
-def test_a_soft_chain_eases_and_stretches_at_once_and_nothing_pops(softness: float) -> None:
+def test_a_soft_chain_that_stretches_does_not_jump(softness: float) -> None:
     chain = plain_chain([0.5, 0.5])
     pose = Pose(np.array([[0.0, 0.0, 0.0], [0.3, 0.4, 0.0], [0.0, 0.8, 0.0]]), np.tile([1.0, 0.0, 0.0, 0.0], (3, 1)))
     step = 0.0005
@@ -131,7 +131,7 @@ def test_with_a_pole_every_joint_points_at_it_in_the_stretched_pose() -> None:
         assert angles_off_pole(solution.pose.positions, pole).max() < 1e-4
 
 
-def test_a_root_that_gives_way_makes_up_only_for_what_stretching_leaves() -> None:
+def test_the_root_moves_by_the_error_that_stretch_leaves() -> None:
     chain = plain_chain([0.5, 0.5])
     pose = random_pose(np.random.default_rng(2), chain.links, 0.5)
     for reach, moved in ((0.7, 0.0), (1.4, 0.0), (1.9, 0.4)):
@@ -143,7 +143,7 @@ def test_a_root_that_gives_way_makes_up_only_for_what_stretching_leaves() -> Non
         assert solution.stretch[0] == pytest.approx(np.clip(reach, 1.0, MOST))
 
 
-def test_a_tip_takes_its_rotation_where_stretching_leaves_room() -> None:
+def test_a_tip_takes_its_rotation_where_stretch_leaves_room() -> None:
     rng = np.random.default_rng(3)
     chain = plain_chain([0.4, 0.4, 0.2])
     pose = random_pose(rng, chain.links, 0.5)
@@ -173,7 +173,7 @@ def knee_that_is_never_straight(least: float) -> tuple[Chain, Pose]:
 
 
 @pytest.mark.parametrize("degrees", [5.0, 30.0, 60.0])
-def test_a_knee_that_is_never_straight_stretches_from_where_it_ends_and_does_not_pop(degrees: float) -> None:
+def test_a_knee_whose_limits_keep_it_bent_stretches_without_a_jump(degrees: float) -> None:
     chain, pose = knee_that_is_never_straight(math.radians(degrees))
     longest = math.cos(math.radians(0.5 * degrees))
     before = None
@@ -188,7 +188,7 @@ def test_a_knee_that_is_never_straight_stretches_from_where_it_ends_and_does_not
 
 
 @given(seeds, st.sampled_from([2, 3, 4]), st.floats(0.7, 1.4))
-def test_limits_hold_and_stretching_never_takes_the_tip_away(seed: int, count: int, reach: float) -> None:
+def test_limits_hold_and_stretch_never_increases_the_error(seed: int, count: int, reach: float) -> None:
     rng = np.random.default_rng(seed)
     constrained_chain = random_limb(rng, count)
     pose = legal_pose(rng, constrained_chain)
@@ -209,7 +209,7 @@ def test_limits_hold_and_stretching_never_takes_the_tip_away(seed: int, count: i
         assert np.linalg.norm(target - constrained_chain.root) > MOST * constrained_chain.chain.total_length
 
 
-def test_a_target_of_a_stretched_legal_pose_is_reached() -> None:
+def test_the_target_of_a_stretched_feasible_pose_is_reached() -> None:
     rng = np.random.default_rng(8)
     reached = total = 0
     while total < 40:
@@ -242,12 +242,12 @@ def test_a_batch_is_a_loop_of_singles() -> None:
             batch = solve(chain, stacked, goals(targets, poles), options)
             check_stretched(chain, stacked, batch)
             assert batch.stretch.shape == (24, 1)
-            for lane, pose in enumerate(poses):
-                single = solve(chain, pose, goals(targets[lane], poles[lane]), options)
-                np.testing.assert_allclose(batch.pose.positions[lane], single.pose.positions, atol=1e-7)
-                np.testing.assert_allclose(batch.stretch[lane], single.stretch, atol=1e-9)
-                np.testing.assert_array_equal(batch.status[lane], single.status)
-                np.testing.assert_array_equal(batch.iterations[lane], single.iterations)
+            for item, pose in enumerate(poses):
+                single = solve(chain, pose, goals(targets[item], poles[item]), options)
+                np.testing.assert_allclose(batch.pose.positions[item], single.pose.positions, atol=1e-7)
+                np.testing.assert_allclose(batch.stretch[item], single.stretch, atol=1e-9)
+                np.testing.assert_array_equal(batch.status[item], single.status)
+                np.testing.assert_array_equal(batch.iterations[item], single.iterations)
 
 
 @given(seeds)
@@ -260,6 +260,6 @@ def test_the_factor_is_the_one_that_brings_the_tip_nearest(seed: int) -> None:
 
 
 @pytest.mark.parametrize("most", [0.9, 0.0, -1.0, float("nan"), float("inf")])
-def test_a_limit_that_is_none_is_refused(most: float) -> None:
+def test_a_largest_factor_that_is_not_one_is_refused(most: float) -> None:
     with pytest.raises(FabrikError, match="stretch_max"):
         Options(stretch_max=most)

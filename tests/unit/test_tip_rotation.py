@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A tip that also takes a rotation: position first, then as much of the rotation as there is room for."""
+"""Tip rotation: position has priority, then the rotation is as near as the other links allow."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ COUNTS = [1, 2, 3, 6, 10]
 
 
 def straight(count: int) -> tuple[Chain, Pose]:
-    """A chain up the y axis, its bones unturned."""
+    """A chain up the y axis, its bones at rest."""
     positions = np.zeros((count + 1, 3))
     positions[:, 1] = np.arange(count + 1) / count
     return plain_chain(np.full(count, 1.0 / count)), Pose(positions, np.tile([1.0, 0.0, 0.0, 0.0], (count + 1, 1)))
 
 
 def random_goals(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Where the tip of a random pose is, and how its last bone is turned there, twist and all."""
+    """Tip position and last bone's rotation, with a twist, of a random pose."""
     links = rng.normal(size=(count, 3))
     links /= np.linalg.norm(links, axis=1)[:, None]
     half = rng.uniform(-1.5, 1.5)
@@ -37,7 +37,7 @@ def angle_between(a: np.ndarray, b: np.ndarray) -> float:
 
 @pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize("with_pole", [False, True])
-def test_position_and_rotation_of_a_pose_are_taken_together(count: int, with_pole: bool) -> None:
+def test_position_and_rotation_of_a_pose_are_both_reached(count: int, with_pole: bool) -> None:
     rng = np.random.default_rng([count, with_pole])
     chain, pose = straight(count)
     for _ in range(100):
@@ -52,9 +52,9 @@ def test_position_and_rotation_of_a_pose_are_taken_together(count: int, with_pol
             np.testing.assert_allclose(rotate(tuple(frame), (0.0, 1.0 / count, 0.0)), link, atol=1e-6)
 
 
-def test_where_both_do_not_go_together_position_comes_first() -> None:
+def test_position_has_priority_over_rotation() -> None:
     chain, pose = straight(3)
-    # Stretched out the chain reaches; with its last bone turned back it would fall short by a third.
+    # The straight chain reaches; with its last bone reversed the tip would be a third of the length short.
     target = np.array([[0.0, 0.95, 0.0]])
     backward = np.array([[0.0, 1.0, 0.0, 0.0]])
     solution = solve(chain, pose, Goals(target, rotations=backward))
@@ -65,7 +65,7 @@ def test_where_both_do_not_go_together_position_comes_first() -> None:
     )
 
 
-def test_out_of_reach_is_said_and_straight_all_the_same() -> None:
+def test_a_chain_out_of_reach_is_straight_and_has_that_status() -> None:
     chain, pose = straight(4)
     solution = solve(chain, pose, Goals(np.array([[0.0, 0.0, 1.3]]), rotations=np.array([[0.0, 1.0, 0.0, 0.0]])))
     assert solution.status[0] == Status.OUT_OF_REACH
@@ -79,10 +79,10 @@ def test_a_batch_is_a_loop_of_singles(count: int) -> None:
     goals = [random_goals(rng, count) for _ in range(20)]
     targets, rotations = (np.array(values) for values in zip(*goals, strict=True))
     batch = solve(chain, pose, Goals(targets, rotations=rotations))
-    for lane, (target, rotation) in enumerate(goals):
+    for item, (target, rotation) in enumerate(goals):
         single = solve(chain, pose, Goals(target, rotations=rotation))
-        np.testing.assert_allclose(batch.pose.positions[lane], single.pose.positions, atol=1e-9)
-        np.testing.assert_allclose(batch.pose.rotations[lane], single.pose.rotations, atol=1e-9)
+        np.testing.assert_allclose(batch.pose.positions[item], single.pose.positions, atol=1e-9)
+        np.testing.assert_allclose(batch.pose.rotations[item], single.pose.rotations, atol=1e-9)
 
 
 def test_limits_hold_and_position_is_reached_within_them() -> None:

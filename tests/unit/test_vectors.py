@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Directions and turns, against matrices."""
+"""Directions and rotations, against matrices."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def unit_quaternion(seed: int) -> tuple[float, ...]:
 
 
 @given(directions, directions, st.sampled_from([1e-3, 1.0, 1e3]), directions)
-def test_from_to_is_the_shortest_turn_between_two_directions(
+def test_from_to_is_the_shortest_rotation_between_two_directions(
     a: Direction, b: Direction, size: float, hint: Direction
 ) -> None:
     q = from_to(SCALAR, a, tuple(size * c for c in b), hint)
@@ -33,7 +33,7 @@ def test_from_to_is_the_shortest_turn_between_two_directions(
 
 
 @given(directions, generic_directions)
-def test_from_to_of_opposites_turns_half_way_about_the_hint(a: Direction, hint: Direction) -> None:
+def test_from_to_of_opposites_rotates_by_180_degrees_about_the_hint(a: Direction, hint: Direction) -> None:
     assume(np.linalg.norm(np.cross(unit(a), unit(hint))) > 1e-3)
     q = from_to(SCALAR, a, tuple(-3.0 * c for c in a), hint)
     np.testing.assert_allclose(matrix(q) @ unit(a), -unit(a), atol=1e-7)
@@ -41,31 +41,31 @@ def test_from_to_of_opposites_turns_half_way_about_the_hint(a: Direction, hint: 
     np.testing.assert_allclose(matrix(q) @ axis, axis, atol=1e-7)
 
 
-def test_from_to_of_opposites_needs_no_good_hint() -> None:
+def test_from_to_of_opposites_works_with_a_parallel_hint() -> None:
     q = from_to(SCALAR, (0.0, 2.0, 0.0), (0.0, -1.0, 0.0), (0.0, 5.0, 0.0))
     np.testing.assert_allclose(matrix(q) @ (0.0, 1.0, 0.0), (0.0, -1.0, 0.0), atol=1e-12)
 
 
 @given(generic_directions, st.floats(1e-9, 1e-3), seeds)
-def test_from_to_of_nearly_opposites_still_gets_there(a: Direction, angle: float, seed: int) -> None:
+def test_from_to_of_nearly_opposite_directions_is_exact(a: Direction, angle: float, seed: int) -> None:
     aside = np.cross(unit(a), np.random.default_rng([seed, 1]).normal(size=3))
     b = -(turn(aside, angle) @ unit(a))
     q = from_to(SCALAR, a, tuple(b.tolist()), (1.0, 0.0, 0.0))
     np.testing.assert_allclose(matrix(q) @ unit(a), b, atol=3e-7)
 
 
-def test_lanes_of_from_to_are_single_ones() -> None:
+def test_from_to_of_a_batch_is_a_loop_of_singles() -> None:
     rng = np.random.default_rng(0)
     a, b, hint = rng.normal(size=(3, 6, 3))
     b[0], b[1], b[2] = -a[0], a[1], -2.0 * a[2]
     whole = from_to(ARRAY, tuple(a.T), tuple(b.T), tuple(hint.T))
-    for lane in range(6):
-        single = from_to(SCALAR, *(tuple(v[lane].tolist()) for v in (a, b, hint)))
-        np.testing.assert_allclose([q[lane] for q in whole], single, atol=1e-15)
+    for item in range(6):
+        single = from_to(SCALAR, *(tuple(v[item].tolist()) for v in (a, b, hint)))
+        np.testing.assert_allclose([q[item] for q in whole], single, atol=1e-15)
 
 
 @given(seeds, seeds, generic_directions)
-def test_quaternions_turn_as_their_matrices_do(p: int, q: int, a: Direction) -> None:
+def test_quaternions_rotate_as_their_matrices_do(p: int, q: int, a: Direction) -> None:
     first, second = unit_quaternion(p), unit_quaternion(q)
     np.testing.assert_allclose(rotate(first, a), matrix(first) @ a, atol=1e-12)
     np.testing.assert_allclose(matrix(multiply(first, second)), matrix(first) @ matrix(second), atol=1e-12)
@@ -73,13 +73,13 @@ def test_quaternions_turn_as_their_matrices_do(p: int, q: int, a: Direction) -> 
 
 
 @given(generic_directions, generic_directions, st.floats(-3.1, 3.1))
-def test_a_turn_about_an_axis(axis: Direction, a: Direction, angle: float) -> None:
+def test_a_rotation_about_an_axis(axis: Direction, a: Direction, angle: float) -> None:
     turned = rotate_about(tuple(unit(axis).tolist()), np.cos(angle), np.sin(angle), a)
     np.testing.assert_allclose(turned, turn(axis, angle) @ a, atol=1e-12)
 
 
 @given(directions, st.lists(directions, max_size=3))
-def test_a_perpendicular_is_nearest_to_the_first_hint_that_says_anything(
+def test_a_perpendicular_is_nearest_to_the_first_hint_that_is_not_parallel(
     axis: Direction, hints: list[Direction]
 ) -> None:
     unit_axis = unit(axis)
@@ -94,7 +94,7 @@ def test_a_perpendicular_is_nearest_to_the_first_hint_that_says_anything(
         assert np.linalg.norm(aside) < 1e-7
 
 
-def test_the_first_direction_that_is_not_zero_is_taken_lane_by_lane() -> None:
+def test_the_first_direction_that_is_not_zero_is_taken_in_each_item() -> None:
     zero, a, b = np.zeros(3), np.array([0.0, 2.0, 0.0]), np.array([0.0, 0.0, 3.0])
     items = first_direction(
         ARRAY, [tuple(np.array([zero, a, zero]).T), tuple(np.array([b, b, zero]).T), (1.0, 0.0, 0.0)]
