@@ -16,7 +16,7 @@ from ..math.law_of_cosines import middle_joint
 from ..math.operations import Component, Components, Operations, Vector, add_up
 from ..math.quaternions import IDENTITY, Quaternion
 from ..math.vectors import (
-    PARALLEL,
+    NO_DIRECTION,
     Joints,
     choose_parts,
     cross,
@@ -110,7 +110,7 @@ def _reach_lanes(
 ) -> tuple[list[Vector], Component, Quaternion | None]:
     """Return the joints at the target, the sweeps used and the turn of the bend plane where there is one."""
     distance = norm(ops, target)
-    if ops.all(distance > PARALLEL):
+    if ops.all(distance > NO_DIRECTION):
         along = scale(target, 1.0 / distance)
     else:
         along = first_direction(ops, [target, points[-1], points[1]])

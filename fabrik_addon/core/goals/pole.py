@@ -16,7 +16,7 @@ import numpy as np
 from ..math.operations import SCALAR, TINY, Array, Component, Components, Condition, Operations, Vector
 from ..math.quaternions import Quaternion, from_to, multiply, rotate, x_axis
 from ..math.vectors import (
-    PARALLEL,
+    NO_DIRECTION,
     Joints,
     choose_parts,
     distance_between,
@@ -140,8 +140,9 @@ def _off_pole(ops: Operations, joints: Joints, j: int, pole: Vector) -> tuple[Co
 
     A joint points at the pole where its offset from the line through its neighbours has the direction of the pole's
     offset from that line. Neighbours that coincide have no line, and a pole on the line has no direction: the distance
-    is zero there. The uncertainty is that of the position, and that of the directions times the joint's height over the
-    line; the pole's direction is the less certain the closer the pole is to the line, and the closer the neighbours.
+    is zero there. With the joint's and the pole's distances h and g from the line, the neighbours' distance l from each
+    other, the pole's distance r from the first of them, and the noises e_p of positions and e_d of directions, the
+    uncertainty is ``e_p + h (e_d + e_p (1 + r / l) / g)``.
     """
     x, y, z = joints
     ox, oy, oz = x[j - 1], y[j - 1], z[j - 1]
@@ -154,7 +155,7 @@ def _off_pole(ops: Operations, joints: Joints, j: int, pole: Vector) -> tuple[Co
     to_pole = (pole[0] - ox, pole[1] - oy, pole[2] - oz)
     desired = rejection(to_pole, axis)
     pole_height = norm(ops, desired)
-    has_direction = (pole_height > PARALLEL) & (size > PARALLEL)
+    has_direction = (pole_height > NO_DIRECTION) & (size > NO_DIRECTION)
     new = choose_parts(ops, has_direction, scale(desired, height / (pole_height + TINY)), offset)
     move = distance_between(ops, new, offset)
     pole_noise = POSITION_NOISE * (1.0 + norm(ops, to_pole) / (size + TINY)) / (pole_height + TINY)
@@ -173,7 +174,8 @@ def points_at_pole(ops: Operations, joints: Joints, pole: Vector) -> Condition:
 def reflect_to_pole(ops: Operations, p: Components, q: Components, pole: tuple[Component, Component]) -> None:
     """Reflect joints of a planar chain, in place, until each is on the pole's side of its neighbours' line.
 
-    A joint's reflection at the line through its neighbours keeps its two links' lengths and all other joints. A joint
+    ``p_j' = p_j + 2 c (d_y, -d_x) / d . d`` with the chord ``d = p_(j+1) - p_(j-1)`` between the neighbours and the
+    vector product ``c = d x (p_j - p_(j-1))``. It keeps the lengths of the joint's links and all other joints. A joint
     that is not on the pole's side comes nearer to the pole by it, so that the sum of the joints' distances from the
     pole falls with every reflection and no arrangement of the joints recurs. Two links of equal length swap their
     directions: a chain of equal links has finitely many arrangements, and its passes end. For other chains

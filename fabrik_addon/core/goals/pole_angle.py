@@ -18,7 +18,7 @@ import numpy as np
 
 from ..math.operations import SCALAR, TINY, Array
 from ..math.quaternions import rotate, x_axis
-from ..math.vectors import PARALLEL, first_direction, joints_of, norm, perpendicular
+from ..math.vectors import NO_DIRECTION, first_direction, joints_of, norm, perpendicular
 from ..problem import Pose
 from .pole import bend_direction
 
@@ -40,7 +40,7 @@ def from_blender(pose: Pose, blender_angle: float) -> float:
     """
     along, bend, x, z = _seen_along(pose)
     up = math.cos(blender_angle) * x + math.sin(blender_angle) * z
-    if bend is None or np.linalg.norm(up) <= PARALLEL:
+    if bend is None or np.linalg.norm(up) <= NO_DIRECTION:
         return 0.0
     return _angle(up, bend, along)
 
@@ -64,7 +64,7 @@ def to_blender(pose: Pose, pole_angle: float, pole: Array) -> float:
     else:
         desired = pole - pose.positions[0]
         desired = desired - along * (along @ desired)
-    if np.linalg.norm(desired) <= PARALLEL:
+    if np.linalg.norm(desired) <= NO_DIRECTION:
         return 0.0
     angle = math.atan2(-float(np.cross(x, desired) @ along), float(np.cross(z, desired) @ along))
     if (math.cos(angle) * x + math.sin(angle) * z) @ desired < 0.0:
@@ -96,7 +96,7 @@ def _seen_along(pose: Pose) -> tuple[Array, Array | None, Array, Array]:
     frame = tuple(pose.rotations[0].tolist())
     line, x, z = np.array(along), np.array(x_axis(frame)), np.array(rotate(frame, (0.0, 0.0, 1.0)))
     flat = [axis - line * (axis @ line) for axis in (x, z)]
-    is_bent = norm(SCALAR, bend) > PARALLEL
+    is_bent = norm(SCALAR, bend) > NO_DIRECTION
     side = np.array(perpendicular(SCALAR, along, [bend])) if is_bent else None
     return line, side, flat[0], flat[1]
 

@@ -24,7 +24,7 @@ LEAST_BEND = 3e-5
 """Length of the bend, over the chain's length, up to which its direction is rounding noise of single precision."""
 
 LEAST_POLE_DISTANCE = 0.1
-"""Distance of a pole beyond the chain's farthest joint, over the chain's length, up to which it is not kept."""
+"""Distance of a pole beyond the chain's farthest joint, over the chain's length, up to which a default replaces it."""
 
 
 def steady_poles(poses: Pose, pole: Array, distance: float, pole_angle: float = 0.0) -> Array:
@@ -34,8 +34,7 @@ def steady_poles(poses: Pose, pole: Array, distance: float, pole_angle: float = 
         poses: of a plain chain, positions (F, J, 3) and rotations (F, J, 4), in order of time.
         pole: (3,) place of the pole in the first pose. Its distance from the line root-tip, less that of the joint
             farthest to its side, is kept in all poses.
-        distance: of the poles, in the same sense, over the chain's length, where that of ``pole`` is at most
-            ``LEAST_POLE_DISTANCE``.
+        distance: default of that distance, over the chain's length, where it is at most ``LEAST_POLE_DISTANCE``.
         pole_angle: of the chain, radians; the poles are rotated back by it about the line root-tip.
 
     Returns:
@@ -45,10 +44,8 @@ def steady_poles(poses: Pose, pole: Array, distance: float, pole_angle: float = 
     frames = [tuple(row) for row in poses.rotations[:, 0].tolist()]
     shapes = [((joints - joints[0]) / length).tolist() for joints in poses.positions]
     bends = [_line_and_bend(points) for points in shapes]
-    first = next((number for number, (_, bend) in enumerate(bends) if bend is not None), None)
-    side = x_axis(frames[0])
-    if first is not None and (bend := bends[first][1]) is not None:
-        side = _carried(bend, frames[first], frames[0])
+    first = next(((number, bend) for number, (_, bend) in enumerate(bends) if bend is not None), None)
+    side = x_axis(frames[0]) if first is None else _carried(first[1], frames[first[0]], frames[0])
     poles = np.empty((len(shapes), 3))
     for number, (points, (along, bend)) in enumerate(zip(shapes, bends, strict=True)):
         frame = frames[number]

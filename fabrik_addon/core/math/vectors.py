@@ -16,7 +16,7 @@ Parts = TypeVar("Parts", bound=tuple[Component, ...])
 """A tuple of components: a ``Vector``, a ``Quaternion`` or another of fixed length."""
 
 
-PARALLEL = 1e-6
+NO_DIRECTION = 1e-6
 """Length of a vector, in units of the chain's length, up to which its direction is taken for rounding noise.
 
 Positions in single precision are uncertain by about 1e-7 of the chain's length, so the direction of a vector of this
@@ -74,7 +74,7 @@ def gather_parts(ops: Operations, items: Selection, parts: Parts) -> Parts:
 
 
 def first_direction(ops: Operations, candidates: list[Vector]) -> Vector:
-    """Return, as a unit vector, the first candidate that is longer than ``PARALLEL``, in each batch item.
+    """Return, as a unit vector, the first candidate that is longer than ``NO_DIRECTION``, in each batch item.
 
     Where none of the others is that long the last candidate is taken, however short: it must not be zero.
     """
@@ -82,7 +82,7 @@ def first_direction(ops: Operations, candidates: list[Vector]) -> Vector:
     size = norm(ops, (x, y, z))
     for candidate in reversed(candidates[:-1]):
         candidate_size = norm(ops, candidate)
-        usable = candidate_size > PARALLEL
+        usable = candidate_size > NO_DIRECTION
         x, y, z, size = ops.choose(usable, [*candidate, candidate_size], [x, y, z, size])
     return x / size, y / size, z / size
 

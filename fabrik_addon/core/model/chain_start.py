@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -136,7 +136,7 @@ def _constrained_chain(
 ) -> ConstrainedChain:
     """Return the bones with their limits; the first one's rest frame is ``pose.base``, where there is one."""
     zero = 0.0 * links[0][0]
-    rests: list[Any] = [tuple(part + zero for part in rest) for rest in chain.rest[:-1].tolist()]
+    rests: list[Quaternion] = [(w + zero, x + zero, y + zero, z + zero) for w, x, y, z in chain.rest[:-1].tolist()]
     if pose.base is not None:
         (base,) = ops.split(pose.base[..., None, :], batch)
         if not ops.all(ops.isfinite(add_up(base))):

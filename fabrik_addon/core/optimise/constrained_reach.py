@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from ..math.operations import Array, Component, Operations, Vector
 from ..math.quaternions import Quaternion, multiply
-from ..math.vectors import PARALLEL, choose_parts, cross, distance_between, dot
+from ..math.vectors import choose_parts, cross, distance_between, dot
 from ..model.constrained_chain import ConstrainedChain, Placed, array_of, place
 from ..model.constrained_chain_arrays import Bones
 from ..model.joint_limits import SwingTwist, clamp, rotation_of, swing_twist
@@ -55,6 +55,13 @@ OFF_LIMIT = 0.2
 AS_NEAR = 1e-3
 """Share of the error by which poses may differ and count as equally near: the one that turns least is taken."""
 
+
+ON_LIMIT = 1e-6
+"""Distance of a joint coordinate from its limit, half-sine, up to which the joint starts at its limit; a range of that
+width has no room to start elsewhere."""
+
+COLLINEAR = 1e-6
+"""Square of the sine of the angle between two points, seen from the root, up to which the three are on one line."""
 
 BENT = 0.1
 """Half-sine by which bones are turned off a line; any small turn will do."""
@@ -179,8 +186,8 @@ def _off_limits(
             lower, upper = limits.lower[axis], limits.upper[axis]
             inside = OFF_LIMIT * (upper - lower)
             if inside > 0.0:
-                parts[axis] = ops.where(turn[axis] >= upper - PARALLEL, upper - inside, parts[axis])
-                parts[axis] = ops.where(turn[axis] <= lower + PARALLEL, lower + inside, parts[axis])
+                parts[axis] = ops.where(turn[axis] >= upper - ON_LIMIT, upper - inside, parts[axis])
+                parts[axis] = ops.where(turn[axis] <= lower + ON_LIMIT, lower + inside, parts[axis])
         bent.append((parts[0], parts[1], parts[2]))
     is_straight = _is_straight(ops, constrained_chain, reference, target, tolerance)
     if not ops.any(is_straight):
@@ -208,7 +215,7 @@ def off_the_line(
         for axis in (2, 0):
             lower, upper = limits.lower[axis], limits.upper[axis]
             step = min(BENT, 0.25 * (upper - lower))
-            if step > PARALLEL:
+            if step > ON_LIMIT:
                 desired = sign if j == 0 else -1.0
                 fits = (parts[axis] + desired * step >= lower) & (parts[axis] + desired * step <= upper)
                 turned = ops.where(fits, desired * step, -desired * step)
@@ -246,7 +253,7 @@ def _is_straight(
     first = placed.joints[1]
     for point in (*placed.joints[2:], *others):
         off = cross(first, point)
-        is_straight = is_straight & (dot(off, off) <= PARALLEL * dot(first, first) * dot(point, point))
+        is_straight = is_straight & (dot(off, off) <= COLLINEAR * dot(first, first) * dot(point, point))
     return is_straight
 
 

@@ -13,7 +13,17 @@ from ..goals.pole import bend_plane
 from ..math.law_of_cosines import middle_joint
 from ..math.operations import TINY, Component, Operations, Vector
 from ..math.quaternions import Quaternion, from_to, multiply, rotate
-from ..math.vectors import PARALLEL, choose_parts, cross, distance_between, dot, first_direction, norm, rejection, scale
+from ..math.vectors import (
+    NO_DIRECTION,
+    choose_parts,
+    cross,
+    distance_between,
+    dot,
+    first_direction,
+    norm,
+    rejection,
+    scale,
+)
 from ..model.chain_start import StartPose
 from ..model.constrained_chain import ConstrainedChain
 from ..model.joint_limits import SwingTwist, angle_within, hinge_axis, swing_twist
@@ -117,7 +127,7 @@ def _reach_with_hinge(
     hip = multiply(from_to(ops, rotate(hip, tip), along, start.x_axes[0]), hip)
     if pole is not None:
         bend, desired = rejection(rotate(hip, constrained_chain.links[0]), along), rejection(pole, along)
-        usable = (norm(ops, bend) > PARALLEL) & (norm(ops, desired) > PARALLEL)
+        usable = (norm(ops, bend) > NO_DIRECTION) & (norm(ops, desired) > NO_DIRECTION)
         bend = tuple(ops.choose(usable, bend, start.x_axes[0]))
         desired = tuple(ops.choose(usable, desired, start.x_axes[0]))
         hip = multiply(from_to(ops, bend, desired, along), hip)
@@ -130,7 +140,7 @@ def _bend(ops: Operations, start: StartPose, along: Vector, pole: Vector | None)
     if pole is None:
         middle, tip = start.points[1:]
         chord = norm(ops, tip)
-        if ops.all(chord > PARALLEL):
+        if ops.all(chord > NO_DIRECTION):
             before = scale(tip, 1.0 / chord)
             cosine = dot(before, along)
             bend = rejection(middle, before)
@@ -138,7 +148,7 @@ def _bend(ops: Operations, start: StartPose, along: Vector, pole: Vector | None)
             share = dot(bend, along) / (1.0 + cosine + TINY)
             bx, by, bz = (b - share * (c + a) for b, c, a in zip(bend, before, along, strict=True))
             size = norm(ops, (bx, by, bz))
-            if ops.all((size > PARALLEL) & (cosine > -0.999)):
+            if ops.all((size > NO_DIRECTION) & (cosine > -0.999)):
                 return (bx / size, by / size, bz / size), None
     side, turn = bend_plane(ops, start.joints, along, pole, hint)
     if pole is not None:
@@ -146,7 +156,7 @@ def _bend(ops: Operations, start: StartPose, along: Vector, pole: Vector | None)
     # Folded onto its root a chain has no line to turn from: its joint stays on the side of the target's line it is on.
     bend = rejection(middle, along)
     size = norm(ops, bend)
-    folded = (chord <= PARALLEL) & (size > PARALLEL)
+    folded = (chord <= NO_DIRECTION) & (size > NO_DIRECTION)
     return tuple(ops.choose(folded, scale(bend, 1.0 / (size + TINY)), side)), None
 
 

@@ -17,7 +17,7 @@ from ..goals.pole import bend_direction, bend_plane
 from ..math.operations import TINY, Component, Operations, Vector
 from ..math.quaternions import IDENTITY, Quaternion, from_to, multiply, rotate
 from ..math.vectors import (
-    PARALLEL,
+    NO_DIRECTION,
     Joints,
     distance_between,
     dot,
@@ -163,7 +163,7 @@ def _bend_and_wish(ops: Operations, joints: Joints, pole: Vector) -> tuple[Vecto
     x, y, z = joints
     axis = first_direction(ops, [(x[-1], y[-1], z[-1]), (x[1], y[1], z[1])])
     bend, desired = bend_direction(ops, joints, axis), rejection(pole, axis)
-    return bend, desired, (norm(ops, bend) > PARALLEL) & (norm(ops, desired) > PARALLEL)
+    return bend, desired, (norm(ops, bend) > NO_DIRECTION) & (norm(ops, desired) > NO_DIRECTION)
 
 
 def _points_at_pole(ops: Operations, joints: Joints, pole: Vector) -> Component:
