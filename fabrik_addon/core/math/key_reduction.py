@@ -21,9 +21,10 @@ from .operations import Array, IntegerArray
 def slopes_of(times: Array, values: Array) -> Array:
     """Return the slopes (K, C) of samples (K, C) at ascending times (K,).
 
-    Inside it is the slope, at the sample, of the parabola through the sample and its two neighbours: with the intervals
-    h and k before and after it, and the chords' slopes m and n, ``(m k + n h) / (h + k)``. At both ends it is the slope
-    of the only chord.
+    The slope of an inner sample is that of the parabola through the sample and its two neighbours, at the sample: with
+    the intervals h and k before and after it, and the slopes m and n of the chords to its neighbours, it is ``(m k + n
+    h) / (h + k)``. The slope of the first and of the last sample is that of the chord to its neighbour, and 0 where
+    there is only one sample.
     """
     if len(times) < 2:
         return np.zeros_like(values)

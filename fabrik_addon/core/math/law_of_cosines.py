@@ -29,7 +29,7 @@ def middle_joint(
         along: u, unit vector.
         side: v, unit vector perpendicular to u.
     """
-    # Equal links and a target at the root: p is 0 / (0 + TINY) = 0, so that the joint is at a v.
+    # Equal links and a target at the root: p is 0 / (0 + TINY) = 0, so that the joint is at ``a v``.
     p = (distance * distance + (first - second) * (first + second)) / (2.0 * distance + TINY)
     q = ops.sqrt(ops.maximum(first * first - p * p, 0.0))
     return p * along[0] + q * side[0], p * along[1] + q * side[1], p * along[2] + q * side[2]

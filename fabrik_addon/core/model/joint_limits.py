@@ -97,8 +97,8 @@ def joint_limits(lower: Sequence[float], upper: Sequence[float]) -> JointLimits:
     is_ellipse = is_limited and holds_rest and lx < ux and lz < uz
     largest = LARGEST_HALF_SINE if is_ellipse else 1.0
     return JointLimits(
-        lower=(_half_sine(lx, largest), max(ly, -math.inf), _half_sine(lz, largest)),
-        upper=(_half_sine(ux, largest), min(uy, math.inf), _half_sine(uz, largest)),
+        lower=(_half_sine(lx, largest), ly, _half_sine(lz, largest)),
+        upper=(_half_sine(ux, largest), uy, _half_sine(uz, largest)),
         is_ellipse=is_ellipse,
     )
 
@@ -135,9 +135,10 @@ def rotation_of(ops: Operations, s: SwingTwist) -> Quaternion:
 def clamp(ops: Operations, limits: JointLimits, s: SwingTwist) -> SwingTwist:
     """Return joint coordinates within limits.
 
-    The twist is clamped to its range; the swing to the ranges of x and z, or along its ray from rest to its quarter
-    ellipse. In a quadrant whose quarter ellipse has no width the ray would end at rest: there x and z are clamped to
-    their ranges, as in Blender's own IK. Coordinates within the limits are returned as they are.
+    The twist is clamped to its range, plus or minus full turns. The swing is clamped to the ranges of x and z (and to
+    ``LARGEST_HALF_SINE``), or it is moved along its ray from rest to its quarter ellipse. In a quadrant whose quarter
+    ellipse has no width the ray would end at rest: there x and z are clamped to their ranges, as in Blender's own IK.
+    Coordinates within the limits are returned as they are, the twist up to full turns.
     """
     x, twist, z = s
     (lx, ly, lz), (ux, uy, uz) = limits.lower, limits.upper
