@@ -108,12 +108,12 @@ class Chain:
 
     @cached_property
     def inherits_list(self) -> list[bool]:
-        """(J - 1) whether each bone of a plain chain inherits its parent's rotation."""
+        """(J - 1,) whether each bone of a plain chain inherits its parent's rotation."""
         return [bool(inherits) for inherits in self.inherits[:-1]]
 
     @cached_property
     def links(self) -> list[float]:
-        """(J - 1) lengths of a plain chain's links, root first."""
+        """(J - 1,) lengths of a plain chain's links, root first."""
         return [float(length) for length in self.lengths[1:]]
 
     @cached_property

@@ -16,12 +16,14 @@ from ..math.operations import TINY, Component, Condition, Operations, Vector
 from ..math.vectors import choose_parts, dot, norm, scale
 
 _HALVINGS = 40
-"""Of the angle between the two directions: at most pi / 2^40, or 3e-12 radians, is left."""
-
+"""Bisections of the angle between the two directions: the angle found is exact to pi / 2^40 (3e-12 radians)."""
 
 _REACH_SLACK = 1e-6
 """Distance out of reach, over the length of the other links, that counts as within reach: a hundredth of the default
 tolerance of the tip."""
+
+_PARALLEL_SINE = 1e-9
+"""Sine of the angle between two directions up to which they are parallel or opposite."""
 
 
 def last_link(ops: Operations, lengths: Sequence[float], target: Vector, desired: Vector, plain: Vector) -> Vector:
@@ -64,7 +66,7 @@ def _between(ops: Operations, a: Vector, b: Vector, share: Component) -> Vector:
     angle = ops.atan2(ops.sqrt(ops.maximum(1.0 - cosine * cosine, 0.0)), cosine)
     sine = ops.sin(angle)
     # Parallel and opposite directions have no plane to rotate in: linear interpolation instead.
-    first = ops.where(sine > 1e-9, ops.sin((1.0 - share) * angle) / (sine + TINY), 1.0 - share)
-    second = ops.where(sine > 1e-9, ops.sin(share * angle) / (sine + TINY), share)
+    first = ops.where(sine > _PARALLEL_SINE, ops.sin((1.0 - share) * angle) / (sine + TINY), 1.0 - share)
+    second = ops.where(sine > _PARALLEL_SINE, ops.sin(share * angle) / (sine + TINY), share)
     x, y, z = (first * p + second * q for p, q in zip(a, b, strict=True))
     return scale((x, y, z), size / (norm(ops, (x, y, z)) + TINY))

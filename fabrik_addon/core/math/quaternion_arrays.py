@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rotations of many frames as arrays of quaternions (..., 4), (w, x, y, z), and from the values of F-curves.
+"""Rotations of many frames: arrays of quaternions (..., 4), (w, x, y, z), and their conversion from F-curve values.
 
-Unlike ``math.quaternions``, whose quaternions are tuples of components, these are single arrays: what F-curves are read
-into.
+Unlike ``math.quaternions``, whose quaternions are tuples of components, each of these is one array, as F-curves are
+read in bulk.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ import numpy as np
 
 from . import quaternions
 from .operations import Array
+
+SMALL_SINE = 1e-9
+"""Sine of the angle between two quaternions below which ``blend`` interpolates linearly: it divides by the sine."""
 
 
 def from_values(mode: str, values: Array) -> Array:
@@ -72,13 +75,13 @@ def blend(p: Array, q: Array, share: Array) -> Array:
     """Return the spherical linear interpolation (..., 4) from p to q: ``(p sin((1 - s) a) + q sin(s a)) / sin a``.
 
     ``s`` is the share (...,) and ``a`` the angle between the quaternions, half that of the rotation; the shorter way
-    round (Shoemake 1985). Where ``a`` is below 1e-9 the weights are their limits, ``1 - s`` and ``s``.
+    round (Shoemake 1985). Where ``sin a`` is below ``SMALL_SINE`` the weights are their limits, ``1 - s`` and ``s``.
     """
     dots = (p * q).sum(axis=-1, keepdims=True)
     q = np.where(dots < 0.0, -q, q)
     angle = 0.5 * angle_between(p, q)[..., None]
     sine = np.sin(angle)
-    is_small = sine < 1e-9
+    is_small = sine < SMALL_SINE
     share = share[..., None]
     first = np.where(is_small, 1.0 - share, np.sin((1.0 - share) * angle) / np.where(is_small, 1.0, sine))
     second = np.where(is_small, share, np.sin(share * angle) / np.where(is_small, 1.0, sine))

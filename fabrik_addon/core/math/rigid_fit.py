@@ -42,7 +42,7 @@ def fit_frame(
         ops: operations of the components.
         frame: R before.
         offsets: o_i, of the points from the pivot, in the body's frame.
-        desired: t_i, of the desired places from the pivot, in the space of the frame.
+        desired: t_i, of the desired places from the pivot, in the space in which the frame is given.
         weights: w_i, of the points.
     """
     columns: list[Vector] = []
@@ -86,7 +86,7 @@ def _axes(frame: Quaternion) -> tuple[Vector, Vector, Vector]:
 def turned_by(ops: Operations, frame: Quaternion, rotation: Vector) -> Quaternion:
     """Return ``exp(omega / 2) q``: a frame q rotated by a rotation vector omega (radians).
 
-    omega is in the space that q is a frame of, not in the frame's own axes.
+    The components of omega are along the axes of the space in which q is given, not along the frame's own axes.
     """
     x, y, z = rotation
     angle = ops.sqrt(x * x + y * y + z * z) + TINY

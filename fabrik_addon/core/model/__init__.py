@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is solved: the skeleton, its joint limits, its pose, and the frames that follow its links."""
+"""Skeletons, start poses, joint limits, forward kinematics, and the frames of bones whose joints have moved."""

@@ -117,6 +117,7 @@ def start_from(chain: Chain, pose: Pose, batch: tuple[int, ...] | None = None) -
 def _transport_links(
     ops: Operations, start: StartPose, points: Sequence[Vector], rotation: Quaternion | None
 ) -> list[Quaternion]:
+    """Return the frames of bones without limits (``transport_frames``)."""
     return transport_frames(ops, start.links, points, start.frames, start.x_axes, start.chain.inherits_list, rotation)
 
 

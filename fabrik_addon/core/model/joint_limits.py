@@ -36,6 +36,9 @@ AT_LIMIT = 1e-9
 _LEAST_RADIUS = 1e-9
 """Radius of a quarter ellipse whose limit is at rest, half-sine: not zero, because half-sines are divided by it."""
 
+HALF_TURN_COSINE = 1e-9
+"""Cosine of half a swing below which the swing is by 180 degrees and its twist undetermined."""
+
 LARGEST_HALF_SINE = math.sqrt(1.0 - 1e-8)
 """Largest half-sine of a swing of a joint that also twists: 180 degrees less 0.012.
 
@@ -117,7 +120,7 @@ def swing_twist(ops: Operations, q: Quaternion) -> SwingTwist:
     """
     w, x, y, z = q
     size = ops.sqrt(w * w + y * y)
-    is_undetermined = size < 1e-9
+    is_undetermined = size < HALF_TURN_COSINE
     cosine, sine = ops.choose(is_undetermined, (1.0 + 0.0 * w, 0.0 * w), (w / (size + TINY), y / (size + TINY)))
     sign = ops.where(cosine < 0.0, -1.0, 1.0)  # q and -q are one rotation: that with the angle from -pi to pi
     return x * cosine + z * sine, 2.0 * ops.atan2(sign * sine, sign * cosine), z * cosine - x * sine
