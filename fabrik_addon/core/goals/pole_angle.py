@@ -54,8 +54,8 @@ def to_blender(pose: Pose, pole_angle: float, pole: Array) -> float:
     Args:
         pose: of a plain chain, without batch axes: the pose that both solvers start from.
         pole_angle: of the chain, radians.
-        pole: (3,) its place. For a straight chain g is its direction in the pose, so that the chain isn't rotated about
-            its line.
+        pole: (3,) position of the pole. For a straight chain g is the direction of the pole from the line root-tip, so
+            that Blender's IK doesn't rotate the chain about that line.
     """
     along, bend, x, z = _seen_along(pose)
     if bend is not None and not is_straight(pose):

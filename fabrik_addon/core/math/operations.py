@@ -88,7 +88,7 @@ class Operations(Protocol):
     """Operations on components that floats and arrays write differently.
 
     All components, conditions and points of a call are of one kind: floats, bools and vectors for :data:`SCALAR`,
-    arrays for :data:`ARRAY`. The types don't say which of the two.
+    arrays for :data:`ARRAY`. The types allow a mixture, the implementations don't.
     """
 
     def quiet(self) -> AbstractContextManager[Any]:
@@ -342,7 +342,7 @@ class ArrayOps:
 
 
 SCALAR = cast(Operations, ScalarOps())
-"""Operations on floats: one pose. (The cast: ``ScalarOps`` takes floats only, ``Operations`` says float or array.)"""
+"""Operations on floats: one pose. Cast, because ``ScalarOps`` takes floats alone."""
 
 ARRAY = cast(Operations, ArrayOps())
 """Operations on arrays (B,): B poses."""

@@ -64,7 +64,7 @@ def distance_between(ops: Operations, a: Vector, b: Vector) -> Component:
 def choose_parts(ops: Operations, condition: Condition, yes: Parts, no: Parts) -> Parts:
     """Return one of two vectors, or of two quaternions: ``yes`` in the batch items where the condition holds."""
     chosen: Any = tuple(ops.choose(condition, yes, no))
-    return chosen  # type: ignore[no-any-return]  # as many components as both have, which tuple() doesn't say
+    return chosen  # type: ignore[no-any-return]  # tuple() has the type of a tuple of any length
 
 
 def first_direction(ops: Operations, candidates: list[Vector]) -> Vector:

@@ -141,7 +141,7 @@ def _constrained_chain(
     if pose.base is not None:
         (base,) = ops.split(pose.base[..., None, :], batch)
         if not ops.all(ops.isfinite(add_up(base))):
-            raise FabrikError(f"the frame that {chain.name(0)} turns in is not finite numbers")
+            raise FabrikError(f"the parent frame of {chain.name(0)} is not a finite number")
         rests[0] = base
     return ConstrainedChain(
         rests=rests,

@@ -139,7 +139,7 @@ def _rests(
     if pose.base is not None:
         (rests[0],) = ops.split(pose.base[..., None, :], batch)
         if not ops.all(ops.isfinite(add_up(rests[0]))):
-            raise FabrikError(f"the frame that {chain.name(0)} turns in is not finite numbers")
+            raise FabrikError(f"the parent frame of {chain.name(0)} is not a finite number")
     elif not is_free[0] and all(joint_limits(chain.lower[0].tolist(), chain.upper[0].tolist()).locked):
         rests[0] = frames[0]
     return rests
