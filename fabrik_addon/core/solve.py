@@ -1,13 +1,21 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The seam between arrays and kernels: check the input, solve one pose or many, say how it ended."""
+"""A solve, stage by stage: check, root that follows, stretch, rotation, position, status.
+
+``solve_components`` puts the stages together. ``reach_position`` lets the chosen solver bring the tip to the target,
+toward the pole, and states how that ended. Each further stage is a function that takes the stage after it as its first
+argument and solves with it once or several times: ``reach_rotation`` first without the rotation and then without the
+last link, ``stretch_links`` at the chain's own lengths, ``move_root`` with the root where it is. A goal that is not
+there costs nothing: its stage is left out.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from functools import partial
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -16,9 +24,9 @@ from .goals.link_stretch import STRETCH_GAIN, STRETCH_ROUNDING, STRETCH_SOLVES, 
 from .goals.pole import NO_BEND, bend_direction, side_toward, turn_pole
 from .goals.softness import is_eased, soft_share, soft_target
 from .goals.tip_rotation import last_link
-from .math.operations import ARRAY, SCALAR, Array, Component, Operations, Vector, add_up
+from .math.operations import ARRAY, SCALAR, Component, Condition, Operations, Vector, add_up
 from .math.quaternions import IDENTITY, Quaternion, from_to, multiply, rotate
-from .math.vectors import distance_between, first_direction, norm, scale
+from .math.vectors import choose_parts, distance_between, first_direction, norm, scale
 from .model.chain_start import StartPose, batch_shape, from_root, start_from
 from .model.tree_start import start_tree
 from .optimise.constrained_reach import STEPS, coordinates_of, reach_within_limits
@@ -31,17 +39,21 @@ DEFAULT_OPTIONS = Options()
 _REACHED, _OUT_OF_REACH = int(Status.REACHED), int(Status.OUT_OF_REACH)
 _LIMITED, _STALLED = int(Status.LIMITED), int(Status.STALLED)
 
+_NEAR_ENOUGH = 1.01
+"""Error of a pose with the rotation, over the error of the pose without, up to which the rotation is taken: position
+comes before rotation."""
+
 
 def solve(chain: Chain, pose: Pose, goals: Goals, options: Options = DEFAULT_OPTIONS) -> Solution:
-    """Pose a chain so that its effector is at its target.
+    """Pose a chain or a tree so that its effectors are at their targets.
 
-    Same input, same bits: there is no state between calls and nothing is random.
+    The same input gives the same bits: there is no state between calls and nothing is random.
 
     Args:
-        chain: a plain chain (one effector, at its end).
+        chain: J joints, E effectors; a plain chain (one effector, at its end) or a tree.
         pose: positions (..., J, 3) that have the links' lengths, rotations (..., J, 4).
-        goals: targets (..., 1, 3), optionally poles (..., 1, 3) and pole angles (1,) in radians.
-        options: sweeps at most, error that counts as reached.
+        goals: targets (..., E, 3), optionally rotations (..., E, 4), poles (..., E, 3) and pole angles (E,) in radians.
+        options: iterations at most, error that counts as reached, and what else a chain may do.
 
     Returns:
         pose, error, iterations and status, with the batch axes of pose and goals.
@@ -55,7 +67,7 @@ def solve(chain: Chain, pose: Pose, goals: Goals, options: Options = DEFAULT_OPT
 
 
 def solve_from(start: StartPose, goals: Goals, options: Options = DEFAULT_OPTIONS) -> Solution:
-    """Solve as ``solve`` does, from a pose that was made ready before."""
+    """Solve a plain chain as ``solve`` does, from a pose that ``start_from`` has prepared."""
     found = solve_components(start, goals, options)
     batch = found.batch
     ops = ARRAY if batch else SCALAR
@@ -69,7 +81,7 @@ def solve_from(start: StartPose, goals: Goals, options: Options = DEFAULT_OPTION
 
 
 class ComponentSolution(NamedTuple):
-    """A solution as components: floats for one pose, where arrays would cost as much as the solve."""
+    """A solution as components: floats for one pose, where building arrays would cost as much as the solve."""
 
     batch: tuple[int, ...]
     points: list[Vector]
@@ -77,24 +89,60 @@ class ComponentSolution(NamedTuple):
     frames: list[Quaternion]
     """Of the bones, in armature space."""
     error: Component
+    """Distance from tip to target over the chain's length."""
     sweeps: Component
+    """Iterations used."""
     status: Component
     """Values of ``Status``."""
     stretch: Component
     """Factor by which the links are longer than the chain's."""
 
 
+class ChainGoal(NamedTuple):
+    """The goals of one plain chain as components, in armature space."""
+
+    target: Vector
+    pole: Vector | None
+    pole_angle: float
+    """Radians by which the pole is turned about the line from the root to the target."""
+    rotation: Quaternion | None
+    """Frame that the last bone should take."""
+
+
+Stage: TypeAlias = Callable[[Operations, StartPose, ChainGoal, Options], ComponentSolution]
+"""(ops, start, goal, options): solve for the part of the goal that this stage and the stages after it are about."""
+
+
 def solve_components(start: StartPose, goals: Goals, options: Options = DEFAULT_OPTIONS) -> ComponentSolution:
-    """Solve as ``solve_from`` does, and leave the result in components."""
-    if options.moves_root:
-        found = solve_components(start, *with_root_fixed(start, goals, options))
-        return _move_root(found, goals, start.chain.total_length, options)
+    """Solve as ``solve_from`` does, and leave the result in components.
+
+    The stages are put together from the last to the first, so that each gets the stage after it.
+    """
+    start, goal = check_goals(start, goals)
+    stage: Stage = reach_position
+    if goal.rotation is not None:
+        stage = partial(reach_rotation, stage)
     if options.stretch_max > 1.0:
-        return _stretch(start, goals, options)
-    if goals.rotations is not None:
-        return _solve_with_rotation(start, goals, options)
+        stage = partial(stretch_links, stage)
+    if options.moves_root:
+        stage = partial(move_root, stage)
+    ops = ARRAY if start.batch else SCALAR
+    with ops.quiet():
+        return stage(ops, start, goal, options)
+
+
+def check_goals(start: StartPose, goals: Goals) -> tuple[StartPose, ChainGoal]:
+    """Return the start with the batch axes of pose and goals together, and the goals as components.
+
+    Raises:
+        FabrikError: a number isn't finite, or a shape doesn't fit.
+    """
     chain, batch = start.chain, start.batch
-    goals_batch = batch_shape(("targets", goals.targets, (1, 3)), ("poles", goals.poles, (1, 3)))
+    goals_batch = batch_shape(
+        ("targets", goals.targets, (1, 3)),
+        ("poles", goals.poles, (1, 3)),
+        ("rotations of the goals", goals.rotations, (1, 4)),
+    )
     if goals_batch and goals_batch != batch:
         try:
             batch = np.broadcast_shapes(goals_batch, batch)
@@ -102,41 +150,40 @@ def solve_components(start: StartPose, goals: Goals, options: Options = DEFAULT_
             raise FabrikError(f"the batch shapes of goals {goals_batch} and pose {batch} don't fit") from misfit
         start = start_from(chain, start.pose, batch)
     ops = ARRAY if batch else SCALAR
-    unit, root = chain.total_length, start.root
-    target = from_root(_split_goal(ops, goals.targets, batch, "target", chain), root, unit)
-    pole = None
-    with ops.quiet():
-        if goals.poles is not None:
-            pole = from_root(_split_goal(ops, goals.poles, batch, "pole target", chain), root, unit)
-            start, pole = _turn_by_angle(ops, start, pole, target, goals)
-        desired = soft_target(ops, target, options.softness)
-        points, frames, sweeps = method_for(chain, options).reach(ops, start, desired, pole, options)
-        error = distance_between(ops, points[-1], target)
-    rx, ry, rz = root
-    joints = [(rx + unit * px, ry + unit * py, rz + unit * pz) for px, py, pz in points]
-    status = _status(ops, start, target, options.softness, error <= options.tolerance)
-    return ComponentSolution(batch, joints, frames, error, sweeps, status, 1.0 + 0.0 * error)
+
+    def refuse(what: str) -> FabrikError:
+        return FabrikError(f"the {what} of the chain that ends at {chain.name(-1)} is not a finite number")
+
+    (target,) = ops.split(goals.targets, batch)
+    if not ops.all(ops.isfinite(add_up(target))):
+        raise refuse("target")
+    pole, angle, rotation = None, 0.0, None
+    if goals.poles is not None:
+        (pole,) = ops.split(goals.poles, batch)
+        if not ops.all(ops.isfinite(add_up(pole))):
+            raise refuse("pole target")
+        angle = 0.0 if goals.pole_angles is None else float(goals.pole_angles[0])
+        if not math.isfinite(angle):
+            raise refuse("pole angle")
+    if goals.rotations is not None:
+        (rotation,) = ops.split(goals.rotations, batch)
+        if not ops.all(ops.isfinite(add_up(rotation))):
+            raise refuse("rotation goal")
+    return start, ChainGoal(target, pole, angle, rotation)
 
 
-def with_root_fixed(start: StartPose, goals: Goals, options: Options) -> tuple[Goals, Options]:
-    """Return what is to be solved before a root that gives way makes up for what is left.
+def move_root(after: Stage, ops: Operations, start: StartPose, goal: ChainGoal, options: Options) -> ComponentSolution:
+    """Solve with the root fixed, then shift the whole chain by the vector from its tip to its target.
 
-    Where softness begins to hold the tip back the root takes all of it: a chain that is eased into its extension would
-    be eased out of it again when it is solved again, by a root that goes on and on.
+    A chain whose error is within the tolerance isn't shifted. The chain of every batch item ends at its target, so its
+    status is ``REACHED``.
     """
+    target, unit = goal.target, start.chain.total_length
     fixed = replace(options, moves_root=False)
-    if options.softness == 0.0 or options.stretch_max > 1.0:
-        return goals, fixed
-    away = goals.targets - start.pose.positions[..., :1, :]
-    most = (1.0 - options.softness) * start.chain.total_length
-    beyond = np.maximum(1.0 - most / np.maximum(np.linalg.norm(away, axis=-1, keepdims=True), 1e-300), 0.0)
-    return replace(goals, targets=goals.targets - beyond * away), replace(fixed, softness=0.0)
-
-
-def _move_root(found: ComponentSolution, goals: Goals, unit: float, options: Options) -> ComponentSolution:
-    """Shift a chain by what its tip is off its target, where that is more than the tolerance."""
-    ops = ARRAY if found.batch else SCALAR
-    target, tip = ops.split(goals.targets, found.batch)[0], found.points[-1]
+    if _eases_with_root(options):
+        goal, fixed = goal._replace(target=_uneased_target(ops, start, target, options)), replace(fixed, softness=0.0)
+    found = after(ops, start, goal, fixed)
+    tip = found.points[-1]
     off = distance_between(ops, tip, target) / unit
     away = off > options.tolerance
     dx, dy, dz = (ops.where(away, t - p, 0.0 * p) for t, p in zip(target, tip, strict=True))
@@ -145,49 +192,90 @@ def _move_root(found: ComponentSolution, goals: Goals, unit: float, options: Opt
     return found._replace(points=points, error=error, status=0 * found.status + _REACHED)
 
 
-def _stretch(start: StartPose, goals: Goals, options: Options) -> ComponentSolution:
-    """Lengthen all links by one factor where the tip can't reach its target without."""
-    rigid = replace(options, stretch_max=1.0)
-    found = solve_components(start, goals, rigid)
-    batch, unit, most = found.batch, start.chain.total_length, options.stretch_max
-    ops = ARRAY if batch else SCALAR
-    with ops.quiet():
-        short = (found.status == _OUT_OF_REACH) | (found.status == _LIMITED)
-        if not ops.any(short):
-            return found
-        (target,) = ops.split(goals.targets, batch)
-        stretched = _scaled(ops, found, target, unit, most)
-        going = short & (stretched.stretch > 1.0)
-        best = _choose_solution(ops, going, stretched, found)
-        # Once scaled a pole is elsewhere, a rotation has room, and limits may let the tip come nearer.
-        bends = options.softness > 0.0 and not (goals.poles is None and goals.rotations is None)
-        nearby = replace(rigid, softness=0.0, tolerance=options.tolerance / most)
-        for _ in range(STRETCH_SOLVES):
-            going = going & ((best.error > options.tolerance) | bends)
-            if not ops.any(going):
-                break
-            again = solve_components(start, _shrunk(ops, goals, best, unit, options.softness), nearby)
-            again = again._replace(sweeps=best.sweeps + again.sweeps)
-            stretched = _scaled(ops, again, target, unit, most)
-            is_better = going & (
-                stretched.error < (1.0 - STRETCH_ROUNDING) * ops.maximum(best.error, options.tolerance)
-            )
-            going = is_better & (stretched.error < STRETCH_GAIN * best.error)
-            best = _choose_solution(ops, is_better, stretched, best)
-            bends = False
-        reached = best.error <= options.tolerance
-        # What limits keep from a target that is near enough for stretched links isn't out of reach.
-        distance = distance_between(ops, best.points[0], target)
-        near_enough = (distance > unit) & (distance <= most * unit) & (start.constrained_chain is not None)
-        is_limited = (best.status == _OUT_OF_REACH) & near_enough
-        # A tip that is where softness lets it be is no nearer for that.
-        is_eased_away = best.status == _REACHED
-        status = ops.where(is_limited, _LIMITED, ops.where(is_eased_away, _OUT_OF_REACH, best.status))
-    return best._replace(status=ops.where(reached, _REACHED, status))
+def with_root_fixed(start: StartPose, goals: Goals, options: Options) -> tuple[Goals, Options]:
+    """Return the goals and options that ``move_root`` solves with before it shifts the chain.
+
+    For callers that shift the chain themselves, after they have brought the pose back to what locks and shear allow.
+    """
+    fixed = replace(options, moves_root=False)
+    if not _eases_with_root(options):
+        return goals, fixed
+    start, goal = check_goals(start, goals)
+    ops = ARRAY if start.batch else SCALAR
+    targets = ops.join([_uneased_target(ops, start, goal.target, options)], start.batch)
+    return replace(goals, targets=targets), replace(fixed, softness=0.0)
+
+
+def _eases_with_root(options: Options) -> bool:
+    """Tell whether the root takes over what softness would keep the tip from; with stretch the links take it."""
+    return options.softness != 0.0 and options.stretch_max == 1.0
+
+
+def _uneased_target(ops: Operations, start: StartPose, target: Vector, options: Options) -> Vector:
+    """Return the point on the way from the root to the target, at most ``(1 - softness) L`` from the root.
+
+    With L the chain's length: this is where softness begins to keep the tip from its target, and from here on the root
+    moves by all of the rest. A chain that eased into its extension with a root that follows would be eased out of it
+    again by the next solve from its own result: solved again and again, its root would go on and on.
+    """
+    away = (target[0] - start.root[0], target[1] - start.root[1], target[2] - start.root[2])
+    farthest = (1.0 - options.softness) * start.chain.total_length
+    beyond = ops.maximum(1.0 - farthest / ops.maximum(norm(ops, away), 1e-300), 0.0)
+    return target[0] - beyond * away[0], target[1] - beyond * away[1], target[2] - beyond * away[2]
+
+
+def stretch_links(
+    after: Stage, ops: Operations, start: StartPose, goal: ChainGoal, options: Options
+) -> ComponentSolution:
+    """Lengthen all links by one factor, at most ``stretch_max``, where the tip can't reach its target without.
+
+    A pose scaled by s about its root is a pose of the chain with links s times as long: so the next stage solves at the
+    chain's own lengths, and its pose is scaled until its tip is nearest to the target. A pole, a rotation or limits may
+    then let the tip come nearer from another pose: the next stage solves again for the goal scaled by 1/s, and its pose
+    is taken where it leaves a smaller error.
+    """
+    target, unit, most = goal.target, start.chain.total_length, options.stretch_max
+    found = after(ops, start, goal, options)
+    unreached = (found.status == _OUT_OF_REACH) | (found.status == _LIMITED)
+    if not ops.any(unreached):
+        return found
+    stretched = _scaled(ops, found, target, unit, most)
+    going = unreached & (stretched.stretch > 1.0)
+    best = _choose_solution(ops, going, stretched, found)
+    # The pole and the rotation are goals at the new lengths too: where the tip is eased they are solved for once more.
+    solves_once_more = options.softness > 0.0 and not (goal.pole is None and goal.rotation is None)
+    # An error e of the chain at its own lengths is an error s e of the scaled one.
+    nearby = replace(options, softness=0.0, tolerance=options.tolerance / most)
+    for _ in range(STRETCH_SOLVES):
+        going = going & ((best.error > options.tolerance) | solves_once_more)
+        if not ops.any(going):
+            break
+        again = after(ops, start, _shrunk(ops, goal, best, unit, options.softness), nearby)
+        again = again._replace(sweeps=best.sweeps + again.sweeps)
+        stretched = _scaled(ops, again, target, unit, most)
+        is_better = going & (stretched.error < (1.0 - STRETCH_ROUNDING) * ops.maximum(best.error, options.tolerance))
+        going = is_better & (stretched.error < STRETCH_GAIN * best.error)
+        best = _choose_solution(ops, is_better, stretched, best)
+        solves_once_more = False
+    return best._replace(status=_stretched_status(ops, start, best, target, options))
+
+
+def _stretched_status(
+    ops: Operations, start: StartPose, found: ComponentSolution, target: Vector, options: Options
+) -> Component:
+    """Return the status of a stretched pose: of the target's distance d against the length L and ``stretch_max`` L."""
+    unit, distance = start.chain.total_length, distance_between(ops, found.points[0], target)
+    # L < d <= stretch_max L: the stretched links are long enough, it is limits that keep the tip away.
+    long_enough = (distance > unit) & (distance <= options.stretch_max * unit) & (start.constrained_chain is not None)
+    is_limited = (found.status == _OUT_OF_REACH) & long_enough
+    # Softness calls a tip reached that is where softness brings it: the target itself is out of reach.
+    is_eased_away = found.status == _REACHED
+    status = ops.where(is_limited, _LIMITED, ops.where(is_eased_away, _OUT_OF_REACH, found.status))
+    return ops.where(found.error <= options.tolerance, _REACHED, status)
 
 
 def _scaled(ops: Operations, found: ComponentSolution, target: Vector, unit: float, most: float) -> ComponentSolution:
-    """Scale a pose about its root until its tip is as near to the target as it gets."""
+    """Scale a pose about its root by the factor, 1 to ``most``, at which its tip is nearest to the target."""
     rx, ry, rz = found.points[0]
     links = [(x - rx, y - ry, z - rz) for x, y, z in found.points]
     factor = stretch_factor(ops, links[-1], (target[0] - rx, target[1] - ry, target[2] - rz), most)
@@ -195,32 +283,34 @@ def _scaled(ops: Operations, found: ComponentSolution, target: Vector, unit: flo
     return found._replace(points=points, error=distance_between(ops, points[-1], target) / unit, stretch=factor)
 
 
-def _shrunk(ops: Operations, goals: Goals, found: ComponentSolution, unit: float, softness: float) -> Goals:
-    """Return where a chain that isn't stretched would have to reach, with the softness taken off."""
-    root, batch, share = found.points[0], found.batch, 1.0 / found.stretch
+def _shrunk(ops: Operations, goal: ChainGoal, found: ComponentSolution, unit: float, softness: float) -> ChainGoal:
+    """Return the goal scaled about the root by 1/s, with s the stretch found; the target eased as softness eases it.
 
-    def shrunk(points: Array, share: Component) -> Array:
-        (point,) = ops.split(points, batch)
-        near = tuple(r + share * (p - r) for r, p in zip(root, point, strict=True))
-        return ops.join([near], batch)  # type: ignore[no-any-return]
+    Links that are as long as they may be leave the tip short of a target that softness alone would ease: the target is
+    scaled by the smaller of 1/s and the share of its distance that softness leaves.
+    """
+    root, share = found.points[0], 1.0 / found.stretch
 
-    # Where links can't be any longer it is softness that holds the tip back, as it does without stretch.
-    eased = soft_share(ops, from_root(ops.split(goals.targets, batch)[0], root, unit), softness)
-    poles = None if goals.poles is None else shrunk(goals.poles, share)
-    return replace(goals, targets=shrunk(goals.targets, ops.minimum(share, eased)), poles=poles)
+    def scaled(point: Vector, share: Component) -> Vector:
+        x, y, z = (r + share * (p - r) for r, p in zip(root, point, strict=True))
+        return x, y, z
+
+    eased = soft_share(ops, from_root(goal.target, root, unit), softness)
+    pole = None if goal.pole is None else scaled(goal.pole, share)
+    return goal._replace(target=scaled(goal.target, ops.minimum(share, eased)), pole=pole)
 
 
 def _choose_solution(
-    ops: Operations, where: Component, yes: ComponentSolution, no: ComponentSolution
+    ops: Operations, where: Condition, yes: ComponentSolution, no: ComponentSolution
 ) -> ComponentSolution:
-    """Choose, lane by lane, between two solutions."""
+    """Choose between two solutions, batch item by batch item."""
     error, sweeps, status, stretch = ops.choose(
         where, (yes.error, yes.sweeps, yes.status, yes.stretch), (no.error, no.sweeps, no.status, no.stretch)
     )
     return ComponentSolution(
         batch=no.batch,
-        points=[_choose(ops, where, a, b) for a, b in zip(yes.points, no.points, strict=True)],
-        frames=[_choose(ops, where, a, b) for a, b in zip(yes.frames, no.frames, strict=True)],
+        points=[choose_parts(ops, where, a, b) for a, b in zip(yes.points, no.points, strict=True)],
+        frames=[choose_parts(ops, where, a, b) for a, b in zip(yes.frames, no.frames, strict=True)],
         error=error,
         sweeps=sweeps,
         status=status,
@@ -228,88 +318,114 @@ def _choose_solution(
     )
 
 
-def _solve_with_rotation(start: StartPose, goals: Goals, options: Options) -> ComponentSolution:
-    """Solve for a tip that also takes a rotation, as far as its position allows."""
-    assert goals.rotations is not None  # asked for goals with a rotation only
-    batch_shape(("rotations of the goals", goals.rotations, (1, 4)))
-    plain = solve_components(start, replace(goals, rotations=None), options)
-    batch = np.broadcast_shapes(plain.batch, goals.rotations.shape[:-2])
-    if batch != start.batch:
-        start = start_from(start.chain, start.pose, batch)
-        plain = solve_components(start, replace(goals, rotations=None), options)
-    chain = start.chain
-    ops = ARRAY if batch else SCALAR
-    unit, (rx, ry, rz) = chain.total_length, start.root
-    (desired,) = ops.split(goals.rotations, batch)
-    if not ops.all(ops.isfinite(add_up(desired))):
-        raise FabrikError(f"the rotation goal of the chain that ends at {chain.name(-1)} is not a finite number")
-    (goal,) = ops.split(goals.targets, batch)
+def reach_rotation(
+    after: Stage, ops: Operations, start: StartPose, goal: ChainGoal, options: Options
+) -> ComponentSolution:
+    """Give the last bone the goal's rotation, as far as its tip stays as near to the target as without it.
+
+    1. The next stage solves for the whole chain without the rotation: the pose to fall back on.
+    2. ``last_link`` turns the last link from the direction that the rotation gives it toward its direction in that
+       pose, by just as much as the other links need to reach its head; the next stage solves for the other links.
+    3. The last bone takes the rotation, turned by the shortest rotation from the rotation's link to the link found.
+    4. With limits, ``reach_within_limits`` starts from the pose nearest to those frames that limits allow.
+    """
+    rotation, target = goal.rotation, goal.target
+    assert rotation is not None  # this stage is for goals with a rotation only
+    chain, unit, (rx, ry, rz) = start.chain, start.chain.total_length, start.root
+    goal = goal._replace(rotation=None)
+    plain = after(ops, start, goal, options)
     (ax, ay, az), (bx, by, bz) = plain.points[-2:]
     w, x, y, z = start.frames[-2]
-    wished = rotate(desired, rotate((w, -x, -y, -z), scale(start.links[-1], unit)))
+    desired_link = rotate(rotation, rotate((w, -x, -y, -z), scale(start.links[-1], unit)))
     link, points, frames, sweeps = (bx - ax, by - ay, bz - az), plain.points, plain.frames, plain.sweeps
-    with ops.quiet():
-        if len(chain.links) > 1:
-            target = (goal[0] - rx, goal[1] - ry, goal[2] - rz)
-            last = last_link(ops, chain.links[:-1], target, wished, link)
-            root_of_last = ops.join([(goal[0] - last[0], goal[1] - last[1], goal[2] - last[2])], batch)
-            # One link alone turns the same way whatever the method.
-            rest = options if len(chain.links) > 2 else replace(options, solver="FABRIK")
-            others = solve_components(start.without_tip, replace(goals, targets=root_of_last, rotations=None), rest)
-            ex, ey, ez = others.points[-1]
-            tip = (ex + last[0], ey + last[1], ez + last[2])
-            better = distance_between(ops, tip, goal) <= ops.maximum(options.tolerance, 1.01 * plain.error) * unit
-            laid = [*others.points, tip]
-            points = [_choose(ops, better, a, b) for a, b in zip(laid, points, strict=True)]
-            link = _choose(ops, better, last, link)
-            frames = [_choose(ops, better, a, b) for a, b in zip(others.frames, frames, strict=False)]
-            sweeps = plain.sweeps + others.sweeps
-        # Where the link can't lie as the rotation wants it, the shortest turn from there is what is nearest to it.
-        turned = multiply(from_to(ops, wished, link, start.x_axes[-2]), desired)
-        frames = [*frames[: len(chain.links) - 1], turned]
-        if start.constrained_chain is not None:
-            points, frames = _limit_rotation(ops, start, frames, plain.frames, goal, options)
-            # With few steps the way from the rotation may end short of a target that is reached without.
-            short = (plain.error <= options.tolerance) & (
-                distance_between(ops, points[-1], goal) > options.tolerance * unit
-            )
-            points = [_choose(ops, short, a, b) for a, b in zip(plain.points, points, strict=True)]
-            frames = [_choose(ops, short, a, b) for a, b in zip(plain.frames, frames, strict=True)]
-        error = distance_between(ops, points[-1], goal) / unit
+    if len(chain.links) > 1:
+        target_from_root = (target[0] - rx, target[1] - ry, target[2] - rz)
+        last = last_link(ops, chain.links[:-1], target_from_root, desired_link, link)
+        head = (target[0] - last[0], target[1] - last[1], target[2] - last[2])
+        # One link alone turns the same way whatever the solver.
+        other_options = options if len(chain.links) > 2 else replace(options, solver="FABRIK")
+        others = after(ops, start.without_tip, goal._replace(target=head), other_options)
+        ex, ey, ez = others.points[-1]
+        tip = (ex + last[0], ey + last[1], ez + last[2])
+        allowed = ops.maximum(options.tolerance, _NEAR_ENOUGH * plain.error) * unit
+        better = distance_between(ops, tip, target) <= allowed
+        points = [choose_parts(ops, better, a, b) for a, b in zip([*others.points, tip], points, strict=True)]
+        link = choose_parts(ops, better, last, link)
+        frames = [choose_parts(ops, better, a, b) for a, b in zip(others.frames, frames, strict=False)]
+        sweeps = plain.sweeps + others.sweeps
+    turned = multiply(from_to(ops, desired_link, link, start.x_axes[-2]), rotation)
+    frames = [*frames[: len(chain.links) - 1], turned]
+    if start.constrained_chain is not None:
+        points, frames = _rotation_within_limits(ops, start, frames, plain, target, options)
+    error = distance_between(ops, points[-1], target) / unit
     status = ops.where(error <= options.tolerance, _REACHED, plain.status)
-    return ComponentSolution(batch, points, frames, error, sweeps, status, stretch=1.0 + 0.0 * error)
+    return ComponentSolution(start.batch, points, frames, error, sweeps, status, stretch=1.0 + 0.0 * error)
 
 
-def _limit_rotation(
-    ops: Operations, start: StartPose, wished: list[Quaternion], plain: list[Quaternion], goal: Vector, options: Options
+def _rotation_within_limits(
+    ops: Operations,
+    start: StartPose,
+    desired: list[Quaternion],
+    plain: ComponentSolution,
+    target: Vector,
+    options: Options,
 ) -> tuple[list[Vector], list[Quaternion]]:
-    """Reach from what limits leave of frames with the rotation; return joints and frames."""
-    assert start.constrained_chain is not None  # asked for chains with limits only
+    """Return joints and frames within limits, the nearest to the desired frames with the tip at the target.
+
+    Where the tip doesn't come to the target that way, as with few iterations, and the pose without the rotation has its
+    tip there, that pose is taken.
+    """
+    assert start.constrained_chain is not None  # this function is for chains with limits only
     unit, root = start.chain.total_length, start.root
-    constrained_chain, target, steps = (
-        start.constrained_chain,
-        from_root(goal, root, unit),
-        min(options.iterations, STEPS),
-    )
-    first = coordinates_of(ops, constrained_chain, wished)
     _, placed, _, _ = reach_within_limits(
         ops,
-        constrained_chain,
-        first,
-        lambda: coordinates_of(ops, constrained_chain, plain),
-        target,
+        start.constrained_chain,
+        coordinates_of(ops, start.constrained_chain, desired),
+        partial(coordinates_of, ops, start.constrained_chain, plain.frames),
+        from_root(target, root, unit),
         options.tolerance,
-        steps,
+        min(options.iterations, STEPS),
     )
     points = [(root[0] + unit * x, root[1] + unit * y, root[2] + unit * z) for x, y, z in placed.joints]
-    return points, placed.frames
+    is_off = distance_between(ops, points[-1], target) > options.tolerance * unit
+    falls_back = (plain.error <= options.tolerance) & is_off
+    return (
+        [choose_parts(ops, falls_back, a, b) for a, b in zip(plain.points, points, strict=True)],
+        [choose_parts(ops, falls_back, a, b) for a, b in zip(plain.frames, placed.frames, strict=True)],
+    )
 
 
-def _choose(ops: Operations, where: Component, yes: tuple[Any, ...], no: tuple[Any, ...]) -> Any:
-    return tuple(ops.choose(where, yes, no))
+def reach_position(ops: Operations, start: StartPose, goal: ChainGoal, options: Options) -> ComponentSolution:
+    """Bring the tip to the target and the bend toward the pole by the solver that the options name.
+
+    The solver sees the root at the origin and the chain's length as the unit, so its thresholds are scale free.
+    """
+    unit, root = start.chain.total_length, start.root
+    target = from_root(goal.target, root, unit)
+    pole = None
+    if goal.pole is not None:
+        pole = from_root(goal.pole, root, unit)
+        if goal.pole_angle != 0.0:
+            start, pole = _turn_by_angle(ops, start, pole, target, goal.pole_angle)
+    desired = soft_target(ops, target, options.softness)
+    points, frames, sweeps = method_for(start.chain, options).reach(ops, start, desired, pole, options)
+    error = distance_between(ops, points[-1], target)
+    rx, ry, rz = root
+    joints = [(rx + unit * px, ry + unit * py, rz + unit * pz) for px, py, pz in points]
+    status = status_of(ops, start, target, options.softness, error <= options.tolerance)
+    return ComponentSolution(start.batch, joints, frames, error, sweeps, status, 1.0 + 0.0 * error)
 
 
-def _status(ops: Operations, start: StartPose, target: Vector, softness: float, reached: Component) -> Component:
+def status_of(ops: Operations, start: StartPose, target: Vector, softness: float, reached: Condition) -> Component:
+    """Return how a solve ended: reached, else out of reach by the reach test, else limited or stalled.
+
+    Args:
+        ops: scalar or array operations.
+        start: the chain.
+        target: from the root, in units of the chain's length.
+        softness: part of the reach over which the chain eases; a target beyond its beginning counts as out of reach.
+        reached: whether the error is within the tolerance.
+    """
     if ops.all(reached):
         return ops.where(reached, _REACHED, _STALLED)
     too_far, too_near = reach_test(start.lengths, norm(ops, target))
@@ -318,39 +434,30 @@ def _status(ops: Operations, start: StartPose, target: Vector, softness: float, 
     return ops.where(reached, _REACHED, ops.where(beyond, _OUT_OF_REACH, failed))
 
 
-def _split_goal(ops: Operations, goal: Array, batch: tuple[int, ...], kind: str, chain: Chain) -> Vector:
-    (point,) = ops.split(goal, batch)
-    if not ops.all(ops.isfinite(point[0] + point[1] + point[2])):
-        raise FabrikError(f"the {kind} of the chain that ends at {chain.name(-1)} is not a finite number")
-    return point  # type: ignore[no-any-return]
-
-
 def _turn_by_angle(
-    ops: Operations, start: StartPose, pole: Vector, target: Vector, goals: Goals
+    ops: Operations, start: StartPose, pole: Vector, target: Vector, angle: float
 ) -> tuple[StartPose, Vector]:
-    """Return the pole turned by its angle, and the start as it is seen with that."""
-    angle = 0.0 if goals.pole_angles is None else float(goals.pole_angles[0])
-    if not math.isfinite(angle):
-        name = start.chain.name(-1)
-        raise FabrikError(f"the pole angle of the chain that ends at {name} is not a finite number")
-    if angle == 0.0:
-        return start, pole
+    """Return the pole turned by its angle about the line to the target, and the start with which to solve for it.
+
+    A straight chain has no bend: the side on which its pole is was found about its own line, at the pole's angle about
+    that line. The rotation from this side to the side of the pole turned about the line to the target is put before
+    the rotation of the bend plane, so that the frames are transported from the side the chain was on.
+    """
     turned = turn_pole(ops, pole, first_direction(ops, [target, start.points[-1], start.points[1]]), angle)
     chord = first_direction(ops, [start.points[-1], start.points[1]])
     straight = norm(ops, bend_direction(ops, start.joints, chord)) <= NO_BEND
     if start.constrained_chain is not None or not ops.any(straight):
         return start, turned
-    # A straight chain was turned to the pole about its own line, and not about that to the target.
     hint = start.x_axes[0]
     was = side_toward(ops, start.joints, turn_pole(ops, pole, chord, angle), hint)
     seen = from_to(ops, was, side_toward(ops, start.joints, turned, hint), chord)
     zero = 0.0 * angle * chord[0]
-    twist = _choose(ops, straight, seen, tuple(zero + part for part in IDENTITY))
+    twist = choose_parts(ops, straight, seen, tuple(zero + part for part in IDENTITY))
+    transport_links = start.transport
 
     def transport(
         ops: Operations, start: StartPose, points: Sequence[Vector], turn: Quaternion | None
     ) -> list[Quaternion]:
-        return plain_follow(ops, start, points, None if turn is None else multiply(turn, twist))
+        return transport_links(ops, start, points, None if turn is None else multiply(turn, twist))
 
-    plain_follow = start.transport
     return replace(start, transport=transport), turned
