@@ -29,7 +29,7 @@ from .math.quaternions import IDENTITY, Quaternion, from_to, multiply, rotate
 from .math.vectors import choose_parts, distance_between, first_direction, norm, scale
 from .model.chain_start import StartPose, batch_shape, from_root, start_from
 from .model.tree_start import start_tree
-from .optimise.constrained_reach import STEPS, coordinates_of, reach_within_limits
+from .optimise.constrained_reach import coordinates_of, reach_within_limits
 from .problem import Chain, FabrikError, Goals, Options, Pose, Solution, Status
 from .solve_tree import solve_tree
 from .solvers.table import method_for
@@ -384,7 +384,7 @@ def _rotation_within_limits(
         partial(coordinates_of, ops, start.constrained_chain, plain.frames),
         from_root(target, root, unit),
         options.tolerance,
-        min(options.iterations, STEPS),
+        options.iterations,
     )
     points = [(root[0] + unit * x, root[1] + unit * y, root[2] + unit * z) for x, y, z in placed.joints]
     is_off = distance_between(ops, points[-1], target) > options.tolerance * unit

@@ -87,25 +87,30 @@ def reach_within_limits(
     ops: Operations,
     constrained_chain: ConstrainedChain,
     reference: Sequence[SwingTwist],
-    warm_start: Callable[[], Sequence[SwingTwist]] | None,
+    second_start: Callable[[], Sequence[SwingTwist]] | None,
     target: Vector,
     tolerance: float,
-    steps: int,
+    iterations: int,
 ) -> tuple[list[SwingTwist], Placed, Component, Component]:
-    """Turn bones, within their limits, until the tip is at the target or as near as any start gets it.
+    """Rotate bones, within their limits, until the tip is at the target or as near as any start brings it.
 
     Args:
-        ops: the lanes' operations.
-        limb: the bones.
-        home: turns of the bones to start from and to stay near to.
-        warm_start: returns the joint coordinates of a second start, for where the first doesn't reach, or None.
-        target: where the tip should be.
-        tolerance: distance from tip to target that counts as reached.
-        steps: from each start, at most.
+        ops: scalar or array operations.
+        constrained_chain: the bones and their limits.
+        reference: joint coordinates of the reference pose, within limits. The first start is this pose, and of all
+            poses that bring the tip to the target the one that rotates least from it is looked for. It is the pose the
+            caller would choose if limits let its tip be at the target: the present pose, the solver's answer without
+            limits, or the pose with the desired tip rotation.
+        second_start: returns the joint coordinates, within limits, of another pose to start from where the first start
+            doesn't reach. None where there is no other pose.
+        target: from the root, in units of the chain's length.
+        tolerance: distance from tip to target that counts as reached, in the same units.
+        iterations: steps from each start at most, and no more than ``STEPS``.
 
     Returns:
-        turns after, where the bones then are, distance from tip to target, starts used.
+        joint coordinates after, joints and frames, distance from tip to target, starts used.
     """
+    steps = min(iterations, STEPS)
     start = _off_limits(ops, constrained_chain, reference, target, tolerance)
     coordinates, placed, error = rotate_least(ops, constrained_chain, start, reference, target, tolerance, steps)
     starts = 1.0 + 0.0 * error
@@ -118,13 +123,13 @@ def reach_within_limits(
     kept_reference, local_minimum = (
         [tuple(ops.gather(rest, turn)) for turn in pose] for pose in (reference, coordinates)
     )
-    if warm_start is None:
+    if second_start is None:
         # Newton's method starts from the reference too: no step toward a target beyond a straight chain betters that.
         others = [local_minimum, kept_reference]
         found = _start_anywhere(ops, kept_chain, kept_reference, others, goal, tolerance, steps)
         more = 2.0 + sum(_nearest(kept_chain.bones)) + 0.0 * found[0][0]
     else:
-        other = [tuple(ops.gather(rest, turn)) for turn in warm_start()]
+        other = [tuple(ops.gather(rest, turn)) for turn in second_start()]
         found, more = _start_again(ops, kept_chain, kept_reference, local_minimum, other, goal, tolerance, steps)
     coordinates, starts = _scatter(ops, rest, coordinates, found, starts, more)
     placed = place(ops, constrained_chain, coordinates)

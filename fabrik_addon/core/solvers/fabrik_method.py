@@ -10,7 +10,7 @@ from ..math.vectors import choose_parts, distance_between
 from ..model.chain_start import StartPose
 from ..model.constrained_chain import ConstrainedChain, place
 from ..model.joint_limits import SwingTwist
-from ..optimise.constrained_reach import STEPS, coordinates_of, reach_within_limits
+from ..optimise.constrained_reach import coordinates_of, reach_within_limits
 from ..optimise.pole_task import POINTED, bend_toward_pole, pole_angle
 from ..problem import Options
 from .method import Found, Method
@@ -49,10 +49,12 @@ def _reach_within_limits(
     def warm_start() -> list[SwingTwist]:
         return coordinates_of(ops, constrained_chain, _sweep(ops, start, target, pole, options).frames)
 
-    steps, tolerance = min(options.iterations, STEPS), options.tolerance
+    tolerance, iterations = options.tolerance, options.iterations
     if pole is not None:
-        return _bend_within_limits(ops, constrained_chain, present(), warm_start(), target, pole, tolerance, steps)
-    _, placed, _, starts = reach_within_limits(ops, constrained_chain, present(), warm_start, target, tolerance, steps)
+        return _bend_within_limits(ops, constrained_chain, present(), warm_start(), target, pole, tolerance, iterations)
+    _, placed, _, starts = reach_within_limits(
+        ops, constrained_chain, present(), warm_start, target, tolerance, iterations
+    )
     return Found(placed.joints, placed.frames, starts)
 
 
@@ -64,7 +66,7 @@ def _bend_within_limits(
     target: Vector,
     pole: Vector,
     tolerance: float,
-    steps: int,
+    iterations: int,
 ) -> Found:
     """Reach within limits and bend toward a pole as far as they allow, from the present turns or from FABRIK's."""
     bent, bent_placed = here, place(ops, constrained_chain, here)
@@ -76,7 +78,7 @@ def _bend_within_limits(
             return Found(bent_placed.joints, bent_placed.frames, 0.0 * here_error)
     # FABRIK's answer is in the pole's plane: what limits leave of it is the better start.
     coordinates, _, error, starts = reach_within_limits(
-        ops, constrained_chain, warm_start, lambda: here, target, tolerance, steps
+        ops, constrained_chain, warm_start, lambda: here, target, tolerance, iterations
     )
     # Started elsewhere it may be caught where the present pose isn't: solving again mustn't take the tip away.
     was_nearer = (error > tolerance) & (here_error < error)

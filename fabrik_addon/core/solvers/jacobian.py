@@ -19,7 +19,7 @@ from ..math.operations import TINY, Component, Operations, Vector, add_up
 from ..math.vectors import Joints, dot, scale
 from ..model.chain_start import StartPose
 from ..optimise.bounded_least_squares import descend
-from ..optimise.constrained_reach import STEPS, coordinates_of, nearer_reference, off_the_line, reach_within_limits
+from ..optimise.constrained_reach import coordinates_of, nearer_reference, off_the_line, reach_within_limits
 from ..optimise.damped_steps import DAMPED, FreeBody, Rule, Symmetric, descend_to
 from ..optimise.pole_task import bend_toward_pole
 from ..optimise.tree_least_squares import DAMPED_TOGETHER, FIRST, StackedRule
@@ -124,7 +124,7 @@ def _reach(
     tolerance, steps = options.tolerance, options.iterations
     if rule is DAMPED:
         coordinates, placed, _, used = reach_within_limits(
-            ops, start.constrained_chain, coordinates, None, target, tolerance, min(steps, STEPS)
+            ops, start.constrained_chain, coordinates, None, target, tolerance, steps
         )
     else:
         reference, begin = coordinates, off_the_line(ops, start.constrained_chain, coordinates, target, tolerance)

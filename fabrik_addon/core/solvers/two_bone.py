@@ -27,7 +27,7 @@ from ..math.vectors import (
 from ..model.chain_start import StartPose
 from ..model.constrained_chain import ConstrainedChain
 from ..model.joint_limits import SwingTwist, angle_within, hinge_axis, swing_twist
-from ..optimise.constrained_reach import STEPS, coordinates_of, reach_within_limits
+from ..optimise.constrained_reach import coordinates_of, reach_within_limits
 from ..optimise.pole_task import bend_toward_pole
 from ..problem import Chain, Options
 from .method import Found, Method
@@ -229,9 +229,8 @@ def _within_limits(
         feasible = feasible & (distance_between(ops, turn, desired) <= _ALLOWED)
     if ops.all(feasible):
         return Found(points, frames, 0.0 * target[0] + 1.0)
-    steps = min(options.iterations, STEPS)
     coordinates, placed, _, used = reach_within_limits(
-        ops, constrained_chain, coordinates, lambda: present, target, options.tolerance, steps
+        ops, constrained_chain, coordinates, lambda: present, target, options.tolerance, options.iterations
     )
     if pole is not None:
         coordinates, placed = bend_toward_pole(ops, constrained_chain, coordinates, target, pole, options.tolerance)
