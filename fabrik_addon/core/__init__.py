@@ -9,7 +9,7 @@ from .model.tree_start import StartTree, start_tree
 from .problem import Chain, FabrikError, Goals, Options, Pose, Solution, Status, plain_chain
 from .solve import ComponentSolution, solve, solve_components, solve_from, with_root_fixed
 from .solve_tree import TreeSolution, solve_tree_components
-from .solvers.table import SOLVERS, method_for, method_for_tree
+from .solvers.table import SOLVERS, solver_for, solver_for_tree
 
 __all__ = [
     "SOLVERS",
@@ -25,14 +25,14 @@ __all__ = [
     "StartTree",
     "Status",
     "TreeSolution",
-    "method_for",
-    "method_for_tree",
     "plain_chain",
     "pole_for",
     "solve",
     "solve_components",
     "solve_from",
     "solve_tree_components",
+    "solver_for",
+    "solver_for_tree",
     "start_from",
     "start_tree",
     "with_root_fixed",

@@ -32,7 +32,7 @@ from .model.tree_start import start_tree
 from .optimise.constrained_reach import coordinates_of, reach_within_limits
 from .problem import Chain, FabrikError, Goals, Options, Pose, Solution, Status
 from .solve_tree import solve_tree
-from .solvers.table import method_for
+from .solvers.table import solver_for
 
 DEFAULT_OPTIONS = Options()
 
@@ -408,7 +408,7 @@ def reach_position(ops: Operations, start: StartPose, goal: ChainGoal, options: 
         if goal.pole_angle != 0.0:
             start, pole = _turn_by_angle(ops, start, pole, target, goal.pole_angle)
     desired = soft_target(ops, target, options.softness)
-    points, frames, sweeps = method_for(start.chain, options).reach(ops, start, desired, pole, options)
+    points, frames, sweeps = solver_for(start.chain, options).solve(ops, start, desired, pole, options)
     error = distance_between(ops, points[-1], target)
     rx, ry, rz = root
     joints = [(rx + unit * px, ry + unit * py, rz + unit * pz) for px, py, pz in points]

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from .fabrik.chain_fabrik import ROUNDING
+from .fabrik.passes import Stop
 from .fabrik.tree_passes import Pull, sweep_tree
 from .goals.softness import is_eased, soft_target
 from .math.operations import ARRAY, SCALAR, Array, Component, Operations, Vector, add_up
@@ -39,7 +40,7 @@ from .optimise.tree_least_squares import (
     state_of,
 )
 from .problem import FabrikError, Goals, Options, Pose, Solution, Status
-from .solvers.table import method_for_tree
+from .solvers.table import solver_for_tree
 from .solvers.tree_branches import Branch, branches_of, close_branches, tree_frames
 
 STEPS = 40
@@ -149,7 +150,7 @@ def solve_tree_components(
     Raises:
         FabrikError: a number isn't finite, or a shape doesn't fit.
     """
-    method_for_tree(options)
+    solver_for_tree(options)
     batch = _goals_batch(start, goals)
     if batch != start.batch:
         start = start_tree(start.chain, start.pose, batch)
@@ -323,7 +324,7 @@ def _reach(
     ops: Operations, start: StartTree, problem: _TreeProblem, present: State, options: Options
 ) -> tuple[State, Component]:
     """Return the best of what sweeps and least squares find with the root fixed, and the sweeps used."""
-    stacked = method_for_tree(options).stacked
+    stacked = solver_for_tree(options).stacked
     if stacked is not None:
         return _step(ops, start, problem, present, options, stacked)
     warm_start, sweeps = _warm_start(ops, start, problem, options)
@@ -465,7 +466,7 @@ def _warm_start(
     """Return FABRIK's answer, or what limits leave of it."""
     tree = start.tree
     pulls = _pulls(ops, start, problem, bool(roots))
-    swept = sweep_tree(ops, tree, start.points, start.frames, pulls, NEAR, options.iterations, roots)
+    swept = sweep_tree(ops, tree, start.points, start.frames, pulls, Stop(NEAR, options.iterations), roots)
     targets = {number: place.target for number, place in enumerate(problem.places) if place.target is not None}
     joints, coordinates = close_branches(ops, start, problem.branches, targets, swept.joints, options)
     frames = tree_frames(ops, start, joints, swept.sub_base_frames, coordinates)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
-from ...core import Array, Chain, FabrikError, Goals, Options, Pose, StartPose, method_for, start_from
+from ...core import Array, Chain, FabrikError, Goals, Options, Pose, StartPose, solver_for, start_from
 from ...core.math.operations import SCALAR
 from ...core.model.frame_transport import aim_frame
 from .chain_bones import (
@@ -113,7 +113,7 @@ def take_snapshot(view_layer: ViewLayer, armature: Object, settings: FabrikChain
     """
     snapshot = take_problem(view_layer, armature, settings)
     try:
-        method_for(snapshot.chain, snapshot.options)
+        solver_for(snapshot.chain, snapshot.options)
     except FabrikError as error:
         raise FabrikError(f"Chain '{settings.name}': {error}") from error
     return snapshot

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ...core import SOLVERS, FabrikError, Goals, method_for_tree
+from ...core import SOLVERS, FabrikError, Goals, solver_for_tree
 from ..rig.chain_bones import check_root_moves
 from ..rig.snapshot import Snapshot, take_snapshot
 from .solve_chain_bones import SolvedChain, solve_snapshot
@@ -219,7 +219,7 @@ def prepared(snapshots: Sequence[Snapshot]) -> Group:
     if not is_tree:
         return Group(group.snapshots, None, shifting)
     try:
-        method_for_tree(snapshots[0].options)
+        solver_for_tree(snapshots[0].options)
     except FabrikError as error:
         raise FabrikError(f"Chain '{snapshots[0].name}': {error}") from error
     armature: Any = snapshots[0].bones.end.id_data

@@ -20,7 +20,7 @@ from ...core.goals.pole import turn_pole
 from ...core.math.operations import SCALAR
 from ...core.math.vectors import first_direction
 from ...core.optimise.pole_task import POINTED, pole_angle
-from ...core.solvers.fabrik_method import WORTH
+from ...core.solvers.fabrik_solver import POLE_GAIN
 from ..rig.bone_kinematics import parent_space
 from ..rig.chain_bones import ChainBones, bone_matrices, read_pose
 from ..rig.local_rotations import own_rotations, parent_frames_of
@@ -116,13 +116,13 @@ def lean_or_stay(bones: ChainBones, goals: Goals, options: Options, found: Proje
     """
     for _ in range(ROUNDS_AGAIN):
         again = found if found.error <= options.tolerance else _settled_again(bones, goals, options, found)
-        if again.error > WORTH * found.error:
+        if again.error > POLE_GAIN * found.error:
             break
         found = again
     for _ in range(LEANINGS if goals.poles is not None and found.error <= options.tolerance else 0):
         off = _off_pole(bones, goals, found.rotations)
         bent = found if off <= POINTED else _settled_again(bones, goals, options, found)
-        if bent.error > options.tolerance or _off_pole(bones, goals, bent.rotations) > WORTH * off:
+        if bent.error > options.tolerance or _off_pole(bones, goals, bent.rotations) > POLE_GAIN * off:
             break
         found = bent
     return found if goals.rotations is not None else _or_as_it_is(bones, goals, options, found)
@@ -151,7 +151,7 @@ def _or_as_it_is(bones: ChainBones, goals: Goals, options: Options, found: Proje
     if options.softness > 0.0 and (target - root).length > (1.0 - options.softness) * length:
         return found  # so far out it is softness that holds the tip
     off = 0.0 if goals.poles is None else _off_pole(bones, goals, possible)
-    is_as_good = off <= POINTED or WORTH * off <= _off_pole(bones, goals, found.rotations)
+    is_as_good = off <= POINTED or POLE_GAIN * off <= _off_pole(bones, goals, found.rotations)
     if error > options.tolerance or not is_as_good:
         return found
     return ProjectedPose(possible, channels, error, 0, int(Status.REACHED), left)

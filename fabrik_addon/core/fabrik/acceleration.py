@@ -1,27 +1,34 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Safeguarded Anderson mixing of FABRIK's sweeps (Peng et al. 2018, arXiv:1805.05715).
+"""Safeguarded Anderson acceleration of FABRIK's sweeps (Peng et al. 2018, arXiv:1805.05715).
 
-Near full extension a sweep only shortens the error by a few per cent: plain FABRIK then needs hundreds. A sweep is a
-fixed-point map g of the inner joints, so the next input may be any combination of the last outputs. Mixing takes
-the one whose combined residual f = g(x) - x is least, and is kept only where the sweep after it brought the tip closer.
+A sweep is a fixed-point map g of the inner joints x, with the residual ``f = g(x) - x``. With ``df_i`` and ``dg_i`` the
+differences of the last ``DEPTH`` residuals and outputs, the next input is ``g(x) - sum theta_i dg_i``, where theta
+minimises ``|f - sum theta_i df_i|^2``: of all combinations of the last outputs the one whose combined residual is
+smallest. The safeguard: an input whose sweep made the error grow is rejected; the next input is the last accepted
+output, without its history.
+
+Near full extension a sweep shortens the error by a few per cent only, and FABRIK needs hundreds of sweeps without.
 """
 
 from __future__ import annotations
 
 from operator import mul
 
-from ..math.operations import TINY, Component, Components, Operations, add_up
+from ..math.operations import TINY, Component, Components, Operations, Selection, add_up
 
 DEPTH = 3
-"""Residuals looked back at; measured on 3 to 100 links, more cost more than it saved."""
+"""Differences kept. Measured on 3 to 100 links: more cost more time than they saved."""
 
 REGULARISATION = 1e-10
-"""Share of the Gram matrix's trace added to its diagonal, so that parallel residuals don't blow up."""
+"""Share of the trace of the Gram matrix ``df_i . df_j`` that is added to its diagonal.
+
+Without it parallel residuals make the matrix singular and theta unbounded.
+"""
 
 
 class Mixing:
-    """The history of one solve: the accepted outputs and residuals, and how they differed from the ones before."""
+    """The history of one solve: the last accepted output and residual, and the differences of those before."""
 
     def __init__(self, ops: Operations) -> None:
         self._ops = ops
@@ -32,12 +39,12 @@ class Mixing:
         self._residual_steps: list[Components] = []
 
     def next_input(self, state: Components, output: Components, error: Component) -> Components:
-        """Return the inner joints to sweep next.
+        """Return the input of the next sweep.
 
         Args:
-            state: the flat components that were swept.
-            output: what the sweep made of them.
-            error: of the sweep's output; any measure that grows with the tip's distance to the target.
+            state: x, the input of the last sweep, as a flat list of components.
+            output: g(x), its output.
+            error: of the output; any measure that grows with the distance from tip to target.
         """
         ops = self._ops
         residual = [g - x for g, x in zip(output, state, strict=True)]
@@ -51,10 +58,10 @@ class Mixing:
         self._residual_steps.append(residual_step)
         del self._output_steps[:-DEPTH], self._residual_steps[:-DEPTH]
         if ops.any(worse):
-            # Back to the last accepted output, with a history that is all zeros: the next step is a plain sweep.
-            nothing = [0.0 * g for g in output]
-            self._output_steps = [ops.choose(worse, nothing, step) for step in self._output_steps]
-            self._residual_steps = [ops.choose(worse, nothing, step) for step in self._residual_steps]
+            # Differences of zero have no part in the combination: the next input is the last accepted output itself.
+            zeros = [0.0 * g for g in output]
+            self._output_steps = [ops.choose(worse, zeros, step) for step in self._output_steps]
+            self._residual_steps = [ops.choose(worse, zeros, step) for step in self._residual_steps]
             output = ops.choose(worse, self._output, output)
             residual = ops.choose(worse, self._residual, residual)
             error = ops.where(worse, self._error, error)
@@ -64,23 +71,25 @@ class Mixing:
             mixed = [m - weight * s for m, s in zip(mixed, step, strict=True)]
         return mixed
 
-    def gather(self, items: Component) -> None:
-        """Forget the lanes that are done."""
-        keep = self._ops.gather
+    def gather(self, items: Selection) -> None:
+        """Go on with some batch items only."""
+        gather = self._ops.gather
         if self._output is not None:
-            self._output, self._residual = keep(items, self._output), keep(items, self._residual)
-            (self._error,) = keep(items, [self._error])
-            self._output_steps = [keep(items, step) for step in self._output_steps]
-            self._residual_steps = [keep(items, step) for step in self._residual_steps]
+            self._output, self._residual = gather(items, self._output), gather(items, self._residual)
+            (self._error,) = gather(items, [self._error])
+            self._output_steps = [gather(items, step) for step in self._output_steps]
+            self._residual_steps = [gather(items, step) for step in self._residual_steps]
 
     def _weights(self, residual: Components) -> list[Component]:
-        """Solve the least squares |residual - sum weight_i residual_step_i| by its normal equations (at most 3 x 3)."""
+        """Return theta, which minimises ``|f - sum theta_i df_i|^2``, by the normal equations (at most 3 x 3).
+
+        The Gram matrix is factored as L D L^T in place, lower triangle only: Cholesky's factors without square roots.
+        """
         steps = self._residual_steps
         size = len(steps)
         gram = [[_dot(steps[i], steps[j]) for j in range(i + 1)] for i in range(size)]
         rest = [_dot(step, residual) for step in steps]
         damping = REGULARISATION * add_up(gram[i][i] for i in range(size)) + TINY
-        # Cholesky without square roots, lower triangle in place: gram = L D L^T.
         for j in range(size):
             for k in range(j):
                 gram[j][j] = gram[j][j] - gram[j][k] * gram[j][k] * gram[k][k]

@@ -1,8 +1,21 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""FABRIK: forward and backward reaching inverse kinematics of one chain (Aristidou & Lasenby 2011, Algorithm 1).
+"""FABRIK: forward and backward reaching inverse kinematics of one chain (Aristidou and Lasenby 2011, Algorithm 1).
 
-Joints are lists of components (see ``math.operations``), root first and at the origin, in units of the chain's length.
+With joints ``p_1`` (root) to ``p_n`` (tip), link lengths ``d_i = |p_i+1 - p_i|`` and the target t:
+
+1. Reach test. A target farther from the root than ``sum d_i`` is out of reach: all links point at it. Beyond the paper,
+   a target nearer than ``2 max d_i - sum d_i`` is out of reach too (``reach_test``, ``straight_to_target``).
+2. Stage 1, from the tip to the root: ``p_n = t``, then for i = n-1 ... 1 with ``lambda_i = d_i / |p_i+1 - p_i|``:
+   ``p_i = (1 - lambda_i) p_i+1 + lambda_i p_i`` (``backward_pass``; the paper calls this stage forward reaching).
+3. Stage 2, from the root to the tip: ``p_1`` is back where it was, then for i = 1 ... n-1:
+   ``p_i+1 = (1 - lambda_i) p_i + lambda_i p_i+1`` (``forward_pass``; the paper calls this stage backward reaching).
+4. Stop where ``|p_n - t| <= tolerance``, else go on with 2 (``sweep_to_target``).
+
+Both stages together are a sweep. From sweep ``PLAIN_SWEEPS`` on sweeps are accelerated (``acceleration``): near full
+extension FABRIK needs hundreds of sweeps without.
+
+Joints are lists of components (``math.operations``), root first and at the origin, in units of the chain's length.
 """
 
 from __future__ import annotations
@@ -10,30 +23,38 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple, cast
 
 from ..math.active_items import ActiveItems
-from ..math.operations import Component, Components, Operations, Point, Vector
+from ..math.operations import Component, Components, Condition, Indices, Operations, Point, Vector
 from ..math.vectors import Joints
 from .acceleration import Mixing
 
 PLAIN_SWEEPS = 6
-"""Sweeps before mixing begins: most targets are reached by then, and the first steps are too long to mix."""
+"""Sweeps of a chain before acceleration begins: most targets are reached by then, and the steps of the first sweeps are
+too long for a linear model of the sweep."""
 
 
-def reach_test(lengths: Sequence[float], distance: Component) -> tuple[Component, Component]:
-    """Tell whether a target is too far and whether it is too near for the links, whatever the joints do.
+def reach_test(lengths: Sequence[float], distance: Component) -> tuple[Condition, Condition]:
+    """Return whether a target is too far from the root, ``distance >= sum d_i``, and whether it is too near.
 
-    Too near means inside the longest link's reach when all others together fold back along it.
+    Too near is ``distance <= 2 max d_i - sum d_i``: the longest link, with all others folded back along it.
     """
     total = sum(lengths)
     return distance >= total, distance <= 2.0 * max(lengths) - total
 
 
-def straight_to_target(ops: Operations, lengths: Sequence[float], along: Vector, too_far: Component) -> Joints:
-    """Return the joints nearest to a target that is out of reach: one straight line, with the longest link folded out.
+def straight_to_target(ops: Operations, lengths: Sequence[float], along: Vector, too_far: Condition) -> Joints:
+    """Return the joints with the tip nearest to a target that is out of reach: all on the line from root to target.
 
-    Too far, all links point at the target. Too near, the longest does and all others point back.
+    Where the target is too far all links point at it. Where the target is too near the longest link points at it, and
+    all others point back.
+
+    Args:
+        ops: operations of the components.
+        lengths: of the links.
+        along: unit vector from the root to the target.
+        too_far: whether the target is too far; else it is too near.
     """
     longest = max(range(len(lengths)), key=lengths.__getitem__)
     position = 0.0 * along[0]
@@ -46,44 +67,53 @@ def straight_to_target(ops: Operations, lengths: Sequence[float], along: Vector,
 
 
 class Links(NamedTuple):
-    """The links of a chain in the orders in which sweeps go over them."""
+    """The links of a chain in the orders of both passes."""
 
     lengths: Sequence[float]
     outward: list[tuple[int, float]]
     """From the root to the tip: each joint with the length of the link before it."""
     inward: list[tuple[int, float]]
-    """From the joint before the tip to the one next to the root: each with the length of the link after it."""
+    """From the joint before the tip to the joint after the root: each with the length of the link after it."""
 
 
 def links_of(lengths: Sequence[float]) -> Links:
-    """Return links, given their lengths from the root on."""
+    """Return links, given their lengths from the root to the tip."""
     return Links(lengths, [*enumerate(lengths, 1)], [*enumerate(lengths)][:0:-1])
 
 
 def backward_pass(ops: Operations, points: list[Point], links: Links, target: Point) -> None:
-    """Put the tip on the target and pull every joint after it, up to the one next to the root (stage 1).
+    """Put the tip on the target and move every joint toward the joint after it, to the link's length (stage 1).
 
-    The root itself isn't moved: the forward pass would put it back without having looked at it.
+    The root is left out: stage 2 would put it back without having used its position.
     """
     points[-1] = target
     ops.pull(points, target, links.inward)
 
 
 def forward_pass(ops: Operations, points: list[Point], links: Links) -> None:
-    """Start from the fixed root and pull every joint after it, the tip last (stage 2)."""
+    """Move every joint toward the joint before it, to the link's length, from the fixed root to the tip (stage 2)."""
     ops.pull(points, points[0], links.outward)
 
 
 @dataclass(frozen=True)
-class Sweeping:
-    """A way to sweep over the joints of a chain again and again."""
+class Sweep:
+    """A fixed-point map of a chain's joints: FABRIK's two passes, or a sweep of another solver."""
 
-    sweep: Callable[[Any, list[Point], Links, Point], None]
+    run: Callable[[Operations, list[Point], Links, Point], None]
     """(ops, points, links, target): bring the tip nearer to the target, in place."""
     moved: slice
-    """The joints on which a sweep's result depends."""
-    restore: Callable[[Any, list[Point], Links], None]
-    """(ops, points, links): make links as long as they should be, in place, where sweeps need that."""
+    """The joints on which the result of a sweep depends: those that acceleration mixes."""
+    restore: Callable[[Operations, list[Point], Links], None]
+    """(ops, points, links): give the links their lengths after mixing, in place, if the sweep needs that."""
+
+
+class Stop(NamedTuple):
+    """When to stop sweeping."""
+
+    tolerance: float
+    """Distance from tip to target, or error of a tree, at which a batch item stops."""
+    iterations: int
+    """Sweeps at most."""
 
 
 def _both_passes(ops: Operations, points: list[Point], links: Links, target: Point) -> None:
@@ -91,8 +121,9 @@ def _both_passes(ops: Operations, points: list[Point], links: Links, target: Poi
     forward_pass(ops, points, links)
 
 
-BACK_AND_FORTH = Sweeping(_both_passes, slice(1, -1), lambda ops, points, links: None)
-"""FABRIK's sweep: it puts the tip on the target itself, and restores lengths as it goes."""
+FABRIK_SWEEP = Sweep(_both_passes, slice(1, -1), lambda ops, points, links: None)
+"""Both passes. Stage 1 sets the tip and does not use the root, and both stages set the lengths: only the inner joints
+are mixed, and nothing is restored."""
 
 
 def sweep_to_target(
@@ -100,70 +131,95 @@ def sweep_to_target(
     joints: Sequence[Vector],
     lengths: Sequence[float],
     target: Vector,
-    done: Component,
+    done: Condition,
     tolerance: float,
     iterations: int,
-    sweeping: Sweeping = BACK_AND_FORTH,
 ) -> tuple[list[Vector], Component]:
-    """Sweep until the tip is at the target, mixing the sweeps that take longer.
+    """Sweep until the tip is at the target (Algorithm 1's loop), accelerated after ``PLAIN_SWEEPS`` sweeps.
 
     Args:
-        ops: the lanes' operations.
-        joints: before; lengths needn't be right.
+        ops: operations of the components.
+        joints: initial pose; its links need not have their lengths.
         lengths: of the links, adding up to one.
         target: a point within reach.
-        done: the lanes to leave alone.
-        tolerance: distance from tip to target at which a lane stops.
+        done: batch items to leave as they are.
+        tolerance: distance from tip to target at which a batch item stops.
         iterations: sweeps at most.
-        sweeping: what a sweep does.
 
     Returns:
-        joints after and sweeps used. A lane where two joints meet has no direction to pull in and ends as it began.
+        joints after, and sweeps used. Where two joints coincide there is no direction between them: such a batch item
+        keeps its initial pose.
     """
+    return repeat_sweeps(ops, FABRIK_SWEEP, joints, lengths, target, done, Stop(tolerance, iterations))
+
+
+def repeat_sweeps(
+    ops: Operations,
+    sweep: Sweep,
+    joints: Sequence[Vector],
+    lengths: Sequence[float],
+    target: Vector,
+    done: Condition,
+    stop: Stop,
+) -> tuple[list[Vector], Component]:
+    """Repeat a sweep as ``sweep_to_target`` repeats FABRIK's."""
     if ops.all(done):
         return list(joints), 0.0 * target[0]
-    moved, sweep = sweeping.moved, sweeping.sweep
+    moved, run = sweep.moved, sweep.run
     points, goal = ops.points(joints), ops.point(target)
-    began, links = [*points], links_of(lengths)
-    leaving: ActiveItems | None = None
+    initial, links = [*points], links_of(lengths)
+    active: ActiveItems | None = None
     if ops.any(done):
-        leaving = ActiveItems(began)
-        rest = leaving.end(done, 0, began)
+        active = ActiveItems(initial)
+        rest = active.end(done, 0, initial)
         if rest is not None:
             goal, *points = ops.gather(rest, [goal, *points])
     mixing: Mixing | None = None
-    enough = tolerance * tolerance
+    square = stop.tolerance * stop.tolerance
     before: Components = []
     try:
-        for number in range(1, iterations + 1):
+        for number in range(1, stop.iterations + 1):
             if number > PLAIN_SWEEPS:
                 mixing = mixing or Mixing(ops)
                 before = [*chain.from_iterable(points[moved])]
-            sweep(ops, points, links, goal)
+            run(ops, points, links, goal)
             (tx, ty, tz), (ex, ey, ez) = goal, points[-1]
             dx, dy, dz = ex - tx, ey - ty, ez - tz
-            error = dx * dx + dy * dy + dz * dz  # squared: it is only compared
-            ended = error <= enough if number < iterations else error == error
+            error: Component = dx * dx + dy * dy + dz * dz  # |p_n - t|^2: compared only, the root costs time
+            ended: Condition = error <= square if number < stop.iterations else error == error
             if ops.any(ended):
-                if leaving is None and ops.all(ended):
-                    return points, number + 0.0 * error
-                leaving = leaving or ActiveItems(began)
-                # NaN is where two joints met; alone that is a ZeroDivisionError.
-                leaving.give_up(error != error)
-                rest = leaving.end(ended, number, [*points])
+                if active is None and ops.all(ended):
+                    return _vectors(points), number + 0.0 * error
+                active = active or ActiveItems(initial)
+                # Coinciding joints are NaN in a batch; for one pose they raise ZeroDivisionError.
+                active.give_up(error != error)
+                rest = active.end(ended, number, [*points])
                 if rest is not None:
                     if not rest.size:
                         break
-                    error, goal, *points = ops.gather(rest, [error, goal, *points])
+                    error, goal, points, before = _gathered(ops, rest, error, goal, points, before)
                     if mixing is not None:
-                        before = ops.gather(rest, before)
                         mixing.gather(rest)
             if mixing is not None:
                 mixed = mixing.next_input(before, [*chain.from_iterable(points[moved])], error)
                 points[moved] = ops.points([*zip(mixed[::3], mixed[1::3], mixed[2::3], strict=True)])
-                sweeping.restore(ops, points, links)
+                sweep.restore(ops, points, links)
     except ZeroDivisionError:
-        pass  # the caller has a way out of it
-    if leaving is None:
-        return began, 0.0 * target[0]
-    return leaving.result(), leaving.ended_at
+        pass  # one pose with coinciding joints: it keeps its initial pose, and the caller bends it
+    if active is None:
+        return _vectors(initial), 0.0 * target[0]
+    return _vectors(active.result()), active.ended_at
+
+
+def _gathered(
+    ops: Operations, items: Indices, error: Component, goal: Point, points: list[Point], before: Components
+) -> tuple[Component, Point, list[Point], Components]:
+    """Return the state of a sweep in some batch items only."""
+    (error,) = ops.gather(items, [error])
+    goal, *points = ops.gather(items, [goal, *points])
+    return error, goal, points, ops.gather(items, before)
+
+
+def _vectors(points: Sequence[Point]) -> list[Vector]:
+    """Return points with the type of vectors: three components are unpacked from an array (3, B) as from a tuple."""
+    return cast("list[Vector]", points)

@@ -1,16 +1,20 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""FABRIK of a tree: passes from the effectors in to the root and out again (Aristidou & Lasenby 2011, section 4.1).
+"""FABRIK of a tree: passes from the effectors in to the root and out again (Aristidou and Lasenby 2011, section 4.1).
 
-At a sub-base the branches' wishes meet in their centroid by weight. Where several joints hang on one bone they move as
-one body: the bone is laid where its joints come nearest to what the branches want (2016 paper's rigid torso).
+Stage 1 goes from every effector toward the root. At a sub-base each branch gives a candidate position, and the sub-base
+goes to their centroid, weighted by the effectors beyond it; from there stage 1 goes on toward the root. Stage 2 goes
+from the root outward, through every sub-base, to the effectors.
+
+A bone that carries several joints is a rigid body: stage 1 and stage 2 give it the position and rotation at which its
+joints are nearest to the branches' candidates (``math.rigid_fit``; the rigid torso of Aristidou, Chrysanthou and
+Lasenby 2016). Sweeps are accelerated as those of a chain are (``acceleration``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ..math.operations import TINY, Component, Operations, Vector
 from ..math.quaternions import Quaternion, rotate
@@ -18,20 +22,25 @@ from ..math.rigid_fit import fit_frame
 from ..math.vectors import choose_parts
 from ..model.skeleton import Tree
 from .acceleration import Mixing
+from .passes import Stop
 
-PLAIN_SWEEPS = 3
-"""Sweeps before mixing begins."""
+PLAIN_TREE_SWEEPS = 3
+"""Sweeps of a tree before acceleration begins."""
 
-IDLE = 4.0
-"""Sweeps in a row that bring little, after which more would bring no more."""
+USEFUL_SWEEP = 0.98
+"""Ratio of the error after a sweep to the smallest error before, below which the sweep counts as useful."""
 
-HEAD_WEIGHT = 0.05
-"""Weight of a hub's own joint beside its branches': it says where the hub is about the line of two of them."""
+USELESS_SWEEPS = 4.0
+"""Sweeps in a row that are not useful, after which a tree stops."""
+
+SUB_BASE_WEIGHT = 0.05
+"""Weight of a sub-base's own joint, over the sum of the weights beyond it, when its rigid body is fitted to its
+branches: with two branches alone the rotation about the line through their joints would be undetermined."""
 
 
 @dataclass(frozen=True)
 class Pull:
-    """A joint and where it should go."""
+    """A joint of a tree and its target: a point, or another joint that it should meet."""
 
     joint: int
     target: Vector | None
@@ -39,14 +48,14 @@ class Pull:
     meets: int
     """The other joint, or -1."""
     weight: Component
-    """Share where several pulls meet."""
+    """Share of this target in the centroids of the sub-bases."""
     meets_weight: Component = 1.0
-    """Share of the joint that is met."""
+    """Weight of the joint that is met: both meet at their centroid by ``weight`` and this."""
 
 
 @dataclass(frozen=True)
 class Swept:
-    """What sweeps leave: joints, the frames of the bones that carry several, errors and sweeps used."""
+    """The result of sweeps: joints, the frames of the bones that carry several joints, sweeps used."""
 
     joints: list[Vector]
     sub_base_frames: dict[int, Quaternion]
@@ -54,7 +63,7 @@ class Swept:
 
 
 def pull_weights(tree: Tree, pulls: Sequence[Pull]) -> list[Component]:
-    """Return the weight of all pulls on what hangs on each joint, itself included."""
+    """Return for each joint the sum of the weights of all pulls on the joint itself and on the joints beyond it."""
     weights: list[Component] = [0.0] * len(tree.parents)
     for pull in pulls:
         weights[pull.joint] = weights[pull.joint] + pull.weight
@@ -72,24 +81,24 @@ def sweep_tree(
     joints: Sequence[Vector],
     frames: Sequence[Quaternion],
     pulls: Sequence[Pull],
-    enough: Component,
-    iterations: int,
+    stop: Stop,
     roots: Sequence[int] = (),
 ) -> Swept:
-    """Sweep in and out until every pull is near where it should be, or sweeps no longer bring them nearer.
+    """Sweep until the error is small enough, or sweeps stop to be useful; return the pose with the smallest error.
+
+    The error is the root of the weighted mean square of the distances from the pulled joints to their targets.
 
     Args:
-        ops: the lanes' operations.
-        tree: the bones; limits are not looked at.
-        joints: where they are.
+        ops: operations of the components.
+        tree: the bones; their limits are not used.
+        joints: before, in the tree's units.
         frames: of the bones before.
         pulls: joints and their targets.
-        enough: distance at which the sweeps stop.
-        iterations: sweeps at most.
-        roots: that give way: the passes outward start from where the passes inward bring them.
+        stop: error at which the sweeps stop, in the tree's units, and sweeps at most.
+        roots: joints that move: stage 2 starts from where stage 1 has brought them. All other roots stay.
 
     Returns:
-        joints that have the tree's lengths and hubs.
+        joints at the tree's link lengths, with each bone that carries several joints rigid.
     """
     weights = pull_weights(tree, pulls)
     held = {0, *tree.children[0]} if tree.is_anchor else {0}
@@ -97,35 +106,38 @@ def sweep_tree(
     sub_bases = {j: frames[j] for j in tree.bones if len(tree.children[j]) > 1 and not (j == 0 and tree.is_anchor)}
     placed = [*joints]
     zero = 0.0 * joints[0][0]
-    best, best_hubs, best_error = placed, sub_bases, _error(ops, placed, pulls)
+    best, best_sub_bases, best_error = placed, sub_bases, _error(ops, placed, pulls)
     sweeps = zero
     mixing = Mixing(ops)
-    idle = zero
+    useless = zero
     state = [*placed]
-    for sweep in range(1, iterations + 1):
-        going = (best_error > enough) & (idle <= IDLE)
+    for sweep in range(1, stop.iterations + 1):
+        going = (best_error > stop.tolerance) & (useless <= USELESS_SWEEPS)
         if not ops.any(going):
             break
-        desired = [*state]
+        swept = [*state]
         sub_bases = dict(sub_bases)
-        backward_pass(ops, tree, desired, sub_bases, pulls, weights, held)
+        backward_pass(ops, tree, swept, sub_bases, pulls, weights, held)
         for j in held:
-            desired[j] = joints[j]
-        forward_pass(ops, tree, desired, sub_bases, weights)
-        error = _error(ops, desired, pulls)
+            swept[j] = joints[j]
+        forward_pass(ops, tree, swept, sub_bases, weights)
+        error = _error(ops, swept, pulls)
         better = going & (error < best_error)
         sweeps = ops.where(going, zero + sweep, sweeps)
-        idle = ops.where(going, ops.where(error < 0.98 * best_error, zero, idle + 1.0), idle)
-        best = [choose_parts(ops, better, a, b) for a, b in zip(desired, best, strict=True)]
-        best_hubs = {j: choose_parts(ops, better, sub_bases[j], best_hubs[j]) for j in sub_bases}
+        is_useful = error < USEFUL_SWEEP * best_error
+        useless = ops.where(going, ops.where(is_useful, zero, useless + 1.0), useless)
+        best = [choose_parts(ops, better, a, b) for a, b in zip(swept, best, strict=True)]
+        best_sub_bases = {j: choose_parts(ops, better, sub_bases[j], best_sub_bases[j]) for j in sub_bases}
         best_error = ops.where(better, error, best_error)
-        if sweep > PLAIN_SWEEPS:
-            before, after = ([part for joint in row for part in joint] for row in (state, desired))
-            flat = mixing.next_input(before, after, error)
-            state = [*zip(flat[0::3], flat[1::3], flat[2::3], strict=True)]
-        else:
-            state = desired
-    return Swept(best, best_hubs, sweeps)
+        state = _mixed(mixing, state, swept, error) if sweep > PLAIN_TREE_SWEEPS else swept
+    return Swept(best, best_sub_bases, sweeps)
+
+
+def _mixed(mixing: Mixing, state: list[Vector], swept: list[Vector], error: Component) -> list[Vector]:
+    """Return the joints to sweep next, given those before and after the last sweep."""
+    before, after = ([part for joint in row for part in joint] for row in (state, swept))
+    flat = mixing.next_input(before, after, error)
+    return [*zip(flat[0::3], flat[1::3], flat[2::3], strict=True)]
 
 
 def backward_pass(
@@ -137,53 +149,61 @@ def backward_pass(
     weights: Sequence[Component],
     held: set[int],
 ) -> None:
-    """Put the effectors on their targets and pull every joint after them, up to those that are held (stage 1)."""
-    wished: dict[int, tuple[Vector, Component]] = {}
+    """Put the effectors on their targets and move every joint toward its children, to the links' lengths (stage 1).
+
+    Children come before their parents. A joint with one child goes to the point at the link's length from the child, on
+    the line to where the joint was; a joint with several children to the position of the rigid body fitted to them; a
+    joint with a target of its own to the centroid of that target and the candidate of its children. Joints that are
+    held, the fixed roots, stay.
+    """
+    goals: dict[int, tuple[Vector, Component]] = {}
     for pull in pulls:
-        _wish(wished, pull.joint, *_goal(pull, joints))
+        _add_goal(goals, pull.joint, *_goal(pull, joints))
         if pull.meets >= 0:
-            _wish(wished, pull.meets, *_goal(pull, joints))
+            _add_goal(goals, pull.meets, *_goal(pull, joints))
     sqrt, children, lengths = ops.sqrt, tree.children, tree.lengths
     for j in range(len(joints) - 1, -1, -1):
-        hanging = children[j]
+        beyond = children[j]
         if j in held:
             continue
-        candidate: Any = None
-        if len(hanging) == 1:
-            (x, y, z), (ax, ay, az) = joints[j], joints[hanging[0]]
+        candidate: Vector | None = None
+        if len(beyond) == 1:
+            (x, y, z), (ax, ay, az) = joints[j], joints[beyond[0]]
             dx, dy, dz = x - ax, y - ay, z - az
-            share = lengths[hanging[0]] / (sqrt(dx * dx + dy * dy + dz * dz) + TINY)
+            share = lengths[beyond[0]] / (sqrt(dx * dx + dy * dy + dz * dz) + TINY)
             candidate = (ax + dx * share, ay + dy * share, az + dz * share)
-        elif hanging:
-            candidate = _pull_sub_base(ops, tree, j, joints, sub_bases, weights)
-        if j in wished:
-            goal, weight = wished[j]
+        elif beyond:
+            candidate = _fit_sub_base(ops, tree, j, joints, sub_bases, weights)
+        if j in goals:
+            goal, weight = goals[j]
             candidate = goal if candidate is None else _centroid(candidate, goal, weights[j] - weight, weight)
         if candidate is not None:
             joints[j] = candidate
 
 
 def _goal(pull: Pull, joints: Sequence[Vector]) -> tuple[Vector, Component]:
+    """Return where a pull's joint should be and with what weight; two joints that meet do so at their centroid."""
     if pull.target is not None:
         return pull.target, pull.weight
     place = _centroid(joints[pull.joint], joints[pull.meets], pull.weight, pull.meets_weight)
     return place, pull.weight
 
 
-def _wish(wished: dict[int, tuple[Vector, Component]], joint: int, goal: Vector, weight: Component) -> None:
-    """Note a joint's goal; several have their centroid by weight."""
-    if joint in wished:
-        other, other_weight = wished[joint]
+def _add_goal(goals: dict[int, tuple[Vector, Component]], joint: int, goal: Vector, weight: Component) -> None:
+    """Add a goal of a joint: several goals of one joint become their centroid by weight."""
+    if joint in goals:
+        other, other_weight = goals[joint]
         goal, weight = _centroid(other, goal, other_weight, weight), other_weight + weight
-    wished[joint] = (goal, weight)
+    goals[joint] = (goal, weight)
 
 
 def _centroid(a: Vector, b: Vector, first: Component, second: Component) -> Vector:
+    """Return ``(first a + second b) / (first + second)``."""
     share = second / (first + second)
     return a[0] + share * (b[0] - a[0]), a[1] + share * (b[1] - a[1]), a[2] + share * (b[2] - a[2])
 
 
-def _pull_sub_base(
+def _fit_sub_base(
     ops: Operations,
     tree: Tree,
     sub_base: int,
@@ -191,13 +211,17 @@ def _pull_sub_base(
     sub_bases: dict[int, Quaternion],
     weights: Sequence[Component],
 ) -> Vector:
-    """Lay a hub where its joints come nearest to where the branches want them; return where its own joint is then."""
-    hanging = tree.children[sub_base]
-    shares = [HEAD_WEIGHT * weights[sub_base], *(weights[child] for child in hanging)]
+    """Fit the rigid body of a sub-base to the joints of its branches; return the position of its own joint.
+
+    The body's frame is kept in ``sub_bases``: the rotation that minimises the weighted squared distances of the body's
+    joints from the candidates, with the weighted centroids of both at one point.
+    """
+    beyond = tree.children[sub_base]
+    shares = [SUB_BASE_WEIGHT * weights[sub_base], *(weights[child] for child in beyond)]
     total = sum(shares) + TINY
-    nothing = 0.0 * joints[sub_base][0]
-    points = [(nothing, nothing, nothing), *(tree.offsets[child] for child in hanging)]
-    places = [joints[sub_base], *(joints[child] for child in hanging)]
+    zero = 0.0 * joints[sub_base][0]
+    points = [(zero, zero, zero), *(tree.offsets[child] for child in beyond)]
+    places = [joints[sub_base], *(joints[child] for child in beyond)]
     middle = _mean(points, shares, total)
     center = _mean(places, shares, total)
     frame = fit_frame(
@@ -213,6 +237,7 @@ def _pull_sub_base(
 
 
 def _mean(points: Sequence[Vector], shares: Sequence[Component], total: Component) -> Vector:
+    """Return the weighted centroid of points, whose weights add up to a total."""
     x, y, z = (
         sum(share * point[axis] for point, share in zip(points, shares, strict=True)) / total for axis in range(3)
     )
@@ -226,30 +251,34 @@ def forward_pass(
     sub_bases: dict[int, Quaternion],
     weights: Sequence[Component],
 ) -> None:
-    """Start from the root and pull every joint after it, out to the effectors (stage 2)."""
+    """Move every joint toward its parent, to the link's length, from the roots to the effectors (stage 2).
+
+    A bone that carries several joints keeps its own joint and is rotated so that its joints are nearest to their
+    positions after stage 1.
+    """
     sqrt, children, lengths = ops.sqrt, tree.children, tree.lengths
     for j in tree.bones:
-        hanging = children[j]
+        beyond = children[j]
         x, y, z = joints[j]
         if j == 0 and tree.is_anchor:
             continue
-        if len(hanging) == 1:
-            bx, by, bz = joints[hanging[0]]
+        if len(beyond) == 1:
+            bx, by, bz = joints[beyond[0]]
             dx, dy, dz = bx - x, by - y, bz - z
-            share = lengths[hanging[0]] / (sqrt(dx * dx + dy * dy + dz * dz) + TINY)
-            joints[hanging[0]] = (x + dx * share, y + dy * share, z + dz * share)
+            share = lengths[beyond[0]] / (sqrt(dx * dx + dy * dy + dz * dz) + TINY)
+            joints[beyond[0]] = (x + dx * share, y + dy * share, z + dz * share)
         else:
-            places = [(bx - x, by - y, bz - z) for bx, by, bz in (joints[child] for child in hanging)]
-            shares = [weights[child] for child in hanging]
-            frame = fit_frame(ops, sub_bases[j], [tree.offsets[child] for child in hanging], places, shares)
+            places = [(bx - x, by - y, bz - z) for bx, by, bz in (joints[child] for child in beyond)]
+            shares = [weights[child] for child in beyond]
+            frame = fit_frame(ops, sub_bases[j], [tree.offsets[child] for child in beyond], places, shares)
             sub_bases[j] = frame
-            for child in hanging:
+            for child in beyond:
                 dx, dy, dz = rotate(frame, tree.offsets[child])
                 joints[child] = (x + dx, y + dy, z + dz)
 
 
 def _error(ops: Operations, joints: Sequence[Vector], pulls: Sequence[Pull]) -> Component:
-    """Return the pulls' distances from where they should be, root of the weighted mean square."""
+    """Return ``sqrt(sum w_k |p_k - t_k|^2 / sum w_k)`` over the pulls k, with joints p_k and targets t_k."""
     total: Component = 0.0
     weights: Component = TINY
     for pull in pulls:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from ..fabrik.passes import Links, Sweeping, sweep_to_target
+from ..fabrik.passes import Links, Stop, Sweep, repeat_sweeps
 from ..math.operations import TINY, Component, Operations, Point, Vector
 from ..math.quaternions import Quaternion, from_to, multiply, rotate
 from ..math.vectors import Joints, choose_parts, cross, distance_between, dot, joints_of, points_of, rejection
@@ -23,7 +23,7 @@ from ..model.joint_limits import JointLimits, SwingTwist, angle_within, clamp, h
 from ..optimise.constrained_reach import coordinates_of, nearer_reference, off_the_line
 from ..optimise.pole_task import bend_toward_pole
 from ..problem import Options
-from .method import Found, Method
+from .solver import Solver, SolverResult
 from .unconstrained import reach_freely
 
 MOST = 1.0
@@ -74,7 +74,7 @@ def _restore_links(ops: Operations, points: list[Point], links: Links) -> None:
     points[1:] = ops.points(laid)
 
 
-TIP_TO_ROOT = Sweeping(ccd_sweep, slice(1, None), _restore_links)
+TIP_TO_ROOT = Sweep(ccd_sweep, slice(1, None), _restore_links)
 """Its sweeps are mixed as FABRIK's are: near full extension it needs hundreds without."""
 
 
@@ -98,8 +98,8 @@ def turn_to_target(
 ) -> tuple[Joints, Component]:
     """Sweep until the tip is at the target; return joints and sweeps."""
     nowhere = 0.0 * target[0] > 1.0
-    points, sweeps = sweep_to_target(
-        ops, points_of(joints), lengths, target, nowhere, tolerance, iterations, TIP_TO_ROOT
+    points, sweeps = repeat_sweeps(
+        ops, TIP_TO_ROOT, points_of(joints), lengths, target, nowhere, Stop(tolerance, iterations)
     )
     return joints_of(points), sweeps
 
@@ -215,7 +215,7 @@ def _angle_about(ops: Operations, axis: Vector, arm: Vector, aim: Vector) -> Com
     return ops.atan2(dot(axis, cross(arm, aim)), dot(rejection(arm, axis), rejection(aim, axis)))
 
 
-def _reach(ops: Operations, start: StartPose, target: Vector, pole: Vector | None, options: Options) -> Found:
+def _reach(ops: Operations, start: StartPose, target: Vector, pole: Vector | None, options: Options) -> SolverResult:
     if start.constrained_chain is None:
         return reach_freely(ops, start, target, pole, options, turn_to_target)
     coordinates = coordinates_of(ops, start.constrained_chain, start.frames)
@@ -229,7 +229,7 @@ def _reach(ops: Operations, start: StartPose, target: Vector, pole: Vector | Non
         coordinates, placed = bend_toward_pole(
             ops, start.constrained_chain, coordinates, target, pole, options.tolerance
         )
-    return Found(placed.joints, placed.frames, sweeps)
+    return SolverResult(placed.joints, placed.frames, sweeps)
 
 
-CCD = Method("CCD", "Tentacles, tails and hair: the tip end curls first and the root hardly turns", _reach)
+CCD = Solver("CCD", "Tentacles, tails and hair: the tip end curls first and the root hardly turns", _reach)

@@ -24,7 +24,7 @@ from ..optimise.damped_steps import DAMPED, FreeBody, Rule, Symmetric, descend_t
 from ..optimise.pole_task import bend_toward_pole
 from ..optimise.tree_least_squares import DAMPED_TOGETHER, FIRST, StackedRule
 from ..problem import Options
-from .method import Found, Method
+from .solver import Solver, SolverResult
 from .unconstrained import reach_freely
 
 CUT = 1e-3
@@ -117,7 +117,7 @@ def step_to_target(
 
 def _reach(
     rule: Rule, ops: Operations, start: StartPose, target: Vector, pole: Vector | None, options: Options
-) -> Found:
+) -> SolverResult:
     if start.constrained_chain is None:
         return reach_freely(ops, start, target, pole, options, partial(step_to_target, rule))
     coordinates = coordinates_of(ops, start.constrained_chain, start.frames)
@@ -133,24 +133,24 @@ def _reach(
             coordinates, placed = nearer_reference(ops, start.constrained_chain, reference, coordinates, error, target)
     if pole is not None:
         coordinates, placed = bend_toward_pole(ops, start.constrained_chain, coordinates, target, pole, tolerance)
-    return Found(placed.joints, placed.frames, used)
+    return SolverResult(placed.joints, placed.frames, used)
 
 
-JACOBIAN_TRANSPOSE = Method(
+JACOBIAN_TRANSPOSE = Solver(
     "Jacobian Transpose",
     "To compare: simple and never wild, but slow; give it a thousand iterations",
     partial(_reach, TRANSPOSE),
     solves_trees=True,
     stacked=StackedRule(_transpose_together, is_careful=False),
 )
-JACOBIAN_PINV = Method(
+JACOBIAN_PINV = Solver(
     "Jacobian Pseudo-Inverse",
     "To compare: fewest steps in the open, jumps near full extension",
     partial(_reach, PINV),
     solves_trees=True,
     stacked=StackedRule(_pseudo_inverse_together, is_careful=False),
 )
-JACOBIAN_DLS = Method(
+JACOBIAN_DLS = Solver(
     "Damped Least Squares",
     "Smooth motion, the turn shared by all joints; what Blender's own IK does",
     partial(_reach, DAMPED),

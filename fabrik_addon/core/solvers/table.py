@@ -1,17 +1,17 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The methods there are: name to method. A new one is a module and a line at the end of this table."""
+"""The table of solvers: name to solver. A new solver is a module and a line at the end of this table."""
 
 from __future__ import annotations
 
 from ..problem import Chain, FabrikError, Options
 from .ccd import CCD
-from .fabrik_method import FABRIK
+from .fabrik_solver import FABRIK
 from .jacobian import JACOBIAN_DLS, JACOBIAN_PINV, JACOBIAN_TRANSPOSE
-from .method import Method
+from .solver import Solver
 from .two_bone import TWO_BONE
 
-SOLVERS: dict[str, Method] = {
+SOLVERS: dict[str, Solver] = {
     "FABRIK": FABRIK,
     "TWO_BONE": TWO_BONE,
     "CCD": CCD,
@@ -19,35 +19,35 @@ SOLVERS: dict[str, Method] = {
     "JACOBIAN_PINV": JACOBIAN_PINV,
     "JACOBIAN_DLS": JACOBIAN_DLS,
 }
-"""Files keep a method's place in this table: new ones go to its end."""
+"""Blender files store a solver's place in this table: new ones go to its end."""
 
 
-def method_for(chain: Chain, options: Options) -> Method:
-    """Return the method that options ask for.
+def solver_for(chain: Chain, options: Options) -> Solver:
+    """Return the solver that the options name, for a plain chain.
 
     Raises:
-        FabrikError: there is none of this name, or it can't solve such a chain.
+        FabrikError: there is no solver of this name, or it can't solve such a chain.
     """
-    method = _named(options)
-    if refusal := method.refusal(chain):
+    solver = _named(options)
+    if refusal := solver.refusal(chain):
         raise FabrikError(refusal)
-    return method
+    return solver
 
 
-def method_for_tree(options: Options) -> Method:
-    """Return the method that options ask for, for several effectors or a loop.
+def solver_for_tree(options: Options) -> Solver:
+    """Return the solver that the options name, for several effectors or a loop.
 
     Raises:
-        FabrikError: there is none of this name, or it takes one chain with one target only.
+        FabrikError: there is no solver of this name, or it takes one chain with one target only.
     """
-    method = _named(options)
-    if not method.solves_trees:
+    solver = _named(options)
+    if not solver.solves_trees:
         able = ", ".join(other.label for other in SOLVERS.values() if other.solves_trees)
-        raise FabrikError(f"{method.label} can't reach several targets at once or close a loop: choose {able}")
-    return method
+        raise FabrikError(f"{solver.label} can't reach several targets at once or close a loop: choose {able}")
+    return solver
 
 
-def _named(options: Options) -> Method:
+def _named(options: Options) -> Solver:
     if options.solver not in SOLVERS:
         raise FabrikError(f"there is no solver '{options.solver}': there are {', '.join(SOLVERS)}")
     return SOLVERS[options.solver]

@@ -30,7 +30,7 @@ from ..model.joint_limits import SwingTwist, angle_within, hinge_axis, swing_twi
 from ..optimise.constrained_reach import coordinates_of, reach_within_limits
 from ..optimise.pole_task import bend_toward_pole
 from ..problem import Chain, Options
-from .method import Found, Method
+from .solver import Solver, SolverResult
 
 _ALLOWED = 1e-12
 """Half-sine or radians by which limits may change a turn that they allow: rounding."""
@@ -184,11 +184,11 @@ def _reach_freely(
     return points, start.transport(ops, start, points, turn)
 
 
-def _reach(ops: Operations, start: StartPose, target: Vector, pole: Vector | None, options: Options) -> Found:
+def _reach(ops: Operations, start: StartPose, target: Vector, pole: Vector | None, options: Options) -> SolverResult:
     once = 0.0 * target[0] + 1.0
     constrained_chain = start.constrained_chain
     if constrained_chain is None:
-        return Found(*_reach_freely(ops, start, target, pole), once)
+        return SolverResult(*_reach_freely(ops, start, target, pole), once)
     present = coordinates_of(ops, constrained_chain, start.frames)
     axis = hinge_axis(constrained_chain.limits[1]) if constrained_chain.inherits[1] else None
     if axis is None or axis == 1:
@@ -196,7 +196,7 @@ def _reach(ops: Operations, start: StartPose, target: Vector, pole: Vector | Non
     else:
         frames = _reach_with_hinge(ops, start, constrained_chain, axis, present[1], target, pole)
         if constrained_chain.limits[0].is_free:
-            return Found(_laid(constrained_chain, frames), frames, once)
+            return SolverResult(_laid(constrained_chain, frames), frames, once)
     return _within_limits(ops, constrained_chain, frames, present, target, pole, options)
 
 
@@ -215,7 +215,7 @@ def _within_limits(
     target: Vector,
     pole: Vector | None,
     options: Options,
-) -> Found:
+) -> SolverResult:
     """Keep closed-form frames where limits allow them, else reach by least squares from what they leave of them."""
     points = _laid(constrained_chain, frames)
     wished, coordinates = [], coordinates_of(ops, constrained_chain, frames)
@@ -228,13 +228,13 @@ def _within_limits(
     for turn, desired in zip(coordinates, wished, strict=True):
         feasible = feasible & (distance_between(ops, turn, desired) <= _ALLOWED)
     if ops.all(feasible):
-        return Found(points, frames, 0.0 * target[0] + 1.0)
+        return SolverResult(points, frames, 0.0 * target[0] + 1.0)
     coordinates, placed, _, used = reach_within_limits(
         ops, constrained_chain, coordinates, lambda: present, target, options.tolerance, options.iterations
     )
     if pole is not None:
         coordinates, placed = bend_toward_pole(ops, constrained_chain, coordinates, target, pole, options.tolerance)
-    return Found(
+    return SolverResult(
         [choose_parts(ops, feasible, a, b) for a, b in zip(points, placed.joints, strict=True)],
         [choose_parts(ops, feasible, a, b) for a, b in zip(frames, placed.frames, strict=True)],
         ops.where(feasible, 1.0, used),
@@ -248,7 +248,7 @@ def _refusal(chain: Chain) -> str:
     return f"Two Bone is for two links, the chain that ends at {chain.name(-1)} has {count}: choose another solver"
 
 
-TWO_BONE = Method(
+TWO_BONE = Solver(
     "Two Bone",
     "Arms and legs: exact, in no time; chains of two bones only",
     _reach,

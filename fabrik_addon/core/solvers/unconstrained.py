@@ -30,7 +30,7 @@ from ..math.vectors import (
 )
 from ..model.chain_start import StartPose
 from ..problem import Options
-from .method import Found
+from .solver import SolverResult
 
 Iterate: TypeAlias = Callable[[Any, Joints, Sequence[float], Vector, float, int], tuple[Joints, Component]]
 """(ops, joints, lengths, target, tolerance, iterations): bring the tip to a target within reach; joints after and
@@ -48,7 +48,7 @@ POINTING = 1e-5
 
 def reach_freely(
     ops: Operations, start: StartPose, target: Vector, pole: Vector | None, options: Options, iterate: Iterate
-) -> Found:
+) -> SolverResult:
     """Bring the tip to the target and the bend toward the pole, where there is one.
 
     Args:
@@ -57,7 +57,7 @@ def reach_freely(
         target: from the root, in units of the chain's length.
         pole: the same, or None.
         options: tolerance and iterations.
-        iterate: the method itself.
+        iterate: the solver itself.
     """
     joints, lengths, hint = start.joints, start.lengths, start.x_axes[0]
     tolerance = options.tolerance
@@ -95,7 +95,7 @@ def reach_freely(
         joints, turn = _turned(joints, last), multiply(last, turn)
     points = list(zip(*joints, strict=True))
     frames = start.transport(ops, start, points, turn)
-    return Found(points, frames, result[-1])
+    return SolverResult(points, frames, result[-1])
 
 
 def _iterated(

@@ -1,0 +1,113 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The solver FABRIK: sweeps for a chain without limits, and the start of least squares for a constrained chain.
+
+FABRIK moves positions, joint limits are about rotations. So a constrained chain is solved by ``reach_within_limits``,
+and FABRIK's pose without limits, brought into the limits, is its second start. With a pole FABRIK's pose is the
+reference pose: it lies in the plane of the pole.
+"""
+
+from __future__ import annotations
+
+from ..fabrik.chain_fabrik import reach_target
+from ..math.operations import Operations, Vector
+from ..math.vectors import choose_parts, distance_between
+from ..model.chain_start import StartPose
+from ..model.constrained_chain import ConstrainedChain, place
+from ..model.joint_limits import SwingTwist
+from ..optimise.constrained_reach import coordinates_of, reach_within_limits
+from ..optimise.pole_task import POINTED, bend_toward_pole, pole_angle
+from ..problem import Options
+from .solver import Solver, SolverResult
+
+POLE_GAIN = 0.9
+"""Ratio of the angle to the pole to that of a pose at the target, below which another pose at the target is taken."""
+
+
+def _solve(ops: Operations, start: StartPose, target: Vector, pole: Vector | None, options: Options) -> SolverResult:
+    constrained_chain = start.constrained_chain
+    if constrained_chain is None:
+        return _sweep(ops, start, target, pole, options)
+
+    def present() -> list[SwingTwist]:
+        return coordinates_of(ops, constrained_chain, start.frames)
+
+    def warm_start() -> list[SwingTwist]:
+        return coordinates_of(ops, constrained_chain, _sweep(ops, start, target, pole, options).frames)
+
+    if pole is not None:
+        return _solve_with_pole(ops, constrained_chain, (present(), warm_start()), target, pole, options)
+    _, placed, _, starts = reach_within_limits(
+        ops, constrained_chain, present(), warm_start, target, options.tolerance, options.iterations
+    )
+    return SolverResult(placed.joints, placed.frames, starts)
+
+
+def _sweep(ops: Operations, start: StartPose, target: Vector, pole: Vector | None, options: Options) -> SolverResult:
+    """Return FABRIK's pose without limits: the iterations are sweeps."""
+    points, sweeps, turn = reach_target(
+        ops, start.points, start.lengths, target, pole, start.x_axes[0], options.tolerance, options.iterations
+    )
+    return SolverResult(points, start.transport(ops, start, points, turn), sweeps)
+
+
+def _solve_with_pole(
+    ops: Operations,
+    constrained_chain: ConstrainedChain,
+    starts: tuple[list[SwingTwist], list[SwingTwist]],
+    target: Vector,
+    pole: Vector,
+    options: Options,
+) -> SolverResult:
+    """Bring the tip to the target within limits and the bend as near to the pole as they allow.
+
+    1. Where the present pose has its tip at the target, its bend is brought toward the pole. If that makes all batch
+       items point at the pole, this is the result: a solved pose stays as it is.
+    2. Else the chain is solved with FABRIK's pose as the reference pose and the present pose as the second start. Where
+       that ends in a local minimum farther from the target than the present pose, the present pose is taken: solving
+       again must not take the tip away from the target.
+    3. The bend of that pose is brought toward the pole. The pose of step 1 is kept where its tip is at the target and
+       the angle to the pole has not become ``POLE_GAIN`` times smaller: a pole that limits keep the bend from is no
+       reason to leave a pose at the target for another one at the target.
+
+    Args:
+        ops: operations of the components.
+        constrained_chain: the bones and their limits.
+        starts: joint coordinates of the present pose and of FABRIK's pose, both within limits.
+        target: from the root, in units of the chain's length.
+        pole: the same.
+        options: tolerance and iterations.
+
+    Returns:
+        the pose; its iterations are starts.
+    """
+    present, from_fabrik = starts
+    tolerance = options.tolerance
+    bent, bent_placed = present, place(ops, constrained_chain, present)
+    present_error = distance_between(ops, bent_placed.joints[-1], target)
+    at_target = present_error <= tolerance
+    if ops.any(at_target):
+        bent, bent_placed = bend_toward_pole(ops, constrained_chain, present, target, pole, tolerance)
+        if ops.all(at_target & (pole_angle(ops, bent_placed.joints, target, pole) <= POINTED)):
+            return SolverResult(bent_placed.joints, bent_placed.frames, 0.0 * present_error)
+    coordinates, _, error, count = reach_within_limits(
+        ops, constrained_chain, from_fabrik, lambda: present, target, tolerance, options.iterations
+    )
+    was_nearer = (error > tolerance) & (present_error < error)
+    if ops.any(was_nearer):
+        coordinates = [choose_parts(ops, was_nearer, a, b) for a, b in zip(present, coordinates, strict=True)]
+    coordinates, placed = bend_toward_pole(ops, constrained_chain, coordinates, target, pole, tolerance)
+    bent_angle = pole_angle(ops, bent_placed.joints, target, pole)
+    stays = at_target & (POLE_GAIN * bent_angle <= pole_angle(ops, placed.joints, target, pole))
+    if ops.any(stays):
+        coordinates = [choose_parts(ops, stays, a, b) for a, b in zip(bent, coordinates, strict=True)]
+        placed = place(ops, constrained_chain, coordinates)
+    return SolverResult(placed.joints, placed.frames, count)
+
+
+FABRIK = Solver(
+    "FABRIK",
+    "Chains of any length: fewest sweeps, whatever the pose and wherever the target",
+    _solve,
+    solves_trees=True,
+)
