@@ -452,7 +452,8 @@ def _turn_by_angle(
     was = side_toward(ops, start.joints, turn_pole(ops, pole, chord, angle), hint)
     seen = from_to(ops, was, side_toward(ops, start.joints, turned, hint), chord)
     zero = 0.0 * angle * chord[0]
-    twist = choose_parts(ops, straight, seen, tuple(zero + part for part in IDENTITY))
+    w, x, y, z = IDENTITY
+    twist: Quaternion = choose_parts(ops, straight, seen, (zero + w, zero + x, zero + y, zero + z))
     transport_links = start.transport
 
     def transport(

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..goals.pole import bend_direction, bend_plane, points_at_pole, reflect_to_pole
 from ..math.law_of_cosines import middle_joint
-from ..math.operations import Component, Components, Operations, Vector, add_up
+from ..math.operations import Component, Components, Condition, Operations, Vector, add_up
 from ..math.quaternions import IDENTITY, Quaternion
 from ..math.vectors import (
     NO_DIRECTION,
@@ -233,7 +233,7 @@ def _bend(
     return points, ops.maximum(sweeps, 0.0 * distance + 1.0)
 
 
-def on_one_line(ops: Operations, points: Sequence[Vector], target: Vector) -> Component:
+def on_one_line(ops: Operations, points: Sequence[Vector], target: Vector) -> Condition:
     """Tell whether all joints and the target lie on one line: no sweep ever leaves it."""
     first = points[1]
     limit = ON_ONE_LINE * ON_ONE_LINE * dot(first, first)

@@ -1,9 +1,14 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Two links in closed form: the law of cosines, turned into the plane of the bend.
+"""Two links in closed form: the law of cosines in the bend plane.
 
-A target between |l1 - l2| and l1 + l2 from the root has two solutions in any plane through root and target, mirror
-images of each other; the pole, the present bend or a hinge's range says which. Beyond, the links lie on a line.
+With link lengths l1 and l2 and a target at the distance d from the root, ``|l1 - l2| < d < l1 + l2``, the angle at the
+root between the first link and the target is ``acos((l1^2 + d^2 - l2^2) / (2 l1 d))``, to either side. The pole, the
+present bend or the range of a hinge decides the side. Outside of that range of d both links lie on the line to the
+target.
+
+Within limits the closed form is kept where the limits allow it. Else the nearest pose that the limits allow is the
+reference pose of ``reach_within_limits``.
 """
 
 from __future__ import annotations
@@ -11,7 +16,7 @@ from __future__ import annotations
 from ..fabrik.passes import reach_test, straight_to_target
 from ..goals.pole import bend_plane
 from ..math.law_of_cosines import middle_joint
-from ..math.operations import TINY, Component, Operations, Vector
+from ..math.operations import TINY, Component, Condition, Operations, Vector
 from ..math.quaternions import Quaternion, from_to, multiply, rotate
 from ..math.vectors import (
     NO_DIRECTION,
@@ -32,30 +37,39 @@ from ..optimise.pole_task import bend_toward_pole
 from ..problem import Chain, Options
 from .solver import Solver, SolverResult
 
-_ALLOWED = 1e-12
-"""Half-sine or radians by which limits may change a turn that they allow: rounding."""
+_CLAMP_ROUNDING = 1e-12
+"""Half-sine or radians by which limits may change the coordinates of a pose that they allow: rounding."""
 
-_NOWHERE = 1e-30
-"""Distance from the root at which a target has no direction. However near another is, the links must lie across its
-direction: any other would stretch them, or leave the tip beside it."""
+_AT_ROOT = 1e-30
+"""Distance from the root, over the chain's length, up to which a target has no direction.
+
+A target however near to the root but farther than this has a direction, and the links must lie across it: across any
+other direction they would leave the tip beside the target, or change their lengths.
+"""
+
+_SAME_BEND = -0.999
+"""Cosine of the angle between the old and the new chord, above which the bend is transported from one to the other:
+near the opposite direction the shortest rotation between them is not defined."""
 
 
 def hinge_angles(
     ops: Operations, constrained_chain: ConstrainedChain, axis: int, twist: Quaternion, distance: Component
 ) -> tuple[Component, Component]:
-    """Return the two angles of a knee's hinge at which the tip is at a distance from the root, or as near to it.
+    """Return the two angles of the second bone's hinge at which the tip is at a distance from the root.
 
-    With m the first link and w the second, both in the frame the knee turns in, and a the axis, the law of cosines says
-    m . R(a, angle) w = (distance^2 - |m|^2 - |w|^2) / 2, which is A cos(angle) + B sin(angle) = C.
+    With m the first link and w the second, both in the parent frame of the hinge, and the unit axis a, the law of
+    cosines is ``m . R(a, angle) w = (d^2 - |m|^2 - |w|^2) / 2``, which is ``A cos(angle) + B sin(angle) = C`` with
+    ``A = m . (w - (w . a) a)`` and ``B = m . (a x w)``. Its solutions are ``atan2(B, A) +- acos(C / sqrt(A^2 + B^2))``.
+    Where there is none the cosine is clamped: the angles are those at which the tip comes nearest to the distance.
 
     Args:
-        ops: the lanes' operations.
-        limb: two bones, the second one a hinge.
+        ops: operations of the components.
+        constrained_chain: two bones, the second one a hinge.
         axis: of the hinge: 0 for x, 2 for z.
-        twist: that the hinge turns.
+        twist: own rotation of the second bone about its y axis, before the hinge.
         distance: from the root to the target.
     """
-    first, second = _first_link_at_knee(constrained_chain), rotate(twist, constrained_chain.links[1])
+    first, second = _first_link_at_hinge(constrained_chain), rotate(twist, constrained_chain.links[1])
     unit = _unit(axis, 0.0 * distance)
     a, b = dot(first, rejection(second, unit)), dot(first, cross(unit, second))
     along = first[axis] * second[axis]
@@ -66,7 +80,8 @@ def hinge_angles(
     return middle + spread, middle - spread
 
 
-def _first_link_at_knee(constrained_chain: ConstrainedChain) -> Vector:
+def _first_link_at_hinge(constrained_chain: ConstrainedChain) -> Vector:
+    """Return the first link in the parent frame of the second bone."""
     w, x, y, z = constrained_chain.rests[1]
     return rotate((w, -x, -y, -z), constrained_chain.links[0])
 
@@ -76,22 +91,24 @@ def _unit(axis: int, zero: Component) -> Vector:
 
 
 def _about(ops: Operations, axis: int, angle: Component) -> Quaternion:
+    """Return the rotation by an angle about the x, y or z axis."""
     x, y, z = scale(_unit(axis, 0.0 * angle), ops.sin(0.5 * angle))
     return ops.cos(0.5 * angle), x, y, z
 
 
 def _bend_hinge(
-    ops: Operations, constrained_chain: ConstrainedChain, axis: int, knee: SwingTwist, distance: Component
+    ops: Operations, constrained_chain: ConstrainedChain, axis: int, hinge: SwingTwist, distance: Component
 ) -> tuple[Quaternion, Vector]:
-    """Return the knee's own rotation that puts the tip at a distance from the root, and the tip in the hip's frame.
+    """Return the hinge's own rotation that puts the tip at a distance from the root, and the tip in the first frame.
 
-    Of the two mirror images the one in the hinge's range is taken, or the nearer to the present one if both are.
+    Of the two mirror images the one within the hinge's range is taken, or if both are the one nearer to the present
+    angle.
     """
-    twist = _about(ops, 1, knee[1])
+    twist = _about(ops, 1, hinge[1])
     first, second, present = (
-        _first_link_at_knee(constrained_chain),
+        _first_link_at_hinge(constrained_chain),
         rotate(twist, constrained_chain.links[1]),
-        2.0 * ops.asin(knee[axis]),
+        2.0 * ops.asin(hinge[axis]),
     )
     best: list[Component] = []
     for desired in hinge_angles(ops, constrained_chain, axis, twist, distance):
@@ -100,7 +117,7 @@ def _bend_hinge(
         x, y, z = rotate(bend, second)
         tip = (first[0] + x, first[1] + y, first[2] + z)
         off, turned = norm(ops, tip) - distance, angle - present
-        # Half a turn in all is more than any other difference: it only decides between two that are as near.
+        # |off| + 1e-9 |turned|: the second term is less than 1e-8 and decides between angles that are as near only.
         cost = ops.maximum(off, -off) + 1e-9 * ops.maximum(turned, -turned)
         found = [cost, *bend, *tip]
         best = ops.choose(cost < best[0], found, best) if best else found
@@ -108,34 +125,39 @@ def _bend_hinge(
     return multiply((w, x, y, z), twist), rotate(constrained_chain.rests[1], (best[5], best[6], best[7]))
 
 
-def _reach_with_hinge(
+def _solve_with_hinge(
     ops: Operations,
     start: StartPose,
     constrained_chain: ConstrainedChain,
     axis: int,
-    knee: SwingTwist,
+    hinge: SwingTwist,
     target: Vector,
     pole: Vector | None,
 ) -> list[Quaternion]:
-    """Return the bones' frames with the knee bent about its hinge and the hip turned as it must, whatever its limits.
+    """Return the bones' frames with the second bone bent about its hinge, and the first one free of its limits.
 
-    The hip turns the shortest way, and with a pole on about the line to the target until the knee points at it.
+    The first bone is rotated by the shortest rotation from the tip to the target, and with a pole about the line to the
+    target until the middle joint is on the pole's side.
     """
-    own, tip = _bend_hinge(ops, constrained_chain, axis, knee, norm(ops, target))
-    hip = start.frames[0]
+    own, tip = _bend_hinge(ops, constrained_chain, axis, hinge, norm(ops, target))
+    first = start.frames[0]
     along = first_direction(ops, [target, start.points[-1], start.points[1]])
-    hip = multiply(from_to(ops, rotate(hip, tip), along, start.x_axes[0]), hip)
+    first = multiply(from_to(ops, rotate(first, tip), along, start.x_axes[0]), first)
     if pole is not None:
-        bend, desired = rejection(rotate(hip, constrained_chain.links[0]), along), rejection(pole, along)
+        bend, desired = rejection(rotate(first, constrained_chain.links[0]), along), rejection(pole, along)
         usable = (norm(ops, bend) > NO_DIRECTION) & (norm(ops, desired) > NO_DIRECTION)
-        bend = tuple(ops.choose(usable, bend, start.x_axes[0]))
-        desired = tuple(ops.choose(usable, desired, start.x_axes[0]))
-        hip = multiply(from_to(ops, bend, desired, along), hip)
-    return [hip, multiply(multiply(hip, constrained_chain.rests[1]), own)]
+        bend = choose_parts(ops, usable, bend, start.x_axes[0])
+        desired = choose_parts(ops, usable, desired, start.x_axes[0])
+        first = multiply(from_to(ops, bend, desired, along), first)
+    return [first, multiply(multiply(first, constrained_chain.rests[1]), own)]
 
 
 def _bend(ops: Operations, start: StartPose, along: Vector, pole: Vector | None) -> tuple[Vector, Quaternion | None]:
-    """Return the unit vector toward which the links bend, and with a pole the turn that brings their bend there."""
+    """Return the unit vector toward which the links bend, and with a pole the rotation that brings their bend there.
+
+    Without a pole the present bend b, perpendicular to the old chord c, is transported to the new chord a by the
+    shortest rotation from c to a: ``b - (b . a) / (1 + c . a) (c + a)``.
+    """
     hint = start.x_axes[0]
     if pole is None:
         middle, tip = start.points[1:]
@@ -144,33 +166,32 @@ def _bend(ops: Operations, start: StartPose, along: Vector, pole: Vector | None)
             before = scale(tip, 1.0 / chord)
             cosine = dot(before, along)
             bend = rejection(middle, before)
-            # The shortest turn from the old chord to the new, of a vector that is perpendicular to the old one.
             share = dot(bend, along) / (1.0 + cosine + TINY)
             bx, by, bz = (b - share * (c + a) for b, c, a in zip(bend, before, along, strict=True))
             size = norm(ops, (bx, by, bz))
-            if ops.all((size > NO_DIRECTION) & (cosine > -0.999)):
+            if ops.all((size > NO_DIRECTION) & (cosine > _SAME_BEND)):
                 return (bx / size, by / size, bz / size), None
     side, turn = bend_plane(ops, start.joints, along, pole, hint)
     if pole is not None:
         return side, turn
-    # Folded onto its root a chain has no line to turn from: its joint stays on the side of the target's line it is on.
+    # A chain folded onto its root has no chord: its middle joint stays on its side of the line to the target.
     bend = rejection(middle, along)
     size = norm(ops, bend)
     folded = (chord <= NO_DIRECTION) & (size > NO_DIRECTION)
-    return tuple(ops.choose(folded, scale(bend, 1.0 / (size + TINY)), side)), None
+    return choose_parts(ops, folded, scale(bend, 1.0 / (size + TINY)), side), None
 
 
-def _reach_freely(
+def _solve_unconstrained(
     ops: Operations, start: StartPose, target: Vector, pole: Vector | None
 ) -> tuple[list[Vector], list[Quaternion]]:
-    """Return joints and frames at the target, bent toward the pole or else as before."""
+    """Return joints and frames at the target without limits, bent toward the pole or else to the present side."""
     first, second = start.lengths
     distance = norm(ops, target)
-    nowhere = distance <= _NOWHERE
+    at_root = distance <= _AT_ROOT
     along = scale(target, 1.0 / (distance + TINY))
-    if ops.any(nowhere):
-        along = tuple(ops.choose(nowhere, first_direction(ops, [start.points[-1], start.points[1]]), along))
-        distance = ops.where(nowhere, 0.0, distance)
+    if ops.any(at_root):
+        along = choose_parts(ops, at_root, first_direction(ops, [start.points[-1], start.points[1]]), along)
+        distance = ops.where(at_root, 0.0, distance)
     side, turn = _bend(ops, start, along, pole)
     too_far, too_near = reach_test(start.lengths, distance)
     blocked = too_far | too_near
@@ -178,29 +199,29 @@ def _reach_freely(
     tip = target
     if ops.any(blocked):
         x, y, z = straight_to_target(ops, start.lengths, along, too_far)
-        middle = tuple(ops.choose(blocked, (x[1], y[1], z[1]), middle))
-        tip = tuple(ops.choose(blocked, (x[2], y[2], z[2]), tip))
+        middle = choose_parts(ops, blocked, (x[1], y[1], z[1]), middle)
+        tip = choose_parts(ops, blocked, (x[2], y[2], z[2]), tip)
     points = [start.points[0], middle, tip]
     return points, start.transport(ops, start, points, turn)
 
 
-def _reach(ops: Operations, start: StartPose, target: Vector, pole: Vector | None, options: Options) -> SolverResult:
+def _solve(ops: Operations, start: StartPose, target: Vector, pole: Vector | None, options: Options) -> SolverResult:
     once = 0.0 * target[0] + 1.0
     constrained_chain = start.constrained_chain
     if constrained_chain is None:
-        return SolverResult(*_reach_freely(ops, start, target, pole), once)
+        return SolverResult(*_solve_unconstrained(ops, start, target, pole), once)
     present = coordinates_of(ops, constrained_chain, start.frames)
     axis = hinge_axis(constrained_chain.limits[1]) if constrained_chain.inherits[1] else None
     if axis is None or axis == 1:
-        _, frames = _reach_freely(ops, start, target, pole)
+        _, frames = _solve_unconstrained(ops, start, target, pole)
     else:
-        frames = _reach_with_hinge(ops, start, constrained_chain, axis, present[1], target, pole)
+        frames = _solve_with_hinge(ops, start, constrained_chain, axis, present[1], target, pole)
         if constrained_chain.limits[0].is_free:
-            return SolverResult(_laid(constrained_chain, frames), frames, once)
+            return SolverResult(_joints_of_frames(constrained_chain, frames), frames, once)
     return _within_limits(ops, constrained_chain, frames, present, target, pole, options)
 
 
-def _laid(constrained_chain: ConstrainedChain, frames: list[Quaternion]) -> list[Vector]:
+def _joints_of_frames(constrained_chain: ConstrainedChain, frames: list[Quaternion]) -> list[Vector]:
     """Return the joints of bones with given frames."""
     (x, y, z), (dx, dy, dz) = (rotate(frame, link) for frame, link in zip(frames, constrained_chain.links, strict=True))
     zero = 0.0 * x
@@ -216,17 +237,17 @@ def _within_limits(
     pole: Vector | None,
     options: Options,
 ) -> SolverResult:
-    """Keep closed-form frames where limits allow them, else reach by least squares from what they leave of them."""
-    points = _laid(constrained_chain, frames)
-    wished, coordinates = [], coordinates_of(ops, constrained_chain, frames)
+    """Keep the frames of the closed form where limits allow them, else solve within limits from the nearest pose."""
+    points = _joints_of_frames(constrained_chain, frames)
+    unclamped, coordinates = [], coordinates_of(ops, constrained_chain, frames)
     for parent, rest, frame, inherits in zip(
         [None, frames[0]], constrained_chain.rests, frames, constrained_chain.inherits, strict=True
     ):
         w, x, y, z = multiply(parent, rest) if inherits and parent is not None else rest
-        wished.append(swing_twist(ops, multiply((w, -x, -y, -z), frame)))
-    feasible: Component = distance_between(ops, points[-1], target) <= options.tolerance
-    for turn, desired in zip(coordinates, wished, strict=True):
-        feasible = feasible & (distance_between(ops, turn, desired) <= _ALLOWED)
+        unclamped.append(swing_twist(ops, multiply((w, -x, -y, -z), frame)))
+    feasible: Condition = distance_between(ops, points[-1], target) <= options.tolerance
+    for within, before in zip(coordinates, unclamped, strict=True):
+        feasible = feasible & (distance_between(ops, within, before) <= _CLAMP_ROUNDING)
     if ops.all(feasible):
         return SolverResult(points, frames, 0.0 * target[0] + 1.0)
     coordinates, placed, _, used = reach_within_limits(
@@ -251,6 +272,6 @@ def _refusal(chain: Chain) -> str:
 TWO_BONE = Solver(
     "Two Bone",
     "Arms and legs: exact, in no time; chains of two bones only",
-    _reach,
+    _solve,
     _refusal,
 )

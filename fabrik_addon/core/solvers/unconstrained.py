@@ -1,27 +1,33 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the iterative relatives of FABRIK have in common on a chain without limits, before and after they iterate.
+"""CCD and the Jacobian methods on a chain without limits: what is done before and after their iterations.
 
-What no iteration helps with is done in closed form: a target out of reach, a chain on one line with its target, which
-no turn brings nearer, and the pole, toward which the chain turns as one about the line from its root to its tip.
+1. A target out of reach is answered in closed form (``straight_to_target``).
+2. A chain on one line with its target is bent into a circular arc: no step of CCD or of the Jacobian leaves the line.
+3. With a pole the whole chain is rotated about its root, so that tip and bend lie in the plane of root, target and pole.
+   After the iterations it is rotated about its chord, the line from root to tip, until the bend points at the pole:
+   neither rotation changes the distance from tip to target.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from ..fabrik.chain_fabrik import choose_joints, circular_arc_where, on_one_line
 from ..fabrik.passes import reach_test, straight_to_target
 from ..goals.pole import bend_direction, bend_plane
-from ..math.operations import TINY, Component, Operations, Vector
-from ..math.quaternions import IDENTITY, Quaternion, from_to, multiply, rotate
+from ..math.operations import TINY, Component, Condition, Operations, Selection, Vector
+from ..math.quaternions import Quaternion, from_to, multiply, rotate
 from ..math.vectors import (
     NO_DIRECTION,
     Joints,
+    choose_parts,
     distance_between,
     dot,
     first_direction,
+    gather_parts,
     norm,
     perpendicular,
     points_of,
@@ -32,18 +38,19 @@ from ..model.chain_start import StartPose
 from ..problem import Options
 from .solver import SolverResult
 
-Iterate: TypeAlias = Callable[[Any, Joints, Sequence[float], Vector, float, int], tuple[Joints, Component]]
+Iterate: TypeAlias = Callable[[Operations, Joints, Sequence[float], Vector, float, int], tuple[Joints, Component]]
 """(ops, joints, lengths, target, tolerance, iterations): bring the tip to a target within reach; joints after and
 iterations used."""
 
-PERTURBATION = 0.999
-"""Chord of the bow into which a chain on one line with its target is bent, over its own chord."""
+PERTURBED_CHORD = 0.999
+"""Distance from root to tip of the circular arc into which a chain on one line is bent, over the distance before."""
 
-AGAIN = 2
-"""Further goes of a chain that no step brings nearer, each from a bow."""
+PERTURBATIONS = 2
+"""Further runs, each from a circular arc, of a chain whose iterations end short of the target."""
 
-POINTING = 1e-5
-"""Distance by which turning to the pole must move a joint to be worth it: less is the rounding of a solved pose."""
+POLE_NOISE = 1e-5
+"""Distance by which the rotation to the pole must move a joint, over the chain's length, to be made. A solved pose that
+comes back from Blender's single precision is off its pole by less, and stays as it is."""
 
 
 def reach_freely(
@@ -52,74 +59,85 @@ def reach_freely(
     """Bring the tip to the target and the bend toward the pole, where there is one.
 
     Args:
-        ops: the lanes' operations.
+        ops: operations of the components.
         start: the chain.
         target: from the root, in units of the chain's length.
         pole: the same, or None.
         options: tolerance and iterations.
-        iterate: the solver itself.
+        iterate: the iterations of the solver.
     """
     joints, lengths, hint = start.joints, start.lengths, start.x_axes[0]
     tolerance = options.tolerance
     error = distance_between(ops, start.points[-1], target)
-    done = error <= tolerance
+    done: Condition = error <= tolerance
     turn: Quaternion | None = None
     if pole is not None:
         done = done & _points_at_pole(ops, joints, pole)
         turn = _turn_to_pole(ops, joints, target, pole, hint, done)
-        joints = _turned(joints, turn)
+        joints = _rotated(joints, turn)
     distance = norm(ops, target)
     too_far, too_near = reach_test(lengths, distance)
     blocked = (too_far | too_near) & ops.negate(done)
     along = first_direction(ops, [target, start.points[-1], start.points[1]])
     if ops.any(blocked):
         joints = choose_joints(ops, blocked, straight_to_target(ops, lengths, along, too_far), joints)
-    stuck = (
-        ops.negate(done | blocked) & on_one_line(ops, points_of(joints), target) if len(lengths) > 1 else done & False
-    )
-    if ops.any(stuck):
-        joints = _perturbed(ops, stuck, joints, lengths, pole, hint)
+    if len(lengths) > 1:
+        deadlocked = ops.negate(done | blocked) & on_one_line(ops, points_of(joints), target)
+        if ops.any(deadlocked):
+            joints = _perturbed(ops, deadlocked, joints, lengths, pole, hint)
 
     count = len(joints[0])
     result = [0.0 + part for part in (*joints[0], *joints[1], *joints[2], ops.where(done, 0.0, 1.0 + 0.0 * error))]
     rest = ops.active_indices(done | blocked)
     if rest is not None:
-        kept: Any = tuple(ops.gather(rest, component) for component in joints)
-        goal, kept_hint = tuple(ops.gather(rest, target)), tuple(ops.gather(rest, hint))
-        kept_pole = None if pole is None else tuple(ops.gather(rest, pole))
-        (x, y, z), used = _iterated(ops, iterate, kept, lengths, goal, kept_pole, kept_hint, options)
+        problem = _Problem(joints, target, pole, hint).gather(ops, rest)
+        (x, y, z), used = _iterated(ops, iterate, problem, lengths, options)
         ops.scatter(rest, result, [*x, *y, *z, used])
     joints = (result[:count], result[count : 2 * count], result[2 * count : 3 * count])
     if pole is not None and turn is not None:
-        last = _swivel(ops, joints, pole, done)
-        joints, turn = _turned(joints, last), multiply(last, turn)
-    points = list(zip(*joints, strict=True))
+        swivel = _swivel(ops, joints, pole, done)
+        joints, turn = _rotated(joints, swivel), multiply(swivel, turn)
+    points = points_of(joints)
     frames = start.transport(ops, start, points, turn)
     return SolverResult(points, frames, result[-1])
 
 
+@dataclass(frozen=True)
+class _Problem:
+    """What the iterations are about."""
+
+    joints: Joints
+    target: Vector
+    pole: Vector | None
+    hint: Vector
+    """Direction in which a straight chain bends without a pole."""
+
+    def gather(self, ops: Operations, items: Selection) -> _Problem:
+        """Return the problem of some batch items only."""
+        x, y, z = (ops.gather(items, component) for component in self.joints)
+        pole = None if self.pole is None else gather_parts(ops, items, self.pole)
+        return _Problem((x, y, z), gather_parts(ops, items, self.target), pole, gather_parts(ops, items, self.hint))
+
+
 def _iterated(
-    ops: Operations,
-    iterate: Iterate,
-    joints: Joints,
-    lengths: Sequence[float],
-    target: Vector,
-    pole: Vector | None,
-    hint: Vector,
-    options: Options,
+    ops: Operations, iterate: Iterate, problem: _Problem, lengths: Sequence[float], options: Options
 ) -> tuple[Joints, Component]:
-    """Iterate, and once more where a chain was folded or stretched onto a line on the way, which stops any Jacobian."""
-    (x, y, z), used = iterate(ops, joints, lengths, target, options.tolerance, options.iterations)
-    for _ in range(AGAIN):
-        arrived = distance_between(ops, (x[-1], y[-1], z[-1]), target) <= options.tolerance
-        rest = ops.active_indices(arrived | (used >= options.iterations))
+    """Iterate, and again from a circular arc where the iterations end short of the target.
+
+    On the way to the target a chain may come onto one line with it, where its Jacobian loses rank and no step brings
+    the tip nearer.
+    """
+    tolerance, iterations = options.tolerance, options.iterations
+    (x, y, z), used = iterate(ops, problem.joints, lengths, problem.target, tolerance, iterations)
+    for _ in range(PERTURBATIONS):
+        reached = distance_between(ops, (x[-1], y[-1], z[-1]), problem.target) <= tolerance
+        rest = ops.active_indices(reached | (used >= iterations))
         if rest is None or len(lengths) == 1:
             break
-        kept: Any = tuple(ops.gather(rest, component) for component in (x, y, z))
-        goal, kept_hint = tuple(ops.gather(rest, target)), tuple(ops.gather(rest, hint))
-        kept_pole = None if pole is None else tuple(ops.gather(rest, pole))
-        bulged = _perturbed(ops, goal[0] == goal[0], kept, lengths, kept_pole, kept_hint)
-        found, more = iterate(ops, bulged, lengths, goal, options.tolerance, options.iterations)
+        again = replace(problem, joints=(x, y, z)).gather(ops, rest)
+        everywhere = again.target[0] == again.target[0]
+        bent = _perturbed(ops, everywhere, again.joints, lengths, again.pole, again.hint)
+        found, more = iterate(ops, bent, lengths, again.target, tolerance, iterations)
         result = [0.0 + part for part in (*x, *y, *z, used)]
         ops.scatter(rest, result, [*found[0], *found[1], *found[2], ops.gather(rest, [used])[0] + more])
         count = len(x)
@@ -128,59 +146,62 @@ def _iterated(
 
 
 def _perturbed(
-    ops: Operations, where: Component, joints: Joints, lengths: Sequence[float], pole: Vector | None, hint: Vector
+    ops: Operations, where: Condition, joints: Joints, lengths: Sequence[float], pole: Vector | None, hint: Vector
 ) -> Joints:
-    """Bend chains that lie on a line evenly to one side, by little."""
+    """Return chains bent into circular arcs, toward the pole or else toward the first bone's own x axis.
+
+    The chord is ``PERTURBED_CHORD`` times the distance from root to tip, but not less than halfway between the shortest
+    chord that the links allow and that share of the chain's length: folded links need room to bend.
+    """
     x, y, z = joints
     tip = (x[-1], y[-1], z[-1])
     along = first_direction(ops, [tip, (x[1], y[1], z[1])])
     hints = [hint] if pole is None else [scale(pole, 1.0 / (norm(ops, pole) + TINY)), hint]
     shortest = max(2.0 * max(lengths) - sum(lengths), 0.0)
-    chord = ops.maximum(PERTURBATION * norm(ops, tip), 0.5 * (shortest + PERTURBATION))
+    chord = ops.maximum(PERTURBED_CHORD * norm(ops, tip), 0.5 * (shortest + PERTURBED_CHORD))
     return circular_arc_where(ops, where, joints, lengths, chord, along, perpendicular(ops, along, hints))
 
 
-def _turned(joints: Joints, q: Quaternion) -> Joints:
-    """Turn a whole chain about its root."""
+def _rotated(joints: Joints, q: Quaternion) -> Joints:
+    """Rotate a whole chain about its root."""
     x, y, z = zip(*(rotate(q, point) for point in zip(*joints, strict=True)), strict=True)
     return list(x), list(y), list(z)
 
 
 def _turn_to_pole(
-    ops: Operations, joints: Joints, target: Vector, pole: Vector, hint: Vector, done: Component
+    ops: Operations, joints: Joints, target: Vector, pole: Vector, hint: Vector, done: Condition
 ) -> Quaternion:
-    """Return the turn about the root that brings tip and bend into the plane of root, target and pole."""
+    """Return the rotation about the root that brings tip and bend into the plane of root, target and pole."""
     x, y, z = joints
     along = first_direction(ops, [target, (x[-1], y[-1], z[-1]), (x[1], y[1], z[1])])
     _, turn = bend_plane(ops, joints, along, pole, hint)
     zero = 0.0 * x[0]
-    w, qx, qy, qz = ops.choose(done, [zero + part for part in IDENTITY], turn)
-    return w, qx, qy, qz
+    return choose_parts(ops, done, (zero + 1.0, zero, zero, zero), turn)
 
 
-def _bend_and_wish(ops: Operations, joints: Joints, pole: Vector) -> tuple[Vector, Vector, Component]:
-    """Return where a chain bends and where it should, perpendicular to its chord, and whether both can be told."""
+def _bends(ops: Operations, joints: Joints, pole: Vector) -> tuple[Vector, Vector, Condition]:
+    """Return a chain's bend and its pole, both perpendicular to its chord, and whether both have a direction."""
     x, y, z = joints
     axis = first_direction(ops, [(x[-1], y[-1], z[-1]), (x[1], y[1], z[1])])
     bend, desired = bend_direction(ops, joints, axis), rejection(pole, axis)
     return bend, desired, (norm(ops, bend) > NO_DIRECTION) & (norm(ops, desired) > NO_DIRECTION)
 
 
-def _points_at_pole(ops: Operations, joints: Joints, pole: Vector) -> Component:
-    """Tell whether a chain's bend points at the pole, to what the floats of a pose can say."""
-    bend, desired, usable = _bend_and_wish(ops, joints, pole)
+def _points_at_pole(ops: Operations, joints: Joints, pole: Vector) -> Condition:
+    """Tell whether a chain's bend points at the pole within ``POLE_NOISE``, or has no direction to compare."""
+    bend, desired, usable = _bends(ops, joints, pole)
     size = norm(ops, bend)
     off = norm(ops, rejection(bend, scale(desired, 1.0 / (norm(ops, desired) + TINY))))
-    return ops.negate(usable) | ((off <= POINTING * (1.0 + size)) & (dot(bend, desired) > 0.0))
+    return ops.negate(usable) | ((off <= POLE_NOISE * (1.0 + size)) & (dot(bend, desired) > 0.0))
 
 
-def _swivel(ops: Operations, joints: Joints, pole: Vector, done: Component) -> Quaternion:
-    """Return the turn about a chain's chord that points its bend at the pole."""
-    bend, desired, usable = _bend_and_wish(ops, joints, pole)
+def _swivel(ops: Operations, joints: Joints, pole: Vector, done: Condition) -> Quaternion:
+    """Return the rotation about a chain's chord that points its bend at the pole; none where the chain is done."""
+    bend, desired, usable = _bends(ops, joints, pole)
     zero = 0.0 * bend[0]
     axis = (zero, zero, zero + 1.0)
-    keep = done | ops.negate(usable)
-    bend = tuple(ops.choose(keep, axis, bend))
-    desired = tuple(ops.choose(keep, axis, desired))
+    stays = done | ops.negate(usable)
+    bend = choose_parts(ops, stays, axis, bend)
+    desired = choose_parts(ops, stays, axis, desired)
     x, y, z = joints
     return from_to(ops, bend, desired, (x[-1], y[-1], z[-1]))
