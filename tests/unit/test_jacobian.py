@@ -169,7 +169,7 @@ def test_stiff_and_locked_axes_leave_the_turn_to_others(seed: int) -> None:
 def test_with_several_targets_the_transposed_step_has_the_length_that_leaves_the_least_weighted_residual(
     seed: int, rows: int
 ) -> None:
-    """No other length leaves less of the weighted squares |W^(1/2) (e - J J^T W e alpha)|^2 (Buss 2004, equation 7)."""
+    """No other length leaves less of the weighted squares |W^(1/2) (e - J J^T W e alpha)|^2 (Buss 2004)."""
     rng = np.random.default_rng(seed)
     jacobian_rows = rng.normal(size=(rows, 12))
     normal = jacobian_rows @ jacobian_rows.T

@@ -1,9 +1,11 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Cyclic coordinate descent: from the last joint to the first, each turns its line to the tip toward the target.
+"""Cyclic coordinate descent (Wang and Chen 1991): joint by joint, from the last to the first.
 
-A turn brings the tip as near as that joint alone can (Wang & Chen 1991; Welman 1993). No joint turns farther than
-``MOST`` at once: the last ones would curl up while the first ones stay.
+Joint ``p_j`` gets the rotation that brings the tip nearest to the target t while no other joint is rotated: the
+shortest one from the arm ``p_n - p_j`` to the aim ``t - p_j``. For a hinge about the unit axis a it is the rotation
+about a by ``atan2(a . (arm x aim), arm' . aim')``, with arm' and aim' perpendicular to a. No joint is rotated by more
+than ``LARGEST_ROTATION`` in one sweep: otherwise the last joints bend most and the first ones stay.
 """
 
 from __future__ import annotations
@@ -11,10 +13,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 from ..fabrik.passes import Links, Stop, Sweep, repeat_sweeps
-from ..math.operations import TINY, Component, Operations, Point, Vector
+from ..math.operations import TINY, Component, Condition, Operations, Point, Vector
 from ..math.quaternions import Quaternion, from_to, multiply, rotate
 from ..math.vectors import Joints, choose_parts, cross, distance_between, dot, joints_of, points_of, rejection
 from ..model.chain_start import StartPose
@@ -26,80 +27,90 @@ from ..problem import Options
 from .solver import Solver, SolverResult
 from .unconstrained import reach_freely
 
-MOST = 1.0
-"""Turn (radians) of one joint in one sweep at most; measured: without, a straight chain takes twice as many sweeps."""
+LARGEST_ROTATION = 1.0
+"""Rotation (radians) of one joint in one sweep at most. Measured: without it a straight chain takes twice as many
+sweeps."""
 
-_COSINE, _SINE = math.cos(0.5 * MOST), math.sin(0.5 * MOST)
+_COSINE, _SINE = math.cos(0.5 * LARGEST_ROTATION), math.sin(0.5 * LARGEST_ROTATION)
 
-_NOWHERE = 1e-12
-"""Distance from a joint at which a tip or a target has no direction."""
+_AT_JOINT = 1e-12
+"""Distance from a joint, over the chain's length, up to which a tip or a target has no direction."""
+
+_LEAST_GAIN = 1e-6
+"""Share of the error that a sweep within limits must take away for another sweep."""
 
 
 def ccd_sweep(ops: Operations, points: list[Point], _links: Links, target: Point) -> None:
-    """Turn every joint once, the last first, in place; joints that turn any way."""
+    """Rotate every joint of a chain without limits once, the last first, in place.
+
+    The rotation of a joint moves none of the joints before it: while the rotations are found only the tip is moved, and
+    the joints are placed once, with the product of the rotations before them.
+    """
     tx, ty, tz = target
     links = [(bx - ax, by - ay, bz - az) for (ax, ay, az), (bx, by, bz) in pairwise(points)]
     ex, ey, ez = points[-1]
-    # What hangs on a joint doesn't move those before it: the tip is all there is to keep track of.
-    coordinates: list[Quaternion] = []
+    rotations: list[Quaternion] = []
     for j in range(len(links) - 1, -1, -1):
         px, py, pz = points[j]
         arm = (ex - px, ey - py, ez - pz)
-        q = _turn_toward(ops, arm, (tx - px, ty - py, tz - pz), links[j - 1])
-        coordinates.append(q)
+        q = _rotation_toward(ops, arm, (tx - px, ty - py, tz - pz), links[j - 1])
+        rotations.append(q)
         dx, dy, dz = rotate(q, arm)
         ex, ey, ez = px + dx, py + dy, pz + dz
-    coordinates.reverse()
+    rotations.reverse()
     px = py = pz = 0.0 * ex
-    q = coordinates[0]
-    laid = []
+    q = rotations[0]
+    placed: list[Vector] = []
     for j, link in enumerate(links):
         if j:
-            q = multiply(q, coordinates[j])
+            q = multiply(q, rotations[j])
         dx, dy, dz = rotate(q, link)
         px, py, pz = px + dx, py + dy, pz + dz
-        laid.append((px, py, pz))
-    points[1:] = ops.points(laid)
+        placed.append((px, py, pz))
+    points[1:] = ops.points(placed)
 
 
 def _restore_links(ops: Operations, points: list[Point], links: Links) -> None:
-    """Make links as long as they should be, each in its direction."""
+    """Give every link its length, along its direction: combinations of poses don't have the links' lengths."""
     px, py, pz = points[0]
-    laid = []
+    placed: list[Vector] = []
     for length, ((ax, ay, az), (bx, by, bz)) in zip(links.lengths, pairwise(points), strict=True):
         dx, dy, dz = bx - ax, by - ay, bz - az
         share = length / ops.sqrt(dx * dx + dy * dy + dz * dz)
         px, py, pz = px + dx * share, py + dy * share, pz + dz * share
-        laid.append((px, py, pz))
-    points[1:] = ops.points(laid)
+        placed.append((px, py, pz))
+    points[1:] = ops.points(placed)
 
 
-TIP_TO_ROOT = Sweep(ccd_sweep, slice(1, None), _restore_links)
-"""Its sweeps are mixed as FABRIK's are: near full extension it needs hundreds without."""
+CCD_SWEEP = Sweep(ccd_sweep, slice(1, None), _restore_links)
+"""Sweeps of CCD are accelerated as those of FABRIK: near full extension CCD needs hundreds without."""
 
 
-def _turn_toward(ops: Operations, arm: Vector, aim: Vector, hint: Vector) -> Quaternion:
-    """Return the shortest turn from a joint's arm to where the target is, by no more than ``MOST``."""
+def _rotation_toward(ops: Operations, arm: Vector, aim: Vector, hint: Vector) -> Quaternion:
+    """Return the shortest rotation from a joint's arm to its aim, by no more than ``LARGEST_ROTATION``.
+
+    There is none where arm or aim has no direction.
+    """
     q = from_to(ops, arm, aim, hint)
     w, x, y, z = q
     is_far = w < _COSINE
     if ops.any(is_far):
         factor = _SINE / (ops.sqrt(x * x + y * y + z * z) + TINY)
         w, x, y, z = ops.choose(is_far, (_COSINE + 0.0 * w, factor * x, factor * y, factor * z), q)
-    nowhere = dot(arm, arm) * dot(aim, aim) < _NOWHERE * _NOWHERE
-    if ops.any(nowhere):
+    at_joint = dot(arm, arm) * dot(aim, aim) < _AT_JOINT * _AT_JOINT
+    if ops.any(at_joint):
         zero = 0.0 * w
-        w, x, y, z = ops.choose(nowhere, (zero + 1.0, zero, zero, zero), (w, x, y, z))
+        w, x, y, z = ops.choose(at_joint, (zero + 1.0, zero, zero, zero), (w, x, y, z))
     return w, x, y, z
 
 
 def turn_to_target(
     ops: Operations, joints: Joints, lengths: Sequence[float], target: Vector, tolerance: float, iterations: int
 ) -> tuple[Joints, Component]:
-    """Sweep until the tip is at the target; return joints and sweeps."""
-    nowhere = 0.0 * target[0] > 1.0
+    """Sweep until the tip of a chain without limits is at the target; return joints and sweeps."""
+    none_done: Condition = 0.0 * target[0] > 1.0
     points, sweeps = repeat_sweeps(
-        ops, TIP_TO_ROOT, points_of(joints), lengths, target, nowhere, Stop(tolerance, iterations)
+        ops, CCD_SWEEP, points_of(joints), lengths, target, none_done, Stop(tolerance, iterations)
     )
     return joints_of(points), sweeps
 
@@ -112,23 +123,24 @@ def turn_within_limits(
     tolerance: float,
     sweeps: int,
 ) -> tuple[list[SwingTwist], Placed, Component, Component]:
-    """Turn bones within their limits, the last first, until the tip is at the target or a sweep brings it no nearer.
+    """Rotate bones within their limits, the last first, until the tip is at the target or a sweep brings it no nearer.
 
     Args:
-        ops: the lanes' operations.
-        limb: the bones.
-        turns: of the bones before; allowed by their limits.
-        target: where the tip should be.
+        ops: operations of the components.
+        constrained_chain: the bones and their limits.
+        coordinates: joint coordinates before, within limits.
+        target: from the root, in units of the chain's length.
         tolerance: distance from tip to target at which to stop.
         sweeps: at most.
 
     Returns:
-        turns after, where the bones then are, distance from tip to target, sweeps used.
+        joint coordinates after, joints and frames, distance from tip to target, sweeps used.
     """
     coordinates = list(coordinates)
     placed = place(ops, constrained_chain, coordinates)
     error = distance_between(ops, placed.joints[-1], target)
-    going, used = error > tolerance, 0.0 * error
+    going: Condition = error > tolerance
+    used = 0.0 * error
     for _ in range(sweeps):
         if not ops.any(going):
             break
@@ -137,7 +149,7 @@ def turn_within_limits(
         coordinates = [choose_parts(ops, going, a, b) for a, b in zip(new, coordinates, strict=True)]
         placed = place(ops, constrained_chain, coordinates)
         before, error = error, distance_between(ops, placed.joints[-1], target)
-        going = going & (error > tolerance) & (error < (1.0 - 1e-6) * before)
+        going = going & (error > tolerance) & (error < (1.0 - _LEAST_GAIN) * before)
     return coordinates, placed, error, used
 
 
@@ -148,47 +160,44 @@ def _limited_sweep(
     placed: Placed,
     target: Vector,
 ) -> list[SwingTwist]:
-    """Return the turns after one sweep; none is taken that would bring the tip farther away."""
+    """Return the joint coordinates after one sweep; a rotation that would bring the tip farther away is left out."""
     new = list(coordinates)
     (ex, ey, ez), (tx, ty, tz) = placed.joints[-1], target
     for j in range(len(coordinates) - 1, -1, -1):
-        limits, frame, parent, (x, y, z) = (
-            constrained_chain.limits[j],
-            placed.frames[j],
-            placed.parents[j],
-            placed.joints[j],
-        )
+        limits, (x, y, z) = constrained_chain.limits[j], placed.joints[j]
+        parent, frame = placed.parents[j], placed.frames[j]
         if not all(limits.locked):
             arm, aim = (ex - x, ey - y, ez - z), (tx - x, ty - y, tz - z)
-            turn = _best_turn(ops, limits, coordinates[j], (parent, frame), (arm, aim), constrained_chain.links[j])
+            best = _best_rotation(ops, limits, coordinates[j], (parent, frame), (arm, aim), constrained_chain.links[j])
             w, qx, qy, qz = frame
-            moved = rotate(multiply(multiply(parent, rotation_of(ops, turn)), (w, -qx, -qy, -qz)), arm)
+            moved = rotate(multiply(multiply(parent, rotation_of(ops, best)), (w, -qx, -qy, -qz)), arm)
             nearer = distance_between(ops, moved, aim) <= distance_between(ops, arm, aim)
-            new[j] = choose_parts(ops, nearer, turn, coordinates[j])
+            new[j] = choose_parts(ops, nearer, best, coordinates[j])
             dx, dy, dz = choose_parts(ops, nearer, moved, arm)
             ex, ey, ez = x + dx, y + dy, z + dz
         if not constrained_chain.inherits[j]:
-            # What hangs on a bone that doesn't turn with its parent moves with its head alone.
+            # The bones from here to the tip don't rotate with the bones before, they only move with this joint: for the
+            # joints before, this joint takes the tip's place, and the vector from it to the tip is left out of the aim.
             tx, ty, tz = tx + x - ex, ty + y - ey, tz + z - ez
             ex, ey, ez = x, y, z
     return new
 
 
-def _best_turn(
+def _best_rotation(
     ops: Operations,
     limits: JointLimits,
-    turn: SwingTwist,
+    coordinates: SwingTwist,
     frames: tuple[Quaternion, Quaternion],
     arm_and_aim: tuple[Vector, Vector],
     link: Vector,
 ) -> SwingTwist:
-    """Return how a bone should be turned to point its arm at the target, as far as its limits allow.
+    """Return the joint coordinates with which a bone points its arm at the target, clamped to its limits.
 
     Args:
-        ops: the lanes' operations.
+        ops: operations of the components.
         limits: of the bone.
-        turn: of the bone before.
-        frames: the one it turns in, and its own.
+        coordinates: of the bone before.
+        frames: its parent frame, and its own.
         arm_and_aim: from the joint to the tip, and to the target.
         link: of the bone, in its own frame.
     """
@@ -196,26 +205,27 @@ def _best_turn(
     arm, aim = arm_and_aim
     axis = hinge_axis(limits)
     if axis is not None:
-        unit: Any = (0.0 * turn[0] + (axis == 0), 0.0 * turn[0] + (axis == 1), 0.0 * turn[0] + (axis == 2))
+        zero = 0.0 * coordinates[0]
+        unit = (zero + (axis == 0), zero + (axis == 1), zero + (axis == 2))
         angle = _angle_about(ops, rotate(parent, unit), arm, aim)
-        angle = ops.minimum(ops.maximum(angle, -MOST), MOST)
-        old = turn[axis] if axis == 1 else 2.0 * ops.asin(turn[axis])
-        new = list(turn)
+        angle = ops.minimum(ops.maximum(angle, -LARGEST_ROTATION), LARGEST_ROTATION)
+        old = coordinates[axis] if axis == 1 else 2.0 * ops.asin(coordinates[axis])
+        new = list(coordinates)
         new[axis] = angle_within(ops, limits, axis, old + angle)
         if axis != 1:
             new[axis] = ops.sin(0.5 * new[axis])
         return clamp(ops, limits, (new[0], new[1], new[2]))
     w, x, y, z = parent
-    delta = _turn_toward(ops, arm, aim, rotate(frame, link))
+    delta = _rotation_toward(ops, arm, aim, rotate(frame, link))
     return clamp(ops, limits, swing_twist(ops, multiply((w, -x, -y, -z), multiply(delta, frame))))
 
 
 def _angle_about(ops: Operations, axis: Vector, arm: Vector, aim: Vector) -> Component:
-    """Return the turn about a unit axis that brings an arm nearest to an aim."""
+    """Return the angle about a unit axis that brings an arm nearest to an aim, from -pi to pi."""
     return ops.atan2(dot(axis, cross(arm, aim)), dot(rejection(arm, axis), rejection(aim, axis)))
 
 
-def _reach(ops: Operations, start: StartPose, target: Vector, pole: Vector | None, options: Options) -> SolverResult:
+def _solve(ops: Operations, start: StartPose, target: Vector, pole: Vector | None, options: Options) -> SolverResult:
     if start.constrained_chain is None:
         return reach_freely(ops, start, target, pole, options, turn_to_target)
     coordinates = coordinates_of(ops, start.constrained_chain, start.frames)
@@ -232,4 +242,4 @@ def _reach(ops: Operations, start: StartPose, target: Vector, pole: Vector | Non
     return SolverResult(placed.joints, placed.frames, sweeps)
 
 
-CCD = Solver("CCD", "Tentacles, tails and hair: the tip end curls first and the root hardly turns", _reach)
+CCD = Solver("CCD", "Tentacles, tails and hair: the tip end curls first and the root hardly turns", _solve)

@@ -2,9 +2,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The Jacobian methods: transpose, pseudo-inverse and damped least squares (Buss 2004).
 
-They differ in the step for the position error e from tip to target (``damped_steps``): J^T e times what makes the
-tip's first-order move come nearest to e, J^+ e with small singular values cut, and J^T (J J^T + lambda^2)^-1 e with a
-lambda that adapts. None is kept that brings the tip no nearer.
+With the Jacobian J of the tip and the position error e from tip to target, a step of the joint coordinates is:
+
+- transpose: ``alpha J^T e`` with ``alpha = (e . J J^T e) / |J J^T e|^2``, which minimises the error to first order;
+- pseudo-inverse: ``J^+ e``, without singular values below ``SINGULAR_CUT`` of the largest;
+- damped least squares: ``J^T (J J^T + lambda^2 I)^-1 e``, with a damping lambda that adapts (``damped_steps``).
+
+All are J^T y with a y of three components: a ``Rule`` gives y from ``J J^T`` and e. A step that doesn't bring the tip
+nearer is not taken; the transpose and the pseudo-inverse then halve the share of the step that they take.
 """
 
 from __future__ import annotations
@@ -16,7 +21,7 @@ from itertools import pairwise
 import numpy as np
 
 from ..math.operations import TINY, Component, Operations, Vector, add_up
-from ..math.vectors import Joints, dot, scale
+from ..math.vectors import Joints, dot, joints_of, points_of, scale
 from ..model.chain_start import StartPose
 from ..optimise.bounded_least_squares import descend
 from ..optimise.constrained_reach import coordinates_of, nearer_reference, off_the_line, reach_within_limits
@@ -27,14 +32,15 @@ from ..problem import Options
 from .solver import Solver, SolverResult
 from .unconstrained import reach_freely
 
-CUT = 1e-3
-"""Singular values of J below this share of the largest are left out of the pseudo-inverse."""
+SINGULAR_CUT = 1e-3
+"""Ratio to the largest singular value of J below which singular values are left out of the pseudo-inverse."""
 
-_SMALLEST = 1e-4
-"""Share of a step at which it is given up."""
+_SMALLEST_SHARE = 1e-4
+"""Share of a step below which no smaller share is tried."""
 
 
 def _transpose(_ops: Operations, normal: Symmetric, residual: Vector, share: Component) -> Vector:
+    """Return ``y = share alpha e``."""
     xx, yy, zz, xy, xz, yz = normal
     gx, gy, gz = residual
     moved = (xx * gx + xy * gy + xz * gz, xy * gx + yy * gy + yz * gz, xz * gx + yz * gy + zz * gz)
@@ -42,12 +48,15 @@ def _transpose(_ops: Operations, normal: Symmetric, residual: Vector, share: Com
 
 
 def _pseudo_inverse(_ops: Operations, normal: Symmetric, residual: Vector, share: Component) -> Vector:
-    # The eigenvalues of J J^T are the squares of J's singular values.
+    """Return ``y = share sum_i v_i (v_i . e) / s_i^2``, with v_i and s_i^2 the eigenvectors and eigenvalues of J J^T.
+
+    The eigenvalues of J J^T are the squares of the singular values s_i of J.
+    """
     xx, yy, zz, xy, xz, yz = normal
     matrix = np.moveaxis(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]), (0, 1), (-2, -1))
     values, vectors = np.linalg.eigh(matrix)
     along = np.einsum("...ij,i...->...j", vectors, np.array(residual))
-    kept = values > CUT * CUT * values[..., -1:]
+    kept = values > SINGULAR_CUT * SINGULAR_CUT * values[..., -1:]
     y = np.einsum("...ij,...j->i...", vectors, np.where(kept, along / np.where(kept, values, 1.0), 0.0))
     if y.ndim == 1:
         y = y.tolist()
@@ -60,9 +69,9 @@ TRANSPOSE = Rule(
     least_gain=0.0,
     after_success=lambda ops, share: ops.minimum(2.0 * share, 1.0),
     after_failure=0.5,
-    is_spent=lambda share: share < _SMALLEST,
+    is_spent=lambda share: share < _SMALLEST_SHARE,
 )
-"""The memory is the share of a step that is taken."""
+"""Jacobian transpose. The rule's memory is the share of a step that is taken."""
 
 PINV = Rule(
     solution=_pseudo_inverse,
@@ -70,17 +79,21 @@ PINV = Rule(
     least_gain=0.0,
     after_success=lambda ops, share: ops.minimum(2.0 * share, 1.0),
     after_failure=0.5,
-    is_spent=lambda share: share < _SMALLEST,
+    is_spent=lambda share: share < _SMALLEST_SHARE,
 )
-"""The same."""
+"""Pseudo-inverse, with the same memory."""
 
 
 def _transpose_together(
     normal: list[list[Component]], residual: Sequence[Component], weights: Sequence[Component], memory: Component
 ) -> list[Component]:
+    """Return ``y = share alpha W e`` for stacked tasks with weights W.
+
+    ``alpha = (m . W e) / (m . W m)`` with ``m = J J^T W e`` minimises ``|W^(1/2) (e - alpha m)|^2``.
+    """
     weighted = [weight * part for weight, part in zip(weights, residual, strict=True)]
     moved = [add_up(a * w for a, w in zip(row, weighted, strict=True)) for row in normal]
-    along = add_up(w * m * g for w, m, g in zip(weights, moved, residual, strict=True))
+    along = add_up(w * m * e for w, m, e in zip(weights, moved, residual, strict=True))
     length = along / (add_up(w * m * m for w, m in zip(weights, moved, strict=True)) + TINY)
     share = length * np.minimum(FIRST / memory, 1.0)
     return [share * part for part in weighted]
@@ -89,11 +102,12 @@ def _transpose_together(
 def _pseudo_inverse_together(
     normal: list[list[Component]], residual: Sequence[Component], weights: Sequence[Component], memory: Component
 ) -> list[Component]:
+    """Return ``y = W^(1/2) (W^(1/2) J J^T W^(1/2))^+ W^(1/2) e``, times the share of the step that is taken."""
     roots = np.sqrt(np.stack(np.broadcast_arrays(*weights, residual[0])[:-1]))
     matrix = np.array(normal) * roots[:, None] * roots[None, :]
     values, vectors = np.linalg.eigh(np.moveaxis(matrix, (0, 1), (-2, -1)))
     along = np.einsum("...ij,i...->...j", vectors, np.array(residual) * roots)
-    kept = values > CUT * CUT * values[..., -1:]
+    kept = values > SINGULAR_CUT * SINGULAR_CUT * values[..., -1:]
     y = np.einsum("...ij,...j->i...", vectors, np.where(kept, along / np.where(kept, values, 1.0), 0.0)) * roots
     return [*(y * np.minimum(FIRST / memory, 1.0))]
 
@@ -108,14 +122,13 @@ def step_to_target(
     iterations: int,
 ) -> tuple[Joints, Component]:
     """Step by a rule until the tip of a chain without limits is at the target; return joints and steps."""
-    points = list(zip(*joints, strict=True))
+    points = points_of(joints)
     links = [(bx - ax, by - ay, bz - az) for (ax, ay, az), (bx, by, bz) in pairwise(points)]
     body, _, used = descend_to(ops, FreeBody(points, links), target, tolerance, iterations, rule)
-    x, y, z = zip(*body.points, strict=True)
-    return (list(x), list(y), list(z)), used
+    return joints_of(body.points), used
 
 
-def _reach(
+def _solve(
     rule: Rule, ops: Operations, start: StartPose, target: Vector, pole: Vector | None, options: Options
 ) -> SolverResult:
     if start.constrained_chain is None:
@@ -139,21 +152,21 @@ def _reach(
 JACOBIAN_TRANSPOSE = Solver(
     "Jacobian Transpose",
     "To compare: simple and never wild, but slow; give it a thousand iterations",
-    partial(_reach, TRANSPOSE),
+    partial(_solve, TRANSPOSE),
     solves_trees=True,
     stacked=StackedRule(_transpose_together, is_careful=False),
 )
 JACOBIAN_PINV = Solver(
     "Jacobian Pseudo-Inverse",
     "To compare: fewest steps in the open, jumps near full extension",
-    partial(_reach, PINV),
+    partial(_solve, PINV),
     solves_trees=True,
     stacked=StackedRule(_pseudo_inverse_together, is_careful=False),
 )
 JACOBIAN_DLS = Solver(
     "Damped Least Squares",
     "Smooth motion, the turn shared by all joints; what Blender's own IK does",
-    partial(_reach, DAMPED),
+    partial(_solve, DAMPED),
     solves_trees=True,
     stacked=DAMPED_TOGETHER,
 )

@@ -4,9 +4,9 @@
 
 1. A target out of reach is answered in closed form (``straight_to_target``).
 2. A chain on one line with its target is bent into a circular arc: no step of CCD or of the Jacobian leaves the line.
-3. With a pole the whole chain is rotated about its root, so that tip and bend lie in the plane of root, target and pole.
+3. With a pole the chain is rotated about its root, so that tip and bend lie in the plane of root, target and pole.
    After the iterations it is rotated about its chord, the line from root to tip, until the bend points at the pole:
-   neither rotation changes the distance from tip to target.
+   that rotation moves neither root nor tip.
 """
 
 from __future__ import annotations
