@@ -27,7 +27,6 @@ from ..math.vectors import (
     distance_between,
     dot,
     first_direction,
-    gather_parts,
     norm,
     perpendicular,
     points_of,
@@ -114,9 +113,13 @@ class _Problem:
 
     def gather(self, ops: Operations, items: Selection) -> _Problem:
         """Return the problem of some batch items only."""
+
+        def some(vector: Vector) -> Vector:
+            x, y, z = ops.gather(items, vector)
+            return x, y, z
+
         x, y, z = (ops.gather(items, component) for component in self.joints)
-        pole = None if self.pole is None else gather_parts(ops, items, self.pole)
-        return _Problem((x, y, z), gather_parts(ops, items, self.target), pole, gather_parts(ops, items, self.hint))
+        return _Problem((x, y, z), some(self.target), None if self.pole is None else some(self.pole), some(self.hint))
 
 
 def _iterated(
