@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The whole way in Blender: target moved, rig read, solved, written and updated, beside Blender's own IK constraint."""
+"""A whole solve in Blender: target moved, rig read, solved, written, updated; beside Blender's own IK constraint."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from .problems import RESTS, Array, Effort, generator, link_lengths, rest_joints
 from .report import Row, Table, microseconds, spread
 
 Move = Callable[[Vector], None]
-"""Moves a target and returns when the pose is updated."""
+"""Moves a target and updates the pose."""
 
 MOST_RATIOS = {3: 1.5, 10: 1.5, 30: 1.0}
 """Our time over Blender's own, by number of links."""
@@ -150,7 +150,7 @@ def _compare(
         view_layer().update()
 
     places = [Vector(target_at) for target_at in targets.tolist()]
-    for position in places[:5]:  # what is done once is not what a user waits for
+    for position in places[:5]:  # not timed: imports and caches of the first calls
         ours(position)
         own(position)
     times: tuple[list[float], list[float]] = ([], [])

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the core reaches and how many sweeps it takes, beside plain FABRIK and Blender's own IK."""
+"""Targets that the core reaches, its sweeps and times, beside plain FABRIK and Blender's own IK."""
 
 from __future__ import annotations
 

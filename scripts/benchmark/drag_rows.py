@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A drag on Rigify's human: from one mouse move to the updated pose, beside Blender's own IK doing the same."""
+"""A drag on Rigify's human: time from a mouse move to the updated pose, beside Blender's own IK."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def _compare(count: int, path: str, moves: int) -> tuple[list[float], list[float
         layer.update()
         end = time.perf_counter()
         reached += session.result is not None and session.result.status == "REACHED"
-        if number >= 5:  # what is done once is not what a user waits for
+        if number >= 5:  # the first moves fill caches
             times[0].append(middle - begin)
             times[1].append(end - middle)
     return times[0], times[1], reached / len(offsets)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a solve leaves unchanged, and where it bends: lengths, poles, invariance, solved poses."""
+"""Laws of a solve: link lengths, bends toward the pole, invariance, solved poses."""
 
 from __future__ import annotations
 

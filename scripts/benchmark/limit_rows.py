@@ -33,7 +33,18 @@ from .blender_chain import (
     rest,
     view_layer,
 )
-from .limit_sets import LEG, SETS, LimbSet, angle_of, inverse, legal_swings, own_turns, posed, product, worst_violation
+from .limit_sets import (
+    LEG,
+    SETS,
+    ConstrainedBones,
+    angle_of,
+    feasible_swings,
+    inverse,
+    own_turns,
+    posed,
+    product,
+    worst_violation,
+)
 from .problems import Array, Effort, directions, generator, targets_within, unit
 from .report import Row, Table, microseconds, spread
 from .restarts import RESTARTS, best_errors
@@ -41,7 +52,7 @@ from .restarts import RESTARTS, best_errors
 NEAR = 1e-3
 """Error that counts as reached: what Blender's own IK is content with."""
 
-LEGAL = 1e-4
+FEASIBLE = 1e-4
 """Radians outside a limit that Blender's single precision may make of none."""
 
 KNEE = math.radians(10.0)
@@ -86,10 +97,10 @@ def reach_table(effort: Effort) -> Table:
     """Targets that some legal pose reaches, from rest."""
     rows, totals = [], [0, 0, 0]
     for limb in SETS:
-        targets = posed(limb, legal_swings(generator("limits", limb.name), limb, effort.targets)).positions[:, -1]
+        targets = posed(limb, feasible_swings(generator("limits", limb.name), limb, effort.targets)).positions[:, -1]
         ours, own = _ours(limb, targets), _own(limb, targets)
         worst = _degrees(limb, ours), _degrees(limb, own)
-        ok = ours.hits >= math.ceil(limb.must * len(targets) / 100) and worst[0] <= math.degrees(LEGAL)
+        ok = ours.hits >= math.ceil(limb.must * len(targets) / 100) and worst[0] <= math.degrees(FEASIBLE)
         count = len(targets)
         cells = (limb.name, f"{ours.hits}/{count}", f"{limb.must} of 100", f"{own.hits}/{count}", *worst)
         rows.append(Row(cells, ok))
@@ -115,7 +126,7 @@ def reach_table(effort: Effort) -> Table:
 def pole_table(effort: Effort) -> Table:
     """A leg with limits and a pole, one that agrees with them and one that may not."""
     rng = generator("limits", "pole")
-    poses = posed(LEG, legal_swings(rng, LEG, effort.targets)).positions
+    poses = posed(LEG, feasible_swings(rng, LEG, effort.targets)).positions
     targets = poses[:, -1]
     consistent = poses[:, 1] + unit(_aside(poses[:, 1], targets))
     arbitrary = 2.0 * directions(rng, len(targets))
@@ -125,7 +136,7 @@ def pole_table(effort: Effort) -> Table:
         off = [np.degrees(_angles_to_pole(one.joints, poles)) for one in found]
         worst = [_degrees(LEG, one) for one in found]
         count = len(targets)
-        ok = found[0].hits >= math.ceil(0.99 * count) and worst[0] <= math.degrees(LEGAL)
+        ok = found[0].hits >= math.ceil(0.99 * count) and worst[0] <= math.degrees(FEASIBLE)
         if name == "consistent":
             ok = ok and int(np.sum(off[0] < 90.0)) >= math.ceil(0.99 * count)
         for who, one, angles_off, violation, verdict in zip(
@@ -165,7 +176,7 @@ def violation_table(effort: Effort) -> Table:
         ours = [_ours(limb, targets), _ours(limb, targets, poles)]
         own = [_own(limb, targets), _own(limb, targets, poles)]
         in_core, in_blender, of_own = (max(_degrees(limb, one) for one in found) for found in (core, ours, own))
-        ok = in_core <= math.degrees(1e-9) and in_blender <= math.degrees(LEGAL)
+        ok = in_core <= math.degrees(1e-9) and in_blender <= math.degrees(FEASIBLE)
         rows.append(Row((limb.name, in_core, in_blender, of_own), ok))
         worst, worst_own = max(worst, in_blender), max(worst_own, of_own)
     return Table(
@@ -221,7 +232,7 @@ def time_table(effort: Effort) -> Table:
     register()
     rows, ratios = [], []
     for limb in SETS:
-        targets = posed(limb, legal_swings(generator("limits", limb.name), limb, effort.targets)).positions[:, -1]
+        targets = posed(limb, feasible_swings(generator("limits", limb.name), limb, effort.targets)).positions[:, -1]
         core, ours, own = _timed(limb, targets, max(1, effort.timed_runs // 5))
         ratio = spread(ours)[0] / spread(own)[0]
         most = MOST_MILLISECONDS[limb.count]
@@ -308,7 +319,7 @@ def path_table(effort: Effort) -> Table:
 # Ours and Blender's own
 
 
-def limit_bones(obj: Any, limb: LimbSet) -> None:
+def limit_bones(obj: Any, limb: ConstrainedBones) -> None:
     """Set the bones' own IK limits."""
     for bone, joint in zip(obj.pose.bones, limb.ranges, strict=True):
         for axis, (lower, upper) in zip("xyz", joint, strict=True):
@@ -324,12 +335,12 @@ def _frames_of(obj: Any) -> Array:
     return np.array([bone.matrix.to_quaternion()[:] for bone in obj.pose.bones])
 
 
-def blenders_own_hits(limb: LimbSet, targets: Array) -> int:
+def blenders_own_hits(limb: ConstrainedBones, targets: Array) -> int:
     """Return how many targets Blender's own IK reaches from rest."""
     return _own(limb, targets).hits
 
 
-def _ours(limb: LimbSet, targets: Array, poles: Array | None = None) -> Found:
+def _ours(limb: ConstrainedBones, targets: Array, poles: Array | None = None) -> Found:
     register()
     new_scene()
     obj, target = make_armature(limb.rest().positions), make_target()
@@ -345,7 +356,7 @@ def _ours(limb: LimbSet, targets: Array, poles: Array | None = None) -> Found:
     return _pose_each(obj, target, chain.pole_target, targets, poles, pose)
 
 
-def _own(limb: LimbSet, targets: Array, poles: Array | None = None, pole_angle: float = 0.0) -> Found:
+def _own(limb: ConstrainedBones, targets: Array, poles: Array | None = None, pole_angle: float = 0.0) -> Found:
     new_scene()
     obj, target = make_armature(limb.rest().positions), make_target()
     limit_bones(obj, limb)
@@ -381,7 +392,7 @@ def _pose_each(
     return Found(np.array(errors), np.array(frames), np.array(joints))
 
 
-def _core(limb: LimbSet, targets: Array, poles: Array | None = None) -> Found:
+def _core(limb: ConstrainedBones, targets: Array, poles: Array | None = None) -> Found:
     chain, pose = limb.chain(), limb.rest()
     solved = []
     for number, target in enumerate(targets):
@@ -393,11 +404,11 @@ def _core(limb: LimbSet, targets: Array, poles: Array | None = None) -> Found:
     )
 
 
-def _degrees(limb: LimbSet, found: Found) -> float:
+def _degrees(limb: ConstrainedBones, found: Found) -> float:
     return math.degrees(worst_violation(limb, found.frames))
 
 
-def _timed(limb: LimbSet, targets: Array, runs: int) -> tuple[list[float], list[float], list[float]]:
+def _timed(limb: ConstrainedBones, targets: Array, runs: int) -> tuple[list[float], list[float], list[float]]:
     new_scene()
     joints = limb.rest().positions
     obj, target = make_armature(joints), make_target()
@@ -455,7 +466,7 @@ def _angles_to_pole(joints: Array, poles: Array) -> Array:
 # How near any pose can come
 
 
-def _without_legal_pose(limb: LimbSet, rng: np.random.Generator, count: int) -> tuple[Array, Array, int]:
+def _without_legal_pose(limb: ConstrainedBones, rng: np.random.Generator, count: int) -> tuple[Array, Array, int]:
     """Return targets (T, 3) that no restart reaches, how near one comes, and how many others only restarts reach."""
     kept: list[Array] = []
     nearest: list[float] = []
@@ -473,14 +484,14 @@ def _without_legal_pose(limb: LimbSet, rng: np.random.Generator, count: int) -> 
 # Paths
 
 
-def _circles(limb: LimbSet, count: int) -> list[Array]:
+def _circles(limb: ConstrainedBones, count: int) -> list[Array]:
     """Return circles (frames, 3) that legal poses reach all round."""
     rng = generator("limits", "path", limb.name)
     circles: list[Array] = []
     for radius in RADII:
         angles = np.arange(0.0, 2.0 * np.pi, STEP / radius)[:, None]
         for _ in range(20 * count):
-            middle = posed(limb, legal_swings(rng, limb, 1)).positions[0, -1]
+            middle = posed(limb, feasible_swings(rng, limb, 1)).positions[0, -1]
             around, across = directions(rng, 2)
             across = unit(np.cross(np.cross(around, across), around))
             circle = middle + radius * (np.cos(angles) * around + np.sin(angles) * across)
@@ -491,7 +502,7 @@ def _circles(limb: LimbSet, count: int) -> list[Array]:
     return circles
 
 
-def _path_evenness(chain: Chain, limb: LimbSet, path: Array, goes_on: bool) -> float:
+def _path_evenness(chain: Chain, limb: ConstrainedBones, path: Array, goes_on: bool) -> float:
     pose = limb.rest()
     if goes_on:
         pose = solve(chain, pose, Goals(path[0][None])).pose
@@ -503,9 +514,9 @@ def _path_evenness(chain: Chain, limb: LimbSet, path: Array, goes_on: bool) -> f
     return _evenness(np.array(frames))
 
 
-def _least_turned(limb: LimbSet, path: Array) -> Array:
+def _least_turned(limb: ConstrainedBones, path: Array) -> Array:
     """Return the frames (T, B, 4) of the legal poses at targets (T, 3) that turn least, of many that restarts find."""
-    swings = legal_swings(generator("limits", "least turn", limb.name), limb, LEAST_TURN_STARTS)
+    swings = feasible_swings(generator("limits", "least turn", limb.name), limb, LEAST_TURN_STARTS)
     start = start_from(limb.chain(), limb.rest(), (len(path) * len(swings),))
     assert start.constrained_chain is not None  # all sets have limits
     at_rest = coordinates_of(ARRAY, start.constrained_chain, start.frames)

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Limbs with joint limits, legal poses of them, and how far a pose is outside its limits.
+"""Chains with joint limits, feasible poses of them, and how far a pose is outside its limits.
 
-Written over numpy's quaternions, with nothing of the core but its data types: a mistake there can't hide here. At rest
-a limb is straight along +Y, one long, and its bones' frames are the armature's.
+Written over numpy's quaternions, with nothing of the core but its data types: the core is checked independently. At
+rest a chain is straight along +Y, one long, and its bones' frames are the armature's.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])
 
 
 @dataclass(frozen=True)
-class LimbSet:
-    """A limb of equal bones."""
+class ConstrainedBones:
+    """A chain of equal bones."""
 
     name: str
     ranges: tuple[tuple[Range, Range, Range], ...]
@@ -55,7 +55,7 @@ class LimbSet:
         return made
 
     def chain(self, stiffness: Array | None = None) -> Chain:
-        """Return the limb with its limits."""
+        """Return the chain with its limits."""
         lengths = np.full(self.count, 1.0 / self.count)
         return plain_chain(lengths, limits=(self.lower, self.upper), stiffness=stiffness)
 
@@ -79,17 +79,17 @@ def _ball(swing: float, twist: float) -> tuple[Range, Range, Range]:
     return (-swing, swing), (-twist, twist), (-swing, swing)
 
 
-ARM = LimbSet("arm", (_ball(60.0, 45.0), ((0.0, 140.0), LOCKED, LOCKED)), 99)
-FINGER = LimbSet("finger", _hinges(3, (0.0, 140.0)), 99)
-TENTACLE = LimbSet("tentacle", _hinges(10, (0.0, 140.0)), 95)
-LEG = LimbSet("leg", (_ball(60.0, 30.0), ((0.0, 150.0), LOCKED, LOCKED)), 99)
+ARM = ConstrainedBones("arm", (_ball(60.0, 45.0), ((0.0, 140.0), LOCKED, LOCKED)), 99)
+FINGER = ConstrainedBones("finger", _hinges(3, (0.0, 140.0)), 99)
+TENTACLE = ConstrainedBones("tentacle", _hinges(10, (0.0, 140.0)), 95)
+LEG = ConstrainedBones("leg", (_ball(60.0, 30.0), ((0.0, 150.0), LOCKED, LOCKED)), 99)
 
 SETS = (
     ARM,
     FINGER,
     TENTACLE,
-    *(LimbSet(f"alternating hinges, {count}", _alternating(count), 100) for count in (3, 6, 10)),
-    *(LimbSet(f"balls, {count}", (_ball(30.0, 20.0),) * count, 100) for count in (3, 6, 10)),
+    *(ConstrainedBones(f"alternating hinges, {count}", _alternating(count), 100) for count in (3, 6, 10)),
+    *(ConstrainedBones(f"balls, {count}", (_ball(30.0, 20.0),) * count, 100) for count in (3, 6, 10)),
     LEG,
 )
 
@@ -98,26 +98,26 @@ SETS = (
 
 
 def product(a: Array, b: Array) -> Array:
-    """Return the turn b followed by the turn a."""
+    """Return the product of quaternions: the rotation b followed by the rotation a."""
     aw, av, bw, bv = a[..., :1], a[..., 1:], b[..., :1], b[..., 1:]
     vector = aw * bv + bw * av + np.cross(av, bv)
     return np.concatenate([aw * bw - np.sum(av * bv, axis=-1, keepdims=True), vector], axis=-1)
 
 
 def inverse(q: Array) -> Array:
-    """Return the turn back."""
+    """Return the inverse of unit quaternions."""
     return q * (1.0, -1.0, -1.0, -1.0)
 
 
 def turned(q: Array, vectors: Array) -> Array:
-    """Return vectors (..., 3) turned."""
+    """Return vectors (..., 3) rotated by unit quaternions."""
     part = 2.0 * np.cross(q[..., 1:], vectors)
     made: Array = vectors + q[..., :1] * part + np.cross(q[..., 1:], part)
     return made
 
 
 def angle_of(q: Array) -> Array:
-    """Return by how much rotations turn, from 0 to pi."""
+    """Return the angles of rotations, from 0 to pi."""
     made: Array = 2.0 * np.arctan2(np.linalg.norm(q[..., 1:], axis=-1), np.abs(q[..., 0]))
     return made
 
@@ -129,14 +129,14 @@ def turn_by(swing_x: Array, twist: Array, swing_z: Array) -> Array:
     return product(swing, np.stack([np.cos(twist / 2.0), zero, np.sin(twist / 2.0), zero], axis=-1))
 
 
-# Legal poses
+# Feasible poses
 
 
-def legal_swings(rng: np.random.Generator, limb: LimbSet, count: int) -> Array:
-    """Return legal poses (count, bones, 3): half-sine about x, twist, half-sine about z; even over every range."""
-    lower, upper = limb.lower[:-1], limb.upper[:-1]
-    made = np.zeros((count, limb.count, 3))
-    for j in range(limb.count):
+def feasible_swings(rng: np.random.Generator, constrained: ConstrainedBones, count: int) -> Array:
+    """Return feasible poses (count, bones, 3): half-sine about x, twist, half-sine about z; even over every range."""
+    lower, upper = constrained.lower[:-1], constrained.upper[:-1]
+    made = np.zeros((count, constrained.count, 3))
+    for j in range(constrained.count):
         for axis in range(3):
             low, high = _parameter(lower[j, axis], axis), _parameter(upper[j, axis], axis)
             made[:, j, axis] = rng.uniform(low, high, count)
@@ -153,15 +153,17 @@ def _parameter(angle: float, axis: int) -> float:
     return bounded if axis == 1 else float(np.sin(0.5 * bounded))
 
 
-def posed(limb: LimbSet, swings: Array) -> Pose:
-    """Return where a limb is with turns (..., bones, 3), by forward kinematics."""
+def posed(constrained: ConstrainedBones, swings: Array) -> Pose:
+    """Return the pose for swings and twists (..., bones, 3), by forward kinematics."""
     turns = turn_by(swings[..., 0], swings[..., 1], swings[..., 2])
     frame = np.broadcast_to(IDENTITY, turns[..., 0, :].shape)
     joints, frames = [np.zeros((*turns.shape[:-2], 3))], []
-    for j in range(limb.count):
+    for j in range(constrained.count):
         frame = product(frame, turns[..., j, :])
         frames.append(frame)
-        joints.append(joints[-1] + turned(frame, np.broadcast_to((0.0, 1.0 / limb.count, 0.0), joints[-1].shape)))
+        joints.append(
+            joints[-1] + turned(frame, np.broadcast_to((0.0, 1.0 / constrained.count, 0.0), joints[-1].shape))
+        )
     return Pose(np.stack(joints, axis=-2), np.stack([*frames, frame], axis=-2))
 
 
@@ -206,6 +208,6 @@ def _angle(half_sine: Array) -> Array:
     return made
 
 
-def worst_violation(limb: LimbSet, frames: Array) -> float:
-    """Return by how many radians the worst bone of poses, frames (..., B, 4), is outside a limb's limits."""
-    return float(violation(limb.lower[:-1], limb.upper[:-1], own_turns(frames)).max())
+def worst_violation(constrained: ConstrainedBones, frames: Array) -> float:
+    """Return by how many radians the worst bone of poses, frames (..., B, 4), is outside a chain's limits."""
+    return float(violation(constrained.lower[:-1], constrained.upper[:-1], own_turns(frames)).max())

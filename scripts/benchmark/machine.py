@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""On what the numbers were measured."""
+"""The machine and the versions that the numbers were measured with."""
 
 from __future__ import annotations
 

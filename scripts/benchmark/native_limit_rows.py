@@ -13,7 +13,7 @@ from fabrik_addon.core import Goals, solve
 
 from .blender_chain import add_chain, constrain, joints_of, make_armature, make_target, new_scene, register, view_layer
 from .limit_rows import NEAR, limit_bones
-from .limit_sets import SETS, LimbSet, legal_swings, posed, worst_violation
+from .limit_sets import SETS, ConstrainedBones, feasible_swings, posed, worst_violation
 from .native_chain import make_native, side_by_side
 from .problems import Array, Effort, generator
 from .report import Row, Table
@@ -30,7 +30,7 @@ def limits_table(effort: Effort) -> Table:
     register()
     rows, totals = [], [0, 0, 0]
     for limb in SETS:
-        targets = posed(limb, legal_swings(generator("limits", limb.name), limb, effort.targets)).positions[:, -1]
+        targets = posed(limb, feasible_swings(generator("limits", limb.name), limb, effort.targets)).positions[:, -1]
         hits, violated = _reached(limb, targets)
         chain, rest = limb.chain(), limb.rest()
         core = sum(bool(solve(chain, rest, Goals(target[None])).error[0] <= NEAR) for target in targets)
@@ -62,7 +62,7 @@ def limits_table(effort: Effort) -> Table:
     )
 
 
-def _native_limb(limb: LimbSet) -> tuple[Any, Any]:
+def _native_limb(limb: ConstrainedBones) -> tuple[Any, Any]:
     """Return an armature with a native rig, and its target."""
     obj, target = make_armature(limb.rest().positions), make_target()
     limit_bones(obj, limb)
@@ -70,7 +70,7 @@ def _native_limb(limb: LimbSet) -> tuple[Any, Any]:
     return obj, target
 
 
-def _own_limb(limb: LimbSet) -> Any:
+def _own_limb(limb: ConstrainedBones) -> Any:
     """Return the target of a limb with Blender's own IK."""
     obj, target = make_armature(limb.rest().positions), make_target()
     limit_bones(obj, limb)
@@ -78,7 +78,7 @@ def _own_limb(limb: LimbSet) -> Any:
     return target
 
 
-def _reached(limb: LimbSet, targets: Array) -> tuple[int, float]:
+def _reached(limb: ConstrainedBones, targets: Array) -> tuple[int, float]:
     """Return how many targets a native rig reaches, and by how many degrees bones leave their limits at most."""
     new_scene()
     obj, target = _native_limb(limb)

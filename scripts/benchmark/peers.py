@@ -19,7 +19,7 @@ from fabrik_addon.core import Goals, Options, plain_chain, solve
 
 from .blender_chain import LAST, constrain, make_armature, make_target, new_scene, view_layer
 from .limit_rows import limit_bones
-from .limit_sets import SETS, LimbSet, legal_swings, posed
+from .limit_sets import SETS, ConstrainedBones, feasible_swings, posed
 from .problems import RESTS, Array, Effort, generator, link_lengths, pose_along
 from .report import Row, Table, microseconds
 from .solver_rows import RANGES, TOLERANCE, problems_of
@@ -98,20 +98,22 @@ the others as they are.""",
 
 def _limits_table(python: Path, effort: Effort) -> Table:
     rows = []
-    for limb in SETS:
-        targets = posed(limb, legal_swings(generator("limits", limb.name), limb, effort.targets)).positions[:, -1]
+    for constrained in SETS:
+        targets = posed(
+            constrained, feasible_swings(generator("limits", constrained.name), constrained, effort.targets)
+        ).positions[:, -1]
         targets = targets[:MOST]
-        joints = limb.rest().positions
-        rows.append(_row((limb.name,), "ours", _ours(joints, targets, limb)))
-        if _hinges(limb) is None:
-            rows.append(Row((limb.name, "ikpy", "", "", "")))
+        joints = constrained.rest().positions
+        rows.append(_row((constrained.name,), "ours", _ours(joints, targets, constrained)))
+        if _hinges(constrained) is None:
+            rows.append(Row((constrained.name, "ikpy", "", "", "")))
         else:
-            axes, ends = _hinges(limb) or ([], [])
-            rows.append(_row((limb.name,), "ikpy", _peer(python, "ikpy", joints, targets, axes, ends)))
+            axes, ends = _hinges(constrained) or ([], [])
+            rows.append(_row((constrained.name,), "ikpy", _peer(python, "ikpy", joints, targets, axes, ends)))
         for name in ("pyfabrik", "tinyik"):
-            rows.append(Row((limb.name, name, "", "", "")))
+            rows.append(Row((constrained.name, name, "", "", "")))
         for kind in ("standard", "iTaSC"):
-            rows.append(_row((limb.name,), f"Blender, {kind}", _blenders(joints, targets, kind, limb)))
+            rows.append(_row((constrained.name,), f"Blender, {kind}", _blenders(joints, targets, kind, constrained)))
     hits = sum(row.ok is True for row in rows)
     return Table(
         title="Other solvers on chains with limits",
@@ -131,9 +133,9 @@ def _row(about: tuple[Any, ...], name: str, found: _Answers) -> Row:
     return Row(cells, hits == len(found.errors) if name == "ours" else None)
 
 
-def _ours(joints: Array, targets: Array, limb: LimbSet | None = None) -> _Answers:
-    chain = plain_chain(link_lengths(joints)) if limb is None else limb.chain()
-    pose = pose_along(joints) if limb is None else limb.rest()
+def _ours(joints: Array, targets: Array, constrained: ConstrainedBones | None = None) -> _Answers:
+    chain = plain_chain(link_lengths(joints)) if constrained is None else constrained.chain()
+    pose = pose_along(joints) if constrained is None else constrained.rest()
     errors, seconds = [], []
     for target in targets:
         start = time.perf_counter()
@@ -171,13 +173,13 @@ def _peer(
     return _Answers(np.linalg.norm(tips - targets, axis=1), np.array(answers["seconds"]))
 
 
-def _blenders(joints: Array, targets: Array, kind: str, limb: LimbSet | None = None) -> _Answers:
+def _blenders(joints: Array, targets: Array, kind: str, constrained: ConstrainedBones | None = None) -> _Answers:
     new_scene()
     obj, target = make_armature(joints), make_target()
     obj.pose.ik_solver = 'ITASC' if kind == "iTaSC" else 'LEGACY'
     constrain(obj, target)
-    if limb is not None:
-        limit_bones(obj, limb)
+    if constrained is not None:
+        limit_bones(obj, constrained)
     errors, seconds = [], []
     for position in targets:
         target.location = position
@@ -188,10 +190,10 @@ def _blenders(joints: Array, targets: Array, kind: str, limb: LimbSet | None = N
     return _Answers(np.array(errors), np.array(seconds))
 
 
-def _hinges(limb: LimbSet) -> tuple[list[list[str]], list[list[float]]] | None:
-    """Return the axis and the range of every joint of a limb of hinges; None for any other."""
+def _hinges(constrained: ConstrainedBones) -> tuple[list[list[str]], list[list[float]]] | None:
+    """Return the axis and the range of every joint of a chain of hinges; None for any other."""
     axes, ends = [], []
-    for joint in limb.ranges:
+    for joint in constrained.ranges:
         free = [axis for axis, (low, high) in zip("xyz", joint, strict=True) if low < high]
         if len(free) != 1:
             return None

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""FABRIK as the paper has it, of the core's own passes: what the rest of the core is compared with."""
+"""Plain FABRIK, as in the paper, made of the core's passes: the baseline of the bench."""
 
 from __future__ import annotations
 

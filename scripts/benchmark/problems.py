@@ -17,7 +17,7 @@ COUNTS = (2, 3, 5, 10, 20, 30, 50, 100)
 RESTS = ("straight", "bent")
 
 BEND = (0.2, 0.5)
-"""Radians by which a link of a bent chain is turned away from the one before."""
+"""Angle between neighbouring links of a bent chain, radians."""
 
 
 @dataclass(frozen=True)
@@ -50,14 +50,14 @@ def directions(rng: np.random.Generator, count: int) -> Array:
 
 
 def unit(vectors: ArrayLike) -> Array:
-    """Return vectors (..., 3) made one long."""
+    """Return vectors (..., 3) divided by their lengths."""
     array = np.asarray(vectors, float)
     made: Array = array / np.linalg.norm(array, axis=-1, keepdims=True)
     return made
 
 
 def rest_joints(count: int, rest: str) -> Array:
-    """Return the joints (J, 3) of a chain of equal links: straight up, or bent every which way."""
+    """Return the joints (J, 3) of a chain of equal links: straight up, or bent in random directions."""
     lengths = np.full(count, 1.0 / count)
     if rest == "straight":
         return lay(lengths, np.tile((0.0, 0.0, 1.0), (count, 1)))
@@ -66,7 +66,7 @@ def rest_joints(count: int, rest: str) -> Array:
 
 
 def random_joints(rng: np.random.Generator, lengths: Array, most: float, least: float = 0.0) -> Array:
-    """Return joints (J, 3) of links each turned away from the one before by an angle between two bounds, radians."""
+    """Return joints (J, 3) of links, the angle between neighbours uniform between two bounds, radians."""
     heading = directions(rng, 1)[0]
     headings = []
     for _ in lengths:

@@ -20,7 +20,7 @@ class Row:
 
     cells: tuple[Cell, ...]
     ok: bool | None = None
-    """Whether it is as good as it must be; None where it is there to compare with."""
+    """Whether it is as good as it must be; None for a row without a verdict."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Table:
 
     @property
     def ok(self) -> bool | None:
-        """Whether no row missed; None where there is nothing to miss."""
+        """Whether no row missed; None if no row has a verdict."""
         judged = [row.ok for row in self.rows if row.ok is not None]
         return all(judged) if judged else None
 
@@ -51,7 +51,7 @@ class Report:
     """Machine and versions."""
     tables: Sequence[Table] = field(default_factory=tuple)
     ending: str = ""
-    """What stands below the tables."""
+    """Text below the tables."""
 
     def markdown(self) -> str:
         """Return the document people read."""

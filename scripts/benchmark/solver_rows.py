@@ -10,8 +10,8 @@ import numpy as np
 
 from fabrik_addon.core import SOLVERS, Goals, Options, plain_chain, solve, solve_components, start_from
 
-from .limit_rows import LEGAL, blenders_own_hits
-from .limit_sets import ARM, LEG, SETS, LimbSet, legal_swings, posed, worst_violation
+from .limit_rows import FEASIBLE, blenders_own_hits
+from .limit_sets import ARM, LEG, SETS, ConstrainedBones, feasible_swings, posed, worst_violation
 from .problems import RESTS, Array, Effort, generator, link_lengths, pose_along, rest_joints, targets_within
 from .report import Row, Table, counts, microseconds
 from .solving import Solved, reached_count, solve_each
@@ -159,21 +159,23 @@ less time), and a longer history (no fewer sweeps, twice the time).""",
 def limits_table(effort: Effort) -> Table:
     """Every solver within joint limits, on targets of feasible poses, beside Blender's own IK."""
     rows, behind = [], []
-    for limb in SETS:
-        targets = posed(limb, legal_swings(generator("limits", limb.name), limb, effort.targets)).positions[:, -1]
-        own = blenders_own_hits(limb, targets)
+    for constrained in SETS:
+        targets = posed(
+            constrained, feasible_swings(generator("limits", constrained.name), constrained, effort.targets)
+        ).positions[:, -1]
+        own = blenders_own_hits(constrained, targets)
         for solver, method in SOLVERS.items():
-            if method.refusal(limb.chain()):
+            if method.refusal(constrained.chain()):
                 continue
-            hits, worst, seconds = _within_limits(solver, limb, targets)
+            hits, worst, seconds = _within_limits(solver, constrained, targets)
             ok = None
             if solver == "JACOBIAN_DLS":
-                ok = hits >= own and worst <= LEGAL
-            elif solver == "TWO_BONE" and limb in (ARM, LEG):
-                ok = hits == len(targets) and worst <= LEGAL
+                ok = hits >= own and worst <= FEASIBLE
+            elif solver == "TWO_BONE" and constrained in (ARM, LEG):
+                ok = hits == len(targets) and worst <= FEASIBLE
             if ok is False:
-                behind.append(f"{method.label} on {limb.name}")
-            cells = limb.name, method.label, f"{hits}/{len(targets)}", f"{own}/{len(targets)}"
+                behind.append(f"{method.label} on {constrained.name}")
+            cells = constrained.name, method.label, f"{hits}/{len(targets)}", f"{own}/{len(targets)}"
             rows.append(Row((*cells, float(np.degrees(worst)), microseconds(seconds)), ok))
     return Table(
         title="Every solver within joint limits",
@@ -189,8 +191,8 @@ local minimum. FABRIK has no verdict here: within limits it is these least squar
     )
 
 
-def _within_limits(solver: str, limb: LimbSet, targets: Array) -> tuple[int, float, Array]:
-    chain, pose = limb.chain(), limb.rest()
+def _within_limits(solver: str, constrained: ConstrainedBones, targets: Array) -> tuple[int, float, Array]:
+    chain, pose = constrained.chain(), constrained.rest()
     options = Options(2000 if solver == "JACOBIAN_TRANSPOSE" else 64, TOLERANCE, solver=solver)
     hits, worst, seconds = 0, 0.0, []
     for target in targets:
@@ -198,5 +200,5 @@ def _within_limits(solver: str, limb: LimbSet, targets: Array) -> tuple[int, flo
         solution = solve(chain, pose, Goals(target[None]), options)
         seconds.append(time.perf_counter() - before)
         hits += bool(np.linalg.norm(solution.pose.positions[-1] - target) <= TOLERANCE)
-        worst = max(worst, worst_violation(limb, solution.pose.rotations[:-1]))
+        worst = max(worst, worst_violation(constrained, solution.pose.rotations[:-1]))
     return hits, worst, np.array(seconds)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One pose after another through the core, timed, with what the laws ask of each."""
+"""Problems solved by the core one after another, timed, with errors and lengths measured on the result."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TOLERANCE = Options().tolerance
 
 @dataclass(frozen=True)
 class Solved:
-    """What came of a set of problems."""
+    """The results of a set of problems."""
 
     solutions: list[Solution]
     seconds: Array
@@ -44,7 +44,7 @@ def solve_each(
         solution = solve(chain, pose, goal, options)
         seconds.append(time.perf_counter() - start)
         solutions.append(solution)
-    # The tip's distance is measured, not believed.
+    # Measured on the pose, not taken from the solution.
     errors = [
         np.linalg.norm(solution.pose.positions[-1] - target) / chain.total_length
         for solution, (chain, _, target, _) in zip(solutions, problems, strict=True)
@@ -64,5 +64,5 @@ def solve_each(
 
 
 def reached_count(solved: Solved, tolerance: float) -> int:
-    """Return how many targets were reached and said to be."""
+    """Return the number of targets that are reached and have the status REACHED."""
     return int(np.sum((solved.errors <= tolerance) & (solved.status == Status.REACHED)))

@@ -147,7 +147,7 @@ def _loop_table(effort: Effort) -> Table:
     rows, worst = [], 0.0
     for met in (0, 3, 6):
         rng = generator("ring", met)
-        gaps, times = [], []
+        position_errors, times = [], []
         for _ in range(effort.targets):
             bends = rng.uniform(0.1, 0.5, 12)
             angles = np.cumsum(bends)
@@ -159,10 +159,10 @@ def _loop_table(effort: Effort) -> Table:
             solution = solve(chain, pose, Goals(positions[met][None], meets=np.array([met])))
             times.append(time.perf_counter() - begin)
             ends = solution.pose.positions[[-1, met]]
-            gaps.append(float(np.linalg.norm(ends[0] - ends[1])) / chain.total_length)
+            position_errors.append(float(np.linalg.norm(ends[0] - ends[1])) / chain.total_length)
         name = "its own root" if met == 0 else f"the joint {met} links from its root"
-        rows.append(Row((name, max(gaps), microseconds(times)), max(gaps) <= 1e-4))
-        worst = max(worst, *gaps)
+        rows.append(Row((name, max(position_errors), microseconds(times)), max(position_errors) <= 1e-4))
+        worst = max(worst, *position_errors)
     return Table(
         title="A chain of 12 links closed on itself",
         must="the gap is at most 1e-4 of the chain's length",
@@ -353,8 +353,8 @@ def _human_reach_row(effort: Effort, with_limits: bool) -> Row:
         begin = time.perf_counter()
         solve_chains(view_layer(), obj, chains)
         times.append(time.perf_counter() - begin)
-        gaps = [obj.pose.bones[chain.tip].tail - chain.target.location for chain in chains]
-        errors.append(max(gap.length for gap in gaps) / length)
+        position_errors = [obj.pose.bones[chain.tip].tail - chain.target.location for chain in chains]
+        errors.append(max(gap.length for gap in position_errors) / length)
     hits = int(np.sum(np.array(errors) <= 1e-3))
     name = "root fixed, within limits" if with_limits else "root fixed, limits not looked at"
     return Row((name, f"{hits}/{len(errors)}", max(errors), _milliseconds(times)), hits == len(errors))

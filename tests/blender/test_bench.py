@@ -21,7 +21,7 @@ def test_every_picture_is_drawn_and_is_small(tmp_path: Path) -> None:
         assert path.read_bytes().startswith(b"\x89PNG") and 5_000 < path.stat().st_size < 200_000
 
 
-def test_a_limb_of_hinges_is_told_to_those_who_know_hinges_only() -> None:
+def test_a_chain_of_hinges_is_told_to_those_who_know_hinges_only() -> None:
     told = {constrained_chain.name: peers._hinges(constrained_chain) for constrained_chain in SETS}
     axes, ends = told["alternating hinges, 3"] or ([], [])
     assert len(axes) == len(ends) == 3 and all(len(axis) == 1 for axis in axes)

@@ -176,15 +176,15 @@ def test_a_frame_is_what_going_there_makes_of_it(case: Callable[[Object, Object]
     stops = [*map(float, range(1, 9))] if case is rigid_body else FRAMES  # a simulation goes from frame to frame
     try:
         go_to(1)
-        wished = []
+        desired = []
         for frame in stops:
             go_to(frame)
-            wished.append(places(armature, target))
+            desired.append(places(armature, target))
         go_to(2)
         before, scenes = places(armature, target), len(bpy.data.scenes)
         with frames_of(scene, bpy.context.view_layer, [armature, target]) as frames:
             assert (len(bpy.data.scenes) > scenes) == (case in ALONE)
-            for frame, there in zip(stops, wished, strict=True):
+            for frame, there in zip(stops, desired, strict=True):
                 frames.go_to(frame)
                 for found, desired in zip(
                     places(frames.evaluated(armature), frames.evaluated(target)), there, strict=True
@@ -203,10 +203,10 @@ def test_a_rig_from_another_file(tmp_path: Path, keep_override: bool) -> None:
     armature, target = make_rig()
     parents(armature, target)
     go_to(1)
-    wished = []
+    desired = []
     for frame in FRAMES:
         go_to(frame)
-        wished.append(places(armature, target))
+        desired.append(places(armature, target))
     leave_mode()
     library = str(tmp_path / "rig.blend")
     bpy.ops.wm.save_as_mainfile(filepath=library, copy=True)
@@ -221,7 +221,7 @@ def test_a_rig_from_another_file(tmp_path: Path, keep_override: bool) -> None:
         armature = armature.override_create(remap_local_usages=True)
         enter_pose_mode(armature)
     with frames_of(bpy.context.scene, bpy.context.view_layer, [armature, target]) as frames:
-        for frame, there in zip(FRAMES, wished, strict=True):
+        for frame, there in zip(FRAMES, desired, strict=True):
             frames.go_to(frame)
             for found, desired in zip(places(frames.evaluated(armature), frames.evaluated(target)), there, strict=True):
                 assert np.array_equal(found, desired), frame

@@ -63,7 +63,7 @@ pivots = st.floats(10.0, 90.0).map(lambda a: (LOCKED, (-a, a), LOCKED))
 joints = st.one_of(balls, hinges, hinges, pivots, st.just((None, None, None)), st.just(((-40.0, 40.0), None, LOCKED)))
 
 
-def make_limb(ranges: Sequence[Joint], rolls: Sequence[float] | None = None) -> tuple[Object, Any]:
+def make_constrained_chain(ranges: Sequence[Joint], rolls: Sequence[float] | None = None) -> tuple[Object, Any]:
     """Bones end to end, half long, upward and a little aside, each with its limits; a target at the tip."""
     count = len(ranges)
     points = [Vector((0.1 * (i % 2), 0.05 * i, 0.5 * i)) for i in range(count + 1)]
@@ -114,7 +114,7 @@ def outside(bones: Sequence[PoseBone], ranges: Sequence[Joint]) -> float:
     return worst
 
 
-def legal_turn(rng: np.random.Generator, joint: Joint, share: float = 0.9) -> Quaternion:
+def feasible_rotation(rng: np.random.Generator, joint: Joint, share: float = 0.9) -> Quaternion:
     lower, upper = (np.clip(ends, -1.5, 1.5) for ends in ends_of(joint))
     while True:
         angles = rng.uniform(share * lower, share * upper)
@@ -124,11 +124,11 @@ def legal_turn(rng: np.random.Generator, joint: Joint, share: float = 0.9) -> Qu
 
 
 def reachable(rng: np.random.Generator, armature: Object, chain: Any, ranges: Sequence[Joint]) -> Vector:
-    """Where the tip is in some legal pose, in the world; the pose is put back."""
+    """Where the tip is in some feasible pose, in the world; the pose is put back."""
     bones = bones_of(armature, chain)
     before = [rotation_of(bone) for bone in bones]
     for bone, joint in zip(bones, ranges, strict=True):
-        set_rotation(bone, legal_turn(rng, joint))
+        set_rotation(bone, feasible_rotation(rng, joint))
     update()
     place = armature.matrix_world @ bones[-1].tail
     for bone, rotation in zip(bones, before, strict=True):
@@ -142,10 +142,10 @@ def reachable(rng: np.random.Generator, armature: Object, chain: Any, ranges: Se
 
 @examples(60)
 @given(st.lists(joints, min_size=2, max_size=5), seeds)
-def test_legal_targets_are_reached_and_no_limit_is_broken(ranges: list[Joint], seed: int) -> None:
+def test_feasible_targets_are_reached_and_no_limit_is_broken(ranges: list[Joint], seed: int) -> None:
     clear_scene()
     rng = np.random.default_rng(seed)
-    armature, chain = make_limb(ranges, rng.uniform(-3.0, 3.0, len(ranges)).tolist())
+    armature, chain = make_constrained_chain(ranges, rng.uniform(-3.0, 3.0, len(ranges)).tolist())
     bones = bones_of(armature, chain)
     for bone in bones:
         bone.rotation_mode = str(rng.choice(ROTATION_MODES))
@@ -164,7 +164,7 @@ def test_no_limit_is_broken_wherever_the_target_and_the_pole_are(
 ) -> None:
     clear_scene()
     rng = np.random.default_rng(seed)
-    armature, chain = make_limb(ranges, rng.uniform(-3.0, 3.0, len(ranges)).tolist())
+    armature, chain = make_constrained_chain(ranges, rng.uniform(-3.0, 3.0, len(ranges)).tolist())
     bones = bones_of(armature, chain)
     if with_pole:
         chain.pole_target = make_empty("pole", 3.0 * random_direction(rng))
@@ -181,7 +181,7 @@ def test_no_limit_is_broken_wherever_the_target_and_the_pole_are(
 @pytest.mark.parametrize("mode", ROTATION_MODES)
 def test_every_rotation_mode_keeps_to_the_limits(mode: str) -> None:
     ranges = [BALL, KNEE, ((-20.0, 20.0), LOCKED, (-20.0, 20.0))]
-    armature, chain = make_limb(ranges, [0.3, -1.0, 2.0])
+    armature, chain = make_constrained_chain(ranges, [0.3, -1.0, 2.0])
     bones = bones_of(armature, chain)
     for bone in bones:
         bone.rotation_mode = mode
@@ -196,7 +196,7 @@ def test_every_rotation_mode_keeps_to_the_limits(mode: str) -> None:
 
 def test_a_solved_pose_stays() -> None:
     ranges = [BALL, KNEE, KNEE]
-    armature, chain = make_limb(ranges)
+    armature, chain = make_constrained_chain(ranges)
     rng = np.random.default_rng(2)
     for _ in range(6):
         chain.target.location = reachable(rng, armature, chain, ranges)
@@ -209,7 +209,7 @@ def test_a_solved_pose_stays() -> None:
 
 
 def test_limits_can_be_ignored() -> None:
-    armature, chain = make_limb([BALL, KNEE])
+    armature, chain = make_constrained_chain([BALL, KNEE])
     chain.target.location = (0.0, 0.0, -0.7)
     bpy.ops.pose.fabrik_solve()
     assert chain.status == "LIMITED"
@@ -220,7 +220,7 @@ def test_limits_can_be_ignored() -> None:
 
 
 def test_a_limit_that_is_switched_off_is_none() -> None:
-    armature, chain = make_limb([BALL, KNEE])
+    armature, chain = make_constrained_chain([BALL, KNEE])
     for bone in armature.pose.bones:
         for axis in "xyz":
             setattr(bone, f"use_ik_limit_{axis}", False)
@@ -233,12 +233,12 @@ def test_a_limit_that_is_switched_off_is_none() -> None:
 @pytest.mark.parametrize("stiff", [0, 1, 2])
 def test_a_stiff_bone_turns_less(stiff: int) -> None:
     """It leaves most of a small move to the others."""
-    armature, chain = make_limb([BALL] * 3)
+    armature, chain = make_constrained_chain([BALL] * 3)
     bones = bones_of(armature, chain)
     rng = np.random.default_rng(3)
     turned = np.zeros(2)
     for _ in range(8):
-        start = [legal_turn(rng, BALL, 0.5) for _ in bones]
+        start = [feasible_rotation(rng, BALL, 0.5) for _ in bones]
         move = 0.05 * random_direction(rng)
         for which, stiffness in enumerate((0.0, 0.95)):
             for axis in "xyz":
@@ -264,7 +264,7 @@ def test_rotation_locks_at_rest_are_limits(axis: int, mode: str) -> None:
     free = [LOCKED, LOCKED, LOCKED]
     free[axis] = (-140.0, 140.0)
     ranges: list[Joint] = [BALL, (free[0], free[1], free[2])]
-    armature, chain = make_limb([BALL, (None, None, None)])
+    armature, chain = make_constrained_chain([BALL, (None, None, None)])
     knee = armature.pose.bones["bone1"]
     knee.rotation_mode = mode
     knee.lock_rotation = [each != axis for each in range(3)]
@@ -297,7 +297,7 @@ def test_limit_rotation_on_a_hinge_is_a_limit(axis: int, ends: Range) -> None:
     hinge = [LOCKED, LOCKED, LOCKED]
     hinge[axis] = ends
     joint: Joint = (hinge[0], hinge[1], hinge[2])
-    armature, chain = make_limb([BALL, (None, None, None), (None, LOCKED, None)])
+    armature, chain = make_constrained_chain([BALL, (None, None, None), (None, LOCKED, None)])
     ranges: list[Joint] = [BALL, joint, (None, LOCKED, None)]
     bones = bones_of(armature, chain)
     constraint = limit_rotation(bones[1], joint)
@@ -311,7 +311,7 @@ def test_limit_rotation_on_a_hinge_is_a_limit(axis: int, ends: Range) -> None:
         shown = evaluated_turn(bones[1])
         constraint.mute = True
         update()
-        assert shown.rotation_difference(evaluated_turn(bones[1])).angle < 1e-3  # the channel itself is legal
+        assert shown.rotation_difference(evaluated_turn(bones[1])).angle < 1e-3  # the channel itself is feasible
         constraint.mute = False
         update()
 
@@ -328,8 +328,8 @@ def test_limit_rotation_on_a_hinge_is_a_limit(axis: int, ends: Range) -> None:
 def test_limit_rotation_about_several_axes_limits_euler_angles(
     mode: str, ends: Joint, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """The constraint leaves alone what is solved, and of ten targets of legal poses nine at least are reached."""
-    armature, chain = make_limb([(None, None, None)] * 3)
+    """The constraint leaves alone what is solved, and of ten targets of feasible poses nine at least are reached."""
+    armature, chain = make_constrained_chain([(None, None, None)] * 3)
     bones = bones_of(armature, chain)
     constraints = [limit_rotation(bone, ends) for bone in bones]
     for bone in bones:
@@ -392,7 +392,7 @@ def test_whatever_limit_rotation_allows_the_pose_shown_is_the_pose_found(seed: i
     """Ranges of more than a quarter of a turn: what a constraint leaves of one set of Euler angles may be another's."""
     clear_scene()
     rng = np.random.default_rng(seed)
-    armature, chain = make_limb([BALL, (None, None, None), (None, None, None)])
+    armature, chain = make_constrained_chain([BALL, (None, None, None), (None, None, None)])
     for bone in bones_of(armature, chain)[1:]:
         bone.rotation_mode = str(rng.choice(ROTATION_MODES))
         constraint = bone.constraints.new("LIMIT_ROTATION")
@@ -411,7 +411,7 @@ def test_whatever_limit_rotation_allows_the_pose_shown_is_the_pose_found(seed: i
 
 
 def test_limit_rotation_narrows_what_the_bone_says(capfd: pytest.CaptureFixture[str]) -> None:
-    armature, chain = make_limb([BALL, KNEE])
+    armature, chain = make_constrained_chain([BALL, KNEE])
     knee = armature.pose.bones["bone1"]
     limit_rotation(knee, ((20.0, 60.0), None, None))
     chain.target.location = 0.9 * (armature.pose.bones["bone1"].tail - Vector()) + Vector((0.2, 0.0, 0.0))
@@ -422,7 +422,7 @@ def test_limit_rotation_narrows_what_the_bone_says(capfd: pytest.CaptureFixture[
 
 @pytest.mark.parametrize("space", ["WORLD", "POSE"])
 def test_limit_rotation_in_another_space_is_no_limit_of_the_joint(space: str) -> None:
-    armature, chain = make_limb([(None, None, None)] * 2)
+    armature, chain = make_constrained_chain([(None, None, None)] * 2)
     constraint = limit_rotation(armature.pose.bones["bone1"], ((0.0, 0.1), LOCKED, LOCKED), space)
     constraint.influence = 0.0
     chain.target.location = (0.0, 0.4, 0.3)
@@ -439,7 +439,7 @@ def test_an_armature_that_is_moved_scaled_and_parented_keeps_its_limits(seed: in
     clear_scene()
     rng = np.random.default_rng(seed)
     ranges = [BALL, KNEE, KNEE]
-    armature, chain = make_limb(ranges, rng.uniform(-3.0, 3.0, 3).tolist())
+    armature, chain = make_constrained_chain(ranges, rng.uniform(-3.0, 3.0, 3).tolist())
     parent = make_empty("parent", rng.normal(size=3))
     parent.rotation_euler, parent.scale = rng.uniform(-3.0, 3.0, 3), [rng.uniform(0.1, 5.0)] * 3
     armature.parent = parent
@@ -455,7 +455,7 @@ def test_an_armature_that_is_moved_scaled_and_parented_keeps_its_limits(seed: in
 
 def test_limits_count_from_a_parent_that_is_posed() -> None:
     ranges: list[Joint] = [(None, None, None), BALL, KNEE, KNEE]
-    armature, chain = make_limb(ranges)
+    armature, chain = make_constrained_chain(ranges)
     chain.chain_count = 3
     rng = np.random.default_rng(6)
     bones = bones_of(armature, chain)
@@ -473,7 +473,7 @@ def test_limits_count_from_a_parent_that_is_posed() -> None:
 @pytest.mark.parametrize("which", [1, 2])
 def test_a_bone_that_does_not_turn_with_its_parent_keeps_its_limits(which: int) -> None:
     ranges = [BALL, BALL, BALL]
-    armature, chain = make_limb(ranges)
+    armature, chain = make_constrained_chain(ranges)
     bones = bones_of(armature, chain)
     bones[which].bone.use_inherit_rotation = False
     update()
@@ -492,7 +492,7 @@ def test_a_bone_that_does_not_turn_with_its_parent_keeps_its_limits(which: int) 
 
 
 def test_what_limits_keep_away_is_said_with_the_bones_at_their_limit(capfd: pytest.CaptureFixture[str]) -> None:
-    _, chain = make_limb([((-30.0, 30.0), LOCKED, LOCKED), ((-140.0, 140.0), LOCKED, LOCKED)])
+    _, chain = make_constrained_chain([((-30.0, 30.0), LOCKED, LOCKED), ((-140.0, 140.0), LOCKED, LOCKED)])
     chain.target.location = (0.05, -0.6, -0.3)
     assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
     assert chain.status == "LIMITED"
@@ -504,7 +504,7 @@ def test_what_limits_keep_away_is_said_with_the_bones_at_their_limit(capfd: pyte
 
 
 def test_locked_bones_are_named_as_locked(capfd: pytest.CaptureFixture[str]) -> None:
-    armature, chain = make_limb([(None, None, None)] * 2)
+    armature, chain = make_constrained_chain([(None, None, None)] * 2)
     for bone in armature.pose.bones:
         bone.rotation_mode, bone.lock_rotation = "XYZ", (False, True, True)
     chain.target.location = (0.6, 0.2, 0.3)
@@ -515,9 +515,9 @@ def test_locked_bones_are_named_as_locked(capfd: pytest.CaptureFixture[str]) -> 
     assert "'bone1'" in warning
 
 
-def test_a_tapering_limb_with_limits_is_limited_not_stalled() -> None:
+def test_a_tapering_chain_with_limits_is_limited_not_stalled() -> None:
     """Bones that don't keep their shape when they turn go another way; what they say is the same."""
-    armature, chain = make_limb([BALL, KNEE])
+    armature, chain = make_constrained_chain([BALL, KNEE])
     armature.pose.bones["bone0"].scale = (1.0, 1.4, 1.0)
     update()
     chain.target.location = (0.0, 0.0, -0.7)
@@ -577,7 +577,7 @@ def test_rigifys_human_bends_as_people_do(upper: str, lower: str, side: str) -> 
 
 def test_a_twist_may_have_a_range_beyond_half_a_turn(capfd: pytest.CaptureFixture[str]) -> None:
     """Limit Rotation with "90 to 270 degrees" about Y: a bone that is turned over."""
-    armature, chain = make_limb([BALL, (None, None, None)])
+    armature, chain = make_constrained_chain([BALL, (None, None, None)])
     bone = armature.pose.bones["bone1"]
     limit_rotation(bone, ((-40.0, 40.0), (90.0, 270.0), (-40.0, 40.0)))
     set_rotation(bone, Quaternion((0.0, 1.0, 0.0), math.radians(200.0)))
@@ -585,9 +585,11 @@ def test_a_twist_may_have_a_range_beyond_half_a_turn(capfd: pytest.CaptureFixtur
     warnings_in(capfd)
     rng = np.random.default_rng(2)
     for _ in range(6):
-        legal = Quaternion((rng.normal(), 0.0, rng.normal()), 0.5) @ Quaternion((0.0, 1.0, 0.0), rng.uniform(1.7, 4.6))
+        feasible = Quaternion((rng.normal(), 0.0, rng.normal()), 0.5) @ Quaternion(
+            (0.0, 1.0, 0.0), rng.uniform(1.7, 4.6)
+        )
         before = rotation_of(bone)
-        set_rotation(bone, legal)
+        set_rotation(bone, feasible)
         update()
         chain.target.location = bone.tail
         set_rotation(bone, before)
@@ -604,7 +606,7 @@ def test_a_twist_may_have_a_range_beyond_half_a_turn(capfd: pytest.CaptureFixtur
 def test_a_limited_pose_solved_again_gets_no_worse_and_does_not_wander(use_pole: bool) -> None:
     rng = np.random.default_rng(11)
     for ranges in ([BALL, KNEE], [KNEE, KNEE, KNEE], [BALL, KNEE, BALL]):
-        armature, chain = make_limb(ranges)
+        armature, chain = make_constrained_chain(ranges)
         if use_pole:
             chain.pole_target = make_empty("pole", (1.0, -2.0, 0.5))
         for _ in range(6):
@@ -623,7 +625,7 @@ def test_a_limited_pose_solved_again_gets_no_worse_and_does_not_wander(use_pole:
 
 def test_limits_hold_while_the_tip_takes_a_rotation_as_far_as_they_allow() -> None:
     ranges = [BALL, KNEE, BALL]
-    armature, chain = make_limb(ranges)
+    armature, chain = make_constrained_chain(ranges)
     bones = bones_of(armature, chain)
     chain.use_rotation = True
     chain.rotation_offset = (1.0, 0.0, 0.0, 0.0)
@@ -639,7 +641,7 @@ def test_limits_hold_while_the_tip_takes_a_rotation_as_far_as_they_allow() -> No
 
 
 def test_ignored_limits_are_ignored_with_a_pole_and_a_rotation_too() -> None:
-    armature, chain = make_limb([LEGLESS, LEGLESS])
+    armature, chain = make_constrained_chain([LEGLESS, LEGLESS])
     chain.use_limits = False
     chain.pole_target = make_empty("pole", (0.0, 2.0, 0.5))
     chain.target.location = (0.4, 0.3, 0.5)
@@ -658,10 +660,10 @@ def test_the_share_of_a_solve_that_is_taken_keeps_to_the_limits_too(
 ) -> None:
     clear_scene()
     rng = np.random.default_rng(seed)
-    armature, chain = make_limb(ranges, rng.uniform(-3.0, 3.0, len(ranges)).tolist())
+    armature, chain = make_constrained_chain(ranges, rng.uniform(-3.0, 3.0, len(ranges)).tolist())
     bones = bones_of(armature, chain)
     for bone, joint in zip(bones, ranges, strict=True):
-        set_rotation(bone, legal_turn(rng, joint))
+        set_rotation(bone, feasible_rotation(rng, joint))
     chain.influence = influence
     chain.target.location = rng.uniform(0.1, 1.3) * 0.5 * len(ranges) * random_direction(rng)
     bpy.ops.pose.fabrik_solve()
@@ -673,12 +675,12 @@ def test_the_share_of_a_solve_that_is_taken_keeps_to_the_limits_too(
 def test_limits_and_locked_angles_hold_together(ranges: list[Joint], seed: int, data: Any) -> None:
     clear_scene()
     rng = np.random.default_rng(seed)
-    armature, chain = make_limb(ranges, rng.uniform(-3.0, 3.0, len(ranges)).tolist())
+    armature, chain = make_constrained_chain(ranges, rng.uniform(-3.0, 3.0, len(ranges)).tolist())
     bones = bones_of(armature, chain)
     locks = [data.draw(st.sampled_from(LOCKS)) for _ in bones]
     for bone, joint, locked in zip(bones, ranges, locks, strict=True):
         bone.rotation_mode = str(rng.choice(ROTATION_MODES[2:]))
-        set_rotation(bone, legal_turn(rng, joint))
+        set_rotation(bone, feasible_rotation(rng, joint))
         bone.lock_rotation = [bool(lock) for lock in locked]
     before = [tuple(bone.rotation_euler) for bone in bones]
     chain.target.location = rng.uniform(0.1, 1.3) * 0.5 * len(ranges) * random_direction(rng)
@@ -691,7 +693,7 @@ def test_limits_and_locked_angles_hold_together(ranges: list[Joint], seed: int, 
 def test_what_keeps_a_chain_away_is_named_though_only_a_share_of_it_is_taken(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    _, chain = make_limb([KNEE, KNEE])
+    _, chain = make_constrained_chain([KNEE, KNEE])
     chain.target.location = (0.0, 0.9, -0.1)
     bpy.ops.pose.fabrik_solve()
     whole = warnings_in(capfd)[0].partition("target: ")[2]
@@ -708,10 +710,10 @@ def test_a_bake_of_a_share_keeps_to_the_limits_at_every_frame() -> None:
     for seed in range(4):
         clear_scene()
         rng = np.random.default_rng(seed)
-        armature, chain = make_limb(ranges, rng.uniform(-3.0, 3.0, 3).tolist())
+        armature, chain = make_constrained_chain(ranges, rng.uniform(-3.0, 3.0, 3).tolist())
         bones = bones_of(armature, chain)
         for bone, joint in zip(bones, ranges, strict=True):
-            set_rotation(bone, legal_turn(rng, joint))
+            set_rotation(bone, feasible_rotation(rng, joint))
         chain.influence = 0.5
         for frame in range(1, 9):
             chain.target.location = rng.uniform(0.3, 1.3) * 1.5 * random_direction(rng)

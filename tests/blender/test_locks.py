@@ -212,7 +212,7 @@ def test_a_lock_of_w_alone_is_named_too(capfd: pytest.CaptureFixture[str]) -> No
     assert chain.status == "OUT_OF_REACH" or warning.endswith("rotation is locked on 'bone0'")
 
 
-def test_hinges_of_a_planar_limb_reach_in_their_plane() -> None:
+def test_hinges_of_a_planar_chain_reach_in_their_plane() -> None:
     """A leg whose knee turns about X only, in its own plane, has nothing to give up."""
     armature = make_tail(2)
     chain = set_chain(armature, "bone1", 2, make_empty("target"))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Native rigs within joint limits: kept to in every pose, reached where a legal pose reaches, else refused."""
+"""Native rigs within joint limits: kept to in every pose, reached where a feasible pose reaches, else refused."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ EDGE = ((0.0, 80.0), (-20.0, 20.0), (-50.0, 50.0))
 NECK = ((-30.0, 30.0), (-20.0, 20.0), (-30.0, 30.0))
 FREE = (None, None, None)
 
-LIMBS = {
+CONSTRAINED_CHAINS = {
     "leg": (HIP, KNEE),
     "leg with a free hip": (FREE, SIDEWAYS),
     "leg without twist": (NO_TWIST, KNEE),
@@ -49,7 +49,7 @@ def set_limits(bones: Any, constrained_chain: Any) -> None:
         limit(bone, joint)
 
 
-def legal_tip(armature: Any, limits: Any, rng: np.random.Generator) -> Vector:
+def feasible_tip(armature: Any, limits: Any, rng: np.random.Generator) -> Vector:
     """Where the tip is in some pose within the limits; the bones are put back to rest."""
     for bone, each in zip(armature.pose.bones, limits, strict=True):
         turn = tuple(
@@ -72,7 +72,7 @@ def worst_outside(armature: Any, limits: Any) -> float:
     return max(outside_by(each, tuple(turn)) for each, turn in zip(limits, turns, strict=True))
 
 
-def make_limb(constrained_chain: Any, shape: str, pole: bool = False) -> tuple[Any, Any, Any]:
+def make_constrained_chain(constrained_chain: Any, shape: str, pole: bool = False) -> tuple[Any, Any, Any]:
     armature = make_chain(len(constrained_chain), shape)
     set_limits(armature.pose.bones, constrained_chain)
     chain = rigs.add_chain(armature, f"b{len(constrained_chain) - 1}", len(constrained_chain), create_pole=pole)
@@ -81,12 +81,12 @@ def make_limb(constrained_chain: Any, shape: str, pole: bool = False) -> tuple[A
 
 @pytest.mark.parametrize("pole", [False, True])
 @pytest.mark.parametrize("shape", ["straight", "bent"])
-@pytest.mark.parametrize("name", LIMBS)
-def test_limits_are_kept_and_legal_targets_reached(name: str, shape: str, pole: bool) -> None:
-    armature, chain, limits = make_limb(LIMBS[name], shape, pole)
+@pytest.mark.parametrize("name", CONSTRAINED_CHAINS)
+def test_limits_are_kept_and_feasible_targets_reached(name: str, shape: str, pole: bool) -> None:
+    armature, chain, limits = make_constrained_chain(CONSTRAINED_CHAINS[name], shape, pole)
     length = rest_problem(armature)[0].total_length
     rng = np.random.default_rng(3)
-    targets = [legal_tip(armature, limits, rng) for _ in range(30)]
+    targets = [feasible_tip(armature, limits, rng) for _ in range(30)]
     if pole:
         chain.pole_target.location = (2.0 * length, -1.5 * length, 0.3 * length)
     assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
@@ -108,7 +108,7 @@ def test_limits_are_kept_and_legal_targets_reached(name: str, shape: str, pole: 
 @pytest.mark.parametrize("count", [2, 4])
 def test_an_answer_within_limits_is_the_one_without(count: int, pole: bool) -> None:
     wide = ((-150.0, 150.0), (-120.0, 120.0), (-150.0, 150.0))
-    armature, chain, limits = make_limb(
+    armature, chain, limits = make_constrained_chain(
         (wide, *[((-110.0, 110.0), (-60.0, 60.0), (-110.0, 110.0))] * (count - 1)), "bent", pole
     )
     problem, rest = rest_problem(armature)
@@ -141,9 +141,9 @@ def worst_of_pose(armature: Any, pose: Pose, limits: Any) -> float:
     return worst
 
 
-def test_as_many_legal_targets_are_reached_as_by_the_core() -> None:
+def test_as_many_feasible_targets_are_reached_as_by_the_core() -> None:
     constrained_chain = (HIP, KNEE)
-    armature, chain, limits = make_limb(constrained_chain, "bent")
+    armature, chain, limits = make_constrained_chain(constrained_chain, "bent")
     problem, rest = rest_problem(armature)
     bones = armature.data.bones
     frames = [bone.matrix_local.to_quaternion() for bone in bones]
@@ -154,7 +154,7 @@ def test_as_many_legal_targets_are_reached_as_by_the_core() -> None:
     limited = plain_chain(problem.links, rest=np.array([r[:] for r in (*rests, rests[-1])]), limits=(lower, upper))
     start = Pose(rest.positions, rest.rotations, np.array(frames[0][:]))
     rng = np.random.default_rng(9)
-    targets = [legal_tip(armature, limits, rng) for _ in range(60)]
+    targets = [feasible_tip(armature, limits, rng) for _ in range(60)]
     assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
     ours, core = 0, 0
     for target in targets:
@@ -179,10 +179,10 @@ def test_rotation_locks_that_leave_a_hinge_are_limits() -> None:
 
 
 def test_the_tip_turns_with_its_target_within_limits() -> None:
-    armature, chain, limits = make_limb((HIP, KNEE, NECK), "bent")
+    armature, chain, limits = make_constrained_chain((HIP, KNEE, NECK), "bent")
     chain.use_rotation = True
     rng = np.random.default_rng(5)
-    targets = [legal_tip(armature, limits, rng) for _ in range(20)]
+    targets = [feasible_tip(armature, limits, rng) for _ in range(20)]
     assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
     chain.target.rotation_mode = "QUATERNION"
     length = rest_problem(armature)[0].total_length
@@ -197,7 +197,7 @@ def test_the_tip_turns_with_its_target_within_limits() -> None:
 
 
 def test_made_and_removed_is_as_before() -> None:
-    make_limb((HIP, KNEE, NECK), "bent")
+    make_constrained_chain((HIP, KNEE, NECK), "bent")
     rigs.update()
     before, blocks = rigs.everything(), count_blocks()
     for _ in range(2):

@@ -102,7 +102,7 @@ def test_a_chain_that_ends_at_a_head_is_drawn_to_there() -> None:
     assert len(places.joints) == 4
 
 
-def test_the_gap_is_there_when_the_target_is_not_reached_in_the_colour_of_the_status() -> None:
+def test_the_error_line_is_there_when_the_target_is_not_reached_in_the_colour_of_the_status() -> None:
     armature = make_tail(3)
     chain = add_chain(armature, "bone2", 3)
     _, shapes = drawn(armature)

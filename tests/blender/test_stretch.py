@@ -681,7 +681,7 @@ def test_rigifys_human_stretches_its_arms_and_legs_and_nothing_else() -> None:
     assert (armature.pose.bones["spine.006"].tail - head).length < 1e-6
 
 
-def test_the_limbs_of_a_generated_rig_stretch_as_its_author_meant_them_to() -> None:
+def test_the_chains_of_a_generated_rig_stretch_as_its_author_meant_them_to() -> None:
     bpy.ops.preferences.addon_enable(module="rigify")
     bpy.ops.object.armature_human_metarig_add()
     bpy.ops.pose.rigify_generate()

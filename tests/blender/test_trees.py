@@ -77,15 +77,15 @@ def test_both_ends_of_a_tree_reach(counts: tuple[int, int]) -> None:
         add(armature, "arm2.R", counts[1], (0.3, 0.4, 0.2)),
     ]
     lengths = bone_lengths(armature)
-    hub = [armature.pose.bones[name].head.copy() for name in ("trunk2", "arm0.L", "arm0.R")]
-    apart = [(a - b).length for a, b in itertools.combinations(hub, 2)]
+    sub_base = [armature.pose.bones[name].head.copy() for name in ("trunk2", "arm0.L", "arm0.R")]
+    apart = [(a - b).length for a, b in itertools.combinations(sub_base, 2)]
     assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
     for chain in chains:
         assert chain.status == "REACHED"
         assert distance_left(armature, chain) < 1e-4
     assert bone_lengths(armature) == pytest.approx(lengths, abs=1e-5)
-    hub = [armature.pose.bones[name].head.copy() for name in ("trunk2", "arm0.L", "arm0.R")]
-    assert [(a - b).length for a, b in itertools.combinations(hub, 2)] == pytest.approx(apart, abs=1e-5)
+    sub_base = [armature.pose.bones[name].head.copy() for name in ("trunk2", "arm0.L", "arm0.R")]
+    assert [(a - b).length for a, b in itertools.combinations(sub_base, 2)] == pytest.approx(apart, abs=1e-5)
     before = pose_of(armature)
     bpy.ops.pose.fabrik_solve()
     assert np.abs(pose_of(armature) - before).max() < 1e-6
@@ -284,8 +284,8 @@ def test_a_ring_closes_on_itself(met: str) -> None:
     chain = set_chain(armature, "bone11", 12, armature)
     chain.subtarget = met
     assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
-    gap = (armature.pose.bones["bone11"].tail - armature.pose.bones[met].head).length
-    assert gap < 1e-4 * 12
+    distance = (armature.pose.bones["bone11"].tail - armature.pose.bones[met].head).length
+    assert distance < 1e-4 * 12
     assert chain.status == "REACHED"
 
 

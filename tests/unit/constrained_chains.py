@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Limbs with limits for the tests: any limits and rest frames, legal poses, and what the laws measure on them."""
+"""Chains with limits for the tests: any limits and rest frames, feasible poses, and what the laws measure on them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from fabrik_addon.core import Chain, Pose, plain_chain
-from scripts.benchmark.limit_sets import LimbSet, inverse, legal_swings, posed, product, turn_by, turned, violation
+from scripts.benchmark.limit_sets import (
+    ConstrainedBones,
+    feasible_swings,
+    inverse,
+    posed,
+    product,
+    turn_by,
+    turned,
+    violation,
+)
 from tests.unit.chains import Array, unit
 
 
@@ -63,7 +72,7 @@ class ConstrainedChain:
         return self.posed(np.tile((1.0, 0.0, 0.0, 0.0), (len(self.links), 1)))
 
 
-def constrained_chain_of(kind: LimbSet) -> ConstrainedChain:
+def constrained_chain_of(kind: ConstrainedBones) -> ConstrainedChain:
     """A set of the bench as it is there."""
     links = np.tile((0.0, 1.0 / kind.count, 0.0), (kind.count, 1))
     return ConstrainedChain(kind.chain(), np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(3), links)
@@ -87,8 +96,8 @@ def random_limits(rng: np.random.Generator) -> tuple[Array, Array]:
     return np.array(lower), np.array(upper)
 
 
-def random_limb(rng: np.random.Generator, count: int) -> ConstrainedChain:
-    """A limb of rolled bones, some with links beside them, one of which may not turn with its parent."""
+def random_constrained_chain(rng: np.random.Generator, count: int) -> ConstrainedChain:
+    """A chain of rolled bones, some with links beside them, one of which may not turn with its parent."""
     limits = [random_limits(rng) for _ in range(count)]
     limits.append(limits[-1])
     lengths = rng.uniform(0.3, 1.0, count)
@@ -112,8 +121,8 @@ def unit4(q: Array) -> Array:
     return q / np.linalg.norm(q, axis=-1, keepdims=True)
 
 
-def legal_turns(rng: np.random.Generator, constrained_chain: ConstrainedChain) -> Array:
-    """Legal rotations (B, 4) of a limb's bones."""
+def feasible_coordinates(rng: np.random.Generator, constrained_chain: ConstrainedChain) -> Array:
+    """Feasible rotations (B, 4) of a chain's bones."""
     made = []
     for lower, upper in zip(constrained_chain.chain.lower[:-1], constrained_chain.chain.upper[:-1], strict=True):
         low, high = np.clip(lower, -3.0, 3.0), np.clip(upper, -3.0, 3.0)
@@ -126,11 +135,11 @@ def legal_turns(rng: np.random.Generator, constrained_chain: ConstrainedChain) -
     return np.array(made)
 
 
-def legal_pose(rng: np.random.Generator, constrained_chain: ConstrainedChain) -> Pose:
+def feasible_pose(rng: np.random.Generator, constrained_chain: ConstrainedChain) -> Pose:
     """A pose that limits allow."""
-    return constrained_chain.posed(legal_turns(rng, constrained_chain))
+    return constrained_chain.posed(feasible_coordinates(rng, constrained_chain))
 
 
-def legal_targets(rng: np.random.Generator, kind: LimbSet, count: int) -> Array:
-    """Targets (T, 3) at the tips of random legal poses of a set."""
-    return posed(kind, legal_swings(rng, kind, count)).positions[:, -1]
+def feasible_targets(rng: np.random.Generator, kind: ConstrainedBones, count: int) -> Array:
+    """Targets (T, 3) at the tips of random feasible poses of a set."""
+    return posed(kind, feasible_swings(rng, kind, count)).positions[:, -1]

@@ -18,18 +18,18 @@ from fabrik_addon.core.model.constrained_chain import ConstrainedChain, place
 from fabrik_addon.core.model.joint_limits import SwingTwist, swing_twist
 from fabrik_addon.core.optimise.bounded_least_squares import descend, jacobian_columns
 from tests.unit.chains import Array, seeds
-from tests.unit.constrained_chains import legal_turns, random_limb
+from tests.unit.constrained_chains import feasible_coordinates, random_constrained_chain
 
 counts = st.integers(1, 6)
 
-# Numpy's sines may differ from Python's in the last bit, and a limb that can't go every way makes more of it.
+# Numpy's sines may differ from Python's in the last bit, and a chain that can't go every way makes more of it.
 CLOSE = 1e-5
 
 
 def made(rng: np.random.Generator, count: int) -> tuple[Any, ConstrainedChain, Array, list[SwingTwist]]:
-    """A limb as the tests have it and as the core has it, and legal turns as both have them."""
-    constrained_chain = random_limb(rng, count)
-    coordinates = legal_turns(rng, constrained_chain)
+    """A chain as the tests have it and as the core has it, and feasible turns as both have them."""
+    constrained_chain = random_constrained_chain(rng, count)
+    coordinates = feasible_coordinates(rng, constrained_chain)
     core = start_from(constrained_chain.chain, constrained_chain.posed(coordinates)).constrained_chain
     if core is None:  # every joint came out free
         return made(rng, count)
@@ -115,20 +115,20 @@ def test_what_is_locked_does_not_turn(seed: int, count: int) -> None:
 
 @given(seeds, st.integers(2, 5))
 @settings(max_examples=30)
-def test_many_lanes_are_each_by_itself(seed: int, count: int) -> None:
+def test_many_items_are_each_by_itself(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
     constrained_chain, core, _, coordinates = made(rng, count)
     targets = 0.6 * rng.normal(size=(7, 3))
     whole = start_from(
-        constrained_chain.chain, constrained_chain.posed(legal_turns(rng, constrained_chain)), (7,)
+        constrained_chain.chain, constrained_chain.posed(feasible_coordinates(rng, constrained_chain)), (7,)
     ).constrained_chain
     assert whole is not None
     items: list[Any] = [tuple(np.full(7, part) for part in turn) for turn in coordinates]
     with ARRAY.quiet():
         after, _, errors = descend(ARRAY, whole, items, tuple(targets.T), 1e-6, 3)[:3]
-    for lane, target in enumerate(targets.tolist()):
+    for item, target in enumerate(targets.tolist()):
         single, _, error = descend(SCALAR, core, coordinates, tuple(target), 1e-6, 3)[:3]
-        assert errors[lane] == pytest.approx(error, abs=CLOSE)
+        assert errors[item] == pytest.approx(error, abs=CLOSE)
         # At half a turn of swing a twist and another swing are the same, and rounding chooses between them.
         if all(math.hypot(x, z) < 0.95 for x, _, z in single):
-            np.testing.assert_allclose([[part[lane] for part in turn] for turn in after], single, atol=10 * CLOSE)
+            np.testing.assert_allclose([[part[item] for part in turn] for turn in after], single, atol=10 * CLOSE)

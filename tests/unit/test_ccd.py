@@ -17,7 +17,7 @@ from fabrik_addon.core.math.operations import SCALAR, Point
 from fabrik_addon.core.optimise.constrained_reach import coordinates_of
 from fabrik_addon.core.solvers.ccd import LARGEST_ROTATION, ccd_sweep, turn_within_limits
 from tests.unit.chains import Array, link_lengths, random_pose, seeds, unit
-from tests.unit.constrained_chains import legal_pose, random_limb
+from tests.unit.constrained_chains import feasible_pose, random_constrained_chain
 
 
 def swept(joints: Array, target: Array) -> Array:
@@ -72,8 +72,8 @@ def test_a_target_at_a_joint_or_a_tip_at_one_is_no_trouble() -> None:
 @settings(max_examples=40)
 def test_within_limits_no_sweep_takes_the_tip_away(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
-    constrained_chain = random_limb(rng, count)
-    core = start_from(constrained_chain.chain, legal_pose(rng, constrained_chain))
+    constrained_chain = random_constrained_chain(rng, count)
+    core = start_from(constrained_chain.chain, feasible_pose(rng, constrained_chain))
     if core.constrained_chain is None:
         return
     coordinates = coordinates_of(SCALAR, core.constrained_chain, core.frames)

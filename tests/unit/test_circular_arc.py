@@ -16,15 +16,15 @@ from tests.unit.chains import Array, even_or_uneven_lengths, lengths_with_a_hole
 ALONG, SIDE = (0.6, 0.0, 0.8), (0.0, 1.0, 0.0)
 
 
-def bowed(lengths: list[float], distance: float) -> Array:
+def arc_joints(lengths: list[float], distance: float) -> Array:
     """Joints (J, 3) as along, side and off the plane."""
     x, y, z = circular_arc(SCALAR, lengths, distance, ALONG, SIDE)
     normal = np.cross(ALONG, SIDE)
     return np.stack([x, y, z], axis=-1) @ np.stack([ALONG, SIDE, normal], axis=-1)
 
 
-def check_bow(lengths: list[float], distance: float) -> Array:
-    joints = bowed(lengths, distance)
+def check_arc(lengths: list[float], distance: float) -> Array:
+    joints = arc_joints(lengths, distance)
     total = sum(lengths)
     np.testing.assert_allclose(link_lengths(joints), lengths, rtol=1e-12)
     np.testing.assert_allclose(joints[-1], (distance, 0.0, 0.0), atol=1e-7 * total)
@@ -46,16 +46,16 @@ def check_on_circle(joints: Array, size: float) -> None:
 
 
 @given(st.one_of(even_or_uneven_lengths(2, 20), lengths_with_a_hole()), st.floats(0.0, 1.0))
-def test_the_bow_reaches_every_distance_there_is(lengths: list[float], share: float) -> None:
+def test_the_circular_arc_reaches_every_distance_there_is(lengths: list[float], share: float) -> None:
     nearest, total = nearest_reach(lengths), sum(lengths)
-    check_bow(lengths, nearest + share * (total - nearest))
+    check_arc(lengths, nearest + share * (total - nearest))
 
 
 @pytest.mark.parametrize("lengths", [[1.0] * 3, [1.0] * 10, [1.0, 20.0, 1.0], [3.0, 1.0, 2.0], [1.0, 20.0] * 4])
 @pytest.mark.parametrize("share", [0.02, 0.3, 0.7, 0.95])
 def test_all_joints_lie_on_one_circle(lengths: list[float], share: float) -> None:
     nearest = nearest_reach(lengths)
-    check_on_circle(check_bow(lengths, nearest + share * (sum(lengths) - nearest)), sum(lengths))
+    check_on_circle(check_arc(lengths, nearest + share * (sum(lengths) - nearest)), sum(lengths))
 
 
 @pytest.mark.parametrize("longest", [0, 1, 2])
@@ -63,22 +63,22 @@ def test_a_longest_link_of_more_than_half_the_circle(longest: int) -> None:
     lengths = [1.0, 1.0, 1.0]
     lengths[longest] = 20.0
     for distance in (18.000001, 18.1, 19.0, 21.9, 21.999999):
-        check_bow(lengths, distance)
+        check_arc(lengths, distance)
 
 
 def test_equal_links_with_a_near_target_are_a_polygon_and_no_star() -> None:
     for count in (3, 5, 8, 50, 100):
-        joints = check_bow([1.0] * count, 1e-3 * count)
+        joints = check_arc([1.0] * count, 1e-3 * count)
         # Root and tip are nearly one corner of a regular polygon, and the highest corner is opposite to it.
         radius = 0.5 / np.sin(np.pi / count)
         assert joints[:, 1].max() == pytest.approx(radius * (1.0 + np.cos(np.pi / count * (count % 2))), rel=0.02)
 
 
-def test_many_lanes_are_single_bows() -> None:
+def test_many_items_are_single_circular_arcs() -> None:
     lengths, distances = [1.0, 0.4, 2.0, 0.7], np.linspace(0.0, 4.1, 30)
     whole = circular_arc(
         ARRAY, lengths, distances, tuple(np.full(30, a) for a in ALONG), tuple(np.full(30, s) for s in SIDE)
     )
-    for lane, distance in enumerate(distances.tolist()):
+    for item, distance in enumerate(distances.tolist()):
         single = circular_arc(SCALAR, lengths, distance, ALONG, SIDE)
-        np.testing.assert_allclose([[j[lane] for j in axis] for axis in whole], single, atol=1e-7)
+        np.testing.assert_allclose([[j[item] for j in axis] for axis in whole], single, atol=1e-7)

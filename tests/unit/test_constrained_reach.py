@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Limits are kept to whatever comes of a solve, and what some legal pose reaches is reached."""
+"""Limits are kept to whatever comes of a solve, and what some feasible pose reaches is reached."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from scripts.benchmark.limit_sets import (
     LOCKED,
     SETS,
     TENTACLE,
-    LimbSet,
+    ConstrainedBones,
     angle_of,
     inverse,
     own_turns,
@@ -29,9 +29,9 @@ from tests.unit.chains import Array, goals, link_lengths, random_pose, seeds, un
 from tests.unit.constrained_chains import (
     ConstrainedChain,
     constrained_chain_of,
-    legal_pose,
-    legal_targets,
-    random_limb,
+    feasible_pose,
+    feasible_targets,
+    random_constrained_chain,
     unit4,
 )
 
@@ -41,7 +41,7 @@ each_set = pytest.mark.parametrize("kind", SETS, ids=names)
 
 
 def random_targets(rng: np.random.Generator, count: int, least: float = 0.05, most: float = 1.2) -> Array:
-    """Targets (T, 3) all around, of which many no legal pose reaches."""
+    """Targets (T, 3) all around, of which many no feasible pose reaches."""
     return rng.uniform(least, most, (count, 1)) * unit(rng.normal(size=(count, 3)))
 
 
@@ -67,14 +67,16 @@ def check_laws(
 
 
 @given(seeds, st.integers(1, 7), st.sampled_from([0.0, 0.4, 0.9, 1.3]), st.booleans())
-@example(seed=1, count=6, reach=0.9, is_legal=True)  # a swing by half a turn, where no rotation says what is twist
+@example(seed=1, count=6, reach=0.9, is_feasible=True)  # a swing by half a turn, where no rotation says what is twist
 @settings(max_examples=80)
-def test_limits_are_kept_from_any_pose_to_any_target(seed: int, count: int, reach: float, is_legal: bool) -> None:
+def test_limits_are_kept_from_any_pose_to_any_target(seed: int, count: int, reach: float, is_feasible: bool) -> None:
     """Rolled bones, rest frames, links beside their bones, bones that don't turn with their parents."""
     rng = np.random.default_rng(seed)
-    constrained_chain = random_limb(rng, count)
+    constrained_chain = random_constrained_chain(rng, count)
     before = (
-        legal_pose(rng, constrained_chain) if is_legal else constrained_chain.posed(unit4(rng.normal(size=(count, 4))))
+        feasible_pose(rng, constrained_chain)
+        if is_feasible
+        else constrained_chain.posed(unit4(rng.normal(size=(count, 4))))
     )
     if not constrained_chain.chain.has_limits:
         return
@@ -84,7 +86,7 @@ def test_limits_are_kept_from_any_pose_to_any_target(seed: int, count: int, reac
 
 
 @each_set
-def test_limits_are_kept_whether_or_not_the_target_is_reached(kind: LimbSet) -> None:
+def test_limits_are_kept_whether_or_not_the_target_is_reached(kind: ConstrainedBones) -> None:
     constrained_chain, rest, options = constrained_chain_of(kind), kind.rest(), Options()
     seen = set()
     for target in random_targets(np.random.default_rng(1), 12):
@@ -96,10 +98,10 @@ def test_limits_are_kept_whether_or_not_the_target_is_reached(kind: LimbSet) -> 
 
 
 @each_set
-def test_limits_are_kept_with_a_pole_anywhere(kind: LimbSet) -> None:
+def test_limits_are_kept_with_a_pole_anywhere(kind: ConstrainedBones) -> None:
     rng = np.random.default_rng(2)
     constrained_chain, rest, options = constrained_chain_of(kind), kind.rest(), Options()
-    targets = [*random_targets(rng, 6), *legal_targets(rng, kind, 6)]
+    targets = [*random_targets(rng, 6), *feasible_targets(rng, kind, 6)]
     for target, pole in zip(targets, 2.0 * unit(rng.normal(size=(12, 3))), strict=True):
         goal = goals(target, pole)
         check_laws(constrained_chain, rest, goal, solve(constrained_chain.chain, rest, goal), options)
@@ -107,7 +109,7 @@ def test_limits_are_kept_with_a_pole_anywhere(kind: LimbSet) -> None:
 
 def test_joints_that_can_swing_any_way_keep_their_bones_lengths() -> None:
     """A step can ask for a swing by more than half a turn; once that made bones longer."""
-    kind = LimbSet("free", ((FREE, LOCKED, FREE),) * 3, 0)
+    kind = ConstrainedBones("free", ((FREE, LOCKED, FREE),) * 3, 0)
     constrained_chain = constrained_chain_of(kind)
     for target in random_targets(np.random.default_rng(1), 40, 0.05, 0.99):
         solution = solve(constrained_chain.chain, kind.rest(), goals(target))
@@ -119,9 +121,9 @@ def test_joints_that_can_swing_any_way_keep_their_bones_lengths() -> None:
 
 
 @each_set
-def test_what_a_legal_pose_reaches_is_reached_from_rest(kind: LimbSet) -> None:
+def test_what_a_feasible_pose_reaches_is_reached_from_rest(kind: ConstrainedBones) -> None:
     chain, rest = kind.chain(), kind.rest()
-    targets = legal_targets(np.random.default_rng(3), kind, 100)
+    targets = feasible_targets(np.random.default_rng(3), kind, 100)
     reached = sum(float(solve(chain, rest, goals(target)).error[0]) <= 1e-3 for target in targets)
     assert reached == 100
 
@@ -130,9 +132,9 @@ def test_what_a_legal_pose_reaches_is_reached_from_rest(kind: LimbSet) -> None:
 @settings(max_examples=40)
 def test_a_knee_that_is_never_straight_reaches(seed: int) -> None:
     """5 to 150 degrees: what Blender's own IK can't be told."""
-    kind = LimbSet("knee", (((-60.0, 60.0), (-30.0, 30.0), (-60.0, 60.0)), ((5.0, 150.0), LOCKED, LOCKED)), 0)
+    kind = ConstrainedBones("knee", (((-60.0, 60.0), (-30.0, 30.0), (-60.0, 60.0)), ((5.0, 150.0), LOCKED, LOCKED)), 0)
     constrained_chain = constrained_chain_of(kind)
-    target = legal_pose(np.random.default_rng(seed), constrained_chain).positions[-1]
+    target = feasible_pose(np.random.default_rng(seed), constrained_chain).positions[-1]
     solution = solve(constrained_chain.chain, kind.rest(), goals(target))
     assert solution.error[0] <= 1e-3
     check_laws(constrained_chain, kind.rest(), goals(target), solution, Options())
@@ -140,13 +142,13 @@ def test_a_knee_that_is_never_straight_reaches(seed: int) -> None:
 
 @given(seeds, st.integers(2, 5))
 @settings(max_examples=40)
-def test_from_near_by_any_limb_reaches(seed: int, count: int) -> None:
-    """A drag: the target leaves a legal pose by a hundredth of the length, for another legal pose."""
+def test_from_near_by_any_chain_reaches(seed: int, count: int) -> None:
+    """A drag: the target leaves a feasible pose by a hundredth of the length, for another feasible pose."""
     rng = np.random.default_rng(seed)
-    constrained_chain = random_limb(rng, count)
+    constrained_chain = random_constrained_chain(rng, count)
     if not constrained_chain.chain.has_limits:
         return
-    before = legal_pose(rng, constrained_chain)
+    before = feasible_pose(rng, constrained_chain)
     coordinates = constrained_chain.coordinates(before)
     small = unit4(np.array([1.0, 0.0, 0.0, 0.0]) + 0.01 * rng.normal(size=(count, 4)))
     after = constrained_chain.posed(product(coordinates, small))
@@ -161,8 +163,8 @@ def test_from_near_by_any_limb_reaches(seed: int, count: int) -> None:
 
 
 @each_set
-def test_where_no_legal_pose_reaches_none_of_many_is_nearer(kind: LimbSet) -> None:
-    """Beside the best of 200 descents from random legal poses."""
+def test_where_no_feasible_pose_reaches_none_of_many_is_nearer(kind: ConstrainedBones) -> None:
+    """Beside the best of 200 descents from random feasible poses."""
     rng = np.random.default_rng(4)
     targets = random_targets(rng, 8, 0.1, 1.1)
     best = best_errors(kind, targets, rng)
@@ -175,8 +177,8 @@ def test_where_no_legal_pose_reaches_none_of_many_is_nearer(kind: LimbSet) -> No
             assert solution.error[0] <= 1e-3
 
 
-def test_a_locked_limb_is_limited_and_stays() -> None:
-    kind = LimbSet("locked", ((LOCKED, LOCKED, LOCKED),) * 3, 0)
+def test_a_locked_chain_is_limited_and_stays() -> None:
+    kind = ConstrainedBones("locked", ((LOCKED, LOCKED, LOCKED),) * 3, 0)
     rest = kind.rest()
     solution = solve(kind.chain(), rest, goals((0.3, 0.4, 0.0)))
     assert solution.status[0] == Status.LIMITED
@@ -192,9 +194,9 @@ def test_too_far_is_out_of_reach_before_it_is_limited() -> None:
 
 
 @each_set
-def test_a_solved_pose_stays(kind: LimbSet) -> None:
+def test_a_solved_pose_stays(kind: ConstrainedBones) -> None:
     chain, rest = kind.chain(), kind.rest()
-    for target in legal_targets(np.random.default_rng(5), kind, 15):
+    for target in feasible_targets(np.random.default_rng(5), kind, 15):
         once = solve(chain, rest, goals(target))
         assert once.status[0] == Status.REACHED
         again = solve(chain, once.pose, goals(target))
@@ -204,10 +206,10 @@ def test_a_solved_pose_stays(kind: LimbSet) -> None:
 
 @given(seeds, st.integers(1, 6))
 @settings(max_examples=40)
-def test_a_legal_pose_with_its_tip_at_the_target_stays(seed: int, count: int) -> None:
+def test_a_feasible_pose_with_its_tip_at_the_target_stays(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
-    constrained_chain = random_limb(rng, count)
-    before = legal_pose(rng, constrained_chain)
+    constrained_chain = random_constrained_chain(rng, count)
+    before = feasible_pose(rng, constrained_chain)
     solution = solve(constrained_chain.chain, before, goals(before.positions[-1]))
     np.testing.assert_allclose(solution.pose.positions, before.positions, atol=1e-6)
     np.testing.assert_allclose(np.abs(np.sum(solution.pose.rotations * before.rotations, axis=-1)), 1.0, atol=1e-6)
@@ -215,29 +217,31 @@ def test_a_legal_pose_with_its_tip_at_the_target_stays(seed: int, count: int) ->
 
 def test_a_solution_keeps_the_frame_that_its_limits_count_from() -> None:
     rng = np.random.default_rng(6)
-    constrained_chain = random_limb(rng, 3)
-    solution = solve(constrained_chain.chain, legal_pose(rng, constrained_chain), goals(constrained_chain.root + 0.5))
+    constrained_chain = random_constrained_chain(rng, 3)
+    solution = solve(
+        constrained_chain.chain, feasible_pose(rng, constrained_chain), goals(constrained_chain.root + 0.5)
+    )
     assert solution.pose.base is not None
     np.testing.assert_array_equal(solution.pose.base, constrained_chain.base)
 
 
 @each_set
-def test_same_input_same_bits(kind: LimbSet) -> None:
+def test_same_input_same_bits(kind: ConstrainedBones) -> None:
     for target in random_targets(np.random.default_rng(7), 3):
         first, second = (solve(kind.chain(), kind.rest(), goals(target)) for _ in range(2))
         assert first.pose.positions.tobytes() == second.pose.positions.tobytes()
         assert first.pose.rotations.tobytes() == second.pose.rotations.tobytes()
 
 
-# Where a limb is, and how it is turned
+# Where a chain is, and how it is turned
 
 
 @given(seeds, st.sampled_from([kind for kind in SETS if kind.count <= 3]))
 @settings(max_examples=30)
-def test_a_limb_that_is_moved_and_scaled_does_the_same_there(seed: int, kind: LimbSet) -> None:
+def test_a_chain_that_is_moved_and_scaled_does_the_same_there(seed: int, kind: ConstrainedBones) -> None:
     rng = np.random.default_rng(seed)
     rest, size, root, base = kind.rest(), 10.0 ** rng.uniform(-2, 2), rng.normal(size=3), unit4(rng.normal(size=4))
-    target = legal_targets(rng, kind, 1)[0]
+    target = feasible_targets(rng, kind, 1)[0]
     here = solve(kind.chain(), rest, goals(target))
     limits = (kind.lower, kind.upper)
     chain = plain_chain(np.full(kind.count, size / kind.count), limits=limits)
@@ -255,19 +259,19 @@ def test_a_limb_that_is_moved_and_scaled_does_the_same_there(seed: int, kind: Li
 @pytest.mark.parametrize("joint", [0, 1, 2])
 def test_a_stiff_joint_turns_less(joint: int) -> None:
     """It leaves its share to the others, and the tip gets there all the same."""
-    kind = LimbSet("balls", (((-80.0, 80.0), (-20.0, 20.0), (-80.0, 80.0)),) * 3, 0)
+    kind = ConstrainedBones("balls", (((-80.0, 80.0), (-20.0, 20.0), (-80.0, 80.0)),) * 3, 0)
     constrained_chain = constrained_chain_of(kind)
     stiffness = np.zeros((4, 3))
     stiffness[joint] = 0.95
     rng = np.random.default_rng(8)
     turned_by = np.zeros(2)
     for _ in range(20):
-        before = legal_pose(rng, constrained_chain)
+        before = feasible_pose(rng, constrained_chain)
         target = before.positions[-1] + 0.03 * unit(rng.normal(size=3))
         for which, chain in enumerate((kind.chain(), kind.chain(stiffness))):
             solution = solve(chain, before, goals(target))
             if solution.status[0] != Status.REACHED:
-                continue  # from the edge of what the limb reaches
+                continue  # from the edge of what the chain reaches
             after = own_turns(solution.pose.rotations[:-1])
             turned_by[which] += angle_of(product(inverse(own_turns(before.rotations[:-1])), after))[joint]
     assert turned_by[1] < 0.75 * turned_by[0]
@@ -310,20 +314,20 @@ def test_limits_that_are_infinite_are_none(seed: int, count: int) -> None:
 
 @pytest.mark.parametrize("with_pole", [False, True])
 @pytest.mark.parametrize("kind", SMALL, ids=[kind.name for kind in SMALL])
-def test_a_batch_is_a_loop_of_singles(kind: LimbSet, with_pole: bool) -> None:
+def test_a_batch_is_a_loop_of_singles(kind: ConstrainedBones, with_pole: bool) -> None:
     rng = np.random.default_rng(10)
     chain, rest = kind.chain(), kind.rest()
-    targets = np.vstack([legal_targets(rng, kind, 3), random_targets(rng, 3)])
+    targets = np.vstack([feasible_targets(rng, kind, 3), random_targets(rng, 3)])
     poles = 2.0 * unit(rng.normal(size=(6, 3))) if with_pole else None
     whole = solve(chain, rest, goals(targets, poles))
     constrained_chain = constrained_chain_of(kind)
     same = 0
-    for lane, target in enumerate(targets):
-        single = solve(chain, rest, goals(target, None if poles is None else poles[lane]))
-        pose = Pose(whole.pose.positions[lane], whole.pose.rotations[lane])
+    for item, target in enumerate(targets):
+        single = solve(chain, rest, goals(target, None if poles is None else poles[item]))
+        pose = Pose(whole.pose.positions[item], whole.pose.rotations[item])
         assert constrained_chain.violation(pose) <= 1e-9
-        assert whole.status[lane, 0] == single.status[0]
-        assert whole.error[lane, 0] == pytest.approx(single.error[0], rel=1e-2, abs=1e-4)
+        assert whole.status[item, 0] == single.status[0]
+        assert whole.error[item, 0] == pytest.approx(single.error[0], rel=1e-2, abs=1e-4)
         same += int(np.abs(pose.positions - single.pose.positions).max() < 1e-4)
     # Where two poses come as near, the last bit of a sine decides between them.
     assert same >= 5
@@ -340,18 +344,18 @@ def test_poses_of_a_batch_may_each_hang_in_a_frame_of_their_own() -> None:
     whole = Pose(np.array([p.positions for p in poses]), np.array([p.rotations for p in poses]), bases)
     targets = 0.6 * unit(rng.normal(size=(5, 3)))
     found = solve(constrained_chain.chain, whole, goals(targets))
-    for lane, base in enumerate(bases):
+    for item, base in enumerate(bases):
         there = ConstrainedChain(constrained_chain.chain, base, constrained_chain.root, constrained_chain.links)
-        assert there.violation(Pose(found.pose.positions[lane], found.pose.rotations[lane], base)) <= 1e-9
-        single = solve(constrained_chain.chain, poses[lane], goals(targets[lane]))
-        assert found.error[lane, 0] == pytest.approx(single.error[0], rel=1e-2, abs=1e-4)
+        assert there.violation(Pose(found.pose.positions[item], found.pose.rotations[item], base)) <= 1e-9
+        single = solve(constrained_chain.chain, poses[item], goals(targets[item]))
+        assert found.error[item, 0] == pytest.approx(single.error[0], rel=1e-2, abs=1e-4)
 
 
 # Beyond what limits allow, again
 
 
 @each_set
-def test_a_limited_pose_solved_again_is_no_farther_off_and_does_not_wander(kind: LimbSet) -> None:
+def test_a_limited_pose_solved_again_is_no_farther_off_and_does_not_wander(kind: ConstrainedBones) -> None:
     chain, rest = kind.chain(), kind.rest()
     for target in random_targets(np.random.default_rng(13), 5, 0.7, 1.2):
         once = solve(chain, rest, goals(target))
@@ -367,7 +371,7 @@ def test_a_limited_pose_solved_again_is_no_farther_off_and_does_not_wander(kind:
 
 
 @each_set
-def test_a_straight_limb_bends_to_the_side_that_limits_leave(kind: LimbSet) -> None:
+def test_a_straight_chain_bends_to_the_side_that_limits_leave(kind: ConstrainedBones) -> None:
     """Toward a target on its own line, where no joint alone brings the tip nearer."""
     target = 0.93 * kind.rest().positions[-1]
     found = solve(kind.chain(), kind.rest(), goals(target))

@@ -26,26 +26,26 @@ def closed(joints: Array, target: Array) -> tuple[Array, float]:
 
 
 @given(seeds, st.integers(2, 30), st.sampled_from([1e-9, 1e-6, 1e-4, 1e-2]))
-def test_a_small_gap_is_closed_exactly(seed: int, count: int, gap: float) -> None:
+def test_a_small_residual_is_closed_exactly(seed: int, count: int, residual: float) -> None:
     rng = np.random.default_rng(seed)
     joints = relative(random_pose(rng, rng.uniform(0.2, 1.0, count), 1.0).positions)
-    target = joints[-1] + gap * unit(rng.normal(size=3))
+    target = joints[-1] + residual * unit(rng.normal(size=3))
     moved, error = closed(joints, target)
     np.testing.assert_allclose(link_lengths(moved), link_lengths(joints), rtol=1e-12)
     np.testing.assert_array_equal(moved[0], joints[0])
     assert error == pytest.approx(np.linalg.norm(moved[-1] - target), abs=1e-15)
-    assert error < 1e-12 or (error == pytest.approx(gap) and (moved == joints).all())
+    assert error < 1e-12 or (error == pytest.approx(residual) and (moved == joints).all())
 
 
 @given(seeds, st.integers(3, 30))
-def test_a_bent_chain_can_always_close_a_small_gap(seed: int, count: int) -> None:
+def test_a_bent_chain_can_always_close_a_small_residual(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
     bends = np.linspace(0.4, -0.4, count)
     joints = relative(lay(rng.uniform(0.5, 1.0, count), np.stack([np.cos(bends), np.sin(bends), 0 * bends], axis=-1)))
     target = joints[-1] + 1e-4 * unit(rng.normal(size=3))
     moved, error = closed(joints, target)
     assert error < 1e-13
-    # The move is of the size of the gap, not a new pose.
+    # The move is of the size of the residual, not a new pose.
     assert np.abs(moved - joints).max() < 100 * 1e-4
 
 
@@ -68,7 +68,7 @@ def test_a_bend_that_is_rounding_has_no_plane() -> None:
     assert error == pytest.approx(1e-4)
 
 
-def test_a_gap_no_bend_can_close_stays() -> None:
+def test_a_residual_that_no_bend_can_close_stays() -> None:
     joints = relative(lay([1.0, 1.0, 1.0], [(1.0, 0.0, 0.0), (1.0, 0.2, 0.0), (1.0, 0.0, 0.0)]))
     target = np.array([1.5, 0.0, 0.0])
     moved, error = closed(joints, target)
@@ -76,7 +76,7 @@ def test_a_gap_no_bend_can_close_stays() -> None:
     assert error == pytest.approx(np.linalg.norm(joints[-1] - target))
 
 
-def test_lanes_are_closed_one_by_one() -> None:
+def test_items_are_closed_one_by_one() -> None:
     rng = np.random.default_rng(3)
     items = [relative(random_pose(rng, [1.0] * 6, bend).positions) for bend in (0.0, 0.5, 1.0, 2.0, 0.8)]
     targets = np.array([joints[-1] + 1e-3 * unit(rng.normal(size=3)) for joints in items])
@@ -84,7 +84,7 @@ def test_lanes_are_closed_one_by_one() -> None:
     points = [tuple(joint) for joint in np.array(items).transpose(1, 2, 0).copy()]
     with ARRAY.quiet():
         errors = close_exactly(ARRAY, points, [1.0 / 6.0] * 6, tuple(targets.T))
-    for lane, joints in enumerate(items):
-        moved, error = closed(joints, targets[lane])
-        np.testing.assert_allclose([[axis[lane] for axis in joint] for joint in points], moved, atol=1e-14)
-        assert errors[lane] == pytest.approx(error, abs=1e-15)
+    for item, joints in enumerate(items):
+        moved, error = closed(joints, targets[item])
+        np.testing.assert_allclose([[axis[item] for axis in joint] for joint in points], moved, atol=1e-14)
+        assert errors[item] == pytest.approx(error, abs=1e-15)

@@ -40,7 +40,7 @@ def points_of(joints: Array) -> list[Point]:
     return [tuple(joint) for joint in joints.tolist()]
 
 
-def lanes_of(poses: list[Array]) -> list[Point]:
+def items_of(poses: list[Array]) -> list[Point]:
     """Poses (J, 3) side by side."""
     return [np.array([pose[j] for pose in poses]).T for j in range(len(poses[0]))]
 
@@ -149,7 +149,7 @@ def test_sweeps_end_at_the_cap_with_what_they_have() -> None:
     single, sweeps = sweep_to_target(SCALAR, points_of(joints), lengths, tuple(target.tolist()), False, 1e-9, 3)
     assert sweeps == 3
     np.testing.assert_array_equal(single, points)
-    items = lanes_of([joints, joints])
+    items = items_of([joints, joints])
     many, sweeps = sweep_to_target(
         ARRAY, items, lengths, tuple(np.array([target, target]).T), np.zeros(2, bool), 1e-9, 3
     )
@@ -157,26 +157,26 @@ def test_sweeps_end_at_the_cap_with_what_they_have() -> None:
     np.testing.assert_array_equal(np.array(many)[..., 1], points)
 
 
-def test_lanes_that_are_done_are_left_alone() -> None:
+def test_items_that_are_done_are_left_alone() -> None:
     rng = np.random.default_rng(2)
     problems = [problem(rng, 5, reach) for reach in (0.5, 0.99, 0.7)]
     lengths = problems[0][1]
-    joints = lanes_of([p[0] for p in problems])
+    joints = items_of([p[0] for p in problems])
     target = tuple(np.array([p[2] for p in problems]).T)
     points, sweeps = sweep_to_target(ARRAY, joints, lengths, target, np.array([False, True, False]), 1e-6, 100)
     assert sweeps[1] == 0
     np.testing.assert_array_equal(np.array(points)[..., 1], problems[1][0])
-    for lane in (0, 2):
-        alone = accelerated_sweeps(problems[lane][0], lengths, problems[lane][2], 1e-6)
-        assert sweeps[lane] == alone > 0
+    for item in (0, 2):
+        alone = accelerated_sweeps(problems[item][0], lengths, problems[item][2], 1e-6)
+        assert sweeps[item] == alone > 0
 
 
-def test_two_joints_on_one_point_end_a_lane_as_it_began() -> None:
+def test_two_joints_on_one_point_end_a_item_as_it_began() -> None:
     joints = np.array([(0.0, 0.0, 0.0), (0.0, 0.5, 0.0), (0.5, 0.5, 0.0)])
     on_joint, free = joints[1], np.array([0.3, -0.6, 0.1])
     points, sweeps = sweep_to_target(SCALAR, points_of(joints), [0.5, 0.5], tuple(on_joint.tolist()), False, 1e-6, 9)
     np.testing.assert_array_equal(points, joints)
-    items = lanes_of([joints, joints])
+    items = items_of([joints, joints])
     with ARRAY.quiet():
         points, sweeps = sweep_to_target(
             ARRAY, items, [0.5, 0.5], tuple(np.array([on_joint, free]).T), np.zeros(2, bool), 1e-6, 50

@@ -20,7 +20,7 @@ from fabrik_addon.core.optimise.constrained_reach import coordinates_of
 from fabrik_addon.core.optimise.damped_steps import DAMPED, FreeBody, Rule, descend_to
 from fabrik_addon.core.solvers.jacobian import JACOBIAN_TRANSPOSE, PINV, TRANSPOSE
 from tests.unit.chains import Array, random_pose, seeds, unit
-from tests.unit.constrained_chains import legal_pose, random_limb
+from tests.unit.constrained_chains import feasible_pose, random_constrained_chain
 
 rules = pytest.mark.parametrize("rule", [TRANSPOSE, PINV, DAMPED], ids=["transpose", "pinv", "damped"])
 
@@ -110,8 +110,8 @@ def test_no_step_takes_the_tip_away(rule: Rule, seed: int, count: int, reach: fl
 @settings(max_examples=20)
 def test_no_step_takes_the_tip_away_within_limits_either(rule: Rule, seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
-    constrained_chain = random_limb(rng, count)
-    core = start_from(constrained_chain.chain, legal_pose(rng, constrained_chain))
+    constrained_chain = random_constrained_chain(rng, count)
+    core = start_from(constrained_chain.chain, feasible_pose(rng, constrained_chain))
     if core.constrained_chain is None:
         return
     coordinates = coordinates_of(SCALAR, core.constrained_chain, core.frames)
@@ -183,8 +183,8 @@ def test_with_several_targets_the_transposed_step_has_the_length_that_leaves_the
 def test_damped_least_squares_start_from_no_pose_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """A bent chain that its limits keep from its target: every start is another one."""
     rng = np.random.default_rng(4)
-    limb = random_limb(rng, 4)
-    pose = legal_pose(rng, limb)
+    limb = random_constrained_chain(rng, 4)
+    pose = feasible_pose(rng, limb)
     goal = Goals(pose.positions[:1] + 0.97 * limb.chain.total_length * unit(rng.normal(size=3)))
     starts: list[object] = []
     rotate_least = constrained_reach.rotate_least

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Of all legal poses that reach, the one that turns least: laws of what it is and that it moves smoothly."""
+"""Of all feasible poses that reach, the one that turns least: laws of what it is and that it moves smoothly."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from fabrik_addon.core.math.operations import ARRAY, SCALAR
 from fabrik_addon.core.model.constrained_chain import ConstrainedChain, place
 from fabrik_addon.core.model.joint_limits import SwingTwist, clamp, swing_twist
 from fabrik_addon.core.optimise.least_rotation import rotate_least
-from scripts.benchmark.limit_sets import LimbSet, angle_of, inverse, own_turns, product
+from scripts.benchmark.limit_sets import ConstrainedBones, angle_of, inverse, own_turns, product
 from tests.unit.chains import Array, goals, seeds, unit
-from tests.unit.constrained_chains import legal_targets, legal_turns, random_limb
+from tests.unit.constrained_chains import feasible_coordinates, feasible_targets, random_constrained_chain
 
-BALLS = LimbSet("balls", (((-80.0, 80.0), (-20.0, 20.0), (-80.0, 80.0)),) * 3, 0)
+BALLS = ConstrainedBones("balls", (((-80.0, 80.0), (-20.0, 20.0), (-80.0, 80.0)),) * 3, 0)
 
 
 def made(rng: np.random.Generator, count: int) -> tuple[ConstrainedChain, list[SwingTwist]]:
-    """A limb as the core has it, and legal turns."""
-    constrained_chain = random_limb(rng, count)
-    coordinates = legal_turns(rng, constrained_chain)
+    """A chain as the core has it, and feasible turns."""
+    constrained_chain = random_constrained_chain(rng, count)
+    coordinates = feasible_coordinates(rng, constrained_chain)
     core = start_from(constrained_chain.chain, constrained_chain.posed(coordinates)).constrained_chain
     if core is None:  # every joint came out free
         return made(rng, count)
@@ -36,7 +36,7 @@ def made(rng: np.random.Generator, count: int) -> tuple[ConstrainedChain, list[S
 def near(
     rng: np.random.Generator, core: ConstrainedChain, coordinates: list[SwingTwist], size: float
 ) -> list[SwingTwist]:
-    """Legal turns a bit away."""
+    """Feasible turns a bit away."""
     moved = [tuple(np.array(turn) + size * rng.normal(size=3)) for turn in coordinates]
     return [clamp(SCALAR, limits, tuple(map(float, turn))) for limits, turn in zip(core.limits, moved, strict=True)]
 
@@ -46,14 +46,14 @@ def tip_of(core: ConstrainedChain, coordinates: list[SwingTwist]) -> Array:
 
 
 def turned(core: ConstrainedChain, coordinates: list[SwingTwist], reference: list[SwingTwist]) -> float:
-    """How far turns are from home: squared, a stiff axis counting more."""
+    """How far turns are from the reference pose: squared, a stiff axis counting more."""
     off = np.square(np.array(coordinates) - np.array(reference))
     return float((off / np.array(core.weights)).sum())
 
 
 @given(seeds, st.integers(1, 6))
 @settings(max_examples=40)
-def test_what_comes_out_is_legal_and_its_error_true(seed: int, count: int) -> None:
+def test_what_comes_out_is_feasible_and_its_error_true(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
     core, reference = made(rng, count)
     target = 0.7 * rng.normal(size=3)
@@ -66,7 +66,7 @@ def test_what_comes_out_is_legal_and_its_error_true(seed: int, count: int) -> No
 
 
 @given(seeds, st.integers(1, 6))
-def test_home_stays_to_the_last_bit_where_it_reaches(seed: int, count: int) -> None:
+def test_the_reference_pose_stays_to_the_last_bit_where_it_reaches(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
     core, reference = made(rng, count)
     target = tuple((tip_of(core, reference) + 1e-5).tolist())
@@ -76,7 +76,7 @@ def test_home_stays_to_the_last_bit_where_it_reaches(seed: int, count: int) -> N
 @given(seeds, st.integers(3, 6))
 @settings(max_examples=40)
 def test_no_pose_near_by_reaches_with_less_turn(seed: int, count: int) -> None:
-    """Put other poses' tips on the target without a way home: none of them is nearer to it."""
+    """Put other poses' tips on the target without the null-space term: none of them is nearer to it."""
     rng = np.random.default_rng(seed)
     core, reference = made(rng, count)
     target = tuple(tip_of(core, near(rng, core, reference, 0.1)).tolist())
@@ -97,7 +97,7 @@ def test_no_pose_near_by_reaches_with_less_turn(seed: int, count: int) -> None:
 def test_a_target_that_moves_a_little_moves_the_pose_a_little(seed: int) -> None:
     """Within what three balls reach: a hundredth of a degree for a ten thousandth of the length."""
     rng = np.random.default_rng(seed)
-    target = legal_targets(rng, BALLS, 1)[0]
+    target = feasible_targets(rng, BALLS, 1)[0]
     if not 0.3 < np.linalg.norm(target) < 0.95 or np.hypot(target[0], target[2]) < 0.1:
         return  # on the verge of reach joints turn as the root of the distance; on the axis any side is as near
     poses = [
@@ -113,7 +113,7 @@ def test_a_target_that_moves_a_little_moves_the_pose_a_little(seed: int) -> None
 def test_the_stiffer_a_joint_the_less_it_turns(joint: int) -> None:
     rng = np.random.default_rng(4)
     total = np.zeros(4)
-    for target in legal_targets(rng, BALLS, 20):
+    for target in feasible_targets(rng, BALLS, 20):
         by = []
         for stiff in (0.0, 0.5, 0.9, 0.99):
             stiffness = np.zeros((4, 3))
@@ -130,14 +130,14 @@ def test_the_stiffer_a_joint_the_less_it_turns(joint: int) -> None:
 
 @given(seeds, st.integers(2, 5))
 @settings(max_examples=20)
-def test_many_lanes_are_each_by_itself(seed: int, count: int) -> None:
+def test_many_items_are_each_by_itself(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
     core, reference = made(rng, count)
     targets = [tip_of(core, near(rng, core, reference, 0.1)) for _ in range(4)]
     items: list[Any] = [tuple(np.full(4, part) for part in turn) for turn in reference]
     with ARRAY.quiet():
         after, _, errors = rotate_least(ARRAY, core, items, items, tuple(np.array(targets).T), 1e-4, 6)
-    for lane, target in enumerate(targets):
+    for item, target in enumerate(targets):
         single, _, error = rotate_least(SCALAR, core, reference, reference, tuple(target.tolist()), 1e-4, 6)
-        assert errors[lane] == pytest.approx(error, abs=1e-5)
-        np.testing.assert_allclose([[part[lane] for part in turn] for turn in after], single, atol=1e-4)
+        assert errors[item] == pytest.approx(error, abs=1e-5)
+        np.testing.assert_allclose([[part[item] for part in turn] for turn in after], single, atol=1e-4)

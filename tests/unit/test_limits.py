@@ -205,8 +205,8 @@ def test_a_twist_ends_at_the_nearest_end_of_a_range_beyond_180_degrees(
         return abs((a - b + math.pi) % math.tau - math.pi)
 
     ends = apart(twist, low), apart(twist, low + width)
-    is_legal = (twist - low) % math.tau <= width
-    assert apart(found, twist) == pytest.approx(0.0 if is_legal else min(ends), abs=1e-9)
+    is_feasible = (twist - low) % math.tau <= width
+    assert apart(found, twist) == pytest.approx(0.0 if is_feasible else min(ends), abs=1e-9)
 
 
 def test_a_twist_at_the_end_of_a_range_beyond_180_degrees_is_found() -> None:

@@ -18,15 +18,15 @@ from fabrik_addon.core.model.joint_limits import clamp, joint_limits, swing_twis
 from fabrik_addon.core.optimise.bounded_least_squares import descend
 from fabrik_addon.core.optimise.nearest_pose import _place, _second_derivative, _swings_bend, nearest_poses
 from tests.unit.chains import Array, matrix, seeds
-from tests.unit.constrained_chains import ConstrainedChain, legal_turns, random_limb, unit4
+from tests.unit.constrained_chains import ConstrainedChain, feasible_coordinates, random_constrained_chain, unit4
 
 counts = st.integers(1, 6)
 
 
 def made(rng: np.random.Generator, count: int, poses: int) -> tuple[ConstrainedChain, Bones, Array]:
-    """A limb as the tests have it and as Newton's method has it, and legal turns (S, B, 3) of its bones."""
-    constrained_chain = random_limb(rng, count)
-    start = start_from(constrained_chain.chain, constrained_chain.posed(legal_turns(rng, constrained_chain)))
+    """A chain as the tests have it and as Newton's method has it, and feasible turns (S, B, 3) of its bones."""
+    constrained_chain = random_constrained_chain(rng, count)
+    start = start_from(constrained_chain.chain, constrained_chain.posed(feasible_coordinates(rng, constrained_chain)))
     if start.constrained_chain is None:  # every joint came out free
         return made(rng, count, poses)
     bones = Bones(
@@ -36,12 +36,13 @@ def made(rng: np.random.Generator, count: int, poses: int) -> tuple[ConstrainedC
         tuple(start.constrained_chain.limits),
     )
     coordinates = [
-        [swing_twist(SCALAR, tuple(q)) for q in legal_turns(rng, constrained_chain).tolist()] for _ in range(poses)
+        [swing_twist(SCALAR, tuple(q)) for q in feasible_coordinates(rng, constrained_chain).tolist()]
+        for _ in range(poses)
     ]
     return constrained_chain, bones, np.array(coordinates)
 
 
-def is_legal(bones: Bones, coordinates: Array) -> bool:
+def is_feasible(bones: Bones, coordinates: Array) -> bool:
     """Whether limits leave turns (S, B, 3) as they are."""
     for pose in coordinates.tolist():
         for limits, turn in zip(bones.limits, pose, strict=True):
@@ -61,7 +62,7 @@ def test_tips_are_where_forward_kinematics_has_them(seed: int, count: int) -> No
     rng = np.random.default_rng(seed)
     constrained_chain, bones, coordinates = made(rng, count, 3)
     core = start_from(
-        constrained_chain.chain, constrained_chain.posed(legal_turns(rng, constrained_chain))
+        constrained_chain.chain, constrained_chain.posed(feasible_coordinates(rng, constrained_chain))
     ).constrained_chain
     assert core is not None
     for tip, pose in zip(tips_of(bones, coordinates), coordinates.tolist(), strict=True):
@@ -132,7 +133,7 @@ def test_no_pose_ends_farther_off_or_out_of_its_limits(seed: int, count: int) ->
         after, errors, _ = nearest_poses(bones, coordinates, targets, 1e-6, steps, 1e-9)
         assert np.all(errors <= before + 1e-12)
         np.testing.assert_allclose(errors, np.linalg.norm(targets - tips_of(bones, after), axis=-1), atol=1e-12)
-        assert is_legal(bones, after)
+        assert is_feasible(bones, after)
         before = errors
 
 
@@ -147,7 +148,7 @@ def test_least_squares_find_nothing_nearer_near_by(seed: int, count: int) -> Non
     targets = 1.5 * rng.normal(size=(1, 3))
     after, errors, _ = nearest_poses(bones, coordinates, targets, 1e-6, 100, 1e-9)
     core = start_from(
-        constrained_chain.chain, constrained_chain.posed(legal_turns(rng, constrained_chain))
+        constrained_chain.chain, constrained_chain.posed(feasible_coordinates(rng, constrained_chain))
     ).constrained_chain
     assert core is not None
     pose = [tuple(turn) for turn in after[0].tolist()]
@@ -180,12 +181,12 @@ def test_what_is_locked_stays() -> None:
 
 @given(seeds, counts)
 @settings(max_examples=20)
-def test_poses_to_start_from_are_legal_and_always_the_same(seed: int, count: int) -> None:
+def test_poses_to_start_from_are_feasible_and_always_the_same(seed: int, count: int) -> None:
     _, bones, _ = made(np.random.default_rng(seed), count, 1)
     kinds = feasible_poses(bones.limits)
     for poses in kinds:
         assert poses.shape == (COUNT, count, 3)
-        assert is_legal(bones, poses[::16])
+        assert is_feasible(bones, poses[::16])
     feasible_poses.cache_clear()
     for before, after in zip(kinds, feasible_poses(bones.limits), strict=True):
         np.testing.assert_array_equal(after, before)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from fabrik_addon.core import Goals, Options, Pose, Solution, Status, plain_chain, solve
 from tests.unit.chains import link_lengths, random_pose, seeds, target_at
-from tests.unit.constrained_chains import ConstrainedChain, legal_pose, random_limb, unit4
+from tests.unit.constrained_chains import ConstrainedChain, feasible_pose, random_constrained_chain, unit4
 
 MOST = 1.3
 
@@ -24,7 +24,7 @@ EVERY_OPTION = [
 ]
 
 
-def free_limb(rng: np.random.Generator, count: int) -> tuple[ConstrainedChain, Pose]:
+def unconstrained_chain(rng: np.random.Generator, count: int) -> tuple[ConstrainedChain, Pose]:
     """A chain without limits and a pose of it."""
     chain = plain_chain(rng.uniform(0.3, 1.0, count))
     pose = random_pose(rng, chain.links, 0.8)
@@ -37,10 +37,10 @@ def random_problem(
     """One pose of a chain and goals around it: near, far, too far."""
     count = int(rng.integers(1, 4))
     if has_limits:
-        constrained_chain = random_limb(rng, count)
-        pose = legal_pose(rng, constrained_chain)
+        constrained_chain = random_constrained_chain(rng, count)
+        pose = feasible_pose(rng, constrained_chain)
     else:
-        constrained_chain, pose = free_limb(rng, count)
+        constrained_chain, pose = unconstrained_chain(rng, count)
     targets = np.array(
         [target_at(rng, pose, constrained_chain.chain.links, rng.uniform(0.2, 1.5)) for _ in range(items)]
     )
@@ -49,10 +49,10 @@ def random_problem(
     return constrained_chain, pose, Goals(targets[:, None], rotations, None if poles is None else poles[:, None])
 
 
-def lane_of(goals: Goals, lane: int) -> Goals:
+def item_of(goals: Goals, item: int) -> Goals:
     """One of a batch of goals."""
     parts = (goals.targets, goals.rotations, goals.poles)
-    targets, rotations, poles = (None if part is None else part[lane] for part in parts)
+    targets, rotations, poles = (None if part is None else part[item] for part in parts)
     assert targets is not None
     return Goals(targets, rotations, poles)
 
@@ -104,15 +104,15 @@ def check_batch(
     constrained_chain, pose, goals = random_problem(rng, has_limits, has_pole, has_rotation, items)
     batch = solve(constrained_chain.chain, pose, goals, options)
     check_laws(constrained_chain, pose, goals, options, batch)
-    for lane in range(items):
-        single = solve(constrained_chain.chain, pose, lane_of(goals, lane), options)
+    for item in range(items):
+        single = solve(constrained_chain.chain, pose, item_of(goals, item), options)
         # Least squares that stop where limits leave them make more of the last bit.
         close = 1e-5 if has_limits else 1e-7
-        np.testing.assert_allclose(batch.pose.positions[lane], single.pose.positions, rtol=0.0, atol=close)
-        np.testing.assert_allclose(batch.stretch[lane], single.stretch, rtol=0.0, atol=close)
-        np.testing.assert_allclose(batch.error[lane], single.error, rtol=0.0, atol=close)
-        np.testing.assert_array_equal(batch.status[lane], single.status)
-        check_laws(constrained_chain, pose, lane_of(goals, lane), options, single)
+        np.testing.assert_allclose(batch.pose.positions[item], single.pose.positions, rtol=0.0, atol=close)
+        np.testing.assert_allclose(batch.stretch[item], single.stretch, rtol=0.0, atol=close)
+        np.testing.assert_allclose(batch.error[item], single.error, rtol=0.0, atol=close)
+        np.testing.assert_array_equal(batch.status[item], single.status)
+        check_laws(constrained_chain, pose, item_of(goals, item), options, single)
 
 
 # Limits and a pose that keeps them
@@ -121,8 +121,8 @@ def check_batch(
 @given(seeds, st.sampled_from([2, 3, 5]), st.booleans())
 def test_a_limited_pose_solved_again_from_itself_gets_no_worse(seed: int, count: int, has_pole: bool) -> None:
     rng = np.random.default_rng(seed)
-    constrained_chain = random_limb(rng, count)
-    pose = legal_pose(rng, constrained_chain)
+    constrained_chain = random_constrained_chain(rng, count)
+    pose = feasible_pose(rng, constrained_chain)
     target = target_at(rng, pose, constrained_chain.chain.links, rng.uniform(0.1, 1.2))
     goals = Goals(target[None], poles=(target + rng.normal(size=3))[None] if has_pole else None)
     options = Options(iterations=20)

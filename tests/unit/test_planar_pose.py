@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A curled chain: planar, bent to one side, its bends in the proportions they had."""
+"""The planar pose: every joint bent to one side, its bends in the proportions they had."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def components(joints: Array) -> tuple[list[float], list[float], list[float]]:
     return x, y, z
 
 
-def curled(angles: list[float], lengths: list[float], distance: float) -> Array:
+def planar_joints(angles: list[float], lengths: list[float], distance: float) -> Array:
     return np.stack(planar_pose(SCALAR, angles, lengths, distance), axis=-1)
 
 
@@ -37,7 +37,7 @@ def test_a_curl_is_planar_and_bent_to_one_side(seed: int, count: int, distance: 
     lengths = rng.uniform(0.2, 1.0, count)
     lengths = (lengths / lengths.sum()).tolist()
     angles = rng.uniform(0.01, bend, count - 1).tolist()
-    joints = curled(angles, lengths, distance)
+    joints = planar_joints(angles, lengths, distance)
     np.testing.assert_allclose(link_lengths(joints), lengths, rtol=1e-12)
     np.testing.assert_array_equal(joints[:, 2], 0.0)
     np.testing.assert_allclose(joints[-1, 1], 0.0, atol=1e-12)
@@ -56,12 +56,12 @@ def test_a_planar_chain_whose_tip_is_at_the_distance_stays_as_it_is(count: int) 
     headings = np.linspace(0.5, -0.5, count)
     joints = lay([1.0 / count] * count, np.stack([np.cos(headings), np.sin(headings), 0 * headings], axis=-1))
     distance = float(np.linalg.norm(joints[-1]))
-    made = curled(bend_angles(SCALAR, components(joints)), [1.0 / count] * count, distance)
+    made = planar_joints(bend_angles(SCALAR, components(joints)), [1.0 / count] * count, distance)
     np.testing.assert_allclose(made, joints, atol=1e-9)
 
 
 @pytest.mark.parametrize("count", [4, 10, 50])
-def test_an_even_curl_is_about_as_far_across_as_the_target_is_away(count: int) -> None:
+def test_an_even_bend_is_about_as_far_across_as_the_target_is_away(count: int) -> None:
     for distance in (0.2, 0.5, 0.8, 0.95):
-        joints = curled([0.5] * (count - 1), [1.0 / count] * count, distance)
+        joints = planar_joints([0.5] * (count - 1), [1.0 / count] * count, distance)
         assert joints[-1, 0] == pytest.approx(distance, abs=0.15)

@@ -14,15 +14,15 @@ from fabrik_addon.core.model.constrained_chain import place
 from fabrik_addon.core.model.joint_limits import swing_twist
 from fabrik_addon.core.optimise.pole_task import pole_gradient
 from tests.unit.chains import Array, goals, seeds, unit
-from tests.unit.constrained_chains import legal_pose, legal_turns, random_limb
+from tests.unit.constrained_chains import feasible_coordinates, feasible_pose, random_constrained_chain
 
 
 @given(seeds, st.integers(2, 6))
 def test_the_bend_moves_with_each_axis_as_a_step_believes(seed: int, count: int) -> None:
     """Against finite differences; a bone that doesn't turn with its parent carries what hangs on it along."""
     rng = np.random.default_rng(seed)
-    constrained_chain = random_limb(rng, count)
-    coordinates = legal_turns(rng, constrained_chain)
+    constrained_chain = random_constrained_chain(rng, count)
+    coordinates = feasible_coordinates(rng, constrained_chain)
     core = start_from(constrained_chain.chain, constrained_chain.posed(coordinates)).constrained_chain
     if core is None:  # every joint came out free
         return
@@ -48,10 +48,10 @@ def test_the_bend_moves_with_each_axis_as_a_step_believes(seed: int, count: int)
 def test_a_pole_never_costs_the_target(seed: int, count: int) -> None:
     """Wherever it is, a tip that is at its target within limits stays there."""
     rng = np.random.default_rng(seed)
-    constrained_chain = random_limb(rng, count)
+    constrained_chain = random_constrained_chain(rng, count)
     if not constrained_chain.chain.has_limits:
         return
-    before = legal_pose(rng, constrained_chain)
+    before = feasible_pose(rng, constrained_chain)
     target = before.positions[-1]
     pole = before.positions[0] + 2.0 * constrained_chain.chain.total_length * unit(rng.normal(size=3))
     found = solve(constrained_chain.chain, before, goals(target, pole))
@@ -72,9 +72,9 @@ def off_pole(positions: Array, pole: Array) -> float:
 def test_a_pose_at_its_target_is_left_only_for_one_nearer_to_the_pole(seed: int, count: int) -> None:
     """Limits may keep the bend from its pole: solving again must not wander from one such pose to another."""
     rng = np.random.default_rng(seed)
-    constrained_chain = random_limb(rng, count)
-    target = legal_pose(rng, constrained_chain).positions[-1]
-    start = legal_pose(rng, constrained_chain)
+    constrained_chain = random_constrained_chain(rng, count)
+    target = feasible_pose(rng, constrained_chain).positions[-1]
+    start = feasible_pose(rng, constrained_chain)
     if not constrained_chain.chain.has_limits:
         return
     desired = goals(target, start.positions[0] + 2.0 * constrained_chain.chain.total_length * unit(rng.normal(size=3)))

@@ -173,7 +173,7 @@ def test_a_target_at_the_root_is_reached(count: int, bend: float, reach: float) 
 
 
 def test_a_closer_target_needs_a_smaller_tolerance_only_where_one_is_asked_for() -> None:
-    # The finish is exact: even a coarse tolerance ends at the target where there is a bend to close the gap with.
+    # The finish is exact: even a coarse tolerance ends at the target where there is a bend to close the residual with.
     rng = np.random.default_rng(1)
     chain = plain_chain([1.0] * 10)
     for _ in range(20):

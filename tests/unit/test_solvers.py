@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from fabrik_addon.core import Chain, FabrikError, Goals, Options, Pose, Solution, Status, plain_chain, solve
 from fabrik_addon.core.solvers.table import SOLVERS
-from scripts.benchmark.limit_sets import SETS, LimbSet
+from scripts.benchmark.limit_sets import SETS, ConstrainedBones
 from tests.unit.chains import (
     Array,
     angle_between,
@@ -30,8 +30,13 @@ from tests.unit.chains import (
     turn,
     unit,
 )
-from tests.unit.constrained_chains import constrained_chain_of, legal_pose, legal_targets, random_limb
-from tests.unit.trees import gaps, posed, random_tree, shape_error
+from tests.unit.constrained_chains import (
+    constrained_chain_of,
+    feasible_pose,
+    feasible_targets,
+    random_constrained_chain,
+)
+from tests.unit.trees import posed, position_errors, random_tree, shape_error
 
 ENOUGH = {"JACOBIAN_TRANSPOSE": 3000, "CCD": 500}
 """Iterations after which nothing may be left to do; of those that aren't here 64."""
@@ -136,11 +141,11 @@ def test_a_straight_chain_leaves_its_line_within_limits(
     many = solve(chain, pose, goals(targets), options)
     assert many.status[0] == Status.REACHED
     np.testing.assert_allclose(many.pose.positions[1], straight, atol=1e-12)
-    for lane, target in enumerate(targets):
+    for item, target in enumerate(targets):
         one = solve(chain, pose, goals(target), options)
         assert_sound(chain, pose, goals(target), options, one)
         assert one.error[0] <= np.linalg.norm(target - straight[-1]) + 1e-12
-        np.testing.assert_allclose(many.pose.positions[lane], one.pose.positions, atol=1e-7)
+        np.testing.assert_allclose(many.pose.positions[item], one.pose.positions, atol=1e-7)
 
 
 @every_solver
@@ -212,12 +217,12 @@ def test_a_batch_is_a_loop(solver: str, seed: int, count: int, with_pole: bool) 
     poles = np.array([target_at(rng, pose, lengths, 0.7) for _ in targets]) if with_pole else None
     options = Options(40, solver=solver)
     many = solve(chain, pose, goals(targets, poles), options)
-    for lane, target in enumerate(targets):
-        one = solve(chain, pose, goals(target, None if poles is None else poles[lane]), options)
-        np.testing.assert_allclose(many.pose.positions[lane], one.pose.positions, atol=1e-7 * sum(lengths))
-        np.testing.assert_allclose(many.pose.rotations[lane], one.pose.rotations, atol=1e-6)
-        assert many.status[lane] == one.status
-        assert many.iterations[lane] == one.iterations
+    for item, target in enumerate(targets):
+        one = solve(chain, pose, goals(target, None if poles is None else poles[item]), options)
+        np.testing.assert_allclose(many.pose.positions[item], one.pose.positions, atol=1e-7 * sum(lengths))
+        np.testing.assert_allclose(many.pose.rotations[item], one.pose.rotations, atol=1e-6)
+        assert many.status[item] == one.status
+        assert many.iterations[item] == one.iterations
 
 
 @every_solver
@@ -252,10 +257,10 @@ def test_same_input_same_bits(solver: str) -> None:
     [(solver, kind) for solver in SOLVERS for kind in SETS if kind.count == links_for(solver, kind.count)],
     ids=lambda part: part if isinstance(part, str) else part.name,
 )
-def test_limits_are_kept(solver: str, kind: LimbSet) -> None:
+def test_limits_are_kept(solver: str, kind: ConstrainedBones) -> None:
     rng = np.random.default_rng(3)
     constrained_chain = constrained_chain_of(kind)
-    targets = [*legal_targets(rng, kind, 6), *(rng.uniform(0.1, 1.3, (6, 1)) * unit(rng.normal(size=(6, 3))))]
+    targets = [*feasible_targets(rng, kind, 6), *(rng.uniform(0.1, 1.3, (6, 1)) * unit(rng.normal(size=(6, 3))))]
     for target in targets:
         for pole in (None, rng.normal(size=3)):
             goal = goals(target, pole)
@@ -269,8 +274,8 @@ def test_limits_are_kept(solver: str, kind: LimbSet) -> None:
 @settings(max_examples=40)
 def test_limits_of_any_rig_are_kept(solver: str, seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
-    constrained_chain = random_limb(rng, links_for(solver, count))
-    pose = legal_pose(rng, constrained_chain)
+    constrained_chain = random_constrained_chain(rng, links_for(solver, count))
+    pose = feasible_pose(rng, constrained_chain)
     goal = goals(target_at(rng, pose, constrained_chain.chain.links, rng.uniform(0.1, 1.1)))
     solution = solve(constrained_chain.chain, pose, goal, Options(20, solver=solver))
     # Swung by half a turn a bone has any twist: which of them it has can't be told from its frame.
@@ -302,9 +307,9 @@ def test_a_rotation_costs_no_target_that_limits_let_the_tip_reach(solver: str, i
     rng = np.random.default_rng(3)
     options = Options(iterations, solver=solver)
     for _ in range(25):
-        constrained_chain = random_limb(rng, links_for(solver, 3))
-        pose = legal_pose(rng, constrained_chain)
-        goal = goals(legal_pose(rng, constrained_chain).positions[-1])
+        constrained_chain = random_constrained_chain(rng, links_for(solver, 3))
+        pose = feasible_pose(rng, constrained_chain)
+        goal = goals(feasible_pose(rng, constrained_chain).positions[-1])
         plain = solve(constrained_chain.chain, pose, goal, options)
         solution = solve(constrained_chain.chain, pose, replace(goal, rotations=unit(rng.normal(size=(1, 4)))), options)
         assert_sound(constrained_chain.chain, pose, goal, options, solution)
@@ -346,7 +351,7 @@ def test_several_targets_are_reached_at_once(solver: str, seed: int, joints: int
     solution = solve(chain, pose, Goals(targets), Options(300, 1e-3, solver=solver))
     assert shape_error(chain, pose, solution.pose) < 1e-9
     assert (solution.status == Status.REACHED).all()
-    assert (gaps(chain, solution.pose.positions, targets) <= 1e-3).all()
+    assert (position_errors(chain, solution.pose.positions, targets) <= 1e-3).all()
 
 
 @several
@@ -356,10 +361,10 @@ def test_several_targets_in_a_batch_are_a_loop(solver: str) -> None:
     targets = np.array([posed(rng, chain, pose, 0.4)[chain.tips] for _ in range(4)])
     options = Options(60, 1e-3, solver=solver)
     many = solve(chain, pose, Goals(targets), options)
-    for lane, target in enumerate(targets):
+    for item, target in enumerate(targets):
         one = solve(chain, pose, Goals(target), options)
-        np.testing.assert_allclose(many.pose.positions[lane], one.pose.positions, atol=1e-6 * chain.total_length)
-        np.testing.assert_array_equal(many.status[lane], one.status)
+        np.testing.assert_allclose(many.pose.positions[item], one.pose.positions, atol=1e-6 * chain.total_length)
+        np.testing.assert_array_equal(many.status[item], one.status)
 
 
 @pytest.mark.parametrize("solver", [name for name, method in SOLVERS.items() if not method.solves_trees])

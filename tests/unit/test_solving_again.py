@@ -54,7 +54,7 @@ def test_solving_again_after_rounding_moves_nothing(count: int, with_pole: bool)
         start = rounded(solved.pose)
         again = solve(chain, start, goal)
         check_same(solved.pose, again.pose, chain.total_length)
-        check_same(start, again.pose, chain.total_length, 1e-13)  # nothing at all: rounding is no gap to close
+        check_same(start, again.pose, chain.total_length, 1e-13)  # nothing at all: rounding is no residual to close
         assert again.status[0] == Status.REACHED
 
 

@@ -28,7 +28,12 @@ from tests.unit.chains import (
     turn_angle,
     unit,
 )
-from tests.unit.constrained_chains import ConstrainedChain, legal_pose, legal_turns, random_limb
+from tests.unit.constrained_chains import (
+    ConstrainedChain,
+    feasible_coordinates,
+    feasible_pose,
+    random_constrained_chain,
+)
 
 MOST = 1.5
 ELASTIC = Options(stretch_max=MOST)
@@ -190,8 +195,8 @@ def test_a_knee_whose_limits_keep_it_bent_stretches_without_a_jump(degrees: floa
 @given(seeds, st.sampled_from([2, 3, 4]), st.floats(0.7, 1.4))
 def test_limits_hold_and_stretch_never_increases_the_error(seed: int, count: int, reach: float) -> None:
     rng = np.random.default_rng(seed)
-    constrained_chain = random_limb(rng, count)
-    pose = legal_pose(rng, constrained_chain)
+    constrained_chain = random_constrained_chain(rng, count)
+    pose = feasible_pose(rng, constrained_chain)
     target = target_at(rng, pose, constrained_chain.chain.links, reach)
     options = Options(iterations=20)
     rigid = solve(constrained_chain.chain, pose, goals(target), options)
@@ -213,14 +218,14 @@ def test_the_target_of_a_stretched_feasible_pose_is_reached() -> None:
     rng = np.random.default_rng(8)
     reached = total = 0
     while total < 40:
-        constrained_chain = random_limb(rng, 3)
-        goal = constrained_chain.posed(legal_turns(rng, constrained_chain))
+        constrained_chain = random_constrained_chain(rng, 3)
+        goal = constrained_chain.posed(feasible_coordinates(rng, constrained_chain))
         factor = rng.uniform(1.05, 1.4)
         target = constrained_chain.root + factor * (goal.positions[-1] - constrained_chain.root)
         if np.linalg.norm(target - constrained_chain.root) < constrained_chain.chain.total_length:
             continue
         total += 1
-        solution = solve(constrained_chain.chain, legal_pose(rng, constrained_chain), goals(target), ELASTIC)
+        solution = solve(constrained_chain.chain, feasible_pose(rng, constrained_chain), goals(target), ELASTIC)
         assert constrained_chain.violation(solution.pose) < 1e-9
         reached += solution.status[0] == Status.REACHED
     assert reached >= 38

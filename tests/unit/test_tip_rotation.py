@@ -92,8 +92,8 @@ def test_limits_hold_and_position_is_reached_within_them() -> None:
     rng = np.random.default_rng(0)
     reached = 0
     for _ in range(30):
-        legal = solve(chain, pose, Goals(0.6 * np.array([[0.0, 1.0, 0.0]]) + 0.2 * rng.normal(size=(1, 3))))
-        goals = Goals(legal.pose.positions[-1:], rotations=legal.pose.rotations[-2:-1])
+        feasible = solve(chain, pose, Goals(0.6 * np.array([[0.0, 1.0, 0.0]]) + 0.2 * rng.normal(size=(1, 3))))
+        goals = Goals(feasible.pose.positions[-1:], rotations=feasible.pose.rotations[-2:-1])
         solution = solve(chain, pose, goals, Options(tolerance=1e-3))
         reached += solution.error[0] <= 1e-3
         before = np.array([1.0, 0.0, 0.0, 0.0])

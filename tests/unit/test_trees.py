@@ -24,7 +24,7 @@ from fabrik_addon.core import (
     start_tree,
 )
 from tests.unit.chains import Array, quaternion, seeds, unit
-from tests.unit.trees import gaps, posed, random_matrix, random_tree, shape_error, tree_chain, y_tree
+from tests.unit.trees import posed, position_errors, random_matrix, random_tree, shape_error, tree_chain, y_tree
 
 REACHED = int(Status.REACHED)
 
@@ -42,7 +42,7 @@ def test_reachable_targets_are_reached_and_bones_keep_their_shape(seed: int, joi
     assert shape_error(chain, pose, solution.pose) < 1e-9
     np.testing.assert_allclose(solution.pose.positions[0], pose.positions[0], atol=1e-12)
     assert np.isfinite(solution.pose.rotations).all()
-    assert (gaps(chain, solution.pose.positions, targets) < 1e-4).all(), (joints, len(chain.tips))
+    assert (position_errors(chain, solution.pose.positions, targets) < 1e-4).all(), (joints, len(chain.tips))
     assert (solution.status == REACHED).all()
 
 
@@ -59,13 +59,13 @@ def test_far_targets_leave_the_shape_alone_too(seed: int, joints: int) -> None:
 
 
 @given(seed=seeds)
-def test_a_hub_keeps_its_shape(seed: int) -> None:
+def test_the_body_at_a_sub_base_keeps_its_shape(seed: int) -> None:
     rng = np.random.default_rng(seed)
     chain, pose = random_tree(rng, 16)
     solution = solve(chain, pose, Goals(posed(rng, chain, pose, 0.8)[chain.tips]))
     parents = chain.parents.tolist()
-    for hub in set(parents) - {-1}:
-        body = [hub, *(j for j, parent in enumerate(parents) if parent == hub)]
+    for sub_base in set(parents) - {-1}:
+        body = [sub_base, *(j for j, parent in enumerate(parents) if parent == sub_base)]
         before, after = (
             np.linalg.norm(points[body][:, None] - points[body][None], axis=-1)
             for points in (pose.positions, solution.pose.positions)
@@ -111,10 +111,10 @@ def test_a_batch_is_a_loop(seed: int, joints: int, far: bool) -> None:
     if far:
         targets[::2, 0] *= 4.0
     batch = solve(chain, pose, Goals(targets))
-    for lane in range(6):
-        single = solve(chain, pose, Goals(targets[lane]))
-        np.testing.assert_allclose(batch.pose.positions[lane], single.pose.positions, atol=1e-6)
-        np.testing.assert_array_equal(batch.status[lane], single.status)
+    for item in range(6):
+        single = solve(chain, pose, Goals(targets[item]))
+        np.testing.assert_allclose(batch.pose.positions[item], single.pose.positions, atol=1e-6)
+        np.testing.assert_array_equal(batch.status[item], single.status)
 
 
 @settings(max_examples=40)
@@ -167,7 +167,7 @@ def test_limits_are_kept_in_a_tree(seed: int) -> None:
     limited = replace(chain, lower=lower, upper=upper)
     targets = posed(rng, chain, pose, 0.35)[chain.tips]
     solution = solve(limited, pose, Goals(targets))
-    assert (gaps(chain, solution.pose.positions, targets) < 1e-3).all()
+    assert (position_errors(chain, solution.pose.positions, targets) < 1e-3).all()
     for j, parent in enumerate(chain.parents.tolist()):
         own = solution.pose.rotations[j]
         if parent >= 0:
@@ -212,7 +212,7 @@ def test_pins_come_before_targets_that_pull_too_far() -> None:
     targets[1] += np.array([-20.0, 0.0, 0.0])
     for options in (Options(), Options(moves_root=True)):
         solution = solve(chain, pose, Goals(targets, pinned=np.array([True, False])), options)
-        assert gaps(chain, solution.pose.positions, targets)[0] < 1e-4
+        assert position_errors(chain, solution.pose.positions, targets)[0] < 1e-4
         assert solution.status.tolist()[0] == REACHED
         assert solution.status.tolist()[1] != REACHED
 
@@ -256,7 +256,7 @@ def test_one_target_out_of_reach_leaves_the_others_met(seed: int, which: int) ->
     targets[which] += 4.0 * unit(targets[which])
     track: list[list[float]] = []
     found = solve_tree_components(start_tree(chain, pose), Goals(targets), Options(), track)
-    error = gaps(chain, np.array(found.points), targets)
+    error = position_errors(chain, np.array(found.points), targets)
     assert error[1 - which] < 1e-3
     assert found.status[which] == Status.OUT_OF_REACH
     assert found.status[1 - which] == REACHED
@@ -270,10 +270,10 @@ def test_targets_that_exclude_each_other_share_by_weight() -> None:
     targets[0] += np.array([1.0, 0.0, 0.0])
     targets[1] -= np.array([1.0, 0.0, 0.0])
     even = solve(chain, pose, Goals(targets))
-    left, right = gaps(chain, even.pose.positions, targets)
+    left, right = position_errors(chain, even.pose.positions, targets)
     assert left == pytest.approx(right, rel=0.05)
     heavy = solve(replace(chain, weights=np.array([10.0, 1.0])), pose, Goals(targets))
-    heavy_left, heavy_right = gaps(chain, heavy.pose.positions, targets)
+    heavy_left, heavy_right = position_errors(chain, heavy.pose.positions, targets)
     assert heavy_left < 0.3 * heavy_right
     assert heavy_left < left
 
@@ -306,8 +306,8 @@ def test_a_chain_closes_on_itself(met: int) -> None:
     chain = plain_chain(np.linalg.norm(np.diff(positions, axis=0), axis=1))
     pose = Pose(positions, np.tile([1.0, 0.0, 0.0, 0.0], (count + 1, 1)))
     solution = solve(chain, pose, Goals(positions[met][None], meets=np.array([met])))
-    gap = np.linalg.norm(solution.pose.positions[-1] - solution.pose.positions[met])
-    assert gap < 1e-4 * chain.total_length
+    distance = np.linalg.norm(solution.pose.positions[-1] - solution.pose.positions[met])
+    assert distance < 1e-4 * chain.total_length
     assert shape_error(chain, pose, solution.pose) < 1e-9
 
 
@@ -338,8 +338,8 @@ def test_poles_bend_the_branches_of_a_tree(seed: int, is_limited: bool) -> None:
 
 @settings(max_examples=20)
 @given(seed=seeds, is_limited=st.booleans())
-def test_limbs_of_three_bones_turn_to_poles_on_their_other_side(seed: int, is_limited: bool) -> None:
-    """Nearly straight limbs included, and solving again leaves the pose as it is."""
+def test_chains_of_three_bones_turn_to_poles_on_their_other_side(seed: int, is_limited: bool) -> None:
+    """Nearly straight chains included, and solving again leaves the pose as it is."""
     rng = np.random.default_rng(seed)
     chain, pose = y_tree(2, 4)
     pose = Pose(pose.positions, np.tile([1.0, 0.0, 0.0, 0.0], (len(pose.positions), 1)))
@@ -390,7 +390,7 @@ def test_a_bone_takes_its_rotation() -> None:
     desired = quaternion(random_matrix(rng, 0.5))
     goals = Goals(targets, rotations=np.array([desired, desired]), with_rotations=np.array([True, False]))
     solution = solve(chain, pose, goals)
-    assert (gaps(chain, solution.pose.positions, targets) < 1e-4).all()
+    assert (position_errors(chain, solution.pose.positions, targets) < 1e-4).all()
     assert abs(solution.pose.rotations[chain.tips[0]] @ desired) > np.cos(0.5 * np.radians(0.5))
 
 

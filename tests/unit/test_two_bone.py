@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fabrik_addon.core import Options, Pose, Status, plain_chain, solve
-from scripts.benchmark.limit_sets import ARM, LEG, LimbSet, product, turned
+from scripts.benchmark.limit_sets import ARM, LEG, ConstrainedBones, product, turned
 from tests.unit.chains import Array, angle_between, goals, matrix, random_pose, seeds, target_at, unit
-from tests.unit.constrained_chains import constrained_chain_of, legal_targets, unit4
+from tests.unit.constrained_chains import constrained_chain_of, feasible_targets, unit4
 
 EXACT = 1e-14
 TWO_BONE = Options(tolerance=EXACT, solver="TWO_BONE")
@@ -101,9 +101,9 @@ def test_without_a_pole_the_bend_stays_on_its_side(seed: int) -> None:
 
 
 @pytest.mark.parametrize("kind", [ARM, LEG], ids=lambda kind: kind.name)
-def test_legal_targets_are_reached_within_limits(kind: LimbSet) -> None:
+def test_feasible_targets_are_reached_within_limits(kind: ConstrainedBones) -> None:
     constrained_chain = constrained_chain_of(kind)
-    for target in legal_targets(np.random.default_rng(2), kind, 60):
+    for target in feasible_targets(np.random.default_rng(2), kind, 60):
         solution = solve(
             constrained_chain.chain, constrained_chain.rest(), goals(target), Options(tolerance=1e-3, solver="TWO_BONE")
         )

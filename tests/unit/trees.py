@@ -74,7 +74,7 @@ def posed(rng: np.random.Generator, chain: Chain, pose: Pose, most: float) -> Ar
     return places
 
 
-def gaps(chain: Chain, positions: Array, targets: Array) -> Array:
+def position_errors(chain: Chain, positions: Array, targets: Array) -> Array:
     """Distances (E,) from effectors to targets, over the length of the whole tree."""
     return np.linalg.norm(positions[chain.tips] - targets, axis=-1) / chain.lengths.sum()
 
