@@ -80,12 +80,12 @@ def _draw_error(effort: Effort) -> Any:
 
 def _error_of_sweeps(joints: Array, targets: Array, iterations: int) -> float:
     """Return the median error of FABRIK's sweeps alone: its exact finish would leave nothing to be seen."""
-    lanes = tuple(targets.T)
+    goals = tuple(targets.T)
     points: list[Point] = [np.repeat(joint[:, None], len(targets), axis=1) for joint in joints]
     waiting = np.zeros(len(targets), bool)
     with ARRAY.quiet():
         lengths = link_lengths(joints).tolist()
-        swept, _ = sweep_to_target(ARRAY, points, lengths, lanes, waiting, STOP, iterations)
+        swept, _ = sweep_to_target(ARRAY, points, lengths, goals, waiting, STOP, iterations)
     return max(float(np.median(np.linalg.norm(swept[-1] - targets.T, axis=0))), STOP)
 
 
