@@ -71,10 +71,10 @@ SMOOTH = 3.0
 """Times the median step that a bone may turn."""
 
 LEAST_TURN_STARTS = 60
-"""Random legal poses from which the pose that turns least is looked for."""
+"""Random feasible poses from which the pose with the least rotation is searched."""
 
 RADII = (0.1, 0.05, 0.03)
-"""Of the circles that targets go round, over the chain's length: the largest that legal poses reach all round."""
+"""Radii of the targets' circles, over the chain's length: the largest that feasible poses reach is taken."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Found:
 
 
 def reach_table(effort: Effort) -> Table:
-    """Targets that some legal pose reaches, from rest."""
+    """Targets that a feasible pose reaches, from the rest pose."""
     rows, totals = [], [0, 0, 0]
     for limb in SETS:
         targets = posed(limb, feasible_swings(generator("limits", limb.name), limb, effort.targets)).positions[:, -1]
@@ -106,11 +106,11 @@ def reach_table(effort: Effort) -> Table:
         rows.append(Row(cells, ok))
         totals = [before + more for before, more in zip(totals, (ours.hits, own.hits, count), strict=True)]
     return Table(
-        title="Joint limits: targets of legal poses",
+        title="Joint limits: targets of feasible poses",
         must=f"reached within {NEAR:g} as often as the row says, no bone outside its limits by more than 1e-4 radians",
         measured=f"{totals[0]}/{totals[2]} (Blender's own IK: {totals[1]})",
         columns=(
-            "limb",
+            "chain",
             "reached",
             "must be at least",
             "Blender's own",
@@ -159,9 +159,9 @@ def pole_table(effort: Effort) -> Table:
             "worst violation, degrees",
         ),
         rows=tuple(rows),
-        note="A consistent pole is where the knee of the legal pose points that the target is from. Blender's own has "
-        "the pole angle that is right for this leg, -90 degrees, and starts with its knee bent by 10: with a pole it "
-        "never bends a straight one. Ours starts straight and needs no angle.",
+        note="A consistent pole is where the knee points in the feasible pose that the target is taken from. Blender's "
+        "own IK has the pole angle that is right for this leg, -90 degrees, and starts with its knee bent by 10 "
+        "degrees: with a pole it never bends a straight one. Ours starts straight and needs no angle.",
     )
 
 
@@ -183,19 +183,19 @@ def violation_table(effort: Effort) -> Table:
         title="Joint limits kept",
         must="no bone outside its limits by more than 1e-9 radians in the core, 1e-4 in Blender",
         measured=f"{worst:.1g} degrees at most (Blender's own IK: {worst_own:.0f})",
-        columns=("limb", "core, degrees", "in Blender, degrees", "Blender's own, degrees"),
+        columns=("chain", "core, degrees", "in Blender, degrees", "Blender's own, degrees"),
         rows=tuple(rows),
-        note="Targets all around at reach 0.05 to 1.3, most of them out of a legal pose's reach, without a pole and "
-        "with one anywhere.",
+        note="Targets in all directions at reach 0.05 to 1.3, most of them reached by no feasible pose, without a pole "
+        "and with one in a random direction.",
     )
 
 
 def nearest_table(effort: Effort) -> Table:
-    """Targets that no legal pose reaches, beside many descents from random legal poses."""
+    """Targets that no feasible pose reaches, beside many descents from random feasible poses."""
     rows, worst = [], 0.0
     for limb in SETS:
         rng = generator("limits", "nearest", limb.name)
-        targets, best, beaten = _without_legal_pose(limb, rng, effort.targets)
+        targets, best, beaten = _without_feasible_pose(limb, rng, effort.targets)
         start = time.perf_counter()
         ratios = _core(limb, targets).errors / best
         milliseconds = 1000.0 * (time.perf_counter() - start) / len(targets)
@@ -211,19 +211,19 @@ def nearest_table(effort: Effort) -> Table:
         rows.append(Row(cells, most <= 1.02))
         worst = max(worst, most)
     return Table(
-        title="No legal pose reaches",
-        must=f"error at most 1.02 times the best of {RESTARTS} least squares from random legal poses",
+        title="Joint limits: no feasible pose reaches the target",
+        must=f"error at most 1.02 times the best of {RESTARTS} least squares from random feasible poses",
         measured=f"{worst:.3f} times at most",
         columns=(
-            "limb",
+            "chain",
             "targets",
             "error over the best, median / p95 / max",
             "over 1.02",
-            "others that random restarts reach and we don't",
+            "reached by a random restart, not by us",
             "ms a solve, mean",
         ),
         rows=tuple(rows),
-        note="Targets all around at reach 0.1 to 1.2 that no restart reaches.",
+        note="Targets in all directions at reach 0.1 to 1.2 that no restart reaches.",
     )
 
 
@@ -251,7 +251,7 @@ def time_table(effort: Effort) -> Table:
         must="median at most 1 ms for 3 bones, 4 ms for 10, from the moved target to the updated pose",
         measured=f"{min(ratios):.1f} to {max(ratios):.1f} times Blender's own",
         columns=(
-            "limb",
+            "chain",
             "core alone, µs median / p95",
             "ours, µs median / p95",
             "Blender's own, µs median / p95",
@@ -298,21 +298,22 @@ def path_table(effort: Effort) -> Table:
         measured=f"from rest {worst[0]:.1f} times at most, over on {over[0]} of {total} paths; from the frame before "
         f"{worst[1]:.1f} times, over on {over[1]}",
         columns=(
-            "limb",
+            "chain",
             "limits",
             "paths",
             "every frame from rest",
             "paths over",
             "every frame from the one before",
             "paths over",
-            "least turn of many restarts, from rest",
+            "least rotation of many restarts, from rest",
             "Blender's own, from rest",
         ),
         rows=tuple(rows),
-        note=f"Targets go round circles of {RADII[0]:g} of the length, less where no legal poses reach all round, in "
-        f"steps of {STEP:g}. Without limits the same circles. To compare: the pose that turns least from rest, found "
-        f"anew for every target by going down from {LEAST_TURN_STARTS} random legal poses. Where it changes sides two "
-        "poses turn just as much, and no rule that stays near to rest is smooth there.",
+        note=f"Targets move along circles of radius {RADII[0]:g} of the length, less where feasible poses don't reach "
+        f"the whole circle, in steps of {STEP:g}. Without limits the same circles. For comparison: the pose with the "
+        f"least rotation from rest, for every target the best of least squares from {LEAST_TURN_STARTS} random "
+        "feasible poses. Where it jumps, two poses have equal rotation, and no rule that stays near the rest pose is "
+        "continuous there.",
     )
 
 
@@ -466,7 +467,7 @@ def _angles_to_pole(joints: Array, poles: Array) -> Array:
 # How near any pose can come
 
 
-def _without_legal_pose(limb: ConstrainedBones, rng: np.random.Generator, count: int) -> tuple[Array, Array, int]:
+def _without_feasible_pose(limb: ConstrainedBones, rng: np.random.Generator, count: int) -> tuple[Array, Array, int]:
     """Return targets (T, 3) that no restart reaches, how near one comes, and how many others only restarts reach."""
     kept: list[Array] = []
     nearest: list[float] = []
@@ -485,7 +486,7 @@ def _without_legal_pose(limb: ConstrainedBones, rng: np.random.Generator, count:
 
 
 def _circles(limb: ConstrainedBones, count: int) -> list[Array]:
-    """Return circles (frames, 3) that legal poses reach all round."""
+    """Return circles (frames, 3) that feasible poses reach everywhere."""
     rng = generator("limits", "path", limb.name)
     circles: list[Array] = []
     for radius in RADII:
@@ -515,7 +516,7 @@ def _path_evenness(chain: Chain, limb: ConstrainedBones, path: Array, goes_on: b
 
 
 def _least_turned(limb: ConstrainedBones, path: Array) -> Array:
-    """Return the frames (T, B, 4) of the legal poses at targets (T, 3) that turn least, of many that restarts find."""
+    """Return the frames (T, B, 4) of the feasible poses at targets (T, 3) with the least rotation, of many restarts."""
     swings = feasible_swings(generator("limits", "least turn", limb.name), limb, LEAST_TURN_STARTS)
     start = start_from(limb.chain(), limb.rest(), (len(path) * len(swings),))
     assert start.constrained_chain is not None  # all sets have limits

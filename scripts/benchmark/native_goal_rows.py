@@ -30,7 +30,7 @@ from .report import Row, Table
 COUNTS = (2, 3, 5, 10)
 MOST_STRETCH = 1.5
 MOST_TURNED = math.radians(0.25)
-"""What a tip's rotation may be farther from the wished one than the core's: what two links leave, see below."""
+"""Angle by which the tip's rotation may be farther from the desired one than the core's: see the table's note."""
 
 
 def rotation_table(effort: Effort) -> Table:

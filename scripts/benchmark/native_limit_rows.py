@@ -26,7 +26,7 @@ LEAST_SHARE = 0.9
 
 
 def limits_table(effort: Effort) -> Table:
-    """Targets that some legal pose reaches."""
+    """Targets that a feasible pose reaches."""
     register()
     rows, totals = [], [0, 0, 0]
     for limb in SETS:
@@ -44,11 +44,11 @@ def limits_table(effort: Effort) -> Table:
         rows.append(Row(cells, hits >= LEAST_SHARE * core and violated <= MOST_VIOLATED))
         totals = [before + more for before, more in zip(totals, (hits, core, len(targets)), strict=True)]
     return Table(
-        title="Native rig within joint limits: targets of legal poses",
+        title="Native rig within joint limits: targets of feasible poses",
         must=f"reached within {NEAR:g} nine times of ten where the core does, limits kept to {MOST_VIOLATED:g} degrees",
         measured=f"{totals[0]}/{totals[2]} (the core: {totals[1]})",
         columns=(
-            "limb",
+            "chain",
             "reached",
             "the core",
             "worst violation, degrees",

@@ -72,7 +72,7 @@ def same_table(effort: Effort) -> Table:
         measured=f"farthest joint {worst:.1g}, {reached}/{total} and {near}/{total} reached",
         columns=(
             "links",
-            "at rest",
+            "rest pose",
             "",
             "same",
             "farthest joint",

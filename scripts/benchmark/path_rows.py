@@ -39,12 +39,12 @@ def step_table(effort: Effort) -> Table:
             rows.append(Row((count, rest, free, with_pole, own)))
             worst, worst_own = max(worst, free, with_pole), max(worst_own, own)
     return Table(
-        title="Small steps",
-        must=f"to compare: how far a joint jumps when the target moves by {STEP:g} of the chain's length",
+        title="Continuity: a target that moves in small steps",
+        must=f"for comparison: how far a joint jumps when the target moves by {STEP:g} of the chain's length",
         measured=f"{worst:.1g} at most (Blender's own IK: {worst_own:.1g})",
-        columns=("links", "at rest", "farthest move of a joint", "with a pole", "Blender's own, no pole"),
+        columns=("links", "rest pose", "farthest move of a joint", "with a pole", "Blender's own, no pole"),
         rows=tuple(rows),
-        note=f"{frames} frames along an ellipse of reach 0.6 to 0.97. Every frame starts from the pose at rest, as "
+        note=f"{frames} frames along an ellipse of reach 0.6 to 0.97. Every frame starts from the rest pose, as "
         "Blender's own IK does.",
     )
 

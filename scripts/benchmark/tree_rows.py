@@ -46,7 +46,7 @@ HUMAN_JOINTS = {
 }
 
 SHARE = 0.6
-"""Part of each joint's range that legal poses use."""
+"""Part of each joint's range that feasible poses use."""
 
 
 def tree_tables(effort: Effort) -> list[Table]:
@@ -70,7 +70,7 @@ def _targets(name: str, chain: Chain, pose: Pose, most: float, count: int) -> li
     return [turned_tips(rng, chain, pose, most) for _ in range(count)]
 
 
-def _gaps(chain: Chain, positions: Array, targets: Array) -> Array:
+def _position_errors(chain: Chain, positions: Array, targets: Array) -> Array:
     """Return distances (E,) from effectors to targets, over the length of all links together."""
     found: Array = np.linalg.norm(positions[chain.tips] - targets, axis=-1) / chain.lengths.sum()
     return found
@@ -87,10 +87,10 @@ def _reach_table(effort: Effort) -> Table:
             begin = time.perf_counter()
             solution = solve(chain, pose, Goals(target))
             times.append(time.perf_counter() - begin)
-            worst.append(float(_gaps(chain, solution.pose.positions, target).max()))
+            worst.append(float(_position_errors(chain, solution.pose.positions, target).max()))
             said.append(bool((solution.status == Status.REACHED).all()))
         hits = int(np.sum((np.array(worst) <= 1e-4) & np.array(said)))
-        own = _own_gaps(bones, chain, targets)
+        own = _own_position_errors(bones, chain, targets)
         own_hits = int(np.sum(own <= 1e-3))
         reached, own_reached = f"{hits}/{len(targets)}", f"{own_hits}/{len(targets)}"
         row = (name, reached, max(worst), microseconds(times), own_reached, float(own.max()))
@@ -124,7 +124,7 @@ def _unreachable_table(effort: Effort) -> Table:
             begin = time.perf_counter()
             found = solve_tree_components(start, Goals(target), Options(), track)
             times.append(time.perf_counter() - begin)
-            others = np.delete(_gaps(chain, np.array(found.points), target), which)
+            others = np.delete(_position_errors(chain, np.array(found.points), target), which)
             kept += bool((others <= 1e-3).all() and found.status[which] == Status.OUT_OF_REACH)
             worst = max(worst, float(others.max()))
             accepted.append(len(track))
@@ -165,9 +165,9 @@ def _loop_table(effort: Effort) -> Table:
         worst = max(worst, *position_errors)
     return Table(
         title="A chain of 12 links closed on itself",
-        must="the gap is at most 1e-4 of the chain's length",
+        must="the position error is at most 1e-4 of the chain's length",
         measured=f"{worst:.1g} at most",
-        columns=("closed on", "largest gap", "µs median / p95"),
+        columns=("closed on", "largest position error", "µs median / p95"),
         rows=tuple(rows),
     )
 
@@ -212,7 +212,7 @@ def _constrain(obj: Any, tip: str, chain_count: int = 0) -> Any:
     return constraint
 
 
-def _own_gaps(bones: Bones, chain: Chain, targets: Sequence[Array]) -> Array:
+def _own_position_errors(bones: Bones, chain: Chain, targets: Sequence[Array]) -> Array:
     """Return the farthest effector's distance (N,) from its target with Blender's own IK."""
     new_scene()
     obj = _make_tree(bones)
@@ -293,7 +293,7 @@ def _human(with_limits: bool) -> Any:
     return obj
 
 
-def _take_legal_pose(obj: Any, rng: np.random.Generator, chains: Sequence[Any], share: float) -> None:
+def _take_feasible_pose(obj: Any, rng: np.random.Generator, chains: Sequence[Any], share: float) -> None:
     """Turn the chains' bones at random, inside their limits, and update."""
     turned: set[str] = set()
     for chain in chains:
@@ -326,13 +326,13 @@ def _human_table(effort: Effort) -> Table:
     rows.append(pins)
     return Table(
         title="Rigify's human from five targets: hands, feet and head",
-        must="root fixed: all reached at 1e-3 for targets from legal poses; root moving, feet pinned, a hand pulled: "
+        must="root fixed: all reached at 1e-3 for targets of feasible poses; root moving, feet pinned, a hand pulled: "
         "the pins move by at most 1e-4",
         measured=f"{rows[0].cells[1]} free, {rows[1].cells[1]} within limits; pins moved by {moved:.1g}",
         columns=("what", "reached", "worst error, or how far a pin moved", "ms median / p95 of one press of Solve"),
         rows=tuple(rows),
-        note="Errors over the length of all the chains' bones. Legal poses turn every bone of the chains at random "
-        f"within {100 * SHARE:.0f} % of its joint's usual limits.",
+        note="Errors over the length of all the chains' bones. In feasible poses every bone of the chains is rotated "
+        f"at random within {100 * SHARE:.0f} % of its joint's usual limits.",
     )
 
 
@@ -345,7 +345,7 @@ def _human_reach_row(effort: Effort, with_limits: bool) -> Row:
     length = _length(obj, chains)
     errors, times = [], []
     for _ in range(effort.targets):
-        _take_legal_pose(obj, rng, chains, SHARE)
+        _take_feasible_pose(obj, rng, chains, SHARE)
         for chain in chains:
             chain.target.location = obj.matrix_world @ obj.pose.bones[chain.tip].tail
         rest(obj)
@@ -354,7 +354,7 @@ def _human_reach_row(effort: Effort, with_limits: bool) -> Row:
         solve_chains(view_layer(), obj, chains)
         times.append(time.perf_counter() - begin)
         position_errors = [obj.pose.bones[chain.tip].tail - chain.target.location for chain in chains]
-        errors.append(max(gap.length for gap in position_errors) / length)
+        errors.append(max(error.length for error in position_errors) / length)
     hits = int(np.sum(np.array(errors) <= 1e-3))
     name = "root fixed, within limits" if with_limits else "root fixed, limits not looked at"
     return Row((name, f"{hits}/{len(errors)}", max(errors), _milliseconds(times)), hits == len(errors))
@@ -404,7 +404,7 @@ def _length(obj: Any, chains: Sequence[Any]) -> float:
 
 
 def _pole_table(effort: Effort) -> Table:
-    """Arms of two bones on a trunk, poles anywhere around them."""
+    """Arms of two bones on a trunk, poles in random directions."""
     register()
     good, own_good, total, reached = 0, 0, 0, 0
     rng = generator("tree poles")
