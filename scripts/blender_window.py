@@ -31,9 +31,9 @@ SIZE = (1280, 800)
 
 _PACKAGES = (
     "blender",
-    # What Debian's Blender leaves out, and its extension system and every add-on with numpy want.
+    # Not among the dependencies of Debian's Blender; its extension system and add-ons with numpy need them.
     "python3-numpy python3-cattr python3-requests python3-zstandard",
-    # A screen without a screen, OpenGL without a graphics card, a hand on mouse and keys, and a camera.
+    # Virtual screen, software OpenGL, simulated mouse and keys, screenshots.
     "xvfb libgl1-mesa-dri libegl-mesa0 libglx-mesa0 xdotool imagemagick",
 )
 _STAMP = "fabrik-window 1: " + " ".join(_PACKAGES)
@@ -76,7 +76,7 @@ bpy.app.timers.register(look, first_interval=4)
 
 
 class Unavailable(Exception):
-    """There can be no such Blender on this machine now; the message says why."""
+    """Blender with a window can't run on this machine now; the message is the reason."""
 
 
 def prepare() -> Path:
@@ -168,7 +168,7 @@ def _make(root: Path) -> None:
 
 
 def _open_first_window(root: Path) -> None:
-    """Show that Blender draws, and let it compile its shaders."""
+    """Check that Blender draws, and let it compile its shaders."""
     with tempfile.TemporaryDirectory() as folder:
         share = Path(folder)
         (share / "look.py").write_text(_FIRST_WINDOW, encoding="utf-8")
@@ -192,7 +192,7 @@ def _mirror() -> str:
 
 
 def _apt_settings() -> list[str]:
-    """Return what this machine's apt says of proxies and clocks: the chroot's needs the same."""
+    """Return this machine's apt settings for proxies and clocks, which the chroot needs too."""
     dump = subprocess.run(["apt-config", "dump"], capture_output=True, text=True).stdout
     wanted = re.compile(r"Acquire::(Check-|https?::|ForceIPv)")
     return [line for line in dump.splitlines() if wanted.match(line) and "User-Agent" not in line]

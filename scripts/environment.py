@@ -32,7 +32,7 @@ PYTHONS = {(3, 11): ".venv", (3, 13): ".venv-3.13"}
 _STAMP = "fabrik-environment"  # inside the environment: what was installed there
 _IMPORT_SECONDS = 180.0
 
-# Debian's package for each library the bpy wheel leaves to the system.
+# Debian's package for each system library that the bpy wheel needs.
 _SYSTEM_LIBRARIES = {
     "libX11.so.6": "libx11-6",
     "libXi.so.6": "libxi6",
@@ -46,7 +46,7 @@ _SYSTEM_LIBRARIES = {
 
 
 class EnvironmentFailure(Exception):
-    """The environment cannot be made; the message tells what the person at the keyboard can do about it."""
+    """The environment cannot be made; the message tells what to do."""
 
 
 def enter() -> None:
@@ -106,7 +106,7 @@ def environment_python(version: tuple[int, int]) -> Path:
 
 
 def python_version_reason(version: tuple[int, ...]) -> str:
-    """Tell why a Python version will not do; empty if it will."""
+    """Return why a Python version can't be used; empty if it can."""
     if version in PYTHONS:
         return ""
     needed = " or ".join(f"{major}.{minor}" for major, minor in PYTHONS)
@@ -119,7 +119,7 @@ def python_version_reason(version: tuple[int, ...]) -> str:
 
 
 def missing_library_reason(error: str) -> str:
-    """Tell which system package lacks, from what the dynamic linker said; empty if it said nothing of a library."""
+    """Return the missing system packages named by the dynamic linker's message; empty if it names no library."""
     found = re.search(r"(lib[\w.+-]+\.so[.\d]*): cannot open shared object file", error)
     if not found:
         return ""

@@ -20,10 +20,10 @@ LIMIT = 1.0
 """Seconds after which a solve is taken to hang: pyfabrik has no bound on its iterations."""
 
 BALL = ["x", "y", "z"]
-"""A joint that turns any way, of revolute joints: none of these libraries knows another kind."""
+"""A ball joint, made of revolute joints: none of these libraries has another kind."""
 
 Solve: TypeAlias = Callable[[list[float]], Callable[[], Any]]
-"""From a target to what tells where the tip then is: that is no part of the solve."""
+"""From a target to a function that returns the tip: its time is no part of the solve."""
 
 VECTORS = {"x": [1, 0, 0], "y": [0, 1, 0], "z": [0, 0, 1]}
 

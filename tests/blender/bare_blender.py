@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run in a process of its own: open a file in a Blender that doesn't know us, render it, say how far tips are off.
+"""Run in a process of its own: open a file in a Blender without the extension, render it, print the tips' errors.
 
 Usage: bare_blender.py FILE ARMATURE BONE TARGET; prints "error DISTANCE" for every rendered frame.
 """

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rigs to pose, and what the laws look at before and after: the tip, the joints, everything that could have changed."""
+"""Rigs to pose, and what tests compare before and after: the tip, the joints, everything that could have changed."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def enter_pose_mode(armature: Object) -> None:
 
 
 def clear_scene() -> None:
-    """What a fresh file costs 40 ms for: an example starts with no objects."""
+    """Remove all objects: an empty scene for an example, without the 40 ms of a new file."""
     leave_mode()
     bpy.data.batch_remove([*bpy.data.objects, *bpy.data.armatures, *bpy.data.actions])
 
@@ -113,7 +113,7 @@ def activate(armature: Object, bone: str) -> None:
 
 
 def add_chain(armature: Object, tip: str, count: int, target: Sequence[float] | None = None, **options: Any) -> Any:
-    """Add a chain the way a person does, and put its target somewhere."""
+    """Add a chain by the operator, and move its target."""
     activate(armature, tip)
     assert bpy.ops.pose.fabrik_chain_add(chain_count=count, **options) == {"FINISHED"}
     chain = armature.fabrik.chains[armature.fabrik.active_index]
@@ -123,7 +123,7 @@ def add_chain(armature: Object, tip: str, count: int, target: Sequence[float] | 
 
 
 def set_chain(armature: Object, tip: str, count: int, target: Object | None, pole: Object | None = None) -> Any:
-    """Add a chain to the settings, with objects that are there."""
+    """Add a chain to the settings, with existing objects."""
     chain = armature.fabrik.chains.add()
     chain.name, chain.tip, chain.chain_count, chain.target, chain.pole_target = tip, tip, count, target, pole
     return chain
@@ -143,7 +143,7 @@ def end_of(armature: Object, chain: Any) -> Vector:
 
 
 def bones_of(armature: Object, chain: Any) -> list[PoseBone]:
-    """The bones of a chain, root first; what the walk up the parents gives."""
+    """The bones of a chain, root first: the parents of the tip."""
     tip = armature.pose.bones[chain.tip]
     walk = [tip, *tip.parent_recursive] if chain.use_tail else list(tip.parent_recursive)
     return walk[: chain.chain_count or None][::-1]
@@ -208,7 +208,7 @@ def keys_of(action: Any) -> dict[tuple[str, int], list[tuple[float, float]]]:
 
 
 def everything() -> dict[str, Any]:
-    """Objects and where they are, bones and what they say, keys, collections, chains and their settings."""
+    """Objects and their matrices, bones and their channels, keys, collections, chains and their settings."""
     found: dict[str, Any] = {"collections": sorted(collection.name for collection in bpy.data.collections)}
     for obj in bpy.data.objects:
         found[obj.name_full] = {
@@ -237,7 +237,7 @@ def _settings(chain: Any) -> Iterator[tuple[str, Any]]:
 
 
 def error_of(operator: Any, **options: Any) -> str:
-    """The message of an operator that refuses; and that nothing changed."""
+    """The error message of an operator that changes nothing."""
     update()
     before = everything()
     with pytest.raises(RuntimeError) as refusal:
@@ -248,7 +248,7 @@ def error_of(operator: Any, **options: Any) -> str:
 
 
 def warnings_in(capfd: pytest.CaptureFixture[str]) -> list[str]:
-    """What was said of chains: in the background Blender prints warnings, and its own about keys among them."""
+    """Printed warnings about chains: in the background Blender prints operators' warnings, also its own about keys."""
     ctypes.CDLL(None).fflush(None)  # C buffers what goes to a file
     lines = capfd.readouterr().out.splitlines()
     return [line.removeprefix("Warning: ") for line in lines if line.startswith("Warning: Chain ")]

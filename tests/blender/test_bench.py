@@ -21,7 +21,7 @@ def test_every_picture_is_drawn_and_is_small(tmp_path: Path) -> None:
         assert path.read_bytes().startswith(b"\x89PNG") and 5_000 < path.stat().st_size < 200_000
 
 
-def test_a_chain_of_hinges_is_told_to_those_who_know_hinges_only() -> None:
+def test_a_chain_of_hinges_is_given_to_libraries_that_have_hinges_only() -> None:
     told = {constrained_chain.name: peers._hinges(constrained_chain) for constrained_chain in SETS}
     axes, ends = told["alternating hinges, 3"] or ([], [])
     assert len(axes) == len(ends) == 3 and all(len(axis) == 1 for axis in axes)
@@ -30,12 +30,12 @@ def test_a_chain_of_hinges_is_told_to_those_who_know_hinges_only() -> None:
     assert told["arm"] is None and told["balls, 3"] is None
 
 
-def test_a_peer_that_does_not_run_has_no_answers(capfd: object) -> None:
+def test_a_peer_that_does_not_run_has_no_results(capfd: object) -> None:
     answers = peers._peer(Path(sys.executable), "pyfabrik", np.eye(3), np.ones((2, 3)))
     assert np.isnan(answers.errors).all() and len(answers.errors) == 2
 
 
-def test_blenders_own_solvers_are_both_asked() -> None:
+def test_both_of_blenders_own_solvers_are_measured() -> None:
     joints = np.array([[0.0, 0.0, 0.0], [0.0, 0.1, 0.5], [0.0, 0.0, 1.0]])
     targets = np.array([[0.3, 0.2, 0.6], [0.2, -0.3, 0.5]])
     for kind in ("standard", "iTaSC"):

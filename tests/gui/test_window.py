@@ -61,7 +61,7 @@ def stage(chroot: Path) -> Path:
 
 @pytest.fixture(scope="session", params=MODES)
 def played(request: pytest.FixtureRequest, chroot: Path, stage: Path) -> tuple[str, dict[str, Any], str]:
-    """Play all scenarios once; return how, what came of each, and all that Blender printed."""
+    """Play all scenarios once; return the mode, the result of each, and all that Blender printed."""
     mode = request.param
     (archive,) = stage.glob("*.zip")
     width, height = blender_window.SIZE
