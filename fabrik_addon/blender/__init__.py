@@ -13,6 +13,7 @@ from .interface import (
     compare_panel,
     convert_operators,
     drag_operator,
+    menu,
     native_operators,
 )
 from .overlay import draw_handler
@@ -29,6 +30,7 @@ _MODULES = (
     animation_panels,
     compare_panel,
     native_operators,
+    menu,
     registration,
 )
 """In the order in which Blender needs them; the panels appear in the order in which they are registered."""

@@ -141,7 +141,7 @@ def round_trip_table(_effort: Effort) -> Table:
             setattr(chain, role, empty)
     last = round(rig.animation_data.action.frame_range[1])
     before = _path(rig, last)
-    bpy.ops.pose.fabrik_snap_target(use_range=True, frame_start=1, frame_end=last)  # type: ignore[attr-defined]
+    bpy.ops.pose.fabrik_key_targets(frame_start=1, frame_end=last)  # type: ignore[attr-defined]
     bpy.ops.pose.fabrik_bake(frame_start=1, frame_end=last)  # type: ignore[attr-defined]
     after = _path(rig, last)
     names = [bone.name for bone in rig.pose.bones]

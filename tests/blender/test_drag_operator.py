@@ -159,7 +159,7 @@ def test_what_can_not_be_dragged_is_refused() -> None:
 def test_the_reason_is_said_where_it_can_not_be_used() -> None:
     armature = make_tail(2)
     leave_mode()
-    with pytest.raises(RuntimeError, match="Switch to Pose mode"):
+    with pytest.raises(RuntimeError, match="Switch to Pose Mode"):
         drag()
     enter_pose_mode(armature)
     armature.data.bones.active = None

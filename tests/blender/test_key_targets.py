@@ -67,7 +67,7 @@ def walker() -> tuple[Object, list[Any]]:
 
 
 def snap(**options: Any) -> None:
-    assert bpy.ops.pose.fabrik_snap_target(use_range=True, frame_start=1, frame_end=LAST, **options) == {"FINISHED"}
+    assert bpy.ops.pose.fabrik_key_targets(frame_start=1, frame_end=LAST, **options) == {"FINISHED"}
 
 
 def bake() -> None:
@@ -234,9 +234,9 @@ def test_a_target_that_something_holds_is_named_and_nothing_changes() -> None:
     _armature, chains = walker()
     chains[1].target.constraints.new("LIMIT_LOCATION").use_max_z = True
     before = everything()
-    message = error_of(bpy.ops.pose.fabrik_snap_target, use_range=True, frame_start=1, frame_end=LAST)
+    message = error_of(bpy.ops.pose.fabrik_key_targets, frame_start=1, frame_end=LAST)
     assert "its target 'ankle R' is held elsewhere at frame 1" in message
     assert everything() == before
     chains[1].target.constraints.remove(chains[1].target.constraints[0])
     chains[1].target.lock_location[2] = True
-    assert "locked" in error_of(bpy.ops.pose.fabrik_snap_target, use_range=True, frame_start=1, frame_end=LAST)
+    assert "locked" in error_of(bpy.ops.pose.fabrik_key_targets, frame_start=1, frame_end=LAST)

@@ -67,12 +67,18 @@ class Layout:
         self.drawn.append(("panel", idname))
         return Layout(self.drawn), None if default_closed else Layout(self.drawn)
 
-    def check_operator(self, operator: str, **_options: Any) -> Any:
+    def check_operator(self, operator: str, text: str = "", **_options: Any) -> Any:
         self.drawn.append(("operator", operator))
-        return OperatorOptions(operator)
+        options = OperatorOptions(operator)
+        # One name for an operator; what the button does of it may follow, "..." where it opens a dialog.
+        assert text == "" or text.startswith(options.title), f"{text} is {options.title}"
+        return options
+
+    def check_menu(self, menu: str, **_options: Any) -> None:
+        self.drawn.append(("menu", menu))
 
     def check_operator_menu_enum(self, operator: str, property: str, **_options: Any) -> Any:
-        options = self.check_operator(operator)
+        options = self.check_operator(operator, _options.get("text", ""))
         assert options.known[property].type == "ENUM"
         return options
 
@@ -101,6 +107,7 @@ class OperatorOptions:
         module, _, name = operator.partition(".")
         rna = getattr(getattr(bpy.ops, module), name).get_rna_type()
         object.__setattr__(self, "known", rna.properties)
+        object.__setattr__(self, "title", rna.name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         assert name in self.known, name
@@ -148,8 +155,8 @@ def draw_in_both_modes() -> dict[str, list[tuple[str, str]]]:
     shown = draw()
     bpy.ops.object.mode_set(mode="OBJECT")
     outside = draw()
-    assert ("label", "Switch to Pose mode to use it") in outside["FABRIK IK"]
-    assert ("label", "Switch to Pose mode to use it") not in shown["FABRIK IK"]
+    assert ("label", "Switch to Pose Mode") in outside["FABRIK IK"]
+    assert ("label", "Switch to Pose Mode") not in shown["FABRIK IK"]
     assert outside.keys() == shown.keys()
     bpy.ops.object.mode_set(mode="POSE")
     return shown
@@ -230,9 +237,11 @@ def test_limits_are_shown_to_be_edited_and_constraints_that_are_limits_are_named
     for name in ("lock_ik_x", "use_ik_limit_y", "ik_min_z", "ik_max_x"):
         assert shown.count(("prop", name)) == 3
     constraint = armature.pose.bones["bone1"].constraints.new("LIMIT_ROTATION")
-    assert "and by" not in labels(draw_in_both_modes()["Joint Limits"])  # in world space it is no limit of the joint
+    assert "Limited by" not in labels(
+        draw_in_both_modes()["Joint Limits"]
+    )  # in world space it is no limit of the joint
     constraint.owner_space = "LOCAL"
-    assert "and by 'Limit Rotation'" in labels(draw_in_both_modes()["Joint Limits"])
+    assert "Limited by 'Limit Rotation'" in labels(draw_in_both_modes()["Joint Limits"])
 
 
 def test_every_bone_of_a_long_chain_says_what_it_may_do() -> None:
@@ -290,5 +299,8 @@ def test_a_comparison_is_shown_for_its_chain() -> None:
     assert "two links" in said and "limits" not in said
     keep_comparison(armature, chain.name, [Compared("CCD", "", "LIMITED", 0.1, 3, 0.001, 1.0, violation=0.2)])
     said = labels(draw_in_both_modes()["Compare"])
-    assert "error 1e-01 in 3, 57\N{DEGREE SIGN} turned" in said and "1.00 ms" in said
-    assert "11\N{DEGREE SIGN} over its limits" in said and "Not all within the limits" in said
+    assert "Error 10 % after 3 iterations" in said and "Rotations add up to 57\N{DEGREE SIGN}" in said
+    assert "1.00 ms" in said
+    assert "11\N{DEGREE SIGN} beyond its limits" in said and "Not all within the limits" in said
+    keep_comparison(armature, chain.name, [Compared("CCD", "", "REACHED", 0.0, 1, 0.001, 1.0)])
+    assert "Error 0 % after 1 iteration " in labels(draw_in_both_modes()["Compare"])

@@ -14,6 +14,7 @@ import bpy
 from mathutils import Vector
 
 from ...core import FabrikError
+from ..rig.wording import percentage
 from .drag_session import DragSession
 from .mouse_to_world import DragPointer
 from .snapping import snap_name, snapped
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 ModalResult = Literal['RUNNING_MODAL', 'PASS_THROUGH', 'FINISHED', 'CANCELLED']
 
-PINS = {'PINNED': "Pinned Hold", 'ALL': "All Hold", 'NONE': "Free"}
+PINS = {'PINNED': "Pinned", 'ALL': "All", 'NONE': "None"}
 """Which other chains' ends are held, in the order in which P goes through them, with the texts of the status bar."""
 
 _CONFIRM = {'LEFTMOUSE', 'RET', 'NUMPAD_ENTER', 'SPACE'}
@@ -158,7 +159,7 @@ class DragEvents:
         if self._snaps:
             parts.append(f"Snap to {snap_name(context.scene)}")
         if session.held:
-            parts.append(f"Other ends that hold still: {len(session.held)}")
+            parts.append(f"Held Ends: {len(session.held)}")
         parts.append(self._key_error or self._status())
         return "    ".join(parts)
 
@@ -168,7 +169,7 @@ class DragEvents:
             return "Not moved"
         if result.message:
             return result.message[0].upper() + result.message[1:]
-        return f"Reached, error {100.0 * result.error:.2f} %"
+        return f"Reached, error {percentage(result.error)}"
 
     @property
     def key_state(self) -> tuple[bool, str, int]:
@@ -191,7 +192,7 @@ class DragEvents:
         draw_key("Plane", 'EVENT_SHIFT', 'EVENT_X', 'EVENT_Y', 'EVENT_Z')
         draw_key("Precise", 'EVENT_SHIFT')
         draw_key(f"Snap {'On' if self.is_snapping else 'Off'}", 'EVENT_G')
-        draw_key(f"Other Ends: {PINS[self.session.pins]}", 'EVENT_P')
+        draw_key(f"Held Ends: {PINS[self.session.pins]}", 'EVENT_P')
         if not self.session.grab.chain:
             draw_key(f"Bones {self.session.chain_count}", 'MOUSE_MMB_SCROLL')
 

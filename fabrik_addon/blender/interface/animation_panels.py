@@ -29,9 +29,8 @@ class VIEW3D_PT_fabrik_bake(Panel):
 
     def draw(self, _context: Context) -> None:
         column = self.layout.column(align=True)
-        column.operator("pose.fabrik_bake", text="Bake...", icon='ACTION').only_active = False
-        snap = column.operator("pose.fabrik_snap_target", text="Key Targets from Pose")
-        snap.only_active, snap.use_range = False, True
+        column.operator("pose.fabrik_bake", text="Bake Chains...", icon='ACTION').only_active = False
+        column.operator("pose.fabrik_key_targets", text="Key Targets from Pose...").only_active = False
 
 
 class VIEW3D_PT_fabrik_convert(Panel):
@@ -44,8 +43,8 @@ class VIEW3D_PT_fabrik_convert(Panel):
 
     def draw(self, _context: Context) -> None:
         column = self.layout.column(align=True)
-        column.operator("pose.fabrik_constraints_to_chains", text="Constraints to Chains", icon='CON_KINEMATIC')
-        column.operator("pose.fabrik_chains_to_constraints", text="Chains to Constraints").only_active = False
+        column.operator("pose.fabrik_constraints_to_chains", icon='CON_KINEMATIC')
+        column.operator("pose.fabrik_chains_to_constraints").only_active = False
 
 
 register, unregister = bpy.utils.register_classes_factory((VIEW3D_PT_fabrik_bake, VIEW3D_PT_fabrik_convert))  # type: ignore[misc]

@@ -19,6 +19,7 @@ from ..animation.keyed_frames import frames_to_bake
 from ..bake.bake_chains import bake_chains
 from ..bake.bake_report import sentence_of, show_result
 from ..bake.group_track import BakedChain
+from ..rig.wording import counted
 from .frame_range_mixin import FrameRangeMixin
 from .operator_mixins import OnlyActiveMixin
 
@@ -31,7 +32,7 @@ _SECONDS_PER_EVENT = 0.05
 
 
 class POSE_OT_fabrik_bake(FrameRangeMixin, OnlyActiveMixin, Operator):
-    """Key the bones of the chains as solving poses them, frame by frame"""
+    """Solve the chains at every frame and insert keyframes on their bones"""
 
     bl_idname = "pose.fabrik_bake"
     bl_label = "Bake Chains"
@@ -39,16 +40,18 @@ class POSE_OT_fabrik_bake(FrameRangeMixin, OnlyActiveMixin, Operator):
 
     only_keyed: BoolProperty(
         name="Only Keyed Frames",
-        description="Key the frames alone at which there are keys on the bones, on targets or poles, or on what moves "
-        "them",
+        description="Insert keyframes only at frames with a keyframe on the bones, the targets, the poles, or on "
+        "objects and bones that move these",
         default=False,
     )
     smart: BoolProperty(
-        name="Smart", description="Leave out keys that the curve through the others makes up for", default=False
+        name="Smart",
+        description="Remove keyframes as long as no bone's rotation changes by more than the tolerance",
+        default=False,
     )
     tolerance: FloatProperty(
         name="Tolerance",
-        description="Angle by which a bone may be off at a frame that Smart leaves without a key",
+        description="Largest change of a bone's rotation at a frame whose keyframe Smart removes",
         default=math.radians(0.1),
         min=math.radians(0.001),
         soft_max=math.radians(5.0),
@@ -127,7 +130,7 @@ class POSE_OT_fabrik_bake(FrameRangeMixin, OnlyActiveMixin, Operator):
         span = self.span()
         frames = frames_to_bake(context.scene, armature, chains, span, self.step, self.only_keyed)
         if not frames:
-            raise FabrikError(f"Nothing is keyed from frame {span[0]} to {span[1]}: switch Only Keyed Frames off")
+            raise FabrikError(f"Nothing is keyed from frame {span[0]} to {span[1]}: disable Only Keyed Frames")
         tolerance = self.tolerance if self.smart else None
         return bake_chains(context.scene, context.view_layer, armature, chains, frames, span, tolerance)
 
@@ -150,7 +153,8 @@ class POSE_OT_fabrik_bake(FrameRangeMixin, OnlyActiveMixin, Operator):
             show_result(context.object, chain)
             if sentence := sentence_of(chain):
                 self.report({'WARNING'}, f"Chain '{chain.name}': {sentence}")
-        self.report({'INFO'}, f"Baked {len(baked)} chain{'s'[: len(baked) - 1]} over {baked[0].frames} frames")
+        over = counted(baked[0].frames, "frame")
+        self.report({'INFO'}, f"Baked {counted(len(baked), 'chain')} over {over}")
         return {'FINISHED'}
 
 

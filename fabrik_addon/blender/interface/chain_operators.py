@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The operators on chains and bones: add and remove a chain, solve, snap targets, set joint limits."""
+"""The operators on chains and bones: add and remove a chain, solve, snap and key targets, set joint limits."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from bpy.types import Operator
 from ..bake.key_targets import snap_frames
 from ..rig.last_results import forget_result
 from ..rig.properties import chosen_chains, settings_of
+from ..rig.wording import counted
 from ..setup.add_chain import add_chain
 from ..setup.snap_targets import snap_targets
 from ..setup.usual_limits import free_joint, limit_joint
@@ -23,11 +24,11 @@ from .operator_mixins import HasChainsMixin, OnlyActiveMixin, PoseModeMixin, Rep
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import OperatorReturnItems
-    from bpy.types import Context
+    from bpy.types import Context, Event
 
 
 class POSE_OT_fabrik_chain_add(ReportErrorsMixin, Operator):
-    """Make a chain that ends at the active bone"""
+    """Add a chain that ends at the active bone"""
 
     bl_idname = "pose.fabrik_chain_add"
     bl_label = "Add Chain"
@@ -35,16 +36,16 @@ class POSE_OT_fabrik_chain_add(ReportErrorsMixin, Operator):
 
     chain_count: IntProperty(
         name="Chain Length",
-        description="How many bones turn, counted from the active bone up; 0 is all of them",
+        description="How many bones the chain has, counted from the active bone up; 0 uses all bones",
         default=2,
         min=0,
         soft_max=50,
     )
     create_target: BoolProperty(
-        name="Create Target", description="Make an empty for the chain to reach, where it ends now", default=True
+        name="Create Target", description="Add an empty at the end of the chain, as its target", default=True
     )
     create_pole: BoolProperty(
-        name="Create Pole", description="Make an empty for the chain to bend toward, where it bends now", default=False
+        name="Create Pole", description="Add an empty on the side to which the chain bends, as its pole", default=False
     )
 
     @classmethod
@@ -52,7 +53,7 @@ class POSE_OT_fabrik_chain_add(ReportErrorsMixin, Operator):
         if not super().poll(context):
             return False
         if context.active_pose_bone is None:
-            cls.poll_message_set("Select the bone at the end of the chain")
+            cls.poll_message_set("Select the last bone of the chain")
             return False
         return True
 
@@ -70,7 +71,7 @@ class POSE_OT_fabrik_chain_add(ReportErrorsMixin, Operator):
 
 
 class POSE_OT_fabrik_chain_remove(HasChainsMixin, Operator):
-    """Remove the active chain; its target and pole stay"""
+    """Remove the active chain, and keep its target and pole"""
 
     bl_idname = "pose.fabrik_chain_remove"
     bl_label = "Remove Chain"
@@ -102,40 +103,48 @@ class POSE_OT_fabrik_solve(OnlyActiveMixin, Operator):
                 self.report({'WARNING'}, f"Chain '{name}': overridden on {', '.join(result.overridden)}")
 
 
-class POSE_OT_fabrik_snap_target(FrameRangeMixin, OnlyActiveMixin, Operator):
-    """Move targets and poles to where the chains are, so that solving changes nothing"""
+class POSE_OT_fabrik_snap_target(OnlyActiveMixin, Operator):
+    """Move targets and poles to the present pose of their chains, so that solving changes nothing"""
 
     bl_idname = "pose.fabrik_snap_target"
-    bl_label = "Snap Target to Pose"
+    bl_label = "Snap Targets"
     bl_options = {'REGISTER', 'UNDO'}
 
-    use_range: BoolProperty(
-        name="Frame Range", description="Key targets and poles over a range of frames instead of here", default=False
-    )
+    def run(self, context: Context) -> None:
+        chains = chosen_chains(context.object, self.only_active)
+        auto_key(context, snap_targets(context.view_layer, context.object, chains))
+
+
+class POSE_OT_fabrik_key_targets(FrameRangeMixin, OnlyActiveMixin, Operator):
+    """Insert keyframes on targets and poles so that they follow the animation of their chains' bones"""
+
+    bl_idname = "pose.fabrik_key_targets"
+    bl_label = "Key Targets from Pose"
+    bl_options = {'REGISTER', 'UNDO'}
+
+    def invoke(self, context: Context, _event: Event) -> set[OperatorReturnItems]:
+        self.take_scene_range(context)
+        return context.window_manager.invoke_props_dialog(self, confirm_text="Key Targets")
 
     def draw(self, _context: Context) -> None:
         layout = self.layout
         layout.use_property_split = True
+        self.draw_range(layout)
         layout.prop(self, "only_active")
-        layout.prop(self, "use_range")
-        if self.use_range:
-            self.draw_range(layout)
 
     def run(self, context: Context) -> None:
         armature = context.object
         chains = chosen_chains(armature, self.only_active)
-        if self.use_range:
-            self.take_scene_range(context)
-            (start, end), frames = self.span(), self.frames()
-            for _ in snap_frames(context.scene, context.view_layer, armature, chains, frames, (start, end)):
-                pass
-            self.report({'INFO'}, f"Keyed targets and poles of {len(chains)} chains over {len(frames)} frames")
-            return
-        auto_key(context, snap_targets(context.view_layer, armature, chains))
+        self.take_scene_range(context)
+        span, frames = self.span(), self.frames()
+        for _ in snap_frames(context.scene, context.view_layer, armature, chains, frames, span):
+            pass
+        over = counted(len(frames), "frame")
+        self.report({'INFO'}, f"Keyed targets and poles of {counted(len(chains), 'chain')} over {over}")
 
 
 class POSE_OT_fabrik_limits_set(PoseModeMixin, Operator):
-    """Give the selected bones the limits of a usual joint; they are the ones of Blender's own IK"""
+    """Set the IK limits of the selected bones to those of an elbow, a knee or another kind of joint"""
 
     bl_idname = "pose.fabrik_limits_set"
     bl_label = "Set Joint Limits"
@@ -145,12 +154,12 @@ class POSE_OT_fabrik_limits_set(PoseModeMixin, Operator):
         name="Joint",
         description="Kind of joint at the head of each selected bone",
         items=(
-            ('ELBOW', "Elbow", "Hinge, 150 degrees to the side to which it bends at rest"),
-            ('KNEE', "Knee", "Hinge, 150 degrees to the side to which it bends at rest"),
-            ('FINGER', "Finger", "Hinge, 110 degrees to the side to which it bends at rest"),
-            ('SHOULDER', "Shoulder", "Ball, 90 degrees of swing and 70 of twist"),
-            ('HIP', "Hip", "Ball, 75 degrees of swing and 40 of twist"),
-            ('NECK', "Neck", "Cone, 40 degrees of swing and 60 of twist"),
+            ('ELBOW', "Elbow", "Hinge, 150 degrees to the side to which the bone is bent at rest"),
+            ('KNEE', "Knee", "Hinge, 150 degrees to the side to which the bone is bent at rest"),
+            ('FINGER', "Finger", "Hinge, 110 degrees to the side to which the bone is bent at rest"),
+            ('SHOULDER', "Shoulder", "Ball joint, 90 degrees of swing and 70 degrees of twist"),
+            ('HIP', "Hip", "Ball joint, 75 degrees of swing and 40 degrees of twist"),
+            ('NECK', "Neck", "Ball joint, 40 degrees of swing and 60 degrees of twist"),
             ('FREE', "Free", "No limits"),
         ),
         default='ELBOW',
@@ -180,6 +189,7 @@ register, unregister = bpy.utils.register_classes_factory(  # type: ignore[misc]
         POSE_OT_fabrik_chain_remove,
         POSE_OT_fabrik_solve,
         POSE_OT_fabrik_snap_target,
+        POSE_OT_fabrik_key_targets,
         POSE_OT_fabrik_limits_set,
     )
 )

@@ -14,6 +14,7 @@ from ...core import SOLVERS, FabrikError
 from ..rig.chain_bones import bones_of_chain
 from ..rig.last_results import result_of
 from ..rig.properties import STATUS_ITEMS, active_chain, settings_of
+from ..rig.wording import counted
 from .limits_panel import draw_limits
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class VIEW3D_PT_fabrik(_FabrikPanel):
         layout = self.layout
         settings = settings_of(context.object)
         if context.mode != 'POSE':
-            layout.label(text="Switch to Pose mode to use it", icon='INFO')
+            layout.label(text="Switch to Pose Mode", icon='INFO')
 
         row = layout.row()
         row.template_list("FABRIK_UL_chains", "", settings, "chains", settings, "active_index", rows=3)
@@ -83,9 +84,9 @@ class VIEW3D_PT_fabrik(_FabrikPanel):
         column.prop(settings, "show_overlay", text="", icon='OVERLAY')
 
         row = layout.row(align=True)
-        row.operator("pose.fabrik_drag", text="Drag Bone", icon='VIEW_PAN').grab = 'TIP'
+        row.operator("pose.fabrik_drag", icon='VIEW_PAN').grab = 'TIP'
         if settings.chains:
-            row.operator("pose.fabrik_drag", text="Drag Target").grab = 'TARGET'
+            row.operator("pose.fabrik_drag_target")
         if not settings.chains:
             layout.label(text="Select the last bone, then press +", icon='INFO')
             return
@@ -94,8 +95,7 @@ class VIEW3D_PT_fabrik(_FabrikPanel):
         column.operator("pose.fabrik_solve", icon='CON_KINEMATIC').only_active = False
         row = column.row(align=True)
         row.operator("pose.fabrik_solve", text="Solve Active").only_active = True
-        snap = row.operator("pose.fabrik_snap_target", text="Snap Targets")
-        snap.only_active = snap.use_range = False
+        row.operator("pose.fabrik_snap_target").only_active = False
 
         chain = active_chain(context.object)
         if chain is not None:
@@ -108,10 +108,7 @@ def _draw_result(layout: UILayout, chain: FabrikChain) -> None:
     if result is None:
         return
     box = layout.box().column(align=True)
-    turns = "sweep" if chain.solver == 'FABRIK' else "iteration"
-    if result.iterations != 1:
-        turns += "s"
-    text = result.message or f"{_STATUS_NAMES[result.status]} in {result.iterations} {turns}"
+    text = result.message or f"{_STATUS_NAMES[result.status]} after {counted(result.iterations, 'iteration')}"
     if result.stretch > 1.0 and not result.message:
         text += f", stretched to {100.0 * result.stretch:.4g} %"
     icon = STATUS_ICONS[result.status]
@@ -204,7 +201,7 @@ class VIEW3D_PT_fabrik_limits(ActiveChainPanel):
                 layout.label(text=line)
             return
         draw_limits(layout, bones)
-        layout.operator_menu_enum("pose.fabrik_limits_set", "joint", text="Limit Selected Bones As")
+        layout.operator_menu_enum("pose.fabrik_limits_set", "joint")
 
 
 class VIEW3D_PT_fabrik_solver(ActiveChainPanel):

@@ -12,6 +12,7 @@ from bpy.types import Operator
 
 from ..rig.properties import chosen_chains
 from ..rig.snapshot import take_problem
+from ..rig.wording import counted, percentage
 from ..solving.compare_solvers import compare_solvers, comparison_of, in_text, keep_comparison
 from .chain_panel import STATUS_ICONS, ActiveChainPanel, wrapped
 from .operator_mixins import HasChainsMixin
@@ -30,7 +31,7 @@ _LIMIT_TOLERANCE = 1e-4
 
 
 class POSE_OT_fabrik_compare(HasChainsMixin, Operator):
-    """Solve the active chain with every solver and show what each of them makes of it; the pose stays"""
+    """Solve the active chain with every solver and compare the results; the pose doesn't change"""
 
     bl_idname = "pose.fabrik_compare"
     bl_label = "Compare Solvers"
@@ -45,7 +46,7 @@ class POSE_OT_fabrik_compare(HasChainsMixin, Operator):
         text = bpy.data.texts.get(TEXT_NAME) or bpy.data.texts.new(TEXT_NAME)
         text.clear()
         text.write(in_text(chain.name, compared))
-        self.report({'INFO'}, f"Compared {len(compared)} solvers: see the panel and the text '{text.name}'")
+        self.report({'INFO'}, f"Compared {counted(len(compared), 'solver')}: see the panel and the text '{text.name}'")
 
 
 class VIEW3D_PT_fabrik_compare(ActiveChainPanel):
@@ -67,7 +68,7 @@ class VIEW3D_PT_fabrik_compare(ActiveChainPanel):
         if over:
             is_within = max(over) < _LIMIT_TOLERANCE
             box.label(text="All within the limits" if is_within else "Not all within the limits", icon='LOCKED')
-        box.label(text="As text: " + TEXT_NAME, icon='TEXT')
+        box.label(text=TEXT_NAME, icon='TEXT')
 
 
 def _draw_solver(column: UILayout, compared: Compared) -> None:
@@ -81,10 +82,11 @@ def _draw_solver(column: UILayout, compared: Compared) -> None:
     time = row.row()
     time.alignment = 'RIGHT'
     time.label(text=f"{1e3 * compared.seconds:.2f} ms")
-    turned = f"{math.degrees(compared.turned):.0f}\N{DEGREE SIGN}"
-    column.label(text=f"error {compared.error:.0e} in {compared.iterations}, {turned} turned", icon='BLANK1')
+    after = counted(compared.iterations, "iteration")
+    column.label(text=f"Error {percentage(compared.error)} after {after}", icon='BLANK1')
+    column.label(text=f"Rotations add up to {math.degrees(compared.turned):.0f}\N{DEGREE SIGN}", icon='BLANK1')
     if compared.violation is not None and compared.violation > _LIMIT_TOLERANCE:
-        column.label(text=f"{math.degrees(compared.violation):.2g}\N{DEGREE SIGN} over its limits", icon='ERROR')
+        column.label(text=f"{math.degrees(compared.violation):.2g}\N{DEGREE SIGN} beyond its limits", icon='ERROR')
 
 
 register, unregister = bpy.utils.register_classes_factory(  # type: ignore[misc]

@@ -14,6 +14,7 @@ from ...core import FabrikError
 from ..convert.to_chains import Conversion, constraints_to_chains
 from ..convert.to_constraints import chains_to_constraints, chains_to_convert
 from ..rig.properties import active_chain
+from ..rig.wording import counted
 from ..solving.write_channels import auto_key
 from .operator_mixins import HasChainsMixin, ReportErrorsMixin
 
@@ -22,31 +23,31 @@ if TYPE_CHECKING:
 
 
 class POSE_OT_fabrik_constraints_to_chains(ReportErrorsMixin, Operator):
-    """Make a chain of every IK constraint, with the same meaning; the constraints are muted and no bone moves"""
+    """Add a chain for every IK constraint and mute the constraint; no bone moves"""
 
     bl_idname = "pose.fabrik_constraints_to_chains"
     bl_label = "IK Constraints to Chains"
     bl_options = {'REGISTER', 'UNDO'}
 
     only_selected: BoolProperty(
-        name="Only Selected", description="The constraints of the selected bones alone", default=False
+        name="Only Selected", description="Convert only the constraints of the selected bones", default=False
     )
 
     def run(self, context: Context) -> None:
         bones = context.selected_pose_bones_from_active_object if self.only_selected else None
         result = constraints_to_chains(context.view_layer, context.object, bones)
         auto_key(context, result.changed)
-        _report(self, result, "constraints")
+        _report(self, result, "constraint")
 
 
 class POSE_OT_fabrik_chains_to_constraints(HasChainsMixin, Operator):
-    """Give the tip bone of each chain an IK constraint, switched on as the chain is, and switch the chain off"""
+    """Add an IK constraint to the tip bone of every chain and disable the chain"""
 
     bl_idname = "pose.fabrik_chains_to_constraints"
     bl_label = "Chains to IK Constraints"
     bl_options = {'REGISTER', 'UNDO'}
 
-    only_active: BoolProperty(name="Only Active", description="The active chain alone instead of all", default=False)
+    only_active: BoolProperty(name="Only Active", description="Convert only the active chain", default=False)
 
     def run(self, context: Context) -> None:
         armature = context.object
@@ -54,13 +55,13 @@ class POSE_OT_fabrik_chains_to_constraints(HasChainsMixin, Operator):
         if self.only_active and chain is None:
             raise FabrikError(f"No chain of '{armature.name}' is active: choose one in the list")
         chains = [chain] if self.only_active and chain else chains_to_convert(armature)
-        _report(self, chains_to_constraints(context.view_layer, armature, chains), "chains")
+        _report(self, chains_to_constraints(context.view_layer, armature, chains), "chain")
 
 
-def _report(operator: Operator, result: Conversion, what: str) -> None:
+def _report(operator: Operator, result: Conversion, noun: str) -> None:
     for loss in result.not_carried:
         operator.report({'WARNING'}, loss)
-    operator.report({'INFO'}, f"Converted {len(result.converted)} {what}")
+    operator.report({'INFO'}, f"Converted {counted(len(result.converted), noun)}")
 
 
 register, unregister = bpy.utils.register_classes_factory(  # type: ignore[misc]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The modal drag operator: it begins a session, passes events to ``drag.drag_events``, confirms or cancels."""
+"""The modal drag operators: they begin a session, pass events to ``drag.drag_events``, confirm or cancel."""
 
 from __future__ import annotations
 
@@ -15,65 +15,37 @@ from ...core import FabrikError
 from ..drag.drag_display import DragDisplay
 from ..drag.drag_events import DragEvents
 from ..drag.drag_session import DragSession, Grab, chain_to_grab
-from ..rig.properties import active_chain
+from ..rig.properties import active_chain, chosen_chains
 from ..solving.write_channels import auto_key
 from .operator_mixins import PoseModeMixin
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import OperatorReturnItems
-    from bpy.types import Context, Event, Menu
+    from bpy.types import Context, Event, Object
 
 
-class POSE_OT_fabrik_drag(PoseModeMixin, Operator):
-    """Drag the end of a chain of bones, or the target of one that is set up, and the chain follows"""
+class _DragOperator(PoseModeMixin, Operator):
+    """Drags a point and solves its chain: by mouse and keys, or by a script and the redo panel to ``position``."""
 
-    bl_idname = "pose.fabrik_drag"
-    bl_label = "FABRIK Drag"
     # GRAB_CURSOR as in Blender's own transform: at a viewport's edge the pointer continues at the opposite edge.
     bl_options = {'REGISTER', 'UNDO', 'BLOCKING', 'GRAB_CURSOR'}
 
-    grab: EnumProperty(
-        name="Grab",
-        description="What is dragged",
-        items=(
-            ('AUTO', "Automatic", "The target of a chain that ends at the active bone, else the bone's tail"),
-            ('TIP', "Bone", "The tail of the active bone; the chain needs no set-up"),
-            ('TARGET', "Target", "The target of the chain that is active in the list"),
-        ),
-        default='AUTO',
-    )
-    chain_count: IntProperty(
-        name="Chain Length",
-        description="How many bones follow when a bone is dragged, counted from the active one up; 0 is all of them",
-        default=2,
-        min=0,
-        soft_max=50,
-    )
     pins: EnumProperty(
-        name="Other Ends",
-        description="What the ends of the other chains do",
+        name="Held Ends",
+        description="Which other chains' ends are held in place",
         items=(
-            ('PINNED', "Pinned Hold", "The ends of chains that are pinned stay where they are"),
-            ('ALL', "All Hold", "The ends of all other chains that are switched on stay where they are"),
-            ('NONE', "Free", "They go where their bones take them"),
+            ('PINNED', "Pinned", "The ends of pinned chains are held in place"),
+            ('ALL', "All", "The ends of all other enabled chains are held in place"),
+            ('NONE', "None", "The ends of other chains move with their bones"),
         ),
         default='PINNED',
     )
     position: FloatVectorProperty(
         name="Position",
-        description="Where in the world the bone's tail, or the target, goes",
+        description="Position of the bone's tail, or of the target, in world space",
         subtype='TRANSLATION',
         options={'SKIP_SAVE'},
     )
-
-    @classmethod
-    def poll(cls, context: Context) -> bool:
-        if not super().poll(context):
-            return False
-        if context.active_pose_bone is None and active_chain(context.object) is None:
-            cls.poll_message_set("Select the bone to drag")
-            return False
-        return True
 
     def execute(self, context: Context) -> set[OperatorReturnItems]:
         try:
@@ -102,7 +74,7 @@ class POSE_OT_fabrik_drag(PoseModeMixin, Operator):
     def modal(self, context: Context, event: Event) -> set[OperatorReturnItems]:
         session = self._events.session
         if self._display.is_undone or not session.is_intact():
-            self.report({'WARNING'}, "The drag ended: what it dragged was undone or changed")
+            self.report({'WARNING'}, "The drag ended: its bones were undone or changed")
             self._display.end()
             return {'CANCELLED'}
         if context.region_data is None or session.armature.mode != 'POSE':
@@ -131,23 +103,15 @@ class POSE_OT_fabrik_drag(PoseModeMixin, Operator):
             self._events.session.restore()
 
     def _begin(self, context: Context) -> DragSession:
-        bone = context.active_pose_bone
-        chain = chain_to_grab(context.object, bone.name) if self.grab == 'AUTO' and bone is not None else None
-        if self.grab == 'TARGET' or bone is None:
-            chain = active_chain(context.object)
-            if chain is None:
-                raise FabrikError(f"No chain of '{context.object.name}' is active: choose one in the list")
-        if chain is not None:
-            grab = Grab(chain.tip, chain.name)
-        elif bone is not None:
-            grab = Grab(bone.name)
-        return DragSession(context.view_layer, context.object, grab, self.chain_count, self.pins)
+        """Begin a session.
+
+        Raises:
+            FabrikError: the bone or the target can't be dragged.
+        """
+        raise NotImplementedError
 
     def _confirm(self, context: Context, session: DragSession) -> set[OperatorReturnItems]:
-        self.grab = 'TARGET' if session.grab.chain else 'TIP'
         self.position, self.pins = session.position, session.pins
-        if not session.grab.chain:
-            self.chain_count = session.chain_count
         changed = session.confirm()
         auto_key(context, changed)
         if session.result is not None and session.result.message:
@@ -161,9 +125,79 @@ class POSE_OT_fabrik_drag(PoseModeMixin, Operator):
         return {'CANCELLED'}
 
 
-def _draw_in_menu(menu: Menu, _context: Context) -> None:
-    menu.layout.separator()
-    menu.layout.operator("pose.fabrik_drag", text="FABRIK Drag")
+class POSE_OT_fabrik_drag(_DragOperator):
+    """Drag the tail of the active bone and rotate the chain of bones that ends there"""
+
+    bl_idname = "pose.fabrik_drag"
+    bl_label = "Drag Bone"
+
+    grab: EnumProperty(
+        name="Grab",
+        description="Point that is dragged",
+        items=(
+            ('AUTO', "Automatic", "The target of a chain that ends at the active bone, otherwise the bone's tail"),
+            ('TIP', "Bone", "The tail of the active bone; no chain needs to be set up"),
+            ('TARGET', "Target", "The target of the active chain"),
+        ),
+        default='AUTO',
+    )
+    chain_count: IntProperty(
+        name="Chain Length",
+        description="How many bones rotate when a bone is dragged, counted from the active bone up; 0 uses all bones",
+        default=2,
+        min=0,
+        soft_max=50,
+    )
+
+    @classmethod
+    def poll(cls, context: Context) -> bool:
+        if not super().poll(context):
+            return False
+        if context.active_pose_bone is None and active_chain(context.object) is None:
+            cls.poll_message_set("Select the bone to drag")
+            return False
+        return True
+
+    def _begin(self, context: Context) -> DragSession:
+        bone = context.active_pose_bone
+        chain = chain_to_grab(context.object, bone.name) if self.grab == 'AUTO' and bone is not None else None
+        if chain is not None:
+            grab = Grab(chain.tip, chain.name)
+        elif self.grab == 'TARGET' or bone is None:
+            grab = _active_target(context.object)
+        else:
+            grab = Grab(bone.name)
+        return DragSession(context.view_layer, context.object, grab, self.chain_count, self.pins)
+
+    def _confirm(self, context: Context, session: DragSession) -> set[OperatorReturnItems]:
+        self.grab = 'TARGET' if session.grab.chain else 'TIP'
+        if not session.grab.chain:
+            self.chain_count = session.chain_count
+        return super()._confirm(context, session)
+
+
+class POSE_OT_fabrik_drag_target(_DragOperator):
+    """Drag the target of the active chain and solve the chain"""
+
+    bl_idname = "pose.fabrik_drag_target"
+    bl_label = "Drag Target"
+
+    @classmethod
+    def poll(cls, context: Context) -> bool:
+        if not super().poll(context):
+            return False
+        if active_chain(context.object) is None:
+            cls.poll_message_set("Add a chain first")
+            return False
+        return True
+
+    def _begin(self, context: Context) -> DragSession:
+        return DragSession(context.view_layer, context.object, _active_target(context.object), pins=self.pins)
+
+
+def _active_target(armature: Object) -> Grab:
+    (chain,) = chosen_chains(armature, only_active=True)
+    return Grab(chain.tip, chain.name)
 
 
 _keymap_items: list[tuple[KeyMap, KeyMapItem]] = []
@@ -177,10 +211,13 @@ def _list_in_preferences() -> None:
         _keymap_items.append((keymap, keymap.keymap_items.new("pose.fabrik_drag", 'NONE', 'PRESS')))
 
 
+_register_classes, _unregister_classes = bpy.utils.register_classes_factory(  # type: ignore[misc]
+    (POSE_OT_fabrik_drag, POSE_OT_fabrik_drag_target)
+)
+
+
 def register() -> None:
-    bpy.utils.register_class(POSE_OT_fabrik_drag)
-    # The menu search finds entries of menus alone.
-    bpy.types.VIEW3D_MT_pose_ik.append(_draw_in_menu)
+    _register_classes()  # type: ignore[has-type]
     _list_in_preferences()
 
 
@@ -188,5 +225,4 @@ def unregister() -> None:
     for keymap, item in _keymap_items:
         keymap.keymap_items.remove(item)
     _keymap_items.clear()
-    bpy.types.VIEW3D_MT_pose_ik.remove(_draw_in_menu)
-    bpy.utils.unregister_class(POSE_OT_fabrik_drag)
+    _unregister_classes()  # type: ignore[has-type]

@@ -18,9 +18,13 @@ if TYPE_CHECKING:
 class FrameRangeMixin:
     """Has the options of a frame range; the scene's range is the default."""
 
-    frame_start: IntProperty(name="Start Frame", description="First frame", default=1, min=FIRST_FRAME, max=LAST_FRAME)
-    frame_end: IntProperty(name="End Frame", description="Last frame", default=250, min=FIRST_FRAME, max=LAST_FRAME)
-    step: IntProperty(name="Step", description="Frames from one key to the next", default=1, min=1)
+    frame_start: IntProperty(
+        name="Start Frame", description="First frame of the range", default=1, min=FIRST_FRAME, max=LAST_FRAME
+    )
+    frame_end: IntProperty(
+        name="End Frame", description="Last frame of the range", default=250, min=FIRST_FRAME, max=LAST_FRAME
+    )
+    step: IntProperty(name="Step", description="Number of frames from one keyframe to the next", default=1, min=1)
 
     def take_scene_range(self, context: Context) -> None:
         """Set start and end, unless they are given, to the scene's preview range, or to its range without one."""

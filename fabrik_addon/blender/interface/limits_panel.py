@@ -61,4 +61,4 @@ def _draw_axes(layout: UILayout, bone: PoseBone) -> None:
         ends.prop(bone, f"ik_max_{name}", text="")
     for constraint in bone.constraints:
         if is_limit(constraint):
-            column.label(text=f"and by '{constraint.name}'", icon='CON_ROTLIMIT')
+            column.label(text=f"Limited by '{constraint.name}'", icon='CON_ROTLIMIT')

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class POSE_OT_fabrik_rig_add(OnlyActiveMixin, Operator):
-    """Make chains follow their targets by themselves, in any Blender: geometry nodes solve, constraints turn bones"""
+    """Make the chains follow their targets at all times with geometry nodes and constraints, without the extension"""
 
     bl_idname = "pose.fabrik_rig_add"
     bl_label = "Make Native Rig"
@@ -46,22 +46,24 @@ class POSE_OT_fabrik_rig_add(OnlyActiveMixin, Operator):
 
 
 class POSE_OT_fabrik_rig_remove(ReportErrorsMixin, Operator):
-    """Take native rigs away, with everything that was made for them"""
+    """Remove native rigs with all objects, node groups and constraints that were made for them"""
 
     bl_idname = "pose.fabrik_rig_remove"
     bl_label = "Remove Native Rig"
     bl_options = {'REGISTER', 'UNDO'}
 
     only_active: BoolProperty(
-        name="Only Active", description="That of the active chain alone instead of all", default=False
+        name="Only Active", description="Remove only the native rig of the active chain", default=False
     )
     keep_pose: BoolProperty(
         name="Keep Pose",
-        description="Leave the bones as they look; else they go back to their own channels",
+        description="Keep the pose that the native rig shows; otherwise the bones return to their own channels",
         default=True,
     )
     insert_keys: BoolProperty(
-        name="Insert Keys", description="Key the rotations that are kept at this frame", default=False
+        name="Insert Keyframes",
+        description="Insert keyframes for the kept rotations at the current frame",
+        default=False,
     )
 
     @classmethod

@@ -26,13 +26,13 @@ class PoseModeMixin:
             cls.poll_message_set("Select an armature")  # type: ignore[attr-defined]
             return False
         if context.mode != 'POSE':
-            cls.poll_message_set("Switch to Pose mode")  # type: ignore[attr-defined]
+            cls.poll_message_set("Switch to Pose Mode")  # type: ignore[attr-defined]
             return False
         if armature.library is not None:
             cls.poll_message_set("The armature is linked: make a library override first")  # type: ignore[attr-defined]
             return False
         if armature.data.pose_position == 'REST':
-            cls.poll_message_set("The armature is shown in rest position: switch to pose position")
+            cls.poll_message_set("The armature is in Rest Position: switch to Pose Position")
             return False
         return True
 
@@ -69,5 +69,5 @@ class OnlyActiveMixin(HasChainsMixin):
     """Has the option to use the active chain alone instead of all enabled ones."""
 
     only_active: BoolProperty(
-        name="Only Active", description="The active chain alone instead of all that are switched on", default=False
+        name="Only Active", description="Use only the active chain instead of all enabled chains", default=False
     )

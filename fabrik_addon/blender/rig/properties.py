@@ -32,7 +32,7 @@ STATUS_ITEMS = (
     ('REACHED', "Reached", "The tip is at the target"),
     ('OUT_OF_REACH', "Out of Reach", "The target is too far from the chain's root, or too near to it"),
     ('LIMITED', "Limited", "Joint limits or locks keep the tip away from the target"),
-    ('STALLED', "Stalled", "The solver gave up before the tip was at the target; if it is FABRIK, please report this"),
+    ('STALLED', "Stalled", "The solver stopped before the tip was at the target; if it is FABRIK, please report this"),
 )
 
 SOLVER_ITEMS = tuple((name, method.label, method.good_for) for name, method in SOLVERS.items())
@@ -88,7 +88,7 @@ def _keep_offset(chain: FabrikChain, _context: Context) -> None:
 class FabrikChain(PropertyGroup):
     """A chain of bones and where it should reach; names as in KinematicConstraint where the meaning is the same"""
 
-    name: StringProperty(name="Name", override=_OVERRIDABLE, update=_make_name_unique)
+    name: StringProperty(name="Name", description="Name of the chain", override=_OVERRIDABLE, update=_make_name_unique)
     enabled: BoolProperty(
         name="Enabled",
         description="Solve this chain together with the others",
@@ -99,7 +99,7 @@ class FabrikChain(PropertyGroup):
     tip: StringProperty(name="Tip", description="Last bone of the chain", update=_show_change, override=_OVERRIDABLE)
     chain_count: IntProperty(
         name="Chain Length",
-        description="How many bones turn, counted from the tip up; 0 is all of them, up to the root of the armature",
+        description="How many bones the chain has, counted from the tip up; 0 uses all bones up to the armature's root",
         default=2,
         min=0,
         soft_max=50,
@@ -108,7 +108,7 @@ class FabrikChain(PropertyGroup):
     )
     use_tail: BoolProperty(
         name="Use Tail",
-        description="End the chain at the tip bone's tail; else at its head, and the tip bone itself doesn't turn",
+        description="End the chain at the tip bone's tail; otherwise at its head, and the tip bone doesn't rotate",
         default=True,
         update=_show_change,
         override=_OVERRIDABLE,
@@ -116,7 +116,7 @@ class FabrikChain(PropertyGroup):
     target: PointerProperty(
         type=Object,
         name="Target",
-        description="Object that the chain's end should reach",
+        description="Object that the end of the chain reaches for",
         update=_show_change,
         override=_OVERRIDABLE,
     )
@@ -128,14 +128,14 @@ class FabrikChain(PropertyGroup):
     )
     use_pin: BoolProperty(
         name="Pin",
-        description="Hold the chain's end where it is while others pull; no target is needed",
+        description="Hold the chain's end in place while other chains are solved; no target is needed",
         default=False,
         update=_show_change,
         override=_OVERRIDABLE,
     )
     weight: FloatProperty(
         name="Weight",
-        description="Share of this chain where several meet, and where not all of their targets can be reached",
+        description="Weight of this chain against those it shares bones with, where not all targets can be reached",
         default=1.0,
         min=0.01,
         soft_max=1.0,
@@ -144,14 +144,14 @@ class FabrikChain(PropertyGroup):
     )
     use_rotation: BoolProperty(
         name="Rotation",
-        description="The tip bone also takes the target's rotation, with the offset it has when this is switched on",
+        description="Rotate the tip bone with the target, with the offset that it has when this is enabled",
         default=False,
         update=_keep_offset,
         override=_OVERRIDABLE,
     )
     rotation_offset: FloatVectorProperty(
         name="Rotation Offset",
-        description="Rotation of the tip bone in the target's own space",
+        description="Rotation of the tip bone in the target's local space",
         size=4,
         subtype='QUATERNION',
         default=(1.0, 0.0, 0.0, 0.0),
@@ -172,7 +172,7 @@ class FabrikChain(PropertyGroup):
     )
     pole_angle: FloatProperty(
         name="Pole Angle",
-        description="Turn of the bend away from the pole, about the line from the chain's root to its target",
+        description="Rotation of the bend away from the pole, about the line from the chain's root to its target",
         subtype='ANGLE',
         default=0.0,
         soft_min=-math.pi,
@@ -181,7 +181,7 @@ class FabrikChain(PropertyGroup):
     )
     influence: FloatProperty(
         name="Influence",
-        description="How much of the solve is taken: the bones' rotations are blended with those before it",
+        description="Blend of each bone's rotation between the pose before the solve (0) and the solved pose (1)",
         default=1.0,
         min=0.0,
         max=1.0,
@@ -200,14 +200,14 @@ class FabrikChain(PropertyGroup):
     )
     use_stretch: BoolProperty(
         name="Stretch",
-        description="Lengthen the bones, all alike and along Y, where the tip can't reach its target without; "
-        "the Y scale of the bones is the chain's then, and what hangs on them keeps its size",
+        description="Scale the bones along Y, all by the same factor, where the tip can't reach its target otherwise; "
+        "the chain sets the Y scale of its bones, and their children keep their size",
         default=False,
         override=_OVERRIDABLE,
     )
     stretch_max: FloatProperty(
-        name="Longest",
-        description="How long stretched bones become at most, in times of their own length",
+        name="Stretch Max",
+        description="Largest length of a stretched bone, as a factor of its own length",
         default=1.5,
         min=1.0,
         soft_max=3.0,
@@ -217,35 +217,30 @@ class FabrikChain(PropertyGroup):
         name="Root",
         description="What the first bone does when the tip can't reach its target",
         items=(
-            ('FIXED', "Fixed", "The root stays where it is"),
-            (
-                'TRANSLATE',
-                "Follows",
-                "The root moves by as much as the tip would stay away from its target; "
-                "where chains hang together, the root of them all takes its share of the way",
-            ),
+            ('FIXED', "Fixed", "The root stays in place"),
+            ('TRANSLATE', "Follows", "The root moves by the distance that the tip would be away from its target"),
         ),
         default='FIXED',
         override=_OVERRIDABLE,
     )
     use_limits: BoolProperty(
         name="Joint Limits",
-        description="Keep to the limits, locks and stiffness that the bones have for Blender's own IK, "
-        "to rotation locks and to Limit Rotation constraints in local space",
+        description="Keep to the IK limits, locks and stiffness of the bones, to rotation locks, "
+        "and to Limit Rotation constraints in local space",
         default=True,
         update=_show_change,
         override=_OVERRIDABLE,
     )
     solver: EnumProperty(
         name="Solver",
-        description="How the chain is solved",
+        description="Method that solves the chain",
         items=SOLVER_ITEMS,
         default='FABRIK',
         override=_OVERRIDABLE,
     )
     iterations: IntProperty(
         name="Iterations",
-        description="Sweeps along the chain, or steps of a Jacobian method, at most",
+        description="Largest number of iterations of the solver",
         default=64,
         min=1,
         soft_max=500,
@@ -270,7 +265,7 @@ class FabrikChain(PropertyGroup):
         get=_get_error,
     )
     iterations_used: IntProperty(
-        name="Iterations Used", description="Sweeps of the last solve", get=_get_iterations_used
+        name="Iterations Used", description="Number of iterations of the last solve", get=_get_iterations_used
     )
 
 
@@ -286,7 +281,7 @@ class FabrikSettings(PropertyGroup):
     active_index: IntProperty(name="Active Chain", default=0, min=0, update=_show_change, override=_OVERRIDABLE)
     show_overlay: BoolProperty(
         name="Overlay",
-        description="Show in the viewport what the chains see: joints, reach, pole, limits, and the way to the target",
+        description="Show joints, reach, poles, joint limits, pins and the distance to targets in the viewport",
         default=False,
         update=_show_or_hide,
         override=_OVERRIDABLE,

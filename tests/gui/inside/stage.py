@@ -137,7 +137,7 @@ def tail_of(rig: Any, bone: str = "hand.L") -> Vector:
 
 
 def is_dragging() -> bool:
-    return any(operator.bl_idname == "POSE_OT_fabrik_drag" for operator in window().modal_operators)
+    return any(operator.bl_idname.startswith("POSE_OT_fabrik_drag") for operator in window().modal_operators)
 
 
 def traces() -> dict[str, object]:

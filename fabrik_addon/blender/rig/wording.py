@@ -1,0 +1,23 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Numbers in the words of panels and messages."""
+
+from __future__ import annotations
+
+_LEAST_PERCENTAGE = 1e-3
+"""Smallest percentage that is written as a number: the tolerance of a new chain is ten times as large."""
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number with its noun, in the plural unless the number is 1: "1 chain", "2 chains"."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def percentage(share: float) -> str:
+    """Return a share in percent, with three digits and without an exponent."""
+    percent = 100.0 * share
+    if percent == 0.0:
+        return "0 %"
+    if percent < _LEAST_PERCENTAGE:
+        return f"under {_LEAST_PERCENTAGE} %"
+    return f"{percent:.3g} %" if percent < 999.5 else f"{percent:.0f} %"
