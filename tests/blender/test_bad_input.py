@@ -495,7 +495,7 @@ def test_a_button_that_is_grey_says_what_to_do(name: str) -> None:
     assert error_of(operator).endswith("Switch to Pose Mode")
     bpy.ops.object.mode_set(mode="POSE")
     armature.data.bones.active = None
-    needs = "Select the bone at the end of the chain" if name == "fabrik_chain_add" else "Add a chain first"
+    needs = "Select the last bone of the chain" if name == "fabrik_chain_add" else "Add a chain first"
     assert error_of(operator).endswith(needs)
     armature.data.pose_position = "REST"
     assert error_of(operator).endswith("The armature is in Rest Position: switch to Pose Position")

@@ -149,6 +149,7 @@ class POSE_OT_fabrik_bake(FrameRangeMixin, OnlyActiveMixin, Operator):
         self._timer = self._work = None
 
     def _report(self, context: Context, baked: list[BakedChain]) -> set[OperatorReturnItems]:
+        context.view_layer.update()  # a result is stored with the pose that Blender shows
         for chain in baked:
             show_result(context.object, chain)
             if sentence := sentence_of(chain):

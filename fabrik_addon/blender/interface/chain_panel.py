@@ -20,6 +20,7 @@ from .limits_panel import draw_limits
 if TYPE_CHECKING:
     from bpy.types import Context, Object, UILayout
 
+    from ..rig.last_results import Result
     from ..rig.properties import FabrikChain
 
 STATUS_ICONS = {
@@ -29,6 +30,15 @@ STATUS_ICONS = {
     'LIMITED': 'LOCKED',
     'STALLED': 'ERROR',
 }
+STATUS_LINES = 4
+"""Lines of the status box: those of the usual messages in the default sidebar."""
+
+WRAP_WIDTH = 32
+"""Characters of a line in the default sidebar, with an icon before it."""
+
+_CHARACTER_WIDTH, _MARGIN = 6.5, 70.0
+"""Mean width of a character of the interface's font, and width of margins and icon, pixels at scale 1."""
+
 _STATUS_NAMES = {identifier: name for identifier, name, _ in STATUS_ITEMS}
 
 
@@ -99,28 +109,49 @@ class VIEW3D_PT_fabrik(_FabrikPanel):
 
         chain = active_chain(context.object)
         if chain is not None:
-            _draw_result(layout, chain)
+            _draw_result(layout, chain, characters_across(context))
 
 
-def _draw_result(layout: UILayout, chain: FabrikChain) -> None:
-    """Draw the status of the last solve of a chain, in words."""
+def _draw_result(layout: UILayout, chain: FabrikChain, width: int) -> None:
+    """Draw the status of the last solve of a chain in a box of ``STATUS_LINES`` lines, however long the text is.
+
+    A box that grew with its text would move the buttons below it under the pointer.
+    """
     result = result_of(chain.id_data, chain.name)
-    if result is None:
-        return
+    text, status = _STATUS_NAMES['NONE'], 'NONE'
+    if result is not None:
+        text, status = _sentence(result), result.status
     box = layout.box().column(align=True)
-    text = result.message or f"{_STATUS_NAMES[result.status]} after {counted(result.iterations, 'iteration')}"
-    if result.stretch > 1.0 and not result.message:
-        text += f", stretched to {100.0 * result.stretch:.4g} %"
-    icon = STATUS_ICONS[result.status]
-    for line in wrapped(text[0].upper() + text[1:]):
+    icon = STATUS_ICONS[status]
+    lines = textwrap.wrap(
+        text[0].upper() + text[1:], width, max_lines=STATUS_LINES, placeholder="\N{HORIZONTAL ELLIPSIS}"
+    )
+    for line in [*lines, *[""] * (STATUS_LINES - len(lines))]:
         box.label(text=line, icon=icon)
         icon = 'BLANK1'
-    if result.overridden and not result.message:
-        for line in wrapped("Overridden on " + ", ".join(result.overridden)):
-            box.label(text=line, icon='BLANK1')
 
 
-def wrapped(text: str, width: int = 32) -> list[str]:
+def _sentence(result: Result) -> str:
+    """Return the status of a solve in words."""
+    if result.message:
+        return result.message
+    text = f"{_STATUS_NAMES[result.status]} after {counted(result.iterations, 'iteration')}"
+    if result.stretch > 1.0:
+        text += f", stretched to {100.0 * result.stretch:.4g} %"
+    if result.overridden:
+        text += "; overridden on " + ", ".join(result.overridden)
+    return text
+
+
+def characters_across(context: Context) -> int:
+    """Return about how many characters a line of the sidebar holds; in the default sidebar ``WRAP_WIDTH``."""
+    if context.region is None or context.region.type != 'UI':
+        return WRAP_WIDTH
+    width = context.region.width / context.preferences.system.ui_scale
+    return max(WRAP_WIDTH, int((width - _MARGIN) / _CHARACTER_WIDTH))
+
+
+def wrapped(text: str, width: int = WRAP_WIDTH) -> list[str]:
     """Break a sentence into lines that fit the sidebar: labels don't wrap."""
     return textwrap.wrap(text, width)
 

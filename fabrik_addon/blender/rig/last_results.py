@@ -1,13 +1,15 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the last solve said of each chain: kept while Blender runs, never saved."""
+"""The result of the last solve of each chain, valid while its pose and its goals are the same; never saved."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from .solved_state import SolvedState, read_state
 
 if TYPE_CHECKING:
     from bpy.types import ID, Object
@@ -30,15 +32,15 @@ class Result:
     """How long its bones are, in times of their own length."""
 
 
-# Not in the file: a status is about a pose that the next frame or undo replaces. Session ids are never used twice.
-_results: dict[tuple[int, str], Result] = {}
+# Session ids are never used twice, and stay the same over undo.
+_results: dict[tuple[int, str], tuple[Result, SolvedState | None]] = {}
 _changes = count()
 _last_change = next(_changes)
 
 
 def result_of(armature: ID | None, chain_name: str) -> Result | None:
-    """Return the result of the last solve of a chain, or None if it has not been solved."""
-    return None if armature is None else _results.get((armature.session_uid, chain_name))
+    """Return the result of the last solve of a chain; None if its pose or its goals have changed since, or unsolved."""
+    return None if armature is None else results_of(armature, (chain_name,))[0]  # type: ignore[arg-type]
 
 
 def last_change() -> int:
@@ -47,20 +49,30 @@ def last_change() -> int:
 
 
 def results_of(armature: Object, chain_names: Iterable[str]) -> list[Result | None]:
-    """Return what the last solve said of each of some chains: quicker than one by one."""
-    uid = armature.session_uid
-    return [_results.get((uid, name)) for name in chain_names]
+    """Return the result of the last solve of each of some chains, as ``result_of`` does."""
+    uid, chains = armature.session_uid, _chains_of(armature)
+    found: list[Result | None] = []
+    for name in chain_names:
+        result, state = _results.get((uid, name), (None, None))
+        is_valid = state is not None and state.equals(read_state(chains[name]))
+        found.append(result if is_valid else None)
+    return found
 
 
 def keep_result(armature: Object, chain_name: str, result: Result) -> None:
-    """Remember what a solve said."""
+    """Store the result of a solve with the chain's present pose and goals, evaluated since they were written."""
     global _last_change
     _last_change = next(_changes)
-    _results[armature.session_uid, chain_name] = result
+    _results[armature.session_uid, chain_name] = result, read_state(_chains_of(armature)[chain_name])
 
 
 def forget_result(armature: Object, chain_name: str) -> None:
-    """Forget it again, because the chain is gone."""
+    """Discard the result of a chain that is removed."""
     global _last_change
     _last_change = next(_changes)
     _results.pop((armature.session_uid, chain_name), None)
+
+
+def _chains_of(armature: Object) -> Any:
+    # Any: no stub knows Object.fabrik, and its accessor is in properties, whose getters import this module.
+    return armature.fabrik.chains  # type: ignore[attr-defined]
