@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from bpy.types import Object
     from mathutils import Matrix
 
-    from .properties import FabrikChain
-
 _SAME_STATE = 1e-5
 """Largest difference of two equal states: of positions over chain length, and of the components of unit axes.
 
@@ -47,9 +45,13 @@ class SolvedState:
         return bool(np.abs(self.values - other.values).max() <= _SAME_STATE)
 
 
-def read_state(chain: FabrikChain) -> SolvedState | None:
-    """Read the present state of a chain, as Blender evaluated it last; None if it has no such bones."""
-    armature: Any = chain.id_data
+def read_state(chain: Any) -> SolvedState | None:
+    """Read the present state of a chain, as Blender evaluated it last; None if it has no such bones.
+
+    Args:
+        chain: a ``properties.FabrikChain``. Any: the getters of properties import this module.
+    """
+    armature = chain.id_data
     try:
         bones = bones_of_chain(armature, chain.tip, chain.chain_count, chain.use_tail)
     except FabrikError:
