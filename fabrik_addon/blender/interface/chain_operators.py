@@ -11,6 +11,7 @@ from bpy.props import BoolProperty, EnumProperty, IntProperty
 from bpy.types import Operator
 
 from ..bake.key_targets import snap_frames
+from ..rig.chain_tree import chains_of_tree
 from ..rig.last_results import forget_result
 from ..rig.properties import chosen_chains, settings_of
 from ..rig.wording import counted
@@ -67,6 +68,9 @@ class POSE_OT_fabrik_chain_add(ReportErrorsMixin, Operator):
             create_target=self.create_target,
             create_pole=self.create_pole,
         )
+        tree = chains_of_tree(chain, list(settings_of(context.object).chains))
+        if any(other.root_motion == 'TRANSLATE' for other in tree):
+            chain.root_motion = 'TRANSLATE'
         self.report({'INFO'}, f"Added chain '{chain.name}'")
 
 

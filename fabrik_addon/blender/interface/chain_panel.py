@@ -12,6 +12,7 @@ from bpy.types import Panel, UIList
 
 from ...core import SOLVERS, FabrikError
 from ..rig.chain_bones import bones_of_chain
+from ..rig.chain_tree import chains_of_tree
 from ..rig.last_results import result_of
 from ..rig.properties import STATUS_ITEMS, active_chain, settings_of
 from ..rig.wording import counted
@@ -239,7 +240,7 @@ class VIEW3D_PT_fabrik_solver(ActiveChainPanel):
     bl_label = "Solver"
     bl_options = {'DEFAULT_CLOSED'}
 
-    def draw_chain(self, layout: UILayout, _armature: Object, chain: FabrikChain) -> None:
+    def draw_chain(self, layout: UILayout, armature: Object, chain: FabrikChain) -> None:
         layout.prop(chain, "solver", text="Method")
         column = layout.column(align=True)
         column.active = False
@@ -253,6 +254,14 @@ class VIEW3D_PT_fabrik_solver(ActiveChainPanel):
         longest.active = chain.use_stretch
         longest.prop(chain, "stretch_max", text="")
         layout.prop(chain, "root_motion")
+        tree = chains_of_tree(chain, list(settings_of(armature).chains))
+        if len(tree) > 1:
+            row = layout.row()
+            row.active = False
+            row.alignment = 'RIGHT'
+            is_mixed = any(other.root_motion != chain.root_motion for other in tree)
+            shared = f"Shared by {counted(len(tree), 'chain')}"
+            row.label(text="Follows: set by another chain" if is_mixed else shared)
         layout.prop(chain, "iterations")
         layout.prop(chain, "tolerance")
 

@@ -22,6 +22,7 @@ from bpy.props import (
 from bpy.types import Context, Object, PropertyGroup
 
 from ...core import SOLVERS, FabrikError, Status
+from .chain_tree import chains_of_tree
 from .last_results import result_of
 from .targets import rotation_in_armature
 
@@ -74,6 +75,13 @@ OVERLAY_HANDLERS: list[Callable[[], None]] = []
 def _show_change(_settings: FabrikChain | FabrikSettings, _context: Context) -> None:
     for handler in SETTINGS_HANDLERS:
         handler()
+
+
+def _share_root_motion(chain: FabrikChain, _context: Context) -> None:
+    """Set the root motion of all chains of a tree: they have one root."""
+    for other in chains_of_tree(chain, list(chain.id_data.fabrik.chains)):
+        if other.root_motion != chain.root_motion:
+            other.root_motion = chain.root_motion
 
 
 def _keep_offset(chain: FabrikChain, _context: Context) -> None:
@@ -215,12 +223,13 @@ class FabrikChain(PropertyGroup):
     )
     root_motion: EnumProperty(
         name="Root",
-        description="What the first bone does when the tip can't reach its target",
+        description="What the first bone does when the tip can't reach its target; shared by all chains of a tree",
         items=(
             ('FIXED', "Fixed", "The root stays in place"),
             ('TRANSLATE', "Follows", "The root moves by the distance that the tip would be away from its target"),
         ),
         default='FIXED',
+        update=_share_root_motion,
         override=_OVERRIDABLE,
     )
     use_limits: BoolProperty(

@@ -241,8 +241,8 @@ def _shifting(snapshots: Sequence[Snapshot]) -> tuple[PoseBone, ...]:
         try:
             check_root_moves(bone)
         except FabrikError as error:
-            names = " and ".join(f"'{snapshot.name}'" for snapshot in snapshots if snapshot.options.moves_root)
-            raise FabrikError(f"Chain {names}: {error}") from error
+            name = next(snapshot.name for snapshot in snapshots if snapshot.options.moves_root)
+            raise FabrikError(f"Chain '{name}': {error}") from error
     return tuple(found)
 
 
