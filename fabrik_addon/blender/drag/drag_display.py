@@ -11,6 +11,7 @@ from bpy.app.handlers import persistent
 
 from ..overlay.draw_handler import hide_axis, hide_drag, note_bones, note_move, show_axis, show_drag
 from .drag_events import DragEvents
+from .drag_header import header_text
 
 if TYPE_CHECKING:
     from bpy.types import Context, Header
@@ -44,21 +45,22 @@ class DragDisplay:
 
     def refresh(self, context: Context) -> None:
         """Show the drag's present state."""
-        context.area.header_text_set(self._events.header_text(context))
-        pointer = self._events.pointer
+        events = self._events
+        pointer = events.pointer
+        text = header_text(events.session, pointer, context.scene.unit_settings, events.key_error)
+        context.area.header_text_set(text)
         if pointer.lock is not None and not pointer.lock.is_plane:
             show_axis(pointer.start, pointer.directions[0], "XYZ"[pointer.lock.axis])
         else:
             hide_axis()
         note_move()
         context.area.tag_redraw()
-        if self._events.key_state != self._shown_state:
-            self._shown_state = self._events.key_state
+        if events.key_state != self._shown_state:
+            self._shown_state = events.key_state
             note_bones()
-            events = self._events
 
-            def draw_keys(header: Header, _context: Context) -> None:
-                events.draw_keys(header.layout)
+            def draw_keys(header: Header, context: Context) -> None:
+                events.draw_keys(header.layout, context.scene)
 
             # The status bar is in no screen's areas, so there is no tag_redraw for it: setting the text redraws it.
             context.workspace.status_text_set(draw_keys)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The events of a drag, and its texts in header and status bar.
+"""The events of a drag, and the keys in the status bar.
 
 Mouse and keys change the pointer (``mouse_to_world``); the pointer's position, snapped, moves the session.
 """
@@ -10,18 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
-import bpy
 from mathutils import Vector
 
 from ...core import FabrikError
-from ..rig.wording import percentage
 from .drag_session import DragSession
 from .mouse_to_world import DragPointer
 from .snapping import snap_name, snapped
 from .view_projection import View, view_of
 
 if TYPE_CHECKING:
-    from bpy.types import Context, Event, UILayout
+    from bpy.types import Context, Event, Scene, UILayout
 
 ModalResult = Literal['RUNNING_MODAL', 'PASS_THROUGH', 'FINISHED', 'CANCELLED']
 
@@ -55,7 +53,8 @@ class DragEvents:
         self._inverts_snapping = False
         self._is_precise = False
         self._frame = _frame(context)
-        self._key_error = ""
+        self.key_error = ""
+        """Why the last key had no effect."""
         # A drag that a pressed button began ends when that button is released, as in Blender's own transform.
         is_pressed = event.type in _BUTTONS and event.value in {'PRESS', 'CLICK_DRAG'}
         self._released_by = event.type if is_pressed else ""
@@ -73,7 +72,7 @@ class DragEvents:
         if _frame(context) != self._frame:
             self._frame = _frame(context)
             self.session.restart(context.scene, context.view_layer)
-        self._key_error = ""
+        self.key_error = ""
         self._inverts_snapping, self._is_precise = event.ctrl, event.shift
         self.pointer.set_view(_view(context), _pixel(context, event))
         if event.type == 'MOUSEMOVE':
@@ -127,7 +126,7 @@ class DragEvents:
         try:
             change()
         except FabrikError as error:
-            self._key_error = str(error)
+            self.key_error = str(error)
 
     def _move(self, context: Context) -> None:
         position = self.pointer.position()
@@ -142,41 +141,12 @@ class DragEvents:
     def _snaps(self) -> bool:
         return self.is_snapping != self._inverts_snapping
 
-    def header_text(self, context: Context) -> str:
-        """Return distance, error and status."""
-        session = self.session
-        offset = session.position - session.start_position
-        what = f"Target of '{session.grab.chain}'" if session.grab.chain else f"'{session.grab.bone}'"
-        count = session.chain_count
-        parts = [f"{what}, {count} {'bone' if count == 1 else 'bones'}", f"D: {_length(context, offset.length)}"]
-        parts[1] += " ({})".format(", ".join(_length(context, part) for part in offset[:]))
-        if self.pointer.numbers.is_on:
-            texts = self.pointer.numbers.texts[: self.pointer.number_count]
-            active = self.pointer.numbers.active
-            parts[1] += " [{}]".format(", ".join(f"{t}|" if i == active else t or "0" for i, t in enumerate(texts)))
-        if self.pointer.lock is not None:
-            parts[1] += f" {self.pointer.lock.text}"
-        if self._snaps:
-            parts.append(f"Snap to {snap_name(context.scene)}")
-        if session.held:
-            parts.append(f"Held Ends: {len(session.held)}")
-        parts.append(self._key_error or self._status())
-        return "    ".join(parts)
-
-    def _status(self) -> str:
-        result = self.session.result
-        if result is None:
-            return "Not moved"
-        if result.message:
-            return result.message[0].upper() + result.message[1:]
-        return f"Reached, error {percentage(result.error)}"
-
     @property
     def key_state(self) -> tuple[bool, str, int]:
         """What the keys have set: snapping, held ends, number of bones."""
         return self.is_snapping, self.session.pins, self.session.chain_count
 
-    def draw_keys(self, layout: UILayout) -> None:
+    def draw_keys(self, layout: UILayout, scene: Scene) -> None:
         """Draw the keys and what they do, for the status bar."""
 
         def draw_key(text: str, *icons: str) -> None:
@@ -191,10 +161,10 @@ class DragEvents:
         draw_key("Axis", 'EVENT_X', 'EVENT_Y', 'EVENT_Z')
         draw_key("Plane", 'EVENT_SHIFT', 'EVENT_X', 'EVENT_Y', 'EVENT_Z')
         draw_key("Precise", 'EVENT_SHIFT')
-        draw_key(f"Snap {'On' if self.is_snapping else 'Off'}", 'EVENT_G')
+        draw_key(f"Snap: {snap_name(scene) if self.is_snapping else 'Off'}", 'EVENT_G')
         draw_key(f"Held Ends: {PINS[self.session.pins]}", 'EVENT_P')
         if not self.session.grab.chain:
-            draw_key(f"Bones {self.session.chain_count}", 'MOUSE_MMB_SCROLL')
+            draw_key(f"Bones: {self.session.chain_count}", 'MOUSE_MMB_SCROLL')
 
 
 def _view(context: Context) -> View:
@@ -212,13 +182,3 @@ def _frame(context: Context) -> float:
 def _turns_view(context: Context, event: Event) -> bool:
     """Return whether a left click stands for the middle mouse button."""
     return event.type == 'LEFTMOUSE' and event.alt and context.preferences.inputs.use_mouse_emulate_3_button
-
-
-def _length(context: Context, value: float) -> str:
-    units = context.scene.unit_settings
-    value = 0.0 if abs(value) < 5e-6 else value  # else -0.000001 is written as -0
-    if units.system == 'NONE':
-        return f"{value:.4g}"
-    return bpy.utils.units.to_string(
-        units.system, 'LENGTH', value * units.scale_length, precision=4, split_unit=units.use_separate
-    )

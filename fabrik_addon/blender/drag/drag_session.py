@@ -78,6 +78,10 @@ class DragSession:
         self.pins = pins
         self.result: Result | None = None
         """Result of the last solve; None at the start position."""
+        self.distance_left = 0.0
+        """Distance of the chain's end from the dragged point's position, Blender units."""
+        self.others_off = 0
+        """Number of other solved chains whose ends are farther from their goals than their tolerances."""
         # Any: the values are floats or, of an enum property, a name; setattr takes what getattr returned.
         self._before: dict[tuple[int, str], tuple[Object | PoseBone | Bone, tuple[str, Any]]] = {}
         self._addresses: dict[tuple[Object, str], int] = {}
@@ -145,6 +149,7 @@ class DragSession:
         """
         self.position = position.copy()
         self.result = None
+        self.distance_left, self.others_off = 0.0, 0
         restore_channels(self._before.values())
         if position[:] == self.start_position[:]:
             view_layer.update()
@@ -156,10 +161,13 @@ class DragSession:
             actual = self._grabbed_position(view_layer)
             if (actual - position).length > _CONSTRAINED_TARGET * self.snapshot.chain.total_length:
                 # The target's constraints moved it: the chain is solved for the position that Blender shows.
-                solved = self._solve(view_layer, actual)
+                position = actual
+                solved = self._solve(view_layer, position)
         self._mirror(view_layer)
         index = next(i for i, chain in enumerate(solved) if chain.snapshot.bones.chain_name == self._name)
         self.result = outcome_of(self.armature, solved[index], solved[index + 1 :])
+        self.distance_left = (self.tip_position - position).length
+        self.others_off = sum(map(_is_off, (*solved[:index], *solved[index + 1 :])))
 
     def _mirror(self, view_layer: ViewLayer) -> None:
         """With the pose's X-axis mirror on, rotate the bones of the other side alike, except those of held chains."""
@@ -335,6 +343,18 @@ class DragSession:
         if chain.use_pin:
             raise FabrikError(f"Chain '{chain.name}' is pinned, so its target doesn't pull: switch Pin off")
         return chain
+
+
+def _is_off(solved: SolvedChain) -> bool:
+    """Return whether a chain's end, as Blender shows it, is farther from its goal than the tolerance."""
+    snapshot = solved.snapshot
+    end = snapshot.bones.end.tail if snapshot.bones.use_tail else snapshot.bones.end.head
+    armature: Any = snapshot.bones.end.id_data  # Any: the stub has the base class of all data-blocks
+    if snapshot.target_bone:
+        goal = armature.pose.bones[snapshot.target_bone].head
+    else:
+        goal = Vector(snapshot.goals.targets[0].tolist())
+    return bool((end - goal).length > snapshot.options.tolerance * snapshot.chain.total_length)
 
 
 def _moved_with(groups: list[Group]) -> list[Group]:

@@ -46,8 +46,8 @@ def snapped(
 def snap_name(scene: Scene) -> str:
     """Return the snapping targets that the scene has switched on, in words."""
     elements: set[str] = set(scene.tool_settings.snap_elements)
-    names = [name for name, found in (("surface", elements & _SURFACES), ("steps", 'INCREMENT' in elements)) if found]
-    return " and ".join([*names, "grid"] if 'GRID' in elements else names) or "nothing"
+    names = [name for name, found in (("Surface", elements & _SURFACES), ("Steps", 'INCREMENT' in elements)) if found]
+    return " and ".join([*names, "Grid"] if 'GRID' in elements else names) or "Nothing"
 
 
 def _surface_point(

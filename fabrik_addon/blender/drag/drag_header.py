@@ -1,0 +1,63 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The text in the header of the viewport during a drag: the dragged chain, in the scene's units."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import bpy
+
+from ..rig.properties import STATUS_ITEMS
+from ..rig.wording import counted
+
+if TYPE_CHECKING:
+    from bpy.types import UnitSettings
+
+    from .drag_session import DragSession
+    from .mouse_to_world import DragPointer
+
+_STATUS_NAMES = {identifier: name for identifier, name, _ in STATUS_ITEMS}
+
+
+def header_text(session: DragSession, pointer: DragPointer, units: UnitSettings, key_error: str = "") -> str:
+    """Return the dragged point, the distance from its start, the status, and how many other chains are off.
+
+    The reasons of a status are in the report at the drag's end: here, where the header is cut at the viewport's width,
+    they would push the rest out of it.
+
+    Args:
+        session: the drag.
+        pointer: its lock and typed numbers.
+        units: of the scene.
+        key_error: why the last key had no effect; shown in place of the status.
+    """
+    point = f"Target of '{session.grab.chain}'" if session.grab.chain else f"'{session.grab.bone}'"
+    offset = session.position - session.start_position
+    moved = f"D: {_length(units, offset.length)} ({', '.join(_length(units, part) for part in offset[:])})"
+    if pointer.numbers.is_on:
+        texts = pointer.numbers.texts[: pointer.number_count]
+        active = pointer.numbers.active
+        moved += f" [{', '.join(f'{text}|' if i == active else text or '0' for i, text in enumerate(texts))}]"
+    if pointer.lock is not None:
+        moved += f" {pointer.lock.text}"
+    parts = [f"{point}, {counted(session.chain_count, 'bone')}", moved, key_error or _status(session, units)]
+    if session.others_off:
+        parts.append(f"{counted(session.others_off, 'other chain')} off")
+    return "    ".join(parts)
+
+
+def _status(session: DragSession, units: UnitSettings) -> str:
+    if session.result is None:
+        return "Not Moved"
+    name = _STATUS_NAMES[session.result.status]
+    return name if session.result.status == 'REACHED' else f"{name}, {_length(units, session.distance_left)} off"
+
+
+def _length(units: UnitSettings, value: float) -> str:
+    value = 0.0 if abs(value) < 5e-6 else value  # else -0.000001 is written as -0
+    if units.system == 'NONE':
+        return f"{value:.4g}"
+    return bpy.utils.units.to_string(
+        units.system, 'LENGTH', value * units.scale_length, precision=4, split_unit=units.use_separate
+    )
