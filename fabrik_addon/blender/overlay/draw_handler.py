@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The overlay's draw handler in 3D viewports: registered while an armature shows the overlay or a drag runs.
 
-Shapes are built again only after a change, not at every redraw. Changes are noted by three ways: Blender's handlers
-(bones and objects that moved, undo, another file), the update functions of properties (settings), and the drag. Changes
-that Blender reports in none of them, animated settings and the theme's colours, are found by comparing every few
-redraws.
+Shapes are built again only after a change, not at every redraw. Changes are noted in three ways: by Blender's handlers
+(bones and objects that moved, undo, another file, linked data), by the update functions of properties (settings), and
+by the drag. Changes that Blender reports in none of them, animated settings and the theme's colours, are found by
+comparing every few redraws.
 """
 
 from __future__ import annotations
@@ -224,7 +224,10 @@ def _note_frame(_scene: Scene, depsgraph: Depsgraph) -> None:
 
 @persistent  # type: ignore[untyped-decorator]
 def _note_other_data(*_args: object) -> None:
-    """Discard all references after undo, redo and loading: Blender has replaced the data."""
+    """Discard all references after undo, redo, loading, linking and appending: Blender has other data.
+
+    A linked armature may show the overlay: without this its library override had none until the next undo or switch.
+    """
     _sync()
 
 
@@ -293,7 +296,7 @@ def _is_shown(armature: Object) -> bool:
     return armature.visible_get() and armature.mode != 'EDIT' and armature.data.pose_position == 'POSE'
 
 
-_DATA_HANDLERS = ("undo_post", "redo_post", "load_post")
+_DATA_HANDLERS = ("undo_post", "redo_post", "load_post", "blend_import_post")
 
 
 def register() -> None:

@@ -41,7 +41,16 @@ from stage import (
     traces,
     walk,
 )
-from surroundings import around_the_edge, bend_arms, interruptions, kinds_of_rigs, kinds_of_views, shortcut, snapping
+from surroundings import (
+    around_the_edge,
+    bend_arms,
+    interruptions,
+    kinds_of_rigs,
+    kinds_of_views,
+    overlay_on_an_override,
+    shortcut,
+    snapping,
+)
 
 ARM = ("hand.L", "forearm.L", "upper_arm.L")
 
@@ -84,7 +93,7 @@ def panel() -> Steps:
 
 
 def drag_by_buttons() -> Steps:
-    """Drag a bone from the panel's button: it follows; one undo step, redo, redo panel."""
+    """Drag a bone from the panel's button: it waits for a click in the viewport; one undo step, redo."""
     rig = human()
     bend_arms(rig)
     rig_before = pose_bits(rig)
@@ -97,22 +106,49 @@ def drag_by_buttons() -> Steps:
     check(at, f"there is a button to drag a bone, at {at}")
     if not at:
         return
-    yield from click(at)
-    check(is_dragging(), "it begins a drag")
-    start = pixel_of(tail_of(rig_now()))
-    yield from walk(at, at + Vector((-60, 30)))
-    yield 0.4
-    shot("drag")
-    now = pixel_of(tail_of(rig_now()))
-    check((now - start - Vector((-60, 30))).length < 2.0, f"the hand goes with the mouse ({now - start})")
-    check(traces()["status bar"], "the status bar says the keys")
-    moved = {name for name, bits in pose_bits(rig_now()).items() if bits != rig_before[name]}
-    check(moved and moved <= {"hand.L", "forearm.L"}, f"only the chain's bones turn ({sorted(moved)})")
-    Stage.hands.down()
-    yield 0.15
-    Stage.hands.up()
-    yield 0.4
-    check(not is_dragging() and traces() == left, f"a click ends it and nothing is left ({traces()})")
+    hand, way = pixel_of(tail_of(rig_now())), Vector((-60, 30))
+    for gesture in ("pressed", "clicked"):
+        yield from click(at)
+        check(is_dragging(), f"{gesture}: the button begins a drag")
+        yield from walk(at, hand)
+        yield 0.2
+        check(pose_bits(rig_now()) == rig_before, f"{gesture}: the pointer's way to the hand moves nothing")
+        check(traces()["status bar"], f"{gesture}: the status bar says the keys")
+        shot(f"drag-{gesture}-waits")
+        Stage.hands.down()
+        yield 0.15
+        if gesture == "clicked":
+            Stage.hands.up()
+            yield 0.2
+            check(is_dragging(), "clicked: it goes on without the button held")
+        yield from walk(hand, hand + way)
+        yield 0.4
+        shot("drag")
+        now = pixel_of(tail_of(rig_now()))
+        check((now - hand - way).length < 2.0, f"{gesture}: the hand goes with the mouse ({now - hand})")
+        moved = {name for name, bits in pose_bits(rig_now()).items() if bits != rig_before[name]}
+        check(moved and moved <= {"hand.L", "forearm.L"}, f"{gesture}: only the chain's bones turn ({sorted(moved)})")
+        if gesture == "clicked":
+            Stage.hands.down()
+            yield 0.15
+        Stage.hands.up()
+        yield 0.4
+        check(not is_dragging() and traces() == left, f"{gesture}: that ends it and nothing is left ({traces()})")
+        if gesture == "pressed":
+            Stage.hands.key("Z", "ctrl")
+            yield 0.6
+            check(pose_bits(rig_now()) == rig_before, "pressed: one undo takes it back")
+    for button in ("ESC", "RIGHTMOUSE", "beside"):
+        before = pose_bits(rig_now())
+        yield from click(at)
+        if button == "ESC":
+            yield from press("ESC")
+        else:
+            beside = Vector((at.x, 40)) if button == "beside" else hand
+            yield from click(beside, "LEFTMOUSE" if button == "beside" else button)
+        yield 0.3
+        check(not is_dragging() and traces() == left, f"{button} ends a drag that waits ({traces()})")
+        check(pose_bits(rig_now()) == before, f"{button} leaves the pose")
     after = pose_bits(rig_now())
     check(after != rig_before, "the pose stays")
     Stage.hands.move(*middle(region()))
@@ -717,6 +753,7 @@ SCENARIOS = {
         overlay,
         kinds_of_views,
         kinds_of_rigs,
+        overlay_on_an_override,
         interruptions,
         snapping,
         around_the_edge,

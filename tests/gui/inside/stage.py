@@ -197,6 +197,10 @@ def open_sidebar(tab: str = "Animation") -> Steps:
     Stage.hands.key("N")
     yield 0.9
     check(area().spaces.active.show_region_ui, "N opens the sidebar")
+    for _ in range(5):
+        if region("UI").is_property_readonly("active_panel_category"):  # it has not been drawn yet
+            area().tag_redraw()
+            yield 0.5
     region("UI").active_panel_category = tab
     area().tag_redraw()
     yield 0.8

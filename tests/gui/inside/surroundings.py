@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,15 @@ from stage import (
     begin_drag,
     check,
     click,
+    count_near,
     find_button,
     human,
     is_dragging,
     middle,
     open_sidebar,
     over,
+    part_of,
+    picture,
     pose_bits,
     press,
     region,
@@ -267,11 +271,21 @@ def kinds_of_rigs() -> Steps:
     bpy.data.objects.remove(bpy.data.objects["other"])
     rig = rig_now()
 
-    folder = Path(tempfile.mkdtemp())
     rig.fabrik.show_overlay = False
+    rig = yield from overridden(rig)
+    check(rig.override_library is not None and rig.mode == "POSE", "an overridden rig is in Pose mode")
+    rig.data.bones.active = rig.data.bones["hand.L"]
+    yield 0.4
+    yield from follows_there("an overridden rig", rig)
+
+
+def overridden(rig: Any) -> Generator[float, None, Any]:
+    """Save a rig as a library, link it into a new file, and return its override, in Pose mode."""
+    folder = Path(tempfile.mkdtemp())
     rig.name = "linked"
     holder = bpy.data.collections.new("holder")
-    holder.objects.link(rig)
+    for obj in [rig, *(chain.target for chain in rig.fabrik.chains)]:
+        holder.objects.link(obj)
     bpy.data.libraries.write(str(folder / "rig.blend"), {holder})
     bpy.ops.wm.read_homefile(use_factory_startup=True)
     yield 0.8
@@ -288,10 +302,44 @@ def kinds_of_rigs() -> Steps:
         bpy.ops.view3d.view_axis(type="FRONT")
         bpy.ops.view3d.view_all(center=False)
         bpy.ops.ed.undo_push(message="override")
-    check(rig.override_library is not None and rig.mode == "POSE", "an overridden rig is in Pose mode")
-    rig.data.bones.active = rig.data.bones["hand.L"]
-    yield 0.4
-    yield from follows_there("an overridden rig", rig)
+    return rig
+
+
+def overlay_on_an_override() -> Steps:
+    """The overlay of a library override is drawn at once: switched on in the library, or on the override."""
+    for is_on_in_library in (True, False):
+        bpy.ops.wm.read_homefile(use_factory_startup=True)
+        yield 0.8
+        for obj in list(bpy.data.objects):
+            bpy.data.objects.remove(obj)
+        rig = human("hand.L")
+        bend_arms(rig)
+        with over():
+            bpy.ops.pose.fabrik_chain_add(chain_count=2)
+        rig.fabrik.show_overlay = is_on_in_library
+        yield 0.4
+        rig = yield from overridden(rig)
+        yield 0.5
+        name = "in the library" if is_on_in_library else "on the override"
+        if not is_on_in_library:
+            clean = part_of(picture(), region())
+            yield from open_sidebar()
+            at = yield from find_button("show_overlay", across=0.83)
+            check(at, f"there is a button for the overlay, at {at}")
+            if at:
+                yield from click(at)
+            rig = next(obj for obj in bpy.data.objects if obj.type == "ARMATURE" and obj.override_library)
+            check(rig.fabrik.show_overlay, "the button switches the overlay of the override on")
+            area().spaces.active.show_region_ui = False
+            yield 0.4
+        drawn = [one.view.armature for one in addon("overlay.draw_handler")._overlay.drawn_armatures]
+        check(rig in drawn, f"switched on {name} it is drawn at once ({drawn})")
+        color = addon("overlay.draw_shapes").colors_of(bpy.context)["joint"]
+        seen = count_near(part_of(picture(), region()), color)
+        if not is_on_in_library:
+            seen -= count_near(clean, color)
+        check(seen > 20, f"and seen, {seen} pixels")
+        shot(f"override-{is_on_in_library}")
 
 
 def follows_there(what: str, rig: Any, sides: str = "L") -> Steps:
