@@ -11,7 +11,7 @@ from bpy.app.handlers import persistent
 
 from ..overlay.draw_handler import hide_axis, hide_drag, note_bones, note_move, show_axis, show_drag
 from .drag_events import DragEvents
-from .drag_header import header_text
+from .drag_header import header_text, waiting_text
 
 if TYPE_CHECKING:
     from bpy.types import Context, Header
@@ -47,7 +47,10 @@ class DragDisplay:
         """Show the drag's present state."""
         events = self._events
         pointer = events.pointer
-        text = header_text(events.session, pointer, context.scene.unit_settings, events.key_error)
+        if events.is_waiting:
+            text = waiting_text(events.session)
+        else:
+            text = header_text(events.session, pointer, context.scene.unit_settings, events.key_error)
         context.area.header_text_set(text)
         if pointer.lock is not None and not pointer.lock.is_plane:
             show_axis(pointer.start, pointer.directions[0], "XYZ"[pointer.lock.axis])

@@ -8,7 +8,7 @@ Mouse and keys change the pointer (``mouse_to_world``); the pointer's position, 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from mathutils import Vector
 
@@ -19,7 +19,7 @@ from .snapping import snap_name, snapped
 from .view_projection import View, view_of
 
 if TYPE_CHECKING:
-    from bpy.types import Context, Event, Scene, UILayout
+    from bpy.types import Context, Event, Region, Scene, UILayout
 
 ModalResult = Literal['RUNNING_MODAL', 'PASS_THROUGH', 'FINISHED', 'CANCELLED']
 
@@ -33,6 +33,13 @@ _NAVIGATION = ('MIDDLEMOUSE', 'NDOF', 'TRACKPAD', 'MOUSEROTATE', 'MOUSESMARTZOOM
 _WHEEL = ('WHEELUPMOUSE', 'WHEELDOWNMOUSE')
 # As for the chain length of Blender's own Auto IK: down is longer.
 _CHAIN_COUNT_CHANGES = {'PAGE_UP': 1, 'WHEELDOWNMOUSE': 1, 'PAGE_DOWN': -1, 'WHEELUPMOUSE': -1}
+_COVERING_REGIONS = {
+    'UI': "show_region_ui",
+    'TOOLS': "show_region_toolbar",
+    'HEADER': "show_region_header",
+    'TOOL_HEADER': "show_region_tool_header",
+}
+"""Regions that may lie over the 3D view, with the setting that shows them."""
 _MODIFIERS = {'LEFT_SHIFT', 'RIGHT_SHIFT', 'LEFT_CTRL', 'RIGHT_CTRL'}
 _DIGITS = ('ZERO', 'ONE', 'TWO', 'THREE', 'FOUR', 'FIVE', 'SIX', 'SEVEN', 'EIGHT', 'NINE')
 _CHARACTERS = {
@@ -58,6 +65,12 @@ class DragEvents:
         # A drag that a pressed button began ends when that button is released, as in Blender's own transform.
         is_pressed = event.type in _BUTTONS and event.value in {'PRESS', 'CLICK_DRAG'}
         self._released_by = event.type if is_pressed else ""
+        self.is_waiting = not _is_in_viewport(context, event)
+        """Whether the drag was started outside the viewport, by a button, and a click in the viewport is to begin it.
+
+        Begun at the button, the pointer's way to the bone would move the bone by as much.
+        """
+        self._is_first_click = False
 
     def handle(self, context: Context, event: Event) -> ModalResult:
         """Handle an event; return the modal operator's result.
@@ -67,6 +80,8 @@ class DragEvents:
         """
         if event.type.startswith(_NAVIGATION) or _turns_view(context, event):
             return 'PASS_THROUGH'
+        if self.is_waiting:
+            return self._wait(context, event)
         if event.type in _WHEEL and (self.session.grab.chain or event.ctrl or event.alt):
             return 'PASS_THROUGH'
         if _frame(context) != self._frame:
@@ -78,7 +93,9 @@ class DragEvents:
         if event.type == 'MOUSEMOVE':
             self.pointer.set_mouse(_pixel(context, event), event.shift)
         elif event.value == 'RELEASE' and event.type == self._released_by:
-            return 'FINISHED'
+            if not self._is_first_click or self.session.position[:] != self.session.start_position[:]:
+                return 'FINISHED'
+            self._released_by = ""  # clicked, not pressed and dragged: the next click ends the drag
         elif event.value in {'PRESS', 'DOUBLE_CLICK'}:
             if event.type in _CONFIRM:
                 return 'FINISHED'
@@ -90,6 +107,17 @@ class DragEvents:
             return 'RUNNING_MODAL'
         self._move(context)
         return 'RUNNING_MODAL'
+
+    def _wait(self, context: Context, event: Event) -> ModalResult:
+        """Handle an event before the click in the viewport that begins the drag; a click elsewhere cancels it."""
+        if event.value in {'PRESS', 'DOUBLE_CLICK'}:
+            if event.type in _CANCEL or (event.type == 'LEFTMOUSE' and not _is_in_viewport(context, event)):
+                return 'CANCELLED'
+            if event.type == 'LEFTMOUSE':
+                session = self.session
+                self.pointer = DragPointer(_view(context), _pixel(context, event), session.start_position, session.axes)
+                self.is_waiting, self._is_first_click, self._released_by = False, True, event.type
+        return 'PASS_THROUGH' if event.type in _WHEEL else 'RUNNING_MODAL'
 
     def _press(self, context: Context, event: Event) -> bool:
         """Handle a pressed key; return whether the drag uses the key."""
@@ -142,9 +170,9 @@ class DragEvents:
         return self.is_snapping != self._inverts_snapping
 
     @property
-    def key_state(self) -> tuple[bool, str, int]:
-        """What the keys have set: snapping, held ends, number of bones."""
-        return self.is_snapping, self.session.pins, self.session.chain_count
+    def key_state(self) -> tuple[bool, bool, str, int]:
+        """What the status bar shows: whether the drag waits, snapping, held ends, number of bones."""
+        return self.is_waiting, self.is_snapping, self.session.pins, self.session.chain_count
 
     def draw_keys(self, layout: UILayout, scene: Scene) -> None:
         """Draw the keys and what they do, for the status bar."""
@@ -155,6 +183,10 @@ class DragEvents:
                 row.label(text="", icon=icon)
             row.label(text=text, icon=icons[-1])
 
+        if self.is_waiting:
+            draw_key("Drag", 'MOUSE_LMB')
+            draw_key("Cancel", 'MOUSE_RMB')
+            return
         draw_key("Confirm", 'MOUSE_LMB')
         draw_key("Cancel", 'MOUSE_RMB')
         draw_key("View", 'MOUSE_MMB')
@@ -173,6 +205,22 @@ def _view(context: Context) -> View:
 
 def _pixel(context: Context, event: Event) -> Vector:
     return Vector((event.mouse_x - context.region.x, event.mouse_y - context.region.y))
+
+
+def _is_in_viewport(context: Context, event: Event) -> bool:
+    """Return whether the mouse is over the 3D view, and not over a sidebar or header that covers a part of it."""
+    space: Any = context.space_data  # Any: the stub has the base class of all editors
+    covering = [
+        region
+        for region in context.area.regions
+        if region.type in _COVERING_REGIONS and getattr(space, _COVERING_REGIONS[region.type])
+    ]
+    return _is_over(context.region, event) and not any(_is_over(region, event) for region in covering)
+
+
+def _is_over(region: Region, event: Event) -> bool:
+    x, y = event.mouse_x - region.x, event.mouse_y - region.y
+    return 0 <= x < region.width and 0 <= y < region.height
 
 
 def _frame(context: Context) -> float:

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 _STATUS_NAMES = {identifier: name for identifier, name, _ in STATUS_ITEMS}
 
 
+def waiting_text(session: DragSession) -> str:
+    """Return what to do to begin a drag that a button started."""
+    return f"Drag in the viewport to move {_point(session)}"
+
+
 def header_text(session: DragSession, pointer: DragPointer, units: UnitSettings, key_error: str = "") -> str:
     """Return the dragged point, the distance from its start, the status, and how many other chains are off.
 
@@ -32,7 +37,6 @@ def header_text(session: DragSession, pointer: DragPointer, units: UnitSettings,
         units: of the scene.
         key_error: why the last key had no effect; shown in place of the status.
     """
-    point = f"Target of '{session.grab.chain}'" if session.grab.chain else f"'{session.grab.bone}'"
     offset = session.position - session.start_position
     moved = f"D: {_length(units, offset.length)} ({', '.join(_length(units, part) for part in offset[:])})"
     if pointer.numbers.is_on:
@@ -41,10 +45,14 @@ def header_text(session: DragSession, pointer: DragPointer, units: UnitSettings,
         moved += f" [{', '.join(f'{text}|' if i == active else text or '0' for i, text in enumerate(texts))}]"
     if pointer.lock is not None:
         moved += f" {pointer.lock.text}"
-    parts = [f"{point}, {counted(session.chain_count, 'bone')}", moved, key_error or _status(session, units)]
+    parts = [f"{_point(session)}, {counted(session.chain_count, 'bone')}", moved, key_error or _status(session, units)]
     if session.others_off:
         parts.append(f"{counted(session.others_off, 'other chain')} off")
     return "    ".join(parts)
+
+
+def _point(session: DragSession) -> str:
+    return f"Target of '{session.grab.chain}'" if session.grab.chain else f"'{session.grab.bone}'"
 
 
 def _status(session: DragSession, units: UnitSettings) -> str:
