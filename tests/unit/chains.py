@@ -145,19 +145,25 @@ def link_lengths(positions: Array) -> Array:
     return np.linalg.norm(np.diff(positions, axis=-2), axis=-1)
 
 
-def angles_off_pole(positions: Array, pole: Array) -> Array:
-    """The angle (J - 2,) between every inner joint and the pole, seen along the line of the joint's neighbours.
+def check_on_pole_side(positions: Array, pole: Array) -> None:
+    """Check that joints are in the plane of root, tip and pole, together on the pole's side, and bend to it one by one.
 
-    0 where there is nothing to see: the joint or the pole less than 1e-9 of the chain from the line, or no line.
+    Joints of a chain that is bent by more than half a turn in all may lie beyond its ends, on both sides of their line.
     """
     length = link_lengths(positions).sum()
-    before, joint, after = positions[:-2], positions[1:-1], positions[2:]
-    line = after - before
-    size = np.linalg.norm(line, axis=-1, keepdims=True)
-    axis = line / np.where(size > 0.0, size, 1.0)
-    offset, desired = (v - axis * np.sum(v * axis, axis=-1, keepdims=True) for v in (joint - before, pole - before))
-    seen = np.minimum(np.linalg.norm(offset, axis=-1), np.linalg.norm(desired, axis=-1)) > 1e-9 * length
-    return np.where(seen & (size[..., 0] > 1e-9 * length), angle_between(offset, desired), 0.0)
+    joints, to_pole = (positions - positions[0]) / length, (pole - positions[0]) / length
+    line = unit(joints[-1])
+    side = to_pole - line * (to_pole @ line)
+    if np.linalg.norm(joints[-1]) < 1e-6 or np.linalg.norm(side) < 1e-5:
+        return  # the line or the pole's side can't be told
+    side = unit(side)
+    normal = np.cross(line, side)
+    np.testing.assert_allclose(joints @ normal, 0.0, atol=1e-6)
+    links = np.diff(joints, axis=0)
+    bent = angle_between(links[:-1], links[1:]).sum()
+    assert (joints @ side).sum() > -1e-4
+    assert bent > np.pi or (joints @ side > -1e-4).all()
+    assert (np.cross(links[:-1], links[1:]) @ normal < 1e-9).all()
 
 
 # Strategies: lattice directions make chains that are exactly straight, folded or square, seeds make all the others

@@ -262,10 +262,6 @@ class Nodes:
         """Return the part of a vector that is along another one."""
         return self.vector('PROJECT', a, onto)
 
-    def reflected(self, a: Value, normal: Value) -> Socket:
-        """Return a vector mirrored at a plane, given by its normal of any length."""
-        return self.vector('REFLECT', a, normal)
-
     def cross(self, a: Value, b: Value) -> Socket:
         return self.vector('CROSS_PRODUCT', a, b)
 

@@ -101,7 +101,7 @@ def rest_shape(positions: Array, rotations: Array, has_pole: bool, options: Opti
         backs=backs,
         joints=points[1:-1],
         tip=points[-1],
-        table=bend_table(_bends(points), lengths, options.tolerance, options.iterations) if kind.is_tabulated else None,
+        table=bend_table(_bends(points), lengths) if kind.is_tabulated else None,
         tolerance=options.tolerance * sum(lengths),
     )
 

@@ -7,12 +7,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from .bend_plane import planar_group, planar_sweeps_group, plane_group
+from .bend_plane import planar_group, plane_group
 from .bend_table import BendTable
 from .chain_fabrik import MOST_SWEEPS
 from .constrained_reach import within_limits
 from .limit_joints import ConstrainedChain
-from .link_inputs import links_of
 from .nodes import Nodes, Value
 from .own_group import own_group
 from .read_bone_stretch import StretchedBones, powers_of
@@ -23,9 +22,6 @@ from .stretch_factor import scales, stretch_factor, with_pole_nearer
 from .tip_rotation import frame_of_tip, is_as_near, is_there, last_link, tip_turn
 
 _NUMBER = "NodeSocketFloat"
-
-_BETWEEN = 0.999
-"""Where the table says 1 on both sides of a step."""
 
 
 def rig_group(name: str, rest: RestChain) -> Any:
@@ -150,29 +146,14 @@ def _looked_up(nodes: Nodes, goal: Goal, shape: RestShape, table: BendTable) -> 
         place, tip, *plane = nodes.call(
             plane_group(kind.is_straight), [goal.target, goal.pole, goal.pole_angle, *reach, *frames]
         )
-    with nodes.frame("Joints, as FABRIK has them at this distance"):
+    with nodes.frame("Joints at this distance"):
         joints = [
             nodes.looked_up(place, [across, along, (0.0, 0.0)], f"Joint {number}")
             for number, (across, along) in enumerate(table.joints, 1)
         ]
-        joints = _mended(nodes, shape, table, place, tip, joints)
     rests = [frame.to_euler() for frame in shape.frames[1:]]
     backs = [back.to_euler() for back in shape.backs] if kind.is_offset else []
     return list(nodes.call(planar_group(kind.links, kind.is_offset), [tip, *plane, *joints, *rests, *backs]))
-
-
-def _mended(
-    nodes: Nodes, shape: RestShape, table: BendTable, place: Value, tip: Value, joints: list[Value]
-) -> list[Value]:
-    """Return joints swept to the tip where the steps of the table are too coarse."""
-    if not any(table.is_coarse):
-        return joints
-    nothing = (0.0, 0.0)
-    is_coarse = nodes.length(nodes.looked_up(place, [table.is_coarse, nothing, nothing], "Coarse")) > _BETWEEN
-    total = shape.links.total
-    lengths = [length[0] / total for length in shape.links.lengths]
-    swept = nodes.call(planar_sweeps_group(len(lengths)), [tip, *joints, *links_of(lengths).values])
-    return nodes.switch_joints(is_coarse, swept, joints)
 
 
 def _goal_inputs(nodes: Nodes, rest: RestChain) -> tuple[Goal, Value]:

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
-from ..goals.pole import bend_direction, bend_plane, points_at_pole, reflect_to_pole
+from ..goals.pole import bend_direction, bend_plane, bends_toward_pole
 from ..math.law_of_cosines import middle_joint
-from ..math.operations import Component, Components, Condition, Operations, Vector, add_up
+from ..math.operations import Component, Components, Condition, Operations, Vector
 from ..math.quaternions import IDENTITY, Quaternion
 from ..math.vectors import (
     NO_DIRECTION,
@@ -36,10 +36,6 @@ from .planar_pose import bend_angles, planar_pose
 
 ON_ONE_LINE = 1e-5
 """Offset from a common line below which chain and target count as one line: sweeps would take forever to bend it."""
-
-FINER = 0.1
-"""Share of the tolerance to which a chain that bends toward a pole is swept. Its shape depends on one number, how far
-away its target is, and follows that in steps of this size: where it takes one more sweep the joints jump a little."""
 
 ROUNDING = 3e-6
 """Error that Blender's single precision leaves of a pose that was solved, for chains of up to a hundred links."""
@@ -74,7 +70,7 @@ def reach_target(
     error = distance_between(ops, tip, target)
     done = error <= tolerance
     if pole is not None and ops.any(done):
-        done = done & points_at_pole(ops, joints_of(points), pole)
+        done = done & bends_toward_pole(ops, joints_of(points), pole)
     if not ops.any(done):
         return _reach_lanes(ops, points, lengths, target, pole, hint, tolerance, iterations)
 
@@ -115,74 +111,55 @@ def _reach_lanes(
     else:
         along = first_direction(ops, [target, points[-1], points[1]])
     if pole is not None:
-        return _reach_in_plane(ops, joints_of(points), lengths, target, along, pole, hint, tolerance, iterations)
+        return _reach_in_plane(ops, joints_of(points), lengths, target, along, pole, hint)
     side, _ = bend_plane(ops, joints_of(points), along, None, hint) if len(lengths) == 2 else (hint, None)
     reached, sweeps = _bend(ops, points, lengths, target, distance, along, side, tolerance, iterations)
     return reached, sweeps, None
 
 
 def _reach_in_plane(
-    ops: Operations,
-    joints: Joints,
-    lengths: Sequence[float],
-    target: Vector,
-    along: Vector,
-    pole: Vector,
-    hint: Vector,
-    tolerance: float,
-    iterations: int,
+    ops: Operations, joints: Joints, lengths: Sequence[float], target: Vector, along: Vector, pole: Vector, hint: Vector
 ) -> tuple[list[Vector], Component, Quaternion]:
-    """Return the joints at the target and pointing at the pole, the sweeps used and the turn of the bend plane.
+    """Return the joints at the target, bent toward the pole, the iterations used and the rotation of the bend plane.
 
-    The problem is solved in the plane's own coordinates, so that rounding can't take a joint out of it.
+    The pose is found in the plane's own coordinates, so that rounding can't take a joint out of the plane.
     """
     side, turn = bend_plane(ops, joints, along, pole, hint)
-    p, q, sweeps = bend_in_plane(ops, bend_angles(ops, joints), lengths, norm(ops, target), tolerance, iterations)
-    reflect_to_pole(ops, p, q, (dot(pole, along), dot(pole, side)))
+    p, q = bend_in_plane(ops, bend_angles(ops, joints), lengths, norm(ops, target))
     x, y, z = ([a * u + b * v for u, v in zip(p, q, strict=True)] for a, b in zip(along, side, strict=True))
-    return points_of((x, y, z)), sweeps, turn
+    return points_of((x, y, z)), 0.0 * p[-1] + 1.0, turn
 
 
 def bend_in_plane(
-    ops: Operations,
-    angles: Components,
-    lengths: Sequence[float],
-    distance: Component,
-    tolerance: float,
-    iterations: int,
-) -> tuple[Components, Components, Component]:
-    """Return a chain bent to one side in a plane, its tip on the first axis.
+    ops: Operations, bends: Components, lengths: Sequence[float], distance: Component
+) -> tuple[Components, Components]:
+    """Return a chain bent to one side in a plane, its tip on the first axis: in closed form for up to two links.
 
     Args:
-        ops: the lanes' operations.
-        angles: between the links before, at every inner joint.
+        ops: the operations of the components.
+        bends: angles (radians) between the links before, at every inner joint.
         lengths: of the links, adding up to one.
-        distance: from the root to the target.
-        tolerance: distance from tip to target that counts as reached.
-        iterations: sweeps at most.
+        distance: from the root to the target; out of reach the chain lies along the first axis.
 
     Returns:
-        the joints' coordinates along and across the axis, and the sweeps used.
+        the joints' coordinates along the axis and across it.
     """
     zero = 0.0 * distance
     p_axis, q_axis = (zero + 1.0, zero, zero), (zero, zero + 1.0, zero)
-    planar = planar_pose(ops, angles, lengths, distance)
-    straight = add_up(angles) < ON_ONE_LINE
-    if len(lengths) > 2 and ops.any(straight):
-        planar = circular_arc_where(ops, straight, planar, lengths, distance, p_axis, q_axis)
-    bent, sweeps = _bend(
-        ops,
-        points_of(planar),
-        lengths,
-        (distance, zero, zero),
-        distance,
-        p_axis,
-        q_axis,
-        FINER * tolerance,
-        iterations,
-    )
-    p, q, _ = joints_of(bent)
-    return p, q, sweeps
+    too_far, too_near = reach_test(lengths, distance)
+    blocked = too_far | too_near
+    straight, _, _ = straight_to_target(ops, lengths, p_axis, too_far)
+    if ops.all(blocked):
+        return straight, [zero for _ in straight]
+    if len(lengths) == 2:
+        middle = middle_joint(ops, lengths[0], lengths[1], distance, p_axis, q_axis)
+        p, q = [zero, middle[0], distance], [zero, middle[1], zero]
+    else:
+        nearest = max(2.0 * max(lengths) - sum(lengths), 0.0)
+        p, q = planar_pose(ops, bends, lengths, ops.minimum(ops.maximum(distance, nearest), sum(lengths)))
+    if ops.any(blocked):
+        p, q = ops.choose(blocked, straight, p), ops.choose(blocked, [zero for _ in q], q)
+    return p, q
 
 
 def _bend(

@@ -1,19 +1,23 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An evenly bent chain: all joints on one circle, the tip on the target.
+"""The circular-arc pose: all joints on one circle, the tip on the target.
 
-A polygon with given sides fits on a circle whenever its longest side is shorter than the others together, which is
-when the target can be reached. So there is always a bow, whatever the chain looked like before: it gets a straight
-chain out of the line with its target (the deadlock of the 2011 paper, section 5.4, and the 2016 paper, section 3.3)
-and ends every other stall.
+With s = 1 / diameter, a link of length l subtends half the angle h = asin(l s) at the circle's centre, the chord over
+all links is sin(sum h) / s, and a chain bends by h_j + h_j+1 at the joint between links j and j + 1. A polygon with
+given sides fits on a circle whenever its longest side is shorter than the others together, which is when the target can
+be reached. So every target in reach has a circular-arc pose, whatever the pose before: it takes a straight chain out of
+the line with its target, where the passes of FABRIK never move a joint off it (the deadlock of the 2011 paper, section
+5.4, and the 2016 paper, section 3.3), and reaches where they stall.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
+from itertools import pairwise
 
-from ..math.operations import Component, Components, Operations, Vector, add_up
+from ..math.operations import SCALAR, Component, Components, Operations, Vector, add_up
 from ..math.vectors import Joints
 
 HALVINGS = 54
@@ -21,30 +25,16 @@ HALVINGS = 54
 
 
 def circular_arc(ops: Operations, lengths: Sequence[float], distance: Component, along: Vector, side: Vector) -> Joints:
-    """Return the joints of a chain bent evenly from the origin to a target.
-
-    With s = 1 / diameter, a link of length l subtends half the angle h = asin(l s) at the circle's centre, and the
-    chord over all links is sin(sum h) / s. The longest link may subtend more than half the circle, so its half angle,
-    from 0 (straight) to pi (folded back), is what the bisection varies.
+    """Return the joints of the circular-arc pose from the origin to a target.
 
     Args:
-        ops: the lanes' operations.
-        lengths: of the links; the same for all lanes.
+        ops: the operations of the components.
+        lengths: of the links; the same for all batch items.
         distance: from the origin to the target, between the shortest and the longest reach.
         along: unit vector from the origin to the target.
         side: unit vector perpendicular to it, to which the chain bends.
     """
-    longest = max(range(len(lengths)), key=lengths.__getitem__)
-    low: Component = 0.0 * distance
-    high: Component = 0.0 * distance + math.pi
-    for _ in range(HALVINGS):
-        middle = 0.5 * (low + high)
-        half_angles, curvature = _half_angles(ops, lengths, longest, middle)
-        # Beyond half a turn in all the links go round the circle more than once: a star, not a bow.
-        total = add_up(half_angles)
-        too_long = (total < math.pi) & (ops.sin(total) > distance * curvature)
-        low, high = ops.choose(too_long, [middle, high], [low, middle])
-    half_angles, _ = _half_angles(ops, lengths, longest, 0.5 * (low + high))
+    half_angles = _half_angles_at(ops, lengths, distance)
     # The angle between a chord of the circle and its first link is half of what the other links subtend.
     heading = add_up(half_angles[1:])
     p, q = 0.0 * distance, 0.0 * distance
@@ -57,6 +47,38 @@ def circular_arc(ops: Operations, lengths: Sequence[float], distance: Component,
             heading = heading - half_angles[j] - half_angles[j + 1]
     x, y, z = ([p * a + q * s for p, q in zip(ps, qs, strict=True)] for a, s in zip(along, side, strict=True))
     return x, y, z
+
+
+@lru_cache(maxsize=256)
+def closed_bends(lengths: tuple[float, ...]) -> tuple[float, ...]:
+    """Return the bend angles (radians, at every inner joint) of the circular-arc pose at the shortest reach.
+
+    The tip is at the root, or as near to it as the longest link allows. The angles depend on the lengths alone, and are
+    remembered because the halvings take longer than all the rest of a pose in a plane.
+    """
+    shortest = max(2.0 * max(lengths) - sum(lengths), 0.0)
+    half_angles = _half_angles_at(SCALAR, lengths, shortest)
+    return tuple(float(a + b) for a, b in pairwise(half_angles))
+
+
+def _half_angles_at(ops: Operations, lengths: Sequence[float], distance: Component) -> Components:
+    """Return every link's half angle where the tip is at a distance, by bisection of the longest link's.
+
+    The longest link may subtend more than half the circle, so its half angle, from 0 (straight) to pi (folded back),
+    says all of the pose where the diameter does not.
+    """
+    longest = max(range(len(lengths)), key=lengths.__getitem__)
+    low: Component = 0.0 * distance
+    high: Component = 0.0 * distance + math.pi
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        half_angles, curvature = _half_angles(ops, lengths, longest, middle)
+        # Beyond half a turn in all the links go round the circle more than once: a star, not an arc.
+        total = add_up(half_angles)
+        too_long = (total < math.pi) & (ops.sin(total) > distance * curvature)
+        low, high = ops.choose(too_long, [middle, high], [low, middle])
+    half_angles, _ = _half_angles(ops, lengths, longest, 0.5 * (low + high))
+    return half_angles
 
 
 def _half_angles(

@@ -3,22 +3,21 @@
 """Poles: the plane in which a chain bends, and the side of it to which the joints bend.
 
 The bend plane holds the root, the target and the pole. ``bend_plane`` gives its side, the unit vector v perpendicular
-to the line root-target on the pole's side, and the rotation about the root that brings the chain's own bend to v. A
-chain that is solved in that plane stays in it. What remains is the side: a joint of a planar chain that isn't on the
-pole's side of the line through its neighbours is on the other one, and ``reflect_to_pole`` reflects it at that line,
-which changes neither a link's length nor the tip.
+to the line root-target on the pole's side, and the rotation about the root that brings the chain's own bend to v. In
+that plane a chain bends to v at every joint (``fabrik.planar_pose``); ``bends_toward_pole`` tells whether it does.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ..math.operations import SCALAR, TINY, Array, Component, Components, Condition, Operations, Vector
+from ..math.operations import SCALAR, TINY, Array, Condition, Operations, Vector
 from ..math.quaternions import Quaternion, from_to, multiply, rotate, x_axis
 from ..math.vectors import (
     NO_DIRECTION,
     Joints,
     choose_parts,
+    cross,
     distance_between,
     dot,
     first_direction,
@@ -32,19 +31,12 @@ from ..math.vectors import (
 )
 from ..problem import Pose
 
-MOST_PASSES = 200
-"""Bound on the passes of ``reflect_to_pole``; a chain of equal links needs at most about as many as it has links."""
-
 NO_BEND = 1e-5
 """Length of ``bend_direction``, over the chain's length, up to which a chain is straight: rounding of Blender's single
 precision leaves as much."""
 
 CANCELLED = 1e-4
 """Ratio of squares, of the sum of the joints' offsets over the largest offset, below which the sum is cancelled."""
-
-ON_LINE = 1e-13
-"""Distance of a joint from the line through its neighbours, over the chain's length, up to which the joint is on it: it
-has no side, and rounding alone would reflect it."""
 
 POSITION_NOISE = 1e-6
 """Uncertainty of a joint's position in a pose read from Blender, over the chain's length."""
@@ -135,71 +127,38 @@ def side_toward(ops: Operations, joints: Joints, pole: Vector, hint: Vector) -> 
     return perpendicular(ops, chord, [scale(pole, 1.0 / (norm(ops, pole) + TINY)), hint])
 
 
-def _off_pole(ops: Operations, joints: Joints, j: int, pole: Vector) -> tuple[Component, Component]:
-    """Return the distance of inner joint j from where it would point at the pole, and the uncertainty of that distance.
+def bends_toward_pole(ops: Operations, joints: Joints, pole: Vector) -> Condition:
+    """Tell whether a chain lies in the plane of root, tip and pole, with every inner joint bent to the pole's side.
 
-    A joint points at the pole where its offset from the line through its neighbours has the direction of the pole's
-    offset from that line. Neighbours that coincide have no line, and a pole on the line has no direction: the distance
-    is zero there. With the joint's and the pole's distances h and g from the line, the neighbours' distance l from each
-    other, the pole's distance r from the first of them, and the noises e_p of positions and e_d of directions, the
-    uncertainty is ``e_p + h (e_d + e_p (1 + r / l) / g)``.
+    With n the normal of that plane and a_j the unit vector from the joint before joint j to the joint after it, joint j
+    bends to the pole's side where its offset from their line has the direction n x a_j. With the offset's length h, the
+    distance l between the neighbours, the line root-tip of length d, the pole's distances r from the root and g from
+    that line, and the noises e_p of positions and e_d of directions, a difference of up to
+    ``e_p + h (e_d + e_p (1 + r / d) / g + e_p / l)`` counts as none: else a solved pose would be solved again from the
+    rounding of single precision. A chain without a line root-tip, or with the pole on that line, has no side to bend to.
     """
     x, y, z = joints
-    ox, oy, oz = x[j - 1], y[j - 1], z[j - 1]
-    line = (x[j + 1] - ox, y[j + 1] - oy, z[j + 1] - oz)
-    size = norm(ops, line)
-    axis = scale(line, 1.0 / (size + TINY))
-    joint = (x[j] - ox, y[j] - oy, z[j] - oz)
-    offset = rejection(joint, axis)
-    height = norm(ops, offset)
-    to_pole = (pole[0] - ox, pole[1] - oy, pole[2] - oz)
-    desired = rejection(to_pole, axis)
-    pole_height = norm(ops, desired)
-    has_direction = (pole_height > NO_DIRECTION) & (size > NO_DIRECTION)
-    new = choose_parts(ops, has_direction, scale(desired, height / (pole_height + TINY)), offset)
-    move = distance_between(ops, new, offset)
-    pole_noise = POSITION_NOISE * (1.0 + norm(ops, to_pole) / (size + TINY)) / (pole_height + TINY)
-    return move, POSITION_NOISE + height * (DIRECTION_NOISE + pole_noise)
-
-
-def points_at_pole(ops: Operations, joints: Joints, pole: Vector) -> Condition:
-    """Tell whether every inner joint points at the pole, to within the uncertainty of a pose read from Blender."""
-    pointing: Condition = True
-    for j in range(1, len(joints[0]) - 1):
-        move, noise = _off_pole(ops, joints, j, pole)
-        pointing = pointing & (move <= noise)
-    return pointing
-
-
-def reflect_to_pole(ops: Operations, p: Components, q: Components, pole: tuple[Component, Component]) -> None:
-    """Reflect joints of a planar chain, in place, until each is on the pole's side of its neighbours' line.
-
-    ``p_j' = p_j + 2 c (d_y, -d_x) / d . d`` with the chord ``d = p_(j+1) - p_(j-1)`` between the neighbours and the
-    vector product ``c = d x (p_j - p_(j-1))``. It keeps the lengths of the joint's links and all other joints. A joint
-    that is not on the pole's side comes nearer to the pole by it, so that the sum of the joints' distances from the
-    pole falls with every reflection and no arrangement of the joints recurs. Two links of equal length swap their
-    directions: a chain of equal links has finitely many arrangements, and its passes end. For other chains
-    ``MOST_PASSES`` ends them.
-
-    Args:
-        ops: operations of the components.
-        p, q: coordinates of the joints in the plane.
-        pole: its coordinates.
-    """
-    for _ in range(MOST_PASSES):
-        reflected = False
-        for j in range(1, len(p) - 1):
-            dp, dq = p[j + 1] - p[j - 1], q[j + 1] - q[j - 1]
-            size = dp * dp + dq * dq + TINY
-            offset = dp * (q[j] - q[j - 1]) - dq * (p[j] - p[j - 1])
-            is_away = offset * (dp * (pole[1] - q[j - 1]) - dq * (pole[0] - p[j - 1])) < 0.0
-            is_away = is_away & (offset * offset > ON_LINE * ON_LINE * size)
-            if ops.any(is_away):
-                share = ops.where(is_away, 2.0 * offset / size, 0.0)
-                p[j], q[j] = p[j] + share * dq, q[j] - share * dp
-                reflected = True
-        if not reflected:
-            return
+    tip = (x[-1], y[-1], z[-1])
+    chord = norm(ops, tip)
+    line = scale(tip, 1.0 / (chord + TINY))
+    to_side = rejection(pole, line)
+    pole_height = norm(ops, to_side)
+    has_side = (pole_height > NO_DIRECTION) & (chord > NO_DIRECTION)
+    normal = cross(line, scale(to_side, 1.0 / (pole_height + TINY)))
+    plane_noise = DIRECTION_NOISE + POSITION_NOISE * (1.0 + norm(ops, pole) / (chord + TINY)) / (pole_height + TINY)
+    bends: Condition = True
+    for j in range(1, len(x) - 1):
+        ox, oy, oz = x[j - 1], y[j - 1], z[j - 1]
+        between = (x[j + 1] - ox, y[j + 1] - oy, z[j + 1] - oz)
+        size = norm(ops, between)
+        axis = scale(between, 1.0 / (size + TINY))
+        offset = rejection((x[j] - ox, y[j] - oy, z[j] - oz), axis)
+        height = norm(ops, offset)
+        move = distance_between(ops, scale(cross(normal, axis), height), offset)
+        noise = POSITION_NOISE + height * (plane_noise + POSITION_NOISE / (size + TINY))
+        # Neighbours that coincide have no line.
+        bends = bends & ((move <= noise) | (size <= NO_DIRECTION))
+    return bends | ops.negate(has_side)
 
 
 def pole_for(pose: Pose, distance: float, pole_angle: float = 0.0) -> Array:
