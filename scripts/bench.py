@@ -111,6 +111,7 @@ MEASUREMENTS: dict[str, Measurement] = {
     "round-trip": lambda effort: [bake_rows.round_trip_table(effort)],
     "convert": lambda effort: [convert_rows.convert_table(effort)],
     "steps": lambda effort: [path_rows.step_table(effort)],
+    "pole-paths": lambda effort: [path_rows.pole_path_table(effort)],
     "two-bone": lambda effort: [solver_rows.two_bone_table(effort)],
     "solvers": lambda effort: [solver_rows.reach_table(effort)],
     "solvers-ranking": lambda effort: [solver_rows.ranking_table(effort)],

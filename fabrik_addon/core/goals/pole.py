@@ -135,7 +135,7 @@ def bends_toward_pole(ops: Operations, joints: Joints, pole: Vector) -> Conditio
     distance l between the neighbours, the line root-tip of length d, the pole's distances r from the root and g from
     that line, and the noises e_p of positions and e_d of directions, a difference of up to
     ``e_p + h (e_d + e_p (1 + r / d) / g + e_p / l)`` counts as none: else a solved pose would be solved again from the
-    rounding of single precision. A chain without a line root-tip, or with the pole on that line, has no bend side.
+    rounding of single precision. Without a line root-tip, or with the pole on it, there is no side to bend to.
     """
     x, y, z = joints
     tip = (x[-1], y[-1], z[-1])
