@@ -150,26 +150,26 @@ def check_goals(start: StartPose, goals: Goals) -> tuple[StartPose, ChainGoal]:
             raise FabrikError(f"the batch shapes of goals {goals_batch} and pose {batch} don't fit") from misfit
         start = start_from(chain, start.pose, batch)
     ops = ARRAY if batch else SCALAR
-
-    def refuse(what: str) -> FabrikError:
-        return FabrikError(f"the {what} of the chain that ends at {chain.name(-1)} is not a finite number")
-
     (target,) = ops.split(goals.targets, batch)
-    if not ops.all(ops.isfinite(add_up(target))):
-        raise refuse("target")
+    if not ops.all(ops.isfinite(target[0] + target[1] + target[2])):
+        raise _not_finite(chain, "target")
     pole, angle, rotation = None, 0.0, None
     if goals.poles is not None:
         (pole,) = ops.split(goals.poles, batch)
         if not ops.all(ops.isfinite(add_up(pole))):
-            raise refuse("pole target")
+            raise _not_finite(chain, "pole target")
         angle = 0.0 if goals.pole_angles is None else float(goals.pole_angles[0])
         if not math.isfinite(angle):
-            raise refuse("pole angle")
+            raise _not_finite(chain, "pole angle")
     if goals.rotations is not None:
         (rotation,) = ops.split(goals.rotations, batch)
         if not ops.all(ops.isfinite(add_up(rotation))):
-            raise refuse("rotation goal")
+            raise _not_finite(chain, "rotation goal")
     return start, ChainGoal(target, pole, angle, rotation)
+
+
+def _not_finite(chain: Chain, goal: str) -> FabrikError:
+    return FabrikError(f"the {goal} of the chain that ends at {chain.name(-1)} is not a finite number")
 
 
 def move_root(after: Stage, ops: Operations, start: StartPose, goal: ChainGoal, options: Options) -> ComponentSolution:
