@@ -8,19 +8,20 @@ from typing import TYPE_CHECKING
 
 from mathutils import Vector
 
-from ...core import FabrikError, pole_for
+from ...core import FabrikError
 from ..rig.chain_bones import chain_matrices, read_bones, read_pose
 from ..rig.last_results import forget_result
 from ..rig.properties import FabrikChain, settings_of
 from ..rig.targets import armature_to_world
 from .move_target import scale_of
+from .pole_placement import place_pole
 from .target_objects import make_pole, make_target, targets_collection
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone, Scene, ViewLayer
 
 POLE_DISTANCE = 0.75
-"""Distance of a new pole from the chain's farthest joint, over chain length: outside the character, inside the view."""
+"""Distance of a new pole from the joint that bends, over chain length: outside the character, inside the view."""
 
 _EMPTY_SIZE = 0.08
 """Size of a new target over ``chain length / sqrt(number of bones)``: between the size of a bone and of the chain."""
@@ -70,8 +71,9 @@ def add_chain(
         target = make_target(
             targets_collection(scene, view_layer), armature, bones, Vector(pose.positions[-1].tolist()), size
         )
+    placement = place_pole(bones, pose, POLE_DISTANCE)
     if create_pole:
-        pole = Vector(pole_for(pose, POLE_DISTANCE).tolist())
+        pole = Vector(placement.position.tolist())
         pole_target = make_pole(targets_collection(scene, view_layer), armature, bones, pole, _POLE_SIZE * size)
 
     # After everything that can raise an error: then nothing has changed.
@@ -83,4 +85,7 @@ def add_chain(
     chain.target, chain.pole_target = target, pole_target
     settings.active_index = len(settings.chains) - 1
     view_layer.update()
+    # With a pole every joint bends toward the pole, except where the last bone takes the target's rotation: without it
+    # the ankle of Rigify's human moves by 0.2 m, so that the foot points backward.
+    chain.use_rotation = create_pole and create_target and placement.is_tip_opposite
     return chain

@@ -1,0 +1,148 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where Create Pole puts a pole: where the knee or elbow points, whatever else of the limb bends."""
+
+from __future__ import annotations
+
+import math
+
+import bpy
+import numpy as np
+import pytest
+from bpy.types import Object
+
+from tests.blender.rigs import Bone, add_chain, enter_pose_mode, leave_mode, make_armature, update
+
+LEGS = [("foot.L", 3, "shin.L"), ("foot.R", 3, "shin.R"), ("shin.L", 2, "shin.L")]
+ARMS = [("forearm.L", 3, "forearm.L"), ("hand.R", 4, "forearm.R"), ("hand.L", 3, "forearm.L")]
+FORELEGS = [("front_shin.L", 3, "front_shin.L"), ("front_foot.L", 3, "front_shin.L")]
+FORELEGS += [("front_foot.R", 4, "front_shin.R")]
+HORSE = [("hind_foot.L", 3, "lower_leg.L"), ("forearm.R", 3, "forearm.R"), ("forefoot.L", 4, "forearm.L")]
+LIMBS = {
+    "basic_human": [*LEGS, *ARMS],
+    "human": [*LEGS, *ARMS, ("toe.L", 4, "shin.L")],
+    "basic_quadruped": [*LEGS, *FORELEGS],
+    "wolf": [*LEGS, *FORELEGS],
+    "cat": [*LEGS, *ARMS],
+    "horse": HORSE,
+    "bird": LEGS,
+}
+"""Tips, chain lengths, and the bones whose heads are knees and elbows, of Rigify's metarigs."""
+
+
+def metarig(name: str) -> Object:
+    bpy.ops.preferences.addon_enable(module="rigify")
+    getattr(bpy.ops.object, f"armature_{name}_metarig_add")()
+    armature = bpy.context.object
+    enter_pose_mode(armature)
+    return armature
+
+
+def joints_of_bend(armature: Object, bone_name: str, is_rest: bool = False) -> np.ndarray:
+    """The heads of a bone's parent and of the bone, and the bone's tail."""
+    bone = armature.pose.bones[bone_name]
+    if is_rest:
+        return np.array([bone.bone.parent.head_local, bone.bone.head_local, bone.bone.tail_local])
+    return np.array([bone.parent.head, bone.head, bone.tail])
+
+
+def bend(joints: np.ndarray) -> np.ndarray:
+    """How far the middle of three joints is off the line through the others."""
+    along = (joints[2] - joints[0]) / np.linalg.norm(joints[2] - joints[0])
+    offset = joints[1] - joints[0]
+    return offset - along * (offset @ along)
+
+
+def angle(a: np.ndarray, b: np.ndarray) -> float:
+    return math.degrees(math.acos(np.clip(a @ b / np.linalg.norm(a) / np.linalg.norm(b), -1.0, 1.0)))
+
+
+@pytest.mark.parametrize("name", LIMBS)
+def test_a_pole_is_where_the_knee_or_elbow_points(name: str) -> None:
+    armature = metarig(name)
+    for tip, count, middle in LIMBS[name]:
+        at_rest = joints_of_bend(armature, middle, is_rest=True)
+        chain = add_chain(armature, tip, count, create_target=True, create_pole=True)
+        to_pole = np.array(chain.pole_target.matrix_world.translation) - at_rest[1]
+        assert angle(to_pole, bend(at_rest)) < 45.0, (tip, count)
+        bpy.ops.pose.fabrik_solve(only_active=True)
+        assert chain.status == "REACHED", tip
+        # Toward the same side as at rest.
+        assert angle(bend(joints_of_bend(armature, middle)), bend(at_rest)) < 60.0, (tip, count)
+        bpy.ops.pose.fabrik_chain_remove()
+        bpy.ops.pose.select_all(action="SELECT")
+        bpy.ops.pose.rot_clear()
+
+
+@pytest.mark.parametrize("name", ["human", "wolf", "cat"])
+def test_a_leg_with_its_foot_stays_as_it_is(name: str) -> None:
+    armature = metarig(name)
+    before = np.array([bone.matrix for bone in armature.pose.bones])
+    chain = add_chain(armature, "foot.L", 3, create_target=True, create_pole=True)
+    assert chain.use_rotation
+    bpy.ops.pose.fabrik_solve()
+    assert chain.status == "REACHED"
+    assert np.abs(np.array([bone.matrix for bone in armature.pose.bones]) - before).max() <= 1e-5
+    chain.target.location.z += 0.2 * armature.pose.bones["shin.L"].length
+    bpy.ops.pose.fabrik_solve()
+    rest, now = (joints_of_bend(armature, "shin.L", is_rest) for is_rest in (True, False))
+    assert angle(bend(rest), bend(now)) < 30.0 and np.linalg.norm(bend(now)) > np.linalg.norm(bend(rest))
+
+
+def straight_leg(roll: float = 0.0) -> Object:
+    return make_armature(
+        [
+            Bone("upper", (0, 0, 2), (0, 0, 1), roll=roll),
+            Bone("lower", (0, 0, 1), (0, 0, 0), "upper", connected=True, roll=roll),
+            Bone("end", (0, 0, 0), (0, -0.3, 0), "lower", connected=True, roll=roll),
+        ]
+    )
+
+
+@pytest.mark.parametrize("axis", [0, 2])
+@pytest.mark.parametrize("side", [-1.0, 1.0])
+@pytest.mark.parametrize("count", [2, 3])
+def test_a_straight_joint_with_a_hinge_bends_as_the_hinge_allows(axis: int, side: float, count: int) -> None:
+    armature = straight_leg(0.4)
+    bone = armature.pose.bones["lower"]
+    for index, name in enumerate("xyz"):
+        setattr(bone, f"lock_ik_{name}", index != axis)
+    name = "xyz"[axis]
+    setattr(bone, f"use_ik_limit_{name}", True)
+    setattr(bone, f"ik_min_{name}", min(0.0, 2.0 * side))
+    setattr(bone, f"ik_max_{name}", max(0.0, 2.0 * side))
+    bone.rotation_mode = "XYZ"
+    bone.rotation_euler[axis] = 0.5 * side
+    update()
+    bent = bend(joints_of_bend(armature, "lower"))
+    bone.rotation_euler[axis] = 0.0
+    update()
+    chain = add_chain(armature, ("lower", "end")[count - 2], count, create_target=True, create_pole=True)
+    to_pole = np.array(chain.pole_target.location) - np.array(bone.head)
+    assert angle(to_pole, bent) < 15.0
+
+
+def test_a_joint_that_is_posed_straight_bends_as_it_does_at_rest() -> None:
+    armature = make_armature(
+        [
+            Bone("upper", (0, 0, 2), (0, -0.1, 1)),
+            Bone("lower", (0, -0.1, 1), (0, 0, 0), "upper", connected=True),
+        ]
+    )
+    lower, upper = armature.pose.bones["lower"], armature.pose.bones["upper"]
+    rest = bend(joints_of_bend(armature, "lower", is_rest=True))
+    lower.rotation_mode = upper.rotation_mode = "XYZ"
+    lower.rotation_euler.x = math.copysign(2.0 * math.atan(0.1), -(lower.x_axis.cross(upper.y_axis)).dot(lower.y_axis))
+    upper.rotation_euler.y = math.radians(90.0)  # about its own axis: its bend at rest turns along
+    update()
+    joints = joints_of_bend(armature, "lower")
+    if np.linalg.norm(bend(joints)) > 1e-3:
+        lower.rotation_euler.x *= -1.0
+        update()
+        joints = joints_of_bend(armature, "lower")
+    assert np.linalg.norm(bend(joints)) < 1e-3
+    chain = add_chain(armature, "lower", 2, create_target=True, create_pole=True)
+    to_pole = np.array(chain.pole_target.location) - joints[1]
+    turned = np.array((armature.pose.bones["upper"].matrix @ upper.bone.matrix_local.inverted()).to_3x3()) @ rest
+    assert angle(to_pole, turned) < 15.0
+    leave_mode()
