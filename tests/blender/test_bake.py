@@ -684,6 +684,56 @@ def test_an_action_that_is_added_to_strips_below_shows_what_was_solved() -> None
     assert np.abs(shapes(armature, frames) - alone).max() < 2e-5
 
 
+def layer_above(armature: Object, blend: str) -> None:
+    """Push the action down, and edit a new one above it that is blended in some way."""
+    pushed_down(armature)
+    animation = armature.animation_data
+    animation.action = bpy.data.actions.new("above")
+    animation.action_slot = animation.action.slots.new("OBJECT", "Rig")
+    animation.action_blend_type = blend
+
+
+@pytest.mark.parametrize("tolerance", [None, 0.1, 2.0])
+@pytest.mark.parametrize("mode", ["QUATERNION", "AXIS_ANGLE", "XYZ", "ZXY"])
+@pytest.mark.parametrize("blend", ["COMBINE", "ADD", "SUBTRACT", "MULTIPLY"])
+def test_a_layer_shows_what_was_solved_within_the_tolerance(blend: str, mode: str, tolerance: float | None) -> None:
+    armature = make_tail(3)
+    for bone in armature.pose.bones:
+        bone.rotation_mode = mode
+    key_motion(armature, ["bone0", "bone1", "bone2"])
+    set_chain(armature, "bone2", 3, make_empty("target"))
+    points = [(1.0, 1.0, 1.5), (-1.0, 0.5, 1.8), (0.2, -1.2, 2.0), (1.0, 0.0, 0.9)]
+    key_path(armature.fabrik.chains[0].target, points, (10, 18, 27, 36))
+    layer_above(armature, blend)
+    frames = [float(frame) for frame in range(12, 36)]
+    alone = solved_alone(armature, frames)
+    most = math.radians(tolerance or 0.0)
+    bake(frame_start=12, frame_end=35, **({} if tolerance is None else {"smart": True, "tolerance": most}))
+    for number, frame in enumerate(frames):
+        go_to(frame)
+        for index, bone in enumerate(armature.pose.bones):
+            if bone.name in {"bone0", "bone1", "bone2"}:
+                off = bone.matrix.to_quaternion().rotation_difference(from_rows(alone[number, index])).angle
+                parents = 1 + int(bone.name[-1])
+                assert min(off, math.tau - off) <= parents * most + 1.5e-3, (frame, bone.name)
+    if tolerance == 2.0:
+        counts = [len(curve.keyframe_points) for (path, _), curve in curves_of(armature).items() if "bone" in path]
+        assert max(counts) < len(frames)
+
+
+@pytest.mark.parametrize("mode", ["XYZ", "AXIS_ANGLE"])
+def test_a_layer_that_multiplies_zeros_is_named(mode: str) -> None:
+    armature, _chain = animated_tail()
+    for bone in armature.pose.bones:
+        bone.rotation_mode = mode
+        if mode == "AXIS_ANGLE":  # else the action below has quaternions only
+            for frame, angle in ((1, 0.2), (24, 0.5)):
+                bone.rotation_axis_angle = (angle, 0.0, 0.0, 1.0)
+                bone.keyframe_insert("rotation_axis_angle", frame=frame)
+    layer_above(armature, "MULTIPLY")
+    assert "bone0" in error_of(bpy.ops.pose.fabrik_bake, frame_start=12, frame_end=20)
+
+
 def test_a_strip_above_that_replaces_everything_is_named() -> None:
     armature, _chain = animated_tail()
     animation = armature.animation_data

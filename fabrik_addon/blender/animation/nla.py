@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from bpy.types import AnimData, FCurve, PoseBone
 
 
+_SAME_KEY = 1e-3
+"""Distance in frames between a time and the key that was inserted there: keys are in single precision."""
+
+
 def needs_remapping(animation: AnimData | None) -> bool:
     """Tell whether the NLA blends the action that is edited with others, so that evaluated values aren't the keys'."""
     if animation is None or not animation.use_nla:
@@ -56,7 +60,10 @@ def remapped(
             setattr(bone, name, values[number])
             # Blender maps this one time into the strip's time, and evaluates the strips around it at the same time.
             if not bone.keyframe_insert(name, frame=edit.remapping * frame):
-                raise FabrikError(f"Bone '{bone.name}' can't be keyed at frame {frame:g}: NLA strips above override it")
+                raise FabrikError(
+                    f"Bone '{bone.name}' can't be keyed at frame {frame:g}: NLA strips above override it, or its layer "
+                    "multiplies zeros"
+                )
         for index, curve in enumerate(curves):
             found[:, index] = _values_at(curve, times)
     except RuntimeError as error:
@@ -68,7 +75,13 @@ def remapped(
 
 
 def _values_at(curve: FCurve, times: Array) -> Array:
-    """Return the values (K,) of a curve's keys at times (K,), at each of which the curve has a key."""
+    """Return the values (K,) of a curve's keys at times (K,); 1 at times without a key.
+
+    Blender inserts no key into a component that the layer multiplies by it and that is 0 below: every key gives 0
+    there, as 1 does.
+    """
     keys = read_keys(curve)["co"].astype(float)
-    places = np.clip(np.searchsorted(keys[:, 0], times - 1e-3), 0, len(keys) - 1)
-    return keys[places, 1]
+    if not len(keys):
+        return np.ones_like(times)
+    places = np.clip(np.searchsorted(keys[:, 0], times - _SAME_KEY), 0, len(keys) - 1)
+    return np.where(np.abs(keys[places, 0] - times) <= _SAME_KEY, keys[places, 1], 1.0)

@@ -11,7 +11,7 @@ dependences.
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -42,7 +42,7 @@ FRAMES_PER_BATCH = 2000
 """Frames that are solved as one batch: larger batches are no faster, and need more memory."""
 
 _NLA_IMPRECISION = 1e-3
-"""Difference between a channel after the NLA's blending and its desired value that comes from single precision."""
+"""Error of a channel after the NLA's blending that comes from its single precision: radians, or a share of lengths."""
 
 _MODIFIER_EFFECT = 1e-4
 """Difference between a curve with modifiers and its keys above which the modifiers change the baked values."""
@@ -108,10 +108,10 @@ def _bake(
             yield (number + done) / len(passes)
         if number + 1 < len(passes):
             _write(work, edit, tracks_of_pass, None)
-    _write(work, edit, tracks, tolerance)
+    written = _write(work, edit, tracks, tolerance)
     work.view_layer.update()
     if needs_remapping(work.armature.animation_data):
-        _check_evaluated(work, tracks)
+        _match_evaluated(work, edit, written, tolerance)
     baked = {name: track.baked(name) for track in tracks for name in track.group.names}
     overridden = [chain for chain in chains if baked[chain.name].overridden and not chain.use_pin]
     if overridden:
@@ -172,64 +172,100 @@ def _read_and_solve(
                 track.connect(numbers, at.evaluated(work.armature))
 
 
-def _write(work: FrameRange, edit: ActionEdit, tracks: Sequence[Track], tolerance: float | None) -> None:
-    """Write the channels that tracks have changed into curves; with a tolerance, only the keys that are needed."""
+@dataclass
+class _KeyedChannel:
+    """One channel with its desired values at all frames, and the keys that bring them about."""
+
+    channel: Channel
+    bone: PoseBone
+    name: str
+    length: float
+    """Of the longest chain, in armature space."""
+    times: Array
+    """(F,) of the frames, in the action's time."""
+    span: tuple[float, float]
+    """First and last time between which keys are replaced."""
+    desired: Array
+    """(F, C) values after the NLA's blending."""
+    keyed: Array
+    """(F, C) values of keys: the desired ones, except where the NLA blends the action with others."""
+    slopes: Array | None
+    """(F, C) of the curves at the keys; None where all frames are keyed."""
+    kept: IntegerArray
+    """Numbers of the frames that are keyed, ascending."""
+
+    def error(self, found: Array) -> Array:
+        """Return the distances (F,) of values (F, C) from the desired ones.
+
+        Rotations: the angle in radians; locations: the distance over ``length``; scales: the largest difference.
+        """
+        if self.name == "location":
+            return np.linalg.norm(found - self.desired, axis=1) / self.length
+        if self.name == "scale":
+            return np.abs(found - self.desired).max(axis=1)
+        mode = self.bone.rotation_mode
+        return angle_between(from_values(mode, found), from_values(mode, self.desired))
+
+    def reduce(self, tolerance: float) -> None:
+        """Keep the keys alone between which the curve is within a tolerance of the desired values.
+
+        Where the NLA blends the action with others the curve isn't what is evaluated: only the first and the last key
+        are kept then, and ``_match_evaluated`` adds those that are needed.
+        """
+        self.slopes = slopes_of(self.times, self.keyed)
+        if self.keyed is not self.desired:
+            self.kept = np.unique([0, len(self.times) - 1])
+            return
+        self.kept = needed_keys(self.times, self.desired, self.slopes, lambda found, _: self.error(found), tolerance)
+
+    def add_keys(self, errors: Array, tolerance: float) -> bool:
+        """Add a key at the worst frame between each two keys, where it is off by more than a tolerance.
+
+        Args:
+            errors: (F,) of the present curve at all frames.
+            tolerance: that is exceeded.
+
+        Returns:
+            whether there was such a frame.
+        """
+        between = [(start + 1, end) for start, end in pairwise(self.kept.tolist()) if end > start + 1]
+        worst = [start + int(errors[start:end].argmax()) for start, end in between]
+        added = [number for number in worst if errors[number] > tolerance]
+        self.kept = np.union1d(self.kept, np.array(added, np.int64))
+        return bool(added)
+
+    def write(self, edit: ActionEdit) -> None:
+        """WRITE: the kept keys into the channel's curves."""
+        kept = self.kept
+        for index, curve in enumerate(edit.curves(self.channel, self.keyed.shape[1])):
+            slopes = None if self.slopes is None else self.slopes[kept, index]
+            bake_curve(curve, self.times[kept], self.keyed[kept, index], self.span, slopes)
+            if any(not modifier.mute for modifier in curve.modifiers):
+                _check_modifiers(curve, self.channel, self.times[kept], self.keyed[kept, index])
+
+
+def _write(work: FrameRange, edit: ActionEdit, tracks: Sequence[Track], tolerance: float | None) -> list[_KeyedChannel]:
+    """WRITE: the channels that tracks have changed into curves; with a tolerance, only the keys that are needed."""
     armature = work.armature
     for name in sorted(set().union(*(track.aligned for track in tracks))):
         armature.data.bones[name].inherit_scale = ALIGNED
     every = {key: values for track in tracks for key, values in track.values.items() if key in track.changed}
     times, edges = edit.times(work.frames), edit.times(work.span)
-    remap = needs_remapping(armature.animation_data)
+    span = (float(edges[0]), float(edges[1]))
+    length = max(snapshot.chain.total_length for track in tracks for snapshot in track.group.snapshots)
+    is_remapped = needs_remapping(armature.animation_data)
+    written = []
     for key, values in every.items():
-        channel = channel_of(armature, key)
-        if remap:
-            values = remapped(edit, armature.pose.bones[key[0]], channel, work.frames, times, values)
-        curves = edit.curves(channel, values.shape[1])
-        slopes, kept = None, np.arange(len(times))
+        channel, bone = channel_of(armature, key), armature.pose.bones[key[0]]
+        keyed = remapped(edit, bone, channel, work.frames, times, values) if is_remapped else values
+        frames = np.arange(len(times))
+        one = _KeyedChannel(channel, bone, key[1], length, times, span, values, keyed, None, frames)
         if tolerance is not None:
-            length = max(snapshot.chain.total_length for track in tracks for snapshot in track.group.snapshots)
-            slopes, kept = _reduced(armature.pose.bones[key[0]], key[1], times, values, tolerance, length)
-        for index, curve in enumerate(curves):
-            bake_curve(
-                curve,
-                times[kept],
-                values[kept, index],
-                (float(edges[0]), float(edges[1])),
-                None if slopes is None else slopes[kept, index],
-            )
-            if any(not modifier.mute for modifier in curve.modifiers):
-                _check_modifiers(curve, channel, times[kept], values[kept, index])
+            one.reduce(tolerance)
+        one.write(edit)
+        written.append(one)
     edit.done()
-
-
-def _reduced(
-    bone: PoseBone, name: str, times: Array, values: Array, tolerance: float, length: float
-) -> tuple[Array, IntegerArray]:
-    """Return the slopes (F, C) of a channel at all its keys, and the numbers of the keys that are needed.
-
-    Args:
-        bone: with the channel.
-        name: of the channel.
-        times: (F,) of the keys.
-        values: (F, C) of the keys.
-        tolerance: bound on the distance between the curve and the keys that are left out: radians for a rotation, a
-            share of ``length`` for a location, a plain difference for a scale.
-        length: of the longest chain, in armature space.
-    """
-    mode = bone.rotation_mode
-
-    def angle(found: Array, desired: Array) -> Array:
-        return angle_between(from_values(mode, found), from_values(mode, desired))
-
-    def distance(found: Array, desired: Array) -> Array:
-        return np.linalg.norm(found - desired, axis=1) / length
-
-    def difference(found: Array, desired: Array) -> Array:
-        return np.abs(found - desired).max(axis=1)
-
-    error = {"location": distance, "scale": difference}.get(name, angle)
-    slopes = slopes_of(times, values)
-    return slopes, needed_keys(times, values, slopes, error, tolerance)
+    return written
 
 
 def _check_modifiers(curve: FCurve, channel: Channel, times: Array, values: Array) -> None:
@@ -243,24 +279,50 @@ def _check_modifiers(curve: FCurve, channel: Channel, times: Array, values: Arra
         )
 
 
-def _check_evaluated(work: FrameRange, tracks: Sequence[Track]) -> None:
-    """Raise a FabrikError where the evaluated channels aren't the baked ones: NLA strips above override the keys."""
+def _match_evaluated(
+    work: FrameRange, edit: ActionEdit, written: Sequence[_KeyedChannel], tolerance: float | None
+) -> None:
+    """Add keys until the channels that the NLA evaluates are within a tolerance of the desired ones.
+
+    Which keys are needed can't be computed from the keys alone: an error of a key isn't the error of the blended
+    channel (a factor of 1.01 is nothing in the layer, and multiplies what is below by it). So the blended channels are
+    read at all frames, in as many rounds as keys are added to a gap.
+
+    Raises:
+        FabrikError: they aren't with keys at all frames: strips above override them.
+    """
+    while True:
+        evaluated = _evaluated_channels(work, written)
+        errors = [one.error(found) for one, found in zip(written, evaluated, strict=True)]
+        grown = []
+        for one, off in zip(written, errors, strict=True):
+            if tolerance is not None and one.add_keys(off, tolerance):
+                grown.append(one)
+        if not grown:
+            break
+        for one in grown:
+            one.write(edit)
+        edit.done()
+        work.view_layer.update()
+    for one, off in zip(written, errors, strict=True):
+        worst = int(off.argmax())
+        if not off[worst] <= (tolerance or 0.0) + _NLA_IMPRECISION:
+            raise FabrikError(
+                f"Frame {work.frames[worst]:g}: keys of bone '{one.bone.name}' don't show, the NLA's strips override "
+                "them"
+            )
+
+
+def _evaluated_channels(work: FrameRange, written: Sequence[_KeyedChannel]) -> list[Array]:
+    """READ: the evaluated values (F, C) of channels at all frames."""
+    evaluated = [np.empty_like(one.desired) for one in written]
     with frames_of(work.scene, work.view_layer, [work.armature]) as at:
         for number, frame in enumerate(work.frames):
             at.go_to(frame)
             bones = at.evaluated(work.armature).pose.bones
-            for track in tracks:
-                for bone_name, name in track.changed:
-                    desired = track.values[bone_name, name][number]
-                    found = np.array(getattr(bones[bone_name], name)[:])
-                    # The NLA blends quaternions as rotations: q and -q, of any length, are the same.
-                    if name == "rotation_quaternion":
-                        found = found * np.sign(found @ desired) / np.linalg.norm(found)
-                        desired = desired / np.linalg.norm(desired)
-                    if np.abs(found - desired).max() > _NLA_IMPRECISION:
-                        raise FabrikError(
-                            f"Frame {frame:g}: keys of bone '{bone_name}' don't show, the NLA's strips override them"
-                        )
+            for one, found in zip(written, evaluated, strict=True):
+                found[number] = getattr(bones[one.bone.name], one.name)[:]
+    return evaluated
 
 
 def _measured(
