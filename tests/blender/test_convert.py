@@ -472,6 +472,99 @@ def test_rigifys_quadruped_is_converted_whole_and_stays_where_it_is(torso: tuple
     assert not {chain.status for chain in armature.fabrik.chains if chain.enabled} & {"STALLED", "NONE"}
 
 
+# There and straight back
+
+
+def saved_state(armature: Object) -> dict[tuple[str, str], Any]:
+    """Channels, locks and constraint settings of all bones."""
+    state: dict[tuple[str, str], Any] = {}
+    names = ("location", "rotation_quaternion", "rotation_axis_angle", "rotation_euler", "scale", "lock_rotation")
+    for bone in armature.pose.bones:
+        state |= {(bone.name, name): tuple(getattr(bone, name)) for name in names}
+        state[bone.name, "lock_rotation_w"] = bone.lock_rotation_w
+        for constraint in bone.constraints:
+            if constraint.type == "IK":
+                # "enabled" is the inverse of "mute"; the errors are those of the last evaluation.
+                for name in ("mute", "chain_count", "use_tail", "use_rotation", "use_stretch", "weight", "iterations"):
+                    state[bone.name, f"{constraint.name} {name}"] = getattr(constraint, name)
+                for name in ("influence", "pole_angle", "orient_weight"):
+                    state[bone.name, f"{constraint.name} {name}"] = getattr(constraint, name)
+    return state
+
+
+def pose_rig(armature: Object) -> None:
+    places = {"hand_ik.L": (0.0, -0.1, 0.15), "foot_ik.R": (0.05, 0.2, -0.1), "torso": (0.0, 0.0, -0.05)}
+    places |= {"foot_ik.L": (0.02, 0.05, 0.04), "front_foot_ik.L": (0.01, 0.05, 0.05)}
+    for name, place in places.items():
+        if name in armature.pose.bones:
+            armature.pose.bones[name].location = place
+    update()
+
+
+@pytest.mark.parametrize("is_posed", [False, True])
+@pytest.mark.parametrize("name", ["human", "wolf"])
+def test_there_and_straight_back_is_as_it_was(name: str, is_posed: bool) -> None:
+    bpy.ops.preferences.addon_enable(module="rigify")
+    getattr(bpy.ops.object, f"armature_{name}_metarig_add")()
+    bpy.ops.pose.rigify_generate()
+    armature = bpy.context.object
+    bpy.ops.object.mode_set(mode="POSE")
+    if is_posed:
+        pose_rig(armature)
+    before, state = heads(armature), saved_state(armature)
+    bpy.ops.pose.fabrik_constraints_to_chains()
+    assert armature.fabrik.chains
+    bpy.ops.pose.fabrik_chains_to_constraints()
+    update()
+    after = saved_state(armature)
+    assert {key: (old, after[key]) for key, old in state.items() if after[key] != old} == {}
+    assert off(armature, before) <= 1e-4
+
+
+def test_what_was_edited_in_between_stays_edited() -> None:
+    armature = make_leg()
+    target = make_empty("target", TARGETS[0])
+    constraint = constrain(armature, target=target)
+    thigh, shin = (armature.pose.bones[name] for name in ("thigh", "shin"))
+    thigh.lock_rotation = shin.lock_rotation = (True, False, True)
+    bpy.ops.pose.fabrik_constraints_to_chains()
+    chain = armature.fabrik.chains[0]
+    posed = tuple(thigh.rotation_quaternion)
+    chain.influence = 0.5
+    shin.lock_rotation = (False, True, False)
+    shin.rotation_quaternion = edited = (1.0, 0.5, 0.0, 0.0)
+    bpy.ops.pose.fabrik_chains_to_constraints()
+    assert constraint.influence == 0.5
+    assert tuple(thigh.lock_rotation) == (True, False, True) and tuple(shin.lock_rotation) == (False, True, False)
+    # The channels of a chain are restored together or not at all.
+    assert tuple(thigh.rotation_quaternion) == posed and tuple(shin.rotation_quaternion) == edited
+
+
+def test_a_solved_pose_stays_on_the_way_back() -> None:
+    armature = make_leg()
+    target = make_empty("target", TARGETS[0])
+    constrain(armature, target=target)
+    bpy.ops.pose.fabrik_constraints_to_chains()
+    target.location = TARGETS[2]
+    bpy.ops.pose.fabrik_solve()
+    before = heads(armature)
+    bpy.ops.pose.fabrik_chains_to_constraints()
+    assert np.abs(heads(armature) - before).max() <= 1e-3
+
+
+def test_a_bone_that_another_chain_still_moves_keeps_its_pose() -> None:
+    armature = make_leg()
+    constrain(armature, target=make_empty("target", TARGETS[0]))
+    constrain(armature, "foot", 3, make_empty("toe", (0.3, -0.8, 0.8)))
+    bpy.ops.pose.fabrik_constraints_to_chains()
+    assert len(armature.fabrik.chains) == 2
+    shin = armature.pose.bones["shin"]
+    posed = tuple(shin.rotation_quaternion)
+    armature.fabrik.active_index = 0
+    bpy.ops.pose.fabrik_chains_to_constraints(only_active=True)
+    assert tuple(shin.rotation_quaternion) == posed
+
+
 @pytest.fixture(scope="module")
 def rigify_file(tmp_path_factory: pytest.TempPathFactory) -> str:
     bpy.ops.wm.read_factory_settings(use_empty=True)

@@ -37,6 +37,7 @@ from ..rig.rotation_channel import Channel, channel_for, has_locks, rotation_fro
 from ..rig.snapshot import take_snapshot
 from ..solving.chain_groups import solve_group, take_groups
 from ..solving.write_channels import restore_channels, write_channels
+from .conversion_record import store_record
 
 if TYPE_CHECKING:
     from bpy.types import KinematicConstraint, Object, PoseBone, ViewLayer
@@ -104,6 +105,7 @@ def constraints_to_chains(
     before = {bone.name: bone.matrix.copy() for bone in armature.pose.bones}
     posed: dict[str, PoseBone] = {}
     made = []
+    unlocked: dict[str, tuple[list[PoseBone], list[tuple[PoseBone, tuple[str, Any]]]]] = {}
     for bone, constraint in found:
         name = f"Constraint '{constraint.name}' of bone '{bone.name}'"
         rotated = _rotated_bones(bone, constraint)
@@ -123,13 +125,18 @@ def constraints_to_chains(
         result.not_carried += [f"{name}: {what}" for what in _unsupported(armature, bone, constraint, rotated)]
         result.not_carried += [f"{name}: {what}" for what in _activate_chain(armature, constraint, chain)]
         made.append((name, chain.name))
+        unlocked[chain.name] = rotated, locks
     if not made:
         raise FabrikError("; ".join(result.not_carried))
-    result.changed = _write_pose(armature, list(posed.values()), before)
+    old_channels = _write_pose(armature, list(posed.values()), before)
+    result.changed = [(bone, name) for bone, (name, _) in old_channels]
     view_layer.update()
     result.not_carried += motion_messages(armature, before, _CHANGED_POSE)
     result.not_carried += _make_solvable(view_layer, armature, made)
     result.not_carried += _rotation_messages(view_layer, armature, dict(reversed(pair) for pair in made))
+    old_values = {(bone.name, name): old for bone, (name, old) in old_channels}
+    for chain_name, (rotated, locks) in unlocked.items():
+        store_record(settings_of(armature).chains[chain_name], rotated, locks, old_values)
     return result
 
 
@@ -328,8 +335,10 @@ def _activate_chain(armature: Object, constraint: KinematicConstraint, chain: Fa
     return messages
 
 
-def _write_pose(armature: Object, bones: Sequence[PoseBone], before: dict[str, Matrix]) -> list[tuple[PoseBone, str]]:
-    """WRITE: the channels with which bones have given matrices; return the channels that have changed.
+def _write_pose(
+    armature: Object, bones: Sequence[PoseBone], before: dict[str, Matrix]
+) -> list[tuple[PoseBone, Channel]]:
+    """WRITE: the channels with which bones have given matrices; return the old values of those that have changed.
 
     Args:
         armature: object of the bones.
@@ -351,7 +360,7 @@ def _write_pose(armature: Object, bones: Sequence[PoseBone], before: dict[str, M
             desired.append((bone, ("location", location[:])))
         if (scale - bone.scale).length > _SCALED:
             desired.append((bone, ("scale", scale[:])))
-    return [(bone, name) for bone, (name, _) in write_channels(desired) if not isinstance(bone, Bone)]
+    return [(bone, channel) for bone, channel in write_channels(desired) if not isinstance(bone, Bone)]
 
 
 def motion_messages(armature: Object, before: dict[str, Matrix], most: float) -> list[str]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +24,7 @@ from ..animation.carried_animation import (
 from ..rig.chain_bones import bones_of_chain
 from ..rig.properties import FabrikChain, settings_of
 from ..rig.targets import armature_to_world, position_in_world
+from .conversion_record import SETTINGS, record_of, undo_conversion
 from .to_chains import Conversion, is_same, motion_messages, start_of
 
 if TYPE_CHECKING:
@@ -66,6 +68,8 @@ def chains_to_constraints(view_layer: ViewLayer, armature: Object, chains: Seque
         result.not_carried += [f"Chain '{chain.name}': {message}" for message in messages]
     if not result.converted:
         raise FabrikError("; ".join(result.not_carried))
+    every = settings_of(armature).chains
+    undo_conversion(armature, [every[name] for name in result.converted], _moved_bones(armature))
     view_layer.update()
     result.not_carried += motion_messages(armature, before, _BLENDER_IK_ERROR)
     return result
@@ -74,6 +78,17 @@ def chains_to_constraints(view_layer: ViewLayer, armature: Object, chains: Seque
 def chains_to_convert(armature: Object) -> list[FabrikChain]:
     """Return the chains of an armature that aren't converted yet: all but disabled chains with an active constraint."""
     return [chain for chain in settings_of(armature).chains if chain.enabled or not _is_converted(armature, chain)]
+
+
+def _moved_bones(armature: Object) -> frozenset[str]:
+    """Return the names of the bones of enabled chains."""
+    moved: set[str] = set()
+    for chain in settings_of(armature).chains:
+        if chain.enabled:
+            with suppress(FabrikError):  # a chain without its bones moves none
+                bones = bones_of_chain(armature, chain.tip, chain.chain_count, chain.use_tail)
+                moved.update(bone.name for bone in bones)
+    return frozenset(moved)
 
 
 def _is_converted(armature: Object, chain: FabrikChain) -> bool:
@@ -117,15 +132,15 @@ def _write_settings(armature: Object, chain: FabrikChain, constraint: KinematicC
         constraint: of the chain's tip bone.
         is_new: whether the constraint's pole angle is meaningless, because it was made for this chain.
     """
+    # A setting that nobody has changed since the constraint was converted is as it was there, even where the chain has
+    # no counterpart: a constraint's stretch without a bone that stretches.
+    record = record_of(chain)
+    for name in SETTINGS:
+        if name != "pole_angle" and (is_new or not record.is_unchanged(chain, name)):
+            setattr(constraint, name, min(chain.weight, 1.0) if name == "weight" else getattr(chain, name))
     constraint.target, constraint.subtarget = chain.target, chain.subtarget
-    constraint.use_tail = chain.use_tail
-    constraint.chain_count = chain.chain_count
-    constraint.use_rotation = chain.use_rotation
-    constraint.influence = chain.influence
-    constraint.use_stretch = chain.use_stretch
-    constraint.weight = min(chain.weight, 1.0)
     constraint.pole_target, constraint.pole_subtarget = chain.pole_target, chain.pole_subtarget
-    if chain.pole_target is not None:
+    if chain.pole_target is not None and (is_new or not record.is_unchanged(chain, "pole_angle")):
         start = start_of(armature, chain.tip, chain.chain_count, chain.use_tail)
         # A pole angle with the same meaning is kept: repeated conversions would add up rounding errors. While the chain
         # is straight its pole has no direction to compare, so the constraint's angle is kept then, too.

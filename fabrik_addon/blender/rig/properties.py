@@ -266,6 +266,12 @@ class FabrikChain(PropertyGroup):
         override=_OVERRIDABLE,
     )
 
+    conversion: StringProperty(
+        name="Conversion",
+        description="What the conversion of a constraint to this chain has changed, for the way back; JSON",
+        options={'HIDDEN'},
+        override=_OVERRIDABLE,
+    )
     status: EnumProperty(name="Status", description="How the last solve ended", items=STATUS_ITEMS, get=_get_status)
     error: FloatProperty(
         name="Error",
