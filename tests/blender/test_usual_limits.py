@@ -11,10 +11,10 @@ import bpy
 import numpy as np
 import pytest
 from bpy.types import PoseBone
-from mathutils import Matrix, Vector
+from mathutils import Matrix, Quaternion, Vector
 
 from fabrik_addon.blender.setup.usual_limits import BALLS, HINGES
-from tests.blender.rigs import Bone, distance_left, make_armature, make_empty, pose_of, set_chain, update
+from tests.blender.rigs import Bone, clear_scene, distance_left, make_armature, make_empty, pose_of, set_chain, update
 
 HUMAN_HINGES = [f"{name}.{side}" for name in ("forearm", "shin", "f_index.02", "f_ring.03") for side in "LR"]
 
@@ -74,6 +74,36 @@ def test_a_ball_swings_to_all_sides_and_twists_to_both(joint: str) -> None:
         assert not getattr(upper, f"lock_ik_{axis}") and getattr(upper, f"use_ik_limit_{axis}")
         assert getattr(upper, f"ik_max_{axis}") == pytest.approx(angle)
         assert getattr(upper, f"ik_min_{axis}") == pytest.approx(-angle)
+
+
+def test_every_usual_joint_is_offered() -> None:
+    items = bpy.ops.pose.fabrik_limits_set.get_rna_type().properties["joint"].enum_items
+    assert {item.identifier for item in items} == {*HINGES, *BALLS, "FREE"}
+    assert {"SPINE", "WRIST", "ANKLE", "CLAVICLE", "TAIL"} <= BALLS.keys()
+    for item in items:
+        for degrees in BALLS.get(item.identifier, ()):
+            assert f"{degrees:.0f}" in item.description
+
+
+@pytest.mark.parametrize("joint", ["SPINE", "WRIST", "ANKLE", "CLAVICLE", "TAIL"])
+def test_a_joint_bends_to_its_limit_and_no_further(joint: str) -> None:
+    for axis in (Vector((1.0, 0.0, 0.0)), Vector((0.6, 0.0, -0.8))):
+        clear_scene()
+        _, lower = arm((0.0, 0.0), 0.3)
+        press([lower], joint)
+        target = make_empty("target")
+        chain = set_chain(lower.id_data, "lower", 1, target)
+        swing = math.radians(BALLS[joint][0])
+        rest = lower.bone.matrix_local.copy()
+        for share, is_reached in ((0.95, True), (1.3, False)):
+            turned = Quaternion(axis, share * swing) @ Vector((0.0, 1.0, 0.0))
+            target.location = rest @ (lower.bone.length * turned)
+            update()
+            bpy.ops.pose.fabrik_solve()
+            update()
+            assert (chain.status == "REACHED") == is_reached, (joint, share)
+            angle = lower.matrix.to_3x3().col[1].angle(rest.to_3x3().col[1])
+            assert angle == pytest.approx(min(share, 1.0) * swing, abs=2e-2)
 
 
 def test_free_takes_all_away_and_only_selected_bones_change() -> None:

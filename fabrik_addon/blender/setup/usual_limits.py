@@ -15,8 +15,29 @@ if TYPE_CHECKING:
 HINGES = {'ELBOW': 150.0, 'KNEE': 150.0, 'FINGER': 110.0}
 """Range of a hinge joint in degrees, from the straight joint to its full bend; the other two axes are locked."""
 
-BALLS = {'SHOULDER': (90.0, 70.0), 'HIP': (75.0, 40.0), 'NECK': (40.0, 60.0)}
-"""Ranges of a ball joint in degrees: of the swing to all sides, and of the twist to both sides."""
+BALLS = {
+    'SHOULDER': (90.0, 70.0),
+    'CLAVICLE': (30.0, 35.0),
+    'WRIST': (75.0, 80.0),
+    'SPINE': (18.0, 15.0),
+    'NECK': (40.0, 60.0),
+    'HIP': (75.0, 40.0),
+    'ANKLE': (35.0, 25.0),
+    'TAIL': (30.0, 15.0),
+}
+"""Ranges of a ball joint in degrees: of the swing to all sides, and of the twist to both sides.
+
+One swing for all sides is the mean of the ranges to two opposite ones: which axis of a bone is that of flexion depends
+on its roll. The ranges are those of the American Academy of Orthopaedic Surgeons (Joint Motion, 1965):
+
+- Wrist: flexion 80, extension 70; the twist is the forearm's pronation 80 and supination 80, which rigs give the hand.
+- Ankle: plantar flexion 50, dorsiflexion 20; inversion 35, eversion 15.
+- Hip: flexion 120, extension 30.
+- Spine: thoracic and lumbar together flexion 80, extension 25, rotation 45; divided by three, the bones of a usual rig.
+
+Clavicle: elevation 45, depression 10, protraction and retraction 30, posterior rotation 20 to 35 (Neumann, Kinesiology
+of the Musculoskeletal System). Tail: chosen, not measured; six bones curl by half a turn.
+"""
 
 _AXES = "xyz"
 
