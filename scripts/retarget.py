@@ -145,7 +145,7 @@ def _targets_of(captured: Any, last: int) -> dict[str, tuple[Any, Any]]:
         knee = captured.matrix_world @ captured.pose.bones[part.captured].head
         pole.location = knee + Vector((0.0, 0.5 if part.is_arm else -0.5, 0.0))
         _chain(captured, part.name, part.captured, 2, target, pole)
-    _in_pose_mode(captured, lambda: bpy.ops.pose.fabrik_snap_target(use_range=True, frame_start=1, frame_end=last))
+    _in_pose_mode(captured, lambda: bpy.ops.pose.fabrik_key_targets(frame_start=1, frame_end=last))
     return {chain.tip: (chain.target, chain.pole_target) for chain in captured.fabrik.chains}
 
 

@@ -228,7 +228,7 @@ def test_targets_keyed_from_a_pose_in_a_scene_whose_time_is_stretched() -> None:
     render.frame_map_old, render.frame_map_new = 100, 50
     go_to(1)
     desired = shapes(armature, FRAMES)
-    bpy.ops.pose.fabrik_snap_target(use_range=True, frame_start=1, frame_end=24)
+    bpy.ops.pose.fabrik_key_targets(frame_start=1, frame_end=24)
     bake()
     tail = list(armature.pose.bones.keys()).index("bone finger")
     assert np.abs(shapes(armature, FRAMES)[:, tail, :3, 3] - desired[:, tail, :3, 3]).max() <= 1e-5
