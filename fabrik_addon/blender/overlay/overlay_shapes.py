@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ...core import Array
 from ...core.math.operations import IntegerArray
-from ...core.model.joint_limits import JointLimits
+from ...core.model.joint_limits import LARGEST_HALF_SINE, JointLimits
 from .read_overlay import ArmatureView, ChainStates, Cone, WorldPositions
 
 Color = tuple[float, float, float, float]
@@ -306,8 +306,8 @@ def rim_of(limits: JointLimits) -> Array:
         largest = np.maximum(np.abs(cosines), np.abs(sines))
         x = 0.5 * (lx + ux) + 0.5 * (ux - lx) * cosines / largest
         z = 0.5 * (lz + uz) + 0.5 * (uz - lz) * sines / largest
-    farthest = np.maximum(np.hypot(x, z), 1.0)  # there is no swing by more than half a turn
-    return np.stack([x / farthest, z / farthest], axis=1)
+    beyond = np.maximum(np.hypot(x, z) / LARGEST_HALF_SINE, 1.0)
+    return np.stack([x / beyond, z / beyond], axis=1)
 
 
 def directions_of(swings: Array) -> Array:
