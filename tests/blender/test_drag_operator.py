@@ -90,6 +90,19 @@ def test_the_target_is_that_of_the_chain_in_the_list_whatever_bone_is_active() -
     assert (end_of(armature, chain) - Vector((1.0, 1.0, 2.0))).length < 1e-3
 
 
+def test_drag_target_is_an_operator_of_its_own() -> None:
+    armature = make_tail(4)
+    activate(armature, "bone0")
+    with pytest.raises(RuntimeError, match="Add a chain first"):
+        bpy.ops.pose.fabrik_drag_target()
+    chain = add_chain(armature, "bone3", 4)
+    assert bpy.ops.pose.fabrik_drag_target(position=(1.0, 1.0, 2.0)) == {"FINISHED"}
+    assert (chain.target.matrix_world.translation - Vector((1.0, 1.0, 2.0))).length < 1e-5
+    assert (end_of(armature, chain) - Vector((1.0, 1.0, 2.0))).length < 1e-3 and chain.status == "REACHED"
+    chain.use_pin = True
+    assert "is pinned" in error_of(bpy.ops.pose.fabrik_drag_target)
+
+
 def test_other_ends_hold_still_if_asked() -> None:
     armature = make_tail(3)
     bpy.ops.object.mode_set(mode="EDIT")
