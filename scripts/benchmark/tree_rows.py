@@ -13,8 +13,8 @@ import bpy
 import numpy as np
 from mathutils import Quaternion, Vector
 
-from fabrik_addon.blender.solving.chain_groups import solve_group, take_groups
-from fabrik_addon.blender.solving.solve_chains import solve_chains
+from fabrik_addon.blender.solving.chain_groups import take_groups
+from fabrik_addon.blender.solving.solve_chains import solve_chains, solve_group
 from fabrik_addon.blender.solving.write_channels import write_channels
 from fabrik_addon.core import Chain, Goals, Options, Pose, Status, plain_chain, solve, solve_tree_components, start_tree
 

@@ -11,7 +11,7 @@ import pytest
 
 from fabrik_addon.blender.rig.chain_tree import chains_of_tree
 from fabrik_addon.blender.rig.snapshot import take_snapshot
-from fabrik_addon.blender.solving.chain_groups import clusters_of
+from fabrik_addon.blender.solving.chain_groups import unite_chains
 from tests.blender.rigs import activate, set_chain, update
 from tests.blender.test_panel import draw, labels
 from tests.blender.test_trees import add, make_y
@@ -75,7 +75,7 @@ def test_the_tree_is_the_one_that_is_solved(kind: str) -> None:
         chains[0].enabled, chains[0].solver, chains[1].solver = True, "JACOBIAN_DLS", "JACOBIAN_DLS"
     update()
     enabled = [chain for chain in chains if chain.enabled]
-    groups = clusters_of([take_snapshot(bpy.context.view_layer, armature, chain) for chain in enabled])
+    groups = unite_chains([take_snapshot(bpy.context.view_layer, armature, chain) for chain in enabled])
     wanted = {frozenset(group.names) for group in groups}
     found = {frozenset(one.name for one in chains_of_tree(chain, chains)) for chain in enabled}
     assert found == wanted and (len(found) == 1) == (kind in {"tree", "loop"})

@@ -13,7 +13,7 @@ from bpy_extras.anim_utils import action_get_channelbag_for_slot, animdata_get_c
 
 from ...core import Array
 from ..rig.chain_bones import bones_of_chain
-from ..rig.targets import Node, followed_by
+from ..rig.dependencies import Node, followed_by
 from .fcurves import key_times, remapping_of
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from ..animation.stored_channels import StoredChannels, store_channels
 from ..rig.bone_stretch import ALIGNED
 from ..rig.chain_bones import bones_of_chain
 from ..rig.properties import settings_of
-from ..rig.targets import armature_to_world, position_in_world
+from ..rig.targets_and_poles import armature_to_world, position_in_world
 from .group_track import BakedChain, Track, UnreachedFrame, channel_of, take_tracks, width_of
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def _passes(tracks: Sequence[Track]) -> list[list[Track]]:
         now: list[Track] = []
         later: list[Track] = []
         for track in left:
-            is_free = moved.isdisjoint(track.group.rests_on | track.group.bones)
+            is_free = moved.isdisjoint(track.group.depends_on | track.group.bones)
             (now if is_free else later).append(track)
             moved |= track.group.bones
         passes.append(now)

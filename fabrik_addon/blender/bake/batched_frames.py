@@ -24,11 +24,12 @@ from ...core.math.quaternion_arrays import blend, conjugate, multiply
 from ...core.model.joint_limits import clamp_rotation, joint_limits
 from ..animation.animated_settings import animated_paths, animated_settings, has_animated_settings
 from ..rig.bone_kinematics import turns_rigidly
+from ..rig.bone_rotations import local_rotations, parent_frames
 from ..rig.chain_bones import ChainBones, chain_matrices
 from ..rig.overrides import is_active
 from ..rig.rotation_channel import rotation_of
 from ..rig.snapshot import Snapshot
-from ..rig.targets import position_in_world, rotation_in_armature
+from ..rig.targets_and_poles import position_in_world, rotation_in_armature
 from ..solving.chain_groups import Group
 
 if TYPE_CHECKING:
@@ -178,15 +179,9 @@ class PlainChain:
         )
         solution = solve_components(start_from(chain, pose), goals, snapshot.options)
         after = [np.stack(np.broadcast_arrays(*frame), axis=-1) for frame in solution.frames]
-        rotations = np.empty_like(before)
-        parent_rotation: Array | None = None
-        for i, inherits in enumerate(chain.inherits_list):
-            inverse = conjugate(frames[:, i])
-            local = after[i]
-            if inherits and parent_rotation is not None:
-                local = multiply(conjugate(parent_rotation), local)
-            rotations[:, i] = multiply(before[:, i], multiply(inverse, local))
-            parent_rotation = multiply(after[i], inverse)
+        columns = list(np.moveaxis(frames, 1, 0)), list(np.moveaxis(before, 1, 0))
+        parents = parent_frames(bones.tree.rotation_parents, *columns, multiply, conjugate)
+        rotations = np.stack(local_rotations(parents, after, multiply, conjugate), axis=1)
         influence = parts[3][which]
         if (influence < 1.0).any():
             blended = blend(before, rotations, influence)

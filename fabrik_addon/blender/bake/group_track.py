@@ -24,15 +24,15 @@ from ..animation.fcurves import Channel
 from ..rig.rotation_channel import channel_name, has_locks, nearest_values, rotation_from, rotation_of
 from ..solving.chain_groups import (
     Group,
-    clusters_of,
-    in_order,
-    prepared,
-    solve_group,
+    solving_order,
     take_group,
     take_groups,
     take_snapshots,
+    unite_chains,
+    with_tree,
 )
 from ..solving.solve_chain_bones import SolvedChain
+from ..solving.solve_chains import solve_group
 from ..solving.write_channels import differ
 from .batched_frames import PlainChain, Row, plain_chain_of
 
@@ -94,9 +94,9 @@ def take_tracks(
             raise FabrikError(
                 f"The rotation mode of bone '{bone.name}' is animated: keys can be made for one mode only"
             )
-    clusters = clusters_of([replace(one, influence=1.0) if one.name in changing else one for one in read])
-    groups = [prepared(group.snapshots) if changing.isdisjoint(group.names) else group for group in clusters]
-    return [Track(armature, group, frames, not changing.isdisjoint(group.names)) for group in in_order(groups)]
+    clusters = unite_chains([replace(one, influence=1.0) if one.name in changing else one for one in read])
+    groups = [with_tree(group) if changing.isdisjoint(group.names) else group for group in clusters]
+    return [Track(armature, group, frames, not changing.isdisjoint(group.names)) for group in solving_order(groups)]
 
 
 class Track:
@@ -216,7 +216,7 @@ class Track:
             if not any(snapshot.influence for snapshot in group.snapshots):
                 continue  # its bones keep their channels
             moved = {name for (name, channel), values in found.items() if _differs(armature, name, channel, values)}
-            if not moved.isdisjoint(group.rests_on | group.bones):
+            if not moved.isdisjoint(group.depends_on | group.bones):
                 names = " and ".join(f"'{name}'" for name in group.names)
                 raise FabrikError(f"Chains {names} depend on others at some frames alone: bake those others first")
             for solved in solve_group(group):

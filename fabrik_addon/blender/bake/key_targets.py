@@ -27,7 +27,7 @@ from ..animation.nla import needs_remapping
 from ..animation.stored_channels import store_channels
 from ..rig.rotation_channel import channel_name, nearest_values, rotation_of
 from ..rig.snapshot import Snapshot, take_snapshot
-from ..rig.targets import armature_to_world, position_in_world
+from ..rig.targets_and_poles import armature_to_world, position_in_world
 from ..setup.add_chain import POLE_DISTANCE
 from ..setup.move_target import movable, scale_of
 from ..setup.snap_targets import target_rotation

@@ -29,13 +29,14 @@ from ..animation.carried_animation import (
     mute_driver,
 )
 from ..rig.bone_kinematics import basis_of, pose_matrices
-from ..rig.chain_bones import read_bones, read_pose
+from ..rig.chain_bones import ChainSpec, read_bones, read_pose
 from ..rig.last_results import forget_result
 from ..rig.overrides import is_active
 from ..rig.properties import FabrikChain, settings_of
 from ..rig.rotation_channel import Channel, channel_for, has_locks, rotation_from
 from ..rig.snapshot import take_snapshot
-from ..solving.chain_groups import solve_group, take_groups
+from ..solving.chain_groups import take_groups
+from ..solving.solve_chains import solve_group
 from ..solving.write_channels import restore_channels, write_channels
 from .conversion_record import store_record
 
@@ -173,7 +174,7 @@ def start_of(armature: Object, tip: str, chain_count: int, use_tail: bool) -> Po
     Raises:
         FabrikError: there are no such bones, or a bone's length is zero.
     """
-    bones = read_bones(armature, tip, tip, chain_count, use_tail)
+    bones = read_bones(armature, ChainSpec(tip, tip, chain_count, use_tail))
     matrices = pose_matrices(bones.line, [bone.matrix_basis for bone in bones.line])
     return read_pose(bones, matrices, bones.rotations)[1]
 

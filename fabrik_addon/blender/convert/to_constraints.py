@@ -23,7 +23,7 @@ from ..animation.carried_animation import (
 )
 from ..rig.chain_bones import bones_of_chain
 from ..rig.properties import FabrikChain, settings_of
-from ..rig.targets import armature_to_world, position_in_world
+from ..rig.targets_and_poles import armature_to_world, position_in_world
 from .conversion_record import SETTINGS, record_of, undo_conversion
 from .to_chains import Conversion, is_same, motion_messages, start_of
 

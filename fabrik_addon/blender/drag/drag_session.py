@@ -20,10 +20,11 @@ from ..rig.last_results import Result, keep_result
 from ..rig.properties import settings_of
 from ..rig.rotation_channel import channel_name
 from ..rig.snapshot import Snapshot, take_bone_snapshot, take_snapshot
-from ..rig.targets import armature_to_world, target_position
+from ..rig.targets_and_poles import armature_to_world, target_position
 from ..setup.move_target import Movable, movable
-from ..solving.chain_groups import Group, group_snapshots, solve_group, take_group
+from ..solving.chain_groups import Group, group_chains, take_group
 from ..solving.outcome import outcome_of
+from ..solving.solve_chains import solve_group
 from ..solving.write_channels import differ, restore_channels
 from .pose_mirror import mirrored_channels, opposite_of, own_matrix
 
@@ -263,7 +264,7 @@ class DragSession:
             snapshot.bones.chain_name: replace(snapshot.goals, targets=snapshot.shown_positions[-1:])
             for snapshot in held
         }
-        groups = group_snapshots([self.snapshot, *held])
+        groups = group_chains([self.snapshot, *held])
         index = next(i for i, group in enumerate(groups) if self._name in group.names)
         self._groups = _moved_with(groups[index:])
         if self.snapshot.target_bone in self._groups[0].moving:
@@ -276,7 +277,7 @@ class DragSession:
                 for i in snapshot.bones.free:
                     bone = snapshot.bones.bones[i]
                     self._record_start(bone, channel_name(bone))
-            for bone in group.shifting:
+            for bone in group.moving_roots:
                 self._record_start(bone, "location")
 
     def _read_held(self, view_layer: ViewLayer) -> list[Snapshot]:
@@ -362,6 +363,6 @@ def _moved_with(groups: list[Group]) -> list[Group]:
     dependent = groups[:1]
     for group in groups[1:]:
         moving = frozenset().union(*(other.moving for other in dependent))
-        if not moving.isdisjoint(group.rests_on | group.bones):
+        if not moving.isdisjoint(group.depends_on | group.bones):
             dependent.append(group)
     return dependent

@@ -1,12 +1,17 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""READ: joint limits from what riggers set on bones: IK limits, locks and stiffness, rotation locks, Limit Rotation."""
+"""READ: joint limits from a bone's settings: IK limits, locks and stiffness, rotation locks, Limit Rotation.
+
+IK limits are angles of swing and twist (``core.model.joint_limits``). Limit Rotation constraints limit Euler angles,
+which are the same only where a bone turns about one axis: ``left_by`` computes what Blender makes of a rotation, and
+``within_euler_limits`` a rotation that Blender leaves as it is.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bpy.types import LimitRotationConstraint
 from mathutils import Euler, Quaternion
@@ -17,18 +22,22 @@ from .rotation_channel import rotation_locks
 if TYPE_CHECKING:
     from bpy.types import PoseBone
 
-Angles = tuple[float, float, float]
+Angles: TypeAlias = tuple[float, float, float]
+"""About a bone's own x, y and z (radians)."""
+
+Limits: TypeAlias = tuple[Angles, Angles]
+"""A bone's smallest and largest angles."""
 
 _IK_CHANNELS = [(f"lock_ik_{axis}", f"use_ik_limit_{axis}", f"ik_min_{axis}", f"ik_max_{axis}") for axis in "xyz"]
 
-_STILL = 1e-6
-"""Angle below which a locked channel is at rest, so that its lock is a limit about the same axis."""
+_NO_ANGLE = 1e-6
+"""Angle (radians) that is rounding."""
 
 _STACK_ROUNDS = 4
-"""Times that a rotation goes through a bone's constraints until they leave it alone."""
+"""Times that a rotation goes through a bone's constraints, at most."""
 
 _STEPS_INWARD = 8
-"""Of the way to the middle of a range, where the end of it has other Euler angles outside."""
+"""Steps from the end of a range to its middle, for a rotation whose other set of Euler angles is outside."""
 
 
 def limits_of(bone: PoseBone, with_locks: bool = True, with_constraints: bool = True) -> tuple[Angles, Angles]:
@@ -36,8 +45,8 @@ def limits_of(bone: PoseBone, with_locks: bool = True, with_constraints: bool = 
 
     Args:
         bone: the bone.
-        with_locks: whether rotation locks at rest are limits about the same axes, or left to who keeps to locks anyway.
-        with_constraints: whether Limit Rotation constraints count, or are left to who keeps to their Euler angles.
+        with_locks: whether rotation locks of a bone at rest count, as limits of 0 about the same axes.
+        with_constraints: whether Limit Rotation constraints count, as limits about the same axes.
     """
     lower, upper = [-math.inf] * 3, [math.inf] * 3
 
@@ -58,56 +67,60 @@ def limits_of(bone: PoseBone, with_locks: bool = True, with_constraints: bool = 
                 if getattr(constraint, f"use_limit_{name}") and high - low < math.tau:
                     narrow(axis, low, max(low, high))
     for axis in range(3):
-        # Ranges that don't meet: the one that was narrowed last counts, as it would in Blender's stack.
+        # Ranges without a common angle: the upper end of the lower one.
         lower[axis] = min(lower[axis], upper[axis])
     return (lower[0], lower[1], lower[2]), (upper[0], upper[1], upper[2])
 
 
 def euler_limits_of(bone: PoseBone) -> list[LimitRotationConstraint]:
-    """Return the constraints that limit a bone's Euler angles where those aren't the angles of a swing and a twist.
+    """Return the Limit Rotation constraints of a bone whose Euler angles aren't its angles of swing and twist.
 
-    They are the same where a bone turns about one axis only, by no more than half a turn: else Blender's constraint has
-    the last word.
+    Where a bone turns about one axis only, by no more than half a turn, they are, and the list is empty.
     """
     found = [one for one in bone.constraints if isinstance(one, LimitRotationConstraint) and is_limit(one)]
     if not found:
         return []
-    reach = [abs(getattr(one, f"{end}_{axis}")) for one in found for axis in "xyz" for end in ("min", "max")]
-    still = sum(low == high == 0.0 for low, high in zip(*limits_of(bone), strict=True))
-    return [] if still >= 2 and max(reach) <= math.pi + _STILL else found
+    ends = [abs(getattr(one, f"{end}_{axis}")) for one in found for axis in "xyz" for end in ("min", "max")]
+    locked = sum(low == high == 0.0 for low, high in zip(*limits_of(bone), strict=True))
+    return [] if locked >= 2 and max(ends) <= math.pi + _NO_ANGLE else found
 
 
 def within_euler_limits(
     bone: PoseBone, constraints: Sequence[LimitRotationConstraint], rotation: Quaternion
 ) -> Quaternion:
-    """Return what Limit Rotation constraints leave of a bone's own rotation, so that they leave that alone."""
+    """Return a bone's own rotation, changed until Limit Rotation constraints leave it as it is.
+
+    A rotation has two sets of Euler angles, and Blender may read the other one of a rotation that it has clamped: then
+    it clamps again. Where that doesn't end, the rotation goes step by step to the middle of the ranges.
+    """
     for _ in range(_STACK_ROUNDS):
-        # A rotation has two sets of Euler angles: what was put within limits may be outside by the other.
         before, rotation = rotation, left_by(bone, constraints, rotation)
         if rotation == before:
             return rotation
     for step in range(1, _STEPS_INWARD + 1):
-        inner = _further_in(bone, constraints[-1], rotation, step / _STEPS_INWARD)
+        inner = _toward_middle(bone, constraints[-1], rotation, step / _STEPS_INWARD)
         if left_by(bone, constraints, inner) == inner:
             return inner
     return rotation
 
 
 def left_by(bone: PoseBone, constraints: Sequence[LimitRotationConstraint], rotation: Quaternion) -> Quaternion:
-    """Return what Blender makes of a bone's own rotation by Limit Rotation constraints, one after another."""
+    """Return a bone's own rotation after Limit Rotation constraints, one after another, as Blender computes them."""
     for constraint in constraints:
         order = _order_of(bone, constraint)
         angles = rotation.to_euler(order)[:]
-        kept = [
+        clamped = [
             _clamped(constraint, axis, angle) if getattr(constraint, f"use_limit_{axis}") else angle
             for axis, angle in zip("xyz", angles, strict=True)
         ]
-        if any(abs(after - angle) > _STILL for after, angle in zip(kept, angles, strict=True)):
-            rotation = Euler(kept, order).to_quaternion()
+        if any(abs(after - angle) > _NO_ANGLE for after, angle in zip(clamped, angles, strict=True)):
+            rotation = Euler(clamped, order).to_quaternion()
     return rotation
 
 
-def _further_in(bone: PoseBone, constraint: LimitRotationConstraint, rotation: Quaternion, share: float) -> Quaternion:
+def _toward_middle(
+    bone: PoseBone, constraint: LimitRotationConstraint, rotation: Quaternion, share: float
+) -> Quaternion:
     """Return a rotation some share of the way to where all of its Euler angles are in the middle of their ranges."""
     order = _order_of(bone, constraint)
     angles = []
@@ -125,19 +138,19 @@ def _order_of(bone: PoseBone, constraint: LimitRotationConstraint) -> Any:
 
 
 def _clamped(constraint: LimitRotationConstraint, axis: str, angle: float) -> float:
-    """Return what a constraint leaves of an Euler angle: the nearest end of its range, going round.
+    """Return an Euler angle after a constraint: the nearest end of its range, measured around the circle.
 
-    Measured in Blender 5.0 and 5.2: of a range that ends before it begins the smallest angle is left.
+    Of a range whose largest angle is below its smallest that is the smallest (measured in Blender 5.0 and 5.2).
     """
     low, high = getattr(constraint, f"min_{axis}"), getattr(constraint, f"max_{axis}")
     if constraint.use_legacy_behavior:
         return high if angle > high else max(angle, low)
     if high <= low:
         return low
-    off = math.remainder(angle - 0.5 * (low + high), math.tau)
-    if abs(off) <= 0.5 * (high - low):
+    from_middle = math.remainder(angle - 0.5 * (low + high), math.tau)
+    if abs(from_middle) <= 0.5 * (high - low):
         return angle
-    return high if off > 0.0 else low
+    return high if from_middle > 0.0 else low
 
 
 def stiffness_of(bone: PoseBone) -> Angles:
@@ -146,8 +159,8 @@ def stiffness_of(bone: PoseBone) -> Angles:
 
 
 def _resting_locks(bone: PoseBone) -> list[int]:
-    """Return the axes whose rotation is locked at rest; a lock elsewhere is no limit about one axis."""
+    """Return the axes that are locked, of a bone at rest: elsewhere an Euler angle is no angle about one axis."""
     locked = [axis for axis, is_locked in enumerate(rotation_locks(bone)) if is_locked]
-    if locked and any(abs(angle) > _STILL for angle in bone.matrix_basis.to_euler()[:]):
+    if locked and any(abs(angle) > _NO_ANGLE for angle in bone.matrix_basis.to_euler()[:]):
         return []
     return locked

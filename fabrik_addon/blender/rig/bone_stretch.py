@@ -1,14 +1,25 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Bones that lengthen along Y, evenly, while what hangs on them keeps its size and shape. Reads Blender.
+"""READ: how far bones are stretched along Y, and what is to be written for another stretch of theirs.
 
-What Blender hands down of a bone whose Y scale is k, measured: *Full* and *Fix Shear* skew a child that is bent against
-it; *Aligned* scales the child's own Y by k, *Average* all its axes by the cube root of k, *None* nothing. The last
-three keep right angles. So what would be skewed is set to *Aligned*, which keeps the scale of bones further up as it
-was, and every bone's own scale takes back what it is handed too much.
+A parent whose Y scale is ``k`` hands down to its child, by the child's Inherit Scale (the parent frame ``S`` of
+``bone_kinematics``; measured):
 
-How far a bone is stretched is not remembered but read off its scale. Any pose, frame or undo step then says by itself
-how long its bones are without stretch.
+====================  =======================================================================
+Inherit Scale         of ``diag(1, k, 1)`` the child gets
+====================  =======================================================================
+*Full*, *Fix Shear*   all of it in the parent's axes: a child bent against the parent is skewed
+*Aligned*             ``diag(1, k, 1)`` in its own axes
+*Average*             ``k^(1/3)`` on all its axes
+*None*                nothing
+====================  =======================================================================
+
+The last three keep right angles. So *Full* and *Fix Shear* are set to *Aligned*, which keeps the scale of bones further
+up as it was, and each bone's own scale is divided by what its parent hands down. Without that a stretched chain skews
+its own bones, and the bones that hang on it become longer with it.
+
+The stretch of a bone is not stored: it is read off its scale, as Y over the geometric mean of X and Z. So any pose,
+frame or undo step has its own.
 """
 
 from __future__ import annotations
@@ -30,37 +41,39 @@ if TYPE_CHECKING:
 ALIGNED = 'ALIGNED'
 
 SKEWING = {'FULL', 'FIX_SHEAR'}
+"""Modes of Inherit Scale by which a parent's stretch skews a child that is bent against it."""
 
 NOTHING = {'NONE', 'NONE_LEGACY'}
+"""Modes of Inherit Scale that hand down no scale."""
 
-_ROUNDING = 1e-4
-"""Difference of a parent's axes that counts as none: what a long hierarchy makes of equal ones."""
+_EQUAL_AXES = 1e-4
+"""Relative difference of the lengths of a parent's axes that is the rounding of a long hierarchy."""
 
-_EXACT = 1e-6
-"""Difference of a bone's scales that counts as none: what single precision makes of equal ones."""
+_EQUAL_SCALES = 1e-6
+"""Relative difference of a bone's scales that is single precision's rounding."""
 
 _ON_AXIS = 1e-5
-"""Part of a link beside its bone's Y axis that counts as none."""
+"""Part of a link beside its bone's Y axis, over the part along it, that is rounding."""
 
-_ASIDE = 0.5
-"""Cosine of the angle, at most, between a bone's Y axis and its link for which lengthening the one is no way to
-lengthen the other."""
+_LEAST_COSINE = 0.5
+"""Cosine of the angle between a bone's Y axis and its link below which a chain is refused: the Y scale hardly lengthens
+such a link. The part along Y must be as large a part of the link."""
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """What it takes to stretch a chain's bones, and how far they are stretched now."""
+    """How far a chain's bones are stretched, and their scales without it."""
 
     bones: tuple[PoseBone, ...]
     """The chain's, root first."""
     children: tuple[tuple[int, PoseBone], ...]
-    """Bones outside of the chain that hang on it, with the place of their parent in it."""
+    """Bones outside of the chain that hang on it, with the index of their parent in it."""
     above: float
-    """Stretch of the first bone's parent."""
+    """Stretch ``k`` of the first bone's parent."""
     factors: tuple[float, ...]
-    """How far each bone is stretched now; 1 is not."""
+    """Stretch ``k`` of each bone; 1 is none."""
     scales: tuple[Vector, ...]
-    """The bones' scale channels as they are without stretch."""
+    """The bones' scale channels without stretch."""
 
     @property
     def written(self) -> tuple[PoseBone, ...]:
@@ -75,12 +88,12 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Link:
-    """The way from a bone's head to the next one's in armature space, when neither is stretched."""
+    """From a bone's head to the next one's: ``a + k b`` in armature space, for a stretch ``k`` of the bone."""
 
     aside: Vector
-    """What the bone's Y scale doesn't lengthen."""
+    """``a``, which the bone's Y scale doesn't change."""
     along: Vector
-    """What it does."""
+    """``b``."""
 
     @property
     def is_straight(self) -> bool:
@@ -88,7 +101,10 @@ class Link:
         return self.aside.length <= _ON_AXIS * self.along.length
 
     def factor(self, desired: float) -> float:
-        """Return the Y scale that makes the link longer by a factor."""
+        """Return the ``k`` for which the link is longer by a factor ``f``.
+
+        That is the positive root of ``b·b k^2 + 2 a·b k + a·a = f^2 |a + b|^2``.
+        """
         if self.is_straight or desired == 1.0:
             return desired
         along, mixed = self.along.length_squared, self.aside.dot(self.along)
@@ -97,10 +113,11 @@ class Link:
 
 
 def read_stretch(bones: Sequence[PoseBone]) -> Stretch:
-    """Return what it takes to stretch a chain's bones.
+    """Return how far a chain's bones are stretched.
 
     Raises:
-        FabrikError: a lock, a scale or linked data is in the way.
+        FabrikError: a bone is mirrored, a scale that would have to change is locked, or Inherit Scale can't be changed
+            because the armature is linked.
     """
     for bone in bones:
         if min(bone.scale[:]) <= 0.0:
@@ -125,7 +142,7 @@ def read_stretch(bones: Sequence[PoseBone]) -> Stretch:
     for bone in bones:
         size = _times(bone.scale, _handed_down(bone, now))
         height = _height(size)
-        factor = 1.0 if abs(size.y / height - 1.0) < _EXACT else size.y / height
+        factor = 1.0 if abs(size.y / height - 1.0) < _EQUAL_SCALES else size.y / height
         scale = _over(Vector((size.x, height, size.z)), _handed_down(bone, plain))
         scales.append(bone.scale.copy() if factor == 1.0 and now == plain else scale)
         factors.append(factor)
@@ -134,7 +151,7 @@ def read_stretch(bones: Sequence[PoseBone]) -> Stretch:
 
 
 def _check_child(child: PoseBone) -> None:
-    """Refuse a child that must not take back what its parent's stretch hands down to it."""
+    """Refuse a child whose scale is locked where it would have to undo its parent's stretch."""
     mode = child.bone.inherit_scale
     needed = child.lock_scale[:] if mode == 'AVERAGE' else child.lock_scale[1:2]
     if any(needed) and mode not in NOTHING:
@@ -162,7 +179,7 @@ def read_links(line: Sequence[PoseBone], matrices: Sequence[Matrix], use_tail: b
         along = head_at(following, matrix @ longer) - head
         links.append(Link(head - matrix.translation - along, along))
         way = head - matrix.translation
-        if along.dot(way) < _ASIDE * along.length * way.length or along.length < _ASIDE * way.length:
+        if along.dot(way) < _LEAST_COSINE * along.length * way.length or along.length < _LEAST_COSINE * way.length:
             raise FabrikError(f"it can't stretch: bone '{bone.name}' doesn't point toward '{following.name}'")
     if use_tail:
         links.append(Link(Vector(), matrices[-1].col[1].to_3d() * line[-1].bone.length))
@@ -170,27 +187,27 @@ def read_links(line: Sequence[PoseBone], matrices: Sequence[Matrix], use_tail: b
 
 
 def stretched_settings(stretch: Stretch, factors: Sequence[float]) -> Iterator[Setting]:
-    """Yield what must be written so that a chain's bones are stretched by factors and nothing else is.
+    """Yield the scales and modes of Inherit Scale by which a chain's bones are stretched by factors and no others are.
 
-    Nothing is yielded for what is that way already.
+    Nothing is yielded for bones whose own stretch and whose parent's stays as it is.
     """
     now, desired, plain = stretch.above, stretch.above, stretch.above
     for bone, scale, before, after in zip(stretch.bones, stretch.scales, stretch.factors, factors, strict=True):
         if (before, now) != (after, desired) or (desired != 1.0 and _is_skewed(bone)):
             size = _times(scale, _handed_down(bone, plain))
-            yield from _taken_back(bone, Vector((size.x, size.y * after, size.z)), desired)
+            yield from _scale_of(bone, Vector((size.x, size.y * after, size.z)), desired)
         now, desired, plain = before, after, 1.0
     for i, child in stretch.children:
         before, after = stretch.factors[i], factors[i]
         if before != after or (after != 1.0 and _is_skewed(child)):
-            yield from _taken_back(child, _times(child.scale, _handed_down(child, before)), after)
+            yield from _scale_of(child, _times(child.scale, _handed_down(child, before)), after)
 
 
-def _taken_back(bone: PoseBone, size: Vector, factor: float) -> Iterator[Setting]:
-    """Yield what gives a bone a size under a parent that is stretched by a factor."""
+def _scale_of(bone: PoseBone, size: Vector, factor: float) -> Iterator[Setting]:
+    """Yield the scale that gives a bone's axes their lengths under a parent that is stretched by a factor."""
     height = _height(size)
-    if abs(size.y - height) < _EXACT * abs(height):
-        size.y = height  # or rounding would add up from solve to solve
+    if abs(size.y - height) < _EQUAL_SCALES * abs(height):
+        size.y = height  # without this rounding adds up from solve to solve
     if factor != 1.0 and _is_skewed(bone):
         yield bone.bone, ("inherit_scale", ALIGNED)
         yield bone, ("scale", _over(size, Vector((1.0, factor, 1.0)))[:])
@@ -203,9 +220,9 @@ def _is_skewed(bone: PoseBone) -> bool:
 
 
 def _handed_down(bone: PoseBone, factor: float) -> Vector:
-    """Return by how much a bone's axes are longer because its parent's Y is, by a factor.
+    """Return by how much a bone's axes are longer because its parent's Y axis is, by a factor.
 
-    Where that would skew it, it is given none: that is the size it is meant to have.
+    1 where the bone is skewed: before it is stretched its mode becomes *Aligned*, and its size is to stay.
     """
     mode = bone.bone.inherit_scale
     if mode == ALIGNED:
@@ -216,14 +233,15 @@ def _handed_down(bone: PoseBone, factor: float) -> Vector:
 
 
 def _height(size: Vector) -> float:
-    """Return the Y scale that a bone of some size has without stretch.
+    """Return the Y scale without stretch of a bone whose axes have given lengths.
 
-    That of X and Z, unless it is 1 while they are not: then it was made thicker or thinner. Nothing is ever shortened,
-    so that what is shorter than its X and Z say isn't stretched from there, but from 1. Mirrored is as long.
+    It is ``sqrt(x z)``, the geometric mean of X and Z. It is 1 where Y is 1 and that isn't: such a bone was made
+    thicker or thinner. Stretch makes no bone shorter, so the Y scale of a bone that is shorter than ``sqrt(x z)`` is
+    the smaller of its own and 1. A mirrored bone has the negative of it.
     """
     width, length = math.sqrt(abs(size.x * size.z)), abs(size.y)
     for height in (width, 1.0):
-        if abs(length - height) < _EXACT * height:
+        if abs(length - height) < _EQUAL_SCALES * height:
             return math.copysign(height, size.y)
     return math.copysign(width if width < length else min(length, 1.0), size.y)
 
@@ -232,7 +250,7 @@ def _stretch_of(matrix: Matrix) -> float:
     """Return the length of a bone's Y axis over that of its X and Z."""
     x, y, z = (column.length for column in matrix.to_3x3().col)
     factor = y / math.sqrt(x * z) if x * z > 0.0 else 1.0
-    return 1.0 if abs(factor - 1.0) < _ROUNDING else factor
+    return 1.0 if abs(factor - 1.0) < _EQUAL_AXES else factor
 
 
 def _times(a: Vector, b: Vector) -> Vector:

@@ -1,294 +1,228 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""READ: the bones of several chains as one tree for the core, and where its joints are. Writes nothing."""
+"""READ: bones that turn, as the core's chain and pose. One chain is a tree with one end."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from mathutils import Matrix, Quaternion, Vector
+from numpy.typing import NDArray
 
-from ...core import Chain, FabrikError, Pose
-from .bone_kinematics import basis_with, matrix_under
-from .bone_limits import Angles, euler_limits_of, limits_of, stiffness_of
-from .chain_bones import can_turn, is_carried_along, share_joint
-from .rotation_channel import has_locks, is_locked, rotation_of
-from .snapshot import Snapshot
+from ...core import Array, Chain, FabrikError, Pose
+from .bone_limits import Angles, Limits, stiffness_of
 
 if TYPE_CHECKING:
-    from bpy.types import Object, PoseBone
+    from bpy.types import PoseBone
 
-_FREE: tuple[Angles, Angles] = ((-np.inf,) * 3, (np.inf,) * 3)
-_STILL: tuple[Angles, Angles] = ((0.0,) * 3, (0.0,) * 3)
+_NO_LENGTH = 1e-6
+"""Length of a link, over that of all links, below which single precision knows no direction of it."""
+
+_FREE: Limits = ((-np.inf,) * 3, (np.inf,) * 3)
+_LOCKED: Limits = ((0.0,) * 3, (0.0,) * 3)
+_NO_STIFFNESS: Angles = (0.0, 0.0, 0.0)
+_IDENTITY = (1.0, 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
 class End:
-    """A joint at which no bone of the tree starts: a chain's end, or a place that a chain should meet."""
+    """A joint at which no bone of the tree starts: a chain's end, or a target bone's head."""
 
     bone: PoseBone
     is_tail: bool
+    """Whether the joint is at the bone's tail; else at its head."""
+    row: int
+    """Index of the bone in the tree's ``line``."""
     carrier: int
-    """Number of the tree's bone that carries it."""
+    """Index of the tree's bone with which it moves."""
 
 
 @dataclass(frozen=True)
-class TreeBones:
-    """The bones of a tree and how they hang together: what doesn't change while targets move."""
+class BoneTree:
+    """Bones that turn and how they hang together: what doesn't change while targets move."""
 
     bones: tuple[PoseBone, ...]
-    """That turn, parents first."""
+    """That turn, parents first. Joint j of the tree is the head of bone j; the ends are the joints after these."""
     parents: tuple[int, ...]
-    """Number of the bone that carries each of them, or -1."""
+    """Index of the bone with which each of them moves, or -1."""
     inherits: tuple[bool, ...]
-    """Whether each of them turns with the one that carries it."""
-    between: tuple[PoseBone, ...]
-    """All bones that say where these and the ends are, parents first."""
+    """Whether each of them turns with that bone."""
+    limits: tuple[Limits | None, ...]
+    """The bones' smallest and largest angles; None where a bone's limits don't count."""
+    line: tuple[PoseBone, ...]
+    """All bones of which matrices are needed, parents first: those that turn, those between them, the ends'."""
+    rows: tuple[int, ...]
+    """Index in ``line`` of each bone that turns."""
     ends: tuple[End, ...]
     tips: tuple[int, ...]
-    """Joint at which each chain ends: bones come first, then ends."""
+    """Joint at which each chain ends."""
     starts: tuple[int, ...]
     """Joint at which each chain starts."""
-    meets: tuple[int, ...]
-    """Joint that each chain should meet, or -1."""
-    limits: tuple[tuple[Angles, Angles] | None, ...]
-    """The bones' smallest and largest angles; None where a bone is free."""
-    rotations: tuple[Quaternion, ...]
-    """The bones' own rotations, from their channels."""
-    has_locks: bool
-    """Whether some bone can turn about some of its axes only."""
-    is_rigid: bool
-    """Whether turning a bone moves what hangs on it without changing its shape."""
-    is_constrained: bool
-    """Whether constraints stand between the bones' channels and where they are."""
 
     @property
     def roots(self) -> tuple[int, ...]:
-        """Numbers of the bones that no other one carries."""
+        """Indices of the bones that move with no other one of the tree."""
         return tuple(number for number, parent in enumerate(self.parents) if parent < 0)
 
     @property
     def has_anchor(self) -> bool:
-        """Whether there are several roots, so that the core's first joint is none of the bones'."""
+        """Whether the core's first joint is an anchor, no bone's: the core takes one root, and here are several."""
         return len(self.roots) > 1
 
+    @property
+    def rotation_parents(self) -> list[int]:
+        """Index of the bone with which each bone turns, or -1."""
+        return [parent if inherits else -1 for parent, inherits in zip(self.parents, self.inherits, strict=True)]
 
-def tree_bones(armature: Object, snapshots: Sequence[Snapshot]) -> TreeBones:
-    """Return the tree that chains make together.
-
-    Args:
-        armature: object with the chains.
-        snapshots: of the chains, in the order of their bones.
-
-    Raises:
-        FabrikError: a chain reaches for what its own end carries.
-    """
-    turning: dict[str, PoseBone] = {}
-    limited: set[str] = set()
-    for snapshot in snapshots:
-        for number in snapshot.bones.free:
-            bone = snapshot.bones.bones[number]
-            turning[bone.name] = bone
-            if snapshot.bones.limits is not None:
-                limited.add(bone.name)
-    place = {bone.name: number for number, bone in enumerate(armature.pose.bones)}
-    bones = _with_links_between(
-        sorted(turning.values(), key=lambda bone: (len(bone.parent_recursive), place[bone.name])), limited
-    )
-    numbers = {bone.name: number for number, bone in enumerate(bones)}
-    ends: list[End] = []
-    tips, meets = [], []
-
-    def joint_at(bone: PoseBone, is_tail: bool) -> int:
-        if not is_tail and bone.name in numbers:
-            return numbers[bone.name]
-        carrier = _carrier(bone if is_tail else bone.parent, numbers)
-        ends.append(End(bone, is_tail, carrier))
-        return len(bones) + len(ends) - 1
-
-    moving = frozenset().union(*(snapshot.moving for snapshot in snapshots))
-    for snapshot in snapshots:
-        tips.append(joint_at(snapshot.bones.end, snapshot.bones.use_tail))
-        met = armature.pose.bones.get(snapshot.target_bone)
-        # Above the first bone that turns there is nothing to come and meet: it is a place like any other.
-        is_carried = met is not None and met.name in moving and _carrier(met, numbers) >= 0
-        meets.append(joint_at(met, is_tail=False) if met is not None and is_carried else -1)
-    line = [*bones, *(end.bone for end in ends)]
-    return TreeBones(
-        bones=tuple(bones),
-        parents=tuple(_carrier(bone.parent, numbers) for bone in bones),
-        inherits=tuple(_inherits(bone, numbers) for bone in bones),
-        between=_between(line, place, numbers),
-        ends=tuple(ends),
-        tips=tuple(tips),
-        starts=tuple(_first(snapshot, numbers, bones) for snapshot in snapshots),
-        meets=tuple(meets),
-        limits=tuple(limits_of(bone) if bone.name in limited else None for bone in bones),
-        rotations=tuple(rotation_of(bone) for bone in bones),
-        has_locks=any(
-            (has_locks(bone) and not is_locked(bone)) or (bone.name in limited and bool(euler_limits_of(bone)))
-            for bone in bones
-        ),
-        is_rigid=all(snapshot.bones.is_rigid for snapshot in snapshots),
-        is_constrained=any(snapshot.bones.is_constrained for snapshot in snapshots),
-    )
+    def joints(self, matrices: Sequence[Matrix]) -> Array:
+        """Return the joints (J, 3), bones' heads before ends, for matrices (armature space) of ``line``."""
+        points = [matrices[row].to_translation()[:] for row in self.rows]
+        for end in self.ends:
+            matrix = matrices[end.row]
+            tail = matrix @ Vector((0.0, end.bone.bone.length, 0.0)) if end.is_tail else matrix.to_translation()
+            points.append(tail[:])
+        return np.array(points)
 
 
-def _with_links_between(bones: Sequence[PoseBone], limited: AbstractSet[str]) -> list[PoseBone]:
-    """Leave out bones that turn about the same joint as another one, parents first: chains may disagree which of them.
+@dataclass(frozen=True)
+class _Rows:
+    """One row for each joint, as the core has them."""
 
-    As in one chain it is the upper one that turns, unless it can't or the lower one wouldn't come along.
-    """
-    kept: dict[str, PoseBone] = {}
-    for bone in bones:
-        above = next((other for other in bone.parent_recursive if other.name in kept), None)
-        if above is not None and share_joint(above, bone):
-            if is_carried_along(bone, above) and can_turn(above, above.name in limited):
-                continue
-            del kept[above.name]
-        kept[bone.name] = bone
-    return list(kept.values())
-
-
-def _first(snapshot: Snapshot, numbers: Mapping[str, int], bones: Sequence[PoseBone]) -> int:
-    """Return the number of the joint at which a chain starts; its first bone may be a piece of another one."""
-    own = [snapshot.bones.bones[i] for i in snapshot.bones.free]
-    carrier = _carrier(own[0], numbers)
-    if carrier >= 0 and (own[0].name in numbers or share_joint(bones[carrier], own[0])):
-        return carrier
-    return next(numbers[bone.name] for bone in own if bone.name in numbers)
-
-
-def _carrier(bone: PoseBone | None, numbers: Mapping[str, int]) -> int:
-    """Return the number of the first bone of the tree from a bone up, or -1."""
-    while bone is not None and bone.name not in numbers:
-        bone = bone.parent
-    return -1 if bone is None else numbers[bone.name]
-
-
-def _inherits(bone: PoseBone, numbers: Mapping[str, int]) -> bool:
-    """Tell whether a bone turns with the bone of the tree that carries it."""
-    link: PoseBone | None = bone
-    while link is not None and (link is bone or link.name not in numbers):
-        if not link.bone.use_inherit_rotation:
-            return False
-        link = link.parent
-    return True
-
-
-def _between(line: Sequence[PoseBone], place: Mapping[str, int], numbers: Mapping[str, int]) -> tuple[PoseBone, ...]:
-    """Return bones and those that stand between them and the tree's roots, parents first."""
-    found: dict[str, PoseBone] = {}
-    for bone in line:
-        way = [bone]
-        while way[-1].parent is not None and _carrier(way[-1].parent, numbers) >= 0:
-            way.append(way[-1].parent)
-        found.update((link.name, link) for link in way)
-    return tuple(sorted(found.values(), key=lambda bone: (len(bone.parent_recursive), place[bone.name])))
-
-
-def tree_matrices(tree: TreeBones, rotations: Sequence[Quaternion] | None = None) -> dict[str, Matrix]:
-    """Return where a tree's bones are before constraints, or with other rotations, by name."""
-    if rotations is None and not tree.is_constrained:
-        return {bone.name: bone.matrix for bone in tree.between}
-    bases = {bone.name: bone.matrix_basis for bone in tree.between}
-    if rotations is not None:
-        bases |= {
-            bone.name: basis_with(bone, rotation, bone.scale)
-            for bone, rotation in zip(tree.bones, rotations, strict=True)
-        }
-    matrices: dict[str, Matrix] = {}
-    for bone in tree.between:
-        parent = bone.parent
-        above = None if parent is None else matrices.get(parent.name, parent.matrix)
-        matrices[bone.name] = matrix_under(bone, bases[bone.name], above)
-    return matrices
+    parents: list[int]
+    names: tuple[str, ...]
+    positions: Array
+    rotations: Array
+    rest: Array
+    lower: Array
+    upper: Array
+    stiffness: Array
+    inherits: NDArray[np.bool_]
 
 
 def read_tree(
-    tree: TreeBones,
-    matrices: Mapping[str, Matrix],
+    tree: BoneTree,
+    matrices: Sequence[Matrix],
     rotations: Sequence[Quaternion],
-    weights: Sequence[float],
-    shifting: Sequence[int],
+    weights: Sequence[float] = (1.0,),
+    moving_roots: Sequence[int] = (0,),
 ) -> tuple[Chain, Pose]:
-    """Return a tree and its pose, given where its bones are and what their own rotations are there.
+    """Return a tree and its pose, from matrices of its bones and their own rotations in the same pose.
+
+    A bone's rest frame is that in which its own rotation is counted, ``F_p^-1 F_j q_j^-1``, or ``F_j q_j^-1`` in
+    armature space where it doesn't turn with a parent of the tree: limits are angles of ``q_j``.
 
     Args:
         tree: the bones.
-        matrices: in armature space, by name.
-        rotations: the bones' own.
+        matrices: of ``tree.line`` in armature space.
+        rotations: ``q_j`` of ``tree.bones``.
         weights: of the chains.
-        shifting: numbers of the roots that give way.
+        moving_roots: indices of the roots that may move.
 
     Raises:
         FabrikError: a number isn't finite or a bone has no length.
     """
-    frames = [matrices[bone.name].to_quaternion() for bone in tree.bones]
-    points = [matrices[bone.name].to_translation()[:] for bone in tree.bones]
-    parents = [*tree.parents, *(end.carrier for end in tree.ends)]
-    rows = [frame[:] for frame in frames]
-    for end in tree.ends:
-        matrix = matrices[end.bone.name]
-        tail = matrix @ Vector((0.0, end.bone.bone.length, 0.0))
-        points.append(tail[:] if end.is_tail else matrix.to_translation()[:])
-        rows.append(rows[end.carrier])
-    turn_in = [frame @ own.conjugated() for frame, own in zip(frames, rotations, strict=True)]
-    rests = [
-        (frames[parent].conjugated() @ space if inherits and parent >= 0 else space)[:]
-        for space, parent, inherits in zip(turn_in, tree.parents, tree.inherits, strict=True)
-    ]
-    limits = [_FREE if limit is None else limit for limit in tree.limits]
-    stiffness = [
-        (0.0, 0.0, 0.0) if limit is None else stiffness_of(bone)
-        for bone, limit in zip(tree.bones, tree.limits, strict=True)
-    ]
-    nothing = len(tree.ends)
-    names = (*(bone.name for bone in tree.bones), *(end.bone.name for end in tree.ends))
-    positions = np.array(points)
-    if not np.isfinite(positions).all():
-        raise FabrikError(
-            f"the position of bone '{names[int(np.argwhere(~np.isfinite(positions))[0, 0])]}' is not finite"
-        )
-    rotations_of_joints = np.array(rows)
-    rest = np.array([*rests, *[(1.0, 0.0, 0.0, 0.0)] * nothing])
-    lower = np.array([*(low for low, _ in limits), *[_FREE[0]] * nothing])
-    upper = np.array([*(high for _, high in limits), *[_FREE[1]] * nothing])
-    stiff = np.array([*stiffness, *[(0.0, 0.0, 0.0)] * nothing])
-    inherits = np.array([*tree.inherits, *[True] * nothing])
-    tips, starts, roots, base = np.array(tree.tips), np.array(tree.starts), tuple(shifting), rest[0]
+    rows = _rows(tree, matrices, rotations)
+    tips, starts, roots = np.array(tree.tips), np.array(tree.starts), tuple(moving_roots)
+    _check_links(tree, rows)
     if tree.has_anchor:
-        # A joint below all of them that can't turn.
-        low = positions.min(axis=0) - np.ptp(positions, axis=0).max() * np.array([0.0, 0.0, 1.0])
-        identity = np.array([[1.0, 0.0, 0.0, 0.0]])
-        positions = np.concatenate([low[None], positions])
-        rotations_of_joints = np.concatenate([identity, rotations_of_joints])
-        rest = np.concatenate([identity, rest])
-        lower, upper = np.concatenate([[_STILL[0]], lower]), np.concatenate([[_STILL[1]], upper])
-        stiff, inherits = np.concatenate([np.zeros((1, 3)), stiff]), np.concatenate([[True], inherits])
-        parents = [-1, *(parent + 1 for parent in parents)]
-        tips, starts, roots, base = tips + 1, starts + 1, tuple(root + 1 for root in roots), identity[0]
-        names = (names[0], *names)
-    ahead = np.maximum(np.array(parents), 0)
-    lengths = np.linalg.norm(positions - positions[ahead], axis=1)
-    lengths[0] = 0.0
+        rows = _with_anchor(rows)
+        tips, starts, roots = tips + 1, starts + 1, tuple(root + 1 for root in roots)
+    lengths = _lengths(rows)
     chain = Chain(
-        parents=np.array(parents),
+        parents=np.array(rows.parents),
         lengths=lengths,
         tips=tips,
         weights=np.array(weights, float),
-        lower=lower,
-        upper=upper,
-        rest=rest,
-        inherits=inherits,
-        stiffness=stiff,
-        names=names,
+        lower=rows.lower,
+        upper=rows.upper,
+        rest=rows.rest,
+        inherits=rows.inherits,
+        stiffness=rows.stiffness,
+        names=rows.names,
         starts=starts,
         roots=roots,
         has_anchor=tree.has_anchor,
     )
-    return chain, Pose(positions, rotations_of_joints, base)
+    return chain, Pose(rows.positions, rows.rotations, rows.rest[0])
+
+
+def _rows(tree: BoneTree, matrices: Sequence[Matrix], rotations: Sequence[Quaternion]) -> _Rows:
+    ends = len(tree.ends)
+    frames = [matrices[row].to_quaternion() for row in tree.rows]
+    components = [frame[:] for frame in frames]
+    components += [components[end.carrier] for end in tree.ends]
+    rests = []
+    for frame, rotation, parent in zip(frames, rotations, tree.rotation_parents, strict=True):
+        counted_in = frame @ rotation.conjugated()
+        rests.append((counted_in if parent < 0 else frames[parent].conjugated() @ counted_in)[:])
+    names = tuple(bone.name for bone in tree.bones)
+    names += tuple(names[end.carrier] for end in tree.ends)
+    positions = tree.joints(matrices)
+    if not np.isfinite(positions).all():
+        row = int(np.argwhere(~np.isfinite(positions))[0, 0])
+        raise FabrikError(f"the position of bone '{names[row]}' is not a finite number")
+    limits = [_FREE if limit is None else limit for limit in tree.limits] + [_FREE] * ends
+    stiffness = [
+        _NO_STIFFNESS if limit is None else stiffness_of(bone)
+        for bone, limit in zip(tree.bones, tree.limits, strict=True)
+    ]
+    return _Rows(
+        parents=[*tree.parents, *(end.carrier for end in tree.ends)],
+        names=names,
+        positions=positions,
+        rotations=np.array(components),
+        rest=np.array([*rests, *[_IDENTITY] * ends]),
+        lower=np.array([lower for lower, _ in limits]),
+        upper=np.array([upper for _, upper in limits]),
+        stiffness=np.array([*stiffness, *[_NO_STIFFNESS] * ends]),
+        inherits=np.array([*tree.inherits, *[True] * ends]),
+    )
+
+
+def _with_anchor(rows: _Rows) -> _Rows:
+    """Return the rows after that of an anchor: a joint below all others that can't turn."""
+    positions = rows.positions
+    below = positions.min(axis=0) - np.ptp(positions, axis=0).max() * np.array([0.0, 0.0, 1.0])
+    return _Rows(
+        parents=[-1, *(parent + 1 for parent in rows.parents)],
+        names=(rows.names[0], *rows.names),
+        positions=np.vstack([below, positions]),
+        rotations=np.vstack([_IDENTITY, rows.rotations]),
+        rest=np.vstack([_IDENTITY, rows.rest]),
+        lower=np.vstack([_LOCKED[0], rows.lower]),
+        upper=np.vstack([_LOCKED[1], rows.upper]),
+        stiffness=np.vstack([_NO_STIFFNESS, rows.stiffness]),
+        inherits=np.concatenate([[True], rows.inherits]),
+    )
+
+
+def _lengths(rows: _Rows) -> Array:
+    """Return the length (J,) of the link that ends at each joint, 0 at the first."""
+    before = np.maximum(np.array(rows.parents), 0)
+    lengths: Array = np.linalg.norm(rows.positions - rows.positions[before], axis=1)
+    lengths[0] = 0.0
+    return lengths
+
+
+def _check_links(tree: BoneTree, rows: _Rows) -> None:
+    """Refuse a link without length, which has no direction.
+
+    Raises:
+        FabrikError: there is one.
+    """
+    parents = np.array(rows.parents)
+    linked = np.flatnonzero(parents >= 0)
+    lengths = np.linalg.norm(rows.positions[linked] - rows.positions[parents[linked]], axis=1)
+    shortest = int(lengths.argmin())
+    if lengths[shortest] > _NO_LENGTH * lengths.sum():
+        return
+    joint = int(linked[shortest])
+    name = rows.names[rows.parents[joint]]
+    end = tree.ends[joint - len(tree.bones)] if joint >= len(tree.bones) else None
+    following = rows.names[joint] if end is None else end.bone.name
+    is_own_tail = end is not None and following == name
+    reason = "its tail is at its head" if is_own_tail else f"the head of '{following}' is at its head"
+    raise FabrikError(f"bone '{name}' has no length: {reason}")

@@ -1,32 +1,39 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""READ: the bones of a chain, how they hang together, and their pose. Nothing here writes to Blender."""
+"""READ: the bones of one chain, their matrices and their pose. How limits are read is in ``bone_limits``."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
-from ...core import Array, Chain, FabrikError, Pose, plain_chain
+from ...core import Chain, FabrikError, Pose
 from .bone_kinematics import basis_with, pose_matrices, turns_rigidly
-from .bone_limits import Angles, euler_limits_of, limits_of, stiffness_of
+from .bone_limits import Limits, euler_limits_of, limits_of
 from .bone_stretch import Link, Stretch, read_links, read_stretch
+from .bone_tree import BoneTree, End, read_tree
 from .overrides import overrides_of
 from .rotation_channel import Channel, has_locks, is_locked, present_channel, rotation_from
+from .shared_joints import one_bone_per_joint
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone
 
-    from .bone_limits import Angles
-    from .rotation_channel import Channel
 
+@dataclass(frozen=True)
+class ChainSpec:
+    """Which bones a chain has and what of them counts: the settings of the same names of ``FabrikChain``."""
 
-SAME_JOINT = 1e-6
-"""Distance of two heads, beside the bones and their distance from the origin, that is rounding."""
+    name: str
+    tip: str
+    chain_count: int
+    use_tail: bool = True
+    use_limits: bool = False
+    use_stretch: bool = False
 
 
 @dataclass(frozen=True)
@@ -40,9 +47,9 @@ class ChainBones:
     """The bone at whose head or tail the chain ends."""
     use_tail: bool
     free: tuple[int, ...]
-    """Which of the bones turn: one that is locked altogether, or starts where another does, is one piece with it."""
+    """Indices of the bones that turn: not those that are locked altogether, and one only of those at one joint."""
     is_rigid: bool
-    """Whether turning a bone moves what hangs on it without changing its shape."""
+    """Whether the bones keep their shape as they turn (``turns_rigidly``)."""
     has_locks: bool
     """Whether some bone can turn about some of its axes only."""
     modes: tuple[str, ...]
@@ -51,24 +58,53 @@ class ChainBones:
     """The bones' rotation channels."""
     rotations: tuple[Quaternion, ...]
     """The bones' own rotations, from their channels."""
-    limits: tuple[tuple[Angles, Angles], ...] | None
-    """The bones' smallest and largest angles; None where limits are to be ignored."""
+    limits: tuple[Limits, ...] | None
+    """The bones' smallest and largest angles; None where limits don't count."""
     is_constrained: bool
-    """Whether constraints stand between the bones' channels and where they are."""
+    """Whether constraints or drivers change the bones after their channels."""
     stretch: Stretch | None = None
-    """What it takes to stretch the bones; None where they keep their lengths."""
+    """How the bones are stretched; None where they keep their lengths."""
     links: tuple[Link, ...] = ()
     """From each bone to the next, if they stretch."""
 
     @property
     def line(self) -> tuple[PoseBone, ...]:
-        """The bones and, where the chain ends at its head, the one after them."""
+        """The bones and, where the chain ends at a head, the bone of that head."""
         return self.bones if self.use_tail else (*self.bones, self.end)
 
     @property
     def scales(self) -> tuple[Vector, ...]:
-        """The bones' scale channels; as they are without stretch if they stretch."""
+        """The bones' scale channels; without stretch if they stretch."""
         return self.stretch.scales if self.stretch else tuple(bone.scale for bone in self.bones)
+
+    @property
+    def free_rotations(self) -> list[Quaternion]:
+        """The own rotations of the bones that turn."""
+        return [self.rotations[i] for i in self.free]
+
+    @cached_property
+    def tree(self) -> BoneTree:
+        """The chain as a tree with one end."""
+        count, line = len(self.free), self.line
+        limits = (None,) * count if self.limits is None else tuple(self.limits[i] for i in self.free)
+        return BoneTree(
+            bones=tuple(self.bones[i] for i in self.free),
+            parents=tuple(range(-1, count - 1)),
+            inherits=tuple(i == 0 or self.bones[i].bone.use_inherit_rotation for i in self.free),
+            limits=limits,
+            line=line,
+            rows=self.free,
+            ends=(End(self.end, self.use_tail, len(line) - 1, count - 1),),
+            tips=(count,),
+            starts=(0,),
+        )
+
+    def with_free(self, rotations: Sequence[Quaternion]) -> list[Quaternion]:
+        """Return the own rotations of all bones, those of the bones that turn replaced."""
+        found = list(self.rotations)
+        for i, rotation in zip(self.free, rotations, strict=True):
+            found[i] = rotation
+        return found
 
 
 def bones_of_chain(armature: Object, tip: str, chain_count: int, use_tail: bool) -> tuple[PoseBone, ...]:
@@ -97,98 +133,68 @@ def bones_of_chain(armature: Object, tip: str, chain_count: int, use_tail: bool)
     return tuple(walked)
 
 
-def read_bones(
-    armature: Object,
-    chain_name: str,
-    tip: str,
-    chain_count: int,
-    use_tail: bool,
-    use_limits: bool = False,
-    use_stretch: bool = False,
-) -> ChainBones:
-    """Return the bones of a chain, as the settings of the same names describe it.
+def read_bones(armature: Object, spec: ChainSpec) -> ChainBones:
+    """Return the bones of a chain.
 
     Raises:
         FabrikError: there is no such bone, or not as many parents, or none of them can turn, or stretch if they should.
     """
-    bones = bones_of_chain(armature, tip, chain_count, use_tail)
-    line = bones if use_tail else (*bones, armature.pose.bones[tip])
-    free = tuple(i for i, bone in enumerate(bones) if not is_locked(bone))
-    if not free:
-        raise FabrikError("the rotation of all its bones is locked")
-    free = _with_links_between(line, free, use_limits)
+    bones = bones_of_chain(armature, spec.tip, spec.chain_count, spec.use_tail)
+    line = bones if spec.use_tail else (*bones, armature.pose.bones[spec.tip])
     channels = tuple(present_channel(bone) for bone in bones)
+    free = _free_bones(bones, spec.use_limits)
     found = ChainBones(
-        chain_name=chain_name,
+        chain_name=spec.name,
         bones=bones,
-        end=armature.pose.bones[tip],
-        use_tail=use_tail,
+        end=armature.pose.bones[spec.tip],
+        use_tail=spec.use_tail,
         free=free,
         is_rigid=False,
-        has_locks=any(has_locks(bones[i]) or (use_limits and bool(euler_limits_of(bones[i]))) for i in free),
+        has_locks=any(has_locks(bones[i]) or (spec.use_limits and bool(euler_limits_of(bones[i]))) for i in free),
         modes=tuple(bone.rotation_mode for bone in bones),
         channels=channels,
         rotations=tuple(rotation_from(*pair) for pair in zip(bones, channels, strict=True)),
-        limits=tuple(limits_of(bone) for bone in bones) if use_limits else None,
+        limits=tuple(limits_of(bone) for bone in bones) if spec.use_limits else None,
         is_constrained=bool(overrides_of(armature, line, use_limits=False)),
-        stretch=read_stretch(bones) if use_stretch else None,
+        stretch=read_stretch(bones) if spec.use_stretch else None,
     )
-    # Where bones are stretched it is without that they must be rigid.
-    matrices = chain_matrices(found) if use_stretch else [bone.matrix for bone in bones]
-    parents = [bones[0].parent.matrix if bones[0].parent else None, *matrices]
-    rigid = [turns_rigidly(bone, parent) for bone, parent in zip(bones, parents, strict=False)]
-    is_rigid = all(rigid) and all(bones[i].bone.use_inherit_rotation for i in range(1, len(bones)) if i not in free)
-    if not use_stretch:
+    # Stretched bones are uneven: it is without their stretch that they have to be rigid.
+    matrices = chain_matrices(found) if spec.use_stretch else [bone.matrix for bone in bones]
+    is_rigid, first_uneven = _rigidity(bones, free, matrices)
+    if not spec.use_stretch:
         return replace(found, is_rigid=is_rigid)
     if not is_rigid:
-        name = bones[rigid.index(False)].name if not all(rigid) else bones[0].name
-        raise FabrikError(f"it can't stretch: bone '{name}' is mirrored, sheared or unevenly scaled")
-    return replace(found, is_rigid=True, links=read_links(line, matrices, use_tail))
+        raise FabrikError(f"it can't stretch: bone '{first_uneven}' is mirrored, sheared or unevenly scaled")
+    return replace(found, is_rigid=True, links=read_links(line, matrices, spec.use_tail))
 
 
-def _with_links_between(line: Sequence[PoseBone], free: tuple[int, ...], use_limits: bool) -> tuple[int, ...]:
-    """Leave out bones that turn about the same joint as another one: the two are one piece.
+def _free_bones(bones: Sequence[PoseBone], use_limits: bool) -> tuple[int, ...]:
+    """Return the indices of a chain's bones that turn.
 
-    It is the upper one that turns, for what else hangs on it to come along, unless it can't or the lower one wouldn't.
+    Raises:
+        FabrikError: none can.
     """
-    kept: list[int] = []
-    for i in free:
-        if kept and share_joint(line[kept[-1]], line[i]):
-            if not (is_carried_along(line[i], line[kept[-1]]) and can_turn(line[kept[-1]], use_limits)):
-                kept[-1] = i
-            continue
-        kept.append(i)
-    return tuple(kept)
+    unlocked = [bone for bone in bones if not is_locked(bone)]
+    if not unlocked:
+        raise FabrikError("the rotation of all its bones is locked")
+    limited = {bone.name for bone in unlocked} if use_limits else set()
+    free = {bone.name for bone in one_bone_per_joint(unlocked, limited)}
+    return tuple(i for i, bone in enumerate(bones) if bone.name in free)
 
 
-def share_joint(bone: PoseBone, other: PoseBone) -> bool:
-    """Tell whether two bones start at the same place, as they were made and as they are: not by a scale of nothing."""
-    lengths = bone.bone.length + other.bone.length
-    scale = max(lengths, bone.bone.head_local.length)
-    if (bone.bone.head_local - other.bone.head_local).length > SAME_JOINT * scale:
-        return False
-    return (bone.head - other.head).length <= SAME_JOINT * max(scale, bone.head.length)
-
-
-def is_carried_along(bone: PoseBone, above: PoseBone) -> bool:
-    """Tell whether a bone turns with one of its parents."""
-    link: PoseBone | None = bone
-    while link is not None and link != above:
-        if not link.bone.use_inherit_rotation:
-            return False
-        link = link.parent
-    return link is not None
-
-
-def can_turn(bone: PoseBone, use_limits: bool) -> bool:
-    """Tell whether a bone's limits leave it any axis to turn about."""
-    return not use_limits or any(low < high for low, high in zip(*limits_of(bone), strict=True))
+def _rigidity(bones: Sequence[PoseBone], free: Sequence[int], matrices: Sequence[Matrix]) -> tuple[bool, str]:
+    """Return whether all bones turn rigidly, and the name of the first one that doesn't."""
+    parents = [bones[0].parent.matrix if bones[0].parent else None, *matrices]
+    rigid = [turns_rigidly(bone, parent) for bone, parent in zip(bones, parents, strict=False)]
+    # A bone that doesn't turn by itself is rigid with the one above if it takes over its rotation.
+    comes_along = all(bones[i].bone.use_inherit_rotation for i in range(1, len(bones)) if i not in free)
+    return all(rigid) and comes_along, bones[0].name if all(rigid) else bones[rigid.index(False)].name
 
 
 def chain_matrices(bones: ChainBones) -> list[Matrix]:
-    """Return where the bones of a chain and its end are before constraints: that is what their channels can change.
+    """Return the matrices of ``bones.line`` before constraints, which is what channels can change.
 
-    Bones that stretch are where they would be without stretch.
+    Those of bones that stretch are without stretch.
     """
     line = bones.line
     if bones.stretch is not None and bones.stretch.is_stretched:
@@ -199,60 +205,19 @@ def chain_matrices(bones: ChainBones) -> list[Matrix]:
 
 
 def bone_matrices(bones: ChainBones, rotations: Sequence[Quaternion]) -> list[Matrix]:
-    """Return where the bones of a chain and its end would be with other rotations of their own, without stretch."""
+    """Return the matrices of ``bones.line`` for other rotations of all bones, without stretch."""
     parts = zip(bones.bones, rotations, bones.scales, strict=True)
     bases = [basis_with(bone, rotation, scale) for bone, rotation, scale in parts]
-    if bones.use_tail:
-        return pose_matrices(bones.bones, bases)
-    return pose_matrices((*bones.bones, bones.end), [*bases, bones.end.matrix_basis])
-
-
-def stretched_positions(bones: ChainBones, root: Array, factors: Sequence[float]) -> Array:
-    """Return where a chain's joints (J, 3) are in its present pose when its bones are stretched by factors."""
-    point = Vector(root.tolist())
-    heads = [point.copy()]
-    for link, factor in zip(bones.links, factors, strict=True):
-        point = point + link.aside + factor * link.along
-        heads.append(point)
-    return np.array([heads[i][:] for i in (*bones.free, -1)])
+    return pose_matrices(bones.line, bases if bones.use_tail else [*bases, bones.end.matrix_basis])
 
 
 def read_pose(bones: ChainBones, matrices: Sequence[Matrix], rotations: Sequence[Quaternion]) -> tuple[Chain, Pose]:
-    """Return the chain and its pose, given where its bones are and what their own rotations are there.
+    """Return a chain and its pose, from matrices of ``bones.line`` and the own rotations of all its bones.
 
     Raises:
         FabrikError: a number isn't finite or a bone has no length.
     """
-    last = matrices[-1]
-    end = last @ Vector((0.0, bones.end.bone.length, 0.0)) if bones.use_tail else last.translation
-    points = [matrices[i].to_translation()[:] for i in bones.free]
-    points.append(end[:])
-    frames = [matrices[i].to_quaternion() for i in bones.free]
-    names = tuple(bones.bones[i].name for i in bones.free)
-    positions = np.array(points)
-    if not np.isfinite(positions).all():
-        row = int(np.argwhere(~np.isfinite(positions))[0, 0])
-        raise FabrikError(f"the position of bone '{(*names, names[-1])[row]}' is not a finite number")
-    lengths = np.sqrt(np.square(positions[1:] - positions[:-1]).sum(axis=1))
-    _check_lengths(lengths, names, bones.end.name)
-    inherits = np.array([i == 0 or bones.bones[i].bone.use_inherit_rotation for i in (*bones.free, 0)])
-    rows = np.array([frame[:] for frame in (*frames, frames[-1])])
-    if bones.limits is None:
-        return plain_chain(lengths, names, inherits=inherits), Pose(positions, rows)
-    turn_in = [frame @ rotations[i].conjugated() for frame, i in zip(frames, bones.free, strict=True)]
-    rests: list[tuple[float, ...]] = [(1.0, 0.0, 0.0, 0.0)]
-    for parent, frame, inherit in zip(frames, turn_in[1:], inherits[1:], strict=False):
-        rests.append((parent.conjugated() @ frame if inherit else frame)[:])
-    limits = [bones.limits[i] for i in (*bones.free, bones.free[-1])]
-    chain = plain_chain(
-        lengths,
-        names,
-        rest=np.array([*rests, rests[-1]]),
-        inherits=inherits,
-        limits=(np.array([lower for lower, _ in limits]), np.array([upper for _, upper in limits])),
-        stiffness=np.array([stiffness_of(bones.bones[i]) for i in (*bones.free, bones.free[-1])]),
-    )
-    return chain, Pose(positions, rows, np.array(turn_in[0][:]))
+    return read_tree(bones.tree, matrices, [rotations[i] for i in bones.free])
 
 
 def check_root_moves(root: PoseBone) -> None:
@@ -265,12 +230,3 @@ def check_root_moves(root: PoseBone) -> None:
         raise FabrikError(f"its root can't follow: bone '{root.name}' is connected to its parent")
     if any(root.lock_location):
         raise FabrikError(f"its root can't follow: the location of bone '{root.name}' is locked")
-
-
-def _check_lengths(lengths: Array, names: tuple[str, ...], end: str) -> None:
-    shortest = int(lengths.argmin())
-    # In single precision a shorter link is rounding, and has no direction.
-    if lengths[shortest] <= 1e-6 * lengths.sum():
-        following = (*names, end)[shortest + 1]
-        reason = "its tail is at its head" if names[shortest] == end else f"the head of '{following}' is at its head"
-        raise FabrikError(f"bone '{names[shortest]}' has no length: {reason}")

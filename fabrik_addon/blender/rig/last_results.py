@@ -27,9 +27,9 @@ class Result:
     message: str
     """Why the tip isn't at the target, in words; empty where it is."""
     overridden: tuple[str, ...] = ()
-    """Bones whose rotation constraints or drivers override, with what does."""
+    """Bones whose rotation constraints or drivers override, and which of these, in words."""
     stretch: float = 1.0
-    """How long its bones are, in times of their own length."""
+    """Factor by which its bones are longer than without stretch."""
 
 
 # Session ids are never used twice, and stay the same over undo.
@@ -44,7 +44,7 @@ def result_of(armature: ID | None, chain_name: str) -> Result | None:
 
 
 def last_change() -> int:
-    """Return a number that is another one after every solve."""
+    """Return a number that every solve changes."""
     return _last_change
 
 

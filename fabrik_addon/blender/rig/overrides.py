@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What stands between a bone's channels and where it ends up: constraints and drivers. Reads Blender."""
+"""READ: what changes a bone after its channels, or its channels: constraints and drivers."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _SCALING_TYPES = {'COPY_SCALE', 'LIMIT_SCALE', 'MAINTAIN_VOLUME'}
 
 
 def is_active(constraint: Constraint) -> bool:
-    """Tell whether a constraint does anything."""
+    """Tell whether a constraint is evaluated and has an influence."""
     if not (constraint.enabled and constraint.influence > 0.0):
         return False
-    # Blender passes over what it marked as not valid, but doesn't mark anew what has lost a deleted target.
+    # Blender skips a constraint that isn't valid, but still calls one valid whose target was deleted.
     return constraint.is_valid and not _lacks_target(constraint)
 
 
@@ -45,7 +45,7 @@ def is_limit(constraint: Constraint) -> bool:
 
 
 def chain_constraints(armature: Object) -> Iterator[tuple[PoseBone, Constraint, list[PoseBone]]]:
-    """Yield the active constraints that turn the parents of their bone too, with all the bones they turn."""
+    """Yield the active IK and Spline IK constraints: their bone, the constraint, and all bones that it turns."""
     for owner in armature.pose.bones:
         for constraint in owner.constraints:
             if constraint.type in _CHAIN_TYPES and is_active(constraint):
@@ -58,9 +58,13 @@ def chain_constraints(armature: Object) -> Iterator[tuple[PoseBone, Constraint, 
 def overrides_of(
     armature: Object, bones: Sequence[PoseBone], use_limits: bool, use_stretch: bool = False
 ) -> tuple[str, ...]:
-    """Name the bones of a chain whose rotation is not what their channels say, or whose channels are driven.
+    """Return the bones of a chain that constraints turn after their channels, or whose channels are driven, in words.
 
-    Limits that the solver keeps to don't count, and what drives or limits the scale counts if that is to change.
+    Args:
+        armature: object with the bones.
+        bones: of the chain.
+        use_limits: whether the solver keeps to Limit Rotation constraints, so that they override nothing.
+        use_stretch: whether the bones' scale is written too, so that what changes it counts.
     """
     found = [
         f"bone '{bone.name}' (constraint '{constraint.name}')"

@@ -24,7 +24,7 @@ from bpy.types import Context, Object, PropertyGroup
 from ...core import SOLVERS, FabrikError, Status
 from .chain_tree import chains_of_tree
 from .last_results import result_of
-from .targets import rotation_in_armature
+from .targets_and_poles import rotation_in_armature
 
 _OVERRIDABLE = {'LIBRARY_OVERRIDABLE'}
 
@@ -55,7 +55,7 @@ def _get_iterations_used(chain: FabrikChain) -> int:
 
 
 def _make_name_unique(chain: FabrikChain, _context: Context) -> None:
-    """Number the name of a chain if another one has it: results and library overrides know chains by their names."""
+    """Number the name of a chain if another one has it: results and library overrides find chains by their names."""
     taken = {other.name for other in chain.id_data.fabrik.chains if other != chain}
     name, number = chain.name, 0
     while name in taken:

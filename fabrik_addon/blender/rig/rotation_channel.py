@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A pose bone's rotation channel: what it says, and what it must say for another rotation. Computes, writes nothing."""
+"""READ: a pose bone's rotation channel and its locks, and the values of it that give another rotation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Channel = tuple[str, tuple[float, ...]]
 """Property of a pose bone and its values."""
 
 Setting = tuple["PoseBone | Bone", tuple[str, Any]]
-"""A channel with its pose bone, or how a bone takes over its parent's scale: anything that a solve writes."""
+"""A pose bone and its channel, or a bone and its mode of Inherit Scale: anything that a solve writes."""
 
 
 def rotation_of(bone: PoseBone | Object) -> Quaternion:
@@ -81,7 +81,7 @@ def nearest_values(mode: str, rotation: Quaternion, old: Sequence[float]) -> tup
 
 
 def locked_channel_for(bone: PoseBone, rotation: Quaternion) -> Channel:
-    """Return what ``channel_for`` does, but with the values the bone has wherever it is locked.
+    """Return ``channel_for`` a rotation, with the bone's present values where they are locked.
 
     Locks work as in Blender's own transform: without 4D locks, quaternions and axis-angles are locked as XYZ Euler.
     """
@@ -89,8 +89,8 @@ def locked_channel_for(bone: PoseBone, rotation: Quaternion) -> Channel:
         locks = (bone.lock_rotation_w, *bone.lock_rotation)
     elif bone.rotation_mode in {'QUATERNION', 'AXIS_ANGLE'}:
         old = rotation_of(bone).to_euler('XYZ')
-        kept = _keep_locked(bone.lock_rotation[:], old[:], rotation.to_euler('XYZ', old)[:])
-        return channel_for(bone, Euler(kept, 'XYZ').to_quaternion())
+        angles = _keep_locked(bone.lock_rotation[:], old[:], rotation.to_euler('XYZ', old)[:])
+        return channel_for(bone, Euler(angles, 'XYZ').to_quaternion())
     else:
         locks = tuple(bone.lock_rotation)
     name, values = channel_for(bone, rotation)
@@ -108,6 +108,7 @@ def rotation_from(bone: PoseBone, channel: Channel) -> Quaternion:
 
 
 def _keep_locked(locks: Sequence[bool], old: Sequence[float], new: Sequence[float]) -> tuple[float, ...]:
+    """Return new values with the old ones where they are locked."""
     return tuple(before if lock else after for lock, before, after in zip(locks, old, new, strict=True))
 
 
@@ -115,12 +116,12 @@ def _nearest_axis_angle(rotation: Quaternion, old: Sequence[float]) -> tuple[flo
     """Return angle and axis of a rotation: of all that give it, the ones nearest to the old."""
     old_angle, old_axis = old[0], Vector(old[1:4])
     axis = Vector((rotation.x, rotation.y, rotation.z))
-    # Not Quaternion.to_axis_angle: its arc cosine knows no angles below 5e-4 in single precision.
+    # Not Quaternion.to_axis_angle: in single precision its arc cosine makes 0 of angles below 5e-4.
     angle = 2.0 * math.atan2(axis.length, rotation.w)
     if axis.length > 0.0:
         axis.normalize()
     elif old_axis.length > 0.0:
-        axis = old_axis  # no turn has any axis
+        axis = old_axis  # a rotation by 0 is one about any axis
     else:
         axis = Vector((0.0, 1.0, 0.0))
     if axis.dot(old_axis) < 0.0:

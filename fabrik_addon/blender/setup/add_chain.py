@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from mathutils import Vector
 
 from ...core import FabrikError
-from ..rig.chain_bones import chain_matrices, read_bones, read_pose
+from ..rig.chain_bones import ChainSpec, chain_matrices, read_bones, read_pose
 from ..rig.last_results import forget_result
 from ..rig.properties import FabrikChain, settings_of
-from ..rig.targets import armature_to_world
+from ..rig.targets_and_poles import armature_to_world
 from .move_target import scale_of
 from .pole_placement import place_pole
 from .target_objects import make_pole, make_target, targets_collection
@@ -59,7 +59,7 @@ def add_chain(
             raise FabrikError(f"Chain '{chain.name}' already ends at bone '{tip.name}'")
     view_layer.update()
     try:
-        bones = read_bones(armature, tip.name, tip.name, chain_count, use_tail=True)
+        bones = read_bones(armature, ChainSpec(tip.name, tip.name, chain_count))
         rigid, pose = read_pose(bones, chain_matrices(bones), bones.rotations)
         to_world = armature_to_world(armature)
     except FabrikError as error:

@@ -1,28 +1,27 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Chains that belong together: read once, solved as one problem, as often as their goals change.
+"""READ: which chains are solved as one problem, and in which order the groups of them are solved.
 
-Chains that share bones belong together, and so do chains of which one hangs on another: they are one tree. A chain
-whose target follows the tree it hangs on waits for it instead, and so does one that no tree is solved for: with a
-solver that takes one chain only or isn't the others', with stretch, or without influence.
+Chains belong together where they share bones, or where one hangs on a bone that the other turns: then they are one
+tree. A chain doesn't join the tree it hangs on, and is solved after it, where its target follows that tree; where its
+solver solves no trees, or isn't the tree's; where it stretches; and where it has no influence.
 
-Whoever poses chains does it group by group, in the order given: a group hangs on, or reaches for, bones of groups
-before it only, and is read anew once those were written.
+Groups are solved one after another: a group hangs on, or reaches for, bones of groups before it only, and is read anew
+once those are written.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ...core import SOLVERS, FabrikError, Goals, solver_for_tree
+from ...core import SOLVERS, FabrikError, solver_for_tree
 from ..rig.chain_bones import check_root_moves
 from ..rig.snapshot import Snapshot, take_snapshot
-from .solve_chain_bones import SolvedChain, solve_snapshot
-from .solve_tree_bones import ReadTree, solve_tree_bones, take_tree
+from .solve_tree_bones import ReadTree, take_tree
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone, ViewLayer
@@ -32,14 +31,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Group:
-    """Chains of an armature that are solved as one, ready to be solved."""
+    """Chains of an armature that are solved as one problem."""
 
     snapshots: tuple[Snapshot, ...]
     """One for each chain, in the order of their bones in the armature."""
     tree: ReadTree | None = None
-    """What several chains make together, or one that reaches for a bone of its own; None is one plain chain."""
-    shifting: tuple[PoseBone, ...] = ()
-    """The bones whose location is written where a root gives way."""
+    """Of several chains, or of one that reaches for a bone of its own; None for one chain otherwise."""
+    moving_roots: tuple[PoseBone, ...] = ()
+    """The bones whose location is written where a root moves."""
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -57,8 +56,8 @@ class Group:
         return frozenset().union(*(snapshot.moving for snapshot in self.snapshots))
 
     @cached_property
-    def rests_on(self) -> frozenset[str]:
-        """Names of the bones that say where the group's roots and goals are."""
+    def depends_on(self) -> frozenset[str]:
+        """Names of the bones on which the group's roots and goals depend."""
         parents = (snapshot.bones.bones[0].parent_recursive for snapshot in self.snapshots)
         hangs_on = {bone.name for above in parents for bone in above}
         return frozenset(hangs_on | self.followed) - self.moving
@@ -69,9 +68,9 @@ class Group:
         return frozenset().union(*(snapshot.followed for snapshot in self.snapshots))
 
     @cached_property
-    def indirectly(self) -> frozenset[str]:
-        """Those of them that aren't followed only because a target bone hangs on them."""
-        return frozenset().union(*(snapshot.indirectly for snapshot in self.snapshots))
+    def followed_otherwise(self) -> frozenset[str]:
+        """The bones of ``followed`` without those that are followed for carrying a target bone only."""
+        return frozenset().union(*(snapshot.followed_otherwise for snapshot in self.snapshots))
 
     @cached_property
     def target_bones(self) -> frozenset[str]:
@@ -95,9 +94,9 @@ def take_groups(view_layer: ViewLayer, armature: Object, chains: Sequence[Fabrik
         chains: its chains to be solved, in any order.
 
     Raises:
-        FabrikError: a chain or its target can't be used, or chains wait for each other.
+        FabrikError: a chain or its target can't be used, or chains depend on each other.
     """
-    return group_snapshots(take_snapshots(view_layer, armature, chains))
+    return group_chains(take_snapshots(view_layer, armature, chains))
 
 
 def take_snapshots(view_layer: ViewLayer, armature: Object, chains: Sequence[FabrikChain]) -> list[Snapshot]:
@@ -112,69 +111,49 @@ def take_snapshots(view_layer: ViewLayer, armature: Object, chains: Sequence[Fab
     return [take_snapshot(view_layer, armature, chain) for chain in chains]
 
 
-def group_snapshots(snapshots: Sequence[Snapshot]) -> list[Group]:
-    """Return chains that were read, each with a name of its own, as groups in the order in which they can be solved.
+def group_chains(snapshots: Sequence[Snapshot]) -> list[Group]:
+    """Return chains, each with a name of its own, as groups in the order in which they can be solved.
 
     Raises:
-        FabrikError: groups wait for each other, or a chain's target depends on its own group.
+        FabrikError: groups depend on each other, or a chain's target depends on its own group.
     """
-    return in_order([prepared(group.snapshots) for group in clusters_of(snapshots)])
+    return solving_order([with_tree(group) for group in unite_chains(snapshots)])
 
 
-def clusters_of(snapshots: Sequence[Snapshot]) -> list[Group]:
-    """Return chains that were read as groups, in no order and not ready to be solved: only what belongs together."""
-    clusters = [Group((snapshot,)) for snapshot in sorted(snapshots, key=_place)]
+def unite_chains(snapshots: Sequence[Snapshot]) -> list[Group]:
+    """Return groups of the chains that belong together, in no order and without their trees."""
+    groups = [Group((snapshot,)) for snapshot in sorted(snapshots, key=_order_of_tip)]
     number = 0
-    while number < len(clusters):
-        group = clusters[number]
-        near = next((other for other in clusters[number + 1 :] if _belong(group, other)), None)
-        if near is None:
+    while number < len(groups):
+        group = groups[number]
+        other = next((other for other in groups[number + 1 :] if _belong_together(group, other)), None)
+        if other is None:
             number += 1
             continue
-        clusters.remove(near)
-        clusters[number] = Group(tuple(sorted((*group.snapshots, *near.snapshots), key=_place)))
-        number = 0
-    return clusters
+        groups.remove(other)
+        groups[number] = Group(tuple(sorted((*group.snapshots, *other.snapshots), key=_order_of_tip)))
+        number = 0  # the larger group may belong together with one that its parts didn't
+    return groups
 
 
 def take_group(view_layer: ViewLayer, armature: Object, chains: Sequence[FabrikChain]) -> Group:
-    """Read chains that are known to be one group, as one that ``take_groups`` returned: after others have moved it.
+    """Read the chains of a group that ``take_groups`` returned again, after other groups have moved it.
 
     Raises:
         FabrikError: a chain or its target can't be used.
     """
-    return prepared(sorted((take_snapshot(view_layer, armature, chain) for chain in chains), key=_place))
+    snapshots = sorted((take_snapshot(view_layer, armature, chain) for chain in chains), key=_order_of_tip)
+    return with_tree(Group(tuple(snapshots)))
 
 
-def solve_group(group: Group, goals: Mapping[str, Goals] | None = None) -> tuple[SolvedChain, ...]:
-    """Solve a group from the pose in which it was read. Writes nothing.
-
-    Args:
-        group: read from Blender.
-        goals: by the names of the chains that have other goals than those that were read.
-
-    Returns:
-        what to write for each chain, in the group's order. Bones in several chains have the same channels in each.
-
-    Raises:
-        FabrikError: the goals aren't finite.
-    """
-    goals = goals or {}
-    wished = [goals.get(snapshot.bones.chain_name) for snapshot in group.snapshots]
-    if group.tree is None:
-        return tuple(solve_snapshot(*pair) for pair in zip(group.snapshots, wished, strict=True))
-    filled = [snapshot.goals if goal is None else goal for snapshot, goal in zip(group.snapshots, wished, strict=True)]
-    return solve_tree_bones(group.tree, group.snapshots, filled)
-
-
-def _place(snapshot: Snapshot) -> tuple[int, int, bool, str]:
-    """Return what chains are sorted by: their tips' place in the hierarchy, whatever the order of the list."""
+def _order_of_tip(snapshot: Snapshot) -> tuple[int, int, bool, str]:
+    """Return what chains are sorted by: their tips in the hierarchy. The order of the list changes no result."""
     end = snapshot.bones.end
     armature: Any = end.id_data
     return len(end.parent_recursive), armature.pose.bones.find(end.name), snapshot.bones.use_tail, snapshot.name
 
 
-def _belong(group: Group, other: Group) -> bool:
+def _belong_together(group: Group, other: Group) -> bool:
     """Tell whether two groups are to be solved as one."""
     if any(map(_is_alone, (*group.snapshots, *other.snapshots))):
         return False
@@ -182,11 +161,11 @@ def _belong(group: Group, other: Group) -> bool:
         return False
     if not group.bones.isdisjoint(other.bones):
         return True
-    if not (group.indirectly.isdisjoint(other.moving) and other.indirectly.isdisjoint(group.moving)):
+    if not (group.followed_otherwise.isdisjoint(other.moving) and other.followed_otherwise.isdisjoint(group.moving)):
         return False
     if not (group.target_bones.isdisjoint(other.moving) or other.target_bones.isdisjoint(group.moving)):
         return True  # each reaches for what the other moves
-    return _hangs(group, other) or _hangs(other, group)
+    return _hangs_on(group, other) or _hangs_on(other, group)
 
 
 def _is_alone(snapshot: Snapshot) -> bool:
@@ -194,49 +173,48 @@ def _is_alone(snapshot: Snapshot) -> bool:
     return snapshot.influence == 0.0 or not SOLVERS[options.solver].solves_trees or options.stretch_max > 1.0
 
 
-def _hangs(group: Group, other: Group) -> bool:
-    """Tell whether a root of a group is carried by what another group turns."""
+def _hangs_on(group: Group, other: Group) -> bool:
+    """Tell whether a root of a group moves with the bones of another group."""
     return not other.moving.isdisjoint(snapshot.bones.bones[0].name for snapshot in group.snapshots)
 
 
-def prepared(snapshots: Sequence[Snapshot]) -> Group:
-    """Return chains that belong together as a group that can be solved, with what is to be read of them together.
+def with_tree(group: Group) -> Group:
+    """Return a group with its tree and its moving roots.
 
     Raises:
-        FabrikError: a target or pole depends on the group, or its root can't give way as it should.
+        FabrikError: a target or pole depends on the group, or its root can't move as it should.
     """
-    group = Group(tuple(snapshots))
+    snapshots = group.snapshots
     for snapshot in snapshots:
-        hit = sorted(snapshot.indirectly & group.moving)
+        hit = sorted(snapshot.followed_otherwise & group.moving)
         if hit:
             names = " and ".join(f"'{name}'" for name in group.names if name != snapshot.name)
             raise FabrikError(
                 f"Chain '{snapshot.name}': its target or pole depends on chains {names}, which are solved together "
                 f"with it: it follows bone '{hit[0]}'"
             )
-    shifting = _shifting(snapshots)
-    is_tree = len(snapshots) > 1 or any(snapshot.target_bone in group.moving for snapshot in snapshots)
-    if not is_tree:
-        return Group(group.snapshots, None, shifting)
+    moving_roots = _moving_roots(snapshots)
+    if len(snapshots) == 1 and snapshots[0].target_bone not in group.moving:
+        return Group(snapshots, None, moving_roots)
     try:
         solver_for_tree(snapshots[0].options)
     except FabrikError as error:
         raise FabrikError(f"Chain '{snapshots[0].name}': {error}") from error
     armature: Any = snapshots[0].bones.end.id_data
-    return Group(group.snapshots, take_tree(armature, snapshots, shifting), shifting)
+    return Group(snapshots, take_tree(armature, snapshots, moving_roots), moving_roots)
 
 
-def _shifting(snapshots: Sequence[Snapshot]) -> tuple[PoseBone, ...]:
-    """Return the bones whose location is written where a root gives way.
+def _moving_roots(snapshots: Sequence[Snapshot]) -> tuple[PoseBone, ...]:
+    """Return the bones whose location is written where a root moves.
 
     Raises:
         FabrikError: one is connected to its parent, or locked.
     """
     roots = {snapshot.bones.bones[0].name: snapshot.bones.bones[0] for snapshot in snapshots}
     top = [bone for bone in roots.values() if roots.keys().isdisjoint(above.name for above in bone.parent_recursive)]
-    willing = {snapshot.bones.bones[0].name for snapshot in snapshots if snapshot.options.moves_root}
-    # What hangs together has one root: it gives way if any of the chains lets it.
-    found = [bone for bone in top if bone.name in willing or (willing and len(top) == 1)]
+    moved = {snapshot.bones.bones[0].name for snapshot in snapshots if snapshot.options.moves_root}
+    # Chains that hang together have one root: it moves if it does for any of the chains.
+    found = [bone for bone in top if bone.name in moved or (moved and len(top) == 1)]
     for bone in found:
         try:
             check_root_moves(bone)
@@ -246,27 +224,27 @@ def _shifting(snapshots: Sequence[Snapshot]) -> tuple[PoseBone, ...]:
     return tuple(found)
 
 
-def in_order(groups: list[Group]) -> list[Group]:
-    """Return groups sorted: nearer the root first, and after those that move what they rest on.
+def solving_order(groups: list[Group]) -> list[Group]:
+    """Return groups nearer the root first, and each after those that move a bone on which it depends.
 
     Raises:
-        FabrikError: groups reach for each other's bones.
+        FabrikError: groups depend on each other.
     """
-    waiting = sorted(groups, key=lambda group: group.depth)
+    unsolved = sorted(groups, key=lambda group: group.depth)
     ordered: list[Group] = []
-    while waiting:
-        for group in waiting:
-            if not any(_waits_for(group, other) for other in waiting if other is not group):
+    while unsolved:
+        for group in unsolved:
+            if not any(_comes_after(group, other) for other in unsolved if other is not group):
                 break
         else:
-            names = " and ".join(f"'{name}'" for group in waiting for name in group.names)
+            names = " and ".join(f"'{name}'" for group in unsolved for name in group.names)
             raise FabrikError(f"Chains {names} wait for each other: their targets follow each other's bones")
-        waiting.remove(group)
+        unsolved.remove(group)
         ordered.append(group)
     return ordered
 
 
-def _waits_for(group: Group, other: Group) -> bool:
+def _comes_after(group: Group, other: Group) -> bool:
     """Tell whether a group can be solved only after another one has moved."""
     roots = {snapshot.bones.bones[0].name for snapshot in group.snapshots}
     hangs = not roots.isdisjoint(other.moving) and group.depth > other.depth

@@ -26,11 +26,11 @@ RUNS = 3
 
 @dataclass(frozen=True)
 class Compared:
-    """What one solver makes of the problem."""
+    """The result of one solver."""
 
     label: str
     refusal: str
-    """Why it can't be used on this chain; empty where it can, and nothing else is to be read where not."""
+    """Why it can't be used on this chain; empty where it can. Where it can't the rest has no meaning."""
     status: str = 'NONE'
     error: float = 0.0
     """Distance from tip to target over chain length."""
@@ -39,15 +39,15 @@ class Compared:
     turned: float = 0.0
     """Radians by which all bones together turn."""
     violation: float | None = None
-    """Radians by which the worst bone is outside its limits; None where the chain doesn't keep to any."""
+    """Radians by which the worst bone is outside its limits; None where the chain has none."""
 
 
 def compare_solvers(snapshot: Snapshot) -> list[Compared]:
     """Solve one chain with every solver.
 
     Args:
-        snapshot: the chain. Its root stays, its bones keep their lengths and influence is full: these would hide what
-            a solver does.
+        snapshot: the chain. It is solved with its root fixed, without stretch and at influence 1, which would all
+            change the error.
 
     Raises:
         FabrikError: the goals aren't finite.
@@ -122,7 +122,7 @@ def in_text(chain_name: str, compared: list[Compared]) -> str:
     return "\n".join([f"Solvers on chain '{chain_name}'", "", *lines, "", error, *notes, ""])
 
 
-# Kept while Blender runs, as results are: a comparison is about a pose that the next frame or undo replaces.
+# Kept while Blender runs, as results are: a comparison is of a pose that the next frame or undo replaces.
 _comparisons: dict[tuple[int, str], list[Compared]] = {}
 
 
@@ -132,5 +132,5 @@ def comparison_of(chain: FabrikChain) -> list[Compared]:
 
 
 def keep_comparison(armature: Object, chain_name: str, compared: list[Compared]) -> None:
-    """Remember a comparison."""
+    """Keep a comparison."""
     _comparisons[armature.session_uid, chain_name] = compared

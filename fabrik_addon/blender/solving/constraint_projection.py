@@ -1,227 +1,279 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Chains whose bones don't turn as the solver thinks: some axes locked, or sheared and unevenly scaled.
+"""Projection of a solved chain onto what its bones can do: axes that are locked, bones that are sheared or uneven.
 
-First the solver starts again from where the bones really end up, then damped least squares on the bones' own rotations
-take what is left, by the tip's measured response to every turn. Reads where the chain hangs; writes nothing.
+The solver takes every bone for a rigid link with a ball joint. Where a bone isn't, its channels give another rotation
+or another length than the solver found, and the tip is off its target. So, in this order:
+
+1. Restarts: the solver starts again from the pose that the feasible channels give, until the tip gets no nearer.
+2. Damped least squares (Levenberg 1944, Marquardt 1963) on the bones' own rotations: ``dq = J^T (J J^T + d I)^-1 r``,
+   with ``r`` the position residual over chain length and ``J`` by finite differences through the feasible channels, so
+   that it is 0 for what is locked.
+
+Both read where the chain hangs, and write nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
-from mathutils import Quaternion, Vector
+from mathutils import Matrix, Quaternion, Vector
 
-from ...core import Array, ComponentSolution, Goals, Options, Status, solve_components, start_from
+from ...core import Array, ComponentSolution, Goals, Options, StartPose, Status, solve_components, start_from
 from ...core.goals.pole import turn_pole
 from ...core.math.operations import SCALAR
 from ...core.math.vectors import first_direction
 from ...core.optimise.pole_task import POINTED, pole_angle
 from ...core.solvers.fabrik_solver import POLE_GAIN
-from ..rig.bone_kinematics import parent_space
+from ..rig.bone_kinematics import parent_frame
+from ..rig.bone_rotations import bone_parent_frames, bone_rotations
 from ..rig.chain_bones import ChainBones, bone_matrices, read_pose
-from ..rig.local_rotations import own_rotations, parent_frames_of
 from ..rig.rotation_channel import Channel
-from .feasible_channels import feasible_channel
+from .feasible_channels import feasible_channels
 
 if TYPE_CHECKING:
     from bpy.types import PoseBone
 
-ROUNDS = 16
-"""Solves at most."""
+_RESTARTS = 16
+"""Solves from the feasible pose, at most."""
 
-SETTLED = 1e-7
-"""Distance from tip to target over chain length that single precision has no more to add to."""
+_POSITION_PRECISION = 1e-7
+"""Distance from tip to target over chain length that is single precision's rounding."""
 
-STEPS = 40
-"""Steps of damped least squares at most."""
+_IDLE = 0.98
+"""Error over the smallest one so far above which a restart counts as idle; three in a row end the restarts."""
 
-ROUNDS_AGAIN = 3
-"""Times that a chain that is caught starts anew at most, from where that was."""
+_SLOW = 0.5
+"""The same ratio above which restarts end where the error is within the tolerance already."""
 
-LEANINGS = 8
-"""Times that a chain is bent nearer to its pole at most: what locks undo of it is about half each time."""
+_STEPS = 40
+"""Steps of damped least squares, at most."""
 
-_SAME = 1e-4
-"""Difference of a rotation's parts that is rounding, between Euler angles and quaternions."""
+_PROJECTIONS = 3
+"""Further projections of a chain in a local minimum, each from where the one before ended, at most."""
+
+_POLE_PROJECTIONS = 8
+"""Further projections that turn the bend to the pole, at most: locks undo about half of each."""
+
+_SAME_ROTATION = 1e-4
+"""Difference of two quaternions' components that is the rounding of Euler angles."""
 
 _PROBE = 1e-3
-"""Turn (radians) by which the tip's response is measured: small beside a bend, large beside single precision."""
+"""Turn (radians) of the finite differences: small beside a bend, large beside single precision."""
 
 _LONGEST_STEP = 0.3
-"""Turn (radians) of one bone in one step at most: farther off the response is another."""
+"""Turn (radians) of one bone in one step, at most: beyond it the Jacobian is another one."""
+
+_FIRST_DAMPING, _LEAST_DAMPING, _MOST_DAMPING = 1e-3, 1e-9, 1e6
+"""``d``: at first, at least, at most. A step that brings the tip nearer makes it a fifth, another one eight times."""
 
 
 @dataclass(frozen=True)
 class ProjectedPose:
-    """Where a chain ended up."""
+    """A chain's feasible pose."""
 
     rotations: list[Quaternion]
+    """Of all bones, their own."""
     channels: tuple[tuple[PoseBone, Channel], ...]
+    """Of the bones that turn."""
     error: float
     """Distance from tip to target over chain length."""
     sweeps: int
     status: int
-    """What the last solve said."""
-    gap: Vector
+    """Of the last solve."""
+    residual: Vector
     """From the tip to the target, in armature space."""
 
 
 def project_onto_constraints(
     bones: ChainBones, goals: Goals, options: Options, solution: ComponentSolution, rotations: list[Quaternion]
 ) -> ProjectedPose:
-    """Bring the tip to the target in spite of what the bones make of their rotations.
+    """Return the feasible pose with the tip as near to the target as restarts and least squares bring it.
 
     Args:
         bones: of the chain.
         goals: target and pole.
         options: sweeps at most, error that counts as reached.
         solution: of the solver, from the bones' present pose.
-        rotations: the bones' own that should give it.
+        rotations: the bones' own that it gives.
     """
     best: ProjectedPose | None = None
     sweeps = idle = 0
-    for _ in range(ROUNDS):
-        sweeps += int(solution.sweeps)
+    for _ in range(_RESTARTS):
+        sweeps += int(cast(int, solution.sweeps))
         if not bones.is_rigid:
             rotations = _aimed_rotations(bones, solution, rotations)
-        channels, rotations = feasible_channels(bones, rotations)
-        start = start_from(*read_pose(bones, bone_matrices(bones, rotations), rotations))
-        gap = np.linalg.norm(start.pose.positions[-1] - goals.targets[0])
-        error = float(gap) / start.chain.total_length
+        channels, rotations = feasible_pose(bones, rotations)
+        start = _start(bones, rotations)
+        residual = goals.targets[0] - start.pose.positions[-1]
+        error = float(np.linalg.norm(residual)) / start.chain.total_length
         # Within the tolerance go on while it pays, so that solving again has nothing left to do.
-        stuck = best is not None and error > 0.5 * best.error
-        idle = idle + 1 if best is not None and error > 0.98 * best.error else 0
+        is_slow = best is not None and error > _SLOW * best.error
+        idle = idle + 1 if best is not None and error > _IDLE * best.error else 0
         if best is None or error < best.error:
-            left = Vector((goals.targets[0] - start.pose.positions[-1]).tolist())
-            best = ProjectedPose(rotations, channels, error, sweeps, int(solution.status), left)
-        if error <= SETTLED or idle == 3 or (stuck and best.error <= options.tolerance):
+            status = int(cast(int, solution.status))
+            best = ProjectedPose(rotations, channels, error, sweeps, status, Vector(residual.tolist()))
+        if error <= _POSITION_PRECISION or idle == 3 or (is_slow and best.error <= options.tolerance):
             break
         solution = solve_components(start, goals, options)
-        turned = replace(bones, rotations=tuple(rotations))
-        rotations = own_rotations(turned, parent_frames_of(turned, start), solution)
-    assert best is not None  # ROUNDS is more than 0
-    if best.error > 10.0 * SETTLED and not (bones.is_rigid and best.status == Status.OUT_OF_REACH):
+        rotations = _rotations_of(bones, start, rotations, solution)
+    assert best is not None  # _RESTARTS is more than 0
+    if best.error > 10.0 * _POSITION_PRECISION and not (bones.is_rigid and best.status == Status.OUT_OF_REACH):
         best = _least_squares(bones, goals, options, best)
     return replace(best, sweeps=sweeps)
 
 
-def lean_or_stay(bones: ChainBones, goals: Goals, options: Options, found: ProjectedPose) -> ProjectedPose:
-    """Return what was found, gone on from while that pays, to the target and the pole; or the present pose, if as good.
+def refined_projection(bones: ChainBones, goals: Goals, options: Options, found: ProjectedPose) -> ProjectedPose:
+    """Return a projected pose, projected further while that brings it nearer to the target, then to the pole.
 
-    What locks and limits keep from the last digits of it, or from its pole, must not wander when it is solved again.
+    Where the present pose is feasible and as good, that is returned: what locks and limits leave of the residual must
+    not change the pose each time that it is solved again.
     """
-    for _ in range(ROUNDS_AGAIN):
-        again = found if found.error <= options.tolerance else _settled_again(bones, goals, options, found)
-        if again.error > POLE_GAIN * found.error:
+    for _ in range(_PROJECTIONS):
+        further = found if found.error <= options.tolerance else _projected_further(bones, goals, options, found)
+        if further.error > POLE_GAIN * found.error:
             break
-        found = again
-    for _ in range(LEANINGS if goals.poles is not None and found.error <= options.tolerance else 0):
-        off = _off_pole(bones, goals, found.rotations)
-        bent = found if off <= POINTED else _settled_again(bones, goals, options, found)
-        if bent.error > options.tolerance or _off_pole(bones, goals, bent.rotations) > POLE_GAIN * off:
+        found = further
+    for _ in range(_POLE_PROJECTIONS if goals.poles is not None and found.error <= options.tolerance else 0):
+        angle = _angle_to_pole(bones, goals, found.rotations)
+        bent = found if angle <= POINTED else _projected_further(bones, goals, options, found)
+        if bent.error > options.tolerance or _angle_to_pole(bones, goals, bent.rotations) > POLE_GAIN * angle:
             break
         found = bent
-    return found if goals.rotations is not None else _or_as_it_is(bones, goals, options, found)
+    return found if goals.rotations is not None else _present_pose_if_as_good(bones, goals, options, found)
 
 
-def _settled_again(bones: ChainBones, goals: Goals, options: Options, found: ProjectedPose) -> ProjectedPose:
-    """Settle from where bones have come to be, as solving again would."""
+def feasible_pose(
+    bones: ChainBones, rotations: Sequence[Quaternion]
+) -> tuple[tuple[tuple[PoseBone, Channel], ...], list[Quaternion]]:
+    """Return the feasible channels of the bones that turn, and the own rotations of all bones with them."""
+    tree, desired = bones.tree, [rotations[i] for i in bones.free]
+    channels, given = feasible_channels(tree.bones, desired, tree.limits, bones.free_rotations)
+    return tuple(zip(tree.bones, channels, strict=True)), bones.with_free(given)
+
+
+def _start(bones: ChainBones, rotations: Sequence[Quaternion]) -> StartPose:
+    return start_from(*read_pose(bones, bone_matrices(bones, rotations), rotations))
+
+
+def _rotations_of(
+    bones: ChainBones, start: StartPose, rotations: Sequence[Quaternion], solution: ComponentSolution
+) -> list[Quaternion]:
+    """Return the own rotations of all bones in a solution that started from given rotations."""
+    free = [rotations[i] for i in bones.free]
+    frames = bone_parent_frames(bones.tree.rotation_parents, start.frames, free)
+    return bones.with_free(bone_rotations(frames, solution.frames))
+
+
+def _projected_further(bones: ChainBones, goals: Goals, options: Options, found: ProjectedPose) -> ProjectedPose:
+    """Return the projection that starts from a projected pose, as solving again would."""
     here = replace(bones, rotations=tuple(found.rotations))
-    start = start_from(*read_pose(here, bone_matrices(here, found.rotations), found.rotations))
+    start = _start(here, found.rotations)
     solution = solve_components(start, goals, options)
-    again = project_onto_constraints(
-        here, goals, options, solution, own_rotations(here, parent_frames_of(here, start), solution)
-    )
-    return replace(again, sweeps=found.sweeps + again.sweeps)
+    rotations = _rotations_of(here, start, found.rotations, solution)
+    further = project_onto_constraints(here, goals, options, solution, rotations)
+    return replace(further, sweeps=found.sweeps + further.sweeps)
 
 
-def _or_as_it_is(bones: ChainBones, goals: Goals, options: Options, found: ProjectedPose) -> ProjectedPose:
-    """Return the present pose, if it is legal, at its target, and bends as near to the pole as what was found."""
-    channels, possible = feasible_channels(bones, bones.rotations)
-    if any(_apart(given, own) > _SAME for given, own in zip(possible, bones.rotations, strict=True)):
+def _present_pose_if_as_good(bones: ChainBones, goals: Goals, options: Options, found: ProjectedPose) -> ProjectedPose:
+    """Return the present pose if it is feasible, at its target, and its bend as near to the pole as what was found."""
+    channels, feasible = feasible_pose(bones, bones.rotations)
+    if any(_difference(given, own) > _SAME_ROTATION for given, own in zip(feasible, bones.rotations, strict=True)):
         return found
-    chain, pose = read_pose(bones, bone_matrices(bones, possible), possible)
-    root, tip, target = (Vector(point.tolist()) for point in (pose.positions[0], pose.positions[-1], goals.targets[0]))
-    left, length = target - tip, chain.total_length
-    error = left.length / length
+    positions, length = _joints(bones, feasible)
+    root, tip, target = (Vector(point.tolist()) for point in (positions[0], positions[-1], goals.targets[0]))
+    residual = target - tip
+    error = residual.length / length
     if options.softness > 0.0 and (target - root).length > (1.0 - options.softness) * length:
-        return found  # so far out it is softness that holds the tip
-    off = 0.0 if goals.poles is None else _off_pole(bones, goals, possible)
-    is_as_good = off <= POINTED or POLE_GAIN * off <= _off_pole(bones, goals, found.rotations)
+        return found  # at such a distance the tip is not meant to be at the target
+    angle = 0.0 if goals.poles is None else _angle_to_pole(bones, goals, feasible)
+    is_as_good = angle <= POINTED or POLE_GAIN * angle <= _angle_to_pole(bones, goals, found.rotations)
     if error > options.tolerance or not is_as_good:
         return found
-    return ProjectedPose(possible, channels, error, 0, int(Status.REACHED), left)
+    return ProjectedPose(feasible, channels, error, 0, int(Status.REACHED), residual)
 
 
-def _apart(a: Quaternion, b: Quaternion) -> float:
-    """Return the largest difference of two rotations' parts."""
+def _difference(a: Quaternion, b: Quaternion) -> float:
+    """Return the largest difference of two rotations' components."""
     sign = -1.0 if a.dot(b) < 0.0 else 1.0
     return max(abs(x - sign * y) for x, y in zip(a[:], b[:], strict=True))
 
 
-def _off_pole(bones: ChainBones, goals: Goals, rotations: Sequence[Quaternion]) -> float:
-    """Return the angle (radians) from the pole to the bend of a chain with some rotations."""
-    assert goals.poles is not None  # asked for chains with a pole only
-    chain, pose = read_pose(bones, bone_matrices(bones, rotations), rotations)
-    points = (np.vstack([pose.positions, goals.poles]) - pose.positions[0]) / chain.total_length
+def _joints(bones: ChainBones, rotations: Sequence[Quaternion]) -> tuple[Array, float]:
+    """Return the joints (J, 3) and the length of the chain for other rotations of its bones."""
+    positions = bones.tree.joints(bone_matrices(bones, rotations))
+    lengths = np.zeros(len(positions))
+    lengths[1:] = np.linalg.norm(positions[1:] - positions[:-1], axis=1)
+    return positions, float(lengths.sum())
+
+
+def _tip(bones: ChainBones, rotations: Sequence[Quaternion]) -> tuple[Vector, float]:
+    """Return the tip and the length of the chain for other rotations of its bones."""
+    positions, length = _joints(bones, rotations)
+    return Vector(positions[-1].tolist()), length
+
+
+def _angle_to_pole(bones: ChainBones, goals: Goals, rotations: Sequence[Quaternion]) -> float:
+    """Return the angle (radians) from the pole to the bend, about the line from the root to the tip."""
+    assert goals.poles is not None  # called for goals with a pole only
+    positions, length = _joints(bones, rotations)
+    points = (np.vstack([positions, goals.poles]) - positions[0]) / length
     *joints, pole = [(x, y, z) for x, y, z in points.tolist()]
     if goals.pole_angles is not None:
         along = first_direction(SCALAR, [joints[-1], joints[1]])
-        pole = turn_pole(SCALAR, pole, along, float(goals.pole_angles[0]))
-    return float(pole_angle(SCALAR, joints, joints[-1], pole))
+        turned = turn_pole(SCALAR, pole, along, float(goals.pole_angles[0]))
+        return float(cast(float, pole_angle(SCALAR, joints, joints[-1], turned)))
+    return float(cast(float, pole_angle(SCALAR, joints, joints[-1], pole)))
 
 
 def _least_squares(bones: ChainBones, goals: Goals, options: Options, best: ProjectedPose) -> ProjectedPose:
-    """Turn bones by damped least squares (Levenberg-Marquardt) until the tip is at the target or gets no nearer."""
+    """Turn bones by damped least squares until the tip is at the target or gets no nearer."""
     target = Vector(goals.targets[0].tolist())
-    rotations, channels, damping = best.rotations, best.channels, 1e-3
+    rotations, channels, damping = best.rotations, best.channels, _FIRST_DAMPING
     tip, length = _tip(bones, rotations)
-    column: Array | None = None
-    for _ in range(STEPS):
-        gap = np.array((target - tip) / length)
-        if np.linalg.norm(gap) <= max(SETTLED, 0.01 * options.tolerance):
+    jacobian: Array | None = None
+    for _ in range(_STEPS):
+        residual = np.array((target - tip) / length)
+        if np.linalg.norm(residual) <= max(_POSITION_PRECISION, 0.01 * options.tolerance):
             break
-        if column is None:
-            column = _response(bones, rotations, tip, length)
-        normal = column @ column.T + damping * np.eye(3)
-        turns = column.T @ np.linalg.solve(normal, gap)
+        if jacobian is None:
+            jacobian = _jacobian(bones, rotations, tip, length)
+        normal = jacobian @ jacobian.T + damping * np.eye(3)
+        turns = jacobian.T @ np.linalg.solve(normal, residual)
         turns *= min(1.0, _LONGEST_STEP / (np.abs(turns).max() + 1e-300))
-        trial_channels, trial = feasible_channels(bones, _turned(bones, rotations, turns.reshape(-1, 3)))
+        trial_channels, trial = feasible_pose(bones, _turned(bones, rotations, turns.reshape(-1, 3)))
         trial_tip, trial_length = _tip(bones, trial)
         if (target - trial_tip).length / trial_length < (target - tip).length / length:
-            rotations, channels, tip, length, column = trial, trial_channels, trial_tip, trial_length, None
-            damping = max(0.2 * damping, 1e-9)
-        elif damping > 1e6:
+            rotations, channels, tip, length, jacobian = trial, trial_channels, trial_tip, trial_length, None
+            damping = max(0.2 * damping, _LEAST_DAMPING)
+        elif damping > _MOST_DAMPING:
             break
         else:
             damping *= 8.0
     error = (target - tip).length / length
-    return (
-        best
-        if error >= best.error
-        else replace(best, rotations=rotations, channels=channels, error=error, gap=target - tip)
-    )
+    if error >= best.error:
+        return best
+    return replace(best, rotations=rotations, channels=channels, error=error, residual=target - tip)
 
 
-def _response(bones: ChainBones, rotations: list[Quaternion], tip: Vector, length: float) -> Array:
-    """Return how the tip moves with every free bone's turn about its own x, y, z: (3, 3 F), over chain length."""
+def _jacobian(bones: ChainBones, rotations: list[Quaternion], tip: Vector, length: float) -> Array:
+    """Return the tip's response (3, 3 F), over chain length, to the turn of each bone about its own x, y and z."""
     columns = []
     for row in range(len(bones.free)):
         for axis in range(3):
             turns = np.zeros((len(bones.free), 3))
             turns[row, axis] = _PROBE
-            _, probed = feasible_channels(bones, _turned(bones, rotations, turns))
+            _, probed = feasible_pose(bones, _turned(bones, rotations, turns))
             moved, _ = _tip(bones, probed)
             columns.append((moved - tip) / (_PROBE * length))
     return np.array(columns).T
 
 
 def _turned(bones: ChainBones, rotations: Sequence[Quaternion], turns: Array) -> list[Quaternion]:
-    """Turn each free bone by a rotation vector (F, 3) in its own space."""
+    """Return the own rotations of all bones with those that turn multiplied by rotation vectors (F, 3)."""
     turned = list(rotations)
     for i, turn in zip(bones.free, turns.tolist(), strict=True):
         vector = Vector(turn)
@@ -230,36 +282,28 @@ def _turned(bones: ChainBones, rotations: Sequence[Quaternion], turns: Array) ->
     return turned
 
 
-def feasible_channels(
-    bones: ChainBones, rotations: Sequence[Quaternion]
-) -> tuple[tuple[tuple[PoseBone, Channel], ...], list[Quaternion]]:
-    """Return the channels for rotations, within limits and with what is locked as it is, and what they really give."""
-    possible, channels = list(rotations), []
-    for i in bones.free:
-        bone = bones.bones[i]
-        limits = None if bones.limits is None else bones.limits[i]
-        channel, possible[i] = feasible_channel(bone, rotations[i], limits, bones.rotations[i])
-        channels.append((bone, channel))
-    return tuple(channels), possible
-
-
-def _tip(bones: ChainBones, rotations: Sequence[Quaternion]) -> tuple[Vector, float]:
-    """Return where the tip is and how long the chain is with other rotations."""
-    chain, pose = read_pose(bones, bone_matrices(bones, rotations), rotations)
-    return Vector(pose.positions[-1].tolist()), chain.total_length
-
-
 def _aimed_rotations(bones: ChainBones, solution: ComponentSolution, rotations: list[Quaternion]) -> list[Quaternion]:
-    """Turn rotations on until each link points exactly where it should, in whatever space its parent gives it."""
-    points = [Vector(point) for point in solution.points]
-    aim_frame = list(rotations)
+    """Return rotations turned on, root first, until each link points where the solution's does.
+
+    The shortest turn is taken in the parent frame ``S``: for a link ``l`` and where it should point ``d``, both in
+    armature space, ``q' = FromTo(S^-1 l, S^-1 d) q``. Where ``S`` has shear or uneven scale the turn in armature space
+    is none of the bone's.
+    """
+    points = [Vector(point) for point in cast("list[tuple[float, float, float]]", solution.points)]
+    aimed = list(rotations)
     for row, i in enumerate(bones.free):
-        matrices = bone_matrices(bones, aim_frame)
-        joints = [Vector(point) for point in read_pose(bones, matrices, aim_frame)[1].positions.tolist()]
-        parent = matrices[i - 1] if i else (bones.bones[0].parent.matrix if bones.bones[0].parent else None)
-        to_parent_space = parent_space(bones.bones[i], parent).inverted_safe()
-        link = to_parent_space @ (joints[row + 1] - joints[row])
-        desired = to_parent_space @ (points[row + 1] - points[row])
+        matrices = bone_matrices(bones, aimed)
+        joints = [Vector(point) for point in bones.tree.joints(matrices).tolist()]
+        to_parent = parent_frame(bones.bones[i], _parent_matrix(bones, matrices, i)).inverted_safe()
+        link = to_parent @ (joints[row + 1] - joints[row])
+        desired = to_parent @ (points[row + 1] - points[row])
         if link.length > 0.0 and desired.length > 0.0:
-            aim_frame[i] = link.rotation_difference(desired) @ aim_frame[i]
-    return aim_frame
+            aimed[i] = link.rotation_difference(desired) @ aimed[i]
+    return aimed
+
+
+def _parent_matrix(bones: ChainBones, matrices: Sequence[Matrix], i: int) -> Matrix | None:
+    if i > 0:
+        return matrices[i - 1]
+    above = bones.bones[0].parent
+    return above.matrix if above else None

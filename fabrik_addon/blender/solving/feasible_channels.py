@@ -1,103 +1,120 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A bone's channels for a rotation, within its limits and with what is locked as it is. Computes, writes nothing."""
+"""Rotation channels that are feasible: within a bone's limits, and with its locked values as they are. Computes.
+
+Limits are of the swing and twist of a rotation, locks and Limit Rotation constraints of its Euler angles. The two sets
+don't have a common projection in closed form, so a rotation is projected onto one after the other (alternating
+projections), and where that doesn't end in both, the way back to the present rotation is halved until it does.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from mathutils import Quaternion
 
 from ...core.model.joint_limits import JointLimits, clamp_rotation, joint_limits, outside_by
-from ..rig.bone_limits import Angles, euler_limits_of, limits_of, within_euler_limits
+from ..rig.bone_limits import Limits, euler_limits_of, limits_of, within_euler_limits
 from ..rig.rotation_channel import Channel, channel_for, has_locks, locked_channel_for, rotation_from
 
 if TYPE_CHECKING:
     from bpy.types import LimitRotationConstraint, PoseBone
 
-_EDGE = 1e-5
-"""Radians outside a limit that single precision makes of none."""
+_OUTSIDE_BY_ROUNDING = 1e-5
+"""Radians outside a limit that are single precision's rounding."""
 
-_TURNS = 4
-"""Times that a rotation goes to and fro between limits and locks."""
+_ALTERNATIONS = 4
+"""Projections onto limits and locks in turn, at most."""
 
 _HALVINGS = 16
-"""Of the way back to the present rotation, which is within both."""
+"""Of the way back to the present rotation: to 2^-16 of it, which is 5e-5 radians at most."""
+
+
+def feasible_channels(
+    bones: Sequence[PoseBone],
+    rotations: Sequence[Quaternion],
+    limits: Sequence[Limits | None],
+    present: Sequence[Quaternion],
+) -> tuple[list[Channel], list[Quaternion]]:
+    """Return bones' channels and the rotations these give; the arguments are those of ``feasible_channel``, by bone."""
+    found = [feasible_channel(*one) for one in zip(bones, rotations, limits, present, strict=True)]
+    return [channel for channel, _ in found], [given for _, given in found]
 
 
 def feasible_channel(
-    bone: PoseBone, rotation: Quaternion, limits: tuple[Angles, Angles] | None, present: Quaternion
+    bone: PoseBone, rotation: Quaternion, limits: Limits | None, present: Quaternion
 ) -> tuple[Channel, Quaternion]:
-    """Return the channel for a rotation and what it really gives: within limits, and with locks as they are.
+    """Return a bone's channel for a rotation, or for one near to it that is feasible, and the rotation it gives.
 
     Args:
         bone: the bone.
-        rotation: that it should take.
-        limits: its smallest and largest angles; None where they are to be ignored.
-        present: the rotation that it has.
+        rotation: its own rotation as desired.
+        limits: its smallest and largest angles; None where they don't count.
+        present: its own rotation as it is: with the locked values, and feasible if the pose is.
     """
     allowed = None if limits is None else joint_limits(*limits)
-    boxes = euler_limits_of(bone) if limits is not None else []
-    if boxes:
-        # What the constraints allow is no range of swing and twist: those only advise, the rest of the limits hold.
-        apart = joint_limits(*limits_of(bone, with_locks=False, with_constraints=False))
-        channel, given = _locked(bone, rotation, boxes)
-        if _outside(apart, given) <= _EDGE:
+    euler_limits = euler_limits_of(bone) if limits is not None else []
+    if euler_limits:
+        # The Euler angles that the constraints allow are no range of swing and twist: only the other limits are.
+        swing_twist_limits = joint_limits(*limits_of(bone, with_locks=False, with_constraints=False))
+        channel, given = _locked(bone, rotation, euler_limits)
+        if _outside(swing_twist_limits, given) <= _OUTSIDE_BY_ROUNDING:
             return channel, given
-        return _within_both(bone, apart, boxes, given, present)
+        return _within_both(bone, swing_twist_limits, euler_limits, given, present)
     if not has_locks(bone):
         channel = channel_for(bone, rotation if allowed is None else _clamped(allowed, rotation))
         return channel, rotation_from(bone, channel)
     if allowed is None:
         return _locked(bone, rotation)
-    # A lock is about an Euler angle, and is kept. It is no limit of the swing and twist as well: what is legal already
-    # has to stay as it is, or there would be no telling how the tip moves with it.
-    apart = joint_limits(*limits_of(bone, with_locks=False))
-    channel, given = _locked(bone, _clamped(apart, rotation))
-    if _outside(apart, given) <= _EDGE:
+    # Without the locks, which limits_of counts as limits of swing and twist: clamped to those, a rotation that is
+    # feasible would change, and the tip's response to it would not be that of the bone.
+    swing_twist_limits = joint_limits(*limits_of(bone, with_locks=False))
+    channel, given = _locked(bone, _clamped(swing_twist_limits, rotation))
+    if _outside(swing_twist_limits, given) <= _OUTSIDE_BY_ROUNDING:
         return channel, given
-    return _within_both(bone, apart, [], given, present)
+    return _within_both(bone, swing_twist_limits, [], given, present)
 
 
 def _within_both(
     bone: PoseBone,
     limits: JointLimits,
-    boxes: list[LimitRotationConstraint],
+    euler_limits: list[LimitRotationConstraint],
     rotation: Quaternion,
     present: Quaternion,
 ) -> tuple[Channel, Quaternion]:
-    """Return the channel for a rotation that limits and locks allow, where what the one leaves the other doesn't."""
+    """Return the channel for a rotation within limits and locks, by alternating projections, then by halving."""
     tried = []
-    for _ in range(_TURNS):
-        tried.append(_locked(bone, _clamped(limits, rotation), boxes))
+    for _ in range(_ALTERNATIONS):
+        tried.append(_locked(bone, _clamped(limits, rotation), euler_limits))
         rotation = tried[-1][1]
-        if _outside(limits, rotation) <= _EDGE:
+        if _outside(limits, rotation) <= _OUTSIDE_BY_ROUNDING:
             return tried[-1]
-    # The present rotation is locked as it is: some part of the way from there is legal if it is legal itself.
-    tried.append(_locked(bone, present, boxes))
+    # The present rotation has the locked values: some part of the way from it is within limits if it is itself.
+    tried.append(_locked(bone, present, euler_limits))
     low, high = 0.0, 1.0
     for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
-        part = _locked(bone, present.slerp(rotation, middle), boxes)
-        if _outside(limits, part[1]) <= _EDGE:
+        part = _locked(bone, present.slerp(rotation, middle), euler_limits)
+        if _outside(limits, part[1]) <= _OUTSIDE_BY_ROUNDING:
             low = middle
             tried.append(part)
         else:
             high = middle
-    feasible = [one for one in tried if _outside(limits, one[1]) <= _EDGE]
+    feasible = [one for one in tried if _outside(limits, one[1]) <= _OUTSIDE_BY_ROUNDING]
     return feasible[-1] if feasible else min(tried, key=lambda one: _outside(limits, one[1]))
 
 
 def _locked(
-    bone: PoseBone, rotation: Quaternion, boxes: Sequence[LimitRotationConstraint] = ()
+    bone: PoseBone, rotation: Quaternion, euler_limits: Sequence[LimitRotationConstraint] = ()
 ) -> tuple[Channel, Quaternion]:
-    channel = locked_channel_for(bone, within_euler_limits(bone, boxes, rotation))
+    channel = locked_channel_for(bone, within_euler_limits(bone, euler_limits, rotation))
     return channel, rotation_from(bone, channel)
 
 
 def _clamped(limits: JointLimits, q: Quaternion) -> Quaternion:
-    return Quaternion(clamp_rotation(limits, (q.w, q.x, q.y, q.z)))
+    clamped = clamp_rotation(limits, (q.w, q.x, q.y, q.z))
+    return Quaternion(cast(tuple[float, float, float, float], clamped))
 
 
 def _outside(limits: JointLimits, q: Quaternion) -> float:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How a solve ended: measured on the pose that Blender shows, with the reason in words. Reads Blender."""
+"""READ: how a solve ended, measured on the pose that Blender shows, with the reason in words."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 _NAMES = {Status.OUT_OF_REACH: "out of reach", Status.LIMITED: "limited", Status.STALLED: "stalled"}
 
-TURNED = math.radians(0.5)
-"""Angle from the wished rotation that counts as taken."""
+_SAME_ROTATION = math.radians(0.5)
+"""Angle between two rotations that counts as none."""
 
 
 def outcome_of(armature: Object, solved: SolvedChain, later: Sequence[SolvedChain]) -> Result:
-    """Measure where a chain ended up, and say why if that is not at its target.
+    """Return the error of the pose that Blender shows, and the reason where it is more than the tolerance.
 
-    What the solver says holds for rigid bones without constraints; what Blender shows is what counts.
+    The solver's error is that of rigid bones without constraints, and may be another one.
 
     Args:
         armature: evaluated since it was written.
@@ -44,13 +44,13 @@ def outcome_of(armature: Object, solved: SolvedChain, later: Sequence[SolvedChai
     length = snapshot.chain.total_length if bones.is_rigid else _length(solved, tip)
     target = _target(armature, solved)
     error = (tip - target).length / length
-    off = f"the tip is {_world_length(armature, tip - target):.4g} from its target"
+    distance = f"the tip is {_world_length(armature, tip - target):.4g} from its target"
     overridden = snapshot.overridden
     stretch = 1.0 + snapshot.influence * (solved.stretch - 1.0)
     if error <= snapshot.options.tolerance:
-        return Result(Status.REACHED.name, error, solved.iterations, _rotation_left(solved), overridden, stretch)
+        return Result(Status.REACHED.name, error, solved.iterations, _rotation_error(solved), overridden, stretch)
     if snapshot.influence < 1.0 and solved.status is Status.REACHED and not overridden:
-        # Asked to stay behind: what a full solve would do is what there is to say.
+        # The tip isn't meant to be at the target: the status is that of the solve at influence 1.
         return Result(Status.REACHED.name, error, solved.iterations, "", overridden, stretch)
 
     status, reasons = solved.status, []
@@ -61,7 +61,7 @@ def outcome_of(armature: Object, solved: SolvedChain, later: Sequence[SolvedChai
         reasons.append("overridden on " + ", ".join(overridden))
     if status is Status.OUT_OF_REACH and not reasons:
         is_held = bool(solved.together_with) and _is_near(solved, target)
-        message = f"out of reach, {off}: {_held(solved) if is_held else _reach(armature, solved, target)}"
+        message = f"out of reach, {distance}: {_held(solved) if is_held else _reach(armature, solved, target)}"
         return Result(status.name, error, solved.iterations, message, overridden)
     if at_limit := _at_limit(solved):
         reasons.append("at their limit are " + ", ".join(at_limit))
@@ -69,32 +69,32 @@ def outcome_of(armature: Object, solved: SolvedChain, later: Sequence[SolvedChai
         reasons.append("rotation is locked on " + ", ".join(locked))
     if not bones.is_rigid:
         reasons.append("its bones are sheared or unevenly scaled, and change their length as they turn")
-    if turned := _turned_on(solved):
+    if turned := _turned_by_constraints(solved):
         reasons.append("turned on by " + ", ".join(turned))
     if status is Status.REACHED and not reasons:
         reasons.append("single precision can't place it any better")
-    if status is not Status.REACHED and _is_used_up(solved):
+    if status is not Status.REACHED and _has_used_iterations(solved):
         label = SOLVERS[snapshot.options.solver].label
         reasons.append(f"{label} has used its {solved.iterations} iterations: allow more, or choose FABRIK")
-        message = f"{_NAMES[status]}, {off}: " + " and ".join(reasons)
+        message = f"{_NAMES[status]}, {distance}: " + " and ".join(reasons)
         return Result(status.name, error, solved.iterations, message, overridden)
     if status is Status.STALLED and not reasons:
-        message = f"stalled, {off} after {solved.iterations} sweeps; please report this"
+        message = f"stalled, {distance} after {solved.iterations} sweeps; please report this"
         return Result(status.name, error, solved.iterations, message, overridden)
     if stretch > 1.0:
-        off += f", stretched to {100.0 * stretch:.4g} %"
-    message = f"limited, {off}: " + (" and ".join(reasons) or "no pose within the limits was found that is nearer")
+        distance += f", stretched to {100.0 * stretch:.4g} %"
+    message = f"limited, {distance}: " + (" and ".join(reasons) or "no pose within the limits was found that is nearer")
     return Result(Status.LIMITED.name, error, solved.iterations, message, overridden)
 
 
-def _is_used_up(solved: SolvedChain) -> bool:
+def _has_used_iterations(solved: SolvedChain) -> bool:
     """Tell whether a method that isn't FABRIK took all the iterations it may."""
     options = solved.snapshot.options
     return options.solver != 'FABRIK' and solved.iterations >= options.iterations
 
 
-def _turned_on(solved: SolvedChain) -> list[str]:
-    """Name the bones that Limit Rotation constraints don't leave as they were posed."""
+def _turned_by_constraints(solved: SolvedChain) -> list[str]:
+    """Return the Limit Rotation constraints that turn a bone after its channels, in words."""
     if solved.snapshot.bones.limits is None:
         return []
     named = []
@@ -102,20 +102,20 @@ def _turned_on(solved: SolvedChain) -> list[str]:
         constraints = euler_limits_of(bone)
         own = rotation_from(bone, channel)
         shown = left_by(bone, constraints, own)
-        if abs(own.dot(shown)) < math.cos(0.5 * TURNED):
+        if abs(own.dot(shown)) < math.cos(0.5 * _SAME_ROTATION):
             named.append(f"'{constraints[-1].name}' of bone '{bone.name}'")
     return named
 
 
 def _length(solved: SolvedChain, tip: Vector) -> float:
-    """Return how long a chain has come to be: sheared bones change their length as they turn."""
+    """Return a chain's length in the pose that is shown: sheared bones change their length as they turn."""
     bones = solved.snapshot.bones
     joints = [*(bones.bones[i].head for i in bones.free), tip]
     return sum((end - start).length for start, end in pairwise(joints))
 
 
 def _target(armature: Object, solved: SolvedChain) -> Vector:
-    """Return where a chain's end should be; a bone that comes to meet it is where it is by now."""
+    """Return a chain's target in armature space; that of a target bone which the tree moves is where it is now."""
     snapshot = solved.snapshot
     if snapshot.target_bone in snapshot.moving or (snapshot.target_bone and solved.together_with):
         return armature.pose.bones[snapshot.target_bone].head.copy()
@@ -123,32 +123,32 @@ def _target(armature: Object, solved: SolvedChain) -> Vector:
 
 
 def _is_near(solved: SolvedChain, target: Vector) -> bool:
-    """Tell whether a target is within reach of a chain from where its root has come to be."""
+    """Tell whether a target is within reach of a chain from where its root is now."""
     return (target - solved.snapshot.bones.bones[0].head).length < solved.snapshot.chain.total_length
 
 
 def _held(solved: SolvedChain) -> str:
-    """Say that the rest of the tree keeps a chain away."""
+    """Return in words that the rest of the tree holds a chain."""
     names = " and ".join(f"'{name}'" for name in solved.together_with)
     chains = "chain" if len(solved.together_with) == 1 else "chains"
     return f"what it hangs on is held by {chains} {names}"
 
 
-def _rotation_left(solved: SolvedChain) -> str:
-    """Say by how much a tip isn't turned as it should be; empty where it is, or isn't meant to be."""
+def _rotation_error(solved: SolvedChain) -> str:
+    """Return in words the angle from a tip's rotation to the desired one; empty where there is none of either."""
     goals = solved.snapshot.goals
     if goals.rotations is None:
         return ""
     desired = Quaternion(goals.rotations[0].tolist())
-    left = 2.0 * math.acos(min(1.0, abs(desired.dot(solved.snapshot.bones.end.matrix.to_quaternion()))))
-    if left <= TURNED:
+    angle = 2.0 * math.acos(min(1.0, abs(desired.dot(solved.snapshot.bones.end.matrix.to_quaternion()))))
+    if angle <= _SAME_ROTATION:
         return ""
-    wished = "how it was pinned" if solved.snapshot.is_pinned else "the target's rotation"
-    return f"reached, but turned by {math.degrees(left):.3g} degrees from {wished}: position comes first"
+    goal = "how it was pinned" if solved.snapshot.is_pinned else "the target's rotation"
+    return f"reached, but turned by {math.degrees(angle):.3g} degrees from {goal}: position comes first"
 
 
 def _reach(armature: Object, solved: SolvedChain, target: Vector) -> str:
-    """Say how far the target is from the root, and how far the bones reach."""
+    """Return in words how far the target is from the root, and how far the bones reach."""
     chain = solved.snapshot.chain
     is_tree = bool(solved.together_with)
     root = solved.snapshot.bones.bones[0].head if is_tree else Vector(solved.snapshot.pose.positions[0].tolist())
@@ -172,7 +172,7 @@ def _world_length(armature: Object, in_armature: Vector) -> float:
 
 
 def _at_limit(solved: SolvedChain) -> list[str]:
-    """Name the bones that would have to turn further than they may, with the axes."""
+    """Return the bones at a limit, with the axes, in words."""
     bones = solved.snapshot.bones
     if bones.limits is None:
         return []

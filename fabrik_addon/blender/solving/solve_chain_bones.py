@@ -1,13 +1,22 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From a snapshot to channels: solve, turn frames into the bones' own rotations. Computes, writes nothing."""
+"""One chain, from its snapshot to channels: solve, local rotations, stretch, root, influence. Computes, writes nothing.
+
+The stages in their order:
+
+1. ``solve_components`` of the core: joints and frames in armature space.
+2. Local rotations from the frames (``rig.bone_rotations``).
+3. Where bones can't turn freely (locks, shear), the projection onto what they can do (``constraint_projection``).
+4. Influence: ``slerp(q, q', influence)`` of each bone's own rotation, and the same share of stretch and root motion.
+5. Channels, as near to the present ones as their rotation mode allows.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 from mathutils import Quaternion, Vector
@@ -17,38 +26,45 @@ from ...core.goals.link_stretch import stretch_factor
 from ...core.math.operations import SCALAR
 from ...core.model.frame_transport import aim_frame
 from ..rig.bone_kinematics import location_at
+from ..rig.bone_rotations import bone_rotations
 from ..rig.bone_stretch import stretched_settings
-from ..rig.chain_bones import stretched_positions
-from ..rig.local_rotations import channels_for, own_rotations
-from ..rig.rotation_channel import Channel, Setting
+from ..rig.chain_bones import ChainBones
+from ..rig.rotation_channel import Channel, Setting, locked_channel_for, nearest_values
 from ..rig.snapshot import Snapshot
-from .constraint_projection import ProjectedPose, feasible_channels, lean_or_stay, project_onto_constraints
+from ..rig.stretched_pose import stretched_positions
+from .constraint_projection import ProjectedPose, feasible_pose, project_onto_constraints, refined_projection
 
 if TYPE_CHECKING:
     from bpy.types import PoseBone
 
-_ROUNDS = 4
-"""Times that bones with locks are settled, each time stretched by what the last one fell short."""
+Point = tuple[float, float, float]
+"""What the core's vectors are for one pose."""
+
+_STRETCHED_PROJECTIONS = 4
+"""Projections of a chain with locks, each for the stretch factor that the one before came to, at most."""
+
+_NO_GAIN = 0.98
+"""Error over the smallest one so far above which these end."""
 
 
 class SolvedChain(NamedTuple):
-    """What to write for one chain, and what to say about it."""
+    """What to write for one chain, and what to report about it."""
 
     snapshot: Snapshot
     channels: tuple[tuple[PoseBone, Channel], ...]
-    """The bones that can turn and their new rotation channels."""
+    """The bones that turn and their new rotation channels."""
     status: Status
     error: float
     """Distance from tip to target over chain length."""
     iterations: int
     location: tuple[PoseBone, Channel] | None = None
-    """The root bone and its new location, where it gives way."""
+    """The root bone and its new location, where the root moves."""
     stretch: float = 1.0
     """Factor by which the links are longer than they would be without stretch."""
     stretched: tuple[Setting, ...] = ()
-    """What must be written beside that so that the bones are as long and nothing else is."""
+    """Scales and modes of inheriting it, so that the bones are stretched by that and nothing else is."""
     whole: tuple[Quaternion, ...] = ()
-    """The free bones' own rotations if the solve were taken whole; none where it is."""
+    """The own rotations of the bones that turn at influence 1; none where influence is 1."""
     together_with: tuple[str, ...] = ()
     """Names of the other chains of its tree."""
 
@@ -56,6 +72,21 @@ class SolvedChain(NamedTuple):
     def settings(self) -> list[Setting]:
         """All that is to be written."""
         return [*self.stretched, *self.channels, *([self.location] if self.location else [])]
+
+
+@dataclass(frozen=True)
+class _Posed:
+    """A chain solved at influence 1."""
+
+    rotations: list[Quaternion]
+    """Of all bones, their own."""
+    channels: tuple[tuple[PoseBone, Channel], ...]
+    status: Status
+    error: float
+    sweeps: int
+    stretch: float
+    shift: Vector
+    """Of the root, in armature space."""
 
 
 def solve_snapshot(snapshot: Snapshot, goals: Goals | None = None) -> SolvedChain:
@@ -69,44 +100,100 @@ def solve_snapshot(snapshot: Snapshot, goals: Goals | None = None) -> SolvedChai
         FabrikError: the goals aren't finite.
     """
     goals = goals or snapshot.goals
-    bones, options = snapshot.bones, snapshot.options
-    solution = solve_components(snapshot.start, goals, options)
-    if bones.is_rigid and not bones.has_locks:
-        stretch = float(solution.stretch)
-        shift = Vector(solution.points[0]) - Vector(snapshot.start.root) if options.moves_root else Vector()
-        rotations = own_rotations(bones, snapshot.spaces, _on_their_links(snapshot, goals, solution))
-        status, error, sweeps = Status(solution.status), float(solution.error), int(solution.sweeps)
-        channels = channels_for(bones, rotations)
-    else:
-        held, nearer = snapshot, goals
-        if options.moves_root:
-            nearer, fixed = with_root_fixed(snapshot.start, goals, options)
-            held = replace(snapshot, options=fixed)
-            solution = solve_components(snapshot.start, nearer, fixed)
-        rotations = own_rotations(bones, snapshot.spaces, solution)
-        settled, stretch = _settled(held, nearer, solution, rotations)
-        channels, status, error, sweeps = settled.channels, Status(settled.status), settled.error, settled.sweeps
-        rotations = settled.rotations
-        if error <= options.tolerance:
-            status = Status.REACHED
-        elif status is not Status.OUT_OF_REACH:
-            status = Status.LIMITED if bones.has_locks else Status.STALLED
-        shift = Vector()
-        if options.moves_root:
-            left = settled.gap + Vector((goals.targets[0] - nearer.targets[0]).tolist())
-            if left.length > options.tolerance * snapshot.chain.total_length:
-                shift, status = left, Status.REACHED
+    bones = snapshot.bones
+    turns_freely = bones.is_rigid and not bones.has_locks
+    posed = _posed_freely(snapshot, goals) if turns_freely else _posed_within_constraints(snapshot, goals)
+    channels = posed.channels
     whole: tuple[Quaternion, ...] = ()
     if snapshot.influence < 1.0:
-        whole = tuple(rotations[i] for i in bones.free)
-        channels = _shared_channels(snapshot, rotations)
-    location = _shifted_root(snapshot, shift)
-    stretched = _stretched(snapshot, stretch)
-    return SolvedChain(snapshot, channels, status, error, sweeps, location, stretch, stretched, whole)
+        whole = tuple(posed.rotations[i] for i in bones.free)
+        channels = _blended_channels(snapshot, posed.rotations)
+    return SolvedChain(
+        snapshot,
+        channels,
+        posed.status,
+        posed.error,
+        posed.sweeps,
+        _moved_root(snapshot, posed.shift),
+        posed.stretch,
+        _stretched(snapshot, posed.stretch),
+        whole,
+    )
+
+
+def _posed_freely(snapshot: Snapshot, goals: Goals) -> _Posed:
+    """Solve a chain whose bones turn as the solver takes them to: the solver's status and error hold."""
+    bones, options = snapshot.bones, snapshot.options
+    solution = solve_components(snapshot.start, goals, options)
+    shift = Vector()
+    if options.moves_root:
+        shift = Vector(_point(solution.points[0])) - Vector(_point(snapshot.start.root))
+    frames = _aimed_at_stretched_links(snapshot, goals, solution).frames
+    rotations = bones.with_free(bone_rotations(snapshot.parent_frames, frames))
+    return _Posed(
+        rotations,
+        nearest_channels(bones, rotations),
+        Status(cast(int, solution.status)),
+        float(cast(float, solution.error)),
+        int(cast(int, solution.sweeps)),
+        float(cast(float, solution.stretch)),
+        shift,
+    )
+
+
+def _posed_within_constraints(snapshot: Snapshot, goals: Goals) -> _Posed:
+    """Solve a chain with locks, shear or uneven scale: status and error are those of the feasible pose."""
+    bones, options = snapshot.bones, snapshot.options
+    fixed, fixed_goals = snapshot, goals
+    if options.moves_root:
+        fixed_goals, fixed_options = with_root_fixed(snapshot.start, goals, options)
+        fixed = replace(snapshot, options=fixed_options)
+    solution = solve_components(snapshot.start, fixed_goals, fixed.options)
+    rotations = bones.with_free(bone_rotations(snapshot.parent_frames, solution.frames))
+    projected, stretch = _projected(fixed, fixed_goals, solution, rotations)
+    status = Status(projected.status)
+    if projected.error <= options.tolerance:
+        status = Status.REACHED
+    elif status is not Status.OUT_OF_REACH:
+        status = Status.LIMITED if bones.has_locks else Status.STALLED
+    shift = Vector()
+    if options.moves_root:
+        residual = projected.residual + Vector((goals.targets[0] - fixed_goals.targets[0]).tolist())
+        if residual.length > options.tolerance * snapshot.chain.total_length:
+            shift, status = residual, Status.REACHED
+    return _Posed(projected.rotations, projected.channels, status, projected.error, projected.sweeps, stretch, shift)
+
+
+def nearest_channels(bones: ChainBones, rotations: Sequence[Quaternion]) -> tuple[tuple[PoseBone, Channel], ...]:
+    """Return the rotation channels of the bones that turn, nearest to those they were read with, locked values kept."""
+    if bones.has_locks:
+        return tuple([(bones.bones[i], locked_channel_for(bones.bones[i], rotations[i])) for i in bones.free])
+    channels = []
+    for i in bones.free:
+        name, present = bones.channels[i]
+        channels.append((bones.bones[i], (name, nearest_values(bones.modes[i], rotations[i], present))))
+    return tuple(channels)
+
+
+def _blended_channels(snapshot: Snapshot, rotations: Sequence[Quaternion]) -> tuple[tuple[PoseBone, Channel], ...]:
+    """Return the channels of the rotations between the present ones and those given, at the chain's influence."""
+    bones = snapshot.bones
+    blended = [old.slerp(new, snapshot.influence) for old, new in zip(bones.rotations, rotations, strict=True)]
+    # Limits are no convex set of rotations: between two that they allow may be some that they don't.
+    return nearest_channels(bones, blended) if snapshot.influence == 0.0 else feasible_pose(bones, blended)[0]
+
+
+def _moved_root(snapshot: Snapshot, shift: Vector) -> tuple[PoseBone, Channel] | None:
+    """Return the location that shifts a chain, or None where it stays."""
+    if not snapshot.options.moves_root or shift.length == 0.0:
+        return None
+    root = snapshot.bones.bones[0]
+    head = Vector(_point(snapshot.start.root)) + snapshot.influence * shift
+    return root, ("location", location_at(root, head)[:])
 
 
 def _stretched(snapshot: Snapshot, factor: float) -> tuple[Setting, ...]:
-    """Return what makes the links longer by a factor, or by the share of it that is taken."""
+    """Return the scales that make the links longer by a factor, or by the share of it that influence takes."""
     stretch, links = snapshot.bones.stretch, snapshot.bones.links
     if stretch is None:
         return ()
@@ -117,60 +204,66 @@ def _stretched(snapshot: Snapshot, factor: float) -> tuple[Setting, ...]:
     return tuple(stretched_settings(stretch, desired))
 
 
-def _on_their_links(snapshot: Snapshot, goals: Goals, solution: ComponentSolution) -> ComponentSolution:
-    """Return the solution, again where lengthening bones turns their links.
+def _aimed_at_stretched_links(snapshot: Snapshot, goals: Goals, solution: ComponentSolution) -> ComponentSolution:
+    """Return the solution with frames that aim the stretched links where the solution's links point.
 
-    A link that is beside its bone's Y axis points elsewhere in the bone's frame once the bone is longer.
+    A link ``a + k b`` with ``a`` not 0 points elsewhere in its bone's frame once the bone's Y scale is ``k``: each bone
+    is turned on by the shortest turn. With limits that turn may not be feasible, and the chain of the stretched
+    lengths is solved again, for the tip that the solution has.
     """
     start, bones = snapshot.shown_start, snapshot.bones
     if solution.stretch == 1.0 or all(link.is_straight for link in bones.links):
         return solution
-    factors = [link.factor(solution.stretch) for link in bones.links]
+    factors = [link.factor(cast(float, solution.stretch)) for link in bones.links]
     positions = stretched_positions(bones, start.pose.positions[0], factors)
     if start.constrained_chain is None:
         links = np.diff(positions, axis=0).tolist()
         turned = zip(start.frames, solution.frames, links, pairwise(solution.points), start.x_axes, strict=False)
         frames = [
-            aim_frame(SCALAR, before, frame, tuple(link), ends, hint) for before, frame, link, ends, hint in turned
+            aim_frame(SCALAR, before, frame, tuple(link), ends, axis) for before, frame, link, ends, axis in turned
         ]
         return solution._replace(frames=[*frames, *solution.frames[len(frames) :]])
     lengths = np.linalg.norm(np.diff(positions, axis=0), axis=1)
     chain = replace(start.chain, lengths=np.array([0.0, *lengths]))
     longer = start_from(chain, replace(start.pose, positions=positions))
-    shift = np.subtract(solution.points[0], start.root)
+    shift = np.subtract(_point(solution.points[0]), _point(start.root))
     reached = replace(goals, targets=(np.array(solution.points[-1]) - shift)[None])
     tolerance = snapshot.options.tolerance / snapshot.options.stretch_max
     rigid = replace(snapshot.options, tolerance=tolerance, softness=0.0, moves_root=False, stretch_max=1.0)
     return solve_components(longer, reached, rigid)
 
 
-def _settled(
+def _projected(
     snapshot: Snapshot, goals: Goals, solution: ComponentSolution, rotations: list[Quaternion]
 ) -> tuple[ProjectedPose, float]:
-    """Bring the tip to the target in spite of locks and shear; stretch by what it then falls short."""
+    """Return the feasible pose, and the factor by which it is stretched.
+
+    A pose stretched by ``k`` is the pose scaled by ``k`` about the root: so the projection is of a chain that isn't
+    stretched, for goals nearer to the root by ``k``. The factor is the one that brings the scaled tip nearest to the
+    target, and the projection is repeated for it while that brings the tip nearer.
+    """
     bones, options = snapshot.bones, replace(snapshot.options, moves_root=False, stretch_max=1.0)
     if snapshot.options.stretch_max == 1.0:
-        return lean_or_stay(
-            bones, goals, options, project_onto_constraints(bones, goals, options, solution, rotations)
-        ), 1.0
-    root, target = Vector(snapshot.start.root), Vector(goals.targets[0].tolist())
-    length, factor = snapshot.chain.total_length, float(solution.stretch)
+        projected = project_onto_constraints(bones, goals, options, solution, rotations)
+        return refined_projection(bones, goals, options, projected), 1.0
+    root, target = Vector(_point(snapshot.start.root)), Vector(goals.targets[0].tolist())
+    length, factor = snapshot.chain.total_length, float(cast(float, solution.stretch))
     best: ProjectedPose | None = None
-    for _ in range(_ROUNDS):
-        aim = goals
+    for _ in range(_STRETCHED_PROJECTIONS):
+        nearer = goals
         if factor > 1.0:
             options = replace(options, softness=0.0)
-            reached = Vector(solution.points[-1]) if solution.status == Status.OUT_OF_REACH else target
-            aim = _nearer(goals, root, reached, factor)
-        found = project_onto_constraints(bones, aim, options, solution, rotations)
-        tip = Vector(aim.targets[0].tolist()) - found.gap - root
-        gap = (target - root) - tip
+            reached = Vector(_point(solution.points[-1])) if solution.status == Status.OUT_OF_REACH else target
+            nearer = _scaled_goals(goals, root, reached, factor)
+        found = project_onto_constraints(bones, nearer, options, solution, rotations)
+        tip = Vector(nearer.targets[0].tolist()) - found.residual - root
+        residual = (target - root) - tip
         factor = 1.0
-        if gap.length > options.tolerance * length:
+        if residual.length > options.tolerance * length:
             factor = _factor(tip, target - root, snapshot.options.stretch_max)
-            gap = (target - root) - factor * tip
-        found = replace(found, gap=gap, error=gap.length / length)
-        if best is not None and found.error > 0.98 * best.error:
+            residual = (target - root) - factor * tip
+        found = replace(found, residual=residual, error=residual.length / length)
+        if best is not None and found.error > _NO_GAIN * best.error:
             break
         best, stretch = found, factor
         if found.error <= options.tolerance or factor == 1.0:
@@ -180,29 +273,18 @@ def _settled(
 
 
 def _factor(tip: Vector, target: Vector, most: float) -> float:
-    return float(stretch_factor(SCALAR, (tip.x, tip.y, tip.z), (target.x, target.y, target.z), most))
+    factor = stretch_factor(SCALAR, (tip.x, tip.y, tip.z), (target.x, target.y, target.z), most)
+    return float(cast(float, factor))
 
 
-def _nearer(goals: Goals, root: Vector, target: Vector, factor: float) -> Goals:
-    """Return goals for a chain that isn't stretched by a factor."""
+def _scaled_goals(goals: Goals, root: Vector, target: Vector, factor: float) -> Goals:
+    """Return goals nearer to the root by a factor, the target in place of the goals' own."""
     from_root = np.array(root[:])
     targets = from_root + (np.array(target[:]) - from_root)[None] / factor
     poles = None if goals.poles is None else from_root + (goals.poles - from_root) / factor
     return replace(goals, targets=targets, poles=poles)
 
 
-def _shifted_root(snapshot: Snapshot, shift: Vector) -> tuple[PoseBone, Channel] | None:
-    """Return the location that shifts a chain, or None where it stays."""
-    if not snapshot.options.moves_root or shift.length == 0.0:
-        return None
-    root = snapshot.bones.bones[0]
-    head = Vector(snapshot.start.root) + snapshot.influence * shift
-    return root, ("location", location_at(root, head)[:])
-
-
-def _shared_channels(snapshot: Snapshot, rotations: Sequence[Quaternion]) -> tuple[tuple[PoseBone, Channel], ...]:
-    """Return the channels for the share of a solve that is taken."""
-    bones = snapshot.bones
-    blended = [old.slerp(new, snapshot.influence) for old, new in zip(bones.rotations, rotations, strict=True)]
-    # On the way between two rotations that limits allow there may be some that they don't.
-    return channels_for(bones, blended) if snapshot.influence == 0.0 else feasible_channels(bones, blended)[0]
+def _point(vector: object) -> Point:
+    """Return a vector of one pose with the type of its components, which the core leaves open."""
+    return cast(Point, vector)

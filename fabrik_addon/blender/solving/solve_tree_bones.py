@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From a tree that was read to channels: solve, turn frames into the bones' own rotations. Computes, writes nothing."""
+"""Several chains as one tree, from their snapshots to channels: the stages of ``solve_chain_bones``. Writes nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from mathutils import Quaternion, Vector
@@ -22,82 +22,98 @@ from ...core import (
     solve_tree_components,
     start_tree,
 )
+from ...core.math.operations import Component
 from ..rig.bone_kinematics import location_at
-from ..rig.bone_tree import TreeBones, read_tree, tree_bones, tree_matrices
+from ..rig.bone_rotations import bone_parent_frames, bone_rotations
+from ..rig.bone_tree import read_tree
 from ..rig.rotation_channel import Channel, present_channel, rotation_of
 from ..rig.snapshot import Snapshot
-from .feasible_channels import feasible_channel
+from ..rig.tree_of_chains import TreeBones, tree_bones, tree_matrices
+from .feasible_channels import feasible_channels
 from .solve_chain_bones import SolvedChain
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone
 
-ROUNDS = 8
-"""Solves at most, where bones don't turn as the solver thinks."""
+_TREE_RESTARTS = 8
+"""Solves from the feasible pose, at most."""
 
-_SAME = 1e-6
-"""Difference of a quaternion's parts that counts as rounding."""
+_NO_GAIN = 0.9
+"""Cost over the smallest one so far from which the restarts end."""
+
+_DIFFERENT_ROTATION = 1e-4
+"""Difference of two quaternions' components that is more than rounding."""
 
 
 @dataclass(frozen=True)
 class ReadTree:
-    """Chains as one tree, ready to be solved."""
+    """Chains as one tree, and the pose to solve it from."""
 
-    tree: TreeBones
+    bones: TreeBones
     start: StartTree
     options: Options
     weights: tuple[float, ...]
-    shifting: tuple[tuple[int, PoseBone], ...]
-    """The roots that give way, each with the bone whose location is written."""
+    moving_roots: tuple[tuple[int, PoseBone], ...]
+    """Index of each root that may move, with the bone whose location is written."""
 
 
-def take_tree(armature: Object, snapshots: Sequence[Snapshot], shifting: Sequence[PoseBone]) -> ReadTree:
+@dataclass(frozen=True)
+class _FeasiblePose:
+    """A solution, and what the bones' channels make of it."""
+
+    solution: TreeSolution
+    channels: list[Channel]
+    rotations: list[Quaternion]
+    """Of the bones that turn, their own, as the channels give them."""
+
+
+def take_tree(armature: Object, snapshots: Sequence[Snapshot], moving_roots: Sequence[PoseBone]) -> ReadTree:
     """Read the tree that chains make.
 
     Args:
         armature: object with the chains, evaluated.
         snapshots: of the chains, in the order of their bones.
-        shifting: the bones whose location is written where a root gives way.
+        moving_roots: the bones whose location is written where a root moves.
 
     Raises:
-        FabrikError: a number isn't finite, a bone has no length, or a target moves along with a root that gives way.
+        FabrikError: a number isn't finite, a bone has no length, or a target moves along with a root.
     """
-    tree = tree_bones(armature, snapshots)
+    bones = tree_bones(armature, snapshots)
+    tree = bones.tree
     above = {number: {bone, *bone.parent_recursive} for number in tree.roots for bone in [tree.bones[number]]}
-    shifted = tuple((root, bone) for bone in shifting for root in tree.roots if bone in above[root])
-    for snapshot, met in zip(snapshots, tree.meets, strict=True):
-        _check_target_stays(armature, snapshot, met, shifting)
+    roots = tuple((root, bone) for bone in moving_roots for root in tree.roots if bone in above[root])
+    for snapshot, met in zip(snapshots, bones.meets, strict=True):
+        _check_target_stays(armature, snapshot, met, moving_roots)
     weights = tuple(snapshot.weight for snapshot in snapshots)
-    rotations = tree.rotations
-    chain, pose = read_tree(tree, tree_matrices(tree), rotations, weights, [root for root, _ in shifted])
+    chain, pose = read_tree(tree, tree_matrices(bones), bones.rotations, weights, [root for root, _ in roots])
     options = Options(
         iterations=max(snapshot.options.iterations for snapshot in snapshots),
         tolerance=min(snapshot.options.tolerance for snapshot in snapshots),
-        moves_root=bool(shifted),
+        moves_root=bool(roots),
         solver=snapshots[0].options.solver,
     )
-    return ReadTree(tree, start_tree(chain, pose), options, weights, shifted)
+    return ReadTree(bones, start_tree(chain, pose), options, weights, roots)
 
 
-def _check_target_stays(armature: Any, snapshot: Snapshot, met: int, shifting: Sequence[PoseBone]) -> None:
-    """Refuse a target that no bone of the tree turns but that the root takes along where it gives way.
+def _check_target_stays(armature: Any, snapshot: Snapshot, met: int, moving_roots: Sequence[PoseBone]) -> None:
+    """Refuse a target that no bone of the tree turns but that moves along with a root.
 
     Raises:
         FabrikError: that is so.
     """
     target = armature.pose.bones.get(snapshot.target_bone)
-    if met < 0 and target is not None and not {target, *target.parent_recursive}.isdisjoint(shifting):
+    if met < 0 and target is not None and not {target, *target.parent_recursive}.isdisjoint(moving_roots):
         raise FabrikError(
             f"Chain '{snapshot.name}': its target bone '{target.name}' moves along with its root, which is to follow"
         )
 
 
 def tree_goals(read: ReadTree, snapshots: Sequence[Snapshot], goals: Sequence[Goals]) -> Goals:
-    """Return the goals of several chains as those of their tree."""
-    first = 1 if read.tree.has_anchor else 0
+    """Return the goals of several chains as those of their tree, one row for each chain."""
+    first = _first_joint(read)
     meets = [
         -1 if met < 0 or not np.array_equal(goal.targets, snapshot.goals.targets) else met + first
-        for met, snapshot, goal in zip(read.tree.meets, snapshots, goals, strict=True)
+        for met, snapshot, goal in zip(read.bones.meets, snapshots, goals, strict=True)
     ]
     with_poles = np.array([goal.poles is not None for goal in goals])
     with_rotations = np.array([goal.rotations is not None for goal in goals])
@@ -112,6 +128,11 @@ def tree_goals(read: ReadTree, snapshots: Sequence[Snapshot], goals: Sequence[Go
         pinned=np.array([snapshot.is_pinned for snapshot in snapshots]),
         meets=np.array(meets) if max(meets) >= 0 else None,
     )
+
+
+def _first_joint(read: ReadTree) -> int:
+    """Return the core's joint at the head of the tree's first bone: the joint after the anchor's, if there is one."""
+    return 1 if read.bones.tree.has_anchor else 0
 
 
 def _stacked(rows: Sequence[Array | None], columns: int) -> Array:
@@ -129,131 +150,123 @@ def solve_tree_bones(read: ReadTree, snapshots: Sequence[Snapshot], goals: Seque
     Raises:
         FabrikError: the goals aren't finite.
     """
+    bones, tree = read.bones, read.bones.tree
     together = tree_goals(read, snapshots, goals)
-    found = solve_tree_components(read.start, together, read.options)
-    rotations = _own_rotations(read.tree, read.start, found)
-    channels, possible = _possible(read.tree, rotations)
-    if not read.tree.is_rigid or any(map(_differ, rotations, possible)):
-        found, channels, possible = _settle(read, together, found, channels, possible)
+    solution = solve_tree_components(read.start, together, read.options)
+    desired = _rotations_of(read, read.start, bones.rotations, solution)
+    pose = _feasible(read, solution, desired)
+    if not bones.is_rigid or any(map(_differ, desired, pose.rotations)):
+        pose = _projected(read, together, pose)
     whole = {bone.name: rotation_of(bone) for snapshot in snapshots for bone in snapshot.bones.bones}
-    whole |= {bone.name: rotation for bone, rotation in zip(read.tree.bones, possible, strict=True)}
-    influences = _influences(read.tree, snapshots)
-    if min(influences) < 1.0:
-        blended = [
-            old.slerp(new, influence)
-            for old, new, influence in zip(read.tree.rotations, possible, influences, strict=True)
-        ]
-        channels, _ = _possible(read.tree, blended)
-    locations = _locations(read, found, max(snapshot.influence for snapshot in snapshots))
-    # A bone that is one piece with another of the tree stays as it is.
+    whole |= {bone.name: rotation for bone, rotation in zip(tree.bones, pose.rotations, strict=True)}
+    channels = _blended_channels(read, snapshots, pose)
+    locations = _locations(read, pose.solution, max(snapshot.influence for snapshot in snapshots))
+    # A bone that starts where another one of the tree does stays as it is.
     by_name = {bone.name: (bone, present_channel(bone)) for snapshot in snapshots for bone in snapshot.bones.bones}
-    by_name |= {bone.name: (bone, channel) for bone, channel in zip(read.tree.bones, channels, strict=True)}
+    by_name |= {bone.name: (bone, channel) for bone, channel in zip(tree.bones, channels, strict=True)}
     return tuple(
         SolvedChain(
             snapshot=snapshot,
-            channels=tuple(by_name[snapshot.bones.bones[i].name] for i in snapshot.bones.free),
-            status=Status(int(found.status[number])),
-            error=float(found.error[number]),
-            iterations=int(found.sweeps),
+            channels=tuple(by_name[bone.name] for bone in snapshot.bones.tree.bones),
+            status=Status(cast("Sequence[int]", pose.solution.status)[number]),
+            error=float(cast("Sequence[float]", pose.solution.error)[number]),
+            iterations=int(cast(int, pose.solution.sweeps)),
             location=locations.get(snapshot.bones.bones[0].name),
-            whole=tuple(whole[snapshot.bones.bones[i].name] for i in snapshot.bones.free),
+            whole=tuple(whole[bone.name] for bone in snapshot.bones.tree.bones),
             together_with=tuple(other.name for other in snapshots if other is not snapshot),
         )
         for number, snapshot in enumerate(snapshots)
     )
 
 
-def _own_rotations(tree: TreeBones, start: StartTree, found: TreeSolution) -> list[Quaternion]:
-    """Return every bone's rotation in its parent's space after the tree has turned: what it turns by itself."""
-    first = 1 if tree.has_anchor else 0
-    own: list[Quaternion] = []
-    turns: list[Quaternion] = []
-    for number, (parent, inherits) in enumerate(zip(tree.parents, tree.inherits, strict=True)):
-        old, new = Quaternion(start.frames[number + first]), Quaternion(found.frames[number + first])
-        back = old.conjugated()
-        extra = turns[parent].conjugated() @ new if inherits and parent >= 0 else new
-        own.append(tree.rotations[number] @ (back @ extra))
-        turns.append(new @ back)
-    return own
+def _rotations_of(
+    read: ReadTree, start: StartTree, rotations: Sequence[Quaternion], solution: TreeSolution
+) -> list[Quaternion]:
+    """Return the own rotations of the bones that turn in a solution that started from given rotations."""
+    first, tree = _first_joint(read), read.bones.tree
+    joints = slice(first, first + len(tree.bones))
+    parents = bone_parent_frames(tree.rotation_parents, start.frames[joints], rotations)
+    return bone_rotations(parents, solution.frames[joints])
 
 
-def _possible(tree: TreeBones, rotations: Sequence[Quaternion]) -> tuple[list[Channel], list[Quaternion]]:
-    """Return the channels for rotations, within limits and with what is locked as it is, and what they really give."""
-    channels, possible = [], []
-    for bone, rotation, limits, present in zip(tree.bones, rotations, tree.limits, tree.rotations, strict=True):
-        channel, given = feasible_channel(bone, rotation, limits, present)
-        channels.append(channel)
-        possible.append(given)
-    return channels, possible
+def _feasible(read: ReadTree, solution: TreeSolution, rotations: Sequence[Quaternion]) -> _FeasiblePose:
+    tree = read.bones.tree
+    return _FeasiblePose(solution, *feasible_channels(tree.bones, rotations, tree.limits, read.bones.rotations))
 
 
 def _differ(desired: Quaternion, given: Quaternion) -> bool:
     sign = -1.0 if desired.dot(given) < 0.0 else 1.0
-    return any(abs(a - sign * b) > 100.0 * _SAME for a, b in zip(desired[:], given[:], strict=True))
+    return any(abs(a - sign * b) > _DIFFERENT_ROTATION for a, b in zip(desired[:], given[:], strict=True))
 
 
-def _settle(
-    read: ReadTree, goals: Goals, found: TreeSolution, channels: list[Channel], possible: list[Quaternion]
-) -> tuple[TreeSolution, list[Channel], list[Quaternion]]:
-    """Solve again from where the bones really end up, as long as that brings the effectors nearer."""
-    tree = read.tree
-    first_found, shift = found, np.zeros(3)
-    if found.shifts:
-        shift = np.array(found.shifts[0])
-    best: tuple[float, TreeSolution, list[Channel], list[Quaternion]] | None = None
+def _projected(read: ReadTree, goals: Goals, pose: _FeasiblePose) -> _FeasiblePose:
+    """Return the feasible pose of the least cost: solve again from each, while that takes a tenth off the cost.
+
+    The cost is ``sum_e w_e r_e^2``, with ``r_e`` the distance of effector ``e`` from its target over the length of its
+    own chain and ``w_e`` its weight. Status and error become those of the feasible pose.
+    """
+    bones, told = read.bones, pose.solution
+    shift = np.array(told.shifts[0]) if told.shifts else np.zeros(3)
+    least, best = np.inf, pose
     options = replace(read.options, moves_root=False)
-    for _ in range(ROUNDS):
-        chain, pose = read_tree(tree, tree_matrices(tree, possible), possible, read.weights, ())
-        pose = replace(pose, positions=pose.positions + shift)
-        start = start_tree(chain, pose)
-        ends = np.array([pose.positions[tip] for tip in chain.tips])
-        errors = np.linalg.norm(ends - _aims(goals, pose.positions), axis=1) / (
-            start.unit * np.array(start.own_lengths)
-        )
-        worst = float(np.square(errors * np.sqrt(chain.weights)).sum())
-        if best is not None and worst >= 0.9 * best[0]:
+    for _ in range(_TREE_RESTARTS):
+        chain, at = read_tree(bones.tree, tree_matrices(bones, pose.rotations), pose.rotations, read.weights, ())
+        at = replace(at, positions=at.positions + shift)
+        start = start_tree(chain, at)
+        ends = np.array([at.positions[tip] for tip in chain.tips])
+        errors = np.linalg.norm(ends - _targets(goals, at.positions), axis=1)
+        errors /= start.unit * np.array(start.own_lengths)
+        cost = float(np.square(errors * np.sqrt(chain.weights)).sum())
+        if cost >= _NO_GAIN * least:
             break
-        if best is None or worst < best[0]:
-            reached = errors <= read.options.tolerance
-            status = [
-                int(Status.REACHED) if ok else max(int(told), int(Status.LIMITED) if tree.has_locks else int(told))
-                for ok, told in zip(reached, first_found.status, strict=True)
-            ]
-            measured = replace(first_found, error=errors.tolist(), status=status)
-            best = (worst, measured, channels, possible)
+        least, best = cost, replace(pose, solution=_measured(read, told, errors))
         if errors.max() <= 0.01 * read.options.tolerance:
             break
-        found = solve_tree_components(start, goals, options)
-        rotations = _own_rotations(replace(tree, rotations=tuple(possible)), start, found)
-        channels, possible = _possible(tree, rotations)
-    assert best is not None  # ROUNDS is more than 0
-    return best[1:]
+        solution = solve_tree_components(start, goals, options)
+        pose = _feasible(read, solution, _rotations_of(read, start, pose.rotations, solution))
+    return best
 
 
-def _aims(goals: Goals, positions: Array) -> Array:
-    """Return where the effectors should be."""
-    aims = goals.targets.copy()
+def _measured(read: ReadTree, told: TreeSolution, errors: Array) -> TreeSolution:
+    """Return a solution with other errors, and the status that follows from them."""
+    held = int(Status.LIMITED) if read.bones.has_locks else int(Status.REACHED)
+    statuses = [int(status) for status in cast("Sequence[int]", told.status)]
+    status: list[Component] = [
+        int(Status.REACHED) if error <= read.options.tolerance else max(status, held)
+        for error, status in zip(errors.tolist(), statuses, strict=True)
+    ]
+    return replace(told, error=errors.tolist(), status=status)
+
+
+def _targets(goals: Goals, positions: Array) -> Array:
+    """Return the effectors' targets (E, 3); a joint that is to be met is where it is in a pose."""
+    targets = goals.targets.copy()
     if goals.meets is not None:
         for number, met in enumerate(goals.meets.tolist()):
             if met >= 0:
-                aims[number] = positions[met]
-    return aims
+                targets[number] = positions[met]
+    return targets
 
 
-def _influences(tree: TreeBones, snapshots: Sequence[Snapshot]) -> list[float]:
-    """Return how much of the solve each bone takes: as much as the chain does that takes most of it."""
-    influences = dict.fromkeys((bone.name for bone in tree.bones), 0.0)
+def _blended_channels(read: ReadTree, snapshots: Sequence[Snapshot], pose: _FeasiblePose) -> list[Channel]:
+    """Return the channels between the present and the solved pose, each bone at the largest influence of its chains."""
+    bones = read.bones
+    influences = dict.fromkeys((bone.name for bone in bones.tree.bones), 0.0)
     for snapshot in snapshots:
         for bone in snapshot.bones.bones:
             influences[bone.name] = max(influences.get(bone.name, 0.0), snapshot.influence)
-    return [influences[bone.name] for bone in tree.bones]
+    shares = [influences[bone.name] for bone in bones.tree.bones]
+    if min(shares) == 1.0:
+        return pose.channels
+    parts = zip(bones.rotations, pose.rotations, shares, strict=True)
+    return _feasible(read, pose.solution, [old.slerp(new, share) for old, new, share in parts]).channels
 
 
-def _locations(read: ReadTree, found: TreeSolution, influence: float) -> dict[str, tuple[PoseBone, Channel]]:
-    """Return the new locations of the bones at the roots that gave way, by name."""
+def _locations(read: ReadTree, solution: TreeSolution, influence: float) -> dict[str, tuple[PoseBone, Channel]]:
+    """Return the new locations of the bones at the roots that have moved, by name."""
     locations: dict[str, tuple[PoseBone, Channel]] = {}
-    for (_, bone), shift in zip(read.shifting, found.shifts, strict=False):
-        moved = influence * Vector(shift)
+    for (_, bone), shift in zip(read.moving_roots, solution.shifts, strict=False):
+        moved = influence * Vector(cast("tuple[float, float, float]", shift))
         if moved.length > 0.0:
             locations[bone.name] = (bone, ("location", location_at(bone, bone.head + moved)[:]))
     return locations

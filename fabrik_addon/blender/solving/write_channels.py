@@ -18,12 +18,15 @@ AutoKeying: Any = _AutoKeying
 if TYPE_CHECKING:
     from bpy.types import Context, Object, PoseBone
 
+_SAME_VALUE = 1e-7
+"""Difference of two values that single precision can't resolve. Written, it would only make keys and undo steps."""
+
 _KEYED = {"location": "use_loc", "scale": "use_scale"}
 """Channels that aren't of a rotation, with the option by which Blender keys them."""
 
 
 def write_channels(settings: Iterable[Setting]) -> list[Setting]:
-    """Write channels that differ; return the bones that changed with what they said before."""
+    """Write channels that differ; return the bones that changed with their channels before."""
     changed: list[Setting] = []
     for bone, (name, values) in settings:
         old = getattr(bone, name)[:]
@@ -34,18 +37,18 @@ def write_channels(settings: Iterable[Setting]) -> list[Setting]:
 
 
 def restore_channels(channels: Iterable[tuple[Object | PoseBone | Bone, tuple[str, Any]]]) -> None:
-    """Write back what channels said, to the last bit."""
+    """Write channels as they were, to the last bit."""
     for bone, (name, values) in channels:
         setattr(bone, name, values)
 
 
 def differ(old: Sequence[float] | str, new: Any) -> bool:
-    """Tell whether values are others, by more than single precision can tell apart: less makes only keys and undos."""
+    """Tell whether values differ by more than ``_SAME_VALUE``."""
     if isinstance(old, str):
         return bool(old != new)
-    # Every move of a drag comes here for every bone: a generator would cost half as much again.
+    # Called for every bone at every move of a drag: a generator takes half as long again.
     for before, after in zip(old, new, strict=True):  # noqa: SIM110
-        if abs(after - before) > 1e-7:
+        if abs(after - before) > _SAME_VALUE:
             return True
     return False
 
@@ -55,7 +58,7 @@ def auto_key(context: Context, changed: Iterable[tuple[Object | PoseBone | Bone,
     keytype = context.scene.tool_settings.keyframe_type
     for target, channel in changed:
         if isinstance(target, Bone):
-            continue  # how it takes over its parent's scale can't be keyed
+            continue  # Inherit Scale can't be keyed
         use = _KEYED.get(channel, "use_rot")
         options = {option: option == use for option in ("use_loc", "use_rot", "use_scale")}
         with AutoKeying.options(keytype=keytype, **options):

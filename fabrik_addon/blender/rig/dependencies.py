@@ -1,0 +1,135 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""READ: what an object or a bone depends on, as in Blender's dependency graph: parents, constraints, drivers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, TypeAlias
+
+import bpy
+
+from .overrides import chain_constraints, is_active
+
+if TYPE_CHECKING:
+    from bpy.types import Constraint, Object
+
+Node: TypeAlias = tuple["Object", str]
+"""An object: (object, ""), one of its bones: (armature, bone), or by any name the geometry of one without bones."""
+
+_GEOMETRY = "geometry"
+
+_READS_GEOMETRY = {'SHRINKWRAP', 'GEOMETRY_ATTRIBUTE', 'FOLLOW_PATH', 'CLAMP_TO', 'SPLINE_IK'}
+"""Constraints that read their target's geometry and not only its transform."""
+
+
+def in_words(obj: Object, bone_name: str) -> str:
+    """Name an object, or one of its bones, in a message."""
+    return f"bone '{bone_name}' of '{obj.name}'" if bone_name and obj.type == 'ARMATURE' else f"'{obj.name}'"
+
+
+def followed_bones(target: Object, bone_name: str, armature: Object) -> dict[str, str]:
+    """Return the names of an armature's bones on which a target depends, each with the way there in words.
+
+    Args:
+        target: object that is the target or pole.
+        bone_name: its bone, or empty.
+        armature: object with the bones.
+    """
+    start: Node = (target, bone_name)
+    seen: set[Node] = {start}
+    waiting: list[tuple[Node, str]] = [(start, "")]
+    followed: dict[str, str] = {}
+    while waiting:
+        (obj, bone), through = waiting.pop()
+        if bone and obj == armature:
+            followed[bone] = f"{through}bone '{bone}'"
+        for node in _dependencies(obj, bone):
+            if node not in seen:
+                seen.add(node)
+                waiting.append((node, f"{in_words(obj, bone)}, which follows " if (obj, bone) != start else through))
+    return followed
+
+
+def followed_by(start: Node) -> set[Node]:
+    """Return all objects and bones on which the transform of an object or a bone depends, and itself."""
+    seen, waiting = {start}, [start]
+    while waiting:
+        for node in _dependencies(*waiting.pop()):
+            if node not in seen:
+                seen.add(node)
+                waiting.append(node)
+    return seen
+
+
+def _dependencies(obj: Object, bone_name: str) -> Iterator[Node]:
+    """Yield what an object's or a bone's transform, or an object's geometry, is computed from."""
+    if bone_name and obj.type != 'ARMATURE':
+        yield obj, ""
+        yield from _deformers(obj)
+        return
+    if bone_name:
+        bone = obj.pose.bones.get(bone_name)
+        if bone is None:
+            return
+        yield obj, ""
+        if bone.parent:
+            yield obj, bone.parent.name
+        constraints = list(bone.constraints)
+        constraints += [by for _, by, turned in chain_constraints(obj) if bone in turned]
+        prefix = bone.path_from_id()
+    else:
+        if obj.parent:
+            yield obj.parent, obj.parent_bone if obj.parent_type == 'BONE' else ""
+            if obj.parent_type in {'VERTEX', 'VERTEX_3'}:
+                yield obj.parent, _GEOMETRY
+        constraints = list(obj.constraints)
+        prefix = ""
+    for constraint in constraints:
+        if is_active(constraint):
+            yield from _constraint_targets(constraint)
+    if obj.animation_data:
+        for curve in obj.animation_data.drivers:
+            if curve.data_path.startswith(prefix) if bone_name else not curve.data_path.startswith("pose."):
+                for variable in curve.driver.variables:
+                    for source in variable.targets:
+                        if isinstance(source.id, bpy.types.Object):
+                            is_path = variable.type == 'SINGLE_PROP'
+                            name = _bone_in(source.data_path) if is_path else source.bone_target
+                            yield source.id, name if source.id.type == 'ARMATURE' else ""
+
+
+def _deformers(obj: Object) -> Iterator[Node]:
+    """Yield the bones and objects that bend an object's geometry."""
+    if obj.parent_type == 'ARMATURE':
+        yield from _bones_of(obj.parent)
+    for modifier in obj.modifiers:
+        if modifier.type == 'ARMATURE' and modifier.show_viewport:
+            yield from _bones_of(modifier.object)  # type: ignore[attr-defined]
+        elif modifier.type == 'HOOK' and modifier.show_viewport and modifier.object:  # type: ignore[attr-defined]
+            yield modifier.object, modifier.subtarget  # type: ignore[attr-defined]
+
+
+def _bones_of(obj: Object | None) -> Iterator[Node]:
+    if obj is not None and obj.type == 'ARMATURE':
+        yield from ((obj, bone.name) for bone in obj.pose.bones)
+
+
+def _bone_in(data_path: str) -> str:
+    """Return the name of the pose bone of whose property a data path is; empty where it is of no bone."""
+    found = re.match(r'pose\.bones\["((?:[^"\\]|\\.)*)"\]', data_path)
+    return bpy.utils.unescape_identifier(found[1]) if found else ""
+
+
+def _constraint_targets(constraint: Constraint) -> Iterator[Node]:
+    if constraint.type == 'ARMATURE':
+        targets = constraint.targets  # type: ignore[attr-defined]
+        yield from ((entry.target, entry.subtarget) for entry in targets if entry.target)
+        return
+    for object_name, bone_name in (("target", "subtarget"), ("pole_target", "pole_subtarget")):
+        target = getattr(constraint, object_name, None)
+        if target is not None:
+            yield target, getattr(constraint, bone_name, "")
+    if constraint.type in _READS_GEOMETRY and constraint.target:  # type: ignore[attr-defined]
+        yield constraint.target, _GEOMETRY  # type: ignore[attr-defined]

@@ -1,0 +1,65 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""READ: bones that start at the same joint. Only one of them turns; a link between them would have no length."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING
+
+from .bone_limits import limits_of
+
+if TYPE_CHECKING:
+    from bpy.types import PoseBone
+
+_SAME_JOINT = 1e-6
+"""Distance of two heads, over the bones' lengths and their distance from the origin, that is rounding."""
+
+
+def one_bone_per_joint(bones: Sequence[PoseBone], limited: AbstractSet[str]) -> list[PoseBone]:
+    """Return bones without those that start where another one of them does.
+
+    It is the upper bone that turns, so that its other children come along, unless its limits leave it no axis or the
+    lower bone doesn't turn with it.
+
+    Args:
+        bones: that can turn, parents first.
+        limited: names of the bones whose limits count.
+    """
+    kept: dict[str, PoseBone] = {}
+    for bone in bones:
+        above = bone.parent
+        while above is not None and above.name not in kept:
+            above = above.parent
+        if above is not None and share_joint(above, bone):
+            if _turns_with(bone, above) and _can_turn(above, above.name in limited):
+                continue
+            del kept[above.name]
+        kept[bone.name] = bone
+    return list(kept.values())
+
+
+def share_joint(bone: PoseBone, other: PoseBone) -> bool:
+    """Tell whether two bones start at the same point, at rest and in the pose."""
+    lengths = bone.bone.length + other.bone.length
+    scale = max(lengths, bone.bone.head_local.length)
+    # At rest too: a scale of 0 brings heads together that are not one joint.
+    if (bone.bone.head_local - other.bone.head_local).length > _SAME_JOINT * scale:
+        return False
+    return (bone.head - other.head).length <= _SAME_JOINT * max(scale, bone.head.length)
+
+
+def _turns_with(bone: PoseBone, above: PoseBone) -> bool:
+    """Tell whether a bone takes over the rotation of one of its parents."""
+    link: PoseBone | None = bone
+    while link is not None and link != above:
+        if not link.bone.use_inherit_rotation:
+            return False
+        link = link.parent
+    return link is not None
+
+
+def _can_turn(bone: PoseBone, is_limited: bool) -> bool:
+    """Tell whether a bone's limits leave it any axis to turn about."""
+    return not is_limited or any(low < high for low, high in zip(*limits_of(bone), strict=True))

@@ -1,0 +1,162 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""READ: the bones of several chains as one tree, and the joints at which the chains start, end and meet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mathutils import Matrix, Quaternion
+
+from .bone_kinematics import basis_with, pose_matrices
+from .bone_limits import euler_limits_of, limits_of
+from .bone_tree import BoneTree, End
+from .rotation_channel import has_locks, is_locked, rotation_of
+from .shared_joints import one_bone_per_joint, share_joint
+from .snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from bpy.types import Object, PoseBone
+
+
+@dataclass(frozen=True)
+class TreeBones:
+    """The bones of several chains as a tree: what doesn't change while targets move."""
+
+    tree: BoneTree
+    line_parents: tuple[int, ...]
+    """Index in ``tree.line`` of each bone's parent, or -1."""
+    meets: tuple[int, ...]
+    """Joint that each chain's end should meet, or -1."""
+    rotations: tuple[Quaternion, ...]
+    """The own rotations of the bones that turn, from their channels."""
+    has_locks: bool
+    """Whether some bone can turn about some of its axes only."""
+    is_rigid: bool
+    """Whether the bones keep their shape as they turn (``turns_rigidly``)."""
+    is_constrained: bool
+    """Whether constraints or drivers change the bones after their channels."""
+
+
+def tree_bones(armature: Object, snapshots: Sequence[Snapshot]) -> TreeBones:
+    """Return the tree that chains make together.
+
+    Args:
+        armature: object with the chains.
+        snapshots: of the chains, in the order of their bones.
+    """
+    order = {bone.name: number for number, bone in enumerate(armature.pose.bones)}
+    turning: dict[str, PoseBone] = {}
+    limited: set[str] = set()
+    for snapshot in snapshots:
+        for bone in snapshot.bones.tree.bones:
+            turning[bone.name] = bone
+            if snapshot.bones.limits is not None:
+                limited.add(bone.name)
+    bones = one_bone_per_joint(_parents_first(turning.values(), order), limited)
+    numbers = {bone.name: number for number, bone in enumerate(bones)}
+    moving = frozenset().union(*(snapshot.moving for snapshot in snapshots))
+    joints = _JointNumbers(numbers)
+    tips, meets = [], []
+    for snapshot in snapshots:
+        tips.append(joints.at(snapshot.bones.end, snapshot.bones.use_tail))
+        met = armature.pose.bones.get(snapshot.target_bone)
+        # A target bone that no bone of the tree carries is a target like any other.
+        is_carried = met is not None and met.name in moving and _carrier(met, numbers) >= 0
+        meets.append(joints.at(met, is_tail=False) if met is not None and is_carried else -1)
+    line = _between([*bones, *(bone for bone, _ in joints.ends)], order, numbers)
+    rows = {bone.name: row for row, bone in enumerate(line)}
+    return TreeBones(
+        tree=BoneTree(
+            bones=tuple(bones),
+            parents=tuple(_carrier(bone.parent, numbers) for bone in bones),
+            inherits=tuple(_inherits(bone, numbers) for bone in bones),
+            limits=tuple(limits_of(bone) if bone.name in limited else None for bone in bones),
+            line=line,
+            rows=tuple(rows[bone.name] for bone in bones),
+            ends=tuple(
+                End(bone, is_tail, rows[bone.name], _carrier(bone if is_tail else bone.parent, numbers))
+                for bone, is_tail in joints.ends
+            ),
+            tips=tuple(tips),
+            starts=tuple(_first_joint(snapshot, numbers, bones) for snapshot in snapshots),
+        ),
+        line_parents=tuple(rows.get(bone.parent.name, -1) if bone.parent else -1 for bone in line),
+        meets=tuple(meets),
+        rotations=tuple(rotation_of(bone) for bone in bones),
+        has_locks=any(
+            (has_locks(bone) and not is_locked(bone)) or (bone.name in limited and bool(euler_limits_of(bone)))
+            for bone in bones
+        ),
+        is_rigid=all(snapshot.bones.is_rigid for snapshot in snapshots),
+        is_constrained=any(snapshot.bones.is_constrained for snapshot in snapshots),
+    )
+
+
+class _JointNumbers:
+    """The joints of a tree: first the bones' heads, then the ends, in the order in which they are found."""
+
+    def __init__(self, numbers: Mapping[str, int]) -> None:
+        self._numbers = numbers
+        self.ends: list[tuple[PoseBone, bool]] = []
+
+    def at(self, bone: PoseBone, is_tail: bool) -> int:
+        """Return the joint at a bone's head or tail; a new end where no bone that turns starts."""
+        if not is_tail and bone.name in self._numbers:
+            return self._numbers[bone.name]
+        self.ends.append((bone, is_tail))
+        return len(self._numbers) + len(self.ends) - 1
+
+
+def _parents_first(bones: Iterable[PoseBone], order: Mapping[str, int]) -> list[PoseBone]:
+    return sorted(bones, key=lambda bone: (len(bone.parent_recursive), order[bone.name]))
+
+
+def _first_joint(snapshot: Snapshot, numbers: Mapping[str, int], bones: Sequence[PoseBone]) -> int:
+    """Return the joint at which a chain starts; another chain's bone may be the one that turns there."""
+    own = snapshot.bones.tree.bones
+    carrier = _carrier(own[0], numbers)
+    if carrier >= 0 and (own[0].name in numbers or share_joint(bones[carrier], own[0])):
+        return carrier
+    return next(numbers[bone.name] for bone in own if bone.name in numbers)
+
+
+def _carrier(bone: PoseBone | None, numbers: Mapping[str, int]) -> int:
+    """Return the index of the first bone that turns, from a bone up its parents, or -1."""
+    while bone is not None and bone.name not in numbers:
+        bone = bone.parent
+    return -1 if bone is None else numbers[bone.name]
+
+
+def _inherits(bone: PoseBone, numbers: Mapping[str, int]) -> bool:
+    """Tell whether a bone turns with the bone of the tree that carries it: whether all bones on the way do."""
+    link: PoseBone | None = bone
+    while link is not None and (link is bone or link.name not in numbers):
+        if not link.bone.use_inherit_rotation:
+            return False
+        link = link.parent
+    return True
+
+
+def _between(bones: Sequence[PoseBone], order: Mapping[str, int], numbers: Mapping[str, int]) -> tuple[PoseBone, ...]:
+    """Return bones and those between them and the tree's roots, parents first."""
+    found: dict[str, PoseBone] = {}
+    for bone in bones:
+        way = [bone]
+        while way[-1].parent is not None and _carrier(way[-1].parent, numbers) >= 0:
+            way.append(way[-1].parent)
+        found.update((link.name, link) for link in way)
+    return tuple(_parents_first(found.values(), order))
+
+
+def tree_matrices(bones: TreeBones, rotations: Sequence[Quaternion] | None = None) -> list[Matrix]:
+    """Return the matrices of ``bones.tree.line`` before constraints, or for other rotations of the bones that turn."""
+    tree = bones.tree
+    if rotations is None and not bones.is_constrained:
+        return [bone.matrix for bone in tree.line]
+    bases = [bone.matrix_basis for bone in tree.line]
+    for row, bone, rotation in zip(tree.rows, tree.bones, rotations or (), strict=False):
+        bases[row] = basis_with(bone, rotation, bone.scale)
+    return pose_matrices(tree.line, bases, bones.line_parents)
