@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from fabrik_addon.blender.rig.chain_goals import goals_at
 from fabrik_addon.blender.rig.snapshot import take_snapshot
+from fabrik_addon.blender.rig.targets_and_poles import goals_at
 from fabrik_addon.blender.solving.solve_chain_bones import solve_snapshot
 from fabrik_addon.blender.solving.solve_chains import solve_chains
 from fabrik_addon.blender.solving.write_channels import write_channels

@@ -27,9 +27,9 @@ from ..rig.bone_kinematics import turns_rigidly
 from ..rig.bone_rotations import local_rotations, parent_frames
 from ..rig.chain_bones import ChainBones, chain_matrices
 from ..rig.overrides import is_active
-from ..rig.rotation_channel import rotation_of
+from ..rig.rotation_channel import rotation_in_armature, rotation_of
 from ..rig.snapshot import Snapshot
-from ..rig.targets_and_poles import position_in_world, rotation_in_armature
+from ..rig.targets_and_poles import position_in_world
 from ..solving.chain_groups import Group
 
 if TYPE_CHECKING:

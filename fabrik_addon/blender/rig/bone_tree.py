@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bpy.types import PoseBone
 
 _NO_LENGTH = 1e-6
-"""Length of a link, over that of all links, below which single precision knows no direction of it."""
+"""Length of a link, over that of all links, below which it has no direction in single precision."""
 
 _FREE: Limits = ((-np.inf,) * 3, (np.inf,) * 3)
 _LOCKED: Limits = ((0.0,) * 3, (0.0,) * 3)

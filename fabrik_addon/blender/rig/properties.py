@@ -24,7 +24,7 @@ from bpy.types import Context, Object, PropertyGroup
 from ...core import SOLVERS, FabrikError, Status
 from .chain_tree import chains_of_tree
 from .last_results import result_of
-from .targets_and_poles import rotation_in_armature
+from .rotation_channel import rotation_in_armature
 
 _OVERRIDABLE = {'LIBRARY_OVERRIDABLE'}
 

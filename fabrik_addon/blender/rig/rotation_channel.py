@@ -31,6 +31,13 @@ def rotation_of(bone: PoseBone | Object) -> Quaternion:
     return bone.rotation_euler.to_quaternion()
 
 
+def rotation_in_armature(armature: Object, target: Object, bone_name: str) -> Quaternion:
+    """Return the rotation of an object or one of its bones in an armature's space; of neither's scale."""
+    bone = target.pose.bones.get(bone_name) if bone_name and target.type == 'ARMATURE' else None
+    matrix = target.matrix_world if bone is None else target.matrix_world @ bone.matrix
+    return (armature.matrix_world.inverted_safe() @ matrix).to_quaternion()
+
+
 def channel_name(bone: PoseBone | Object) -> str:
     """Return the name of the property that a pose bone's or an object's rotation mode uses."""
     return {'QUATERNION': "rotation_quaternion", 'AXIS_ANGLE': "rotation_axis_angle"}.get(

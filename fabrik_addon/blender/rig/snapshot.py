@@ -13,10 +13,9 @@ from mathutils import Quaternion
 from ...core import Array, Chain, FabrikError, Goals, Options, Pose, StartPose, solver_for, start_from
 from .bone_rotations import ParentFrame, bone_parent_frames, transport_in_blender
 from .chain_bones import ChainBones, ChainSpec, chain_matrices, read_bones, read_pose
-from .chain_goals import read_goals
 from .overrides import overrides_of
 from .stretched_pose import aimed_at_shown_links, shown_positions
-from .targets_and_poles import armature_to_world
+from .targets_and_poles import armature_to_world, read_goals
 
 if TYPE_CHECKING:
     from bpy.types import Object, ViewLayer

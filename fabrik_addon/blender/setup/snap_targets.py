@@ -13,9 +13,9 @@ import numpy as np
 from mathutils import Quaternion, Vector
 
 from ...core import Array, FabrikError, Pose, pole_for
-from ..rig.rotation_channel import Channel, channel_name, nearest_values, rotation_of
+from ..rig.rotation_channel import Channel, channel_name, nearest_values, rotation_in_armature, rotation_of
 from ..rig.snapshot import Snapshot, take_snapshot
-from ..rig.targets_and_poles import armature_to_world, rotation_in_armature, target_position
+from ..rig.targets_and_poles import armature_to_world, target_position
 from ..solving.write_channels import restore_channels
 from .add_chain import POLE_DISTANCE
 from .move_target import move_to, scale_of
