@@ -188,7 +188,7 @@ def target_position(view_layer: ViewLayer, target: Object, bone_name: str, role:
         raise FabrikError(f"its {role} '{target.name}' is not in the view layer '{view_layer.name}'")
     if not known.visible_get(view_layer=view_layer) and not _is_evaluated(known, view_layer.layer_collection):
         raise FabrikError(
-            f"its {role} '{target.name}' is disabled in viewports, so Blender doesn't say where it is: "
+            f"its {role} '{target.name}' is disabled in viewports, so Blender doesn't compute where it is: "
             "enable it, or its collection, and hide it with the eye"
         )
     position = position_in_world(target, bone_name, role)
