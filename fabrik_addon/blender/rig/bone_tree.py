@@ -6,13 +6,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 from numpy.typing import NDArray
 
 from ...core import Array, Chain, FabrikError, Pose
+from ...core.math.operations import IntegerArray
 from .bone_limits import Angles, Limits, stiffness_of
 
 if TYPE_CHECKING:
@@ -27,8 +29,7 @@ _NO_STIFFNESS: Angles = (0.0, 0.0, 0.0)
 _IDENTITY = (1.0, 0.0, 0.0, 0.0)
 
 
-@dataclass(frozen=True)
-class End:
+class End(NamedTuple):
     """A joint at which no bone of the tree starts: a chain's end, or a target bone's head."""
 
     bone: PoseBone
@@ -67,12 +68,12 @@ class BoneTree:
         """Indices of the bones that move with no other one of the tree."""
         return tuple(number for number, parent in enumerate(self.parents) if parent < 0)
 
-    @property
+    @cached_property
     def has_anchor(self) -> bool:
         """Whether the core's first joint is an anchor, no bone's: the core takes one root, and here are several."""
         return len(self.roots) > 1
 
-    @property
+    @cached_property
     def rotation_parents(self) -> list[int]:
         """Index of the bone with which each bone turns, or -1."""
         return [parent if inherits else -1 for parent, inherits in zip(self.parents, self.inherits, strict=True)]
@@ -87,8 +88,7 @@ class BoneTree:
         return np.array(points)
 
 
-@dataclass(frozen=True)
-class _Rows:
+class _Rows(NamedTuple):
     """One row for each joint, as the core has them."""
 
     parents: list[int]
@@ -126,13 +126,16 @@ def read_tree(
     """
     rows = _rows(tree, matrices, rotations)
     tips, starts, roots = np.array(tree.tips), np.array(tree.starts), tuple(moving_roots)
-    _check_links(tree, rows)
+    parents = np.array(rows.parents)
+    lengths = _lengths(rows.positions, parents)
+    _check_lengths(tree, rows, lengths)
     if tree.has_anchor:
         rows = _with_anchor(rows)
         tips, starts, roots = tips + 1, starts + 1, tuple(root + 1 for root in roots)
-    lengths = _lengths(rows)
+        parents = np.array(rows.parents)
+        lengths = _lengths(rows.positions, parents)
     chain = Chain(
-        parents=np.array(rows.parents),
+        parents=parents,
         lengths=lengths,
         tips=tips,
         weights=np.array(weights, float),
@@ -199,30 +202,26 @@ def _with_anchor(rows: _Rows) -> _Rows:
     )
 
 
-def _lengths(rows: _Rows) -> Array:
-    """Return the length (J,) of the link that ends at each joint, 0 at the first."""
-    before = np.maximum(np.array(rows.parents), 0)
-    lengths: Array = np.linalg.norm(rows.positions - rows.positions[before], axis=1)
-    lengths[0] = 0.0
+def _lengths(positions: Array, parents: IntegerArray) -> Array:
+    """Return the length (J,) of the link that ends at each joint, 0 where no link does."""
+    links = positions - positions[parents]
+    lengths: Array = np.sqrt((links * links).sum(axis=1))
+    lengths[parents < 0] = 0.0
     return lengths
 
 
-def _check_links(tree: BoneTree, rows: _Rows) -> None:
+def _check_lengths(tree: BoneTree, rows: _Rows, lengths: Array) -> None:
     """Refuse a link without length, which has no direction.
 
     Raises:
         FabrikError: there is one.
     """
-    parents = np.array(rows.parents)
-    linked = np.flatnonzero(parents >= 0)
-    lengths = np.linalg.norm(rows.positions[linked] - rows.positions[parents[linked]], axis=1)
-    shortest = int(lengths.argmin())
-    if lengths[shortest] > _NO_LENGTH * lengths.sum():
-        return
-    joint = int(linked[shortest])
-    name = rows.names[rows.parents[joint]]
-    end = tree.ends[joint - len(tree.bones)] if joint >= len(tree.bones) else None
-    following = rows.names[joint] if end is None else end.bone.name
-    is_own_tail = end is not None and following == name
-    reason = "its tail is at its head" if is_own_tail else f"the head of '{following}' is at its head"
-    raise FabrikError(f"bone '{name}' has no length: {reason}")
+    least = _NO_LENGTH * float(lengths.sum())
+    for joint, (parent, length) in enumerate(zip(rows.parents, lengths.tolist(), strict=True)):
+        if parent < 0 or length > least:
+            continue
+        end = tree.ends[joint - len(tree.bones)] if joint >= len(tree.bones) else None
+        name, following = rows.names[parent], rows.names[joint] if end is None else end.bone.name
+        is_own_tail = end is not None and following == name
+        reason = "its tail is at its head" if is_own_tail else f"the head of '{following}' is at its head"
+        raise FabrikError(f"bone '{name}' has no length: {reason}")

@@ -14,7 +14,7 @@ The stages in their order:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -74,8 +74,7 @@ class SolvedChain(NamedTuple):
         return [*self.stretched, *self.channels, *([self.location] if self.location else [])]
 
 
-@dataclass(frozen=True)
-class _Posed:
+class _Posed(NamedTuple):
     """A chain solved at influence 1."""
 
     rotations: list[Quaternion]
