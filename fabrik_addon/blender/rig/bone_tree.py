@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ...core import Array, Chain, FabrikError, Pose
 from ...core.math.operations import IntegerArray
-from .bone_limits import Angles, Limits, stiffness_of
+from .bone_limits import Limits, stiffness_of
 
 if TYPE_CHECKING:
     from bpy.types import PoseBone
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 _NO_LENGTH = 1e-6
 """Length of a link, over that of all links, below which it has no direction in single precision."""
 
-_FREE: Limits = ((-np.inf,) * 3, (np.inf,) * 3)
-_LOCKED: Limits = ((0.0,) * 3, (0.0,) * 3)
-_NO_STIFFNESS: Angles = (0.0, 0.0, 0.0)
 _IDENTITY = (1.0, 0.0, 0.0, 0.0)
 
 
@@ -167,22 +164,29 @@ def _rows(tree: BoneTree, matrices: Sequence[Matrix], rotations: Sequence[Quater
     if not np.isfinite(positions).all():
         row = int(np.argwhere(~np.isfinite(positions))[0, 0])
         raise FabrikError(f"the position of bone '{names[row]}' is not a finite number")
-    limits = [_FREE if limit is None else limit for limit in tree.limits] + [_FREE] * ends
-    stiffness = [
-        _NO_STIFFNESS if limit is None else stiffness_of(bone)
-        for bone, limit in zip(tree.bones, tree.limits, strict=True)
-    ]
+    lower, upper, stiffness = _limit_rows(tree)
     return _Rows(
         parents=[*tree.parents, *(end.carrier for end in tree.ends)],
         names=names,
         positions=positions,
         rotations=np.array(components),
         rest=np.array([*rests, *[_IDENTITY] * ends]),
-        lower=np.array([lower for lower, _ in limits]),
-        upper=np.array([upper for _, upper in limits]),
-        stiffness=np.array([*stiffness, *[_NO_STIFFNESS] * ends]),
+        lower=lower,
+        upper=upper,
+        stiffness=stiffness,
         inherits=np.array([*tree.inherits, *[True] * ends]),
     )
+
+
+def _limit_rows(tree: BoneTree) -> tuple[Array, Array, Array]:
+    """Return the smallest and largest angles and the stiffness (J, 3); an end has neither."""
+    shape = (len(tree.bones) + len(tree.ends), 3)
+    lower, upper, stiffness = np.full(shape, -np.inf), np.full(shape, np.inf), np.zeros(shape)
+    for row, (bone, limits) in enumerate(zip(tree.bones, tree.limits, strict=True)):
+        if limits is not None:
+            lower[row], upper[row] = limits
+            stiffness[row] = stiffness_of(bone)
+    return lower, upper, stiffness
 
 
 def _with_anchor(rows: _Rows) -> _Rows:
@@ -195,9 +199,9 @@ def _with_anchor(rows: _Rows) -> _Rows:
         positions=np.vstack([below, positions]),
         rotations=np.vstack([_IDENTITY, rows.rotations]),
         rest=np.vstack([_IDENTITY, rows.rest]),
-        lower=np.vstack([_LOCKED[0], rows.lower]),
-        upper=np.vstack([_LOCKED[1], rows.upper]),
-        stiffness=np.vstack([_NO_STIFFNESS, rows.stiffness]),
+        lower=np.vstack([np.zeros(3), rows.lower]),
+        upper=np.vstack([np.zeros(3), rows.upper]),
+        stiffness=np.vstack([np.zeros(3), rows.stiffness]),
         inherits=np.concatenate([[True], rows.inherits]),
     )
 
