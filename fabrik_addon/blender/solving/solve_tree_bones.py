@@ -205,8 +205,8 @@ def _projected(read: ReadTree, goals: Goals, pose: _FeasiblePose) -> _FeasiblePo
     The cost is ``sum_e w_e r_e^2``, with ``r_e`` the distance of effector ``e`` from its target over the length of its
     own chain and ``w_e`` its weight. Status and error become those of the feasible pose.
     """
-    bones, told = read.bones, pose.solution
-    shift = np.array(told.shifts[0]) if told.shifts else np.zeros(3)
+    bones, first = read.bones, pose.solution
+    shift = np.array(first.shifts[0]) if first.shifts else np.zeros(3)
     least, best = np.inf, pose
     options = replace(read.options, moves_root=False)
     for _ in range(_TREE_RESTARTS):
@@ -219,7 +219,7 @@ def _projected(read: ReadTree, goals: Goals, pose: _FeasiblePose) -> _FeasiblePo
         cost = float(np.square(errors * np.sqrt(chain.weights)).sum())
         if cost >= _NO_GAIN * least:
             break
-        least, best = cost, replace(pose, solution=_measured(read, told, errors))
+        least, best = cost, replace(pose, solution=_measured(read, first, errors))
         if errors.max() <= 0.01 * read.options.tolerance:
             break
         solution = solve_tree_components(start, goals, options)
@@ -227,15 +227,15 @@ def _projected(read: ReadTree, goals: Goals, pose: _FeasiblePose) -> _FeasiblePo
     return best
 
 
-def _measured(read: ReadTree, told: TreeSolution, errors: Array) -> TreeSolution:
+def _measured(read: ReadTree, first: TreeSolution, errors: Array) -> TreeSolution:
     """Return a solution with other errors, and the status that follows from them."""
     held = int(Status.LIMITED) if read.bones.has_locks else int(Status.REACHED)
-    statuses = [int(status) for status in cast("Sequence[int]", told.status)]
+    statuses = [int(status) for status in cast("Sequence[int]", first.status)]
     status: list[Component] = [
         int(Status.REACHED) if error <= read.options.tolerance else max(status, held)
         for error, status in zip(errors.tolist(), statuses, strict=True)
     ]
-    return replace(told, error=errors.tolist(), status=status)
+    return replace(first, error=errors.tolist(), status=status)
 
 
 def _targets(goals: Goals, positions: Array) -> Array:
