@@ -417,13 +417,6 @@ class Nodes:
             return [self.choose(index, each) for each in zip(*lists, strict=True)]
         return self.unbundled_vectors(self.choose(index, [self.bundled(each) for each in lists], 'BUNDLE'), count)
 
-    def switch_joints(self, condition: Value, yes: Sequence[Value], no: Sequence[Value]) -> list[Value]:
-        """Return one of two lists of vectors."""
-        if len(yes) <= _FEW:
-            return [self.switch(condition, a, b) for a, b in zip(yes, no, strict=True)]
-        chosen = self.switch(condition, self.bundled(yes), self.bundled(no), 'BUNDLE')
-        return self.unbundled_vectors(chosen, len(yes))
-
     def first_true(self, conditions: Sequence[Value]) -> Value:
         """Return the number of the first condition that holds; what comes after it isn't computed."""
         found: Value = len(conditions)

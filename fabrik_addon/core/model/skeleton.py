@@ -11,14 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 from ..math.operations import Operations, Vector
 from ..math.quaternions import Quaternion, multiply, rotate
-from .joint_limits import JointLimits, SwingTwist, rotation_of
-
-JointCoordinates: TypeAlias = Quaternion | SwingTwist
-"""How a bone is turned in the frame its parent gives it: a quaternion where it is free, swing and twist where not."""
+from .joint_limits import JointLimits, rotation_of
 
 
 @dataclass(frozen=True)
@@ -116,13 +113,14 @@ class PlacedTree:
 def place_tree(
     ops: Operations, tree: Tree, coordinates: Sequence[Any], root: Vector, shifts: Sequence[Vector]
 ) -> PlacedTree:
-    """Return where bones with some turns are (forward kinematics).
+    """Return the joints and frames of a tree (forward kinematics).
 
     Args:
-        ops: the lanes' operations.
+        ops: scalar or array operations.
         tree: the bones.
-        turns: of each bone, by joint.
-        root: where the first joint is.
+        coordinates: joint coordinates of each bone, by joint: in its parent frame a quaternion where the bone is free,
+            swing and twist where it has limits.
+        root: position of the first joint.
         shifts: of the tree's roots.
     """
     count = len(tree.parents)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self, TypeAlias
+from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
 from ..math.operations import TINY, Component, Operations, Vector
 from ..math.quaternions import Quaternion, multiply, rotate
@@ -66,14 +66,17 @@ class Body(Protocol):
         """Return this body in the lanes where a condition holds, the other one elsewhere."""
 
 
+_Body = TypeVar("_Body", bound=Body)
+
+
 def descend_to(
-    ops: Operations, body: Any, target: Vector, tolerance: float, steps: int, rule: Rule
-) -> tuple[Any, Component, Component]:
+    ops: Operations, body: _Body, target: Vector, tolerance: float, steps: int, rule: Rule
+) -> tuple[_Body, Component, Component]:
     """Step until the tip is at the target or gets no nearer.
 
     Args:
         ops: the lanes' operations.
-        body: a ``Body`` before.
+        body: before the first step.
         target: where its tip should be.
         tolerance: distance from tip to target at which to stop.
         steps: at most.
