@@ -182,13 +182,18 @@ class PlainChain:
         columns = list(np.moveaxis(frames, 1, 0)), list(np.moveaxis(before, 1, 0))
         parents = parent_frames(bones.tree.rotation_parents, *columns, multiply, conjugate)
         rotations = np.stack(local_rotations(parents, after, multiply, conjugate), axis=1)
-        influence = parts[3][which]
-        if (influence < 1.0).any():
-            blended = blend(before, rotations, influence)
-            # Limits aren't convex: a blend of two rotations within them may be outside.
-            blended = np.where(influence[..., None] > 0.0, _within_limits(bones, blended), blended)
-            rotations = np.where(influence[..., None] < 1.0, blended, rotations)
+        rotations = _with_influence(bones, before, rotations, parts[3][which])
         return rotations, np.asarray(solution.error), np.asarray(solution.status)
+
+
+def _with_influence(bones: ChainBones, before: Array, rotations: Array, influence: Array) -> Array:
+    """Return own rotations (F, B, 4) blended with those before (F, B, 4) by the influence (F, 1) of each frame."""
+    if not (influence < 1.0).any():
+        return rotations
+    blended = blend(before, rotations, influence)
+    # Limits aren't convex: a blend of two rotations within them may be outside.
+    blended = np.where(influence[..., None] > 0.0, _within_limits(bones, blended), blended)
+    return np.where(influence[..., None] < 1.0, blended, rotations)
 
 
 def _within_limits(bones: ChainBones, rotations: Array) -> Array:
