@@ -97,6 +97,8 @@ def kinds_of_views() -> Steps:
     view.view_perspective = "ORTHO"
     yield from open_sidebar()
     yield from follows("with the sidebar", region(), view)
+    space.show_region_ui = False  # it would lie over the middle of some of the four views
+    yield 0.4
     with over():
         bpy.ops.screen.region_quadview()
     yield 0.6
