@@ -21,7 +21,7 @@ if __name__ == "__main__":
 import blender_window
 
 # Width, height, left, top of what is kept of the window.
-PICTURES = {"panel": (300, 386, 750, 315), "drag": (1050, 745, 0, 55), "overlay": (700, 560, 90, 50)}
+PICTURES = {"panel": (300, 372, 750, 315), "drag": (1050, 745, 0, 55), "overlay": (700, 560, 90, 50)}
 
 
 def main() -> None:
