@@ -1,19 +1,27 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One chain, one effector: FABRIK and what makes it robust, put together.
+"""FABRIK for one chain with one effector: passes, and the closed forms where passes alone fail.
 
-Joints have the root at the origin and are in units of the chain's length.
+A target is reached as follows; joints have the root at the origin and are in units of the chain's length.
+
+1. A tip that is at its target keeps its pose, except for the last digits (``exact_finish``).
+2. With a pole the chain is laid into the bend plane of root, target and pole (``bend_in_plane``).
+3. Out of reach all links lie on the line to the target (``passes.straight_to_target``).
+4. Two links are solved by the law of cosines.
+5. A chain on one line with its target, which passes never move off the line, starts from a circular arc.
+6. Passes run until the tip is at the target (``passes.sweep_to_target``), and the exact finish closes what is left.
+7. Where passes stall, the circular arc is the solution.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import chain
-from typing import Any
 
 from ..goals.pole import bend_direction, bend_plane, bends_toward_pole
 from ..math.law_of_cosines import middle_joint
-from ..math.operations import Component, Components, Condition, Operations, Vector
+from ..math.operations import Component, Components, Condition, Operations, Selection, Vector
 from ..math.quaternions import IDENTITY, Quaternion
 from ..math.vectors import (
     NO_DIRECTION,
@@ -23,6 +31,7 @@ from ..math.vectors import (
     distance_between,
     dot,
     first_direction,
+    gather_parts,
     joints_of,
     norm,
     perpendicular,
@@ -35,86 +44,87 @@ from .passes import reach_test, straight_to_target, sweep_to_target
 from .planar_pose import bend_angles, planar_pose
 
 ON_ONE_LINE = 1e-5
-"""Offset from a common line below which chain and target count as one line: sweeps would take forever to bend it."""
+"""Distance of a joint or a target from the line of the first link, over the chain's length, up to which it is on that
+line: passes would take hundreds of sweeps to bend such a chain."""
 
 ROUNDING = 3e-6
 """Error that Blender's single precision leaves of a pose that was solved, for chains of up to a hundred links."""
 
 
-def reach_target(
-    ops: Operations,
-    points: Sequence[Vector],
-    lengths: Sequence[float],
-    target: Vector,
-    pole: Vector | None,
-    hint: Vector,
-    tolerance: float,
-    iterations: int,
-) -> tuple[list[Vector], Component, Quaternion | None]:
+@dataclass(frozen=True)
+class ReachProblem:
+    """One chain, one target, and when to stop: in units of the chain's length, the root at the origin."""
+
+    points: Sequence[Vector]
+    """Joints before."""
+    lengths: Sequence[float]
+    """Of the links, adding up to one."""
+    target: Vector
+    """Position of the tip."""
+    pole: Vector | None
+    """Point to whose side the chain bends, or None."""
+    hint: Vector
+    """Direction to which a straight chain bends when there is no pole."""
+    tolerance: float
+    """Distance from tip to target that counts as reached."""
+    iterations: int
+    """Sweeps at most."""
+
+    def gather(self, ops: Operations, items: Selection) -> ReachProblem:
+        """Return the problem of the selected batch items only."""
+        return ReachProblem(
+            [gather_parts(ops, items, point) for point in self.points],
+            self.lengths,
+            gather_parts(ops, items, self.target),
+            None if self.pole is None else gather_parts(ops, items, self.pole),
+            gather_parts(ops, items, self.hint),
+            self.tolerance,
+            self.iterations,
+        )
+
+
+def reach_target(ops: Operations, problem: ReachProblem) -> tuple[list[Vector], Component, Quaternion | None]:
     """Bring the tip to the target, bent toward the pole where there is one.
 
-    Args:
-        ops: the lanes' operations.
-        points: joints before.
-        lengths: of the links, adding up to one.
-        target: where the tip should be.
-        pole: point toward which the chain bends, or None.
-        hint: direction in which a straight chain bends when there is no pole.
-        tolerance: distance from tip to target that counts as reached.
-        iterations: sweeps at most.
-
     Returns:
-        the joints after, the sweeps used, and the bend plane's turn about the root (None without a pole).
+        the joints after, the sweeps used, and the rotation of the bend plane about the root (None without a pole).
     """
-    tip = points[-1]
-    error = distance_between(ops, tip, target)
-    done = error <= tolerance
-    if pole is not None and ops.any(done):
-        done = done & bends_toward_pole(ops, joints_of(points), pole)
+    tip = problem.points[-1]
+    error = distance_between(ops, tip, problem.target)
+    done = error <= problem.tolerance
+    if problem.pole is not None and ops.any(done):
+        done = done & bends_toward_pole(ops, joints_of(problem.points), problem.pole)
     if not ops.any(done):
-        return _reach_lanes(ops, points, lengths, target, pole, hint, tolerance, iterations)
+        return _reach_from_afar(ops, problem)
 
-    # Lanes that are there already keep their pose but for the last digits.
     zero = 0.0 * error
-    kept = list(points)
-    # What single precision made of a solved pose is no gap: it would be closed for ever.
-    there: Any = tuple(ops.choose(error <= ROUNDING, tip, target))
-    close_exactly(ops, kept, lengths, there)
-    result = [0.0 + part for part in (*chain.from_iterable(kept), zero, *(zero + part for part in IDENTITY))]
+    finished = list(problem.points)
+    # The exact finish closes no error that is the rounding of a solved pose: every solve would move the chain again.
+    close_exactly(ops, finished, problem.lengths, choose_parts(ops, error <= ROUNDING, tip, problem.target))
+    result = [0.0 + part for part in (*chain.from_iterable(finished), zero, *(zero + part for part in IDENTITY))]
     rest = ops.active_indices(done)
     if rest is not None:
-        going: Any = [tuple(ops.gather(rest, point)) for point in points]
-        pole_kept = None if pole is None else tuple(ops.gather(rest, pole))
-        target_kept, hint_kept = tuple(ops.gather(rest, target)), tuple(ops.gather(rest, hint))
-        found, sweeps, turn = _reach_lanes(
-            ops, going, lengths, target_kept, pole_kept, hint_kept, tolerance, iterations
-        )
+        found, sweeps, turn = _reach_from_afar(ops, problem.gather(ops, rest))
         ops.scatter(rest, result, [*chain.from_iterable(found), sweeps, *(turn or IDENTITY)])
     *flat, sweeps, w, qx, qy, qz = result
-    return points_of((flat[::3], flat[1::3], flat[2::3])), sweeps, None if pole is None else (w, qx, qy, qz)
+    return points_of((flat[::3], flat[1::3], flat[2::3])), sweeps, None if problem.pole is None else (w, qx, qy, qz)
 
 
-def _reach_lanes(
-    ops: Operations,
-    points: Sequence[Vector],
-    lengths: Sequence[float],
-    target: Vector,
-    pole: Vector | None,
-    hint: Vector,
-    tolerance: float,
-    iterations: int,
-) -> tuple[list[Vector], Component, Quaternion | None]:
-    """Return the joints at the target, the sweeps used and the turn of the bend plane where there is one."""
+def _reach_from_afar(ops: Operations, problem: ReachProblem) -> tuple[list[Vector], Component, Quaternion | None]:
+    """Return ``reach_target``'s result for batch items whose tip is not at the target."""
+    points, target = problem.points, problem.target
     distance = norm(ops, target)
     if ops.all(distance > NO_DIRECTION):
         along = scale(target, 1.0 / distance)
     else:
         along = first_direction(ops, [target, points[-1], points[1]])
-    if pole is not None:
-        return _reach_in_plane(ops, joints_of(points), lengths, target, along, pole, hint)
-    side, _ = bend_plane(ops, joints_of(points), along, None, hint) if len(lengths) == 2 else (hint, None)
-    reached, sweeps = _bend(ops, points, lengths, target, distance, along, side, tolerance, iterations)
-    return reached, sweeps, None
+    joints = joints_of(points)
+    if problem.pole is not None:
+        return _reach_in_plane(ops, joints, problem.lengths, target, along, problem.pole, problem.hint)
+    side = problem.hint
+    if len(problem.lengths) == 2:
+        side, _ = bend_plane(ops, joints, along, None, problem.hint)
+    return *_reach_by_passes(ops, problem, distance, along, side), None
 
 
 def _reach_in_plane(
@@ -162,30 +172,20 @@ def bend_in_plane(
     return p, q
 
 
-def _bend(
-    ops: Operations,
-    points: Sequence[Vector],
-    lengths: Sequence[float],
-    target: Vector,
-    distance: Component,
-    along: Vector,
-    side: Vector,
-    tolerance: float,
-    iterations: int,
+def _reach_by_passes(
+    ops: Operations, problem: ReachProblem, distance: Component, along: Vector, side: Vector
 ) -> tuple[list[Vector], Component]:
-    """Return the joints at the target and the sweeps used: a closed form where there is one, else sweeps.
+    """Return the joints at the target and the sweeps used, without a pole: a closed form where there is one.
 
     Args:
-        ops: the lanes' operations.
-        points: joints before; lengths needn't be right.
-        lengths: of the links.
-        target: where the tip should be.
-        distance: from the root to it.
+        ops: operations of the components.
+        problem: links of its points need not have their lengths.
+        distance: from the root to the target.
         along: unit vector from the root to the target.
-        side: where a chain bends that has no bend of its own.
-        tolerance: distance from tip to target that counts as reached.
-        iterations: sweeps at most.
+        side: direction to which a chain bends that has no bend of its own.
     """
+    lengths, target = problem.lengths, problem.target
+    points = list(problem.points)
     too_far, too_near = reach_test(lengths, distance)
     closed = blocked = too_far | too_near
     if ops.any(blocked):
@@ -199,10 +199,10 @@ def _bend(
         side = perpendicular(ops, along, [side])
         points = points_of(circular_arc_where(ops, deadlocked, joints_of(points), lengths, distance, along, side))
         closed = blocked | deadlocked
-    points, sweeps = sweep_to_target(ops, points, lengths, target, closed, tolerance, iterations)
+    points, sweeps = sweep_to_target(ops, points, lengths, target, closed, problem.tolerance, problem.iterations)
 
     error = close_exactly(ops, points, lengths, target)
-    stalled = (error > tolerance) & ops.negate(blocked)
+    stalled = (error > problem.tolerance) & ops.negate(blocked)
     if ops.any(stalled):
         joints = joints_of(points)
         side = perpendicular(ops, along, [bend_direction(ops, joints, along), side])
@@ -211,7 +211,7 @@ def _bend(
 
 
 def on_one_line(ops: Operations, points: Sequence[Vector], target: Vector) -> Condition:
-    """Tell whether all joints and the target lie on one line: no sweep ever leaves it."""
+    """Tell whether all joints p and the target are on the line of the first link, |p_1 x p| / |p_1| <= ON_ONE_LINE."""
     first = points[1]
     limit = ON_ONE_LINE * ON_ONE_LINE * dot(first, first)
     off = cross(first, target)
@@ -226,23 +226,23 @@ def on_one_line(ops: Operations, points: Sequence[Vector], target: Vector) -> Co
 
 def circular_arc_where(
     ops: Operations,
-    where: Component,
+    condition: Condition,
     joints: Joints,
     lengths: Sequence[float],
     distance: Component,
     along: Vector,
     side: Vector,
 ) -> Joints:
-    """Return the joints with a bow in the lanes where the condition holds."""
-    distance, *directions = ops.gather(where, [distance, *along, *side])
-    bowed = circular_arc(ops, lengths, distance, tuple(directions[:3]), tuple(directions[3:]))
+    """Return the circular-arc pose in the batch items where the condition holds, and the given joints elsewhere."""
+    (chord,) = ops.gather(condition, [distance])
+    arc = circular_arc(ops, lengths, chord, gather_parts(ops, condition, along), gather_parts(ops, condition, side))
     x, y, z = ([0.0 + part for part in component] for component in joints)
-    for into, values in zip((x, y, z), bowed, strict=True):
-        ops.scatter(where, into, values)
+    for into, values in zip((x, y, z), arc, strict=True):
+        ops.scatter(condition, into, values)
     return x, y, z
 
 
-def choose_joints(ops: Operations, where: Component, yes: Joints, no: Joints) -> Joints:
-    """Choose, lane by lane, between two poses of a chain."""
-    x, y, z = (ops.choose(where, a, b) for a, b in zip(yes, no, strict=True))
+def choose_joints(ops: Operations, condition: Condition, yes: Joints, no: Joints) -> Joints:
+    """Return one of two poses of a chain: ``yes`` in the batch items where the condition holds."""
+    x, y, z = (ops.choose(condition, a, b) for a, b in zip(yes, no, strict=True))
     return x, y, z

@@ -1,9 +1,16 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The last digits: close the gap between tip and target exactly, links kept, by bending one joint.
+"""The exact finish: the tip is moved onto the target in closed form, with all links as long as they are.
 
-Where a joint near the tip is bent enough, it alone takes up the gap and the chain before it stays. Near full extension
-no joint has that much play, and the whole chain is the lever: one joint is bent and the chain turned about its root.
+With the position error g = target - tip there are two ways, tried in this order.
+
+1. At the joint j nearest to the tip that is bent enough: all joints after it are shifted by g, and j moves to where it
+   is d_j-1 from joint j - 1 and d_j from the shifted joint j + 1 (law of cosines), in its own plane and on its own
+   side. All joints before j stay.
+2. Near full extension no joint is bent enough for that. One joint is bent until the tip is as far from the root as the
+   target, by the law of cosines of root, joint and tip, and the whole chain is rotated about the root onto the target.
+
+Passes converge linearly: without the exact finish every further digit costs as many passes as the one before.
 """
 
 from __future__ import annotations
@@ -15,20 +22,31 @@ from ..math.quaternions import from_to, multiply, rotate
 from ..math.vectors import choose_parts, cross, distance_between, dot, scale
 
 EXACT = 1e-13
-"""Gap that isn't worth closing."""
+"""Position error, over the chain's length, that counts as none: it is within a few roundings of doubles."""
 
 LEAST_BEND = 1e-2
-"""Squared sine of a bend below which a joint isn't bent further: its plane and its leverage are poor."""
+"""Square of the height of a joint over the line of its neighbours, over the square of its shorter link, below which the
+first way leaves the joint alone: a small error would change its bend by much."""
+
+LEAST_HEIGHT_LEFT = 0.25
+"""Square of a joint's height after the first way over that before, below which another joint is taken instead: no
+joint loses more than half of its height to the last digits."""
+
+LEAST_SINE = 1e-6
+"""Sine of the angle between the lines root-joint and joint-tip below which the plane of the second way is noise."""
+
+AT_ROOT_SQUARE = 1e-24
+"""Square of the target's distance from the root, over the chain's length, below which it has no direction."""
 
 
 def close_exactly(ops: Operations, points: list[Vector], lengths: Sequence[float], target: Vector) -> Component:
     """Move the tip onto the target in closed form and return the distance that is left: none, or all of it.
 
     Args:
-        ops: the lanes' operations.
+        ops: operations of the components.
         points: joints with the root at the origin; changed in place.
         lengths: of the links.
-        target: where the tip should be.
+        target: position of the tip.
     """
     left = _shift_and_bend(ops, points, lengths, target)
     if ops.any(left > EXACT):
@@ -37,10 +55,7 @@ def close_exactly(ops: Operations, points: list[Vector], lengths: Sequence[float
 
 
 def _shift_and_bend(ops: Operations, points: list[Vector], lengths: Sequence[float], target: Vector) -> Component:
-    """Shift all that follows a joint by the gap, and the joint to where both its links meet again.
-
-    The joint stays in its own plane and on its own side. It is the one nearest to the tip that is bent enough.
-    """
+    """Go the first way, in place, and return the error that is left: none, or all where no joint is bent enough."""
     (tx, ty, tz), (ex, ey, ez) = target, points[-1]
     gx, gy, gz = tx - ex, ty - ey, tz - ez
     left = ops.sqrt(gx * gx + gy * gy + gz * gz)
@@ -62,7 +77,7 @@ def _shift_and_bend(ops: Operations, points: list[Vector], lengths: Sequence[flo
         # Law of cosines: where the joint's foot is on the line of its neighbours, as a share of it.
         foot = 0.5 * (1.0 + (first - second) * (first + second) / square)
         new_square = first * first - foot * foot * square
-        closes = is_bent & (new_square > 0.25 * height_square)
+        closes = is_bent & (new_square > LEAST_HEIGHT_LEFT * height_square)
         if not ops.any(closes):
             continue
         share = ops.sqrt(ops.maximum(new_square, 0.0) / (height_square + TINY))
@@ -77,10 +92,10 @@ def _shift_and_bend(ops: Operations, points: list[Vector], lengths: Sequence[flo
 
 
 def _bend_and_turn(ops: Operations, points: list[Vector], target: Vector) -> Component:
-    """Bend a joint until the tip is as far from the root as the target is, then turn the chain about the root.
+    """Go the second way, in place, and return the error that is left.
 
-    The joint farthest from the line root-tip needs the least bend: the tip's distance changes by that offset times
-    the angle.
+    The joint is the one farthest from the line root-tip: the tip's distance from the root changes by its height over
+    that line times the angle of its bend, so this joint bends least.
     """
     tx, ty, tz = tip = points[-1]
     error = distance_between(ops, tip, target)
@@ -101,8 +116,7 @@ def _bend_and_turn(ops: Operations, points: list[Vector], target: Vector) -> Com
     spread = ops.sqrt(bend_square * arm_square) + TINY
     sine = ops.sqrt(farthest)
     cosine = (reach_square - bend_square - arm_square) / (2.0 * spread)
-    # The side is that of a bend the chain already has: below 1e-6 its plane is noise.
-    possible = is_open & (sine > 1e-6 * spread) & (cosine * cosine <= 1.0) & (reach_square > 1e-24)
+    possible = is_open & (sine > LEAST_SINE * spread) & (cosine * cosine <= 1.0) & (reach_square > AT_ROOT_SQUARE)
     if not ops.any(possible):
         return error
     axis = scale(cross(bend, tip), 1.0 / (sine + TINY))

@@ -9,7 +9,7 @@ reference pose: it lies in the plane of the pole.
 
 from __future__ import annotations
 
-from ..fabrik.chain_fabrik import reach_target
+from ..fabrik.chain_fabrik import ReachProblem, reach_target
 from ..math.operations import Operations, Vector
 from ..math.vectors import choose_parts, distance_between
 from ..model.chain_start import StartPose
@@ -45,9 +45,10 @@ def _solve(ops: Operations, start: StartPose, target: Vector, pole: Vector | Non
 
 def _sweep(ops: Operations, start: StartPose, target: Vector, pole: Vector | None, options: Options) -> SolverResult:
     """Return FABRIK's pose without limits: the iterations are sweeps."""
-    points, sweeps, turn = reach_target(
-        ops, start.points, start.lengths, target, pole, start.x_axes[0], options.tolerance, options.iterations
+    problem = ReachProblem(
+        start.points, start.lengths, target, pole, start.x_axes[0], options.tolerance, options.iterations
     )
+    points, sweeps, turn = reach_target(ops, problem)
     return SolverResult(points, start.transport(ops, start, points, turn), sweeps)
 
 

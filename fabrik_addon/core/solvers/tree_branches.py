@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ..fabrik.chain_fabrik import reach_target
+from ..fabrik.chain_fabrik import ReachProblem, reach_target
 from ..goals.pole import turn_pole
 from ..math.operations import Operations, Vector
 from ..math.quaternions import Quaternion, from_to, multiply, rotate, x_axis
@@ -95,7 +95,8 @@ def close_branches(
                 pole = turn_pole(ops, pole, along, branch.bend.angle)
         hint = x_axis(start.frames[branch.joints[0]])
         lengths = [length / unit for length in lengths]
-        points, _, turn = reach_target(ops, points, lengths, target, pole, hint, options.tolerance, options.iterations)
+        problem = ReachProblem(points, lengths, target, pole, hint, options.tolerance, options.iterations)
+        points, _, turn = reach_target(ops, problem)
         for j, (px, py, pz) in zip(branch.joints, points, strict=True):
             after[j] = (base[0] + unit * px, base[1] + unit * py, base[2] + unit * pz)
         if turn is not None:
