@@ -191,7 +191,7 @@ def _weights_group() -> Any:
 
     def fill(nodes: Nodes) -> None:
         g11, g21, g22, g31, g32, g33 = nodes.inputs("Product", 6, "NodeSocketFloat")
-        w1, w2, w3 = nodes.inputs("Wish", 3, "NodeSocketFloat")
+        w1, w2, w3 = nodes.inputs("Right side", 3, "NodeSocketFloat")
         c1, c2, c3 = nodes.inputs("Step counts", 3, "NodeSocketFloat")
         with nodes.frame("Only steps that count"):
             g11, g21, g22 = g11 * c1, g21 * (c1 * c2), g22 * c2

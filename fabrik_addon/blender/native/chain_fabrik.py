@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.fabrik.exact_finish import LEAST_BEND
+from ...core.fabrik.exact_finish import LEAST_BEND, LEAST_HEIGHT_LEFT, LEAST_SINE
 from ...core.fabrik.passes import PLAIN_SWEEPS
 from .acceleration import further_sweeps_group
 from .circular_arc import circular_arc_group
@@ -22,11 +22,11 @@ from .shared_groups import shared_group
 MOST_SWEEPS = 64
 
 _ARC_STEPS = 12
-"""Newton steps of a bow that nothing mends afterwards."""
+"""Newton steps of a circular arc that is the result: no sweep corrects it."""
 
-_STRAIGHT, _BOW, _ELSEWHERE, _TURNED = range(4)
-"""What is done where the joint next to the tip doesn't take up the gap: the target is out of reach, on the chain's own
-line, or another joint takes it up, or the whole chain does."""
+_STRAIGHT, _ARC, _ELSEWHERE, _ROTATED = range(4)
+"""The stages where the joint next to the tip can't close the position error: target out of reach, target on the chain's
+own line, another joint closes the error, or one joint bends and the whole chain is rotated (``exact_finish``)."""
 
 
 def reached(
@@ -56,7 +56,7 @@ def reached(
         is_within = nodes.is_near(nodes.length(target), links.middle, links.spread)
         which: Value = _ELSEWHERE
         if is_on_line is not None:
-            which = nodes.switch(is_on_line, _BOW, _ELSEWHERE, 'INT')
+            which = nodes.switch(is_on_line, _ARC, _ELSEWHERE, 'INT')
             closes = nodes.switch(is_on_line, False, closes, 'BOOLEAN')
         which = nodes.switch(is_within, which, _STRAIGHT, 'INT')
         is_usual = nodes.switch(is_within, closes, False, 'BOOLEAN')
@@ -88,9 +88,9 @@ def _sweeps(nodes: Nodes, target: Value, inner: Joints, links: Links, tolerance:
 
 
 def _close(nodes: Nodes, joints: Joints, target: Value, links: Links) -> tuple[Value, Value]:
-    """Return whether the last joint can take up the gap, and where it is then: where both its links meet again.
+    """Return whether the last inner joint can close the position error, and its position then.
 
-    It stays in its own plane and on its own side (``core.fabrik.exact_finish``).
+    It is the first way of ``core.fabrik.exact_finish`` for the joint next to the tip.
     """
     before, joint = joints[-2:]
     line, offset = target - before, joint - before
@@ -100,14 +100,14 @@ def _close(nodes: Nodes, joints: Joints, target: Value, links: Links) -> tuple[V
     foot = nodes.multiply_add(links.difference / square, 0.5, 0.5)
     share = (links.square - foot * foot * square) / height
     moved = nodes.multiply_add(line, nodes.combine(foot, foot, foot), before) + aside * nodes.sqrt(share)
-    return (share > 0.25) & (height > links.least_height), moved
+    return (share > LEAST_HEIGHT_LEFT) & (height > links.least_height), moved
 
 
 def _unusual_group(count: int) -> Any:
-    """Return the group of what is needed less often, so that it costs one node where it isn't: → joints in a bundle.
+    """Return the group of the stages that few targets need, which costs the others one node: → joints in a bundle.
 
-    Where the joint next to the tip can't take up the gap, the nearest one that is bent enough does; where none is, one
-    is bent and the chain turned about its root; where sweeps and that failed it is a bow.
+    Where the joint next to the tip can't close the position error, the nearest one that is bent enough does; where none
+    is, one joint is bent and the chain rotated about its root; where that and sweeps fail, it is the circular arc.
     """
 
     def fill(nodes: Nodes) -> None:
@@ -119,20 +119,20 @@ def _unusual_group(count: int) -> Any:
         which = nodes.input("Which", "NodeSocketInt")
         with nodes.frame("Out of reach: straight"):
             straight = nodes.call(_straight_group(count), [target, *links.lengths, links.middle])
-        with nodes.frame("Bow"):
-            bowed = nodes.call(_laid_arc_group(count), [target, *links.lengths, links.total, side])
-        with nodes.frame("Gap"):
+        with nodes.frame("Circular arc"):
+            arc = nodes.call(_laid_arc_group(count), [target, *links.lengths, links.total, side])
+        with nodes.frame("Position error"):
             tip = nodes.multiply_add(nodes.normalized(target - joints[-1]), links.lengths[-1], joints[-1])
             residual = target - tip
         found, is_found = _bent_elsewhere(nodes, joints, links.lengths, residual)
-        with nodes.frame("Bend one joint, turn the chain"):
+        with nodes.frame("Bend one joint, rotate the chain"):
             *turned, turned_tip = nodes.call(_turn_group(count), [target, *joints, tip])
         with nodes.frame("Which of them"):
             is_open = nodes.distance(turned_tip, target) > tolerance
-            turned_or_bowed = nodes.switch(is_open, _BOW, _TURNED, 'INT')
-            closed = nodes.switch(is_found, _ELSEWHERE, turned_or_bowed, 'INT')
-            index = nodes.choose(which, [_STRAIGHT, _BOW, closed], 'INT')
-            bundles = [nodes.bundled(each) for each in (straight, bowed, found, turned)]
+            rotated_or_arc = nodes.switch(is_open, _ARC, _ROTATED, 'INT')
+            closed = nodes.switch(is_found, _ELSEWHERE, rotated_or_arc, 'INT')
+            index = nodes.choose(which, [_STRAIGHT, _ARC, closed], 'INT')
+            bundles = [nodes.bundled(each) for each in (straight, arc, found, turned)]
             nodes.output("Joints", nodes.choose(index, bundles, 'BUNDLE'), "NodeSocketBundle")
 
     return shared_group(f"FABRIK unusual, {count} links", fill)
@@ -163,7 +163,7 @@ def _straight_group(count: int) -> Any:
 
 
 def _laid_arc_group(count: int) -> Any:
-    """Return the group of a bow between root and target, bent to a side."""
+    """Return the group of a circular arc between root and target, bent to a side."""
 
     def fill(nodes: Nodes) -> None:
         target = nodes.input("Target")
@@ -174,11 +174,11 @@ def _laid_arc_group(count: int) -> Any:
         frame = nodes.frame_of(target, side)
         nodes.outputs("Joint", [nodes.rotated(joint, frame) for joint in planar])
 
-    return shared_group(f"FABRIK bow to target, {count} links", fill)
+    return shared_group(f"FABRIK arc to target, {count} links", fill)
 
 
 def _bent_elsewhere(nodes: Nodes, joints: Joints, lengths: list[Value], residual: Value) -> tuple[Joints, Value]:
-    """Return the joints with one bent and what follows shifted by the gap, and whether it can be.
+    """Return the joints with one bent and all after it shifted by the position error, and whether one can be.
 
     From the last but one joint toward the root it is the first that is bent enough.
     """
@@ -219,7 +219,9 @@ def _bent_elsewhere(nodes: Nodes, joints: Joints, lengths: list[Value], residual
         counts = [nodes.from_number(place, j) for j in range(len(joints))]
         found = [nodes.multiply_add(change, count, joint) for count, joint in zip(counts, joints, strict=True)]
         after = [nodes.multiply_add(rest, count, joint) for count, joint in zip(counts, found[1:], strict=False)]
-        is_found = nodes.switch(nodes.compare_int('LESS_THAN', number, len(tests)), share > 0.25, False, 'BOOLEAN')
+        is_found = nodes.switch(
+            nodes.compare_int('LESS_THAN', number, len(tests)), share > LEAST_HEIGHT_LEFT, False, 'BOOLEAN'
+        )
     return [found[0], *after], is_found
 
 
@@ -254,7 +256,7 @@ def _turn_group(count: int) -> Any:
             spread = nodes.sqrt(bend_square * arm_square)
             cosine = (nodes.dot(target, target) - bend_square - arm_square) / (spread * 2.0)
             sine = nodes.sqrt(1.0 - cosine * cosine)
-            is_possible = (nodes.sqrt(farthest) > spread * 1e-6) & (cosine * cosine <= 1.0)
+            is_possible = (nodes.sqrt(farthest) > spread * LEAST_SINE) & (cosine * cosine <= 1.0)
             axis = nodes.normalized(nodes.cross(bend, tip))
             share = nodes.sqrt(arm_square / bend_square)
             turned = bend * (share * cosine) + nodes.cross(axis, bend) * (share * sine)

@@ -19,7 +19,7 @@ _ROUNDING = 1e-5
 
 
 def circular_arc_group(count: int) -> Any:
-    """Return the group of the bow: distance, chain length, lengths, steps → joints.
+    """Return the group of the circular arc: distance, chain length, lengths, steps → joints.
 
     The joints lie in a plane, from the origin along +Y, bent toward +X.
     """
@@ -50,7 +50,7 @@ def circular_arc_group(count: int) -> Any:
             joints = _lay(nodes, lengths, angles)
         nodes.outputs("Joint", joints)
 
-    return shared_group(f"FABRIK bow, {count} links", fill)
+    return shared_group(f"FABRIK arc, {count} links", fill)
 
 
 def _first_of(conditions: list[Value], nodes: Nodes) -> list[Value]:

@@ -347,7 +347,11 @@ def _pull_group() -> Any:
     """
 
     def fill(nodes: Nodes) -> None:
-        diagonal, off_diagonal, desired = nodes.input("Diagonal"), nodes.input("Off diagonal"), nodes.input("Wish")
+        diagonal, off_diagonal, desired = (
+            nodes.input("Diagonal"),
+            nodes.input("Off diagonal"),
+            nodes.input("Right side"),
+        )
         error = nodes.input("Error", _NUMBER)
         with nodes.frame("Damping"):
             mean = nodes.dot(diagonal, (_DAMPING / 3.0,) * 3)

@@ -1,14 +1,15 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Custom properties by which we know what we made."""
+"""Names of the custom properties that identify the data-blocks of native rigs."""
 
 from __future__ import annotations
 
 MARK = "fabrik_native"
-"""On all of it."""
+"""On every data-block of a native rig."""
 
-VERSION = 1
-"""What the mark says: groups of another version are left to the chains that use them."""
+VERSION = 2
+"""Value of ``MARK``, to be raised when the nodes of shared groups change: groups of another version stay with the
+chains that use them, and no new chain uses them. 2: chains with a pole are laid into the plane by their table alone."""
 
 CHAIN, HAD_ANIMATION = "fabrik_chain", "fabrik_had_animation"
 """On a solver: its chain's name, and whether its armature had animation data before there were native rigs."""
@@ -17,7 +18,7 @@ INHERITED = "fabrik_inherited"
 """On a bone of an armature that inherits scale otherwise because its chain is stretched: how it did before."""
 
 CONSTRAINT = "FABRIK "
-"""What the names of constraints begin with."""
+"""Prefix of the names of constraints."""
 
 SOLVER = "fabrik_solver"
-"""On a helper: its solver."""
+"""On an empty at a target or pole bone: the solver that it is for."""

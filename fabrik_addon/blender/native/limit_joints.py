@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A chain's joint limits as nodes want them: a bone is a ball, a hinge, or two hinges in one place. Computes."""
+"""A chain's joint limits, for nodes: every bone is a ball joint, a hinge, or two hinges in one place. Computes."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ Start = float | Quaternion
 """Angle of a hinge, rotation of a ball."""
 
 SHARES = (0.3, 0.6)
-"""Where in their ranges joints start if what FABRIK finds leads nowhere. Not half: that is straight where ranges are
-even, and from there no turn shows what it brings."""
+"""Shares of their ranges at which joints start where least squares from FABRIK's solution end in a local minimum. Not
+half: where ranges are symmetric that is the straight chain, which no joint's rotation brings nearer to a target on its
+line."""
 
 
 @dataclass(frozen=True)
 class Hinge:
-    """A joint that turns about one of its own axes."""
+    """A joint with one axis, in the bone's own frame."""
 
     bone: int
     axis: int
@@ -39,7 +40,7 @@ class Hinge:
 
 @dataclass(frozen=True)
 class Ball:
-    """A joint that turns any way its limits let it."""
+    """A joint with three axes, within its limits."""
 
     bone: int
     limits: JointLimits
@@ -53,13 +54,13 @@ class ConstrainedChain:
 
     joints: tuple[Hinge | Ball, ...]
     starts: tuple[tuple[Start, ...], ...]
-    """Poses to start from if FABRIK's leads nowhere."""
+    """Further starts (``SHARES``)."""
 
 
 def constrained_chain_of(
     limits: Sequence[JointLimits], rests: Sequence[Quaternion], links: Sequence[Vector], names: Sequence[str]
 ) -> ConstrainedChain | None:
-    """Return a chain's limits; None where every joint turns any way.
+    """Return a chain's limits; None where no joint has any.
 
     Args:
         limits: of the bones, root first.
@@ -68,7 +69,7 @@ def constrained_chain_of(
         names: of the bones.
 
     Raises:
-        FabrikError: limits are such that nodes can't keep to them.
+        FabrikError: limits that the nodes can't represent.
     """
     if all(each.is_free for each in limits):
         return None
@@ -124,17 +125,18 @@ def _hinge(number: int, axis: int, limits: JointLimits, rest: Quaternion, link: 
     return Hinge(number, axis, lower, upper, rest, link)
 
 
-def _parts(limits: JointLimits, turn: SwingTwist) -> list[Start]:
-    """Return a turn as the joints of its bone take it."""
+def _parts(limits: JointLimits, coordinates: SwingTwist) -> list[Start]:
+    """Return a bone's joint coordinates as the start values of its joints."""
     hinge, swing = hinge_axis(limits), _swing_axis(limits)
     if hinge is None and swing is None:
-        return [Quaternion(rotation_of(SCALAR, turn))]
+        w, x, y, z = rotation_of(SCALAR, coordinates)
+        return [Quaternion((float(w), float(x), float(y), float(z)))]
     axes = [hinge] if hinge is not None else [swing or 0, 1]
-    return [turn[axis] if axis == 1 else 2.0 * math.asin(turn[axis]) for axis in axes]
+    return [float(coordinates[axis]) if axis == 1 else 2.0 * math.asin(coordinates[axis]) for axis in axes]
 
 
 def _share_of(limits: JointLimits, share: float) -> SwingTwist:
-    """Return the turn that is a share of the way through every range; free axes stay at rest."""
+    """Return the joint coordinates at a share of every range, from its lower end; free axes stay at rest."""
     parts = []
     for axis, (low, high) in enumerate(zip(limits.lower, limits.upper, strict=True)):
         is_free = (low <= -1.0 and high >= 1.0 and axis != 1) or not math.isfinite(high - low)

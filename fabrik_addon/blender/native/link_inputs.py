@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A chain's lengths as the nodes want them: what can be computed beforehand is."""
+"""A chain's lengths and what the nodes need of them, computed when the rig is made."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Mathematics as geometry nodes: every operation on a value makes the node that does it.
+"""Mathematics as geometry nodes: every operation on a value adds the node that computes it.
 
-A value is a socket or a constant. Nodes work on whole vectors and rotations, because a node costs the same 0.3 us
-whether it adds numbers or vectors; a test and its two outcomes cost only the outcome that is taken, as Blender asks a
-switch's inputs for their values only when they are needed.
+A value is a socket or a constant. Nodes compute with whole vectors and rotations, because a node takes the same 0.3 us
+for numbers and for vectors. Of a switch's inputs Blender evaluates only the chosen one, so a condition with two results
+takes the time of one.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from .node_layout import layout
 if TYPE_CHECKING:
     from bpy.types import GeometryNodeTree
 
-_FEW = 5
-"""Vectors up to which a switch for each takes less time than tying them together."""
+_SEPARATE_SWITCHES = 5
+"""Number of vectors up to which one switch for each takes less time than one switch of a bundle."""
 
 Value: TypeAlias = Any
 """An output socket's ``Socket``, or a constant: a float, a tuple (x, y, z) or, as a rotation, Euler angles."""
 
 
 class Socket:
-    """An output of a node that can be calculated with."""
+    """An output of a node, with Python's operators for the nodes of arithmetic and comparison."""
 
     def __init__(self, nodes: Nodes, socket: Any) -> None:
         self.nodes = nodes
@@ -54,7 +54,7 @@ class Socket:
         return self._math('SUBTRACT', other, self)
 
     def __mul__(self, other: Value) -> Socket:
-        """Return a product; a vector's with a number is the vector scaled."""
+        """Return the product; of a vector and a number it is the scaled vector."""
         if (
             self._is_vector()
             and not isinstance(other, tuple)
@@ -103,7 +103,7 @@ class Nodes:
         self._output = self.new("NodeGroupOutput")
 
     def new(self, kind: str, label: str = "") -> Any:
-        """Make a node in the frame that is open."""
+        """Add a node, in the open frame if there is one."""
         node = self.tree.nodes.new(kind)
         node.label = label
         if self._frame is not None:
@@ -112,7 +112,7 @@ class Nodes:
 
     @contextmanager
     def frame(self, label: str) -> Iterator[None]:
-        """Put the nodes made meanwhile into a frame with a label."""
+        """Open a frame with a label: nodes added inside the ``with`` block lie in it."""
         frame: Any = self.tree.nodes.new("NodeFrame")
         outer = self._frame
         frame.label = label
@@ -123,26 +123,26 @@ class Nodes:
         self._frame = outer
 
     def link(self, value: Value, into: Any) -> None:
-        """Give an input socket its value."""
+        """Link a socket to an input, or set the input to a constant; None leaves the input's default."""
         if isinstance(value, Socket):
             self.tree.links.new(self._beside(value.socket), into)
         elif value is not None:
             into.default_value = value
 
     def _beside(self, socket: Any) -> Any:
-        """Return a group's input in a node of its own in the open frame: no link crosses the whole tree then."""
+        """Return the same input of the group on a Group Input node in the open frame, for short links."""
         if socket.node != self._input or self._frame is None:
             return socket
         if self._frame not in self._inputs:
             self._inputs[self._frame] = self.new("NodeGroupInput")
         return next(other for other in self._inputs[self._frame].outputs if other.identifier == socket.identifier)
 
-    # What the group takes and gives
+    # The group's interface
 
     def input(self, name: str, kind: str = "NodeSocketVector", **settings: Any) -> Socket:
         """Add an input to the group."""
         self._add_socket(name, 'INPUT', kind, settings)
-        return Socket(self, self._input.outputs[-2])  # the last one is there to make more
+        return Socket(self, self._input.outputs[-2])  # the last socket is Blender's, for adding more
 
     def output(self, name: str, value: Value, kind: str = "NodeSocketVector", **settings: Any) -> None:
         """Add an output to the group."""
@@ -165,7 +165,7 @@ class Nodes:
             setattr(item, key, value)
 
     def call(self, group: GeometryNodeTree, inputs: Sequence[Value], label: str = "") -> list[Socket]:
-        """Use another group; return its outputs."""
+        """Add a node of another group with inputs in their order; return its outputs."""
         node = self.new("GeometryNodeGroup", label)
         node.node_tree = group
         node.width = 190.0
@@ -174,7 +174,7 @@ class Nodes:
         return [Socket(self, socket) for socket in node.outputs]
 
     def pass_on(self, group: GeometryNodeTree) -> None:
-        """Use a group that has the same inputs and outputs as this one for all of them."""
+        """Link all inputs to a group with the same interface as this one, and its outputs to the outputs."""
         results = self.call(group, [Socket(self, socket) for socket in self._input.outputs[:-1]])
         for result, socket in zip(results, self._output.inputs, strict=False):
             self.link(result, socket)
@@ -182,15 +182,15 @@ class Nodes:
     # Numbers
 
     def scalar(self, operation: str, a: Value, b: Value = None, c: Value = None) -> Socket:
-        """Return what a Math node makes of numbers."""
+        """Return the result of a Math node."""
         return self._formula("ShaderNodeMath", operation, (a, b, c))
 
     def compare(self, operation: str, a: Value, b: Value) -> Socket:
-        """Return whether two numbers compare so."""
+        """Return whether a comparison (a Compare node's operation) of two numbers holds."""
         return self._formula("FunctionNodeCompare", operation, (a, b))
 
     def compare_int(self, operation: str, a: Value, b: Value) -> Socket:
-        """Return whether two whole numbers compare so."""
+        """Return whether a comparison of two whole numbers holds."""
         node = self._node("FunctionNodeCompare", "")
         node.data_type, node.operation = 'INT', operation
         self._fill(node, (a, b))
@@ -209,14 +209,14 @@ class Nodes:
         return self.minimum_int(self._formula("FunctionNodeIntegerMath", 'MAXIMUM', (a, least)), most)
 
     def from_number(self, number: Value, first: int) -> Socket:
-        """Return 1 where a whole number is at most another one, else 0."""
+        """Return 1 if ``number <= first``, else 0, for whole numbers: ``first + 1 - number`` clamped to 0 ... 1."""
         node = self._node("ShaderNodeMath", 'SUBTRACT')
         node.use_clamp = True
         self._fill(node, (first + 1, number))
         return Socket(self, node.outputs[0])
 
     def is_near(self, a: Value, b: Value, most: Value) -> Socket:
-        """Return whether two numbers differ by no more than a third one."""
+        """Return whether ``|a - b| <= most``."""
         node = self._node("FunctionNodeCompare", 'EQUAL')
         self.link(a, node.inputs[0])
         self.link(b, node.inputs[1])
@@ -224,7 +224,7 @@ class Nodes:
         return Socket(self, node.outputs[0])
 
     def boolean(self, operation: str, a: Value, b: Value = None) -> Socket:
-        """Return what a Boolean Math node makes of conditions."""
+        """Return the result of a Boolean Math node."""
         return self._formula("FunctionNodeBooleanMath", operation, (a, b))
 
     def sqrt(self, a: Value) -> Socket:
@@ -237,7 +237,7 @@ class Nodes:
         return self.scalar('MINIMUM', a, b)
 
     def multiply_add(self, a: Value, b: Value, c: Value) -> Socket:
-        """Return a b + c of three numbers, or of three vectors, component by component."""
+        """Return ``a b + c`` of numbers, or of vectors component by component."""
         values = (a, b, c)
         if any(isinstance(v, tuple) or (isinstance(v, Socket) and v._is_vector()) for v in values):
             return self.vector('MULTIPLY_ADD', *values)
@@ -246,7 +246,7 @@ class Nodes:
     # Vectors
 
     def vector(self, operation: str, a: Value, b: Value = None, c: Value = None) -> Socket:
-        """Return what a Vector Math node makes of vectors."""
+        """Return the result of a Vector Math node."""
         return self._formula("ShaderNodeVectorMath", operation, (a, b, c))
 
     def scaled(self, a: Value, factor: Value) -> Socket:
@@ -259,7 +259,7 @@ class Nodes:
         return self.vector('NORMALIZE', a)
 
     def project(self, a: Value, onto: Value) -> Socket:
-        """Return the part of a vector that is along another one."""
+        """Return the component of a vector along another vector: ``(a . o) o / (o . o)``."""
         return self.vector('PROJECT', a, onto)
 
     def cross(self, a: Value, b: Value) -> Socket:
@@ -286,9 +286,10 @@ class Nodes:
         return x, y, z
 
     def looked_up(self, place: Value, tables: Sequence[Sequence[float]], label: str = "") -> Socket:
-        """Return the vector whose components three tables have at a place, 0 at their first values and 1 at their last.
+        """Return the vector of the values of three tables at a place: 0 for their first values, 1 for their last.
 
-        A curve node keeps 256 steps and goes straight between them; tables have as many, or a whole fraction of that.
+        A curve node stores 256 equal steps and interpolates linearly between them. Tables have 256 steps or a divisor
+        of 256, so that no value of a table is lost.
         """
         node = self._node("ShaderNodeVectorCurve", "")
         node.label = label
@@ -319,11 +320,11 @@ class Nodes:
         return self._formula("FunctionNodeInvertRotation", "", (a,))
 
     def rotated(self, a: Value, rotation: Value) -> Socket:
-        """Return a vector turned by a rotation."""
+        """Return a vector, rotated."""
         return self._formula("FunctionNodeRotateVector", "", (a, rotation))
 
     def aligned(self, rotation: Value, to: Value, axis: str = 'Y', pivot: str = 'AUTO') -> Socket:
-        """Return a rotation followed by the shortest turn that points its axis along a vector (FromTo)."""
+        """Return a rotation followed by the shortest one that brings its axis onto a vector's direction (FromTo)."""
         node = self._node("FunctionNodeAlignRotationToVector", "")
         node.axis, node.pivot_axis = axis, pivot
         self.link(rotation, node.inputs["Rotation"])
@@ -348,11 +349,11 @@ class Nodes:
         return self._formula("FunctionNodeQuaternionToRotation", "", (w, x, y, z))
 
     def object_location(self, obj: Value) -> Socket:
-        """Return where an object is, as seen from the one that is modified."""
+        """Return an object's location in the space of the modified object."""
         return self.object_place(obj)[0]
 
     def object_place(self, obj: Value) -> tuple[Socket, Socket]:
-        """Return where an object is and its rotation, as seen from the one that is modified."""
+        """Return an object's location and rotation in the space of the modified object."""
         node = self.new("GeometryNodeObjectInfo")
         node.transform_space = 'RELATIVE'
         self.link(obj, node.inputs["Object"])
@@ -367,7 +368,7 @@ class Nodes:
     # Choices
 
     def switch(self, condition: Value, yes: Value, no: Value, kind: str = 'VECTOR') -> Socket:
-        """Return one of two values; what isn't taken isn't computed."""
+        """Return one of two values; the nodes of the other one are not evaluated."""
         node = self._node("GeometryNodeSwitch", "")
         node.input_type = kind
         for value, socket in zip((condition, no, yes), node.inputs[:3], strict=True):
@@ -375,7 +376,7 @@ class Nodes:
         return Socket(self, node.outputs[0])
 
     def choose(self, index: Value, values: Sequence[Value], kind: str = 'VECTOR') -> Socket:
-        """Return one of several values; what isn't taken isn't computed."""
+        """Return the value with an index; the nodes of the others are not evaluated."""
         node = self._node("GeometryNodeIndexSwitch", "")
         node.data_type = kind
         while len(node.index_switch_items) < len(values):
@@ -386,7 +387,7 @@ class Nodes:
         return Socket(self, node.outputs[0])
 
     def bundle(self, values: dict[str, tuple[str, Value]]) -> Socket:
-        """Return values, each with its kind, tied together: a group passes one socket on in less time than many."""
+        """Return a bundle of values, each with its socket type: a group passes one socket on in less time than many."""
         node = self.new("NodeCombineBundle")
         for name, (kind, _) in values.items():
             node.bundle_items.new(kind, name)
@@ -395,7 +396,7 @@ class Nodes:
         return Socket(self, node.outputs[0])
 
     def unbundled(self, bundle: Value, kinds: dict[str, str]) -> list[Value]:
-        """Return the values of a bundle, given their names and kinds."""
+        """Return the values of a bundle, given their names and socket types."""
         node = self.new("NodeSeparateBundle")
         for name, kind in kinds.items():
             node.bundle_items.new(kind, name)
@@ -403,7 +404,7 @@ class Nodes:
         return [Socket(self, socket) for socket in list(node.outputs)[: len(kinds)]]
 
     def bundled(self, vectors: Sequence[Value]) -> Socket:
-        """Return vectors tied together."""
+        """Return a bundle of vectors."""
         return self.bundle({f"Joint {i + 1}": ('VECTOR', vector) for i, vector in enumerate(vectors)})
 
     def unbundled_vectors(self, bundle: Value, count: int) -> list[Value]:
@@ -411,14 +412,14 @@ class Nodes:
         return self.unbundled(bundle, {f"Joint {i + 1}": 'VECTOR' for i in range(count)})
 
     def choose_joints(self, index: Value, lists: Sequence[Sequence[Value]]) -> list[Value]:
-        """Return one of several lists of vectors."""
+        """Return the list of vectors with an index."""
         count = len(lists[0])
-        if count <= _FEW:
+        if count <= _SEPARATE_SWITCHES:
             return [self.choose(index, each) for each in zip(*lists, strict=True)]
         return self.unbundled_vectors(self.choose(index, [self.bundled(each) for each in lists], 'BUNDLE'), count)
 
     def first_true(self, conditions: Sequence[Value]) -> Value:
-        """Return the number of the first condition that holds; what comes after it isn't computed."""
+        """Return the index of the first condition that holds, or their number; later ones are not evaluated."""
         found: Value = len(conditions)
         for number, condition in reversed(list(enumerate(conditions))):
             found = self.switch(condition, number, found, 'INT')
@@ -427,7 +428,7 @@ class Nodes:
     def repeat(
         self, steps: Value, start: dict[str, tuple[str, Value]], body: Callable[..., Sequence[Value]]
     ) -> list[Socket]:
-        """Return values, given with their kinds, after a body was applied to them again and again."""
+        """Return values, given with their socket types, after a body was applied to them ``steps`` times."""
         first, last = self.new("GeometryNodeRepeatInput"), self.new("GeometryNodeRepeatOutput")
         first.pair_with_output(last)
         last.repeat_items.clear()
@@ -447,12 +448,12 @@ class Nodes:
         return Socket(self, next(socket for socket in node.outputs if socket.enabled))
 
     def turn_of(self, a: Value, b: Value) -> Socket:
-        """Return the shortest turn that takes direction a to direction b."""
+        """Return the shortest rotation that brings direction a onto direction b."""
         before = self.aligned(None, a)
         return self.multiplied(self.aligned(before, b), self.inverted(before))
 
     def frame_of(self, along: Value, side: Value) -> Socket:
-        """Return the rotation that takes +Y to one direction and +X as near as it can to another."""
+        """Return the rotation that brings +Y onto one direction, and +X as near to another one as is possible then."""
         node = self._node("FunctionNodeAxesToRotation", "")
         node.primary_axis, node.secondary_axis = 'Y', 'X'
         self.link(along, node.inputs[0])
@@ -460,9 +461,9 @@ class Nodes:
         return Socket(self, node.outputs[0])
 
     def arrange(self) -> None:
-        """Lay the nodes out: frames in the order they were made, in each the nodes by what they need."""
+        """Set the nodes' locations: frames in the order they were opened, nodes in the order of their dependencies."""
         nodes = list(self.tree.nodes)
-        # Blender checks the whole tree whenever a property of one node is set; not so when all are set together.
+        # Setting a property of one node makes Blender check the whole tree; foreach_set checks it once.
         self.tree.nodes.foreach_set("hide", [node in self._formulas for node in nodes])
         for node in self._inputs.values():
             node.outputs.foreach_set("hide", [not socket.is_linked for socket in node.outputs])
@@ -470,7 +471,7 @@ class Nodes:
         self.tree.nodes.foreach_set("location", [value for place in places for value in place])
 
     def _fill(self, node: Any, values: Sequence[Value]) -> None:
-        """Give a node's inputs their values; those it doesn't have are disabled, or gone since 5.2."""
+        """Link values to a node's enabled inputs: Blender 5.0 disables those of other operations, 5.2 has none."""
         for value, socket in zip(values, (socket for socket in node.inputs if socket.enabled), strict=False):
             self.link(value, socket)
 

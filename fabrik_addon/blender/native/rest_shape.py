@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From a chain's joints and frames at rest to the numbers that its nodes start from. Computes."""
+"""The constants of a chain's nodes, from its joints and frames at rest. Computes."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class RestShape:
     """Inner joints."""
     tip: Vector
     table: BendTable | None
-    """How it bends toward a pole, where a closed form doesn't say that."""
+    """Its poses toward a pole, for three links or more."""
     tolerance: float
-    """For which the table is, as a length."""
+    """Position error that counts as reached, as a length."""
 
     @property
     def start(self) -> Quaternion:
@@ -136,6 +136,7 @@ def _plane(points: list[Vector]) -> tuple[Quaternion, bool]:
     along = first_direction(SCALAR, [(x[-1], y[-1], z[-1]), (x[1], y[1], z[1])])
     hint = (1.0, 0.0, 0.0)  # the first bone's own +X
     side = perpendicular(SCALAR, along, [bend_direction(SCALAR, (x, y, z), along), hint])
-    columns = [Vector(side), Vector(along), Vector(side).cross(Vector(along))]
+    x_axis, y_axis = (Vector([float(part) for part in axis]) for axis in (side, along))
+    columns = [x_axis, y_axis, x_axis.cross(y_axis)]
     frame = Matrix(np.array(columns).T.tolist()).to_quaternion()
-    return frame, add_up(_bends(points)) < ON_ONE_LINE
+    return frame, bool(add_up(_bends(points)) < ON_ONE_LINE)

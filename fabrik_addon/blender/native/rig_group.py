@@ -18,7 +18,7 @@ from .read_bone_stretch import StretchedBones, powers_of
 from .rest_chain import RestChain
 from .rest_shape import RestShape
 from .solver_group import Goal, goal_values, solver_group
-from .stretch_factor import scales, stretch_factor, with_pole_nearer
+from .stretch_factor import scales, stretch_factor
 from .tip_rotation import frame_of_tip, is_as_near, is_there, last_link, tip_turn
 
 _NUMBER = "NodeSocketFloat"
@@ -69,7 +69,6 @@ def _stretched(
         # Softness is about the whole chain: what is left to reach once it has taken its share is reached without.
         target = nodes.switch(is_eased, goal.target * share, goal.target)
         goal = replace(goal, target=target, softness=nodes.switch(is_eased, 0.0, goal.softness, 'FLOAT'))
-    goal = with_pole_nearer(nodes, goal, rest.shape.kind.links, factor)
     # By how much the bones are longer than their own channels make them.
     longer = nodes.multiply_add(goal.influence, factor * (1.0 / stretched.now) - 1.0, 1.0)
     return goal, scales(nodes, longer, powers_of(stretched))
@@ -137,7 +136,7 @@ def _solved(nodes: Nodes, goal: Goal, shape: RestShape) -> list[Value]:
 
 
 def _looked_up(nodes: Nodes, goal: Goal, shape: RestShape, table: BendTable) -> list[Value]:
-    """Return the same where a table says how a chain bends toward its pole."""
+    """Return the bones' own rotations of a chain that bends toward a pole, its joints looked up in its table."""
     kind, total = shape.kind, shape.links.total
     with nodes.frame("Bend plane"):
         half = total - shape.links.middle

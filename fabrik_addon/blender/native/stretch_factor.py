@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Links that lengthen where the target is out of reach, as nodes: as ``core.goals.link_stretch``.
 
-A pose whose links are longer by one factor is the same pose, scaled about its root. So the chain is solved as it is,
-for a target as near as softness and its length let it be, and the factor says how much farther the real one is.
+A pose whose links are longer by one factor is the same pose, scaled about its root. So the chain is solved with its own
+lengths, for the farthest target that softness and these lengths reach, and the factor is the distance of the target
+over the distance of that one. A pole gives the bend plane alone, which scaling does not change.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from .link_inputs import Links
@@ -21,7 +21,7 @@ _NUMBER = "NodeSocketFloat"
 
 
 def stretch_factor(nodes: Nodes, goal: Goal, links: Links, most: Value) -> tuple[Value, Value]:
-    """Return the factor by which links lengthen, and how far along the way to the target they reach without.
+    """Return the factor by which links lengthen, and the share of the target's distance that they reach without.
 
     Args:
         nodes: to add to.
@@ -41,24 +41,16 @@ def _factor_group() -> Any:
         distance, total, softness, most = (
             nodes.input(name, _NUMBER) for name in ("Distance", "Chain length", "Softness", "Most")
         )
-        with nodes.frame("How far the chain reaches as it is"):
+        with nodes.frame("Distance that the chain reaches without stretch"):
             ease = softness * total
             begin = total - ease
             eased = total - ease * nodes.scalar('EXPONENT', (begin - distance) / ease)
             reached = nodes.switch(distance > begin, eased, distance, 'FLOAT')
-        with nodes.frame("What it lacks"):
+        with nodes.frame("Factor of the lengths"):
             nodes.output("Factor", nodes.minimum(nodes.maximum(distance / reached, 1.0), most), _NUMBER)
             nodes.output("Share", reached / distance, _NUMBER)
 
     return shared_group("FABRIK stretch", fill)
-
-
-def with_pole_nearer(nodes: Nodes, goal: Goal, links: int, factor: Value) -> Goal:
-    """Return a goal whose pole is where the chain sees it before it is scaled."""
-    # The plane of two links doesn't depend on the pole's distance.
-    if goal.pole is None or links < 3:
-        return goal
-    return replace(goal, pole=goal.pole * (1.0 / factor))
 
 
 def scales(nodes: Nodes, factor: Value, all_powers: list[Powers]) -> list[Value]:

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A tip that also takes the target's rotation, as nodes: what ``core.goals.tip_rotation`` does.
 
-The last link is laid as the rotation wants it and the others reach for its root. Position comes first: where they can't
-reach that far the last link turns toward where it points without the rotation, just as far as is needed.
+The last link takes the direction that the rotation gives it, and the others reach for its root. Position has priority:
+where they can't reach that root, the last link is rotated toward its direction in the pose without the rotation, by the
+least angle with which they can.
 """
 
 from __future__ import annotations
@@ -17,18 +18,18 @@ from .nodes import Nodes, Value
 from .shared_groups import shared_group
 
 _HALVINGS = 24
-"""Of the turn between the two directions of the last link: what is left is rounding in single precision."""
+"""Bisections of the angle between the two directions of the last link: single precision has 24 binary digits."""
 
 _NUMBER, _ROTATION = "NodeSocketFloat", "NodeSocketRotation"
 
 
 def last_link(nodes: Nodes, target: Value, desired: Value, link: Value, plain: Value, others: Links) -> Value:
-    """Return the last link, nearest to where a rotation wants it, with which the others can reach.
+    """Return the last link, nearest to its direction under a rotation, with which the others can reach the target.
 
     Args:
         nodes: to add to.
-        target: where the tip should be, from the chain's root.
-        wish: the frame that the last bone should have.
+        target: position of the tip, from the chain's root.
+        desired: the frame that the last bone should have.
         link: the last link in that frame.
         plain: the last link in a pose that reaches without the rotation; computed only where it is needed.
         others: the links before it.
@@ -44,29 +45,29 @@ def last_link(nodes: Nodes, target: Value, desired: Value, link: Value, plain: V
 def _last_link_group() -> Any:
     def fill(nodes: Nodes) -> None:
         target = nodes.input("Target")
-        desired = nodes.input("Wished rotation", _ROTATION)
+        desired = nodes.input("Desired rotation", _ROTATION)
         link, plain = nodes.input("Link"), nodes.input("Plain")
         middle, spread = nodes.input("Middle reach", _NUMBER), nodes.input("Half of reach", _NUMBER)
 
         def fits(link: Value) -> Value:
             return nodes.is_near(nodes.distance(target, link), middle, spread)
 
-        with nodes.frame("As the rotation wants it"):
-            wished = nodes.rotated(link, desired)
-        with nodes.frame("Else turned as far as is needed"):
-            normal = nodes.cross(wished, plain)
+        with nodes.frame("Direction under the rotation"):
+            preferred = nodes.rotated(link, desired)
+        with nodes.frame("Else the least angle from it"):
+            normal = nodes.cross(preferred, plain)
             axis = nodes.normalized(normal)
-            angle = nodes.scalar('ARCTAN2', nodes.length(normal), nodes.dot(wished, plain))
+            angle = nodes.scalar('ARCTAN2', nodes.length(normal), nodes.dot(preferred, plain))
 
             def body(low: Value, high: Value) -> list[Value]:
                 middle = (low + high) * 0.5
-                is_enough = fits(nodes.rotated(wished, nodes.axis_turn(axis, middle)))
+                is_enough = fits(nodes.rotated(preferred, nodes.axis_turn(axis, middle)))
                 return [nodes.switch(is_enough, low, middle, 'FLOAT'), nodes.switch(is_enough, middle, high, 'FLOAT')]
 
             _, far = nodes.repeat(_HALVINGS, {"Too little": ('FLOAT', 0.0), "Enough": ('FLOAT', angle)}, body)
-            turned = nodes.rotated(wished, nodes.axis_turn(axis, far))
+            turned = nodes.rotated(preferred, nodes.axis_turn(axis, far))
         with nodes.frame("Can the others reach that far?"):
-            nodes.output("Link", nodes.switch(fits(wished), wished, turned))
+            nodes.output("Link", nodes.switch(fits(preferred), preferred, turned))
 
     return shared_group("FABRIK last link", fill)
 
@@ -105,36 +106,36 @@ def is_as_near(
         softness: part of the reach.
         tolerance: as a length.
     """
-    plain_gap = _gap(nodes, nodes.length(target), links, softness)
+    plain_error = _eased_error(nodes, nodes.length(target), links, softness)
     # A single link has one reach and nothing to ease.
     far = nodes.distance(target, link)
     is_single = len(others.lengths) == 1
-    residual = nodes.scalar('ABSOLUTE', far - others.total) if is_single else _gap(nodes, far, others, softness)
-    is_near = residual <= nodes.maximum(plain_gap * 1.01, tolerance)
+    residual = nodes.scalar('ABSOLUTE', far - others.total) if is_single else _eased_error(nodes, far, others, softness)
+    is_near = residual <= nodes.maximum(plain_error * 1.01, tolerance)
     return nodes.switch(softness > 0.0, is_near, True, 'BOOLEAN')
 
 
 def is_there(nodes: Nodes, target: Value, link: Value, others: Links, softness: Value, tolerance: Value) -> Value:
     """Return whether the others bring a last link's end to the target although they ease; arguments as above."""
     far = nodes.distance(target, link)
-    is_near = _gap(nodes, far, others, softness) <= tolerance
+    is_near = _eased_error(nodes, far, others, softness) <= tolerance
     return nodes.is_near(far, others.middle, others.spread) & is_near
 
 
-def _gap(nodes: Nodes, distance: Value, links: Links, softness: Value) -> Value:
-    """Return how far from its target a tip stays that eases into full extension."""
-    return nodes.call(_gap_group(), [distance, links.total, softness])[0]
+def _eased_error(nodes: Nodes, distance: Value, links: Links, softness: Value) -> Value:
+    """Return the position error that softness leaves of a target at a distance."""
+    return nodes.call(_eased_error_group(), [distance, links.total, softness])[0]
 
 
-def _gap_group() -> Any:
+def _eased_error_group() -> Any:
     def fill(nodes: Nodes) -> None:
         distance, total, softness = (nodes.input(name, _NUMBER) for name in ("Distance", "Chain length", "Softness"))
         ease = softness * total
         begin = total - ease
         eased = total - ease * nodes.scalar('EXPONENT', (begin - distance) / ease)
-        nodes.output("Gap", nodes.switch(distance > begin, distance - eased, 0.0, 'FLOAT'), _NUMBER)
+        nodes.output("Error", nodes.switch(distance > begin, distance - eased, 0.0, 'FLOAT'), _NUMBER)
 
-    return shared_group("FABRIK gap left by softness", fill)
+    return shared_group("FABRIK error left by softness", fill)
 
 
 def tip_turn(nodes: Nodes, frame: Value, desired: Value, link: Value, back: Quaternion | None) -> Value:
@@ -143,11 +144,11 @@ def tip_turn(nodes: Nodes, frame: Value, desired: Value, link: Value, back: Quat
     Args:
         nodes: to add to.
         frame: that it has before it turns; None is none.
-        wish: the frame that it should have.
+        desired: the frame that it should have.
         link: where its link points.
         back: its frame in that of its link, or None where they are the same.
     """
-    # Where the link can't lie as the rotation wants it, the shortest turn from there is what is nearest to it.
+    # A link off its direction under the rotation: the frame nearest to the desired one is the shortest rotation away.
     along = desired if back is None else nodes.multiplied(desired, back.conjugated().to_euler())
     turned = nodes.aligned(along, link)
     turned = turned if back is None else nodes.multiplied(turned, back.to_euler())

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias, TypeVar
 
-from .operations import Component, Components, Condition, Operations, Vector
+from .operations import Component, Components, Condition, Operations, Selection, Vector
 
 Joints: TypeAlias = tuple[Components, Components, Components]
 """x, y and z of the joints of a chain, root first."""
@@ -65,6 +65,12 @@ def choose_parts(ops: Operations, condition: Condition, yes: Parts, no: Parts) -
     """Return one of two vectors, or of two quaternions: ``yes`` in the batch items where the condition holds."""
     chosen: Any = tuple(ops.choose(condition, yes, no))
     return chosen  # type: ignore[no-any-return]  # tuple() has the type of a tuple of any length
+
+
+def gather_parts(ops: Operations, items: Selection, parts: Parts) -> Parts:
+    """Return a vector, a quaternion or a tuple of components in the selected batch items only; one pose stays."""
+    gathered: Any = tuple(ops.gather(items, parts))
+    return gathered  # type: ignore[no-any-return]  # tuple() has the type of a tuple of any length
 
 
 def first_direction(ops: Operations, candidates: list[Vector]) -> Vector:
