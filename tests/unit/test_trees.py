@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -276,6 +277,19 @@ def test_targets_that_exclude_each_other_share_by_weight() -> None:
     heavy_left, heavy_right = position_errors(chain, heavy.pose.positions, targets)
     assert heavy_left < 0.3 * heavy_right
     assert heavy_left < left
+
+
+@pytest.mark.parametrize("steps", [0, 1])
+def test_a_free_tree_that_gives_up_within_reach_has_stalled(steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Out of reach is what no pose of these lengths reaches."""
+    chain, pose = y_tree()
+    targets = posed(np.random.default_rng(3), chain, pose, 1.0)[chain.tips]
+    assert (solve(chain, pose, Goals(targets)).status == REACHED).all()
+    monkeypatch.setattr(sys.modules["fabrik_addon.core.solve_tree"], "STEPS", steps)
+    solution = solve(chain, pose, Goals(targets), Options(iterations=1))
+    missed = solution.error > Options().tolerance
+    assert missed.any()
+    assert (solution.status[missed] == int(Status.STALLED)).all()
 
 
 # Loops

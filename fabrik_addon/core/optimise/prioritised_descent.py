@@ -1,0 +1,564 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Several tasks on all joints of a tree at once, by strict priority: damped least squares in null spaces.
+
+Level k of the tasks has residuals r_k and the Jacobian J_k; W are the weights of the joint coordinates. One step is
+
+    J~_k = J_k N_{k-1}          dq_k = W J~_k^T (J~_k W J~_k^T + lambda_k I)^-1 (r_k - J_k (dq_1 + ... + dq_{k-1}))
+    N_k = N_{k-1} - W J~_k^T (J~_k W J~_k^T)^-1 J~_k,  N_0 = I
+    dq = dq_1 + ... + dq_K + N_K (q_reference - q)
+
+after Siciliano and Slotine (1991). A lower level moves in the null space of those above, so that to first order no
+level is worse for what comes below it; the posture task, which is the last level and has no other rows than the
+coordinates themselves, holds all that the tasks leave open near a reference pose. So the pose is, locally, a function
+of the targets: without the posture task it wanders within the set of poses that meet them.
+
+lambda_k grows with the level's residual (Fan and Yuan 2005): it stands for the second derivative that Gauss-Newton
+leaves out, which is in proportion to the residual, and vanishes where the level is met.
+
+Bounds are an active set: a coordinate that a step would take out of its limits stops at the limit, and the step is
+solved again for the others. A step is taken where the sum of the levels' residuals, each weighted PENALTY times more
+than the next (an exact penalty: Nocedal and Wright, section 15.4), falls, or where that sum stays and the residual of
+the posture task falls; else it is made shorter.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..math.factorisation import positive_inverse
+from ..math.operations import SCALAR, Array
+from ..math.quaternions import multiply, rotate
+from ..math.rigid_fit import turned_by
+from ..model.joint_limits import AT_LIMIT, clamp, ellipse_normal, ellipse_share
+from ..model.skeleton import Tree, place_tree
+from .bounded_least_squares import turning_axes
+from .tree_least_squares import OrientationTask, PoleTask, PositionTask, State, Task
+
+DAMPING = 0.3
+"""lambda over the length of a level's residual: about half a lever arm, in units of the tree's longest way."""
+
+LEAST_DAMPING = 1e-8
+"""lambda of a level that is met."""
+
+POLE_DAMPING = 1e-5
+"""lambda of a level with poles that is met: a chain whose joints are less than its root, 3e-3 of the tree's unit, off
+the chord doesn't turn about the chord to bend to its pole. Without it a straight arm turned by 117 degrees in one step
+of its target."""
+
+PROJECTOR = 1e-9
+"""Added to J~ W J~^T of a projector over its trace: singular directions count as open."""
+
+PENALTY = 100.0
+"""Weight of a level's residual over that of the next level's in the cost."""
+
+LONGEST = 1.0
+"""Length of a step at most: root of the sum of the squared changes (radians, or units for a root)."""
+
+SHORTEST = 1e-7
+"""Largest change in a step below which a descent ends."""
+
+SETTLED_TASKS = 3e-7
+"""Length of J dq of the tasks' part of a step that counts as none, in the tree's units."""
+
+SETTLED_POSTURE = 1e-4
+"""Length (radians) of the posture task's part of a step that counts as none."""
+
+RESTORING_STEPS = 12
+"""Steps at most that bring met levels back to where they are met exactly, at the end of a descent."""
+
+RESTORING_DAMPING = 1e-3
+"""``DAMPING`` of those steps: chains at full extension come back slowly with more."""
+
+MET, EXACT = 1e-2, 1e-7
+"""Length of a level's residual, in the tree's units: below which it is met but for curvature, and met exactly."""
+
+SLACK = 3e-5
+"""By how much the cost may grow in a step that brings the pose nearer to the reference pose: its own curvature."""
+
+STALE = 6
+"""Steps in a row, of which none halves the smallest cost or the smallest step of the posture task, that end a descent
+where all but poles is met: a chain that is pulled straight has no bend to turn to its pole, and went on for 50."""
+
+CLOSELY_MET = 1e-5
+"""Length of a level's residual, in the tree's units, at which poles alone are left."""
+
+UNMET = 1e-3
+"""Cost above which some task isn't met."""
+
+SLOW = 5e-3
+"""Share of the cost that a step must take away where some task isn't met; two in a row with less end a descent."""
+
+ROUNDS = 3
+"""Solutions of one step at most, each with the coordinates at their limits that the one before took there."""
+
+
+@dataclass(frozen=True)
+class Descent:
+    """Tasks by level, over the coordinates of a tree."""
+
+    tree: Tree
+    levels: Sequence[Sequence[tuple[Task, float]]]
+    """Tasks with their weights within their level; the first level comes before all others."""
+    moves_roots: bool
+
+    @cached_property
+    def tasks(self) -> list[Task]:
+        """All tasks, level by level."""
+        return [task for level in self.levels for task, _ in level]
+
+    @cached_property
+    def spans(self) -> list[slice]:
+        """Rows of each level."""
+        found, row = [], 0
+        for level in self.levels:
+            count = sum(task.rows for task, _ in level)
+            found.append(slice(row, row + count))
+            row += count
+        return found
+
+    @cached_property
+    def row_weights(self) -> Array:
+        """(M,) square roots of the tasks' weights."""
+        return np.array([weight**0.5 for level in self.levels for task, weight in level for _ in range(task.rows)])
+
+    @cached_property
+    def least_dampings(self) -> list[float]:
+        """Damping, lambda, of each level where it is met."""
+        return [
+            POLE_DAMPING if any(isinstance(task, PoleTask) for task, _ in level) else LEAST_DAMPING
+            for level in self.levels
+        ]
+
+    @cached_property
+    def bones(self) -> list[int]:
+        """The bones that can turn."""
+        tree = self.tree
+        return [j for j in tree.bones if (tree.is_free[j] or not all(tree.limits[j].locked))]
+
+    @cached_property
+    def columns(self) -> list[tuple[int, int]]:
+        """Bone and axis of every coordinate, without the roots' shifts."""
+        tree = self.tree
+        bones = [j for j in self.bones if j] if tree.is_anchor else self.bones
+        return [(j, axis) for j in bones for axis in range(3) if tree.is_free[j] or not tree.limits[j].locked[axis]]
+
+    @cached_property
+    def first_column(self) -> dict[tuple[int, int], int]:
+        """Number of the column of a bone's axis."""
+        return {pair: number for number, pair in enumerate(self.columns)}
+
+    @cached_property
+    def bone_of(self) -> NDArray[np.intp]:
+        """(N,) bone of each column."""
+        return np.array([bone for bone, _ in self.columns], np.intp)
+
+    @cached_property
+    def shift_count(self) -> int:
+        """Columns of the roots' shifts."""
+        return 3 * len(self.tree.roots) if self.moves_roots else 0
+
+    @cached_property
+    def weights(self) -> Array:
+        """(N + S,) squared lengths, in the metric of the posture task, that each coordinate turns for: W."""
+        tree = self.tree
+        # A half-sine is half an angle: W = 1/4 makes the metric that of angles.
+        found = [
+            tree.shares[bone][axis] * (1.0 if tree.is_free[bone] or axis == 1 else 0.25) for bone, axis in self.columns
+        ]
+        return np.array(found + [1.0] * self.shift_count)
+
+    @cached_property
+    def joints(self) -> list[int]:
+        """The joints whose motion the tasks' Jacobians need."""
+        found: dict[int, None] = {}
+        for task in self.tasks:
+            if isinstance(task, PositionTask):
+                found[task.joint] = None
+                if task.target is None:
+                    found[task.meets] = None
+            elif isinstance(task, PoleTask):
+                found.update(dict.fromkeys(task.joints))
+        return list(found)
+
+    @cached_property
+    def carried(self) -> tuple[NDArray[np.intp], Array]:
+        """(K, N) the joint that moves as each of those does with a column, and (K, N, 1) 1 where it moves at all."""
+        which = np.zeros((len(self.joints), len(self.columns)), np.intp)
+        moves = np.zeros((len(self.joints), len(self.columns), 1))
+        for row, joint in enumerate(self.joints):
+            for bone, carried in self.tree.supporting_bones[joint]:
+                for axis in range(3):
+                    column = self.first_column.get((bone, axis))
+                    if column is not None:
+                        which[row, column], moves[row, column] = carried, 1.0
+        return which, moves
+
+    @cached_property
+    def shifted(self) -> Array:
+        """(K, S, 3) how the joints move with the roots' shifts."""
+        found = np.zeros((len(self.joints), self.shift_count, 3))
+        if self.shift_count:
+            for row, joint in enumerate(self.joints):
+                root = self.tree.root_of[joint]
+                if root >= 0:
+                    first = 3 * self.tree.roots.index(root)
+                    found[row, first : first + 3] = np.eye(3)
+        return found
+
+    @cached_property
+    def turned(self) -> dict[int, Array]:
+        """(N, 1) 1 where a column turns the frame of an orientation task's bone, by bone."""
+        found = {}
+        for task in self.tasks:
+            if isinstance(task, OrientationTask):
+                supports = self.tree.bone_supports[task.bone]
+                found[task.bone] = np.isin(self.bone_of, supports).astype(float)[:, None]
+        return found
+
+    def state(self, coordinates: Sequence[Any], shifts: Sequence[Any]) -> State:
+        """Return the state of coordinates and shifts, with the tasks' residuals."""
+        placed = place_tree(SCALAR, self.tree, coordinates, (0.0, 0.0, 0.0), shifts)
+        return State([*coordinates], [*shifts], placed, [])
+
+    def residual(self, state: State, bends: Sequence[float] | None = None) -> tuple[Array, list[float]]:
+        """Return the residuals (M,), weighted, and how far each pole task's chain is bent.
+
+        Args:
+            state: the pose.
+            bends: to take instead of the state's own, so that two poses' residuals can be compared: a chain that
+                straightens bends no nearer to its pole.
+        """
+        found: list[Any] = []
+        sizes: list[float] = []
+        for task in self.tasks:
+            if isinstance(task, PoleTask):
+                angle, size, _ = task.gradient(state.placed)
+                sizes.append(size)
+                found.append(-angle * (size if bends is None else bends[len(sizes) - 1]))
+            else:
+                found += task.residual(SCALAR, state.placed)
+        return self.row_weights * np.array(found), sizes
+
+    def errors(self, residual: Array) -> list[float]:
+        """Return the length of each level's residual."""
+        return [math.sqrt(float(residual[span] @ residual[span])) for span in self.spans]
+
+    def jacobian(self, state: State) -> Array:
+        """Return J (M, N + S), weighted."""
+        tree, placed = self.tree, state.placed
+        axes = np.empty((len(self.columns), 3))
+        row = 0
+        for j in self.bones:
+            if j == 0 and tree.is_anchor:
+                continue
+            if tree.is_free[j]:
+                axes[row : row + 3] = _IDENTITY
+                row += 3
+            else:
+                found = turning_axes(SCALAR, tree.limits[j], state.coordinates[j], placed.parents[j], placed.frames[j])
+                for axis in found:
+                    if axis is not None:
+                        axes[row] = axis
+                        row += 1
+        places = np.array(placed.joints)
+        which, moves = self.carried
+        lever = (places[which] - places[self.bone_of]) * moves
+        count = len(self.columns)
+        moved = np.empty((len(self.joints), count + self.shift_count, 3))
+        moved[:, count:] = self.shifted
+        ax, ay, az = axes[:, 0], axes[:, 1], axes[:, 2]
+        lx, ly, lz = lever[..., 0], lever[..., 1], lever[..., 2]
+        moved[:, :count, 0] = ay * lz - az * ly
+        moved[:, :count, 1] = az * lx - ax * lz
+        moved[:, :count, 2] = ax * ly - ay * lx
+        number = {joint: k for k, joint in enumerate(self.joints)}
+        jacobian = np.zeros((len(self.row_weights), count + self.shift_count))
+        row = 0
+        for task in self.tasks:
+            rows = jacobian[row : row + task.rows]
+            if isinstance(task, PositionTask):
+                rows[:] = moved[number[task.joint]].T
+                if task.target is None:
+                    rows -= moved[number[task.meets]].T
+            elif isinstance(task, OrientationTask):
+                rows[:, :count] = (task.scale * self.turned[task.bone] * axes).T
+            else:
+                gradient = np.array(task.gradient(placed)[2])
+                rows[0] = (moved[[number[joint] for joint in task.joints]] * gradient[:, None]).sum(axis=(0, 2))
+            row += task.rows
+        jacobian *= self.row_weights[:, None]
+        return jacobian
+
+    def slope(self, state: State) -> float:
+        """Return |W J^T r|: how readily any coordinate brings the tasks nearer to being met."""
+        residual, _ = self.residual(state)
+        return float(np.linalg.norm(self.weights * (self.jacobian(state).T @ residual)))
+
+    def to_reference(self, state: State, reference: State | None) -> Array:
+        """Return q_reference - q (N + S,): rotation vectors of free bones, coordinates of the others; 0 without one."""
+        if reference is None:
+            return np.zeros(len(self.weights))
+        found: list[Any] = []
+        tree = self.tree
+        for j in self.bones:
+            if j == 0 and tree.is_anchor:
+                continue
+            if tree.is_free[j]:
+                w, x, y, z = state.coordinates[j]
+                w, x, y, z = multiply(reference.coordinates[j], (w, -x, -y, -z))
+                sine = math.sqrt(x * x + y * y + z * z)
+                if w < 0.0:
+                    w, x, y, z = -w, -x, -y, -z
+                share = 2.0 * math.atan2(sine, w) / sine if sine > 1e-12 else 2.0
+                found += rotate(state.placed.parents[j], (share * x, share * y, share * z))
+            else:
+                (x, twist, z), (rx, reference_twist, rz) = state.coordinates[j], reference.coordinates[j]
+                no_x, no_twist, no_z = tree.limits[j].locked
+                if not no_x:
+                    found.append(rx - x)
+                if not no_twist:
+                    change = reference_twist - twist
+                    if not math.isfinite(tree.limits[j].upper[1] - tree.limits[j].lower[1]):
+                        change = math.remainder(change, math.tau)
+                    found.append(change)
+                if not no_z:
+                    found.append(rz - z)
+        if self.shift_count:
+            for here, there in zip(state.shifts, reference.shifts, strict=True):
+                found += [b - a for a, b in zip(here, there, strict=True)]
+        return np.array(found)
+
+    def applied(self, state: State, change: Array) -> State:
+        """Return the state after a change (N + S,) of the coordinates, within limits."""
+        tree = self.tree
+        coordinates, shifts = [*state.coordinates], [*state.shifts]
+        values = iter(change.tolist())
+        for j in self.bones:
+            if j == 0 and tree.is_anchor:
+                continue
+            if tree.is_free[j]:
+                turn = (next(values), next(values), next(values))
+                w, x, y, z = state.placed.parents[j]
+                coordinates[j] = turned_by(SCALAR, coordinates[j], rotate((w, -x, -y, -z), turn))
+            else:
+                no_x, no_twist, no_z = tree.limits[j].locked
+                x, twist, z = coordinates[j]
+                x = x if no_x else x + next(values)
+                twist = twist if no_twist else twist + next(values)
+                z = z if no_z else z + next(values)
+                coordinates[j] = clamp(SCALAR, tree.limits[j], (x, twist, z))
+        if self.shift_count:
+            shifts = [(x + next(values), y + next(values), z + next(values)) for x, y, z in shifts]
+        return self.state(coordinates, shifts)
+
+    def bounds(self, state: State) -> tuple[Array, Array]:
+        """Return how far each coordinate may go down and up (N + S,); on an ellipse's axes only as far as its box."""
+        lower, upper = np.full((2, len(self.weights)), np.inf)
+        for number, (bone, axis) in enumerate(self.columns):
+            if not self.tree.is_free[bone]:
+                limits, value = self.tree.limits[bone], state.coordinates[bone][axis]
+                lower[number], upper[number] = value - limits.lower[axis], limits.upper[axis] - value
+        return -lower, upper
+
+    def ellipses(self, state: State) -> list[tuple[int, int, float, float]]:
+        """Return the columns of the swings that are on their ellipses, with the normals there."""
+        found = []
+        for bone in self.bones:
+            limits = self.tree.limits[bone]
+            if not self.tree.is_free[bone] and limits.is_ellipse:
+                x, _, z = state.coordinates[bone]
+                if ellipse_share(SCALAR, limits, x, z) >= 1.0 - AT_LIMIT:
+                    nx, nz = ellipse_normal(SCALAR, limits, x, z)
+                    found.append((self.first_column[bone, 0], self.first_column[bone, 2], float(nx), float(nz)))
+        return found
+
+
+_IDENTITY = np.eye(3)
+
+
+def _solve_levels(
+    descent: Descent, jacobian: Array, residual: Array, weights: Array, toward: Array, dampings: Sequence[float]
+) -> tuple[Array, Array]:
+    """Return the tasks' part of a step and that of the posture task, both (N + S,)."""
+    change = np.zeros(len(weights))
+    projected: list[tuple[Array, Array]] = []
+    for span, damping in zip(descent.spans, dampings, strict=True):
+        rows = jacobian[span]
+        if not len(rows):
+            continue
+        open_rows = rows
+        for pseudo_inverse, others in projected:
+            open_rows = open_rows - (rows @ pseudo_inverse) @ others
+        weighted = open_rows * weights
+        normal = weighted @ open_rows.T
+        diagonal = np.einsum("ii->i", normal)
+        trace = float(diagonal.sum())
+        if trace <= 1e-14:
+            continue
+        least = PROJECTOR * trace
+        diagonal += least
+        inverse = positive_inverse(normal, least)
+        pseudo_inverse = weighted.T @ inverse
+        if damping > least:
+            diagonal += damping
+            inverse = positive_inverse(normal, damping)
+        change = change + weighted.T @ (inverse @ (residual[span] - rows @ change))
+        projected.append((pseudo_inverse, open_rows))
+    posture = toward * (weights > 0.0)
+    for pseudo_inverse, rows in projected:
+        posture = posture - pseudo_inverse @ (rows @ posture)
+    return change, posture
+
+
+def _step(
+    descent: Descent, state: State, residual: Array, jacobian: Array, toward: Array, damping: float = DAMPING
+) -> tuple[Array, Array]:
+    """Return the tasks' and the posture task's part of a step that ends within limits."""
+    errors = descent.errors(residual)
+    dampings = [damping * error + least for error, least in zip(errors, descent.least_dampings, strict=True)]
+    down, up = descent.bounds(state)
+    ellipses = descent.ellipses(state)
+    weights = descent.weights.copy()
+    fixed = np.zeros(len(weights))
+    tasks = posture = fixed
+    for _ in range(ROUNDS):
+        tasks, posture = _solve_levels(descent, jacobian, residual - jacobian @ fixed, weights, toward, dampings)
+        change = tasks + posture
+        is_free = weights > 0.0
+        above, below = is_free & (change > up), is_free & (change < down)
+        is_out = above | below
+        leaves = [
+            (i, k, nx, nz) for i, k, nx, nz in ellipses if weights[i] > 0.0 and nx * change[i] + nz * change[k] > 1e-12
+        ]
+        if not leaves and not is_out.any():
+            break
+        fixed = fixed + np.where(above, up, 0.0) + np.where(below, down, 0.0)
+        weights[is_out] = 0.0
+        if leaves:
+            jacobian, toward = jacobian.copy(), toward.copy()
+            for i, k, nx, nz in leaves:
+                # Along the ellipse only: the columns, and what the posture task asks, without their normal part.
+                across = nx * jacobian[:, i] + nz * jacobian[:, k]
+                jacobian[:, i] -= nx * across
+                jacobian[:, k] -= nz * across
+                part = nx * toward[i] + nz * toward[k]
+                toward[i] -= nx * part
+                toward[k] -= nz * part
+            ellipses = [each for each in ellipses if each not in leaves]
+    return tasks + fixed, posture
+
+
+def descend_by_priority(descent: Descent, start: State, reference: State | None, steps: int) -> tuple[State, int, bool]:
+    """Bring a pose to where the tasks are met by priority, and nearest to a reference pose among those.
+
+    Args:
+        descent: tasks by level.
+        start: coordinates and shifts to start from, within limits.
+        reference: coordinates and shifts that the posture task stays near to; None leaves the posture task out.
+        steps: at most.
+
+    Returns:
+        the last state that was accepted, how many were, and whether the descent ended before its steps were used up.
+    """
+    state = descent.state(start.coordinates, start.shifts)
+    if not len(descent.weights):
+        return state, 0, True
+    scale = [PENALTY ** (len(descent.levels) - 1 - k) for k in range(len(descent.levels))]
+    metric = 1.0 / np.maximum(descent.weights, 1e-2)
+
+    def costs(residual: Array, toward: Array) -> tuple[float, float]:
+        cost = sum(share * error for share, error in zip(scale, descent.errors(residual), strict=True))
+        return cost, float(toward @ (metric * toward))
+
+    toward = descent.to_reference(state, reference)
+    radius, taken, slow, is_settled = LONGEST, 0, 0, True
+    jacobian: Array | None = None
+    has_poles = descent.least_dampings[-1] == POLE_DAMPING
+    stale, least_cost, least_size = 0, math.inf, math.inf
+    for _ in range(steps):
+        if jacobian is None:
+            residual, bends = descent.residual(state)
+            cost, posture_cost = costs(residual, toward)
+            jacobian = descent.jacobian(state)
+            by_tasks, by_posture = _step(descent, state, residual, jacobian, toward)
+        change = by_tasks + by_posture
+        longest = math.sqrt(float(change @ change))
+        gained = jacobian @ by_tasks
+        if gained @ gained <= SETTLED_TASKS**2 and by_posture @ by_posture <= SETTLED_POSTURE**2:
+            break
+        size = float(by_posture @ by_posture)
+        stale = 0 if cost < 0.5 * least_cost or size < 0.25 * least_size else stale + 1
+        least_cost, least_size = min(cost, least_cost), min(size, least_size)
+        if stale >= STALE and has_poles and max(descent.errors(residual)[:-1], default=0.0) <= CLOSELY_MET:
+            break
+        share = min(1.0, radius / longest)
+        trial = descent.applied(state, share * change)
+        trial_residual, trial_toward = descent.residual(trial, bends)[0], descent.to_reference(trial, reference)
+        trial_cost, trial_posture = costs(trial_residual, trial_toward)
+        is_better = trial_cost < cost * (1.0 - 1e-6) - 1e-12 or (
+            trial_cost <= cost + SLACK and trial_posture < posture_cost
+        )
+        if not is_better:
+            # Second-order correction: the same step, with what its own curvature left of the residuals.
+            left = trial_residual - (residual - share * (jacobian @ change))
+            correction, _ = _solve_levels(
+                descent, jacobian, left, descent.weights, np.zeros(len(change)), descent.least_dampings
+            )
+            if correction @ correction < (share * longest) ** 2:
+                trial = descent.applied(trial, correction)
+                trial_residual, trial_toward = descent.residual(trial, bends)[0], descent.to_reference(trial, reference)
+                trial_cost, trial_posture = costs(trial_residual, trial_toward)
+                is_better = trial_cost < cost * (1.0 - 1e-6) - 1e-12 or (
+                    trial_cost <= cost + SLACK and trial_posture < posture_cost
+                )
+        if is_better:
+            # Tasks that can't be met end in flat valleys, in which the pose would go on to move for nothing.
+            slow = slow + 1 if UNMET < cost < (1.0 + SLOW) * trial_cost else 0
+            state, toward, jacobian = trial, trial_toward, None
+            taken += 1
+            radius = min(LONGEST, max(radius, 2.0 * share * longest))
+            if slow >= 2:
+                break
+        else:
+            radius = 0.3 * share * longest
+            if radius < SHORTEST:
+                break
+    else:
+        is_settled = False
+    return _restored(descent, state), taken, is_settled
+
+
+def _restored(descent: Descent, state: State) -> State:
+    """Return the state with the levels above the first that isn't met brought back to where they are met exactly.
+
+    A descent that ends in the flat valley of a task that can't be met leaves the levels above it with the curvature of
+    the last step: pins were off by 1.5e-4 of a body's height.
+    """
+    residual, bends = descent.residual(state)
+    for _ in range(RESTORING_STEPS):
+        errors = descent.errors(residual)
+        unmet = next((k for k, error in enumerate(errors) if error > MET), len(errors))
+        above = descent.spans[unmet - 1].stop if unmet else 0
+        if unmet == len(errors) or not above or max(errors[:unmet]) <= EXACT:
+            break
+        left = residual.copy()
+        left[above:] = 0.0
+        nothing = np.zeros(len(descent.weights))
+        change, _ = _step(descent, state, left, descent.jacobian(state), nothing, RESTORING_DAMPING)
+        for share in (1.0, 0.3, 0.1):
+            trial = descent.applied(state, share * change)
+            trial_residual, _ = descent.residual(trial, bends)
+            if max(descent.errors(trial_residual)[:unmet]) < max(errors[:unmet]):
+                break
+        else:
+            break
+        state, residual = trial, trial_residual
+    return state

@@ -1,0 +1,330 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The goals of a tree as tasks in the tree's units, by priority, and how far a pose is from them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..goals.softness import is_eased, soft_target
+from ..math.operations import SCALAR, Array, Vector, add_up
+from ..math.quaternions import rotate
+from ..math.rigid_fit import turned_by
+from ..math.vectors import scale
+from ..model.joint_limits import clamp, rotation_of, swing_twist
+from ..model.skeleton import Tree
+from ..model.tree_start import StartTree
+from ..problem import FabrikError, Goals, Options
+from .tree_least_squares import OrientationTask, PoleTask, PositionTask, State, Task, state_of
+
+GIVES_WAY = 0.1
+"""Distance by which a target is beyond reach, in the tree's units, from which on it comes after all other targets."""
+
+GIVEN_WAY = 1e-6
+"""Share of its weight that a target has left just short of that distance."""
+
+POINTED = 1e-3
+"""Angle (radians) between bend and pole, or between rotations, that can't be seen."""
+
+WRONG_SIDE = 0.5 * math.pi
+"""Angle (radians) between bend and pole beyond which a chain bends to the wrong side."""
+
+ZIGZAG = 0.3
+"""Distance of the inner joints' sum from the chord, over the sum of their distances, below which a chain bends to both
+sides in turn and so to none."""
+
+LEAST_BENT, WELL_BENT = 0.003, 0.03
+"""Distance of the inner joints' sum from the chord, in the tree's units, from which a chain is turned to its pole as a
+whole: where all targets may be met, and where some can't be. A chain that a target beyond reach pulls straight has no
+side: a straight arm turned by 107 degrees in one step of its target without the second."""
+
+ROUNDING = 1e-12
+"""Distance, in the tree's units, that is rounding."""
+
+
+@dataclass(frozen=True)
+class TreeProblem:
+    """Goals of one pose in the tree's units, seen from the first joint."""
+
+    start: StartTree
+    aims: list[PositionTask]
+    """Where each effector should be."""
+    places: list[PositionTask]
+    """Where each effector is brought: softness keeps it short of full extension."""
+    is_away: list[bool]
+    """Which aims are out of reach, or so far that softness holds back."""
+    secondary: list[PoleTask | OrientationTask]
+    """Poles and rotations."""
+    poles: dict[int, PoleTask]
+    """The pole tasks among them, by effector."""
+    weights: list[float]
+    """Of the effectors."""
+    pinned: list[bool]
+    held: list[OrientationTask]
+    """Rotations of pinned effectors."""
+    missing: list[float]
+    """By how much each target is too far from the root, where the root is fixed, and from each pin, or too near."""
+    enough: list[float]
+    """Distance of each effector from its target that counts as reached."""
+    meets: list[int]
+    """Joint that each effector meets; -1 is none."""
+    moves_root: bool
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether some target can't be met, or pins that hold a root may keep one away: other starts are no use."""
+        return any(missing > 0.0 for missing in self.missing) or (self.moves_root and any(self.pinned))
+
+    def levels(self) -> list[list[tuple[Task, float]]]:
+        """Return the tasks with weights, by priority: pins, targets, targets far beyond reach, poles and rotations.
+
+        A target beyond reach by d weighs GIVEN_WAY^(d / GIVES_WAY) of its weight, and from GIVES_WAY on it is on a
+        level of its own: so it takes no other effector from its target, and the pose stays a continuous function of the
+        target as the target leaves reach.
+        """
+        pins: list[tuple[Task, float]] = [(task, 1.0) for task in self.held]
+        targets: list[tuple[Task, float]] = []
+        beyond: list[tuple[Task, float]] = []
+        for task, weight, pinned, missing in zip(self.places, self.weights, self.pinned, self.missing, strict=True):
+            if pinned:
+                pins.append((task, weight))
+            elif missing >= GIVES_WAY:
+                beyond.append((task, weight))
+            else:
+                targets.append((task, weight * GIVEN_WAY ** (missing / GIVES_WAY)))
+        last: list[tuple[Task, float]] = [
+            (task, 1.0) for task in self.secondary if not any(task is held for held in self.held)
+        ]
+        return [sorted(level, key=_order) for level in (pins, targets, beyond, last) if level]
+
+    def state(self, coordinates: Sequence[Any], shifts: Sequence[Vector]) -> State:
+        """Return the state of coordinates and roots' shifts, with the residuals of places and secondary tasks."""
+        tasks = [*self.places, *self.secondary]
+        return state_of(SCALAR, self.start.tree, coordinates, (0.0, 0.0, 0.0), shifts, tasks)
+
+    def present(self) -> State:
+        """Return the state of the pose at hand."""
+        return self.state(self.start.coordinates, [(0.0, 0.0, 0.0)] * len(self.start.tree.roots))
+
+    def distances(self, state: State) -> list[float]:
+        """Return the distance of each effector from where it is brought."""
+        return [math.hypot(*place.residual(SCALAR, state.placed)) for place in self.places]
+
+    def is_met(self, state: State) -> bool:
+        """Tell whether every effector is at its target."""
+        return all(found <= enough for found, enough in zip(self.distances(state), self.enough, strict=True))
+
+    def is_done(self, state: State) -> bool:
+        """Tell whether targets, poles and rotations are all met."""
+        return self.is_met(state) and all(task.off(SCALAR, state.placed) <= POINTED for task in self.secondary)
+
+    def spread(self, state: State) -> float:
+        """Return the weighted sum of the effectors' squared distances; of those whose targets are within reach."""
+        found: float = sum(
+            weight * GIVEN_WAY ** min(missing / GIVES_WAY, 1.0) * distance * distance
+            for weight, missing, distance in zip(self.weights, self.missing, self.distances(state), strict=True)
+        )
+        return found
+
+    def angle_off(self, state: State) -> float:
+        """Return the root of the sum of the squared angles (radians) that poles and rotations are off."""
+        return math.hypot(*(task.off(SCALAR, state.placed) for task in self.secondary))
+
+    def bends_right(self, state: State) -> bool:
+        """Tell whether every chain with a pole that isn't straight bends to the pole's side."""
+        for task in self.poles.values():
+            angle, size, _ = task.gradient(state.placed)
+            deviation = task.deviation(state.placed)
+            if deviation > LEAST_BENT and (abs(angle) > WRONG_SIDE or size < ZIGZAG * deviation):
+                return False
+        return True
+
+    def turned_to_poles(self, state: State) -> State:
+        """Turn chains that bend to the wrong side about the lines from their roots to their tips, as limits allow.
+
+        That leaves a tip where it is. A chain whose first bone carries other effectors is left alone.
+        """
+        tree, least = self.start.tree, WELL_BENT if self.is_hopeless else LEAST_BENT
+        for task in self.poles.values():
+            bone, tip = task.joints[0], task.joints[-1]
+            carries = (place.joint for place in self.places if bone in (place.joint, *tree.above[place.joint]))
+            if any(joint != tip for joint in carries):
+                continue
+            angle, size, _ = task.gradient(state.placed)
+            if abs(angle) <= WRONG_SIDE or size <= least:
+                continue
+            w, x, y, z = state.placed.parents[bone]
+            own = state.coordinates[bone] if tree.is_free[bone] else rotation_of(SCALAR, state.coordinates[bone])
+            own = turned_by(SCALAR, own, rotate((w, -x, -y, -z), task.turn(SCALAR, state.placed)))
+            coordinates = [*state.coordinates]
+            limits = tree.limits[bone]
+            coordinates[bone] = own if tree.is_free[bone] else clamp(SCALAR, limits, swing_twist(SCALAR, own))
+            state = self.state(coordinates, state.shifts)
+        return state
+
+    def is_limited(self, number: int) -> bool:
+        """Tell whether an effector hangs on a bone that isn't free to turn any way."""
+        tree = self.start.tree
+        return any(not tree.is_free[bone] for bone, _ in tree.supporting_bones[self.places[number].joint])
+
+
+def _order(task_and_weight: tuple[Task, float]) -> tuple[str, Sequence[int]]:
+    """Return what the tasks of a level are sorted by: the order of the effectors matters not even in rounding."""
+    task, _ = task_and_weight
+    if isinstance(task, PositionTask):
+        return "position", [task.joint, task.meets]
+    return ("orientation", [task.bone]) if isinstance(task, OrientationTask) else ("pole", task.joints)
+
+
+def tree_problem(start: StartTree, goals: Goals, options: Options) -> TreeProblem:
+    """Return the goals of one pose as tasks.
+
+    Args:
+        start: the tree and its pose, without batch axes.
+        goals: targets (E, 3) and the rest of it.
+        options: tolerance, softness and whether roots move.
+
+    Raises:
+        FabrikError: a number isn't finite.
+    """
+    chain, tree = start.chain, start.tree
+    tips = chain.tips.tolist()
+    meets = [-1] * len(tips) if goals.meets is None else goals.meets.tolist()
+    targets = _points(start, goals.targets, "target")
+    for number, met in enumerate(meets):
+        if met >= 0 and not tree.supporting_bones[met] and not options.moves_root:
+            targets[number], meets[number] = start.points[met], -1  # a joint that can't move is a place like any other
+    aims: list[PositionTask] = []
+    places: list[PositionTask] = []
+    eased: list[bool] = []
+    softness = [options.softness] * len(tips) if goals.softness is None else goals.softness.tolist()
+    for tip, target, met, soft in zip(tips, targets, meets, softness, strict=True):
+        aims.append(PositionTask(tip, None if met >= 0 else target, met))
+        if met < 0 and not options.moves_root:
+            reach = start.length(0, tip)
+            seen = scale(target, 1.0 / reach)
+            eased.append(bool(is_eased(SCALAR, seen, soft)))
+            places.append(PositionTask(tip, scale(soft_target(SCALAR, seen, soft), reach)))
+        else:
+            eased.append(False)
+            places.append(aims[-1])
+    pinned = [False] * len(tips) if goals.pinned is None else [bool(pin) for pin in goals.pinned]
+    rotations = _rotation_tasks(start, goals)
+    enough = [options.tolerance * length for length in start.own_lengths]
+    poles = _pole_tasks(start, goals, [task.bone for task in rotations.values()])
+    aims_missing = _missing(start, aims, [False] * len(tips), not options.moves_root)
+    is_away = [far > least or soft for far, least, soft in zip(aims_missing, enough, eased, strict=True)]
+    return TreeProblem(
+        start=start,
+        aims=aims,
+        places=places,
+        is_away=is_away,
+        secondary=[*rotations.values(), *poles.values()],
+        poles=poles,
+        weights=chain.weights.tolist(),
+        pinned=pinned,
+        held=[task for number, task in rotations.items() if pinned[number]],
+        missing=_missing(start, places, pinned, not options.moves_root),
+        enough=enough,
+        meets=meets,
+        moves_root=options.moves_root,
+    )
+
+
+def _rotation_tasks(start: StartTree, goals: Goals) -> dict[int, OrientationTask]:
+    """Return the orientation tasks, by effector."""
+    if goals.rotations is None:
+        return {}
+    chain = start.chain
+    tips = chain.tips.tolist()
+    rows = SCALAR.split(goals.rotations, ())
+    found = {}
+    for number in _chosen(goals.with_rotations, len(tips)):
+        if not math.isfinite(add_up(rows[number])):
+            name = chain.name(tips[number])
+            raise FabrikError(f"the rotation goal of the chain that ends at {name} is not a finite number")
+        found[number] = OrientationTask(start.tree.parents[tips[number]], rows[number])
+    return found
+
+
+def _pole_tasks(start: StartTree, goals: Goals, oriented: Sequence[int]) -> dict[int, PoleTask]:
+    """Return the pole tasks, by effector; bones whose rotations are goals have no part in the bend.
+
+    The ankle, not the ball of a foot whose rotation is held, says with hip and knee where a leg bends: with the foot in
+    the bend plane the pole asked the foot to turn, and legs flipped by up to 179 degrees from step to step.
+    """
+    if goals.poles is None:
+        return {}
+    chain = start.chain
+    tips = chain.tips.tolist()
+    points = _points(start, goals.poles, "pole target", goals.with_poles)
+    starts = [0] * len(tips) if chain.starts is None else chain.starts.tolist()
+    found = {}
+    for number in _chosen(goals.with_poles, len(tips)):
+        angle = 0.0 if goals.pole_angles is None else float(goals.pole_angles[number])
+        if not math.isfinite(angle):
+            name = chain.name(tips[number])
+            raise FabrikError(f"the pole angle of the chain that ends at {name} is not a finite number")
+        way = start.way(starts[number], tips[number])
+        if len(way) > 1 and way[-2] in oriented:
+            way = way[:-1]
+        if len(way) > 2:
+            found[number] = PoleTask(way, points[number], angle)
+    return found
+
+
+def _chosen(mask: Any, count: int) -> list[int]:
+    return [number for number in range(count) if mask is None or mask[number]]
+
+
+def _points(start: StartTree, rows: Array, kind: str, mask: Any = None) -> list[Vector]:
+    """Return points as seen from the root, in units; refuse those that aren't finite."""
+    found: list[Vector] = []
+    used = _chosen(mask, rows.shape[-2])
+    for number, row in enumerate(SCALAR.split(rows, ())):
+        if number in used and not math.isfinite(add_up(row)):
+            name = start.chain.name(int(start.chain.tips[number]))
+            raise FabrikError(f"the {kind} of the chain that ends at {name} is not a finite number")
+        x, y, z = ((part - base) / start.unit for part, base in zip(row, start.root, strict=True))
+        found.append((x, y, z))
+    return found
+
+
+def _missing(
+    start: StartTree, places: Sequence[PositionTask], pinned: Sequence[bool], is_root_fixed: bool
+) -> list[float]:
+    """Return by how much the links on the way are too short, or too unequal, to reach each target."""
+    tree = start.tree
+    fixed: list[tuple[int, Vector]] = [(0, start.points[0])] if is_root_fixed else []
+    fixed += [
+        (place.joint, place.target)
+        for place, pin in zip(places, pinned, strict=True)
+        if pin and place.target is not None
+    ]
+    found = []
+    for place in places:
+        most = 0.0
+        if place.target is not None:
+            for joint, point in fixed:
+                if joint != place.joint:
+                    base, lengths = _lengths_between(tree, joint, place.joint)
+                    distance = math.dist(place.target, start.points[base] if joint == 0 else point)
+                    most = max(most, distance - sum(lengths), 2.0 * max(lengths) - sum(lengths) - distance)
+        found.append(most if most > ROUNDING else 0.0)
+    return found
+
+
+def _lengths_between(tree: Tree, first: int, last: int) -> tuple[int, list[float]]:
+    """Return the lengths of the links from one joint to another, and the joint where they start.
+
+    The links of an anchor hold nothing: from an anchor the way starts at the root that hangs on the anchor.
+    """
+    one, other = [first, *tree.above[first]], [last, *tree.above[last]]
+    way = [joint for joint in one if joint not in other] + [joint for joint in other if joint not in one]
+    if tree.is_anchor and first == 0:
+        base = next(joint for joint in way if tree.parents[joint] == 0)
+        return base, [tree.lengths[joint] for joint in way if joint != base] or [0.0]
+    return first, [tree.lengths[joint] for joint in way] or [0.0]
