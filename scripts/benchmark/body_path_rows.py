@@ -13,7 +13,8 @@ import bpy
 import numpy as np
 from mathutils import Quaternion, Vector
 
-from fabrik_addon.blender.solving.chain_groups import solve_group, take_groups
+from fabrik_addon.blender.solving.chain_groups import take_groups
+from fabrik_addon.blender.solving.solve_chains import solve_group
 from fabrik_addon.blender.solving.solve_tree_bones import tree_goals
 from fabrik_addon.blender.solving.write_channels import write_channels
 from fabrik_addon.core import solve_tree_components
