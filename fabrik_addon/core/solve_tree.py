@@ -39,6 +39,9 @@ STEPS = 80
 NEAR = 0.01
 """Distance, in the tree's units, at which FABRIK's passes end."""
 
+FAR = 0.1
+"""Distance of an effector from its target, in the tree's units, that is no small move."""
+
 AS_GOOD = 0.9
 """Share of the angle that poles and rotations are off, above which another pose is no better."""
 
@@ -85,17 +88,13 @@ def solve_tree(start: StartTree, goals: Goals, options: Options) -> Solution:
     )
 
 
-def solve_tree_components(
-    start: StartTree, goals: Goals, options: Options, track: list[list[Component]] | None = None
-) -> TreeSolution:
+def solve_tree_components(start: StartTree, goals: Goals, options: Options) -> TreeSolution:
     """Pose a tree so that its effectors are at their targets.
 
     Args:
         start: the tree and its pose.
         goals: targets (..., E, 3) and the rest of it.
         options: sweeps at most, error that counts as reached.
-        track: gets the distances of the effectors from their targets, in the tree's units, of every pose that was
-            accepted at the end, where not all targets could be met.
 
     Raises:
         FabrikError: a number isn't finite, or a shape doesn't fit.
@@ -116,8 +115,6 @@ def solve_tree_components(
         # Poles and rotations that can't be met are no reason to turn: solving again would change sides for ever.
         as_good = problem.is_met(present) and problem.angle_off(found) > AS_GOOD * problem.angle_off(present)
         state = present if as_good else found
-        if track is not None:
-            track.append([*problem.distances(state)])
     rx, ry, rz = start.root
     unit = start.unit
     distances = [math.hypot(*aim.residual(SCALAR, state.placed)) for aim in problem.aims]
@@ -202,9 +199,10 @@ def _optimised(problem: TreeProblem, begin: State, options: Options) -> tuple[St
     reference = _met_halfway(problem, begin)
     best: State | None = None
     used, is_settled = 0, True
-    for number, first in enumerate(_starts(problem, problem.turned_to_poles(reference), options)):
+    near = problem.turned_to_poles(reference)
+    for first in _starts(problem, near, options):
         # A pose that bends away from a pole is no reference: the way back to it leads through straight chains.
-        nearest_to = reference if number == 0 and problem.bends_right(reference) else None
+        nearest_to = reference if first is near and problem.bends_right(reference) else None
         found, steps, settled = descend_by_priority(descent, first, nearest_to, STEPS)
         used += steps
         if not problem.is_hopeless and not problem.bends_right(found):
@@ -227,9 +225,17 @@ def _is_better(problem: TreeProblem, found: State, best: State) -> bool:
 
 
 def _starts(problem: TreeProblem, near: State, options: Options) -> Iterator[State]:
-    """Yield the poses to start from: the one at hand, FABRIK's, and poses whose bones are bent all the same way."""
-    yield near
-    yield _warm_start(problem, options)
+    """Yield the poses to start from: the one at hand, FABRIK's, and poses whose bones are bent all the same way.
+
+    FABRIK's comes first where targets are far and nothing but positions is asked of bones that turn any way: its passes
+    take a third of the time.
+    """
+    if _is_far(problem, near):
+        yield _warm_start(problem, options)
+        yield near
+    else:
+        yield near
+        yield _warm_start(problem, options)
     start = problem.start
     tree = start.tree
     for angle, share in ((0.15, 0.5), (-0.15, 0.25), (0.6, 0.75), (-0.6, 0.1)):
@@ -247,6 +253,14 @@ def _starts(problem: TreeProblem, near: State, options: Options) -> Iterator[Sta
                 )
                 coordinates[j] = clamp(SCALAR, limits, (x, twist, z))
         yield problem.state(coordinates, near.shifts)
+
+
+def _is_far(problem: TreeProblem, near: State) -> bool:
+    """Tell whether FABRIK's passes alone lead to targets that are far from the pose at hand."""
+    if problem.start.is_limited or problem.secondary or problem.moves_root or max(problem.meets) >= 0:
+        return False
+    distances = zip(problem.distances(near), problem.missing, strict=True)
+    return any(distance - missing > FAR for distance, missing in distances)
 
 
 def _stepped(problem: TreeProblem, present: State, options: Options, rule: StackedRule) -> tuple[State, int]:

@@ -255,14 +255,11 @@ def test_one_target_out_of_reach_leaves_the_others_met(seed: int, which: int) ->
     chain, pose = y_tree()
     targets = posed(rng, chain, pose, 0.5)[chain.tips]
     targets[which] += 4.0 * unit(targets[which])
-    track: list[list[float]] = []
-    found = solve_tree_components(start_tree(chain, pose), Goals(targets), Options(), track)
+    found = solve_tree_components(start_tree(chain, pose), Goals(targets), Options())
     error = position_errors(chain, np.array(found.points), targets)
-    assert error[1 - which] < 1e-3
+    assert error[1 - which] < 1e-4
     assert found.status[which] == Status.OUT_OF_REACH
     assert found.status[1 - which] == REACHED
-    assert len(track) > 0
-    assert (np.diff(np.array(track), axis=0) <= 1e-6).all()
 
 
 def test_targets_that_exclude_each_other_share_by_weight() -> None:

@@ -93,7 +93,7 @@ CLOSELY_MET = 1e-5
 UNMET = 1e-3
 """Cost above which some task isn't met."""
 
-SLOW = 5e-3
+SLOW = 2e-3
 """Share of the cost that a step must take away where some task isn't met; two in a row with less end a descent."""
 
 ROUNDS = 3
