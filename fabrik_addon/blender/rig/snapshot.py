@@ -182,6 +182,14 @@ def _starts(bones: ChainBones) -> tuple[StartPose, StartPose | None]:
 
 
 def _moving_with(bones: ChainBones) -> frozenset[str]:
-    """Return the names of the bones that move when a chain does."""
-    first = bones.bones[0]
-    return frozenset((first.name, *(child.name for child in first.children_recursive)))
+    """Return the names of the bones that move when a chain does: its first bone and all bones below that one.
+
+    By ``Bone.children``, which Blender lists itself: ``children_recursive`` looks at the parent of every bone of the
+    armature, which took a quarter of the time of a press of Solve on Rigify's human.
+    """
+    names, below = [], [bones.bones[0].bone]
+    while below:
+        bone = below.pop()
+        names.append(bone.name)
+        below += bone.children
+    return frozenset(names)
