@@ -344,13 +344,14 @@ def _statuses(problem: TreeProblem, state: State, distances: Sequence[float], is
     for number, (distance, enough, is_away) in enumerate(zip(distances, problem.enough, problem.is_away, strict=True)):
         if distance <= enough:
             status = Status.REACHED
-        elif is_away:
+        elif is_away or problem.missing[number] > enough:
             status = Status.OUT_OF_REACH
         elif problem.is_limited(number):
             status = Status.LIMITED
         else:
             alone = Descent(problem.start.tree, [[(problem.places[number], 1.0)]], problem.moves_root)
             is_stuck = alone.slope(state) <= STUCK * distance
-            status = Status.STALLED if is_stuck or not is_settled else Status.OUT_OF_REACH
+            gave_up = not is_settled and not any(problem.pinned)
+            status = Status.STALLED if is_stuck or gave_up else Status.OUT_OF_REACH
         found.append(int(status))
     return found

@@ -87,6 +87,9 @@ STALE = 6
 """Steps in a row, of which none halves the smallest cost or the smallest step of the posture task, that end a descent
 where all but poles is met: a chain that is pulled straight has no bend to turn to its pole, and went on for 50."""
 
+NEAR_FIRST = 3e-4
+"""Length of the first level's residual, in the tree's units, that no step may leave behind where it was less."""
+
 CLOSELY_MET = 1e-5
 """Length of a level's residual, in the tree's units, at which poles alone are left."""
 
@@ -474,9 +477,14 @@ def descend_by_priority(descent: Descent, start: State, reference: State | None,
     scale = [PENALTY ** (len(descent.levels) - 1 - k) for k in range(len(descent.levels))]
     metric = 1.0 / np.maximum(descent.weights, 1e-2)
 
-    def costs(residual: Array, toward: Array) -> tuple[float, float]:
-        cost = sum(share * error for share, error in zip(scale, descent.errors(residual), strict=True))
-        return cost, float(toward @ (metric * toward))
+    def costs(residual: Array, toward: Array) -> tuple[float, float, float]:
+        errors = descent.errors(residual)
+        cost = sum(share * error for share, error in zip(scale, errors, strict=True))
+        return cost, float(toward @ (metric * toward)), errors[0] if len(errors) > 1 else 0.0
+
+    def is_gain(tried: tuple[float, float, float]) -> bool:
+        is_less = tried[0] < cost * (1.0 - 1e-6) - 1e-12 or (tried[0] <= cost + SLACK and tried[1] < posture_cost)
+        return is_less and tried[2] <= max(NEAR_FIRST, first_error)
 
     toward = descent.to_reference(state, reference)
     radius, taken, slow, is_settled = LONGEST, 0, 0, True
@@ -486,7 +494,7 @@ def descend_by_priority(descent: Descent, start: State, reference: State | None,
     for _ in range(steps):
         if jacobian is None:
             residual, bends = descent.residual(state)
-            cost, posture_cost = costs(residual, toward)
+            cost, posture_cost, first_error = costs(residual, toward)
             jacobian = descent.jacobian(state)
             by_tasks, by_posture = _step(descent, state, residual, jacobian, toward)
         change = by_tasks + by_posture
@@ -502,10 +510,8 @@ def descend_by_priority(descent: Descent, start: State, reference: State | None,
         share = min(1.0, radius / longest)
         trial = descent.applied(state, share * change)
         trial_residual, trial_toward = descent.residual(trial, bends)[0], descent.to_reference(trial, reference)
-        trial_cost, trial_posture = costs(trial_residual, trial_toward)
-        is_better = trial_cost < cost * (1.0 - 1e-6) - 1e-12 or (
-            trial_cost <= cost + SLACK and trial_posture < posture_cost
-        )
+        tried = costs(trial_residual, trial_toward)
+        is_better = is_gain(tried)
         if not is_better:
             # Second-order correction: the same step, with what its own curvature left of the residuals.
             left = trial_residual - (residual - share * (jacobian @ change))
@@ -515,13 +521,11 @@ def descend_by_priority(descent: Descent, start: State, reference: State | None,
             if correction @ correction < (share * longest) ** 2:
                 trial = descent.applied(trial, correction)
                 trial_residual, trial_toward = descent.residual(trial, bends)[0], descent.to_reference(trial, reference)
-                trial_cost, trial_posture = costs(trial_residual, trial_toward)
-                is_better = trial_cost < cost * (1.0 - 1e-6) - 1e-12 or (
-                    trial_cost <= cost + SLACK and trial_posture < posture_cost
-                )
+                tried = costs(trial_residual, trial_toward)
+                is_better = is_gain(tried)
         if is_better:
             # Tasks that can't be met end in flat valleys, in which the pose would go on to move for nothing.
-            slow = slow + 1 if UNMET < cost < (1.0 + SLOW) * trial_cost else 0
+            slow = slow + 1 if UNMET < cost < (1.0 + SLOW) * tried[0] else 0
             state, toward, jacobian = trial, trial_toward, None
             taken += 1
             radius = min(LONGEST, max(radius, 2.0 * share * longest))
