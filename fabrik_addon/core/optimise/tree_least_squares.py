@@ -1,11 +1,10 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Damped least squares (Levenberg-Marquardt) on all joints of a tree and all that is wished of them at once.
+"""The tasks of a tree, and the steps of the Jacobian methods toward several targets.
 
-A step solves (J S J^T + damping / weights) y = gap and turns every bone by S J^T y: with J stacked over the wishes, so
-that what one of them turns is undone for the others (Buss 2004). Axes at their limits are left out as in one chain's
-least squares. A step is taken only if the weighted sum of the squared gaps falls; ``is_strict`` descents also want that
-no gap grows by itself.
+A step solves (J S J^T + damping / weights) y = r, or what else a method's rule makes of it, and turns every bone by
+S J^T y, with J stacked over the tasks: what one task turns is undone for the others (Buss 2004). Axes at their limits
+are left out. A step is taken only if the weighted sum of the squared residuals falls.
 """
 
 from __future__ import annotations
@@ -26,9 +25,6 @@ from ..model.skeleton import PlacedTree, Tree, place_tree
 from .bounded_least_squares import block, turning_axes
 from .damped_steps import shortened
 
-SETTLED = 1e-8
-"""Gap, in the tree's units, that isn't worth a step."""
-
 WORN_OUT = 1e7
 """Damping at which steps are too small to matter."""
 
@@ -39,7 +35,7 @@ LEAST_BEND = 1e-6
 """Distance of a bend or a pole from the chord, in the tree's units, below which there is no angle between them."""
 
 _TURN_SCALE = 0.3
-"""Gap in position that a gap of one radian counts as."""
+"""Position error, in the tree's units, that an angle of one radian counts as."""
 
 
 @dataclass(frozen=True)
@@ -213,7 +209,7 @@ Task: TypeAlias = PositionTask | OrientationTask | PoleTask
 
 
 class TaskJacobian:
-    """The Jacobian being filled: what the wishes' rows do with each bone's turns and each root's shift."""
+    """The Jacobian being filled: how the tasks' rows change with each bone's turns and each root's shift."""
 
     def __init__(
         self, ops: Operations, tree: Tree, placed: PlacedTree, coordinates: Sequence[Any], tasks: Sequence[Task]
@@ -285,7 +281,7 @@ class TaskJacobian:
 
 @dataclass(frozen=True)
 class State:
-    """A pose of the tree in a descent, and what is left of the wishes."""
+    """A pose of the tree in a descent, and the residuals of the tasks."""
 
     coordinates: list[Any]
     shifts: list[Vector]
@@ -293,16 +289,16 @@ class State:
     residuals: list[tuple[Component, ...]]
 
     def errors(self, ops: Operations) -> list[Component]:
-        """Return how far each wish is from being met."""
+        """Return how far each task is from being met."""
         return [ops.sqrt(_square(residual)) for residual in self.residuals]
 
 
 @dataclass(frozen=True)
 class StackedRule:
-    """How a step is found for several wishes at once: what ``limits.descent.Rule`` is for one."""
+    """How a step is found for several tasks at once: what ``damped_steps.Rule`` is for one."""
 
     solution: Callable[[list[list[Component]], Sequence[Component], Sequence[Component], Component], list[Component]]
-    """(J S J^T, gaps, their weights, memory): y. The memory begins at ``FIRST`` and grows where a step fails."""
+    """(J S J^T, residuals, their weights, memory): y. The memory begins at ``FIRST`` and grows where a step fails."""
     is_careful: bool
     """Whether the memory also grows where a step gains little."""
 
@@ -323,17 +319,13 @@ DAMPED_TOGETHER = StackedRule(_damped, is_careful=True)
 
 @dataclass(frozen=True)
 class Stage:
-    """What a descent goes by."""
+    """Tasks, weights and rule of a descent."""
 
     tasks: Sequence[Task]
     weights: Sequence[Component]
-    """One for each wish: how much it counts while not all can be met."""
+    """One for each task: how much the task counts while not all can be met."""
     enough: Sequence[float]
-    """Gap at which each wish is met well enough to stop."""
-    root_share: float = 0.0
-    """Share of a step that the roots' shifts take; 0 keeps them."""
-    is_strict: bool = False
-    """Whether a step must let no wish's gap grow, beyond what is enough."""
+    """Length of the residual at which each task is met well enough to stop."""
     rule: StackedRule = DAMPED_TOGETHER
 
 
@@ -350,18 +342,15 @@ def state_of(
     return State([*coordinates], [*shifts], placed, [each.residual(ops, placed) for each in tasks])
 
 
-def descend_tree(
-    ops: Operations, tree: Tree, state: State, stage: Stage, steps: int, track: list[list[Component]] | None = None
-) -> tuple[State, Component]:
-    """Turn bones until all wishes are met or the weighted sum of their squared gaps falls no more.
+def descend_tree(ops: Operations, tree: Tree, state: State, stage: Stage, steps: int) -> tuple[State, Component]:
+    """Turn bones until all tasks are met or the weighted sum of their squared residuals falls no more.
 
     Args:
-        ops: the lanes' operations.
+        ops: operations of one pose or of a batch.
         tree: the bones.
         state: to start from, within limits.
-        stage: what is wished.
+        stage: tasks, weights and the rule of a step.
         steps: at most.
-        track: gets the wishes' errors of the start and of every state that was accepted after it.
 
     Returns:
         the last state accepted, and how many steps were.
@@ -371,13 +360,11 @@ def descend_tree(
         sx, sy, sz = state.shifts[0]
         root = (root[0] - sx, root[1] - sy, root[2] - sz)
     state = state_of(ops, tree, state.coordinates, root, state.shifts, stage.tasks)
-    merit = _cost(state, stage)
-    damping: Component = FIRST + 0.0 * merit
-    taken = 0.0 * merit
-    slow = 0.0 * merit
+    cost = _cost(state, stage)
+    damping: Component = FIRST + 0.0 * cost
+    taken = 0.0 * cost
+    slow = 0.0 * cost
     jacobian: Any = None
-    if track is not None:
-        track.append(state.errors(ops))
     for _ in range(steps):
         done = _is_met(ops, state, stage) | (damping > WORN_OUT) | (slow > 3.0)
         if ops.all(done):
@@ -386,23 +373,18 @@ def descend_tree(
             jacobian = TaskJacobian(ops, tree, state.placed, state.coordinates, stage.tasks)
         change, shift, predicted = _step(ops, tree, state, stage, jacobian, damping)
         trial = state_of(ops, tree, *_applied(ops, tree, state, change, shift, root), stage.tasks)
-        trial_merit = _cost(trial, stage)
-        better = (trial_merit < merit) & ops.negate(done)
-        if stage.is_strict:
-            for before, after, enough in zip(state.errors(ops), trial.errors(ops), stage.enough, strict=True):
-                better = better & ((after <= before * (1.0 + 1e-9) + 1e-12) | (after <= enough))
-        slow = ops.where(better, ops.where(trial_merit > 0.9998 * merit, slow + 1.0, 0.0 * slow), slow)
+        trial_cost = _cost(trial, stage)
+        better = (trial_cost < cost) & ops.negate(done)
+        slow = ops.where(better, ops.where(trial_cost > 0.9998 * cost, slow + 1.0, 0.0 * slow), slow)
         if ops.any(better):
             state = choose_state(ops, better, trial, state)
             jacobian = None
-            if track is not None:
-                track.append(state.errors(ops))
         # Where a step does what its linear model says the next may be longer, however little there was to gain.
-        good = merit - trial_merit > TRUSTED * (merit - predicted)
+        good = cost - trial_cost > TRUSTED * (cost - predicted)
         good = good | (not stage.rule.is_careful)
         less = ops.maximum(0.15 * damping, 1e-9)
         damping = ops.where(better, ops.where(good, less, 2.0 * damping), 8.0 * damping)
-        merit = ops.where(better, trial_merit, merit)
+        cost = ops.where(better, trial_cost, cost)
         taken = taken + ops.where(better, 1.0, 0.0)
     return state, taken
 
@@ -431,7 +413,7 @@ def _cost(state: State, stage: Stage) -> Component:
 def _step(
     ops: Operations, tree: Tree, state: State, stage: Stage, jacobian: TaskJacobian, damping: Component
 ) -> tuple[dict[int, list[Component]], list[list[Component]], Component]:
-    """Return how far bones should turn and roots shift, within limits, and the merit a linear model has then."""
+    """Return how far bones should turn and roots shift, within limits, and the cost of a linear model after it."""
     residual = [part for parts in state.residuals for part in parts]
     weights: list[Component] = []
     for each, weight in zip(stage.tasks, stage.weights, strict=True):
@@ -451,12 +433,6 @@ def _step(
                     used.append((bone, axis))
                     stacked.append(column)
                     shares.append(tree.shares[bone][axis])
-        if stage.root_share:
-            for number, shifts in enumerate(jacobian.shifts):
-                for axis, column in enumerate(shifts):
-                    used.append((-1 - number, axis))
-                    stacked.append(column)
-                    shares.append(stage.root_share)
         if not used:
             break
         found, left = _solved(stacked, shares, residual, weights, damping, stage.rule)
@@ -493,7 +469,7 @@ def _solved(
     damping: Component,
     rule: StackedRule,
 ) -> tuple[list[Component], list[Component]]:
-    """Return S J^T y, with the y that a rule finds, and what of the gap that leaves if the rule damps: damping y."""
+    """Return S J^T y, with the y that a rule finds, and the residual after it if the rule damps: damping y."""
     columns = np.array(stacked, float)
     weighted = columns * np.array(shares).reshape(-1, *[1] * (columns.ndim - 1))
     if columns.ndim == 2:
@@ -560,7 +536,7 @@ def _applied(
 
 
 def choose_state(ops: Operations, where: Component, yes: State, no: State) -> State:
-    """Choose between states, lane by lane."""
+    """Choose between states, batch item by batch item."""
     if where is True:
         return yes
 

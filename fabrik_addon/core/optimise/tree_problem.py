@@ -253,8 +253,8 @@ def _rotation_tasks(start: StartTree, goals: Goals) -> dict[int, OrientationTask
 def _pole_tasks(start: StartTree, goals: Goals, oriented: Sequence[int]) -> dict[int, PoleTask]:
     """Return the pole tasks, by effector; bones whose rotations are goals have no part in the bend.
 
-    The ankle, not the ball of a foot whose rotation is held, says with hip and knee where a leg bends: with the foot in
-    the bend plane the pole asked the foot to turn, and legs flipped by up to 179 degrees from step to step.
+    Where a leg bends is said by hip, knee and ankle: with a foot whose rotation is held in the bend plane, pole and
+    rotation exclude each other.
     """
     if goals.poles is None:
         return {}
