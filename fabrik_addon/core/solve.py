@@ -26,8 +26,8 @@ from .goals.softness import is_eased, soft_share, soft_target
 from .goals.tip_rotation import last_link
 from .math.operations import ARRAY, SCALAR, Component, Condition, Operations, Vector, add_up
 from .math.quaternions import IDENTITY, Quaternion, from_to, multiply, rotate
-from .math.vectors import choose_parts, distance_between, first_direction, norm, scale
-from .model.chain_start import StartPose, batch_shape, from_root, start_from
+from .math.vectors import choose_parts, distance_between, first_direction, norm, relative_to, scale
+from .model.chain_start import StartPose, batch_shape, start_from
 from .model.tree_start import start_tree
 from .optimise.constrained_reach import coordinates_of, reach_within_limits
 from .problem import Chain, FabrikError, Goals, Options, Pose, Solution, Status
@@ -295,7 +295,7 @@ def _shrunk(ops: Operations, goal: ChainGoal, found: ComponentSolution, unit: fl
         x, y, z = (r + share * (p - r) for r, p in zip(root, point, strict=True))
         return x, y, z
 
-    eased = soft_share(ops, from_root(goal.target, root, unit), softness)
+    eased = soft_share(ops, relative_to(goal.target, root, unit), softness)
     pole = None if goal.pole is None else scaled(goal.pole, share)
     return goal._replace(target=scaled(goal.target, ops.minimum(share, eased)), pole=pole)
 
@@ -382,7 +382,7 @@ def _rotation_within_limits(
         start.constrained_chain,
         coordinates_of(ops, start.constrained_chain, desired),
         partial(coordinates_of, ops, start.constrained_chain, plain.frames),
-        from_root(target, root, unit),
+        relative_to(target, root, unit),
         options.tolerance,
         options.iterations,
     )
@@ -401,10 +401,10 @@ def reach_position(ops: Operations, start: StartPose, goal: ChainGoal, options: 
     The solver sees the root at the origin and the chain's length as the unit, so its thresholds are scale free.
     """
     unit, root = start.chain.total_length, start.root
-    target = from_root(goal.target, root, unit)
+    target = relative_to(goal.target, root, unit)
     pole = None
     if goal.pole is not None:
-        pole = from_root(goal.pole, root, unit)
+        pole = relative_to(goal.pole, root, unit)
         if goal.pole_angle != 0.0:
             start, pole = _turn_by_angle(ops, start, pole, target, goal.pole_angle)
     desired = soft_target(ops, target, options.softness)

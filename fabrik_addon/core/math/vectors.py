@@ -61,6 +61,11 @@ def distance_between(ops: Operations, a: Vector, b: Vector) -> Component:
     return ops.sqrt(x * x + y * y + z * z)
 
 
+def relative_to(point: Vector, origin: Vector, unit: float) -> Vector:
+    """Return a point's coordinates relative to an origin, in a unit of length: ``(p - o) / unit``."""
+    return (point[0] - origin[0]) / unit, (point[1] - origin[1]) / unit, (point[2] - origin[2]) / unit
+
+
 def choose_parts(ops: Operations, condition: Condition, yes: Parts, no: Parts) -> Parts:
     """Return one of two vectors, or of two quaternions: ``yes`` in the batch items where the condition holds."""
     chosen: Any = tuple(ops.choose(condition, yes, no))

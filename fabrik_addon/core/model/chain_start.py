@@ -18,7 +18,7 @@ import numpy as np
 
 from ..math.operations import ARRAY, SCALAR, Array, Operations, Vector, add_up
 from ..math.quaternions import Quaternion, rotate, x_axis
-from ..math.vectors import Joints, distance_between
+from ..math.vectors import Joints, distance_between, relative_to
 from ..problem import Chain, FabrikError, Pose
 from .constrained_chain import ConstrainedChain
 from .frame_transport import transport_frames
@@ -91,7 +91,7 @@ def start_from(chain: Chain, pose: Pose, batch: tuple[int, ...] | None = None) -
             if not ops.all(ops.isfinite(sum(row))):
                 raise FabrikError(f"the {kind} of {chain.name(j)} is not a finite number")
     unit = chain.total_length
-    points = [from_root(position, positions[0], unit) for position in positions]
+    points = [relative_to(position, positions[0], unit) for position in positions]
     x, y, z = (list(component) for component in zip(*points, strict=True))
     lengths = [link / unit for link in chain.links]
     _check_links(ops, chain, points, lengths)
@@ -150,11 +150,6 @@ def _constrained_chain(
         limits=limits_of_bones(chain),
         weights=[tuple(row) for row in (1.0 - chain.stiffness[:-1]).tolist()],
     )
-
-
-def from_root(point: Vector, root: Vector, unit: float) -> Vector:
-    """Return a point of armature space as seen from the root, in units of the chain's length: ``(p - r) / unit``."""
-    return (point[0] - root[0]) / unit, (point[1] - root[1]) / unit, (point[2] - root[2]) / unit
 
 
 def batch_shape(*arrays: tuple[str, Array | None, tuple[int, int]]) -> tuple[int, ...]:

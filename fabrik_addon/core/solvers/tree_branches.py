@@ -1,9 +1,13 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The branches of a tree that hold one effector each: chains that can be solved by themselves once they hang right.
+"""Branches of a tree with one effector each, solved as plain chains after the sweeps, and the frames of a tree's bones.
 
-After the sweeps a sub-base is where its branches want it: what is left is closed in each branch as in a chain, exactly
-and toward its pole. Then the bones' frames follow from the joints.
+A branch is a run of links to an effector that has no further links. It begins at a joint on a bone that carries several
+joints, at a root, or at another joint with a goal, whichever is nearest to the effector. After the sweeps
+(``fabrik.tree_passes``) the first joint of each branch stays, and the rest of the effector's error is closed in the
+branch alone, as in a plain chain (``close_branches``). A branch with a pole begins at the first joint of the run that
+its pole bends. ``tree_frames`` then transports the bones' frames to the new joints, as ``model.frame_transport`` does
+for a chain.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ from ..fabrik.chain_fabrik import ReachProblem, reach_target
 from ..goals.pole import turn_pole
 from ..math.operations import Operations, Vector
 from ..math.quaternions import Quaternion, from_to, multiply, rotate, x_axis
-from ..math.vectors import first_direction
+from ..math.vectors import first_direction, relative_to
 from ..model.tree_start import StartTree
 from ..optimise.tree_least_squares import PoleTask
 from ..problem import Options
@@ -23,16 +27,27 @@ from ..problem import Options
 
 @dataclass(frozen=True)
 class Branch:
-    """A run of links from a sub-base to an effector on which nothing else hangs."""
+    """A run of links to an effector, without further links between or after its joints."""
 
     joints: Sequence[int]
+    """From the joint that stays to the effector."""
     effector: int
+    """Index of the effector among the tree's effectors."""
     bend: PoleTask | None
-    """The pole, where it bends this run and no more than this."""
+    """Pole that bends exactly this run, or None."""
 
 
 def branches_of(start: StartTree, meets: Sequence[int], poled: Mapping[int, PoleTask]) -> list[Branch]:
-    """Return the branches whose effector has a target."""
+    """Return the branches of the effectors that have a target and no further links.
+
+    An effector gets no branch if it meets another joint, if another joint meets it, or if its joint has a second
+    target.
+
+    Args:
+        start: the tree.
+        meets: joint that each effector should meet, -1 for an effector with a target.
+        poled: pole tasks by the index of their effector.
+    """
     tree = start.tree
     tips = start.chain.tips.tolist()
     found = []
@@ -62,46 +77,42 @@ def close_branches(
     joints: Sequence[Vector],
     options: Options,
 ) -> tuple[list[Vector], dict[int, Quaternion]]:
-    """Bring each branch's effector to its target, or as near as the branch reaches.
+    """Bring each branch's effector to its target, or as near as the branch reaches; its first joint stays.
 
     Args:
-        ops: the lanes' operations.
+        ops: operations of the components.
         start: the tree.
         branches: to be closed.
-        targets: of the effectors, in units.
-        joints: after the sweeps.
-        options: sweeps at most, error that counts as reached.
+        targets: of the effectors by their indices, in the tree's units.
+        joints: after the sweeps, in the tree's units.
+        options: sweeps at most; error, over the length of the branch, that counts as reached.
 
     Returns:
-        joints after, and the turns of the bend planes of branches with a pole, by their first joints.
+        joints after; rotations of the bend planes of branches with a pole, by the branches' first joints.
     """
     after = [*joints]
-    turns: dict[int, Quaternion] = {}
+    bend_rotations: dict[int, Quaternion] = {}
     for branch in branches:
         base = after[branch.joints[0]]
         lengths = [start.tree.lengths[j] for j in branch.joints[1:]]
         unit = sum(lengths)
-
-        def seen(point: Vector, base: Vector = base, unit: float = unit) -> Vector:
-            return (point[0] - base[0]) / unit, (point[1] - base[1]) / unit, (point[2] - base[2]) / unit
-
-        points = [seen(after[j]) for j in branch.joints]
-        target = seen(targets[branch.effector])
+        points = [relative_to(after[j], base, unit) for j in branch.joints]
+        target = relative_to(targets[branch.effector], base, unit)
         pole = None
         if branch.bend is not None:
-            pole = seen(branch.bend.pole)
+            pole = relative_to(branch.bend.pole, base, unit)
             if branch.bend.angle != 0.0:
                 along = first_direction(ops, [target, points[-1], points[1]])
                 pole = turn_pole(ops, pole, along, branch.bend.angle)
         hint = x_axis(start.frames[branch.joints[0]])
         lengths = [length / unit for length in lengths]
         problem = ReachProblem(points, lengths, target, pole, hint, options.tolerance, options.iterations)
-        points, _, turn = reach_target(ops, problem)
+        points, _, rotation = reach_target(ops, problem)
         for j, (px, py, pz) in zip(branch.joints, points, strict=True):
             after[j] = (base[0] + unit * px, base[1] + unit * py, base[2] + unit * pz)
-        if turn is not None:
-            turns[branch.joints[0]] = turn
-    return after, turns
+        if rotation is not None:
+            bend_rotations[branch.joints[0]] = rotation
+    return after, bend_rotations
 
 
 def tree_frames(
@@ -109,16 +120,20 @@ def tree_frames(
     start: StartTree,
     joints: Sequence[Vector],
     sub_base_frames: Mapping[int, Quaternion],
-    bend_turns: Mapping[int, Quaternion],
+    bend_rotations: Mapping[int, Quaternion],
 ) -> list[Quaternion]:
-    """Return the bones' frames after their joints have moved: FromTo deltas, each on top of its parent's.
+    """Return the bones' frames after their joints have moved, by frame transport from the roots outward.
+
+    ``d_j = R(d_p l_j, l'_j) d_p``, with p the parent of joint j and the other symbols as in ``model.frame_transport``;
+    d_p is left out for a bone that doesn't inherit its parent's rotation, and replaced by the rotation of the bend
+    plane at the first joint of a branch with a pole.
 
     Args:
-        ops: the lanes' operations.
+        ops: operations of the components.
         start: the pose before.
         joints: after.
-        hub_frames: of the bones that carry several joints, by joint.
-        bend_turns: what the bones at these joints turn by before their links do, instead of their parent's turn.
+        sub_base_frames: frames after of the bones that carry several joints, by joint.
+        bend_rotations: rotations of bend planes, by the first joints of their branches.
     """
     tree = start.tree
     frames: list[Quaternion] = [*start.frames]
@@ -135,7 +150,7 @@ def tree_frames(
         child = tree.children[j][0]
         before, after = _link(start.points, j, child), _link(joints, j, child)
         hint = x_axis(start.frames[j])
-        carried = bend_turns.get(j, deltas.get(parent) if tree.inherits[j] else None)
+        carried = bend_rotations.get(j, deltas.get(parent) if tree.inherits[j] else None)
         if carried is None:
             delta = from_to(ops, before, after, hint)
         else:
