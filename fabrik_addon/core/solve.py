@@ -4,9 +4,9 @@
 
 ``solve_components`` puts the stages together. ``reach_position`` lets the chosen solver bring the tip to the target,
 toward the pole, and states how that ended. Each further stage is a function that takes the stage after it as its first
-argument and solves with it once or several times: ``reach_rotation`` first without the rotation and then without the
-last link, ``stretch_links`` at the chain's own lengths, ``move_root`` with the root where it is. A goal that is not
-there costs nothing: its stage is left out.
+argument and calls it once or several times: ``reach_rotation`` first without the rotation and then without the last
+link, ``stretch_links`` at the chain's own lengths, ``move_root`` with the root where it is. The stage of a goal that is
+not given is left out.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ def move_root(after: Stage, ops: Operations, start: StartPose, goal: ChainGoal, 
 def with_root_fixed(start: StartPose, goals: Goals, options: Options) -> tuple[Goals, Options]:
     """Return the goals and options that ``move_root`` solves with before it shifts the chain.
 
-    For callers that shift the chain themselves, after they have brought the pose back to what locks and shear allow.
+    For callers that shift the chain themselves, after the projection of the pose onto what locks and shear allow.
     """
     fixed = replace(options, moves_root=False)
     if not _eases_with_root(options):
@@ -207,16 +207,19 @@ def with_root_fixed(start: StartPose, goals: Goals, options: Options) -> tuple[G
 
 
 def _eases_with_root(options: Options) -> bool:
-    """Tell whether the root takes over what softness would keep the tip from; with stretch the links take it."""
+    """Tell whether the root is translated by the distance that softness leaves between tip and target.
+
+    With stretch the links are lengthened by it instead.
+    """
     return options.softness != 0.0 and options.stretch_max == 1.0
 
 
 def _uneased_target(ops: Operations, start: StartPose, target: Vector, options: Options) -> Vector:
-    """Return the point on the way from the root to the target, at most ``(1 - softness) L`` from the root.
+    """Return the point in the direction of the target, at most ``(1 - softness) L`` from the root.
 
-    With L the chain's length: this is where softness begins to keep the tip from its target, and from here on the root
-    moves by all of the rest. A chain that eased into its extension with a root that follows would be eased out of it
-    again by the next solve from its own result: solved again and again, its root would go on and on.
+    With L the chain's length this is the distance from which on softness keeps the tip from its target: up to it the
+    chain extends, and beyond it the root is translated by all of the rest. If the chain eased into the part beyond it,
+    every further solve, from the translated root, would translate the root again.
     """
     away = (target[0] - start.root[0], target[1] - start.root[1], target[2] - start.root[2])
     farthest = (1.0 - options.softness) * start.chain.total_length
@@ -230,9 +233,10 @@ def stretch_links(
     """Lengthen all links by one factor, at most ``stretch_max``, where the tip can't reach its target without.
 
     A pose scaled by s about its root is a pose of the chain with links s times as long: so the next stage solves at the
-    chain's own lengths, and its pose is scaled until its tip is nearest to the target. A pole, a rotation or limits may
-    then let the tip come nearer from another pose: the next stage solves again for the goal scaled by 1/s, and its pose
-    is taken where it leaves a smaller error.
+    chain's own lengths, and its pose is scaled until its tip is nearest to the target. With a pole, a rotation or
+    limits another pose may bring the tip nearer: the next stage solves again for the goal scaled by 1/s, and its pose
+    is taken where its error is smaller. This is repeated, ``STRETCH_SOLVES`` times at most, while the error exceeds the
+    tolerance and falls below ``STRETCH_GAIN`` of the error before.
     """
     target, unit, most = goal.target, start.chain.total_length, options.stretch_max
     found = after(ops, start, goal, options)
@@ -265,10 +269,10 @@ def _stretched_status(
 ) -> Component:
     """Return the status of a stretched pose: of the target's distance d against the length L and ``stretch_max`` L."""
     unit, distance = start.chain.total_length, distance_between(ops, found.points[0], target)
-    # L < d <= stretch_max L: the stretched links are long enough, it is limits that keep the tip away.
+    # L < d <= stretch_max L: the stretched links are long enough, so joint limits are the cause of the error.
     long_enough = (distance > unit) & (distance <= options.stretch_max * unit) & (start.constrained_chain is not None)
     is_limited = (found.status == _OUT_OF_REACH) & long_enough
-    # Softness calls a tip reached that is where softness brings it: the target itself is out of reach.
+    # The next stage compares with the eased target: a tip that is there, but not at the target, is out of reach of it.
     is_eased_away = found.status == _REACHED
     status = ops.where(is_limited, _LIMITED, ops.where(is_eased_away, _OUT_OF_REACH, found.status))
     return ops.where(found.error <= options.tolerance, _REACHED, status)
@@ -323,10 +327,13 @@ def reach_rotation(
 ) -> ComponentSolution:
     """Give the last bone the goal's rotation, as far as its tip stays as near to the target as without it.
 
-    1. The next stage solves for the whole chain without the rotation: the pose to fall back on.
-    2. ``last_link`` turns the last link from the direction that the rotation gives it toward its direction in that
+    1. The next stage solves for the whole chain without the rotation: the pose without the rotation.
+    2. ``last_link`` rotates the last link from the direction that the rotation gives it toward its direction in that
        pose, by just as much as the other links need to reach its head; the next stage solves for the other links.
-    3. The last bone takes the rotation, turned by the shortest rotation from the rotation's link to the link found.
+       Where the tip is farther from the target than in the pose without the rotation (``_NEAR_ENOUGH``), that pose is
+       taken instead.
+    3. The last bone's frame is the rotation, followed by the shortest rotation from the link that the rotation gives to
+       the link found.
     4. With limits, ``reach_within_limits`` starts from the pose nearest to those frames that limits allow.
     """
     rotation, target = goal.rotation, goal.target
@@ -342,7 +349,7 @@ def reach_rotation(
         target_from_root = (target[0] - rx, target[1] - ry, target[2] - rz)
         last = last_link(ops, chain.links[:-1], target_from_root, desired_link, link)
         head = (target[0] - last[0], target[1] - last[1], target[2] - last[2])
-        # One link alone turns the same way whatever the solver.
+        # One link has one solution for every solver, and TWO_BONE refuses one link.
         other_options = options if len(chain.links) > 2 else replace(options, solver="FABRIK")
         others = after(ops, start.without_tip, goal._replace(target=head), other_options)
         ex, ey, ez = others.points[-1]
@@ -372,8 +379,8 @@ def _rotation_within_limits(
 ) -> tuple[list[Vector], list[Quaternion]]:
     """Return joints and frames within limits, the nearest to the desired frames with the tip at the target.
 
-    Where the tip doesn't come to the target that way, as with few iterations, and the pose without the rotation has its
-    tip there, that pose is taken.
+    Where the tip of those joints isn't at the target, as with few iterations, and the tip of the pose without the
+    rotation is, the pose without the rotation is returned.
     """
     assert start.constrained_chain is not None  # this function is for chains with limits only
     unit, root = start.chain.total_length, start.root
@@ -398,7 +405,8 @@ def _rotation_within_limits(
 def reach_position(ops: Operations, start: StartPose, goal: ChainGoal, options: Options) -> ComponentSolution:
     """Bring the tip to the target and the bend toward the pole by the solver that the options name.
 
-    The solver sees the root at the origin and the chain's length as the unit, so its thresholds are scale free.
+    The solver gets positions relative to the root, in units of the chain's length: its thresholds don't depend on
+    scale.
     """
     unit, root = start.chain.total_length, start.root
     target = relative_to(goal.target, root, unit)
@@ -439,9 +447,10 @@ def _turn_by_angle(
 ) -> tuple[StartPose, Vector]:
     """Return the pole turned by its angle about the line to the target, and the start with which to solve for it.
 
-    A straight chain has no bend: the side on which its pole is was found about its own line, at the pole's angle about
-    that line. The rotation from this side to the side of the pole turned about the line to the target is put before
-    the rotation of the bend plane, so that the frames are transported from the side the chain was on.
+    A straight chain has no bend from which its frames could be transported: ``bend_plane`` takes the side of the pole
+    from the chain's own line (``side_toward``). That side differs between the pole rotated by the angle about the
+    chain's own line, from which the present frames come, and the pole rotated about the line to the target. The start
+    returned therefore applies the rotation from the first side to the second before the rotation of the bend plane.
     """
     turned = turn_pole(ops, pole, first_direction(ops, [target, start.points[-1], start.points[1]]), angle)
     chord = first_direction(ops, [start.points[-1], start.points[1]])

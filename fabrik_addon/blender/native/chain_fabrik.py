@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.fabrik.exact_finish import LEAST_BEND, LEAST_HEIGHT_LEFT, LEAST_SINE
+from ...core.fabrik.exact_finish import LEAST_HEIGHT_LEFT, LEAST_SINE, LEAST_SQUARED_SINE
 from ...core.fabrik.passes import PLAIN_SWEEPS
 from .acceleration import further_sweeps_group
 from .circular_arc import circular_arc_group
@@ -230,7 +230,7 @@ def _is_bent(nodes: Nodes, before: Value, joint: Value, following: Value, length
     line, offset = following - before, joint - before
     height = nodes.cross(line, offset)
     shorter = nodes.vector('MINIMUM', *lengths)
-    least = nodes.dot(shorter, shorter) * (LEAST_BEND / 3.0)
+    least = nodes.dot(shorter, shorter) * (LEAST_SQUARED_SINE / 3.0)
     return nodes.dot(height, height) > least * nodes.dot(line, line)
 
 

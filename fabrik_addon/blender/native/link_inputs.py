@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
-from ...core.fabrik.exact_finish import LEAST_BEND
+from ...core.fabrik.exact_finish import LEAST_SQUARED_SINE
 from .nodes import Nodes, Value
 
 OPEN_END = 1e-6
@@ -53,7 +53,7 @@ def links_of(lengths: Sequence[float]) -> Links:
         last=last,
         square=first * first,
         difference=(first - last) * (first + last),
-        least_height=LEAST_BEND * min(first, last) ** 2,
+        least_height=LEAST_SQUARED_SINE * min(first, last) ** 2,
     )
 
 

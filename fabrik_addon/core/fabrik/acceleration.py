@@ -3,12 +3,14 @@
 """Safeguarded Anderson acceleration of FABRIK's sweeps (Peng et al. 2018, arXiv:1805.05715).
 
 A sweep is a fixed-point map g of the inner joints x, with the residual ``f = g(x) - x``. With ``df_i`` and ``dg_i`` the
-differences of the last ``DEPTH`` residuals and outputs, the next input is ``g(x) - sum theta_i dg_i``, where theta
-minimises ``|f - sum theta_i df_i|^2``: of all combinations of the last outputs the one whose combined residual is
-smallest. The safeguard: an input whose sweep made the error grow is rejected; the next input is the last accepted
-output, without its history.
+last ``DEPTH`` differences between successive residuals and between successive outputs, the next input is ``g(x) - sum
+theta_i dg_i``, where theta minimises ``|f - sum theta_i df_i|^2``: of all combinations of the last outputs the one
+whose combined residual is smallest. The safeguard: a sweep after which the error is greater than after the last
+accepted sweep is rejected; the next input is the output of that accepted sweep, and all differences before it are
+dropped.
 
-Near full extension a sweep shortens the error by a few per cent only, and FABRIK needs hundreds of sweeps without.
+Near full extension one sweep of FABRIK reduces the error by a few per cent only: without acceleration it needs hundreds
+of sweeps.
 """
 
 from __future__ import annotations

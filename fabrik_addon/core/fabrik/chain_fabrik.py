@@ -2,15 +2,19 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """FABRIK for one chain with one effector: passes, and the closed forms where passes alone fail.
 
-A target is reached as follows; joints have the root at the origin and are in units of the chain's length.
+A target is reached by the first of these cases that holds; joints have the root at the origin and are in units of the
+chain's length.
 
-1. A tip that is at its target keeps its pose, except for the last digits (``exact_finish``).
-2. With a pole the chain is laid into the bend plane of root, target and pole (``bend_in_plane``).
-3. Out of reach all links lie on the line to the target (``passes.straight_to_target``).
-4. Two links are solved by the law of cosines.
-5. A chain on one line with its target, which passes never move off the line, starts from a circular arc.
-6. Passes run until the tip is at the target (``passes.sweep_to_target``), and the exact finish closes what is left.
-7. Where passes stall, the circular arc is the solution.
+1. The tip is within the tolerance of the target, and with a pole every joint is bent to its side: the pose stays, but
+   for its last digits (``exact_finish``).
+2. With a pole the solution is a pose in the bend plane of root, target and pole, found without passes
+   (``bend_in_plane``). The other cases are without a pole.
+3. The target is out of reach: all links lie on the line to the target (``passes.straight_to_target``).
+4. Two links: the law of cosines.
+5. Chain and target are on one line, off which passes never move a joint: the circular arc is the solution.
+6. Else passes are repeated until the tip is within the tolerance of the target, at most as often as the problem allows
+   (``passes.sweep_to_target``), and the exact finish closes the rest of the error. Where more than the tolerance is
+   left the circular arc is the solution.
 """
 
 from __future__ import annotations
@@ -47,7 +51,7 @@ ON_ONE_LINE = 1e-5
 """Distance of a joint or a target from the line of the first link, over the chain's length, up to which it is on that
 line: passes would take hundreds of sweeps to bend such a chain."""
 
-ROUNDING = 3e-6
+SINGLE_PRECISION_ERROR = 3e-6
 """Error that Blender's single precision leaves of a pose that was solved, for chains of up to a hundred links."""
 
 
@@ -87,7 +91,8 @@ def reach_target(ops: Operations, problem: ReachProblem) -> tuple[list[Vector], 
     """Bring the tip to the target, bent toward the pole where there is one.
 
     Returns:
-        the joints after, the sweeps used, and the rotation of the bend plane about the root (None without a pole).
+        joints after; iterations used (0 for a pose that stays, 1 for a pose found without passes); rotation of the bend
+        plane about the root, None without a pole.
     """
     tip = problem.points[-1]
     error = distance_between(ops, tip, problem.target)
@@ -95,23 +100,25 @@ def reach_target(ops: Operations, problem: ReachProblem) -> tuple[list[Vector], 
     if problem.pole is not None and ops.any(done):
         done = done & bends_toward_pole(ops, joints_of(problem.points), problem.pole)
     if not ops.any(done):
-        return _reach_from_afar(ops, problem)
+        return _reach_anew(ops, problem)
 
     zero = 0.0 * error
     finished = list(problem.points)
     # The exact finish closes no error that is the rounding of a solved pose: every solve would move the chain again.
-    close_exactly(ops, finished, problem.lengths, choose_parts(ops, error <= ROUNDING, tip, problem.target))
+    close_exactly(
+        ops, finished, problem.lengths, choose_parts(ops, error <= SINGLE_PRECISION_ERROR, tip, problem.target)
+    )
     result = [0.0 + part for part in (*chain.from_iterable(finished), zero, *(zero + part for part in IDENTITY))]
     rest = ops.active_indices(done)
     if rest is not None:
-        found, sweeps, turn = _reach_from_afar(ops, problem.gather(ops, rest))
+        found, sweeps, turn = _reach_anew(ops, problem.gather(ops, rest))
         ops.scatter(rest, result, [*chain.from_iterable(found), sweeps, *(turn or IDENTITY)])
     *flat, sweeps, w, qx, qy, qz = result
     return points_of((flat[::3], flat[1::3], flat[2::3])), sweeps, None if problem.pole is None else (w, qx, qy, qz)
 
 
-def _reach_from_afar(ops: Operations, problem: ReachProblem) -> tuple[list[Vector], Component, Quaternion | None]:
-    """Return ``reach_target``'s result for batch items whose tip is not at the target."""
+def _reach_anew(ops: Operations, problem: ReachProblem) -> tuple[list[Vector], Component, Quaternion | None]:
+    """Return the result of ``reach_target`` for poses none of which stays."""
     points, target = problem.points, problem.target
     distance = norm(ops, target)
     if ops.all(distance > NO_DIRECTION):
@@ -143,16 +150,19 @@ def _reach_in_plane(
 def bend_in_plane(
     ops: Operations, bends: Components, lengths: Sequence[float], distance: Component
 ) -> tuple[Components, Components]:
-    """Return a chain bent to one side in a plane, its tip on the first axis: in closed form for up to two links.
+    """Return a chain in a plane, bent to the side of the second axis, its tip on the first axis at a distance.
+
+    Out of reach all joints are on the first axis (``straight_to_target``). Two links take the law of cosines, three and
+    more the planar pose of the family through the bends (``planar_pose``).
 
     Args:
-        ops: the operations of the components.
+        ops: operations of the components.
         bends: angles (radians) between the links before, at every inner joint.
         lengths: of the links, adding up to one.
-        distance: from the root to the target; out of reach the chain lies along the first axis.
+        distance: from the root to the target.
 
     Returns:
-        the joints' coordinates along the axis and across it.
+        the joints' coordinates along the first axis and along the second one, root first.
     """
     zero = 0.0 * distance
     p_axis, q_axis = (zero + 1.0, zero, zero), (zero, zero + 1.0, zero)

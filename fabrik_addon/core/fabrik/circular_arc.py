@@ -3,11 +3,12 @@
 """The circular-arc pose: all joints on one circle, the tip on the target.
 
 With s = 1 / diameter, a link of length l subtends half the angle h = asin(l s) at the circle's centre, the chord over
-all links is sin(sum h) / s, and a chain bends by h_j + h_j+1 at the joint between links j and j + 1. A polygon with
-given sides fits on a circle whenever its longest side is shorter than the others together, which is when the target can
-be reached. So every target in reach has a circular-arc pose, whatever the pose before: it takes a straight chain out of
-the line with its target, where the passes of FABRIK never move a joint off it (the deadlock of the 2011 paper, section
-5.4, and the 2016 paper, section 3.3), and reaches where they stall.
+all links is sin(sum h) / s, and a chain bends by h_j + h_j+1 at the joint between links j and j + 1. The links and the
+line root-target are the sides of a polygon. A polygon with given sides fits on a circle whenever its longest side is
+shorter than the others together, which is when the target can be reached. So every target in reach has a circular-arc
+pose, whatever the pose before: it takes a straight chain out of the line with its target, where the passes of FABRIK
+never move a joint off it (the deadlock of the 2011 paper, section 5.4, and the 2016 paper, section 3.3), and reaches
+where they stall.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from itertools import pairwise
 from ..math.operations import SCALAR, Component, Components, Operations, Vector, add_up
 from ..math.vectors import Joints
 
-HALVINGS = 54
-"""Bisection steps: the angle is then exact to the last bit of a double."""
+ARC_HALVINGS = 54
+"""Bisections of the longest link's half angle: pi / 2^54 is 2e-16, the rounding of a double."""
 
 
 def circular_arc(ops: Operations, lengths: Sequence[float], distance: Component, along: Vector, side: Vector) -> Joints:
@@ -53,8 +54,8 @@ def circular_arc(ops: Operations, lengths: Sequence[float], distance: Component,
 def closed_bends(lengths: tuple[float, ...]) -> tuple[float, ...]:
     """Return the bend angles (radians, at every inner joint) of the circular-arc pose at the shortest reach.
 
-    The tip is at the root, or as near to it as the longest link allows. The angles depend on the lengths alone, and are
-    remembered because the halvings take longer than all the rest of a pose in a plane.
+    The tip is at the root, or as near to it as the longest link allows. The angles depend on the lengths alone; they
+    are cached because the bisection takes longer than all the rest of a pose in a plane.
     """
     shortest = max(2.0 * max(lengths) - sum(lengths), 0.0)
     half_angles = _half_angles_at(SCALAR, lengths, shortest)
@@ -62,20 +63,21 @@ def closed_bends(lengths: tuple[float, ...]) -> tuple[float, ...]:
 
 
 def _half_angles_at(ops: Operations, lengths: Sequence[float], distance: Component) -> Components:
-    """Return every link's half angle where the tip is at a distance, by bisection of the longest link's.
+    """Return every link's half angle h_j with the tip at a distance, by bisection of the longest link's half angle.
 
-    The longest link may subtend more than half the circle, so its half angle, from 0 (straight) to pi (folded back),
-    says all of the pose where the diameter does not.
+    The chord ``sin(sum h) / s`` falls as the longest link's half angle grows from 0 (straight) to pi (folded back). The
+    diameter can't take its place: the longest link may subtend more than half the circle, and there are two arcs of one
+    diameter.
     """
     longest = max(range(len(lengths)), key=lengths.__getitem__)
     low: Component = 0.0 * distance
     high: Component = 0.0 * distance + math.pi
-    for _ in range(HALVINGS):
+    for _ in range(ARC_HALVINGS):
         middle = 0.5 * (low + high)
-        half_angles, curvature = _half_angles(ops, lengths, longest, middle)
-        # Beyond half a turn in all the links go round the circle more than once: a star, not an arc.
+        half_angles, inverse_diameter = _half_angles(ops, lengths, longest, middle)
+        # Half angles that add up to more than pi lead round the circle more than once: a star, not an arc.
         total = add_up(half_angles)
-        too_long = (total < math.pi) & (ops.sin(total) > distance * curvature)
+        too_long = (total < math.pi) & (ops.sin(total) > distance * inverse_diameter)
         low, high = ops.choose(too_long, [middle, high], [low, middle])
     half_angles, _ = _half_angles(ops, lengths, longest, 0.5 * (low + high))
     return half_angles
@@ -84,10 +86,10 @@ def _half_angles_at(ops: Operations, lengths: Sequence[float], distance: Compone
 def _half_angles(
     ops: Operations, lengths: Sequence[float], longest: int, half_angle: Component
 ) -> tuple[Components, Component]:
-    """Return every link's half angle and 1 / diameter, given the longest link's half angle."""
-    curvature = ops.sin(half_angle) / lengths[longest]
+    """Return every link's half angle and s = 1 / diameter, given the longest link's half angle."""
+    inverse_diameter = ops.sin(half_angle) / lengths[longest]
     angles = [
-        half_angle if j == longest else ops.asin(ops.minimum(length * curvature, 1.0))
+        half_angle if j == longest else ops.asin(ops.minimum(length * inverse_diameter, 1.0))
         for j, length in enumerate(lengths)
     ]
-    return angles, curvature
+    return angles, inverse_diameter

@@ -5,10 +5,16 @@
 With the position error g = target - tip there are two ways, tried in this order.
 
 1. At the joint j nearest to the tip that is bent enough: all joints after it are shifted by g, and j moves to where it
-   is d_j-1 from joint j - 1 and d_j from the shifted joint j + 1 (law of cosines), in its own plane and on its own
-   side. All joints before j stay.
-2. Near full extension no joint is bent enough for that. One joint is bent until the tip is as far from the root as the
-   target, by the law of cosines of root, joint and tip, and the whole chain is rotated about the root onto the target.
+   is ``d_j-1`` from joint j - 1 and ``d_j`` from the shifted joint j + 1, in its own plane and on its own side. All
+   joints before j stay. With ``l = p_j+1 + g - p_j-1`` and the offset o of p_j from that line the law of cosines gives
+
+       f = (1 + (d_j-1^2 - d_j^2) / l^2) / 2        p_j' = p_j-1 + f l + sqrt(d_j-1^2 - f^2 l^2) o / |o|
+
+2. Near full extension no joint is bent enough for that. One joint b is bent until the tip is as far from the root as
+   the target t: with m the vector from b to the tip the angle between b and m becomes
+   ``acos((t^2 - b^2 - m^2) / (2 |b| |m|))``. Then the whole chain is rotated about the root onto the target.
+
+A pose that neither way suits stays.
 
 Passes converge linearly: without the exact finish every further digit costs as many passes as the one before.
 """
@@ -21,16 +27,16 @@ from ..math.operations import TINY, Component, Operations, Vector
 from ..math.quaternions import from_to, multiply, rotate
 from ..math.vectors import choose_parts, cross, distance_between, dot, scale
 
-EXACT = 1e-13
+CLOSED_ERROR = 1e-13
 """Position error, over the chain's length, that counts as none: it is within a few roundings of doubles."""
 
-LEAST_BEND = 1e-2
-"""Square of the height of a joint over the line of its neighbours, over the square of its shorter link, below which the
-first way leaves the joint alone: a small error would change its bend by much."""
+LEAST_SQUARED_SINE = 1e-2
+"""Square of the height of a joint over the line of its neighbours, over the square of its shorter link, up to which the
+first way doesn't move the joint: a small error would change its bend by much."""
 
 LEAST_HEIGHT_LEFT = 0.25
-"""Square of a joint's height after the first way over that before, below which another joint is taken instead: no
-joint loses more than half of its height to the last digits."""
+"""Square of a joint's height after the first way over that before, up to which another joint is taken instead: no
+joint's height becomes less than half."""
 
 LEAST_SINE = 1e-6
 """Sine of the angle between the lines root-joint and joint-tip below which the plane of the second way is noise."""
@@ -40,16 +46,16 @@ AT_ROOT_SQUARE = 1e-24
 
 
 def close_exactly(ops: Operations, points: list[Vector], lengths: Sequence[float], target: Vector) -> Component:
-    """Move the tip onto the target in closed form and return the distance that is left: none, or all of it.
+    """Move the tip onto the target in closed form and return the position error that is left.
 
     Args:
         ops: operations of the components.
-        points: joints with the root at the origin; changed in place.
+        points: joints with the root at the origin, in units of the chain's length; changed in place.
         lengths: of the links.
         target: position of the tip.
     """
     left = _shift_and_bend(ops, points, lengths, target)
-    if ops.any(left > EXACT):
+    if ops.any(left > CLOSED_ERROR):
         left = _bend_and_turn(ops, points, target)
     return left
 
@@ -60,7 +66,7 @@ def _shift_and_bend(ops: Operations, points: list[Vector], lengths: Sequence[flo
     gx, gy, gz = tx - ex, ty - ey, tz - ez
     left = ops.sqrt(gx * gx + gy * gy + gz * gz)
     for j in range(len(points) - 2, 0, -1):
-        is_open = left > EXACT
+        is_open = left > CLOSED_ERROR
         if not ops.any(is_open):
             break
         first, second = lengths[j - 1], lengths[j]
@@ -71,7 +77,7 @@ def _shift_and_bend(ops: Operations, points: list[Vector], lengths: Sequence[flo
         old = (ox * lx + oy * ly + oz * lz) / square
         ox, oy, oz = ox - old * lx, oy - old * ly, oz - old * lz
         height_square = ox * ox + oy * oy + oz * oz
-        is_bent = is_open & (height_square > LEAST_BEND * min(first, second) ** 2)
+        is_bent = is_open & (height_square > LEAST_SQUARED_SINE * min(first, second) ** 2)
         if not ops.any(is_bent):
             continue  # most joints of a long chain
         # Law of cosines: where the joint's foot is on the line of its neighbours, as a share of it.
@@ -99,7 +105,7 @@ def _bend_and_turn(ops: Operations, points: list[Vector], target: Vector) -> Com
     """
     tx, ty, tz = tip = points[-1]
     error = distance_between(ops, tip, target)
-    is_open = error > EXACT
+    is_open = error > CLOSED_ERROR
     bx, by, bz = points[1]
     farthest: Component = 0.0
     chosen: Component = 1

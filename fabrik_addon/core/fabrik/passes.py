@@ -12,8 +12,8 @@ With joints ``p_1`` (root) to ``p_n`` (tip), link lengths ``d_i = |p_i+1 - p_i|`
    ``p_i+1 = (1 - lambda_i) p_i + lambda_i p_i+1`` (``forward_pass``; the paper calls this stage backward reaching).
 4. Stop where ``|p_n - t| <= tolerance``, else go on with 2 (``sweep_to_target``).
 
-Both stages together are a sweep. From sweep ``PLAIN_SWEEPS`` on sweeps are accelerated (``acceleration``): near full
-extension FABRIK needs hundreds of sweeps without.
+Both stages together are a sweep. After ``PLAIN_SWEEPS`` sweeps they are accelerated (``acceleration``): near full
+extension FABRIK needs hundreds of sweeps without acceleration.
 
 Joints are lists of components (``math.operations``), root first and at the origin, in units of the chain's length.
 """
@@ -185,7 +185,7 @@ def repeat_sweeps(
             run(ops, points, links, goal)
             (tx, ty, tz), (ex, ey, ez) = goal, points[-1]
             dx, dy, dz = ex - tx, ey - ty, ez - tz
-            error: Component = dx * dx + dy * dy + dz * dz  # |p_n - t|^2: compared only, the root costs time
+            error: Component = dx * dx + dy * dy + dz * dz  # |p_n - t|^2: only compared, without a square root
             ended: Condition = error <= square if number < stop.iterations else error == error
             if ops.any(ended):
                 if active is None and ops.all(ended):
@@ -205,7 +205,7 @@ def repeat_sweeps(
                 points[moved] = ops.points([*zip(mixed[::3], mixed[1::3], mixed[2::3], strict=True)])
                 sweep.restore(ops, points, links)
     except ZeroDivisionError:
-        pass  # one pose with coinciding joints: it keeps its initial pose, and the caller bends it
+        pass  # one pose with coinciding joints: its result is its initial pose
     if active is None:
         return _vectors(initial), 0.0 * target[0]
     return _vectors(active.result()), active.ended_at

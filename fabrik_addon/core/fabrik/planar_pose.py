@@ -13,12 +13,12 @@ Up to the knee all bends keep their proportions. Beyond it these approach those 
 proportions a chain need not come nearer to its root as they grow. The distance F from root to tip falls with B along
 both pieces: along the first by Cauchy's arm lemma (opening the bends of a chain that is convex with its chord moves its
 ends apart, and bends of at most half a turn in all are convex), along the second in all of 1500 random chains of 3 to
-30 links. So there is one B for every distance between the shortest and the longest reach, found as a bracketed root,
-and joints are continuous in the distance. Sides are not chosen joint by joint: choosing them so turned bones by up to
-180 degrees between targets that are next to each other.
+30 links. So there is one B for every distance between the shortest and the longest reach, found by Newton's method in a
+bracket, and joints are continuous in the distance. Sides are not chosen joint by joint: choosing them so turned bones
+by up to 180 degrees between targets that are next to each other.
 
-Every pose of the family has the same family: k follows from the bends of a start pose by solving the second line for k.
-So the answer does not depend on where in its family a chain starts.
+All poses of a family lead to the same family: k follows from the bends b of a start pose by solving the second line for
+k (``_knee``). So the pose found doesn't depend on which pose of its family a chain starts from.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from itertools import accumulate, pairwise
 from ..math.operations import TINY, Component, Components, Operations, add_up
 from ..math.vectors import Joints, cross, dot, norm
 from .circular_arc import closed_bends
-from .exact_finish import EXACT
+from .exact_finish import CLOSED_ERROR
 
 KNEE = 0.5 * math.pi
 """Sum of the bend angles (radians) up to which they keep their proportions. At 0.6 of half a turn instead of 0.5, F
 rises somewhere along the second piece in 2 of 1500 random chains; at 0.5 in none."""
 
 POWER = 1.5
-"""Exponent with which the proportions of the knee fade. For targets near the root joints come to lie on both sides of
-the line root-tip in 3 % of 1500 random chains at 1.5, and in 9 % at 1, where the sum of their offsets can be on the far
-side; at 2 F rises somewhere in 1 of 1500."""
+"""Exponent with which the proportions of the knee fade; powers are computed as ``r sqrt(r)``. For targets near the root
+joints come to lie on both sides of the line root-tip in 3 % of 1500 random chains at 1.5, and in 9 % at 1, where the
+sum of their offsets can be on the far side; at 2 F rises somewhere in 1 of 1500."""
 
 LEAST_BEND_SUM = 1e-4
-"""Sum of bend angles (radians) below which those of the closed chain take over: 30 joints in single precision differ
-from straight by as much, and their proportions are noise."""
+"""Sum of bend angles (radians) up to which it is filled by bends in the proportions of the closed chain: 30 joints in
+single precision differ from straight by as much, and their own proportions are noise."""
 
 LEAST_KNEE_BEND = -1e-5
 """Bend of a knee (radians) down to which it counts as zero: the rounding of a pose in single precision."""
@@ -55,9 +55,9 @@ start pose that is in no family is taken as the knee of its own. Of 5130 random 
 all along both pieces in 5129; of 749 others in 186."""
 
 MOST_STEPS = 80
-"""Bound on the steps of the root search; 4 to 6 are usual."""
+"""Bound on the steps of Newton's method; 4 to 6 are usual."""
 
-AT_ROOT = 1e-9
+TIP_AT_ROOT = 1e-9
 """Distance from root to tip, over the chain's length, below which its direction is noise."""
 
 
@@ -164,14 +164,17 @@ def _knee(ops: Operations, bends: Components, lengths: Sequence[float], closed: 
 def _root(
     ops: Operations, piece: _Piece, guess: Component, lengths: Sequence[float], distance: Component
 ) -> tuple[Components, Components]:
-    """Return the headings at which the tip is at a distance, and their derivatives: Newton's steps, bracketed."""
+    """Return the headings at which the tip is at a distance, and their derivatives, by Newton's method in a bracket.
+
+    A step that leaves the bracket is replaced by its bisection; the search ends within ``CLOSED_ERROR``.
+    """
     low, high = 0.0 * distance, 0.0 * distance + 1.0
     x = guess
     headings, step = piece.headings(ops, x)
     for _ in range(MOST_STEPS):
         chord, slope = _chord(ops, headings, step, lengths)
         error = chord - distance
-        is_open = (error > EXACT) | (error < -EXACT)
+        is_open = (error > CLOSED_ERROR) | (error < -CLOSED_ERROR)
         if not ops.any(is_open):
             break
         is_far = error > 0.0
@@ -213,8 +216,8 @@ def _lay(
 ) -> tuple[Components, Components]:
     """Return the joints along the line root-tip and across it."""
     p, q, dp, dq = _tip(ops, headings, step, lengths)
-    # A tip at the root is in no direction: it came from where the last step leads away from.
-    p, q = ops.choose(p * p + q * q > AT_ROOT * AT_ROOT, [p, q], [-dp, -dq])
+    # A tip at the root has no direction from the root. Bends of less than these would put it at minus its derivative.
+    p, q = ops.choose(p * p + q * q > TIP_AT_ROOT * TIP_AT_ROOT, [p, q], [-dp, -dq])
     size = ops.sqrt(p * p + q * q) + TINY
     cosine, sine = p / size, q / size
     u, v = lengths[0] * cosine, lengths[0] * sine

@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """FABRIK of a tree: passes from the effectors in to the root and out again (Aristidou and Lasenby 2011, section 4.1).
 
-Stage 1 goes from every effector toward the root. At a sub-base each branch gives a candidate position, and the sub-base
-goes to their centroid, weighted by the effectors beyond it; from there stage 1 goes on toward the root. Stage 2 goes
-from the root outward, through every sub-base, to the effectors.
+Stage 1 goes from every effector toward the root. In the paper each branch gives a candidate position of its sub-base,
+and the sub-base moves to their centroid; from there stage 1 goes on toward the root. Stage 2 goes from the root
+outward, through every sub-base, to the effectors.
 
-A bone that carries several joints is a rigid body: stage 1 and stage 2 give it the position and rotation at which its
-joints are nearest to the branches' candidates (``math.rigid_fit``; the rigid torso of Aristidou, Chrysanthou and
-Lasenby 2016). Sweeps are accelerated as those of a chain are (``acceleration``).
+Here a sub-base is a bone that carries the first joints of several branches, a rigid body (the rigid torso of Aristidou,
+Chrysanthou and Lasenby 2016). Stage 1 moves it to the position and rotation at which those joints are nearest to their
+candidates, in the sense of least squares weighted by the effectors beyond each (``math.rigid_fit``); stage 2 rotates it
+about its own joint alone. From sweep ``PLAIN_TREE_SWEEPS + 1`` on all joints are mixed as the joints of a chain are
+(``acceleration``). Sweeps end at the tolerance, at their largest number, or when they no longer reduce the error.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ USEFUL_SWEEP = 0.98
 """Ratio of the error after a sweep to the smallest error before, below which the sweep counts as useful."""
 
 USELESS_SWEEPS = 4.0
-"""Sweeps in a row that are not useful, after which a tree stops."""
+"""Sweeps in a row that may be not useful: the next one that isn't either is the last."""
 
 SUB_BASE_WEIGHT = 0.05
 """Weight of a sub-base's own joint, over the sum of the weights beyond it, when its rigid body is fitted to its
@@ -84,7 +86,9 @@ def sweep_tree(
     stop: Stop,
     roots: Sequence[int] = (),
 ) -> Swept:
-    """Sweep until the error is small enough, or sweeps stop to be useful; return the pose with the smallest error.
+    """Sweep until the error is within the tolerance or sweeps are no longer useful; return the best pose.
+
+    The best pose is that with the smallest error, before the first sweep or after any.
 
     The error is the root of the weighted mean square of the distances from the pulled joints to their targets.
 
@@ -134,7 +138,7 @@ def sweep_tree(
 
 
 def _mixed(mixing: Mixing, state: list[Vector], swept: list[Vector], error: Component) -> list[Vector]:
-    """Return the joints to sweep next, given those before and after the last sweep."""
+    """Return the accelerated joints for the next sweep, given the joints before and after the last sweep."""
     before, after = ([part for joint in row for part in joint] for row in (state, swept))
     flat = mixing.next_input(before, after, error)
     return [*zip(flat[0::3], flat[1::3], flat[2::3], strict=True)]
@@ -278,7 +282,10 @@ def forward_pass(
 
 
 def _error(ops: Operations, joints: Sequence[Vector], pulls: Sequence[Pull]) -> Component:
-    """Return ``sqrt(sum w_k |p_k - t_k|^2 / sum w_k)`` over the pulls k, with joints p_k and targets t_k."""
+    """Return ``sqrt(sum w_k |p_k - t_k|^2 / sum w_k)`` over the pulls k.
+
+    p_k is the pulled joint, t_k its target or the joint that it should meet.
+    """
     total: Component = 0.0
     weights: Component = TINY
     for pull in pulls:

@@ -14,7 +14,8 @@ from ..math.operations import TINY, Component, Operations, Vector
 from ..math.vectors import dot
 
 STRETCH_SOLVES = 4
-"""Bound on the further solves of a chain that joint limits keep from pointing at its target; one is usual.
+"""Bound on the further solves of a chain that a pole, a rotation or joint limits keep from pointing at its target; one
+is usual.
 
 The target of a further solve is divided by the factor found before, about the root.
 """

@@ -38,7 +38,7 @@ def from_blender(pose: Pose, blender_angle: float) -> float:
         pose: of a plain chain, without batch axes: the pose that both solvers start from.
         blender_angle: pole angle of the constraint, radians.
     """
-    along, bend, x, z = _seen_along(pose)
+    along, bend, x, z = _bend_and_axes(pose)
     up = math.cos(blender_angle) * x + math.sin(blender_angle) * z
     if bend is None or np.linalg.norm(up) <= NO_DIRECTION:
         return 0.0
@@ -57,7 +57,7 @@ def to_blender(pose: Pose, pole_angle: float, pole: Array) -> float:
         pole: (3,) position of the pole. For a straight chain g is the direction of the pole from the line root-tip, so
             that Blender's IK doesn't rotate the chain about that line.
     """
-    along, bend, x, z = _seen_along(pose)
+    along, bend, x, z = _bend_and_axes(pose)
     if bend is not None and not is_straight(pose):
         # The bend rotated back by the pole angle.
         desired = math.cos(pole_angle) * bend - math.sin(pole_angle) * np.cross(along, bend)
@@ -82,7 +82,7 @@ def is_straight(pose: Pose) -> bool:
     return bool(off <= STRAIGHT_FOR_BLENDER * np.linalg.norm(links, axis=1).sum())
 
 
-def _seen_along(pose: Pose) -> tuple[Array, Array | None, Array, Array]:
+def _bend_and_axes(pose: Pose) -> tuple[Array, Array | None, Array, Array]:
     """Return the line root-tip and, perpendicular to it, the bend and the first bone's x and z axes.
 
     Returns:

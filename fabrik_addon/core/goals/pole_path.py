@@ -20,7 +20,7 @@ from ..math.vectors import dot, first_direction, joints_of, norm, perpendicular,
 from ..problem import Pose
 from .pole import bend_direction, turn_pole
 
-LEAST_BEND = 3e-5
+BEND_NOISE = 3e-5
 """Length of the bend, over the chain's length, up to which its direction is rounding noise of single precision."""
 
 LEAST_POLE_DISTANCE = 0.1
@@ -69,7 +69,7 @@ def _line_and_bend(points: list[Vector]) -> tuple[Vector, Vector | None]:
     """Return the unit vector from root to tip, and the bend, or None where the chain is straight."""
     along = first_direction(SCALAR, [points[-1], points[1]])
     bend = bend_direction(SCALAR, joints_of(points), along)
-    return along, bend if norm(SCALAR, bend) > LEAST_BEND else None
+    return along, bend if norm(SCALAR, bend) > BEND_NOISE else None
 
 
 def _carried(side: Vector, before: Quaternion, after: Quaternion) -> Vector:

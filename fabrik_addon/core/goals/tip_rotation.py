@@ -5,7 +5,8 @@
 The rotation goal gives the last link's desired direction, so the last joint's place is the target less the desired
 link, and the other links have to reach that place. Position has priority: where they can't, the last link is rotated
 from its desired direction toward its direction in a pose that reaches without the rotation, by the smallest angle with
-which the other links can reach. The angle is found by bisection.
+which the other links can reach. The angle is found by bisection. Where no smaller angle is enough, as
+for a target out of reach, the last link keeps its direction in that pose.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Sequence
 from ..math.operations import TINY, Component, Condition, Operations, Vector
 from ..math.vectors import choose_parts, dot, norm, scale
 
-_HALVINGS = 40
+_ROTATION_HALVINGS = 40
 """Bisections of the angle between the two directions: the angle found is exact to pi / 2^40 (3e-12 radians)."""
 
 _REACH_SLACK = 1e-6
@@ -40,7 +41,7 @@ def last_link(ops: Operations, lengths: Sequence[float], target: Vector, desired
     low, high = 0.0 * norm(ops, target), 1.0 + 0.0 * norm(ops, target)
     if ops.all(fits):
         return desired
-    for _ in range(_HALVINGS):
+    for _ in range(_ROTATION_HALVINGS):
         middle = 0.5 * (low + high)
         is_enough = _fits(ops, lengths, target, _between(ops, desired, plain, middle))
         low, high = ops.choose(is_enough, (low, middle), (middle, high))

@@ -9,7 +9,8 @@ rotational part of deformations", 2016) rotates R by the vector
 
     omega = (sum over the axes k: r_k x a_k) / |sum over the axes k: r_k . a_k|
 
-where r_k and a_k are the columns of R and of A. It starts from the body's present frame. Points on one line through the
+where r_k and a_k are the columns of R and of A. It starts from the body's present frame and ends when
+|omega| is below ``LAST_ANGLE``, at the latest after ``MOST_ITERATIONS`` steps. Points on one line through the
 pivot leave the rotation about that line undetermined: the iteration doesn't change it, whereas eigenvectors or singular
 vectors of A would give an arbitrary one.
 """

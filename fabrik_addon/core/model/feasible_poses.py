@@ -1,9 +1,11 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Poses that fill what limits allow, the same for every solve: where to start from when the pose at hand is no start.
+"""Sampled poses within a chain's joint limits: starts of a solve for which the present pose is no good start.
 
-Half of what a limb of many joints can reach it reaches only with all of them together, as a tentacle curls: poses whose
-bends change evenly from root to tip find that, and among joints that are each for themselves are next to none of them.
+They are the same for every solve. The samples are points of a Halton sequence, scaled to the ranges of the joint
+coordinates and clamped to the limits. In most of them the coordinates change linearly from root to tip: some targets
+are reached only with all joints bent alike, as a tentacle coils, and samples of each joint by itself hold hardly any
+such pose.
 """
 
 from __future__ import annotations
@@ -25,10 +27,19 @@ _PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 6
 
 @lru_cache(maxsize=16)
 def feasible_poses(limits: tuple[JointLimits, ...]) -> tuple[Array, Array, Array, Array]:
-    """Return four kinds of legal turns (COUNT, B, 3): half-sine about x, twist, half-sine about z of every bone.
+    """Return four kinds of joint coordinates (COUNT, bones, 3) within limits, each in an array of its own.
 
-    Joints whose places in their ranges change evenly from root to tip; the same nearly straight, as limbs mostly are;
-    those with the first joint, which moves all others, by itself; and each joint by itself.
+    1. At the share t of the way from the first to the last bone each coordinate is at the share ``(1 - t) u + t v`` of
+       its range, with u and v sampled.
+    2. The same with all half-sines multiplied by one sampled share: nearer to straight.
+    3. The same as 2, with the coordinates of the first bone, which moves all others, sampled by themselves.
+    4. All coordinates of all bones sampled by themselves.
+
+    A twist without limits is sampled from -pi to pi. The half-sines are in the first and the last column, the twist is
+    between them.
+
+    Args:
+        limits: of the bones, root first.
     """
     bones = len(limits)
     ends = np.clip(np.array([(joint.lower, joint.upper) for joint in limits]), -math.pi, math.pi)
@@ -51,11 +62,15 @@ def feasible_poses(limits: tuple[JointLimits, ...]) -> tuple[Array, Array, Array
 
 
 def _halton(count: int, axes: int) -> Array:
-    """Return points (count, axes) that fill a unit cube evenly (Halton 1960)."""
+    """Return points (count, axes) of a Halton sequence (1960), which fills the unit cube evenly.
+
+    Coordinate i of point k is k in the base of a prime with its digits mirrored at the point; axes beyond the number of
+    primes take the same primes at other k.
+    """
     columns = []
     for axis in range(axes):
         base = _PRIMES[axis % len(_PRIMES)]
-        # The first few points of a large base lie on a line.
+        # Points with numbers below the base lie on a line: the first 11 are left out.
         number: NDArray[np.int64] = np.arange(count) + 11 + 409 * (axis // len(_PRIMES))
         share, unit = np.zeros(count), 1.0
         while number.any():

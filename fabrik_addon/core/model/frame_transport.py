@@ -59,6 +59,10 @@ def aim_frame(
 ) -> Quaternion:
     """Return a bone's frame after the shortest further rotation that points its link from one joint to the next.
 
+    ``R(f b^-1 l, l') f`` with the bone's frame b and its link l in another pose, its frame f now, and the link l'
+    between the joints now: for frames that were already rotated, by an influence or by limits, and no longer fit the
+    joints.
+
     Args:
         ops: operations of the components.
         before: the bone's frame in another pose.

@@ -7,12 +7,12 @@ the bone's xz plane. The three joint coordinates are the twist angle (radians) a
 components of the swing's unit quaternion: a swing by the angle s has half-sines of the length ``sin(s / 2)`` along its
 axis, as in Blender's own IK (``IK_QSphericalSegment``).
 
-Limits are a smallest and a largest value for each coordinate. Where x and z are both limited, with rest (0) within both
-ranges, the allowed swings are bounded by four quarter ellipses, one in each quadrant of the xz plane, whose radii are
-the limits (Aristidou and Lasenby 2011, section 4.3); otherwise x and z are two independent ranges. A swing outside its
-ellipse is moved along its ray from rest to the ellipse, as in Blender's own IK; the paper takes the nearest point of
-the ellipse, which needs an iteration. A coordinate whose range has no width is locked: two locked coordinates make a
-hinge, three a bone that can't rotate.
+Limits are a smallest and a largest value for each coordinate. Where x and z are both limited and not locked, with rest
+(0) within both ranges, the allowed swings are bounded by four quarter ellipses, one in each quadrant of the xz plane,
+whose radii are the limits (Aristidou and Lasenby 2011, section 4.3); otherwise x and z are two independent ranges. A
+swing outside its ellipse is moved along its ray from rest to the ellipse, as in Blender's own IK; the paper takes the
+nearest point of the ellipse, which needs an iteration. A coordinate whose range has no width is locked: two locked
+coordinates make a hinge, three a bone that can't rotate.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class JointLimits:
 
     @cached_property
     def reaches_half_turn(self) -> bool:
-        """Whether the ranges of x and z hold swings beyond ``LARGEST_HALF_SINE``; never of a hinge: it has no twist."""
+        """Whether swings beyond ``LARGEST_HALF_SINE`` are in the ranges of x and z; never for a hinge."""
         (lx, _, lz), (ux, _, uz) = self.lower, self.upper
         return max(-lx, ux) ** 2 + max(-lz, uz) ** 2 > LARGEST_HALF_SINE**2 and hinge_axis(self) is None
 
@@ -271,7 +271,8 @@ def _scalars(vector: Vector) -> ScalarVector:
 def axes_at_limit(limits: JointLimits, q: ScalarQuaternion, margin: float = 1e-3) -> str:
     """Return the axes, out of "XYZ", on which a bone's own rotation is at its limit; locked ones don't count.
 
-    Both x and z can be at the limit of an ellipse: each that has more than a tenth of its radius there.
+    On the quarter ellipse those of x and z are at their limit that are more than a tenth of their radius from rest. An
+    axis whose limit is at rest is at its limit for all swings to that side, and at rest.
 
     Args:
         limits: of the joint.

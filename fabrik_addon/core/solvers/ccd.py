@@ -6,6 +6,10 @@ Joint ``p_j`` gets the rotation that brings the tip nearest to the target t whil
 shortest one from the arm ``p_n - p_j`` to the aim ``t - p_j``. For a hinge about the unit axis a it is the rotation
 about a by ``atan2(a . (arm x aim), arm' . aim')``, with arm' and aim' perpendicular to a. No joint is rotated by more
 than ``LARGEST_ROTATION`` in one sweep: otherwise the last joints bend most and the first ones stay.
+
+Without limits sweeps are repeated and accelerated as FABRIK's are (``fabrik.passes.repeat_sweeps``). Within limits the
+rotation of each bone is clamped to its limits (``clamp``), and left out where the clamped rotation would bring the tip
+farther from the target; sweeps end at the tolerance, or when one reduces the error by less than ``_LEAST_GAIN`` of it.
 """
 
 from __future__ import annotations
@@ -37,7 +41,7 @@ _AT_JOINT = 1e-12
 """Distance from a joint, over the chain's length, up to which a tip or a target has no direction."""
 
 _LEAST_GAIN = 1e-6
-"""Share of the error that a sweep within limits must take away for another sweep."""
+"""Share of the error by which a sweep within limits has to reduce it for another sweep to follow."""
 
 
 def ccd_sweep(ops: Operations, points: list[Point], _links: Links, target: Point) -> None:
@@ -83,13 +87,14 @@ def _restore_links(ops: Operations, points: list[Point], links: Links) -> None:
 
 
 CCD_SWEEP = Sweep(ccd_sweep, slice(1, None), _restore_links)
-"""Sweeps of CCD are accelerated as those of FABRIK: near full extension CCD needs hundreds without."""
+"""Sweeps of CCD are accelerated as those of FABRIK: near full extension CCD needs hundreds of sweeps without
+acceleration."""
 
 
 def _rotation_toward(ops: Operations, arm: Vector, aim: Vector, hint: Vector) -> Quaternion:
     """Return the shortest rotation from a joint's arm to its aim, by no more than ``LARGEST_ROTATION``.
 
-    There is none where arm or aim has no direction.
+    The identity where arm or aim has no direction.
     """
     q = from_to(ops, arm, aim, hint)
     w, x, y, z = q

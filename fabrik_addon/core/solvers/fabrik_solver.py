@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The solver FABRIK: sweeps for a chain without limits, and the start of least squares for a constrained chain.
 
-FABRIK moves positions, joint limits are about rotations. So a constrained chain is solved by ``reach_within_limits``,
-and FABRIK's pose without limits, brought into the limits, is its second start. With a pole FABRIK's pose is the
-reference pose: it lies in the plane of the pole.
+FABRIK moves positions, joint limits are about rotations: clamping rotations between the passes moves joints that the
+passes have placed. A constrained chain is therefore solved by ``reach_within_limits``, with the present pose as the
+reference pose, and FABRIK's pose without limits, clamped to the limits, as its second start. With a pole it is the
+other way round: FABRIK's pose, which lies in the plane of the pole, is the reference pose (``_solve_with_pole``).
 """
 
 from __future__ import annotations

@@ -9,7 +9,12 @@ With the Jacobian J of the tip and the position error e from tip to target, a st
 - damped least squares: ``J^T (J J^T + lambda^2 I)^-1 e``, with a damping lambda that adapts (``damped_steps``).
 
 All are J^T y with a y of three components: a ``Rule`` gives y from ``J J^T`` and e. A step that doesn't bring the tip
-nearer is not taken; the transpose and the pseudo-inverse then halve the share of the step that they take.
+nearer is not taken; the transpose and the pseudo-inverse then halve the share of the step that they take, and double it
+up to the whole step after a step that is taken.
+
+Steps end at the tolerance, or when the share is below ``_SMALLEST_SHARE`` (``damped_steps``). Joint limits bound the
+steps (``bounded_least_squares.descend``; damped least squares: ``reach_within_limits``). A chain on one line with its
+target begins bent off that line (``off_the_line``): there the Jacobian gives no step that bends it.
 """
 
 from __future__ import annotations
@@ -87,7 +92,7 @@ PINV = Rule(
 def _transpose_together(
     normal: list[list[Component]], residual: Sequence[Component], weights: Sequence[Component], memory: Component
 ) -> list[Component]:
-    """Return ``y = share alpha W e`` for stacked tasks with weights W.
+    """Return ``y = share alpha W e`` for stacked tasks with weights W, with ``share = min(FIRST / memory, 1)``.
 
     ``alpha = (m . W e) / (m . W m)`` with ``m = J J^T W e`` minimises ``|W^(1/2) (e - alpha m)|^2``.
     """
@@ -102,7 +107,7 @@ def _transpose_together(
 def _pseudo_inverse_together(
     normal: list[list[Component]], residual: Sequence[Component], weights: Sequence[Component], memory: Component
 ) -> list[Component]:
-    """Return ``y = W^(1/2) (W^(1/2) J J^T W^(1/2))^+ W^(1/2) e``, times the share of the step that is taken."""
+    """Return ``y = W^(1/2) (W^(1/2) J J^T W^(1/2))^+ W^(1/2) e``, times ``min(FIRST / memory, 1)``."""
     roots = np.sqrt(np.stack(np.broadcast_arrays(*weights, residual[0])[:-1]))
     matrix = np.array(normal) * roots[:, None] * roots[None, :]
     values, vectors = np.linalg.eigh(np.moveaxis(matrix, (0, 1), (-2, -1)))

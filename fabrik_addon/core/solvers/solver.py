@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a solver is: FABRIK and its relatives have the same signature, so that ``solve`` can call any of them."""
+"""The type of a solver: all solvers have one signature, so that ``solve`` can call any of them."""
 
 from __future__ import annotations
 

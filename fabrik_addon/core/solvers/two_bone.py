@@ -40,7 +40,7 @@ from .solver import Solver, SolverResult
 _CLAMP_ROUNDING = 1e-12
 """Half-sine or radians by which limits may change the coordinates of a pose that they allow: rounding."""
 
-_AT_ROOT = 1e-30
+_NO_TARGET_DIRECTION = 1e-30
 """Distance from the root, over the chain's length, up to which a target has no direction.
 
 A target however near to the root but farther than this has a direction, and the links must lie across it: across any
@@ -58,9 +58,10 @@ def hinge_angles(
     """Return the two angles of the second bone's hinge at which the tip is at a distance from the root.
 
     With m the first link and w the second, both in the parent frame of the hinge, and the unit axis a, the law of
-    cosines is ``m . R(a, angle) w = (d^2 - |m|^2 - |w|^2) / 2``, which is ``A cos(angle) + B sin(angle) = C`` with
-    ``A = m . (w - (w . a) a)`` and ``B = m . (a x w)``. Its solutions are ``atan2(B, A) +- acos(C / sqrt(A^2 + B^2))``.
-    Where there is none the cosine is clamped: the angles are those at which the tip comes nearest to the distance.
+    cosines is ``m . R(a, angle) w = (d^2 - |m|^2 - |w|^2) / 2``, which is ``A cos(angle) + B sin(angle) = C`` with ``A
+    = m . (w - (w . a) a)``, ``B = m . (a x w)`` and ``C = (d^2 - |m|^2 - |w|^2) / 2 - (m . a)(w . a)``. Its solutions
+    are ``atan2(B, A) +- acos(C / sqrt(A^2 + B^2))``. Where there is none the cosine is clamped: the angles are those at
+    which the tip comes nearest to the distance.
 
     Args:
         ops: operations of the components.
@@ -187,7 +188,7 @@ def _solve_unconstrained(
     """Return joints and frames at the target without limits, bent toward the pole or else to the present side."""
     first, second = start.lengths
     distance = norm(ops, target)
-    at_root = distance <= _AT_ROOT
+    at_root = distance <= _NO_TARGET_DIRECTION
     along = scale(target, 1.0 / (distance + TINY))
     if ops.any(at_root):
         along = choose_parts(ops, at_root, first_direction(ops, [start.points[-1], start.points[1]]), along)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """CCD and the Jacobian methods on a chain without limits: what is done before and after their iterations.
 
-1. A target out of reach is answered in closed form (``straight_to_target``).
+1. A target out of reach is solved in closed form (``straight_to_target``).
 2. A chain on one line with its target is bent into a circular arc: no step of CCD or of the Jacobian leaves the line.
 3. With a pole the chain is rotated about its root, so that tip and bend lie in the plane of root, target and pole.
    After the iterations it is rotated about its chord, the line from root to tip, until the bend points at the pole:
@@ -103,7 +103,7 @@ def reach_freely(
 
 @dataclass(frozen=True)
 class _Problem:
-    """What the iterations are about."""
+    """A chain, its target and its pole, for the batch items that are iterated."""
 
     joints: Joints
     target: Vector
@@ -125,7 +125,7 @@ class _Problem:
 def _iterated(
     ops: Operations, iterate: Iterate, problem: _Problem, lengths: Sequence[float], options: Options
 ) -> tuple[Joints, Component]:
-    """Iterate, and again from a circular arc where the iterations end short of the target.
+    """Iterate; where the iterations end short of the target, iterate from a circular arc up to ``PERTURBATIONS`` times.
 
     On the way to the target a chain may come onto one line with it, where its Jacobian loses rank and no step brings
     the tip nearer.
