@@ -459,10 +459,10 @@ def _turn_by_angle(
         return start, turned
     hint = start.x_axes[0]
     was = side_toward(ops, start.joints, turn_pole(ops, pole, chord, angle), hint)
-    seen = from_to(ops, was, side_toward(ops, start.joints, turned, hint), chord)
+    rotation = from_to(ops, was, side_toward(ops, start.joints, turned, hint), chord)
     zero = 0.0 * angle * chord[0]
     w, x, y, z = IDENTITY
-    twist: Quaternion = choose_parts(ops, straight, seen, (zero + w, zero + x, zero + y, zero + z))
+    twist: Quaternion = choose_parts(ops, straight, rotation, (zero + w, zero + x, zero + y, zero + z))
     transport_links = start.transport
 
     def transport(

@@ -125,12 +125,11 @@ def _reach_anew(ops: Operations, problem: ReachProblem) -> tuple[list[Vector], C
         along = scale(target, 1.0 / distance)
     else:
         along = first_direction(ops, [target, points[-1], points[1]])
-    joints = joints_of(points)
     if problem.pole is not None:
-        return _reach_in_plane(ops, joints, problem.lengths, target, along, problem.pole, problem.hint)
+        return _reach_in_plane(ops, joints_of(points), problem.lengths, target, along, problem.pole, problem.hint)
     side = problem.hint
     if len(problem.lengths) == 2:
-        side, _ = bend_plane(ops, joints, along, None, problem.hint)
+        side, _ = bend_plane(ops, joints_of(points), along, None, problem.hint)
     return *_reach_by_passes(ops, problem, distance, along, side), None
 
 

@@ -33,7 +33,7 @@ USEFUL_SWEEP = 0.98
 """Ratio of the error after a sweep to the smallest error before, below which the sweep counts as useful."""
 
 USELESS_SWEEPS = 4.0
-"""Sweeps in a row that may be not useful: the next one that isn't either is the last."""
+"""Largest number of sweeps in a row that are not useful: one more such sweep is the last sweep of all."""
 
 SUB_BASE_WEIGHT = 0.05
 """Weight of a sub-base's own joint, over the sum of the weights beyond it, when its rigid body is fitted to its

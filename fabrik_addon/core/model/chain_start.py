@@ -42,7 +42,7 @@ class StartPose:
     root: Vector
     """First joint, in armature space and Blender units."""
     points: list[Vector]
-    """J joints, seen from the root, in units of the chain's length."""
+    """J joints, relative to the root, in units of the chain's length."""
     joints: Joints
     """The points as lists of their x, y and z."""
     lengths: list[float]

@@ -29,7 +29,7 @@ class SolverResult(NamedTuple):
 SolveFunction: TypeAlias = Callable[[Operations, StartPose, Vector, Vector | None, Options], SolverResult]
 """(ops, start, target, pole or None, options): bring the tip to the target and, if there is a pole, the bend toward it.
 
-Target and pole are seen from the root, in units of the chain's length.
+Target and pole are relative to the root, in units of the chain's length.
 """
 
 
