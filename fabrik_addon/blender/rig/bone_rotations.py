@@ -87,8 +87,9 @@ def local_rotations(
 
 
 def _quaternions(frames: Sequence[Components4]) -> list[Quaternion]:
-    """Return frames of one pose as mathutils has them."""
-    return [Quaternion(frame) for frame in cast(Sequence[ScalarQuaternion], frames)]
+    """Return frames of one pose as mathutils has them: those of ``transport_in_blender`` are mathutils' already."""
+    scalar = cast(Sequence[ScalarQuaternion], frames)
+    return [frame if isinstance(frame, Quaternion) else Quaternion(frame) for frame in scalar]
 
 
 def bone_parent_frames(

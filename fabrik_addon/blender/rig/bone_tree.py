@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,6 +25,7 @@ _NO_LENGTH = 1e-6
 """Length of a link, over that of all links, below which it has no direction in single precision."""
 
 _IDENTITY = (1.0, 0.0, 0.0, 0.0)
+_UNLIMITED = ((-math.inf,) * 3, (math.inf,) * 3)
 
 
 class End(NamedTuple):
@@ -59,6 +61,9 @@ class BoneTree:
     """Joint at which each chain ends."""
     starts: tuple[int, ...]
     """Joint at which each chain starts."""
+    is_chain: bool = False
+    """Whether these are the bones of one chain that is solved as a chain: the core then reads rest frames where there
+    are limits only, and without limits none are computed (8 µs for 10 bones)."""
 
     @property
     def roots(self) -> tuple[int, ...]:
@@ -97,6 +102,8 @@ class _Rows(NamedTuple):
     upper: Array
     stiffness: Array
     inherits: NDArray[np.bool_]
+    base: Array | None
+    """Rest frame (4,) of the first bone; None where no rest frames are computed."""
 
 
 def read_tree(
@@ -146,47 +153,63 @@ def read_tree(
         roots=roots,
         has_anchor=tree.has_anchor,
     )
-    return chain, Pose(rows.positions, rows.rotations, rows.rest[0])
+    return chain, Pose(rows.positions, rows.rotations, rows.base)
 
 
 def _rows(tree: BoneTree, matrices: Sequence[Matrix], rotations: Sequence[Quaternion]) -> _Rows:
-    ends = len(tree.ends)
     frames = [matrices[row].to_quaternion() for row in tree.rows]
     components = [frame[:] for frame in frames]
     components += [components[end.carrier] for end in tree.ends]
-    rests = []
-    for frame, rotation, parent in zip(frames, rotations, tree.rotation_parents, strict=True):
-        counted_in = frame @ rotation.conjugated()
-        rests.append((counted_in if parent < 0 else frames[parent].conjugated() @ counted_in)[:])
+    lower, upper, stiffness, is_limited = _limit_rows(tree)
+    rest = np.array([_IDENTITY] * len(components))
+    has_rests = is_limited or not tree.is_chain
+    if has_rests:
+        rest[: len(frames)] = _rest_frames(tree, frames, rotations)
     names = tuple(bone.name for bone in tree.bones)
     names += tuple(names[end.carrier] for end in tree.ends)
     positions = tree.joints(matrices)
     if not np.isfinite(positions).all():
         row = int(np.argwhere(~np.isfinite(positions))[0, 0])
         raise FabrikError(f"the position of bone '{names[row]}' is not a finite number")
-    lower, upper, stiffness = _limit_rows(tree)
     return _Rows(
         parents=[*tree.parents, *(end.carrier for end in tree.ends)],
         names=names,
         positions=positions,
         rotations=np.array(components),
-        rest=np.array([*rests, *[_IDENTITY] * ends]),
+        rest=rest,
         lower=lower,
         upper=upper,
         stiffness=stiffness,
-        inherits=np.array([*tree.inherits, *[True] * ends]),
+        inherits=np.array([*tree.inherits, *[True] * len(tree.ends)]),
+        base=rest[0] if has_rests else None,
     )
 
 
-def _limit_rows(tree: BoneTree) -> tuple[Array, Array, Array]:
-    """Return the smallest and largest angles and the stiffness (J, 3); an end has neither."""
+def _rest_frames(
+    tree: BoneTree, frames: Sequence[Quaternion], rotations: Sequence[Quaternion]
+) -> list[tuple[float, ...]]:
+    """Return the frame in which each bone's own rotation is counted (``read_tree``)."""
+    rests = []
+    for frame, rotation, parent in zip(frames, rotations, tree.rotation_parents, strict=True):
+        counted_in = frame @ rotation.conjugated()
+        rests.append((counted_in if parent < 0 else frames[parent].conjugated() @ counted_in)[:])
+    return rests
+
+
+def _limit_rows(tree: BoneTree) -> tuple[Array, Array, Array, bool]:
+    """Return the smallest and largest angles and the stiffness (J, 3), and whether a bone has any; an end has none."""
     shape = (len(tree.bones) + len(tree.ends), 3)
     lower, upper, stiffness = np.full(shape, -np.inf), np.full(shape, np.inf), np.zeros(shape)
+    is_limited = False
     for row, (bone, limits) in enumerate(zip(tree.bones, tree.limits, strict=True)):
-        if limits is not None:
+        if limits is None:
+            continue
+        stiff = stiffness_of(bone)
+        if limits != _UNLIMITED or any(stiff):
+            is_limited = True
             lower[row], upper[row] = limits
-            stiffness[row] = stiffness_of(bone)
-    return lower, upper, stiffness
+            stiffness[row] = stiff
+    return lower, upper, stiffness, is_limited
 
 
 def _with_anchor(rows: _Rows) -> _Rows:
@@ -203,6 +226,7 @@ def _with_anchor(rows: _Rows) -> _Rows:
         upper=np.vstack([np.zeros(3), rows.upper]),
         stiffness=np.vstack([np.zeros(3), rows.stiffness]),
         inherits=np.concatenate([[True], rows.inherits]),
+        base=np.array(_IDENTITY),
     )
 
 

@@ -97,10 +97,13 @@ class ChainBones:
             ends=(End(self.end, self.use_tail, len(line) - 1, count - 1),),
             tips=(count,),
             starts=(0,),
+            is_chain=True,
         )
 
     def with_free(self, rotations: Sequence[Quaternion]) -> list[Quaternion]:
         """Return the own rotations of all bones, those of the bones that turn replaced."""
+        if len(rotations) == len(self.rotations):
+            return list(rotations)
         found = list(self.rotations)
         for i, rotation in zip(self.free, rotations, strict=True):
             found[i] = rotation

@@ -42,10 +42,11 @@ def one_bone_per_joint(bones: Sequence[PoseBone], limited: AbstractSet[str]) -> 
 
 def share_joint(bone: PoseBone, other: PoseBone) -> bool:
     """Tell whether two bones start at the same point, at rest and in the pose."""
-    lengths = bone.bone.length + other.bone.length
-    scale = max(lengths, bone.bone.head_local.length)
+    rest, other_rest = bone.bone, other.bone
+    head = rest.head_local
+    scale = max(rest.length + other_rest.length, head.length)
     # At rest too: a scale of 0 brings heads together that are not one joint.
-    if (bone.bone.head_local - other.bone.head_local).length > _SAME_JOINT * scale:
+    if (head - other_rest.head_local).length > _SAME_JOINT * scale:
         return False
     return (bone.head - other.head).length <= _SAME_JOINT * max(scale, bone.head.length)
 
