@@ -58,7 +58,7 @@ def read_state(chain: Any) -> SolvedState | None:
         return None
     to_armature = armature.matrix_world.inverted_safe()
     end = armature.pose.bones[chain.tip]
-    matrices: list[Matrix] = [bone.matrix for bone in (*bones, end)]
+    matrices: list[Matrix] = [bone.matrix for bone in (bones if chain.use_tail else (*bones, end))]
     settings: list[object] = [
         chain.tip,
         len(bones),
@@ -75,7 +75,11 @@ def read_state(chain: Any) -> SolvedState | None:
         settings.append((goal.session_uid, bone_name, _is_in_view_layer(goal)))
         bone = goal.pose.bones.get(bone_name) if goal.type == 'ARMATURE' else None
         matrices.append(to_armature @ (goal.matrix_world if bone is None else goal.matrix_world @ bone.matrix))
-    values = np.array([row[:] for matrix in matrices for row in matrix.row[:3]])
+    rows: list[float] = []
+    for matrix in matrices:
+        for row in matrix[:3]:
+            rows += row[:]
+    values = np.array(rows).reshape(-1, 4)
     values[:, 3] /= sum(bone.length for bone in bones)
     return SolvedState(tuple(settings), values.ravel())
 
