@@ -219,7 +219,7 @@ def test_a_target_that_is_nowhere(rig: Object, role: str) -> None:
         setattr(chain, role, make_empty("nowhere", (NAN, 0.0, 0.0)))
 
     word = "target" if role == "target" else "pole"
-    assert refusal(rig, spoil) == f"Chain 'bad2': its {word} 'nowhere' is not at a finite place"
+    assert refusal(rig, spoil) == f"Chain 'bad2': its {word} 'nowhere' has a position that is not a finite number"
 
 
 def test_a_target_bone_that_is_nowhere(rig: Object) -> None:
@@ -228,7 +228,7 @@ def test_a_target_bone_that_is_nowhere(rig: Object) -> None:
         chain.target.pose.bones["other0"].location.z = NAN
         enter_pose_mode(armature)
 
-    message = "Chain 'bad2': its target bone 'other finger' of 'Other' is not at a finite place"
+    message = "Chain 'bad2': its target bone 'other finger' of 'Other' has a position that is not a finite number"
     assert refusal(rig, spoil) == message
 
 
@@ -417,7 +417,7 @@ def test_chains_that_reach_for_each_other_by_roundabout_ways(rig: Object) -> Non
     for chain, other in zip(rig.fabrik.chains, ("bad2", "good2"), strict=True):
         constraint = chain.target.constraints.new("COPY_LOCATION")
         constraint.target, constraint.subtarget = rig, other
-    assert error_of(bpy.ops.pose.fabrik_solve).startswith("Chains 'good2' and 'bad2' wait for each other")
+    assert error_of(bpy.ops.pose.fabrik_solve).startswith("Chains 'good2' and 'bad2' depend on each other")
 
 
 # The whole
@@ -439,7 +439,7 @@ def test_an_object_scaled_to_nothing(rig: Object, scale: tuple[float, ...], of_p
         rig.parent = make_empty("parent")
         rig.parent.rotation_euler = (1.0, 0.2, 0.4)
     (rig.parent or rig).scale = scale
-    nothing = "the object 'Rig' is scaled to nothing"
+    nothing = "the object 'Rig' has a scale of 0"
     assert refusals_of_all(rig) == ({f"Chain 'good2': {nothing}"}, f"Can't add a chain at bone 'bad1': {nothing}")
 
 
@@ -447,7 +447,7 @@ def test_an_object_scaled_to_nothing(rig: Object, scale: tuple[float, ...], of_p
 def test_an_object_that_is_nowhere(rig: Object, channel: str) -> None:
     getattr(rig, channel)[1] = NAN
     rig.fabrik.chains[0].target.parent = rig  # which isn't to blame
-    nowhere = "the object 'Rig' is not at a finite place"
+    nowhere = "the object 'Rig' has a position that is not a finite number"
     assert refusals_of_all(rig) == ({f"Chain 'good2': {nowhere}"}, f"Can't add a chain at bone 'bad1': {nowhere}")
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Baking: what solving gives at every frame, in curves, and nothing else."""
+"""Baking: the solved pose of every frame in curves, and nothing else."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def bake(**options: Any) -> None:
     assert bpy.ops.pose.fabrik_bake(**{"frame_start": 1, "frame_end": 24, **options}) == {"FINISHED"}
 
 
-# The law: what is baked is what solving gives
+# The law: the baked pose is the solved pose
 
 
 def plain(_armature: Object, _chain: Any) -> None:
@@ -453,7 +453,7 @@ def test_an_error_in_any_frame_changes_nothing_and_names_it() -> None:
         armature.keyframe_insert("scale", frame=frame)
     go_to(1)
     message = error_of(bpy.ops.pose.fabrik_bake, frame_start=1, frame_end=24)
-    assert message == "Frame 18: the object 'Rig' is scaled to nothing"
+    assert message == "Frame 18: the object 'Rig' has a scale of 0"
 
 
 def test_an_error_where_frames_are_read_one_by_one_names_the_frame_too() -> None:
@@ -786,7 +786,7 @@ def test_a_solver_that_runs_out_of_iterations_isnt_a_fault_to_report(capfd: pyte
     chain.solver, chain.iterations = "JACOBIAN_TRANSPOSE", 1
     bake()
     (warning,) = warnings_in(capfd)
-    assert "(Jacobian Transpose takes more iterations: allow them, or choose FABRIK)" in warning
+    assert "(Jacobian Transpose needs more iterations: increase Iterations, or choose FABRIK)" in warning
 
 
 def test_an_overridden_chain_is_measured_where_it_shows(capfd: pytest.CaptureFixture[str]) -> None:

@@ -62,7 +62,7 @@ def test_softness_holds_the_tip_back_and_says_so(capfd: pytest.CaptureFixture[st
     bpy.ops.pose.fabrik_solve()
     update()
     (warning,) = warnings_in(capfd)
-    assert "softness holds it back from 80 % of the reach on" in warning
+    assert "softness keeps the tip from its target beyond 80 % of the reach" in warning
     assert chain.status == 'OUT_OF_REACH'
     assert chain.error == pytest.approx(distance_left(armature, chain), abs=1e-5)
     assert 0.01 < chain.error < 0.2

@@ -235,7 +235,7 @@ def test_a_target_that_something_holds_is_named_and_nothing_changes() -> None:
     chains[1].target.constraints.new("LIMIT_LOCATION").use_max_z = True
     before = everything()
     message = error_of(bpy.ops.pose.fabrik_key_targets, frame_start=1, frame_end=LAST)
-    assert "its target 'ankle R' is held elsewhere at frame 1" in message
+    assert "its target 'ankle R' is moved elsewhere at frame 1" in message
     assert everything() == before
     chains[1].target.constraints.remove(chains[1].target.constraints[0])
     chains[1].target.lock_location[2] = True

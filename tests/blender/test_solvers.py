@@ -136,7 +136,7 @@ def test_too_few_iterations_are_said(solver: str, capfd: pytest.CaptureFixture[s
     warnings_in(capfd)
     bpy.ops.pose.fabrik_solve()
     (warning,) = warnings_in(capfd)
-    assert f"{SOLVERS[solver].label} has used its 2 iterations: allow more, or choose FABRIK" in warning
+    assert f"{SOLVERS[solver].label} has used all of its 2 iterations: increase Iterations, or choose FABRIK" in warning
     assert chain.status == 'STALLED'
 
 

@@ -302,7 +302,7 @@ def test_a_target_bone_that_nothing_turns_is_a_place_like_any_other() -> None:
     assert locked.head == head
     chain.root_motion = "TRANSLATE"
     message = error_of(bpy.ops.pose.fabrik_solve)
-    assert message == "Chain 'bone3': its target bone 'bone0' moves along with its root, which is to follow"
+    assert message == "Chain 'bone3': its target bone 'bone0' moves with its root: set Root to Fixed"
 
 
 def test_a_pole_that_follows_the_tree_is_refused_by_name() -> None:

@@ -8,13 +8,12 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ..rig.properties import chosen_chains, settings_of
+from .stored_channels import TRANSFORM_CHANNELS
 
 if TYPE_CHECKING:
     from bpy.types import Action, Object, PoseBone
 
     from ..rig.properties import FabrikChain
-
-_CHANNELS = {"location", "rotation_quaternion", "rotation_axis_angle", "rotation_euler", "scale"}
 
 
 def chains_to_bake(armature: Object, only_active: bool) -> list[FabrikChain]:
@@ -77,7 +76,7 @@ def has_animated_settings(paths: Iterable[str], bone: PoseBone) -> bool:
 
 def _is_channel_or_display(path: str) -> bool:
     name = path.rpartition(".")[2]
-    return name in _CHANNELS or path.endswith('"]') or name.startswith("bbone")
+    return name in TRANSFORM_CHANNELS or path.endswith('"]') or name.startswith("bbone")
 
 
 def _paths_of(action: Action) -> Iterator[str]:

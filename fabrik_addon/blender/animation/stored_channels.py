@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone
 
-CHANNELS = ("location", "rotation_quaternion", "rotation_axis_angle", "rotation_euler", "scale")
+TRANSFORM_CHANNELS = ("location", "rotation_quaternion", "rotation_axis_angle", "rotation_euler", "scale")
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class StoredChannels:
             but: channels to leave as they are now, as names of owner and channel.
         """
         for owner, before in self.values:
-            for name, old in zip(CHANNELS, before, strict=True):
+            for name, old in zip(TRANSFORM_CHANNELS, before, strict=True):
                 if (owner.name, name) not in but and getattr(owner, name)[:] != old:
                     setattr(owner, name, old)
 
@@ -38,4 +38,6 @@ def store_channels(objects: Iterable[Object]) -> StoredChannels:
     for obj in objects:
         owners.append(obj)
         owners.extend(obj.pose.bones if obj.pose else ())
-    return StoredChannels(tuple((owner, tuple(getattr(owner, name)[:] for name in CHANNELS)) for owner in owners))
+    return StoredChannels(
+        tuple((owner, tuple(getattr(owner, name)[:] for name in TRANSFORM_CHANNELS)) for owner in owners)
+    )

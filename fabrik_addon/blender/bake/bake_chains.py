@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Bake: read every frame without IK, solve all frames together, write the bones' curves in bulk.
+"""Bake: read every frame as it is evaluated, solve all frames as one batch, write the bones' curves in bulk.
 
 The work is a generator that yields its progress after every frame: the caller may stop there, and closing the generator
 restores everything. A chain whose root or target depends on the bones of another chain is read after the curves of that
@@ -66,7 +66,7 @@ def bake_chains(
         chains: to be baked.
         frames: ascending; may lie between whole frames.
         span: first and last frame between which keys of the bones' curves are replaced.
-        tolerance: angle (radians) by which bones may be off at frames whose keys are left out; None keys all frames.
+        tolerance: largest change of a rotation (radians) at frames whose keys are left out; None keys all frames.
 
     Yields:
         the share of the work that is done, after every frame.

@@ -36,7 +36,7 @@ def sentence_of(chain: BakedChain) -> str:
 
 def _why(chain: BakedChain, unreached: UnreachedFrame) -> str:
     if unreached.status == Status.STALLED.name and chain.solver != "FABRIK":
-        return f"{SOLVERS[chain.solver].label} takes more iterations: allow them, or choose FABRIK"
+        return f"{SOLVERS[chain.solver].label} needs more iterations: increase Iterations, or choose FABRIK"
     return _WORDS[unreached.status]
 
 

@@ -218,7 +218,7 @@ class Track:
             moved = {name for (name, channel), values in found.items() if _differs(armature, name, channel, values)}
             if not moved.isdisjoint(group.depends_on | group.bones):
                 names = " and ".join(f"'{name}'" for name in group.names)
-                raise FabrikError(f"Chains {names} depend on others at some frames alone: bake those others first")
+                raise FabrikError(f"Chains {names} depend on other chains at some frames only: bake those first")
             for solved in solve_group(group):
                 found |= self._channels_of(solved)
                 self._note(number, solved.snapshot.name, solved.status, solved.error)

@@ -307,6 +307,6 @@ def _check_keyed(work: FrameRange, paths: Sequence[_Path], objects: Sequence[Obj
                 position = position_in_world(at.evaluated(path.obj), path.bone_name, "target")
                 if (position - Vector(path.positions[number].tolist())).length > _AT_TARGET * path.length:
                     raise FabrikError(
-                        f"{path.what} '{path.owner.name}' is held elsewhere at frame {frames[number]:g}, by its "
+                        f"{path.what} '{path.owner.name}' is moved elsewhere at frame {frames[number]:g}, by its "
                         "constraints or drivers, or by another chain"
                     )

@@ -125,18 +125,28 @@ def _check(armature: Object) -> None:
 
 
 def _add_bake_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--chain", action="append", metavar="NAME", help="this chain alone; may be given several times")
-    parser.add_argument("--start", type=_frame, metavar="N", help="first frame; else the scene's")
-    parser.add_argument("--end", type=_frame, metavar="N", help="last frame; else the scene's")
-    parser.add_argument("--step", type=_positive, default=1, metavar="N", help="frames from one key to the next")
-    parser.add_argument("--only-keyed", action="store_true", help="key frames alone at which something is keyed")
-    parser.add_argument("--smart", action="store_true", help="leave out keys that the curve makes up for")
+    parser.add_argument("--chain", action="append", metavar="NAME", help="only this chain; may be given several times")
+    parser.add_argument("--start", type=_frame, metavar="N", help="first frame; otherwise the scene's")
+    parser.add_argument("--end", type=_frame, metavar="N", help="last frame; otherwise the scene's")
+    parser.add_argument(
+        "--step", type=_positive, default=1, metavar="N", help="number of frames from one keyframe to the next"
+    )
+    parser.add_argument(
+        "--only-keyed",
+        action="store_true",
+        help="insert keyframes only at frames with a keyframe on what the chains depend on",
+    )
+    parser.add_argument(
+        "--smart",
+        action="store_true",
+        help="remove keyframes as long as no bone's rotation changes by more than the tolerance",
+    )
     parser.add_argument(
         "--tolerance",
         type=_positive_angle,
         default=0.1,
         metavar="DEGREES",
-        help="angle that --smart may be off by: 0.1",
+        help="largest change of a rotation with --smart; 0.1 unless given",
     )
 
 
@@ -214,8 +224,10 @@ def _run_to_end(work: Generator[float, None, _T], name: str, show_progress: Call
 
 
 def _add_solve_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--chain", action="append", metavar="NAME", help="this chain alone; may be given several times")
-    parser.add_argument("--frame", type=_frame, metavar="N", help="frame to go to; else the one the file was saved at")
+    parser.add_argument("--chain", action="append", metavar="NAME", help="only this chain; may be given several times")
+    parser.add_argument(
+        "--frame", type=_frame, metavar="N", help="frame to solve at; otherwise the one at which the file was saved"
+    )
 
 
 def _solve(armature: Object, arguments: argparse.Namespace, report: Report) -> None:
@@ -288,7 +300,7 @@ def _name(obj: Object | None, bone_name: str) -> str | None:
 
 
 def _add_convert_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--back", action="store_true", help="chains to constraints instead of constraints to chains")
+    parser.add_argument("--back", action="store_true", help="convert chains to constraints instead")
 
 
 def _convert(armature: Object, arguments: argparse.Namespace, report: Report) -> None:
@@ -313,8 +325,13 @@ def _convert(armature: Object, arguments: argparse.Namespace, report: Report) ->
 
 
 COMMANDS = {
-    "bake": Command("Key what solving gives at every frame.", _add_bake_options, _has_chains_to_bake, _bake),
+    "bake": Command(
+        "Solve the chains at every frame and insert keyframes on their bones.",
+        _add_bake_options,
+        _has_chains_to_bake,
+        _bake,
+    ),
     "solve": Command("Pose the chains at one frame.", _add_solve_options, _has_chains, _solve),
-    "list": Command("Show chains, and what is wrong with them.", _no_options, lambda *_: True, _list, False),
-    "convert": Command("Turn IK constraints into chains.", _add_convert_options, _can_convert, _convert),
+    "list": Command("List the chains and their errors.", _no_options, lambda *_: True, _list, False),
+    "convert": Command("Convert IK constraints to chains.", _add_convert_options, _can_convert, _convert),
 }

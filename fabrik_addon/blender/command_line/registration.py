@@ -99,7 +99,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     common = argparse.ArgumentParser(add_help=False)
-    common.add_argument("--armature", metavar="NAME", help="this armature object alone; else all that it applies to")
+    common.add_argument(
+        "--armature", metavar="NAME", help="only this armature object; otherwise all that the command applies to"
+    )
     common.add_argument(
         "--json", action="store_true", help="print the result as one line of JSON, after lines with the progress"
     )
@@ -108,7 +110,7 @@ def _parser() -> argparse.ArgumentParser:
     saving.add_argument("--output", type=Path, metavar="FILE", help="the .blend file to write")
     saving.add_argument("--in-place", action="store_true", help="write over the file that was opened")
     saving.add_argument(
-        "--skip-done", action="store_true", help="do nothing if the output is whole and newer than the file"
+        "--skip-done", action="store_true", help="do nothing if the output is complete and newer than the file"
     )
     for name, command in COMMANDS.items():
         parents = [common, saving] if command.changes_file else [common]

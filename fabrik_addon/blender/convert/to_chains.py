@@ -118,7 +118,9 @@ def constraints_to_chains(
             continue
         if locks:
             names = ", ".join(f"'{link.name}'" for link in dict.fromkeys(link for link, _ in locks))
-            result.not_carried.append(f"{name}: Blender's IK passes over the locked rotation of {names}: unlocked")
+            result.not_carried.append(
+                f"{name}: the rotation of {names} was locked, which Blender's IK ignores: unlocked"
+            )
         if is_active(constraint):
             posed |= {link.name: link for link in rotated}
         chain = _add_chain(armature, bone, constraint, len(rotated))
@@ -208,9 +210,9 @@ def _reason_against(armature: Object, bone: PoseBone, constraint: KinematicConst
     if constraint.target is None:
         return "it has no target"
     if constraint.ik_type != 'COPY_POSE':
-        return "it keeps a distance (IK type 'Distance'), and chains reach for points"
+        return "it keeps a distance (IK type 'Distance'), which a chain can't"
     if not constraint.use_location:
-        return "it takes the target's rotation alone, and chains reach for a place first"
+        return "it takes the target's rotation only, and a chain always takes its position"
     for role, obj, name in (
         ("target", constraint.target, constraint.subtarget),
         ("pole", constraint.pole_target, constraint.pole_subtarget),

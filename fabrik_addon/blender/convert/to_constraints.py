@@ -52,7 +52,7 @@ def chains_to_constraints(view_layer: ViewLayer, armature: Object, chains: Seque
     """
     view_layer.update()
     if not chains:
-        raise FabrikError(f"'{armature.name}' has no chain to convert: its constraints do their work already")
+        raise FabrikError(f"'{armature.name}' has no chain to convert: all of them are converted already")
     result = Conversion()
     before = {bone.name: bone.matrix.copy() for bone in armature.pose.bones}
     for chain in chains:
@@ -101,9 +101,9 @@ def _is_converted(armature: Object, chain: FabrikChain) -> bool:
 def _reason_against(armature: Object, chain: FabrikChain) -> str:
     """Return why a chain can't be a constraint; empty where it can."""
     if chain.use_pin:
-        return "it is pinned, and a constraint goes where its target is"
+        return "it is pinned, and a constraint needs a target"
     if chain.target is None:
-        return "it has no target, and a constraint does nothing without"
+        return "it has no target, and a constraint needs one"
     try:
         start_of(armature, chain.tip, chain.chain_count, chain.use_tail)
         if chain.pole_target is not None:
@@ -161,7 +161,7 @@ def _unsupported(armature: Object, chain: FabrikChain) -> list[str]:
     if chain.softness > 0.0:
         messages.append("its softness")
     if chain.root_motion != 'FIXED':
-        messages.append("its root, which stays where it is")
+        messages.append("its root motion: the root of a constraint's chain is fixed")
     if chain.use_rotation and abs(chain.rotation_offset[0]) < 1.0 - 1e-6:
         messages.append("the rotation's offset: the tip turns as the target does")
     bones = bones_of_chain(armature, chain.tip, chain.chain_count, chain.use_tail)
@@ -171,12 +171,12 @@ def _unsupported(armature: Object, chain: FabrikChain) -> list[str]:
         getattr(bone, f"use_ik_limit_{axis}") or getattr(bone, f"lock_ik_{axis}") for bone in bones for axis in "xyz"
     )
     if not chain.use_limits and has_limits:
-        messages.append("that it leaves joint limits out: the constraint keeps to them")
+        messages.append("its disabled Joint Limits: the constraint keeps to the bones' limits")
     if chain.use_limits and has_limits and chain.pole_target is not None:
-        messages.append("its keeping to joint limits: with a pole Blender's IK can leave them")
+        messages.append("its joint limits: with a pole Blender's IK can exceed them")
     limits = {by.name for bone in bones for by in bone.constraints if by.type == 'LIMIT_ROTATION' and not by.mute}
     if chain.use_limits and limits:
-        messages.append(f"its keeping to {', '.join(sorted(limits))}: Blender's IK comes after")
+        messages.append(f"its limits by {', '.join(sorted(limits))}: Blender's IK is evaluated after these")
     return messages
 
 

@@ -268,7 +268,7 @@ class DragSession:
         index = next(i for i, group in enumerate(groups) if self._name in group.names)
         self._groups = _moved_with(groups[index:])
         if self.snapshot.target_bone in self._groups[0].moving:
-            raise FabrikError(f"Chain '{self._name}': its target hangs on the chain itself: drag a bone instead")
+            raise FabrikError(f"Chain '{self._name}': its target depends on the chain itself: drag a bone instead")
         names = frozenset().union(*(group.bones for group in self._groups))
         self._mirror_starts = [(bone, own_matrix(bone)) for bone in map(self.armature.pose.bones.__getitem__, names)]
         self._unmirrored = names.union(*(snapshot.moving for snapshot in held), {self.snapshot.target_bone})
@@ -342,7 +342,7 @@ class DragSession:
         if chain.target is None:
             raise FabrikError(f"Chain '{chain.name}' has no target to drag: choose an object in its settings")
         if chain.use_pin:
-            raise FabrikError(f"Chain '{chain.name}' is pinned, so its target doesn't pull: switch Pin off")
+            raise FabrikError(f"Chain '{chain.name}' is pinned, so it doesn't reach for its target: switch Pin off")
         return chain
 
 

@@ -20,7 +20,7 @@ from .view_projection import View
 PRECISE_FACTOR = 0.1
 """Factor of the mouse's travel while Shift is held, as in Blender's own transform."""
 
-_AXES = "XYZ"
+_AXIS_LABELS = "XYZ"
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class Lock:
     def text(self) -> str:
         """The lock in words, as Blender's own transform writes it in the header."""
         if self.is_plane:
-            return f"locking {self.space.lower()} {_AXES[self.axis]}"
-        return f"along {self.space.lower()} {_AXES[self.axis]}"
+            return f"locking {self.space.lower()} {_AXIS_LABELS[self.axis]}"
+        return f"along {self.space.lower()} {_AXIS_LABELS[self.axis]}"
 
 
 @dataclass

@@ -36,7 +36,7 @@ Rotation = TypeVar("Rotation", Quaternion, Array)
 ScalarQuaternion = tuple[float, float, float, float]
 """What the core's quaternions are for one pose; its types leave open whether their components are floats or arrays."""
 
-_OPPOSITE = -0.999999
+_OPPOSITE_COSINE = -0.999999
 """Cosine below which two directions count as opposite: in single precision they have no axis in common, and the core's
 ``from_to`` takes a given one."""
 
@@ -115,7 +115,7 @@ def transport_in_blender(start: StartPose) -> StartPose:
     bones = [
         (
             Vector(link),
-            _OPPOSITE * cast(float, dot(link, link)),
+            _OPPOSITE_COSINE * cast(float, dot(link, link)),
             Quaternion(frame),
             axis,
             inherits,

@@ -1,6 +1,11 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""READ: the bones of one chain, their matrices and their pose. How limits are read is in ``bone_limits``."""
+"""READ: the bones of one chain, their matrices and their pose. How limits are read is in ``bone_limits``.
+
+The chain is the tip and its parents, ``chain_count`` bones at most. The solver turns its *free* bones: a bone whose
+rotation is locked altogether, and all but one of the bones that start at one joint, form one rigid link with the bone
+above. A link runs from the head of a free bone to the head of the next one, or to the chain's end.
+"""
 
 from __future__ import annotations
 

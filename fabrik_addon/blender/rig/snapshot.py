@@ -29,7 +29,7 @@ class Snapshot:
 
     bones: ChainBones
     start: StartPose
-    """The pose to solve from, without stretch; its links point where those that are shown do."""
+    """The pose to solve from: links of their own lengths, which point where the stretched links in Blender point."""
     goals: Goals
     options: Options
     influence: float
@@ -49,7 +49,7 @@ class Snapshot:
     target_bone: str = ""
     """Name of the bone of the same armature whose head is the target: in the chain's own tree both ends move."""
     followed_otherwise: frozenset[str] = frozenset()
-    """The bones of ``followed`` without those that are followed for carrying the target bone only."""
+    """The bones of ``followed`` without the target bone and its parents, where these may move with the chain."""
 
     @property
     def name(self) -> str:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .properties import FabrikChain
 
 _FLAT = 1e-6
-"""Volume, over that of a box with the same edges, below which single precision can't tell a matrix from a flat one."""
+"""Volume, over that of a box with the same edges, below which a matrix counts as singular (single precision)."""
 
 _SMALLEST_VOLUME = 1e-30
 """Determinant below which single precision can't invert a matrix."""
@@ -40,7 +40,8 @@ class ReadGoals:
     target_bone: str = ""
     """Name of the bone of the same armature whose head is the target."""
     followed_otherwise: frozenset[str] = frozenset()
-    """The bones of ``followed`` without those that are followed for carrying the target bone only."""
+    """The bones of ``followed`` without the target bone and its parents, where these may move with the chain
+    (``_carriers_that_may_move``)."""
 
 
 def read_goals(
@@ -62,8 +63,8 @@ def read_goals(
         moving: names of the bones that move when the chain does.
 
     Raises:
-        FabrikError: there is no target, it or the pole is nowhere, or one of them follows a bone that moves with the
-            chain and isn't a parent of a target bone.
+        FabrikError: there is no target, target or pole have no finite position, or one of them follows a bone that
+            moves with the chain and isn't a parent of a target bone.
     """
     if settings.target is None and not settings.use_pin:
         raise FabrikError("it has no target: choose an object in its settings")
@@ -154,17 +155,17 @@ def _is_of_a_chain(armature: Object, bone: PoseBone, bones: ChainBones) -> bool:
 
 
 def armature_to_world(armature: Object) -> Matrix:
-    """Return the matrix that takes points from an armature's space to the world, and can take them back.
+    """Return the matrix from an armature's space to the world, checked to have an inverse.
 
     Raises:
-        FabrikError: the object is nowhere, or scaled to nothing, so that no point of the world is in its space.
+        FabrikError: the object's matrix isn't finite, or is singular (a scale of 0): it has no inverse.
     """
     matrix = armature.matrix_world
     if not math.isfinite(sum(sum(row[:]) for row in matrix.row)):
-        raise FabrikError(f"the object '{armature.name}' is not at a finite place")
+        raise FabrikError(f"the object '{armature.name}' has a position that is not a finite number")
     edges = math.prod(column.length for column in matrix.to_3x3().col)
     if abs(matrix.determinant()) <= max(_FLAT * edges, _SMALLEST_VOLUME):
-        raise FabrikError(f"the object '{armature.name}' is scaled to nothing")
+        raise FabrikError(f"the object '{armature.name}' has a scale of 0")
     return matrix
 
 
@@ -178,7 +179,7 @@ def target_position(view_layer: ViewLayer, target: Object, bone_name: str, role:
         role: "target" or "pole", for messages.
 
     Raises:
-        FabrikError: the object is deleted or not evaluated, it has no such bone, or it is nowhere.
+        FabrikError: the object is deleted or not evaluated, it has no such bone, or its position isn't finite.
     """
     # Objects from different files may have the same name.
     known: Any = target.original
@@ -193,7 +194,7 @@ def target_position(view_layer: ViewLayer, target: Object, bone_name: str, role:
         )
     position = position_in_world(target, bone_name, role)
     if not math.isfinite(sum(position[:])):
-        raise FabrikError(f"its {role} {in_words(target, bone_name)} is not at a finite place")
+        raise FabrikError(f"its {role} {in_words(target, bone_name)} has a position that is not a finite number")
     return position
 
 

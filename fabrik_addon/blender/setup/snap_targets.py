@@ -104,7 +104,7 @@ def snap_targets(
                 break
         else:
             name = f"{unreached[0].what} '{unreached[0].bone_name or unreached[0].obj.name}'"
-            raise FabrikError(f"{name} is held elsewhere by its constraints or drivers, or by another chain")
+            raise FabrikError(f"{name} is moved elsewhere by its constraints or drivers, or by another chain")
     except FabrikError:
         restore_channels(reversed(before))
         view_layer.update()

@@ -15,7 +15,7 @@ from ..rig.chain_bones import ChainBones
 if TYPE_CHECKING:
     from bpy.types import Collection, Object, Scene, ViewLayer
 
-COLLECTION = "FABRIK Targets"
+TARGETS_COLLECTION = "FABRIK Targets"
 """Name of the collection of new targets and poles."""
 
 
@@ -61,8 +61,8 @@ def targets_collection(scene: Scene, view_layer: ViewLayer) -> Collection:
         collection = layer.collection
         is_visible = not (layer.exclude or layer.hide_viewport or collection.hide_viewport)
         is_own = collection.library is None and collection.override_library is None
-        if is_visible and is_own and re.fullmatch(rf"{COLLECTION}(\.\d{{3,}})?", collection.name):
+        if is_visible and is_own and re.fullmatch(rf"{TARGETS_COLLECTION}(\.\d{{3,}})?", collection.name):
             return collection
-    collection = bpy.data.collections.new(COLLECTION)
+    collection = bpy.data.collections.new(TARGETS_COLLECTION)
     scene.collection.children.link(collection)
     return collection

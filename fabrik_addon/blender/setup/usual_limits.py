@@ -39,7 +39,7 @@ Clavicle: elevation 45, depression 10, protraction and retraction 30, posterior 
 of the Musculoskeletal System). Tail: chosen, not measured; six bones curl by half a turn.
 """
 
-_AXES = "xyz"
+_IK_AXES = "xyz"
 
 _STRAIGHT_HINGE = 1e-3
 """Sine of the bend about the bone's x and z axes below which the joint counts as straight."""
@@ -56,18 +56,18 @@ def limit_joint(bone: PoseBone, joint: str) -> None:
         axis, side = hinge_of(bone)
         bend = math.radians(HINGES[joint])
         for other in range(3):
-            setattr(bone, f"lock_ik_{_AXES[other]}", other != axis)
+            setattr(bone, f"lock_ik_{_IK_AXES[other]}", other != axis)
         _set_range(bone, axis, min(0.0, side * bend), max(0.0, side * bend))
         return
     swing, twist = (math.radians(angle) for angle in BALLS[joint])
     for axis, angle in enumerate((swing, twist, swing)):
-        setattr(bone, f"lock_ik_{_AXES[axis]}", False)
+        setattr(bone, f"lock_ik_{_IK_AXES[axis]}", False)
         _set_range(bone, axis, -angle, angle)
 
 
 def free_joint(bone: PoseBone) -> None:
     """Switch off a bone's IK limits and locks."""
-    for name in _AXES:
+    for name in _IK_AXES:
         setattr(bone, f"lock_ik_{name}", False)
         setattr(bone, f"use_ik_limit_{name}", False)
 
@@ -92,7 +92,7 @@ def hinge_of(bone: PoseBone) -> tuple[int, float]:
 
 
 def _set_range(bone: PoseBone, axis: int, low: float, high: float) -> None:
-    name = _AXES[axis]
+    name = _IK_AXES[axis]
     setattr(bone, f"use_ik_limit_{name}", True)
     setattr(bone, f"ik_min_{name}", low)
     setattr(bone, f"ik_max_{name}", high)

@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """READ: which chains are solved as one problem, and in which order the groups of them are solved.
 
-Chains belong together where they share bones, or where one hangs on a bone that the other turns: then they are one
-tree. A chain doesn't join the tree it hangs on, and is solved after it, where its target follows that tree; where its
-solver solves no trees, or isn't the tree's; where it stretches; and where it has no influence.
+Chains belong together, as one tree, where they share bones, where the root of one moves with a bone of the other, or
+where the target of one is a bone that the other moves. A chain doesn't join the tree with which its root moves, and is
+solved after it, where its target follows that tree; where its solver solves no trees, or isn't the tree's; where it
+stretches; and where it has no influence.
 
-Groups are solved one after another: a group hangs on, or reaches for, bones of groups before it only, and is read anew
-once those are written.
+Groups are solved one after another: the root and the goals of a group depend on bones of earlier groups only, and the
+group is read anew once those are written.
 """
 
 from __future__ import annotations
@@ -164,7 +165,7 @@ def _belong_together(group: Group, other: Group) -> bool:
     if not (group.followed_otherwise.isdisjoint(other.moving) and other.followed_otherwise.isdisjoint(group.moving)):
         return False
     if not (group.target_bones.isdisjoint(other.moving) or other.target_bones.isdisjoint(group.moving)):
-        return True  # each reaches for what the other moves
+        return True  # the target bone of one moves with the other
     return _hangs_on(group, other) or _hangs_on(other, group)
 
 
@@ -238,7 +239,7 @@ def solving_order(groups: list[Group]) -> list[Group]:
                 break
         else:
             names = " and ".join(f"'{name}'" for group in unsolved for name in group.names)
-            raise FabrikError(f"Chains {names} wait for each other: their targets follow each other's bones")
+            raise FabrikError(f"Chains {names} depend on each other: their targets follow each other's bones")
         unsolved.remove(group)
         ordered.append(group)
     return ordered

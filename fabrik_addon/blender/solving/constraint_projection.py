@@ -5,12 +5,15 @@
 The solver takes every bone for a rigid link with a ball joint. Where a bone isn't, its channels give another rotation
 or another length than the solver found, and the tip is off its target. So, in this order:
 
-1. Restarts: the solver starts again from the pose that the feasible channels give, until the tip gets no nearer.
+1. Restarts: the solver starts again from the pose that the feasible channels give, until the tip gets no nearer. Links
+   of bones that aren't rigid are aimed at the solution's first, each in its parent frame.
 2. Damped least squares (Levenberg 1944, Marquardt 1963) on the bones' own rotations: ``dq = J^T (J J^T + d I)^-1 r``,
    with ``r`` the position residual over chain length and ``J`` by finite differences through the feasible channels, so
-   that it is 0 for what is locked.
+   that it is 0 for what is locked. Skipped where the error is rounding or the target is out of reach.
+3. Further projections, each from the pose before, while the error or else the angle to the pole falls: they leave
+   local minima. The present pose is kept where it is feasible and as good: solving again changes nothing.
 
-Both read where the chain hangs, and write nothing.
+Both read from Blender the matrix of the bone above the chain, and write nothing.
 """
 
 from __future__ import annotations
@@ -44,12 +47,12 @@ _POSITION_PRECISION = 1e-7
 """Distance from tip to target over chain length that is single precision's rounding."""
 
 _IDLE = 0.98
-"""Error over the smallest one so far above which a restart counts as idle; three in a row end the restarts."""
+"""Ratio of a restart's error to the smallest one so far above which it counts as idle; three in a row end them."""
 
 _SLOW = 0.5
 """The same ratio above which restarts end where the error is within the tolerance already."""
 
-_STEPS = 40
+_MOST_DAMPED_STEPS = 40
 """Steps of damped least squares, at most."""
 
 _PROJECTIONS = 3
@@ -58,17 +61,18 @@ _PROJECTIONS = 3
 _POLE_PROJECTIONS = 8
 """Further projections that turn the bend to the pole, at most: locks undo about half of each."""
 
-_SAME_ROTATION = 1e-4
+_SAME_COMPONENTS = 1e-4
 """Difference of two quaternions' components that is the rounding of Euler angles."""
 
 _PROBE = 1e-3
 """Turn (radians) of the finite differences: small beside a bend, large beside single precision."""
 
-_LONGEST_STEP = 0.3
-"""Turn (radians) of one bone in one step, at most: beyond it the Jacobian is another one."""
+_LARGEST_TURN = 0.3
+"""Turn (radians) of one bone in one step, at most: over larger turns the Jacobian isn't constant."""
 
 _FIRST_DAMPING, _LEAST_DAMPING, _MOST_DAMPING = 1e-3, 1e-9, 1e6
-"""``d``: at first, at least, at most. A step that brings the tip nearer makes it a fifth, another one eight times."""
+"""``d``: at first, at least, at most. It is divided by 5 after a step that brings the tip nearer, else multiplied by 8
+and the step is tried again from the same pose."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +114,7 @@ def project_onto_constraints(
         start = _start(bones, rotations)
         residual = goals.targets[0] - start.pose.positions[-1]
         error = float(np.linalg.norm(residual)) / start.chain.total_length
-        # Within the tolerance go on while it pays, so that solving again has nothing left to do.
+        # Within the tolerance the restarts go on while each halves the error: solving again then changes nothing.
         is_slow = best is not None and error > _SLOW * best.error
         idle = idle + 1 if best is not None and error > _IDLE * best.error else 0
         if best is None or error < best.error:
@@ -129,8 +133,8 @@ def project_onto_constraints(
 def refined_projection(bones: ChainBones, goals: Goals, options: Options, found: ProjectedPose) -> ProjectedPose:
     """Return a projected pose, projected further while that brings it nearer to the target, then to the pole.
 
-    Where the present pose is feasible and as good, that is returned: what locks and limits leave of the residual must
-    not change the pose each time that it is solved again.
+    Where the present pose is feasible and as good, that is returned: otherwise the residual that locks and limits leave
+    would change the pose each time that it is solved again.
     """
     for _ in range(_PROJECTIONS):
         further = found if found.error <= options.tolerance else _projected_further(bones, goals, options, found)
@@ -181,14 +185,14 @@ def _projected_further(bones: ChainBones, goals: Goals, options: Options, found:
 def _present_pose_if_as_good(bones: ChainBones, goals: Goals, options: Options, found: ProjectedPose) -> ProjectedPose:
     """Return the present pose if it is feasible, at its target, and its bend as near to the pole as what was found."""
     channels, feasible = feasible_pose(bones, bones.rotations)
-    if any(_difference(given, own) > _SAME_ROTATION for given, own in zip(feasible, bones.rotations, strict=True)):
+    if any(_difference(given, own) > _SAME_COMPONENTS for given, own in zip(feasible, bones.rotations, strict=True)):
         return found
     positions, length = _joints(bones, feasible)
     root, tip, target = (Vector(point.tolist()) for point in (positions[0], positions[-1], goals.targets[0]))
     residual = target - tip
     error = residual.length / length
     if options.softness > 0.0 and (target - root).length > (1.0 - options.softness) * length:
-        return found  # at such a distance the tip is not meant to be at the target
+        return found  # within the softness zone the desired tip is short of the target
     angle = 0.0 if goals.poles is None else _angle_to_pole(bones, goals, feasible)
     is_as_good = angle <= POINTED or POLE_GAIN * angle <= _angle_to_pole(bones, goals, found.rotations)
     if error > options.tolerance or not is_as_good:
@@ -235,7 +239,7 @@ def _least_squares(bones: ChainBones, goals: Goals, options: Options, best: Proj
     rotations, channels, damping = best.rotations, best.channels, _FIRST_DAMPING
     tip, length = _tip(bones, rotations)
     jacobian: Array | None = None
-    for _ in range(_STEPS):
+    for _ in range(_MOST_DAMPED_STEPS):
         residual = np.array((target - tip) / length)
         if np.linalg.norm(residual) <= max(_POSITION_PRECISION, 0.01 * options.tolerance):
             break
@@ -243,7 +247,7 @@ def _least_squares(bones: ChainBones, goals: Goals, options: Options, best: Proj
             jacobian = _jacobian(bones, rotations, tip, length)
         normal = jacobian @ jacobian.T + damping * np.eye(3)
         turns = jacobian.T @ np.linalg.solve(normal, residual)
-        turns *= min(1.0, _LONGEST_STEP / (np.abs(turns).max() + 1e-300))
+        turns *= min(1.0, _LARGEST_TURN / (np.abs(turns).max() + 1e-300))
         trial_channels, trial = feasible_pose(bones, _turned(bones, rotations, turns.reshape(-1, 3)))
         trial_tip, trial_length = _tip(bones, trial)
         if (target - trial_tip).length / trial_length < (target - tip).length / length:

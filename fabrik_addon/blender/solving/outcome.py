@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 _NAMES = {Status.OUT_OF_REACH: "out of reach", Status.LIMITED: "limited", Status.STALLED: "stalled"}
 
-_SAME_ROTATION = math.radians(0.5)
-"""Angle between two rotations that counts as none."""
+_UNREPORTED_ANGLE = math.radians(0.5)
+"""Angle between two rotations (radians) up to which no message names the difference."""
 
 
 def outcome_of(armature: Object, solved: SolvedChain, later: Sequence[SolvedChain]) -> Result:
@@ -70,16 +70,18 @@ def outcome_of(armature: Object, solved: SolvedChain, later: Sequence[SolvedChai
     if not bones.is_rigid:
         reasons.append("its bones are sheared or unevenly scaled, and change their length as they turn")
     if turned := _turned_by_constraints(solved):
-        reasons.append("turned on by " + ", ".join(turned))
+        reasons.append("rotated further by " + ", ".join(turned))
     if status is Status.REACHED and not reasons:
-        reasons.append("single precision can't place it any better")
+        reasons.append("Blender's single precision allows no smaller error")
     if status is not Status.REACHED and _has_used_iterations(solved):
         label = SOLVERS[snapshot.options.solver].label
-        reasons.append(f"{label} has used its {solved.iterations} iterations: allow more, or choose FABRIK")
+        reasons.append(
+            f"{label} has used all of its {solved.iterations} iterations: increase Iterations, or choose FABRIK"
+        )
         message = f"{_NAMES[status]}, {distance}: " + " and ".join(reasons)
         return Result(status.name, error, solved.iterations, message, overridden)
     if status is Status.STALLED and not reasons:
-        message = f"stalled, {distance} after {solved.iterations} sweeps; please report this"
+        message = f"stalled, {distance} after {solved.iterations} iterations; please report this"
         return Result(status.name, error, solved.iterations, message, overridden)
     if stretch > 1.0:
         distance += f", stretched to {100.0 * stretch:.4g} %"
@@ -102,7 +104,7 @@ def _turned_by_constraints(solved: SolvedChain) -> list[str]:
         constraints = euler_limits_of(bone)
         own = rotation_from(bone, channel)
         shown = left_by(bone, constraints, own)
-        if abs(own.dot(shown)) < math.cos(0.5 * _SAME_ROTATION):
+        if abs(own.dot(shown)) < math.cos(0.5 * _UNREPORTED_ANGLE):
             named.append(f"'{constraints[-1].name}' of bone '{bone.name}'")
     return named
 
@@ -131,7 +133,7 @@ def _held(solved: SolvedChain) -> str:
     """Return in words that the rest of the tree holds a chain."""
     names = " and ".join(f"'{name}'" for name in solved.together_with)
     chains = "chain" if len(solved.together_with) == 1 else "chains"
-    return f"what it hangs on is held by {chains} {names}"
+    return f"the bones above its root are held by {chains} {names}"
 
 
 def _rotation_error(solved: SolvedChain) -> str:
@@ -141,10 +143,10 @@ def _rotation_error(solved: SolvedChain) -> str:
         return ""
     desired = Quaternion(goals.rotations[0].tolist())
     angle = 2.0 * math.acos(min(1.0, abs(desired.dot(solved.snapshot.bones.end.matrix.to_quaternion()))))
-    if angle <= _SAME_ROTATION:
+    if angle <= _UNREPORTED_ANGLE:
         return ""
-    goal = "how it was pinned" if solved.snapshot.is_pinned else "the target's rotation"
-    return f"reached, but turned by {math.degrees(angle):.3g} degrees from {goal}: position comes first"
+    goal = "the rotation in which it was pinned" if solved.snapshot.is_pinned else "the target's rotation"
+    return f"reached, but turned by {math.degrees(angle):.3g} degrees from {goal}: the position has priority"
 
 
 def _reach(armature: Object, solved: SolvedChain, target: Vector) -> str:
@@ -157,7 +159,7 @@ def _reach(armature: Object, solved: SolvedChain, target: Vector) -> str:
     scale = abs(armature.matrix_world.determinant()) ** (1.0 / 3.0)
     softness, most = solved.snapshot.options.softness, solved.snapshot.options.stretch_max
     if softness > 0.0 and chain.total_length * (1.0 - softness) < away.length <= most * chain.total_length:
-        return f"softness holds it back from {100.0 * (1.0 - softness):.3g} % of the reach on"
+        return f"softness keeps the tip from its target beyond {100.0 * (1.0 - softness):.3g} % of the reach"
     if away.length > chain.total_length:
         bound = f"at most {scale * most * chain.total_length:.4g}"
         if most > 1.0:

@@ -43,8 +43,8 @@ Point = tuple[float, float, float]
 _STRETCHED_PROJECTIONS = 4
 """Projections of a chain with locks, each for the stretch factor that the one before came to, at most."""
 
-_NO_GAIN = 0.98
-"""Error over the smallest one so far above which these end."""
+_NO_STRETCH_GAIN = 0.98
+"""Ratio of a projection's error to the smallest one so far above which the projections end."""
 
 
 class SolvedChain(NamedTuple):
@@ -262,7 +262,7 @@ def _projected(
             factor = _factor(tip, target - root, snapshot.options.stretch_max)
             residual = (target - root) - factor * tip
         found = replace(found, residual=residual, error=residual.length / length)
-        if best is not None and found.error > _NO_GAIN * best.error:
+        if best is not None and found.error > _NO_STRETCH_GAIN * best.error:
             break
         best, stretch = found, factor
         if found.error <= options.tolerance or factor == 1.0:

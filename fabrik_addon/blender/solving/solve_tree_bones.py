@@ -1,6 +1,11 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Several chains as one tree, from their snapshots to channels: the stages of ``solve_chain_bones``. Writes nothing."""
+"""Several chains as one tree, from their snapshots to channels. Computes, writes nothing.
+
+The stages of ``solve_chain_bones`` without stretch: ``solve_tree_components`` of the core, local rotations, feasible
+channels, influence, locations of the roots. Where locks, limits or shear make the feasible channels differ from the
+solution, the tree is solved again from the pose that they give, and the pose of the least cost is taken.
+"""
 
 from __future__ import annotations
 
@@ -38,8 +43,8 @@ if TYPE_CHECKING:
 _TREE_RESTARTS = 8
 """Solves from the feasible pose, at most."""
 
-_NO_GAIN = 0.9
-"""Cost over the smallest one so far from which the restarts end."""
+_NO_RESTART_GAIN = 0.9
+"""Ratio of a restart's cost to the smallest one so far from which the restarts end."""
 
 _DIFFERENT_ROTATION = 1e-4
 """Difference of two quaternions' components that is more than rounding."""
@@ -104,7 +109,7 @@ def _check_target_stays(armature: Any, snapshot: Snapshot, met: int, moving_root
     target = armature.pose.bones.get(snapshot.target_bone)
     if met < 0 and target is not None and not {target, *target.parent_recursive}.isdisjoint(moving_roots):
         raise FabrikError(
-            f"Chain '{snapshot.name}': its target bone '{target.name}' moves along with its root, which is to follow"
+            f"Chain '{snapshot.name}': its target bone '{target.name}' moves with its root: set Root to Fixed"
         )
 
 
@@ -200,7 +205,8 @@ def _differ(desired: Quaternion, given: Quaternion) -> bool:
 
 
 def _projected(read: ReadTree, goals: Goals, pose: _FeasiblePose) -> _FeasiblePose:
-    """Return the feasible pose of the least cost: solve again from each, while that takes a tenth off the cost.
+    """Return the feasible pose of the least cost: the tree is solved again from each
+    feasible pose, while that lowers the cost by a tenth.
 
     The cost is ``sum_e w_e r_e^2``, with ``r_e`` the distance of effector ``e`` from its target over the length of its
     own chain and ``w_e`` its weight. Status and error become those of the feasible pose.
@@ -217,7 +223,7 @@ def _projected(read: ReadTree, goals: Goals, pose: _FeasiblePose) -> _FeasiblePo
         errors = np.linalg.norm(ends - _targets(goals, at.positions), axis=1)
         errors /= start.unit * np.array(start.own_lengths)
         cost = float(np.square(errors * np.sqrt(chain.weights)).sum())
-        if cost >= _NO_GAIN * least:
+        if cost >= _NO_RESTART_GAIN * least:
             break
         least, best = cost, replace(pose, solution=_measured(read, first, errors))
         if errors.max() <= 0.01 * read.options.tolerance:

@@ -156,21 +156,21 @@ def _solve(
 
 JACOBIAN_TRANSPOSE = Solver(
     "Jacobian Transpose",
-    "To compare: simple and never wild, but slow; give it a thousand iterations",
+    "For comparison: simple and stable, but slow; needs about a thousand iterations",
     partial(_solve, TRANSPOSE),
     solves_trees=True,
     stacked=StackedRule(_transpose_together, is_careful=False),
 )
 JACOBIAN_PINV = Solver(
     "Jacobian Pseudo-Inverse",
-    "To compare: fewest steps in the open, jumps near full extension",
+    "For comparison: fewest iterations well within reach, jumps near full extension",
     partial(_solve, PINV),
     solves_trees=True,
     stacked=StackedRule(_pseudo_inverse_together, is_careful=False),
 )
 JACOBIAN_DLS = Solver(
     "Damped Least Squares",
-    "Smooth motion, the turn shared by all joints; what Blender's own IK does",
+    "Smooth motion, with the rotation shared by all joints, as in Blender's own IK",
     partial(_solve, DAMPED),
     solves_trees=True,
     stacked=DAMPED_TOGETHER,

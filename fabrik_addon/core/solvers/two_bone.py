@@ -272,7 +272,7 @@ def _refusal(chain: Chain) -> str:
 
 TWO_BONE = Solver(
     "Two Bone",
-    "Arms and legs: exact, in no time; chains of two bones only",
+    "Arms and legs: exact and without iterations; chains of two bones only",
     _solve,
     _refusal,
 )
