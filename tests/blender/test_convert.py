@@ -363,7 +363,7 @@ def test_what_cant_be_a_chain_is_named_and_stays() -> None:
         armature.pose.bones["shin"].constraints.remove(constraint)
     assert "has no target" in reasons["no target"]
     assert "distance" in reasons["distance"]
-    assert "rotation alone" in reasons["rotation alone"]
+    assert "rotation only" in reasons["rotation alone"]
     assert "vertex group of 'mesh'" in reasons["vertex group"]
 
 
