@@ -84,7 +84,7 @@ def _feasible_offsets(rig: Any, count: int, moves: int) -> Array:
             swing = 0.5 * (lower + upper) + 0.45 * (upper - lower) * np.sin(0.02 * move + phase)
             q = Euler(swing).to_quaternion()
             feasible = clamp_rotation(joint_limits(*limits_of(bone)), (q.w, q.x, q.y, q.z))
-            bone.matrix_basis = Quaternion(feasible).to_matrix().to_4x4()
+            bone.matrix_basis = Quaternion([float(part) for part in feasible]).to_matrix().to_4x4()
         view_layer().update()
         offsets.append((tip.tail - start)[:])
     for bone, basis in zip(bones, before, strict=True):

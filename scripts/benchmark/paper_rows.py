@@ -19,7 +19,7 @@ import numpy as np
 
 from fabrik_addon.core import SOLVERS, Options, plain_chain
 from fabrik_addon.core.fabrik.passes import Links, backward_pass, forward_pass, links_of
-from fabrik_addon.core.math.operations import SCALAR, Point
+from fabrik_addon.core.math.operations import SCALAR, Component, Point
 from fabrik_addon.core.optimise.damped_steps import DAMPED, FreeBody, Rule, damped_solution
 from fabrik_addon.core.solvers.ccd import ccd_sweep
 from fabrik_addon.core.solvers.jacobian import PINV, TRANSPOSE
@@ -191,7 +191,8 @@ def _run_rule(rule: Rule, joints: Array, target: Array) -> tuple[int, float]:
     points: Any = [tuple(point) for point in joints.tolist()]
     links: Any = [tuple(link) for link in np.diff(joints, axis=0).tolist()]
     start = time.perf_counter()
-    body, memory = FreeBody(points, links), rule.first
+    body = FreeBody(points, links)
+    memory: Component = rule.first
     error = _distance(body.tip, goal)
     number = 0
     while number < CAP:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabrik_addon.core.fabrik.passes import backward_pass, forward_pass, links_of
-from fabrik_addon.core.math.operations import ARRAY
+from fabrik_addon.core.math.operations import ARRAY, Point
 
 from .problems import Array, link_lengths
 
@@ -25,14 +25,14 @@ def plain_sweeps(joints: Array, targets: Array, tolerance: float) -> NDArray[np.
         tolerance: distance that counts as reached.
     """
     links = links_of(link_lengths(joints).tolist())
-    points = [np.repeat(joint[:, None], len(targets), axis=1) for joint in joints]
+    points: list[Point] = [np.repeat(joint[:, None], len(targets), axis=1) for joint in joints]
     target = targets.T
     sweeps = np.full(len(targets), CAP)
     with ARRAY.quiet():
         for sweep in range(1, CAP):
             backward_pass(ARRAY, points, links, target)
             forward_pass(ARRAY, points, links)
-            error = np.linalg.norm(points[-1] - target, axis=0)
+            error = np.linalg.norm([at - goal for at, goal in zip(points[-1], target, strict=True)], axis=0)
             sweeps[(error <= tolerance) & (sweeps == CAP)] = sweep
             if (sweeps < CAP).all():
                 break

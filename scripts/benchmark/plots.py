@@ -12,7 +12,7 @@ import numpy as np
 
 from fabrik_addon.core import SOLVERS, Options
 from fabrik_addon.core.fabrik.passes import sweep_to_target
-from fabrik_addon.core.math.operations import ARRAY, Point
+from fabrik_addon.core.math.operations import ARRAY, Vector
 
 from .planar_rows import BEYOND, FRAMES, follow, follow_undamped, path_to
 from .problems import Array, Effort, link_lengths
@@ -80,13 +80,15 @@ def _draw_error(effort: Effort) -> Any:
 
 def _error_of_sweeps(joints: Array, targets: Array, iterations: int) -> float:
     """Return the median error of FABRIK's sweeps alone: its exact finish would leave nothing to be seen."""
-    goals = tuple(targets.T)
-    points: list[Point] = [np.repeat(joint[:, None], len(targets), axis=1) for joint in joints]
+    goals = (targets[:, 0], targets[:, 1], targets[:, 2])
+    points: list[Vector] = [
+        (np.full(len(targets), x), np.full(len(targets), y), np.full(len(targets), z)) for x, y, z in joints
+    ]
     waiting = np.zeros(len(targets), bool)
     with ARRAY.quiet():
         lengths = link_lengths(joints).tolist()
         swept, _ = sweep_to_target(ARRAY, points, lengths, goals, waiting, STOP, iterations)
-    return max(float(np.median(np.linalg.norm(swept[-1] - targets.T, axis=0))), STOP)
+    return max(float(np.median(np.linalg.norm(np.array(swept[-1]) - targets.T, axis=0))), STOP)
 
 
 def _draw_time(effort: Effort) -> Any:

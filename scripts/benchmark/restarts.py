@@ -26,11 +26,11 @@ def best_errors(
     swings = feasible_swings(rng, constrained, restarts)
     start = start_from(constrained.chain(), constrained.rest(), (len(targets) * restarts,))
     assert start.constrained_chain is not None  # all sets have limits
-    coordinates: list[Any] = [
+    coordinates: list[Any] = [  # Any: no type says that a tuple made by a loop has three components
         tuple(np.tile(swings[:, j, axis], len(targets)) for axis in range(3)) for j in range(constrained.count)
     ]
     x, y, z = (np.repeat(targets[:, axis], restarts) for axis in range(3))
     with ARRAY.quiet():
         errors = descend(ARRAY, start.constrained_chain, coordinates, (x, y, z), 1e-5, 100)[2]
-    best: Array = errors.reshape(len(targets), restarts).min(axis=1)
+    best: Array = np.reshape(errors, (len(targets), restarts)).min(axis=1)
     return best
