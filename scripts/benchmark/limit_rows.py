@@ -97,13 +97,15 @@ class Found:
 def reach_table(effort: Effort) -> Table:
     """Targets that a feasible pose reaches, from the rest pose."""
     rows, totals = [], [0, 0, 0]
-    for limb in SETS:
-        targets = posed(limb, feasible_swings(generator("limits", limb.name), limb, effort.targets)).positions[:, -1]
-        ours, own = _ours(limb, targets), _own(limb, targets)
-        worst = _degrees(limb, ours), _degrees(limb, own)
-        ok = ours.hits >= math.ceil(limb.must * len(targets) / 100) and worst[0] <= math.degrees(FEASIBLE)
+    for constrained in SETS:
+        targets = posed(
+            constrained, feasible_swings(generator("limits", constrained.name), constrained, effort.targets)
+        ).positions[:, -1]
+        ours, own = _ours(constrained, targets), _own(constrained, targets)
+        worst = _degrees(constrained, ours), _degrees(constrained, own)
+        ok = ours.hits >= math.ceil(constrained.must * len(targets) / 100) and worst[0] <= math.degrees(FEASIBLE)
         count = len(targets)
-        cells = (limb.name, f"{ours.hits}/{count}", f"{limb.must} of 100", f"{own.hits}/{count}", *worst)
+        cells = (constrained.name, f"{ours.hits}/{count}", f"{constrained.must} of 100", f"{own.hits}/{count}", *worst)
         rows.append(Row(cells, ok))
         totals = [before + more for before, more in zip(totals, (ours.hits, own.hits, count), strict=True)]
     return Table(
@@ -169,16 +171,16 @@ def pole_table(effort: Effort) -> Table:
 def violation_table(effort: Effort) -> Table:
     """How far any bone is outside its limits, whatever the target, the pole and the status."""
     rows, worst, worst_own = [], 0.0, 0.0
-    for limb in SETS:
-        rng = generator("limits", "violation", limb.name)
+    for constrained in SETS:
+        rng = generator("limits", "violation", constrained.name)
         targets = targets_within(rng, 0.05, 1.3, effort.targets)
         poles = 2.0 * directions(rng, effort.targets)
-        core = [_core(limb, targets), _core(limb, targets, poles)]
-        ours = [_ours(limb, targets), _ours(limb, targets, poles)]
-        own = [_own(limb, targets), _own(limb, targets, poles)]
-        in_core, in_blender, of_own = (max(_degrees(limb, one) for one in found) for found in (core, ours, own))
+        core = [_core(constrained, targets), _core(constrained, targets, poles)]
+        ours = [_ours(constrained, targets), _ours(constrained, targets, poles)]
+        own = [_own(constrained, targets), _own(constrained, targets, poles)]
+        in_core, in_blender, of_own = (max(_degrees(constrained, one) for one in found) for found in (core, ours, own))
         ok = in_core <= math.degrees(1e-9) and in_blender <= math.degrees(FEASIBLE)
-        rows.append(Row((limb.name, in_core, in_blender, of_own), ok))
+        rows.append(Row((constrained.name, in_core, in_blender, of_own), ok))
         worst, worst_own = max(worst, in_blender), max(worst_own, of_own)
     return Table(
         title="Joint limits kept",
@@ -194,15 +196,15 @@ def violation_table(effort: Effort) -> Table:
 def nearest_table(effort: Effort) -> Table:
     """Targets that no feasible pose reaches, beside many descents from random feasible poses."""
     rows, worst = [], 0.0
-    for limb in SETS:
-        rng = generator("limits", "nearest", limb.name)
-        targets, best, beaten = _without_feasible_pose(limb, rng, effort.targets)
+    for constrained in SETS:
+        rng = generator("limits", "nearest", constrained.name)
+        targets, best, beaten = _without_feasible_pose(constrained, rng, effort.targets)
         start = time.perf_counter()
-        ratios = _core(limb, targets).errors / best
+        ratios = _core(constrained, targets).errors / best
         milliseconds = 1000.0 * (time.perf_counter() - start) / len(targets)
         median, high, most = spread(ratios)
         cells = (
-            limb.name,
+            constrained.name,
             len(targets),
             f"{median:.4f} / {high:.4f} / {most:.4f}",
             int(np.sum(ratios > 1.02)),
@@ -232,13 +234,15 @@ def time_table(effort: Effort) -> Table:
     """Time from a moved target to the updated pose, within limits."""
     register()
     rows, ratios = [], []
-    for limb in SETS:
-        targets = posed(limb, feasible_swings(generator("limits", limb.name), limb, effort.targets)).positions[:, -1]
-        core, ours, own = _timed(limb, targets, max(1, effort.timed_runs // 5))
+    for constrained in SETS:
+        targets = posed(
+            constrained, feasible_swings(generator("limits", constrained.name), constrained, effort.targets)
+        ).positions[:, -1]
+        core, ours, own = _timed(constrained, targets, max(1, effort.timed_runs // 5))
         ratio = spread(ours)[0] / spread(own)[0]
-        most = MOST_MILLISECONDS[limb.count]
+        most = MOST_MILLISECONDS[constrained.count]
         cells = (
-            limb.name,
+            constrained.name,
             microseconds(core),
             microseconds(ours),
             microseconds(own),
@@ -267,17 +271,17 @@ def time_table(effort: Effort) -> Table:
 def path_table(effort: Effort) -> Table:
     """How evenly bones turn while a target goes round in small steps, with limits and without."""
     rows, worst, over, total = [], [0.0, 0.0], [0, 0], 0
-    for limb in SETS:
-        paths = _circles(limb, max(1, effort.targets // 20))
-        own = max(_evenness(_own(limb, path).frames) for path in paths)
-        nearest = max(_evenness(_least_turned(limb, path)) for path in paths)
-        free = plain_chain(np.full(limb.count, 1.0 / limb.count))
-        for limits, chain in (("on", limb.chain()), ("off", free)):
+    for constrained in SETS:
+        paths = _circles(constrained, max(1, effort.targets // 20))
+        own = max(_evenness(_own(constrained, path).frames) for path in paths)
+        nearest = max(_evenness(_least_turned(constrained, path)) for path in paths)
+        free = plain_chain(np.full(constrained.count, 1.0 / constrained.count))
+        for limits, chain in (("on", constrained.chain()), ("off", free)):
             from_rest, from_before = (
-                [_path_evenness(chain, limb, path, goes_on) for path in paths] for goes_on in (False, True)
+                [_path_evenness(chain, constrained, path, goes_on) for path in paths] for goes_on in (False, True)
             )
             cells = (
-                limb.name,
+                constrained.name,
                 limits,
                 len(paths),
                 f"{max(from_rest):.1f}",
@@ -321,9 +325,9 @@ def path_table(effort: Effort) -> Table:
 # Ours and Blender's own
 
 
-def limit_bones(obj: Any, limb: ConstrainedBones) -> None:
+def limit_bones(obj: Any, constrained: ConstrainedBones) -> None:
     """Set the bones' own IK limits."""
-    for bone, joint in zip(obj.pose.bones, limb.ranges, strict=True):
+    for bone, joint in zip(obj.pose.bones, constrained.ranges, strict=True):
         for axis, (lower, upper) in zip("xyz", joint, strict=True):
             if lower == upper == 0.0:
                 setattr(bone, f"lock_ik_{axis}", True)
@@ -337,16 +341,16 @@ def _frames_of(obj: Any) -> Array:
     return np.array([bone.matrix.to_quaternion()[:] for bone in obj.pose.bones])
 
 
-def blenders_own_hits(limb: ConstrainedBones, targets: Array) -> int:
+def blenders_own_hits(constrained: ConstrainedBones, targets: Array) -> int:
     """Return how many targets Blender's own IK reaches from rest."""
-    return _own(limb, targets).hits
+    return _own(constrained, targets).hits
 
 
-def _ours(limb: ConstrainedBones, targets: Array, poles: Array | None = None) -> Found:
+def _ours(constrained: ConstrainedBones, targets: Array, poles: Array | None = None) -> Found:
     register()
     new_scene()
-    obj, target = make_armature(limb.rest().positions), make_target()
-    limit_bones(obj, limb)
+    obj, target = make_armature(constrained.rest().positions), make_target()
+    limit_bones(obj, constrained)
     chain = add_chain(obj, target)
     chain.tolerance = NEAR / 10.0
 
@@ -358,10 +362,10 @@ def _ours(limb: ConstrainedBones, targets: Array, poles: Array | None = None) ->
     return _pose_each(obj, target, chain.pole_target, targets, poles, pose)
 
 
-def _own(limb: ConstrainedBones, targets: Array, poles: Array | None = None, pole_angle: float = 0.0) -> Found:
+def _own(constrained: ConstrainedBones, targets: Array, poles: Array | None = None, pole_angle: float = 0.0) -> Found:
     new_scene()
-    obj, target = make_armature(limb.rest().positions), make_target()
-    limit_bones(obj, limb)
+    obj, target = make_armature(constrained.rest().positions), make_target()
+    limit_bones(obj, constrained)
     constrain(obj, target)
     pole = None
     if poles is not None:
@@ -394,8 +398,8 @@ def _pose_each(
     return Found(np.array(errors), np.array(frames), np.array(joints))
 
 
-def _core(limb: ConstrainedBones, targets: Array, poles: Array | None = None) -> Found:
-    chain, pose = limb.chain(), limb.rest()
+def _core(constrained: ConstrainedBones, targets: Array, poles: Array | None = None) -> Found:
+    chain, pose = constrained.chain(), constrained.rest()
     solved = []
     for number, target in enumerate(targets):
         solved.append(solve(chain, pose, Goals(target[None], poles=None if poles is None else poles[number][None])))
@@ -406,22 +410,22 @@ def _core(limb: ConstrainedBones, targets: Array, poles: Array | None = None) ->
     )
 
 
-def _degrees(limb: ConstrainedBones, found: Found) -> float:
-    return math.degrees(worst_violation(limb, found.frames))
+def _degrees(constrained: ConstrainedBones, found: Found) -> float:
+    return math.degrees(worst_violation(constrained, found.frames))
 
 
-def _timed(limb: ConstrainedBones, targets: Array, runs: int) -> tuple[list[float], list[float], list[float]]:
+def _timed(constrained: ConstrainedBones, targets: Array, runs: int) -> tuple[list[float], list[float], list[float]]:
     new_scene()
-    joints = limb.rest().positions
+    joints = constrained.rest().positions
     obj, target = make_armature(joints), make_target()
     own_obj, own_target = make_armature(joints), make_target()
     for one in (obj, own_obj):
-        limit_bones(one, limb)
+        limit_bones(one, constrained)
     constrain(own_obj, own_target)
     layer = view_layer()
     layer.update()
     snapshot = take_snapshot(layer, obj, add_chain(obj, target))
-    chain, pose = limb.chain(), limb.rest()
+    chain, pose = constrained.chain(), constrained.rest()
 
     def core(position: Array) -> Solution:
         return solve(chain, pose, Goals(position[None]))
@@ -468,16 +472,18 @@ def _angles_to_pole(joints: Array, poles: Array) -> Array:
 # How near any pose can come
 
 
-def _without_feasible_pose(limb: ConstrainedBones, rng: np.random.Generator, count: int) -> tuple[Array, Array, int]:
+def _without_feasible_pose(
+    constrained: ConstrainedBones, rng: np.random.Generator, count: int
+) -> tuple[Array, Array, int]:
     """Return targets (T, 3) that no restart reaches, how near one comes, and how many others only restarts reach."""
     kept: list[Array] = []
     nearest: list[float] = []
     beaten = 0
     while len(kept) < count:
         targets = targets_within(rng, 0.1, 1.2, count)
-        best = best_errors(limb, targets, rng)
+        best = best_errors(constrained, targets, rng)
         is_reached = best <= NEAR
-        beaten += int(np.sum(_core(limb, targets[is_reached]).errors > NEAR)) if is_reached.any() else 0
+        beaten += int(np.sum(_core(constrained, targets[is_reached]).errors > NEAR)) if is_reached.any() else 0
         kept += list(targets[~is_reached])
         nearest += best[~is_reached].tolist()
     return np.array(kept[:count]), np.array(nearest[:count]), beaten
@@ -486,26 +492,26 @@ def _without_feasible_pose(limb: ConstrainedBones, rng: np.random.Generator, cou
 # Paths
 
 
-def _circles(limb: ConstrainedBones, count: int) -> list[Array]:
+def _circles(constrained: ConstrainedBones, count: int) -> list[Array]:
     """Return circles (frames, 3) that feasible poses reach everywhere."""
-    rng = generator("limits", "path", limb.name)
+    rng = generator("limits", "path", constrained.name)
     circles: list[Array] = []
     for radius in RADII:
         angles = np.arange(0.0, 2.0 * np.pi, STEP / radius)[:, None]
         for _ in range(20 * count):
-            middle = posed(limb, feasible_swings(rng, limb, 1)).positions[0, -1]
+            middle = posed(constrained, feasible_swings(rng, constrained, 1)).positions[0, -1]
             around, across = directions(rng, 2)
             across = unit(np.cross(np.cross(around, across), around))
             circle = middle + radius * (np.cos(angles) * around + np.sin(angles) * across)
-            if best_errors(limb, circle, rng, 40).max() <= 1e-4:
+            if best_errors(constrained, circle, rng, 40).max() <= 1e-4:
                 circles.append(circle)
             if len(circles) == count:
                 return circles
     return circles
 
 
-def _path_evenness(chain: Chain, limb: ConstrainedBones, path: Array, goes_on: bool) -> float:
-    pose = limb.rest()
+def _path_evenness(chain: Chain, constrained: ConstrainedBones, path: Array, goes_on: bool) -> float:
+    pose = constrained.rest()
     if goes_on:
         pose = solve(chain, pose, Goals(path[0][None])).pose
     frames = []
@@ -516,16 +522,18 @@ def _path_evenness(chain: Chain, limb: ConstrainedBones, path: Array, goes_on: b
     return _evenness(np.array(frames))
 
 
-def _least_turned(limb: ConstrainedBones, path: Array) -> Array:
+def _least_turned(constrained: ConstrainedBones, path: Array) -> Array:
     """Return the frames (T, B, 4) of the feasible poses at targets (T, 3) with the least rotation, of many restarts."""
-    swings = feasible_swings(generator("limits", "least turn", limb.name), limb, LEAST_TURN_STARTS)
-    start = start_from(limb.chain(), limb.rest(), (len(path) * len(swings),))
+    swings = feasible_swings(generator("limits", "least turn", constrained.name), constrained, LEAST_TURN_STARTS)
+    start = start_from(constrained.chain(), constrained.rest(), (len(path) * len(swings),))
     assert start.constrained_chain is not None  # all sets have limits
     at_rest = coordinates_of(ARRAY, start.constrained_chain, start.frames)
-    turns: list[Any] = [tuple(np.tile(swings[:, j, axis], len(path)) for axis in range(3)) for j in range(limb.count)]
-    goal: Any = tuple(np.repeat(path, len(swings), axis=0).T)
+    coordinates: list[Any] = [  # Any: no type says that a tuple made by a loop has three components
+        tuple(np.tile(swings[:, j, axis], len(path)) for axis in range(3)) for j in range(constrained.count)
+    ]
+    x, y, z = np.repeat(path, len(swings), axis=0).T
     with ARRAY.quiet():
-        found, placed, errors = rotate_least(ARRAY, start.constrained_chain, turns, at_rest, goal, 1e-4, 60)
+        found, placed, errors = rotate_least(ARRAY, start.constrained_chain, coordinates, at_rest, (x, y, z), 1e-4, 60)
     off = np.square(np.array(found) - np.array(at_rest)).sum(axis=(0, 1))
     best = np.where(errors <= 1e-4, off, np.inf).reshape(len(path), -1).argmin(axis=1)
     chosen = best + np.arange(len(path)) * len(swings)

@@ -29,18 +29,31 @@ def limits_table(effort: Effort) -> Table:
     """Targets that a feasible pose reaches."""
     register()
     rows, totals = [], [0, 0, 0]
-    for limb in SETS:
-        targets = posed(limb, feasible_swings(generator("limits", limb.name), limb, effort.targets)).positions[:, -1]
-        hits, violated = _reached(limb, targets)
-        chain, rest = limb.chain(), limb.rest()
+    for constrained in SETS:
+        targets = posed(
+            constrained, feasible_swings(generator("limits", constrained.name), constrained, effort.targets)
+        ).positions[:, -1]
+        hits, violated = _reached(constrained, targets)
+        chain, rest = constrained.chain(), constrained.rest()
         core = sum(bool(solve(chain, rest, Goals(target[None])).error[0] <= NEAR) for target in targets)
 
         def move(target: Any, number: int, targets: Array = targets) -> None:
             target.location = targets[number]
 
-        make = {"native": lambda limb=limb: _native_limb(limb)[1], "own": lambda limb=limb: _own_limb(limb)}
+        make = {
+            "native": lambda constrained=constrained: _native_chain(constrained)[1],
+            "own": lambda constrained=constrained: _own_chain(constrained),
+        }
         ours, own, ratio = side_by_side(make, move, len(targets), effort)
-        cells = (limb.name, f"{hits}/{len(targets)}", f"{core}/{len(targets)}", violated, ours, own, f"{ratio:.1f}")
+        cells = (
+            constrained.name,
+            f"{hits}/{len(targets)}",
+            f"{core}/{len(targets)}",
+            violated,
+            ours,
+            own,
+            f"{ratio:.1f}",
+        )
         rows.append(Row(cells, hits >= LEAST_SHARE * core and violated <= MOST_VIOLATED))
         totals = [before + more for before, more in zip(totals, (hits, core, len(targets)), strict=True)]
     return Table(
@@ -57,35 +70,35 @@ def limits_table(effort: Effort) -> Table:
             "ratio",
         ),
         rows=tuple(rows),
-        note="Limbs that are straight at rest, the hardest start there is. Targets are the tips of random poses within "
-        "the limits. Where FABRIK's answer is within them no step is taken.",
+        note="Chains that are straight at rest, the hardest start there is. Targets are the tips of random poses "
+        "within the limits. Where FABRIK's answer is within them no step is taken.",
     )
 
 
-def _native_limb(limb: ConstrainedBones) -> tuple[Any, Any]:
+def _native_chain(constrained: ConstrainedBones) -> tuple[Any, Any]:
     """Return an armature with a native rig, and its target."""
-    obj, target = make_armature(limb.rest().positions), make_target()
-    limit_bones(obj, limb)
+    obj, target = make_armature(constrained.rest().positions), make_target()
+    limit_bones(obj, constrained)
     make_native(obj, add_chain(obj, target))
     return obj, target
 
 
-def _own_limb(limb: ConstrainedBones) -> Any:
-    """Return the target of a limb with Blender's own IK."""
-    obj, target = make_armature(limb.rest().positions), make_target()
-    limit_bones(obj, limb)
+def _own_chain(constrained: ConstrainedBones) -> Any:
+    """Return the target of a chain with Blender's own IK."""
+    obj, target = make_armature(constrained.rest().positions), make_target()
+    limit_bones(obj, constrained)
     constrain(obj, target)
     return target
 
 
-def _reached(limb: ConstrainedBones, targets: Array) -> tuple[int, float]:
+def _reached(constrained: ConstrainedBones, targets: Array) -> tuple[int, float]:
     """Return how many targets a native rig reaches, and by how many degrees bones leave their limits at most."""
     new_scene()
-    obj, target = _native_limb(limb)
+    obj, target = _native_chain(constrained)
     hits, frames = 0, []
     for position in targets:
         target.location = position
         view_layer().update()
         hits += bool(np.linalg.norm(joints_of(obj)[-1] - position) <= NEAR)
         frames.append([bone.matrix.to_quaternion()[:] for bone in obj.pose.bones])
-    return hits, math.degrees(worst_violation(limb, np.array(frames)))
+    return hits, math.degrees(worst_violation(constrained, np.array(frames)))

@@ -420,7 +420,7 @@ def test_what_a_chain_is_set_to_is_dragged_and_put_back(option: str) -> None:
 
 
 def test_a_target_that_the_chain_carries_is_not_dragged() -> None:
-    """A loop: both ends give way, so there is no place for the mouse to say."""
+    """A loop: each end reaches for the other, so that no position for the mouse to set is left."""
     armature = make_tail(4)
     chain = set_chain(armature, "bone3", 4, armature)
     chain.subtarget = "bone twig"

@@ -177,9 +177,9 @@ def test_targets_on_bones_parented_and_turned(mode: str) -> None:
     bpy.ops.object.mode_set(mode="POSE")
     chains[0].target = chains[0].pole_target = control
     chains[0].subtarget, chains[0].pole_subtarget = "ankle", "knee"
-    carrier = make_empty("carrier", (3.0, 0.0, 0.0))
-    carrier.rotation_euler, carrier.scale = (0.3, 0.1, 1.0), (0.5, 0.5, 0.5)
-    chains[1].target.parent = chains[1].pole_target.parent = carrier
+    parent = make_empty("parent", (3.0, 0.0, 0.0))
+    parent.rotation_euler, parent.scale = (0.3, 0.1, 1.0), (0.5, 0.5, 0.5)
+    chains[1].target.parent = chains[1].pole_target.parent = parent
     update()
     go_to(1)
     chains[0].use_rotation = True

@@ -56,12 +56,12 @@ class Drawn:
         """The corners (N, 3, 3) of the triangles of a colour."""
         return self.shapes.points[self.layout.faces[self._of(self.shapes.face_colors, name)]]
 
-    def marks(self) -> set[str]:
+    def target_colors(self) -> set[str]:
         """The names of the colours of targets and pins."""
         is_mark = (self.kinds == Kind.POINT) & (self.widths > JOINT_SIZE)
         return {name for name in NAMES if (self._of(self.shapes.stroke_colors, name) & is_mark).any()}
 
-    def gaps(self) -> set[str]:
+    def offset_colors(self) -> set[str]:
         """The names of the colours of the offsets to targets."""
         names = NAMES[NAMES.index("NONE") :]
         return {name for name in names if len(self.lines(name))}
@@ -106,14 +106,14 @@ def test_the_error_line_is_there_when_the_target_is_not_reached_in_the_colour_of
     armature = make_tail(3)
     chain = add_chain(armature, "bone2", 3)
     _, shapes = drawn(armature)
-    assert not shapes.gaps() and shapes.marks() == {"REACHED"}
+    assert not shapes.offset_colors() and shapes.target_colors() == {"REACHED"}
     chain.target.location = (0.0, 0.0, 9.0)
     update()
     _, shapes = drawn(armature)
-    assert shapes.marks() == {"NONE"}  # nothing has been solved
+    assert shapes.target_colors() == {"NONE"}  # nothing has been solved
     bpy.ops.pose.fabrik_solve()
     _, shapes = drawn(armature)
-    assert shapes.marks() == shapes.gaps() == {"OUT_OF_REACH"}
+    assert shapes.target_colors() == shapes.offset_colors() == {"OUT_OF_REACH"}
     ((start, end),) = shapes.lines("OUT_OF_REACH")
     assert np.allclose(start, end_of(armature, chain), atol=1e-5) and np.allclose(end, (0.0, 0.0, 9.0), atol=1e-5)
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A root that gives way when the tip can't reach its target."""
+"""A root that follows when the tip can't reach its target."""
 
 from __future__ import annotations
 

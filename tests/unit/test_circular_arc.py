@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A bow: joints on one circle, bent to one side, tip exactly at the distance asked for."""
+"""The circular-arc pose: joints on one circle, bent to one side, tip exactly at the distance asked for."""
 
 from __future__ import annotations
 

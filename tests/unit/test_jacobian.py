@@ -183,9 +183,9 @@ def test_with_several_targets_the_transposed_step_has_the_length_that_leaves_the
 def test_damped_least_squares_start_from_no_pose_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """A bent chain that its limits keep from its target: every start is another one."""
     rng = np.random.default_rng(4)
-    limb = random_constrained_chain(rng, 4)
-    pose = feasible_pose(rng, limb)
-    goal = Goals(pose.positions[:1] + 0.97 * limb.chain.total_length * unit(rng.normal(size=3)))
+    constrained = random_constrained_chain(rng, 4)
+    pose = feasible_pose(rng, constrained)
+    goal = Goals(pose.positions[:1] + 0.97 * constrained.chain.total_length * unit(rng.normal(size=3)))
     starts: list[object] = []
     rotate_least = constrained_reach.rotate_least
 
@@ -194,6 +194,6 @@ def test_damped_least_squares_start_from_no_pose_twice(monkeypatch: pytest.Monke
         return rotate_least(*arguments)
 
     monkeypatch.setattr(constrained_reach, "rotate_least", recorded)
-    solution = solve(limb.chain, pose, goal, Options(solver="JACOBIAN_DLS"))
+    solution = solve(constrained.chain, pose, goal, Options(solver="JACOBIAN_DLS"))
     assert solution.status[0] == Status.LIMITED
     assert all(starts.count(start) == 1 for start in starts)

@@ -123,7 +123,7 @@ def test_the_stiffer_a_joint_the_less_it_turns(joint: int) -> None:
             by.append(angle_of(own_turns(found.pose.rotations[:-1]))[joint])
         assert np.all(np.diff(by[:3]) < 0.02)
         total += by
-    # What others can't do it has to; by then so much lies with them that the way home ends a little early.
+    # The stiff joint rotates as far as the other joints alone don't reach the target.
     assert np.all(np.diff(total) < 0.0)
     assert total[3] < 0.9 * total[0]
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Limits, poles, rotations, softness, stretch and a root that gives way, all at once: alone and in a batch."""
+"""Limits, poles, rotations, softness, stretch and a root that follows, all at once: alone and in a batch."""
 
 from __future__ import annotations
 

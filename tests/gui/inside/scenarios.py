@@ -576,7 +576,7 @@ def overlay() -> Steps:
     yield 0.6
     check(chain.status == "OUT_OF_REACH", f"it is {chain.status}")
     more = count_near(part_of(picture(), region()), colors["OUT_OF_REACH"]) - count_near(on, colors["OUT_OF_REACH"])
-    check(more > 20, f"the gap has the status's colour, {more} pixels")
+    check(more > 20, f"the line to the target has the status's colour, {more} pixels")
     shot("overlay-out-of-reach")
     theme = bpy.context.preferences.themes[0].view_3d.space.gradients
     dark = theme.high_gradient.copy()
