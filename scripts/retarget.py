@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 import environment
 
@@ -25,6 +25,7 @@ if __name__ == "__main__":
 
 import bpy
 import numpy as np
+from bpy.types import Object
 from mathutils import Matrix, Vector
 
 sys.path.insert(0, str(environment.ROOT))
@@ -75,7 +76,7 @@ def main() -> None:
     fabrik_addon.register()
     captured, human = _import(arguments.motion), _add_human()
     last = round(captured.animation_data.action.frame_range[1])
-    scene: Any = bpy.context.scene
+    scene = bpy.context.scene
     scene.frame_start, scene.frame_end = 1, last
     _fit(captured, human)
     targets = _targets_of(captured, last)
@@ -109,26 +110,28 @@ def main() -> None:
     os._exit(int(worst > _WORST_ERROR))  # Blender as a module can hang in a plain exit
 
 
-def _import(path: Path) -> Any:
+def _import(path: Path) -> Object:
     bpy.ops.preferences.addon_enable(module="io_anim_bvh")
     bpy.ops.import_anim.bvh(filepath=str(path), rotate_mode='QUATERNION')
-    captured: Any = bpy.context.object
+    assert bpy.context.object is not None
+    captured = bpy.context.object
     captured.name = "captured"
     return captured
 
 
-def _add_human() -> Any:
+def _add_human() -> Object:
     bpy.ops.preferences.addon_enable(module="rigify")
     bpy.ops.object.armature_human_metarig_add()
-    human: Any = bpy.context.object
+    assert bpy.context.object is not None
+    human = bpy.context.object
     human.name = "human"
     return human
 
 
-def _fit(captured: Any, human: Any) -> None:
+def _fit(captured: Object, human: Object) -> None:
     """Scale the captured skeleton to the human's legs, and put it where the human stands at the first frame."""
-    ours = sum(human.data.bones[name].length for name in ("thigh.L", "shin.L"))
-    theirs = sum(captured.data.bones[name].length for name in ("LeftUpLeg", "LeftLeg"))
+    ours = sum((human.data.bones[name].length for name in ("thigh.L", "shin.L")), 0.0)
+    theirs = sum((captured.data.bones[name].length for name in ("LeftUpLeg", "LeftLeg")), 0.0)
     captured.scale = (ours / theirs,) * 3
     _go_to(1)
     feet = [captured.matrix_world @ captured.pose.bones[name].head for name in ("LeftFoot", "RightFoot")]
@@ -137,7 +140,7 @@ def _fit(captured: Any, human: Any) -> None:
     _go_to(1)
 
 
-def _targets_of(captured: Any, last: int) -> dict[str, tuple[Any, Any]]:
+def _targets_of(captured: Object, last: int) -> dict[str, tuple[Object, Object]]:
     """Give the captured arms and legs chains, and key their targets and poles from the motion."""
     for part in ARMS_AND_LEGS:
         target, pole = _empty(f"{part.name} target", 'CUBE'), _empty(f"{part.name} pole", 'SPHERE')
@@ -149,11 +152,11 @@ def _targets_of(captured: Any, last: int) -> dict[str, tuple[Any, Any]]:
     return {chain.tip: (chain.target, chain.pole_target) for chain in captured.fabrik.chains}
 
 
-def _bake(human: Any, last: int) -> None:
+def _bake(human: Object, last: int) -> None:
     _in_pose_mode(human, lambda: bpy.ops.pose.fabrik_bake(frame_start=1, frame_end=last))
 
 
-def _key_target(human: Any, captured: Any, target: Any, names: tuple[str, str], last: int) -> None:
+def _key_target(human: Object, captured: Object, target: Object, names: tuple[str, str], last: int) -> None:
     """Key a target at ``h + (x - c) l / m``: the tail ``x`` of a captured bone, brought to the human's proportions.
 
     ``c`` and ``h`` are the captured and the human hips, ``m`` and ``l`` the distances from hips to tail at rest.
@@ -177,7 +180,7 @@ def _key_target(human: Any, captured: Any, target: Any, names: tuple[str, str], 
         target.keyframe_insert("location", frame=frame)
 
 
-def _move_to_shoulder(human: Any, captured: Any, arm: ArmOrLeg, empties: tuple[Any, ...], last: int) -> None:
+def _move_to_shoulder(human: Object, captured: Object, arm: ArmOrLeg, empties: tuple[Object, ...], last: int) -> None:
     """Parent an arm's target and pole to an empty that maps the captured shoulder to the human's.
 
     The empty is keyed at ``s - k c`` with the scale ``k``: the ratio of the arms' lengths, with ``c`` and ``s`` the
@@ -196,7 +199,7 @@ def _move_to_shoulder(human: Any, captured: Any, arm: ArmOrLeg, empties: tuple[A
         empty.parent = parent
 
 
-def _key_rotations(human: Any, captured: Any, last: int, names: tuple[str, ...], with_location: str = "") -> None:
+def _key_rotations(human: Object, captured: Object, last: int, names: tuple[str, ...], with_location: str = "") -> None:
     """Key bones at their rest rotation times the rotation of a captured bone from its rest, frame by frame.
 
     Args:
@@ -227,7 +230,7 @@ def _key_rotations(human: Any, captured: Any, last: int, names: tuple[str, ...],
                 bone.keyframe_insert("location", frame=frame)
 
 
-def _report(human: Any, last: int) -> float:
+def _report(human: Object, last: int) -> float:
     """Print the largest distance from tip to target of every enabled chain, over its length; return the largest."""
     worst = 0.0
     print(f"\n{'chain':12} worst frame   tip to target, over the chain's length")
@@ -245,7 +248,7 @@ def _report(human: Any, last: int) -> float:
     return worst
 
 
-def _strip(human: Any, last: int) -> list[picture.Figure]:
+def _strip(human: Object, last: int) -> list[picture.Figure]:
     """Return poses from the motion, each moved horizontally so that the hips are above the origin."""
     figures = []
     for frame in np.linspace(1, last, POSES).astype(int):
@@ -262,20 +265,20 @@ def _strip(human: Any, last: int) -> list[picture.Figure]:
     return figures
 
 
-def _chain(armature: Any, name: str, tip: str, count: int, target: Any, pole: Any) -> None:
+def _chain(armature: Object, name: str, tip: str, count: int, target: Object, pole: Object | None) -> None:
     chain = armature.fabrik.chains.add()
     chain.name, chain.tip, chain.chain_count, chain.target, chain.pole_target = name, tip, count, target, pole
 
 
-def _in_pose_mode(armature: Any, work: Callable[[], Any]) -> None:
+def _in_pose_mode(armature: Object, work: Callable[[], object]) -> None:
     bpy.context.view_layer.objects.active = armature
     bpy.ops.object.mode_set(mode='POSE')
     work()
     bpy.ops.object.mode_set(mode='OBJECT')
 
 
-def _empty(name: str, display: str) -> Any:
-    empty: Any = bpy.data.objects.new(name, None)
+def _empty(name: str, display: Literal['CUBE', 'PLAIN_AXES', 'SPHERE']) -> Object:
+    empty = bpy.data.objects.new(name, None)
     empty.empty_display_type, empty.empty_display_size = display, 0.05
     bpy.context.scene.collection.objects.link(empty)
     return empty

@@ -9,14 +9,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import bpy
 import numpy as np
+from bpy.types import Action, Object
 
 from fabrik_addon.blender.bake.bake_chains import bake_chains
+from fabrik_addon.blender.rig.properties import settings_of
 
-from .blender_chain import new_scene, register
+from .blender_chain import make_empty, new_scene, register, scene, view_layer
 from .human import Human, add_skin, make_human
 from .problems import Array, Effort
 from .report import Row, Table
@@ -99,18 +100,17 @@ def growth_table(effort: Effort) -> Table:
 def same_table(_effort: Effort) -> Table:
     """Compare baked frames with the same frames solved alone."""
     human = make_human(100)
-    scene: Any = bpy.context.scene
     numbers = [*range(1, 101, 7)]
     alone = {}
     for number in numbers:
-        scene.frame_set(number)
+        scene().frame_set(number)
         bpy.ops.pose.fabrik_solve()  # type: ignore[attr-defined]
         alone[number] = _matrices(human.rig)
-    scene.frame_set(1)
+    scene().frame_set(1)
     _bake(human, 100)
     rows = []
     for number in numbers:
-        scene.frame_set(number)
+        scene().frame_set(number)
         rows.append(float(np.abs(_matrices(human.rig) - alone[number]).max()))
     worst = max(rows)
     return Table(
@@ -128,17 +128,15 @@ def round_trip_table(_effort: Effort) -> Table:
     new_scene()
     bpy.ops.preferences.addon_enable(module="io_anim_bvh")
     bpy.ops.import_anim.bvh(filepath=str(MOTION), rotate_mode='QUATERNION')
-    rig: Any = bpy.context.object
-    scene: Any = bpy.context.scene
+    assert bpy.context.object is not None
+    rig = bpy.context.object
     bpy.ops.object.mode_set(mode='POSE')
     tips = {"LeftForeArm": 2, "RightForeArm": 2, "LeftLeg": 2, "RightLeg": 2}
     for name, count in tips.items():
-        chain = rig.fabrik.chains.add()
+        chain = settings_of(rig).chains.add()
         chain.name, chain.tip, chain.chain_count = name, name, count
         for role in ("target", "pole_target"):
-            empty = bpy.data.objects.new(f"{name} {role}", None)
-            scene.collection.objects.link(empty)
-            setattr(chain, role, empty)
+            setattr(chain, role, make_empty(f"{name} {role}"))
     last = round(rig.animation_data.action.frame_range[1])
     before = _path(rig, last)
     bpy.ops.pose.fabrik_key_targets(frame_start=1, frame_end=last)  # type: ignore[attr-defined]
@@ -181,10 +179,8 @@ def _memory(frames: int) -> float:
 
 
 def _bake(human: Human, frames: int) -> None:
-    scene: Any = bpy.context.scene
-    layer: Any = bpy.context.view_layer
     times = [float(frame) for frame in range(1, frames + 1)]
-    for _ in bake_chains(scene, layer, human.rig, human.chains, times, (1, frames)):
+    for _ in bake_chains(scene(), view_layer(), human.rig, human.chains, times, (1, frames)):
         pass
 
 
@@ -219,25 +215,24 @@ def _time_own(human: Human, frames: int) -> float:
     return taken
 
 
-def _put_back(human: Human, action: Any) -> None:
+def _put_back(human: Human, action: Action) -> None:
     animation = human.rig.animation_data
     used = animation.action
     animation.action = action
     animation.action_slot = action.slots[0]
-    bpy.data.actions.remove(used)
-    scene: Any = bpy.context.scene
-    scene.frame_set(1)
+    if used is not None:
+        bpy.data.actions.remove(used)
+    scene().frame_set(1)
 
 
-def _matrices(rig: Any) -> Array:
+def _matrices(rig: Object) -> Array:
     return np.array([[row[:] for row in bone.matrix] for bone in rig.pose.bones])
 
 
-def _path(rig: Any, last: int) -> Array:
-    scene: Any = bpy.context.scene
+def _path(rig: Object, last: int) -> Array:
     found = []
     for frame in range(1, last + 1):
-        scene.frame_set(frame)
+        scene().frame_set(frame)
         found.append(_matrices(rig))
     return np.array(found)
 

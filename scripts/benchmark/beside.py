@@ -42,7 +42,7 @@ def beside_table(own: Path, other: Path, groups: Sequence[str]) -> Table:
         RuntimeError: a bench can't run there, or its tables have other rows.
     """
     found: dict[Path, list[Times]] = {own: [], other: []}
-    tables: list[dict[str, Any]] = []
+    tables: list[dict[str, Any]] = []  # Any: what JSON holds
     for _ in range(ROUNDS):
         for folder, runs in found.items():
             measured = _measure(folder, groups)

@@ -5,13 +5,13 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
 
 import bpy
 import numpy as np
-from bpy.types import Scene, ViewLayer
+from bpy.types import Object, Scene, ViewLayer
 
 import fabrik_addon
+from fabrik_addon.blender.rig.properties import FabrikChain, settings_of
 
 from .problems import Array
 
@@ -35,16 +35,17 @@ def view_layer() -> ViewLayer:
     return bpy.context.view_layer
 
 
-def _scene() -> Scene:
+def scene() -> Scene:
+    """Return the scene there is."""
     assert bpy.context.scene is not None
     return bpy.context.scene
 
 
-def make_armature(joints: Array) -> Any:
+def make_armature(joints: Array) -> Object:
     """Return an armature object at the origin with one bone for each link of joints (J, 3)."""
     armature = bpy.data.armatures.new("chain")
-    obj: Any = bpy.data.objects.new("chain", armature)
-    _scene().collection.objects.link(obj)
+    obj = bpy.data.objects.new("chain", armature)
+    scene().collection.objects.link(obj)
     view_layer().objects.active = obj
     bpy.ops.object.mode_set(mode='EDIT')
     parent = None
@@ -59,34 +60,39 @@ def make_armature(joints: Array) -> Any:
     return obj
 
 
-def make_target() -> Any:
+def make_target() -> Object:
     """Return an empty."""
-    target = bpy.data.objects.new("target", None)
-    _scene().collection.objects.link(target)
-    return target
+    return make_empty("target")
 
 
-def constrain(obj: Any, target: Any) -> None:
+def make_empty(name: str) -> Object:
+    """Return an empty with that name."""
+    empty = bpy.data.objects.new(name, None)
+    scene().collection.objects.link(empty)
+    return empty
+
+
+def constrain(obj: Object, target: Object) -> None:
     """Give a chain Blender's own IK, with Blender's own settings."""
     constraint = obj.pose.bones[LAST].constraints.new('IK')
     constraint.target = target
     constraint.chain_count = 0
 
 
-def add_chain(obj: Any, target: Any) -> Any:
+def add_chain(obj: Object, target: Object) -> FabrikChain:
     """Give a chain ours, with our own default settings, and return its settings."""
-    chain = obj.fabrik.chains.add()
+    chain = settings_of(obj).chains.add()
     chain.name, chain.tip, chain.chain_count, chain.target = "chain", LAST, 0, target
     return chain
 
 
-def rest(obj: Any) -> None:
+def rest(obj: Object) -> None:
     """Put every bone back where it was made."""
     for pose_bone in obj.pose.bones:
         pose_bone.rotation_quaternion = (1.0, 0.0, 0.0, 0.0)
 
 
-def joints_of(obj: Any) -> Array:
+def joints_of(obj: Object) -> Array:
     """Return where the joints (J, 3) are, after an update."""
     bones = obj.pose.bones
     return np.array([*(bone.head[:] for bone in bones), bones[-1].tail[:]], float)

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
+from bpy.types import Object
 from mathutils import Vector
 
 from fabrik_addon.blender.rig.snapshot import take_snapshot
@@ -135,7 +135,7 @@ def _targets(count: int, path: str, number: int) -> Array:
 
 
 def _compare(
-    count: int, targets: Array, make: Callable[[Any, Any], tuple[Move, Move]], runs: int
+    count: int, targets: Array, make: Callable[[Object, Object], tuple[Move, Move]], runs: int
 ) -> tuple[str, str, float]:
     """Time ours and Blender's own, taking turns; return both as text and the ratio of their medians."""
     new_scene()
@@ -166,7 +166,7 @@ def _compare(
     return microseconds(times[0]), microseconds(times[1]), ratio
 
 
-def _drag(obj: Any, target: Any) -> tuple[Move, Move]:
+def _drag(obj: Object, target: Object) -> tuple[Move, Move]:
     chain = add_chain(obj, target)
     layer = view_layer()
     snapshot = take_snapshot(layer, obj, chain)
@@ -181,7 +181,7 @@ def _drag(obj: Any, target: Any) -> tuple[Move, Move]:
     return move, lambda _position: None
 
 
-def _one_shot(obj: Any, target: Any) -> tuple[Move, Move]:
+def _one_shot(obj: Object, target: Object) -> tuple[Move, Move]:
     chain = add_chain(obj, target)
     layer = view_layer()
 

@@ -4,12 +4,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import bpy
 import numpy as np
+from bpy.types import Object
 
-from .blender_chain import new_scene, register
+from fabrik_addon.blender.rig.properties import settings_of
+
+from .blender_chain import new_scene, register, view_layer
 from .problems import Array, Effort
 from .report import Row, Table
 
@@ -21,13 +22,14 @@ def convert_table(_effort: Effort) -> Table:
     bpy.ops.preferences.addon_enable(module="rigify")
     bpy.ops.object.armature_basic_human_metarig_add()  # type: ignore[attr-defined]
     bpy.ops.pose.rigify_generate()  # type: ignore[attr-defined]
-    rig: Any = bpy.context.object
+    assert bpy.context.object is not None
+    rig = bpy.context.object
     bpy.ops.object.mode_set(mode='POSE')
     found = [by for bone in rig.pose.bones for by in bone.constraints if by.type == 'IK']
     drivers = len(rig.animation_data.drivers)
     before = _places(rig)
     bpy.ops.pose.fabrik_constraints_to_chains()  # type: ignore[attr-defined]
-    converted = len(rig.fabrik.chains)
+    converted = len(settings_of(rig).chains)
     moved = _moved(rig, before)
     bpy.ops.pose.fabrik_solve()  # type: ignore[attr-defined]
     solved = _moved(rig, before)
@@ -42,12 +44,12 @@ def convert_table(_effort: Effort) -> Table:
     )
 
 
-def _places(rig: Any) -> Array:
-    layer: Any = bpy.context.view_layer
+def _places(rig: Object) -> Array:
+    layer = view_layer()
     layer.update()
     return np.array([[bone.head[:], bone.tail[:]] for bone in rig.pose.bones])
 
 
-def _moved(rig: Any, before: Array) -> float:
+def _moved(rig: Object, before: Array) -> float:
     lengths = np.array([bone.bone.length for bone in rig.pose.bones])
     return float((np.linalg.norm(_places(rig) - before, axis=2).max(axis=1) / lengths).max())

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Any
 
 import bpy
 import numpy as np
+from bpy.types import Object
 from mathutils import Euler, Quaternion, Vector
 
 from fabrik_addon.blender.drag import DragSession, Grab
@@ -70,7 +70,7 @@ def _loop(moves: int) -> Array:
     return offsets
 
 
-def _feasible_offsets(rig: Any, count: int, moves: int) -> Array:
+def _feasible_offsets(rig: Object, count: int, moves: int) -> Array:
     """Return offsets (moves, 3) of the hand in a smooth sequence of feasible poses; the pose is put back."""
     tip = rig.pose.bones[TIP]
     bones = [tip, *tip.parent_recursive][:count]
@@ -93,9 +93,10 @@ def _feasible_offsets(rig: Any, count: int, moves: int) -> Array:
     return np.array(offsets)
 
 
-def _make_human(count: int) -> Any:
+def _make_human(count: int) -> Object:
     bpy.ops.object.armature_human_metarig_add()  # type: ignore[attr-defined]
-    rig: Any = bpy.context.object
+    assert bpy.context.object is not None
+    rig = bpy.context.object
     bone = rig.pose.bones[TIP]
     for link in [bone, *bone.parent_recursive][:count]:
         limit_joint(link, JOINTS.get(link.name, "NECK"))
@@ -107,7 +108,7 @@ def _compare(count: int, path: str, moves: int) -> tuple[list[float], list[float
     new_scene()
     bpy.ops.preferences.addon_enable(module="rigify")
     rig, other, target = _make_human(count), _make_human(count), make_target()
-    constraint: Any = other.pose.bones[TIP].constraints.new('IK')
+    constraint = other.pose.bones[TIP].constraints.new('IK')
     constraint.chain_count = count
     other.location.x += 5.0
     layer = view_layer()
@@ -118,7 +119,7 @@ def _compare(count: int, path: str, moves: int) -> tuple[list[float], list[float
     target.location = other.matrix_world @ other.pose.bones[TIP].tail
     constraint.target = target
     session = DragSession(layer, rig, Grab(TIP), count)
-    start, own_start = session.start_position, Vector(target.location)
+    start, own_start = session.start_position, target.location.copy()
     times: tuple[list[float], list[float]] = ([], [])
     reached = 0
     for number, offset in enumerate(offsets.tolist()):

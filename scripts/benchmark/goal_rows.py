@@ -8,12 +8,13 @@ All is measured on the pose that Blender evaluates, beside Blender's own IK set 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import bpy
 import numpy as np
+from bpy.types import Object, PoseBone
 from mathutils import Quaternion, Vector
 
+from fabrik_addon.blender.rig.properties import FabrikChain
 from fabrik_addon.blender.solving.solve_chains import solve_chains
 
 from .blender_chain import (
@@ -29,7 +30,7 @@ from .blender_chain import (
     view_layer,
 )
 from .problems import RESTS, Array, Effort, directions, generator, link_lengths, rest_joints, targets_within
-from .report import Row, Table
+from .report import Cell, Row, Table
 
 NEAR = 1e-3
 """Error that counts as reached where a rotation is to be taken too: what Blender's own IK is content with."""
@@ -55,7 +56,7 @@ def rotation_table(effort: Effort) -> Table:
             places, rotations = _random_goals(count, shape, effort.targets)
             ours = _with_rotation(count, shape, places, rotations, is_own=False)
             own = _with_rotation(count, shape, places, rotations, is_own=True)
-            cells: list[Any] = [count, shape]
+            cells: list[Cell] = [count, shape]
             for errors, angles in (ours, own):
                 hits = int(np.sum((errors <= NEAR) & (angles <= TURNED)))
                 cells += [f"{hits}/{len(errors)}", float(errors.max()), float(angles.max())]
@@ -184,7 +185,7 @@ def _with_rotation(
     new_scene()
     obj, target = make_armature(rest_joints(count, shape)), make_target()
     target.rotation_mode = 'QUATERNION'
-    chain: Any = None
+    chain: FabrikChain | None = None
     if is_own:
         constrain(obj, target)
         obj.pose.bones[LAST].constraints[0].use_rotation = True
@@ -195,7 +196,7 @@ def _with_rotation(
     errors, angles = [], []
     for place, rotation in zip(places, rotations, strict=True):
         target.location, target.rotation_quaternion = place, rotation
-        if is_own:
+        if chain is None:
             view_layer().update()
         else:
             rest(obj)
@@ -220,7 +221,7 @@ def _through_extension(path: Array, softness: float | None, stretch: bool) -> tu
     joints = np.array([[0.0, 0.0, 0.0], [0.0, -0.15, 0.4770], [0.0, 0.0, 0.9539]])
     joints /= link_lengths(joints).sum()
     obj, target = make_armature(joints), make_target()
-    chain: Any = None
+    chain: FabrikChain | None = None
     if softness is None:
         constrain(obj, target)
     else:
@@ -243,7 +244,7 @@ def _through_extension(path: Array, softness: float | None, stretch: bool) -> tu
 # Stretch
 
 
-def _with_others(count: int, shape: str) -> tuple[Any, list[Any]]:
+def _with_others(count: int, shape: str) -> tuple[Object, list[PoseBone]]:
     """Return an armature of one chain with a bent bone on each of its bones, and those bones."""
     obj = make_armature(rest_joints(count, shape))
     chained = [bone.name for bone in obj.pose.bones]
@@ -265,7 +266,7 @@ def _with_others(count: int, shape: str) -> tuple[Any, list[Any]]:
     return obj, others
 
 
-def _shapes(bones: list[Any]) -> Array:
+def _shapes(bones: list[PoseBone]) -> Array:
     """Return lengths of axes and cosines between them (B, 6)."""
     shapes = []
     for bone in bones:
@@ -276,7 +277,7 @@ def _shapes(bones: list[Any]) -> Array:
     return np.array(shapes)
 
 
-def _chain_joints(obj: Any, count: int) -> Array:
+def _chain_joints(obj: Object, count: int) -> Array:
     names = [*(f"bone{j}" for j in range(count - 1)), LAST]
     bones = [obj.pose.bones[name] for name in names]
     return np.array([*(bone.head[:] for bone in bones), bones[-1].tail[:]])

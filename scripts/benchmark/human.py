@@ -5,13 +5,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import bpy
 import numpy as np
+from bpy.types import Constraint, Object
 from mathutils import Euler, Vector
 
-from .blender_chain import new_scene, register
+from fabrik_addon.blender.rig.properties import FabrikChain, settings_of
+
+from .blender_chain import make_empty, new_scene, register, view_layer
 from .problems import generator
 
 LIMBS = {"forearm.L": 0.6, "forearm.R": 0.6, "shin.L": -0.6, "shin.R": -0.6}
@@ -22,9 +24,9 @@ LIMBS = {"forearm.L": 0.6, "forearm.R": 0.6, "shin.L": -0.6, "shin.R": -0.6}
 class Human:
     """The rig, and what moves it."""
 
-    rig: Any
-    chains: list[Any]
-    constraints: list[Any]
+    rig: Object
+    chains: list[FabrikChain]
+    constraints: list[Constraint]
     """The same chains as Blender's own IK constraints, muted."""
     bones: list[str]
     """Names of the bones that turn."""
@@ -36,7 +38,8 @@ def make_human(frames: int) -> Human:
     new_scene()
     bpy.ops.preferences.addon_enable(module="rigify")
     bpy.ops.object.armature_human_metarig_add()  # type: ignore[attr-defined]
-    rig: Any = bpy.context.object
+    assert bpy.context.object is not None
+    rig = bpy.context.object
     rng = generator("human")
     times = np.unique(np.linspace(1, frames + 10, min(frames // 10 + 2, 200)).astype(int))
     chains, constraints, bones = [], [], []
@@ -44,7 +47,7 @@ def make_human(frames: int) -> Human:
         bone = rig.pose.bones[name]
         reach = 0.25 * (bone.length + bone.parent.length)
         middle = rig.matrix_world @ (bone.parent.head + 0.8 * (bone.tail - bone.parent.head))
-        target, pole = _empty(f"{name} target"), _empty(f"{name} pole")
+        target, pole = make_empty(f"{name} target"), make_empty(f"{name} pole")
         pole.location = rig.matrix_world @ bone.head + Vector((0.0, aside, 0.0))
         for time in times:
             target.location = middle + Vector(rng.uniform(-reach, reach, 3).tolist())
@@ -55,13 +58,13 @@ def make_human(frames: int) -> Human:
         constraint = bone.constraints.new('IK')
         constraint.target, constraint.pole_target, constraint.chain_count = target, pole, 2
         constraint.mute = True
-        chain = rig.fabrik.chains.add()
+        chain = settings_of(rig).chains.add()
         chain.name, chain.tip, chain.chain_count = name, name, 2
         chain.target, chain.pole_target = target, pole
         chains.append(chain)
         constraints.append(constraint)
         bones += [name, bone.parent.name]
-    scene: Any = bpy.context.scene
+    scene = bpy.context.scene
     scene.frame_end = frames
     scene.frame_set(1)
     bpy.ops.object.mode_set(mode='POSE')
@@ -80,21 +83,12 @@ def add_skin(human: Human, faces: int) -> int:
     quads = np.stack([corners, corners + 1, corners + side + 2, corners + side + 1], axis=1)
     mesh = bpy.data.meshes.new("skin")
     mesh.from_pydata(points.tolist(), [], quads.tolist())
-    skin: Any = bpy.data.objects.new("skin", mesh)
-    scene: Any = bpy.context.scene
-    scene.collection.objects.link(skin)
+    skin = bpy.data.objects.new("skin", mesh)
+    bpy.context.scene.collection.objects.link(skin)
     heads = np.array([(human.rig.matrix_world @ human.rig.data.bones[name].head_local)[:] for name in human.bones])
     nearest = np.linalg.norm(points[:, None] - heads, axis=2).argmin(axis=1)
     for number, name in enumerate(human.bones):
         skin.vertex_groups.new(name=name).add(np.flatnonzero(nearest == number).tolist(), 1.0, 'REPLACE')
-    skin.modifiers.new("Armature", 'ARMATURE').object = human.rig
-    layer: Any = bpy.context.view_layer
-    layer.update()
-    return len(skin.evaluated_get(layer.depsgraph).data.polygons)
-
-
-def _empty(name: str) -> Any:
-    empty = bpy.data.objects.new(name, None)
-    scene: Any = bpy.context.scene
-    scene.collection.objects.link(empty)
-    return empty
+    skin.modifiers.new("Armature", 'ARMATURE').object = human.rig  # type: ignore[attr-defined]
+    view_layer().update()
+    return len(skin.evaluated_get(bpy.context.evaluated_depsgraph_get()).data.polygons)

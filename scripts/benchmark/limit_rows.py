@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from bpy.types import Object
 
 from fabrik_addon.blender.rig.snapshot import take_snapshot
 from fabrik_addon.blender.rig.targets_and_poles import goals_at
@@ -325,7 +326,7 @@ def path_table(effort: Effort) -> Table:
 # Ours and Blender's own
 
 
-def limit_bones(obj: Any, constrained: ConstrainedBones) -> None:
+def limit_bones(obj: Object, constrained: ConstrainedBones) -> None:
     """Set the bones' own IK limits."""
     for bone, joint in zip(obj.pose.bones, constrained.ranges, strict=True):
         for axis, (lower, upper) in zip("xyz", joint, strict=True):
@@ -337,7 +338,7 @@ def limit_bones(obj: Any, constrained: ConstrainedBones) -> None:
                 setattr(bone, f"ik_max_{axis}", math.radians(upper))
 
 
-def _frames_of(obj: Any) -> Array:
+def _frames_of(obj: Object) -> Array:
     return np.array([bone.matrix.to_quaternion()[:] for bone in obj.pose.bones])
 
 
@@ -383,12 +384,12 @@ def _own(constrained: ConstrainedBones, targets: Array, poles: Array | None = No
 
 
 def _pose_each(
-    obj: Any, target: Any, pole: Any, targets: Array, poles: Array | None, action: Callable[[], None]
+    obj: Object, target: Object, pole: Object | None, targets: Array, poles: Array | None, action: Callable[[], None]
 ) -> Found:
     errors, frames, joints = [], [], []
     for number, position in enumerate(targets):
         rest(obj)
-        target.location = position
+        target.location = position.tolist()
         if poles is not None:
             pole.location = poles[number]
         action()
@@ -431,7 +432,7 @@ def _timed(constrained: ConstrainedBones, targets: Array, runs: int) -> tuple[li
         return solve(chain, pose, Goals(position[None]))
 
     def ours(position: Array) -> None:
-        target.location = position
+        target.location = position.tolist()
         layer.update()
         write_channels(
             solve_snapshot(snapshot, goals_at(obj.matrix_world.inverted(), target.matrix_world.translation)).channels
@@ -439,7 +440,7 @@ def _timed(constrained: ConstrainedBones, targets: Array, runs: int) -> tuple[li
         layer.update()
 
     def own(position: Array) -> None:
-        own_target.location = position
+        own_target.location = position.tolist()
         layer.update()
 
     times: tuple[list[float], list[float], list[float]] = ([], [], [])

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import bpy
 import numpy as np
+from bpy.types import Object
 
 from fabrik_addon.blender.native.build_rig import build_rig
 from fabrik_addon.blender.native.eligibility import plan_rigs
+from fabrik_addon.blender.rig.properties import FabrikChain
 from fabrik_addon.core import Chain, Pose, plain_chain
 
 from .blender_chain import make_target, new_scene, view_layer
@@ -22,7 +23,7 @@ from .report import microseconds, spread
 POLE = np.array([0.8, -0.9, 0.3])
 
 
-def make_native(obj: Any, *chains: Any) -> None:
+def make_native(obj: Object, *chains: FabrikChain) -> None:
     """Make chains of an armature native rigs."""
     assert bpy.context.scene is not None
     for plan in plan_rigs(view_layer(), obj, chains):
@@ -30,14 +31,14 @@ def make_native(obj: Any, *chains: Any) -> None:
     view_layer().update()
 
 
-def pole_target() -> Any:
+def pole_target() -> Object:
     """Return an empty at the pole."""
     target = make_target()
-    target.location = POLE
+    target.location = POLE.tolist()
     return target
 
 
-def rest_problem(obj: Any) -> tuple[Chain, Pose]:
+def rest_problem(obj: Object) -> tuple[Chain, Pose]:
     """Return the chain that an armature is, and its rest pose."""
     bones = obj.data.bones
     joints = np.array([*(bone.head_local[:] for bone in bones), bones[-1].tail_local[:]], float)
@@ -46,7 +47,7 @@ def rest_problem(obj: Any) -> tuple[Chain, Pose]:
 
 
 def side_by_side(
-    make: Mapping[str, Callable[[], Any]], move: Callable[[Any, int], None], number: int, effort: Effort
+    make: Mapping[str, Callable[[], Object]], move: Callable[[Object, int], None], number: int, effort: Effort
 ) -> tuple[str, str, float]:
     """Return the time of an update of two rigs in words, and how many times the second's the first's is.
 

@@ -5,9 +5,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
+from bpy.types import Object
 from mathutils import Quaternion
 
 from fabrik_addon.core import Goals, Options, solve
@@ -72,7 +72,7 @@ they are within 1e-4 of the length. Of two links the core lets the first be a mi
 grazing angle brings the second one up to 0.2 degrees nearer to the rotation."""
 
 
-def _goals(count: int, effort_targets: int) -> list[tuple[Array, Any]]:
+def _goals(count: int, effort_targets: int) -> list[tuple[Array, Array]]:
     """Return targets, each with a rotation to be made on top of the tip's at rest."""
     rng = generator("native rotation", count)
     made = []
@@ -83,7 +83,7 @@ def _goals(count: int, effort_targets: int) -> list[tuple[Array, Any]]:
     return made
 
 
-def _rotating_chain(count: int, has_pole: bool) -> tuple[Any, Any]:
+def _rotating_chain(count: int, has_pole: bool) -> tuple[Object, Object]:
     """Return an armature with a native rig, and its target."""
     obj, target = make_armature(rest_joints(count, "bent")), make_target()
     target.rotation_mode = 'QUATERNION'
@@ -106,7 +106,7 @@ def _differences(count: int, has_pole: bool, number: int) -> tuple[Array, Array,
     at_rest = obj.data.bones[-1].matrix_local.to_quaternion()
     apart, farther, turned = [], [], []
     for position, rotation in _goals(count, number):
-        target.location, target.rotation_quaternion = position, rotation
+        target.location, target.rotation_quaternion = position.tolist(), rotation.tolist()
         view_layer().update()
         desired = target.matrix_world.to_quaternion() @ at_rest
         goals = Goals(position[None], np.array([desired[:]]), POLE[None] if has_pole else None)
@@ -129,8 +129,9 @@ def _turn(a: Quaternion, b: Quaternion) -> float:
 def _times(count: int, has_pole: bool, effort: Effort) -> tuple[str, str, float]:
     goals = _goals(count, effort.targets)
 
-    def move(target: Any, number: int) -> None:
-        target.location, target.rotation_quaternion = goals[number]
+    def move(target: Object, number: int) -> None:
+        position, rotation = goals[number]
+        target.location, target.rotation_quaternion = position.tolist(), rotation.tolist()
 
     make = {
         "native": lambda: _rotating_chain(count, has_pole)[1],
@@ -139,7 +140,7 @@ def _times(count: int, has_pole: bool, effort: Effort) -> tuple[str, str, float]
     return side_by_side(make, move, len(goals), effort)
 
 
-def _own_rotating_chain(count: int, has_pole: bool) -> Any:
+def _own_rotating_chain(count: int, has_pole: bool) -> Object:
     """Return the target of a chain with Blender's own IK."""
     obj, target = make_armature(rest_joints(count, "bent")), make_target()
     target.rotation_mode = 'QUATERNION'
@@ -160,7 +161,7 @@ def stretch_table(effort: Effort) -> Table:
             apart = _stretched_differences(count, has_pole, goals)
             same = int(np.sum(apart <= 1e-4))
 
-            def move(target: Any, number: int, goals: Array = goals) -> None:
+            def move(target: Object, number: int, goals: Array = goals) -> None:
                 target.location = goals[number]
 
             make = {
@@ -195,7 +196,7 @@ def _far_goals(count: int, number: int) -> Array:
     return np.concatenate([near, far])
 
 
-def _stretching_chain(count: int, has_pole: bool) -> tuple[Any, Any]:
+def _stretching_chain(count: int, has_pole: bool) -> tuple[Object, Object]:
     """Return an armature with a native rig, and its target."""
     obj, target = make_armature(rest_joints(count, "bent")), make_target()
     chain = add_chain(obj, target)
@@ -205,7 +206,7 @@ def _stretching_chain(count: int, has_pole: bool) -> tuple[Any, Any]:
     return obj, target
 
 
-def _own_stretching_chain(count: int, has_pole: bool) -> Any:
+def _own_stretching_chain(count: int, has_pole: bool) -> Object:
     """Return the target of a chain with Blender's own IK."""
     obj, target = make_armature(rest_joints(count, "bent")), make_target()
     constrain(obj, target)
@@ -223,7 +224,7 @@ def _stretched_differences(count: int, has_pole: bool, goals: Array) -> Array:
     poles = POLE[None] if has_pole else None
     apart = []
     for position in goals:
-        target.location = position
+        target.location = position.tolist()
         view_layer().update()
         found = solve(chain, pose, Goals(position[None], poles=poles), Options(stretch_max=MOST_STRETCH))
         apart.append(farthest(joints_of(obj), found.pose.positions))

@@ -5,9 +5,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
+from bpy.types import Object
 
 from fabrik_addon.core import Goals, solve
 
@@ -37,7 +37,7 @@ def limits_table(effort: Effort) -> Table:
         chain, rest = constrained.chain(), constrained.rest()
         core = sum(bool(solve(chain, rest, Goals(target[None])).error[0] <= NEAR) for target in targets)
 
-        def move(target: Any, number: int, targets: Array = targets) -> None:
+        def move(target: Object, number: int, targets: Array = targets) -> None:
             target.location = targets[number]
 
         make = {
@@ -75,7 +75,7 @@ def limits_table(effort: Effort) -> Table:
     )
 
 
-def _native_chain(constrained: ConstrainedBones) -> tuple[Any, Any]:
+def _native_chain(constrained: ConstrainedBones) -> tuple[Object, Object]:
     """Return an armature with a native rig, and its target."""
     obj, target = make_armature(constrained.rest().positions), make_target()
     limit_bones(obj, constrained)
@@ -83,7 +83,7 @@ def _native_chain(constrained: ConstrainedBones) -> tuple[Any, Any]:
     return obj, target
 
 
-def _own_chain(constrained: ConstrainedBones) -> Any:
+def _own_chain(constrained: ConstrainedBones) -> Object:
     """Return the target of a chain with Blender's own IK."""
     obj, target = make_armature(constrained.rest().positions), make_target()
     limit_bones(obj, constrained)

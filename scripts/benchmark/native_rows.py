@@ -12,14 +12,15 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import bpy
 import numpy as np
+from bpy.types import Object
 
 import environment
 from fabrik_addon.blender.native.find_rigs import solvers_of
 from fabrik_addon.blender.native.remove_rig import remove_rigs
+from fabrik_addon.blender.rig.properties import settings_of
 from fabrik_addon.core import Goals, solve
 
 from .blender_chain import (
@@ -85,7 +86,7 @@ def same_table(effort: Effort) -> Table:
     )
 
 
-def _native_chain(joints: Array, has_pole: bool = False, softness: float = 0.0) -> tuple[Any, Any]:
+def _native_chain(joints: Array, has_pole: bool = False, softness: float = 0.0) -> tuple[Object, Object]:
     """Return an armature with a native rig, and its target."""
     obj, target = make_armature(joints), make_target()
     chain = add_chain(obj, target)
@@ -160,7 +161,7 @@ def _ratio(count: int, pole: bool, effort: Effort) -> tuple[str, str, float]:
     return microseconds(times["native"]), microseconds(times["own"]), ratio
 
 
-def _timed(target: Any, targets: Array) -> list[float]:
+def _timed(target: Object, targets: Array) -> list[float]:
     """Return the time of the update for every target; the first few are what is done once."""
     times = []
     for position in [*targets[:5], *targets]:
@@ -191,7 +192,7 @@ def playback_table(effort: Effort) -> Table:
     )
 
 
-def _playback(make: Callable[[Any, list[str]], None], characters: int) -> list[float]:
+def _playback(make: Callable[[Object, list[str]], None], characters: int) -> list[float]:
     new_scene()
     assert bpy.context.scene is not None
     scene = bpy.context.scene
@@ -205,10 +206,10 @@ def _playback(make: Callable[[Any, list[str]], None], characters: int) -> list[f
     return times[FRAMES // 2 :]
 
 
-def _character(number: int) -> tuple[Any, list[str]]:
+def _character(number: int) -> tuple[Object, list[str]]:
     """Return an armature with a root and four limbs of two bones, and the limbs' last bones."""
     data = bpy.data.armatures.new("character")
-    obj: Any = bpy.data.objects.new("character", data)
+    obj = bpy.data.objects.new("character", data)
     assert bpy.context.scene is not None
     bpy.context.scene.collection.objects.link(obj)
     obj.location.x = 3.0 * number
@@ -231,7 +232,7 @@ def _character(number: int) -> tuple[Any, list[str]]:
     return obj, tips
 
 
-def _goals_of(obj: Any, tip: str) -> tuple[Any, Any]:
+def _goals_of(obj: Object, tip: str) -> tuple[Object, Object]:
     """Return an animated target and a pole for a limb."""
     target, pole = make_target(), make_target()
     place = obj.matrix_world @ obj.data.bones[tip].tail_local
@@ -246,15 +247,15 @@ def _goals_of(obj: Any, tip: str) -> tuple[Any, Any]:
     return target, pole
 
 
-def _native_limb(obj: Any, tips: list[str]) -> None:
+def _native_limb(obj: Object, tips: list[str]) -> None:
     for tip in tips:
-        chain = obj.fabrik.chains.add()
+        chain = settings_of(obj).chains.add()
         chain.name, chain.tip, chain.chain_count, chain.use_limits = tip, tip, 2, False
         chain.target, chain.pole_target = _goals_of(obj, tip)
-    make_native(obj, *obj.fabrik.chains)
+    make_native(obj, *settings_of(obj).chains)
 
 
-def _own_limb(obj: Any, tips: list[str]) -> None:
+def _own_limb(obj: Object, tips: list[str]) -> None:
     for tip in tips:
         constraint = obj.pose.bones[tip].constraints.new('IK')
         constraint.chain_count = 2
@@ -322,8 +323,8 @@ def _traces() -> int:
     return sum(a != b for a, b in zip(before, after, strict=True))
 
 
-def _state(obj: Any) -> list[Any]:
-    counts: list[Any] = [len(getattr(bpy.data, name)) for name in _BLOCKS]
+def _state(obj: Object) -> list[object]:
+    counts: list[object] = [len(getattr(bpy.data, name)) for name in _BLOCKS]
     counts += [len(bone.constraints) for bone in obj.pose.bones]
     counts += [bone.matrix_basis.copy() for bone in obj.pose.bones]
     return [*counts, obj.animation_data is None]

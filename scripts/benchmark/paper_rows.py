@@ -19,7 +19,7 @@ import numpy as np
 
 from fabrik_addon.core import SOLVERS, Options, plain_chain
 from fabrik_addon.core.fabrik.passes import Links, backward_pass, forward_pass, links_of
-from fabrik_addon.core.math.operations import SCALAR, Component, Point
+from fabrik_addon.core.math.operations import SCALAR, Component, Point, Vector
 from fabrik_addon.core.optimise.damped_steps import DAMPED, FreeBody, Rule, damped_solution
 from fabrik_addon.core.solvers.ccd import ccd_sweep
 from fabrik_addon.core.solvers.jacobian import PINV, TRANSPOSE
@@ -187,9 +187,9 @@ def _run_sweeps(sweep: Callable[..., None], joints: Array, target: Array) -> tup
 
 
 def _run_rule(rule: Rule, joints: Array, target: Array) -> tuple[int, float]:
-    goal: Any = tuple(target.tolist())
-    points: Any = [tuple(point) for point in joints.tolist()]
-    links: Any = [tuple(link) for link in np.diff(joints, axis=0).tolist()]
+    goal: Vector = tuple(target.tolist())
+    points: list[Vector] = [tuple(point) for point in joints.tolist()]
+    links: list[Vector] = [tuple(link) for link in np.diff(joints, axis=0).tolist()]
     start = time.perf_counter()
     body = FreeBody(points, links)
     memory: Component = rule.first
@@ -197,8 +197,8 @@ def _run_rule(rule: Rule, joints: Array, target: Array) -> tuple[int, float]:
     number = 0
     while number < CAP:
         number += 1
-        desired: Any = tuple(g - t for g, t in zip(goal, body.tip, strict=True))
-        trial = body.stepped(SCALAR, desired, rule, memory)
+        (gx, gy, gz), (x, y, z) = goal, body.tip
+        trial = body.stepped(SCALAR, (gx - x, gy - y, gz - z), rule, memory)
         trial_error = _distance(trial.tip, goal)
         moved = _distance(trial.tip, body.tip)
         worth = trial_error <= (1.0 - rule.least_gain) * error
@@ -212,6 +212,6 @@ def _run_rule(rule: Rule, joints: Array, target: Array) -> tuple[int, float]:
     return number, time.perf_counter() - start
 
 
-def _distance(a: Any, b: Any) -> float:
+def _distance(a: Any, b: Any) -> float:  # Any: that the components of one pose are floats is not in their type
     x, y, z = a[0] - b[0], a[1] - b[1], a[2] - b[2]
     return math.sqrt(x * x + y * y + z * z)

@@ -5,9 +5,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
+from bpy.types import Object
 
 from fabrik_addon.core import Chain, Goals, Pose, plain_chain, solve
 from fabrik_addon.core.goals.pole_angle import to_blender
@@ -141,13 +141,13 @@ def pole_path_table(effort: Effort) -> Table:
     )
 
 
-def _bent_armature(count: int) -> tuple[Any, Callable[[Array], Array]]:
+def _bent_armature(count: int) -> tuple[Object, Callable[[Array], Array]]:
     """Return an armature on a gentle arc toward the pole, and a function from a path to Blender's own rotations."""
     new_scene()
     headings = np.linspace(0.15, -0.15, count)
     links = np.stack([0.0 * headings, -np.sin(headings), np.cos(headings)], axis=1)
     obj, target, pole = make_armature(lay(np.full(count, 1.0 / count), links)), make_target(), make_target()
-    pole.location = POLE
+    pole.location = POLE.tolist()
     constrain(obj, target)
     constraint = obj.pose.bones[LAST].constraints[0]
     constraint.pole_target = pole

@@ -12,9 +12,9 @@ import json
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 LIMIT = 1.0
 """Seconds after which a solve is taken to hang: pyfabrik has no bound on its iterations."""
@@ -22,7 +22,15 @@ LIMIT = 1.0
 BALL = ["x", "y", "z"]
 """A ball joint, made of revolute joints: none of these libraries has another kind."""
 
-Solve: TypeAlias = Callable[[list[float]], Callable[[], Any]]
+Points: TypeAlias = list[list[float]]
+
+Axes: TypeAlias = list[list[str]]
+"""Names of the hinges' axes of each joint."""
+
+Ends: TypeAlias = list[tuple[float, float]] | None
+"""Limits of each joint (radians) where each joint is a hinge."""
+
+Solve: TypeAlias = Callable[[list[float]], Callable[[], Iterable[float]]]
 """From a target to a function that returns the tip: its time is no part of the solve."""
 
 VECTORS = {"x": [1, 0, 0], "y": [0, 1, 0], "z": [0, 0, 1]}
@@ -61,15 +69,15 @@ def main() -> None:
     json.dump({"tips": tips, "seconds": seconds}, sys.stdout)
 
 
-def _stop(_number: int, _frame: Any) -> None:
+def _stop(_number: int, _frame: object) -> None:
     raise _TooLong
 
 
-def _pyfabrik(joints: Any, _links: Any, _axes: Any, _ends: Any, tolerance: float) -> Solve:
+def _pyfabrik(joints: Points, _links: Points, _axes: Axes, _ends: Ends, tolerance: float) -> Solve:
     import pyfabrik
     from vectormath import Vector3
 
-    def solve(target: list[float]) -> Callable[[], Any]:
+    def solve(target: list[float]) -> Callable[[], Iterable[float]]:
         chain = pyfabrik.Fabrik3D([Vector3(*joint) for joint in joints], tolerance)
         chain.move_to(Vector3(*target))
         return lambda: chain.joints[-1]
@@ -77,7 +85,7 @@ def _pyfabrik(joints: Any, _links: Any, _axes: Any, _ends: Any, tolerance: float
     return solve
 
 
-def _ikpy(_joints: Any, links: Any, axes: Any, ends: Any, _tolerance: float) -> Solve:
+def _ikpy(_joints: Points, links: Points, axes: Axes, ends: Ends, _tolerance: float) -> Solve:
     from ikpy.chain import Chain
     from ikpy.link import OriginLink, URDFLink
 
@@ -92,21 +100,21 @@ def _ikpy(_joints: Any, links: Any, axes: Any, ends: Any, _tolerance: float) -> 
     made.append(URDFLink("tip", offset, [0, 0, 0], joint_type="fixed"))
     chain = Chain(made, active_links_mask=[*mask, False])
 
-    def solve(target: list[float]) -> Callable[[], Any]:
+    def solve(target: list[float]) -> Callable[[], Iterable[float]]:
         angles = chain.inverse_kinematics(target_position=target)
         return lambda: chain.forward_kinematics(angles)[:3, 3]
 
     return solve
 
 
-def _tinyik(_joints: Any, links: Any, axes: Any, _ends: Any, _tolerance: float) -> Solve:
+def _tinyik(_joints: Points, links: Points, axes: Axes, _ends: Ends, _tolerance: float) -> Solve:
     import tinyik
 
-    tokens: list[Any] = []
+    tokens: list[str | list[float]] = []
     for link, turns in zip(links, axes, strict=True):
         tokens += [*turns, link]
 
-    def solve(target: list[float]) -> Callable[[], Any]:
+    def solve(target: list[float]) -> Callable[[], Iterable[float]]:
         arm = tinyik.Actuator(tokens)
         arm.ee = target
         return lambda: arm.ee

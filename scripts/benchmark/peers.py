@@ -11,7 +11,6 @@ import time
 import venv
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from .blender_chain import LAST, constrain, make_armature, make_target, new_scen
 from .limit_rows import limit_bones
 from .limit_sets import SETS, ConstrainedBones, feasible_swings, posed
 from .problems import RESTS, Array, Effort, generator, link_lengths, pose_along
-from .report import Row, Table, microseconds
+from .report import Cell, Row, Table, microseconds
 from .solver_rows import RANGES, TOLERANCE, problems_of
 
 PINNED = (
@@ -125,7 +124,7 @@ def _limits_table(python: Path, effort: Effort) -> Table:
     )
 
 
-def _row(about: tuple[Any, ...], name: str, found: _Answers) -> Row:
+def _row(about: tuple[Cell, ...], name: str, found: _Answers) -> Row:
     hits = int(np.sum(found.errors <= TOLERANCE))
     answered = found.errors[np.isfinite(found.errors)]
     median = float(np.median(answered)) if len(answered) else "none"

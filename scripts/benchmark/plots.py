@@ -5,10 +5,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
 
 from fabrik_addon.core import SOLVERS, Options
 from fabrik_addon.core.fabrik.passes import sweep_to_target
@@ -54,7 +56,7 @@ def draw_all(folder: Path, effort: Effort) -> list[Path]:
     return drawn
 
 
-def _draw_error(effort: Effort) -> Any:
+def _draw_error(effort: Effort) -> Figure:
     """Draw the median error after so many iterations."""
     figure, axes = plt.subplots(1, 2, figsize=(10.0, 4.0), sharey=True, layout="constrained")
     numbers = np.unique(np.geomspace(1, 200, 16).astype(int))
@@ -91,7 +93,7 @@ def _error_of_sweeps(joints: Array, targets: Array, iterations: int) -> float:
     return max(float(np.median(np.linalg.norm(np.array(swept[-1]) - targets.T, axis=0))), STOP)
 
 
-def _draw_time(effort: Effort) -> Any:
+def _draw_time(effort: Effort) -> Figure:
     """Draw the median time of a solve for chains of more and more links."""
     figure, axes = plt.subplots(1, 2, figsize=(10.0, 4.0), sharey=True, layout="constrained")
     links = [count for count in (2, 3, 5, 10, 20, 30, 50, 100) if count <= effort.longest]
@@ -115,7 +117,7 @@ def _draw_time(effort: Effort) -> Any:
     return figure
 
 
-def _draw_reach(effort: Effort) -> Any:
+def _draw_reach(effort: Effort) -> Figure:
     """Draw how many targets are reached in 64 iterations, by their distance."""
     figure, axes = plt.subplots(1, 2, figsize=(10.0, 4.0), sharey=True, layout="constrained")
     edges = np.array([0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.999])
@@ -135,7 +137,7 @@ def _draw_reach(effort: Effort) -> Any:
     return figure
 
 
-def _draw_planar(_effort: Effort) -> Any:
+def _draw_planar(_effort: Effort) -> Figure:
     """Draw the joints of a planar arm on its way to a target out of reach, damped and undamped."""
     figure, axes = plt.subplots(1, 2, figsize=(10.0, 4.0), sharey=True, layout="constrained")
     frames = np.arange(FRAMES + 1)
@@ -158,6 +160,6 @@ def _draw_planar(_effort: Effort) -> Any:
     return figure
 
 
-def _plot(axis: Any, solver: str, x: Any, y: Any) -> None:
+def _plot(axis: Axes, solver: str, x: ArrayLike, y: ArrayLike) -> None:
     color, width, line = _STYLES[solver]
     axis.plot(x, y, label=SOLVERS[solver].label, color=color, linewidth=width, linestyle=line, marker=".")

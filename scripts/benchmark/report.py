@@ -69,7 +69,7 @@ class Report:
         return "\n".join(lines)
 
     def data(self) -> dict[str, Any]:
-        """Return the same as dictionaries and lists of plain values."""
+        """Return the same as dictionaries and lists of plain values, for JSON: hence ``Any``."""
         tables = [
             {
                 "title": table.title,

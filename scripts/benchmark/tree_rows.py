@@ -11,14 +11,16 @@ from typing import Any
 
 import bpy
 import numpy as np
+from bpy.types import Object
 from mathutils import Quaternion, Vector
 
+from fabrik_addon.blender.rig.properties import FabrikChain, settings_of
 from fabrik_addon.blender.solving.chain_groups import take_groups
 from fabrik_addon.blender.solving.solve_chains import solve_chains, solve_group
 from fabrik_addon.blender.solving.write_channels import write_channels
 from fabrik_addon.core import Chain, Goals, Options, Pose, Status, plain_chain, solve, solve_tree_components, start_tree
 
-from .blender_chain import new_scene, register, rest, view_layer
+from .blender_chain import make_empty, new_scene, register, rest, view_layer
 from .problems import Array, Effort, generator
 from .report import Row, Table, microseconds, spread
 from .tree_problems import Bones, hand_bones, tree_of, turned_tips, y_bones
@@ -171,11 +173,11 @@ def _loop_table(effort: Effort) -> Table:
 # In Blender
 
 
-def _make_tree(bones: Bones) -> Any:
+def _make_tree(bones: Bones) -> Object:
     """Return an armature object at the origin with the bones, none of them connected."""
     assert bpy.context.scene is not None
     armature = bpy.data.armatures.new("tree")
-    obj: Any = bpy.data.objects.new("tree", armature)
+    obj = bpy.data.objects.new("tree", armature)
     bpy.context.scene.collection.objects.link(obj)
     view_layer().objects.active = obj
     bpy.ops.object.mode_set(mode='EDIT')
@@ -187,24 +189,18 @@ def _make_tree(bones: Bones) -> Any:
     return obj
 
 
-def _empty(name: str) -> Any:
-    assert bpy.context.scene is not None
-    empty = bpy.data.objects.new(name, None)
-    bpy.context.scene.collection.objects.link(empty)
-    return empty
-
-
-def _add_chains(obj: Any, chains: Sequence[tuple[str, str, int]]) -> list[Any]:
+def _add_chains(obj: Object, chains: Sequence[tuple[str, str, int]]) -> list[FabrikChain]:
     """Add chains with targets, given by name, tip and count; return their settings."""
     for name, tip, chain_count in chains:
-        chain = obj.fabrik.chains.add()
-        chain.name, chain.tip, chain.chain_count, chain.target = name, tip, chain_count, _empty(name)
-    return list(obj.fabrik.chains)  # those that add() returned may have moved since
+        chain = settings_of(obj).chains.add()
+        chain.name, chain.tip, chain.chain_count, chain.target = name, tip, chain_count, make_empty(name)
+    return list(settings_of(obj).chains)  # those that add() returned may have moved since
 
 
-def _constrain(obj: Any, tip: str, chain_count: int = 0) -> Any:
+def _constrain(obj: Object, tip: str, chain_count: int = 0) -> Any:
+    # Any: the stubs give a bone's constraints no attributes of their subtypes.
     constraint = obj.pose.bones[tip].constraints.new('IK')
-    constraint.target, constraint.chain_count = _empty(tip), chain_count
+    constraint.target, constraint.chain_count = make_empty(tip), chain_count
     return constraint
 
 
@@ -274,13 +270,14 @@ def _time_table(effort: Effort) -> Table:
     )
 
 
-def _human(with_limits: bool) -> Any:
+def _human(with_limits: bool) -> Object:
     """Return Rigify's human metarig in Pose mode, with the limits of usual joints."""
     register()
     new_scene()
     bpy.ops.preferences.addon_enable(module="rigify")
     bpy.ops.object.armature_human_metarig_add()  # type: ignore[attr-defined]
-    obj: Any = bpy.context.object
+    assert bpy.context.object is not None
+    obj = bpy.context.object
     bpy.ops.object.mode_set(mode='POSE')
     for joint, names in HUMAN_JOINTS.items() if with_limits else ():
         for bone in obj.pose.bones:
@@ -289,7 +286,7 @@ def _human(with_limits: bool) -> Any:
     return obj
 
 
-def _take_feasible_pose(obj: Any, rng: np.random.Generator, chains: Sequence[Any], share: float) -> None:
+def _take_feasible_pose(obj: Object, rng: np.random.Generator, chains: Sequence[FabrikChain], share: float) -> None:
     """Turn the chains' bones at random, inside their limits, and update."""
     turned: set[str] = set()
     for chain in chains:
@@ -391,12 +388,12 @@ def _milliseconds(seconds: Sequence[float]) -> str:
     return f"{median:.1f} / {high:.1f}"
 
 
-def _length(obj: Any, chains: Sequence[Any]) -> float:
+def _length(obj: Object, chains: Sequence[FabrikChain]) -> float:
     names: set[str] = set()
     for chain in chains:
         bones = [obj.pose.bones[chain.tip], *obj.pose.bones[chain.tip].parent_recursive]
         names.update(bone.name for bone in bones[: chain.chain_count or None])
-    return float(sum(obj.data.bones[name].length for name in names))
+    return float(sum((obj.data.bones[name].length for name in names), 0.0))
 
 
 def _pole_table(effort: Effort) -> Table:
@@ -424,7 +421,7 @@ def _pole_table(effort: Effort) -> Table:
         rest(ours)
         poles = []
         for side, chain, constraint in zip("LR", chains, constraints, strict=False):
-            chain.pole_target = constraint.pole_target = _empty(f"pole {side}")
+            chain.pole_target = constraint.pole_target = make_empty(f"pole {side}")
             away = Vector(rng.normal(size=3).tolist()).normalized()
             chain.pole_target.location = ours.pose.bones[f"arm0.{side}"].head + away
             poles.append(chain.pole_target)
@@ -449,7 +446,7 @@ def _pole_table(effort: Effort) -> Table:
     )
 
 
-def _bends_to(obj: Any, side: str, pole: Any) -> bool:
+def _bends_to(obj: Object, side: str, pole: Object) -> bool:
     upper, lower = obj.pose.bones[f"arm0.{side}"], obj.pose.bones[f"arm1.{side}"]
     along = (lower.tail - upper.head).normalized()
     bend, desired = lower.head - upper.head, pole.location - upper.head
@@ -473,7 +470,7 @@ def _order_table(effort: Effort) -> Table:
                 order, _add_chains(obj, [(bones.tips[i], bones.tips[i], 0) for i in order]), strict=True
             ):
                 added.target.location = target[i]
-            solve_chains(view_layer(), obj, list(obj.fabrik.chains))
+            solve_chains(view_layer(), obj, list(settings_of(obj).chains))
             found.append(np.array([bone.matrix for bone in obj.pose.bones]))
         worst = max(worst, *(float(np.abs(other - found[0]).max()) for other in found[1:]))
     return Table(
