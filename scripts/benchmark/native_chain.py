@@ -12,7 +12,7 @@ import numpy as np
 from bpy.types import Object
 
 from fabrik_addon.blender.native.build_rig import build_rig
-from fabrik_addon.blender.native.eligibility import plan_rigs
+from fabrik_addon.blender.native.eligibility import eligible_chains
 from fabrik_addon.blender.rig.properties import FabrikChain
 from fabrik_addon.core import Chain, Pose, plain_chain
 
@@ -26,8 +26,8 @@ POLE = np.array([0.8, -0.9, 0.3])
 def make_native(obj: Object, *chains: FabrikChain) -> None:
     """Make chains of an armature native rigs."""
     assert bpy.context.scene is not None
-    for plan in plan_rigs(view_layer(), obj, chains):
-        build_rig(bpy.context.scene, obj, plan.settings, plan.rest)
+    for each in eligible_chains(view_layer(), obj, chains):
+        build_rig(bpy.context.scene, obj, each.settings, each.rest)
     view_layer().update()
 
 

@@ -12,7 +12,7 @@ from bpy.types import Operator, Panel
 
 from ...core import FabrikError
 from ..native.build_rig import build_rig
-from ..native.eligibility import plan_rigs
+from ..native.eligibility import eligible_chains
 from ..native.find_rigs import broken_constraints, solver_of, solvers_of
 from ..native.modifier_inputs import draw_input, group_inputs
 from ..native.remove_rig import remove_rigs
@@ -33,16 +33,16 @@ class POSE_OT_fabrik_rig_add(OnlyActiveMixin, Operator):
 
     def run(self, context: Context) -> None:
         armature = context.object
-        plans = plan_rigs(context.view_layer, armature, chosen_chains(armature, self.only_active))
-        there = [solver_of(armature, plan.settings) for plan in plans]
+        eligible = eligible_chains(context.view_layer, armature, chosen_chains(armature, self.only_active))
+        there = [solver_of(armature, each.settings) for each in eligible]
         again = [solver for solver in there if solver is not None]
         remove_rigs(context.view_layer, armature, again, keep_pose=False)
-        for plan in plans:
-            build_rig(context.scene, armature, plan.settings, plan.rest)
+        for each in eligible:
+            build_rig(context.scene, armature, each.settings, each.rest)
         context.view_layer.update()
-        for plan in plans:
-            for warning in plan.warnings:
-                self.report({'WARNING'}, f"Chain '{plan.settings.name}': {warning}")
+        for each in eligible:
+            for warning in each.warnings:
+                self.report({'WARNING'}, f"Chain '{each.settings.name}': {warning}")
 
 
 class POSE_OT_fabrik_rig_remove(ReportErrorsMixin, Operator):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Plan:
+class EligibleChain:
     """A chain that can become a native rig."""
 
     settings: FabrikChain
@@ -35,52 +35,52 @@ class Plan:
     warnings: tuple[str, ...]
 
 
-def plan_rigs(view_layer: ViewLayer, armature: Object, chains: Sequence[FabrikChain]) -> list[Plan]:
+def eligible_chains(view_layer: ViewLayer, armature: Object, chains: Sequence[FabrikChain]) -> list[EligibleChain]:
     """Return what to build for chains.
 
     Raises:
         FabrikError: which chain can't be a native rig, and why.
     """
     view_layer.update()
-    plans = [_plan(view_layer, armature, chain) for chain in chains]
+    eligible = [_eligible_chain(view_layer, armature, chain) for chain in chains]
     own = [solver_of(armature, chain) for chain in chains]
     others = {name: solver for name, solver in solvers_of(armature).items() if solver not in own}
-    _check_shared(armature, plans, others)
-    _check_hanging(armature, plans, others)
-    return plans
+    _check_shared(armature, eligible, others)
+    _check_hanging(armature, eligible, others)
+    return eligible
 
 
-def _check_shared(armature: Object, plans: Sequence[Plan], others: dict[str, Object]) -> None:
+def _check_shared(armature: Object, eligible: Sequence[EligibleChain], others: dict[str, Object]) -> None:
     """Refuse chains of which two would turn the same bone."""
     taken = {bone.name: name for name, solver in others.items() for bone in turned_by(armature, solver)}
-    for plan in plans:
-        for bone in plan.rest.bones:
+    for each in eligible:
+        for bone in each.rest.bones:
             if bone.name in taken:
                 other = taken[bone.name]
                 raise FabrikError(
-                    f"Chain '{plan.settings.name}': bone '{bone.name}' follows chain '{other}' already, "
+                    f"Chain '{each.settings.name}': bone '{bone.name}' follows chain '{other}' already, "
                     "and in native rigs chains can't share bones"
                 )
-            taken[bone.name] = plan.settings.name
+            taken[bone.name] = each.settings.name
 
 
-def _check_hanging(armature: Object, plans: Sequence[Plan], others: dict[str, Object]) -> None:
+def _check_hanging(armature: Object, eligible: Sequence[EligibleChain], others: dict[str, Object]) -> None:
     """Refuse chains that hang on a bone which another one stretches: their solver would be stretched too."""
     stretching = [(name, solver) for name, solver in others.items() if is_stretching(armature, solver)]
     stretched = {bone.name: name for name, solver in stretching for bone in turned_by(armature, solver)}
-    for plan in plans:
-        if plan.rest.stretched is not None:
-            stretched |= {bone.name: plan.settings.name for bone in plan.rest.bones}
-    for plan in plans:
-        parent = plan.rest.bones[0].parent
+    for each in eligible:
+        if each.rest.stretched is not None:
+            stretched |= {bone.name: each.settings.name for bone in each.rest.bones}
+    for each in eligible:
+        parent = each.rest.bones[0].parent
         if parent is not None and parent.name in stretched:
             raise FabrikError(
-                f"Chain '{plan.settings.name}': it hangs on bone '{parent.name}', which chain "
+                f"Chain '{each.settings.name}': it hangs on bone '{parent.name}', which chain "
                 f"'{stretched[parent.name]}' stretches: a native rig can't carry that"
             )
 
 
-def _plan(view_layer: ViewLayer, armature: Object, settings: FabrikChain) -> Plan:
+def _eligible_chain(view_layer: ViewLayer, armature: Object, settings: FabrikChain) -> EligibleChain:
     snapshot = take_snapshot(view_layer, armature, settings)
     try:
         _check_settings(settings)
@@ -94,7 +94,7 @@ def _plan(view_layer: ViewLayer, armature: Object, settings: FabrikChain) -> Pla
     overridden = [name for name in snapshot.overridden if f"(constraint '{CONSTRAINT}" not in name]
     warnings = [f"also turned by {', '.join(overridden)}"] if overridden else []
     warnings += _animated(armature, rest)
-    return Plan(settings, rest, tuple(warnings))
+    return EligibleChain(settings, rest, tuple(warnings))
 
 
 def _check_settings(settings: FabrikChain) -> None:

@@ -36,7 +36,7 @@ class End(NamedTuple):
     """Whether the joint is at the bone's tail; else at its head."""
     row: int
     """Index of the bone in the tree's ``line``."""
-    carrier: int
+    supporting_bone: int
     """Index of the tree's bone with which it moves."""
 
 
@@ -159,20 +159,20 @@ def read_tree(
 def _rows(tree: BoneTree, matrices: Sequence[Matrix], rotations: Sequence[Quaternion]) -> _Rows:
     frames = [matrices[row].to_quaternion() for row in tree.rows]
     components = [frame[:] for frame in frames]
-    components += [components[end.carrier] for end in tree.ends]
+    components += [components[end.supporting_bone] for end in tree.ends]
     lower, upper, stiffness, is_limited = _limit_rows(tree)
     rest = np.array([_IDENTITY] * len(components))
     has_rests = is_limited or not tree.is_chain
     if has_rests:
         rest[: len(frames)] = _rest_frames(tree, frames, rotations)
     names = tuple(bone.name for bone in tree.bones)
-    names += tuple(names[end.carrier] for end in tree.ends)
+    names += tuple(names[end.supporting_bone] for end in tree.ends)
     positions = tree.joints(matrices)
     if not np.isfinite(positions).all():
         row = int(np.argwhere(~np.isfinite(positions))[0, 0])
         raise FabrikError(f"the position of bone '{names[row]}' is not a finite number")
     return _Rows(
-        parents=[*tree.parents, *(end.carrier for end in tree.ends)],
+        parents=[*tree.parents, *(end.supporting_bone for end in tree.ends)],
         names=names,
         positions=positions,
         rotations=np.array(components),

@@ -41,7 +41,7 @@ class ReadGoals:
     """Name of the bone of the same armature whose head is the target."""
     followed_otherwise: frozenset[str] = frozenset()
     """The bones of ``followed`` without the target bone and its parents, where these may move with the chain
-    (``_carriers_that_may_move``)."""
+    (``_supporting_bones_that_may_move``)."""
 
 
 def read_goals(
@@ -81,16 +81,16 @@ def read_goals(
     for role, obj, bone_name in roles:
         positions_world[role] = target_position(view_layer, obj, bone_name, role)
         follows = followed_bones(obj, bone_name, armature)
-        carriers: set[str] = set()
+        supporting: set[str] = set()
         if role == "target" and obj == armature and bone_name:
             target_bone = bone_name
-            carriers = _carriers_that_may_move(armature, bone_name, bones)
-        hit = next((follows[bone] for bone in follows if bone in moving - carriers), None)
+            supporting = _supporting_bones_that_may_move(armature, bone_name, bones)
+        hit = next((follows[bone] for bone in follows if bone in moving - supporting), None)
         if hit is not None:
             name = in_words(obj, bone_name)
             raise FabrikError(f"its {role} {name} depends on the chain itself: it follows {hit}")
         followed |= follows.keys()
-        followed_otherwise |= follows.keys() - carriers
+        followed_otherwise |= follows.keys() - supporting
     pole = positions_world.get("pole")
     goals = goals_at(to_armature, positions_world.get("target", Vector()), pole, settings.pole_angle)
     if settings.use_pin:
@@ -123,7 +123,7 @@ def _desired_rotation(armature: Object, settings: FabrikChain) -> Array:
     return np.array([(rotation @ Quaternion(settings.rotation_offset[:]).normalized())[:]])
 
 
-def _carriers_that_may_move(armature: Object, bone_name: str, bones: ChainBones) -> set[str]:
+def _supporting_bones_that_may_move(armature: Object, bone_name: str, bones: ChainBones) -> set[str]:
     """Return a target bone and its parents if they may move with the chain: then it is met where it comes to be.
 
     They may not if the chain's end carries it, for then no pose brings the end nearer; if it isn't a bone of a chain;

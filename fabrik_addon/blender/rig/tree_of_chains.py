@@ -64,20 +64,20 @@ def tree_bones(armature: Object, snapshots: Sequence[Snapshot]) -> TreeBones:
         tips.append(joints.at(snapshot.bones.end, snapshot.bones.use_tail))
         met = armature.pose.bones.get(snapshot.target_bone)
         # A target bone that no bone of the tree carries is a target like any other.
-        is_carried = met is not None and met.name in moving and _carrier(met, numbers) >= 0
+        is_carried = met is not None and met.name in moving and _nearest_ancestor(met, numbers) >= 0
         meets.append(joints.at(met, is_tail=False) if met is not None and is_carried else -1)
     line = _between([*bones, *(bone for bone, _ in joints.ends)], order, numbers)
     rows = {bone.name: row for row, bone in enumerate(line)}
     return TreeBones(
         tree=BoneTree(
             bones=tuple(bones),
-            parents=tuple(_carrier(bone.parent, numbers) for bone in bones),
+            parents=tuple(_nearest_ancestor(bone.parent, numbers) for bone in bones),
             inherits=tuple(_inherits(bone, numbers) for bone in bones),
             limits=tuple(limits_of(bone) if bone.name in limited else None for bone in bones),
             line=line,
             rows=tuple(rows[bone.name] for bone in bones),
             ends=tuple(
-                End(bone, is_tail, rows[bone.name], _carrier(bone if is_tail else bone.parent, numbers))
+                End(bone, is_tail, rows[bone.name], _nearest_ancestor(bone if is_tail else bone.parent, numbers))
                 for bone, is_tail in joints.ends
             ),
             tips=tuple(tips),
@@ -117,13 +117,13 @@ def _parents_first(bones: Iterable[PoseBone], order: Mapping[str, int]) -> list[
 def _first_joint(snapshot: Snapshot, numbers: Mapping[str, int], bones: Sequence[PoseBone]) -> int:
     """Return the joint at which a chain starts; another chain's bone may be the one that turns there."""
     own = snapshot.bones.tree.bones
-    carrier = _carrier(own[0], numbers)
-    if carrier >= 0 and (own[0].name in numbers or share_joint(bones[carrier], own[0])):
-        return carrier
+    ancestor = _nearest_ancestor(own[0], numbers)
+    if ancestor >= 0 and (own[0].name in numbers or share_joint(bones[ancestor], own[0])):
+        return ancestor
     return next(numbers[bone.name] for bone in own if bone.name in numbers)
 
 
-def _carrier(bone: PoseBone | None, numbers: Mapping[str, int]) -> int:
+def _nearest_ancestor(bone: PoseBone | None, numbers: Mapping[str, int]) -> int:
     """Return the index of the first bone that turns, from a bone up its parents, or -1."""
     while bone is not None and bone.name not in numbers:
         bone = bone.parent
@@ -145,7 +145,7 @@ def _between(bones: Sequence[PoseBone], order: Mapping[str, int], numbers: Mappi
     found: dict[str, PoseBone] = {}
     for bone in bones:
         way = [bone]
-        while way[-1].parent is not None and _carrier(way[-1].parent, numbers) >= 0:
+        while way[-1].parent is not None and _nearest_ancestor(way[-1].parent, numbers) >= 0:
             way.append(way[-1].parent)
         found.update((link.name, link) for link in way)
     return tuple(_parents_first(found.values(), order))
