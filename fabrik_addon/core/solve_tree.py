@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .fabrik.passes import Stop
 from .fabrik.tree_passes import Pull, sweep_tree
@@ -76,7 +77,7 @@ def solve_tree(start: StartTree, goals: Goals, options: Options) -> Solution:
     batch = found.batch
     ops = ARRAY if batch else SCALAR
 
-    def by_effector(values: Sequence[Component], kind: type) -> Any:
+    def by_effector(values: Sequence[Component], kind: type) -> NDArray[Any]:  # Any: of that kind
         return np.concatenate([ops.join_scalars(value, batch, kind) for value in values], axis=-1)
 
     return Solution(
@@ -147,6 +148,7 @@ def _solve_batch(start: StartTree, goals: Goals, options: Options, batch: tuple[
     """Solve the poses of a batch one after another: each has an active set and a number of steps of its own."""
     count = len(start.chain.tips)
 
+    # Any: a row is an array or None, and no overload of rows() could tell which before the array is known.
     def rows(array: Array | None, shape: tuple[int, ...]) -> Any:
         if array is None:
             return [None] * int(np.prod(batch))
@@ -169,6 +171,7 @@ def _solve_batch(start: StartTree, goals: Goals, options: Options, batch: tuple[
             solve_tree_components(one, replace(goals, targets=targets, rotations=frames, poles=poles), options)
         )
 
+    # Any: vectors or quaternions; tuple() has the type of a tuple of any length.
     def stacked(lists: Sequence[Sequence[Any]]) -> list[Any]:
         return [tuple(np.array(part) for part in zip(*each, strict=True)) for each in zip(*lists, strict=True)]
 

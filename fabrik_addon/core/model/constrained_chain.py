@@ -7,12 +7,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from ..math.operations import Array, Component, Operations, Vector
+from ..math.operations import Array, Component, Operations, Selection, Vector
 from ..math.quaternions import Quaternion, multiply, rotate
+from ..math.vectors import gather_parts
 from .constrained_chain_arrays import Bones, matrices
 from .joint_limits import JointLimits, SwingTwist, rotation_of
 
@@ -37,12 +37,12 @@ class ConstrainedChain:
         rests = matrices(*np.moveaxis(array_of(self.rests), -1, 0))
         return Bones(rests, array_of(self.links), tuple(self.inherits), tuple(self.limits))
 
-    def gather(self, ops: Operations, items: Component) -> ConstrainedChain:
-        """Leave out lanes."""
+    def gather(self, ops: Operations, items: Selection) -> ConstrainedChain:
+        """Return the chain in the selected batch items only; one pose stays."""
         if items is True:
             return self
-        rests: Any = [tuple(ops.gather(items, rest)) for rest in self.rests]
-        links: Any = [tuple(ops.gather(items, link)) for link in self.links]
+        rests = [gather_parts(ops, items, rest) for rest in self.rests]
+        links = [gather_parts(ops, items, link) for link in self.links]
         return replace(self, rests=rests, links=links)
 
 

@@ -10,14 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
-from ..math.operations import Component, Operations, Vector
+from ..math.operations import Component, Condition, Operations, Vector
 from ..math.quaternions import Quaternion, rotate
-from ..math.vectors import choose_parts, cross
+from ..math.vectors import Parts, choose_parts, cross
 from ..model.constrained_chain import ConstrainedChain, Placed, place
 from ..model.joint_limits import AT_LIMIT, JointLimits, SwingTwist, clamp, ellipse_normal, ellipse_share
 from .damped_steps import DAMPED, Rule, Symmetric, damped_solution, descend_to, shortened
+
+Columns: TypeAlias = list[tuple[Component, ...] | None]
+"""Jacobian columns of a bone's x, twist and z: how the tip's x, y and z change with each; None for a locked axis.
+
+A column may have more components after these three, such as the gradient of a pole task.
+"""
 
 
 @dataclass(frozen=True)
@@ -42,8 +48,8 @@ class _Body:
         ]
         return _Body(self.constrained_chain, coordinates, place(ops, self.constrained_chain, coordinates))
 
-    def where(self, ops: Operations, condition: Component, other: _Body) -> _Body:
-        def chosen(yes: Sequence[Any], no: Sequence[Any]) -> list[Any]:
+    def where(self, ops: Operations, condition: Condition, other: _Body) -> _Body:
+        def chosen(yes: Sequence[Parts], no: Sequence[Parts]) -> list[Parts]:
             return [choose_parts(ops, condition, a, b) for a, b in zip(yes, no, strict=True)]
 
         mine, others = self.placed, other.placed
@@ -135,9 +141,9 @@ def turning_axes(
 
 def jacobian_columns(
     ops: Operations, constrained_chain: ConstrainedChain, coordinates: Sequence[SwingTwist], placed: Placed
-) -> list[list[Any]]:
+) -> list[Columns]:
     """Return how the tip moves with every bone's x, twist and z: the columns of the Jacobian."""
-    columns: list[list[Any]] = []
+    columns: list[Columns] = []
     ex, ey, ez = placed.joints[-1]
     for j in reversed(range(len(constrained_chain.limits))):
         x, y, z = placed.joints[j]
@@ -150,13 +156,13 @@ def jacobian_columns(
 
 
 def normal_solution(
-    ops: Operations, columns: Sequence[Sequence[Any]], weights: Sequence[Vector], residual: Vector, damping: Component
+    ops: Operations, columns: Sequence[Columns], weights: Sequence[Vector], residual: Vector, damping: Component
 ) -> Vector:
     """Solve (J W J^T + damping) y = wish."""
     return damped_solution(ops, _normal(columns, weights, 0.0 * damping), residual, damping)
 
 
-def _normal(columns: Sequence[Sequence[Any]], weights: Sequence[Vector], zero: Component) -> Symmetric:
+def _normal(columns: Sequence[Columns], weights: Sequence[Vector], zero: Component) -> Symmetric:
     """Return J W J^T."""
     xx = yy = zz = xy = xz = yz = zero
     for joint, joint_weights in zip(columns, weights, strict=True):
@@ -173,24 +179,24 @@ def block_all(
     ops: Operations,
     constrained_chain: ConstrainedChain,
     coordinates: Sequence[SwingTwist],
-    columns: Sequence[list[Any]],
+    columns: Sequence[Columns],
     change: Sequence[list[Component]],
 ) -> bool:
     """Take out of all bones' responses what would push them out of their limits, in place; tell if there was any."""
-    blocked: Component = False
+    blocked: Condition = False
     for limits, turn, joint, joint_change in zip(constrained_chain.limits, coordinates, columns, change, strict=True):
         blocked = blocked | block(ops, limits, turn, joint, joint_change)
     return bool(ops.any(blocked))
 
 
 def block(
-    ops: Operations, limits: JointLimits, turn: SwingTwist, columns: list[Any], change: list[Component]
-) -> Component:
+    ops: Operations, limits: JointLimits, turn: SwingTwist, columns: Columns, change: list[Component]
+) -> Condition:
     """Take out of a bone's responses what would push it out of its limits, in place; tell whether there was any.
 
     A response may have more components than the tip's x, y, z: they are taken out with them.
     """
-    blocked: Component = False
+    blocked: Condition = False
     axes = (1,) if limits.is_ellipse and not limits.has_flat_quarter else (0, 1, 2)
     for axis in axes:
         column = columns[axis]

@@ -15,14 +15,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..math.operations import Array, Component, Operations, Vector
+from ..math.operations import Array, Component, Condition, Operations, Selection, Vector
 from ..math.quaternions import Quaternion, multiply
-from ..math.vectors import choose_parts, cross, distance_between, dot
+from ..math.vectors import choose_parts, cross, distance_between, dot, gather_parts
 from ..model.constrained_chain import ConstrainedChain, Placed, array_of, place
 from ..model.constrained_chain_arrays import Bones
 from ..model.joint_limits import SwingTwist, clamp, rotation_of, swing_twist
@@ -118,10 +117,10 @@ def reach_within_limits(
     # With fewer steps than it takes to tell no lane is caught, it was only stopped.
     if rest is None or steps < PATIENCE:
         return coordinates, placed, error, starts
-    goal: Any = tuple(ops.gather(rest, target))
-    kept_chain: ConstrainedChain = constrained_chain.gather(ops, rest)
+    goal = gather_parts(ops, rest, target)
+    kept_chain = constrained_chain.gather(ops, rest)
     kept_reference, local_minimum = (
-        [tuple(ops.gather(rest, turn)) for turn in pose] for pose in (reference, coordinates)
+        [gather_parts(ops, rest, turn) for turn in pose] for pose in (reference, coordinates)
     )
     if second_start is None:
         # Newton's method starts from the reference too: no step toward a target beyond a straight chain betters that.
@@ -129,7 +128,7 @@ def reach_within_limits(
         found = _start_anywhere(ops, kept_chain, kept_reference, others, goal, tolerance, steps)
         more = 2.0 + sum(_nearest(kept_chain.bones)) + 0.0 * found[0][0]
     else:
-        other = [tuple(ops.gather(rest, turn)) for turn in second_start()]
+        other = [gather_parts(ops, rest, turn) for turn in second_start()]
         found, more = _start_again(ops, kept_chain, kept_reference, local_minimum, other, goal, tolerance, steps)
     coordinates, starts = _scatter(ops, rest, coordinates, found, starts, more)
     placed = place(ops, constrained_chain, coordinates)
@@ -152,9 +151,9 @@ def _start_again(
     rest = ops.active_indices(error <= tolerance)
     if rest is None:
         return coordinates, starts
-    goal: Any = tuple(ops.gather(rest, target))
+    goal = gather_parts(ops, rest, target)
     kept_home, *others = (
-        [tuple(ops.gather(rest, turn)) for turn in pose] for pose in (reference, is_in_local_minimum, coordinates)
+        [gather_parts(ops, rest, turn) for turn in pose] for pose in (reference, is_in_local_minimum, coordinates)
     )
     found = _start_anywhere(ops, constrained_chain.gather(ops, rest), kept_home, others, goal, tolerance, steps)
     return _scatter(
@@ -164,7 +163,7 @@ def _start_again(
 
 def _scatter(
     ops: Operations,
-    items: Component,
+    items: Selection,
     coordinates: Sequence[SwingTwist],
     found: Sequence[SwingTwist],
     starts: Component,
@@ -198,7 +197,7 @@ def _off_limits(
     if not ops.any(is_straight):
         return reference
     feasible = [clamp(ops, limits, turn) for limits, turn in zip(constrained_chain.limits, bent, strict=True)]
-    return [tuple(ops.choose(is_straight, a, b)) for a, b in zip(feasible, reference, strict=True)]
+    return [choose_parts(ops, is_straight, a, b) for a, b in zip(feasible, reference, strict=True)]
 
 
 def off_the_line(
@@ -214,7 +213,7 @@ def off_the_line(
         return reference
     bent: list[SwingTwist] = []
     # About z, so toward the bone's own +X, where limits let it; the first bone the other way, to keep the tip in line.
-    sign = 1.0
+    sign: Component = 1.0
     for j in reversed(range(len(reference))):
         limits, parts = constrained_chain.limits[j], list(reference[j])
         for axis in (2, 0):
@@ -227,7 +226,7 @@ def off_the_line(
                 parts[axis], sign = parts[axis] + turned, ops.where(turned < 0.0, 1.0, -1.0)
                 break
         bent.insert(0, clamp(ops, limits, (parts[0], parts[1], parts[2])))
-    return [tuple(ops.choose(is_straight, a, b)) for a, b in zip(bent, reference, strict=True)]
+    return [choose_parts(ops, is_straight, a, b) for a, b in zip(bent, reference, strict=True)]
 
 
 def nearer_reference(
@@ -251,7 +250,7 @@ def _is_straight(
     target: Vector,
     tolerance: float,
     *others: Vector,
-) -> Component:
+) -> Condition:
     """Tell whether a limb that isn't at its target lies on one line, other points with it."""
     placed = place(ops, constrained_chain, reference)
     is_straight = distance_between(ops, placed.joints[-1], target) > tolerance

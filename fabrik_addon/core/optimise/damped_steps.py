@@ -12,16 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self, TypeAlias, TypeVar
+from typing import Protocol, Self, TypeAlias, TypeVar
 
-from ..math.operations import TINY, Component, Operations, Vector
+from ..math.operations import TINY, Component, Condition, Operations, Vector
 from ..math.quaternions import Quaternion, multiply, rotate
-from ..math.vectors import cross, distance_between, dot
+from ..math.vectors import choose_parts, cross, distance_between, dot
 
 LONGEST_STEP = 0.5
 """Turn of one axis in one step at most: farther off the tip's response is another."""
 
-Symmetric: TypeAlias = tuple[Any, Any, Any, Any, Any, Any]
+Symmetric: TypeAlias = tuple[Component, Component, Component, Component, Component, Component]
 """xx, yy, zz, xy, xz, yz of a symmetric matrix."""
 
 
@@ -29,17 +29,17 @@ Symmetric: TypeAlias = tuple[Any, Any, Any, Any, Any, Any]
 class Rule:
     """How a step is found, and what is learnt from it: one number a lane."""
 
-    solution: Callable[[Any, Symmetric, Vector, Component], Vector]
+    solution: Callable[[Operations, Symmetric, Vector, Component], Vector]
     """(ops, J W J^T, gap, memory): y."""
     first: float
     """The memory to begin with."""
     least_gain: float
     """Share of the gap that a step must close to be a success."""
-    after_success: Callable[[Any, Component], Component]
+    after_success: Callable[[Operations, Component], Component]
     """(ops, memory): what comes after one."""
     after_failure: float
     """Factor of the memory after any other step."""
-    is_spent: Callable[[Component], Component]
+    is_spent: Callable[[Component], Condition]
     """Whether a memory says that no step will help any more."""
 
 
@@ -62,7 +62,7 @@ class Body(Protocol):
     def stepped(self, ops: Operations, residual: Vector, rule: Rule, memory: Component) -> Self:
         """Return the body after the step that a rule finds for the gap between tip and target."""
 
-    def where(self, ops: Operations, condition: Component, other: Self) -> Self:
+    def where(self, ops: Operations, condition: Condition, other: Self) -> Self:
         """Return this body in the lanes where a condition holds, the other one elsewhere."""
 
 
@@ -181,10 +181,10 @@ class FreeBody:
             points.append((x, y, z))
         return FreeBody(points, links)
 
-    def where(self, ops: Operations, condition: Component, other: FreeBody) -> FreeBody:
+    def where(self, ops: Operations, condition: Condition, other: FreeBody) -> FreeBody:
         """Return this chain in the lanes where a condition holds, the other one elsewhere."""
 
-        def chosen(yes: list[Vector], no: list[Vector]) -> list[Any]:
-            return [tuple(ops.choose(condition, a, b)) for a, b in zip(yes, no, strict=True)]
+        def chosen(yes: list[Vector], no: list[Vector]) -> list[Vector]:
+            return [choose_parts(ops, condition, a, b) for a, b in zip(yes, no, strict=True)]
 
         return FreeBody(chosen(self.points, other.points), chosen(self.links, other.links))

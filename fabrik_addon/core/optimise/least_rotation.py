@@ -11,13 +11,12 @@ least squares gives the tip what it wants and all that is left, the null space o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from ..math.operations import TINY, Component, Operations, Vector
-from ..math.vectors import choose_parts, distance_between, dot
+from ..math.operations import TINY, Component, Condition, Operations, Vector
+from ..math.vectors import Parts, choose_parts, distance_between, dot
 from ..model.constrained_chain import ConstrainedChain, Placed, place
 from ..model.joint_limits import SwingTwist, clamp
-from .bounded_least_squares import block_all, descend, jacobian_columns, normal_solution
+from .bounded_least_squares import Columns, block_all, descend, jacobian_columns, normal_solution
 from .damped_steps import shortened
 
 FIRST_DAMPING = 0.5
@@ -77,7 +76,7 @@ def rotate_least(
     stride: Component = 1.0 + 0.0 * error
     step_before: list[list[Component]] | None = None
     stride_before, was_near_before = stride, error < 0.0
-    at_home: Component = error >= 0.0
+    at_home: Condition = error >= 0.0
     for here, there in zip(coordinates, reference, strict=True):
         for a, b in zip(here, there, strict=True):
             at_home = at_home & (a == b)
@@ -85,7 +84,7 @@ def rotate_least(
     if steps >= PATIENCE:
         # Farther than the limb is long: whoever calls starts elsewhere. With fewer steps nobody does.
         done = done | (dot(target, target) > (1.0 + tolerance) * (1.0 + tolerance))
-    is_caught: Component = False
+    is_caught: Condition = False
     before = nearest = error
     for step in range(1, steps + 1):
         if ops.all(done):
@@ -168,11 +167,11 @@ def _step(
     residual: Vector,
     damping: Component,
     pull: Component,
-) -> tuple[list[list[Component]], Component, Component]:
+) -> tuple[list[list[Component]], Component, Condition]:
     """Return how far each bone should turn, the farthest of it before it was cut, and whether it is no use."""
     zero = 0.0 * damping
     # The way home rides along with the tip's response, so that what limits take away is taken from both.
-    columns: list[list[Any]] = [
+    columns: list[Columns] = [
         [
             None if r is None else (*r, pull * (there - here))
             for r, here, there in zip(joint, turn, desired, strict=True)
@@ -209,8 +208,8 @@ def _step(
     return [[share * part for part in joint_change] for joint_change in change], longest, is_still
 
 
-def _choose(ops: Operations, where: Component, yes: Placed, no: Placed) -> Placed:
-    def chosen(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
+def _choose(ops: Operations, where: Condition, yes: Placed, no: Placed) -> Placed:
+    def chosen(a: Sequence[Parts], b: Sequence[Parts]) -> list[Parts]:
         return [choose_parts(ops, where, p, q) for p, q in zip(a, b, strict=True)]
 
     return Placed(chosen(yes.parents, no.parents), chosen(yes.frames, no.frames), chosen(yes.joints, no.joints))

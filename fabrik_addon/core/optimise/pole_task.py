@@ -128,8 +128,12 @@ def _pole_step(
         for joint, weights in zip(columns, constrained_chain.weights, strict=True):
             parts = []
             for column, weight in zip(joint, weights, strict=True):
-                free = zero if column is None else weight * (column[3] - dot(column, y))
-                gain = gain if column is None else gain + free * column[3]
+                if column is None:
+                    parts.append(zero)
+                    continue
+                rx, ry, rz, slope = column
+                free = weight * (slope - (rx * y[0] + ry * y[1] + rz * y[2]))
+                gain = gain + free * slope
                 parts.append(free)
             change.append(parts)
         share = -angle / (gain + 1e-12)
@@ -151,7 +155,7 @@ def pole_gradient(
     zero = 0.0 * onward[0]
     slopes: list[list[Component]] = [[zero, zero, zero] for _ in coordinates]
     sx = sy = sz = zero
-    count = 0
+    count = 0.0
     for j in range(len(coordinates) - 1, -1, -1):
         x, y, z = placed.joints[j]
         # All inner joints after this one turn about it together.
@@ -160,5 +164,5 @@ def pole_gradient(
         slopes[j] = [zero if axis is None else dot(cross(axis, lever), onward) for axis in axes]
         if not constrained_chain.inherits[j]:
             sx, sy, sz = count * x, count * y, count * z  # what hangs on it moves with its head alone
-        sx, sy, sz, count = sx + x, sy + y, sz + z, count + 1
+        sx, sy, sz, count = sx + x, sy + y, sz + z, count + 1.0
     return slopes

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..math.operations import TINY, Component, Operations, Vector
+from ..math.operations import TINY, Component, Condition, Operations, ScalarVector, Vector
 from ..math.quaternions import Quaternion, multiply, rotate
 from ..math.rigid_fit import turned_by
 from ..math.vectors import choose_parts, cross, dot, norm, perpendicular, rejection, scale
@@ -147,12 +147,15 @@ class PoleTask:
         to its pole. Without the motion of root and tip in the gradient a body with
         four poles and a free root took 26 steps (median) and didn't settle.
         """
-        root, *inner, tip = (placed.joints[joint] for joint in self.joints)
+        # Any: these are floats, of one pose, but PlacedTree and PoleTask have one type for one pose and for a batch.
+        positions: Any = [*(placed.joints[joint] for joint in self.joints), self.pole]
+        points: list[ScalarVector] = positions
+        root, *inner, tip, pole = points
         rx, ry, rz = root
         cx, cy, cz = tip[0] - rx, tip[1] - ry, tip[2] - rz
         chord = math.sqrt(cx * cx + cy * cy + cz * cz) + TINY
         ex, ey, ez = cx / chord, cy / chord, cz / chord
-        gx, gy, gz = self.pole[0] - rx, self.pole[1] - ry, self.pole[2] - rz
+        gx, gy, gz = pole[0] - rx, pole[1] - ry, pole[2] - rz
         bx = by = bz = 0.0
         for px, py, pz in inner:
             bx, by, bz = bx + px - rx, by + py - ry, bz + pz - rz
@@ -218,8 +221,9 @@ class TaskJacobian:
         rows = sum(each.rows for each in tasks)
         nothing: Component = 0.0 * placed.joints[0][0]
         one = nothing + 1.0
-        world: list[Any] = [(one, nothing, nothing), (nothing, one, nothing), (nothing, nothing, one)]
-        self.axes: dict[int, list[Any]] = {}
+        world: list[Vector | None] = [(one, nothing, nothing), (nothing, one, nothing), (nothing, nothing, one)]
+        self.axes: dict[int, list[Vector | None]] = {}
+        # Any: a column is a list where its axis isn't None; no type ties an entry of one list to that of the other.
         self.columns: dict[int, list[Any]] = {}
         for j in tree.bones:
             if tree.is_free[j]:
@@ -284,6 +288,7 @@ class State:
     """A pose of the tree in a descent, and the residuals of the tasks."""
 
     coordinates: list[Any]
+    """Quaternion or swing and twist, ``Any`` because the bone decides which (``Tree.is_free``)."""
     shifts: list[Vector]
     placed: PlacedTree
     residuals: list[tuple[Component, ...]]
@@ -364,7 +369,7 @@ def descend_tree(ops: Operations, tree: Tree, state: State, stage: Stage, steps:
     damping: Component = FIRST + 0.0 * cost
     taken = 0.0 * cost
     slow = 0.0 * cost
-    jacobian: Any = None
+    jacobian: TaskJacobian | None = None
     for _ in range(steps):
         done = _is_met(ops, state, stage) | (damping > WORN_OUT) | (slow > 3.0)
         if ops.all(done):
@@ -389,8 +394,8 @@ def descend_tree(ops: Operations, tree: Tree, state: State, stage: Stage, steps:
     return state, taken
 
 
-def _is_met(ops: Operations, state: State, stage: Stage) -> Component:
-    met: Component = True
+def _is_met(ops: Operations, state: State, stage: Stage) -> Condition:
+    met: Condition = True
     for residual, enough in zip(state.residuals, stage.enough, strict=True):
         met = met & (_square(residual) <= enough * enough)
     return met
@@ -425,8 +430,8 @@ def _step(
     left: Sequence[Component] = residual
     for _ in range(3):
         used: list[tuple[int, int]] = []
-        stacked: list[Any] = []
-        shares: list[float] = []
+        stacked: list[Sequence[Component]] = []
+        shares: list[Component] = []
         for bone, axes in columns.items():
             for axis, column in enumerate(axes):
                 if column is not None:
@@ -440,7 +445,7 @@ def _step(
         shift = [[zero, zero, zero] for _ in tree.roots]
         for (bone, axis), value in zip(used, found, strict=True):
             (change[bone] if bone >= 0 else shift[-1 - bone])[axis] = value
-        blocked: Component = False
+        blocked: Condition = False
         for bone, axes in columns.items():
             if not tree.is_free[bone]:
                 blocked = blocked | block(ops, tree.limits[bone], state.coordinates[bone], axes, change[bone])
@@ -463,7 +468,7 @@ def _step(
 
 def _solved(
     stacked: Sequence[Sequence[Component]],
-    shares: Sequence[float],
+    shares: Sequence[Component],
     residual: Sequence[Component],
     weights: Sequence[Component],
     damping: Component,
@@ -535,11 +540,12 @@ def _applied(
     return coordinates, root, shifts
 
 
-def choose_state(ops: Operations, where: Component, yes: State, no: State) -> State:
+def choose_state(ops: Operations, where: Condition, yes: State, no: State) -> State:
     """Choose between states, batch item by batch item."""
     if where is True:
         return yes
 
+    # Any: vectors, quaternions, or None for a joint without a bone.
     def parts(a: Any, b: Any) -> Any:
         return a if a is None else choose_parts(ops, where, a, b)
 
