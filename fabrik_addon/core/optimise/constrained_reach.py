@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +65,31 @@ COLLINEAR = 1e-6
 
 BENT = 0.1
 """Half-sine by which bones are turned off a line; any small turn will do."""
+
+
+@dataclass(frozen=True)
+class _Reach:
+    """The task of one call: which chain, near which pose, to which target."""
+
+    constrained_chain: ConstrainedChain
+    reference: Sequence[SwingTwist]
+    target: Vector
+    tolerance: float
+    steps: int
+    """Of least squares from one start, at most."""
+
+    def gather(self, ops: Operations, items: Selection) -> _Reach:
+        """Return the task in the selected batch items only; one pose stays."""
+        return replace(
+            self,
+            constrained_chain=self.constrained_chain.gather(ops, items),
+            reference=_gather_pose(ops, items, self.reference),
+            target=gather_parts(ops, items, self.target),
+        )
+
+    def rotate_least(self, ops: Operations, start: Sequence[SwingTwist]) -> tuple[list[SwingTwist], Placed, Component]:
+        """Return what ``least_rotation.rotate_least`` finds from a start."""
+        return rotate_least(ops, self.constrained_chain, start, self.reference, self.target, self.tolerance, self.steps)
 
 
 def coordinates_of(
@@ -117,48 +143,41 @@ def reach_within_limits(
     # With fewer steps than it takes to tell no lane is caught, it was only stopped.
     if rest is None or steps < PATIENCE:
         return coordinates, placed, error, starts
-    goal = gather_parts(ops, rest, target)
-    kept_chain = constrained_chain.gather(ops, rest)
-    kept_reference, local_minimum = (
-        [gather_parts(ops, rest, turn) for turn in pose] for pose in (reference, coordinates)
-    )
+    reach = _Reach(constrained_chain, reference, target, tolerance, steps).gather(ops, rest)
+    local_minimum = _gather_pose(ops, rest, coordinates)
     if second_start is None:
         # Newton's method starts from the reference too: no step toward a target beyond a straight chain betters that.
-        others = [local_minimum, kept_reference]
-        found = _start_anywhere(ops, kept_chain, kept_reference, others, goal, tolerance, steps)
-        more = 2.0 + sum(_nearest(kept_chain.bones)) + 0.0 * found[0][0]
+        others = [local_minimum, reach.reference]
+        found = _start_anywhere(ops, reach, others)
+        more = 2.0 + sum(_nearest(reach.constrained_chain.bones)) + 0.0 * found[0][0]
     else:
-        other = [gather_parts(ops, rest, turn) for turn in second_start()]
-        found, more = _start_again(ops, kept_chain, kept_reference, local_minimum, other, goal, tolerance, steps)
+        found, more = _start_again(ops, reach, local_minimum, _gather_pose(ops, rest, second_start()))
     coordinates, starts = _scatter(ops, rest, coordinates, found, starts, more)
     placed = place(ops, constrained_chain, coordinates)
     return coordinates, placed, distance_between(ops, placed.joints[-1], target), starts
 
 
 def _start_again(
-    ops: Operations,
-    constrained_chain: ConstrainedChain,
-    reference: Sequence[SwingTwist],
-    is_in_local_minimum: Sequence[SwingTwist],
-    warm_start: Sequence[SwingTwist],
-    target: Vector,
-    tolerance: float,
-    steps: int,
+    ops: Operations, reach: _Reach, local_minimum: Sequence[SwingTwist], second_start: Sequence[SwingTwist]
 ) -> tuple[list[SwingTwist], Component]:
-    """Return the turns that advice leads to, or else those that other starts do, and the starts it took in all."""
-    coordinates, _, error = rotate_least(ops, constrained_chain, warm_start, reference, target, tolerance, steps)
+    """Return the joint coordinates that the second start leads to, else those from all starts, and the starts used.
+
+    The first start ended in a local minimum, which is one of the starts of Newton's method.
+    """
+    coordinates, _, error = reach.rotate_least(ops, second_start)
     starts = 2.0 + 0.0 * error
-    rest = ops.active_indices(error <= tolerance)
+    rest = ops.active_indices(error <= reach.tolerance)
     if rest is None:
         return coordinates, starts
-    goal = gather_parts(ops, rest, target)
-    kept_home, *others = (
-        [gather_parts(ops, rest, turn) for turn in pose] for pose in (reference, is_in_local_minimum, coordinates)
-    )
-    found = _start_anywhere(ops, constrained_chain.gather(ops, rest), kept_home, others, goal, tolerance, steps)
-    return _scatter(
-        ops, rest, coordinates, found, starts, 2.0 + sum(_nearest(constrained_chain.bones)) + 0.0 * found[0][0]
-    )
+    others = [_gather_pose(ops, rest, pose) for pose in (local_minimum, coordinates)]
+    found = _start_anywhere(ops, reach.gather(ops, rest), others)
+    more = 2.0 + sum(_nearest(reach.constrained_chain.bones)) + 0.0 * found[0][0]
+    return _scatter(ops, rest, coordinates, found, starts, more)
+
+
+def _gather_pose(ops: Operations, items: Selection, pose: Sequence[SwingTwist]) -> list[SwingTwist]:
+    """Return joint coordinates in the selected batch items only; one pose stays."""
+    return [gather_parts(ops, items, joint) for joint in pose]
 
 
 def _scatter(
@@ -261,17 +280,14 @@ def _is_straight(
     return is_straight
 
 
-def _start_anywhere(
-    ops: Operations,
-    constrained_chain: ConstrainedChain,
-    reference: Sequence[SwingTwist],
-    others: Sequence[Sequence[SwingTwist]],
-    target: Vector,
-    tolerance: float,
-    steps: int,
-) -> list[SwingTwist]:
-    """Return the turns that reach and are nearest to home, of those from several starts, or else come nearest."""
-    goals, references, bones = array_of([target])[:, 0], array_of(reference), constrained_chain.bones
+def _start_anywhere(ops: Operations, reach: _Reach, others: Sequence[Sequence[SwingTwist]]) -> list[SwingTwist]:
+    """Return, of the poses that Newton's method reaches from all starts, the joint coordinates of the best.
+
+    Of those with the tip at the target that is the one that rotates least from the reference pose; where there is none,
+    the one whose tip is nearest to the target.
+    """
+    constrained_chain, target, tolerance = reach.constrained_chain, reach.target, reach.tolerance
+    goals, references, bones = array_of([target])[:, 0], array_of(reach.reference), constrained_chain.bones
     starts = np.concatenate([_near_poses(bones, goals), np.stack([array_of(one) for one in others], 1)], axis=1)
     damping, count = np.full(starts.shape[:2], FIRST_DAMPING), starts.shape[1]
     for most in HALVING_ROUNDS:
@@ -283,12 +299,12 @@ def _start_anywhere(
     coordinates = _components(ops, starts[:, 0])
     reached = distance_between(ops, place(ops, constrained_chain, coordinates).joints[-1], target) <= tolerance
     if ops.any(reached):
-        settled, _, off = rotate_least(ops, constrained_chain, coordinates, reference, target, tolerance, steps)
+        rotated, _, off = reach.rotate_least(ops, coordinates)
         reached = reached & (off <= tolerance)
-        coordinates = [choose_parts(ops, reached, a, b) for a, b in zip(settled, coordinates, strict=True)]
+        coordinates = [choose_parts(ops, reached, a, b) for a, b in zip(rotated, coordinates, strict=True)]
     if bones.wide[0].size:
         # Half-sines end at half a turn, where Newton's method stalls and least squares come on.
-        coordinates = descend(ops, constrained_chain, coordinates, target, tolerance, steps)[0]
+        coordinates = descend(ops, constrained_chain, coordinates, target, tolerance, reach.steps)[0]
     return coordinates
 
 

@@ -1,16 +1,18 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Of all legal poses whose tip is at a target, the one that turns least from a pose at hand.
+"""Of all feasible poses whose tip is at a target, the one that rotates least from a reference pose.
 
-Least squares by themselves end at whichever pose they come by, and a target that moves a little can make that another
-one. The pose that turns least is a continuous function of the target, up to where another is as near. A step of damped
-least squares gives the tip what it wants and all that is left, the null space of the Jacobian, to the way home
-(Liegeois 1977). Turns are weighed by the joints' weights: a stiff one turns less.
+A step of damped least squares solves the position task of the tip and adds, in the null space of the Jacobian, the
+rotation back to the reference pose (Liegeois 1977). Least squares alone end at a pose that depends on their path, and a
+target that moves a little can make the pose jump. The pose that rotates least is a continuous function of the target,
+except where two such poses are equally near. Rotations are weighted by the joints' weights: a stiff joint rotates less.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Self
 
 from ..math.operations import TINY, Component, Condition, Operations, Vector
 from ..math.vectors import Parts, choose_parts, distance_between, dot
@@ -26,22 +28,112 @@ LEAST_DAMPING, MOST_DAMPING = 1e-7, 1e4
 """Less is rounding; with more no step would help any more."""
 
 STILL = 1e-4
-"""Square of the share of a gap that the free axes still see: below it the tip comes no nearer."""
+"""Bound of ``(1 - damping |y| / |r|) max(damping, 1)``, about the square of the Jacobian along the residual r: below it
+no free axis moves the tip toward the target."""
 
 PATIENCE, WORTH_IT = 8, 0.5
-"""Steps that must bring a tip nearer by this factor: what comes on more slowly is caught between limits."""
+"""Steps in which the error must fall to this share: a descent that is slower is taken to be in a local minimum."""
 
 NEARLY = 0.02
-"""Distance from the target at which a step may lose some of it on the way home: the next one makes it up."""
+"""Distance from the target within which a step may increase the error: the next step takes the increase away."""
 
 LEAST_STRIDE, MOST_STRIDE = 0.1, 6.0
-"""Share of the way home that a step takes, as far as the tip allows: it turns out how limbs bend that way."""
+"""Share of the rotation back to the reference pose that a step takes in the null space: ``_fitting`` estimates it."""
 
 GROWTH = 6.0
 """A stride is at most so many times the one before."""
 
-SETTLED = 1e-3
-"""Turn, half-sines or radians, that is no more worth a step on the way home."""
+CONVERGED = 1e-3
+"""Largest change of a joint coordinate, half-sine or radians, in a step that ends the descent at the target."""
+
+
+@dataclass(frozen=True)
+class _Pose:
+    """Joint coordinates, and the joints and frames that follow from them."""
+
+    coordinates: list[SwingTwist]
+    placed: Placed
+
+    @property
+    def tip(self) -> Vector:
+        return self.placed.joints[-1]
+
+    def stepped(
+        self, ops: Operations, constrained_chain: ConstrainedChain, change: Sequence[Sequence[Component]]
+    ) -> _Pose:
+        """Return the pose after a change of the joint coordinates, clamped to the limits."""
+        coordinates = [
+            clamp(ops, limits, (x + dx, twist + dt, z + dz))
+            for limits, (x, twist, z), (dx, dt, dz) in zip(
+                constrained_chain.limits, self.coordinates, change, strict=True
+            )
+        ]
+        return _Pose(coordinates, place(ops, constrained_chain, coordinates))
+
+    def where(self, ops: Operations, condition: Condition, other: _Pose) -> _Pose:
+        """Return this pose in the batch items where a condition holds, the other one elsewhere."""
+        if ops.all(condition):
+            return self
+        if not ops.any(condition):
+            return other
+
+        def chosen(yes: Sequence[Parts], no: Sequence[Parts]) -> list[Parts]:
+            return [choose_parts(ops, condition, a, b) for a, b in zip(yes, no, strict=True)]
+
+        mine, others = self.placed, other.placed
+        placed = Placed(
+            chosen(mine.parents, others.parents),
+            chosen(mine.frames, others.frames),
+            chosen(mine.joints, others.joints),
+        )
+        return _Pose(chosen(self.coordinates, other.coordinates), placed)
+
+
+@dataclass(frozen=True)
+class _StepControl:
+    """Damping and stride of the next step, and the last step, from which the stride is estimated."""
+
+    damping: Component
+    stride: Component
+    """Share of the rotation back to the reference pose that the next step takes in the null space."""
+    last_change: list[list[Component]] | None
+    last_stride: Component
+    was_near: Condition
+    """Whether the last step began within ``NEARLY`` of the target and was accepted."""
+
+    def after(self, ops: Operations, change: list[list[Component]], was_near: Condition, helps: Condition) -> Self:
+        """Return the control of the step that comes after one.
+
+        Args:
+            ops: scalar or array operations.
+            change: the step, of the joint coordinates.
+            was_near: whether the tip was within ``NEARLY`` of the target before the step.
+            helps: whether the step was accepted and is no sign of too little damping.
+        """
+        stride = self.stride
+        if self.last_change is not None and ops.any(was_near & self.was_near):
+            fitting = _fitting(ops, self.last_change, change, self.last_stride, self.stride)
+            stride = ops.where(was_near & self.was_near, fitting, stride)
+        # A step that fails near the target has too long a null-space term; farther off it has too little damping.
+        stride = ops.where(was_near & ops.negate(helps), 0.5 * self.stride, stride)
+        damping = ops.where(
+            helps,
+            ops.maximum(0.2 * self.damping, LEAST_DAMPING),
+            ops.where(was_near, self.damping, 6.0 * self.damping),
+        )
+        return replace(
+            self,
+            damping=damping,
+            stride=stride,
+            last_change=change,
+            last_stride=self.stride,
+            was_near=was_near & helps,
+        )
+
+
+def _first_control(error: Component) -> _StepControl:
+    stride = 1.0 + 0.0 * error
+    return _StepControl(FIRST_DAMPING + 0.0 * error, stride, None, stride, error < 0.0)
 
 
 def rotate_least(
@@ -53,88 +145,77 @@ def rotate_least(
     tolerance: float,
     steps: int,
 ) -> tuple[list[SwingTwist], Placed, Component]:
-    """Bring the tip to the target with the least turn from home that there is near the start.
+    """Bring the tip to the target with the least rotation from the reference pose that there is near the start.
 
-    A lane whose target is out of any limb's reach is left where it starts.
+    A batch item whose target is farther from the root than the chain is long stays at its start.
 
     Args:
-        ops: the lanes' operations.
-        limb: the bones.
-        start: turns to begin with; allowed by limits.
-        home: turns to stay near to. A lane that starts there with its tip at the target stays to the last bit.
-        target: where the tip should be.
-        tolerance: distance from tip to target that counts as reached.
+        ops: scalar or array operations.
+        constrained_chain: the bones and their limits.
+        start: joint coordinates to start from, within limits.
+        reference: joint coordinates to stay near to. They are returned to the last bit if start and target are there.
+        target: of the tip, from the root, in units of the chain's length.
+        tolerance: distance from tip to target that counts as reached, in the same units.
         steps: at most.
 
     Returns:
-        turns after, where the bones then are, distance from tip to target.
+        joint coordinates after, joints and frames, distance from tip to target.
     """
-    coordinates = list(start)
-    placed = place(ops, constrained_chain, coordinates)
-    error = distance_between(ops, placed.joints[-1], target)
-    damping: Component = FIRST_DAMPING + 0.0 * error
-    stride: Component = 1.0 + 0.0 * error
-    step_before: list[list[Component]] | None = None
-    stride_before, was_near_before = stride, error < 0.0
-    at_home: Condition = error >= 0.0
-    for here, there in zip(coordinates, reference, strict=True):
-        for a, b in zip(here, there, strict=True):
-            at_home = at_home & (a == b)
-    done = at_home & (error <= tolerance)
+    pose = _Pose(list(start), place(ops, constrained_chain, start))
+    error = distance_between(ops, pose.tip, target)
+    control = _first_control(error)
+    at_reference = _are_equal(pose.coordinates, reference, error)
+    done = at_reference & (error <= tolerance)
     if steps >= PATIENCE:
-        # Farther than the limb is long: whoever calls starts elsewhere. With fewer steps nobody does.
+        # The target is beyond the chain's length, and the caller has other starts; with fewer steps it has none.
         done = done | (dot(target, target) > (1.0 + tolerance) * (1.0 + tolerance))
-    is_caught: Condition = False
+    is_stuck: Condition = False
     before = nearest = error
     for step in range(1, steps + 1):
         if ops.all(done):
             break
-        (gx, gy, gz), (x, y, z) = target, placed.joints[-1]
-        # Once it is there only the way home counts: on the verge of what a limb reaches the rest hides its side.
-        open_part = ops.where(error <= tolerance, 0.0, 1.0)
-        residual = (open_part * (gx - x), open_part * (gy - y), open_part * (gz - z))
-        # What had to leave home to find its way isn't drawn back before it has.
-        pull = ops.where(at_home | (error <= NEARLY), stride, 0.0)
-        change, longest, is_still = _step(
-            ops, constrained_chain, coordinates, reference, placed, residual, damping, pull
-        )
-        trial = [
-            clamp(ops, limits, (x + dx, twist + dt, z + dz))
-            for limits, (x, twist, z), (dx, dt, dz) in zip(constrained_chain.limits, coordinates, change, strict=True)
-        ]
-        trial_placed = place(ops, constrained_chain, trial)
-        trial_error = distance_between(ops, trial_placed.joints[-1], target)
+        residual = _residual(ops, pose.tip, target, error <= tolerance)
+        # A pose that had to rotate away from the reference to find its way rotates back only near the target.
+        share = ops.where(at_reference | (error <= NEARLY), control.stride, 0.0)
+        change, longest, is_still = _step(ops, constrained_chain, pose, reference, residual, control.damping, share)
+        trial = pose.stepped(ops, constrained_chain, change)
+        trial_error = distance_between(ops, trial.tip, target)
         is_near = trial_error <= NEARLY
         better = ((trial_error < error) | is_near) & ops.negate(done)
-        if ops.all(better):
-            coordinates, placed = trial, trial_placed
-        elif ops.any(better):
-            coordinates = [choose_parts(ops, better, a, b) for a, b in zip(trial, coordinates, strict=True)]
-            placed = _choose(ops, better, trial_placed, placed)
+        pose = trial.where(ops, better, pose)
         helps = better & (is_near | (trial_error < 0.999 * error))
-        # Near the target it is the way home that was too long, where it leads astray; else the way there.
-        was_near = error <= NEARLY
-        if step_before is not None and ops.any(was_near & was_near_before):
-            fitting = _fitting(ops, step_before, change, stride_before, stride)
-            next_stride = ops.where(was_near & was_near_before, fitting, stride)
-        else:
-            next_stride = stride
-        next_stride = ops.where(was_near & ops.negate(helps), 0.5 * stride, next_stride)
-        step_before, stride_before, stride, was_near_before = change, stride, next_stride, was_near & helps
-        damping = ops.where(
-            helps, ops.maximum(0.2 * damping, LEAST_DAMPING), ops.where(was_near, damping, 6.0 * damping)
-        )
+        control = control.after(ops, change, error <= NEARLY, helps)
         error = ops.where(better, trial_error, error)
-        is_caught = is_caught | (is_still & (error > NEARLY))
+        is_stuck = is_stuck | (is_still & (error > NEARLY))
         nearest = ops.minimum(nearest, error)
         if step % PATIENCE == 0:
-            is_caught = is_caught | (nearest > ops.maximum(WORTH_IT * before, tolerance))
+            is_stuck = is_stuck | (nearest > ops.maximum(WORTH_IT * before, tolerance))
             before = nearest
-        done = done | ((error <= tolerance) & (longest <= SETTLED)) | is_caught | (damping > MOST_DAMPING)
+        done = done | ((error <= tolerance) & (longest <= CONVERGED)) | is_stuck | (control.damping > MOST_DAMPING)
     if ops.any((error > tolerance) & (error <= NEARLY)):
-        # Steps may have run out on the way home.
-        coordinates, placed, error, _ = descend(ops, constrained_chain, coordinates, target, tolerance, steps // 4)
-    return coordinates, placed, error
+        # The steps were used up while the tip was off the target by a null-space step.
+        return descend(ops, constrained_chain, pose.coordinates, target, tolerance, steps // 4)[:3]
+    return pose.coordinates, pose.placed, error
+
+
+def _are_equal(coordinates: Sequence[SwingTwist], reference: Sequence[SwingTwist], error: Component) -> Condition:
+    """Tell in which batch items two poses have the same joint coordinates; never where the error isn't a number."""
+    equal: Condition = error >= 0.0
+    for here, there in zip(coordinates, reference, strict=True):
+        for a, b in zip(here, there, strict=True):
+            equal = equal & (a == b)
+    return equal
+
+
+def _residual(ops: Operations, tip: Vector, target: Vector, is_reached: Condition) -> Vector:
+    """Return the residual of the position task, ``target - tip``; 0 where the target is reached.
+
+    Within the tolerance only the null-space term counts: near full reach the rest of the residual hides the side to
+    which the chain bends.
+    """
+    (gx, gy, gz), (x, y, z) = target, tip
+    factor = ops.where(is_reached, 0.0, 1.0)
+    return factor * (gx - x), factor * (gy - y), factor * (gz - z)
 
 
 def _fitting(
@@ -144,10 +225,11 @@ def _fitting(
     stride_before: Component,
     stride: Component,
 ) -> Component:
-    """Return the stride with which the step before would have come all the way, as this one tells.
+    """Return the stride with which the last step would have ended where this step's null-space term is 0.
 
-    Of the next step the secant equation asks as much (Barzilai & Borwein 1988): strides as short as the sharpest bend
-    of all legal poses that reach would take three times as many steps.
+    With s the last step, y this one, and their strides a and b, the secant equation (Barzilai & Borwein 1988) gives
+    ``a / (1 - (s.y a) / (s.s b))``. A stride short enough for the sharpest bend of the set of feasible poses that
+    reach takes three times as many steps.
     """
     size = product = 0.0 * stride
     for joint, next_joint in zip(before, step, strict=True):
@@ -161,23 +243,31 @@ def _fitting(
 def _step(
     ops: Operations,
     constrained_chain: ConstrainedChain,
-    coordinates: Sequence[SwingTwist],
+    pose: _Pose,
     reference: Sequence[SwingTwist],
-    placed: Placed,
     residual: Vector,
     damping: Component,
-    pull: Component,
+    share_back: Component,
 ) -> tuple[list[list[Component]], Component, Condition]:
-    """Return how far each bone should turn, the farthest of it before it was cut, and whether it is no use."""
+    """Return a step of damped least squares with the rotation back to the reference pose as its null-space term.
+
+    With ``z = share_back (reference - q)`` the step is ``dq = z + W J^T y``, where
+    ``(J W J^T + damping) y = residual - J z`` (Liegeois 1977): the part of z that moves the tip is undone by y.
+
+    Returns:
+        the change of each bone's joint coordinates, none longer than ``damped_steps.LONGEST_STEP``; the largest change
+        before it was shortened; and whether the step leaves nearly all of the residual.
+    """
     zero = 0.0 * damping
-    # The way home rides along with the tip's response, so that what limits take away is taken from both.
+    coordinates = pose.coordinates
+    # z is the fourth component of each Jacobian column, so that a limit takes both out of the step.
     columns: list[Columns] = [
         [
-            None if r is None else (*r, pull * (there - here))
-            for r, here, there in zip(joint, turn, desired, strict=True)
+            None if r is None else (*r, share_back * (there - here))
+            for r, here, there in zip(joint, turn, turn_there, strict=True)
         ]
-        for joint, turn, desired in zip(
-            jacobian_columns(ops, constrained_chain, coordinates, placed), coordinates, reference, strict=True
+        for joint, turn, turn_there in zip(
+            jacobian_columns(ops, constrained_chain, coordinates, pose.placed), coordinates, reference, strict=True
         )
     ]
     change: list[list[Component]] = []
@@ -187,8 +277,8 @@ def _step(
         for joint in columns:
             for column in joint:
                 if column is not None:
-                    rx, ry, rz, way = column
-                    mx, my, mz = mx + way * rx, my + way * ry, mz + way * rz
+                    rx, ry, rz, back = column
+                    mx, my, mz = mx + back * rx, my + back * ry, mz + back * rz
         rest = (residual[0] - mx, residual[1] - my, residual[2] - mz)
         y = normal_solution(ops, columns, constrained_chain.weights, rest, damping)
         a, b, c = y
@@ -202,14 +292,7 @@ def _step(
         if not block_all(ops, constrained_chain, coordinates, columns, change):
             break
     share, longest = shortened(ops, change, zero)
-    # Damping times y is what the step leaves of the gap: all of it where no free axis moves the tip that way.
+    # damping * y is the residual that the step leaves: all of it where no free axis moves the tip that way.
     left = damping * ops.sqrt(dot(y, y)) / (ops.sqrt(dot(residual, residual)) + TINY)
     is_still = (1.0 - left) * ops.maximum(damping, 1.0) < STILL
     return [[share * part for part in joint_change] for joint_change in change], longest, is_still
-
-
-def _choose(ops: Operations, where: Condition, yes: Placed, no: Placed) -> Placed:
-    def chosen(a: Sequence[Parts], b: Sequence[Parts]) -> list[Parts]:
-        return [choose_parts(ops, where, p, q) for p, q in zip(a, b, strict=True)]
-
-    return Placed(chosen(yes.parents, no.parents), chosen(yes.frames, no.frames), chosen(yes.joints, no.joints))

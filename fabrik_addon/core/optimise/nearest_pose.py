@@ -114,10 +114,7 @@ def nearest_poses(
             found_turns[items], found_errors[items], found_damping[items] = coordinates, errors, damping
             items, bones, placed = items[is_going], bones.gather(is_going), placed.gather(is_going)
             coordinates, targets, errors, damping = (
-                coordinates[is_going],
-                targets[is_going],
-                errors[is_going],
-                damping[is_going],
+                values[is_going] for values in (coordinates, targets, errors, damping)
             )
             if not items.size:
                 break
@@ -206,17 +203,7 @@ def _step(bones: Bones, coordinates: Array, placed: _Placed, targets: Array, dam
         mixed[:, inner] = np.where(out, 0.0, mixed[:, inner])
 
     model = _second_derivative(bones, spins, slopes, residual, diagonal + damping[:, None], mixed)
-    change = np.zeros_like(gradient)
-    for _ in range(ROUNDS):
-        solved = _solve_fixed(model, gradient, change, fixed)
-        change = np.minimum(np.maximum(solved, least), most)
-        beyond = ~fixed & (solved != change)
-        if not beyond.any():
-            break
-        fixed |= beyond
-
-    longest = np.abs(change).max(axis=-1, keepdims=True)
-    change *= np.minimum(LONGEST_STEP / (longest + TINY), 1.0)
+    change = _bounded_change(model, gradient, fixed, least, most)
     promised = -np.sum(change * (2.0 * gradient + (model @ change[..., None])[..., 0]), axis=1)
     if is_along:
         change[:, m] += along_z * change[:, n]
@@ -232,6 +219,24 @@ def _step(bones: Bones, coordinates: Array, placed: _Placed, targets: Array, dam
             ARRAY, ends, other_ends, made[:, wide, 0], made[:, wide, 2]
         )
     return made, promised
+
+
+def _bounded_change(model: Array, gradient: Array, fixed: NDArray[np.bool_], least: Array, most: Array) -> Array:
+    """Return the change (S, N) that minimises a quadratic model between bounds, shortened to ``LONGEST_STEP``.
+
+    An axis whose change would pass a bound is fixed there (in place, in ``fixed``), and the rest is solved anew.
+    """
+    change = np.zeros_like(gradient)
+    for _ in range(ROUNDS):
+        solved = _solve_fixed(model, gradient, change, fixed)
+        change = np.minimum(np.maximum(solved, least), most)
+        beyond = ~fixed & (solved != change)
+        if not beyond.any():
+            break
+        fixed |= beyond
+    longest = np.abs(change).max(axis=-1, keepdims=True)
+    change *= np.minimum(LONGEST_STEP / (longest + TINY), 1.0)
+    return change
 
 
 def _second_derivative(
