@@ -106,12 +106,12 @@ def solve_tree_components(start: StartTree, goals: Goals, options: Options) -> T
         return _solve_batch(start, goals, options, batch)
     problem = tree_problem(start, goals, options)
     present = problem.present()
-    state, steps, is_settled = present, 0, True
+    state, steps, is_converged = present, 0, True
     if not problem.is_done(present):
         begin = present
         if solver.stacked is not None and not problem.is_met(present):
             begin, steps = _stepped(problem, present, options, solver.stacked)
-        found, more, is_settled = _optimised(problem, begin, options)
+        found, more, is_converged = _optimised(problem, begin, options)
         steps += more
         # Poles and rotations that can't be met are no reason to turn: solving again would change sides for ever.
         as_good = problem.is_met(present) and problem.angle_off(found) > AS_GOOD * problem.angle_off(present)
@@ -126,7 +126,7 @@ def solve_tree_components(start: StartTree, goals: Goals, options: Options) -> T
         shifts=[(unit * x, unit * y, unit * z) for x, y, z in state.shifts],
         error=[distance / length for distance, length in zip(distances, start.own_lengths, strict=True)],
         sweeps=steps,
-        status=_statuses(problem, state, distances, is_settled),
+        status=_statuses(problem, state, distances, is_converged),
     )
 
 
@@ -201,23 +201,23 @@ def _optimised(problem: TreeProblem, begin: State, options: Options) -> tuple[St
     descent = Descent(problem.start.tree, problem.levels(), problem.moves_root)
     reference = _met_halfway(problem, begin)
     best: State | None = None
-    used, is_settled = 0, True
+    used, is_converged = 0, True
     near = problem.turned_to_poles(reference)
     for first in _starts(problem, near, options):
         # A pose that bends away from a pole is no reference: the way back to it leads through straight chains.
         nearest_to = reference if first is near and problem.bends_right(reference) else None
-        found, steps, settled = descend_by_priority(descent, first, nearest_to, STEPS)
+        found, steps, has_converged = descend_by_priority(descent, first, nearest_to, STEPS)
         used += steps
         if not problem.is_hopeless and not problem.bends_right(found):
             turned, steps, _ = descend_by_priority(descent, problem.turned_to_poles(found), None, STEPS)
             used += steps
             found = turned if _is_better(problem, turned, found) else found
         if best is None or _is_better(problem, found, best):
-            best, is_settled = found, settled
+            best, is_converged = found, has_converged
         if problem.is_hopeless or (problem.is_met(best) and problem.bends_right(best)):
             break
     assert best is not None  # the pose at hand is always a start
-    return best, used, is_settled
+    return best, used, is_converged
 
 
 def _is_better(problem: TreeProblem, found: State, best: State) -> bool:
@@ -337,7 +337,7 @@ def _warm_start(problem: TreeProblem, options: Options) -> State:
     return problem.state(coordinates_of_tree(SCALAR, tree, frames), shifts)
 
 
-def _statuses(problem: TreeProblem, state: State, distances: Sequence[float], is_settled: bool) -> list[Component]:
+def _statuses(problem: TreeProblem, state: State, distances: Sequence[float], is_converged: bool) -> list[Component]:
     """Return how each effector ended.
 
     Without limits an effector within reach of the root that no task on its level or above keeps away has stalled: least
@@ -354,7 +354,7 @@ def _statuses(problem: TreeProblem, state: State, distances: Sequence[float], is
         else:
             alone = Descent(problem.start.tree, [[(problem.places[number], 1.0)]], problem.moves_root)
             is_stuck = alone.slope(state) <= STUCK * distance
-            gave_up = not is_settled and not any(problem.pinned)
+            gave_up = not is_converged and not any(problem.pinned)
             status = Status.STALLED if is_stuck or gave_up else Status.OUT_OF_REACH
         found.append(int(status))
     return found

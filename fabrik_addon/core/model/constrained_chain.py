@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A chain whose bones turn within joint limits, and its forward kinematics."""
+"""A chain whose bones rotate within joint limits, and its forward kinematics."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .joint_limits import JointLimits, SwingTwist, rotation_of
 
 @dataclass(frozen=True)
 class ConstrainedChain:
-    """A chain of bones that turn within limits; root at the origin, units of the chain's length."""
+    """A chain of bones that rotate within limits; root at the origin, units of the chain's length."""
 
     rests: Sequence[Quaternion]
     """Rest frame of each bone in its parent's; the first one's in armature space."""
@@ -48,7 +48,7 @@ class ConstrainedChain:
 
 @dataclass(frozen=True)
 class Placed:
-    """Where the bones of a limb are for some turns."""
+    """Joints and frames of the bones of a constrained chain."""
 
     parents: list[Quaternion]
     """The frames that the bones turn in."""
@@ -58,7 +58,7 @@ class Placed:
 
 
 def array_of(rows: Sequence[Sequence[Component]]) -> Array:
-    """Return rows of components, one lane or many, as an array (L, R, C)."""
+    """Return R rows of C components, of one pose or a batch, as an array (L, R, C); L is 1 for one pose."""
     parts = [part for row in rows for part in row]
     if all(isinstance(part, float) for part in parts):
         return np.array(parts).reshape(1, len(rows), -1)
@@ -68,7 +68,7 @@ def array_of(rows: Sequence[Sequence[Component]]) -> Array:
 
 
 def place(ops: Operations, constrained_chain: ConstrainedChain, coordinates: Sequence[SwingTwist]) -> Placed:
-    """Return where bones with some turns are (forward kinematics)."""
+    """Return the joints and frames of bones with some joint coordinates (forward kinematics)."""
     x = y = z = 0.0 * coordinates[0][0]
     frame: Quaternion | None = None
     parents, frames, joints = [], [], [(x, y, z)]

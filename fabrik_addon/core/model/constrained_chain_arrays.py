@@ -30,7 +30,7 @@ _OF_SQUARES = _squares_to_matrix()
 
 @dataclass(frozen=True)
 class Bones:
-    """What poses of a limb have in common; root at the origin."""
+    """What poses of a constrained chain have in common; root at the origin."""
 
     rests: Array
     """(S or 1, B, 3, 3) rest frames, each in its parent's; in armature space for the first and for those alone."""
@@ -48,7 +48,7 @@ class Bones:
 
     @cached_property
     def feasible(self) -> tuple[Array, Array]:
-        """Four kinds of legal poses (4, P, B, 3), and where their tips (4, P, 3) are; of the first pose's bones."""
+        """Four kinds of feasible poses (4, P, B, 3), and where their tips (4, P, 3) are; of the first pose's bones."""
         poses = np.stack(feasible_poses(self.limits))
         tips = tips_of(self.gather(np.arange(1)), poses.reshape(-1, *poses.shape[2:]))
         return poses, tips.reshape(*poses.shape[:2], 3)

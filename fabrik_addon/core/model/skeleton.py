@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A tree of rigid bodies: every bone carries the joints that hang on it at fixed places in its own frame.
 
-So a hub (a pelvis with two legs and a spine, a palm with five fingers) keeps its shape whatever is pulled, and bones
-that don't touch their parent's tail keep their offset: both are joints at some offset in a bone's frame.
+So a sub-base body (a pelvis with two legs and a spine, a palm with five fingers) keeps its shape whatever target is
+moved, and bones that don't touch their parent's tail keep their offset: both are joints at some offset in a bone's
+frame.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class StartTree:
 
     @cached_property
     def zero(self) -> Component:
-        """Nothing, in every lane."""
+        """Zero, in every batch item."""
         return 0.0 * self.root[0]
 
     @cached_property

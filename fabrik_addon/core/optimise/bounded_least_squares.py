@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Least squares on the joints' swings and twists, never outside their limits.
+"""Least squares on the joint coordinates (swing and twist), never outside their limits.
 
-A step turns every axis by W J^T y (see ``damped_steps``). An axis at its limit that the step would push further out is
-left out, and a swing on its ellipse only goes along it.
+A step changes every coordinate by W J^T y (see ``damped_steps``). A coordinate at its limit that the step would take
+beyond it is left out, and a swing on its ellipse moves only along the tangent of the ellipse.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ A column may have more components after these three, such as the gradient of a p
 
 @dataclass(frozen=True)
 class _Body:
-    """A limb in one pose, as :func:`.descent.descend_to` wants it."""
+    """A constrained chain and its pose, for :func:`.damped_steps.descend_to`."""
 
     constrained_chain: ConstrainedChain
     coordinates: Sequence[SwingTwist]
@@ -73,19 +73,19 @@ def descend(
     steps: int,
     rule: Rule = DAMPED,
 ) -> tuple[list[SwingTwist], Placed, Component, Component]:
-    """Turn bones until the tip is at the target or gets no nearer.
+    """Rotate bones until the tip is at the target or gets no nearer.
 
     Args:
-        ops: the lanes' operations.
-        limb: the bones.
-        turns: of the bones before; allowed by their limits.
+        ops: scalar or array operations.
+        constrained_chain: the bones and their limits.
+        coordinates: joint coordinates to start from, within limits.
         target: where the tip should be.
         tolerance: distance from tip to target at which to stop.
         steps: at most.
         rule: how a step is found.
 
     Returns:
-        turns after, where the bones then are, distance from tip to target, steps used.
+        joint coordinates after, joints and frames, distance from tip to target, steps used.
     """
     body = _Body(constrained_chain, coordinates, place(ops, constrained_chain, coordinates))
     found, error, used = descend_to(ops, body, target, tolerance, steps, rule)
@@ -101,7 +101,7 @@ def _step(
     rule: Rule,
     memory: Component,
 ) -> list[list[Component]]:
-    """Return how far each bone should turn: x, twist and z, none of them out of its limits."""
+    """Return the change of each bone's x, twist and z; those at their limits are not taken beyond them."""
     zero = 0.0 * memory
     columns = jacobian_columns(ops, constrained_chain, coordinates, placed)
     change: list[list[Component]] = []
@@ -158,7 +158,7 @@ def jacobian_columns(
 def normal_solution(
     ops: Operations, columns: Sequence[Columns], weights: Sequence[Vector], residual: Vector, damping: Component
 ) -> Vector:
-    """Solve (J W J^T + damping) y = wish."""
+    """Solve ``(J W J^T + damping) y = residual`` for y."""
     return damped_solution(ops, _normal(columns, weights, 0.0 * damping), residual, damping)
 
 
@@ -182,7 +182,7 @@ def block_all(
     columns: Sequence[Columns],
     change: Sequence[list[Component]],
 ) -> bool:
-    """Take out of all bones' responses what would push them out of their limits, in place; tell if there was any."""
+    """Take out of all Jacobian columns what would take bones beyond their limits, in place; tell if there was any."""
     blocked: Condition = False
     for limits, turn, joint, joint_change in zip(constrained_chain.limits, coordinates, columns, change, strict=True):
         blocked = blocked | block(ops, limits, turn, joint, joint_change)
@@ -192,9 +192,11 @@ def block_all(
 def block(
     ops: Operations, limits: JointLimits, turn: SwingTwist, columns: Columns, change: list[Component]
 ) -> Condition:
-    """Take out of a bone's responses what would push it out of its limits, in place; tell whether there was any.
+    """Take out of a bone's Jacobian columns what would take it beyond its limits, in place; tell whether there was any.
 
-    A response may have more components than the tip's x, y, z: they are taken out with them.
+    The column of an axis at its limit becomes 0. The columns p and q of a swing on its ellipse, with the normal n of
+    the ellipse, become ``p - n_x (n_x p + n_z q)`` and ``q - n_z (n_x p + n_z q)``. Components beyond the tip's x, y
+    and z are treated in the same way.
     """
     blocked: Condition = False
     axes = (1,) if limits.is_ellipse and not limits.has_flat_quarter else (0, 1, 2)

@@ -1,14 +1,17 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reaching within joint limits: what comes after FABRIK, which works with positions where limits are about rotations.
+"""Reaching a target within joint limits: what follows FABRIK, which moves positions, where limits are of rotations.
 
-1. Least squares from the present pose find, of all legal poses that reach, the one that turns least (least_turn).
-2. Where they are caught between limits they start again from what limits leave of FABRIK's own answer.
-3. Where that is no use either, or nothing can be, Newton's method (nearest_pose) goes down from where both were caught
-   and from legal poses whose tips are near the target (legal_poses), and follows the best to the end.
-4. Of those that get there the one that turns least is taken, else the one that comes nearest.
+1. Least squares from the reference pose find, of all feasible poses that reach, the one that rotates least from it
+   (least_rotation).
+2. Where they end in a local minimum they start again from a second pose: FABRIK's result, clamped to the limits.
+3. Where that ends in a local minimum too, or the target is unreachable, Newton's method (nearest_pose) starts from both
+   local minima and from feasible poses whose tips are near the target (feasible_poses). Successive halving
+   (``HALVING_ROUNDS``) leaves the best.
+4. Of the poses that reach, the one that rotates least from the reference pose is returned, else the one whose tip is
+   nearest to the target.
 
-So the cost is bounded, and the same input gives the same bits.
+The number of steps is bounded, and the same input gives the same bits.
 """
 
 from __future__ import annotations
@@ -34,10 +37,10 @@ STEPS = 40
 """Steps of least squares from one start; those that get there need about ten."""
 
 NEAREST, NEAREST_OF_MANY = (5, 3, 4, 8), (2, 1, 1, 2)
-"""How many of each kind of legal pose to start from: those whose tips are nearest to the target."""
+"""How many of each kind of feasible pose to start from: those whose tips are nearest to the target."""
 
 MANY_AXES = 15
-"""Axes that turn with which a limb is seldom caught: hardly a start ends elsewhere than the others."""
+"""Free axes from which on ``NEAREST_OF_MANY`` starts suffice: nearly all starts end at the same error."""
 
 HALVING_ROUNDS = (3, 3, 12)
 """Steps of Newton's method at most: from all starts, from the better third of them, and from the better third of those.
@@ -50,7 +53,8 @@ AT_ONCE = 512
 """Poses side by side: a bake's would fill the memory."""
 
 OFF_LIMIT = 0.2
-"""Where in its range a joint starts that is at its end in a straight limb, which can't tell what bending it brings."""
+"""Distance from its limit, as a share of its range, at which a joint of a straight chain starts that is at the limit:
+the Jacobian of a straight chain doesn't tell on which side the tip comes nearer."""
 
 AS_NEAR = 1e-3
 """Share of the error by which poses may differ and count as equally near: the one that turns least is taken."""
@@ -140,7 +144,7 @@ def reach_within_limits(
     coordinates, placed, error = rotate_least(ops, constrained_chain, start, reference, target, tolerance, steps)
     starts = 1.0 + 0.0 * error
     rest = ops.active_indices(error <= tolerance)
-    # With fewer steps than it takes to tell no lane is caught, it was only stopped.
+    # With fewer steps than ``PATIENCE`` a descent only ran out of steps: it isn't known to be in a local minimum.
     if rest is None or steps < PATIENCE:
         return coordinates, placed, error, starts
     reach = _Reach(constrained_chain, reference, target, tolerance, steps).gather(ops, rest)
@@ -188,7 +192,7 @@ def _scatter(
     starts: Component,
     more: Component,
 ) -> tuple[list[SwingTwist], Component]:
-    """Return turns and starts with what was found for some lanes put among them."""
+    """Return joint coordinates and starts used, with those found for the selected batch items scattered into them."""
     into = [0.0 + component for turn in coordinates for component in turn] + [starts]
     ops.scatter(items, into, [*(component for turn in found for component in turn), more])
     return [(into[i], into[i + 1], into[i + 2]) for i in range(0, len(into) - 1, 3)], into[-1]
@@ -201,7 +205,7 @@ def _off_limits(
     target: Vector,
     tolerance: float,
 ) -> Sequence[SwingTwist]:
-    """Return where to start from: home, but where the limb is straight, with bends to the side that limits leave."""
+    """Return the reference pose; where the chain is straight, with the joints at their limits moved off these."""
     bent = []
     for limits, turn in zip(constrained_chain.limits, reference, strict=True):
         parts = list(turn)
@@ -226,7 +230,7 @@ def off_the_line(
     target: Vector,
     tolerance: float,
 ) -> Sequence[SwingTwist]:
-    """Return home, but bent where limb and target lie on one line: there no turn brings the tip nearer at first."""
+    """Return the reference pose, bent where chain and target lie on one line: there J^T r = 0 for the residual r."""
     is_straight = _is_straight(ops, constrained_chain, reference, target, tolerance, target)
     if not ops.any(is_straight):
         return reference
@@ -256,7 +260,7 @@ def nearer_reference(
     error: Component,
     target: Vector,
 ) -> tuple[list[SwingTwist], Placed]:
-    """Return turns, but home where their error is more than that of home: a bend that came to nothing is taken back."""
+    """Return joint coordinates, or those of the reference pose where the error of that is less."""
     farther = error > distance_between(ops, place(ops, constrained_chain, reference).joints[-1], target)
     nearer: list[SwingTwist] = [choose_parts(ops, farther, a, b) for a, b in zip(reference, coordinates, strict=True)]
     return nearer, place(ops, constrained_chain, nearer)
@@ -270,7 +274,7 @@ def _is_straight(
     tolerance: float,
     *others: Vector,
 ) -> Condition:
-    """Tell whether a limb that isn't at its target lies on one line, other points with it."""
+    """Tell whether a chain whose tip isn't at the target lies on one line, and other points on the same line."""
     placed = place(ops, constrained_chain, reference)
     is_straight = distance_between(ops, placed.joints[-1], target) > tolerance
     first = placed.joints[1]
@@ -311,7 +315,7 @@ def _start_anywhere(ops: Operations, reach: _Reach, others: Sequence[Sequence[Sw
 def _best(found: Array, errors: Array, references: Array, tolerance: float, most: int) -> NDArray[np.int64]:
     """Return, of poses (L, K, B, 3) with errors (L, K), the numbers (L, at most so many) of the best, best first.
 
-    All that come as near as the nearest are taken for one: that which turns least from home.
+    Of all poses as near as the nearest only the one that rotates least from the reference is returned.
     """
     if errors.shape[1] == 1:
         return np.zeros(errors.shape, int)
@@ -321,12 +325,12 @@ def _best(found: Array, errors: Array, references: Array, tolerance: float, most
     worth[np.arange(len(found)), best] = -1.0
     count = min(most, int(np.isfinite(worth).sum(axis=1).max()))
     order = np.argsort(worth, axis=1, kind="stable")[:, :count]
-    # A lane with fewer follows its best twice: what another has is nothing to it.
+    # A batch item with fewer poses left repeats its best: no other batch item changes its result.
     return np.where(np.isfinite(np.take_along_axis(worth, order, axis=1)), order, order[:, :1])
 
 
 def _turned(coordinates: Array, references: Array) -> Array:
-    """Return about how far (L, K) poses (L, K, B, 3) have turned from others (L, B, 3): half angles, squared."""
+    """Return the squared rotation (L, K), in half angles, from poses (L, B, 3) to poses (L, K, B, 3), approximately."""
     off = coordinates - references[:, None]
     twist = np.remainder(off[..., 1] + math.pi, 2.0 * math.pi) - math.pi
     made: Array = np.sum(off[..., 0] ** 2 + off[..., 2] ** 2 + 0.25 * twist**2, axis=-1)
@@ -334,8 +338,8 @@ def _turned(coordinates: Array, references: Array) -> Array:
 
 
 def _near_poses(bones: Bones, goals: Array) -> Array:
-    """Return the legal poses (L, K, B, 3) whose tips are nearest to targets (L, 3)."""
-    # All lanes' limbs are one and the same, but hang in frames of their own.
+    """Return the feasible poses (L, K, B, 3) whose tips are nearest to targets (L, 3)."""
+    # All batch items have the same chain, each with a rest frame of its own at the root.
     local = (bones.rests[:1, 0] @ bones.rests[:, 0].swapaxes(-1, -2) @ goals[:, :, None])[..., 0]
     poses, tips = bones.feasible
     # Of |local - tip|^2 what is the same for all tips doesn't matter.
@@ -345,7 +349,7 @@ def _near_poses(bones: Bones, goals: Array) -> Array:
 
 
 def _nearest(bones: Bones) -> tuple[int, ...]:
-    """Return how many of each kind of legal pose a limb starts from."""
+    """Return how many of each kind of feasible pose a chain starts from."""
     return NEAREST_OF_MANY if len(bones.free) >= MANY_AXES else NEAREST
 
 
@@ -364,14 +368,14 @@ def _descend_all(
     errors, damping = np.empty(len(found)), damping.reshape(-1).copy()
     for begin in range(0, len(found), AT_ONCE):
         part = slice(begin, begin + AT_ONCE)
-        lane = each[part]
+        batch_items = each[part]
         found[part], errors[part], damping[part] = nearest_poses(
-            bones.gather(lane), found[part], goals[lane], tolerance, steps, STILL, damping[part]
+            bones.gather(batch_items), found[part], goals[batch_items], tolerance, steps, STILL, damping[part]
         )
     return found.reshape(starts.shape), errors.reshape(items, count), damping.reshape(items, count)
 
 
 def _components(ops: Operations, coordinates: Array) -> list[SwingTwist]:
-    """Return turns (L, B, 3) as components."""
+    """Return joint coordinates (L, B, 3) as components."""
     rows: list[SwingTwist] = ops.split(coordinates[0] if len(coordinates) == 1 else coordinates, coordinates.shape[:1])
     return rows

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Going down to a target by steps of the Jacobian, each kept only where it brings the tip nearer.
+"""Descent of the tip's distance from a target by steps of the Jacobian, each accepted only where it falls.
 
-J holds how the tip moves with every axis, W the share of a step that the axis takes. All methods turn the axes by
-W J^T y and differ in y alone, which they find from J W J^T and the gap: 3 x 3 however long the chain is. Damped least
-squares solve (J W J^T + damping) y = gap (Wampler 1986; Nakamura & Hanafusa 1986; Buss 2004), and damp more where a
-step was taken back (Levenberg-Marquardt).
+J is the Jacobian of the tip's position by the joints' axes, W the diagonal matrix of the axes' weights, r the residual
+``target - tip``. All methods change the axes by W J^T y and differ in y alone, which is found from r and the 3 x 3
+matrix J W J^T, whatever the chain's length. Damped least squares solve (J W J^T + damping) y = r (Wampler 1986;
+Nakamura & Hanafusa 1986; Buss 2004), with more damping after a step that was not accepted (Levenberg-Marquardt).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..math.quaternions import Quaternion, multiply, rotate
 from ..math.vectors import choose_parts, cross, distance_between, dot
 
 LONGEST_STEP = 0.5
-"""Turn of one axis in one step at most: farther off the tip's response is another."""
+"""Largest change of one axis in one step, half-sine or radians: the Jacobian is that of the start of the step."""
 
 Symmetric: TypeAlias = tuple[Component, Component, Component, Component, Component, Component]
 """xx, yy, zz, xy, xz, yz of a symmetric matrix."""
@@ -27,14 +27,14 @@ Symmetric: TypeAlias = tuple[Component, Component, Component, Component, Compone
 
 @dataclass(frozen=True)
 class Rule:
-    """How a step is found, and what is learnt from it: one number a lane."""
+    """How a step is found, and how its memory changes after it: one number for each batch item."""
 
     solution: Callable[[Operations, Symmetric, Vector, Component], Vector]
-    """(ops, J W J^T, gap, memory): y."""
+    """(ops, J W J^T, residual, memory): y."""
     first: float
     """The memory to begin with."""
     least_gain: float
-    """Share of the gap that a step must close to be a success."""
+    """Share of the residual that a step must take away to be a success."""
     after_success: Callable[[Operations, Component], Component]
     """(ops, memory): what comes after one."""
     after_failure: float
@@ -60,10 +60,10 @@ class Body(Protocol):
         """What should come to the target."""
 
     def stepped(self, ops: Operations, residual: Vector, rule: Rule, memory: Component) -> Self:
-        """Return the body after the step that a rule finds for the gap between tip and target."""
+        """Return the body after the step that a rule finds for the residual ``target - tip``."""
 
     def where(self, ops: Operations, condition: Condition, other: Self) -> Self:
-        """Return this body in the lanes where a condition holds, the other one elsewhere."""
+        """Return this body in the batch items where a condition holds, the other one elsewhere."""
 
 
 _Body = TypeVar("_Body", bound=Body)
@@ -75,7 +75,7 @@ def descend_to(
     """Step until the tip is at the target or gets no nearer.
 
     Args:
-        ops: the lanes' operations.
+        ops: scalar or array operations.
         body: before the first step.
         target: where its tip should be.
         tolerance: distance from tip to target at which to stop.
@@ -108,7 +108,7 @@ def descend_to(
 
 
 def damped_solution(_ops: Operations, normal: Symmetric, residual: Vector, damping: Component) -> Vector:
-    """Solve (normal + damping) y = wish, by L D L^T: the determinant may be rounding, these pivots aren't."""
+    """Solve ``(normal + damping) y = residual`` by L D L^T: the determinant may be rounding noise, pivots are not."""
     xx, yy, zz, xy, xz, yz = normal
     xx, yy, zz = xx + damping, yy + damping, zz + damping
     a, b = xy / xx, xz / xx
@@ -182,7 +182,7 @@ class FreeBody:
         return FreeBody(points, links)
 
     def where(self, ops: Operations, condition: Condition, other: FreeBody) -> FreeBody:
-        """Return this chain in the lanes where a condition holds, the other one elsewhere."""
+        """Return this chain in the batch items where a condition holds, the other one elsewhere."""
 
         def chosen(yes: list[Vector], no: list[Vector]) -> list[Vector]:
             return [choose_parts(ops, condition, a, b) for a, b in zip(yes, no, strict=True)]

@@ -1,11 +1,12 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The legal pose whose tip is nearest to a target, from several starts at once: Newton's method between limits.
+"""The feasible pose whose tip is nearest to a target, from several starts at once: Newton's method between limits.
 
-Least squares alone take long where no legal pose reaches: what is left of the gap bends their model (Nocedal & Wright,
-section 10.3). The whole second derivative costs a chain nothing but products of what it has: turning a joint turns all
-that its children do to the tip. Starts lie side by side in arrays, where numpy pays by the call and not by the pose, so
-this is written over arrays of poses and bones and not, as all else, over components.
+Least squares converge slowly where no feasible pose reaches: their model leaves out the second derivative of the
+residual r, times r (Nocedal & Wright, section 10.3). For a chain that derivative consists of products of what the
+Jacobian has: d2 tip / da db is spin a x column b where axis a rotates axis b. The starts are computed side by side in
+arrays (S, ...), because the time of a numpy call on small arrays hardly depends on their size; other modules compute
+with components.
 
 Shapes: S poses of B bones with N free axes.
 """
@@ -92,7 +93,7 @@ def nearest_poses(
 
     Args:
         bones: of the poses.
-        turns: (S, B, 3) where to start: half-sine about x, twist, half-sine about z; allowed by limits.
+        coordinates: (S, B, 3) where to start: half-sine about x, twist, half-sine about z; allowed by limits.
         targets: (S, 3).
         tolerance: distance from tip to target at which to stop.
         steps: at most.
@@ -100,7 +101,8 @@ def nearest_poses(
         damping: (S,) of the first steps: what this returned, where it goes on.
 
     Returns:
-        turns after, distances (S,) from tip to target, and damping (S,) of the next steps: infinite where none is left.
+        joint coordinates after, distances (S,) from tip to target, and damping (S,) of the next steps: infinite where
+        the descent has ended.
     """
     placed = _place(bones, coordinates)
     errors = np.linalg.norm(targets - placed.tips, axis=-1)
@@ -165,9 +167,9 @@ def _across(vectors: Array) -> Array:
 
 
 def _step(bones: Bones, coordinates: Array, placed: _Placed, targets: Array, damping: Array) -> tuple[Array, Array]:
-    """Return turns after one step of Newton's method on the axes that limits leave, and what it should gain (S,).
+    """Return joint coordinates after one step of Newton's method within limits, and the gain (S,) of its model.
 
-    The gain is that of the distance to the target, squared.
+    The gain is the decrease of the squared distance from tip to target.
     """
     residual = targets - placed.tips
     spins, slopes = placed.spins, placed.slopes
@@ -243,7 +245,7 @@ def _second_derivative(
     bones: Bones, spins: Array, slopes: Array, residual: Array, diagonal: Array, mixed: Array
 ) -> Array:
     """Return half the squared error's second derivative (S, N, N) by the axes; see _swings_bend for the last two."""
-    # d2 tip / da db = spin a x slope b where a turns what b does; here it is taken times the gap.
+    # d2 tip / da db = spin a x slope b where a turns what b does; here it is taken times the residual.
     bent = spins @ (slopes @ _across(-residual)).swapaxes(-1, -2) * bones.follows
     made: Array = slopes @ slopes.swapaxes(-1, -2) + bent + bent.swapaxes(-1, -2)
     made.reshape(len(made), -1)[:, :: made.shape[-1] + 1] += diagonal

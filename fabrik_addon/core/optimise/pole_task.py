@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A pole as a wish inside joint limits: the bend turns toward it as far as limits allow, and the tip stays.
+"""The pole task within joint limits: the bend rotates toward the pole as far as limits allow, and the tip stays.
 
-Turns that don't move the tip to first order are the null space of the Jacobian. Of those the one is taken that turns
-the chain's bend toward the pole (projected gradient, Liegeois 1977); least squares then put the tip back on the target.
+Changes of the joint coordinates that don't move the tip to first order are the null space of the Jacobian. A step is
+the gradient of the pole angle, projected into the null space (Liegeois 1977); least squares then bring the tip back to
+the target.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ def bend_toward_pole(
     """Turn the bend of a chain toward a pole without taking its tip off the target.
 
     Args:
-        ops: the lanes' operations.
-        limb: the bones.
-        turns: of the bones before. Lanes whose tip isn't at the target stay.
+        ops: scalar or array operations.
+        constrained_chain: the bones and their limits.
+        coordinates: joint coordinates before. Batch items whose tip isn't at the target stay.
         target: where the tip is.
         pole: point toward which the chain should bend.
         tolerance: distance from tip to target that counts as reached.
@@ -109,7 +110,7 @@ def _pole_step(
     cosine, sine = ops.cos(angle), ops.sin(angle)
     onward = [(cosine * a - sine * s) / (size + TINY) for s, a in zip(side, across, strict=True)]
     slopes = pole_gradient(ops, constrained_chain, coordinates, placed, (onward[0], onward[1], onward[2]))
-    # The bend's own response rides along with the tip's, so that what limits take away is taken from both.
+    # The pole's gradient is the fourth component of each Jacobian column, so that a limit takes both out of the step.
     columns = [
         [None if column is None else (*column, slope) for column, slope in zip(joint, joint_slopes, strict=True)]
         for joint, joint_slopes in zip(

@@ -65,10 +65,10 @@ LONGEST = 1.0
 SHORTEST = 1e-7
 """Largest change in a step below which a descent ends."""
 
-SETTLED_TASKS = 3e-7
+CONVERGED_TASKS = 3e-7
 """Length of J dq of the tasks' part of a step that counts as none, in the tree's units."""
 
-SETTLED_POSTURE = 1e-4
+CONVERGED_POSTURE = 1e-4
 """Length (radians) of the posture task's part of a step that counts as none."""
 
 RESTORING_STEPS = 12
@@ -85,7 +85,7 @@ SLACK = 3e-5
 
 STALE = 6
 """Steps in a row, of which none halves the smallest cost or the smallest step of the posture task, that end a descent
-where all but poles is met: a chain that is pulled straight has no bend to turn to its pole, and went on for 50."""
+where all but poles is met: a chain that is stretched straight has no bend to turn to its pole, and went on for 50."""
 
 NEAR_FIRST = 3e-4
 """Length of the first level's residual, in the tree's units, that no step may leave behind where it was less."""
@@ -487,7 +487,7 @@ def descend_by_priority(descent: Descent, start: State, reference: State | None,
         return is_less and tried[2] <= max(NEAR_FIRST, first_error)
 
     toward = descent.to_reference(state, reference)
-    radius, taken, slow, is_settled = LONGEST, 0, 0, True
+    radius, taken, slow, is_converged = LONGEST, 0, 0, True
     jacobian: Array | None = None
     has_poles = descent.least_dampings[-1] == POLE_DAMPING
     stale, least_cost, least_size = 0, math.inf, math.inf
@@ -500,7 +500,7 @@ def descend_by_priority(descent: Descent, start: State, reference: State | None,
         change = by_tasks + by_posture
         longest = math.sqrt(float(change @ change))
         gained = jacobian @ by_tasks
-        if gained @ gained <= SETTLED_TASKS**2 and by_posture @ by_posture <= SETTLED_POSTURE**2:
+        if gained @ gained <= CONVERGED_TASKS**2 and by_posture @ by_posture <= CONVERGED_POSTURE**2:
             break
         size = float(by_posture @ by_posture)
         stale = 0 if cost < 0.5 * least_cost or size < 0.25 * least_size else stale + 1
@@ -536,8 +536,8 @@ def descend_by_priority(descent: Descent, start: State, reference: State | None,
             if radius < SHORTEST:
                 break
     else:
-        is_settled = False
-    return _restored(descent, state), taken, is_settled
+        is_converged = False
+    return _restored(descent, state), taken, is_converged
 
 
 def _restored(descent: Descent, state: State) -> State:

@@ -144,8 +144,8 @@ class PoleTask:
             n_b.db / |b'| - (b.e) n_b.dc / (|b'| |c|) - n_g.dg / |g'| + (g.e) n_g.dc / (|g'| |c|)
 
         where v' is the part of v across the chord. |b'| counts as a constant: a chain that straightens bends no nearer
-        to its pole. Without the motion of root and tip in the gradient a body with
-        four poles and a free root took 26 steps (median) and didn't settle.
+        to its pole. Without the motion of root and tip in the gradient a body with four poles and a free root took 26
+        steps (median) and didn't converge.
         """
         # Any: these are floats, of one pose, but PlacedTree and PoleTask have one type for one pose and for a batch.
         positions: Any = [*(placed.joints[joint] for joint in self.joints), self.pole]

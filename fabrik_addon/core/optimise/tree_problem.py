@@ -38,7 +38,7 @@ sides in turn and so to none."""
 
 LEAST_BENT, WELL_BENT = 0.003, 0.03
 """Distance of the inner joints' sum from the chord, in the tree's units, from which a chain is turned to its pole as a
-whole: where all targets may be met, and where some can't be. A chain that a target beyond reach pulls straight has no
+whole: where all targets may be met, and where some can't be. A chain stretched straight to a target beyond reach has no
 side: a straight arm turned by 107 degrees in one step of its target without the second."""
 
 ROUNDING = 1e-12
