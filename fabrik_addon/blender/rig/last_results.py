@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from .solved_state import SolvedState, read_state
 
 if TYPE_CHECKING:
-    from bpy.types import ID, Object
+    from bpy.types import ID, Object, PoseBone
 
 
 @dataclass(frozen=True)
@@ -59,11 +59,18 @@ def results_of(armature: Object, chain_names: Iterable[str]) -> list[Result | No
     return found
 
 
-def keep_result(armature: Object, chain_name: str, result: Result) -> None:
-    """Store the result of a solve with the chain's present pose and goals, evaluated since they were written."""
+def keep_result(armature: Object, chain_name: str, result: Result, bones: Sequence[PoseBone] = ()) -> None:
+    """Store the result of a solve with the chain's present pose and goals, evaluated since they were written.
+
+    Args:
+        armature: object with the chain.
+        chain_name: name of the chain.
+        result: of its last solve.
+        bones: of the chain, where the caller has read them; else they are read here.
+    """
     global _last_change
     _last_change = next(_changes)
-    _results[armature.session_uid, chain_name] = result, read_state(_chains_of(armature)[chain_name])
+    _results[armature.session_uid, chain_name] = result, read_state(_chains_of(armature)[chain_name], bones)
 
 
 def forget_result(armature: Object, chain_name: str) -> None:

@@ -9,7 +9,9 @@ state equals the state in which it was stored.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +20,7 @@ from ...core import Array, FabrikError
 from .chain_bones import bones_of_chain
 
 if TYPE_CHECKING:
-    from bpy.types import Object
+    from bpy.types import Object, PoseBone
     from mathutils import Matrix
 
 _SAME_STATE = 1e-5
@@ -35,34 +37,53 @@ class SolvedState:
 
     settings: tuple[object, ...]
     """Settings that name the bones and the goals, and the constraints of the bones."""
-    values: Array
-    """(N,) matrices of the bones and goals in armature space, row by row, with positions over chain length."""
+    matrices: tuple[Matrix, ...]
+    """Copies of the matrices of the bones and goals in armature space."""
+    length: float
+    """Sum of the bones' lengths."""
+
+    @cached_property
+    def values(self) -> Array:
+        """(N,) the matrices row by row, with positions over chain length.
+
+        Computed when two states are compared, which a panel does: a solve and a drag only store the state.
+        """
+        rows: list[float] = []
+        for matrix in self.matrices:
+            for row in matrix[:3]:
+                rows += row[:]
+        values = np.array(rows).reshape(-1, 4)
+        values[:, 3] /= self.length
+        return values.ravel()
 
     def equals(self, other: SolvedState | None) -> bool:
         """Return whether both are the same pose with the same goals."""
-        if other is None or self.settings != other.settings or self.values.shape != other.values.shape:
+        if other is None or self.settings != other.settings or len(self.matrices) != len(other.matrices):
             return False
         return bool(np.abs(self.values - other.values).max() <= _SAME_STATE)
 
 
-def read_state(chain: Any) -> SolvedState | None:
+def read_state(chain: Any, bones: Sequence[PoseBone] = ()) -> SolvedState | None:
     """Read the present state of a chain, as Blender evaluated it last; None if it has no such bones.
 
     Args:
         chain: a ``properties.FabrikChain``. Any: the getters of properties import this module.
+        bones: of the chain, where ``bones_of_chain`` has just read them.
     """
-    armature = chain.id_data
-    try:
-        bones = bones_of_chain(armature, chain.tip, chain.chain_count, chain.use_tail)
-    except FabrikError:
-        return None
+    armature, tip, use_tail = chain.id_data, chain.tip, chain.use_tail
+    if not bones:
+        try:
+            bones = bones_of_chain(armature, tip, chain.chain_count, use_tail)
+        except FabrikError:
+            return None
     to_armature = armature.matrix_world.inverted_safe()
-    end = armature.pose.bones[chain.tip]
-    matrices: list[Matrix] = [bone.matrix for bone in (bones if chain.use_tail else (*bones, end))]
+    line = bones if use_tail else (*bones, armature.pose.bones[tip])
+    # Copies: the matrix that a bone returns changes with the bone.
+    matrices: list[Matrix] = [bone.matrix.copy() for bone in line]
     settings: list[object] = [
-        chain.tip,
+        tip,
         len(bones),
-        chain.use_tail,
+        use_tail,
         chain.use_pin,
         chain.use_rotation,
         chain.pole_angle,
@@ -75,13 +96,7 @@ def read_state(chain: Any) -> SolvedState | None:
         settings.append((goal.session_uid, bone_name, _is_in_view_layer(goal)))
         bone = goal.pose.bones.get(bone_name) if goal.type == 'ARMATURE' else None
         matrices.append(to_armature @ (goal.matrix_world if bone is None else goal.matrix_world @ bone.matrix))
-    rows: list[float] = []
-    for matrix in matrices:
-        for row in matrix[:3]:
-            rows += row[:]
-    values = np.array(rows).reshape(-1, 4)
-    values[:, 3] /= sum(bone.length for bone in bones)
-    return SolvedState(tuple(settings), values.ravel())
+    return SolvedState(tuple(settings), tuple(matrices), sum(bone.length for bone in bones))
 
 
 def _is_in_view_layer(obj: Object) -> bool:

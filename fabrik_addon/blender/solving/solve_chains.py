@@ -46,8 +46,9 @@ def solve_chains(
     for number, chains_together in enumerate(solved):
         later = [chain for others in solved[number + 1 :] for chain in others]
         for found in chains_together:
-            results[found.snapshot.name] = outcome_of(armature, found, later)
-            keep_result(armature, found.snapshot.name, results[found.snapshot.name])
+            snapshot = found.snapshot
+            results[snapshot.name] = outcome_of(armature, found, later)
+            keep_result(armature, snapshot.name, results[snapshot.name], snapshot.bones.bones)
     return [(chain.name, results[chain.name]) for chain in chains], [
         (bone, name) for bone, (name, _) in changed.values()
     ]
