@@ -9,6 +9,8 @@ that plane a chain bends to v at every joint (``fabrik.planar_pose``); ``bends_t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ..math.operations import SCALAR, TINY, Array, Condition, Operations, Vector
@@ -78,6 +80,40 @@ def bend_direction(ops: Operations, joints: Joints, along: Vector) -> Vector:
         lx, ly, lz, largest_square = ops.choose(square > largest_square, [*offset, square], [*largest, largest_square])
         largest = (lx, ly, lz)
     return choose_parts(ops, dot(total, total) < CANCELLED * largest_square, largest, total)
+
+
+def pole_axes(ops: Operations, chord: Vector, pole: Vector) -> tuple[Vector, Vector, Vector]:
+    """Return the orthonormal axes in which the angle from pole to bend is measured.
+
+    Args:
+        ops: operations of the components.
+        chord: from the root to the target or to the tip.
+        pole: from the root.
+
+    Returns:
+        u, the direction of the chord; v, perpendicular to u on the pole's side; u x v.
+    """
+    along = scale(chord, 1.0 / (norm(ops, chord) + TINY))
+    side = perpendicular(ops, along, [scale(pole, 1.0 / (norm(ops, pole) + TINY))])
+    return along, side, cross(along, side)
+
+
+def bend_vector(joints: Sequence[Vector], along: Vector) -> Vector:
+    """Return b - (b . u) u, with b the sum of the inner joints, each from the root.
+
+    With the axes u, v and w of ``pole_axes`` the angle from pole to bend about u is ``atan2(bend . w, bend . v)``. The
+    vector is linear in the joints, so that its Jacobian has one term per joint; ``bend_direction`` takes the largest
+    offset where offsets cancel out, and jumps there.
+
+    Args:
+        joints: from the chain's root to its tip.
+        along: u.
+    """
+    (rx, ry, rz), *inner, _ = joints
+    x = y = z = 0.0 * along[0]
+    for px, py, pz in inner:
+        x, y, z = x + px - rx, y + py - ry, z + pz - rz
+    return rejection((x, y, z), along)
 
 
 def swing_to(ops: Operations, joints: Joints, along: Vector, hint: Vector) -> Quaternion:

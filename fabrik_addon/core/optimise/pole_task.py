@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..goals.pole import bend_vector, pole_axes
 from ..math.operations import TINY, Component, Operations, Vector
-from ..math.vectors import choose_parts, cross, dot, norm, perpendicular, rejection, scale
+from ..math.vectors import choose_parts, cross, dot, norm
 from ..model.constrained_chain import ConstrainedChain, Placed, place
 from ..model.joint_limits import SwingTwist, clamp
 from .bounded_least_squares import block_all, descend, jacobian_columns, normal_solution, turning_axes
@@ -45,7 +46,7 @@ def bend_toward_pole(
     """
     placed = place(ops, constrained_chain, coordinates)
     distance = norm(ops, target)
-    along, side, across = _axes(ops, target, pole)
+    along, side, across = pole_axes(ops, target, pole)
     angle, size = _bend_angle(ops, placed.joints, along, side, across)
     tip = placed.joints[-1]
     off = norm(ops, (tip[0] - target[0], tip[1] - target[1], tip[2] - target[2]))
@@ -73,25 +74,15 @@ def bend_toward_pole(
 
 def pole_angle(ops: Operations, joints: Sequence[Vector], target: Vector, pole: Vector) -> Component:
     """Return the angle (radians, not negative) from the pole to the bend of a chain whose tip is at a target."""
-    angle, size = _bend_angle(ops, joints, *_axes(ops, target, pole))
+    angle, size = _bend_angle(ops, joints, *pole_axes(ops, target, pole))
     return ops.where(size > 1e-6, ops.maximum(angle, -angle), 0.0)
-
-
-def _axes(ops: Operations, target: Vector, pole: Vector) -> tuple[Vector, Vector, Vector]:
-    """Return the directions to the target, from that line to the pole, and across both."""
-    along = scale(target, 1.0 / (norm(ops, target) + TINY))
-    side = perpendicular(ops, along, [scale(pole, 1.0 / (norm(ops, pole) + TINY))])
-    return along, side, cross(along, side)
 
 
 def _bend_angle(
     ops: Operations, joints: Sequence[Vector], along: Vector, side: Vector, across: Vector
 ) -> tuple[Component, Component]:
     """Return the angle from the pole to the bend, about the line root-target, and how far the chain lies off that."""
-    x = y = z = 0.0 * along[0]
-    for px, py, pz in joints[1:-1]:
-        x, y, z = x + px, y + py, z + pz
-    bend = rejection((x, y, z), along)
+    bend = bend_vector(joints, along)
     return ops.atan2(dot(bend, across), dot(bend, side)), norm(ops, bend)
 
 

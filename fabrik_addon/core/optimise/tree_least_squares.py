@@ -16,10 +16,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ..goals.pole import bend_vector, pole_axes
 from ..math.operations import TINY, Component, Condition, Operations, ScalarVector, Vector
 from ..math.quaternions import Quaternion, multiply, rotate
 from ..math.rigid_fit import turned_by
-from ..math.vectors import choose_parts, cross, dot, norm, perpendicular, rejection, scale
+from ..math.vectors import choose_parts, cross, dot, norm, rejection, scale
 from ..model.joint_limits import clamp
 from ..model.skeleton import PlacedTree, Tree, place_tree
 from .bounded_least_squares import block, turning_axes
@@ -104,22 +105,18 @@ class PoleTask:
 
     def _plane(self, ops: Operations, placed: PlacedTree) -> tuple[Component, Component, Vector]:
         """Return the angle from pole to bend, how far the chain lies off its line, and where the angle grows."""
-        root, *inner, tip = (placed.joints[joint] for joint in self.joints)
+        joints = [placed.joints[joint] for joint in self.joints]
+        root, tip = joints[0], joints[-1]
         chord = (tip[0] - root[0], tip[1] - root[1], tip[2] - root[2])
-        along = scale(chord, 1.0 / (norm(ops, chord) + TINY))
         to_pole = (self.pole[0] - root[0], self.pole[1] - root[1], self.pole[2] - root[2])
-        side = perpendicular(ops, along, [scale(to_pole, 1.0 / (norm(ops, to_pole) + TINY))])
-        across = cross(along, side)
+        along, side, across = pole_axes(ops, chord, to_pole)
         if self.angle != 0.0:
             cosine, sine = math.cos(self.angle), math.sin(self.angle)
             side, across = (
                 _mixed(side, cosine, across, sine),
                 _mixed(across, cosine, side, -sine),
             )
-        x = y = z = 0.0 * along[0]
-        for px, py, pz in inner:
-            x, y, z = x + px - root[0], y + py - root[1], z + pz - root[2]
-        bend = rejection((x, y, z), along)
+        bend = bend_vector(joints, along)
         p, q = dot(bend, side), dot(bend, across)
         size = ops.sqrt(p * p + q * q)
         p, q = p / (size + TINY), q / (size + TINY)
