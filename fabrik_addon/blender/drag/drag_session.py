@@ -316,8 +316,10 @@ class DragSession:
 
     def _write(self, owner: Object | PoseBone | Bone, channel: tuple[str, Any]) -> None:
         name, values = channel
-        self._record_start(owner, name)
-        before = self._before[owner.as_pointer(), name][1][1]
+        key = owner.as_pointer(), name
+        if key not in self._before:
+            self._record_start(owner, name)
+        before = self._before[key][1][1]
         # Values that equal those of the start but for rounding are replaced by the bits of the start.
         setattr(owner, name, values if differ(before, values) else before)
 

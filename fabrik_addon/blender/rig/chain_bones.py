@@ -151,13 +151,15 @@ def read_bones(armature: Object, spec: ChainSpec) -> ChainBones:
     line = bones if spec.use_tail else (*bones, armature.pose.bones[spec.tip])
     channels = tuple(present_channel(bone) for bone in bones)
     free = _free_bones(bones, spec.use_limits)
+    # Stretched bones are uneven: it is without their stretch that they have to be rigid.
+    is_rigid = spec.use_stretch or _rigidity(bones, free, [bone.matrix for bone in bones])[0]
     found = ChainBones(
         chain_name=spec.name,
         bones=bones,
         end=armature.pose.bones[spec.tip],
         use_tail=spec.use_tail,
         free=free,
-        is_rigid=False,
+        is_rigid=is_rigid,
         has_locks=any(has_locks(bones[i]) or (spec.use_limits and bool(euler_limits_of(bones[i]))) for i in free),
         modes=tuple(bone.rotation_mode for bone in bones),
         channels=channels,
@@ -166,14 +168,13 @@ def read_bones(armature: Object, spec: ChainSpec) -> ChainBones:
         is_constrained=bool(overrides_of(armature, line, use_limits=False)),
         stretch=read_stretch(bones) if spec.use_stretch else None,
     )
-    # Stretched bones are uneven: it is without their stretch that they have to be rigid.
-    matrices = chain_matrices(found) if spec.use_stretch else [bone.matrix for bone in bones]
-    is_rigid, first_uneven = _rigidity(bones, free, matrices)
     if not spec.use_stretch:
-        return replace(found, is_rigid=is_rigid)
+        return found
+    matrices = chain_matrices(found)
+    is_rigid, first_uneven = _rigidity(bones, free, matrices)
     if not is_rigid:
         raise FabrikError(f"it can't stretch: bone '{first_uneven}' is mirrored, sheared or unevenly scaled")
-    return replace(found, is_rigid=True, links=read_links(line, matrices, spec.use_tail))
+    return replace(found, links=read_links(line, matrices, spec.use_tail))
 
 
 def _free_bones(bones: Sequence[PoseBone], use_limits: bool) -> tuple[int, ...]:
