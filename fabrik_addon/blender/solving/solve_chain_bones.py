@@ -240,6 +240,10 @@ def _projected(
     A pose stretched by ``k`` is the pose scaled by ``k`` about the root: so the projection is of a chain that isn't
     stretched, for goals nearer to the root by ``k``. The factor is the one that brings the scaled tip nearest to the
     target, and the projection is repeated for it while that brings the tip nearer.
+
+    This loop isn't ``stretch_links`` of the core, whose every pose is a solve of a whole batch, without stretch at
+    first. Here every pose is projected from the one solution, the first at the stretch of that solution, and its target
+    may be the solution's tip: one loop for both would solve again before every projection.
     """
     bones, options = snapshot.bones, replace(snapshot.options, moves_root=False, stretch_max=1.0)
     if snapshot.options.stretch_max == 1.0:
