@@ -183,10 +183,10 @@ def _mix(nodes: Nodes, history: _History, output: Joints, error: Value) -> _Hist
 
 
 def _weights_group() -> Any:
-    """Return the group of the least squares: products, wishes, counts → minus the weights, as vectors.
+    """Return the group of the least squares: products, right sides, counts → minus the weights, as vectors.
 
     A Cholesky decomposition without square roots, as in core. Products are those of residual steps 1-1, 2-1, 2-2, 3-1,
-    3-2, 3-3, wishes those of the residual with them.
+    3-2, 3-3, right sides those of the residual with them.
     """
 
     def fill(nodes: Nodes) -> None:
