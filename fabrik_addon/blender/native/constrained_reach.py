@@ -341,7 +341,7 @@ def _turned_ball(nodes: Nodes, joint: Ball, place: _Placed, arm: Value, pull: Va
 
 
 def _pull_group() -> Any:
-    """Return the group that solves for the pull at the tip: diagonal, off diagonal (xy, yz, zx), residual, error → pull.
+    """Return the group that solves for the tip's pull: diagonal, off diagonal (xy, yz, zx), residual, error → pull.
 
     A Cholesky decomposition without square roots.
     """
