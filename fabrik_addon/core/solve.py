@@ -26,7 +26,7 @@ from .goals.softness import is_eased, soft_share, soft_target
 from .goals.tip_rotation import last_link
 from .math.operations import ARRAY, SCALAR, Component, Condition, Operations, Vector, add_up
 from .math.quaternions import IDENTITY, Quaternion, from_to, multiply, rotate
-from .math.vectors import choose_parts, distance_between, first_direction, norm, relative_to, scale
+from .math.vectors import choose_each, choose_parts, distance_between, first_direction, norm, relative_to, scale
 from .model.chain_start import StartPose, batch_shape, start_from
 from .model.tree_start import start_tree
 from .optimise.constrained_reach import coordinates_of, reach_within_limits
@@ -313,8 +313,8 @@ def _choose_solution(
     )
     return ComponentSolution(
         batch=no.batch,
-        points=[choose_parts(ops, where, a, b) for a, b in zip(yes.points, no.points, strict=True)],
-        frames=[choose_parts(ops, where, a, b) for a, b in zip(yes.frames, no.frames, strict=True)],
+        points=choose_each(ops, where, yes.points, no.points),
+        frames=choose_each(ops, where, yes.frames, no.frames),
         error=error,
         sweeps=sweeps,
         status=status,
@@ -356,7 +356,7 @@ def reach_rotation(
         tip = (ex + last[0], ey + last[1], ez + last[2])
         allowed = ops.maximum(options.tolerance, _NEAR_ENOUGH * plain.error) * unit
         better = distance_between(ops, tip, target) <= allowed
-        points = [choose_parts(ops, better, a, b) for a, b in zip([*others.points, tip], points, strict=True)]
+        points = choose_each(ops, better, [*others.points, tip], points)
         link = choose_parts(ops, better, last, link)
         frames = [choose_parts(ops, better, a, b) for a, b in zip(others.frames, frames, strict=False)]
         sweeps = plain.sweeps + others.sweeps
@@ -397,8 +397,8 @@ def _rotation_within_limits(
     is_off = distance_between(ops, points[-1], target) > options.tolerance * unit
     falls_back = (plain.error <= options.tolerance) & is_off
     return (
-        [choose_parts(ops, falls_back, a, b) for a, b in zip(plain.points, points, strict=True)],
-        [choose_parts(ops, falls_back, a, b) for a, b in zip(plain.frames, placed.frames, strict=True)],
+        choose_each(ops, falls_back, plain.points, points),
+        choose_each(ops, falls_back, plain.frames, placed.frames),
     )
 
 

@@ -30,6 +30,7 @@ from ..math.quaternions import IDENTITY, Quaternion
 from ..math.vectors import (
     NO_DIRECTION,
     Joints,
+    choose_each,
     choose_parts,
     cross,
     distance_between,
@@ -202,7 +203,7 @@ def _reach_by_passes(
         points = points_of(choose_joints(ops, blocked, straight, joints_of(points)))
     if len(lengths) == 2:
         bent = (points[0], middle_joint(ops, lengths[0], lengths[1], distance, along, side), scale(along, distance))
-        return [choose_parts(ops, blocked, a, b) for a, b in zip(points, bent, strict=True)], 0.0 * distance + 1.0
+        return choose_each(ops, blocked, points, bent), 0.0 * distance + 1.0
     deadlocked = ops.negate(blocked) & on_one_line(ops, points, target)
     if ops.any(deadlocked):
         side = perpendicular(ops, along, [side])

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from ..math.operations import TINY, Component, Operations, Vector
 from ..math.quaternions import Quaternion, rotate
 from ..math.rigid_fit import fit_frame
-from ..math.vectors import choose_parts
+from ..math.vectors import choose_each, choose_parts
 from ..model.skeleton import Tree
 from .acceleration import Mixing
 from .passes import Stop
@@ -130,7 +130,7 @@ def sweep_tree(
         sweeps = ops.where(going, zero + sweep, sweeps)
         is_useful = error < USEFUL_SWEEP * best_error
         useless = ops.where(going, ops.where(is_useful, zero, useless + 1.0), useless)
-        best = [choose_parts(ops, better, a, b) for a, b in zip(swept, best, strict=True)]
+        best = choose_each(ops, better, swept, best)
         best_sub_bases = {j: choose_parts(ops, better, sub_bases[j], best_sub_bases[j]) for j in sub_bases}
         best_error = ops.where(better, error, best_error)
         state = _mixed(mixing, state, swept, error) if sweep > PLAIN_TREE_SWEEPS else swept

@@ -72,6 +72,11 @@ def choose_parts(ops: Operations, condition: Condition, yes: Parts, no: Parts) -
     return chosen  # type: ignore[no-any-return]  # tuple() has the type of a tuple of any length
 
 
+def choose_each(ops: Operations, condition: Condition, yes: Sequence[Parts], no: Sequence[Parts]) -> list[Parts]:
+    """Return one of two vectors, or quaternions, for each pair of two rows of them, by one condition for all pairs."""
+    return [choose_parts(ops, condition, a, b) for a, b in zip(yes, no, strict=True)]
+
+
 def gather_parts(ops: Operations, items: Selection, parts: Parts) -> Parts:
     """Return a vector, a quaternion or a tuple of components in the selected batch items only; one pose stays."""
     gathered: Any = tuple(ops.gather(items, parts))

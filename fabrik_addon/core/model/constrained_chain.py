@@ -10,9 +10,9 @@ from functools import cached_property
 
 import numpy as np
 
-from ..math.operations import Array, Component, Operations, Selection, Vector
+from ..math.operations import Array, Component, Condition, Operations, Selection, Vector
 from ..math.quaternions import Quaternion, multiply, rotate
-from ..math.vectors import gather_parts
+from ..math.vectors import choose_each, gather_parts
 from .constrained_chain_arrays import Bones, matrices
 from .joint_limits import JointLimits, SwingTwist, rotation_of
 
@@ -55,6 +55,14 @@ class Placed:
     frames: list[Quaternion]
     joints: list[Vector]
     """One more than bones: the last is the tip."""
+
+    def where(self, ops: Operations, condition: Condition, other: Placed) -> Placed:
+        """Return these joints and frames in the batch items where a condition holds, the other ones elsewhere."""
+        return Placed(
+            choose_each(ops, condition, self.parents, other.parents),
+            choose_each(ops, condition, self.frames, other.frames),
+            choose_each(ops, condition, self.joints, other.joints),
+        )
 
 
 def array_of(rows: Sequence[Sequence[Component]]) -> Array:

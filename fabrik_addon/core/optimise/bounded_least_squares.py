@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from ..math.operations import Component, Condition, Operations, Vector
 from ..math.quaternions import Quaternion, rotate
-from ..math.vectors import Parts, choose_parts, cross
+from ..math.vectors import choose_each, cross
 from ..model.constrained_chain import ConstrainedChain, Placed, place
 from ..model.joint_limits import AT_LIMIT, JointLimits, SwingTwist, clamp, ellipse_normal, ellipse_share
 from .damped_steps import DAMPED, Rule, Symmetric, damped_solution, descend_to, shortened
@@ -49,19 +49,8 @@ class _Body:
         return _Body(self.constrained_chain, coordinates, place(ops, self.constrained_chain, coordinates))
 
     def where(self, ops: Operations, condition: Condition, other: _Body) -> _Body:
-        def chosen(yes: Sequence[Parts], no: Sequence[Parts]) -> list[Parts]:
-            return [choose_parts(ops, condition, a, b) for a, b in zip(yes, no, strict=True)]
-
-        mine, others = self.placed, other.placed
-        return _Body(
-            self.constrained_chain,
-            chosen(self.coordinates, other.coordinates),
-            Placed(
-                chosen(mine.parents, others.parents),
-                chosen(mine.frames, others.frames),
-                chosen(mine.joints, others.joints),
-            ),
-        )
+        coordinates = choose_each(ops, condition, self.coordinates, other.coordinates)
+        return _Body(self.constrained_chain, coordinates, self.placed.where(ops, condition, other.placed))
 
 
 def descend(

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from ..math.operations import Array, Component, Condition, Operations, Selection, Vector
 from ..math.quaternions import Quaternion, multiply
-from ..math.vectors import choose_parts, cross, distance_between, dot, gather_parts
+from ..math.vectors import choose_each, cross, distance_between, dot, gather_parts
 from ..model.constrained_chain import ConstrainedChain, Placed, array_of, place
 from ..model.constrained_chain_arrays import Bones
 from ..model.joint_limits import SwingTwist, clamp, rotation_of, swing_twist
@@ -220,7 +220,7 @@ def _off_limits(
     if not ops.any(is_straight):
         return reference
     feasible = [clamp(ops, limits, turn) for limits, turn in zip(constrained_chain.limits, bent, strict=True)]
-    return [choose_parts(ops, is_straight, a, b) for a, b in zip(feasible, reference, strict=True)]
+    return choose_each(ops, is_straight, feasible, reference)
 
 
 def off_the_line(
@@ -249,7 +249,7 @@ def off_the_line(
                 parts[axis], sign = parts[axis] + turned, ops.where(turned < 0.0, 1.0, -1.0)
                 break
         bent.insert(0, clamp(ops, limits, (parts[0], parts[1], parts[2])))
-    return [choose_parts(ops, is_straight, a, b) for a, b in zip(bent, reference, strict=True)]
+    return choose_each(ops, is_straight, bent, reference)
 
 
 def nearer_reference(
@@ -262,7 +262,7 @@ def nearer_reference(
 ) -> tuple[list[SwingTwist], Placed]:
     """Return joint coordinates, or those of the reference pose where the error of that is less."""
     farther = error > distance_between(ops, place(ops, constrained_chain, reference).joints[-1], target)
-    nearer: list[SwingTwist] = [choose_parts(ops, farther, a, b) for a, b in zip(reference, coordinates, strict=True)]
+    nearer: list[SwingTwist] = choose_each(ops, farther, reference, coordinates)
     return nearer, place(ops, constrained_chain, nearer)
 
 
@@ -305,7 +305,7 @@ def _start_anywhere(ops: Operations, reach: _Reach, others: Sequence[Sequence[Sw
     if ops.any(reached):
         rotated, _, off = reach.rotate_least(ops, coordinates)
         reached = reached & (off <= tolerance)
-        coordinates = [choose_parts(ops, reached, a, b) for a, b in zip(rotated, coordinates, strict=True)]
+        coordinates = choose_each(ops, reached, rotated, coordinates)
     if bones.wide[0].size:
         # Half-sines end at half a turn, where Newton's method stalls and least squares come on.
         coordinates = descend(ops, constrained_chain, coordinates, target, tolerance, reach.steps)[0]

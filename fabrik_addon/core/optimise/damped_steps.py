@@ -16,7 +16,7 @@ from typing import Protocol, Self, TypeAlias, TypeVar
 
 from ..math.operations import TINY, Component, Condition, Operations, Vector
 from ..math.quaternions import Quaternion, multiply, rotate
-from ..math.vectors import choose_parts, cross, distance_between, dot
+from ..math.vectors import choose_each, cross, distance_between, dot
 
 LONGEST_STEP = 0.5
 """Largest change of one axis in one step, half-sine or radians: the Jacobian is that of the start of the step."""
@@ -183,8 +183,5 @@ class FreeBody:
 
     def where(self, ops: Operations, condition: Condition, other: FreeBody) -> FreeBody:
         """Return this chain in the batch items where a condition holds, the other one elsewhere."""
-
-        def chosen(yes: list[Vector], no: list[Vector]) -> list[Vector]:
-            return [choose_parts(ops, condition, a, b) for a, b in zip(yes, no, strict=True)]
-
-        return FreeBody(chosen(self.points, other.points), chosen(self.links, other.links))
+        points = choose_each(ops, condition, self.points, other.points)
+        return FreeBody(points, choose_each(ops, condition, self.links, other.links))

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from ..math.operations import TINY, Component, Condition, Operations, Vector
-from ..math.vectors import Parts, choose_parts, distance_between, dot
+from ..math.vectors import choose_each, distance_between, dot
 from ..model.constrained_chain import ConstrainedChain, Placed, place
 from ..model.joint_limits import SwingTwist, clamp
 from .bounded_least_squares import Columns, block_all, descend, jacobian_columns, normal_solution
@@ -76,17 +76,8 @@ class _Pose:
             return self
         if not ops.any(condition):
             return other
-
-        def chosen(yes: Sequence[Parts], no: Sequence[Parts]) -> list[Parts]:
-            return [choose_parts(ops, condition, a, b) for a, b in zip(yes, no, strict=True)]
-
-        mine, others = self.placed, other.placed
-        placed = Placed(
-            chosen(mine.parents, others.parents),
-            chosen(mine.frames, others.frames),
-            chosen(mine.joints, others.joints),
-        )
-        return _Pose(chosen(self.coordinates, other.coordinates), placed)
+        coordinates = choose_each(ops, condition, self.coordinates, other.coordinates)
+        return _Pose(coordinates, self.placed.where(ops, condition, other.placed))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from ..goals.pole import bend_vector, pole_axes
 from ..math.operations import TINY, Component, Operations, Vector
-from ..math.vectors import choose_parts, cross, dot, norm
+from ..math.vectors import choose_each, cross, dot, norm
 from ..model.constrained_chain import ConstrainedChain, Placed, place
 from ..model.joint_limits import SwingTwist, clamp
 from .bounded_least_squares import block_all, descend, jacobian_columns, normal_solution, turning_axes
@@ -65,7 +65,7 @@ def bend_toward_pole(
         trial_angle, trial_size = _bend_angle(ops, trial_placed.joints, along, side, across)
         nearer = ops.maximum(trial_angle, -trial_angle) < 0.98 * ops.maximum(angle, -angle)
         better = going & (error <= tolerance) & nearer & (trial_size > 1e-6)
-        coordinates = [choose_parts(ops, better, a, b) for a, b in zip(trial, coordinates, strict=True)]
+        coordinates = choose_each(ops, better, trial, coordinates)
         placed = place(ops, constrained_chain, coordinates) if ops.any(better) else placed
         angle, size = ops.choose(better, (trial_angle, trial_size), (angle, size))
         stride = ops.where(better, ops.minimum(2.0 * stride, 1.0), 0.4 * stride)

@@ -21,7 +21,17 @@ from itertools import pairwise
 from ..fabrik.passes import Links, Stop, Sweep, repeat_sweeps
 from ..math.operations import TINY, Component, Condition, Operations, Point, Vector
 from ..math.quaternions import Quaternion, from_to, multiply, rotate
-from ..math.vectors import Joints, choose_parts, cross, distance_between, dot, joints_of, points_of, rejection
+from ..math.vectors import (
+    Joints,
+    choose_each,
+    choose_parts,
+    cross,
+    distance_between,
+    dot,
+    joints_of,
+    points_of,
+    rejection,
+)
 from ..model.chain_start import StartPose
 from ..model.constrained_chain import ConstrainedChain, Placed, place
 from ..model.joint_limits import JointLimits, SwingTwist, angle_within, clamp, hinge_axis, rotation_of, swing_twist
@@ -151,7 +161,7 @@ def turn_within_limits(
             break
         used = used + going
         new = _limited_sweep(ops, constrained_chain, coordinates, placed, target)
-        coordinates = [choose_parts(ops, going, a, b) for a, b in zip(new, coordinates, strict=True)]
+        coordinates = choose_each(ops, going, new, coordinates)
         placed = place(ops, constrained_chain, coordinates)
         before, error = error, distance_between(ops, placed.joints[-1], target)
         going = going & (error > tolerance) & (error < (1.0 - _LEAST_GAIN) * before)

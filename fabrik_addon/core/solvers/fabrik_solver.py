@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from ..fabrik.chain_fabrik import ReachProblem, reach_target
 from ..math.operations import Operations, Vector
-from ..math.vectors import choose_parts, distance_between
+from ..math.vectors import choose_each, distance_between
 from ..model.chain_start import StartPose
 from ..model.constrained_chain import ConstrainedChain, place
 from ..model.joint_limits import SwingTwist
@@ -97,12 +97,12 @@ def _solve_with_pole(
     )
     was_nearer = (error > tolerance) & (present_error < error)
     if ops.any(was_nearer):
-        coordinates = [choose_parts(ops, was_nearer, a, b) for a, b in zip(present, coordinates, strict=True)]
+        coordinates = choose_each(ops, was_nearer, present, coordinates)
     coordinates, placed = bend_toward_pole(ops, constrained_chain, coordinates, target, pole, tolerance)
     bent_angle = pole_angle(ops, bent_placed.joints, target, pole)
     stays = at_target & (POLE_GAIN * bent_angle <= pole_angle(ops, placed.joints, target, pole))
     if ops.any(stays):
-        coordinates = [choose_parts(ops, stays, a, b) for a, b in zip(bent, coordinates, strict=True)]
+        coordinates = choose_each(ops, stays, bent, coordinates)
         placed = place(ops, constrained_chain, coordinates)
     return SolverResult(placed.joints, placed.frames, count)
 

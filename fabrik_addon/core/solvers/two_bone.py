@@ -20,6 +20,7 @@ from ..math.operations import TINY, Component, Condition, Operations, Vector
 from ..math.quaternions import Quaternion, from_to, multiply, rotate
 from ..math.vectors import (
     NO_DIRECTION,
+    choose_each,
     choose_parts,
     cross,
     distance_between,
@@ -257,8 +258,8 @@ def _within_limits(
     if pole is not None:
         coordinates, placed = bend_toward_pole(ops, constrained_chain, coordinates, target, pole, options.tolerance)
     return SolverResult(
-        [choose_parts(ops, feasible, a, b) for a, b in zip(points, placed.joints, strict=True)],
-        [choose_parts(ops, feasible, a, b) for a, b in zip(frames, placed.frames, strict=True)],
+        choose_each(ops, feasible, points, placed.joints),
+        choose_each(ops, feasible, frames, placed.frames),
         ops.where(feasible, 1.0, used),
     )
 
