@@ -17,9 +17,10 @@ from .interface import (
     native_operators,
 )
 from .overlay import draw_handler
-from .rig import properties
+from .rig import body_properties, properties
 
 _MODULES = (
+    body_properties,
     properties,
     chain_operators,
     bake_operators,

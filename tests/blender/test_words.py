@@ -25,7 +25,7 @@ from fabrik_addon.blender.interface import (
     menu,
     native_operators,
 )
-from fabrik_addon.blender.rig import properties
+from fabrik_addon.blender.rig import body_properties, properties
 from fabrik_addon.blender.rig.wording import counted, percentage
 from tests.blender.rigs import add_chain, make_tail
 from tests.blender.test_panel import Drawing
@@ -34,6 +34,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 MODULES = (
     animation_panels,
     bake_operators,
+    body_properties,
     chain_operators,
     chain_panel,
     compare_panel,

@@ -20,7 +20,8 @@ from bpy.types import Armature, Object
 from mathutils import Vector
 
 from ..rig.last_results import last_change
-from ..rig.properties import OVERLAY_HANDLERS, SETTINGS_HANDLERS, settings_of
+from ..rig.properties import OVERLAY_HANDLERS, settings_of
+from ..rig.property_updates import SETTINGS_HANDLERS
 from .draw_shapes import GpuShapes, colors_of, draw_axis, free_gpu_shapes, stroke_renderer
 from .overlay_shapes import Color, Layout
 from .read_overlay import read_armature, read_limits, read_positions, read_settings, read_states, with_drag_state

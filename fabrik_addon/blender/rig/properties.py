@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The settings on an armature object: its chains."""
+"""The settings on an armature object: its chains, and what they share; those of its body are in ``body_properties``."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from bpy.props import (
 from bpy.types import Context, Object, PropertyGroup
 
 from ...core import SOLVERS, FabrikError, Status
+from .body_properties import FabrikBody
 from .chain_tree import chains_of_tree
 from .last_results import result_of
+from .property_updates import OVERRIDABLE, show_change
 from .rotation_channel import rotation_in_armature
-
-_OVERRIDABLE = {'LIBRARY_OVERRIDABLE'}
 
 STATUS_ITEMS = (
     ('NONE', "Not Solved", "The chain has not been solved yet"),
@@ -65,16 +65,8 @@ def _make_name_unique(chain: FabrikChain, _context: Context) -> None:
         chain.name = name
 
 
-SETTINGS_HANDLERS: list[Callable[[], None]] = []
-"""Functions that Blender's property updates call after a setting has changed that the overlay draws."""
-
 OVERLAY_HANDLERS: list[Callable[[], None]] = []
 """Functions that are called after the overlay of an armature has been switched on or off."""
-
-
-def _show_change(_settings: FabrikChain | FabrikSettings, _context: Context) -> None:
-    for handler in SETTINGS_HANDLERS:
-        handler()
 
 
 def _share_root_motion(chain: FabrikChain, _context: Context) -> None:
@@ -96,50 +88,50 @@ def _keep_offset(chain: FabrikChain, _context: Context) -> None:
 class FabrikChain(PropertyGroup):
     """A chain of bones and where it should reach; names as in KinematicConstraint where the meaning is the same"""
 
-    name: StringProperty(name="Name", description="Name of the chain", override=_OVERRIDABLE, update=_make_name_unique)
+    name: StringProperty(name="Name", description="Name of the chain", override=OVERRIDABLE, update=_make_name_unique)
     enabled: BoolProperty(
         name="Enabled",
         description="Solve this chain together with the others",
         default=True,
-        update=_show_change,
-        override=_OVERRIDABLE,
+        update=show_change,
+        override=OVERRIDABLE,
     )
-    tip: StringProperty(name="Tip", description="Last bone of the chain", update=_show_change, override=_OVERRIDABLE)
+    tip: StringProperty(name="Tip", description="Last bone of the chain", update=show_change, override=OVERRIDABLE)
     chain_count: IntProperty(
         name="Chain Length",
         description="How many bones the chain has, counted from the tip up; 0 uses all bones up to the armature's root",
         default=2,
         min=0,
         soft_max=50,
-        update=_show_change,
-        override=_OVERRIDABLE,
+        update=show_change,
+        override=OVERRIDABLE,
     )
     use_tail: BoolProperty(
         name="Use Tail",
         description="End the chain at the tip bone's tail; otherwise at its head, and the tip bone doesn't rotate",
         default=True,
-        update=_show_change,
-        override=_OVERRIDABLE,
+        update=show_change,
+        override=OVERRIDABLE,
     )
     target: PointerProperty(
         type=Object,
         name="Target",
         description="Object that the end of the chain reaches for",
-        update=_show_change,
-        override=_OVERRIDABLE,
+        update=show_change,
+        override=OVERRIDABLE,
     )
     subtarget: StringProperty(
         name="Bone",
         description="Bone of the target armature whose head is the target",
-        update=_show_change,
-        override=_OVERRIDABLE,
+        update=show_change,
+        override=OVERRIDABLE,
     )
     use_pin: BoolProperty(
         name="Pin",
         description="Hold the chain's end in place while other chains are solved; no target is needed",
         default=False,
-        update=_show_change,
-        override=_OVERRIDABLE,
+        update=show_change,
+        override=OVERRIDABLE,
     )
     weight: FloatProperty(
         name="Weight",
@@ -148,14 +140,14 @@ class FabrikChain(PropertyGroup):
         min=0.01,
         soft_max=1.0,
         max=100.0,
-        override=_OVERRIDABLE,
+        override=OVERRIDABLE,
     )
     use_rotation: BoolProperty(
         name="Rotation",
         description="Rotate the tip bone with the target, with the offset that it has when this is enabled",
         default=False,
         update=_keep_offset,
-        override=_OVERRIDABLE,
+        override=OVERRIDABLE,
     )
     rotation_offset: FloatVectorProperty(
         name="Rotation Offset",
@@ -163,20 +155,20 @@ class FabrikChain(PropertyGroup):
         size=4,
         subtype='QUATERNION',
         default=(1.0, 0.0, 0.0, 0.0),
-        override=_OVERRIDABLE,
+        override=OVERRIDABLE,
     )
     pole_target: PointerProperty(
         type=Object,
         name="Pole",
         description="Object toward which the chain bends",
-        update=_show_change,
-        override=_OVERRIDABLE,
+        update=show_change,
+        override=OVERRIDABLE,
     )
     pole_subtarget: StringProperty(
         name="Pole Bone",
         description="Bone of the pole's armature whose head is the pole",
-        update=_show_change,
-        override=_OVERRIDABLE,
+        update=show_change,
+        override=OVERRIDABLE,
     )
     pole_angle: FloatProperty(
         name="Pole Angle",
@@ -185,7 +177,7 @@ class FabrikChain(PropertyGroup):
         default=0.0,
         soft_min=-math.pi,
         soft_max=math.pi,
-        override=_OVERRIDABLE,
+        override=OVERRIDABLE,
     )
     influence: FloatProperty(
         name="Influence",
@@ -194,7 +186,7 @@ class FabrikChain(PropertyGroup):
         min=0.0,
         max=1.0,
         subtype='FACTOR',
-        override=_OVERRIDABLE,
+        override=OVERRIDABLE,
     )
     softness: FloatProperty(
         name="Softness",
@@ -203,15 +195,15 @@ class FabrikChain(PropertyGroup):
         min=0.0,
         max=0.5,
         subtype='FACTOR',
-        update=_show_change,
-        override=_OVERRIDABLE,
+        update=show_change,
+        override=OVERRIDABLE,
     )
     use_stretch: BoolProperty(
         name="Stretch",
         description="Scale the bones along Y, all by the same factor, where the tip can't reach its target otherwise; "
         "the chain sets the Y scale of its bones, and their children keep their size",
         default=False,
-        override=_OVERRIDABLE,
+        override=OVERRIDABLE,
     )
     stretch_max: FloatProperty(
         name="Stretch Max",
@@ -219,7 +211,7 @@ class FabrikChain(PropertyGroup):
         default=1.5,
         min=1.0,
         soft_max=3.0,
-        override=_OVERRIDABLE,
+        override=OVERRIDABLE,
     )
     root_motion: EnumProperty(
         name="Root",
@@ -230,22 +222,22 @@ class FabrikChain(PropertyGroup):
         ),
         default='FIXED',
         update=_share_root_motion,
-        override=_OVERRIDABLE,
+        override=OVERRIDABLE,
     )
     use_limits: BoolProperty(
         name="Joint Limits",
         description="Keep to the IK limits, locks and stiffness of the bones, to rotation locks, "
         "and to Limit Rotation constraints in local space",
         default=True,
-        update=_show_change,
-        override=_OVERRIDABLE,
+        update=show_change,
+        override=OVERRIDABLE,
     )
     solver: EnumProperty(
         name="Solver",
         description="Method that solves the chain",
         items=SOLVER_ITEMS,
         default='FABRIK',
-        override=_OVERRIDABLE,
+        override=OVERRIDABLE,
     )
     iterations: IntProperty(
         name="Iterations",
@@ -253,7 +245,7 @@ class FabrikChain(PropertyGroup):
         default=64,
         min=1,
         soft_max=500,
-        override=_OVERRIDABLE,
+        override=OVERRIDABLE,
     )
     tolerance: FloatProperty(
         name="Tolerance",
@@ -262,15 +254,15 @@ class FabrikChain(PropertyGroup):
         min=1e-6,
         max=1.0,
         precision=6,
-        update=_show_change,
-        override=_OVERRIDABLE,
+        update=show_change,
+        override=OVERRIDABLE,
     )
 
     conversion: StringProperty(
         name="Conversion",
         description="What the conversion of a constraint to this chain has changed, for the way back; JSON",
         options={'HIDDEN'},
-        override=_OVERRIDABLE,
+        override=OVERRIDABLE,
     )
     status: EnumProperty(name="Status", description="How the last solve ended", items=STATUS_ITEMS, get=_get_status)
     error: FloatProperty(
@@ -290,16 +282,17 @@ def _show_or_hide(_settings: FabrikSettings, _context: Context) -> None:
 
 
 class FabrikSettings(PropertyGroup):
-    """The chains of an armature object"""
+    """The chains and the body of an armature object"""
 
     chains: CollectionProperty(type=FabrikChain, name="Chains", override={'LIBRARY_OVERRIDABLE', 'USE_INSERTION'})
-    active_index: IntProperty(name="Active Chain", default=0, min=0, update=_show_change, override=_OVERRIDABLE)
+    body: PointerProperty(type=FabrikBody, name="Body", override={'LIBRARY_OVERRIDABLE'})
+    active_index: IntProperty(name="Active Chain", default=0, min=0, update=show_change, override=OVERRIDABLE)
     show_overlay: BoolProperty(
         name="Overlay",
         description="Show joints, reach, poles, joint limits, pins and the distance to targets in the viewport",
         default=False,
         update=_show_or_hide,
-        override=_OVERRIDABLE,
+        override=OVERRIDABLE,
     )
 
 

@@ -1,0 +1,229 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The settings of a body on an armature object: which bone is which part, and the handles that pose it."""
+
+from __future__ import annotations
+
+import bpy
+from bpy.app.handlers import persistent
+from bpy.props import (
+    BoolProperty,
+    CollectionProperty,
+    EnumProperty,
+    FloatProperty,
+    IntProperty,
+    StringProperty,
+)
+from bpy.types import Context, Object, PropertyGroup
+
+from .property_updates import OVERRIDABLE, show_change
+
+ROLE_ITEMS = (
+    ('HIPS', "Hips", "The bone that carries the legs and the spine"),
+    ('SPINE', "Spine", "Between hips and chest"),
+    ('CHEST', "Chest", "The bone that carries the arms and the neck"),
+    ('NECK', "Neck", "Between chest and head"),
+    ('HEAD', "Head", "The head"),
+    ('CLAVICLE', "Clavicle", "Between chest and upper arm; the shoulder blade of an animal"),
+    ('UPPER_ARM', "Upper Arm", "From shoulder to elbow, also of a foreleg or a wing"),
+    ('FOREARM', "Forearm", "From elbow to wrist, also of a foreleg or a wing"),
+    ('HAND', "Hand", "The hand; the end of a foreleg or a wing"),
+    ('FINGER', "Finger", "A segment of a finger"),
+    ('THIGH', "Thigh", "From hip to knee"),
+    ('SHIN', "Shin", "From knee to ankle"),
+    ('FOOT', "Foot", "The foot"),
+    ('TOE', "Toe", "The toes"),
+    ('TAIL', "Tail", "A segment of a tail"),
+    ('FIN', "Fin", "A segment of a fin"),
+    ('LIMB', "Limb", "A segment of any other limb"),
+)
+
+SIDE_ITEMS = (
+    ('LEFT', "Left", "On the left side"),
+    ('RIGHT', "Right", "On the right side"),
+    ('CENTER', "Center", "In the middle"),
+)
+
+
+def _note_correction(part: FabrikPart, context: Context) -> None:
+    """Mark a part whose bone was set as corrected; what makes a body takes the mark off again."""
+    part.is_corrected = True
+    part.confidence = 1.0 if part.bone else 0.0
+    show_change(part, context)
+
+
+class FabrikPart(PropertyGroup):
+    """A bone and what it is in a body"""
+
+    name: StringProperty(name="Name", description="Role, number and side of the part", override=OVERRIDABLE)
+    role: EnumProperty(
+        name="Role", description="What the bone is", items=ROLE_ITEMS, default='LIMB', override=OVERRIDABLE
+    )
+    side: EnumProperty(
+        name="Side", description="Side of the body", items=SIDE_ITEMS, default='CENTER', override=OVERRIDABLE
+    )
+    limb: IntProperty(
+        name="Limb",
+        description="Which of several limbs of this kind on this side, from front to back and top to bottom, from 0",
+        default=0,
+        min=0,
+        override=OVERRIDABLE,
+    )
+    bone: StringProperty(
+        name="Bone",
+        description="Bone of the part; none where no bone was found",
+        update=_note_correction,
+        override=OVERRIDABLE,
+    )
+    confidence: FloatProperty(
+        name="Confidence",
+        description="How sure it is that the bone is this part: below 0.5 no bone is chosen; 1 once it was corrected",
+        default=0.0,
+        min=0.0,
+        max=1.0,
+        subtype='FACTOR',
+        override=OVERRIDABLE,
+    )
+    reason: StringProperty(name="Reason", description="Why no bone was chosen for the part", override=OVERRIDABLE)
+    is_corrected: BoolProperty(
+        name="Corrected",
+        description="The bone was chosen by hand, and Find Again keeps it",
+        default=False,
+        override=OVERRIDABLE,
+    )
+
+
+class FabrikHandle(PropertyGroup):
+    """A place of a body that is pulled or held"""
+
+    name: StringProperty(name="Name", description="Name of the handle", override=OVERRIDABLE)
+    bone: StringProperty(
+        name="Bone", description="Bone that the handle moves", update=show_change, override=OVERRIDABLE
+    )
+    use_tail: BoolProperty(
+        name="Use Tail",
+        description="The handle is at the bone's tail; otherwise at its head",
+        default=False,
+        update=show_change,
+        override=OVERRIDABLE,
+    )
+    use_position: BoolProperty(
+        name="Position",
+        description="Keep the place of the handle while another one is pulled",
+        default=False,
+        update=show_change,
+        override=OVERRIDABLE,
+    )
+    use_rotation: BoolProperty(
+        name="Rotation",
+        description="Keep the rotation of the bone while another handle is pulled",
+        default=False,
+        update=show_change,
+        override=OVERRIDABLE,
+    )
+    use_pin: BoolProperty(
+        name="Pin",
+        description="Hold place and rotation before everything else, also against the handle that is pulled",
+        default=False,
+        update=show_change,
+        override=OVERRIDABLE,
+    )
+    priority: IntProperty(
+        name="Priority",
+        description="Handles with a smaller number are held first; pins and planted feet have 1, "
+        "the handle that is pulled has 2",
+        default=3,
+        min=1,
+        max=9,
+        override=OVERRIDABLE,
+    )
+    slack: FloatProperty(
+        name="Slack",
+        description="Distance by which the handle may be away from its place before it is held",
+        default=0.0,
+        min=0.0,
+        subtype='DISTANCE',
+        override=OVERRIDABLE,
+    )
+
+
+class FabrikBody(PropertyGroup):
+    """The parts and the handles of an armature object's body; empty until the body is made"""
+
+    parts: CollectionProperty(
+        type=FabrikPart,
+        name="Parts",
+        description="Bones and their roles, in order along each limb",
+        override={'LIBRARY_OVERRIDABLE', 'USE_INSERTION'},
+    )
+    active_part: IntProperty(
+        name="Active Part",
+        description="The part that is chosen in the list",
+        default=0,
+        min=0,
+        update=show_change,
+        override=OVERRIDABLE,
+    )
+    handles: CollectionProperty(
+        type=FabrikHandle,
+        name="Handles",
+        description="Places that are pulled or held",
+        override={'LIBRARY_OVERRIDABLE', 'USE_INSERTION'},
+    )
+    use_floor: BoolProperty(
+        name="Floor", description="Keep the feet from going below the floor", default=False, override=OVERRIDABLE
+    )
+    floor_height: FloatProperty(
+        name="Floor Height",
+        description="Height of the floor in the world",
+        default=0.0,
+        subtype='DISTANCE',
+        override=OVERRIDABLE,
+    )
+    use_balance: BoolProperty(
+        name="Balance",
+        description="Keep the center of mass over the feet that are planted",
+        default=False,
+        override=OVERRIDABLE,
+    )
+    given_limits: StringProperty(
+        name="Given Limits",
+        description="IK limits that bones were given when the body was made, and those of before; JSON",
+        options={'HIDDEN'},
+        override=OVERRIDABLE,
+    )
+
+
+def body_of(armature: Object) -> FabrikBody:
+    """Return the body of an armature object; it has no parts until it is made."""
+    return armature.fabrik.body  # type: ignore[attr-defined]
+
+
+@persistent  # type: ignore[untyped-decorator]
+def make_overridable(*_args: object) -> None:
+    """Read the bodies of all armatures, so that those of library overrides are saved.
+
+    Reading a group of properties creates it. For a group that doesn't exist in the linked armature Blender stores that
+    the whole group is overridden, and then can't load that ("expected ID type", Blender 5.0 and 5.2): the body of an
+    override was lost with the second time the file was saved.
+    """
+    for obj in bpy.data.objects:
+        if obj.type == 'ARMATURE':
+            body_of(obj)
+
+
+_register_classes, _unregister_classes = bpy.utils.register_classes_factory(  # type: ignore[misc]
+    (FabrikPart, FabrikHandle, FabrikBody)
+)
+
+
+def register() -> None:
+    _register_classes()  # type: ignore[has-type]
+    bpy.app.handlers.load_post.append(make_overridable)
+    bpy.app.handlers.blend_import_post.append(make_overridable)
+
+
+def unregister() -> None:
+    bpy.app.handlers.blend_import_post.remove(make_overridable)
+    bpy.app.handlers.load_post.remove(make_overridable)
+    _unregister_classes()  # type: ignore[has-type]
