@@ -31,6 +31,7 @@ from benchmark import (
     convert_rows,
     core_rows,
     drag_rows,
+    farm_rows,
     goal_rows,
     law_rows,
     limit_rows,
@@ -129,6 +130,7 @@ MEASUREMENTS: dict[str, Measurement] = {
     "native-playback": lambda effort: [native_rows.playback_table(effort)],
     "native-bare": lambda effort: [native_rows.bare_table(effort)],
     "batch": lambda effort: [batch_rows.batch_table(effort)],
+    "farm": lambda effort: [farm_rows.farm_table(effort)],
 }
 
 
