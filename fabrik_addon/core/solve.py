@@ -25,7 +25,7 @@ from .goals.pole import NO_BEND, bend_direction, side_toward, turn_pole
 from .goals.softness import is_eased, soft_share, soft_target
 from .goals.tip_rotation import last_link
 from .math.operations import ARRAY, SCALAR, Component, Condition, Operations, Vector, add_up
-from .math.quaternions import IDENTITY, Quaternion, from_to, multiply, rotate
+from .math.quaternions import IDENTITY, Quaternion, conjugate, from_to, multiply, rotate
 from .math.vectors import choose_each, choose_parts, distance_between, first_direction, norm, relative_to, scale
 from .model.chain_start import StartPose, batch_shape, start_from
 from .model.tree_start import start_tree
@@ -342,8 +342,7 @@ def reach_rotation(
     goal = goal._replace(rotation=None)
     plain = after(ops, start, goal, options)
     (ax, ay, az), (bx, by, bz) = plain.points[-2:]
-    w, x, y, z = start.frames[-2]
-    desired_link = rotate(rotation, rotate((w, -x, -y, -z), scale(start.links[-1], unit)))
+    desired_link = rotate(rotation, rotate(conjugate(start.frames[-2]), scale(start.links[-1], unit)))
     link, points, frames, sweeps = (bx - ax, by - ay, bz - az), plain.points, plain.frames, plain.sweeps
     if len(chain.links) > 1:
         target_from_root = (target[0] - rx, target[1] - ry, target[2] - rz)

@@ -244,10 +244,11 @@ def _starts(problem: TreeProblem, near: State, options: Options) -> Iterator[Sta
     for angle, share in ((0.15, 0.5), (-0.15, 0.25), (0.6, 0.75), (-0.6, 0.1)):
         coordinates = [*start.coordinates]
         for j in tree.bones:
-            if tree.is_free[j]:
+            own = coordinates[j]
+            if len(own) == 4:  # free: a quaternion
                 # About its own x axis: that is how a straight chain bends where nothing else says how.
                 half = 0.5 * angle
-                coordinates[j] = multiply(start.coordinates[j], (math.cos(half), math.sin(half), 0.0, 0.0))
+                coordinates[j] = multiply(own, (math.cos(half), math.sin(half), 0.0, 0.0))
             else:
                 limits = tree.limits[j]
                 x, twist, z = (

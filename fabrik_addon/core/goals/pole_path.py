@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..math.operations import SCALAR, Array, Vector
-from ..math.quaternions import Quaternion, multiply, rotate, x_axis
+from ..math.quaternions import Quaternion, conjugate, multiply, rotate, x_axis
 from ..math.vectors import dot, first_direction, joints_of, norm, perpendicular, rejection
 from ..problem import Pose
 from .pole import bend_direction, turn_pole
@@ -74,5 +74,4 @@ def _line_and_bend(points: list[Vector]) -> tuple[Vector, Vector | None]:
 
 def _carried(side: Vector, before: Quaternion, after: Quaternion) -> Vector:
     """Return a direction rotated with a bone from its frame before to its frame after."""
-    w, x, y, z = before
-    return rotate(multiply(after, (w, -x, -y, -z)), side)
+    return rotate(multiply(after, conjugate(before)), side)

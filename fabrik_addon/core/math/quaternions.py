@@ -37,6 +37,12 @@ def multiply(a: Quaternion, b: Quaternion) -> Quaternion:
     )
 
 
+def conjugate(q: Quaternion) -> Quaternion:
+    """Return the conjugate ``(w, -x, -y, -z)``: of a unit quaternion it is the inverse rotation."""
+    w, x, y, z = q
+    return w, -x, -y, -z
+
+
 def rotate(q: Quaternion, a: Vector) -> Vector:
     """Return a vector rotated by a unit quaternion: ``a + w t + v x t`` with ``v = (x, y, z)``, ``t = 2 v x a``."""
     w, x, y, z = q

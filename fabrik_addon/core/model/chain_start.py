@@ -17,7 +17,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ..math.operations import ARRAY, SCALAR, Array, Operations, Vector, add_up
-from ..math.quaternions import Quaternion, rotate, x_axis
+from ..math.quaternions import Quaternion, conjugate, rotate, x_axis
 from ..math.vectors import Joints, distance_between, relative_to
 from ..problem import Chain, FabrikError, Pose
 from .constrained_chain import ConstrainedChain
@@ -145,7 +145,7 @@ def _constrained_chain(
         rests[0] = base
     return ConstrainedChain(
         rests=rests,
-        links=[rotate((w, -x, -y, -z), link) for (w, x, y, z), link in zip(frames, links, strict=False)],
+        links=[rotate(conjugate(frame), link) for frame, link in zip(frames, links, strict=False)],
         inherits=chain.inherits_list,
         limits=limits_of_bones(chain),
         weights=[tuple(row) for row in (1.0 - chain.stiffness[:-1]).tolist()],

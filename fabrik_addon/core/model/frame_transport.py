@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..math.operations import Operations, Vector
-from ..math.quaternions import Quaternion, from_to, multiply, rotate
+from ..math.quaternions import Quaternion, conjugate, from_to, multiply, rotate
 
 
 def transport_frames(
@@ -71,7 +71,6 @@ def aim_frame(
         ends: the joints from which and to which the link has to point now.
         hint: axis of a rotation by 180 degrees, where the link reverses its direction.
     """
-    w, x, y, z = before
     (ax, ay, az), (bx, by, bz) = ends
-    direction = rotate(frame, rotate((w, -x, -y, -z), link))
+    direction = rotate(frame, rotate(conjugate(before), link))
     return multiply(from_to(ops, direction, (bx - ax, by - ay, bz - az), hint), frame)

@@ -12,11 +12,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TypeAlias
 
 from ..math.operations import Operations, Vector
-from ..math.quaternions import Quaternion, multiply, rotate
-from .joint_limits import JointLimits, rotation_of
+from ..math.quaternions import IDENTITY, Quaternion, multiply, rotate
+from .joint_limits import JointLimits, SwingTwist, rotation_of
+
+JointCoordinates: TypeAlias = Quaternion | SwingTwist
+"""Rotation of one bone in its parent frame: a quaternion where the bone is free, swing and twist where it has limits.
+
+The two differ in their number of components, 4 and 3.
+"""
 
 
 @dataclass(frozen=True)
@@ -102,32 +108,31 @@ class Tree:
 
 @dataclass(frozen=True)
 class PlacedTree:
-    """Where the bones of a tree are for some turns."""
+    """Joints and frames of a tree for some joint coordinates. A joint without a bone has the frame of its parent's."""
 
-    parents: list[Any]
-    """The frames that the bones turn in, by joint; None where no bone starts."""
-    frames: list[Any]
-    """Of the bones, by joint; a joint that starts none has its parent's."""
+    parents: list[Quaternion]
+    """Parent frames of the bones, by joint."""
+    frames: list[Quaternion]
+    """Frames of the bones, by joint."""
     joints: list[Vector]
 
 
 def place_tree(
-    ops: Operations, tree: Tree, coordinates: Sequence[Any], root: Vector, shifts: Sequence[Vector]
+    ops: Operations, tree: Tree, coordinates: Sequence[JointCoordinates], root: Vector, shifts: Sequence[Vector]
 ) -> PlacedTree:
     """Return the joints and frames of a tree (forward kinematics).
 
     Args:
         ops: scalar or array operations.
         tree: the bones.
-        coordinates: joint coordinates of each bone, by joint: in its parent frame a quaternion where the bone is free,
-            swing and twist where it has limits.
+        coordinates: of each bone, by joint; those of a joint without a bone are not read.
         root: position of the first joint.
         shifts: of the tree's roots.
     """
     count = len(tree.parents)
-    parents: list[Any] = [None] * count
-    frames: list[Any] = [None] * count
-    joints: list[Any] = [root] * count
+    parents: list[Quaternion] = [IDENTITY] * count
+    frames: list[Quaternion] = [IDENTITY] * count
+    joints: list[Vector] = [root] * count
     children = tree.children
     for j, parent in enumerate(tree.parents):
         if parent >= 0:
@@ -141,8 +146,8 @@ def place_tree(
         if children[j]:
             rest = tree.rests[j]
             parents[j] = multiply(frames[parent], rest) if parent >= 0 and tree.inherits[j] else rest
-            turn = coordinates[j]
-            frames[j] = multiply(parents[j], turn if tree.is_free[j] else rotation_of(ops, turn))
+            own = coordinates[j]
+            frames[j] = multiply(parents[j], own if len(own) == 4 else rotation_of(ops, own))
         else:
-            frames[j] = frames[parent]
+            parents[j] = frames[j] = frames[parent]
     return PlacedTree(parents, frames, joints)

@@ -8,15 +8,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from ..math.operations import ARRAY, SCALAR, Component, Operations, Vector, add_up
-from ..math.quaternions import Quaternion, multiply, rotate
-from ..math.vectors import distance_between
+from ..math.quaternions import Quaternion, conjugate, multiply, rotate
+from ..math.vectors import distance_between, relative_to, scale
 from ..problem import Chain, FabrikError, Pose
 from .chain_start import MISFIT, batch_shape
 from .joint_limits import clamp, joint_limits, rotation_of, swing_twist
-from .skeleton import Tree
+from .skeleton import JointCoordinates, Tree
 
 FREE = joint_limits([-math.inf] * 3, [math.inf] * 3)
 """Limits of a bone that may turn any way."""
@@ -38,8 +37,8 @@ class StartTree:
     """Joints from the first one, in units."""
     frames: list[Quaternion]
     """Of the bones, by joint."""
-    coordinates: list[Any]
-    """Of the bones, by joint; what limits leave of them."""
+    coordinates: list[JointCoordinates]
+    """Of the bones, by joint, clamped to their limits; the identity at a joint without a bone."""
 
     @cached_property
     def zero(self) -> Component:
@@ -95,18 +94,17 @@ def start_tree(chain: Chain, pose: Pose, batch: tuple[int, ...] | None = None) -
         ways[j] = ways[parents[j]] + float(chain.lengths[j])
     unit = max(ways[tip] for tip in chain.tips.tolist())
     root = positions[0]
-    points = [tuple((part - base) / unit for part, base in zip(row, root, strict=True)) for row in positions]
+    points = [relative_to(position, root, unit) for position in positions]
     lengths = [float(length) / unit for length in chain.lengths]
-    offsets: list[Any] = [points[0]]
+    offsets = [points[0]]
     for j in range(1, count):
         parent = parents[j]
         found = distance_between(ops, points[j], points[parent])
         if ops.any(ops.maximum(found - lengths[j], lengths[j] - found) > MISFIT * lengths[j] + 1e-9):
             raise FabrikError(f"the pose puts {chain.name(parent)} at a distance from a joint that isn't its length")
-        link = tuple(a - b for a, b in zip(points[j], points[parent], strict=True))
-        w, x, y, z = frames[parent]
-        share = lengths[j] / found
-        offsets.append(tuple(part * share for part in rotate((w, -x, -y, -z), link)))
+        (x, y, z), (px, py, pz) = points[j], points[parent]
+        own = rotate(conjugate(frames[parent]), (x - px, y - py, z - pz))
+        offsets.append(scale(own, lengths[j] / found))
     limits = [joint_limits(*ends) for ends in zip(chain.lower.tolist(), chain.upper.tolist(), strict=True)]
     is_stiff = chain.stiffness.any(axis=1).tolist()
     is_free = [limit == FREE and not stiff for limit, stiff in zip(limits, is_stiff, strict=True)]
@@ -135,7 +133,7 @@ def _rests(
 ) -> list[Quaternion]:
     """Return the frames that bones turn in; a bone without limits may count from anywhere, so from its parent's."""
     zero = 0.0 * frames[0][0]
-    rests: list[Any] = [tuple(part + zero for part in rest) for rest in chain.rest.tolist()]
+    rests: list[Quaternion] = [(w + zero, x + zero, y + zero, z + zero) for w, x, y, z in chain.rest.tolist()]
     if pose.base is not None:
         (rests[0],) = ops.split(pose.base[..., None, :], batch)
         if not ops.all(ops.isfinite(add_up(rests[0]))):
@@ -145,18 +143,24 @@ def _rests(
     return rests
 
 
-def coordinates_of_tree(ops: Operations, tree: Tree, frames: Sequence[Quaternion]) -> list[Any]:
-    """Return the turns that come nearest to frames, each bone in the frame that its parent has by then."""
-    coordinates: list[Any] = [None] * len(tree.parents)
-    made: list[Any] = [None] * len(tree.parents)
+def coordinates_of_tree(ops: Operations, tree: Tree, frames: Sequence[Quaternion]) -> list[JointCoordinates]:
+    """Return the joint coordinates within limits nearest to frames, in order from the roots outward.
+
+    The parent frame of each bone is computed from its parent's joint coordinates, so that a clamped bone rotates the
+    bones after it.
+    """
+    zero = 0.0 * frames[0][0]
+    identity = (1.0 + zero, zero, zero, zero)
+    coordinates: list[JointCoordinates] = [identity] * len(tree.parents)
+    made: list[Quaternion] = [identity] * len(tree.parents)
     for j in tree.bones:
         parent = tree.parents[j]
-        space = multiply(made[parent], tree.rests[j]) if parent >= 0 and tree.inherits[j] else tree.rests[j]
-        w, x, y, z = space
-        own = multiply((w, -x, -y, -z), frames[j])
+        rest = tree.rests[j]
+        parent_frame = multiply(made[parent], rest) if parent >= 0 and tree.inherits[j] else rest
+        own = multiply(conjugate(parent_frame), frames[j])
         if tree.is_free[j]:
             coordinates[j], made[j] = own, frames[j]
         else:
-            coordinates[j] = clamp(ops, tree.limits[j], swing_twist(ops, own))
-            made[j] = multiply(space, rotation_of(ops, coordinates[j]))
+            coordinates[j] = within = clamp(ops, tree.limits[j], swing_twist(ops, own))
+            made[j] = multiply(parent_frame, rotation_of(ops, within))
     return coordinates

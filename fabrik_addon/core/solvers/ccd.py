@@ -20,7 +20,7 @@ from itertools import pairwise
 
 from ..fabrik.passes import Links, Stop, Sweep, repeat_sweeps
 from ..math.operations import TINY, Component, Condition, Operations, Point, Vector
-from ..math.quaternions import Quaternion, from_to, multiply, rotate
+from ..math.quaternions import Quaternion, conjugate, from_to, multiply, rotate
 from ..math.vectors import (
     Joints,
     choose_each,
@@ -184,8 +184,7 @@ def _limited_sweep(
         if not all(limits.locked):
             arm, aim = (ex - x, ey - y, ez - z), (tx - x, ty - y, tz - z)
             best = _best_rotation(ops, limits, coordinates[j], (parent, frame), (arm, aim), constrained_chain.links[j])
-            w, qx, qy, qz = frame
-            moved = rotate(multiply(multiply(parent, rotation_of(ops, best)), (w, -qx, -qy, -qz)), arm)
+            moved = rotate(multiply(multiply(parent, rotation_of(ops, best)), conjugate(frame)), arm)
             nearer = distance_between(ops, moved, aim) <= distance_between(ops, arm, aim)
             new[j] = choose_parts(ops, nearer, best, coordinates[j])
             dx, dy, dz = choose_parts(ops, nearer, moved, arm)
@@ -230,9 +229,8 @@ def _best_rotation(
         if axis != 1:
             new[axis] = ops.sin(0.5 * new[axis])
         return clamp(ops, limits, (new[0], new[1], new[2]))
-    w, x, y, z = parent
     delta = _rotation_toward(ops, arm, aim, rotate(frame, link))
-    return clamp(ops, limits, swing_twist(ops, multiply((w, -x, -y, -z), multiply(delta, frame))))
+    return clamp(ops, limits, swing_twist(ops, multiply(conjugate(parent), multiply(delta, frame))))
 
 
 def _angle_about(ops: Operations, axis: Vector, arm: Vector, aim: Vector) -> Component:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from ..fabrik.chain_fabrik import ReachProblem, reach_target
 from ..goals.pole import turn_pole
 from ..math.operations import Operations, Vector
-from ..math.quaternions import Quaternion, from_to, multiply, rotate, x_axis
+from ..math.quaternions import Quaternion, conjugate, from_to, multiply, rotate, x_axis
 from ..math.vectors import first_direction, relative_to
 from ..model.tree_start import StartTree
 from ..optimise.tree_least_squares import PoleTask
@@ -140,12 +140,11 @@ def tree_frames(
     deltas: dict[int, Quaternion] = {}
     for j in tree.bones:
         parent = tree.parents[j]
-        w, x, y, z = start.frames[j]
         if j == 0 and tree.is_anchor:
             continue
         if j in sub_base_frames:
             frames[j] = sub_base_frames[j]
-            deltas[j] = multiply(frames[j], (w, -x, -y, -z))
+            deltas[j] = multiply(frames[j], conjugate(start.frames[j]))
             continue
         child = tree.children[j][0]
         before, after = _link(start.points, j, child), _link(joints, j, child)

@@ -17,7 +17,7 @@ from ..fabrik.passes import reach_test, straight_to_target
 from ..goals.pole import bend_plane
 from ..math.law_of_cosines import middle_joint
 from ..math.operations import TINY, Component, Condition, Operations, Vector
-from ..math.quaternions import Quaternion, from_to, multiply, rotate
+from ..math.quaternions import Quaternion, conjugate, from_to, multiply, rotate
 from ..math.vectors import (
     NO_DIRECTION,
     choose_each,
@@ -84,8 +84,7 @@ def hinge_angles(
 
 def _first_link_at_hinge(constrained_chain: ConstrainedChain) -> Vector:
     """Return the first link in the parent frame of the second bone."""
-    w, x, y, z = constrained_chain.rests[1]
-    return rotate((w, -x, -y, -z), constrained_chain.links[0])
+    return rotate(conjugate(constrained_chain.rests[1]), constrained_chain.links[0])
 
 
 def _unit(axis: int, zero: Component) -> Vector:
@@ -245,8 +244,8 @@ def _within_limits(
     for parent, rest, frame, inherits in zip(
         [None, frames[0]], constrained_chain.rests, frames, constrained_chain.inherits, strict=True
     ):
-        w, x, y, z = multiply(parent, rest) if inherits and parent is not None else rest
-        unclamped.append(swing_twist(ops, multiply((w, -x, -y, -z), frame)))
+        parent_frame = multiply(parent, rest) if inherits and parent is not None else rest
+        unclamped.append(swing_twist(ops, multiply(conjugate(parent_frame), frame)))
     feasible: Condition = distance_between(ops, points[-1], target) <= options.tolerance
     for within, before in zip(coordinates, unclamped, strict=True):
         feasible = feasible & (distance_between(ops, within, before) <= _CLAMP_ROUNDING)
