@@ -36,7 +36,10 @@ _SAME_TIME = 1e-3
 """Distance in frames below which two keys are at the same time (Blender's own: ``BEZT_BINARYSEARCH_THRESH``, 0.01)."""
 
 Keys: TypeAlias = dict[str, NDArray[Any]]
-"""Attributes of ``bpy.types.Keyframe``, for all keys of a curve, (K,) or (K, 2)."""
+"""Attributes of ``bpy.types.Keyframe``, for all keys of a curve, (K,) or (K, 2).
+
+``Any``, because the attributes are float32, int32 or bool.
+"""
 
 
 @dataclass(frozen=True)

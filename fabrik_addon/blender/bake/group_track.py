@@ -236,7 +236,7 @@ class Track:
 
     def _channels_of(self, solved: SolvedChain) -> dict[ChannelKey, tuple[float, ...]]:
         self.aligned.update(bone.name for bone, (name, _) in solved.settings if name == "inherit_scale")
-        return {(bone.name, name): values for bone, (name, values) in solved.settings if name != "inherit_scale"}
+        return {(bone.name, name): values for bone, (name, values) in solved.settings if not isinstance(values, str)}
 
     def solve_rows(self) -> list[int]:
         """Solve the rows as one batch; return the numbers of the frames that have to be solved one by one."""

@@ -8,7 +8,7 @@ import argparse
 import math
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import bpy
 
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
+JsonObject: TypeAlias = dict[str, Any]
+"""A result for JSON; ``Any``, because the values are numbers, words, lists and objects like it."""
+
 
 class UsageError(Exception):
     """The command line is wrong: an option, a name or a file."""
@@ -44,8 +47,8 @@ class Report:
 
     show_progress: Callable[[str, int], None]
     """Shows the progress on an armature: its name and the percent of the work that is done."""
-    armatures: list[dict[str, Any]] = field(default_factory=list)
-    """One entry for each armature, for JSON. Any: the values are numbers, words, lists and entries like it."""
+    armatures: list[JsonObject] = field(default_factory=list)
+    """One entry for each armature."""
     lines: list[str] = field(default_factory=list)
     """The same as lines of text."""
     warnings: list[str] = field(default_factory=list)
@@ -256,7 +259,7 @@ def _solve(armature: Object, arguments: argparse.Namespace, report: Report) -> N
 
 
 def _list(armature: Object, _arguments: argparse.Namespace, report: Report) -> None:
-    entries: list[dict[str, Any]] = []
+    entries: list[JsonObject] = []
     for chain in settings_of(armature).chains:
         entry = {"chain": chain.name, "enabled": chain.enabled, "tip": chain.tip, "influence": chain.influence}
         entry |= {

@@ -15,14 +15,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import bpy
 
 from ...core import FabrikError
 from ...standard_output import PrintLine, print_plainly, reserve_for_result
 from ..rig.properties import settings_of
-from .commands import COMMANDS, Report, UsageError
+from .commands import COMMANDS, JsonObject, Report, UsageError
 from .file_structure import check_structure
 from .saving import check_readable, make_room, save_to
 
@@ -84,7 +84,7 @@ def run(argv: Sequence[str], print_line: PrintLine | None = None, open_file: Cal
         return _fail(print_line, arguments, str(error), Exit.USAGE)
     except (FabrikError, OSError, RuntimeError) as error:
         return _fail(print_line, arguments, str(error), Exit.FAILED)
-    result = {"command": arguments.command, "armatures": report.armatures, "warnings": report.warnings}
+    result: JsonObject = {"command": arguments.command, "armatures": report.armatures, "warnings": report.warnings}
     if output is not None:
         result["output"] = str(output)
     _print_report(print_line, arguments, report, result)
@@ -240,7 +240,7 @@ def _armature_in_errors(armature: Object) -> Iterator[None]:
         raise FabrikError(f"{armature.name}: {error}") from error
 
 
-def _print_report(print_line: PrintLine, arguments: argparse.Namespace, report: Report, result: dict[str, Any]) -> None:
+def _print_report(print_line: PrintLine, arguments: argparse.Namespace, report: Report, result: JsonObject) -> None:
     if arguments.json:
         print_line(json.dumps(result))
         return
@@ -260,7 +260,7 @@ def _fail(print_line: PrintLine, arguments: argparse.Namespace, message: str, co
     return code
 
 
-_registered: list[Any] = []
+_registered: list[object] = []
 
 
 def register() -> None:

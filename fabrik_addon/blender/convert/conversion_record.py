@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 from ..rig.properties import FabrikChain
 
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 SETTINGS = ("influence", "weight", "chain_count", "use_tail", "use_rotation", "use_stretch", "pole_angle")
 """Settings that a chain and a constraint have under the same names, besides target and pole."""
+
+Lock: TypeAlias = tuple["PoseBone", tuple[str, bool | tuple[bool, ...]]]
+"""A bone, and the property and the value of one of its rotation locks."""
 
 _UNCHANGED = 1e-6
 """Difference of a channel's value below which it is the value that the conversion has left."""
@@ -51,7 +54,7 @@ def record_of(chain: FabrikChain) -> ConversionRecord:
 def store_record(
     chain: FabrikChain,
     rotated: Sequence[PoseBone],
-    locks: Iterable[tuple[PoseBone, tuple[str, Any]]],
+    locks: Iterable[Lock],
     channels: Mapping[tuple[str, str], Sequence[float]],
 ) -> None:
     """WRITE: the record of a conversion into its chain.
@@ -59,7 +62,7 @@ def store_record(
     Args:
         chain: that was made.
         rotated: its bones.
-        locks: that were taken from the bones, as property and value.
+        locks: that were taken from the bones.
         channels: the old values of all channels that were written, by the names of bone and channel.
     """
     record = ConversionRecord(settings={name: getattr(chain, name) for name in SETTINGS})

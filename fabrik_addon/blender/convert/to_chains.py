@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from bpy.types import Bone
+from bpy.types import KinematicConstraint
 from mathutils import Matrix, Vector
 
 from ...core import FabrikError, Pose
@@ -29,7 +29,7 @@ from ..animation.carried_animation import (
     mute_driver,
 )
 from ..rig.bone_kinematics import basis_of, pose_matrices
-from ..rig.chain_bones import ChainSpec, read_bones, read_pose
+from ..rig.chain_bones import ChainSpec, armature_of, read_bones, read_pose
 from ..rig.last_results import forget_result
 from ..rig.overrides import is_active
 from ..rig.properties import FabrikChain, settings_of
@@ -38,10 +38,10 @@ from ..rig.snapshot import take_snapshot
 from ..solving.chain_groups import take_groups
 from ..solving.solve_chains import solve_group
 from ..solving.write_channels import restore_channels, write_channels
-from .conversion_record import store_record
+from .conversion_record import Lock, store_record
 
 if TYPE_CHECKING:
-    from bpy.types import KinematicConstraint, Object, PoseBone, ViewLayer
+    from bpy.types import Object, PoseBone, ViewLayer
 
 _MOVED = 1e-6
 """Distance over a bone's length above which its location is written: less is single precision's rounding."""
@@ -106,7 +106,7 @@ def constraints_to_chains(
     before = {bone.name: bone.matrix.copy() for bone in armature.pose.bones}
     posed: dict[str, PoseBone] = {}
     made = []
-    unlocked: dict[str, tuple[list[PoseBone], list[tuple[PoseBone, tuple[str, Any]]]]] = {}
+    unlocked: dict[str, tuple[list[PoseBone], list[Lock]]] = {}
     for bone, constraint in found:
         name = f"Constraint '{constraint.name}' of bone '{bone.name}'"
         rotated = _rotated_bones(bone, constraint)
@@ -143,10 +143,9 @@ def constraints_to_chains(
     return result
 
 
-def constraints_to_convert(bones: Iterable[PoseBone]) -> list[tuple[PoseBone, Any]]:
+def constraints_to_convert(bones: Iterable[PoseBone]) -> list[tuple[PoseBone, KinematicConstraint]]:
     """Return the IK constraints of bones that aren't converted yet, each with its bone."""
-    # Any: the stubs give a bone's constraints no attributes of their subtypes.
-    found: list[tuple[PoseBone, Any]] = [(bone, by) for bone in bones for by in bone.constraints if by.type == 'IK']
+    found = [(bone, by) for bone in bones for by in bone.constraints if isinstance(by, KinematicConstraint)]
     return [(bone, by) for bone, by in found if not _is_converted(bone, by)]
 
 
@@ -182,7 +181,7 @@ def start_of(armature: Object, tip: str, chain_count: int, use_tail: bool) -> Po
 
 
 def _is_converted(bone: PoseBone, constraint: KinematicConstraint) -> bool:
-    chains = settings_of(bone.id_data).chains  # type: ignore[arg-type]
+    chains = settings_of(armature_of(bone)).chains
     return constraint.mute and any(is_same(chain, bone, constraint) for chain in chains)
 
 
@@ -192,9 +191,9 @@ def _rotated_bones(bone: PoseBone, constraint: KinematicConstraint) -> list[Pose
     return line[: constraint.chain_count or None]
 
 
-def _unlock(bones: Sequence[PoseBone]) -> list[tuple[PoseBone, tuple[str, Any]]]:
+def _unlock(bones: Sequence[PoseBone]) -> list[Lock]:
     """WRITE: unlock bones' rotations; return the locks. A chain keeps to them, where Blender's IK ignores them."""
-    locks: list[tuple[PoseBone, tuple[str, Any]]] = []
+    locks: list[Lock] = []
     for bone in bones:
         if has_locks(bone):
             locks += [
@@ -363,7 +362,7 @@ def _write_pose(
             desired.append((bone, ("location", location[:])))
         if (scale - bone.scale).length > _SCALED:
             desired.append((bone, ("scale", scale[:])))
-    return [(bone, channel) for bone, channel in write_channels(desired) if not isinstance(bone, Bone)]
+    return write_channels(desired)
 
 
 def motion_messages(armature: Object, before: dict[str, Matrix], most: float) -> list[str]:

@@ -8,7 +8,7 @@ Mouse and keys change the pointer (``mouse_to_world``); the pointer's position, 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from mathutils import Vector
 
@@ -19,7 +19,7 @@ from .snapping import snap_name, snapped
 from .view_projection import View, view_of
 
 if TYPE_CHECKING:
-    from bpy.types import Context, Event, Region, Scene, UILayout
+    from bpy.types import Context, Event, Region, Scene, SpaceView3D, UILayout
 
 ModalResult = Literal['RUNNING_MODAL', 'PASS_THROUGH', 'FINISHED', 'CANCELLED']
 
@@ -209,7 +209,7 @@ def _pixel(context: Context, event: Event) -> Vector:
 
 def _is_in_viewport(context: Context, event: Event) -> bool:
     """Return whether the mouse is over the 3D view, and not over a sidebar or header that covers a part of it."""
-    space: Any = context.space_data  # Any: the stub has the base class of all editors
+    space = cast("SpaceView3D", context.space_data)
     covering = [
         region
         for region in context.area.regions

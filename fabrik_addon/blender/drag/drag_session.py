@@ -10,15 +10,16 @@ a new file the session's references are invalid: ``is_intact`` is False, and no 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from mathutils import Matrix, Vector
 
 from ...core import Array, FabrikError, Goals
+from ..rig.chain_bones import armature_of
 from ..rig.last_results import Result, keep_result
 from ..rig.properties import settings_of
-from ..rig.rotation_channel import channel_name
+from ..rig.rotation_channel import Values, channel_name
 from ..rig.snapshot import Snapshot, take_bone_snapshot, take_snapshot
 from ..rig.targets_and_poles import armature_to_world, target_position
 from ..setup.move_target import Movable, movable
@@ -83,8 +84,7 @@ class DragSession:
         """Distance of the chain's end from the dragged point's position, Blender units."""
         self.others_off = 0
         """Number of other solved chains whose ends are farther from their goals than their tolerances."""
-        # Any: the values are floats or, of an enum property, a name; setattr takes what getattr returned.
-        self._before: dict[tuple[int, str], tuple[Object | PoseBone | Bone, tuple[str, Any]]] = {}
+        self._before: dict[tuple[int, str], tuple[Object | PoseBone | Bone, tuple[str, Values]]] = {}
         self._addresses: dict[tuple[Object, str], int] = {}
         self._begin(view_layer, chain_count)
         self.position = self.start_position.copy()
@@ -314,7 +314,7 @@ class DragSession:
             solved.append(chain._replace(snapshot=snapshot))
         return solved
 
-    def _write(self, owner: Object | PoseBone | Bone, channel: tuple[str, Any]) -> None:
+    def _write(self, owner: Object | PoseBone | Bone, channel: tuple[str, Values]) -> None:
         name, values = channel
         key = owner.as_pointer(), name
         if key not in self._before:
@@ -352,9 +352,8 @@ def _is_off(solved: SolvedChain) -> bool:
     """Return whether a chain's end, as Blender shows it, is farther from its goal than the tolerance."""
     snapshot = solved.snapshot
     end = snapshot.bones.end.tail if snapshot.bones.use_tail else snapshot.bones.end.head
-    armature: Any = snapshot.bones.end.id_data  # Any: the stub has the base class of all data-blocks
     if snapshot.target_bone:
-        goal = armature.pose.bones[snapshot.target_bone].head
+        goal = armature_of(snapshot.bones.end).pose.bones[snapshot.target_bone].head
     else:
         goal = Vector(snapshot.goals.targets[0].tolist())
     return bool((end - goal).length > snapshot.options.tolerance * snapshot.chain.total_length)

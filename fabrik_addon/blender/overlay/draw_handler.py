@@ -11,7 +11,7 @@ comparing every few redraws.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 import bpy
 import gpu
@@ -27,7 +27,7 @@ from .overlay_shapes import Color, Layout
 from .read_overlay import read_armature, read_limits, read_positions, read_settings, read_states, with_drag_state
 
 if TYPE_CHECKING:
-    from bpy.types import Context, Depsgraph, DepsgraphUpdate, Scene
+    from bpy.types import Context, Depsgraph, DepsgraphUpdate, Scene, SpaceView3D
 
     from .drag_protocol import Dragged
     from .read_overlay import BoneLimits, WorldPositions
@@ -87,7 +87,7 @@ class _DrawnArmature:
 
     def draw(self, context: Context, renderer: StrokeRenderer) -> None:
         """Draw the shapes unless the armature is hidden in this viewport or not part of its local view."""
-        space: Any = context.space_data  # Any: the stub has the base class of all editors
+        space = cast("SpaceView3D", context.space_data)
         if self.view.armature.visible_in_viewport_get(space):
             self._gpu_shapes.draw(context, renderer, self._colors)
 
@@ -234,7 +234,7 @@ def _note_other_data(*_args: object) -> None:
 
 def _draw() -> None:
     context = bpy.context
-    space: Any = context.space_data  # Any: the stub has the base class of all editors
+    space = cast("SpaceView3D", context.space_data)
     if not space.overlay.show_overlays or not space.overlay.show_bones:
         return
     try:

@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -32,11 +32,8 @@ if TYPE_CHECKING:
 
     from .drag_protocol import Dragged
 
-Settings = tuple[tuple[Any, ...], ...]
-"""The settings that decide which joints, targets and poles are drawn, chain by chain; last, the active chain's index.
-
-Any: a tuple holds the values of properties of several types.
-"""
+Settings = tuple[tuple[object, ...], ...]
+"""The settings that decide which joints, targets and poles are drawn, chain by chain, then the active chain's index."""
 
 BoneLimits = tuple[int, JointLimits]
 """Index of a bone in its armature, and its limits."""
@@ -163,7 +160,7 @@ def read_states(view: ArmatureView) -> ChainStates:
     softnesses, tolerances = [0.0] * len(chains), [0.0] * len(chains)
     chains.foreach_get("softness", softnesses)
     chains.foreach_get("tolerance", tolerances)
-    results = results_of(view.armature, (chain[0] for chain in view.settings[:-1]))
+    results = results_of(view.armature, (chain.name for chain in chains))
     statuses = ['NONE' if result is None else result.status for result in results]
     rows = view.rows.tolist()
     return ChainStates(

@@ -101,6 +101,9 @@ void main()
 }
 """
 
+_types: Any = gpu.types
+"""``Any``, because the stub gives the constructors of ``gpu.types`` no parameters."""
+
 _COLUMNS = 256
 """Positions in a row of the texture."""
 
@@ -110,12 +113,11 @@ _CORNERS = np.array([[0.0, -1.0], [1.0, -1.0], [1.0, 1.0], [0.0, 1.0]], np.float
 
 @cache
 def _shader() -> GPUShader:
-    types: Any = gpu.types  # Any: the stub gives the constructors of gpu.types no parameters
-    interface = types.GPUStageInterfaceInfo("fabrik_stroke")
+    interface = _types.GPUStageInterfaceInfo("fabrik_stroke")
     interface.smooth('VEC2', "place")
     interface.flat('VEC4', "body")
     interface.flat('VEC4', "ink")
-    info = types.GPUShaderCreateInfo()
+    info = _types.GPUShaderCreateInfo()
     info.push_constant('MAT4', "ModelViewProjectionMatrix")
     info.push_constant('VEC4', "viewport")  # width, height, pixels per unit of the interface, diameter of a joint
     info.push_constant('VEC4', "outline")  # color
@@ -150,7 +152,6 @@ class StrokeBuffers:
             rows: (N, 2) start and end of each stroke, as rows of a table of positions.
             styles: (N, 2) widths in pixels, and kinds.
         """
-        types: Any = gpu.types
         count = len(rows)
         corners = np.empty((count, 4, 4), np.float32)
         corners[:, :, :2] = _CORNERS
@@ -158,7 +159,7 @@ class StrokeBuffers:
         ends = np.repeat(rows.astype(np.float32), 4, axis=0)
         self._vertices = vertex_buffer(("rows", ends), ("style", corners.reshape(-1, 4)))
         triangles = 4 * np.arange(count, dtype=np.int32)[:, None] + np.array([0, 1, 2, 0, 2, 3], np.int32)
-        self._triangles = types.GPUIndexBuf(type='TRIS', seq=triangles.reshape(-1, 3))
+        self._triangles = _types.GPUIndexBuf(type='TRIS', seq=triangles.reshape(-1, 3))
         self._colors: Array | None = None
         self._batch: GPUBatch | None = None
 
@@ -167,15 +168,14 @@ class StrokeBuffers:
 
         Colours are sent to the GPU if ``colors`` is another array than in the last call.
         """
-        types: Any = gpu.types
         if self._batch is None or colors is not self._colors:
             self._colors = colors
-            self._batch = types.GPUBatch(type='TRIS', buf=self._vertices, elem=self._triangles)
+            self._batch = _types.GPUBatch(type='TRIS', buf=self._vertices, elem=self._triangles)
             self._batch.vertbuf_add(vertex_buffer(("color", np.repeat(colors.astype(np.float32), 4, axis=0))))
         height = -(-len(points) // _COLUMNS)
-        data = types.Buffer('FLOAT', height * _COLUMNS * 4)
+        data = _types.Buffer('FLOAT', height * _COLUMNS * 4)
         np.frombuffer(data, np.float32).reshape(-1, 4)[: len(points), :3] = points
-        return Strokes(self._batch, types.GPUTexture((_COLUMNS, height), format='RGBA32F', data=data))
+        return Strokes(self._batch, _types.GPUTexture((_COLUMNS, height), format='RGBA32F', data=data))
 
 
 @dataclass(frozen=True)
@@ -189,8 +189,9 @@ class Strokes:
 
 def vertex_buffer(*attributes: tuple[str, NDArray[np.float32]]) -> GPUVertBuf:
     """Return a vertex buffer, given names and arrays (V, components)."""
-    types: Any = gpu.types
-    buffer = types.GPUVertBuf(_format(*((name, values.shape[1]) for name, values in attributes)), len(attributes[0][1]))
+    buffer = _types.GPUVertBuf(
+        _format(*((name, values.shape[1]) for name, values in attributes)), len(attributes[0][1])
+    )
     for name, values in attributes:
         buffer.attr_fill(name, values)
     return buffer

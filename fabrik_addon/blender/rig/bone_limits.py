@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from bpy.types import LimitRotationConstraint
 from mathutils import Euler, Quaternion
@@ -27,6 +27,9 @@ Angles: TypeAlias = tuple[float, float, float]
 
 Limits: TypeAlias = tuple[Angles, Angles]
 """A bone's smallest and largest angles."""
+
+EulerOrder: TypeAlias = Literal['XYZ', 'XZY', 'YXZ', 'YZX', 'ZXY', 'ZYX']
+"""Order of Euler angles."""
 
 _IK_CHANNELS = [(f"lock_ik_{axis}", f"use_ik_limit_{axis}", f"ik_min_{axis}", f"ik_max_{axis}") for axis in "xyz"]
 
@@ -131,10 +134,11 @@ def _toward_middle(
     return Euler(angles, order).to_quaternion()
 
 
-def _order_of(bone: PoseBone, constraint: LimitRotationConstraint) -> Any:
+def _order_of(bone: PoseBone, constraint: LimitRotationConstraint) -> EulerOrder:
     if constraint.euler_order != 'AUTO':
         return constraint.euler_order
-    return bone.rotation_mode if bone.rotation_mode not in {'QUATERNION', 'AXIS_ANGLE'} else 'XYZ'
+    mode = bone.rotation_mode
+    return 'XYZ' if mode == 'QUATERNION' or mode == 'AXIS_ANGLE' else mode
 
 
 def _clamped(constraint: LimitRotationConstraint, axis: str, angle: float) -> float:

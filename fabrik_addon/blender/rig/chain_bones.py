@@ -29,6 +29,11 @@ if TYPE_CHECKING:
     from bpy.types import Object, PoseBone
 
 
+def armature_of(bone: PoseBone) -> Object:
+    """Return the armature object of a pose bone."""
+    return bone.id_data  # type: ignore[return-value]  # the stub has the base class of all data-blocks
+
+
 @dataclass(frozen=True)
 class ChainSpec:
     """Which bones a chain has and what of them counts: the settings of the same names of ``FabrikChain``."""

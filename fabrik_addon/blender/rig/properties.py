@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import bpy
 from bpy.props import (
@@ -78,7 +77,7 @@ def _share_root_motion(chain: FabrikChain, _context: Context) -> None:
 
 def _keep_offset(chain: FabrikChain, _context: Context) -> None:
     """Take the offset at which switching the rotation on changes nothing."""
-    armature: Any = chain.id_data
+    armature: Object = chain.id_data  # type: ignore[assignment]  # the stub has the base class of all data-blocks
     bone = armature.pose.bones.get(chain.tip)
     if chain.use_rotation and bone is not None and chain.target is not None:
         target = rotation_in_armature(armature, chain.target, chain.subtarget)

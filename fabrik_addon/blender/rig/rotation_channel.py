@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 from mathutils import Euler, Quaternion, Vector
 
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 Channel = tuple[str, tuple[float, ...]]
 """Property of a pose bone and its values."""
 
-Setting = tuple["PoseBone | Bone", tuple[str, Any]]
+Values: TypeAlias = tuple[float, ...] | str
+"""Values of a channel, or the item of an enum property."""
+
+Setting = tuple["PoseBone | Bone", tuple[str, Values]]
 """A pose bone and its channel, or a bone and its mode of Inherit Scale: anything that a solve writes."""
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from mathutils import Matrix, Quaternion, Vector
@@ -182,7 +182,7 @@ def target_position(view_layer: ViewLayer, target: Object, bone_name: str, role:
         FabrikError: the object is deleted or not evaluated, it has no such bone, or its position isn't finite.
     """
     # Objects from different files may have the same name.
-    known: Any = target.original
+    known: Object = target.original  # type: ignore[assignment]  # the stub has the base class of all data-blocks
     if view_layer.objects.get(known.name) != known and known not in view_layer.objects.values():
         if not target.users_scene:
             raise FabrikError(f"its {role} '{target.name}' was deleted from the scene")

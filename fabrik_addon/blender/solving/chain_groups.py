@@ -17,10 +17,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...core import SOLVERS, FabrikError, solver_for_tree
-from ..rig.chain_bones import check_root_moves
+from ..rig.chain_bones import armature_of, check_root_moves
 from ..rig.snapshot import Snapshot, take_snapshot
 from .solve_tree_bones import ReadTree, take_tree
 
@@ -150,8 +150,8 @@ def take_group(view_layer: ViewLayer, armature: Object, chains: Sequence[FabrikC
 def _order_of_tip(snapshot: Snapshot) -> tuple[int, int, bool, str]:
     """Return what chains are sorted by: their tips in the hierarchy. The order of the list changes no result."""
     end = snapshot.bones.end
-    armature: Any = end.id_data
-    return len(end.parent_recursive), armature.pose.bones.find(end.name), snapshot.bones.use_tail, snapshot.name
+    place = armature_of(end).pose.bones.find(end.name)
+    return len(end.parent_recursive), place, snapshot.bones.use_tail, snapshot.name
 
 
 def _belong_together(group: Group, other: Group) -> bool:
@@ -201,8 +201,7 @@ def with_tree(group: Group) -> Group:
         solver_for_tree(snapshots[0].options)
     except FabrikError as error:
         raise FabrikError(f"Chain '{snapshots[0].name}': {error}") from error
-    armature: Any = snapshots[0].bones.end.id_data
-    return Group(snapshots, take_tree(armature, snapshots, moving_roots), moving_roots)
+    return Group(snapshots, take_tree(armature_of(snapshots[0].bones.end), snapshots, moving_roots), moving_roots)
 
 
 def _moving_roots(snapshots: Sequence[Snapshot]) -> tuple[PoseBone, ...]:

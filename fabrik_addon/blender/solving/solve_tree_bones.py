@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from mathutils import Quaternion, Vector
@@ -100,7 +100,7 @@ def take_tree(armature: Object, snapshots: Sequence[Snapshot], moving_roots: Seq
     return ReadTree(bones, start_tree(chain, pose), options, weights, roots)
 
 
-def _check_target_stays(armature: Any, snapshot: Snapshot, met: int, moving_roots: Sequence[PoseBone]) -> None:
+def _check_target_stays(armature: Object, snapshot: Snapshot, met: int, moving_roots: Sequence[PoseBone]) -> None:
     """Refuse a target that no bone of the tree turns but that moves along with a root.
 
     Raises:

@@ -4,19 +4,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bpy.types import Bone
 from bpy_extras.anim_utils import AutoKeying as _AutoKeying
 
-from ..rig.rotation_channel import Setting
+from ..rig.rotation_channel import Values
 
-# The stubs have lost its class methods.
 AutoKeying: Any = _AutoKeying
+"""``Any``, because the stub lacks its class methods."""
 
 if TYPE_CHECKING:
     from bpy.types import Context, Object, PoseBone
+
+_Owner = TypeVar("_Owner", bound="PoseBone | Bone")
+_Values = TypeVar("_Values", bound=Values)
 
 _SAME_VALUE = 1e-7
 """Difference of two values that single precision can't resolve. Written, it would only make keys and undo steps."""
@@ -25,9 +28,9 @@ _KEYED = {"location": "use_loc", "scale": "use_scale"}
 """Channels that aren't of a rotation, with the option by which Blender keys them."""
 
 
-def write_channels(settings: Iterable[Setting]) -> list[Setting]:
+def write_channels(settings: Iterable[tuple[_Owner, tuple[str, _Values]]]) -> list[tuple[_Owner, tuple[str, _Values]]]:
     """Write channels that differ; return the bones that changed with their channels before."""
-    changed: list[Setting] = []
+    changed: list[tuple[_Owner, tuple[str, _Values]]] = []
     for bone, (name, values) in settings:
         old = getattr(bone, name)[:]
         if differ(old, values):
@@ -36,16 +39,16 @@ def write_channels(settings: Iterable[Setting]) -> list[Setting]:
     return changed
 
 
-def restore_channels(channels: Iterable[tuple[Object | PoseBone | Bone, tuple[str, Any]]]) -> None:
+def restore_channels(channels: Iterable[tuple[Object | PoseBone | Bone, tuple[str, object]]]) -> None:
     """Write channels as they were, to the last bit."""
     for bone, (name, values) in channels:
         setattr(bone, name, values)
 
 
-def differ(old: Sequence[float] | str, new: Any) -> bool:
+def differ(old: Values, new: Values) -> bool:
     """Tell whether values differ by more than ``_SAME_VALUE``."""
-    if isinstance(old, str):
-        return bool(old != new)
+    if isinstance(old, str) or isinstance(new, str):
+        return old != new
     # Called for every bone at every move of a drag: a generator takes half as long again.
     for before, after in zip(old, new, strict=True):  # noqa: SIM110
         if abs(after - before) > _SAME_VALUE:
