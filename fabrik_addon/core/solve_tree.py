@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Several effectors of one tree: least squares by priority from the pose at hand, else from FABRIK's passes.
 
-1. Damped least squares on all joints (prioritised_descent) bring the pose at hand to the nearest pose that meets the
-   tasks by priority: pins with their rotations, targets, targets far beyond reach, then poles and other rotations. So
-   the pose follows targets that move a little by a little.
+1. Damped least squares on all joints (prioritised_descent) lead to the pose nearest to a reference pose among those
+   that meet the tasks by priority: pins with their rotations, targets, targets far beyond reach, then poles and other
+   rotations. They start from the reference pose, or in a drag from the solution of the move before. So the pose is a
+   function of the targets, and follows targets that move a little by a little.
 2. Where that ends in a local minimum short of the targets, or with a chain bent away from its pole, FABRIK's passes
    give another start, and after them poses that are bent all the same way.
 3. What can't all be met is shared out by priority and weight, and the statuses say so.
@@ -89,13 +90,16 @@ def solve_tree(start: StartTree, goals: Goals, options: Options) -> Solution:
     )
 
 
-def solve_tree_components(start: StartTree, goals: Goals, options: Options) -> TreeSolution:
+def solve_tree_components(
+    start: StartTree, goals: Goals, options: Options, previous: TreeSolution | None = None
+) -> TreeSolution:
     """Pose a tree so that its effectors are at their targets.
 
     Args:
-        start: the tree and its pose.
+        start: the tree and its pose: the reference pose, near which the posture task holds what the targets leave open.
         goals: targets (..., E, 3) and the rest of it.
         options: sweeps at most, error that counts as reached.
+        previous: of the frame before, without batch axes, where least squares start; None is the reference pose.
 
     Raises:
         FabrikError: a number isn't finite, or a shape doesn't fit.
@@ -111,7 +115,7 @@ def solve_tree_components(start: StartTree, goals: Goals, options: Options) -> T
         begin = present
         if solver.stacked is not None and not problem.is_met(present):
             begin, steps = _stepped(problem, present, options, solver.stacked)
-        found, more, is_converged = _optimised(problem, begin, options)
+        found, more, is_converged = _optimised(problem, begin, options, previous)
         steps += more
         # Poles and rotations that can't be met are no reason to turn: solving again would change sides for ever.
         as_good = problem.is_met(present) and problem.angle_off(found) > AS_GOOD * problem.angle_off(present)
@@ -192,8 +196,10 @@ def _solve_batch(start: StartTree, goals: Goals, options: Options, batch: tuple[
 # The ways there
 
 
-def _optimised(problem: TreeProblem, begin: State, options: Options) -> tuple[State, int, bool]:
-    """Return the pose that meets the tasks by priority and is nearest to the one it starts from.
+def _optimised(
+    problem: TreeProblem, begin: State, options: Options, previous: TreeSolution | None
+) -> tuple[State, int, bool]:
+    """Return the pose that meets the tasks by priority and is nearest to the reference pose.
 
     Returns:
         the pose, the steps taken from all starts, and whether least squares ended before their steps were used up.
@@ -203,9 +209,9 @@ def _optimised(problem: TreeProblem, begin: State, options: Options) -> tuple[St
     best: State | None = None
     used, is_converged = 0, True
     near = problem.turned_to_poles(reference)
-    for first in _starts(problem, near, options):
-        # A pose that bends away from a pole is no reference: the way back to it leads through straight chains.
-        nearest_to = reference if first is near and problem.bends_right(reference) else None
+    # A pose that bends away from a pole is no reference: the way back to it leads through straight chains.
+    nearest_to = reference if problem.bends_right(reference) else None
+    for first in _starts(problem, near, previous, options):
         found, steps, has_converged = descend_by_priority(descent, first, nearest_to, STEPS)
         used += steps
         if not problem.is_hopeless and not problem.bends_right(found):
@@ -227,17 +233,18 @@ def _is_better(problem: TreeProblem, found: State, best: State) -> bool:
     return not problem.is_met(best) or problem.angle_off(found) < AS_GOOD * problem.angle_off(best)
 
 
-def _starts(problem: TreeProblem, near: State, options: Options) -> Iterator[State]:
-    """Yield the poses to start from: the one at hand, FABRIK's, and poses whose bones are bent all the same way.
+def _starts(problem: TreeProblem, near: State, previous: TreeSolution | None, options: Options) -> Iterator[State]:
+    """Yield the poses to start from: those at hand, FABRIK's, and poses whose bones are bent all the same way.
 
     FABRIK's comes first where targets are far and nothing but positions is asked of bones that turn any way: its passes
     take a third of the time.
     """
-    if _is_far(problem, near):
+    at_hand = [near] if previous is None else [_state_of_previous(problem, previous), near]
+    if _is_far(problem, at_hand[0]):
         yield _warm_start(problem, options)
-        yield near
+        yield from at_hand
     else:
-        yield near
+        yield from at_hand
         yield _warm_start(problem, options)
     start = problem.start
     tree = start.tree
@@ -257,6 +264,17 @@ def _starts(problem: TreeProblem, near: State, options: Options) -> Iterator[Sta
                 )
                 coordinates[j] = clamp(SCALAR, limits, (x, twist, z))
         yield problem.state(coordinates, near.shifts)
+
+
+def _state_of_previous(problem: TreeProblem, previous: TreeSolution) -> State:
+    """Return the state of a solution of the frame before, turned to the poles of this one."""
+    start = problem.start
+    scale = 1.0 / start.unit
+    # Any: a vector of floats, of one pose, but a solution has one type for one pose and for a batch.
+    shifts: list[Any] = [tuple(scale * part for part in shift) for shift in previous.shifts]
+    if not problem.moves_root:
+        shifts = [(0.0, 0.0, 0.0)] * len(start.tree.roots)
+    return problem.turned_to_poles(problem.state(coordinates_of_tree(SCALAR, start.tree, previous.frames), shifts))
 
 
 def _is_far(problem: TreeProblem, near: State) -> bool:

@@ -131,6 +131,28 @@ def test_solving_again_changes_nothing(seed: int) -> None:
         np.testing.assert_allclose(again.positions, start.positions, atol=1e-6 * chain.lengths.sum())
 
 
+@pytest.mark.parametrize("is_limited", (False, True))
+def test_from_the_frame_before_a_closed_path_of_a_target_closes_the_pose(is_limited: bool) -> None:
+    """Started from the frame before and held near one reference pose, a pose depends on its targets alone."""
+    chain, pose = y_tree()
+    if is_limited:
+        most = np.full((len(chain.lengths), 3), 0.9)
+        chain = replace(chain, lower=-most, upper=most)
+    start = start_tree(chain, pose)
+    previous, poses = None, []
+    for step in range(41):
+        t = 2.0 * np.pi * step / 20
+        targets = pose.positions[chain.tips] - np.array([[0.5, 0.3, 0.6], [0.0, 0.0, 0.0]])
+        targets[0] += 0.4 * np.array([np.cos(t), np.sin(t), np.sin(2.0 * t)])
+        previous = solve_tree_components(start, Goals(targets), Options(), previous)
+        assert max(previous.error) <= 1e-4
+        poses.append(np.array([*previous.frames]))
+    back = solve_tree_components(start, Goals(targets), Options())
+    for pose_after in (poses[40], np.array([*back.frames])):
+        cosines = np.abs((poses[20] * pose_after).sum(axis=1)).clip(0.0, 1.0)
+        assert np.degrees(2.0 * np.arccos(cosines)).max() <= 0.1
+
+
 @settings(max_examples=40)
 @given(seed=seeds)
 def test_turned_moved_and_scaled_it_is_the_same(seed: int) -> None:

@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A drag from its start to its end, without events: ``move`` poses the chain for a position of the dragged point.
 
-The dragged point is the tail of a bone, or the target of a chain. Every move restores the channels of the start and
-solves from that pose, so that a position gives one pose, bit for bit, whatever positions came before. After an undo or
-a new file the session's references are invalid: ``is_intact`` is False, and no other method may be called.
+The dragged point is the tail of a bone, or the target of a chain. Every move restores the channels of the start, and
+that pose is the reference pose of every solve: what the target leaves open stays near it. A chain by itself is solved
+from that pose, so that a position gives one pose, bit for bit. Several chains that are solved together start from the
+solution of the move before, so that they keep to the way they have been dragged. After an undo or a new file the
+session's references are invalid: ``is_intact`` is False, and no other method may be called.
 """
 
 from __future__ import annotations
@@ -86,6 +88,8 @@ class DragSession:
         """Number of other solved chains whose ends are farther from their goals than their tolerances."""
         self._before: dict[tuple[int, str], tuple[Object | PoseBone | Bone, tuple[str, Values]]] = {}
         self._addresses: dict[tuple[Object, str], int] = {}
+        self._previous: dict[tuple[str, ...], tuple[SolvedChain, ...]] = {}
+        """What the move before came to, by the names of a group's chains."""
         self._begin(view_layer, chain_count)
         self.position = self.start_position.copy()
 
@@ -153,6 +157,7 @@ class DragSession:
         self.distance_left, self.others_off = 0.0, 0
         restore_channels(self._before.values())
         if position[:] == self.start_position[:]:
+            self._previous.clear()
             view_layer.update()
             return
         if self._target is not None:
@@ -253,6 +258,7 @@ class DragSession:
 
     def _read(self, view_layer: ViewLayer, chain_count: int) -> None:
         """Read the dragged chain and the held ones at the start pose, and record their channels."""
+        self._previous.clear()
         if self.grab.chain:
             self.snapshot = take_snapshot(view_layer, self.armature, self._settings())
         else:
@@ -307,7 +313,9 @@ class DragSession:
 
     def _write_solved(self, group: Group, goals: dict[str, Goals]) -> list[SolvedChain]:
         solved = []
-        for chain in solve_group(group, {name: goals[name] for name in group.names}):
+        found = solve_group(group, {name: goals[name] for name in group.names}, self._previous.get(group.names, ()))
+        self._previous[group.names] = found
+        for chain in found:
             for bone, channel in chain.settings:
                 self._write(bone, channel)
             snapshot = replace(chain.snapshot, goals=goals[chain.snapshot.bones.chain_name])

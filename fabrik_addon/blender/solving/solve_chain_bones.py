@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import numpy as np
 from mathutils import Quaternion, Vector
 
-from ...core import ComponentSolution, Goals, Status, solve_components, start_from, with_root_fixed
+from ...core import ComponentSolution, Goals, Status, TreeSolution, solve_components, start_from, with_root_fixed
 from ...core.goals.link_stretch import stretch_factor
 from ...core.math.operations import SCALAR
 from ...core.model.frame_transport import aim_frame
@@ -67,6 +67,8 @@ class SolvedChain(NamedTuple):
     """The own rotations of the bones that turn at influence 1; none where influence is 1."""
     together_with: tuple[str, ...] = ()
     """Names of the other chains of its tree."""
+    solution: TreeSolution | None = None
+    """Of its tree, where the next frame starts; None for a chain that is solved as a chain."""
 
     @property
     def settings(self) -> list[Setting]:

@@ -82,12 +82,16 @@ def _solve_groups(
     return solved
 
 
-def solve_group(group: Group, goals: Mapping[str, Goals] | None = None) -> tuple[SolvedChain, ...]:
-    """Solve a group from the pose in which it was read. Computes, writes nothing.
+def solve_group(
+    group: Group, goals: Mapping[str, Goals] | None = None, previous: Sequence[SolvedChain] = ()
+) -> tuple[SolvedChain, ...]:
+    """Solve a group, with the pose in which it was read as the reference pose. Computes, writes nothing.
 
     Args:
         group: read from Blender.
         goals: by the names of the chains that have other goals than those that were read.
+        previous: of the same group, what this function returned for the frame before: where the solve starts. A chain
+            that is solved as a chain starts from the reference pose.
 
     Returns:
         what to write for each chain, in the group's order. Bones in several chains have the same channels in each.
@@ -99,4 +103,4 @@ def solve_group(group: Group, goals: Mapping[str, Goals] | None = None) -> tuple
     found = [goals.get(snapshot.name, snapshot.goals) for snapshot in group.snapshots]
     if group.tree is None:
         return tuple(solve_snapshot(*pair) for pair in zip(group.snapshots, found, strict=True))
-    return solve_tree_bones(group.tree, group.snapshots, found)
+    return solve_tree_bones(group.tree, group.snapshots, found, previous[0].solution if previous else None)

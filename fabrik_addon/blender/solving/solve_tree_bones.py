@@ -144,20 +144,23 @@ def _stacked(rows: Sequence[Array | None], columns: int) -> Array:
     return np.concatenate([np.zeros((1, columns)) if row is None else row for row in rows])
 
 
-def solve_tree_bones(read: ReadTree, snapshots: Sequence[Snapshot], goals: Sequence[Goals]) -> tuple[SolvedChain, ...]:
-    """Solve chains as the tree they make, from the pose in which they were read.
+def solve_tree_bones(
+    read: ReadTree, snapshots: Sequence[Snapshot], goals: Sequence[Goals], previous: TreeSolution | None = None
+) -> tuple[SolvedChain, ...]:
+    """Solve chains as the tree they make, with the pose in which they were read as the reference pose.
 
     Args:
         read: the tree.
         snapshots: of the chains.
         goals: of the chains, in the same order.
+        previous: solution of the frame before, where the solve starts; None is the reference pose.
 
     Raises:
         FabrikError: the goals aren't finite.
     """
     bones, tree = read.bones, read.bones.tree
     together = tree_goals(read, snapshots, goals)
-    solution = solve_tree_components(read.start, together, read.options)
+    solution = solve_tree_components(read.start, together, read.options, previous)
     desired = _rotations_of(read, read.start, bones.rotations, solution)
     pose = _feasible(read, solution, desired)
     if not bones.is_rigid or any(map(_differ, desired, pose.rotations)):
@@ -179,6 +182,7 @@ def solve_tree_bones(read: ReadTree, snapshots: Sequence[Snapshot], goals: Seque
             location=locations.get(snapshot.bones.bones[0].name),
             whole=tuple(whole[bone.name] for bone in snapshot.bones.tree.bones),
             together_with=tuple(other.name for other in snapshots if other is not snapshot),
+            solution=solution,
         )
         for number, snapshot in enumerate(snapshots)
     )
