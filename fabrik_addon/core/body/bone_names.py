@@ -1,0 +1,157 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the names of the bones say: roles and sides."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .convention import Convention
+from .conventions import COMMON, CONVENTIONS
+from .part import Role, Side
+
+TRUNK = (Role.TAIL, Role.HIPS, Role.SPINE, Role.CHEST, Role.NECK, Role.HEAD)
+"""The parts of the trunk, from its end to the head."""
+
+LEAST_ROLES = 4
+"""A convention is taken for a skeleton's own if it reads so many different roles."""
+
+_TOKEN = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\x00-\x7f\W\d_]+")
+_PREFIX = re.compile("|".join(f"(?:{each.prefix})" for each in CONVENTIONS if each.prefix), re.IGNORECASE)
+_SIDES = {"left": Side.LEFT, "right": Side.RIGHT, "左": Side.LEFT, "右": Side.RIGHT}
+_SIDES |= {"l": Side.LEFT, "r": Side.RIGHT, "lft": Side.LEFT, "rgt": Side.RIGHT, "c": Side.CENTER, "x": Side.CENTER}
+_TWIST = {"twist", "roll"}
+_NO_PART = {"ik", "pole", "target", "nub", "end", "leaf", "helper", "mch", "vis", "wgt", "tweak", "parent", "master"}
+_NO_PART |= {"corrective", "pivot", "proxy", "socket", "attach", "weapon", "prop", "aux"}
+_NOISE = {
+    "bone",
+    "joint",
+    "jnt",
+    "ctrl",
+    "control",
+    "con",
+    "def",
+    "org",
+    "bind",
+    "skin",
+    "b",
+    "bn",
+    "j",
+    "fk",
+    "stretch",
+}
+_SAYS_NOTHING = _NOISE | _SIDES.keys()
+
+
+@dataclass(frozen=True)
+class NameReading:
+    """What one name says."""
+
+    roles: frozenset[Role]
+    """Roles that the word can mean; empty if the word is unknown or names a bone that is no part of a body."""
+    side: Side | None
+    """None where the name has no mark of a side."""
+    weight: float
+    """0 to 1: how sure the word is."""
+    skipped: bool
+    """Whether the name says that the bone is no part of a body."""
+    twist: bool
+    """Whether the bone is one for the twist of the part that the roles name."""
+
+
+def read_names(names: Sequence[str]) -> tuple[list[NameReading], str]:
+    """Return what each name says, and the name of the convention that was taken."""
+    tokens = _without_common_prefix([_tokens(name) for name in names])
+    words, sides = zip(*(_word_and_side(line) for line in tokens), strict=True)
+    convention = _fitting(words)
+    readings = [
+        _reading(word, side, [token.lower() for token in line], convention)
+        for word, side, line in zip(words, sides, tokens, strict=True)
+    ]
+    return _widen_spine(readings), convention.name
+
+
+def _tokens(name: str) -> list[str]:
+    """Return a name's words and numbers, without namespace and the prefixes of the conventions."""
+    plain = re.split(r"[:|]", unicodedata.normalize("NFKC", name))[-1]
+    match = _PREFIX.match(plain)
+    if match and match.end() < len(plain):
+        plain = plain[match.end() :]
+    tokens = []
+    for token in _TOKEN.findall(plain):
+        if token[0] in "左右" and len(token) > 1:
+            tokens += [token[0], token[1:]]
+        else:
+            tokens.append(token)
+    return tokens
+
+
+def _without_common_prefix(lines: list[list[str]]) -> list[list[str]]:
+    """Drop the first word where nearly all names start with the same one: a character's name, for example."""
+    firsts = Counter(line[0].lower() for line in lines if line)
+    for first, count in firsts.most_common(1):
+        if count > 0.7 * len(lines) > 2 and first not in _SIDES and first not in COMMON.words:
+            return [line[1:] if line and line[0].lower() == first and len(line) > 1 else line for line in lines]
+    return lines
+
+
+def _word_and_side(tokens: list[str]) -> tuple[str, Side | None]:
+    """Return the word without digits and side, and the side.
+
+    A whole word before a letter, and the last letter before the others: ``r_toe.L`` is a rear toe on the left.
+    """
+    lower = [token.lower() for token in tokens if not token.isdigit()]
+    marks = [index for index, token in enumerate(lower) if token in _SIDES]
+    if not marks or len(lower) < 2:
+        return "".join(lower), None
+    index = next((index for index in marks if len(lower[index]) > 2 or lower[index] in "左右"), marks[-1])
+    return "".join(lower[:index] + lower[index + 1 :]), _SIDES[lower[index]]
+
+
+def _fitting(words: Sequence[str]) -> Convention:
+    """Return the convention that reads most names, or the common words if none reads enough roles."""
+    best, most = COMMON, 0.0
+    for convention in CONVENTIONS:
+        read = [convention.words[word] for word in words if word in convention.words]
+        if len({role for roles in read for role in roles}) < LEAST_ROLES:
+            continue
+        score = sum(1.0 if roles else 0.5 for roles in read)
+        if score > most:
+            best, most = convention, score
+    return best
+
+
+def _reading(word: str, side: Side | None, tokens: list[str], convention: Convention) -> NameReading:
+    """Return what a word says in a convention, else among the common words, else without words that say nothing."""
+    bare = "".join(token for token in tokens if not token.isdigit() and token not in _SAYS_NOTHING)
+    plain = "".join(token for token in tokens if not token.isdigit() and token not in _SAYS_NOTHING | _TWIST)
+    for table, key, weight in (
+        (convention, word, 0.95),
+        (COMMON, word, 0.85),
+        (convention, bare, 0.85),
+        (COMMON, bare, 0.8),
+        (convention, plain, 0.8),
+        (COMMON, plain, 0.75),
+    ):
+        if key and key in table.words:
+            roles = table.words[key]
+            return NameReading(roles, side, weight, not roles, key == plain != bare)
+    twist = not _TWIST.isdisjoint(tokens)
+    return NameReading(frozenset(), side, 0.0, not _NO_PART.isdisjoint(tokens) or twist, twist)
+
+
+def _widen_spine(readings: list[NameReading]) -> list[NameReading]:
+    """Let ``spine`` stand for every part of the trunk that has no word of its own in this skeleton.
+
+    Rigify calls the whole back and the head ``spine``, Unreal calls the chest ``spine_03``.
+    """
+    own = {role for reading in readings for role in reading.roles if len(reading.roles) == 1}
+    wide = frozenset(role for role in TRUNK if role is Role.SPINE or role not in own)
+    return [
+        NameReading(wide, each.side, each.weight, each.skipped, each.twist) if each.roles == {Role.SPINE} else each
+        for each in readings
+    ]

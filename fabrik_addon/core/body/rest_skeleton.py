@@ -1,0 +1,165 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A skeleton at rest: bones, their parents among those that may take part, and what can be asked of the tree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..math.operations import Array
+from ..problem import FabrikError
+
+SAME_PLACE = 1e-3
+"""Distance, in units of the skeleton's size, up to which two joints are in the same place."""
+
+
+@dataclass(frozen=True)
+class RestSkeleton:
+    """The bones that may take part, parents before children; lists are by place in this order."""
+
+    names: tuple[str, ...]
+    bones: tuple[int, ...]
+    """Index of each bone in the skeleton that was given."""
+    parents: tuple[int, ...]
+    """Place of each bone's nearest ancestor that takes part; -1 at a root."""
+    heads: Array
+    """(N, 3)"""
+    tails: Array
+    """(N, 3)"""
+
+    @cached_property
+    def children(self) -> tuple[tuple[int, ...], ...]:
+        """Places of each bone's children."""
+        children: list[list[int]] = [[] for _ in self.parents]
+        for place, parent in enumerate(self.parents):
+            if parent >= 0:
+                children[parent].append(place)
+        return tuple(tuple(line) for line in children)
+
+    @cached_property
+    def size(self) -> float:
+        """Largest extent of the heads along an axis."""
+        return float(np.ptp(self.heads, axis=0).max())
+
+    def ancestors(self, place: int) -> list[int]:
+        """Return the bone and its ancestors, root last."""
+        line = []
+        while place >= 0:
+            line.append(place)
+            place = self.parents[place]
+        return line
+
+    def common_ancestor(self, places: Sequence[int]) -> int:
+        """Return the last bone that all these hang from, itself not one of them; -1 if there is none."""
+        lines = [self.ancestors(place)[:0:-1] for place in places]
+        common = -1
+        for level in zip(*lines, strict=False):
+            if len(set(level)) > 1:
+                break
+            common = level[0]
+        return common
+
+    def path(self, start: int, end: int) -> list[int]:
+        """Return the bones from one to another through the tree, both included; empty if they are not connected."""
+        up, down = self.ancestors(start), self.ancestors(end)
+        meeting = next((place for place in up if place in down), None)
+        if meeting is None:
+            return []
+        return up[: up.index(meeting) + 1] + down[: down.index(meeting)][::-1]
+
+
+def read_skeleton(
+    names: Sequence[str],
+    parents: Sequence[int],
+    heads: ArrayLike,
+    tails: ArrayLike,
+    usable: Sequence[bool] | None = None,
+) -> RestSkeleton:
+    """Check the input, and leave out the bones that may not take part.
+
+    Args:
+        names: (B,) bone names.
+        parents: (B,) index of each bone's parent, -1 for none.
+        heads: (B, 3) rest positions of the heads.
+        tails: (B, 3) rest positions of the tails.
+        usable: (B,) whether each bone may take part; None is all.
+
+    Returns:
+        The skeleton. The parent of a bone whose own parent doesn't take part is the nearest ancestor that does, or a
+        bone in the same place as an ancestor that doesn't.
+
+    Raises:
+        FabrikError: lengths differ, a parent doesn't exist, parents go round in a circle, a position is not finite, or
+            there are no bones. The message names the bone.
+    """
+    count = len(names)
+    start, end = np.asarray(heads, float), np.asarray(tails, float)
+    if count == 0:
+        raise FabrikError("the skeleton has no bones")
+    if len(parents) != count:
+        raise FabrikError(f"{count} bones, but {len(parents)} parents")
+    if usable is not None and len(usable) != count:
+        raise FabrikError(f"{count} bones, but {len(usable)} marks of which may take part")
+    for what, points in (("heads", start), ("tails", end)):
+        if points.shape != (count, 3):
+            raise FabrikError(f"{what} of {count} bones have shape {points.shape}, not ({count}, 3)")
+        wrong = np.flatnonzero(~np.isfinite(points).all(axis=1))
+        if len(wrong):
+            raise FabrikError(f"the rest position of {names[wrong[0]]} is not finite: {points[wrong[0]].tolist()}")
+    order = _parents_first(names, parents)
+    taken = [bone for bone in order if usable is None or usable[bone]]
+    if not taken:
+        raise FabrikError("none of the skeleton's bones may take part")
+    places = {bone: place for place, bone in enumerate(taken)}
+    found = _nearest_taken(parents, start, end, places)
+    return RestSkeleton(
+        tuple(names[bone] for bone in taken),
+        tuple(taken),
+        tuple(found),
+        start[taken],
+        end[taken],
+    )
+
+
+def _parents_first(names: Sequence[str], parents: Sequence[int]) -> list[int]:
+    """Return the bones so that each comes after its parent, children in their order."""
+    count = len(names)
+    children: list[list[int]] = [[] for _ in range(count)]
+    order = []
+    for bone, parent in enumerate(parents):
+        if not -1 <= parent < count:
+            raise FabrikError(f"the parent of {names[bone]} is bone {parent} of {count}")
+        if parent < 0:
+            order.append(bone)
+        else:
+            children[parent].append(bone)
+    for bone in order:
+        order.extend(children[bone])
+    if len(order) < count:
+        left = next(iter(sorted(set(range(count)) - set(order))))
+        raise FabrikError(f"the parents of {names[left]} go round in a circle")
+    return order
+
+
+def _nearest_taken(parents: Sequence[int], heads: Array, tails: Array, places: dict[int, int]) -> list[int]:
+    """Return the place of each taken bone's nearest ancestor that is taken, or has a taken bone in its place.
+
+    The deform bones of a Rigify rig hang from mechanism bones: ``DEF-thigh.L`` from ``ORG-spine``, where
+    ``DEF-spine`` is. Without this step each limb would be a tree of its own.
+    """
+    grid = SAME_PLACE * max(float(np.ptp(heads, axis=0).max()), 1e-12)
+    keys = [tuple(line) for line in np.round(np.hstack([heads, tails]) / grid).astype(np.int64).tolist()]
+    twins = {keys[bone]: bone for bone in reversed(places)}
+    found = []
+    for bone in places:
+        ancestor = parents[bone]
+        while ancestor >= 0 and ancestor not in places:
+            twin = twins.get(keys[ancestor], bone)
+            ancestor = twin if twin != bone and places[twin] < places[bone] else parents[ancestor]
+        found.append(places[ancestor] if ancestor >= 0 else -1)
+    return found
