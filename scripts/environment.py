@@ -3,7 +3,8 @@
 """Make the development environment and run a script in it.
 
 A script that needs Blender or a development tool starts with ``environment.enter()``. That makes (or reuses) a virtual
-environment beside ``pyproject.toml``, installs the pinned ``dev`` group into it and runs the script again inside.
+environment beside ``pyproject.toml``, installs uv into it, lets uv install the versions of ``uv.lock`` and runs the
+script again inside.
 There is one environment for each Python, so that both Blenders can be tested from one checkout: ``.venv`` for
 Python 3.11 (Blender 5.0) and ``.venv-3.13`` for Python 3.13 (Blender 5.2). Delete the folder to start afresh.
 
@@ -15,6 +16,7 @@ annotations import before the version is checked.
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import os
 import re
@@ -29,7 +31,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # Blender has a wheel for exactly one Python per release; pyproject.toml says which release goes with which Python.
 PYTHONS = {(3, 11): ".venv", (3, 13): ".venv-3.13"}
 
-_STAMP = "fabrik-environment"  # inside the environment: what was installed there
+_STAMP = "fabrik-versions"  # inside the environment: what was installed there
 _IMPORT_SECONDS = 180.0
 
 # Debian's package for each system library that the bpy wheel needs.
@@ -79,23 +81,20 @@ def prepare() -> Path:
         raise EnvironmentFailure(reason)
     folder = ROOT / PYTHONS[version]
     python = environment_python(version)
-    requirements = pinned_requirements()
     stamp = folder / _STAMP
-    wanted = "\n".join(requirements)
-    if python.exists() and stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
+    if python.exists() and stamp.exists() and stamp.read_text(encoding="utf-8") == _versions():
         return python
 
     start = time.perf_counter()
     _make_virtual_environment(folder, python, version)
     _say("installing the pinned tools and Blender as a Python module (a few hundred megabytes the first time)")
-    install = [str(python), "-m", "pip", "install", "--disable-pip-version-check", *requirements]
-    if subprocess.call(install):
-        raise EnvironmentFailure(
-            f"pip could not install the development environment; its reason is above.\nIt was run as: "
-            f"{shlex.join(install)}\nThe bpy wheel exists for Linux (x86-64, glibc), Windows and macOS."
-        )
+    uv = next(pin for pin in pinned_requirements() if pin.startswith("uv=="))
+    _install([str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", uv])
+    # --locked: a dev group that uv.lock doesn't fit is an error. --inexact: pip stays, as does what was added by hand.
+    sync = ["sync", "--locked", "--inexact", "--no-python-downloads", "--python", str(python)]
+    _install([str(python.with_name("uv")), *sync], folder)
     _check_bpy(python)
-    stamp.write_text(wanted, encoding="utf-8")
+    stamp.write_text(_versions(), encoding="utf-8")
     _say(f"{folder.name} is ready after {time.perf_counter() - start:.0f} s")
     return python
 
@@ -141,6 +140,25 @@ def pinned_requirements() -> list[str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     group: list[str] = project["dependency-groups"]["dev"]
     return group
+
+
+def _versions() -> str:
+    """Return what decides which versions are installed: the ``dev`` group, and a digest of the lock file."""
+    digest = hashlib.sha256((ROOT / "uv.lock").read_bytes()).hexdigest()
+    return "\n".join([*pinned_requirements(), digest])
+
+
+def _install(command: list[str], folder: Path | None = None) -> None:
+    """Run pip, or uv for the environment in a folder."""
+    # 180 s without a byte instead of uv's 30: bpy is 350 MB, and a package index may fetch it from elsewhere first.
+    variables = {"UV_HTTP_TIMEOUT": "180", **os.environ}
+    if folder is not None:
+        variables["UV_PROJECT_ENVIRONMENT"] = str(folder)
+    if subprocess.call(command, cwd=ROOT, env=variables):
+        raise EnvironmentFailure(
+            "The development environment could not be installed; the reason is above.\nIt was run as: "
+            f"{shlex.join(command)}\nThe bpy wheel exists for Linux (x86-64, glibc), Windows and macOS."
+        )
 
 
 def _make_virtual_environment(folder: Path, python: Path, version: tuple[int, ...]) -> None:
