@@ -44,7 +44,8 @@ def test_a_bone_goes_to_a_position_without_any_set_up() -> None:
     assert len(armature.fabrik.chains) == 0
 
 
-def test_two_bones_follow_where_nothing_else_is_said_and_0_is_all() -> None:
+def test_the_limb_follows_where_nothing_else_is_said_and_0_is_all() -> None:
+    # bone3 has a short finger at its end: it is the lower part of a limb, and bone2 the upper one.
     for options, most in (({}, {"bone2", "bone3"}), ({"chain_count": 0}, {"bone0", "bone1", "bone2", "bone3"})):
         armature = make_tail(4)
         activate(armature, "bone3")
@@ -76,10 +77,9 @@ def test_a_chain_that_ends_at_the_active_bone_is_dragged_by_its_target() -> None
 def test_the_bone_itself_can_be_dragged_though_it_ends_a_chain() -> None:
     armature = make_tail(3)
     chain = add_chain(armature, "bone2", 3)
-    target = chain.target.location.copy()
     place = Vector((0.8, 0.5, 1.9))
     assert drag(grab="TIP", chain_count=3, position=place) == {"FINISHED"}
-    assert chain.target.location == target and (end_of(armature, chain) - place).length < 1e-3
+    assert (end_of(armature, chain) - place).length < 1e-3
 
 
 def test_the_target_is_that_of_the_chain_in_the_list_whatever_bone_is_active() -> None:

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A drag from its start to its end, without events: ``move`` poses the chain for a position of the dragged point.
 
-The dragged point is the tail of a bone, or the target of a chain. Every move restores the channels of the start, and
-that pose is the reference pose of every solve: what the target leaves open stays near it. A chain by itself is solved
-from that pose, so that a position gives one pose, bit for bit. Several chains that are solved together start from the
-solution of the move before, so that they keep to the way they have been dragged. After an undo or a new file the
-session's references are invalid: ``is_intact`` is False, and no other method may be called.
+The dragged point is the tail of a bone, the head of a hand or foot that keeps its direction, or the target of a chain.
+Every move restores the channels of the start, and that pose is the reference pose of every solve: what the target
+leaves open stays near it. A chain by itself is solved from that pose, so that a position gives one pose, bit for bit.
+Several chains that are solved together start from the solution of the move before, so that they keep to the way they
+have been dragged. After an undo or a new file the session's references are invalid: ``is_intact`` is False, and no
+other method may be called.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from mathutils import Matrix, Vector
+from mathutils import Matrix, Quaternion, Vector
 
 from ...core import Array, FabrikError, Goals
 from ..rig.chain_bones import armature_of
@@ -25,11 +26,14 @@ from ..rig.rotation_channel import Values, channel_name
 from ..rig.snapshot import Snapshot, take_bone_snapshot, take_snapshot
 from ..rig.targets_and_poles import armature_to_world, target_position
 from ..setup.move_target import Movable, movable
+from ..setup.snap_targets import snap_targets
 from ..solving.chain_groups import Group, group_chains, take_group
 from ..solving.outcome import outcome_of
 from ..solving.solve_chains import solve_group
 from ..solving.write_channels import differ, restore_channels
+from .kept_direction import direction_keeping_channel
 from .pose_mirror import mirrored_channels, opposite_of, own_matrix
+from .targets_along import chains_ending_at, channels_of_goals
 
 if TYPE_CHECKING:
     from bpy.types import Bone, Object, PoseBone, Scene, ViewLayer
@@ -43,12 +47,14 @@ _CONSTRAINED_TARGET = 1e-4
 
 @dataclass(frozen=True)
 class Grab:
-    """The dragged point: the tail of a bone or the target of a chain."""
+    """The dragged point: the tail or head of a bone, or the target of a chain."""
 
     bone: str
     """Name of the last bone of the chain."""
     chain: str = ""
-    """Name of the chain whose target is dragged; empty for the bone's tail."""
+    """Name of the chain whose target is dragged; empty for the bone itself."""
+    use_tail: bool = True
+    """Whether the bone's tail is dragged; else its head, while the bone keeps its direction in space."""
 
 
 def chain_to_grab(armature: Object, bone: str) -> FabrikChain | None:
@@ -71,7 +77,7 @@ class DragSession:
             view_layer: with the armature.
             armature: object in Pose mode.
             grab: the dragged point.
-            chain_count: number of bones that rotate if a bone's tail is dragged; more than there are, and 0, is all.
+            chain_count: number of bones that rotate if a bone is dragged; more than there are, and 0, is all.
             pins: which other chains' ends are held: 'PINNED' those of pinned chains, 'ALL', 'NONE'.
 
         Raises:
@@ -86,6 +92,8 @@ class DragSession:
         """Distance of the chain's end from the dragged point's position, Blender units."""
         self.others_off = 0
         """Number of other solved chains whose ends are farther from their goals than their tolerances."""
+        self.left_behind = ""
+        """Why the targets of chains that end at the dragged bone don't come along; empty where they do."""
         self._before: dict[tuple[int, str], tuple[Object | PoseBone | Bone, tuple[str, Values]]] = {}
         self._addresses: dict[tuple[Object, str], int] = {}
         self._previous: dict[tuple[str, ...], tuple[SolvedChain, ...]] = {}
@@ -113,8 +121,8 @@ class DragSession:
 
     @property
     def most_bones(self) -> int:
-        """Number of bones from the dragged one up to the armature's root."""
-        return len(self.armature.pose.bones[self.grab.bone].parent_recursive) + 1
+        """Number of bones that can rotate, up to the armature's root."""
+        return len(self.armature.pose.bones[self.grab.bone].parent_recursive) + self.grab.use_tail
 
     @property
     def held(self) -> frozenset[str]:
@@ -154,7 +162,7 @@ class DragSession:
         """
         self.position = position.copy()
         self.result = None
-        self.distance_left, self.others_off = 0.0, 0
+        self.distance_left, self.others_off, self.left_behind = 0.0, 0, ""
         restore_channels(self._before.values())
         if position[:] == self.start_position[:]:
             self._previous.clear()
@@ -170,6 +178,7 @@ class DragSession:
                 position = actual
                 solved = self._solve(view_layer, position)
         self._mirror(view_layer)
+        self._bring_targets(view_layer)
         index = next(i for i, chain in enumerate(solved) if chain.snapshot.bones.chain_name == self._name)
         self.result = outcome_of(self.armature, solved[index], solved[index + 1 :])
         self.distance_left = (self.tip_position - position).length
@@ -186,6 +195,15 @@ class DragSession:
                 for channel in mirrored_channels(bone, start, other, pose.use_mirror_relative):
                     self._write(other, channel)
         view_layer.update()
+
+    def _bring_targets(self, view_layer: ViewLayer) -> None:
+        """Move the targets and poles of chains that end at the dragged bone to where the pose has them."""
+        chains = settings_of(self.armature).chains
+        for name in self._brought:
+            try:
+                snap_targets(view_layer, self.armature, [chains[name]])
+            except FabrikError as error:
+                self.left_behind = str(error)
 
     def set_chain_count(self, view_layer: ViewLayer, chain_count: int) -> None:
         """Change the number of bones, from 1 to all there are; the dragged point keeps its position.
@@ -262,7 +280,10 @@ class DragSession:
         if self.grab.chain:
             self.snapshot = take_snapshot(view_layer, self.armature, self._settings())
         else:
-            self.snapshot = take_bone_snapshot(self.armature, self.grab.bone, min(chain_count, self.most_bones))
+            count = min(chain_count, self.most_bones)
+            self.snapshot = take_bone_snapshot(self.armature, self.grab.bone, count, self.grab.use_tail)
+        brought = [] if self.grab.chain else chains_ending_at(self.armature, self.grab.bone, self.grab.use_tail)
+        self._brought = [chain.name for chain in brought]
         self._name = self.snapshot.bones.chain_name
         self._to_armature: Matrix = armature_to_world(self.armature).inverted()
         held = self._read_held(view_layer)
@@ -276,6 +297,11 @@ class DragSession:
         if self.snapshot.target_bone in self._groups[0].moving:
             raise FabrikError(f"Chain '{self._name}': its target depends on the chain itself: drag a bone instead")
         names = frozenset().union(*(group.bones for group in self._groups))
+        self._kept: tuple[PoseBone, Quaternion] | None = None
+        if not (self.grab.use_tail or self.grab.bone in names):
+            end = self.snapshot.bones.end
+            self._kept = end, end.matrix.to_quaternion()
+            names |= {end.name}
         self._mirror_starts = [(bone, own_matrix(bone)) for bone in map(self.armature.pose.bones.__getitem__, names)]
         self._unmirrored = names.union(*(snapshot.moving for snapshot in held), {self.snapshot.target_bone})
         for group in self._groups:
@@ -285,12 +311,18 @@ class DragSession:
                     self._record_start(bone, channel_name(bone))
             for bone in group.moving_roots:
                 self._record_start(bone, "location")
+        for owner, name in (channel for chain in brought for channel in channels_of_goals(chain)):
+            self._record_start(owner, name)
 
     def _read_held(self, view_layer: ViewLayer) -> list[Snapshot]:
         """Read the other chains whose ends are held; a chain that ends at the dragged bone isn't one of them."""
         held = []
         for chain in settings_of(self.armature).chains:
-            is_own = chain.name == self.grab.chain if self.grab.chain else chain.tip == self.grab.bone
+            is_own = (
+                chain.name == self.grab.chain
+                if self.grab.chain
+                else chain.tip == self.grab.bone or chain.name in self._brought
+            )
             is_held = chain.use_pin or (self.pins == 'ALL' and chain.target is not None)
             if chain.enabled and is_held and self.pins != 'NONE' and not is_own:
                 held.append(replace(take_snapshot(view_layer, self.armature, chain), is_pinned=True))
@@ -303,6 +335,10 @@ class DragSession:
         goals = {**self._held_goals, self._name: replace(self.snapshot.goals, targets=target)}
         solved = self._write_solved(first, goals)
         view_layer.update()
+        if self._kept is not None:
+            bone, frame = self._kept
+            self._write(bone, direction_keeping_channel(bone, frame))
+            view_layer.update()
         for other in others:
             # The bones on which this group hangs have moved: its snapshot is taken again.
             chains = settings_of(self.armature).chains

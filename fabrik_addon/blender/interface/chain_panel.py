@@ -97,7 +97,7 @@ class VIEW3D_PT_fabrik(_FabrikPanel):
         column.prop(settings, "show_overlay", text="", icon='OVERLAY')
 
         row = layout.row(align=True)
-        row.operator("pose.fabrik_drag", icon='VIEW_PAN').grab = 'TIP'
+        row.operator("pose.fabrik_drag", icon='VIEW_PAN').grab = 'BONE'
         if settings.chains:
             row.operator("pose.fabrik_drag_target")
         if not settings.chains:

@@ -15,6 +15,7 @@ from ...core import FabrikError
 from ..drag.drag_display import DragDisplay
 from ..drag.drag_events import DragEvents
 from ..drag.drag_session import DragSession, Grab, chain_to_grab
+from ..rig.limb import limb_of
 from ..rig.properties import active_chain, chosen_chains
 from ..solving.write_channels import auto_key
 from .operator_mixins import PoseModeMixin
@@ -42,7 +43,7 @@ class _DragOperator(PoseModeMixin, Operator):
     )
     position: FloatVectorProperty(
         name="Position",
-        description="Position of the bone's tail, or of the target, in world space",
+        description="Position of the dragged tail, head or target, in world space",
         subtype='TRANSLATION',
         options={'SKIP_SAVE'},
     )
@@ -116,6 +117,8 @@ class _DragOperator(PoseModeMixin, Operator):
         auto_key(context, changed)
         if session.result is not None and session.result.message:
             self.report({'WARNING'}, f"'{session.grab.chain or session.grab.bone}': {session.result.message}")
+        if session.left_behind:
+            self.report({'WARNING'}, f"The target stays behind: {session.left_behind}")
         # CANCELLED makes no undo step: without a change there is nothing to undo.
         return {'FINISHED'} if changed else {'CANCELLED'}
 
@@ -126,7 +129,7 @@ class _DragOperator(PoseModeMixin, Operator):
 
 
 class POSE_OT_fabrik_drag(_DragOperator):
-    """Drag the tail of the active bone and rotate the chain of bones that ends there"""
+    """Drag the active bone and rotate its limb; a hand or foot, dragged by wrist or ankle, keeps its direction"""
 
     bl_idname = "pose.fabrik_drag"
     bl_label = "Drag Bone"
@@ -135,18 +138,22 @@ class POSE_OT_fabrik_drag(_DragOperator):
         name="Grab",
         description="Point that is dragged",
         items=(
-            ('AUTO', "Automatic", "The target of a chain that ends at the active bone, otherwise the bone's tail"),
-            ('TIP', "Bone", "The tail of the active bone; no chain needs to be set up"),
+            ('AUTO', "Automatic", "The target of a chain that ends at the active bone, otherwise the bone"),
+            ('BONE', "Bone", "The head of a hand or foot, which keeps its direction; the tail of any other bone"),
+            ('TIP', "Tail", "The tail of the active bone"),
+            ('HEAD', "Head", "The head of the active bone, which keeps its direction in space"),
             ('TARGET', "Target", "The target of the active chain"),
         ),
         default='AUTO',
     )
     chain_count: IntProperty(
         name="Chain Length",
-        description="How many bones rotate when a bone is dragged, counted from the active bone up; 0 uses all bones",
+        description="How many bones rotate when a bone is dragged, counted from the active bone up, or from its parent "
+        "up if its head is dragged; 0 uses all bones. Unless it is given, those of the bone's limb rotate",
         default=2,
         min=0,
         soft_max=50,
+        options={'SKIP_SAVE'},
     )
 
     @classmethod
@@ -159,18 +166,20 @@ class POSE_OT_fabrik_drag(_DragOperator):
         return True
 
     def _begin(self, context: Context) -> DragSession:
-        bone = context.active_pose_bone
-        chain = chain_to_grab(context.object, bone.name) if self.grab == 'AUTO' and bone is not None else None
-        if chain is not None:
-            grab = Grab(chain.tip, chain.name)
-        elif self.grab == 'TARGET' or bone is None:
-            grab = _active_target(context.object)
-        else:
-            grab = Grab(bone.name)
-        return DragSession(context.view_layer, context.object, grab, self.chain_count, self.pins)
+        armature, bone = context.object, context.active_pose_bone
+        chain = chain_to_grab(armature, bone.name) if self.grab == 'AUTO' and bone is not None else None
+        if chain is not None or self.grab == 'TARGET' or bone is None:
+            grab = _active_target(armature) if chain is None else Grab(chain.tip, chain.name)
+            return DragSession(context.view_layer, armature, grab, pins=self.pins)
+        limb = limb_of(armature, bone.name)
+        use_head = limb.is_hand_or_foot if self.grab in {'AUTO', 'BONE'} else self.grab == 'HEAD'
+        count = max(1, limb.chain_count + limb.is_hand_or_foot - use_head)
+        if self.properties.is_property_set("chain_count"):
+            count = self.chain_count
+        return DragSession(context.view_layer, armature, Grab(bone.name, use_tail=not use_head), count, self.pins)
 
     def _confirm(self, context: Context, session: DragSession) -> set[OperatorReturnItems]:
-        self.grab = 'TARGET' if session.grab.chain else 'TIP'
+        self.grab = 'TARGET' if session.grab.chain else 'TIP' if session.grab.use_tail else 'HEAD'
         if not session.grab.chain:
             self.chain_count = session.chain_count
         return super()._confirm(context, session)

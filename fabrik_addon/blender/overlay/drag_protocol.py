@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Grabbed(Protocol):
-    """The dragged point: a bone's tail, or the target of a chain."""
+    """The dragged point: a bone's tail or head, or the target of a chain."""
 
     @property
     def bone(self) -> str:
@@ -27,7 +27,7 @@ class Grabbed(Protocol):
 
     @property
     def chain(self) -> str:
-        """Name of the chain whose target is dragged; empty where a bone's tail is dragged."""
+        """Name of the chain whose target is dragged; empty where a bone is dragged."""
 
 
 class Dragged(Protocol):

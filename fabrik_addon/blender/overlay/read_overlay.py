@@ -186,7 +186,7 @@ def with_drag_state(view: ArmatureView, states: ChainStates, session: Dragged) -
 
 
 def read_armature(armature: Object, session: Dragged | None) -> ArmatureView:
-    """Read the enabled chains of an armature, and the chain of a bone that is dragged by its tail.
+    """Read the enabled chains of an armature, and the chain of a bone that is dragged.
 
     Chains whose bones can't be read are left out: the panel shows the reason.
     """
@@ -258,7 +258,7 @@ def _points_of(bones: Sequence[PoseBone], end: PoseBone, use_tail: bool, indices
 def _dragged_bone(session: Dragged, indices: dict[str, int]) -> ChainView:
     bones = session.snapshot.bones
     return ChainView(
-        points=_points_of(bones.bones, bones.end, True, indices),
+        points=_points_of(bones.bones, bones.end, bones.use_tail, indices),
         is_active=True,
         is_pinned=False,
         is_dragged=True,

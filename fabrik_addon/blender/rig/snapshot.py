@@ -129,20 +129,21 @@ def take_problem(view_layer: ViewLayer, armature: Object, settings: FabrikChain)
     )
 
 
-def take_bone_snapshot(armature: Object, tip: str, chain_count: int) -> Snapshot:
-    """Read a chain that has no settings: it ends at a bone's tail, keeps to the bones' limits, and is at its target.
+def take_bone_snapshot(armature: Object, tip: str, chain_count: int, use_tail: bool = True) -> Snapshot:
+    """Read a chain that has no settings: it ends at a bone, keeps to the bones' limits, and is at its target.
 
     Args:
         armature: evaluated, with nothing changed since.
         tip: name of the last bone.
         chain_count: bones from the tip up; 0 is all of them.
+        use_tail: whether the chain ends at the tip's tail; else at its head, and the tip isn't counted.
 
     Raises:
         FabrikError: what is wrong with the bones; the message starts with the tip's name.
     """
     try:
         # Chains that are set up are named after their tips: it needs a name of its own among them.
-        bones = read_bones(armature, ChainSpec(f"{tip} (dragged)", tip, chain_count, use_limits=True))
+        bones = read_bones(armature, ChainSpec(f"{tip} (dragged)", tip, chain_count, use_tail, use_limits=True))
         overridden = overrides_of(armature, bones.line, use_limits=True) if bones.is_constrained else ()
         start, _ = _starts(bones)
         armature_to_world(armature)

@@ -11,7 +11,6 @@ neighbours.
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,15 +19,10 @@ from mathutils import Matrix, Vector
 from ...core import Array, Pose, pole_for
 from ..rig.bone_limits import limits_of
 from ..rig.chain_bones import ChainBones
-
-_KNEE_OR_ELBOW = re.compile("forearm|lowerarm|shin|calf|lowerleg|(left|right)leg$")
-"""Words in the names, letters alone, of bones that begin at a knee or elbow: Rigify, MakeHuman, Unreal, VRM, Mixamo."""
+from ..rig.limb import KNEE_OR_ELBOW, SHORT_LINK, letters_of
 
 _STRAIGHT_JOINT = math.radians(1.0)
 """Angle between two links below which their joint has no direction of bend."""
-
-_SHORT_LINK = 0.5
-"""Length of a link, over that of the links at the joint of the bend, below which it is a hand, a foot or a clavicle."""
 
 _X, _Z = 0, 2
 
@@ -74,18 +68,14 @@ def _joint_of_bend(bones: ChainBones, pose: Pose) -> int | None:
     inner = range(1, len(pose.positions) - 1)
     links = np.linalg.norm(np.diff(pose.positions, axis=0), axis=1)
     shorter = {joint: float(min(links[joint - 1], links[joint])) for joint in inner}
-    named = [joint for joint in inner if _KNEE_OR_ELBOW.search(_letters(bones, joint))]
+    named = [joint for joint in inner if KNEE_OR_ELBOW.search(letters_of(bones.bones[bones.free[joint]].name))]
     if named:
         return named[0]
     hinges = [joint for joint in inner if _hinge_at(bones, joint) is not None]
     if hinges:
         return max(hinges, key=lambda joint: shorter[joint])
-    long = [joint for joint in inner if shorter[joint] > _SHORT_LINK * max(shorter.values())]
+    long = [joint for joint in inner if shorter[joint] > SHORT_LINK * max(shorter.values())]
     return long[0] if len(long) == 1 else None
-
-
-def _letters(bones: ChainBones, joint: int) -> str:
-    return re.sub("[^a-z]", "", bones.bones[bones.free[joint]].name.lower())
 
 
 def _bend_at(bones: ChainBones, pose: Pose, joint: int) -> Array | None:

@@ -107,6 +107,7 @@ def drag_by_buttons() -> Steps:
     if not at:
         return
     hand, way = pixel_of(tail_of(rig_now())), Vector((-60, 30))
+    direction = rig_now().pose.bones["hand.L"].matrix.to_quaternion()
     for gesture in ("pressed", "clicked"):
         yield from click(at)
         check(is_dragging(), f"{gesture}: the button begins a drag")
@@ -126,8 +127,10 @@ def drag_by_buttons() -> Steps:
         shot("drag")
         now = pixel_of(tail_of(rig_now()))
         check((now - hand - way).length < 2.0, f"{gesture}: the hand goes with the mouse ({now - hand})")
+        turned = direction.rotation_difference(rig_now().pose.bones["hand.L"].matrix.to_quaternion()).angle
+        check(turned < 2e-3, f"{gesture}: the hand keeps its direction ({turned})")
         moved = {name for name, bits in pose_bits(rig_now()).items() if bits != rig_before[name]}
-        check(moved and moved <= {"hand.L", "forearm.L"}, f"{gesture}: only the chain's bones turn ({sorted(moved)})")
+        check(moved == {"hand.L", "forearm.L", "upper_arm.L"}, f"{gesture}: the arm's bones turn ({sorted(moved)})")
         if gesture == "clicked":
             Stage.hands.down()
             yield 0.15

@@ -1,0 +1,111 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""READ: the limb of a bone, by the names and lengths of bones and by where the skeleton branches.
+
+A limb is an upper and a lower part, thigh and shin or upper arm and forearm, with a hand or foot at the end. The lower
+part begins at the knee or elbow: at a bone with the name of a shin or forearm, else at the second of two long bones
+that a short one follows. A part may have several bones in a line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bpy.types import Bone, Object
+
+KNEE_OR_ELBOW = re.compile("forearm|lowerarm|shin|calf|lowerleg|(left|right)leg$")
+"""Words in the names, letters alone, of bones that begin at a knee or elbow: Rigify, MakeHuman, Unreal, VRM, Mixamo."""
+
+SHORT_LINK = 0.5
+"""Length of a link, over that of the links at a knee or elbow, below which it is a hand, a foot or a clavicle."""
+
+
+@dataclass(frozen=True)
+class Limb:
+    """The bones that rotate when a bone is dragged."""
+
+    chain_count: int
+    """How many: from the dragged bone up, or, if that is a hand or foot, from its parent up."""
+    is_hand_or_foot: bool
+    """Whether the dragged bone is a hand or foot: then its head, the wrist or ankle, is what is dragged."""
+
+
+def letters_of(name: str) -> str:
+    """Return the letters of a bone's name, in lower case."""
+    return re.sub("[^a-z]", "", name.lower())
+
+
+def limb_of(armature: Object, bone_name: str) -> Limb:
+    """Return the bones that rotate when a bone is dragged.
+
+    - A hand or foot: the lower and the upper part of its limb.
+    - A bone of the lower part: from this bone to the first one of the upper part.
+    - A bone of the upper part: from this bone to the first one of that part.
+    - Any other bone: from this bone up to where the skeleton branches, or to a hand or foot. So a finger has its own
+      bones, a chest the spine, a head the neck.
+    """
+    bone = armature.data.bones[bone_name]
+    is_named = any(_is_named_lower(other) for other in armature.data.bones)
+    line = [bone, *bone.parent_recursive]
+    fork = next((number for number, link in enumerate(line) if number and _is_fork(link)), len(line))
+    found = _lower_part(line, is_named)
+    if found is not None:
+        first, knee = found
+        top = knee + (_size_of_part(line[knee + 1 :]) if is_named else 1)
+        counts = {0: top + 1, 1: top}
+        return Limb(counts.get(first, min(fork, first - 1)), first == 1)
+    part = [bone]
+    if is_named:
+        part += [link for link in bone.children_recursive if letters_of(link.name) == letters_of(bone.name)]
+    if any(_lower_part([child, *child.parent_recursive], is_named) for link in part for child in link.children):
+        return Limb(_size_of_part(line) if is_named else 1, False)
+    return Limb(fork, False)
+
+
+def _lower_part(line: Sequence[Bone], is_named: bool) -> tuple[int, int] | None:
+    """Return the first and the last number, in a bone and its parents, of the bones of a lower part; None without.
+
+    Args:
+        line: the bone and its parents.
+        is_named: whether lower parts are known by their names; else by lengths.
+    """
+    if not is_named:
+        lower = (i for i in range(len(line) - 1) if _is_lower(line[i], line[i - 1] if i else None, line[i + 1]))
+        found = next(lower, None)
+        return None if found is None else (found, found)
+    numbers = [number for number, link in enumerate(line) if _is_named_lower(link)]
+    first = numbers[0] if numbers else len(line)
+    if first + 1 >= len(line):
+        return None
+    return first, max(number for number in numbers if number - first == numbers.index(number))
+
+
+def _is_named_lower(bone: Bone) -> bool:
+    return bone.parent is not None and KNEE_OR_ELBOW.search(letters_of(bone.name)) is not None
+
+
+def _size_of_part(line: Sequence[Bone]) -> int:
+    """Return how many bones of a line, from its first on, have the first one's name but for numbers; 1 of one."""
+    names = [letters_of(bone.name) for bone in line]
+    return next((number for number, name in enumerate(names) if name != names[0]), len(names))
+
+
+def _is_lower(bone: Bone, hand: Bone | None, upper: Bone) -> bool:
+    """Tell whether a bone is the second of two long ones, between which and after which the skeleton doesn't branch."""
+    hand = hand or max(bone.children, key=lambda child: len(child.children_recursive), default=None)
+    if hand is None or _is_fork(bone) or _is_fork(upper):
+        return False
+    above, below = ((b.head_local - a.head_local).length for a, b in ((upper, bone), (bone, hand)))
+    return hand.length < SHORT_LINK * min(above, below) and SHORT_LINK < above / (below + 1e-300) < 1.0 / SHORT_LINK
+
+
+def _is_fork(bone: Bone) -> bool:
+    """Tell whether the skeleton branches at a bone: at least two of its children have children themselves.
+
+    Bones without children, for twist or muscles, are at the side of a limb and don't end it.
+    """
+    return sum(bool(child.children) for child in bone.children) > 1
