@@ -8,19 +8,20 @@ from typing import TYPE_CHECKING
 
 import bpy
 from bpy.props import BoolProperty
-from bpy.types import Operator, Panel
+from bpy.types import Menu, Operator, Panel
 
 from ...core import FabrikError
 from ..native.build_rig import build_rig
 from ..native.eligibility import eligible_chains
-from ..native.find_rigs import broken_constraints, solver_of, solvers_of
+from ..native.find_rigs import broken_constraints, solver_of, solvers_of, unused_solvers
 from ..native.modifier_inputs import draw_input, group_inputs
-from ..native.remove_rig import remove_rigs
+from ..native.remove_rig import purge, remove_rigs
 from ..rig.properties import active_chain, chosen_chains
 from ..solving.write_channels import auto_key
 from .operator_mixins import OnlyActiveMixin, ReportErrorsMixin
 
 if TYPE_CHECKING:
+    from bpy.stub_internal.rna_enums import OperatorReturnItems
     from bpy.types import Context
 
 
@@ -92,6 +93,25 @@ class POSE_OT_fabrik_rig_remove(ReportErrorsMixin, Operator):
             auto_key(context, changed)
 
 
+class OBJECT_OT_fabrik_rigs_purge(Operator):
+    """Remove the native rigs whose armature was deleted, with all objects and node groups that were made for them"""
+
+    bl_idname = "object.fabrik_rigs_purge"
+    bl_label = "Purge Native Rigs"
+    bl_options = {'REGISTER', 'UNDO'}
+
+    @classmethod
+    def poll(cls, _context: Context) -> bool:
+        if not unused_solvers():
+            cls.poll_message_set("There is no native rig whose armature was deleted")
+            return False
+        return True
+
+    def execute(self, _context: Context) -> set[OperatorReturnItems]:
+        purge()
+        return {'FINISHED'}
+
+
 class VIEW3D_PT_fabrik_native(Panel):
     bl_label = "Native Rig"
     bl_space_type = 'VIEW_3D'
@@ -116,6 +136,20 @@ class VIEW3D_PT_fabrik_native(Panel):
                 draw_input(column, modifier, socket.identifier, socket.name)
 
 
-register, unregister = bpy.utils.register_classes_factory(  # type: ignore[misc]
-    (POSE_OT_fabrik_rig_add, POSE_OT_fabrik_rig_remove, VIEW3D_PT_fabrik_native)
+_register_classes, _unregister_classes = bpy.utils.register_classes_factory(  # type: ignore[misc]
+    (POSE_OT_fabrik_rig_add, POSE_OT_fabrik_rig_remove, OBJECT_OT_fabrik_rigs_purge, VIEW3D_PT_fabrik_native)
 )
+
+
+def _draw_in_menu(menu: Menu, _context: Context) -> None:
+    menu.layout.operator("object.fabrik_rigs_purge")
+
+
+def register() -> None:
+    _register_classes()  # type: ignore[has-type]
+    bpy.types.TOPBAR_MT_file_cleanup.append(_draw_in_menu)
+
+
+def unregister() -> None:
+    bpy.types.TOPBAR_MT_file_cleanup.remove(_draw_in_menu)
+    _unregister_classes()  # type: ignore[has-type]

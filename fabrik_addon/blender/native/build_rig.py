@@ -19,7 +19,7 @@ from .rig_group import rig_group
 from .write_bone_stretch import stretch_bones
 
 if TYPE_CHECKING:
-    from bpy.types import Collection, Object, PoseBone, Scene
+    from bpy.types import Collection, Driver, Object, PoseBone, Scene
 
     from ..rig.properties import FabrikChain
 
@@ -116,8 +116,21 @@ def hang(obj: Object, armature: Object, bone_name: str, place: Matrix) -> None:
         obj.matrix_parent_inverse = Matrix.Translation((0.0, -length, 0.0)) @ place
 
 
-def _follow(target: Any, name: str, index: int, source: Object, data_path: str) -> None:
-    """Drive a property by another one, as it is."""
+def _require(driver: Driver, source: Object, data_path: str) -> None:
+    """Let a driver of a share, 0 to 1, give 0 while a property refers to no object.
+
+    The driver gives the lesser of the share and the object's display type, a number from 1 up, or 0 if there is no
+    object. The object's session_uid, which is positive too, reads as 0 in drivers.
+    """
+    driver.type = 'MIN'
+    variable: Any = driver.variables.new()
+    variable.targets[0].id = source
+    variable.targets[0].data_path = f"{data_path}.display_type"
+    variable.targets[0].use_fallback_value, variable.targets[0].fallback_value = True, 0.0
+
+
+def _follow(target: Any, name: str, index: int, source: Object, data_path: str) -> Driver:
+    """Drive a property by another one, as it is; return the driver."""
     curve: Any = target.driver_add(name, index)
     for generator in list(curve.modifiers):
         curve.modifiers.remove(generator)
@@ -125,6 +138,8 @@ def _follow(target: Any, name: str, index: int, source: Object, data_path: str) 
     variable = curve.driver.variables.new()
     variable.targets[0].id = source
     variable.targets[0].data_path = data_path
+    driver: Driver = curve.driver
+    return driver
 
 
 def _goal_object(
@@ -146,6 +161,7 @@ def _constrain(bone: PoseBone, attribute: str, chain_name: str, solver: Object, 
     constraint = attribute_constraint(bone, constraint_name(chain_name), solver, attribute)
     constraint.data_type, constraint.mix_mode = 'QUATERNION', 'REPLACE'
     constraint.mix_loc, constraint.mix_rot, constraint.mix_scl = False, True, False
-    # Drivers are evaluated when the influence changes, not when the target moves.
-    identifier = next(socket.identifier for socket in group_inputs(modifier) if socket.name == "Influence")
-    _follow(constraint, "influence", -1, solver, input_path(modifier, identifier))
+    # Drivers are evaluated when the influence or the target object changes, not when the target moves.
+    paths = {socket.name: input_path(modifier, socket.identifier) for socket in group_inputs(modifier)}
+    driver = _follow(constraint, "influence", -1, solver, paths["Influence"])
+    _require(driver, solver, paths["Target"])

@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import bpy
+
 from .custom_properties import CHAIN, CONSTRAINT, MARK
 
 if TYPE_CHECKING:
@@ -57,6 +59,21 @@ def turned_by(armature: Object, solver: Object) -> list[PoseBone]:
 def is_stretching(armature: Object, solver: Object) -> bool:
     """Tell whether a solver scales bones of an armature."""
     return any(each.target == solver and each.mix_scl for _, each in native_constraints(armature))  # type: ignore[attr-defined]
+
+
+def unused_solvers() -> list[Object]:
+    """Return the solvers whose armature is deleted and that no bone of another armature follows."""
+    followed = {
+        constraint.target  # type: ignore[attr-defined]
+        for obj in bpy.data.objects
+        if obj.pose is not None
+        for _, constraint in native_constraints(obj)
+    }
+    return [
+        obj
+        for obj in bpy.data.objects
+        if obj.get(MARK) and obj.get(CHAIN) and obj.parent is None and obj.library is None and obj not in followed
+    ]
 
 
 def broken_constraints(armature: Object) -> list[tuple[PoseBone, Constraint]]:

@@ -12,7 +12,7 @@ from mathutils import Vector
 from ..rig.rotation_channel import Channel, channel_for
 from ..solving.write_channels import write_channels
 from .custom_properties import HAD_ANIMATION, MARK, SOLVER
-from .find_rigs import broken_constraints, native_constraints
+from .find_rigs import broken_constraints, native_constraints, unused_solvers
 from .shared_groups import remove_unused_groups
 from .write_bone_stretch import forget_inherited
 
@@ -55,11 +55,20 @@ def remove_rigs(view_layer: ViewLayer, armature: Object, solvers: list[Object], 
         if solver.parent == armature:
             _remove_solver(solver)
     _remove_empty_animation(armature, had_animation)
-    remove_unused_groups()
-    _remove_empty_collections()
+    purge()
     changed = write_channels(looks)
     view_layer.update()
     return [(bone, name) for bone, (name, _) in changed]
+
+
+def purge() -> None:
+    """Remove the solvers of deleted armatures, the empties of deleted solvers, and the groups that nothing uses."""
+    for solver in unused_solvers():
+        _remove_solver(solver)
+    for empty in [obj for obj in bpy.data.objects if obj.get(SOLVER, "none") is None and obj.library is None]:
+        bpy.data.objects.remove(empty)
+    remove_unused_groups()
+    _remove_empty_collections()
 
 
 def _look(armature: Object, bone: PoseBone, constraint: Constraint) -> Channel:

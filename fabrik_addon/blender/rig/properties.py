@@ -18,7 +18,7 @@ from bpy.props import (
     PointerProperty,
     StringProperty,
 )
-from bpy.types import Context, Object, PropertyGroup
+from bpy.types import Context, Object, PoseBone, PropertyGroup
 
 from ...core import SOLVERS, FabrikError, Status
 from .body_properties import FabrikBody
@@ -68,6 +68,31 @@ OVERLAY_HANDLERS: list[Callable[[], None]] = []
 """Functions that are called after the overlay of an armature has been switched on or off."""
 
 
+def _get_tip(chain: FabrikChain, name: str, _is_set: bool) -> str:
+    """Return the name that the tip bone has now: the bone with the chain's key, whatever name was set.
+
+    Where no bone has it, the name that was set is returned; so it is for chains that were set before there were keys.
+    """
+    bones = chain.id_data.pose.bones if chain.tip_key and chain.id_data.pose else ()
+    if not bones or (name in bones and bones[name].fabrik_key == chain.tip_key):
+        return name
+    return next((bone.name for bone in bones if bone.fabrik_key == chain.tip_key), name)
+
+
+def _keep_key(chain: FabrikChain, context: Context) -> None:
+    """Give the tip bone a key that it keeps when it is renamed, and store the key in the chain.
+
+    The tip is found by its name while the chain has no key.
+    """
+    chain.tip_key = 0
+    bones = chain.id_data.pose.bones if chain.id_data.pose else {}
+    bone = bones.get(chain.tip)
+    if bone is not None:
+        bone.fabrik_key = bone.fabrik_key or 1 + max(other.fabrik_key for other in bones)
+        chain.tip_key = bone.fabrik_key
+    show_change(chain, context)
+
+
 def _share_root_motion(chain: FabrikChain, _context: Context) -> None:
     """Set the root motion of all chains of a tree: they have one root."""
     for other in chains_of_tree(chain, list(chain.id_data.fabrik.chains)):
@@ -95,7 +120,19 @@ class FabrikChain(PropertyGroup):
         update=show_change,
         override=OVERRIDABLE,
     )
-    tip: StringProperty(name="Tip", description="Last bone of the chain", update=show_change, override=OVERRIDABLE)
+    tip: StringProperty(
+        name="Tip",
+        description="Last bone of the chain",
+        get_transform=_get_tip,
+        update=_keep_key,
+        override=OVERRIDABLE,
+    )
+    tip_key: IntProperty(
+        name="Tip Key",
+        description="Key of the tip bone, by which it is found when it was renamed; 0 is none",
+        options={'HIDDEN'},
+        override=OVERRIDABLE,
+    )
     chain_count: IntProperty(
         name="Chain Length",
         description="How many bones the chain has, counted from the tip up; 0 uses all bones up to the armature's root",
@@ -335,8 +372,15 @@ def register() -> None:
     Object.fabrik = PointerProperty(  # type: ignore[attr-defined]
         type=FabrikSettings, name="FABRIK IK", override={'LIBRARY_OVERRIDABLE'}
     )
+    PoseBone.fabrik_key = IntProperty(  # type: ignore[attr-defined]
+        name="FABRIK Key",
+        description="Number by which chains that end at the bone find it; 0 is none",
+        options={'HIDDEN'},
+        override={'LIBRARY_OVERRIDABLE'},
+    )
 
 
 def unregister() -> None:
+    del PoseBone.fabrik_key  # type: ignore[attr-defined]
     del Object.fabrik  # type: ignore[attr-defined]
     _unregister_classes()  # type: ignore[has-type]

@@ -1,0 +1,181 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Native rigs of chains that Solve moves together, and rigs whose target or armature is deleted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import bpy
+import numpy as np
+import pytest
+
+from fabrik_addon.blender.native.find_rigs import solvers_of
+
+from . import rigs
+from .test_native_rig import count_blocks
+
+
+def make_body() -> Any:
+    """A spine of five bones with an arm of two, and a chain for each."""
+    spine = [
+        rigs.Bone(f"spine{i}", (0, 0.02 * i, i), (0, 0.02 * i + 0.02, i + 1), f"spine{i - 1}" if i else None, i > 0)
+        for i in range(5)
+    ]
+    arm = [
+        rigs.Bone("upper", (0.3, 0.1, 4.8), (1.3, 0.0, 4.8), "spine4"),
+        rigs.Bone("lower", (1.3, 0.0, 4.8), (2.3, 0.1, 4.8), "upper", True),
+        rigs.Bone("hand", (2.3, 0.1, 4.8), (2.6, 0.1, 4.8), "lower", True),
+    ]
+    armature = rigs.make_armature([*spine, *arm])
+    for tip, count in (("spine4", 5), ("lower", 2)):
+        rigs.add_chain(armature, tip, count).use_limits = False
+    return armature
+
+
+def test_what_solve_moves_together_is_named_when_native_rigs_move_it_apart(capfd: pytest.CaptureFixture[str]) -> None:
+    armature = make_body()
+    armature.fabrik.chains["lower"].target.location = (3.0, 1.5, 4.0)
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    (warning,) = rigs.warnings_in(capfd)
+    assert "'spine4'" in warning
+    assert "'lower'" in warning
+    assert "one tree" in warning
+    armature.fabrik.active_index = 1
+    assert bpy.ops.pose.fabrik_rig_add(only_active=True) == {"FINISHED"}
+    (warning,) = rigs.warnings_in(capfd)
+    assert warning.startswith("Chain 'lower'")
+    assert "'spine4'" in warning
+
+
+def test_chains_that_are_solved_one_by_one_cause_no_warning(capfd: pytest.CaptureFixture[str]) -> None:
+    armature = make_body()
+    armature.fabrik.chains["spine4"].enabled = False
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    assert rigs.warnings_in(capfd) == []
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_chains_whose_targets_follow_each_other_are_refused(at_once: bool) -> None:
+    sides = []
+    for side in (-1.0, 1.0):
+        sides += [
+            rigs.Bone(f"upper{side:+.0f}", (side, 0, 2), (side, 0.1, 1), "hips"),
+            rigs.Bone(f"lower{side:+.0f}", (side, 0.1, 1), (side, 0, 0), f"upper{side:+.0f}", True),
+            rigs.Bone(f"hand{side:+.0f}", (side, 0, 0), (side, 0.3, 0), f"lower{side:+.0f}", True),
+        ]
+    armature = rigs.make_armature([rigs.Bone("hips", (0, 0, 2), (0, 0.5, 2)), *sides])
+    for side in (-1, 1):
+        chain = rigs.set_chain(armature, f"lower{side:+d}", 2, armature)
+        chain.subtarget, chain.use_limits = f"hand{-side:+d}", False
+    if not at_once:
+        armature.fabrik.active_index = 0
+        assert bpy.ops.pose.fabrik_rig_add(only_active=True) == {"FINISHED"}
+        armature.fabrik.active_index = 1
+    message = rigs.error_of(bpy.ops.pose.fabrik_rig_add, only_active=not at_once)
+    assert "'lower-1'" in message
+    assert "'lower+1'" in message
+    assert "depend on each other" in message
+
+
+def test_a_chain_that_moves_its_own_target_is_refused() -> None:
+    armature = rigs.make_tail(4)
+    chain = rigs.set_chain(armature, "bone3", 3, armature)
+    chain.subtarget, chain.use_limits = "bone twig", False
+    armature.fabrik.chains[0].chain_count = 4
+    message = rigs.error_of(bpy.ops.pose.fabrik_rig_add)
+    assert "'bone3'" in message
+    assert "'bone twig'" in message
+
+
+@pytest.mark.parametrize("limits", [False, True])
+@pytest.mark.parametrize("pole", [False, True])
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_limb_whose_target_is_deleted_returns_to_its_own_channels(count: int, pole: bool, limits: bool) -> None:
+    armature = rigs.make_tail(count)
+    for bone in armature.pose.bones:
+        bone.use_ik_limit_x, bone.ik_min_x, bone.ik_max_x = True, -2.0, 2.0
+    armature.pose.bones["bone0"].rotation_quaternion = (0.9, 0.1, 0.2, 0.3)
+    rigs.update()
+    own = [bone.matrix.copy() for bone in armature.pose.bones]
+    chain = rigs.add_chain(armature, f"bone{count - 1}", count, target=(0.4, 0.3, 0.5 * count), create_pole=pole)
+    chain.use_limits = limits
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    if count > 1:
+        assert rigs.distance_left(armature, chain) < 1e-3
+    bpy.data.objects.remove(chain.target)
+    rigs.update()
+    for bone, matrix in zip(armature.pose.bones, own, strict=True):
+        assert np.array(bone.matrix) == pytest.approx(np.array(matrix), abs=1e-6)
+
+
+def test_a_target_without_a_size_is_a_target() -> None:
+    armature = rigs.make_tail(2)
+    chain = rigs.add_chain(armature, "bone1", 2, target=(0.4, 0.3, 1.2))
+    chain.use_limits = False
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    chain.target.scale = (0.0, 0.0, 0.0)
+    assert rigs.distance_left(armature, chain) < 1e-4
+
+
+def make_orphan(name: str = "Rig") -> None:
+    """A native rig with a target bone and a pole, whose armature is deleted."""
+    armature = rigs.make_tail(3, name)
+    chain = rigs.add_chain(armature, "bone2", 3, create_pole=True)
+    goal = rigs.make_armature([rigs.Bone("goal", (0.5, 0.5, 2), (0.5, 0.5, 3))], "Goal")
+    rigs.enter_pose_mode(armature)
+    chain.target, chain.subtarget, chain.use_limits = goal, "goal", False
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    rigs.leave_mode()
+    bpy.data.objects.remove(armature)
+    rigs.update()
+
+
+def native_blocks() -> list[str]:
+    blocks = (*bpy.data.objects, *bpy.data.node_groups, *bpy.data.collections, *bpy.data.hair_curves)
+    return [block.name for block in blocks if "FABRIK" in block.name and block.name != "FABRIK Targets"]
+
+
+@pytest.mark.parametrize("how", ["add", "remove", "purge"])
+def test_what_is_left_of_a_deleted_armature_is_taken_away(how: str) -> None:
+    make_orphan()
+    assert native_blocks()
+    if how == "purge":
+        assert bpy.ops.object.fabrik_rigs_purge() == {"FINISHED"}
+        assert native_blocks() == []
+        return
+    armature = rigs.make_tail(3, "Other")
+    rigs.add_chain(armature, "bone2", 3).use_limits = False
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    (solver,) = solvers_of(armature).values()
+    if how == "remove":
+        rigs.leave_mode()
+        make_orphan()
+        rigs.enter_pose_mode(armature)
+    assert rigs.distance_left(armature, armature.fabrik.chains[0]) < 1e-4
+    if how == "remove":
+        assert bpy.ops.pose.fabrik_rig_remove() == {"FINISHED"}
+        assert native_blocks() == []
+    else:
+        assert [obj for obj in bpy.data.objects if "FABRIK" in obj.name] == [solver]
+
+
+def test_purging_leaves_rigs_that_are_used() -> None:
+    armature = rigs.make_tail(3)
+    chain = rigs.add_chain(armature, "bone2", 3)
+    chain.use_limits = False
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    before = count_blocks()
+    with pytest.raises(RuntimeError, match="no native rig"):
+        bpy.ops.object.fabrik_rigs_purge()
+    assert count_blocks() == before
+    copy = armature.copy()
+    bpy.context.scene.collection.objects.link(copy)
+    rigs.leave_mode()
+    bpy.data.objects.remove(armature)
+    with pytest.raises(RuntimeError, match="no native rig"):
+        bpy.ops.object.fabrik_rigs_purge()  # the copy follows the solver of the original
+    assert solvers_of(copy)
+    rigs.enter_pose_mode(copy)
+    assert bpy.ops.pose.fabrik_rig_remove() == {"FINISHED"}
+    assert native_blocks() == []

@@ -1,0 +1,90 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A chain follows its tip bone when it is renamed, in Pose and Edit mode, through files and copies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import bpy
+import pytest
+
+from . import rigs
+
+
+def rename(armature: Any, old: str, new: str, mode: str) -> None:
+    bpy.ops.object.mode_set(mode=mode)
+    bones = armature.data.edit_bones if mode == "EDIT" else armature.data.bones
+    bones[old].name = new
+    bpy.ops.object.mode_set(mode="POSE")
+
+
+@pytest.mark.parametrize("mode", ["POSE", "EDIT"])
+def test_a_chain_follows_its_renamed_tip(mode: str) -> None:
+    armature = rigs.make_tail(3)
+    chain = rigs.add_chain(armature, "bone2", 3, target=(1.0, 0.3, 2.0))
+    rename(armature, "bone2", "hand", mode)
+    assert chain.tip == "hand"
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    assert rigs.distance_left(armature, chain) < 1e-4
+    rename(armature, "hand", "hand.L", mode)
+    assert chain.tip == "hand.L"
+
+
+def test_two_bones_exchange_their_names() -> None:
+    armature = rigs.make_tail(3)
+    chains = [rigs.add_chain(armature, name, 1) for name in ("bone1", "bone2")]
+    for old, new in (("bone1", "between"), ("bone2", "bone1"), ("between", "bone2")):
+        rename(armature, old, new, "POSE")
+    assert [chain.tip for chain in armature.fabrik.chains] == ["bone2", "bone1"]
+    chains[0] = armature.fabrik.chains[0]
+    chains[0].tip = "bone0"
+    assert [chain.tip for chain in armature.fabrik.chains] == ["bone0", "bone1"]
+
+
+def test_a_duplicate_with_the_old_name_is_another_bone() -> None:
+    armature = rigs.make_tail(2)
+    chain = rigs.add_chain(armature, "bone1", 2)
+    rename(armature, "bone1", "hand", "EDIT")
+    bpy.ops.object.mode_set(mode="EDIT")
+    made = armature.data.edit_bones.new("bone1")
+    made.head, made.tail = (0, 0, 5), (0, 0, 6)
+    bpy.ops.object.mode_set(mode="POSE")
+    assert chain.tip == "hand"
+
+
+def test_a_deleted_tip_is_missing_by_its_name() -> None:
+    armature = rigs.make_tail(2)
+    chain = rigs.add_chain(armature, "bone1", 2)
+    bpy.ops.object.mode_set(mode="EDIT")
+    armature.data.edit_bones.remove(armature.data.edit_bones["bone1"])
+    bpy.ops.object.mode_set(mode="POSE")
+    assert chain.tip == "bone1"
+    assert "'bone1'" in rigs.error_of(bpy.ops.pose.fabrik_solve)
+
+
+def test_a_name_that_no_bone_has_is_kept_as_it_is() -> None:
+    armature = rigs.make_tail(2)
+    chain = rigs.set_chain(armature, "nothing", 2, rigs.make_empty("goal"))
+    assert chain.tip == "nothing"
+    chain.tip = ""
+    assert chain.tip == ""
+
+
+def test_renamed_in_a_copy_and_in_a_file(tmp_path: Path) -> None:
+    armature = rigs.make_tail(3)
+    rigs.add_chain(armature, "bone2", 3)
+    rigs.leave_mode()
+    copy = armature.copy()
+    copy.data = armature.data.copy()
+    bpy.context.scene.collection.objects.link(copy)
+    copy.data.bones["bone2"].name = "paw"
+    assert (armature.fabrik.chains[0].tip, copy.fabrik.chains[0].tip) == ("bone2", "paw")
+    file = str(tmp_path / "renamed.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=file)
+    bpy.ops.wm.open_mainfile(filepath=file)
+    copy = bpy.data.objects["Rig.001"]
+    assert copy.fabrik.chains[0].tip == "paw"
+    copy.data.bones["paw"].name = "foot"
+    assert copy.fabrik.chains[0].tip == "foot"
