@@ -37,7 +37,10 @@ _SHEAR = 1e-4
 
 
 def pose_matrices(
-    bones: Sequence[PoseBone], bases: Sequence[Matrix], parents: Sequence[int] | None = None
+    bones: Sequence[PoseBone],
+    bases: Sequence[Matrix],
+    parents: Sequence[int] | None = None,
+    above: Matrix | None = None,
 ) -> list[Matrix]:
     """Return the matrices of bones in armature space for given channels: forward kinematics from parent to child.
 
@@ -46,12 +49,15 @@ def pose_matrices(
         bases: of the bones, as ``PoseBone.matrix_basis``: location, rotation and scale together.
         parents: index among the bones of each one's parent, or -1 where the parent is none of them and has the matrix
             that was evaluated last. Left out, each bone is the child of the one before.
+        above: matrix of the first bone's parent; left out, the one that was evaluated last.
     """
     matrices: list[Matrix] = []
     for i, (pose_bone, basis) in enumerate(zip(bones, bases, strict=True)):
         parent = i - 1 if parents is None else parents[i]
         if parent >= 0:
             matrices.append(_to_pose(pose_bone, basis, matrices[parent]))
+        elif above is not None:
+            matrices.append(_to_pose(pose_bone, basis, above))
         else:
             matrices.append(_to_pose(pose_bone, basis, pose_bone.parent.matrix if pose_bone.parent else None))
     return matrices

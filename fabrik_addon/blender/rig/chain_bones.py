@@ -220,9 +220,14 @@ def chain_matrices(bones: ChainBones) -> list[Matrix]:
 
 def bone_matrices(bones: ChainBones, rotations: Sequence[Quaternion]) -> list[Matrix]:
     """Return the matrices of ``bones.line`` for other rotations of all bones, without stretch."""
+    return pose_matrices(bones.line, chain_bases(bones, rotations))
+
+
+def chain_bases(bones: ChainBones, rotations: Sequence[Quaternion]) -> list[Matrix]:
+    """Return the channels of ``bones.line``, as ``PoseBone.matrix_basis``, with other rotations, without stretch."""
     parts = zip(bones.bones, rotations, bones.scales, strict=True)
     bases = [basis_with(bone, rotation, scale) for bone, rotation, scale in parts]
-    return pose_matrices(bones.line, bases if bones.use_tail else [*bases, bones.end.matrix_basis])
+    return bases if bones.use_tail else [*bases, bones.end.matrix_basis]
 
 
 def read_pose(bones: ChainBones, matrices: Sequence[Matrix], rotations: Sequence[Quaternion]) -> tuple[Chain, Pose]:

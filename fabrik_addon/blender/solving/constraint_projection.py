@@ -5,58 +5,58 @@
 The solver takes every bone for a rigid link with a ball joint. Where a bone isn't, its channels give another rotation
 or another length than the solver found, and the tip is off its target. So, in this order:
 
-1. Restarts: the solver starts again from the pose that the feasible channels give, until the tip gets no nearer. Links
-   of bones that aren't rigid are aimed at the solution's first, each in its parent frame.
+1. Links of bones that aren't rigid are aimed at the solution's, each in its parent frame.
 2. Damped least squares (Levenberg 1944, Marquardt 1963) on the bones' own rotations: ``dq = J^T (J J^T + d I)^-1 r``,
    with ``r`` the position residual over chain length and ``J`` by finite differences through the feasible channels, so
-   that it is 0 for what is locked. Skipped where the error is rounding or the target is out of reach.
-3. Further projections, each from the pose before, while the error or else the angle to the pole falls: they leave
-   local minima. The present pose is kept where it is feasible and as good: solving again changes nothing.
+   that it is 0 for what is locked. Skipped where the error is rounding.
+3. Where the bend isn't at the pole, further projections, each from the pose before, while the angle falls: locks undo
+   about half of each turn. The present pose is kept where it is feasible and as good: solving again changes nothing.
+
+The solver solves once: with up to 15 further solves, each from the feasible pose before, a chain of four sheared bones
+with an unreachable target took 270 ms instead of 37, and 62 of 148 random chains were at their targets instead of 65.
 
 Both read from Blender the matrix of the bone above the chain, and write nothing.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
 from ...core import Array, ComponentSolution, Goals, Options, StartPose, Status, solve_components, start_from
 from ...core.goals.pole import turn_pole
-from ...core.math.operations import SCALAR
+from ...core.math.operations import SCALAR, TINY
 from ...core.math.vectors import first_direction
 from ...core.optimise.pole_task import POINTED, pole_angle
 from ...core.solvers.fabrik_solver import POLE_GAIN
-from ..rig.bone_kinematics import parent_frame
+from ..rig.bone_kinematics import basis_with, parent_frame, pose_matrices
 from ..rig.bone_rotations import bone_parent_frames, bone_rotations
-from ..rig.chain_bones import ChainBones, bone_matrices, read_pose
+from ..rig.chain_bones import ChainBones, bone_matrices, chain_bases, read_pose
 from ..rig.rotation_channel import Channel
-from .feasible_channels import feasible_channels
+from .feasible_channels import feasible_channel, feasible_channels
 
 if TYPE_CHECKING:
     from bpy.types import PoseBone
 
-_RESTARTS = 16
-"""Solves from the feasible pose, at most."""
-
 _POSITION_PRECISION = 1e-7
 """Distance from tip to target over chain length that is single precision's rounding."""
-
-_IDLE = 0.98
-"""Ratio of a restart's error to the smallest one so far above which it counts as idle; three in a row end them."""
-
-_SLOW = 0.5
-"""The same ratio above which restarts end where the error is within the tolerance already."""
 
 _MOST_DAMPED_STEPS = 40
 """Steps of damped least squares, at most."""
 
-_PROJECTIONS = 3
-"""Further projections of a chain in a local minimum, each from where the one before ended, at most."""
+_SLOW, _MOST_SLOW_STEPS = 0.995, 6
+"""Ratio of the error after a step to that before, above which a step is slow; so many in a row end the descent."""
+
+_QUICK = 0.5
+"""The same ratio below which the next step's Jacobian isn't computed but updated."""
+
+_STILL = 1e-5
+"""Share of the squared error that a step takes away by its Jacobian, below which no step brings the tip nearer."""
 
 _POLE_PROJECTIONS = 8
 """Further projections that turn the bend to the pole, at most: locks undo about half of each."""
@@ -67,8 +67,11 @@ _SAME_COMPONENTS = 1e-4
 _PROBE = 1e-3
 """Turn (radians) of the finite differences: small beside a bend, large beside single precision."""
 
-_LARGEST_TURN = 0.3
-"""Turn (radians) of one bone in one step, at most: over larger turns the Jacobian isn't constant."""
+_LARGEST_TURN = 0.6
+"""Turn (radians) of one bone in one step, at most: over larger turns the Jacobian isn't constant, and with half of it
+the steps of 30 sheared chains ended 1.07 times as far from their targets."""
+
+_AXES = (Vector((1.0, 0.0, 0.0)), Vector((0.0, 1.0, 0.0)), Vector((0.0, 0.0, 1.0)))
 
 _FIRST_DAMPING, _LEAST_DAMPING, _MOST_DAMPING = 1e-3, 1e-9, 1e6
 """``d``: at first, at least, at most. It is divided by 5 after a step that brings the tip nearer, else multiplied by 8
@@ -95,7 +98,7 @@ class ProjectedPose:
 def project_onto_constraints(
     bones: ChainBones, goals: Goals, options: Options, solution: ComponentSolution, rotations: list[Quaternion]
 ) -> ProjectedPose:
-    """Return the feasible pose with the tip as near to the target as restarts and least squares bring it.
+    """Return the feasible pose with the tip as near to the target as least squares bring it.
 
     Args:
         bones: of the chain.
@@ -104,43 +107,23 @@ def project_onto_constraints(
         solution: of the solver, from the bones' present pose.
         rotations: the bones' own that it gives.
     """
-    best: ProjectedPose | None = None
-    sweeps = idle = 0
-    for _ in range(_RESTARTS):
-        sweeps += int(cast(int, solution.sweeps))
-        if not bones.is_rigid:
-            rotations = _aimed_rotations(bones, solution, rotations)
-        channels, rotations = feasible_pose(bones, rotations)
-        start = _start(bones, rotations)
-        residual = goals.targets[0] - start.pose.positions[-1]
-        error = float(np.linalg.norm(residual)) / start.chain.total_length
-        # Within the tolerance the restarts go on while each halves the error: solving again then changes nothing.
-        is_slow = best is not None and error > _SLOW * best.error
-        idle = idle + 1 if best is not None and error > _IDLE * best.error else 0
-        if best is None or error < best.error:
-            status = int(cast(int, solution.status))
-            best = ProjectedPose(rotations, channels, error, sweeps, status, Vector(residual.tolist()))
-        if error <= _POSITION_PRECISION or idle == 3 or (is_slow and best.error <= options.tolerance):
-            break
-        solution = solve_components(start, goals, options)
-        rotations = _rotations_of(bones, start, rotations, solution)
-    assert best is not None  # _RESTARTS is more than 0
-    if best.error > 10.0 * _POSITION_PRECISION and not (bones.is_rigid and best.status == Status.OUT_OF_REACH):
-        best = _least_squares(bones, goals, options, best)
-    return replace(best, sweeps=sweeps)
+    if not bones.is_rigid:
+        rotations = _aimed_rotations(bones, solution, rotations)
+    target = goals.targets[0]
+    here = _feasible_pose_at(bones, target, rotations)
+    if here.error > 10.0 * _POSITION_PRECISION:
+        here = _least_squares(bones, target, options, here)
+    sweeps, status = int(cast(int, solution.sweeps)), int(cast(int, solution.status))
+    residual = Vector((here.length * here.residual).tolist())
+    return ProjectedPose(here.rotations, here.channels, here.error, sweeps, status, residual)
 
 
 def refined_projection(bones: ChainBones, goals: Goals, options: Options, found: ProjectedPose) -> ProjectedPose:
-    """Return a projected pose, projected further while that brings it nearer to the target, then to the pole.
+    """Return a projected pose, projected further while that brings its bend nearer to the pole.
 
     Where the present pose is feasible and as good, that is returned: otherwise the residual that locks and limits leave
     would change the pose each time that it is solved again.
     """
-    for _ in range(_PROJECTIONS):
-        further = found if found.error <= options.tolerance else _projected_further(bones, goals, options, found)
-        if further.error > POLE_GAIN * found.error:
-            break
-        found = further
     for _ in range(_POLE_PROJECTIONS if goals.poles is not None and found.error <= options.tolerance else 0):
         angle = _angle_to_pole(bones, goals, found.rotations)
         bent = found if angle <= POINTED else _projected_further(bones, goals, options, found)
@@ -209,15 +192,12 @@ def _difference(a: Quaternion, b: Quaternion) -> float:
 def _joints(bones: ChainBones, rotations: Sequence[Quaternion]) -> tuple[Array, float]:
     """Return the joints (J, 3) and the length of the chain for other rotations of its bones."""
     positions = bones.tree.joints(bone_matrices(bones, rotations))
-    lengths = np.zeros(len(positions))
-    lengths[1:] = np.linalg.norm(positions[1:] - positions[:-1], axis=1)
-    return positions, float(lengths.sum())
+    return positions, _length_of(positions)
 
 
-def _tip(bones: ChainBones, rotations: Sequence[Quaternion]) -> tuple[Vector, float]:
-    """Return the tip and the length of the chain for other rotations of its bones."""
-    positions, length = _joints(bones, rotations)
-    return Vector(positions[-1].tolist()), length
+def _length_of(positions: Array) -> float:
+    links = np.diff(positions, axis=0)
+    return float(np.sqrt((links * links).sum(axis=1)).sum())
 
 
 def _angle_to_pole(bones: ChainBones, goals: Goals, rotations: Sequence[Quaternion]) -> float:
@@ -233,46 +213,96 @@ def _angle_to_pole(bones: ChainBones, goals: Goals, rotations: Sequence[Quaterni
     return float(cast(float, pole_angle(SCALAR, joints, joints[-1], pole)))
 
 
-def _least_squares(bones: ChainBones, goals: Goals, options: Options, best: ProjectedPose) -> ProjectedPose:
-    """Turn bones by damped least squares until the tip is at the target or gets no nearer."""
-    target = Vector(goals.targets[0].tolist())
-    rotations, channels, damping = best.rotations, best.channels, _FIRST_DAMPING
-    tip, length = _tip(bones, rotations)
+class _FeasiblePose(NamedTuple):
+    """A feasible pose of a chain, and where its tip is."""
+
+    channels: tuple[tuple[PoseBone, Channel], ...]
+    rotations: list[Quaternion]
+    """Of all bones, their own."""
+    matrices: list[Matrix]
+    """Of ``ChainBones.line``, in armature space."""
+    residual: Array
+    """From the tip to the target (3,), over the chain's length."""
+    error: float
+    """Length of the residual."""
+    length: float
+    """Of the chain, in armature space: sheared bones change it as they turn."""
+
+
+def _feasible_pose_at(bones: ChainBones, target: Array, rotations: Sequence[Quaternion]) -> _FeasiblePose:
+    """Return the feasible pose for some rotations, measured from a target (3,)."""
+    channels, feasible = feasible_pose(bones, rotations)
+    matrices = bone_matrices(bones, feasible)
+    positions = bones.tree.joints(matrices)
+    length = _length_of(positions)
+    residual = (target - positions[-1]) / length
+    return _FeasiblePose(channels, feasible, matrices, residual, math.sqrt(float(residual @ residual)), length)
+
+
+def _least_squares(bones: ChainBones, target: Array, options: Options, here: _FeasiblePose) -> _FeasiblePose:
+    """Turn bones by damped least squares until the tip is at the target or gets no nearer.
+
+    After a quick step the Jacobian is updated, ``J + (dr - J dq) dq^T / (dq . dq)`` (Broyden 1965): by finite
+    differences it costs as much as 3 F steps of F bones.
+    """
+    damping, slow = _FIRST_DAMPING, 0
     jacobian: Array | None = None
+    is_updated = False
     for _ in range(_MOST_DAMPED_STEPS):
-        residual = np.array((target - tip) / length)
-        if np.linalg.norm(residual) <= max(_POSITION_PRECISION, 0.01 * options.tolerance):
+        if here.error <= max(_POSITION_PRECISION, 0.01 * options.tolerance) or slow == _MOST_SLOW_STEPS:
             break
         if jacobian is None:
-            jacobian = _jacobian(bones, rotations, tip, length)
-        normal = jacobian @ jacobian.T + damping * np.eye(3)
-        turns = jacobian.T @ np.linalg.solve(normal, residual)
-        turns *= min(1.0, _LARGEST_TURN / (np.abs(turns).max() + 1e-300))
-        trial_channels, trial = feasible_pose(bones, _turned(bones, rotations, turns.reshape(-1, 3)))
-        trial_tip, trial_length = _tip(bones, trial)
-        if (target - trial_tip).length / trial_length < (target - tip).length / length:
-            rotations, channels, tip, length, jacobian = trial, trial_channels, trial_tip, trial_length, None
-            damping = max(0.2 * damping, _LEAST_DAMPING)
+            jacobian, is_updated = _jacobian(bones, here), False
+        turns = jacobian.T @ np.linalg.solve(jacobian @ jacobian.T + damping * np.eye(3), here.residual)
+        turns *= min(1.0, _LARGEST_TURN / (np.abs(turns).max() + TINY))
+        if not is_updated and here.residual @ jacobian @ turns < _STILL * here.error**2:
+            break
+        trial = _feasible_pose_at(bones, target, _turned(bones, here.rotations, turns.reshape(-1, 3)))
+        if trial.error < here.error:
+            slow = slow + 1 if trial.error > _SLOW * here.error else 0
+            is_updated = trial.error < _QUICK * here.error
+            missed = here.residual - trial.residual - jacobian @ turns
+            jacobian = jacobian + np.outer(missed, turns) / (turns @ turns) if is_updated else None
+            here, damping = trial, max(0.2 * damping, _LEAST_DAMPING)
+        elif is_updated:
+            jacobian = None
         elif damping > _MOST_DAMPING:
             break
         else:
             damping *= 8.0
-    error = (target - tip).length / length
-    if error >= best.error:
-        return best
-    return replace(best, rotations=rotations, channels=channels, error=error, residual=target - tip)
+    return here
 
 
-def _jacobian(bones: ChainBones, rotations: list[Quaternion], tip: Vector, length: float) -> Array:
-    """Return the tip's response (3, 3 F), over chain length, to the turn of each bone about its own x, y and z."""
+def _jacobian(bones: ChainBones, pose: _FeasiblePose) -> Array:
+    """Return the tip's response (3, 3 F), over chain length, to the turn of each bone about its own x, y and z.
+
+    Where limits or locks change a turn it is the response to what they leave of the turn. The turn is in the direction
+    that brings the tip nearer to the target: a bone at its limit can turn back.
+    """
     columns = []
-    for row in range(len(bones.free)):
-        for axis in range(3):
-            turns = np.zeros((len(bones.free), 3))
-            turns[row, axis] = _PROBE
-            _, probed = feasible_pose(bones, _turned(bones, rotations, turns))
-            moved, _ = _tip(bones, probed)
-            columns.append((moved - tip) / (_PROBE * length))
+    for row, i in enumerate(bones.free):
+        own, response = pose.rotations[i], _response(bones, pose, i)
+        probes = np.where(pose.residual @ response < 0.0, -_PROBE, _PROBE).tolist()
+        for axis, probe in zip(_AXES, probes, strict=True):
+            turned = own @ Quaternion(axis, probe)
+            _, given = feasible_channel(bones.bones[i], turned, bones.tree.limits[row], bones.rotations[i])
+            # Twice the vector part is the turn (radians); to_exponential_map() makes 0 of it in single precision.
+            left = own.inverted() @ given
+            share = math.copysign(2.0, left.w) / probe
+            columns.append(share * (response @ np.array((left.x, left.y, left.z))))
+    return np.array(columns).T
+
+
+def _response(bones: ChainBones, pose: _FeasiblePose, i: int) -> Array:
+    """Return the tip's response (3, 3), over chain length, to the turn of bone i about its own x, y and z."""
+    bases = chain_bases(bones, pose.rotations)[i:]
+    parent = _parent_matrix(bones, pose.matrices, i)
+    tip = bones.tree.joints(pose.matrices)[-1]
+    columns = []
+    for axis in _AXES:
+        bases[0] = basis_with(bones.bones[i], pose.rotations[i] @ Quaternion(axis, _PROBE), bones.scales[i])
+        matrices = [*pose.matrices[:i], *pose_matrices(bones.line[i:], bases, above=parent)]
+        columns.append((bones.tree.joints(matrices)[-1] - tip) / (_PROBE * pose.length))
     return np.array(columns).T
 
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TypeAlias
 
 from ..math.operations import SCALAR, TINY, Component, Operations, ScalarVector, Vector
@@ -94,7 +94,11 @@ def joint_limits(lower: Sequence[float], upper: Sequence[float]) -> JointLimits:
 
     Infinite angles are no limits.
     """
-    (lx, ly, lz), (ux, uy, uz) = lower, upper
+    return _joint_limits(*lower, *upper)
+
+
+@lru_cache(maxsize=256)
+def _joint_limits(lx: float, ly: float, lz: float, ux: float, uy: float, uz: float) -> JointLimits:
     is_limited = (math.isfinite(lx) or math.isfinite(ux)) and (math.isfinite(lz) or math.isfinite(uz))
     holds_rest = lx <= 0.0 <= ux and lz <= 0.0 <= uz
     is_ellipse = is_limited and holds_rest and lx < ux and lz < uz
