@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ..math.operations import ARRAY, SCALAR, Array, Operations, Vector, add_up
+from ..math.operations import ARRAY, SCALAR, Array, Component, Operations, Vector
 from ..math.quaternions import Quaternion, conjugate, rotate, x_axis
 from ..math.vectors import Joints, distance_between, relative_to
 from ..problem import Chain, FabrikError, Pose
@@ -79,22 +79,14 @@ def start_from(chain: Chain, pose: Pose, batch: tuple[int, ...] | None = None) -
     """
     if not chain.is_plain:
         raise FabrikError("only a plain chain can be solved: one effector, at the end of its last link")
-    joints = len(chain.lengths)
-    shape = batch_shape(("positions", pose.positions, (joints, 3)), ("rotations", pose.rotations, (joints, 4)))
-    if batch is None:
-        batch = shape
-    ops = ARRAY if batch else SCALAR
-    positions, frames = ops.split(pose.positions, batch), ops.split(pose.rotations, batch)
-    for kind, rows in (("position", positions), ("rotation", frames)):
-        for j, row in enumerate(rows):
-            # The sum of finite numbers is finite, and one call checks it; no pose is so large that it overflows.
-            if not ops.all(ops.isfinite(sum(row))):
-                raise FabrikError(f"the {kind} of {chain.name(j)} is not a finite number")
+    ops, batch, positions, frames = split_pose(chain, pose, batch)
     unit = chain.total_length
     points = [relative_to(position, positions[0], unit) for position in positions]
     x, y, z = (list(component) for component in zip(*points, strict=True))
     lengths = [link / unit for link in chain.links]
-    _check_links(ops, chain, points, lengths)
+    # The passes of FABRIK would correct the lengths without a message; the closed forms would give a wrong pose.
+    for j, (start, end) in enumerate(pairwise(points)):
+        check_length(ops, chain, j, distance_between(ops, start, end), lengths[j])
     links = [(bx - ax, by - ay, bz - az) for (ax, ay, az), (bx, by, bz) in pairwise(points)]
     axes = [x_axis(frame) for frame in frames]
     constrained_chain = _constrained_chain(ops, chain, pose, batch, links, frames) if chain.has_limits else None
@@ -121,35 +113,60 @@ def _transport_links(
     return transport_frames(ops, start.links, points, start.frames, start.x_axes, start.chain.inherits_list, rotation)
 
 
-def _check_links(ops: Operations, chain: Chain, points: list[Vector], lengths: list[float]) -> None:
-    """Refuse a pose whose links differ from the chain's.
-
-    The passes of FABRIK would correct the lengths without a message; the closed forms would give a wrong pose.
-    """
-    for j, ((start, end), length) in enumerate(zip(pairwise(points), lengths, strict=True)):
-        found = distance_between(ops, start, end)
-        if ops.any(ops.maximum(found - length, length - found) > MISFIT * length + 1e-9):
-            raise FabrikError(f"the pose puts {chain.name(j)} at a distance from the next joint that isn't its length")
-
-
 def _constrained_chain(
     ops: Operations, chain: Chain, pose: Pose, batch: tuple[int, ...], links: list[Vector], frames: list[Quaternion]
 ) -> ConstrainedChain:
-    """Return the bones with their limits; the first one's rest frame is ``pose.base``, where there is one."""
-    zero = 0.0 * links[0][0]
-    rests: list[Quaternion] = [(w + zero, x + zero, y + zero, z + zero) for w, x, y, z in chain.rest[:-1].tolist()]
-    if pose.base is not None:
-        (base,) = ops.split(pose.base[..., None, :], batch)
-        if not ops.all(ops.isfinite(add_up(base))):
-            raise FabrikError(f"the parent frame of {chain.name(0)} is not a finite number")
-        rests[0] = base
+    """Return the bones with their limits."""
     return ConstrainedChain(
-        rests=rests,
+        rests=rest_frames(ops, chain, pose, batch, 0.0 * links[0][0])[:-1],
         links=[rotate(conjugate(frame), link) for frame, link in zip(frames, links, strict=False)],
         inherits=chain.inherits_list,
         limits=limits_of_bones(chain),
         weights=[tuple(row) for row in (1.0 - chain.stiffness[:-1]).tolist()],
     )
+
+
+def split_pose(
+    chain: Chain, pose: Pose, batch: tuple[int, ...] | None
+) -> tuple[Operations, tuple[int, ...], list[Vector], list[Quaternion]]:
+    """Return a pose in components: operations, shape of the batch, positions and frames of the joints.
+
+    Args:
+        chain: joints of a chain or a tree.
+        pose: positions (..., J, 3), rotations (..., J, 4).
+        batch: shape of the batch, or None for the pose's own.
+
+    Raises:
+        FabrikError: a number is not finite, or a shape doesn't fit.
+    """
+    joints = len(chain.lengths)
+    shape = batch_shape(("positions", pose.positions, (joints, 3)), ("rotations", pose.rotations, (joints, 4)))
+    if batch is None:
+        batch = shape
+    ops = ARRAY if batch else SCALAR
+    positions, frames = ops.split(pose.positions, batch), ops.split(pose.rotations, batch)
+    for kind, rows in (("position", positions), ("rotation", frames)):
+        for j, row in enumerate(rows):
+            # The sum of finite numbers is finite, and one call checks it; no pose is so large that it overflows.
+            if not ops.all(ops.isfinite(sum(row))):
+                raise FabrikError(f"the {kind} of {chain.name(j)} is not a finite number")
+    return ops, batch, positions, frames
+
+
+def check_length(ops: Operations, chain: Chain, joint: int, found: Component, length: float) -> None:
+    """Refuse a pose in which a link from a joint differs from its length by more than ``MISFIT``."""
+    if ops.any(ops.maximum(found - length, length - found) > MISFIT * length + 1e-9):
+        raise FabrikError(f"the pose puts {chain.name(joint)} at a distance from the next joint that isn't its length")
+
+
+def rest_frames(ops: Operations, chain: Chain, pose: Pose, batch: tuple[int, ...], zero: Component) -> list[Quaternion]:
+    """Return the rest frame of each joint's bone in its parent's; that of the first is ``pose.base``, where given."""
+    rests: list[Quaternion] = [(w + zero, x + zero, y + zero, z + zero) for w, x, y, z in chain.rest.tolist()]
+    if pose.base is not None:
+        (rests[0],) = ops.split(pose.base[..., None, :], batch)
+        if not ops.all(ops.isfinite(sum(rests[0]))):
+            raise FabrikError(f"the parent frame of {chain.name(0)} is not a finite number")
+    return rests
 
 
 def batch_shape(*arrays: tuple[str, Array | None, tuple[int, int]]) -> tuple[int, ...]:

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from ..math.operations import ARRAY, SCALAR, Component, Operations, Vector, add_up
+from ..math.operations import Component, Operations, Vector
 from ..math.quaternions import Quaternion, conjugate, multiply, rotate
 from ..math.vectors import distance_between, relative_to, scale
-from ..problem import Chain, FabrikError, Pose
-from .chain_start import MISFIT, batch_shape
+from ..problem import Chain, Pose
+from .chain_start import check_length, rest_frames, split_pose
 from .joint_limits import clamp, joint_limits, rotation_of, swing_twist
 from .skeleton import JointCoordinates, Tree
 
@@ -79,16 +79,8 @@ def start_tree(chain: Chain, pose: Pose, batch: tuple[int, ...] | None = None) -
     Raises:
         FabrikError: a number isn't finite, or a shape doesn't fit.
     """
-    count = len(chain.lengths)
-    shape = batch_shape(("positions", pose.positions, (count, 3)), ("rotations", pose.rotations, (count, 4)))
-    batch = shape if batch is None else batch
-    ops = ARRAY if batch else SCALAR
-    positions, frames = ops.split(pose.positions, batch), ops.split(pose.rotations, batch)
-    for kind, rows in (("position", positions), ("rotation", frames)):
-        for j, row in enumerate(rows):
-            if not ops.all(ops.isfinite(add_up(row))):
-                raise FabrikError(f"the {kind} of {chain.name(j)} is not a finite number")
-    parents = chain.parents.tolist()
+    ops, batch, positions, frames = split_pose(chain, pose, batch)
+    parents, count = chain.parents.tolist(), len(chain.lengths)
     ways = [0.0] * count
     for j in range(1, count):
         ways[j] = ways[parents[j]] + float(chain.lengths[j])
@@ -100,19 +92,21 @@ def start_tree(chain: Chain, pose: Pose, batch: tuple[int, ...] | None = None) -
     for j in range(1, count):
         parent = parents[j]
         found = distance_between(ops, points[j], points[parent])
-        if ops.any(ops.maximum(found - lengths[j], lengths[j] - found) > MISFIT * lengths[j] + 1e-9):
-            raise FabrikError(f"the pose puts {chain.name(parent)} at a distance from a joint that isn't its length")
+        check_length(ops, chain, parent, found, lengths[j])
         (x, y, z), (px, py, pz) = points[j], points[parent]
         own = rotate(conjugate(frames[parent]), (x - px, y - py, z - pz))
         offsets.append(scale(own, lengths[j] / found))
     limits = [joint_limits(*ends) for ends in zip(chain.lower.tolist(), chain.upper.tolist(), strict=True)]
     is_stiff = chain.stiffness.any(axis=1).tolist()
     is_free = [limit == FREE and not stiff for limit, stiff in zip(limits, is_stiff, strict=True)]
+    rests = rest_frames(ops, chain, pose, batch, 0.0 * root[0])
+    if pose.base is None and all(limits[0].locked):
+        rests[0] = frames[0]
     tree = Tree(
         parents=parents,
         lengths=lengths,
         offsets=offsets,
-        rests=_rests(ops, chain, pose, batch, frames, is_free),
+        rests=rests,
         inherits=[bool(inherits) for inherits in chain.inherits],
         limits=limits,
         is_free=is_free,
@@ -121,26 +115,6 @@ def start_tree(chain: Chain, pose: Pose, batch: tuple[int, ...] | None = None) -
         is_anchor=chain.has_anchor,
     )
     return StartTree(chain, pose, batch, root, unit, tree, points, frames, coordinates_of_tree(ops, tree, frames))
-
-
-def _rests(
-    ops: Operations,
-    chain: Chain,
-    pose: Pose,
-    batch: tuple[int, ...],
-    frames: Sequence[Quaternion],
-    is_free: Sequence[bool],
-) -> list[Quaternion]:
-    """Return the frames that bones turn in; a bone without limits may count from anywhere, so from its parent's."""
-    zero = 0.0 * frames[0][0]
-    rests: list[Quaternion] = [(w + zero, x + zero, y + zero, z + zero) for w, x, y, z in chain.rest.tolist()]
-    if pose.base is not None:
-        (rests[0],) = ops.split(pose.base[..., None, :], batch)
-        if not ops.all(ops.isfinite(add_up(rests[0]))):
-            raise FabrikError(f"the parent frame of {chain.name(0)} is not a finite number")
-    elif not is_free[0] and all(joint_limits(chain.lower[0].tolist(), chain.upper[0].tolist()).locked):
-        rests[0] = frames[0]
-    return rests
 
 
 def coordinates_of_tree(ops: Operations, tree: Tree, frames: Sequence[Quaternion]) -> list[JointCoordinates]:
