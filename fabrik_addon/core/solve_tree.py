@@ -35,7 +35,7 @@ from .problem import FabrikError, Goals, Options, Pose, Solution, Status
 from .solvers.table import solver_for_tree
 from .solvers.tree_branches import branches_of, close_branches, tree_frames
 
-STEPS = 80
+TREE_STEPS = 80
 """Steps of least squares at most from one start; those of a target that moves a little need about five."""
 
 NEAR = 0.01
@@ -212,10 +212,10 @@ def _optimised(
     # A pose that bends away from a pole is no reference: the way back to it leads through straight chains.
     nearest_to = reference if problem.bends_right(reference) else None
     for first in _starts(problem, near, previous, options):
-        found, steps, has_converged = descend_by_priority(descent, first, nearest_to, STEPS)
+        found, steps, has_converged = descend_by_priority(descent, first, nearest_to, TREE_STEPS)
         used += steps
         if not problem.is_hopeless and not problem.bends_right(found):
-            turned, steps, _ = descend_by_priority(descent, problem.turned_to_poles(found), None, STEPS)
+            turned, steps, _ = descend_by_priority(descent, problem.turned_to_poles(found), None, TREE_STEPS)
             used += steps
             found = turned if _is_better(problem, turned, found) else found
         if best is None or _is_better(problem, found, best):
@@ -307,7 +307,7 @@ def _met_halfway(problem: TreeProblem, state: State) -> State:
         share = other / (weight + other)
         middle = (ax + share * (bx - ax), ay + share * (by - ay), az + share * (bz - az))
         tasks += [(PositionTask(place.joint, middle), weight), (PositionTask(place.meets, middle), other)]
-    found, _, _ = descend_by_priority(Descent(problem.start.tree, [tasks], False), state, state, STEPS)
+    found, _, _ = descend_by_priority(Descent(problem.start.tree, [tasks], False), state, state, TREE_STEPS)
     return problem.state(found.coordinates, found.shifts)
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ...core import Array, Chain, FabrikError, Pose
 from ...core.math.operations import IntegerArray
+from ...core.math.quaternions import IDENTITY
 from .bone_limits import Limits, stiffness_of
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 _NO_LENGTH = 1e-6
 """Length of a link, over that of all links, below which it has no direction in single precision."""
 
-_IDENTITY = (1.0, 0.0, 0.0, 0.0)
 _UNLIMITED = ((-math.inf,) * 3, (math.inf,) * 3)
 
 
@@ -161,7 +161,7 @@ def _rows(tree: BoneTree, matrices: Sequence[Matrix], rotations: Sequence[Quater
     components = [frame[:] for frame in frames]
     components += [components[end.supporting_bone] for end in tree.ends]
     lower, upper, stiffness, is_limited = _limit_rows(tree)
-    rest = np.array([_IDENTITY] * len(components))
+    rest = np.array([IDENTITY] * len(components))
     has_rests = is_limited or not tree.is_chain
     if has_rests:
         rest[: len(frames)] = _rest_frames(tree, frames, rotations)
@@ -220,13 +220,13 @@ def _with_anchor(rows: _Rows) -> _Rows:
         parents=[-1, *(parent + 1 for parent in rows.parents)],
         names=(rows.names[0], *rows.names),
         positions=np.vstack([below, positions]),
-        rotations=np.vstack([_IDENTITY, rows.rotations]),
-        rest=np.vstack([_IDENTITY, rows.rest]),
+        rotations=np.vstack([IDENTITY, rows.rotations]),
+        rest=np.vstack([IDENTITY, rows.rest]),
         lower=np.vstack([np.zeros(3), rows.lower]),
         upper=np.vstack([np.zeros(3), rows.upper]),
         stiffness=np.vstack([np.zeros(3), rows.stiffness]),
         inherits=np.concatenate([[True], rows.inherits]),
-        base=np.array(_IDENTITY),
+        base=np.array(IDENTITY),
     )
 
 

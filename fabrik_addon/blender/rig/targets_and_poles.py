@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from .properties import FabrikChain
 
-_FLAT = 1e-6
+_SINGULAR_VOLUME = 1e-6
 """Volume, over that of a box with the same edges, below which a matrix counts as singular (single precision)."""
 
 _SMALLEST_VOLUME = 1e-30
@@ -164,7 +164,7 @@ def armature_to_world(armature: Object) -> Matrix:
     if not math.isfinite(sum(sum(row[:]) for row in matrix.row)):
         raise FabrikError(f"the object '{armature.name}' has a position that is not a finite number")
     edges = math.prod(column.length for column in matrix.to_3x3().col)
-    if abs(matrix.determinant()) <= max(_FLAT * edges, _SMALLEST_VOLUME):
+    if abs(matrix.determinant()) <= max(_SINGULAR_VOLUME * edges, _SMALLEST_VOLUME):
         raise FabrikError(f"the object '{armature.name}' has a scale of 0")
     return matrix
 

@@ -27,8 +27,8 @@ _OUTSIDE_BY_ROUNDING = 1e-5
 _ALTERNATIONS = 4
 """Projections onto limits and locks in turn, at most."""
 
-_HALVINGS = 16
-"""Of the way back to the present rotation: to 2^-16 of it, which is 5e-5 radians at most."""
+_BISECTIONS = 16
+"""Bisections of the rotation from the present one to the desired one, by at most pi: to ``2^-16 pi``, 5e-5 radians."""
 
 
 def feasible_channels(
@@ -93,7 +93,7 @@ def _within_both(
     # The present rotation has the locked values: some part of the way from it is within limits if it is itself.
     tried.append(_locked(bone, present, euler_limits))
     low, high = 0.0, 1.0
-    for _ in range(_HALVINGS):
+    for _ in range(_BISECTIONS):
         middle = 0.5 * (low + high)
         part = _locked(bone, present.slerp(rotation, middle), euler_limits)
         if _outside(limits, part[1]) <= _OUTSIDE_BY_ROUNDING:

@@ -44,14 +44,19 @@ def transport_frames(
     delta = rotation
     ax, ay, az = joints[0]
     for link, (bx, by, bz), frame, hint, inherit in zip(links, joints[1:], frames, hints, inherits, strict=False):
-        desired = (bx - ax, by - ay, bz - az)
-        if delta is None or not inherit:
-            delta = from_to(ops, link, desired, hint)
-        else:
-            delta = multiply(from_to(ops, rotate(delta, link), desired, hint), delta)
+        delta = transport_rotation(ops, delta if inherit else None, link, (bx - ax, by - ay, bz - az), hint)
         transported.append(multiply(delta, frame))
         ax, ay, az = bx, by, bz
     return transported
+
+
+def transport_rotation(
+    ops: Operations, parent_rotation: Quaternion | None, link: Vector, desired: Vector, hint: Vector
+) -> Quaternion:
+    """Return d_i: ``R(d_(i-1) l_i, l'_i) d_(i-1)``, or ``R(l_i, l'_i)`` without a rotation of the parent to take."""
+    if parent_rotation is None:
+        return from_to(ops, link, desired, hint)
+    return multiply(from_to(ops, rotate(parent_rotation, link), desired, hint), parent_rotation)
 
 
 def aim_frame(

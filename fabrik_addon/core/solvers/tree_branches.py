@@ -18,8 +18,9 @@ from dataclasses import dataclass
 from ..fabrik.chain_fabrik import ReachProblem, reach_target
 from ..goals.pole import turn_pole
 from ..math.operations import Operations, Vector
-from ..math.quaternions import Quaternion, conjugate, from_to, multiply, rotate, x_axis
+from ..math.quaternions import Quaternion, conjugate, multiply, x_axis
 from ..math.vectors import first_direction, relative_to
+from ..model.frame_transport import transport_rotation
 from ..model.tree_start import StartTree
 from ..optimise.tree_least_squares import PoleTask
 from ..problem import Options
@@ -148,14 +149,9 @@ def tree_frames(
             continue
         child = tree.children[j][0]
         before, after = _link(start.points, j, child), _link(joints, j, child)
-        hint = x_axis(start.frames[j])
-        carried = bend_rotations.get(j, deltas.get(parent) if tree.inherits[j] else None)
-        if carried is None:
-            delta = from_to(ops, before, after, hint)
-        else:
-            delta = multiply(from_to(ops, rotate(carried, before), after, hint), carried)
-        deltas[j] = delta
-        frames[j] = multiply(delta, start.frames[j])
+        parent_rotation = bend_rotations.get(j, deltas.get(parent) if tree.inherits[j] else None)
+        deltas[j] = transport_rotation(ops, parent_rotation, before, after, x_axis(start.frames[j]))
+        frames[j] = multiply(deltas[j], start.frames[j])
     return frames
 
 
