@@ -104,7 +104,7 @@ class ChainGoal(NamedTuple):
     target: Vector
     pole: Vector | None
     pole_angle: float
-    """Radians by which the pole is turned about the line from the root to the target."""
+    """Radians by which the pole is rotated about the line from the root to the target."""
     rotation: Quaternion | None
     """Frame that the last bone should take."""
 
@@ -444,7 +444,7 @@ def status_of(ops: Operations, start: StartPose, target: Vector, softness: float
 def _turn_by_angle(
     ops: Operations, start: StartPose, pole: Vector, target: Vector, angle: float
 ) -> tuple[StartPose, Vector]:
-    """Return the pole turned by its angle about the line to the target, and the start with which to solve for it.
+    """Return the pole rotated by its angle about the line to the target, and the start with which to solve for it.
 
     A straight chain has no bend from which its frames could be transported: ``bend_plane`` takes the side of the pole
     from the chain's own line (``side_toward``). That side differs between the pole rotated by the angle about the
@@ -465,8 +465,8 @@ def _turn_by_angle(
     transport_links = start.transport
 
     def transport(
-        ops: Operations, start: StartPose, points: Sequence[Vector], turn: Quaternion | None
+        ops: Operations, start: StartPose, points: Sequence[Vector], rotation: Quaternion | None
     ) -> list[Quaternion]:
-        return transport_links(ops, start, points, None if turn is None else multiply(turn, twist))
+        return transport_links(ops, start, points, None if rotation is None else multiply(rotation, twist))
 
     return replace(start, transport=transport), turned

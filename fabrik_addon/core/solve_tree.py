@@ -117,7 +117,7 @@ def solve_tree_components(
             begin, steps = _stepped(problem, present, options, solver.stacked)
         found, more, is_converged = _optimised(problem, begin, options, previous)
         steps += more
-        # Poles and rotations that can't be met are no reason to turn: solving again would change sides for ever.
+        # Poles and rotations that can't be met are no reason for another pose: the next solve would change it back.
         as_good = problem.is_met(present) and problem.angle_off(found) > AS_GOOD * problem.angle_off(present)
         state = present if as_good else found
     rx, ry, rz = start.root
@@ -236,8 +236,8 @@ def _is_better(problem: TreeProblem, found: State, best: State) -> bool:
 def _starts(problem: TreeProblem, near: State, previous: TreeSolution | None, options: Options) -> Iterator[State]:
     """Yield the poses to start from: those at hand, FABRIK's, and poses whose bones are bent all the same way.
 
-    FABRIK's comes first where targets are far and nothing but positions is asked of bones that turn any way: its passes
-    take a third of the time.
+    FABRIK's comes first where targets are far and all tasks are positions of free bones: its passes take a third of the
+    time.
     """
     at_hand = [near] if previous is None else [_state_of_previous(problem, previous), near]
     if _is_far(problem, at_hand[0]):
@@ -346,8 +346,8 @@ def _warm_start(problem: TreeProblem, options: Options) -> State:
     swept = sweep_tree(SCALAR, tree, start.points, start.frames, pulls, Stop(NEAR, options.iterations), roots)
     targets = {number: place.target for number, place in enumerate(problem.places) if place.target is not None}
     branches = branches_of(start, problem.meets, problem.poles)
-    joints, turns = close_branches(SCALAR, start, branches, targets, swept.joints, options)
-    frames = tree_frames(SCALAR, start, joints, swept.sub_base_frames, turns)
+    joints, bend_rotations = close_branches(SCALAR, start, branches, targets, swept.joints, options)
+    frames = tree_frames(SCALAR, start, joints, swept.sub_base_frames, bend_rotations)
     shifts: list[Vector] = [(0.0, 0.0, 0.0)] * len(tree.roots)
     for number, root in enumerate(tree.roots):
         if root in roots:

@@ -304,7 +304,7 @@ def test_a_free_tree_that_gives_up_within_reach_has_stalled(steps: int, monkeypa
     chain, pose = y_tree()
     targets = posed(np.random.default_rng(3), chain, pose, 1.0)[chain.tips]
     assert (solve(chain, pose, Goals(targets)).status == REACHED).all()
-    monkeypatch.setattr(sys.modules["fabrik_addon.core.solve_tree"], "STEPS", steps)
+    monkeypatch.setattr(sys.modules["fabrik_addon.core.solve_tree"], "TREE_STEPS", steps)
     solution = solve(chain, pose, Goals(targets), Options(iterations=1))
     missed = solution.error > Options().tolerance
     assert missed.any()

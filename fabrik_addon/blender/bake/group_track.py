@@ -3,7 +3,7 @@
 """One group of chains over all frames of a bake: read, solved, and written as channels that are continuous in time.
 
 A rotation has several values in a channel: ``q`` and ``-q``, Euler angles plus whole turns, axis-angles likewise. Each
-frame gets the value nearest to that of the frame before; otherwise a curve between two frames would turn the bone by
+frame gets the value nearest to that of the frame before; otherwise a curve between two frames would rotate the bone by
 up to a whole turn.
 """
 

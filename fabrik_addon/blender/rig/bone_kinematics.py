@@ -105,7 +105,7 @@ def basis_of(bone: PoseBone, matrix: Matrix, parent_matrix: Matrix | None) -> Ma
 
 
 def turns_rigidly(bone: PoseBone, parent_matrix: Matrix | None) -> bool:
-    """Tell whether a bone keeps its shape as it turns, so that ``M``'s rotation is ``S``'s times the bone's own.
+    """Tell whether a bone keeps its shape as it rotates, so that ``M``'s rotation is ``S``'s times the bone's own.
 
     That takes ``S`` to be a rotation times one factor: no shear, no mirroring, no uneven scale. Otherwise a rotation of
     the bone changes the lengths of the links, and a solver that takes them for rigid misses the target.
@@ -126,6 +126,6 @@ def turns_rigidly(bone: PoseBone, parent_matrix: Matrix | None) -> bool:
     # Looser than Matrix.is_orthogonal, which takes the rounding of long hierarchies for shear.
     uneven = max(abs(second.length_squared - size), abs(third.length_squared - size))
     if bone.bone.inherit_scale == 'ALIGNED':
-        uneven = 0.0  # Aligned scales along the bone's own axes (D), whichever way the bone turns
+        uneven = 0.0  # Aligned scales along the bone's own axes (D), whichever way the bone rotates
     skewed = max(abs(first.dot(second)), abs(first.dot(third)), abs(second.dot(third)))
     return max(uneven, skewed) < _SHEAR * size

@@ -3,7 +3,7 @@
 """READ: joint limits from a bone's settings: IK limits, locks and stiffness, rotation locks, Limit Rotation.
 
 IK limits are angles of swing and twist (``core.model.joint_limits``). Limit Rotation constraints limit Euler angles,
-which are the same only where a bone turns about one axis: ``left_by`` computes what Blender makes of a rotation, and
+which are the same only where a bone rotates about one axis: ``left_by`` computes what Blender makes of a rotation, and
 ``within_euler_limits`` a rotation that Blender leaves as it is.
 """
 
@@ -78,7 +78,7 @@ def limits_of(bone: PoseBone, with_locks: bool = True, with_constraints: bool = 
 def euler_limits_of(bone: PoseBone) -> list[LimitRotationConstraint]:
     """Return the Limit Rotation constraints of a bone whose Euler angles aren't its angles of swing and twist.
 
-    Where a bone turns about one axis only, by no more than half a turn, they are, and the list is empty.
+    Where a bone rotates about one axis only, by no more than half a turn, they are, and the list is empty.
     """
     found = [one for one in bone.constraints if isinstance(one, LimitRotationConstraint) and is_limit(one)]
     if not found:

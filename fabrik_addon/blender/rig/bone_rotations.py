@@ -2,11 +2,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """From the joints that a solver found to the bones' own rotations. Computes on what was read, in mathutils.
 
-1. Frames: each bone takes its parent's turn and, on top of it, the shortest turn from where its link then points to
-   where the link should point, ``D_j = FromTo(D_p l_j, p_{j+1} - p_j) D_p`` and ``F'_j = D_j F_j``. The core's
-   ``transport_frames`` is the same in double precision.
-2. Local rotations: ``q'_j = q_j (F_j^-1 F_p) (F'_p^-1 F'_j)``, the rotation in the parent frame, which no turn of the
-   chain's bones changes.
+1. Frames: each bone takes its parent's rotation and, on top of it, the shortest rotation from where its link then
+   points to where the link should point, ``D_j = FromTo(D_p l_j, p_{j+1} - p_j) D_p`` and ``F'_j = D_j F_j``. The
+   core's ``transport_frames`` is the same in double precision.
+2. Local rotations: ``q'_j = q_j (F_j^-1 F_p) (F'_p^-1 F'_j)``, each in the bone's parent frame.
 
 mathutils computes both for one pose: single precision, as all that Blender stores of a pose. The frames of a bake are
 (F, 4) arrays, and local rotations of theirs are the same function with another product.
@@ -45,7 +44,7 @@ class ParentFrame(NamedTuple, Generic[Rotation]):
     """The frame in which a bone's own rotation is."""
 
     parent: int
-    """Index of the bone with which it turns; -1 where it keeps to armature space."""
+    """Index of the bone with which it rotates; -1 where it keeps to armature space."""
     offset: Rotation
     """``q_j F_j^-1 F_p``, or ``q_j F_j^-1`` where there is no such bone."""
 
@@ -60,7 +59,7 @@ def parent_frames(
     """Return the frames in which bones' own rotations are, from any one pose.
 
     Args:
-        parents: index of the bone with which each one turns, or -1.
+        parents: index of the bone with which each one rotates, or -1.
         frames: ``F_j`` of the bones in armature space.
         rotations: ``q_j``, their own in the same pose.
         multiply: product of two rotations.
@@ -130,9 +129,9 @@ def transport_in_blender(start: StartPose) -> StartPose:
     ]
 
     def transport(
-        _ops: Operations, _start: StartPose, points: Sequence[Components3], turn: Components4 | None
+        _ops: Operations, _start: StartPose, points: Sequence[Components3], rotation: Components4 | None
     ) -> list[Components4]:
-        delta = None if turn is None else Quaternion(cast(ScalarQuaternion, turn))
+        delta = None if rotation is None else Quaternion(cast(ScalarQuaternion, rotation))
         frames = []
         scalar_points = cast(Sequence[tuple[float, float, float]], points)
         ax, ay, az = scalar_points[0]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""READ: bones that turn, as the core's chain and pose. One chain is a tree with one end."""
+"""READ: bones that rotate, as the core's chain and pose. One chain is a tree with one end."""
 
 from __future__ import annotations
 
@@ -42,20 +42,20 @@ class End(NamedTuple):
 
 @dataclass(frozen=True)
 class BoneTree:
-    """Bones that turn and how they hang together: what doesn't change while targets move."""
+    """Bones that rotate and how they hang together: what doesn't change while targets move."""
 
     bones: tuple[PoseBone, ...]
-    """That turn, parents first. Joint j of the tree is the head of bone j; the ends are the joints after these."""
+    """That rotate, parents first. Joint j of the tree is the head of bone j; the ends are the joints after these."""
     parents: tuple[int, ...]
     """Index of the bone with which each of them moves, or -1."""
     inherits: tuple[bool, ...]
-    """Whether each of them turns with that bone."""
+    """Whether each of them rotates with that bone."""
     limits: tuple[Limits | None, ...]
     """The bones' smallest and largest angles; None where a bone's limits don't count."""
     line: tuple[PoseBone, ...]
-    """All bones of which matrices are needed, parents first: those that turn, those between them, the ends'."""
+    """All bones of which matrices are needed, parents first: those that rotate, those between them, the ends'."""
     rows: tuple[int, ...]
-    """Index in ``line`` of each bone that turns."""
+    """Index in ``line`` of each bone that rotates."""
     ends: tuple[End, ...]
     tips: tuple[int, ...]
     """Joint at which each chain ends."""
@@ -77,7 +77,7 @@ class BoneTree:
 
     @cached_property
     def rotation_parents(self) -> list[int]:
-        """Index of the bone with which each bone turns, or -1."""
+        """Index of the bone with which each bone rotates, or -1."""
         return [parent if inherits else -1 for parent, inherits in zip(self.parents, self.inherits, strict=True)]
 
     def joints(self, matrices: Sequence[Matrix]) -> Array:
@@ -116,7 +116,7 @@ def read_tree(
     """Return a tree and its pose, from matrices of its bones and their own rotations in the same pose.
 
     A bone's rest frame is that in which its own rotation is counted, ``F_p^-1 F_j q_j^-1``, or ``F_j q_j^-1`` in
-    armature space where it doesn't turn with a parent of the tree: limits are angles of ``q_j``.
+    armature space where it doesn't rotate with a parent of the tree: limits are angles of ``q_j``.
 
     Args:
         tree: the bones.
@@ -213,7 +213,7 @@ def _limit_rows(tree: BoneTree) -> tuple[Array, Array, Array, bool]:
 
 
 def _with_anchor(rows: _Rows) -> _Rows:
-    """Return the rows after that of an anchor: a joint below all others that can't turn."""
+    """Return the rows after that of an anchor: a joint below all others that can't rotate."""
     positions = rows.positions
     below = positions.min(axis=0) - np.ptp(positions, axis=0).max() * np.array([0.0, 0.0, 1.0])
     return _Rows(

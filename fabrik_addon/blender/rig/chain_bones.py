@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """READ: the bones of one chain, their matrices and their pose. How limits are read is in ``bone_limits``.
 
-The chain is the tip and its parents, ``chain_count`` bones at most. The solver turns its *free* bones: a bone whose
+The chain is the tip and its parents, ``chain_count`` bones at most. The solver rotates its *free* bones: a bone whose
 rotation is locked altogether, and all but one of the bones that start at one joint, form one rigid link with the bone
 above. A link runs from the head of a free bone to the head of the next one, or to the chain's end.
 """
@@ -57,11 +57,11 @@ class ChainBones:
     """The bone at whose head or tail the chain ends."""
     use_tail: bool
     free: tuple[int, ...]
-    """Indices of the bones that turn: not those that are locked altogether, and one only of those at one joint."""
+    """Indices of the bones that rotate: not those that are locked altogether, and one only of those at one joint."""
     is_rigid: bool
-    """Whether the bones keep their shape as they turn (``turns_rigidly``)."""
+    """Whether the bones keep their shape as they rotate (``turns_rigidly``)."""
     has_locks: bool
-    """Whether some bone can turn about some of its axes only."""
+    """Whether some bone can rotate about some of its axes only."""
     modes: tuple[str, ...]
     """The bones' rotation modes."""
     channels: tuple[Channel, ...]
@@ -89,7 +89,7 @@ class ChainBones:
 
     @property
     def free_rotations(self) -> list[Quaternion]:
-        """The own rotations of the bones that turn."""
+        """The own rotations of the bones that rotate."""
         return [self.rotations[i] for i in self.free]
 
     @cached_property
@@ -111,7 +111,7 @@ class ChainBones:
         )
 
     def with_free(self, rotations: Sequence[Quaternion]) -> list[Quaternion]:
-        """Return the own rotations of all bones, those of the bones that turn replaced."""
+        """Return the own rotations of all bones, those of the bones that rotate replaced."""
         if len(rotations) == len(self.rotations):
             return list(rotations)
         found = list(self.rotations)
@@ -121,9 +121,9 @@ class ChainBones:
 
 
 def bones_of_chain(armature: Object, tip: str, chain_count: int, use_tail: bool) -> tuple[PoseBone, ...]:
-    """Walk bone parents up from a tip; return the bones that turn, root first.
+    """Walk bone parents up from a tip; return the bones that rotate, root first.
 
-    Without ``use_tail`` the chain ends at the tip's head, the tip doesn't turn and isn't counted, as in Blender's IK.
+    Without ``use_tail`` the chain ends at the tip's head, the tip doesn't rotate and isn't counted, as in Blender's IK.
 
     Raises:
         FabrikError: there is no such bone, or not as many parents.
@@ -150,7 +150,7 @@ def read_bones(armature: Object, spec: ChainSpec) -> ChainBones:
     """Return the bones of a chain.
 
     Raises:
-        FabrikError: there is no such bone, or not as many parents, or none of them can turn, or stretch if they should.
+        FabrikError: there is no such bone, or not as many parents, or no bone can rotate, or stretch if it should.
     """
     bones = bones_of_chain(armature, spec.tip, spec.chain_count, spec.use_tail)
     line = bones if spec.use_tail else (*bones, armature.pose.bones[spec.tip])
@@ -183,7 +183,7 @@ def read_bones(armature: Object, spec: ChainSpec) -> ChainBones:
 
 
 def _free_bones(bones: Sequence[PoseBone], use_limits: bool) -> tuple[int, ...]:
-    """Return the indices of a chain's bones that turn.
+    """Return the indices of a chain's bones that rotate.
 
     Raises:
         FabrikError: none can.
@@ -197,10 +197,10 @@ def _free_bones(bones: Sequence[PoseBone], use_limits: bool) -> tuple[int, ...]:
 
 
 def _rigidity(bones: Sequence[PoseBone], free: Sequence[int], matrices: Sequence[Matrix]) -> tuple[bool, str]:
-    """Return whether all bones turn rigidly, and the name of the first one that doesn't."""
+    """Return whether all bones rotate rigidly, and the name of the first one that doesn't."""
     parents = [bones[0].parent.matrix if bones[0].parent else None, *matrices]
     rigid = [turns_rigidly(bone, parent) for bone, parent in zip(bones, parents, strict=False)]
-    # A bone that doesn't turn by itself is rigid with the one above if it takes over its rotation.
+    # A bone that doesn't rotate by itself is rigid with the one above if it takes over its rotation.
     comes_along = all(bones[i].bone.use_inherit_rotation for i in range(1, len(bones)) if i not in free)
     return all(rigid) and comes_along, bones[0].name if all(rigid) else bones[rigid.index(False)].name
 

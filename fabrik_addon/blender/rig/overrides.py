@@ -45,7 +45,7 @@ def is_limit(constraint: Constraint) -> bool:
 
 
 def chain_constraints(armature: Object) -> Iterator[tuple[PoseBone, Constraint, list[PoseBone]]]:
-    """Yield the active IK and Spline IK constraints: their bone, the constraint, and all bones that it turns."""
+    """Yield the active IK and Spline IK constraints: their bone, the constraint, and all bones that it rotates."""
     for owner in armature.pose.bones:
         for constraint in owner.constraints:
             if constraint.type in _CHAIN_TYPES and is_active(constraint):
@@ -58,7 +58,7 @@ def chain_constraints(armature: Object) -> Iterator[tuple[PoseBone, Constraint, 
 def overrides_of(
     armature: Object, bones: Sequence[PoseBone], use_limits: bool, use_stretch: bool = False
 ) -> tuple[str, ...]:
-    """Return the bones of a chain that constraints turn after their channels, or whose channels are driven, in words.
+    """Return the bones of a chain that constraints rotate after their channels, or whose channels are driven, in words.
 
     Args:
         armature: object with the bones.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""READ: bones that start at the same joint. Only one of them turns; a link between them would have no length."""
+"""READ: bones that start at the same joint. Only one of them rotates; a link between them would have no length."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _SAME_JOINT = 1e-6
 def one_bone_per_joint(bones: Sequence[PoseBone], limited: AbstractSet[str]) -> list[PoseBone]:
     """Return bones without those that start where another one of them does.
 
-    It is the upper bone that turns, so that its other children come along, unless its limits leave it no axis or the
-    lower bone doesn't turn with it.
+    It is the upper bone that rotates, so that its other children come along, unless its limits leave it no axis or the
+    lower bone doesn't rotate with it.
 
     Args:
-        bones: that can turn, parents first.
+        bones: that can rotate, parents first.
         limited: names of the bones whose limits count.
     """
     kept: dict[str, PoseBone] = {}
@@ -62,5 +62,5 @@ def _turns_with(bone: PoseBone, above: PoseBone) -> bool:
 
 
 def _can_turn(bone: PoseBone, is_limited: bool) -> bool:
-    """Tell whether a bone's limits leave it any axis to turn about."""
+    """Tell whether a bone's limits leave it any axis to rotate about."""
     return not is_limited or any(low < high for low, high in zip(*limits_of(bone), strict=True))

@@ -41,7 +41,7 @@ class Snapshot:
     followed: frozenset[str]
     """Names of the armature's bones that the chain's target or pole follows; none that move with the chain."""
     start_of_frames: StartPose | None = None
-    """The start with the frames and links that the bones' rotations give; None where stretch turns no link."""
+    """The start with the frames and links that the bones' rotations give; None where stretch rotates no link."""
     weight: float = 1.0
     """Share of the chain where several meet."""
     is_pinned: bool = False
@@ -70,7 +70,7 @@ class Snapshot:
 
     @cached_property
     def parent_frames(self) -> list[ParentFrame[Quaternion]]:
-        """The frames in which the own rotations of the bones that turn are."""
+        """The frames in which the own rotations of the bones that rotate are."""
         return bone_parent_frames(self.bones.tree.rotation_parents, self.shown_start.frames, self.bones.free_rotations)
 
     @property
@@ -176,7 +176,7 @@ def _options_of(settings: FabrikChain) -> Options:
 
 
 def _starts(bones: ChainBones) -> tuple[StartPose, StartPose | None]:
-    """Return the start of a chain and, where stretch turns its links, that of its bones' frames."""
+    """Return the start of a chain and, where stretch rotates its links, that of its bones' frames."""
     of_frames = start_from(*read_pose(bones, chain_matrices(bones), bones.rotations))
     aimed = aimed_at_shown_links(bones, of_frames)
     return transport_in_blender(aimed or of_frames), None if aimed is None else of_frames

@@ -3,7 +3,7 @@
 """The joints of a chain whose bones are stretched. Computes on what was read.
 
 Link ``i`` is ``a_i + k_i b_i``, with ``b_i`` what the bone's Y scale ``k_i`` lengthens and ``a_i`` what it doesn't
-(``bone_stretch.Link``). Where ``a_i`` isn't 0 stretch turns the link as well as lengthening it.
+(``bone_stretch.Link``). Where ``a_i`` isn't 0 stretch rotates the link as well as lengthening it.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def shown_positions(bones: ChainBones, positions: Array) -> Array:
 def aimed_at_shown_links(bones: ChainBones, start: StartPose) -> StartPose | None:
     """Return a start with links of their own lengths that point where the stretched links do.
 
-    None where stretch turns no link. A solve that stretches bones turns them back by as much as stretch turns their
-    links; a solve that started from the links of the bones' frames would next time bend in another plane.
+    None where stretch rotates no link. A solve that stretches bones rotates them back by as much as stretch rotates
+    their links; a solve that started from the links of the bones' frames would next time bend in another plane.
     """
     stretch = bones.stretch
     if stretch is None or not stretch.is_stretched or all(link.is_straight for link in bones.links):

@@ -31,11 +31,11 @@ class TreeBones:
     meets: tuple[int, ...]
     """Joint that each chain's end should meet, or -1."""
     rotations: tuple[Quaternion, ...]
-    """The own rotations of the bones that turn, from their channels."""
+    """The own rotations of the bones that rotate, from their channels."""
     has_locks: bool
-    """Whether some bone can turn about some of its axes only."""
+    """Whether some bone can rotate about some of its axes only."""
     is_rigid: bool
-    """Whether the bones keep their shape as they turn (``turns_rigidly``)."""
+    """Whether the bones keep their shape as they rotate (``turns_rigidly``)."""
     is_constrained: bool
     """Whether constraints or drivers change the bones after their channels."""
 
@@ -103,7 +103,7 @@ class _JointNumbers:
         self.ends: list[tuple[PoseBone, bool]] = []
 
     def at(self, bone: PoseBone, is_tail: bool) -> int:
-        """Return the joint at a bone's head or tail; a new end where no bone that turns starts."""
+        """Return the joint at a bone's head or tail; a new end where no bone that rotates starts."""
         if not is_tail and bone.name in self._numbers:
             return self._numbers[bone.name]
         self.ends.append((bone, is_tail))
@@ -115,7 +115,7 @@ def _parents_first(bones: Iterable[PoseBone], order: Mapping[str, int]) -> list[
 
 
 def _first_joint(snapshot: Snapshot, numbers: Mapping[str, int], bones: Sequence[PoseBone]) -> int:
-    """Return the joint at which a chain starts; another chain's bone may be the one that turns there."""
+    """Return the joint at which a chain starts; another chain's bone may be the one that rotates there."""
     own = snapshot.bones.tree.bones
     ancestor = _nearest_ancestor(own[0], numbers)
     if ancestor >= 0 and (own[0].name in numbers or share_joint(bones[ancestor], own[0])):
@@ -124,14 +124,14 @@ def _first_joint(snapshot: Snapshot, numbers: Mapping[str, int], bones: Sequence
 
 
 def _nearest_ancestor(bone: PoseBone | None, numbers: Mapping[str, int]) -> int:
-    """Return the index of the first bone that turns, from a bone up its parents, or -1."""
+    """Return the index of the first bone that rotates, from a bone up its parents, or -1."""
     while bone is not None and bone.name not in numbers:
         bone = bone.parent
     return -1 if bone is None else numbers[bone.name]
 
 
 def _inherits(bone: PoseBone, numbers: Mapping[str, int]) -> bool:
-    """Tell whether a bone turns with the bone of the tree that carries it: whether all bones on the way do."""
+    """Tell whether a bone rotates with the bone of the tree that carries it: whether all bones on the way do."""
     link: PoseBone | None = bone
     while link is not None and (link is bone or link.name not in numbers):
         if not link.bone.use_inherit_rotation:
@@ -152,7 +152,7 @@ def _between(bones: Sequence[PoseBone], order: Mapping[str, int], numbers: Mappi
 
 
 def tree_matrices(bones: TreeBones, rotations: Sequence[Quaternion] | None = None) -> list[Matrix]:
-    """Return the matrices of ``bones.tree.line`` before constraints, or for other rotations of the bones that turn."""
+    """Return the matrices of ``bones.tree.line`` before constraints, or for other rotations of ``bones.tree.bones``."""
     tree = bones.tree
     if rotations is None and not bones.is_constrained:
         return [bone.matrix for bone in tree.line]

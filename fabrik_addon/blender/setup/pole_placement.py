@@ -34,7 +34,7 @@ class PolePlacement:
     position: Array
     """(3,) in armature space."""
     is_tip_opposite: bool
-    """Whether the last bone bends away from the pole, as a foot does: a pole would turn the foot over."""
+    """Whether the last bone bends away from the pole, as a foot does: a pole would rotate the foot over."""
 
 
 def place_pole(bones: ChainBones, pose: Pose, distance: float) -> PolePlacement:
@@ -83,7 +83,7 @@ def _bend_at(bones: ChainBones, pose: Pose, joint: int) -> Array | None:
     hinge = _hinge_at(bones, joint)
     around = pose.positions[joint - 1 : joint + 2]
     if hinge is not None:
-        # The link turns toward s a x y about its axis a: the joint lies off the line d on the other side, -s a x d.
+        # The link rotates toward s a x y about its axis a: the joint lies off the line d on the other side, -s a x d.
         axis, sign = hinge
         bone = bones.bones[bones.free[joint]]
         return _unit(-sign * np.cross(np.array(bone.matrix.to_3x3().col[axis][:]), around[2] - around[0]))
@@ -100,7 +100,7 @@ def _bend_at(bones: ChainBones, pose: Pose, joint: int) -> Array | None:
 
 
 def _hinge_at(bones: ChainBones, joint: int) -> tuple[int, float] | None:
-    """Return the axis of a joint that turns about the bone's x or z axis alone, and the sign of its wider range."""
+    """Return the axis of a joint that rotates about the bone's x or z axis alone, and the sign of its wider range."""
     lower, upper = limits_of(bones.bones[bones.free[joint]])
     free = [axis for axis in range(3) if lower[axis] < upper[axis]]
     if len(free) != 1 or free[0] not in (_X, _Z):

@@ -48,7 +48,7 @@ class Group:
 
     @cached_property
     def bones(self) -> frozenset[str]:
-        """Names of the bones that may turn."""
+        """Names of the bones that may rotate."""
         return frozenset(bone.name for snapshot in self.snapshots for bone in snapshot.bones.bones)
 
     @cached_property

@@ -37,7 +37,7 @@ class Compared:
     iterations: int = 0
     seconds: float = 0.0
     turned: float = 0.0
-    """Radians by which all bones together turn."""
+    """Radians by which all bones together rotate."""
     violation: float | None = None
     """Radians by which the worst bone is outside its limits; None where the chain has none."""
 
@@ -82,7 +82,7 @@ def _measured(label: str, problem: Snapshot) -> Compared:
 
 
 def _turned(solved: SolvedChain) -> float:
-    """Return by how many radians the bones turn in their parents, all together."""
+    """Return by how many radians the bones rotate in their parents, all together."""
     bones = solved.snapshot.bones
     total = 0.0
     for i, (bone, channel) in zip(bones.free, solved.channels, strict=True):

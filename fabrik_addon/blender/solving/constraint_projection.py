@@ -10,7 +10,7 @@ or another length than the solver found, and the tip is off its target. So, in t
    with ``r`` the position residual over chain length and ``J`` by finite differences through the feasible channels, so
    that it is 0 for what is locked. Skipped where the error is rounding.
 3. Where the bend isn't at the pole, further projections, each from the pose before, while the angle falls: locks undo
-   about half of each turn. The present pose is kept where it is feasible and as good: solving again changes nothing.
+   about half of each rotation. The present pose is kept where it is feasible and as good: solving again changes nothing.
 
 The solver solves once: with up to 15 further solves, each from the feasible pose before, a chain of four sheared bones
 with an unreachable target took 270 ms instead of 37, and 62 of 148 random chains were at their targets instead of 65.
@@ -59,17 +59,17 @@ _STILL = 1e-5
 """Share of the squared error that a step takes away by its Jacobian, below which no step brings the tip nearer."""
 
 _POLE_PROJECTIONS = 8
-"""Further projections that turn the bend to the pole, at most: locks undo about half of each."""
+"""Further projections that rotate the bend to the pole, at most: locks undo about half of each."""
 
 _SAME_COMPONENTS = 1e-4
 """Difference of two quaternions' components that is the rounding of Euler angles."""
 
 _PROBE = 1e-3
-"""Turn (radians) of the finite differences: small beside a bend, large beside single precision."""
+"""Rotation (radians) of the finite differences: small beside a bend, large beside single precision."""
 
-_LARGEST_TURN = 0.6
-"""Turn (radians) of one bone in one step, at most: over larger turns the Jacobian isn't constant, and with half of it
-the steps of 30 sheared chains ended 1.07 times as far from their targets."""
+_LARGEST_ROTATION = 0.6
+"""Rotation (radians) of one bone in one step, at most: over larger ones the Jacobian isn't constant, and with half of it the
+steps of 30 sheared chains ended 1.07 times as far from their targets."""
 
 _AXES = (Vector((1.0, 0.0, 0.0)), Vector((0.0, 1.0, 0.0)), Vector((0.0, 0.0, 1.0)))
 
@@ -85,7 +85,7 @@ class ProjectedPose:
     rotations: list[Quaternion]
     """Of all bones, their own."""
     channels: tuple[tuple[PoseBone, Channel], ...]
-    """Of the bones that turn."""
+    """Of the bones that rotate."""
     error: float
     """Distance from tip to target over chain length."""
     sweeps: int
@@ -136,7 +136,7 @@ def refined_projection(bones: ChainBones, goals: Goals, options: Options, found:
 def feasible_pose(
     bones: ChainBones, rotations: Sequence[Quaternion]
 ) -> tuple[tuple[tuple[PoseBone, Channel], ...], list[Quaternion]]:
-    """Return the feasible channels of the bones that turn, and the own rotations of all bones with them."""
+    """Return the feasible channels of the bones that rotate, and the own rotations of all bones with them."""
     tree, desired = bones.tree, [rotations[i] for i in bones.free]
     channels, given = feasible_channels(tree.bones, desired, tree.limits, bones.free_rotations)
     return tuple(zip(tree.bones, channels, strict=True)), bones.with_free(given)
@@ -208,8 +208,7 @@ def _angle_to_pole(bones: ChainBones, goals: Goals, rotations: Sequence[Quaterni
     *joints, pole = [(x, y, z) for x, y, z in points.tolist()]
     if goals.pole_angles is not None:
         along = first_direction(SCALAR, [joints[-1], joints[1]])
-        turned = turn_pole(SCALAR, pole, along, float(goals.pole_angles[0]))
-        return float(cast(float, pole_angle(SCALAR, joints, joints[-1], turned)))
+        pole = turn_pole(SCALAR, pole, along, float(goals.pole_angles[0]))
     return float(cast(float, pole_angle(SCALAR, joints, joints[-1], pole)))
 
 
@@ -226,7 +225,7 @@ class _FeasiblePose(NamedTuple):
     error: float
     """Length of the residual."""
     length: float
-    """Of the chain, in armature space: sheared bones change it as they turn."""
+    """Of the chain, in armature space: sheared bones change it as they rotate."""
 
 
 def _feasible_pose_at(bones: ChainBones, target: Array, rotations: Sequence[Quaternion]) -> _FeasiblePose:
@@ -240,7 +239,7 @@ def _feasible_pose_at(bones: ChainBones, target: Array, rotations: Sequence[Quat
 
 
 def _least_squares(bones: ChainBones, target: Array, options: Options, here: _FeasiblePose) -> _FeasiblePose:
-    """Turn bones by damped least squares until the tip is at the target or gets no nearer.
+    """Rotate bones by damped least squares until the tip is at the target or gets no nearer.
 
     After a quick step the Jacobian is updated, ``J + (dr - J dq) dq^T / (dq . dq)`` (Broyden 1965): by finite
     differences it costs as much as 3 F steps of F bones.
@@ -253,16 +252,16 @@ def _least_squares(bones: ChainBones, target: Array, options: Options, here: _Fe
             break
         if jacobian is None:
             jacobian, is_updated = _jacobian(bones, here), False
-        turns = jacobian.T @ np.linalg.solve(jacobian @ jacobian.T + damping * np.eye(3), here.residual)
-        turns *= min(1.0, _LARGEST_TURN / (np.abs(turns).max() + TINY))
-        if not is_updated and here.residual @ jacobian @ turns < _STILL * here.error**2:
+        change = jacobian.T @ np.linalg.solve(jacobian @ jacobian.T + damping * np.eye(3), here.residual)
+        change *= min(1.0, _LARGEST_ROTATION / (np.abs(change).max() + TINY))
+        if not is_updated and here.residual @ jacobian @ change < _STILL * here.error**2:
             break
-        trial = _feasible_pose_at(bones, target, _turned(bones, here.rotations, turns.reshape(-1, 3)))
+        trial = _feasible_pose_at(bones, target, _rotated(bones, here.rotations, change.reshape(-1, 3)))
         if trial.error < here.error:
             slow = slow + 1 if trial.error > _SLOW * here.error else 0
             is_updated = trial.error < _QUICK * here.error
-            missed = here.residual - trial.residual - jacobian @ turns
-            jacobian = jacobian + np.outer(missed, turns) / (turns @ turns) if is_updated else None
+            missed = here.residual - trial.residual - jacobian @ change
+            jacobian = jacobian + np.outer(missed, change) / (change @ change) if is_updated else None
             here, damping = trial, max(0.2 * damping, _LEAST_DAMPING)
         elif is_updated:
             jacobian = None
@@ -274,19 +273,19 @@ def _least_squares(bones: ChainBones, target: Array, options: Options, here: _Fe
 
 
 def _jacobian(bones: ChainBones, pose: _FeasiblePose) -> Array:
-    """Return the tip's response (3, 3 F), over chain length, to the turn of each bone about its own x, y and z.
+    """Return the tip's response (3, 3 F), over chain length, to rotations of each bone about its own x, y and z.
 
-    Where limits or locks change a turn it is the response to what they leave of the turn. The turn is in the direction
-    that brings the tip nearer to the target: a bone at its limit can turn back.
+    Where limits or locks change a rotation it is the response to what they leave of it. The rotation is in the
+    direction that brings the tip nearer to the target: a bone at its limit can rotate back.
     """
     columns = []
     for row, i in enumerate(bones.free):
         own, response = pose.rotations[i], _response(bones, pose, i)
         probes = np.where(pose.residual @ response < 0.0, -_PROBE, _PROBE).tolist()
         for axis, probe in zip(_AXES, probes, strict=True):
-            turned = own @ Quaternion(axis, probe)
-            _, given = feasible_channel(bones.bones[i], turned, bones.tree.limits[row], bones.rotations[i])
-            # Twice the vector part is the turn (radians); to_exponential_map() makes 0 of it in single precision.
+            rotated = own @ Quaternion(axis, probe)
+            _, given = feasible_channel(bones.bones[i], rotated, bones.tree.limits[row], bones.rotations[i])
+            # Twice the vector part is the rotation (radians); to_exponential_map() makes 0 of it in single precision.
             left = own.inverted() @ given
             share = math.copysign(2.0, left.w) / probe
             columns.append(share * (response @ np.array((left.x, left.y, left.z))))
@@ -294,7 +293,7 @@ def _jacobian(bones: ChainBones, pose: _FeasiblePose) -> Array:
 
 
 def _response(bones: ChainBones, pose: _FeasiblePose, i: int) -> Array:
-    """Return the tip's response (3, 3), over chain length, to the turn of bone i about its own x, y and z."""
+    """Return the tip's response (3, 3), over chain length, to rotations of bone i about its own x, y and z."""
     bases = chain_bases(bones, pose.rotations)[i:]
     parent = _parent_matrix(bones, pose.matrices, i)
     tip = bones.tree.joints(pose.matrices)[-1]
@@ -306,22 +305,22 @@ def _response(bones: ChainBones, pose: _FeasiblePose, i: int) -> Array:
     return np.array(columns).T
 
 
-def _turned(bones: ChainBones, rotations: Sequence[Quaternion], turns: Array) -> list[Quaternion]:
-    """Return the own rotations of all bones with those that turn multiplied by rotation vectors (F, 3)."""
-    turned = list(rotations)
-    for i, turn in zip(bones.free, turns.tolist(), strict=True):
-        vector = Vector(turn)
+def _rotated(bones: ChainBones, rotations: Sequence[Quaternion], vectors: Array) -> list[Quaternion]:
+    """Return the own rotations of all bones with those that rotate multiplied by rotation vectors (F, 3)."""
+    rotated = list(rotations)
+    for i, row in zip(bones.free, vectors.tolist(), strict=True):
+        vector = Vector(row)
         if vector.length > 0.0:
-            turned[i] = turned[i] @ Quaternion(vector.normalized(), vector.length)
-    return turned
+            rotated[i] = rotated[i] @ Quaternion(vector.normalized(), vector.length)
+    return rotated
 
 
 def _aimed_rotations(bones: ChainBones, solution: ComponentSolution, rotations: list[Quaternion]) -> list[Quaternion]:
-    """Return rotations turned on, root first, until each link points where the solution's does.
+    """Return rotations continued, root first, until each link points where the solution's does.
 
-    The shortest turn is taken in the parent frame ``S``: for a link ``l`` and where it should point ``d``, both in
-    armature space, ``q' = FromTo(S^-1 l, S^-1 d) q``. Where ``S`` has shear or uneven scale the turn in armature space
-    is none of the bone's.
+    The shortest rotation is taken in the parent frame ``S``: for a link ``l`` and where it should point ``d``, both in
+    armature space, ``q' = FromTo(S^-1 l, S^-1 d) q``. Where ``S`` has shear or uneven scale the rotation in
+    armature space is none of the bone's.
     """
     points = [Vector(point) for point in cast("list[tuple[float, float, float]]", solution.points)]
     aimed = list(rotations)

@@ -96,7 +96,7 @@ def _has_used_iterations(solved: SolvedChain) -> bool:
 
 
 def _turned_by_constraints(solved: SolvedChain) -> list[str]:
-    """Return the Limit Rotation constraints that turn a bone after its channels, in words."""
+    """Return the Limit Rotation constraints that rotate a bone after its channels, in words."""
     if solved.snapshot.bones.limits is None:
         return []
     named = []
@@ -110,7 +110,7 @@ def _turned_by_constraints(solved: SolvedChain) -> list[str]:
 
 
 def _length(solved: SolvedChain, tip: Vector) -> float:
-    """Return a chain's length in the pose that is shown: sheared bones change their length as they turn."""
+    """Return a chain's length in the pose that is shown: sheared bones change their length as they rotate."""
     bones = solved.snapshot.bones
     joints = [*(bones.bones[i].head for i in bones.free), tip]
     return sum((end - start).length for start, end in pairwise(joints))

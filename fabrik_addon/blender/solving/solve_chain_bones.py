@@ -6,7 +6,7 @@ The stages in their order:
 
 1. ``solve_components`` of the core: joints and frames in armature space.
 2. Local rotations from the frames (``rig.bone_rotations``).
-3. Where bones can't turn freely (locks, shear), the projection onto what they can do (``constraint_projection``).
+3. Where bones can't rotate freely (locks, shear), the projection onto what they can do (``constraint_projection``).
 4. Influence: ``slerp(q, q', influence)`` of each bone's own rotation, and the same share of stretch and root motion.
 5. Channels, as near to the present ones as their rotation mode allows.
 """
@@ -52,7 +52,7 @@ class SolvedChain(NamedTuple):
 
     snapshot: Snapshot
     channels: tuple[tuple[PoseBone, Channel], ...]
-    """The bones that turn and their new rotation channels."""
+    """The bones that rotate and their new rotation channels."""
     status: Status
     error: float
     """Distance from tip to target over chain length."""
@@ -64,7 +64,7 @@ class SolvedChain(NamedTuple):
     stretched: tuple[Setting, ...] = ()
     """Scales and modes of inheriting it, so that the bones are stretched by that and nothing else is."""
     whole: tuple[Quaternion, ...] = ()
-    """The own rotations of the bones that turn at influence 1; none where influence is 1."""
+    """The own rotations of the bones that rotate at influence 1; none where influence is 1."""
     together_with: tuple[str, ...] = ()
     """Names of the other chains of its tree."""
     solution: TreeSolution | None = None
@@ -123,7 +123,7 @@ def solve_snapshot(snapshot: Snapshot, goals: Goals | None = None) -> SolvedChai
 
 
 def _posed_freely(snapshot: Snapshot, goals: Goals) -> _Posed:
-    """Solve a chain whose bones turn as the solver takes them to: the solver's status and error hold."""
+    """Solve a chain whose bones rotate as the solver takes them to: the solver's status and error hold."""
     bones, options = snapshot.bones, snapshot.options
     solution = solve_components(snapshot.start, goals, options)
     shift = Vector()
@@ -166,7 +166,7 @@ def _posed_within_constraints(snapshot: Snapshot, goals: Goals) -> _Posed:
 
 
 def nearest_channels(bones: ChainBones, rotations: Sequence[Quaternion]) -> tuple[tuple[PoseBone, Channel], ...]:
-    """Return the rotation channels of the bones that turn, nearest to those they were read with, locked values kept."""
+    """Return the channels of the bones that rotate, nearest to those they were read with, locked values kept."""
     if bones.has_locks:
         return tuple([(bones.bones[i], locked_channel_for(bones.bones[i], rotations[i])) for i in bones.free])
     channels = []
@@ -209,8 +209,8 @@ def _aimed_at_stretched_links(snapshot: Snapshot, goals: Goals, solution: Compon
     """Return the solution with frames that aim the stretched links where the solution's links point.
 
     A link ``a + k b`` with ``a`` not 0 points elsewhere in its bone's frame once the bone's Y scale is ``k``: each bone
-    is turned on by the shortest turn. With limits that turn may not be feasible, and the chain of the stretched
-    lengths is solved again, for the tip that the solution has.
+    is rotated further by the shortest rotation. With limits that rotation may not be feasible, and the chain of the
+    stretched lengths is solved again, for the tip that the solution has.
     """
     start, bones = snapshot.shown_start, snapshot.bones
     if solution.stretch == 1.0 or all(link.is_straight for link in bones.links):
@@ -219,9 +219,9 @@ def _aimed_at_stretched_links(snapshot: Snapshot, goals: Goals, solution: Compon
     positions = stretched_positions(bones, start.pose.positions[0], factors)
     if start.constrained_chain is None:
         links = np.diff(positions, axis=0).tolist()
-        turned = zip(start.frames, solution.frames, links, pairwise(solution.points), start.x_axes, strict=False)
+        parts = zip(start.frames, solution.frames, links, pairwise(solution.points), start.x_axes, strict=False)
         frames = [
-            aim_frame(SCALAR, before, frame, tuple(link), ends, axis) for before, frame, link, ends, axis in turned
+            aim_frame(SCALAR, before, frame, tuple(link), ends, axis) for before, frame, link, ends, axis in parts
         ]
         return solution._replace(frames=[*frames, *solution.frames[len(frames) :]])
     lengths = np.linalg.norm(np.diff(positions, axis=0), axis=1)

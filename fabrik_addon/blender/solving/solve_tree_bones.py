@@ -69,7 +69,7 @@ class _FeasiblePose:
     solution: TreeSolution
     channels: list[Channel]
     rotations: list[Quaternion]
-    """Of the bones that turn, their own, as the channels give them."""
+    """Of the bones that rotate, their own, as the channels give them."""
 
 
 def take_tree(armature: Object, snapshots: Sequence[Snapshot], moving_roots: Sequence[PoseBone]) -> ReadTree:
@@ -101,7 +101,7 @@ def take_tree(armature: Object, snapshots: Sequence[Snapshot], moving_roots: Seq
 
 
 def _check_target_stays(armature: Object, snapshot: Snapshot, met: int, moving_roots: Sequence[PoseBone]) -> None:
-    """Refuse a target that no bone of the tree turns but that moves along with a root.
+    """Refuse a target that no bone of the tree rotates but that moves along with a root.
 
     Raises:
         FabrikError: that is so.
@@ -191,7 +191,7 @@ def solve_tree_bones(
 def _rotations_of(
     read: ReadTree, start: StartTree, rotations: Sequence[Quaternion], solution: TreeSolution
 ) -> list[Quaternion]:
-    """Return the own rotations of the bones that turn in a solution that started from given rotations."""
+    """Return the own rotations of the bones that rotate in a solution that started from given rotations."""
     first, tree = _first_joint(read), read.bones.tree
     joints = slice(first, first + len(tree.bones))
     parents = bone_parent_frames(tree.rotation_parents, start.frames[joints], rotations)

@@ -112,8 +112,8 @@ def reach_target(ops: Operations, problem: ReachProblem) -> tuple[list[Vector], 
     result = [0.0 + part for part in (*chain.from_iterable(finished), zero, *(zero + part for part in IDENTITY))]
     rest = ops.active_indices(done)
     if rest is not None:
-        found, sweeps, turn = _reach_anew(ops, problem.gather(ops, rest))
-        ops.scatter(rest, result, [*chain.from_iterable(found), sweeps, *(turn or IDENTITY)])
+        found, sweeps, rotation = _reach_anew(ops, problem.gather(ops, rest))
+        ops.scatter(rest, result, [*chain.from_iterable(found), sweeps, *(rotation or IDENTITY)])
     *flat, sweeps, w, qx, qy, qz = result
     return points_of((flat[::3], flat[1::3], flat[2::3])), sweeps, None if problem.pole is None else (w, qx, qy, qz)
 
@@ -141,10 +141,10 @@ def _reach_in_plane(
 
     The pose is found in the plane's own coordinates, so that rounding can't take a joint out of the plane.
     """
-    side, turn = bend_plane(ops, joints, along, pole, hint)
+    side, rotation = bend_plane(ops, joints, along, pole, hint)
     p, q = bend_in_plane(ops, bend_angles(ops, joints), lengths, norm(ops, target))
     x, y, z = ([a * u + b * v for u, v in zip(p, q, strict=True)] for a, b in zip(along, side, strict=True))
-    return points_of((x, y, z)), 0.0 * p[-1] + 1.0, turn
+    return points_of((x, y, z)), 0.0 * p[-1] + 1.0, rotation
 
 
 def bend_in_plane(

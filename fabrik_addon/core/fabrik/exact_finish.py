@@ -130,9 +130,9 @@ def _bend_and_turn(ops: Operations, points: list[Vector], target: Vector) -> Com
     share = ops.sqrt(arm_square / (bend_square + TINY))
     across = share * ops.sqrt(ops.maximum(1.0 - cosine * cosine, 0.0))
     along = share * cosine
-    turned = (along * bx + across * ex, along * by + across * ey, along * bz + across * ez)
-    swing = from_to(ops, (bx + turned[0], by + turned[1], bz + turned[2]), target, axis)
-    both = multiply(swing, from_to(ops, arm, turned, axis))
+    aimed = (along * bx + across * ex, along * by + across * ey, along * bz + across * ez)
+    swing = from_to(ops, (bx + aimed[0], by + aimed[1], bz + aimed[2]), target, axis)
+    both = multiply(swing, from_to(ops, arm, aimed, axis))
     (sx, sy, sz), (rx, ry, rz) = rotate(swing, bend), rotate(both, bend)
     shift = (sx - rx, sy - ry, sz - rz)
     still = (0.0, 0.0, 0.0)

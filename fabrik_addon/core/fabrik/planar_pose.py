@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The pose of a chain that bends toward a pole: one continuous family in the distance from the root to the target.
 
-In the bend plane a chain is its bend angles b = (b_1 ... b_n-1), the turn from each link to the next, all to the same
-side. With B their sum, c the bends of the chain closed on one circle (``circular_arc.closed_bends``), C the sum of c,
+In the bend plane a chain is its bend angles b = (b_1 ... b_n-1), from each link to the next, all to the same side. With
+B their sum, c the bends of the chain closed on one circle (``circular_arc.closed_bends``), C the sum of c,
 and k the bends at the knee, which add up to K, the family is
 
     B <= K:  b = (B / K) k                                                        from straight to the knee,
@@ -14,7 +14,7 @@ proportions a chain need not come nearer to its root as they grow. The distance 
 both pieces: along the first by Cauchy's arm lemma (opening the bends of a chain that is convex with its chord moves its
 ends apart, and bends of at most half a turn in all are convex), along the second in all of 1500 random chains of 3 to
 30 links. So there is one B for every distance between the shortest and the longest reach, found by Newton's method in a
-bracket, and joints are continuous in the distance. Sides are not chosen joint by joint: choosing them so turned bones
+bracket, and joints are continuous in the distance. Sides are not chosen joint by joint: choosing them so rotated bones
 by up to 180 degrees between targets that are next to each other.
 
 All poses of a family lead to the same family: k follows from the bends b of a start pose by solving the second line for

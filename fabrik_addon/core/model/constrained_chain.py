@@ -26,7 +26,7 @@ class ConstrainedChain:
     links: Sequence[Vector]
     """From each bone's head to the next joint, in the bone's own frame."""
     inherits: Sequence[bool]
-    """Whether each bone turns with its parent; the frame of one that doesn't is its rest frame in armature space."""
+    """Whether each bone rotates with its parent; the frame of one that doesn't is its rest frame in armature space."""
     limits: Sequence[JointLimits]
     weights: Sequence[Vector]
     """Share of a step that each axis takes: less than 1 is stiff."""
@@ -51,7 +51,7 @@ class Placed:
     """Joints and frames of the bones of a constrained chain."""
 
     parents: list[Quaternion]
-    """The frames that the bones turn in."""
+    """Parent frames of the bones."""
     frames: list[Quaternion]
     joints: list[Vector]
     """One more than bones: the last is the tip."""
@@ -80,11 +80,11 @@ def place(ops: Operations, constrained_chain: ConstrainedChain, coordinates: Seq
     x = y = z = 0.0 * coordinates[0][0]
     frame: Quaternion | None = None
     parents, frames, joints = [], [], [(x, y, z)]
-    for rest, link, inherits, turn in zip(
+    for rest, link, inherits, own in zip(
         constrained_chain.rests, constrained_chain.links, constrained_chain.inherits, coordinates, strict=True
     ):
         parent = multiply(frame, rest) if inherits and frame is not None else rest
-        frame = multiply(parent, rotation_of(ops, turn))
+        frame = multiply(parent, rotation_of(ops, own))
         dx, dy, dz = rotate(frame, link)
         x, y, z = x + dx, y + dy, z + dz
         parents.append(parent)

@@ -37,7 +37,7 @@ class Bones:
     links: Array
     """(S or 1, B, 3) from head to next joint, in each bone's own frame."""
     inherits: tuple[bool, ...]
-    """Whether each bone turns with its parent."""
+    """Whether each bone rotates with its parent."""
     limits: tuple[JointLimits, ...]
 
     def gather(self, poses: NDArray[np.int64] | NDArray[np.bool_]) -> Bones:
@@ -55,7 +55,7 @@ class Bones:
 
     @cached_property
     def axes(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """(N,), (N,) bone and axis, 0 to 2, of every axis that can turn: swings before the twist that follows them."""
+        """(N,), (N,) bone and axis, 0 to 2, of every axis that isn't locked: swings before the twist after them."""
         free = [(bone, axis) for bone, joint in enumerate(self.limits) for axis in (0, 2, 1) if not joint.locked[axis]]
         bones, axes = np.array(free, int).reshape(-1, 2).T
         return bones, axes
@@ -122,9 +122,9 @@ class Bones:
 
     @cached_property
     def carried(self) -> NDArray[np.int64]:
-        """(B,) the joint up to which a bone turns all: what hangs on one that doesn't turn with it moves as its head.
+        """(B,) the last joint that each bone rotates: the tip, or the head of a bone that doesn't inherit the rotation.
 
-        The last is the tip.
+        What hangs on a bone that doesn't inherit is moved by its head, and isn't rotated.
         """
         ends = [len(self.inherits)]
         for j in range(len(self.inherits) - 1, 0, -1):
@@ -133,7 +133,7 @@ class Bones:
 
     @cached_property
     def segment(self) -> NDArray[np.int64]:
-        """(B,) number of the run of bones, each turning with the one before, that a bone is in."""
+        """(B,) number of the run of bones, each inheriting the rotation of the one before, that a bone is in."""
         return np.cumsum([j > 0 and not inherits for j, inherits in enumerate(self.inherits)])
 
     @cached_property
@@ -144,7 +144,7 @@ class Bones:
 
     @cached_property
     def follows(self) -> Array:
-        """(N, N) 1 where the first axis turns what the second does to the tip, 1/2 where each does a part of it."""
+        """(N, N) 1 where the first axis rotates what the second does to the tip, 1/2 where each does a part of it."""
         bones, axes = self.axes
         place = 2 * bones + (axes == 1)
         same_run = self.segment[bones][:, None] == self.segment[bones][None, :]
@@ -160,20 +160,20 @@ def tips_of(bones: Bones, coordinates: Array) -> Array:
 
 
 def frames_of(bones: Bones, coordinates: Array) -> tuple[Array, Array, Array]:
-    """Return the frames (S, B, 3, 3) that bones turn in and their own, and the joints (S, B + 1, 3)."""
+    """Return the parent frames (S, B, 3, 3) of bones, their own frames, and the joints (S, B + 1, 3)."""
     x, twist, z = coordinates[..., 0], coordinates[..., 1], coordinates[..., 2]
     w = np.sqrt(np.maximum(1.0 - x * x - z * z, 0.0))
     half = 0.5 * twist
     cosine, sine = np.cos(half), np.sin(half)
     own = matrices(w * cosine, x * cosine - z * sine, w * sine, x * sine + z * cosine)
-    turned = bones.rests @ own
-    frames = np.empty_like(turned)
-    before = np.empty_like(turned)
+    from_parents = bones.rests @ own
+    frames = np.empty_like(from_parents)
+    before = np.empty_like(from_parents)
     before[:, 0] = np.eye(3)
     for j, inherits in enumerate(bones.inherits):
         if j:
             before[:, j] = frames[:, j - 1] if inherits else before[:, 0]
-        np.matmul(before[:, j], turned[:, j], out=frames[:, j])
+        np.matmul(before[:, j], from_parents[:, j], out=frames[:, j])
     joints = np.zeros((len(coordinates), len(bones.inherits) + 1, 3))
     np.cumsum((frames @ bones.links[..., None])[..., 0], axis=1, out=joints[:, 1:])
     return before @ bones.rests, frames, joints

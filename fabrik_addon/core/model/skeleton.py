@@ -38,10 +38,10 @@ class Tree:
     rests: Sequence[Quaternion]
     """Rest frame of each bone in its parent's; one that doesn't inherit, and the root's, is in armature space."""
     inherits: Sequence[bool]
-    """Whether each bone turns with its parent."""
+    """Whether each bone rotates with its parent."""
     limits: Sequence[JointLimits]
     is_free: Sequence[bool]
-    """Whether each bone may turn any way, and as readily as any other."""
+    """Whether each bone may rotate any way, and as readily as any other."""
     shares: Sequence[Vector]
     """Share of a step that each bone takes about its x, y, z: less than 1 is stiff."""
     roots: Sequence[int]
@@ -73,7 +73,7 @@ class Tree:
 
     @cached_property
     def supporting_bones(self) -> list[list[tuple[int, int]]]:
-        """The bones that move each joint as they turn, each with the joint of it that moves along."""
+        """The bones that move each joint as they rotate, each with the joint of it that moves along."""
         found: list[list[tuple[int, int]]] = []
         for joint, above in enumerate(self.above):
             carried = joint
@@ -82,12 +82,12 @@ class Tree:
                 if self.is_free[bone] or not all(self.limits[bone].locked):
                     found[-1].append((bone, carried))
                 if not self.inherits[bone]:
-                    carried = bone  # what hangs on a bone that doesn't turn with its parent moves with its head alone
+                    carried = bone  # what hangs on a bone that doesn't rotate with its parent moves with its head alone
         return found
 
     @cached_property
     def bone_supports(self) -> list[list[int]]:
-        """The bones that turn the frame of the bone at each joint, itself first."""
+        """The bones that rotate the frame of the bone at each joint, itself first."""
         found = []
         for joint, above in enumerate(self.above):
             bone_supports = [joint]

@@ -18,7 +18,7 @@ from .joint_limits import clamp, joint_limits, rotation_of, swing_twist
 from .skeleton import JointCoordinates, Tree
 
 FREE = joint_limits([-math.inf] * 3, [math.inf] * 3)
-"""Limits of a bone that may turn any way."""
+"""Limits of a bone that may rotate any way."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class StartTree:
 
     @cached_property
     def is_limited(self) -> bool:
-        """Whether some bone isn't free to turn any way."""
+        """Whether some bone isn't free to rotate any way."""
         bones = self.tree.bones[1:] if self.tree.is_anchor else self.tree.bones
         return not all(self.tree.is_free[bone] for bone in bones)
 

@@ -49,8 +49,8 @@ def _sweep(ops: Operations, start: StartPose, target: Vector, pole: Vector | Non
     problem = ReachProblem(
         start.points, start.lengths, target, pole, start.x_axes[0], options.tolerance, options.iterations
     )
-    points, sweeps, turn = reach_target(ops, problem)
-    return SolverResult(points, start.transport(ops, start, points, turn), sweeps)
+    points, sweeps, rotation = reach_target(ops, problem)
+    return SolverResult(points, start.transport(ops, start, points, rotation), sweeps)
 
 
 def _solve_with_pole(

@@ -117,9 +117,9 @@ def _bend_hinge(
         bend = _about(ops, axis, angle)
         x, y, z = rotate(bend, second)
         tip = (first[0] + x, first[1] + y, first[2] + z)
-        off, turned = norm(ops, tip) - distance, angle - present
-        # |off| + 1e-9 |turned|: the second term is less than 1e-8 and decides between angles that are as near only.
-        cost = ops.maximum(off, -off) + 1e-9 * ops.maximum(turned, -turned)
+        off, change = norm(ops, tip) - distance, angle - present
+        # |off| + 1e-9 |change|: the second term is less than 1e-8 and decides between angles that are as near only.
+        cost = ops.maximum(off, -off) + 1e-9 * ops.maximum(change, -change)
         found = [cost, *bend, *tip]
         best = ops.choose(cost < best[0], found, best) if best else found
     w, x, y, z = best[1:5]
@@ -172,9 +172,9 @@ def _bend(ops: Operations, start: StartPose, along: Vector, pole: Vector | None)
             size = norm(ops, (bx, by, bz))
             if ops.all((size > NO_DIRECTION) & (cosine > _SAME_BEND)):
                 return (bx / size, by / size, bz / size), None
-    side, turn = bend_plane(ops, start.joints, along, pole, hint)
+    side, rotation = bend_plane(ops, start.joints, along, pole, hint)
     if pole is not None:
-        return side, turn
+        return side, rotation
     # A chain folded onto its root has no chord: its middle joint stays on its side of the line to the target.
     bend = rejection(middle, along)
     size = norm(ops, bend)
@@ -193,7 +193,7 @@ def _solve_unconstrained(
     if ops.any(at_root):
         along = choose_parts(ops, at_root, first_direction(ops, [start.points[-1], start.points[1]]), along)
         distance = ops.where(at_root, 0.0, distance)
-    side, turn = _bend(ops, start, along, pole)
+    side, rotation = _bend(ops, start, along, pole)
     too_far, too_near = reach_test(start.lengths, distance)
     blocked = too_far | too_near
     middle = middle_joint(ops, first, second, distance, along, side)
@@ -203,7 +203,7 @@ def _solve_unconstrained(
         middle = choose_parts(ops, blocked, (x[1], y[1], z[1]), middle)
         tip = choose_parts(ops, blocked, (x[2], y[2], z[2]), tip)
     points = [start.points[0], middle, tip]
-    return points, start.transport(ops, start, points, turn)
+    return points, start.transport(ops, start, points, rotation)
 
 
 def _solve(ops: Operations, start: StartPose, target: Vector, pole: Vector | None, options: Options) -> SolverResult:

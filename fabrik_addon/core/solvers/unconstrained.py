@@ -69,11 +69,11 @@ def reach_freely(
     tolerance = options.tolerance
     error = distance_between(ops, start.points[-1], target)
     done: Condition = error <= tolerance
-    turn: Quaternion | None = None
+    rotation: Quaternion | None = None
     if pole is not None:
         done = done & _points_at_pole(ops, joints, pole)
-        turn = _turn_to_pole(ops, joints, target, pole, hint, done)
-        joints = _rotated(joints, turn)
+        rotation = _rotation_to_pole(ops, joints, target, pole, hint, done)
+        joints = _rotated(joints, rotation)
     distance = norm(ops, target)
     too_far, too_near = reach_test(lengths, distance)
     blocked = (too_far | too_near) & ops.negate(done)
@@ -93,11 +93,11 @@ def reach_freely(
         (x, y, z), used = _iterated(ops, iterate, problem, lengths, options)
         ops.scatter(rest, result, [*x, *y, *z, used])
     joints = (result[:count], result[count : 2 * count], result[2 * count : 3 * count])
-    if pole is not None and turn is not None:
+    if pole is not None and rotation is not None:
         swivel = _swivel(ops, joints, pole, done)
-        joints, turn = _rotated(joints, swivel), multiply(swivel, turn)
+        joints, rotation = _rotated(joints, swivel), multiply(swivel, rotation)
     points = points_of(joints)
-    frames = start.transport(ops, start, points, turn)
+    frames = start.transport(ops, start, points, rotation)
     return SolverResult(points, frames, result[-1])
 
 
@@ -171,15 +171,15 @@ def _rotated(joints: Joints, q: Quaternion) -> Joints:
     return list(x), list(y), list(z)
 
 
-def _turn_to_pole(
+def _rotation_to_pole(
     ops: Operations, joints: Joints, target: Vector, pole: Vector, hint: Vector, done: Condition
 ) -> Quaternion:
     """Return the rotation about the root that brings tip and bend into the plane of root, target and pole."""
     x, y, z = joints
     along = first_direction(ops, [target, (x[-1], y[-1], z[-1]), (x[1], y[1], z[1])])
-    _, turn = bend_plane(ops, joints, along, pole, hint)
+    _, rotation = bend_plane(ops, joints, along, pole, hint)
     zero = 0.0 * x[0]
-    return choose_parts(ops, done, (zero + 1.0, zero, zero, zero), turn)
+    return choose_parts(ops, done, (zero + 1.0, zero, zero, zero), rotation)
 
 
 def _bends(ops: Operations, joints: Joints, pole: Vector) -> tuple[Vector, Vector, Condition]:
