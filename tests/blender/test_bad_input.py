@@ -460,7 +460,7 @@ def test_an_object_that_is_small_is_not_scaled_to_nothing(rig: Object) -> None:
 def test_all_chains_switched_off(rig: Object) -> None:
     for chain in rig.fabrik.chains:
         chain.enabled = False
-    assert error_of(bpy.ops.pose.fabrik_solve) == "All chains of 'Rig' are switched off"
+    assert error_of(bpy.ops.pose.fabrik_solve) == "All chains of 'Rig' are disabled"
     assert bpy.ops.pose.fabrik_solve(only_active=True) == {"FINISHED"}
 
 
@@ -578,7 +578,7 @@ def test_what_overrides_nothing_is_not_named(rig: Object, how: str, capfd: pytes
 
 
 def test_a_constraint_that_only_moves_its_bone_still_lets_the_chain_reach_without_it(rig: Object) -> None:
-    """What is solved is the pose before constraints: switch them off, and the tip is at its target."""
+    """What is solved is the pose before constraints: disable them, and the tip is at its target."""
     constraint = rig.pose.bones["bad1"].constraints.new("LIMIT_ROTATION")
     constraint.use_limit_x = True
     chain = rig.fabrik.chains[1]

@@ -92,7 +92,7 @@ def locked_at_times(armature: Object, _chain: Any) -> None:
 
 
 def alone(armature: Object, frames: Sequence[float]) -> np.ndarray:
-    """Poses that solving gives frame by frame, where no chain may be switched on."""
+    """Poses that solving gives frame by frame, where no chain may be enabled."""
     found = []
     for frame in frames:
         go_to(frame)
@@ -147,7 +147,7 @@ def test_a_chain_that_is_never_switched_on_is_not_baked() -> None:
     chain.enabled = False
     driver = armature.driver_add("fabrik.chains[0].enabled")
     driver.mute = True
-    assert "switched off" in error_of(bpy.ops.pose.fabrik_bake, frame_start=1, frame_end=24)
+    assert "disabled" in error_of(bpy.ops.pose.fabrik_bake, frame_start=1, frame_end=24)
 
 
 def test_an_animated_rotation_mode_is_refused() -> None:

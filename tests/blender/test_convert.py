@@ -322,7 +322,7 @@ def test_a_switch_that_is_keyed_comes_along_there_and_back(name: str) -> None:
         assert np.abs(heads(armature) - there)[tip, 3:].max() <= 2e-3, frame  # without a pole knees may differ
     armature.animation_data.action = action
     armature.animation_data.action_slot = action.slots[0]
-    bpy.context.scene.frame_set(8)  # where it is switched off
+    bpy.context.scene.frame_set(8)  # where it is disabled
     bpy.ops.pose.fabrik_chains_to_constraints()
     for frame, (mute, there) in enumerate(theirs, 1):
         bpy.context.scene.frame_set(frame)

@@ -67,5 +67,5 @@ def test_a_chain_that_ends_at_a_head_refuses_it() -> None:
     chain.use_tail = False
     chain.use_rotation = True
     update()
-    with pytest.raises(RuntimeError, match="switch Use Tail on"):
+    with pytest.raises(RuntimeError, match="enable Use Tail"):
         bpy.ops.pose.fabrik_solve()

@@ -209,8 +209,8 @@ class ActionEdit:
             solo = next((track for track in animation.nla_tracks if track.is_solo), None)
             if solo is not None:
                 raise FabrikError(
-                    f"The NLA of '{self.obj.name}' shows track '{solo.name}' alone, so keys would not show: switch its "
-                    "star off"
+                    f"The NLA of '{self.obj.name}' shows track '{solo.name}' alone, so keys would not show: "
+                    "disable its star"
                 )
         action = animation.action if animation else None
         if action is None:

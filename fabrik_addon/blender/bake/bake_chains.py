@@ -334,7 +334,7 @@ def _measured(
     """
     unreached: dict[str, list[UnreachedFrame]] = {chain.name: [] for chain in chains}
     paths = animated_paths(work.armature)
-    switched = {chain.name for chain in chains if "enabled" in animated_settings(paths, work.armature, chain.name)}
+    animated = {chain.name for chain in chains if "enabled" in animated_settings(paths, work.armature, chain.name)}
     with frames_of(work.scene, work.view_layer, [work.armature, *(chain.target for chain in chains)]) as at:
         for frame in work.frames:
             at.go_to(frame)
@@ -342,7 +342,7 @@ def _measured(
             for chain in chains:
                 error = _error_of(evaluated, at.evaluated(chain.target), chain)
                 settings = settings_of(evaluated).chains[chain.name]
-                is_off = chain.name in switched and not settings.enabled
+                is_off = chain.name in animated and not settings.enabled
                 if error > settings.tolerance and settings.influence == 1.0 and not is_off:
                     statuses = {one.frame: one.status for one in baked[chain.name].unreached}
                     status = statuses.get(frame, Status.LIMITED.name)

@@ -133,7 +133,7 @@ class Track:
         self._is_changing = is_changing
         paths = animated_paths(armature)
         settings = {name: animated_settings(paths, armature, name) for name in group.names}
-        self._switched = {name for name, animated in settings.items() if "enabled" in animated}
+        self._with_animated_enabled = {name for name, animated in settings.items() if "enabled" in animated}
         bones = [bone for snapshot in group.snapshots for bone in snapshot.bones.line]
         self._has_animated_settings = any(animated - {"influence", "enabled"} for animated in settings.values()) or any(
             has_animated_settings(paths, bone) for bone in bones
@@ -184,7 +184,7 @@ class Track:
         if number == 0:
             self._begin(armature)
         row = None
-        settings = self._switched_on(armature)
+        settings = self._enabled_chains(armature)
         if self.plain is not None and settings:
             row = self.plain.read(armature, settings[0], to_armature)
         if row is None:
@@ -193,16 +193,16 @@ class Track:
             self._rows.append(row)
             self._row_numbers.append(number)
 
-    def _switched_on(self, armature: Object) -> list[FabrikChain]:
+    def _enabled_chains(self, armature: Object) -> list[FabrikChain]:
         """Return the chains that are enabled at a frame; those whose setting *enabled* isn't animated count as enabled.
 
         Args:
             armature: evaluated at the frame.
         """
         chains = [armature.fabrik.chains[name] for name in self.group.names]  # type: ignore[attr-defined]
-        if not self._switched:
+        if not self._with_animated_enabled:
             return chains
-        return [chain for chain in chains if chain.enabled or chain.name not in self._switched]
+        return [chain for chain in chains if chain.enabled or chain.name not in self._with_animated_enabled]
 
     def solve_now(self, number: int, frames: Frames, armature: Object) -> None:
         """READ and solve one frame as a group; the arguments are those of ``read``.
@@ -210,7 +210,7 @@ class Track:
         Raises:
             FabrikError: a chain can't be solved, or depends on other chains of this track at this frame.
         """
-        settings = self._switched_on(armature)
+        settings = self._enabled_chains(armature)
         found: dict[ChannelKey, tuple[float, ...]] = {}
         for group in self._groups(frames.view_layer, armature, settings):
             if not any(snapshot.influence for snapshot in group.snapshots):

@@ -287,10 +287,10 @@ def _list(armature: Object, _arguments: argparse.Namespace, report: Report) -> N
         f"{armature.name}: {_counted(len(entries), 'chain')}, {_counted(len(constraints), 'IK constraint')}"
     )
     for entry in entries:
-        off = "" if entry["enabled"] else " (off)"
+        note = "" if entry["enabled"] else " (disabled)"
         bones = " > ".join(entry.get("bones", ["?"]))
         pole = f", pole {entry['pole']}" if entry["pole"] else ""
-        report.lines.append(f"  {entry['chain']}{off}: {bones}, target {entry['target'] or 'none'}{pole}")
+        report.lines.append(f"  {entry['chain']}{note}: {bones}, target {entry['target'] or 'none'}{pole}")
 
 
 def _name(obj: Object | None, bone_name: str) -> str | None:

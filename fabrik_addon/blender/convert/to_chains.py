@@ -323,7 +323,7 @@ def _activate_chain(armature: Object, constraint: KinematicConstraint, chain: Fa
             continue
         carry_driver(armature, f"{theirs}.{name}", f"{ours}.{name}")
         carry_curve(armature, f"{theirs}.{name}", f"{ours}.{name}")
-    # A constraint has two switches: "mute" is the inverse of the chain's "enabled".
+    # A constraint has two properties: "mute" is the inverse of the chain's "enabled".
     for name, is_inverted in (("mute", True), ("enabled", False)):
         path = f"{theirs}.{name}"
         carry_curve(armature, path, f"{ours}.enabled", is_inverted)
@@ -384,7 +384,7 @@ def motion_messages(armature: Object, before: dict[str, Matrix], most: float) ->
 
 
 def _make_solvable(view_layer: ViewLayer, armature: Object, made: Sequence[tuple[str, str]]) -> list[str]:
-    """WRITE: switch stretch off for chains that can't be solved with it; return the reasons why chains can't be solved.
+    """WRITE: disable stretch for chains that can't be solved with it; return the reasons why chains can't be solved.
 
     Args:
         view_layer: evaluated.

@@ -186,16 +186,16 @@ def _activate_constraint(armature: Object, chain: FabrikChain, constraint: Kinem
     if driver_of(armature, f"{theirs}.influence") is None:
         carry_driver(armature, f"{ours}.influence", f"{theirs}.influence")
     carry_curve(armature, f"{ours}.influence", f"{theirs}.influence")
-    switch, mute = f"{ours}.enabled", f"{theirs}.mute"
+    enabled, mute = f"{ours}.enabled", f"{theirs}.mute"
     messages = []
-    if carry_curve(armature, switch, mute, is_inverted=True):
-        mute_curve(armature, switch)  # unmuted it would enable the chain at another frame
+    if carry_curve(armature, enabled, mute, is_inverted=True):
+        mute_curve(armature, enabled)  # unmuted it would enable the chain at another frame
     if driver_of(armature, mute) is not None:
         mute_driver(armature, mute, False)
-    elif driver_of(armature, switch) is not None and not carry_inverted_driver(armature, switch, mute):
-        messages.append("the driver that switches it: the constraint is as the chain is now")
+    elif driver_of(armature, enabled) is not None and not carry_inverted_driver(armature, enabled, mute):
+        messages.append("the driver that enables it: the constraint is as the chain is now")
     constraint.mute = not chain.enabled
-    driver = driver_of(armature, switch)
+    driver = driver_of(armature, enabled)
     if driver is not None:
         armature.animation_data.drivers.remove(driver)
     chain.enabled = False

@@ -23,7 +23,7 @@ class DragDisplay:
     """Header, status bar, mouse pointer and overlay of a running drag."""
 
     def __init__(self, context: Context, events: DragEvents) -> None:
-        """Switch all of them on."""
+        """Enable all of them."""
         self.is_undone = False
         """Whether an undo or redo has replaced the dragged data since the start."""
         self._events = events

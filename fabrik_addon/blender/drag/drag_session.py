@@ -388,7 +388,7 @@ class DragSession:
         if chain.target is None:
             raise FabrikError(f"Chain '{chain.name}' has no target to drag: choose an object in its settings")
         if chain.use_pin:
-            raise FabrikError(f"Chain '{chain.name}' is pinned, so it doesn't reach for its target: switch Pin off")
+            raise FabrikError(f"Chain '{chain.name}' is pinned, so it doesn't reach for its target: disable Pin")
         return chain
 
 

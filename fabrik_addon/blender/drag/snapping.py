@@ -44,7 +44,7 @@ def snapped(
 
 
 def snap_name(scene: Scene) -> str:
-    """Return the snapping targets that the scene has switched on, in words."""
+    """Return the snapping targets that the scene has enabled, in words."""
     elements: set[str] = set(scene.tool_settings.snap_elements)
     names = [name for name, found in (("Surface", elements & _SURFACES), ("Steps", 'INCREMENT' in elements)) if found]
     return " and ".join([*names, "Grid"] if 'GRID' in elements else names) or "Nothing"

@@ -138,7 +138,7 @@ def _check_settings(settings: FabrikChain) -> None:
     }
     for name, is_on in refused.items():
         if is_on:
-            raise FabrikError(f"a native rig can't carry {name}: switch it off, or bake instead")
+            raise FabrikError(f"a native rig can't carry {name}: disable it, or bake instead")
     if settings.solver != 'FABRIK':
         raise FabrikError("only FABRIK can be a native rig: choose it as the solver, or bake instead")
 
@@ -157,7 +157,7 @@ def _check_limits(bones: ChainBones) -> None:
             continue
         if any(stiffness_of(bone)):
             raise FabrikError(
-                f"bone '{bone.name}' has stiffness, which a native rig can't carry: switch Joint Limits off, or bake "
+                f"bone '{bone.name}' has stiffness, which a native rig can't carry: disable Joint Limits, or bake "
                 "instead"
             )
         if euler_limits_of(bone):
@@ -168,7 +168,7 @@ def _check_limits(bones: ChainBones) -> None:
         if bones.stretch is not None and np.isfinite(np.array(limits)).any():
             raise FabrikError(
                 f"bone '{bone.name}' has joint limits, and a native rig can't carry them together with Stretch: "
-                "switch one of them off, or bake instead"
+                "disable one of them, or bake instead"
             )
 
 

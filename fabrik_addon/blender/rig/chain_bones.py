@@ -137,7 +137,7 @@ def bones_of_chain(armature: Object, tip: str, chain_count: int, use_tail: bool)
         walked.insert(0, link)
         link = link.parent
     if not walked:
-        raise FabrikError(f"bone '{tip}' has no parent, so no chain ends at its head: switch Use Tail on")
+        raise FabrikError(f"bone '{tip}' has no parent, so no chain ends at its head: enable Use Tail")
     if len(walked) < chain_count:
         raise FabrikError(
             f"it should have {chain_count} bones, but from '{walked[-1].name}' up to the root '{walked[0].name}' "

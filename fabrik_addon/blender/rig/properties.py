@@ -65,7 +65,7 @@ def _make_name_unique(chain: FabrikChain, _context: Context) -> None:
 
 
 OVERLAY_HANDLERS: list[Callable[[], None]] = []
-"""Functions that are called after the overlay of an armature has been switched on or off."""
+"""Functions that are called after the overlay of an armature has been enabled or disabled."""
 
 
 def _get_tip(chain: FabrikChain, name: str, _is_set: bool) -> str:
@@ -101,7 +101,7 @@ def _share_root_motion(chain: FabrikChain, _context: Context) -> None:
 
 
 def _keep_offset(chain: FabrikChain, _context: Context) -> None:
-    """Take the offset at which switching the rotation on changes nothing."""
+    """Take the offset at which enabling the rotation changes nothing."""
     armature: Object = chain.id_data  # type: ignore[assignment]  # the stub has the base class of all data-blocks
     bone = armature.pose.bones.get(chain.tip)
     if chain.use_rotation and bone is not None and chain.target is not None:
@@ -358,7 +358,7 @@ def chosen_chains(armature: Object, only_active: bool) -> list[FabrikChain]:
         return [chain]
     chains = [chain for chain in settings_of(armature).chains if chain.enabled]
     if not chains:
-        raise FabrikError(f"All chains of '{armature.name}' are switched off")
+        raise FabrikError(f"All chains of '{armature.name}' are disabled")
     return chains
 
 

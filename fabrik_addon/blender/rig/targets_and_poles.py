@@ -114,7 +114,7 @@ def _desired_rotation(armature: Object, settings: FabrikChain) -> Array:
     """Return the frame (1, 4) in armature space that the tip bone should take."""
     tip = armature.pose.bones[settings.tip]
     if not settings.use_tail:
-        raise FabrikError("it can't take the target's rotation while it ends at a head: switch Use Tail on")
+        raise FabrikError("it can't take the target's rotation while it ends at a head: enable Use Tail")
     if is_locked(tip):
         raise FabrikError(f"it can't take the target's rotation: that of bone '{settings.tip}' is locked")
     if settings.use_pin:

@@ -66,7 +66,7 @@ def limit_joint(bone: PoseBone, joint: str) -> None:
 
 
 def free_joint(bone: PoseBone) -> None:
-    """Switch off a bone's IK limits and locks."""
+    """Disable a bone's IK limits and locks."""
     for name in _IK_AXES:
         setattr(bone, f"lock_ik_{name}", False)
         setattr(bone, f"use_ik_limit_{name}", False)

@@ -94,7 +94,7 @@ def shot(name: str) -> None:
 
 
 def fresh_file() -> Steps:
-    """Blender's factory scene without its objects, in its usual window; what is switched on stays."""
+    """Blender's factory scene without its objects, in its usual window; what is enabled stays."""
     bpy.ops.wm.read_homefile(use_factory_startup=True)
     yield 0.8
     for obj in list(bpy.data.objects):

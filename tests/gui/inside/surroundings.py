@@ -308,7 +308,7 @@ def overridden(rig: Any) -> Generator[float, None, Any]:
 
 
 def overlay_on_an_override() -> Steps:
-    """The overlay of a library override is drawn at once: switched on in the library, or on the override."""
+    """The overlay of a library override is drawn at once: enabled in the library, or on the override."""
     for is_on_in_library in (True, False):
         bpy.ops.wm.read_homefile(use_factory_startup=True)
         yield 0.8
@@ -331,11 +331,11 @@ def overlay_on_an_override() -> Steps:
             if at:
                 yield from click(at)
             rig = next(obj for obj in bpy.data.objects if obj.type == "ARMATURE" and obj.override_library)
-            check(rig.fabrik.show_overlay, "the button switches the overlay of the override on")
+            check(rig.fabrik.show_overlay, "the button enables the overlay of the override")
             area().spaces.active.show_region_ui = False
             yield 0.4
         drawn = [one.view.armature for one in addon("overlay.draw_handler")._overlay.drawn_armatures]
-        check(rig in drawn, f"switched on {name} it is drawn at once ({drawn})")
+        check(rig in drawn, f"enabled {name} it is drawn at once ({drawn})")
         color = addon("overlay.draw_shapes").colors_of(bpy.context)["joint"]
         seen = count_near(part_of(picture(), region()), color)
         if not is_on_in_library:
