@@ -10,7 +10,7 @@ or another length than the solver found, and the tip is off its target. So, in t
    with ``r`` the position residual over chain length and ``J`` by finite differences through the feasible channels, so
    that it is 0 for what is locked. Skipped where the error is rounding.
 3. Where the bend isn't at the pole, further projections, each from the pose before, while the angle falls: locks undo
-   about half of each rotation. The present pose is kept where it is feasible and as good: solving again changes nothing.
+   about half of each. The present pose is kept where it is feasible and as good: solving again changes nothing.
 
 The solver solves once: with up to 15 further solves, each from the feasible pose before, a chain of four sheared bones
 with an unreachable target took 270 ms instead of 37, and 62 of 148 random chains were at their targets instead of 65.
@@ -68,8 +68,8 @@ _PROBE = 1e-3
 """Rotation (radians) of the finite differences: small beside a bend, large beside single precision."""
 
 _LARGEST_ROTATION = 0.6
-"""Rotation (radians) of one bone in one step, at most: over larger ones the Jacobian isn't constant, and with half of it the
-steps of 30 sheared chains ended 1.07 times as far from their targets."""
+"""Rotation (radians) of one bone in one step, at most: over larger ones the Jacobian isn't constant, and with half of it
+the steps of 30 sheared chains ended 1.07 times as far from their targets."""
 
 _AXES = (Vector((1.0, 0.0, 0.0)), Vector((0.0, 1.0, 0.0)), Vector((0.0, 0.0, 1.0)))
 
