@@ -68,8 +68,8 @@ _PROBE = 1e-3
 """Rotation (radians) of the finite differences: small beside a bend, large beside single precision."""
 
 _LARGEST_ROTATION = 0.6
-"""Rotation (radians) of one bone in one step, at most: over larger ones the Jacobian isn't constant, and with half of it
-the steps of 30 sheared chains ended 1.07 times as far from their targets."""
+"""Rotation (radians) of one bone in one step, at most: over larger ones the Jacobian isn't constant, and with half of
+it the steps of 30 sheared chains ended 1.07 times as far from their targets."""
 
 _AXES = (Vector((1.0, 0.0, 0.0)), Vector((0.0, 1.0, 0.0)), Vector((0.0, 0.0, 1.0)))
 
