@@ -69,6 +69,20 @@ def test_without_names_lengths_and_branches_say_which_bones_are_a_limb() -> None
         assert (limb.chain_count, limb.is_hand_or_foot) == expected
 
 
+def test_a_bodys_roles_come_before_names_and_lengths() -> None:
+    names = [f"Bone.{number:03d}" for number in range(7)]
+    bones = [Bone(name, (i, 0, 0), (i + 1, 0, 0), names[i - 1] if i else None) for i, name in enumerate(names)]
+    armature = make_armature(bones)
+    assert limb_of(armature, names[5]).chain_count == 6
+    roles = ("CHEST", "CLAVICLE", "UPPER_ARM", "FOREARM", "FOREARM", "HAND", "FINGER")
+    for name, role in zip(names, roles, strict=True):
+        part = armature.fabrik.body.parts.add()
+        part.role, part.bone = role, name
+    found = [limb_of(armature, name) for name in names]
+    assert [limb.chain_count for limb in found] == [1, 1, 1, 2, 3, 3, 1]
+    assert [limb.is_hand_or_foot for limb in found] == [False] * 5 + [True, False]
+
+
 def test_parts_of_several_bones_count_whole_and_twist_bones_at_the_side_do_not() -> None:
     names = ["chest", "clavicle", "upperarm01", "upperarm02", "lowerarm01", "lowerarm02", "hand", "finger"]
     bones = [

@@ -11,11 +11,12 @@ from bpy.props import BoolProperty, EnumProperty, IntProperty
 from bpy.types import Operator
 
 from ..bake.key_targets import snap_frames
+from ..rig.bone_selection import selected_tips, with_opposites
 from ..rig.chain_tree import chains_of_tree
 from ..rig.last_results import forget_result
 from ..rig.properties import chosen_chains, settings_of
 from ..rig.wording import counted
-from ..setup.add_chain import add_chain
+from ..setup.add_chain import NewGoals, add_chains
 from ..setup.snap_targets import snap_targets
 from ..setup.usual_limits import free_joint, limit_joint
 from ..solving.solve_chains import solve_chains
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class POSE_OT_fabrik_chain_add(ReportErrorsMixin, Operator):
-    """Add a chain that ends at the active bone"""
+    """Add a chain that ends at the active bone, or one for each selected bone; with X-Axis Mirror on, on both sides"""
 
     bl_idname = "pose.fabrik_chain_add"
     bl_label = "Add Chain"
@@ -41,6 +42,11 @@ class POSE_OT_fabrik_chain_add(ReportErrorsMixin, Operator):
         default=2,
         min=0,
         soft_max=50,
+    )
+    use_selected: BoolProperty(
+        name="Selected Bones",
+        description="Add a chain for each selected bone without a selected child, instead of the active bone alone",
+        default=False,
     )
     create_target: BoolProperty(
         name="Create Target", description="Add an empty at the end of the chain, as its target", default=True
@@ -59,19 +65,18 @@ class POSE_OT_fabrik_chain_add(ReportErrorsMixin, Operator):
         return True
 
     def run(self, context: Context) -> None:
-        chain = add_chain(
-            context.scene,
-            context.view_layer,
-            context.object,
-            context.active_pose_bone,
-            self.chain_count,
-            create_target=self.create_target,
-            create_pole=self.create_pole,
-        )
-        tree = chains_of_tree(chain, list(settings_of(context.object).chains))
-        if any(other.root_motion == 'TRANSLATE' for other in tree):
-            chain.root_motion = 'TRANSLATE'
-        self.report({'INFO'}, f"Added chain '{chain.name}'")
+        armature = context.object
+        tips = (selected_tips(armature) if self.use_selected else []) or [context.active_pose_bone.name]
+        if armature.pose.use_mirror_x:
+            tips = with_opposites(armature, tips)
+        goals = NewGoals(self.create_target, self.create_pole)
+        chains = add_chains(context.scene, context.view_layer, armature, tips, self.chain_count, goals)
+        for chain in chains:
+            tree = chains_of_tree(chain, list(settings_of(armature).chains))
+            if any(other.root_motion == 'TRANSLATE' for other in tree):
+                chain.root_motion = 'TRANSLATE'
+        added = f"chain '{chains[0].name}'" if len(chains) == 1 else counted(len(chains), "chain")
+        self.report({'INFO'}, f"Added {added}")
 
 
 class POSE_OT_fabrik_chain_remove(HasChainsMixin, Operator):

@@ -88,9 +88,9 @@ class VIEW3D_PT_fabrik(_FabrikPanel):
             layout.label(text="Switch to Pose Mode", icon='INFO')
 
         row = layout.row()
-        row.template_list("FABRIK_UL_chains", "", settings, "chains", settings, "active_index", rows=3)
+        row.template_list("FABRIK_UL_chains", "", settings, "chains", settings, "list_index", rows=3)
         column = row.column(align=True)
-        column.operator("pose.fabrik_chain_add", text="", icon='ADD')
+        column.operator("pose.fabrik_chain_add", text="", icon='ADD').use_selected = True
         column.operator("pose.fabrik_chain_remove", text="", icon='REMOVE')
 
         column.separator()

@@ -21,7 +21,7 @@ class VIEW3D_MT_fabrik(Menu):
         layout.operator("pose.fabrik_drag")
         layout.operator("pose.fabrik_drag_target")
         layout.separator()
-        layout.operator("pose.fabrik_chain_add", icon='ADD')
+        layout.operator("pose.fabrik_chain_add", icon='ADD').use_selected = True
         layout.operator("pose.fabrik_chain_remove", icon='REMOVE')
         layout.operator("pose.fabrik_solve", icon='CON_KINEMATIC').only_active = False
         layout.operator("pose.fabrik_snap_target").only_active = False

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""READ: the limb of a bone, by the names and lengths of bones and by where the skeleton branches.
+"""READ: the limb of a bone, by the roles of a body, or the names and lengths of bones and where the skeleton branches.
 
 A limb is an upper and a lower part, thigh and shin or upper arm and forearm, with a hand or foot at the end. The lower
 part begins at the knee or elbow: at a bone with the name of a shin or forearm, else at the second of two long bones
@@ -10,9 +10,11 @@ that a short one follows. A part may have several bones in a line.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from .body_properties import body_of
 
 if TYPE_CHECKING:
     from bpy.types import Bone, Object
@@ -22,6 +24,15 @@ KNEE_OR_ELBOW = re.compile("forearm|lowerarm|shin|calf|lowerleg|(left|right)leg$
 
 SHORT_LINK = 0.5
 """Length of a link, over that of the links at a knee or elbow, below which it is a hand, a foot or a clavicle."""
+
+
+_LIMBS = (
+    {'UPPER_ARM', 'FOREARM', 'HAND'},
+    {'THIGH', 'SHIN', 'FOOT'},
+    {'SPINE', 'CHEST'},
+    {'NECK', 'HEAD'},
+)
+"""Roles of a body that rotate together; bones of any other role rotate with those of their own."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +60,9 @@ def limb_of(armature: Object, bone_name: str) -> Limb:
       bones, a chest the spine, a head the neck.
     """
     bone = armature.data.bones[bone_name]
+    roles = {part.bone: part.role for part in body_of(armature).parts if part.bone}
+    if bone_name in roles:
+        return _limb_by_roles(bone, roles)
     is_named = any(_is_named_lower(other) for other in armature.data.bones)
     line = [bone, *bone.parent_recursive]
     fork = next((number for number, link in enumerate(line) if number and _is_fork(link)), len(line))
@@ -64,6 +78,16 @@ def limb_of(armature: Object, bone_name: str) -> Limb:
     if any(_lower_part([child, *child.parent_recursive], is_named) for link in part for child in link.children):
         return Limb(_size_of_part(line) if is_named else 1, False)
     return Limb(fork, False)
+
+
+def _limb_by_roles(bone: Bone, roles: Mapping[str, str]) -> Limb:
+    """Return the limb of a bone that is a part of a body."""
+    role = roles[bone.name]
+    together = next((limb for limb in _LIMBS if role in limb), {role})
+    line = [bone, *bone.parent_recursive]
+    count = next((number for number, link in enumerate(line) if roles.get(link.name) not in together), len(line))
+    is_hand_or_foot = role in {'HAND', 'FOOT'} and count > 1
+    return Limb(count - is_hand_or_foot, is_hand_or_foot)
 
 
 def _lower_part(line: Sequence[Bone], is_named: bool) -> tuple[int, int] | None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import cast
 
 import bpy
 from bpy.props import (
@@ -22,6 +23,7 @@ from bpy.types import Context, Object, PoseBone, PropertyGroup
 
 from ...core import SOLVERS, FabrikError, Status
 from .body_properties import FabrikBody
+from .bone_selection import select_and_show
 from .chain_tree import chains_of_tree
 from .last_results import result_of
 from .property_updates import OVERRIDABLE, show_change
@@ -317,12 +319,34 @@ def _show_or_hide(_settings: FabrikSettings, _context: Context) -> None:
         handler()
 
 
+def _get_list_index(settings: FabrikSettings) -> int:
+    return settings.active_index
+
+
+def _choose_in_list(settings: FabrikSettings, index: int) -> None:
+    """Make a chain the active one, and in Pose mode select the bone at which it ends."""
+    settings.active_index = index
+    armature = cast(Object, settings.id_data)
+    chain = active_chain(armature)
+    bone = None if chain is None else armature.pose.bones.get(chain.tip)
+    if bone is not None and armature.mode == 'POSE':
+        select_and_show(armature, bone)
+
+
 class FabrikSettings(PropertyGroup):
     """The chains and the body of an armature object"""
 
     chains: CollectionProperty(type=FabrikChain, name="Chains", override={'LIBRARY_OVERRIDABLE', 'USE_INSERTION'})
     body: PointerProperty(type=FabrikBody, name="Body", override={'LIBRARY_OVERRIDABLE'})
     active_index: IntProperty(name="Active Chain", default=0, min=0, update=show_change, override=OVERRIDABLE)
+    list_index: IntProperty(
+        name="Active Chain",
+        description="The chain that is chosen in the list; choosing it selects the bone at which it ends",
+        options={'SKIP_SAVE'},
+        get=_get_list_index,
+        set=_choose_in_list,
+        override=OVERRIDABLE,
+    )
     show_overlay: BoolProperty(
         name="Overlay",
         description="Show joints, reach, poles, joint limits, pins and the distance to targets in the viewport",

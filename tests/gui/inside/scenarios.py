@@ -12,6 +12,7 @@ from pathlib import Path
 
 import bpy
 import gpu
+from chains_by_mouse import chain_list
 from mathutils import Vector
 from stage import (
     Stage,
@@ -746,6 +747,7 @@ SCENARIOS = {
     scenario.__name__: scenario
     for scenario in (
         panel,
+        chain_list,
         drag_by_buttons,
         drag_by_shortcut_and_search,
         keys,
