@@ -43,6 +43,7 @@ from benchmark import (
     path_rows,
     planar_rows,
     solver_rows,
+    startup_rows,
     tree_rows,
 )
 from benchmark.problems import FULL, QUICK, Effort
@@ -130,6 +131,7 @@ MEASUREMENTS: dict[str, Measurement] = {
     "native-playback": lambda effort: [native_rows.playback_table(effort)],
     "native-bare": lambda effort: [native_rows.bare_table(effort)],
     "batch": lambda effort: [batch_rows.batch_table(effort)],
+    "startup": lambda effort: [startup_rows.startup_table(effort)],
     "farm": lambda effort: [farm_rows.farm_table(effort)],
 }
 

@@ -37,7 +37,7 @@ def main() -> None:
 
     import fabrik_addon
     from fabrik_addon.blender.command_line.commands import UsageError
-    from fabrik_addon.blender.command_line.registration import run
+    from fabrik_addon.blender.command_line.run_command import run
 
     bpy.ops.wm.read_factory_settings(use_empty=True)
     fabrik_addon.register()

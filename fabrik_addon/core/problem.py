@@ -10,30 +10,14 @@ end.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import IntEnum
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .math.operations import Array, IntegerArray
-
-
-class FabrikError(ValueError):
-    """Input that can't be solved. The message names the bone or the chain and the fault."""
-
-
-class Status(IntEnum):
-    """Outcome of a solve for one effector."""
-
-    REACHED = 0
-    """The error is at most the tolerance."""
-    OUT_OF_REACH = 1
-    """The target is too far from the root, or too near to it, for the lengths of the links."""
-    LIMITED = 2
-    """No pose within the joint limits and locks was found that reaches the target."""
-    STALLED = 3
-    """The iterations ended with a larger error, and neither lengths nor limits are the cause: a defect."""
+from .status import FabrikError as FabrikError
+from .status import Status as Status
 
 
 @dataclass(frozen=True)

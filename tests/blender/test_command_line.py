@@ -18,7 +18,7 @@ from typing import Any
 import bpy
 import pytest
 
-from fabrik_addon.blender.command_line.registration import run
+from fabrik_addon.blender.command_line.run_command import run
 from tests.blender.rigs import leave_mode, make_empty, make_tail, set_chain
 
 ROOT = Path(__file__).resolve().parents[2]

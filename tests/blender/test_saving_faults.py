@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 from fabrik_addon.blender.command_line.file_structure import check_structure
-from fabrik_addon.blender.command_line.registration import run
+from fabrik_addon.blender.command_line.run_command import run
 from fabrik_addon.blender.command_line.saving import check_readable, make_room, save_to
 from tests.blender.rigs import leave_mode, make_empty, make_tail, set_chain
 

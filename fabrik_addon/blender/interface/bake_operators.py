@@ -14,11 +14,6 @@ from bpy.props import BoolProperty, FloatProperty
 from bpy.types import Operator
 
 from ...core import FabrikError
-from ..animation.animated_settings import chains_to_bake
-from ..animation.keyed_frames import frames_to_bake
-from ..bake.bake_chains import bake_chains
-from ..bake.bake_report import sentence_of, show_result
-from ..bake.group_track import BakedChain
 from ..rig.wording import counted
 from .frame_range_mixin import FrameRangeMixin
 from .operator_mixins import OnlyActiveMixin
@@ -26,6 +21,8 @@ from .operator_mixins import OnlyActiveMixin
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import OperatorReturnItems
     from bpy.types import Context, Event
+
+    from ..bake.group_track import BakedChain
 
 _SECONDS_PER_EVENT = 0.05
 """Seconds of baking between two events."""
@@ -125,6 +122,10 @@ class POSE_OT_fabrik_bake(FrameRangeMixin, OnlyActiveMixin, Operator):
         self._end_modal(context)
 
     def _begin(self, context: Context) -> Generator[float, None, list[BakedChain]]:
+        from ..animation.animated_settings import chains_to_bake
+        from ..animation.keyed_frames import frames_to_bake
+        from ..bake.bake_chains import bake_chains
+
         armature = context.object
         chains = chains_to_bake(armature, self.only_active)
         span = self.span()
@@ -149,6 +150,8 @@ class POSE_OT_fabrik_bake(FrameRangeMixin, OnlyActiveMixin, Operator):
         self._timer = self._work = None
 
     def _report(self, context: Context, baked: list[BakedChain]) -> set[OperatorReturnItems]:
+        from ..bake.bake_report import sentence_of, show_result
+
         context.view_layer.update()  # a result is stored with the pose that Blender shows
         for chain in baked:
             show_result(context.object, chain)

@@ -10,17 +10,8 @@ import bpy
 from bpy.props import BoolProperty, EnumProperty, IntProperty
 from bpy.types import Operator
 
-from ..bake.key_targets import snap_frames
-from ..rig.bone_selection import selected_tips, with_opposites
-from ..rig.chain_tree import chains_of_tree
-from ..rig.last_results import forget_result
 from ..rig.properties import chosen_chains, settings_of
 from ..rig.wording import counted
-from ..setup.add_chain import NewGoals, add_chains
-from ..setup.snap_targets import snap_targets
-from ..setup.usual_limits import free_joint, limit_joint
-from ..solving.solve_chains import solve_chains
-from ..solving.write_channels import auto_key
 from .frame_range_mixin import FrameRangeMixin
 from .operator_mixins import HasChainsMixin, OnlyActiveMixin, PoseModeMixin, ReportErrorsMixin
 
@@ -65,6 +56,10 @@ class POSE_OT_fabrik_chain_add(ReportErrorsMixin, Operator):
         return True
 
     def run(self, context: Context) -> None:
+        from ..rig.bone_selection import selected_tips, with_opposites
+        from ..rig.chain_tree import chains_of_tree
+        from ..setup.add_chain import NewGoals, add_chains
+
         armature = context.object
         tips = (selected_tips(armature) if self.use_selected else []) or [context.active_pose_bone.name]
         if armature.pose.use_mirror_x:
@@ -87,6 +82,8 @@ class POSE_OT_fabrik_chain_remove(HasChainsMixin, Operator):
     bl_options = {'REGISTER', 'UNDO'}
 
     def run(self, context: Context) -> None:
+        from ..rig.last_results import forget_result
+
         settings = settings_of(context.object)
         (chain,) = chosen_chains(context.object, only_active=True)
         forget_result(context.object, chain.name)
@@ -102,6 +99,9 @@ class POSE_OT_fabrik_solve(OnlyActiveMixin, Operator):
     bl_options = {'REGISTER', 'UNDO'}
 
     def run(self, context: Context) -> None:
+        from ..solving.solve_chains import solve_chains
+        from ..solving.write_channels import auto_key
+
         armature = context.object
         results, changed = solve_chains(context.view_layer, armature, chosen_chains(armature, self.only_active))
         auto_key(context, changed)
@@ -120,6 +120,9 @@ class POSE_OT_fabrik_snap_target(OnlyActiveMixin, Operator):
     bl_options = {'REGISTER', 'UNDO'}
 
     def run(self, context: Context) -> None:
+        from ..setup.snap_targets import snap_targets
+        from ..solving.write_channels import auto_key
+
         chains = chosen_chains(context.object, self.only_active)
         auto_key(context, snap_targets(context.view_layer, context.object, chains))
 
@@ -142,6 +145,8 @@ class POSE_OT_fabrik_key_targets(FrameRangeMixin, OnlyActiveMixin, Operator):
         layout.prop(self, "only_active")
 
     def run(self, context: Context) -> None:
+        from ..bake.key_targets import snap_frames
+
         armature = context.object
         chains = chosen_chains(armature, self.only_active)
         self.take_scene_range(context)
@@ -189,6 +194,8 @@ class POSE_OT_fabrik_limits_set(PoseModeMixin, Operator):
         return True
 
     def execute(self, context: Context) -> set[OperatorReturnItems]:
+        from ..setup.usual_limits import free_joint, limit_joint
+
         for bone in context.selected_pose_bones:
             if self.joint == 'FREE':
                 free_joint(bone)

@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any
 import bpy
 from bpy.types import Panel, UIList
 
-from ...core import SOLVERS, FabrikError
-from ..rig.chain_bones import bones_of_chain
-from ..rig.chain_tree import chains_of_tree
-from ..rig.last_results import result_of
+from ...core import FabrikError
+from ...core.solvers.names import SOLVER_NAMES
 from ..rig.properties import STATUS_ITEMS, active_chain, settings_of
 from ..rig.wording import counted
 from .limits_panel import draw_limits
@@ -120,6 +118,8 @@ def _draw_result(layout: UILayout, chain: FabrikChain, width: int) -> None:
 
     A box that grew with its text would move the buttons below it under the pointer.
     """
+    from ..rig.last_results import result_of
+
     result = result_of(chain.id_data, chain.name)
     text, status = _STATUS_NAMES['NONE'], 'NONE'
     if result is not None:
@@ -226,6 +226,8 @@ class VIEW3D_PT_fabrik_limits(ActiveChainPanel):
         self.layout.prop(active_chain(context.object), "use_limits", text="")
 
     def draw_chain(self, layout: UILayout, armature: Object, chain: FabrikChain) -> None:
+        from ..rig.chain_bones import bones_of_chain
+
         layout.use_property_split = False
         layout.active = chain.use_limits
         try:
@@ -243,10 +245,12 @@ class VIEW3D_PT_fabrik_solver(ActiveChainPanel):
     bl_options = {'DEFAULT_CLOSED'}
 
     def draw_chain(self, layout: UILayout, armature: Object, chain: FabrikChain) -> None:
+        from ..rig.chain_tree import chains_of_tree
+
         layout.prop(chain, "solver", text="Method")
         column = layout.column(align=True)
         column.active = False
-        for line in wrapped(SOLVERS[chain.solver].good_for, 38):
+        for line in wrapped(SOLVER_NAMES[chain.solver].good_for, 38):
             column.label(text=line)
         layout.prop(chain, "influence")
         layout.prop(chain, "softness")

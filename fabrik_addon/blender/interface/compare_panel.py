@@ -11,9 +11,7 @@ import bpy
 from bpy.types import Operator
 
 from ..rig.properties import chosen_chains
-from ..rig.snapshot import take_problem
 from ..rig.wording import counted, percentage
-from ..solving.compare_solvers import compare_solvers, comparison_of, in_text, keep_comparison
 from .chain_panel import STATUS_ICONS, ActiveChainPanel, wrapped
 from .operator_mixins import HasChainsMixin
 
@@ -38,6 +36,9 @@ class POSE_OT_fabrik_compare(HasChainsMixin, Operator):
     bl_options = {'REGISTER', 'UNDO'}
 
     def run(self, context: Context) -> None:
+        from ..rig.snapshot import take_problem
+        from ..solving.compare_solvers import compare_solvers, in_text, keep_comparison
+
         armature = context.object
         (chain,) = chosen_chains(armature, only_active=True)
         context.view_layer.update()
@@ -55,6 +56,8 @@ class VIEW3D_PT_fabrik_compare(ActiveChainPanel):
     bl_options = {'DEFAULT_CLOSED'}
 
     def draw_chain(self, layout: UILayout, _armature: Object, chain: FabrikChain) -> None:
+        from ..solving.compare_solvers import comparison_of
+
         layout.use_property_split = False
         layout.operator("pose.fabrik_compare")
         compared = comparison_of(chain)

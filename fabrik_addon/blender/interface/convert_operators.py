@@ -11,15 +11,14 @@ from bpy.props import BoolProperty
 from bpy.types import Operator
 
 from ...core import FabrikError
-from ..convert.to_chains import Conversion, constraints_to_chains
-from ..convert.to_constraints import chains_to_constraints, chains_to_convert
 from ..rig.properties import active_chain
 from ..rig.wording import counted
-from ..solving.write_channels import auto_key
 from .operator_mixins import HasChainsMixin, ReportErrorsMixin
 
 if TYPE_CHECKING:
     from bpy.types import Context
+
+    from ..convert.to_chains import Conversion
 
 
 class POSE_OT_fabrik_constraints_to_chains(ReportErrorsMixin, Operator):
@@ -34,6 +33,9 @@ class POSE_OT_fabrik_constraints_to_chains(ReportErrorsMixin, Operator):
     )
 
     def run(self, context: Context) -> None:
+        from ..convert.to_chains import constraints_to_chains
+        from ..solving.write_channels import auto_key
+
         bones = context.selected_pose_bones_from_active_object if self.only_selected else None
         result = constraints_to_chains(context.view_layer, context.object, bones)
         auto_key(context, result.changed)
@@ -50,6 +52,8 @@ class POSE_OT_fabrik_chains_to_constraints(HasChainsMixin, Operator):
     only_active: BoolProperty(name="Only Active", description="Convert only the active chain", default=False)
 
     def run(self, context: Context) -> None:
+        from ..convert.to_constraints import chains_to_constraints, chains_to_convert
+
         armature = context.object
         chain = active_chain(armature)
         if self.only_active and chain is None:

@@ -12,17 +12,14 @@ from bpy.types import KeyMap, KeyMapItem, Operator
 from mathutils import Vector
 
 from ...core import FabrikError
-from ..drag.drag_display import DragDisplay
-from ..drag.drag_events import DragEvents
-from ..drag.drag_session import DragSession, Grab, chain_to_grab
-from ..rig.limb import limb_of
 from ..rig.properties import active_chain, chosen_chains
-from ..solving.write_channels import auto_key
 from .operator_mixins import PoseModeMixin
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import OperatorReturnItems
     from bpy.types import Context, Event, Object
+
+    from ..drag.drag_session import DragSession, Grab
 
 
 class _DragOperator(PoseModeMixin, Operator):
@@ -59,6 +56,9 @@ class _DragOperator(PoseModeMixin, Operator):
         return self._confirm(context, session)
 
     def invoke(self, context: Context, event: Event) -> set[OperatorReturnItems]:
+        from ..drag.drag_display import DragDisplay
+        from ..drag.drag_events import DragEvents
+
         if context.region_data is None or context.region is None:
             self.report({'ERROR'}, "Drag in a 3D viewport")
             return {'CANCELLED'}
@@ -112,6 +112,8 @@ class _DragOperator(PoseModeMixin, Operator):
         raise NotImplementedError
 
     def _confirm(self, context: Context, session: DragSession) -> set[OperatorReturnItems]:
+        from ..solving.write_channels import auto_key
+
         self.position, self.pins = session.position, session.pins
         changed = session.confirm()
         auto_key(context, changed)
@@ -166,6 +168,9 @@ class POSE_OT_fabrik_drag(_DragOperator):
         return True
 
     def _begin(self, context: Context) -> DragSession:
+        from ..drag.drag_session import DragSession, Grab, chain_to_grab
+        from ..rig.limb import limb_of
+
         armature, bone = context.object, context.active_pose_bone
         chain = chain_to_grab(armature, bone.name) if self.grab == 'AUTO' and bone is not None else None
         if chain is not None or self.grab == 'TARGET' or bone is None:
@@ -201,10 +206,14 @@ class POSE_OT_fabrik_drag_target(_DragOperator):
         return True
 
     def _begin(self, context: Context) -> DragSession:
+        from ..drag.drag_session import DragSession
+
         return DragSession(context.view_layer, context.object, _active_target(context.object), pins=self.pins)
 
 
 def _active_target(armature: Object) -> Grab:
+    from ..drag.drag_session import Grab
+
     (chain,) = chosen_chains(armature, only_active=True)
     return Grab(chain.tip, chain.name)
 

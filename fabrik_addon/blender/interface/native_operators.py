@@ -11,13 +11,7 @@ from bpy.props import BoolProperty
 from bpy.types import Menu, Operator, Panel
 
 from ...core import FabrikError
-from ..native.build_rig import build_rig
-from ..native.eligibility import eligible_chains
-from ..native.find_rigs import broken_constraints, solver_of, solvers_of, unused_solvers
-from ..native.modifier_inputs import draw_input, group_inputs
-from ..native.remove_rig import purge, remove_rigs
 from ..rig.properties import active_chain, chosen_chains
-from ..solving.write_channels import auto_key
 from .operator_mixins import OnlyActiveMixin, ReportErrorsMixin
 
 if TYPE_CHECKING:
@@ -33,6 +27,11 @@ class POSE_OT_fabrik_rig_add(OnlyActiveMixin, Operator):
     bl_options = {'REGISTER', 'UNDO'}
 
     def run(self, context: Context) -> None:
+        from ..native.build_rig import build_rig
+        from ..native.eligibility import eligible_chains
+        from ..native.find_rigs import solver_of
+        from ..native.remove_rig import remove_rigs
+
         armature = context.object
         eligible = eligible_chains(context.view_layer, armature, chosen_chains(armature, self.only_active))
         there = [solver_of(armature, each.settings) for each in eligible]
@@ -69,6 +68,8 @@ class POSE_OT_fabrik_rig_remove(ReportErrorsMixin, Operator):
 
     @classmethod
     def poll(cls, context: Context) -> bool:
+        from ..native.find_rigs import broken_constraints, solvers_of
+
         if not super().poll(context):
             return False
         if not solvers_of(context.object) and not broken_constraints(context.object):
@@ -77,6 +78,10 @@ class POSE_OT_fabrik_rig_remove(ReportErrorsMixin, Operator):
         return True
 
     def run(self, context: Context) -> None:
+        from ..native.find_rigs import solver_of, solvers_of
+        from ..native.remove_rig import remove_rigs
+        from ..solving.write_channels import auto_key
+
         armature = context.object
         solvers = list(solvers_of(armature).values())
         if self.only_active:
@@ -102,12 +107,16 @@ class OBJECT_OT_fabrik_rigs_purge(Operator):
 
     @classmethod
     def poll(cls, _context: Context) -> bool:
+        from ..native.find_rigs import unused_solvers
+
         if not unused_solvers():
             cls.poll_message_set("There is no native rig whose armature was deleted")
             return False
         return True
 
     def execute(self, _context: Context) -> set[OperatorReturnItems]:
+        from ..native.remove_rig import purge
+
         purge()
         return {'FINISHED'}
 
@@ -121,6 +130,9 @@ class VIEW3D_PT_fabrik_native(Panel):
     bl_options = {'DEFAULT_CLOSED'}
 
     def draw(self, context: Context) -> None:
+        from ..native.find_rigs import solver_of
+        from ..native.modifier_inputs import draw_input, group_inputs
+
         column = self.layout.column(align=True)
         column.operator("pose.fabrik_rig_add", icon='GEOMETRY_NODES').only_active = False
         column.operator("pose.fabrik_rig_remove", icon='X').only_active = False

@@ -10,7 +10,6 @@ comparing every few redraws.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import bpy
@@ -19,77 +18,20 @@ from bpy.app.handlers import persistent
 from bpy.types import Armature, Object
 from mathutils import Vector
 
-from ..rig.last_results import last_change
 from ..rig.properties import OVERLAY_HANDLERS, settings_of
 from ..rig.property_updates import SETTINGS_HANDLERS
-from .draw_shapes import GpuShapes, colors_of, draw_axis, free_gpu_shapes, stroke_renderer
-from .overlay_shapes import Color, Layout
-from .read_overlay import read_armature, read_limits, read_positions, read_settings, read_states, with_drag_state
+from .changes import Changes
 
 if TYPE_CHECKING:
     from bpy.types import Context, Depsgraph, DepsgraphUpdate, Scene, SpaceView3D
 
     from .drag_protocol import Dragged
-    from .read_overlay import BoneLimits, WorldPositions
-    from .stroke_shader import StrokeRenderer
+    from .drawn_armature import DrawnArmature
+    from .overlay_shapes import Color
 
 
 _REDRAWS_BETWEEN_CHECKS = 8
 """Redraws after which settings are compared although no change was noted."""
-
-
-@dataclass
-class _Changes:
-    """What may have changed since the shapes were built."""
-
-    bones: bool = True
-    """Poses of bones."""
-    objects: bool = True
-    """Positions of objects."""
-    limits: bool = True
-    settings: bool = True
-
-
-class _DrawnArmature:
-    """The shapes of one armature, and the data from which they were built."""
-
-    def __init__(self, armature: Object, session: Dragged | None, colors: dict[str, Color]) -> None:
-        self.view = read_armature(armature, session)
-        self._colors = colors
-        self._states = read_states(self.view)
-        self._limits: tuple[BoneLimits, ...] | None = None
-        self._positions: WorldPositions | None = None
-        self._is_outdated = True
-
-    def has_settings_of(self, armature: Object) -> bool:
-        """Return whether an armature's settings are those of the shapes; note a change of its chains' states."""
-        if self.view.settings != read_settings(armature):
-            return False
-        states = read_states(self.view)
-        self._is_outdated |= states != self._states
-        self._states = states
-        return True
-
-    def update(self, session: Dragged | None, changes: _Changes) -> None:
-        """Build the shapes if bones have moved or the chains' states have changed."""
-        if not (changes.bones or self._is_outdated):
-            return
-        self._is_outdated = False
-        limits = read_limits(self.view) if self._limits is None or changes.limits else self._limits
-        if self._limits is None or len(limits) != len(self._limits):
-            self._layout = Layout(self.view, self._colors, len(limits))
-            self._gpu_shapes = GpuShapes(self._layout)
-        self._limits = limits
-        places = read_positions(self.view, limits, session, None if changes.objects else self._positions)
-        self._positions = places
-        states = self._states if session is None else with_drag_state(self.view, self._states, session)
-        self._gpu_shapes.update(self._layout.shapes(places, states))
-
-    def draw(self, context: Context, renderer: StrokeRenderer) -> None:
-        """Draw the shapes unless the armature is hidden in this viewport or not part of its local view."""
-        space = cast("SpaceView3D", context.space_data)
-        if self.view.armature.visible_in_viewport_get(space):
-            self._gpu_shapes.draw(context, renderer, self._colors)
 
 
 class _Overlay:
@@ -106,8 +48,8 @@ class _Overlay:
         self.key: object = None
         self.colors: dict[str, Color] = {}
         self.armatures: list[Object] = []
-        self.drawn_armatures: list[_DrawnArmature] = []
-        self.changes = _Changes()
+        self.drawn_armatures: list[DrawnArmature] = []
+        self.changes = Changes()
         self.results = 0
         """``last_change()`` at the time of the last build."""
         self.redraws = 0
@@ -233,6 +175,8 @@ def _note_other_data(*_args: object) -> None:
 
 
 def _draw() -> None:
+    from .draw_shapes import draw_axis, stroke_renderer
+
     context = bpy.context
     space = cast("SpaceView3D", context.space_data)
     if not space.overlay.show_overlays or not space.overlay.show_bones:
@@ -257,6 +201,10 @@ def _draw() -> None:
 
 def _build(context: Context) -> None:
     """Bring the shapes up to date."""
+    from ..rig.last_results import last_change
+    from .draw_shapes import colors_of
+    from .drawn_armature import DrawnArmature
+
     session = _overlay.session if _overlay.session is not None and _overlay.session.is_intact() else None
     key = context.scene.session_uid, context.view_layer.name, session
     if key != _overlay.key:
@@ -272,16 +220,16 @@ def _build(context: Context) -> None:
     _overlay.redraws += 1
     if changes.settings or not is_same or _overlay.redraws > _REDRAWS_BETWEEN_CHECKS:
         colors = colors_of(context)
-        is_same &= colors == _overlay.colors and all(map(_DrawnArmature.has_settings_of, drawn_armatures, shown))
+        is_same &= colors == _overlay.colors and all(map(DrawnArmature.has_settings_of, drawn_armatures, shown))
         _overlay.colors, _overlay.redraws = colors, 0
         changes.limits = True
     if not is_same:
         drawn_armatures = _overlay.drawn_armatures = [
-            _DrawnArmature(armature, session, _overlay.colors) for armature in shown
+            DrawnArmature(armature, session, _overlay.colors) for armature in shown
         ]
     for drawn in drawn_armatures:
         drawn.update(session, changes)
-    _overlay.changes = _Changes(False, False, False, False)
+    _overlay.changes = Changes(False, False, False, False)
 
 
 def _armatures(context: Context, session: Dragged | None) -> list[Object]:
@@ -310,6 +258,8 @@ def register() -> None:
 
 
 def unregister() -> None:
+    from .draw_shapes import free_gpu_shapes
+
     SETTINGS_HANDLERS.remove(note_settings)
     OVERLAY_HANDLERS.remove(sync_overlay)
     if bpy.app.timers.is_registered(_sync):

@@ -21,13 +21,11 @@ from bpy.props import (
 )
 from bpy.types import Context, Object, PoseBone, PropertyGroup
 
-from ...core import SOLVERS, FabrikError, Status
+from ...core import FabrikError, Status
+from ...core.solvers.names import SOLVER_NAMES
 from .body_properties import FabrikBody
 from .bone_selection import select_and_show
-from .chain_tree import chains_of_tree
-from .last_results import result_of
 from .property_updates import OVERRIDABLE, show_change
-from .rotation_channel import rotation_in_armature
 
 STATUS_ITEMS = (
     ('NONE', "Not Solved", "The chain has not been solved yet"),
@@ -37,20 +35,26 @@ STATUS_ITEMS = (
     ('STALLED', "Stalled", "The solver stopped before the tip was at the target; if it is FABRIK, please report this"),
 )
 
-SOLVER_ITEMS = tuple((name, method.label, method.good_for) for name, method in SOLVERS.items())
+SOLVER_ITEMS = tuple((name, *words) for name, words in SOLVER_NAMES.items())
 
 
 def _get_status(chain: FabrikChain) -> int:
+    from .last_results import result_of
+
     result = result_of(chain.id_data, chain.name)
     return 0 if result is None else 1 + Status[result.status]
 
 
 def _get_error(chain: FabrikChain) -> float:
+    from .last_results import result_of
+
     result = result_of(chain.id_data, chain.name)
     return 0.0 if result is None else result.error
 
 
 def _get_iterations_used(chain: FabrikChain) -> int:
+    from .last_results import result_of
+
     result = result_of(chain.id_data, chain.name)
     return 0 if result is None else result.iterations
 
@@ -97,6 +101,8 @@ def _keep_key(chain: FabrikChain, context: Context) -> None:
 
 def _share_root_motion(chain: FabrikChain, _context: Context) -> None:
     """Set the root motion of all chains of a tree: they have one root."""
+    from .chain_tree import chains_of_tree
+
     for other in chains_of_tree(chain, list(chain.id_data.fabrik.chains)):
         if other.root_motion != chain.root_motion:
             other.root_motion = chain.root_motion
@@ -104,6 +110,8 @@ def _share_root_motion(chain: FabrikChain, _context: Context) -> None:
 
 def _keep_offset(chain: FabrikChain, _context: Context) -> None:
     """Take the offset at which enabling the rotation changes nothing."""
+    from .rotation_channel import rotation_in_armature
+
     armature: Object = chain.id_data  # type: ignore[assignment]  # the stub has the base class of all data-blocks
     bone = armature.pose.bones.get(chain.tip)
     if chain.use_rotation and bone is not None and chain.target is not None:

@@ -38,6 +38,7 @@ from ..model.joint_limits import JointLimits, SwingTwist, angle_within, clamp, h
 from ..optimise.constrained_reach import coordinates_of, nearer_reference, off_the_line
 from ..optimise.pole_task import bend_toward_pole
 from ..problem import Options
+from .names import SOLVER_NAMES
 from .solver import Solver, SolverResult
 from .unconstrained import reach_freely
 
@@ -255,4 +256,4 @@ def _solve(ops: Operations, start: StartPose, target: Vector, pole: Vector | Non
     return SolverResult(placed.joints, placed.frames, sweeps)
 
 
-CCD = Solver("CCD", "Tentacles, tails and hair: the tip end curls first and the root hardly turns", _solve)
+CCD = Solver(*SOLVER_NAMES["CCD"], _solve)

@@ -19,6 +19,7 @@ from ..model.joint_limits import SwingTwist
 from ..optimise.constrained_reach import coordinates_of, reach_within_limits
 from ..optimise.pole_task import POINTED, bend_toward_pole, pole_angle
 from ..problem import Options
+from .names import SOLVER_NAMES
 from .solver import Solver, SolverResult
 
 POLE_GAIN = 0.9
@@ -108,8 +109,7 @@ def _solve_with_pole(
 
 
 FABRIK = Solver(
-    "FABRIK",
-    "Chains of any length: fewest sweeps, whatever the pose and wherever the target",
+    *SOLVER_NAMES["FABRIK"],
     _solve,
     solves_trees=True,
 )

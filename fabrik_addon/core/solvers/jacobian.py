@@ -34,6 +34,7 @@ from ..optimise.damped_steps import DAMPED, FreeBody, Rule, Symmetric, descend_t
 from ..optimise.pole_task import bend_toward_pole
 from ..optimise.tree_least_squares import DAMPED_TOGETHER, FIRST, StackedRule
 from ..problem import Options
+from .names import SOLVER_NAMES
 from .solver import Solver, SolverResult
 from .unconstrained import reach_freely
 
@@ -155,22 +156,19 @@ def _solve(
 
 
 JACOBIAN_TRANSPOSE = Solver(
-    "Jacobian Transpose",
-    "For comparison: simple and stable, but slow; needs about a thousand iterations",
+    *SOLVER_NAMES["JACOBIAN_TRANSPOSE"],
     partial(_solve, TRANSPOSE),
     solves_trees=True,
     stacked=StackedRule(_transpose_together, is_careful=False),
 )
 JACOBIAN_PINV = Solver(
-    "Jacobian Pseudo-Inverse",
-    "For comparison: fewest iterations well within reach, jumps near full extension",
+    *SOLVER_NAMES["JACOBIAN_PINV"],
     partial(_solve, PINV),
     solves_trees=True,
     stacked=StackedRule(_pseudo_inverse_together, is_careful=False),
 )
 JACOBIAN_DLS = Solver(
-    "Damped Least Squares",
-    "Smooth motion, with the rotation shared by all joints, as in Blender's own IK",
+    *SOLVER_NAMES["JACOBIAN_DLS"],
     partial(_solve, DAMPED),
     solves_trees=True,
     stacked=DAMPED_TOGETHER,

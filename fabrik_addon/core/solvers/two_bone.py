@@ -36,6 +36,7 @@ from ..model.joint_limits import SwingTwist, angle_within, hinge_axis, swing_twi
 from ..optimise.constrained_reach import coordinates_of, reach_within_limits
 from ..optimise.pole_task import bend_toward_pole
 from ..problem import Chain, Options
+from .names import SOLVER_NAMES
 from .solver import Solver, SolverResult
 
 _CLAMP_ROUNDING = 1e-12
@@ -271,8 +272,7 @@ def _refusal(chain: Chain) -> str:
 
 
 TWO_BONE = Solver(
-    "Two Bone",
-    "Arms and legs: exact and without iterations; chains of two bones only",
+    *SOLVER_NAMES["TWO_BONE"],
     _solve,
     _refusal,
 )
