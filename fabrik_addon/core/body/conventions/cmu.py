@@ -18,7 +18,7 @@ CONVENTION = Convention(
         Role.CLAVICLE: "shoulder collar",
         Role.UPPER_ARM: "arm",
         Role.FOREARM: "forearm",
-        Role.HAND: "hand wrist",
+        Role.HAND: "hand wrist fingerbase",
         Role.FINGER: "fingerbase fingers handfinger handindex thumb handthumb handmiddle handring handpinky",
         Role.THIGH: "upleg",
         Role.SHIN: "leg",

@@ -16,17 +16,17 @@ CONVENTION = Convention(
         Role.NECK: "neck",
         Role.HEAD: "head",
         Role.CLAVICLE: "clavicle collar collarbone scapula shoulderblade shoulder",
-        Role.UPPER_ARM: "upperarm uparm bicep humerus frontthigh foreupperleg frontupperleg frontlegupper shoulder arm "
-        "foreleg frontleg wing",
+        Role.UPPER_ARM: "upperarm uparm bicep humerus frontthigh foreupperleg frontupperleg frontlegupper shoulder "
+        "arm foreleg frontleg wing",
         Role.FOREARM: "forearm lowerarm lowarm elbow ulna radius frontshin frontlowerleg frontleglower frontknee "
         "arm foreleg frontleg wing",
         Role.HAND: "hand wrist frontfoot forefoot frontpaw frontankle metacarpus wing",
         Role.FINGER: "finger fingers thumb index middle ring pinky little indexfinger middlefinger ringfinger "
         "pinkyfinger littlefinger fronttoe fronttoes foretoe fronthoof",
-        Role.THIGH: "thigh upleg upperleg femur hindthigh rearthigh hindupperleg rearupperleg backupperleg backthigh leg "
-        "hindleg rearleg backleg",
-        Role.SHIN: "shin calf lowerleg lowleg knee tibia hindshin rearshin hindlowerleg rearlowerleg backlowerleg "
-        "backshin leg hindleg rearleg backleg",
+        Role.THIGH: "thigh upleg upperleg femur hindthigh rearthigh hindupperleg rearupperleg backupperleg backthigh "
+        "leg hindleg rearleg backleg",
+        Role.SHIN: "shin calf lowerleg lowleg knee tibia hindshin rearshin hindlowerleg rearlowerleg "
+        "backlowerleg backshin leg hindleg rearleg backleg",
         Role.FOOT: "foot ankle hindfoot rearfoot backfoot hindpaw rearpaw backpaw metatarsus",
         Role.TOE: "toe toes toebase ball bigtoe hindtoe reartoe backtoe hindhoof rearhoof hoof paw",
         Role.TAIL: "tail",

@@ -1,0 +1,462 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the shape of a skeleton says, whatever its bones are called: kind of creature, directions, roles and sides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..math.operations import Array
+from .creature import CREATURES, FISH, HUMAN, WITH_LIMBS, Creature, LimbKind
+from .limbs import LONG, Limb, Limbs, Pair, end_point, find_limbs, take_limb
+from .part import Role, Side
+from .rest_skeleton import RestSkeleton
+from .segments import segment_roles
+from .symmetry import Plane, Subtrees, find_plane, measure_subtrees, tails_are_true
+
+GROUND = 0.15
+"""Height of the end of a limb, in units of the skeleton's height, up to which the limb stands on the ground."""
+
+MOST_TWINS = 0.25
+"""Share of bones in the place of another above which a skeleton is one of controls in layers."""
+
+
+@dataclass(frozen=True)
+class Guess:
+    """What the shape says about one bone."""
+
+    role: Role
+    side: int
+    """1 on the side that the plane's axis points to, -1 on the other, 0 in the middle."""
+    limb: int
+    confidence: float
+
+
+@dataclass
+class ShapeReading:
+    """What the shape says."""
+
+    creature: str
+    up: Array
+    forward: Array
+    sureness: float
+    """0 to 1: how sure ``forward`` is, and with it which side is left."""
+    plane: Plane
+    guesses: dict[int, Guess] = field(default_factory=dict)
+    reason: str = ""
+    """Why nothing is said, if so."""
+
+    def side(self, sign: int) -> Side:
+        """Return the side that a sign stands for."""
+        if sign == 0:
+            return Side.CENTER
+        left = float(np.cross(self.up, self.forward) @ self.plane.axis)
+        return Side.LEFT if sign * left > 0.0 else Side.RIGHT
+
+
+def read_shape(skeleton: RestSkeleton) -> ShapeReading:
+    """Return what the shape says."""
+    up = np.array([0.0, 0.0, 1.0])
+    if not skeleton.size > 0.0:
+        plane = Plane(np.array([1.0, 0.0, 0.0]), 0.0, 0.0)
+        return ShapeReading(WITH_LIMBS, up, np.array([0.0, -1.0, 0.0]), 0.0, plane, reason="the bones have no size")
+    trees = measure_subtrees(skeleton)
+    plane = find_plane(skeleton, trees)
+    limbs = find_limbs(skeleton, trees, plane)
+    pairs = _without_copies(skeleton, limbs.pairs)
+    up = _find_up(skeleton, plane, pairs)
+    frame = _Frame(skeleton, trees, plane, limbs, pairs, up)
+    if _layered(skeleton):
+        forward, sureness = frame.forward([], pairs)
+        reason = "many bones lie in the place of others, as in a rig of controls in layers"
+        return ShapeReading(WITH_LIMBS, up, forward, sureness, plane, reason=reason)
+    standing = [pair for pair in pairs if frame.stands(pair)]
+    if 1 <= len(standing) <= 2:
+        reading = _creature(frame, standing)
+        if reading is not None:
+            return reading
+    if not standing and pairs and max(pair.length for pair in pairs) < 0.45 * skeleton.size:
+        return _fish(frame)
+    return _with_limbs(frame)
+
+
+def _layered(skeleton: RestSkeleton) -> bool:
+    """Return whether many bones lie in the place of others."""
+    grid = 1e-3 * skeleton.size
+    keys = np.round(np.hstack([skeleton.heads, skeleton.tails]) / grid).astype(np.int64)
+    return len(np.unique(keys, axis=0)) < (1.0 - MOST_TWINS) * len(keys)
+
+
+def _without_copies(skeleton: RestSkeleton, pairs: tuple[Pair, ...]) -> list[Pair]:
+    """Return the pairs without those in the place of one with more bones, as the legs that MMD deforms with."""
+    kept: list[Pair] = []
+    for pair in sorted(pairs, key=lambda pair: (-len(pair.first.path) - len(pair.first.digits), pair.first.path)):
+        near = 0.02 * skeleton.size
+        if not any(
+            np.abs(pair.start - other.start).max() < near
+            and np.abs(pair.first.points[0] - other.first.points[0]).max() < near
+            and np.abs(pair.first.points[-1] - other.first.points[-1]).max() < 3.0 * near
+            for other in kept
+        ):
+            kept.append(pair)
+    return kept
+
+
+def _find_up(skeleton: RestSkeleton, plane: Plane, pairs: list[Pair]) -> Array:
+    """Return the axis, across the plane's, along which limbs lead down to the lowest points: legs stand.
+
+    Without legs, +Z and then +Y, as in Blender and in most files from elsewhere.
+    """
+    best, most = np.array([0.0, 0.0, 1.0]), -1.0
+    candidates = [sign * axis for axis in np.eye(3) for sign in (1.0, -1.0) if abs(axis @ plane.axis) < 0.5]
+    for axis in candidates:
+        up = axis - (axis @ plane.axis) * plane.axis
+        up /= np.linalg.norm(up)
+        heights = skeleton.heads @ up
+        extent = float(np.ptp(heights))
+        ground = min([float(heights.min()), *(pair.end(up) for pair in pairs)])
+        score = {2: 0.05, 1: 0.03}.get(int(np.abs(axis).argmax()), 0.0) if axis.sum() > 0.0 else 0.0
+        for pair in pairs:
+            drop = float(pair.start @ up) - pair.end(up)
+            if drop > 0.0 and pair.end(up) - ground < GROUND * extent:
+                score += pair.length / skeleton.size * min(1.0, drop / pair.length) ** 2
+        if score > most:
+            best, most = up, score
+    return best
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """What all kinds of creatures need."""
+
+    skeleton: RestSkeleton
+    trees: Subtrees
+    plane: Plane
+    limbs: Limbs
+    pairs: list[Pair]
+    up: Array
+
+    @property
+    def height(self) -> float:
+        """Extent of the joints along up."""
+        return float(np.ptp(self.skeleton.heads @ self.up))
+
+    @property
+    def trunk_length(self) -> float:
+        """Extent of the central bones across up."""
+        heads = self.skeleton.heads[sorted(self.limbs.central)]
+        flat = heads - (heads @ self.up)[:, None] * self.up
+        return float(np.linalg.norm(np.ptp(flat, axis=0))) if len(heads) else 0.0
+
+    def stands(self, pair: Pair) -> bool:
+        """Return whether a pair of limbs leads down to the ground."""
+        ground = min(float((self.skeleton.heads @ self.up).min()), *(each.end(self.up) for each in self.pairs), np.inf)
+        drop = float(pair.start @ self.up) - pair.end(self.up)
+        return drop > 0.3 * pair.length and pair.end(self.up) - ground < GROUND * self.height
+
+    def forward(self, legs: list[Pair], others: list[Pair]) -> tuple[Array, float]:
+        """Return forward, and how sure its sign is.
+
+        Votes along ``axis x up``: where the last segments of the legs lead, with their toes; to which side the knees
+        are bent; where the bones of the face are from the head's joint.
+        """
+        along = np.cross(self.plane.axis, self.up)
+        along /= np.linalg.norm(along)
+        vote, sum_of_weights = 0.0, 0.5
+        for pair in legs:
+            for limb in (pair.first, pair.second):
+                points = limb.points
+                lowest = int((points @ self.up).argmin())
+                ankle = self._ankle(points)
+                toe = self._farthest_toe(limb)
+                ahead = float((toe - points[ankle]) @ along) / max(pair.length, 1e-12)
+                vote += 6.0 * np.clip(ahead, -0.2, 0.2)
+                sum_of_weights += 6.0 * min(abs(ahead), 0.2)
+                if lowest == len(points) - 1 and len(points) > 3:
+                    tip = float((points[-1] - points[-2]) @ along) / max(pair.length, 1e-12)
+                    vote += 2.0 * np.clip(tip, -0.2, 0.2)
+        sign = 1.0 if vote >= 0.0 else -1.0
+        return sign * along, min(1.0, abs(vote) / sum_of_weights)
+
+    def _ankle(self, points: Array) -> int:
+        """Return the joint after which a leg leads forward more than down."""
+        heights = points @ self.up
+        low = heights.min() + 0.2 * np.ptp(heights)
+        return max(1, min(int(np.flatnonzero(heights <= low)[0]), len(points) - 2))
+
+    def _farthest_toe(self, limb: Limb) -> Array:
+        """Return the mean of the ends of the digits, or the end of the limb."""
+        ends = [end_point(self.skeleton, digit[-1]) for digit in limb.digits] or [limb.points[-1]]
+        end: Array = np.mean(ends, axis=0)
+        return end
+
+    def offsets(self, limb: Limb) -> Array:
+        """Return the distances of a limb's points from the plane, over its length."""
+        distances: Array = np.abs(limb.points @ self.plane.axis - self.plane.offset) / max(limb.length, 1e-12)
+        return distances
+
+
+def _creature(frame: _Frame, standing: list[Pair]) -> ShapeReading | None:
+    """Return the reading of a creature with a trunk that stands on one pair of limbs or two."""
+    legs, arms = standing[:1], list[Pair]()
+    if len(standing) == 2:
+        forward, sureness = frame.forward(standing, [])
+        legs, arms = [min(standing, key=lambda pair: float(pair.start @ forward))], []
+        arms = [pair for pair in standing if pair is not legs[0]]
+        apart = float((arms[0].start - legs[0].start) @ forward)
+        if apart < 0.3 * legs[0].length:
+            return None
+        arms += [pair for pair in _arms(frame, legs[0]) if pair is not arms[0]]
+    else:
+        forward, sureness = frame.forward(legs, [])
+        arms = _arms(frame, legs[0])
+        if not arms and legs[0].length < 0.35 * frame.trunk_length:
+            return None
+    upright = True
+    if arms and arms[0].parent != legs[0].parent and min(arms[0].parent, legs[0].parent) >= 0:
+        trunk = frame.skeleton.heads[arms[0].parent] - frame.skeleton.heads[legs[0].parent]
+        upright = float(trunk @ frame.up) > abs(float(trunk @ forward))
+    share = legs[0].length / frame.height
+    creature = next(
+        (
+            each
+            for each in CREATURES
+            if each.standing == len(standing)
+            and each.upright == upright
+            and each.leg_share[0] <= share <= each.leg_share[1]
+        ),
+        None,
+    )
+    confidence = creature.confidence if creature else 0.65
+    description = creature or HUMAN
+    reading = ShapeReading(creature.name if creature else WITH_LIMBS, frame.up, forward, sureness, frame.plane)
+    singles = [] if arms else _single_arms(frame, legs[0])
+    for limb, sign in ((legs[0].first, 1), (legs[0].second, -1)):
+        _put_limb(frame, reading, description.leg, limb, sign, 0, confidence)
+    for number, pair in enumerate(sorted(arms, key=lambda pair: -float(pair.start @ forward))):
+        sure = confidence if len(arms) == 1 else 0.8 * confidence
+        for limb, sign in ((pair.first, 1), (pair.second, -1)):
+            _put_limb(frame, reading, description.arm, limb, sign, number, sure)
+    for limb in singles:
+        sign = 1 if frame.plane.distance(limb.points[-1]) > 0.0 else -1
+        _put_limb(frame, reading, description.arm, limb, sign, 0, 0.9 * confidence)
+    _put_trunk(frame, reading, legs[0], arms, singles, description, confidence)
+    return reading
+
+
+def _arms(frame: _Frame, legs: Pair) -> list[Pair]:
+    """Return the pairs of arms: limbs of several bones above the legs, the first along the trunk and those beside."""
+    up = frame.up
+    found = [
+        pair
+        for pair in frame.pairs
+        if pair is not legs
+        and len(pair.first.path) + len(pair.first.digits) >= 3
+        and min(len(pair.first.path), len(pair.second.path)) >= 2
+        and float((pair.start - legs.start) @ up) > 0.0
+        and pair.parent >= 0
+    ]
+    if not found:
+        return []
+    longest = max(pair.length for pair in found)
+    found = [pair for pair in found if pair.length >= 0.5 * longest]
+    depth = {id(pair): len(frame.skeleton.path(legs.parent, pair.parent)) for pair in found}
+    first = min(found, key=lambda pair: (depth[id(pair)], -pair.length))
+    near = [pair for pair in found if depth[id(pair)] == depth[id(first)]]
+    jointed = [pair for pair in near if pair.first.digits] or near
+    return sorted(jointed, key=lambda pair: -pair.length)[:2]
+
+
+def _single_arms(frame: _Frame, legs: Pair) -> list[Limb]:
+    """Return a limb of several bones above the legs that has no twin."""
+    found = [
+        limb
+        for limb in frame.limbs.singles
+        if len(limb.path) >= 3 and limb.parent >= 0 and float((limb.points[0] - legs.start) @ frame.up) > 0.0
+    ]
+    return sorted(found, key=lambda limb: -limb.length)[:1]
+
+
+def _put_limb(
+    frame: _Frame, reading: ShapeReading, kind: LimbKind, limb: Limb, sign: int, number: int, confidence: float
+) -> None:
+    """Give the bones of an arm or a leg their roles."""
+    roles = segment_roles(kind, limb.points, frame.offsets(limb), bool(limb.digits))
+    if any(role is not None for role, _ in roles):
+        for place, (role, sure) in zip(limb.path, roles, strict=True):
+            if role is not None:
+                reading.guesses[place] = Guess(role, sign, number, confidence * sure)
+    elif len(limb.path) > 3:
+        for place in limb.path:
+            reading.guesses[place] = Guess(Role.LIMB, sign, number, 0.7 * confidence)
+        return
+    last = kind.roles[-1]
+    ahead = [(-float(frame.skeleton.heads[digit[0]] @ reading.forward), digit) for digit in limb.digits]
+    for which, (_, digit) in enumerate(sorted(ahead)):
+        for place in _phalanges(frame, limb, digit):
+            reading.guesses[place] = Guess(last, sign, which, 0.9 * confidence)
+
+
+def _phalanges(frame: _Frame, limb: Limb, digit: tuple[int, ...]) -> tuple[int, ...]:
+    """Return a digit without its bone in the palm, or without an end bone: at most three bones move by themselves."""
+    if len(digit) < 4:
+        return digit
+    heads = frame.skeleton.heads
+    wrist = heads[limb.path[-1]]
+    first = float(np.linalg.norm(heads[digit[1]] - heads[digit[0]]))
+    return digit[1:4] if float(np.linalg.norm(heads[digit[0]] - wrist)) < first else digit[:3]
+
+
+def _put_trunk(
+    frame: _Frame,
+    reading: ShapeReading,
+    legs: Pair,
+    arms: list[Pair],
+    singles: list[Limb],
+    creature: Creature,
+    confidence: float,
+) -> None:
+    """Give the bones of the trunk their roles: hips where the legs hang, chest where the arms do, and what leads on."""
+    skeleton, guesses = frame.skeleton, reading.guesses
+    hips = legs.parent
+    if hips < 0:
+        return
+    front = arms[0] if arms else None
+    chest = front.parent if front else (singles[0].parent if singles else -1)
+    start = front.start if front else (singles[0].points[0] if singles else None)
+    tail = _tail(frame, reading.forward, hips, chest)
+    if tail and skeleton.parents[tail[0]] != hips and skeleton.parents[tail[0]] >= 0:
+        hips = skeleton.parents[tail[0]]
+    for place in tail:
+        guesses[place] = Guess(Role.TAIL, 0, 0, (0.9 if len(tail) > 1 else 0.6) * confidence)
+    guesses[hips] = Guess(Role.HIPS, 0, 0, confidence)
+    if chest < 0 or chest == hips or start is None:
+        return
+    line = skeleton.path(hips, chest)
+    for place in line[1:-1]:
+        guesses[place] = Guess(Role.SPINE, 0, 0, 0.95 * confidence)
+    guesses[chest] = Guess(Role.CHEST, 0, 0, 0.95 * confidence)
+    above = _head_chain(frame, chest, set(line), creature)
+    if above and creature.upright and len(line) > 2 and _along(frame, chest, above[0], start) < 0.1:
+        guesses[line[-2]] = Guess(Role.CHEST, 0, 0, 0.7 * confidence)
+        above = [chest, *above]
+    while len(above) > 1 and _along(frame, above[0], above[1], start) > 0.15:
+        guesses[above.pop(0)] = Guess(Role.CHEST, 0, 0, 0.7 * confidence)
+    for place in above[:-1]:
+        guesses[place] = Guess(Role.NECK, 0, 0, 0.9 * confidence)
+    for place in above[-1:]:
+        guesses[place] = Guess(Role.HEAD, 0, 0, (0.9 if len(above) > 1 else 0.7) * confidence)
+
+
+def _along(frame: _Frame, place: int, child: int, point: Array) -> float:
+    """Return how far along the link from a bone to its child a point is: 0 at the bone's head, 1 at the child's."""
+    start = frame.skeleton.heads[place]
+    link = frame.skeleton.heads[child] - start
+    length = float(link @ link)
+    if length < (0.02 * frame.skeleton.size) ** 2:
+        return 0.5
+    return float((point - start) @ link) / length
+
+
+def _tail(frame: _Frame, forward: Array, hips: int, chest: int) -> tuple[int, ...]:
+    """Return the chain of central bones that leads backward from the hips or from a bone of the trunk before them."""
+    skeleton, trees = frame.skeleton, frame.trees
+    toward = set(skeleton.path(hips, chest)) if chest >= 0 else {hips}
+    near, best, longest = skeleton.ancestors(hips)[:3], tuple[int, ...](), 0.0
+    for parent in near:
+        if chest >= 0 and parent != hips and parent not in frame.limbs.central:
+            continue
+        for child in skeleton.children[parent]:
+            if child not in frame.limbs.central or child in toward or child in near:
+                continue
+            limb = take_limb(skeleton, trees, child, parent)
+            back = float((limb.points[0] - limb.points[-1]) @ forward)
+            path = tuple(place for place in limb.path if place in frame.limbs.central)
+            if len(path) > 1 and back > max(0.35 * limb.length, longest) and limb.length > 0.5 * LONG * skeleton.size:
+                best, longest = path, back
+    return best
+
+
+def _head_chain(frame: _Frame, chest: int, trunk: set[int], creature: Creature) -> list[int]:
+    """Return the bones from the chest to the head: central ones, up to where the bones of the face branch."""
+    skeleton, trees = frame.skeleton, frame.trees
+    touching = tails_are_true(skeleton)
+    chain: list[int] = []
+    place = chest
+    while True:
+        children = [
+            child
+            for child in skeleton.children[place]
+            if child in frame.limbs.central and child not in trunk and child not in skeleton.ancestors(chest)
+        ]
+        children = [child for child in children if trees.lengths[child] > 0.0]
+        if not children or (chain and not touching and len(skeleton.children[place]) > 2):
+            break
+        child = max(children, key=lambda each: trees.lengths[each] + _step(skeleton, place, each))
+        if chain:
+            gap = float(np.linalg.norm(skeleton.heads[child] - skeleton.tails[place]))
+            own = float(np.linalg.norm(skeleton.tails[place] - skeleton.heads[place]))
+            if _step(skeleton, place, child) < 0.004 * skeleton.size or (touching and gap > 0.5 * own):
+                break
+            if not skeleton.children[child] and _is_end(frame, chain, place, child, chest):
+                break
+        chain.append(child)
+        place = child
+    return chain
+
+
+def _is_end(frame: _Frame, chain: list[int], place: int, child: int, chest: int) -> bool:
+    """Return whether a bone without children is only there for the length of the head: it is far from its parent."""
+    before = frame.skeleton.parents[place] if len(chain) > 1 else chest
+    head, neck = _step(frame.skeleton, place, child), _step(frame.skeleton, before, place)
+    return head > 1.4 * neck and head > 0.06 * frame.height and len(chain) > 1
+
+
+def _step(skeleton: RestSkeleton, a: int, b: int) -> float:
+    return float(np.linalg.norm(skeleton.heads[b] - skeleton.heads[a]))
+
+
+def _fish(frame: _Frame) -> ShapeReading:
+    """Return the reading of a trunk whose pairs of limbs are short and carry nothing: fins."""
+    forward, _ = frame.forward([], [])
+    reading = ShapeReading(FISH, frame.up, forward, 0.0, frame.plane)
+    for number, pair in enumerate(frame.pairs):
+        for limb, sign in ((pair.first, 1), (pair.second, -1)):
+            for place in limb.path:
+                reading.guesses[place] = Guess(Role.FIN, sign, number, 0.55)
+    return reading
+
+
+def _with_limbs(frame: _Frame) -> ShapeReading:
+    """Return the limbs there are, as chains from a branching to an end."""
+    forward, sureness = frame.forward([], [])
+    reading = ShapeReading(WITH_LIMBS, frame.up, forward, sureness, frame.plane)
+    chains: list[tuple[Limb, int]] = []
+    for pair in frame.pairs:
+        chains += [(pair.first, 1), (pair.second, -1)]
+    for limb in frame.limbs.singles:
+        chains.append((limb, 1 if frame.plane.distance(limb.points[-1]) > 0.0 else -1))
+    if not chains:
+        chains = [(limb, 0) for limb in _branches(frame)]
+    chains.sort(key=lambda each: (-float(each[0].points[-1] @ forward), -float(each[0].points[-1] @ frame.up)))
+    numbers = {1: 0, -1: 0, 0: 0}
+    for limb, sign in chains:
+        for place in limb.path:
+            reading.guesses[place] = Guess(Role.LIMB, sign, numbers[sign], 0.7)
+        numbers[sign] += 1
+    return reading
+
+
+def _branches(frame: _Frame) -> list[Limb]:
+    """Return the chains of a skeleton without pairs of limbs, each from a branching to an end."""
+    skeleton, trees = frame.skeleton, frame.trees
+    starts = [place for place, parent in enumerate(skeleton.parents) if parent < 0]
+    found = []
+    while starts:
+        limb = take_limb(skeleton, trees, starts.pop(0), -1)
+        found.append(limb)
+        for place in limb.path:
+            starts += [child for child in skeleton.children[place] if child not in limb.path]
+    return [limb for limb in found if limb.length >= LONG * skeleton.size]

@@ -1,0 +1,200 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What names and shape say together about each bone, and how sure that is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .bone_names import TRUNK, NameReading
+from .part import Role, Side
+from .rest_skeleton import RestSkeleton
+from .shape import Guess, ShapeReading
+
+RICH = 6
+"""Different roles that names have to tell so that a name which tells none counts as well."""
+
+ARM = (Role.CLAVICLE, Role.UPPER_ARM, Role.FOREARM, Role.HAND, Role.FINGER)
+LEG = (Role.THIGH, Role.SHIN, Role.FOOT, Role.TOE)
+ORDERS = (TRUNK, ARM, LEG)
+"""Roles that follow each other along the bones."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is known of one bone."""
+
+    role: Role
+    side: Side
+    limb: int
+    confidence: float
+    reason: str
+    """Why it is not surer, in words."""
+
+
+def weigh(skeleton: RestSkeleton, readings: list[NameReading], shape: ShapeReading) -> dict[int, Verdict]:
+    """Return what names and shape say about each bone, parents first.
+
+    Two witnesses that agree leave the doubt ``(1 - w) (1 - c)``, with ``w`` the weight of the name and ``c`` the
+    confidence of the shape. Where they name neighbouring roles of one limb the name is taken, since the shape doesn't
+    know to a bone where a part ends, and the confidence falls; where they name others, it falls below one half.
+    """
+    told = {role for each in readings for role in each.roles if len(each.roles) == 1}
+    rich = len(told) >= RICH
+    named = name_roles(skeleton, readings)
+    doubtful = _out_of_order(skeleton, named)
+    mirrored = _mirrored(readings, shape)
+    verdicts: dict[int, Verdict] = {}
+    for place, reading in enumerate(readings):
+        guess = shape.guesses.get(place)
+        if place in doubtful:
+            reading = NameReading(reading.roles, reading.side, 0.4 * reading.weight, reading.skipped, reading.twist)
+        if guess is None or (guess.role is Role.LIMB and rich and place in named):
+            verdict = _by_name(skeleton, place, named.get(place), reading, verdicts, bool(shape.guesses))
+        else:
+            verdict = _by_both(reading, guess, shape, rich, mirrored)
+        if verdict is not None:
+            verdicts[place] = verdict
+    return verdicts
+
+
+def name_roles(skeleton: RestSkeleton, readings: list[NameReading]) -> dict[int, Role]:
+    """Return the role of each bone whose name tells it, that of the spine's by where the limbs start."""
+    roles = {
+        place: next(iter(each.roles)) for place, each in enumerate(readings) if len(each.roles) == 1 and not each.twist
+    }
+    legs = [place for place, role in roles.items() if role is Role.THIGH]
+    arms = [place for place, role in roles.items() if role in (Role.CLAVICLE, Role.UPPER_ARM)]
+    hips, chest = (skeleton.common_ancestor(line) if len(line) > 1 else -1 for line in (legs, arms))
+    between = set(skeleton.path(hips, chest)) if hips >= 0 and chest >= 0 else set()
+    for place, each in enumerate(readings):
+        if len(each.roles) < 2 or Role.SPINE not in each.roles:
+            continue
+        role = Role.SPINE
+        if place == chest:
+            role = Role.CHEST
+        elif place == hips:
+            role = Role.HIPS
+        elif place not in between and chest >= 0 and chest in skeleton.ancestors(place):
+            last = not any(len(readings[child].roles) > 1 for child in skeleton.children[place])
+            role = Role.HEAD if last else Role.NECK
+        elif place not in between and hips >= 0 and place not in skeleton.ancestors(hips):
+            role = Role.TAIL
+        roles[place] = role if role in each.roles else Role.SPINE
+    return roles
+
+
+def _out_of_order(skeleton: RestSkeleton, named: dict[int, Role]) -> set[int]:
+    """Return the bones whose names follow each other in the wrong order: a shin above its thigh."""
+    wrong = set()
+    for place, role in named.items():
+        for order in (ARM, LEG):
+            if role in order:
+                above = next((each for each in skeleton.ancestors(place)[1:] if named.get(each) in order), None)
+                if above is not None and order.index(named[above]) > order.index(role):
+                    wrong |= {place, above}
+    return wrong
+
+
+def _mirrored(readings: list[NameReading], shape: ShapeReading) -> bool:
+    """Return whether the names' sides are the other ones for most bones; turn an unsure forward round instead."""
+    score = 0
+    for place, guess in shape.guesses.items():
+        side = readings[place].side
+        if guess.side and side in (Side.LEFT, Side.RIGHT):
+            score += 1 if side is shape.side(guess.side) else -1
+    if score < 0 and shape.sureness < 0.3:
+        shape.forward = -shape.forward
+        return False
+    return score < 0
+
+
+def _by_name(
+    skeleton: RestSkeleton,
+    place: int,
+    role: Role | None,
+    reading: NameReading,
+    verdicts: dict[int, Verdict],
+    has_shape: bool,
+) -> Verdict | None:
+    """Return what the name alone says: sure only where the bones before it along the limb are known."""
+    if role is None:
+        return None
+    side = reading.side or Side.CENTER
+    confidence = 0.8 * reading.weight
+    reason = f"its name says {_word(role)}, and its place doesn't tell"
+    above = next((verdicts[each] for each in skeleton.ancestors(place)[1:] if each in verdicts), None)
+    if has_shape and above is not None and not _follows(above, role, side):
+        confidence *= 0.55
+        reason = f"its name says {_word(role)}, but it hangs from a bone that is {_word(above.role)}"
+    elif has_shape and above is None and role not in (Role.HIPS, Role.SPINE, Role.FIN):
+        confidence *= 0.55
+        reason = f"its name says {_word(role)}, but it hangs from nothing"
+    return Verdict(role, side, 0, confidence, reason)
+
+
+def _follows(above: Verdict, role: Role, side: Side) -> bool:
+    """Return whether a role can come after another along the bones."""
+    if role in (Role.FIN, Role.LIMB, Role.TAIL):
+        return True
+    for order in (ARM, LEG):
+        if role in order and above.role in order:
+            first, second = order.index(above.role), order.index(role)
+            return above.side is side and (second == first + 1 or (second == first and role in (ARM[-1], LEG[-1])))
+    if role in TRUNK:
+        return above.role in TRUNK
+    return above.role in TRUNK and role in (Role.CLAVICLE, Role.UPPER_ARM, Role.THIGH)
+
+
+def _by_both(reading: NameReading, guess: Guess, shape: ShapeReading, rich: bool, mirrored: bool) -> Verdict | None:
+    """Return what the name and the place of a bone say together."""
+    role, confidence, reason = guess.role, guess.confidence, f"its place says {_word(guess.role)}, but not surely"
+    if reading.skipped:
+        if rich:
+            return None
+        confidence *= 0.7
+    elif reading.roles:
+        weight = reading.weight / (1.0 + 0.15 * (len(reading.roles) - 1))
+        if guess.role in reading.roles:
+            confidence = 1.0 - (1.0 - weight) * (1.0 - guess.confidence)
+        elif guess.role is Role.LIMB:
+            confidence *= 0.85
+        else:
+            role, confidence = _disagree(reading, guess, weight)
+            said = " or ".join(sorted(_word(each) for each in reading.roles))
+            reason = f"its name says {said}, its place {_word(guess.role)}"
+    elif rich:
+        confidence *= 0.8
+        reason = f"its place says {_word(guess.role)}, its name nothing"
+    side = shape.side(guess.side)
+    if guess.side == 0:
+        confidence *= 0.5 if reading.side in (Side.LEFT, Side.RIGHT) else 1.0
+    elif reading.side in (Side.LEFT, Side.RIGHT):
+        if (reading.side is side) == mirrored:
+            confidence *= 0.4
+            reason = f"its name says {reading.side.lower()}, its place {side.lower()}"
+        elif mirrored:
+            confidence *= 0.75
+        side = reading.side
+    else:
+        confidence *= 0.5 + 0.5 * min(1.0, 1.3 * shape.sureness)
+        if shape.sureness < 0.3:
+            reason = "nothing tells which side is left"
+    return Verdict(role, side, guess.limb, confidence, reason)
+
+
+def _disagree(reading: NameReading, guess: Guess, weight: float) -> tuple[Role, float]:
+    """Return the role and the confidence where name and place say different roles."""
+    for order in ORDERS:
+        if guess.role in order:
+            near = [role for role in reading.roles if role in order]
+            near = [role for role in near if abs(order.index(role) - order.index(guess.role)) == 1]
+            if len(near) == 1:
+                return near[0], weight * (1.0 - 0.45 * guess.confidence)
+    if len(reading.roles) == 1 and weight > guess.confidence:
+        return next(iter(reading.roles)), weight * (1.0 - guess.confidence)
+    return guess.role, guess.confidence * (1.0 - weight)
+
+
+def _word(role: Role) -> str:
+    return role.lower().replace("_", " ")
