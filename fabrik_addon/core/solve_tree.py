@@ -28,8 +28,9 @@ from .math.quaternions import Quaternion, multiply
 from .model.chain_start import batch_shape
 from .model.joint_limits import clamp
 from .model.tree_start import StartTree, coordinates_of_tree, start_tree
+from .optimise.jacobian_steps import StackedRule, step_by_rule
 from .optimise.prioritised_descent import Descent, descend_by_priority
-from .optimise.tree_least_squares import PositionTask, StackedRule, Stage, State, Task, descend_tree
+from .optimise.tasks import PositionTask, State, Task
 from .optimise.tree_problem import TreeProblem, tree_problem
 from .problem import FabrikError, Goals, Options, Pose, Solution, Status
 from .solvers.table import solver_for_tree
@@ -287,10 +288,9 @@ def _is_far(problem: TreeProblem, near: State) -> bool:
 
 def _stepped(problem: TreeProblem, present: State, options: Options, rule: StackedRule) -> tuple[State, int]:
     """Return where a Jacobian method's own steps lead, and the steps taken."""
-    weights = [1.0] * len(problem.places)
-    stage = Stage(problem.places, weights, problem.enough, rule=rule)
-    found, taken = descend_tree(SCALAR, problem.start.tree, present, stage, options.iterations)
-    return problem.state(found.coordinates, found.shifts), max(int(taken), 1)
+    descent = Descent(problem.start.tree, [[(place, 1.0) for place in problem.places]], problem.moves_root)
+    found, taken = step_by_rule(descent, present, problem.enough, rule, options.iterations)
+    return found, max(taken, 1)
 
 
 def _met_halfway(problem: TreeProblem, state: State) -> State:

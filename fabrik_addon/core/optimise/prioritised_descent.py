@@ -25,10 +25,10 @@ the posture task falls; else it is made shorter.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +40,7 @@ from ..math.rigid_fit import turned_by
 from ..model.joint_limits import AT_LIMIT, clamp, ellipse_normal, ellipse_share
 from ..model.skeleton import Tree, place_tree
 from .bounded_least_squares import turning_axes
-from .tree_least_squares import OrientationTask, PoleTask, PositionTask, State, Task
+from .tasks import OrientationTask, PoleTask, PositionTask, State, Task
 
 DAMPING = 0.3
 """lambda over the length of a level's residual: about half a lever arm, in units of the tree's longest way."""
@@ -229,7 +229,7 @@ class Descent:
     def state(self, coordinates: Sequence[Any], shifts: Sequence[Any]) -> State:
         """Return the state of coordinates and shifts, with the tasks' residuals."""
         placed = place_tree(SCALAR, self.tree, coordinates, (0.0, 0.0, 0.0), shifts)
-        return State([*coordinates], [*shifts], placed, [])
+        return State([*coordinates], [*shifts], placed)
 
     def residual(self, state: State, bends: Sequence[float] | None = None) -> tuple[Array, list[float]]:
         """Return the residuals (M,), weighted, and how far each pole task's chain is bent.
@@ -386,9 +386,13 @@ class Descent:
 
 _IDENTITY = np.eye(3)
 
+Solve: TypeAlias = Callable[[Array, Array, Array, Array], tuple[Array, Array]]
+"""(Jacobian, residual, weights of the coordinates with 0 for those at their limits, way to the reference): the tasks'
+part of a step and that of the posture task, both (N + S,)."""
+
 
 def _solve_levels(
-    descent: Descent, jacobian: Array, residual: Array, weights: Array, toward: Array, dampings: Sequence[float]
+    descent: Descent, dampings: Sequence[float], jacobian: Array, residual: Array, weights: Array, toward: Array
 ) -> tuple[Array, Array]:
     """Return the tasks' part of a step and that of the posture task, both (N + S,)."""
     change = np.zeros(len(weights))
@@ -427,13 +431,30 @@ def _step(
     """Return the tasks' and the posture task's part of a step that ends within limits."""
     errors = descent.errors(residual)
     dampings = [damping * error + least for error, least in zip(errors, descent.least_dampings, strict=True)]
+    return bounded_step(descent, state, jacobian, residual, partial(_solve_levels, descent, dampings), toward)
+
+
+def bounded_step(
+    descent: Descent, state: State, jacobian: Array, residual: Array, solve: Solve, toward: Array | None = None
+) -> tuple[Array, Array]:
+    """Return the tasks' and the posture task's part of a step that ends within limits.
+
+    Args:
+        descent: the tree and its coordinates.
+        state: before the step.
+        jacobian: J (M, N + S), weighted.
+        residual: (M,), weighted.
+        solve: returns both parts without limits.
+        toward: q_reference - q (N + S,); None without a posture task.
+    """
+    toward = np.zeros(len(descent.weights)) if toward is None else toward
     down, up = descent.bounds(state)
     ellipses = descent.ellipses(state)
     weights = descent.weights.copy()
     fixed = np.zeros(len(weights))
     tasks = posture = fixed
     for _ in range(ROUNDS):
-        tasks, posture = _solve_levels(descent, jacobian, residual - jacobian @ fixed, weights, toward, dampings)
+        tasks, posture = solve(jacobian, residual - jacobian @ fixed, weights, toward)
         change = tasks + posture
         is_free = weights > 0.0
         above, below = is_free & (change > up), is_free & (change < down)
@@ -516,7 +537,7 @@ def descend_by_priority(descent: Descent, start: State, reference: State | None,
             # Second-order correction: the same step, with what its own curvature left of the residuals.
             left = trial_residual - (residual - share * (jacobian @ change))
             correction, _ = _solve_levels(
-                descent, jacobian, left, descent.weights, np.zeros(len(change)), descent.least_dampings
+                descent, descent.least_dampings, jacobian, left, descent.weights, np.zeros(len(change))
             )
             if correction @ correction < (share * longest) ** 2:
                 trial = descent.applied(trial, correction)

@@ -15,10 +15,10 @@ from ..math.quaternions import rotate
 from ..math.rigid_fit import turned_by
 from ..math.vectors import scale
 from ..model.joint_limits import clamp, rotation_of, swing_twist
-from ..model.skeleton import Tree
+from ..model.skeleton import Tree, place_tree
 from ..model.tree_start import StartTree
 from ..problem import FabrikError, Goals, Options
-from .tree_least_squares import OrientationTask, PoleTask, PositionTask, State, Task, state_of
+from .tasks import OrientationTask, PoleTask, PositionTask, State, Task
 
 GIVES_WAY = 0.1
 """Distance by which a target is beyond reach, in the tree's units, from which on it comes after all other targets."""
@@ -101,9 +101,9 @@ class TreeProblem:
         return [sorted(level, key=_order) for level in (pins, targets, beyond, last) if level]
 
     def state(self, coordinates: Sequence[Any], shifts: Sequence[Vector]) -> State:
-        """Return the state of coordinates and roots' shifts, with the residuals of places and secondary tasks."""
-        tasks = [*self.places, *self.secondary]
-        return state_of(SCALAR, self.start.tree, coordinates, (0.0, 0.0, 0.0), shifts, tasks)
+        """Return the state of coordinates and roots' shifts."""
+        placed = place_tree(SCALAR, self.start.tree, coordinates, (0.0, 0.0, 0.0), shifts)
+        return State([*coordinates], [*shifts], placed)
 
     def present(self) -> State:
         """Return the state of the pose at hand."""

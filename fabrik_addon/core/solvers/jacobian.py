@@ -25,14 +25,15 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..math.operations import TINY, Component, Operations, Vector, add_up
+from ..math.factorisation import positive_inverse
+from ..math.operations import TINY, Array, Component, Operations, Vector
 from ..math.vectors import Joints, dot, joints_of, points_of, scale
 from ..model.chain_start import StartPose
 from ..optimise.bounded_least_squares import descend
 from ..optimise.constrained_reach import coordinates_of, nearer_reference, off_the_line, reach_within_limits
 from ..optimise.damped_steps import DAMPED, FreeBody, Rule, Symmetric, descend_to
+from ..optimise.jacobian_steps import FIRST, StackedRule
 from ..optimise.pole_task import bend_toward_pole
-from ..optimise.tree_least_squares import DAMPED_TOGETHER, FIRST, StackedRule
 from ..problem import Options
 from .names import SOLVER_NAMES
 from .solver import Solver, SolverResult
@@ -90,32 +91,27 @@ PINV = Rule(
 """Pseudo-inverse, with the same memory."""
 
 
-def _transpose_together(
-    normal: list[list[Component]], residual: Sequence[Component], weights: Sequence[Component], memory: Component
-) -> list[Component]:
-    """Return ``y = share alpha W e`` for stacked tasks with weights W, with ``share = min(FIRST / memory, 1)``.
+def _transpose_together(normal: Array, residual: Array, memory: float) -> Array:
+    """Return ``y = share alpha e`` for stacked tasks, with ``share = min(FIRST / memory, 1)``.
 
-    ``alpha = (m . W e) / (m . W m)`` with ``m = J J^T W e`` minimises ``|W^(1/2) (e - alpha m)|^2``.
+    ``alpha = (m . e) / (m . m)`` with ``m = J J^T e`` minimises ``|e - alpha m|^2``.
     """
-    weighted = [weight * part for weight, part in zip(weights, residual, strict=True)]
-    moved = [add_up(a * w for a, w in zip(row, weighted, strict=True)) for row in normal]
-    along = add_up(w * m * e for w, m, e in zip(weights, moved, residual, strict=True))
-    length = along / (add_up(w * m * m for w, m in zip(weights, moved, strict=True)) + TINY)
-    share = length * np.minimum(FIRST / memory, 1.0)
-    return [share * part for part in weighted]
+    moved = normal @ residual
+    return residual * float(moved @ residual / (moved @ moved + TINY)) * min(FIRST / memory, 1.0)
 
 
-def _pseudo_inverse_together(
-    normal: list[list[Component]], residual: Sequence[Component], weights: Sequence[Component], memory: Component
-) -> list[Component]:
-    """Return ``y = W^(1/2) (W^(1/2) J J^T W^(1/2))^+ W^(1/2) e``, times ``min(FIRST / memory, 1)``."""
-    roots = np.sqrt(np.stack(np.broadcast_arrays(*weights, residual[0])[:-1]))
-    matrix = np.array(normal) * roots[:, None] * roots[None, :]
-    values, vectors = np.linalg.eigh(np.moveaxis(matrix, (0, 1), (-2, -1)))
-    along = np.einsum("...ij,i...->...j", vectors, np.array(residual) * roots)
-    kept = values > SINGULAR_CUT * SINGULAR_CUT * values[..., -1:]
-    y = np.einsum("...ij,...j->i...", vectors, np.where(kept, along / np.where(kept, values, 1.0), 0.0)) * roots
-    return [*(y * np.minimum(FIRST / memory, 1.0))]
+def _pseudo_inverse_together(normal: Array, residual: Array, memory: float) -> Array:
+    """Return ``y = (J J^T)^+ e``, times ``min(FIRST / memory, 1)``."""
+    values, vectors = np.linalg.eigh(normal)
+    kept = values > SINGULAR_CUT * SINGULAR_CUT * values[-1]
+    along = np.where(kept, residual @ vectors / np.where(kept, values, 1.0), 0.0)
+    y: Array = vectors @ along * min(FIRST / memory, 1.0)
+    return y
+
+
+def _damped_together(normal: Array, residual: Array, damping: float) -> Array:
+    """Return ``y = (J J^T + damping)^-1 e``."""
+    return positive_inverse(normal + damping * np.eye(len(normal)), damping) @ residual
 
 
 def step_to_target(
@@ -171,5 +167,5 @@ JACOBIAN_DLS = Solver(
     *SOLVER_NAMES["JACOBIAN_DLS"],
     partial(_solve, DAMPED),
     solves_trees=True,
-    stacked=DAMPED_TOGETHER,
+    stacked=StackedRule(_damped_together, is_careful=True),
 )

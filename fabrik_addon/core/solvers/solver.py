@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 from ..math.operations import Component, Operations, Vector
 from ..math.quaternions import Quaternion
 from ..model.chain_start import StartPose
-from ..optimise.tree_least_squares import StackedRule
+from ..optimise.jacobian_steps import StackedRule
 from ..problem import Chain, Options
 
 

@@ -22,7 +22,7 @@ from ..math.quaternions import Quaternion, conjugate, multiply, x_axis
 from ..math.vectors import first_direction, relative_to
 from ..model.frame_transport import transport_rotation
 from ..model.tree_start import StartTree
-from ..optimise.tree_least_squares import PoleTask
+from ..optimise.tasks import PoleTask
 from ..problem import Options
 
 

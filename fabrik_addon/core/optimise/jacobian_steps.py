@@ -1,0 +1,96 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A Jacobian method's own steps toward several targets at once.
+
+A step changes the joint coordinates by W J^T y, with J stacked over the targets, so that what one target moves is
+undone for the others, and W the weights of the coordinates (Buss 2004). Coordinates at their limits are left out. A
+step is taken only if the sum of the squared residuals falls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from ..math.operations import TINY, Array
+from .prioritised_descent import Descent, bounded_step
+from .tasks import State
+
+FIRST = 1e-3
+"""Damping of the first step, and what the memory of a rule that doesn't damp comes back to."""
+
+WORN_OUT = 1e7
+"""Damping at which steps are too small to matter."""
+
+TRUSTED = 0.5
+"""Share of the gain that was predicted, from which on a step's linear model is trusted further."""
+
+LONGEST = 0.5
+"""Largest change of one coordinate in one step, half-sine or radians: the Jacobian is that of the start of the step."""
+
+MOST_SLOW, LEAST_GAIN = 3, 2e-4
+"""Steps in a row that may take away less than this share of the sum."""
+
+
+@dataclass(frozen=True)
+class StackedRule:
+    """How a step is found for several targets at once: what ``damped_steps.Rule`` is for one."""
+
+    solution: Callable[[Array, Array, float], Array]
+    """(J W J^T (M, M), residuals (M,), memory): y (M,). The memory begins at ``FIRST``, grows where a step fails."""
+    is_careful: bool
+    """Whether the memory also grows where a step gains little."""
+
+
+def step_by_rule(
+    descent: Descent, state: State, enough: Sequence[float], rule: StackedRule, steps: int
+) -> tuple[State, int]:
+    """Take a method's steps until all residuals are small enough or their squared sum falls no more.
+
+    Args:
+        descent: tasks, whatever their levels.
+        state: to start from, within limits.
+        enough: length of each task's residual at which it is met well enough to stop.
+        rule: of the method.
+        steps: at most.
+
+    Returns:
+        the last state accepted, and how many were.
+    """
+    residual, _ = descent.residual(state)
+    rows = np.cumsum([0, *(task.rows for task in descent.tasks)])
+    memory, taken, slow = FIRST, 0, 0
+    jacobian: Array | None = None
+    for _ in range(steps):
+        squares = np.add.reduceat(residual * residual, rows[:-1])
+        if (squares <= np.square(enough)).all() or memory > WORN_OUT or slow > MOST_SLOW:
+            break
+        if jacobian is None:
+            jacobian = descent.jacobian(state)
+        change, _ = bounded_step(descent, state, jacobian, residual, partial(_solved, rule, memory))
+        change *= min(LONGEST / (np.abs(change).max(initial=0.0) + TINY), 1.0)
+        trial = descent.applied(state, change)
+        trial_residual, _ = descent.residual(trial)
+        left = residual - jacobian @ change
+        cost, predicted, tried = (float(each @ each) for each in (residual, left, trial_residual))
+        is_good = not rule.is_careful or cost - tried > TRUSTED * (cost - predicted)
+        if tried < cost:
+            slow = slow + 1 if tried > (1.0 - LEAST_GAIN) * cost else 0
+            state, residual, jacobian = trial, trial_residual, None
+            taken += 1
+            memory *= 0.15 if is_good else 2.0
+            memory = max(memory, 1e-9)
+        else:
+            memory *= 8.0
+    return state, taken
+
+
+def _solved(
+    rule: StackedRule, memory: float, jacobian: Array, residual: Array, weights: Array, toward: Array
+) -> tuple[Array, Array]:
+    """Return the step W J^T y (N + S,) by a rule, and no posture task's part."""
+    weighted = jacobian * weights
+    return weighted.T @ rule.solution(weighted @ jacobian.T, residual, memory), np.zeros(len(weights))
