@@ -15,6 +15,7 @@ from .interface import (
     drag_operator,
     menu,
     native_operators,
+    presets,
 )
 from .overlay import draw_handler
 from .rig import body_properties, properties
@@ -27,6 +28,7 @@ _MODULES = (
     convert_operators,
     drag_operator,
     draw_handler,
+    presets,
     chain_panel,
     animation_panels,
     compare_panel,

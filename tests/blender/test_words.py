@@ -24,6 +24,7 @@ from fabrik_addon.blender.interface import (
     drag_operator,
     menu,
     native_operators,
+    presets,
 )
 from fabrik_addon.blender.rig import body_properties, properties
 from fabrik_addon.blender.rig.wording import counted, percentage
@@ -42,11 +43,12 @@ MODULES = (
     drag_operator,
     menu,
     native_operators,
+    presets,
     properties,
 )
 SMALL_WORDS = {"a", "an", "and", "at", "by", "for", "from", "in", "of", "on", "or", "the", "to", "with"}
 OUR_OWN = ("what the chains see", "usual joint", "makes up for", "a wish", "Pinned Hold")
-BLENDERS_OWN = {"rna_type", "name", "bl_rna"}
+BLENDERS_OWN = {"rna_type", "name", "bl_rna", "remove_name", "remove_active"}
 
 
 def kinds(base: type) -> list[Any]:
@@ -135,7 +137,9 @@ MANUAL |= {"several-targets.md", "solvers.md", "stretch.md"}
 def test_the_manual_calls_every_operator_by_its_name() -> None:
     manual = " ".join(" ".join((ROOT / page).read_text(encoding="utf-8").split()) for page in manual_pages())
     for kind in operators():
-        if kind.bl_idname not in {"pose.fabrik_chain_add", "pose.fabrik_chain_remove"}:  # the buttons + and -
+        # Not the buttons + and -, and those of the preset menus.
+        is_named = kind.bl_idname not in {"pose.fabrik_chain_add", "pose.fabrik_chain_remove"}
+        if is_named and "INTERNAL" not in kind.bl_options:
             assert re.search(rf"\*{kind.bl_label}(…|\*)", manual), kind.bl_label
 
 
@@ -158,7 +162,8 @@ def test_menu_search_finds_what_can_be_done() -> None:
     add_chain(make_tail(3), "bone2", 3)
     drawn: list[tuple[str, str]] = []
     menu.VIEW3D_MT_fabrik.draw(Drawing(menu.VIEW3D_MT_fabrik, drawn), bpy.context)  # type: ignore[arg-type]
-    assert {name for what, name in drawn if what == "operator"} == {kind.bl_idname for kind in operators()}
+    found = {kind.bl_idname for kind in operators() if "INTERNAL" not in kind.bl_options}
+    assert {name for what, name in drawn if what == "operator"} == found
     above: list[tuple[str, str]] = []
     for draw in bpy.types.VIEW3D_MT_pose_ik._dyn_ui_initialize():
         draw(Drawing(bpy.types.VIEW3D_MT_pose_ik, above), bpy.context)  # type: ignore[arg-type]

@@ -14,6 +14,7 @@ from ...core import FabrikError
 from ...core.solvers.names import SOLVER_NAMES
 from ..rig.properties import STATUS_ITEMS, active_chain, settings_of
 from ..rig.wording import counted
+from . import presets
 from .limits_panel import draw_limits
 
 if TYPE_CHECKING:
@@ -225,6 +226,9 @@ class VIEW3D_PT_fabrik_limits(ActiveChainPanel):
     def draw_header(self, context: Context) -> None:
         self.layout.prop(active_chain(context.object), "use_limits", text="")
 
+    def draw_header_preset(self, _context: Context) -> None:
+        presets.VIEW3D_PT_fabrik_limit_presets.draw_panel_header(self.layout)
+
     def draw_chain(self, layout: UILayout, armature: Object, chain: FabrikChain) -> None:
         from ..rig.chain_bones import bones_of_chain
 
@@ -243,6 +247,9 @@ class VIEW3D_PT_fabrik_limits(ActiveChainPanel):
 class VIEW3D_PT_fabrik_solver(ActiveChainPanel):
     bl_label = "Solver"
     bl_options = {'DEFAULT_CLOSED'}
+
+    def draw_header_preset(self, _context: Context) -> None:
+        presets.VIEW3D_PT_fabrik_solver_presets.draw_panel_header(self.layout)
 
     def draw_chain(self, layout: UILayout, armature: Object, chain: FabrikChain) -> None:
         from ..rig.chain_tree import chains_of_tree

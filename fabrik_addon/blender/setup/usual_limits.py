@@ -65,6 +65,22 @@ def limit_joint(bone: PoseBone, joint: str) -> None:
         _set_range(bone, axis, -angle, angle)
 
 
+def limit_hinge_between(bone: PoseBone, bent: float, straight: float) -> None:
+    """Make a bone's joint a hinge between two angles, those between the parent and the bone in degrees.
+
+    Limits are counted from the rest pose: a joint that is bent by rest can be straightened by what is left.
+    """
+    axis, side = hinge_of(bone)
+    for other in range(3):
+        setattr(bone, f"lock_ik_{_IK_AXES[other]}", other != axis)
+    rest = 180.0
+    if bone.parent is not None:
+        lines = (each.bone.tail_local - each.bone.head_local for each in (bone.parent, bone))
+        rest -= math.degrees(next(lines).angle(next(lines), 0.0))
+    flexion, extension = (math.radians(max(0.0, angle)) for angle in (rest - bent, straight - rest))
+    _set_range(bone, axis, -(extension if side > 0.0 else flexion), flexion if side > 0.0 else extension)
+
+
 def free_joint(bone: PoseBone) -> None:
     """Disable a bone's IK limits and locks."""
     for name in _IK_AXES:

@@ -1,0 +1,98 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""READ and WRITE: presets of joint limits, Python files with one dictionary that is read and never executed.
+
+``ROLES`` has limits by the part of a body that a bone is, for any rig; ``BONES`` the settings of bones by their names.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from ...core import FabrikError
+from ...core.body.recognise import recognise
+from ..rig.body_properties import body_of
+from .usual_limits import BALLS, HINGES, limit_hinge_between, limit_joint
+
+if TYPE_CHECKING:
+    from bpy.types import Object, PoseBone
+
+Setting: TypeAlias = bool | float
+
+SETTINGS = tuple(f"{name}_{axis}" for name in ("lock_ik", "use_ik_limit", "ik_min", "ik_max") for axis in "xyz")
+
+
+def save_limits(bones: Iterable[PoseBone], path: Path) -> None:
+    """Write a preset with the limits of bones by their names."""
+    limits = {bone.name: {name: getattr(bone, name) for name in SETTINGS} for bone in bones}
+    path.write_text(f"BONES = {limits!r}\n", encoding="utf-8")
+
+
+def load_limits(armature: Object, bones: Iterable[PoseBone], path: Path) -> list[str]:
+    """Give bones the limits of a preset; return the names of those that it has limits for.
+
+    Raises:
+        FabrikError: the file is no preset of joint limits; then nothing has changed.
+    """
+    roles, by_name = _read(path)
+    roles_of_bones = _roles_of(armature) if roles else {}
+    limited = []
+    for bone in bones:
+        limit = roles.get(roles_of_bones.get(bone.name, ""))
+        if bone.name in by_name:
+            for name, value in by_name[bone.name].items():
+                setattr(bone, name, value)
+        elif isinstance(limit, str):
+            limit_joint(bone, limit)
+        elif limit is not None:
+            limit_hinge_between(bone, *limit)
+        else:
+            continue
+        limited.append(bone.name)
+    return limited
+
+
+def _read(path: Path) -> tuple[dict[str, str | list[float]], dict[str, dict[str, Setting]]]:
+    """Return the limits by role, and those by the names of bones."""
+    try:
+        lines = [line for line in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(line, ast.Assign)]
+        values = {ast.unparse(line.targets[0]): ast.literal_eval(line.value) for line in lines}
+        roles, bones = dict(values.get("ROLES", {})), dict(values.get("BONES", {}))
+        is_valid = all(map(_is_limit, roles.values())) and all(map(_are_settings, bones.values()))
+    except (OSError, SyntaxError, TypeError, ValueError):
+        is_valid, roles, bones = False, {}, {}
+    if not is_valid or not (roles or bones):
+        raise FabrikError(f"'{path.name}' is no preset of joint limits")
+    return roles, bones
+
+
+def _is_limit(limit: object) -> bool:
+    """Tell whether a value is the name of a usual joint, or the angles of the bent and of the straight joint."""
+    if isinstance(limit, str):
+        return limit in HINGES or limit in BALLS
+    return isinstance(limit, list) and len(limit) == 2 and all(isinstance(angle, (int, float)) for angle in limit)
+
+
+def _are_settings(settings: object) -> bool:
+    if not isinstance(settings, dict):
+        return False
+    return all(name in SETTINGS and isinstance(value, (bool, int, float)) for name, value in settings.items())
+
+
+def _roles_of(armature: Object) -> dict[str, str]:
+    """Return the roles of bones by their names: those of the armature's body, or else what is recognised."""
+    parts = body_of(armature).parts
+    if parts:
+        return {part.bone: part.role for part in parts if part.bone}
+    bones = list(armature.data.bones)
+    numbers = {bone.name: number for number, bone in enumerate(bones)}
+    recognition = recognise(
+        [bone.name for bone in bones],
+        [-1 if bone.parent is None else numbers[bone.parent.name] for bone in bones],
+        [bone.head_local[:] for bone in bones],
+        [bone.tail_local[:] for bone in bones],
+    )
+    return {bones[part.bone].name: str(part.role) for part in recognition.parts}
