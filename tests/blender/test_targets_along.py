@@ -86,8 +86,9 @@ def test_a_chain_that_ends_at_the_wrist_follows_a_hand() -> None:
     armature = bpy.context.object
     enter_pose_mode(armature)
     armature.pose.use_mirror_x = True
-    chains = [add_chain(armature, tip, 2) for tip in ("forearm.L", "forearm.R")]
+    add_chain(armature, "forearm.L", 2)  # and that of the other side
     chains = list(armature.fabrik.chains)
+    assert len(chains) == 2
     activate(armature, "hand.L")
     wrist = armature.pose.bones["hand.L"].head.copy()
     drag(grab="BONE", position=wrist + Vector((-0.1, -0.1, 0.1)))
@@ -95,7 +96,7 @@ def test_a_chain_that_ends_at_the_wrist_follows_a_hand() -> None:
     for chain in chains:
         end = end_of(armature, chain)
         assert (chain.target.matrix_world.translation - end).length < 1e-5
-        assert (abs(end.x) - abs(wrist.x) + 0.1) < 1e-3, chain.name
+        assert abs(abs(end.x) - abs(wrist.x) + 0.1) < 1e-3, chain.name
 
 
 def test_auto_keying_keys_the_target_and_the_pole() -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, cast
 from mathutils import Vector
 
 from ...core import FabrikError
+from .bone_move import Session
 from .drag_session import DragSession
 from .mouse_to_world import DragPointer
 from .snapping import snap_name, snapped
@@ -53,7 +54,7 @@ _CHARACTERS = {
 class DragEvents:
     """A drag in a 3D viewport."""
 
-    def __init__(self, context: Context, event: Event, session: DragSession) -> None:
+    def __init__(self, context: Context, event: Event, session: Session) -> None:
         self.session = session
         self.pointer = DragPointer(_view(context), _pixel(context, event), session.start_position, session.axes)
         self.is_snapping = context.scene.tool_settings.use_snap
@@ -82,7 +83,7 @@ class DragEvents:
             return 'PASS_THROUGH'
         if self.is_waiting:
             return self._wait(context, event)
-        if event.type in _WHEEL and (self.session.grab.chain or event.ctrl or event.alt):
+        if event.type in _WHEEL and (self._resizable is None or event.ctrl or event.alt):
             return 'PASS_THROUGH'
         if _frame(context) != self._frame:
             self._frame = _frame(context)
@@ -122,16 +123,18 @@ class DragEvents:
     def _press(self, context: Context, event: Event) -> bool:
         """Handle a pressed key; return whether the drag uses the key."""
         kind, numbers = event.type, self.pointer.numbers
+        session, resizable = self.session, self._resizable
         if kind in {'X', 'Y', 'Z'}:
             self.pointer.press_axis("XYZ".index(kind), event.shift)
         elif kind == 'C':
             self.pointer.lock = None
         elif kind == 'G' or (kind == 'TAB' and event.shift):
             self.is_snapping = not self.is_snapping
-        elif kind == 'P':
-            self._try(lambda: self.session.set_pins(context.view_layer, self._next_pins()))
-        elif kind in _CHAIN_COUNT_CHANGES and not self.session.grab.chain:
-            self._try(lambda: self._change_chain_count(context, _CHAIN_COUNT_CHANGES[kind]))
+        elif kind == 'P' and isinstance(session, DragSession):
+            self._try(lambda: session.set_pins(context.view_layer, self._next_pins()))
+        elif kind in _CHAIN_COUNT_CHANGES and resizable is not None:
+            count = resizable.chain_count + _CHAIN_COUNT_CHANGES[kind]
+            self._try(lambda: resizable.set_chain_count(context.view_layer, count))
         elif kind in _CHARACTERS and not (event.ctrl or event.alt):
             numbers.type(_CHARACTERS[kind])
         elif kind == 'BACK_SPACE':
@@ -146,8 +149,10 @@ class DragEvents:
         names = list(PINS)
         return names[(names.index(self.session.pins) + 1) % len(names)]
 
-    def _change_chain_count(self, context: Context, change: int) -> None:
-        self.session.set_chain_count(context.view_layer, self.session.chain_count + change)
+    @property
+    def _resizable(self) -> DragSession | None:
+        """The session where another number of bones can rotate: where a bone is dragged, not moved."""
+        return self.session if isinstance(self.session, DragSession) and not self.session.grab.chain else None
 
     def _try(self, change: Callable[[], None]) -> None:
         """Make a change that a key asked for; an error is shown in the header and the drag continues."""
@@ -194,8 +199,9 @@ class DragEvents:
         draw_key("Plane", 'EVENT_SHIFT', 'EVENT_X', 'EVENT_Y', 'EVENT_Z')
         draw_key("Precise", 'EVENT_SHIFT')
         draw_key(f"Snap: {snap_name(scene) if self.is_snapping else 'Off'}", 'EVENT_G')
-        draw_key(f"Held Ends: {PINS[self.session.pins]}", 'EVENT_P')
-        if not self.session.grab.chain:
+        if isinstance(self.session, DragSession):
+            draw_key(f"Held Ends: {PINS[self.session.pins]}", 'EVENT_P')
+        if self._resizable is not None:
             draw_key(f"Bones: {self.session.chain_count}", 'MOUSE_MMB_SCROLL')
 
 

@@ -14,18 +14,18 @@ from ..rig.wording import counted
 if TYPE_CHECKING:
     from bpy.types import UnitSettings
 
-    from .drag_session import DragSession
+    from .bone_move import Session
     from .mouse_to_world import DragPointer
 
 _STATUS_NAMES = {identifier: name for identifier, name, _ in STATUS_ITEMS}
 
 
-def waiting_text(session: DragSession) -> str:
+def waiting_text(session: Session) -> str:
     """Return what to do to begin a drag that a button started."""
     return f"Drag in the viewport to move {_point(session)}"
 
 
-def header_text(session: DragSession, pointer: DragPointer, units: UnitSettings, key_error: str = "") -> str:
+def header_text(session: Session, pointer: DragPointer, units: UnitSettings, key_error: str = "") -> str:
     """Return the dragged point, the distance from its start, the status, and how many other chains are off.
 
     The reasons of a status are in the report at the drag's end: here, where the header is cut at the viewport's width,
@@ -45,19 +45,20 @@ def header_text(session: DragSession, pointer: DragPointer, units: UnitSettings,
         moved += f" [{', '.join(f'{text}|' if i == active else text or '0' for i, text in enumerate(texts))}]"
     if pointer.lock is not None:
         moved += f" {pointer.lock.text}"
-    parts = [f"{_point(session)}, {counted(session.chain_count, 'bone')}", moved, key_error or _status(session, units)]
+    bones = f", {counted(session.chain_count, 'bone')}" if session.chain_count else ""
+    parts = [_point(session) + bones, moved, key_error or _status(session, units)]
     if session.others_off:
         parts.append(f"{counted(session.others_off, 'other chain')} off")
     return "    ".join(parts)
 
 
-def _point(session: DragSession) -> str:
+def _point(session: Session) -> str:
     return f"Target of '{session.grab.chain}'" if session.grab.chain else f"'{session.grab.bone}'"
 
 
-def _status(session: DragSession, units: UnitSettings) -> str:
+def _status(session: Session, units: UnitSettings) -> str:
     if session.result is None:
-        return "Not Moved"
+        return "Not Moved" if session.position == session.start_position else "Moved"
     name = _STATUS_NAMES[session.result.status]
     return name if session.result.status == 'REACHED' else f"{name}, {_length(units, session.distance_left)} off"
 

@@ -22,7 +22,7 @@ from ...core import Array, FabrikError, Goals
 from ..rig.chain_bones import armature_of
 from ..rig.last_results import Result, keep_result
 from ..rig.properties import settings_of
-from ..rig.rotation_channel import Values, channel_name
+from ..rig.rotation_channel import channel_name
 from ..rig.snapshot import Snapshot, take_bone_snapshot, take_snapshot
 from ..rig.targets_and_poles import armature_to_world, target_position
 from ..setup.move_target import Movable, movable
@@ -30,9 +30,9 @@ from ..setup.snap_targets import snap_targets
 from ..solving.chain_groups import Group, group_chains, take_group
 from ..solving.outcome import outcome_of
 from ..solving.solve_chains import solve_group
-from ..solving.write_channels import differ, restore_channels
 from .kept_direction import direction_keeping_channel
 from .pose_mirror import mirrored_channels, opposite_of, own_matrix
+from .start_channels import StartChannels
 from .targets_along import chains_ending_at, channels_of_goals
 
 if TYPE_CHECKING:
@@ -94,8 +94,7 @@ class DragSession:
         """Number of other solved chains whose ends are farther from their goals than their tolerances."""
         self.left_behind = ""
         """Why the targets of chains that end at the dragged bone don't come along; empty where they do."""
-        self._before: dict[tuple[int, str], tuple[Object | PoseBone | Bone, tuple[str, Values]]] = {}
-        self._addresses: dict[tuple[Object, str], int] = {}
+        self._channels = StartChannels()
         self._previous: dict[tuple[str, ...], tuple[SolvedChain, ...]] = {}
         """What the move before came to, by the names of a group's chains."""
         self._begin(view_layer, chain_count)
@@ -110,7 +109,7 @@ class DragSession:
         if self.grab.chain:
             settings = self._settings()
             self._target = movable(f"Chain '{self.grab.chain}': its target", settings.target, settings.subtarget)
-            self._record_start(self._target.moved, "location")
+            self._channels.record(self._target.moved, "location")
         self.start_position = self._grabbed_position(view_layer)
         """Position of the dragged point at the start, world space."""
 
@@ -147,10 +146,7 @@ class DragSession:
     def is_intact(self) -> bool:
         """Return whether the armature and its bones are still those of the start."""
         try:
-            return self.armature.mode != 'EDIT' and all(
-                (bone := obj.pose.bones.get(name)) is not None and bone.as_pointer() == address
-                for (obj, name), address in self._addresses.items()
-            )
+            return self.armature.mode != 'EDIT' and self._channels.are_intact()
         except ReferenceError:
             return False
 
@@ -163,13 +159,13 @@ class DragSession:
         self.position = position.copy()
         self.result = None
         self.distance_left, self.others_off, self.left_behind = 0.0, 0, ""
-        restore_channels(self._before.values())
+        self._channels.restore()
         if position[:] == self.start_position[:]:
             self._previous.clear()
             view_layer.update()
             return
         if self._target is not None:
-            self._write(self._target.moved, ("location", self._target.location_at(position)[:]))
+            self._channels.write(self._target.moved, ("location", self._target.location_at(position)[:]))
         solved = self._solve(view_layer, position)
         if self._target is not None:
             actual = self._grabbed_position(view_layer)
@@ -193,7 +189,7 @@ class DragSession:
             other = opposite_of(self.armature, bone)
             if other is not None and other.name not in self._unmirrored:
                 for channel in mirrored_channels(bone, start, other, pose.use_mirror_relative):
-                    self._write(other, channel)
+                    self._channels.write(other, channel)
         view_layer.update()
 
     def _bring_targets(self, view_layer: ViewLayer) -> None:
@@ -224,13 +220,13 @@ class DragSession:
     @property
     def is_moved(self) -> bool:
         """Whether a channel differs from the start."""
-        return bool(self._changed())
+        return bool(self._channels.changed())
 
     def confirm(self) -> list[tuple[Object | PoseBone | Bone, str]]:
         """End the drag here; return the changed channels: objects and bones, with the channels' names."""
         if self.grab.chain and self.result is not None:
             keep_result(self.armature, self.grab.chain, self.result)
-        return self._changed()
+        return self._channels.changed()
 
     def cancel(self, view_layer: ViewLayer) -> None:
         """End the drag with every channel as it was at the start, bit for bit."""
@@ -239,7 +235,7 @@ class DragSession:
 
     def restore(self) -> None:
         """Restore every channel without an update: for a window that closes or a file that loads."""
-        restore_channels(self._before.values())
+        self._channels.restore()
 
     def restart(self, scene: Scene, view_layer: ViewLayer) -> None:
         """Begin anew at the scene's present frame; the dragged point keeps its position.
@@ -250,19 +246,13 @@ class DragSession:
         self.restore()
         scene.frame_set(scene.frame_current, subframe=scene.frame_subframe)
         chain_count = self.chain_count
-        self._before.clear()
-        self._addresses.clear()
+        self._channels = StartChannels()
         self._begin(view_layer, chain_count)
         self.move(view_layer, self.position)
 
-    def _changed(self) -> list[tuple[Object | PoseBone | Bone, str]]:
-        return [
-            (owner, name) for owner, (name, values) in self._before.values() if differ(values, getattr(owner, name)[:])
-        ]
-
     def _change(self, view_layer: ViewLayer, chain_count: int, pins: str) -> None:
         old_count, old_pins = self.chain_count, self.pins
-        restore_channels(self._before.values())
+        self._channels.restore()
         view_layer.update()
         self.pins = pins
         try:
@@ -308,11 +298,11 @@ class DragSession:
             for snapshot in group.snapshots:
                 for i in snapshot.bones.free:
                     bone = snapshot.bones.bones[i]
-                    self._record_start(bone, channel_name(bone))
+                    self._channels.record(bone, channel_name(bone))
             for bone in group.moving_roots:
-                self._record_start(bone, "location")
+                self._channels.record(bone, "location")
         for owner, name in (channel for chain in brought for channel in channels_of_goals(chain)):
-            self._record_start(owner, name)
+            self._channels.record(owner, name)
 
     def _read_held(self, view_layer: ViewLayer) -> list[Snapshot]:
         """Read the other chains whose ends are held; a chain that ends at the dragged bone isn't one of them."""
@@ -337,7 +327,7 @@ class DragSession:
         view_layer.update()
         if self._kept is not None:
             bone, frame = self._kept
-            self._write(bone, direction_keeping_channel(bone, frame))
+            self._channels.write(bone, direction_keeping_channel(bone, frame))
             view_layer.update()
         for other in others:
             # The bones on which this group hangs have moved: its snapshot is taken again.
@@ -353,27 +343,10 @@ class DragSession:
         self._previous[group.names] = found
         for chain in found:
             for bone, channel in chain.settings:
-                self._write(bone, channel)
+                self._channels.write(bone, channel)
             snapshot = replace(chain.snapshot, goals=goals[chain.snapshot.bones.chain_name])
             solved.append(chain._replace(snapshot=snapshot))
         return solved
-
-    def _write(self, owner: Object | PoseBone | Bone, channel: tuple[str, Values]) -> None:
-        name, values = channel
-        key = owner.as_pointer(), name
-        if key not in self._before:
-            self._record_start(owner, name)
-        before = self._before[key][1][1]
-        # Values that equal those of the start but for rounding are replaced by the bits of the start.
-        setattr(owner, name, values if differ(before, values) else before)
-
-    def _record_start(self, owner: Object | PoseBone | Bone, name: str) -> None:
-        key = owner.as_pointer(), name
-        if key in self._before:
-            return
-        self._before[key] = owner, (name, getattr(owner, name)[:])
-        if owner.id_data != owner and owner.id_data.id_type == 'OBJECT':
-            self._addresses[owner.id_data, owner.name] = owner.as_pointer()  # type: ignore[index]
 
     def _grabbed_position(self, view_layer: ViewLayer) -> Vector:
         if not self.grab.chain:

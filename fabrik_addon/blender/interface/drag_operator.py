@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import OperatorReturnItems
     from bpy.types import Context, Event, Object
 
-    from ..drag.drag_session import DragSession, Grab
+    from ..drag.bone_move import Session
+    from ..drag.drag_session import Grab
 
 
 class _DragOperator(PoseModeMixin, Operator):
@@ -103,7 +104,7 @@ class _DragOperator(PoseModeMixin, Operator):
         if self._events.session.is_intact():
             self._events.session.restore()
 
-    def _begin(self, context: Context) -> DragSession:
+    def _begin(self, context: Context) -> Session:
         """Begin a session.
 
         Raises:
@@ -111,7 +112,7 @@ class _DragOperator(PoseModeMixin, Operator):
         """
         raise NotImplementedError
 
-    def _confirm(self, context: Context, session: DragSession) -> set[OperatorReturnItems]:
+    def _confirm(self, context: Context, session: Session) -> set[OperatorReturnItems]:
         from ..solving.write_channels import auto_key
 
         self.position, self.pins = session.position, session.pins
@@ -141,9 +142,10 @@ class POSE_OT_fabrik_drag(_DragOperator):
         description="Point that is dragged",
         items=(
             ('AUTO', "Automatic", "The target of a chain that ends at the active bone, otherwise the bone"),
-            ('BONE', "Bone", "The head of a hand or foot, which keeps its direction; the tail of any other bone"),
+            ('BONE', "Bone", "A free control by its location, a hand or foot by its head, any other bone by its tail"),
             ('TIP', "Tail", "The tail of the active bone"),
             ('HEAD', "Head", "The head of the active bone, which keeps its direction in space"),
+            ('MOVE', "Location", "The location of the active bone; no bone rotates"),
             ('TARGET', "Target", "The target of the active chain"),
         ),
         default='AUTO',
@@ -167,26 +169,27 @@ class POSE_OT_fabrik_drag(_DragOperator):
             return False
         return True
 
-    def _begin(self, context: Context) -> DragSession:
-        from ..drag.drag_session import DragSession, Grab, chain_to_grab
-        from ..rig.limb import limb_of
+    def _begin(self, context: Context) -> Session:
+        from ..drag.begin_drag import begin_drag
+        from ..drag.drag_session import DragSession
 
         armature, bone = context.object, context.active_pose_bone
-        chain = chain_to_grab(armature, bone.name) if self.grab == 'AUTO' and bone is not None else None
-        if chain is not None or self.grab == 'TARGET' or bone is None:
-            grab = _active_target(armature) if chain is None else Grab(chain.tip, chain.name)
-            return DragSession(context.view_layer, armature, grab, pins=self.pins)
-        limb = limb_of(armature, bone.name)
-        use_head = limb.is_hand_or_foot if self.grab in {'AUTO', 'BONE'} else self.grab == 'HEAD'
-        count = max(1, limb.chain_count + limb.is_hand_or_foot - use_head)
-        if self.properties.is_property_set("chain_count"):
-            count = self.chain_count
-        return DragSession(context.view_layer, armature, Grab(bone.name, use_tail=not use_head), count, self.pins)
+        if self.grab == 'TARGET' or bone is None:
+            return DragSession(context.view_layer, armature, _active_target(armature), pins=self.pins)
+        count = self.chain_count if self.properties.is_property_set("chain_count") else None
+        return begin_drag(context.view_layer, armature, bone.name, self.grab, count, self.pins)
 
-    def _confirm(self, context: Context, session: DragSession) -> set[OperatorReturnItems]:
-        self.grab = 'TARGET' if session.grab.chain else 'TIP' if session.grab.use_tail else 'HEAD'
-        if not session.grab.chain:
+    def _confirm(self, context: Context, session: Session) -> set[OperatorReturnItems]:
+        bone, grab = context.active_pose_bone, session.grab
+        if grab.chain:
+            self.grab = 'TARGET'
+        elif session.snapshot is None:
+            self.grab = 'MOVE'
+        else:
+            self.grab = 'TIP' if grab.use_tail else 'HEAD'
             self.chain_count = session.chain_count
+        if bone is not None and not grab.chain and grab.bone != bone.name:
+            self.report({'INFO'}, f"Dragged '{grab.bone}', which '{bone.name}' follows")
         return super()._confirm(context, session)
 
 
@@ -205,7 +208,7 @@ class POSE_OT_fabrik_drag_target(_DragOperator):
             return False
         return True
 
-    def _begin(self, context: Context) -> DragSession:
+    def _begin(self, context: Context) -> Session:
         from ..drag.drag_session import DragSession
 
         return DragSession(context.view_layer, context.object, _active_target(context.object), pins=self.pins)

@@ -34,15 +34,20 @@ class Dragged(Protocol):
     """A running drag."""
 
     armature: Object
-    snapshot: Snapshot
-    result: Result | None
-    """Result of the last solve; None before the first one."""
     position: Vector
     """Desired position of the dragged point, world space."""
 
     @property
+    def snapshot(self) -> Snapshot | None:
+        """The dragged chain; None where a bone is moved and none rotates."""
+
+    @property
     def grab(self) -> Grabbed:
         """The dragged point."""
+
+    @property
+    def result(self) -> Result | None:
+        """Result of the last solve; None before the first one."""
 
     @property
     def held(self) -> Collection[str]:

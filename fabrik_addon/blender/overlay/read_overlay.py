@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from bpy.types import Object, PoseBone
     from mathutils import Matrix
 
+    from ..rig.chain_bones import ChainBones
     from .drag_protocol import Dragged
 
 Settings = tuple[tuple[object, ...], ...]
@@ -176,6 +177,7 @@ def with_drag_state(view: ArmatureView, states: ChainStates, session: Dragged) -
     for row, chain in enumerate(view.chains):
         if chain.is_dragged:
             status = 'NONE' if session.result is None else session.result.status
+            assert session.snapshot is not None  # that of the chain whose target is dragged
             tolerance = session.snapshot.options.tolerance
             return ChainStates(
                 (*states.statuses[:row], status, *states.statuses[row + 1 :]),
@@ -219,8 +221,8 @@ def read_armature(armature: Object, session: Dragged | None) -> ArmatureView:
         )
         chains.append(view)
         rows.append(number)
-    if session is not None and not session.grab.chain:
-        chains.append(_dragged_bone(session, indices))
+    if session is not None and session.snapshot is not None and not session.grab.chain:
+        chains.append(_dragged_bone(session.snapshot.bones, indices))
         rows.append(len(settings.chains))
     counts = np.array([len(chain.points) for chain in chains], int)
     return ArmatureView(
@@ -255,8 +257,7 @@ def _points_of(bones: Sequence[PoseBone], end: PoseBone, use_tail: bool, indices
     return (*heads, len(indices) + indices[end.name] if use_tail else indices[end.name])
 
 
-def _dragged_bone(session: Dragged, indices: dict[str, int]) -> ChainView:
-    bones = session.snapshot.bones
+def _dragged_bone(bones: ChainBones, indices: dict[str, int]) -> ChainView:
     return ChainView(
         points=_points_of(bones.bones, bones.end, bones.use_tail, indices),
         is_active=True,
@@ -298,7 +299,8 @@ def read_positions(
     world = np.array(view.armature.matrix_world)
     linear, origin = world[:3, :3].T, world[:3, 3]
     targets = _positions(view.targets, ends, linear, origin, None if known is None else known.targets)
-    if session is not None and not session.grab.chain and session.armature == view.armature:
+    is_bone_dragged = session is not None and session.snapshot is not None and not session.grab.chain
+    if session is not None and is_bone_dragged and session.armature == view.armature:
         targets[-1] = session.position  # the chain of the dragged bone is the last one
     return WorldPositions(
         joints=_moved(ends[view.points], linear, origin),

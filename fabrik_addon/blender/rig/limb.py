@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .body_properties import body_of
+from .rotation_channel import is_locked
 
 if TYPE_CHECKING:
     from bpy.types import Bone, Object
@@ -70,8 +71,11 @@ def limb_of(armature: Object, bone_name: str) -> Limb:
     if found is not None:
         first, knee = found
         top = knee + (_size_of_part(line[knee + 1 :]) if is_named else 1)
-        counts = {0: top + 1, 1: top}
-        return Limb(counts.get(first, min(fork, first - 1)), first == 1)
+        if first == 0:
+            return Limb(top + 1, False)
+        # Mechanism bones between the lower part and a hand rotate with the lower part.
+        is_next = all(is_locked(armature.pose.bones[link.name]) for link in line[1:first])
+        return Limb(top if is_next else min(fork, first - 1), is_next)
     part = [bone]
     if is_named:
         part += [link for link in bone.children_recursive if letters_of(link.name) == letters_of(bone.name)]

@@ -12,16 +12,22 @@ from stage import (
     Stage,
     Steps,
     activate,
+    begin_drag,
     check,
     click,
     find_button,
     human,
+    is_dragging,
     middle,
     open_sidebar,
     over,
+    pixel_of,
+    pose_bits,
     region,
     rig_now,
     shot,
+    traces,
+    walk,
 )
 
 
@@ -63,3 +69,48 @@ def chain_list() -> Steps:
     rig = rig_now()
     check(len(rig.fabrik.chains) == 2 and set(selected(rig)) == {"hand.L", "foot.R"}, "undo takes the click back")
     check(rig.fabrik.active_index == 0, "with the active chain")
+
+
+def controls() -> Steps:
+    """Drag an IK control of a generated rig: it moves, by the mouse and along an axis; one undo step, Escape."""
+    with over():
+        bpy.ops.object.armature_basic_human_metarig_add()
+        bpy.ops.pose.rigify_generate()
+        rig = bpy.data.objects["rig"]
+        bpy.data.objects.remove(bpy.data.objects["metarig"])
+        bpy.context.view_layer.objects.active = rig
+        bpy.ops.object.mode_set(mode="POSE")
+        bpy.ops.pose.select_all(action="DESELECT")
+        activate(rig, "hand_ik.L")
+        bpy.ops.view3d.view_axis(type="FRONT")
+        bpy.ops.view3d.view_all(center=False)
+        bpy.ops.ed.undo_push(message="generated")
+    yield 0.6
+    left, before = traces(), pose_bits(rig)
+    start = rig.matrix_world @ rig.pose.bones["hand_ik.L"].head
+    yield from begin_drag(grab="BONE")
+    begin, way = middle(region()), Vector((-40, 30))
+    yield from walk(begin, begin + way)
+    yield 0.3
+    shot("controls")
+    rig = bpy.data.objects["rig"]
+    now = rig.matrix_world @ rig.pose.bones["hand_ik.L"].head
+    check((pixel_of(now) - pixel_of(start) - way).length < 1.5, f"the control goes with the mouse ({now - start})")
+    hand = rig.matrix_world @ rig.pose.bones["DEF-hand.L"].head
+    check((hand - now).length < 0.01, "the hand follows it")
+    Stage.hands.key("X")
+    yield 0.3
+    off = rig.matrix_world @ rig.pose.bones["hand_ik.L"].head - start
+    check(abs(off.x) > 0.02 and abs(off.y) + abs(off.z) < 1e-4, f"X locks the axis ({tuple(off)})")
+    Stage.hands.key("ESC")
+    yield 0.3
+    check(pose_bits(rig) == before and not is_dragging() and traces() == left, "Escape restores every bit")
+    yield from begin_drag(grab="BONE")
+    yield from walk(begin, begin + way)
+    Stage.hands.key("RET")
+    yield 0.3
+    moved = {name for name, bits in pose_bits(rig).items() if bits != before[name]}
+    check(moved == {"hand_ik.L"} and not is_dragging(), f"Enter keeps it ({moved})")
+    Stage.hands.key("Z", "ctrl")
+    yield 0.6
+    check(pose_bits(bpy.data.objects["rig"]) == before, "one undo takes it back")

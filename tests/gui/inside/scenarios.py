@@ -12,7 +12,7 @@ from pathlib import Path
 
 import bpy
 import gpu
-from chains_by_mouse import chain_list
+from chains_by_mouse import chain_list, controls
 from mathutils import Vector
 from stage import (
     Stage,
@@ -748,6 +748,7 @@ SCENARIOS = {
     for scenario in (
         panel,
         chain_list,
+        controls,
         drag_by_buttons,
         drag_by_shortcut_and_search,
         keys,

@@ -1,0 +1,139 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""READ: the bones of a control rig: which control a bone follows, and which controls are moved instead of rotated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ...core import FabrikError
+from .influences import replacing_constraint, source_bones
+from .overrides import chain_constraints, is_active
+from .rotation_channel import is_locked
+
+if TYPE_CHECKING:
+    from bpy.types import Constraint, Object, PoseBone
+
+_SAME_PLACE = 1e-3
+"""Distance of two joints, over a bone's length, below which they are one."""
+
+
+def control_of(armature: Object, name: str) -> str:
+    """Return the bone to drag for a bone: itself, or the control that a bone without own channels follows in a line.
+
+    Raises:
+        FabrikError: several bones or a solver pose it; the message names them.
+    """
+    bone, seen = armature.pose.bones[name], {name}
+    while _is_driven(bone) or (bone.name != name and not _swings(bone)):
+        constraints = list(_posing(armature, bone))
+        sources = [source for one in constraints for source in source_bones(armature, one)]
+        if not constraints and bone.parent is not None:
+            sources = [bone.parent.name]
+        if len(constraints) > 1 or len(sources) != 1 or any(one.type == 'IK' for one in constraints):
+            if not constraints or (bone.name != name and not _is_driven(bone)):
+                return bone.name
+            raise FabrikError(_owners(armature, name, bone, constraints, sources))
+        if sources[0] in seen:
+            return name
+        seen.add(sources[0])
+        bone = armature.pose.bones[sources[0]]
+    return bone.name
+
+
+def _is_driven(bone: PoseBone) -> bool:
+    """Tell whether a bone's own channels have no effect, or are all locked as those of mechanism bones are."""
+    is_mechanism = is_locked(bone) and all(bone.lock_location) and all(bone.lock_scale)
+    return is_mechanism or replacing_constraint(bone) is not None
+
+
+def _swings(bone: PoseBone) -> bool:
+    """Tell whether a bone can rotate about an axis across its length; a tweak bone can't."""
+    return not (bone.lock_rotation[0] and bone.lock_rotation[2])
+
+
+def _posing(armature: Object, bone: PoseBone) -> Iterator[Constraint]:
+    """Yield the active constraints that pose a bone, without those that a later one replaces."""
+    replacing = replacing_constraint(bone)
+    is_before = replacing is not None
+    for constraint in bone.constraints:
+        is_before = is_before and constraint != replacing
+        if is_active(constraint) and not is_before and constraint.type != 'IK' and source_bones(armature, constraint):
+            yield constraint
+    for _owner, constraint, turned in chain_constraints(armature):
+        if bone in turned:
+            yield constraint
+
+
+def _owners(armature: Object, name: str, bone: PoseBone, constraints: list[Constraint], sources: list[str]) -> str:
+    """Say which constraints pose a bone, and what can be dragged instead."""
+    controls = []
+    for source in sources:
+        try:
+            controls.append(control_of(armature, source))
+        except FabrikError:
+            controls.append(source)
+    through = "" if bone.name == name else f" follows bone '{bone.name}', which"
+    by = " and ".join(f"'{one.name}'" for one in constraints)
+    constraint = "constraint" if len(constraints) == 1 else "constraints"
+    instead = " or ".join(f"'{control}'" for control in dict.fromkeys(controls))
+    return f"Bone '{name}'{through} is posed by {constraint} {by}: drag {instead}"
+
+
+def is_free_control(armature: Object, name: str) -> bool:
+    """Tell whether a bone is moved when it is dragged, because rotating it would not bring its end anywhere of use.
+
+    Its location is free, it deforms nothing, and no other bone begins at its tail as one link of a limb does. Besides
+    it is a target or pole of an IK constraint, or it or its parents can't rotate (a tweak, a root), or it has a shape
+    of its own and lies on no deforming bone: a torso or a chest, but not a head or a shoulder.
+    """
+    bone = armature.pose.bones[name]
+    if bone.bone.use_deform or any(bone.lock_location) or (bone.bone.use_connect and bone.parent is not None):
+        return False
+    if any(bone in turned for _owner, _constraint, turned in chain_constraints(armature)):
+        return False
+    if _is_target(armature, bone):
+        return True
+    if _continues(bone):
+        return False
+    if not _swings(bone) or all(is_locked(parent) for parent in bone.parent_recursive):
+        return True
+    return bone.custom_shape is not None and not _lies_on_deforming_bone(armature, bone)
+
+
+def _is_target(armature: Object, bone: PoseBone) -> bool:
+    """Tell whether an IK constraint has a bone, or one that is rigid with it, as its target or pole."""
+    rigid, waiting = {bone.name}, [bone]
+    while waiting:
+        for child in waiting.pop().children:
+            if is_locked(child) and not any(is_active(one) for one in child.constraints):
+                rigid.add(child.name)
+                waiting.append(child)
+    constraints = (one for owner in armature.pose.bones for one in owner.constraints if one.type == 'IK')
+    return any(not rigid.isdisjoint(source_bones(armature, one)) for one in constraints)
+
+
+def _continues(bone: PoseBone) -> bool:
+    """Tell whether a bone of a limb begins at a bone's tail."""
+    tail, near = bone.bone.tail_local, _SAME_PLACE * bone.bone.length
+    below = [bone]
+    while below:
+        for child in below.pop().children:
+            if not is_locked(child) and (child.bone.head_local - tail).length <= near:
+                return True
+            if is_locked(child):
+                below.append(child)
+    return False
+
+
+def _lies_on_deforming_bone(armature: Object, bone: PoseBone) -> bool:
+    near, ends = _SAME_PLACE * bone.bone.length, (bone.bone.head_local, bone.bone.tail_local)
+    return any(
+        other.use_deform
+        and any(
+            (other.head_local - head).length <= near and (other.tail_local - tail).length <= near
+            for head, tail in (ends, ends[::-1])
+        )
+        for other in armature.data.bones
+    )
