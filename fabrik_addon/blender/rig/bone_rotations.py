@@ -87,8 +87,9 @@ def local_rotations(
 
 def _quaternions(frames: Sequence[Components4]) -> list[Quaternion]:
     """Return frames of one pose as mathutils has them: those of ``transport_in_blender`` are mathutils' already."""
-    scalar = cast(Sequence[ScalarQuaternion], frames)
-    return [frame if isinstance(frame, Quaternion) else Quaternion(frame) for frame in scalar]
+    if isinstance(frames[0], Quaternion):
+        return cast("list[Quaternion]", frames)
+    return [Quaternion(frame) for frame in cast("list[ScalarQuaternion]", frames)]
 
 
 def bone_parent_frames(
@@ -120,8 +121,8 @@ def transport_in_blender(start: StartPose) -> StartPose:
             inherits,
         )
         for link, frame, axis, inherits in zip(
-            cast(Sequence[tuple[float, float, float]], start.links),
-            cast(Sequence[ScalarQuaternion], start.frames),
+            cast("Sequence[tuple[float, float, float]]", start.links),
+            cast("Sequence[ScalarQuaternion]", start.frames),
             start.x_axes,
             start.chain.inherits_list,
             strict=False,
@@ -133,7 +134,7 @@ def transport_in_blender(start: StartPose) -> StartPose:
     ) -> list[Components4]:
         delta = None if rotation is None else Quaternion(cast(ScalarQuaternion, rotation))
         frames = []
-        scalar_points = cast(Sequence[tuple[float, float, float]], points)
+        scalar_points = cast("Sequence[tuple[float, float, float]]", points)
         ax, ay, az = scalar_points[0]
         for (link, opposite, frame, axis, inherits), (bx, by, bz) in zip(bones, scalar_points[1:], strict=True):
             desired = Vector((bx - ax, by - ay, bz - az))

@@ -114,7 +114,7 @@ def _locked(
 
 def _clamped(limits: JointLimits, q: Quaternion) -> Quaternion:
     clamped = clamp_rotation(limits, (q.w, q.x, q.y, q.z))
-    return Quaternion(cast(tuple[float, float, float, float], clamped))
+    return Quaternion(cast("tuple[float, float, float, float]", clamped))
 
 
 def _outside(limits: JointLimits, q: Quaternion) -> float:

@@ -131,15 +131,8 @@ def _posed_freely(snapshot: Snapshot, goals: Goals) -> _Posed:
         shift = Vector(_point(solution.points[0])) - Vector(_point(snapshot.start.root))
     frames = _aimed_at_stretched_links(snapshot, goals, solution).frames
     rotations = bones.with_free(bone_rotations(snapshot.parent_frames, frames))
-    return _Posed(
-        rotations,
-        nearest_channels(bones, rotations),
-        Status(cast(int, solution.status)),
-        float(cast(float, solution.error)),
-        int(cast(int, solution.sweeps)),
-        float(cast(float, solution.stretch)),
-        shift,
-    )
+    error, sweeps, status, stretch = cast("tuple[float, float, int, float]", solution[3:])
+    return _Posed(rotations, nearest_channels(bones, rotations), Status(status), error, int(sweeps), stretch, shift)
 
 
 def _posed_within_constraints(snapshot: Snapshot, goals: Goals) -> _Posed:

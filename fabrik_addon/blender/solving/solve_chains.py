@@ -68,7 +68,7 @@ def _solve_groups(
     solved: list[tuple[SolvedChain, ...]] = []
     is_updated = True
     for group in take_groups(view_layer, armature, chains):
-        if not {name for name, _ in changed}.isdisjoint(group.depends_on | group.bones):
+        if changed and not {name for name, _ in changed}.isdisjoint(group.depends_on | group.bones):
             # What was read of it is the pose before other groups were written.
             if not is_updated:
                 view_layer.update()

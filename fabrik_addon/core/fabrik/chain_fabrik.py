@@ -20,8 +20,8 @@ chain's length.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import chain
+from typing import NamedTuple
 
 from ..goals.pole import bend_direction, bend_plane, bends_toward_pole
 from ..math.law_of_cosines import middle_joint
@@ -56,8 +56,7 @@ SINGLE_PRECISION_ERROR = 3e-6
 """Error that Blender's single precision leaves of a pose that was solved, for chains of up to a hundred links."""
 
 
-@dataclass(frozen=True)
-class ReachProblem:
+class ReachProblem(NamedTuple):
     """One chain, one target, and when to stop: in units of the chain's length, the root at the origin."""
 
     points: Sequence[Vector]

@@ -96,4 +96,4 @@ class ActiveItems:
 
 def _arrays(values: Sequence[Component | Point]) -> Sequence[Array]:
     """Return components or points of several poses with the type that they have."""
-    return cast(Sequence[Array], values)
+    return cast("Sequence[Array]", values)
