@@ -8,6 +8,8 @@ from .command_line import registration
 from .interface import (
     animation_panels,
     bake_operators,
+    body_operators,
+    body_panel,
     chain_operators,
     chain_panel,
     compare_panel,
@@ -23,6 +25,7 @@ from .rig import body_properties, properties
 _MODULES = (
     body_properties,
     properties,
+    body_operators,
     chain_operators,
     bake_operators,
     convert_operators,
@@ -30,6 +33,7 @@ _MODULES = (
     draw_handler,
     presets,
     chain_panel,
+    body_panel,
     animation_panels,
     compare_panel,
     native_operators,

@@ -49,6 +49,8 @@ class Chain:
     over the length of its own chain, and its pole is for the joints of its own chain."""
     roots: tuple[int, ...] = (0,)
     """Joints that are translated with ``Options.moves_root``: joint 0, or the children of an anchor."""
+    posture_weights: Array | None = None
+    """(J,) weight of each bone's rotation in a tree's posture task, of a root's also of its translation; None is 1."""
     has_anchor: bool = False
     """Whether joint 0 is an anchor: the parent of several roots, with no bone, no rotation, and links that don't count
     as part of any chain."""
@@ -143,6 +145,11 @@ class Goals:
     """(E,) softness of each effector of a tree, as ``Options.softness`` is of a chain; None is 0."""
     pinned: NDArray[np.bool_] | None = None
     """(E,) effectors whose targets have priority where not all targets can be reached; None is none."""
+    with_positions: NDArray[np.bool_] | None = None
+    """(E,) which effectors have a target; the others have a rotation alone. None is all."""
+    priorities: IntegerArray | None = None
+    """(E,) level of each effector's position task in a tree, the smallest first. The rotation of a pinned effector is
+    on the same level, that of another one on the next. None is the order pins, targets, poles and rotations."""
     meets: IntegerArray | None = None
     """(E,) joint that each effector has to meet instead of its target, -1 for none: effector and joint approach each
     other, in inverse proportion to their weights. None is none for all."""

@@ -1,14 +1,86 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Bodies: what is kept on the armature object."""
+"""Bodies: made at a press, corrected, found again, removed; pulled by their handles."""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
+from typing import Any
 
 import bpy
+import numpy as np
+import pytest
+from bpy.types import Object, PoseBone
+from mathutils import Quaternion, Vector
 
-from tests.blender.rigs import make_tail
+from tests.blender.rigs import Bone, enter_pose_mode, make_armature, make_tail, update
+
+PIN_DISTANCE, PIN_ANGLE = 1e-4, 0.1
+"""Of what is held: distance over the body's height, and degrees."""
+
+SETTINGS = [f"{name}_{axis}" for name in ("lock_ik", "use_ik_limit", "ik_min", "ik_max") for axis in "xyz"]
+
+
+@pytest.fixture
+def rigify() -> None:
+    bpy.ops.preferences.addon_enable(module="rigify")
+
+
+def metarig(name: str) -> Object:
+    getattr(bpy.ops.object, f"armature_{name}_add")()
+    enter_pose_mode(bpy.context.object)
+    return bpy.context.object
+
+
+def make_body(armature: Object, **options: Any) -> Any:
+    assert bpy.ops.pose.fabrik_body_add(**options) == {"FINISHED"}
+    update()
+    return armature.fabrik.body
+
+
+def pull(armature: Object, handle: str, by: tuple[float, float, float], **options: Any) -> Vector:
+    """Pull a handle by a distance; return where to, in the world."""
+    target = place(armature, handle) + Vector(by)
+    assert bpy.ops.pose.fabrik_body_pull(handle=handle, position=target, **options) == {"FINISHED"}
+    update()
+    return target
+
+
+def place(armature: Object, handle: str) -> Vector:
+    one = armature.fabrik.body.handles[handle]
+    bone = armature.pose.bones[one.bone]
+    return armature.matrix_world @ (bone.tail if one.use_tail else bone.head)
+
+
+def heads(armature: Object) -> dict[str, Vector]:
+    return {bone.name: bone.head.copy() for bone in armature.pose.bones}
+
+
+def own_rotations(armature: Object) -> dict[str, Quaternion]:
+    return {bone.name: bone.matrix_basis.to_quaternion() for bone in armature.pose.bones}
+
+
+def angle(a: Quaternion, b: Quaternion) -> float:
+    """Angle in degrees; the arc cosine in mathutils is too coarse for small ones."""
+    left = a.conjugated() @ b
+    return math.degrees(2.0 * math.asin(min(1.0, Vector(left[1:]).length)))
+
+
+def turned(armature: Object, before: dict[str, Quaternion]) -> dict[str, float]:
+    return {name: angle(before[name], now) for name, now in own_rotations(armature).items()}
+
+
+def limits_of(bone: PoseBone) -> list[Any]:
+    return [getattr(bone, name) for name in SETTINGS]
+
+
+def height(armature: Object) -> float:
+    ends = [bone.bone.head_local.z for bone in armature.pose.bones]
+    return max(ends) - min(ends)
+
+
+# What is kept on the object
 
 
 def test_a_body_is_empty_until_it_is_made() -> None:
@@ -26,7 +98,7 @@ def test_a_part_whose_bone_is_set_is_corrected() -> None:
 
 
 def test_a_body_is_kept_in_a_library_override(tmp_path: Path) -> None:
-    """Parts and handles that are added to an override are there after the file is loaded again."""
+    """Parts and handles that are added to an override are there after the file is loaded again, and again."""
     make_tail(name="Rig")
     library, shot = str(tmp_path / "library.blend"), str(tmp_path / "shot.blend")
     bpy.ops.wm.save_as_mainfile(filepath=library)
@@ -37,7 +109,7 @@ def test_a_body_is_kept_in_a_library_override(tmp_path: Path) -> None:
     rig = bpy.data.objects["Rig"].override_create(remap_local_usages=True)
     for number in range(2):
         part = rig.fabrik.body.parts.add()
-        part.name, part.role, part.bone = f"Limb {number + 1}", 'LIMB', f"bone{number}"
+        part.name, part.role, part.bone = f"Limb {number + 1}", "LIMB", f"bone{number}"
         handle = rig.fabrik.body.handles.add()
         handle.name, handle.bone, handle.use_pin, handle.slack = f"Limb {number + 1}", f"bone{number}", True, 0.5
     rig.fabrik.body.use_floor = True
@@ -46,11 +118,316 @@ def test_a_body_is_kept_in_a_library_override(tmp_path: Path) -> None:
         bpy.ops.wm.open_mainfile(filepath=shot)
     body = next(one for one in bpy.data.objects if one.override_library).fabrik.body
     assert [(part.name, part.role, part.bone) for part in body.parts] == [
-        ("Limb 1", 'LIMB', "bone0"),
-        ("Limb 2", 'LIMB', "bone1"),
+        ("Limb 1", "LIMB", "bone0"),
+        ("Limb 2", "LIMB", "bone1"),
     ]
     assert [(one.name, one.bone, one.use_pin, one.slack) for one in body.handles] == [
         ("Limb 1", "bone0", True, 0.5),
         ("Limb 2", "bone1", True, 0.5),
     ]
     assert body.use_floor
+
+
+# Make, correct, find again, remove
+
+
+def test_make_body_finds_parts_and_moves_no_bone(rigify: None) -> None:
+    armature = metarig("human_metarig")
+    before = heads(armature)
+    body = make_body(armature)
+    found = {part.name: part.bone for part in body.parts}
+    assert found["Hips"] == "spine" and found["Chest"] == "spine.003" and found["Head"] == "spine.006"
+    assert found["Upper Arm.L"] == "upper_arm.L" and found["Shin.R"] == "shin.R"
+    assert len(found) == len(body.parts), "names are unique"
+    handles = {one.name: (one.bone, one.use_position, one.use_rotation, one.priority) for one in body.handles}
+    assert handles["Foot.L"] == ("foot.L", True, True, 1)
+    assert handles["Hand.R"] == ("hand.R", False, False, 3)
+    assert handles["Head"] == ("spine.006", False, True, 3)
+    assert {"Hips", "Chest", "Elbow.L", "Knee.R"} <= handles.keys()
+    assert heads(armature) == before
+
+
+def test_make_body_is_one_undo_step(rigify: None) -> None:
+    metarig("human_metarig")
+    bpy.ops.ed.undo_push(message="before")
+    assert bpy.ops.pose.fabrik_body_add("EXEC_DEFAULT", True) == {"FINISHED"}
+    bpy.ops.ed.undo()
+    assert not bpy.context.object.fabrik.body.parts
+
+
+def test_limits_that_were_there_stay_and_those_given_go(rigify: None) -> None:
+    armature = metarig("human_metarig")
+    own = armature.pose.bones["shin.L"]
+    own.use_ik_limit_x, own.ik_min_x = True, -0.25
+    armature.pose.bones["shin.R"].ik_max_z = 0.5  # a value that isn't in use
+    before = {bone.name: limits_of(bone) for bone in armature.pose.bones}
+    make_body(armature)
+    assert limits_of(own) == before["shin.L"]
+    elbow = armature.pose.bones["forearm.L"]
+    assert sum(getattr(elbow, f"lock_ik_{axis}") for axis in "xyz") == 2
+    changed = armature.pose.bones["forearm.R"]
+    changed.ik_max_x = 1.0  # by hand, after they were given
+    kept = limits_of(changed)
+    assert bpy.ops.pose.fabrik_body_remove() == {"FINISHED"}
+    after = {bone.name: limits_of(bone) for bone in armature.pose.bones}
+    assert after.pop("forearm.R") == kept
+    before.pop("forearm.R")
+    assert after == before
+    body = armature.fabrik.body
+    assert not body.parts and not body.handles and not body.given_limits
+
+
+def test_without_limits_bones_stay_free(rigify: None) -> None:
+    armature = metarig("human_metarig")
+    before = [limits_of(bone) for bone in armature.pose.bones]
+    make_body(armature, use_limits=False)
+    assert [limits_of(bone) for bone in armature.pose.bones] == before
+
+
+@pytest.mark.parametrize("roll", [0.0, 0.7, math.pi / 2.0])
+def test_straight_elbows_and_knees_bend_to_the_side_they_bend(roll: float) -> None:
+    """A T-pose says nothing about the side: elbows bend forward, knees backward."""
+    armature = stick_figure(roll)
+    make_body(armature)
+    for name, way in (("LeftForeArm", -1.0), ("RightForeArm", -1.0), ("LeftLeg", 1.0), ("RightLeg", 1.0)):
+        bone = armature.pose.bones[name]
+        (axis,) = [axis for axis in "xyz" if not getattr(bone, f"lock_ik_{axis}")]
+        low, high = getattr(bone, f"ik_min_{axis}"), getattr(bone, f"ik_max_{axis}")
+        most = low if abs(low) > abs(high) else high
+        bone.rotation_mode = "XYZ"
+        setattr(bone.rotation_euler, axis, math.copysign(0.5, most))
+        update()
+        assert (bone.tail - bone.head).y * way > 0.3 * bone.length, name
+
+
+def stick_figure(roll: float = 0.0) -> Object:
+    bones = [
+        Bone("Hips", (0, 0, 1.0), (0, 0, 1.1)),
+        Bone("Spine", (0, 0, 1.1), (0, 0, 1.25), "Hips"),
+        Bone("Spine1", (0, 0, 1.25), (0, 0, 1.45), "Spine"),
+        Bone("Neck", (0, 0, 1.45), (0, 0, 1.55), "Spine1"),
+        Bone("Head", (0, 0, 1.55), (0, 0, 1.8), "Neck"),
+    ]
+    for side, x in (("Left", 1.0), ("Right", -1.0)):
+        bones += [
+            Bone(f"{side}Shoulder", (0.03 * x, 0, 1.42), (0.16 * x, 0, 1.42), "Spine1"),
+            Bone(f"{side}Arm", (0.16 * x, 0, 1.42), (0.45 * x, 0, 1.42), f"{side}Shoulder"),
+            Bone(f"{side}ForeArm", (0.45 * x, 0, 1.42), (0.7 * x, 0, 1.42), f"{side}Arm", roll=roll),
+            Bone(f"{side}Hand", (0.7 * x, 0, 1.42), (0.85 * x, 0, 1.42), f"{side}ForeArm"),
+            Bone(f"{side}UpLeg", (0.1 * x, 0, 0.95), (0.1 * x, 0, 0.5), "Hips"),
+            Bone(f"{side}Leg", (0.1 * x, 0, 0.5), (0.1 * x, 0, 0.08), f"{side}UpLeg", roll=roll),
+            Bone(f"{side}Foot", (0.1 * x, 0, 0.08), (0.1 * x, -0.14, 0.02), f"{side}Leg"),
+            Bone(f"{side}ToeBase", (0.1 * x, -0.14, 0.02), (0.1 * x, -0.2, 0.02), f"{side}Foot"),
+        ]
+    return make_armature(bones)
+
+
+def test_find_again_keeps_corrections_handles_and_pins(rigify: None) -> None:
+    armature = metarig("human_metarig")
+    body = make_body(armature)
+    body.parts["Chest"].bone = "spine.002"
+    body.handles["Hand.L"].use_pin = True
+    added = body.handles.add()
+    added.name, added.bone, added.use_tail = "Thumb", "thumb.03.L", True
+    assert body.handles["Chest"].bone == "spine.002", "the handle goes with its part"
+    assert bpy.ops.pose.fabrik_body_find() == {"FINISHED"}
+    assert body.parts["Chest"].bone == "spine.002" and body.parts["Chest"].is_corrected
+    assert [part.name for part in body.parts if part.bone == "spine.002"] == ["Chest"]
+    assert body.handles["Chest"].bone == "spine.002"
+    assert body.handles["Hand.L"].use_pin
+    assert (body.handles["Thumb"].bone, body.handles["Thumb"].use_tail) == ("thumb.03.L", True)
+
+
+def test_a_second_body_is_refused(rigify: None) -> None:
+    make_body(metarig("human_metarig"))
+    with pytest.raises(RuntimeError, match="Find Again"):
+        bpy.ops.pose.fabrik_body_add()
+
+
+def test_bones_without_a_body_are_refused_and_nothing_changes() -> None:
+    armature = make_armature([Bone("lamp", (0, 0, 0), (0, 0, 1))])
+    with pytest.raises(RuntimeError, match="No part of a body was recognised in 'Rig'"):
+        bpy.ops.pose.fabrik_body_add()
+    assert not armature.fabrik.body.parts and not armature.fabrik.body.handles
+
+
+def test_a_renamed_bone_is_named_with_the_way_out(rigify: None) -> None:
+    armature = metarig("human_metarig")
+    make_body(armature)
+    armature.pose.bones["hand.L"].name = "paw.L"
+    before = heads(armature)
+    with pytest.raises(
+        RuntimeError, match=r"no bone 'hand.L' in .* any more: choose another bone, or press Find Again"
+    ):
+        bpy.ops.pose.fabrik_body_pull(handle="Foot.L", position=(0.1, -0.3, 0.3))
+    assert heads(armature) == before
+    with pytest.raises(RuntimeError, match="has no handle 'Tail'"):
+        bpy.ops.pose.fabrik_body_pull(handle="Tail", position=(0.0, 0.0, 0.0))
+
+
+# Pulling
+
+
+def test_within_reach_the_arm_moves_and_little_else(rigify: None) -> None:
+    armature = metarig("human_metarig")
+    make_body(armature)
+    before, places = own_rotations(armature), heads(armature)
+    target = pull(armature, "Hand.L", (0.0, -0.2, 0.1))
+    assert (place(armature, "Hand.L") - target).length < 1e-5
+    angles = turned(armature, before)
+    arm = {"upper_arm.L", "forearm.L", "shoulder.L"}
+    assert max(angles[name] for name in arm) > 10.0
+    assert max(found for name, found in angles.items() if name not in arm) < 1.5
+    assert (armature.pose.bones["spine"].head - places["spine"]).length < 0.01
+
+
+def test_a_far_reach_takes_clavicle_spine_and_hips(rigify: None) -> None:
+    armature = metarig("human_metarig")
+    make_body(armature)
+    before, places = own_rotations(armature), heads(armature)
+    target = pull(armature, "Hand.L", (-0.3, -0.6, -0.5))
+    assert (place(armature, "Hand.L") - target).length < 1e-4
+    angles = turned(armature, before)
+    assert angles["shoulder.L"] > 10.0
+    assert sum(angles[f"spine.00{number}"] for number in (1, 2, 3)) > 15.0
+    assert (armature.pose.bones["spine"].head - places["spine"]).length > 0.05
+
+
+PULLS = [
+    ("human_metarig", "Hand.L", (0.05, -0.3, 0.5)),
+    ("human_metarig", "Hand.R", (0.2, -0.5, -0.7)),
+    ("human_metarig", "Hips", (0.1, 0.05, -0.2)),
+    ("human_metarig", "Chest", (0.0, -0.2, -0.1)),
+    ("human_metarig", "Head", (0.1, -0.3, -0.2)),
+    ("human_metarig", "Hand.L", (2.0, 0.0, 0.0)),
+    ("bird_metarig", "Head", (0.0, -0.05, -0.05)),
+    ("bird_metarig", "Hips", (0.02, 0.0, -0.02)),
+]
+
+
+@pytest.mark.parametrize(("rig", "handle", "by"), PULLS)
+def test_planted_feet_and_pins_hold_and_limits_are_kept(
+    rigify: None, rig: str, handle: str, by: tuple[float, float, float]
+) -> None:
+    armature = metarig(rig)
+    body = make_body(armature)
+    if handle != "Hand.R" and "Hand.R" in body.handles:
+        body.handles["Hand.R"].use_pin = True
+    held = [one for one in body.handles if one.use_pin or (one.use_position and one.name != handle)]
+    assert len(held) >= 2
+    before = {one.name: (place(armature, one.name), frame(armature, one.bone)) for one in held}
+    pull(armature, handle, by)
+    for one in held:
+        at, rotation = before[one.name]
+        assert (place(armature, one.name) - at).length < PIN_DISTANCE * height(armature), one.name
+        assert angle(frame(armature, one.bone), rotation) < PIN_ANGLE, one.name
+    for bone in armature.pose.bones:
+        assert_within_limits(bone)
+
+
+def frame(armature: Object, bone: str) -> Quaternion:
+    return armature.pose.bones[bone].matrix.to_quaternion()
+
+
+def assert_within_limits(bone: PoseBone) -> None:
+    """Twist about y, and the half-sines of the swing, as Blender's own IK limits them."""
+    w, x, y, z = bone.matrix_basis.to_quaternion().normalized()
+    size = math.hypot(w, y)
+    angles = 2.0 * math.asin(max(-1.0, min(1.0, (w * x - y * z) / size))) if size else 0.0, 2.0 * math.atan2(y, w), 0.0
+    angles = (
+        angles[0],
+        math.remainder(angles[1], math.tau),
+        2.0 * math.asin(max(-1.0, min(1.0, (w * z + x * y) / size))),
+    )
+    for axis, found in zip("xyz", angles, strict=True):
+        if getattr(bone, f"lock_ik_{axis}"):
+            assert abs(found) < 2e-3, (bone.name, axis)
+        elif getattr(bone, f"use_ik_limit_{axis}"):
+            low, high = getattr(bone, f"ik_min_{axis}"), getattr(bone, f"ik_max_{axis}")
+            assert low - 2e-3 <= found <= high + 2e-3, (bone.name, axis)
+
+
+PATHS = [
+    ("Hand.L", (0.1, -0.2, 0.5), (-0.4, -0.5, 0.0)),
+    ("Hand.R", (0.1, -0.4, 0.3), (0.2, -0.5, -0.7)),
+    ("Foot.L", (0.0, -0.4, 0.3), (0.3, 0.1, 0.2)),
+    ("Hips", (0.1, 0.05, -0.05), (-0.1, 0.05, -0.15)),
+]
+
+
+@pytest.mark.parametrize(("handle", "start", "end"), PATHS)
+def test_a_pose_changes_smoothly_with_its_target(
+    rigify: None, handle: str, start: tuple[float, ...], end: tuple[float, ...]
+) -> None:
+    """From one pose, as in a drag: the largest turn of a step is at most three times the median step's."""
+    armature = metarig("human_metarig")
+    make_body(armature)
+    rest = {bone.name: bone.matrix_basis.copy() for bone in armature.pose.bones}
+    at = place(armature, handle)
+    used = armature.fabrik.body.handles[handle].use_position
+    steps, last = [], None
+    for share in np.linspace(0.0, 1.0, 60):
+        for bone in armature.pose.bones:
+            bone.matrix_basis = rest[bone.name]
+        update()
+        armature.fabrik.body.handles[handle].use_position = used
+        by = Vector(start).lerp(Vector(end), float(share))
+        assert bpy.ops.pose.fabrik_body_pull(handle=handle, position=at + by) == {"FINISHED"}
+        now = own_rotations(armature)
+        if last is not None:
+            steps.append(max(angle(last[name], now[name]) for name in now))
+        last = now
+    assert max(steps) <= 3.0 * float(np.median(steps)), (max(steps), float(np.median(steps)))
+
+
+def test_elbows_and_knees_keep_their_plane(rigify: None) -> None:
+    armature = metarig("human_metarig")
+    make_body(armature, use_limits=False)
+
+    def plane(first: str, second: str) -> Vector:
+        a, b = armature.pose.bones[first], armature.pose.bones[second]
+        return (b.head - a.head).cross(b.tail - b.head).normalized()
+
+    before = plane("thigh.L", "shin.L")
+    pull(armature, "Hips", (0.0, 0.02, -0.25))
+    assert plane("thigh.L", "shin.L").angle(before) < math.radians(10.0)
+
+
+def test_the_head_keeps_its_direction_and_turns_where_it_is_pulled(rigify: None) -> None:
+    armature = metarig("human_metarig")
+    make_body(armature)
+    before = frame(armature, "spine.006")
+    pull(armature, "Hand.L", (-0.2, -0.5, -0.3))
+    assert angle(frame(armature, "spine.006"), before) < 0.5
+    desired = Quaternion((0.0, 0.0, 1.0), 0.4) @ before
+    assert bpy.ops.pose.fabrik_body_pull(handle="Head", rotation=desired) == {"FINISHED"}
+    update()
+    assert angle(frame(armature, "spine.006"), desired) < 0.5
+
+
+def test_a_body_that_is_moved_turned_and_scaled(rigify: None) -> None:
+    armature = metarig("human_metarig")
+    armature.location, armature.rotation_euler, armature.scale = (3, -2, 1), (0.3, -0.5, 1.2), (2, 2, 2)
+    update()
+    make_body(armature)
+    target = pull(armature, "Hand.L", (-0.2, -0.4, 0.4))
+    assert (place(armature, "Hand.L") - target).length < 1e-4
+
+
+def test_a_locked_hips_bone_is_named(rigify: None) -> None:
+    armature = metarig("human_metarig")
+    make_body(armature)
+    armature.pose.bones["spine"].lock_location = (True, True, True)
+    before = armature.pose.bones["spine"].head.copy()
+    pull(armature, "Hand.L", (-0.2, -0.5, -0.3))
+    assert (armature.pose.bones["spine"].head - before).length < 1e-6
+    with pytest.raises(RuntimeError, match="location of bone 'spine' is locked"):
+        bpy.ops.pose.fabrik_body_pull(handle="Hips", position=(0.0, 0.0, 0.5))
+
+
+def test_a_pull_without_a_place_is_refused(rigify: None) -> None:
+    make_body(metarig("human_metarig"))
+    with pytest.raises(RuntimeError, match="pulled nowhere"):
+        bpy.ops.pose.fabrik_body_pull(handle="Head")
+    with pytest.raises(RuntimeError, match="not a finite number"):
+        bpy.ops.pose.fabrik_body_pull(handle="Head", position=(math.nan, 0.0, 0.0))

@@ -17,6 +17,8 @@ from bpy.types import Operator, Panel, PropertyGroup
 from fabrik_addon.blender.interface import (
     animation_panels,
     bake_operators,
+    body_operators,
+    body_panel,
     chain_operators,
     chain_panel,
     compare_panel,
@@ -35,6 +37,8 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 MODULES = (
     animation_panels,
     bake_operators,
+    body_operators,
+    body_panel,
     body_properties,
     chain_operators,
     chain_panel,
@@ -130,7 +134,16 @@ def test_words_of_our_own_are_gone() -> None:
         assert not re.search(r"\b1 (chain|frame|bone|constraint)s\b", text), where
 
 
-MANUAL = {"README.md", "baking.md", "chains.md", "conversion.md", "dragging.md", "joint-limits.md", "native-rig.md"}
+MANUAL = {
+    "README.md",
+    "baking.md",
+    "bodies.md",
+    "chains.md",
+    "conversion.md",
+    "dragging.md",
+    "joint-limits.md",
+    "native-rig.md",
+}
 MANUAL |= {"several-targets.md", "solvers.md", "stretch.md"}
 
 

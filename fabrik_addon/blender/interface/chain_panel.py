@@ -85,6 +85,10 @@ class VIEW3D_PT_fabrik(_FabrikPanel):
         settings = settings_of(context.object)
         if context.mode != 'POSE':
             layout.label(text="Switch to Pose Mode", icon='INFO')
+        if not settings.chains and not settings.body.parts:
+            row = layout.row()
+            row.scale_y = 1.2
+            row.operator("pose.fabrik_body_add", icon='ARMATURE_DATA')
 
         row = layout.row()
         row.template_list("FABRIK_UL_chains", "", settings, "chains", settings, "list_index", rows=3)

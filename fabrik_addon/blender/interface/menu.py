@@ -21,6 +21,11 @@ class VIEW3D_MT_fabrik(Menu):
         layout.operator("pose.fabrik_drag")
         layout.operator("pose.fabrik_drag_target")
         layout.separator()
+        layout.operator("pose.fabrik_body_add", icon='ARMATURE_DATA')
+        layout.operator("pose.fabrik_body_pull")
+        layout.operator("pose.fabrik_body_find")
+        layout.operator("pose.fabrik_body_remove", icon='X')
+        layout.separator()
         layout.operator("pose.fabrik_chain_add", icon='ADD').use_selected = True
         layout.operator("pose.fabrik_chain_remove", icon='REMOVE')
         layout.operator("pose.fabrik_solve", icon='CON_KINEMATIC').only_active = False

@@ -46,9 +46,12 @@ SIDE_ITEMS = (
 
 
 def _note_correction(part: FabrikPart, context: Context) -> None:
-    """Mark a part whose bone was set as corrected; what makes a body takes the mark off again."""
+    """Mark a part whose bone was set as corrected, and move its handle; what makes a body takes the mark off again."""
     part.is_corrected = True
     part.confidence = 1.0 if part.bone else 0.0
+    for handle in part.id_data.fabrik.body.handles:
+        if handle.part == part.name:
+            handle.bone = part.bone
     show_change(part, context)
 
 
@@ -97,6 +100,11 @@ class FabrikHandle(PropertyGroup):
     """A place of a body that is pulled or held"""
 
     name: StringProperty(name="Name", description="Name of the handle", override=OVERRIDABLE)
+    part: StringProperty(
+        name="Part",
+        description="Name of the part whose bone the handle moves; none of a handle that was added by hand",
+        override=OVERRIDABLE,
+    )
     bone: StringProperty(
         name="Bone", description="Bone that the handle moves", update=show_change, override=OVERRIDABLE
     )

@@ -61,6 +61,8 @@ class BoneTree:
     """Joint at which each chain ends."""
     starts: tuple[int, ...]
     """Joint at which each chain starts."""
+    posture_weights: tuple[float, ...] | None = None
+    """Weight of each bone that turns in the posture task of a body; None of chains."""
     is_chain: bool = False
     """Whether these are the bones of one chain that is solved as a chain: the core then reads rest frames where there
     are limits only, and without limits none are computed (8 µs for 10 bones)."""
@@ -151,6 +153,7 @@ def read_tree(
         names=rows.names,
         starts=starts,
         roots=roots,
+        posture_weights=_posture_weights(tree),
         has_anchor=tree.has_anchor,
     )
     return chain, Pose(rows.positions, rows.rotations, rows.base)
@@ -210,6 +213,14 @@ def _limit_rows(tree: BoneTree) -> tuple[Array, Array, Array, bool]:
             lower[row], upper[row] = limits
             stiffness[row] = stiff
     return lower, upper, stiffness, is_limited
+
+
+def _posture_weights(tree: BoneTree) -> Array | None:
+    """Return the weights (J,) of the joints in the posture task; those of ends, and of an anchor, count for nothing."""
+    if tree.posture_weights is None:
+        return None
+    anchor = [1.0] if tree.has_anchor else []
+    return np.array([*anchor, *tree.posture_weights, *[1.0] * len(tree.ends)])
 
 
 def _with_anchor(rows: _Rows) -> _Rows:

@@ -87,3 +87,25 @@ def overrides_of(
             if any(bone.path_from_id(name) in driven for name in written):
                 found.append(f"bone '{bone.name}' (driver)")
     return tuple(found)
+
+
+def bones_with_overrides(armature: Object) -> dict[str, str]:
+    """Return what turns each bone after its channels, or drives them, in words, by the bones' names.
+
+    Limit Rotation constraints in local space turn no bone that keeps to them.
+    """
+    found: dict[str, str] = {}
+    for bone in armature.pose.bones:
+        for constraint in bone.constraints:
+            is_turning = constraint.type not in _CHAIN_TYPES and constraint.type not in _SCALING_TYPES
+            if is_turning and is_active(constraint) and not is_limit(constraint):
+                found.setdefault(bone.name, f"constraint '{constraint.name}'")
+    for owner, constraint, turned in chain_constraints(armature):
+        for bone in turned:
+            found.setdefault(bone.name, f"constraint '{constraint.name}' of bone '{owner.name}'")
+    if armature.animation_data:
+        driven = {curve.data_path for curve in armature.animation_data.drivers if not curve.mute}
+        for bone in armature.pose.bones:
+            if driven and bone.path_from_id(channel_name(bone)) in driven:
+                found.setdefault(bone.name, "a driver")
+    return found

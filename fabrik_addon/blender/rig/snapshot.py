@@ -46,6 +46,10 @@ class Snapshot:
     """Share of the chain where several meet."""
     is_pinned: bool = False
     """Whether its end is held where it is, before the targets of others."""
+    has_position: bool = True
+    """Whether the end has a target: a handle of a body may hold a rotation alone."""
+    priority: int = 0
+    """Level of the tasks of a body's handle (``Goals.priorities``); 0 of a chain."""
     target_bone: str = ""
     """Name of the bone of the same armature whose head is the target: in the chain's own tree both ends move."""
     followed_otherwise: frozenset[str] = frozenset()
@@ -107,7 +111,7 @@ def take_problem(view_layer: ViewLayer, armature: Object, settings: FabrikChain)
         if bones.is_constrained or settings.use_stretch:
             overridden = overrides_of(armature, bones.line, settings.use_limits, settings.use_stretch)
         start, start_of_frames = _starts(bones)
-        moving = _moving_with(bones)
+        moving = moving_with(bones)
         found = read_goals(view_layer, armature, settings, bones, start.pose.positions, moving)
         options = _options_of(settings)
     except FabrikError as error:
@@ -150,7 +154,7 @@ def take_bone_snapshot(armature: Object, tip: str, chain_count: int, use_tail: b
     except FabrikError as error:
         raise FabrikError(f"Bone '{tip}': {error}") from error
     goals = Goals(start.pose.positions[-1:])
-    return Snapshot(bones, start, goals, Options(), 1.0, overridden, _moving_with(bones), frozenset())
+    return Snapshot(bones, start, goals, Options(), 1.0, overridden, moving_with(bones), frozenset())
 
 
 def _spec_of(settings: FabrikChain) -> ChainSpec:
@@ -182,7 +186,7 @@ def _starts(bones: ChainBones) -> tuple[StartPose, StartPose | None]:
     return transport_in_blender(aimed or of_frames), None if aimed is None else of_frames
 
 
-def _moving_with(bones: ChainBones) -> frozenset[str]:
+def moving_with(bones: ChainBones) -> frozenset[str]:
     """Return the names of the bones that move when a chain does: its first bone and all bones below that one.
 
     By ``Bone.children``, which Blender lists itself: ``children_recursive`` looks at the parent of every bone of the

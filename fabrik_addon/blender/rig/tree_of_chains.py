@@ -40,12 +40,15 @@ class TreeBones:
     """Whether constraints or drivers change the bones after their channels."""
 
 
-def tree_bones(armature: Object, snapshots: Sequence[Snapshot]) -> TreeBones:
+def tree_bones(
+    armature: Object, snapshots: Sequence[Snapshot], posture_weights: Mapping[str, float] | None = None
+) -> TreeBones:
     """Return the tree that chains make together.
 
     Args:
         armature: object with the chains.
         snapshots: of the chains, in the order of their bones.
+        posture_weights: of a body's bones, by their names; None of chains.
     """
     order = {bone.name: number for number, bone in enumerate(armature.pose.bones)}
     turning: dict[str, PoseBone] = {}
@@ -82,6 +85,7 @@ def tree_bones(armature: Object, snapshots: Sequence[Snapshot]) -> TreeBones:
             ),
             tips=tuple(tips),
             starts=tuple(_first_joint(snapshot, numbers, bones) for snapshot in snapshots),
+            posture_weights=None if posture_weights is None else tuple(posture_weights[bone.name] for bone in bones),
         ),
         line_parents=tuple(rows.get(bone.parent.name, -1) if bone.parent else -1 for bone in line),
         meets=tuple(meets),

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 _LEAST_PERCENTAGE = 1e-3
 """Smallest percentage that is written as a number: the tolerance of a new chain is ten times as large."""
 
@@ -21,3 +23,9 @@ def percentage(share: float) -> str:
     if percent < _LEAST_PERCENTAGE:
         return f"under {_LEAST_PERCENTAGE} %"
     return f"{percent:.3g} %" if percent < 999.5 else f"{percent:.0f} %"
+
+
+def listed(names: Sequence[str], most: int = 4) -> str:
+    """Return the first names of a list, and how many more there are: "a, b and 3 more"."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")

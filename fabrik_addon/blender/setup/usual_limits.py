@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from mathutils import Vector
+from mathutils import Matrix, Vector
 
 if TYPE_CHECKING:
     from bpy.types import PoseBone
@@ -41,19 +41,26 @@ of the Musculoskeletal System). Tail: chosen, not measured; six bones curl by ha
 
 _IK_AXES = "xyz"
 
+_ALONG = Vector((0.0, 1.0, 0.0))
+"""Direction of a bone in its own frame."""
+
+_NEARLY_STRAIGHT = 0.05
+"""Bend at rest (radians) up to which the bend of an elbow may be an accident of modelling."""
+
 _STRAIGHT_HINGE = 1e-3
 """Sine of the bend about the bone's x and z axes below which the joint counts as straight."""
 
 
-def limit_joint(bone: PoseBone, joint: str) -> None:
+def limit_joint(bone: PoseBone, joint: str, toward: Vector | None = None) -> None:
     """Set a bone's IK limits to those of a usual joint.
 
     Args:
         bone: whose limits are set.
         joint: a key of ``HINGES`` or ``BALLS``.
+        toward: direction in armature space to which a straight hinge bends (``hinge_of``).
     """
     if joint in HINGES:
-        axis, side = hinge_of(bone)
+        axis, side = hinge_of(bone, toward)
         bend = math.radians(HINGES[joint])
         for other in range(3):
             setattr(bone, f"lock_ik_{_IK_AXES[other]}", other != axis)
@@ -88,23 +95,46 @@ def free_joint(bone: PoseBone) -> None:
         setattr(bone, f"use_ik_limit_{name}", False)
 
 
-def hinge_of(bone: PoseBone) -> tuple[int, float]:
+def hinge_of(bone: PoseBone, toward: Vector | None = None) -> tuple[int, float]:
     """Return the axis (0 is x, 2 is z) about which a bone is bent against its parent, and the sign of the bend.
 
     The axis is the own x or z axis nearest to ``p x y``, the product of the parent's direction and the bone's. The rest
     pose comes first: riggers build elbows and knees with a slight bend in the direction of their hinge. Where the joint
-    is straight at rest the present pose decides; where it is straight there too the hinge is +x.
+    is straight at rest the present pose decides; where it is straight there too the hinge is +x. With a direction
+    ``t`` to bend to, a joint that is straight at rest within ``_NEARLY_STRAIGHT`` has the axis nearest to ``y x t``.
     """
     parent = bone.parent
+    if toward is not None:
+        frame, along_parent = _frames_at_rest(bone)
+        if along_parent.angle(frame @ _ALONG) <= _NEARLY_STRAIGHT:
+            about_x, about_z = _about_axes(frame, frame @ _ALONG, toward)
+            return _nearest(about_x, about_z)
     if parent is not None:
         for own, before in ((bone.bone.matrix_local, parent.bone.matrix_local), (bone.matrix, parent.matrix)):
             frame = own.to_3x3().normalized()
-            bend = (before.to_3x3().normalized() @ Vector((0.0, 1.0, 0.0))).cross(frame.col[1])
-            about_x, about_z = bend.dot(frame.col[0]), bend.dot(frame.col[2])
+            about_x, about_z = _about_axes(frame, before.to_3x3().normalized() @ _ALONG, frame @ _ALONG)
             if max(abs(about_x), abs(about_z)) > _STRAIGHT_HINGE:
-                is_x = abs(about_x) >= abs(about_z)
-                return (0, math.copysign(1.0, about_x)) if is_x else (2, math.copysign(1.0, about_z))
+                return _nearest(about_x, about_z)
     return 0, 1.0
+
+
+def _frames_at_rest(bone: PoseBone) -> tuple[Matrix, Vector]:
+    """Return a bone's frame at rest and the direction of its parent, its own if it has none, in armature space."""
+    frame = bone.bone.matrix_local.to_3x3().normalized()
+    above = bone.bone if bone.parent is None else bone.parent.bone
+    return frame, above.matrix_local.to_3x3().normalized() @ _ALONG
+
+
+def _about_axes(frame: Matrix, before: Vector, after: Vector) -> tuple[float, float]:
+    """Return the components of ``before x after`` along the x and z axes of a frame."""
+    bend = before.cross(after)
+    return bend.dot(frame.col[0]), bend.dot(frame.col[2])
+
+
+def _nearest(about_x: float, about_z: float) -> tuple[int, float]:
+    """Return the axis (0 is x, 2 is z) with the larger component, and its sign."""
+    is_x = abs(about_x) >= abs(about_z)
+    return (0, math.copysign(1.0, about_x)) if is_x else (2, math.copysign(1.0, about_z))
 
 
 def _set_range(bone: PoseBone, axis: int, low: float, high: float) -> None:

@@ -123,7 +123,7 @@ def group_chains(snapshots: Sequence[Snapshot]) -> list[Group]:
 
 def unite_chains(snapshots: Sequence[Snapshot]) -> list[Group]:
     """Return groups of the chains that belong together, in no order and without their trees."""
-    groups = [Group((snapshot,)) for snapshot in sorted(snapshots, key=_order_of_tip)]
+    groups = [Group((snapshot,)) for snapshot in sorted(snapshots, key=order_of_tip)]
     number = 0
     while number < len(groups):
         group = groups[number]
@@ -132,7 +132,7 @@ def unite_chains(snapshots: Sequence[Snapshot]) -> list[Group]:
             number += 1
             continue
         groups.remove(other)
-        groups[number] = Group(tuple(sorted((*group.snapshots, *other.snapshots), key=_order_of_tip)))
+        groups[number] = Group(tuple(sorted((*group.snapshots, *other.snapshots), key=order_of_tip)))
         number = 0  # the larger group may belong together with one that its parts didn't
     return groups
 
@@ -143,11 +143,11 @@ def take_group(view_layer: ViewLayer, armature: Object, chains: Sequence[FabrikC
     Raises:
         FabrikError: a chain or its target can't be used.
     """
-    snapshots = sorted((take_snapshot(view_layer, armature, chain) for chain in chains), key=_order_of_tip)
+    snapshots = sorted((take_snapshot(view_layer, armature, chain) for chain in chains), key=order_of_tip)
     return with_tree(Group(tuple(snapshots)))
 
 
-def _order_of_tip(snapshot: Snapshot) -> tuple[int, int, bool, str]:
+def order_of_tip(snapshot: Snapshot) -> tuple[int, int, bool, str]:
     """Return what chains are sorted by: their tips in the hierarchy. The order of the list changes no result."""
     end = snapshot.bones.end
     place = armature_of(end).pose.bones.find(end.name)

@@ -60,7 +60,7 @@ def outcome_of(armature: Object, solved: SolvedChain, later: Sequence[SolvedChai
     if overridden:
         reasons.append("overridden on " + ", ".join(overridden))
     if status is Status.OUT_OF_REACH and not reasons:
-        is_held = bool(solved.together_with) and _is_near(solved, target)
+        is_held = bool(solved.together_with) and (snapshot.priority > 0 or _is_near(solved, target))
         message = f"out of reach, {distance}: {_held(solved) if is_held else _reach(armature, solved, target)}"
         return Result(status.name, error, solved.iterations, message, overridden)
     if at_limit := _at_limit(solved):
@@ -131,6 +131,8 @@ def _is_near(solved: SolvedChain, target: Vector) -> bool:
 
 def _held(solved: SolvedChain) -> str:
     """Return in words that the rest of the tree holds a chain."""
+    if solved.snapshot.priority:
+        return "other handles of the body are held, or its limits hold it"
     names = " and ".join(f"'{name}'" for name in solved.together_with)
     chains = "chain" if len(solved.together_with) == 1 else "chains"
     return f"the bones above its root are held by {chains} {names}"

@@ -9,7 +9,7 @@ solution, the tree is solved again from the pose that they give, and the pose of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
@@ -72,18 +72,24 @@ class _FeasiblePose:
     """Of the bones that rotate, their own, as the channels give them."""
 
 
-def take_tree(armature: Object, snapshots: Sequence[Snapshot], moving_roots: Sequence[PoseBone]) -> ReadTree:
+def take_tree(
+    armature: Object,
+    snapshots: Sequence[Snapshot],
+    moving_roots: Sequence[PoseBone],
+    posture_weights: Mapping[str, float] | None = None,
+) -> ReadTree:
     """Read the tree that chains make.
 
     Args:
         armature: object with the chains, evaluated.
         snapshots: of the chains, in the order of their bones.
         moving_roots: the bones whose location is written where a root moves.
+        posture_weights: of the bones of a body, by their names.
 
     Raises:
         FabrikError: a number isn't finite, a bone has no length, or a target moves along with a root.
     """
-    bones = tree_bones(armature, snapshots)
+    bones = tree_bones(armature, snapshots, posture_weights)
     tree = bones.tree
     above = {number: {bone, *bone.parent_recursive} for number in tree.roots for bone in [tree.bones[number]]}
     roots = tuple((root, bone) for bone in moving_roots for root in tree.roots if bone in above[root])
@@ -120,6 +126,7 @@ def tree_goals(read: ReadTree, snapshots: Sequence[Snapshot], goals: Sequence[Go
         -1 if met < 0 or not np.array_equal(goal.targets, snapshot.goals.targets) else met + first
         for met, snapshot, goal in zip(read.bones.meets, snapshots, goals, strict=True)
     ]
+    any_priority = any(snapshot.priority for snapshot in snapshots)
     with_poles = np.array([goal.poles is not None for goal in goals])
     with_rotations = np.array([goal.rotations is not None for goal in goals])
     return Goals(
@@ -131,6 +138,8 @@ def tree_goals(read: ReadTree, snapshots: Sequence[Snapshot], goals: Sequence[Go
         with_poles=with_poles,
         softness=np.array([snapshot.options.softness for snapshot in snapshots]),
         pinned=np.array([snapshot.is_pinned for snapshot in snapshots]),
+        with_positions=np.array([snapshot.has_position for snapshot in snapshots]),
+        priorities=np.array([snapshot.priority for snapshot in snapshots]) if any_priority else None,
         meets=np.array(meets) if max(meets) >= 0 else None,
     )
 

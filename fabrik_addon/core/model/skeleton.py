@@ -48,6 +48,8 @@ class Tree:
     """Joints that shift where the root gives way."""
     is_anchor: bool = False
     """Whether the root is no bone but what several roots hang on."""
+    posture_weights: Sequence[float] | None = None
+    """``Chain.posture_weights``."""
 
     @cached_property
     def children(self) -> list[list[int]]:

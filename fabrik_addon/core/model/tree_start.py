@@ -53,9 +53,9 @@ class StartTree:
 
     @cached_property
     def own_lengths(self) -> list[float]:
-        """Length of each effector's own chain, in units."""
+        """Length of each effector's own chain, in units; 1 of an effector at its chain's start, which has no links."""
         starts = [0] * len(self.chain.tips) if self.chain.starts is None else self.chain.starts.tolist()
-        return [self.length(start, tip) for start, tip in zip(starts, self.chain.tips.tolist(), strict=True)]
+        return [self.length(start, tip) or 1.0 for start, tip in zip(starts, self.chain.tips.tolist(), strict=True)]
 
     def length(self, start: int, tip: int) -> float:
         """Return the length of the links from a joint out to another, in units; those of an anchor don't count."""
@@ -113,6 +113,7 @@ def start_tree(chain: Chain, pose: Pose, batch: tuple[int, ...] | None = None) -
         shares=[tuple(row) for row in (1.0 - chain.stiffness).tolist()],
         roots=chain.roots,
         is_anchor=chain.has_anchor,
+        posture_weights=None if chain.posture_weights is None else chain.posture_weights.tolist(),
     )
     return StartTree(chain, pose, batch, root, unit, tree, points, frames, coordinates_of_tree(ops, tree, frames))
 

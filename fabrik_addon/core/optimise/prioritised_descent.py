@@ -179,6 +179,16 @@ class Descent:
         return np.array(found + [1.0] * self.shift_count)
 
     @cached_property
+    def posture_weights(self) -> Array:
+        """(N + S,) inverse weights of the coordinates in the posture task: W over the bones' own weights, if any."""
+        own = self.tree.posture_weights
+        if own is None:
+            return self.weights
+        shifts = [own[root] for root in self.tree.roots for _ in range(3)] if self.shift_count else []
+        found: Array = self.weights / np.array([*(own[bone] for bone, _ in self.columns), *shifts])
+        return found
+
+    @cached_property
     def joints(self) -> list[int]:
         """The joints whose motion the tasks' Jacobians need."""
         found: dict[int, None] = {}

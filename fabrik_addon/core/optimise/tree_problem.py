@@ -60,6 +60,8 @@ class TreeProblem:
     """Poles and rotations."""
     poles: dict[int, PoleTask]
     """The pole tasks among them, by effector."""
+    rotations: dict[int, OrientationTask]
+    """The orientation tasks among them, by effector."""
     weights: list[float]
     """Of the effectors."""
     pinned: list[bool]
@@ -68,15 +70,18 @@ class TreeProblem:
     missing: list[float]
     """By how much each target is too far from the root, where the root is fixed, and from each pin, or too near."""
     enough: list[float]
-    """Distance of each effector from its target that counts as reached."""
+    """Distance of each effector from its target that counts as reached; infinite without a target."""
     meets: list[int]
     """Joint that each effector meets; -1 is none."""
     moves_root: bool
+    priorities: list[int] | None = None
+    """``Goals.priorities``."""
 
     @property
     def is_hopeless(self) -> bool:
-        """Whether some target can't be met, or pins that hold a root may keep one away: other starts are no use."""
-        return any(missing > 0.0 for missing in self.missing) or (self.moves_root and any(self.pinned))
+        """Whether some target can't be met, or pins or priorities may keep one away: other starts are no use."""
+        is_held = self.priorities is not None or (self.moves_root and any(self.pinned))
+        return is_held or any(missing > 0.0 for missing in self.missing)
 
     def levels(self) -> list[list[tuple[Task, float]]]:
         """Return the tasks with weights, by priority: pins, targets, targets far beyond reach, poles and rotations.
@@ -85,6 +90,8 @@ class TreeProblem:
         level of its own: so it takes no other effector from its target, and the pose stays a continuous function of the
         target as the target leaves reach.
         """
+        if self.priorities is not None:
+            return self._levels_of(self.priorities)
         pins: list[tuple[Task, float]] = [(task, 1.0) for task in self.held]
         targets: list[tuple[Task, float]] = []
         beyond: list[tuple[Task, float]] = []
@@ -99,6 +106,19 @@ class TreeProblem:
             (task, 1.0) for task in self.secondary if not any(task is held for held in self.held)
         ]
         return [sorted(level, key=_order) for level in (pins, targets, beyond, last) if level]
+
+    def _levels_of(self, priorities: Sequence[int]) -> list[list[tuple[Task, float]]]:
+        """Return the tasks with weights, by the effectors' own priorities (``Goals.priorities``); poles are last."""
+        levels: dict[int, list[tuple[Task, float]]] = {}
+        last = max(priorities) + 1
+        for number, (place, weight, priority) in enumerate(zip(self.places, self.weights, priorities, strict=True)):
+            if math.isfinite(self.enough[number]):
+                levels.setdefault(priority, []).append((place, weight))
+            if number in self.rotations:
+                level = priority if self.pinned[number] else priority + 1
+                levels.setdefault(level, []).append((self.rotations[number], weight))
+        levels.setdefault(last, []).extend((pole, 1.0) for pole in self.poles.values())
+        return [sorted(levels[level], key=_order) for level in sorted(levels) if levels[level]]
 
     def state(self, coordinates: Sequence[Any], shifts: Sequence[Vector]) -> State:
         """Return the state of coordinates and roots' shifts."""
@@ -204,7 +224,7 @@ def tree_problem(start: StartTree, goals: Goals, options: Options) -> TreeProble
     for tip, target, met, soft in zip(tips, targets, meets, softness, strict=True):
         aims.append(PositionTask(tip, None if met >= 0 else target, met))
         if met < 0 and not options.moves_root:
-            reach = start.length(0, tip)
+            reach = start.length(0, tip) or 1.0
             seen = scale(target, 1.0 / reach)
             eased.append(bool(is_eased(SCALAR, seen, soft)))
             places.append(PositionTask(tip, scale(soft_target(SCALAR, seen, soft), reach)))
@@ -213,7 +233,11 @@ def tree_problem(start: StartTree, goals: Goals, options: Options) -> TreeProble
             places.append(aims[-1])
     pinned = [False] * len(tips) if goals.pinned is None else [bool(pin) for pin in goals.pinned]
     rotations = _rotation_tasks(start, goals)
-    enough = [options.tolerance * length for length in start.own_lengths]
+    has_position = _chosen(goals.with_positions, len(tips))
+    enough = [
+        options.tolerance * length if number in has_position else math.inf
+        for number, length in enumerate(start.own_lengths)
+    ]
     poles = _pole_tasks(start, goals, [task.bone for task in rotations.values()])
     aims_missing = _missing(start, aims, [False] * len(tips), not options.moves_root)
     is_away = [far > least or soft for far, least, soft in zip(aims_missing, enough, eased, strict=True)]
@@ -224,6 +248,7 @@ def tree_problem(start: StartTree, goals: Goals, options: Options) -> TreeProble
         is_away=is_away,
         secondary=[*rotations.values(), *poles.values()],
         poles=poles,
+        rotations=rotations,
         weights=chain.weights.tolist(),
         pinned=pinned,
         held=[task for number, task in rotations.items() if pinned[number]],
@@ -231,6 +256,7 @@ def tree_problem(start: StartTree, goals: Goals, options: Options) -> TreeProble
         enough=enough,
         meets=meets,
         moves_root=options.moves_root,
+        priorities=None if goals.priorities is None else goals.priorities.tolist(),
     )
 
 

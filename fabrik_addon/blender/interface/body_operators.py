@@ -1,0 +1,168 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The operators on bodies: make, find again, remove, pull a handle."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import bpy
+from bpy.props import BoolProperty, FloatVectorProperty, StringProperty
+from bpy.types import Operator
+from mathutils import Quaternion, Vector
+
+from ...core import FabrikError
+from ..rig.body_properties import body_of
+from ..rig.wording import counted, listed
+from .operator_mixins import ReportErrorsMixin
+
+if TYPE_CHECKING:
+    from bpy.stub_internal.rna_enums import OperatorReturnItems
+    from bpy.types import Context, Event
+
+    from ..setup.make_body import MadeBody
+
+
+class HasBodyMixin(ReportErrorsMixin):
+    """Polls for an armature with a body."""
+
+    @classmethod
+    def poll(cls, context: Context) -> bool:
+        if not super().poll(context):
+            return False
+        if not body_of(context.object).parts:
+            cls.poll_message_set("Press Make Body first")  # type: ignore[attr-defined]
+            return False
+        return True
+
+
+class _RecogniseMixin:
+    """Has the option to give limits, and reports what was found."""
+
+    use_limits: BoolProperty(
+        name="Joint Limits",
+        description="Give the usual limits to bones that have none: elbows and knees bend to one side",
+        default=True,
+    )
+
+    def report_made(self, context: Context, made: MadeBody) -> None:
+        """Report what was found, what was left open, and which bones can't be posed."""
+        found = f"Found {counted(made.parts, 'part')} of a {made.creature}"
+        doubts = []
+        if made.open_roles:
+            doubts.append(f"choose bones for {listed(made.open_roles)} in the panel Skeleton")
+        if made.overridden:
+            doubts.append(f"not among them are bones that constraints or drivers move: {listed(made.overridden)}")
+        if self.use_limits and context.object.override_library is not None:
+            doubts.append("no limits were given: Blender keeps no IK limits in library overrides")
+        self.report({'WARNING'} if doubts else {'INFO'}, "; ".join([found, *doubts]))  # type: ignore[attr-defined]
+
+
+class POSE_OT_fabrik_body_add(_RecogniseMixin, ReportErrorsMixin, Operator):
+    """Find which bone is which part of a body, and add handles by which the whole body is posed; no bone moves"""
+
+    bl_idname = "pose.fabrik_body_add"
+    bl_label = "Make Body"
+    bl_options = {'REGISTER', 'UNDO'}
+
+    def run(self, context: Context) -> None:
+        from ..setup.make_body import make_body
+
+        if body_of(context.object).parts:
+            raise FabrikError(f"'{context.object.name}' has a body already: press Find Again, or Remove Body first")
+        self.report_made(context, make_body(context.object, self.use_limits))
+
+
+class POSE_OT_fabrik_body_find(_RecogniseMixin, HasBodyMixin, Operator):
+    """Find the parts of the body anew, and keep those that were corrected"""
+
+    bl_idname = "pose.fabrik_body_find"
+    bl_label = "Find Again"
+    bl_options = {'REGISTER', 'UNDO'}
+
+    def run(self, context: Context) -> None:
+        from ..setup.make_body import make_body
+
+        self.report_made(context, make_body(context.object, self.use_limits))
+
+
+class POSE_OT_fabrik_body_remove(HasBodyMixin, Operator):
+    """Remove the body: its parts, its handles, and the joint limits that it has given"""
+
+    bl_idname = "pose.fabrik_body_remove"
+    bl_label = "Remove Body"
+    bl_options = {'REGISTER', 'UNDO'}
+
+    def run(self, context: Context) -> None:
+        from ..setup.make_body import remove_body
+
+        remove_body(context.object)
+
+
+class POSE_OT_fabrik_body_pull(HasBodyMixin, Operator):
+    """Pose the body so that one of its handles is at a place"""
+
+    bl_idname = "pose.fabrik_body_pull"
+    bl_label = "Pull Body"
+    bl_options = {'REGISTER', 'UNDO'}
+
+    handle: StringProperty(name="Handle", description="Name of the handle, or of its bone")
+    position: FloatVectorProperty(
+        name="Position",
+        description="Where the handle is pulled, in the world; without it only the rotation is changed",
+        subtype='TRANSLATION',
+        options={'SKIP_SAVE'},
+    )
+    rotation: FloatVectorProperty(
+        name="Rotation",
+        description="Rotation of the handle's bone in the world, as a quaternion; without it the bone turns freely",
+        size=4,
+        subtype='QUATERNION',
+        default=(1.0, 0.0, 0.0, 0.0),
+        options={'SKIP_SAVE'},
+    )
+
+    def invoke(self, context: Context, _event: Event) -> set[OperatorReturnItems]:
+        """Begin at the place of the active bone's handle: the redo panel moves it from there."""
+        from ..rig.body_snapshots import find_handle, handle_place
+
+        armature = context.object
+        try:
+            bone = context.active_pose_bone
+            handle = find_handle(armature, self.handle or ("" if bone is None else bone.name))
+            self.handle = handle.name
+            self.position = armature.matrix_world @ handle_place(armature, handle)
+        except FabrikError as error:
+            self.report({'ERROR'}, str(error))
+            return {'CANCELLED'}
+        return self.execute(context)
+
+    def run(self, context: Context) -> None:
+        from ..rig.body_snapshots import Pull, find_handle
+        from ..rig.targets_and_poles import armature_to_world
+        from ..solving.solve_body import pull_body
+        from ..solving.write_channels import auto_key
+
+        armature = context.object
+        handle = find_handle(armature, self.handle)
+        to_armature = armature_to_world(armature).inverted()
+        position = rotation = None
+        if self.properties.is_property_set("position"):
+            position = to_armature @ Vector(self.position)
+        if self.properties.is_property_set("rotation"):
+            rotation = to_armature.to_quaternion() @ Quaternion(self.rotation).normalized()
+        if position is None and rotation is None:
+            raise FabrikError(f"Handle '{handle.name}' is pulled nowhere: give a position or a rotation")
+        result, changed = pull_body(context.view_layer, armature, Pull(handle.name, position, rotation))
+        if position is not None:
+            handle.use_position = True
+        if rotation is not None:
+            handle.use_rotation = True
+        auto_key(context, changed)
+        if result is not None and result.message:
+            self.report({'WARNING'}, f"Handle '{handle.name}': {result.message}")
+
+
+register, unregister = bpy.utils.register_classes_factory(  # type: ignore[misc]
+    (POSE_OT_fabrik_body_add, POSE_OT_fabrik_body_find, POSE_OT_fabrik_body_remove, POSE_OT_fabrik_body_pull)
+)

@@ -1,0 +1,89 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The sub-panel Skeleton: which bone is which part of the body, how sure that is, and how to correct it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import bpy
+from bpy.types import Panel, UIList
+
+from ..rig.body_properties import body_of
+from ..rig.wording import percentage
+from .chain_panel import characters_across, wrapped
+
+if TYPE_CHECKING:
+    from bpy.types import Context, UILayout
+
+    from ..rig.body_properties import FabrikPart
+
+
+def _icon(part: FabrikPart) -> str:
+    """Return the icon of a part: corrected, without a bone or with one that is gone, or found."""
+    if not part.bone or part.bone not in part.id_data.pose.bones:
+        return 'ERROR'
+    return 'PINNED' if part.is_corrected else 'BONE_DATA'
+
+
+class FABRIK_UL_parts(UIList):
+    """Parts of a body with their bones and the confidence"""
+
+    # Eight parameters, and Any: Blender calls draw_item with these, of types that depend on the list's properties.
+    def draw_item(  # type: ignore[override]
+        self,
+        _context: Context,
+        layout: UILayout,
+        _body: Any,
+        part: Any,
+        _icon_value: Any,
+        _active_data: Any,
+        _active_property: Any,
+    ) -> None:
+        split = layout.split(factor=0.42)
+        split.label(text=part.name, icon=_icon(part))
+        split = split.split(factor=0.7)
+        split.label(text=part.bone or "None")
+        split.label(text=percentage(part.confidence) if part.bone else "")
+
+
+class VIEW3D_PT_fabrik_skeleton(Panel):
+    bl_label = "Skeleton"
+    bl_space_type = 'VIEW_3D'
+    bl_region_type = 'UI'
+    bl_category = "Animation"
+    bl_parent_id = "VIEW3D_PT_fabrik"
+    bl_options = {'DEFAULT_CLOSED'}
+
+    @classmethod
+    def poll(cls, context: Context) -> bool:
+        return bool(body_of(context.object).parts)
+
+    def draw(self, context: Context) -> None:
+        layout = self.layout
+        armature = context.object
+        body = body_of(armature)
+        layout.template_list("FABRIK_UL_parts", "", body, "parts", body, "active_part", rows=6)
+        if 0 <= body.active_part < len(body.parts):
+            part = body.parts[body.active_part]
+            column = layout.column()
+            column.use_property_split = True
+            column.use_property_decorate = False
+            column.prop_search(part, "bone", armature.pose, "bones", icon='BONE_DATA')
+            for line in wrapped(_doubt(part), characters_across(context)):
+                column.label(text=line)
+        row = layout.row(align=True)
+        row.operator("pose.fabrik_body_find", icon='FILE_REFRESH')
+        row.operator("pose.fabrik_body_remove", icon='X')
+
+
+def _doubt(part: FabrikPart) -> str:
+    """Return what is wrong with a part, with the way out; empty if nothing is."""
+    if not part.bone:
+        return f"{part.reason[:1].upper()}{part.reason[1:]}: choose a bone" if part.reason else "Choose a bone"
+    if part.bone not in part.id_data.pose.bones:
+        return f"There is no bone '{part.bone}' any more: choose another one, or press Find Again"
+    return ""
+
+
+register, unregister = bpy.utils.register_classes_factory((FABRIK_UL_parts, VIEW3D_PT_fabrik_skeleton))  # type: ignore[misc]

@@ -1,0 +1,239 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""READ: the handles of a body as chains of one tree, from the body's root to each handle.
+
+A handle's chain is a ``Snapshot``, as that of a ``FabrikChain`` is, so that a body is solved by the path of all chains.
+Bones without a role are rigid with the bone above: twist bones, helpers and the like.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from mathutils import Quaternion, Vector
+
+from ...core import FabrikError, Goals, Options, StartPose, start_from
+from ...core.body.posture import PINNED, POSTURE_WEIGHTS, PULLED
+from .body_properties import body_of
+from .chain_bones import ChainBones, ChainSpec, chain_matrices, read_bones, read_pose
+from .overrides import overrides_of
+from .rotation_channel import is_locked
+from .snapshot import Snapshot, moving_with
+
+if TYPE_CHECKING:
+    from bpy.types import Object, PoseBone
+
+    from .body_properties import FabrikHandle
+
+_SINGLE = {'HIPS', 'CHEST', 'HEAD', 'CLAVICLE', 'UPPER_ARM', 'FOREARM', 'HAND', 'THIGH', 'SHIN', 'FOOT'}
+"""Roles of which only the first bone of several in a line turns: the others divide it for its twist."""
+
+
+@dataclass(frozen=True)
+class Pull:
+    """Where a handle of a body is pulled."""
+
+    handle: str
+    """Its name."""
+    position: Vector | None = None
+    """In armature space; None leaves it where the rest of the body takes it."""
+    rotation: Quaternion | None = None
+    """Of the handle's bone, in armature space; None leaves it free."""
+
+
+@dataclass(frozen=True)
+class BodySnapshots:
+    """The handles of a body that have a task, as chains of one tree."""
+
+    snapshots: tuple[Snapshot, ...]
+    root: PoseBone
+    """Of all of them."""
+    posture_weights: Mapping[str, float]
+    """By the names of bones."""
+
+
+def find_handle(armature: Object, name: str) -> FabrikHandle:
+    """Return a handle of an armature's body by its own name or that of its bone.
+
+    Raises:
+        FabrikError: there is no such handle.
+    """
+    handles = body_of(armature).handles
+    handle = handles.get(name) or next((one for one in handles if one.bone == name), None)
+    if handle is None:
+        if not handles:
+            raise FabrikError(f"'{armature.name}' has no body: press Make Body first")
+        raise FabrikError(f"The body of '{armature.name}' has no handle '{name}'")
+    return handle
+
+
+def _handle_bone(armature: Object, handle: FabrikHandle) -> PoseBone:
+    """Return the bone of a handle.
+
+    Raises:
+        FabrikError: there is none any more.
+    """
+    bone = armature.pose.bones.get(handle.bone)
+    if bone is None:
+        raise FabrikError(
+            f"Handle '{handle.name}': there is no bone '{handle.bone}' in '{armature.name}' any more: "
+            "choose another bone, or press Find Again"
+        )
+    return bone
+
+
+def handle_place(armature: Object, handle: FabrikHandle) -> Vector:
+    """Return where a handle is, in armature space.
+
+    Raises:
+        FabrikError: its bone isn't there any more.
+    """
+    bone = _handle_bone(armature, handle)
+    return (bone.tail if handle.use_tail else bone.head).copy()
+
+
+def take_body(armature: Object, pull: Pull) -> BodySnapshots:
+    """Read the body of an armature for the pull of one of its handles.
+
+    Args:
+        armature: evaluated, with nothing changed since.
+        pull: handle and where it goes.
+
+    Raises:
+        FabrikError: a bone of the body is missing or locked, or the handles have no bone in common.
+    """
+    pulled = find_handle(armature, pull.handle)
+    held = [one for one in body_of(armature).handles if one == pulled or _is_held(one)]
+    bones = {one.name: _handle_bone(armature, one) for one in held}
+    roles = _roles(armature)
+    root = _common_root(armature, list(bones.values()))
+    turning = turning_bones(armature) | {root.name}
+    snapshots: list[Snapshot] = []
+    for handle in held:
+        bone = bones[handle.name]
+        is_pulled = handle == pulled
+        position, rotation = (pull.position, pull.rotation) if is_pulled else (None, None)
+        if position is None and (handle.use_pin or (handle.use_position and not is_pulled)):
+            position = handle_place(armature, handle)
+        if rotation is None and (handle.use_pin or handle.use_rotation):
+            rotation = bone.matrix.to_quaternion()
+        own = Pull(handle.name, position, rotation)
+        priority = PINNED if handle.use_pin else PULLED if is_pulled else handle.priority
+        try:
+            snapshots += _snapshots_of(armature, handle, own, root, turning, priority)
+        except FabrikError as error:
+            raise FabrikError(f"Handle '{handle.name}': {error}") from error
+    weights = {name: POSTURE_WEIGHTS.get(role, 1.0) for name, role in roles.items()}
+    weights[root.name] = POSTURE_WEIGHTS['HIPS']
+    return BodySnapshots(tuple(snapshots), root, weights)
+
+
+def _is_held(handle: FabrikHandle) -> bool:
+    return handle.use_pin or handle.use_position or handle.use_rotation
+
+
+def _roles(armature: Object) -> dict[str, str]:
+    """Return the role of each bone that has one.
+
+    Raises:
+        FabrikError: a part's bone isn't there any more.
+    """
+    found = {}
+    for part in body_of(armature).parts:
+        if not part.bone:
+            continue
+        if part.bone not in armature.pose.bones:
+            raise FabrikError(
+                f"Part '{part.name}': there is no bone '{part.bone}' in '{armature.name}' any more: "
+                "choose another bone, or press Find Again"
+            )
+        found[part.bone] = part.role
+    return found
+
+
+def turning_bones(armature: Object) -> set[str]:
+    """Return the names of the bones that turn: those with a role, without those that divide another one.
+
+    Raises:
+        FabrikError: a part's bone isn't there any more.
+    """
+    bones, roles = armature.pose.bones, _roles(armature)
+    return {
+        name
+        for name, role in roles.items()
+        if not (role in _SINGLE and bones[name].parent is not None and roles.get(bones[name].parent.name) == role)
+    }
+
+
+def _common_root(armature: Object, bones: Sequence[PoseBone]) -> PoseBone:
+    """Return the last bone that all handles and the hips hang on, or one above it that isn't connected to its parent.
+
+    Raises:
+        FabrikError: there is none.
+    """
+    hips = [
+        bone
+        for part in body_of(armature).parts
+        if part.role == 'HIPS' and (bone := armature.pose.bones.get(part.bone)) is not None
+    ]
+    ways = [[bone, *bone.parent_recursive] for bone in [*bones, *hips]]
+    for bone in ways[0]:
+        if all(bone in way for way in ways) and not (bone.bone.use_connect and bone.parent):
+            return bone
+    raise FabrikError(f"The handles of '{armature.name}' have no bone in common: parent the parts of its body to one")
+
+
+def _snapshots_of(
+    armature: Object, handle: FabrikHandle, pull: Pull, root: PoseBone, turning: set[str], priority: int
+) -> list[Snapshot]:
+    """Return the chain of a handle's position and that of its rotation, whichever the handle has.
+
+    A position at a bone's head is one of the chain that ends there, in which the bone doesn't turn.
+    """
+    bone = armature.pose.bones[handle.bone]
+    found = []
+    if pull.position is not None:
+        # A chain of the root bone alone that ends at its head has no link: it is read with the tail as its end.
+        is_at_root = bone == root and not handle.use_tail
+        bones = _bones(armature, handle.name, bone, root, handle.use_tail or is_at_root, turning)
+        snapshot = _snapshot(armature, bones, Goals(np.array([pull.position[:]])))
+        found.append(replace(snapshot, bones=replace(bones, use_tail=False)) if is_at_root else snapshot)
+    if pull.rotation is not None:
+        if is_locked(bone):
+            raise FabrikError(f"the rotation of bone '{bone.name}' is locked: unlock it, or switch its Rotation off")
+        name = f"{handle.name} (rotation)"
+        goals = Goals(np.array([bone.tail[:]]), rotations=np.array([pull.rotation[:]]))
+        snapshot = _snapshot(armature, _bones(armature, name, bone, root, True, turning), goals)
+        found.append(replace(snapshot, has_position=False))
+    return [replace(one, priority=priority, is_pinned=priority == PINNED) for one in found]
+
+
+def _bones(
+    armature: Object, name: str, bone: PoseBone, root: PoseBone, use_tail: bool, turning: set[str]
+) -> ChainBones:
+    """Return the bones of a chain from a body's root to a bone; those without a role don't turn."""
+    line = [bone, *bone.parent_recursive]
+    count = line.index(root) + int(use_tail)
+    found = read_bones(armature, ChainSpec(name, bone.name, count, use_tail, use_limits=True))
+    free = tuple(i for i in found.free if found.bones[i].name in turning)
+    if not free:
+        raise FabrikError("the rotation of all its bones is locked: unlock one of them")
+    return replace(found, free=free)
+
+
+def _snapshot(armature: Object, bones: ChainBones, goals: Goals) -> Snapshot:
+    start: StartPose = start_from(*read_pose(bones, chain_matrices(bones), bones.rotations))
+    overridden = overrides_of(armature, bones.line, use_limits=True) if bones.is_constrained else ()
+    return Snapshot(
+        bones=bones,
+        start=start,
+        goals=goals,
+        options=Options(moves_root=True),
+        influence=1.0,
+        overridden=overridden,
+        moving=moving_with(bones),
+        followed=frozenset(),
+    )

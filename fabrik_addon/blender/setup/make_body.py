@@ -1,0 +1,247 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""WRITE: a body from an armature's bones: its parts, its handles, and usual limits. No bone moves."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mathutils import Vector
+
+from ...core import FabrikError
+from ...core.body.part import Recognition, Role
+from ...core.body.posture import HELD, PINNED
+from ...core.body.recognise import recognise
+from ..rig.body_properties import ROLE_ITEMS, FabrikPart, body_of
+from ..rig.overrides import bones_with_overrides
+from ..rig.rotation_channel import is_locked
+from ..rig.wording import listed
+from .body_limits import give_limits, take_limits_back
+
+if TYPE_CHECKING:
+    from bpy.types import Object
+
+_LABELS = {identifier: label for identifier, label, _ in ROLE_ITEMS}
+
+_SUFFIXES = {'LEFT': ".L", 'RIGHT': ".R", 'CENTER': ""}
+
+_SERIAL = {'FINGER', 'LIMB', 'FIN'}
+"""Roles of which a body usually has several limbs: the first one has its number too."""
+
+_ON_THE_GROUND = 0.12
+"""Height of a joint above the lowest one, over that of the whole skeleton, up to which it stands on the ground."""
+
+
+@dataclass(frozen=True)
+class MadeBody:
+    """What Make Body has found."""
+
+    creature: str
+    parts: int
+    open_roles: tuple[str, ...]
+    """Names of the parts for which no bone was chosen."""
+    overridden: tuple[str, ...]
+    """Bones that deform but can't be posed, in words."""
+
+
+@dataclass(frozen=True)
+class _Named:
+    """A part with the name under which it is stored."""
+
+    name: str
+    role: str
+    side: str
+    limb: int
+    bone: str
+    confidence: float
+    reason: str = ""
+
+
+def make_body(armature: Object, with_limits: bool) -> MadeBody:
+    """Fill the parts and handles of an armature's body; where it has one already, find the parts anew.
+
+    Parts that were corrected stay as they are, and so do the settings of handles, and the handles that were added.
+
+    Args:
+        armature: object without a body, or with one that is found again.
+        with_limits: whether bones without limits are given the usual ones.
+
+    Raises:
+        FabrikError: no part is recognised, or no bone of one can be posed; then nothing has changed.
+    """
+    bones = armature.pose.bones
+    overridden = bones_with_overrides(armature)
+    usable = [bone.name not in overridden and not is_locked(bone) for bone in bones]
+    recognition = _recognise(armature, usable)
+    found = _named(recognition, [bone.name for bone in bones])
+    held_back = tuple(
+        f"'{bone.name}' ({overridden[bone.name]})" for bone in bones if bone.bone.use_deform and bone.name in overridden
+    )
+    if not any(part.bone for part in found):
+        reason = f": constraints or drivers move {listed(held_back)}" if held_back else ""
+        raise FabrikError(
+            f"No part of a body was recognised in '{armature.name}' among the bones that can be posed{reason}"
+        )
+    _store_parts(armature, found)
+    _store_handles(armature, Vector(recognition.up.tolist()))
+    if with_limits and armature.override_library is None:
+        give_limits(armature, recognition.creature, Vector(recognition.forward.tolist()))
+    body = body_of(armature)
+    return MadeBody(
+        recognition.creature,
+        sum(bool(part.bone) for part in body.parts),
+        tuple(part.name for part in body.parts if not part.bone),
+        held_back,
+    )
+
+
+def remove_body(armature: Object) -> None:
+    """Remove a body with its handles and the limits that it has given."""
+    body = body_of(armature)
+    take_limits_back(armature)
+    body.parts.clear()
+    body.handles.clear()
+    for name in ("active_part", "use_floor", "floor_height", "use_balance"):
+        body.property_unset(name)
+
+
+def _recognise(armature: Object, usable: Sequence[bool]) -> Recognition:
+    """READ: bones at rest; return the parts among those that can be posed."""
+    bones = [bone.bone for bone in armature.pose.bones]
+    numbers = {bone.name: number for number, bone in enumerate(bones)}
+    return recognise(
+        [bone.name for bone in bones],
+        [-1 if bone.parent is None else numbers[bone.parent.name] for bone in bones],
+        [bone.head_local[:] for bone in bones],
+        [bone.tail_local[:] for bone in bones],
+        usable,
+    )
+
+
+def _named(recognition: Recognition, names: Sequence[str]) -> list[_Named]:
+    """Return the parts with names: role, which limb and segment where there are several, and side."""
+    segments = Counter((part.role, part.side, part.limb) for part in recognition.parts)
+    limbs: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
+    for part in recognition.parts:
+        limbs[part.role, part.side].add(part.limb)
+    seen: Counter[tuple[str, str, int]] = Counter()
+    found = []
+    for part in recognition.parts:
+        key = part.role, part.side, part.limb
+        seen[key] += 1
+        numbers = []
+        if len(limbs[part.role, part.side]) > 1 or part.role in _SERIAL:
+            numbers.append(str(part.limb + 1))
+        if segments[key] > 1:
+            numbers.append(str(seen[key]))
+        name = " ".join([_LABELS[part.role], *(["-".join(numbers)] if numbers else [])]) + _SUFFIXES[part.side]
+        found.append(_Named(name, part.role, part.side, part.limb, names[part.bone], part.confidence))
+    for role in recognition.open_roles:
+        name = _LABELS[role.role] + _SUFFIXES[role.side]
+        if not any(part.name == name for part in found):
+            found.append(_Named(name, role.role, role.side, 0, "", 0.0, role.reason))
+    return found
+
+
+def _store_parts(armature: Object, found: Sequence[_Named]) -> None:
+    """WRITE: the parts of a body, those that were corrected as they are."""
+    body = body_of(armature)
+    corrected = {
+        part.name: _Named(part.name, part.role, part.side, part.limb, part.bone, part.confidence)
+        for part in body.parts
+        if part.is_corrected
+    }
+    taken = {part.bone for part in corrected.values()}
+    body.parts.clear()
+    unknown = [part for name, part in corrected.items() if not any(other.name == name for other in found)]
+    for named in (*found, *unknown):
+        kept = corrected.get(named.name)
+        if kept is None and named.bone in taken:
+            continue  # its bone was chosen to be another part
+        one = kept or named
+        part = body.parts.add()
+        part.name, part.role, part.side, part.limb, part.reason = one.name, one.role, one.side, one.limb, one.reason
+        part.bone = one.bone
+        part.confidence, part.is_corrected = one.confidence, kept is not None
+    body.active_part = min(body.active_part, max(0, len(body.parts) - 1))
+
+
+def _store_handles(armature: Object, up: Vector) -> None:
+    """WRITE: a handle for each part that is pulled or held, with the settings of the handle of the same name before."""
+    body = body_of(armature)
+    names = ("use_position", "use_rotation", "use_pin", "priority", "slack")
+    before = {
+        one.name: (one.part, one.bone, one.use_tail, {name: getattr(one, name) for name in names})
+        for one in body.handles
+    }
+    body.handles.clear()
+    for name, part, use_tail, is_planted in _handles(armature, up):
+        handle = body.handles.add()
+        handle.name, handle.part, handle.bone, handle.use_tail = name, part.name, part.bone, use_tail
+        handle.priority = PINNED if is_planted else HELD
+        handle.use_position = is_planted
+        handle.use_rotation = part.role == Role.HEAD or (is_planted and not use_tail)
+        for setting, value in before.get(name, ("", "", False, {}))[3].items():
+            setattr(handle, setting, value)
+    for name, (part_name, bone, use_tail, settings) in before.items():
+        if not part_name:
+            handle = body.handles.add()
+            handle.name, handle.bone, handle.use_tail = name, bone, use_tail
+            for setting, value in settings.items():
+                setattr(handle, setting, value)
+
+
+def _handles(armature: Object, up: Vector) -> list[tuple[str, FabrikPart, bool, bool]]:
+    """Return the handles of a body: name, part, whether at its bone's tail, whether planted on the ground."""
+    limbs: defaultdict[tuple[str, str, int], list[FabrikPart]] = defaultdict(list)
+    for part in body_of(armature).parts:
+        if part.bone in armature.pose.bones:
+            limbs[part.role, part.side, part.limb].append(part)
+    heights = _Heights(armature, up, [part for parts in limbs.values() for part in parts])
+    found: list[tuple[str, FabrikPart, bool, bool]] = []
+
+    def add(name: str, part: FabrikPart, use_tail: bool = False, is_planted: bool = False) -> None:
+        limb = "" if part.limb == 0 and part.role not in _SERIAL else f" {part.limb + 1}"
+        found.append((f"{name}{limb}{_SUFFIXES[part.side]}", part, use_tail, is_planted))
+
+    for (role, side, limb), parts in limbs.items():
+        first, last = parts[0], parts[-1]
+        if role in {Role.HIPS, Role.CHEST, Role.HEAD}:
+            add(_LABELS[role], first)
+        elif role == Role.FOREARM:
+            add("Elbow", first)
+            if (Role.HAND, side, limb) not in limbs:
+                add("Hand", last, use_tail=True)
+        elif role == Role.SHIN:
+            add("Knee", first)
+            if (Role.FOOT, side, limb) not in limbs:
+                add("Foot", last, use_tail=True, is_planted=heights.is_low(last, at_tail=True))
+        elif role in {Role.HAND, Role.FOOT}:
+            inner = Role.FINGER if role == Role.HAND else Role.TOE
+            line = [*parts, *limbs.get((inner, side, limb), [])]
+            standing = next((part for part in line if heights.is_low(part)), None)
+            add(_LABELS[role], standing or first, is_planted=standing is not None)
+        elif role in {Role.LIMB, Role.TAIL, Role.FIN}:
+            is_leg = role == Role.LIMB and heights.is_low(last, at_tail=True)
+            add(_LABELS[role], last, use_tail=True, is_planted=is_leg)
+    return found
+
+
+class _Heights:
+    """Heights of joints at rest, over that of the whole body."""
+
+    def __init__(self, armature: Object, up: Vector, parts: Sequence[FabrikPart]) -> None:
+        self._bones = {part.name: armature.pose.bones[part.bone].bone for part in parts}
+        self._up = up
+        ends = [bone.head_local.dot(up) for bone in self._bones.values()]
+        ends += [bone.tail_local.dot(up) for bone in self._bones.values()]
+        self._lowest, self._height = min(ends, default=0.0), max(ends, default=0.0) - min(ends, default=0.0)
+
+    def is_low(self, part: FabrikPart, at_tail: bool = False) -> bool:
+        """Tell whether the head or tail of a part's bone stands on the ground."""
+        bone = self._bones[part.name]
+        end = bone.tail_local if at_tail else bone.head_local
+        return bool(end.dot(self._up) - self._lowest <= _ON_THE_GROUND * self._height)

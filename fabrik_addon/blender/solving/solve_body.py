@@ -1,0 +1,64 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The one path for a body: one of its handles is pulled, the others are held by their priorities."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...core import FabrikError
+from ..rig.body_snapshots import BodySnapshots, Pull, take_body
+from ..rig.chain_bones import check_root_moves
+from ..rig.last_results import Result
+from ..rig.rotation_channel import Setting
+from .chain_groups import Group, order_of_tip
+from .outcome import outcome_of
+from .solve_chains import solve_group
+from .solve_tree_bones import take_tree
+from .write_channels import write_channels
+
+if TYPE_CHECKING:
+    from bpy.types import Bone, Object, PoseBone, ViewLayer
+
+
+def pull_body(
+    view_layer: ViewLayer, armature: Object, pull: Pull
+) -> tuple[Result | None, list[tuple[PoseBone | Bone, str]]]:
+    """Pose an armature so that a handle of its body is where it is pulled.
+
+    Returns:
+        how near the handle came, None for a pull without a position, and the bones that changed with their channels.
+
+    Raises:
+        FabrikError: a bone of the body can't be used; then nothing has changed.
+    """
+    view_layer.update()
+    solved = solve_group(body_group(armature, take_body(armature, pull)))
+    changed: dict[tuple[str, str], Setting] = {}
+    for chain in solved:
+        for bone, old in write_channels(chain.settings):
+            changed.setdefault((bone.name, old[0]), (bone, old))
+    view_layer.update()
+    found = next((chain for chain in solved if chain.snapshot.name == pull.handle), None)
+    result = None if found is None else outcome_of(armature, found, ())
+    return result, [(bone, name) for bone, (name, _) in changed.values()]
+
+
+def body_group(armature: Object, body: BodySnapshots) -> Group:
+    """Return the handles of a body as one group, with the tree that they make.
+
+    The root moves unless Blender or the rig holds its location.
+
+    Raises:
+        FabrikError: a number isn't finite, a bone has no length, or a handle is at a root that can't move.
+    """
+    snapshots = tuple(sorted(body.snapshots, key=order_of_tip))
+    try:
+        check_root_moves(body.root)
+        moving_roots: tuple[PoseBone, ...] = (body.root,)
+    except FabrikError as error:
+        for snapshot in snapshots:
+            if snapshot.bones.end == body.root and not snapshot.bones.use_tail:
+                raise FabrikError(f"Handle '{snapshot.name}': {error}: unlock it") from error
+        moving_roots = ()
+    return Group(snapshots, take_tree(armature, snapshots, moving_roots, body.posture_weights), moving_roots)

@@ -1,0 +1,23 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How the joints of a body share a reach, by role: from the limb that is pulled inward to the hips."""
+
+from __future__ import annotations
+
+POSTURE_WEIGHTS = {
+    'HIPS': 400.0,
+    'SPINE': 40.0,
+    'CHEST': 40.0,
+    'NECK': 10.0,
+    'HEAD': 5.0,
+    'CLAVICLE': 8.0,
+}
+"""Weight of a joint's rotation in the posture task, by role; 1 of every other role. Chosen, not measured.
+
+The posture task is the sum of ``weight * angle^2`` over the joints: of two joints that bring a hand to the same place
+the one of smaller weight rotates. So a target within the arm's reach rotates the arm, and a target beyond it first the
+clavicle, then the spine, then the hips, whose weight is also that of their translation.
+"""
+
+PINNED, PULLED, HELD = 1, 2, 3
+"""Priorities of handles: of pins and planted feet, of the handle that is pulled, of the others."""

@@ -1,0 +1,167 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The tasks of a body by weight, the posture task among them: Gauss-Newton steps with a Levenberg-Marquardt damping.
+
+The cost is ``sum_k w_k |r_k|^2 + (q - q0)^T P (q - q0)``, with ``r_k`` the residuals of level k, ``w_k`` that of the
+level, ``q0`` the reference pose and P the diagonal of the posture task's weights. One step is
+
+    dq = d + P^-1 J^T (J P^-1 J^T + (1 + lambda) W^-1)^-1 (r - J d),   d = (q0 - q) / (1 + lambda)
+
+which is the minimum of the linearised cost plus ``lambda dq^T P dq`` (Marquardt 1963), solved in the rows of the tasks,
+of which there are half as many as coordinates. What levels of strict priority (``prioritised_descent``) take from each
+other is none: but where a target is out of reach, their steps alternate between the target and the posture, and end far
+from both. After the last step the levels that are met are brought to where they are met exactly, by strict priority.
+
+Every trial is brought back to the first level (pins and planted feet) before its cost is compared: along the curved
+set of poses that keep the pins a straight step costs more than it gains.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..math.factorisation import positive_inverse
+from ..math.operations import Array
+from .prioritised_descent import ROUNDS, Descent, descend_by_priority
+from .tasks import State
+
+FIRST_WEIGHT = 1e6
+"""w_1 of the first level, over the weight 1 of the posture task."""
+
+LEVEL_RATIO = 100.0
+"""Weight of a level over that of the next one."""
+
+FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-2, 1e-6, 1e8
+
+LONGEST = 1.0
+"""Length of a step at most: root of the sum of the squared changes (radians, or units for a root)."""
+
+CONVERGED = 1e-5
+"""Largest change of a coordinate in a step that counts as none."""
+
+CORRECTIONS = 2
+"""Steps at most that bring a trial back to the first level."""
+
+EXACT_STEPS = 10
+"""Steps of strict priority at the end."""
+
+EXACT = 1e-7
+"""Length of the first level's residual that is left to a trial."""
+
+
+def descend_by_weight(descent: Descent, start: State, reference: State, steps: int) -> tuple[State, int, bool]:
+    """Bring a pose to the least cost of the tasks and the distance from a reference pose.
+
+    Args:
+        descent: tasks by level, and a tree with posture weights.
+        start: coordinates and shifts to start from, within limits.
+        reference: coordinates and shifts that the posture task stays near to.
+        steps: at most.
+
+    Returns:
+        the state, how many steps were taken, and whether the descent ended before its steps were used up.
+    """
+    state = descent.state(start.coordinates, start.shifts)
+    level_weights = [max(FIRST_WEIGHT / LEVEL_RATIO**level, 1.0) for level in range(len(descent.levels))]
+    weights = np.concatenate(
+        [np.full(span.stop - span.start, weight) for span, weight in zip(descent.spans, level_weights, strict=True)]
+    )
+    metric = 1.0 / descent.posture_weights
+
+    def cost_of(residual: Array, toward: Array) -> float:
+        return float(weights @ np.square(residual) + metric @ np.square(toward))
+
+    damping, taken, is_converged = FIRST_DAMPING, 0, False
+    toward = descent.to_reference(state, reference)
+    residual, _ = descent.residual(state)
+    jacobian = descent.jacobian(state)
+    cost = cost_of(residual, toward)
+    for _ in range(steps):
+        change = _step(descent, state, residual, jacobian, toward, weights, damping)
+        length = float(np.sqrt(change @ change))
+        if np.abs(change).max(initial=0.0) <= CONVERGED:
+            is_converged = True
+            break
+        trial = descent.applied(state, change * min(1.0, LONGEST / length))
+        trial = _on_first_level(descent, trial, jacobian)
+        trial_residual, _ = descent.residual(trial)
+        trial_toward = descent.to_reference(trial, reference)
+        trial_cost = cost_of(trial_residual, trial_toward)
+        if trial_cost < cost:
+            is_converged = cost - trial_cost <= 1e-9 * cost
+            state, residual, toward, cost = trial, trial_residual, trial_toward, trial_cost
+            jacobian = descent.jacobian(state)
+            damping = max(0.2 * damping, LEAST_DAMPING)
+            taken += 1
+            if is_converged:
+                break
+        else:
+            damping *= 8.0
+            if damping > MOST_DAMPING:
+                is_converged = True
+                break
+    state, more, _ = descend_by_priority(descent, state, None, EXACT_STEPS)
+    return state, taken + more, is_converged
+
+
+def _step(
+    descent: Descent, state: State, residual: Array, jacobian: Array, toward: Array, weights: Array, damping: float
+) -> Array:
+    """Return a step (N + S,) that ends within limits: coordinates that it would take out of theirs stop there."""
+    down, up = descent.bounds(state)
+    ellipses = descent.ellipses(state)
+    inverse_metric = descent.posture_weights.copy()
+    fixed = np.zeros(len(inverse_metric))
+    change = fixed
+    toward = toward / (1.0 + damping)
+    for _ in range(ROUNDS):
+        to_posture = np.where(inverse_metric > 0.0, toward, 0.0)
+        weighted = jacobian * inverse_metric
+        normal = weighted @ jacobian.T
+        np.einsum("ii->i", normal)[:] += (1.0 + damping) / weights
+        inverse = positive_inverse(normal, (1.0 + damping) / float(weights.max()))
+        change = to_posture + weighted.T @ (inverse @ (residual - jacobian @ (fixed + to_posture)))
+        is_free = inverse_metric > 0.0
+        above, below = is_free & (change > up), is_free & (change < down)
+        leaves = [
+            (i, k, nx, nz)
+            for i, k, nx, nz in ellipses
+            if is_free[i] and is_free[k] and nx * change[i] + nz * change[k] > 1e-12
+        ]
+        if not leaves and not above.any() and not below.any():
+            break
+        fixed = fixed + np.where(above, up, 0.0) + np.where(below, down, 0.0)
+        inverse_metric[above | below] = 0.0
+        if leaves:
+            jacobian, toward = jacobian.copy(), toward.copy()
+            for i, k, nx, nz in leaves:
+                # Along the ellipse only: the columns, and what the posture task asks, without their normal part.
+                across = nx * jacobian[:, i] + nz * jacobian[:, k]
+                jacobian[:, i] -= nx * across
+                jacobian[:, k] -= nz * across
+                part = nx * toward[i] + nz * toward[k]
+                toward[i] -= nx * part
+                toward[k] -= nz * part
+            ellipses = [each for each in ellipses if each not in leaves]
+    return change + fixed
+
+
+def _on_first_level(descent: Descent, state: State, jacobian: Array) -> State:
+    """Return a state with the tasks of the first level met, as far as a few steps with one Jacobian lead."""
+    rows = jacobian[descent.spans[0]]
+    weighted = rows * descent.posture_weights
+    normal = weighted @ rows.T
+    least = 1e-6 * float(normal.trace())
+    np.einsum("ii->i", normal)[:] += least
+    pseudo_inverse = weighted.T @ positive_inverse(normal, least)
+    residual = descent.residual(state)[0][descent.spans[0]]
+    for _ in range(CORRECTIONS):
+        error = float(residual @ residual)
+        if error <= EXACT**2:
+            break
+        corrected = descent.applied(state, pseudo_inverse @ residual)
+        left = descent.residual(corrected)[0][descent.spans[0]]
+        if float(left @ left) >= error:
+            break
+        state, residual = corrected, left
+    return state
