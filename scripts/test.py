@@ -83,6 +83,7 @@ def _run_lint() -> list[Outcome]:
         "vulture": ["-m", "vulture"],
         # Over everything, a name that only the tests or the bench use counts as used.
         "vulture, extension alone": ["-m", "vulture", "fabrik_addon", "__init__.py"],
+        "manual": ["scripts/manual.py"],
     }
     outcomes = []
     for step, words in steps.items():

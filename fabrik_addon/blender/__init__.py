@@ -17,6 +17,7 @@ from .interface import (
     drag_operator,
     menu,
     native_operators,
+    online_manual,
     presets,
 )
 from .overlay import draw_handler
@@ -38,6 +39,7 @@ _MODULES = (
     compare_panel,
     native_operators,
     menu,
+    online_manual,
     registration,
 )
 """In the order in which Blender needs them; the panels appear in the order in which they are registered."""
