@@ -38,7 +38,9 @@ PLACES = {
     "baking/#keys-for-targets-and-poles-from-fk": "ops.pose.fabrik_key_targets",
     "conversion/": "ops.pose.fabrik_constraints_to_chains ops.pose.fabrik_chains_to_constraints chain.conversion",
     "native-rig/#making-one": "ops.pose.fabrik_rig_*",
-    "several-targets/": "settings.body body.* part.* handle.*",
+    "bodies/": "ops.pose.fabrik_body_add ops.pose.fabrik_body_remove settings.body body.*",
+    "bodies/#parts": "ops.pose.fabrik_body_find part.*",
+    "bodies/#handles": "ops.pose.fabrik_body_pull handle.*",
 }
 """Page and heading of operators and properties. ``chain.`` stands for ``FabrikChain`` and so on; a star for any end."""
 
