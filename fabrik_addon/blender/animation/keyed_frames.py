@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""READ: the frames at which what chains depend on has keys: their bones, targets, poles, and what those depend on."""
+"""READ: the frames of all keys on which chains depend: of their bones, targets and poles, and what those depend on."""
 
 from __future__ import annotations
 

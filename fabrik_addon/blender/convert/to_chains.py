@@ -2,8 +2,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """WRITE: Blender's IK constraints as chains with the same meaning. The constraints are muted, and no bone moves.
 
-A constraint acts on the evaluated pose and leaves the channels alone; a solve writes channels. So the evaluated pose of
-the bones that a constraint rotates is written into their channels when the constraint is muted.
+1. Each constraint that a chain can replace: the rotations of its bones are unlocked, because Blender's IK ignores
+   locks and a chain keeps to them; its settings, keys and drivers are copied to a chain; it is muted.
+2. A constraint changes the evaluated pose and not the channels; a solve writes channels. So the evaluated pose of the
+   bones that the constraints rotated is written into their channels.
+3. What can't be the same is reported: settings without a counterpart, bones that have moved, chains that can't be
+   solved, and chains whose first solve rotates a bone visibly.
+4. The old locks and channels are stored with each chain (``conversion_record``).
 """
 
 from __future__ import annotations

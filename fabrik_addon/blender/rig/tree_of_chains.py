@@ -1,6 +1,13 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""READ: the bones of several chains as one tree, and the joints at which the chains start, end and meet."""
+"""READ: the bones of several chains as one tree, and the joints at which the chains start, end and meet.
+
+1. Bones: those that rotate in any of the chains, one for each joint, parents first. Joint j is the head of bone j. A
+   bone's parent in the tree is the nearest of its parents in the armature that rotates.
+2. Ends: the joints after the bones' heads. Each chain's tip is one, if no bone of the tree starts there, and the head
+   of each target bone that a bone of the tree moves: there both ends of the distance to the target are joints.
+3. Line: the bones of the tree and all bones between them and its roots, whose matrices give the joints' positions.
+"""
 
 from __future__ import annotations
 
@@ -51,14 +58,14 @@ def tree_bones(
         posture_weights: of a body's bones, by their names; None of chains.
     """
     order = {bone.name: number for number, bone in enumerate(armature.pose.bones)}
-    turning: dict[str, PoseBone] = {}
+    rotating: dict[str, PoseBone] = {}
     limited: set[str] = set()
     for snapshot in snapshots:
         for bone in snapshot.bones.tree.bones:
-            turning[bone.name] = bone
+            rotating[bone.name] = bone
             if snapshot.bones.limits is not None:
                 limited.add(bone.name)
-    bones = one_bone_per_joint(_parents_first(turning.values(), order), limited)
+    bones = one_bone_per_joint(_parents_first(rotating.values(), order), limited)
     numbers = {bone.name: number for number, bone in enumerate(bones)}
     moving = frozenset().union(*(snapshot.moving for snapshot in snapshots))
     joints = _JointNumbers(numbers)

@@ -15,7 +15,7 @@ or another length than the solver found, and the tip is off its target. So, in t
 The solver solves once: with up to 15 further solves, each from the feasible pose before, a chain of four sheared bones
 with an unreachable target took 270 ms instead of 37, and 62 of 148 random chains were at their targets instead of 65.
 
-Both read from Blender the matrix of the bone above the chain, and write nothing.
+Read from Blender: the matrix of the bone above the chain. Nothing is written.
 """
 
 from __future__ import annotations
@@ -241,8 +241,8 @@ def _feasible_pose_at(bones: ChainBones, target: Array, rotations: Sequence[Quat
 def _least_squares(bones: ChainBones, target: Array, options: Options, here: _FeasiblePose) -> _FeasiblePose:
     """Rotate bones by damped least squares until the tip is at the target or gets no nearer.
 
-    After a quick step the Jacobian is updated, ``J + (dr - J dq) dq^T / (dq . dq)`` (Broyden 1965): by finite
-    differences it costs as much as 3 F steps of F bones.
+    After a quick step the Jacobian is updated, ``J + (dx - J dq) dq^T / (dq . dq)`` with ``dx`` the tip's change by
+    the step (Broyden 1965): by finite differences it costs as much as 3 F steps of F bones.
     """
     damping, slow = _FIRST_DAMPING, 0
     jacobian: Array | None = None

@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Rotation channels that are feasible: within a bone's limits, and with its locked values as they are. Computes.
 
-Limits are of the swing and twist of a rotation, locks and Limit Rotation constraints of its Euler angles. The two sets
-don't have a common projection in closed form, so a rotation is projected onto one after the other (alternating
-projections), and where that doesn't end in both, the way back to the present rotation is halved until it does.
+Limits are of the swing and twist of a rotation, locks and Limit Rotation constraints of its Euler angles. A projection
+onto both sets at once has no closed form, so a rotation is projected onto one set after the other (alternating
+projections). Where that ends outside one of them, the rotation is ``slerp(present, desired, t)`` with the largest t,
+found by bisection, that is in both: the present rotation has the locked values, and is within limits in a feasible
+pose. Where it isn't either, the projection that is least outside the limits is taken.
 """
 
 from __future__ import annotations
@@ -83,14 +85,13 @@ def _within_both(
     rotation: Quaternion,
     present: Quaternion,
 ) -> tuple[Channel, Quaternion]:
-    """Return the channel for a rotation within limits and locks, by alternating projections, then by halving."""
+    """Return the channel for a rotation within limits and locks, by alternating projections, then by bisection."""
     tried = []
     for _ in range(_ALTERNATIONS):
         tried.append(_locked(bone, _clamped(limits, rotation), euler_limits))
         rotation = tried[-1][1]
         if _outside(limits, rotation) <= _OUTSIDE_BY_ROUNDING:
             return tried[-1]
-    # The present rotation has the locked values: some part of the way from it is within limits if it is itself.
     tried.append(_locked(bone, present, euler_limits))
     low, high = 0.0, 1.0
     for _ in range(_BISECTIONS):

@@ -216,7 +216,7 @@ def _lay(
 ) -> tuple[Components, Components]:
     """Return the joints along the line root-tip and across it."""
     p, q, dp, dq = _tip(ops, headings, step, lengths)
-    # A tip at the root has no direction from the root. Bends of less than these would put it at minus its derivative.
+    # A tip at the root has no direction: that of the tip of a chain bent a little less is taken, minus the derivative.
     p, q = ops.choose(p * p + q * q > TIP_AT_ROOT * TIP_AT_ROOT, [p, q], [-dp, -dq])
     size = ops.sqrt(p * p + q * q) + TINY
     cosine, sine = p / size, q / size

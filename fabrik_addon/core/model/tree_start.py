@@ -1,6 +1,15 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A pose of a tree made ready to be solved: checked, in components, in units of the tree's longest way."""
+"""The start pose of a tree's solve: a checked pose as a tree of rigid bodies and its joint coordinates.
+
+The root is at the origin and the unit is the length of the longest path from the root to a tip, so that all thresholds
+are independent of scale. With joint positions p, bone frames F, rest frames S and the parent p(j) of joint j:
+
+- offset of a joint in its parent's frame ``o_j = F_p(j)^-1 (p_j - p_p(j))``, scaled to the joint's length, which the
+  pose has in single precision only;
+- own rotation ``q_j = (R_p(j) S_j)^-1 F_j``, clamped to the bone's limits, where ``R`` are the frames that the own
+  rotations of the bones before give.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +32,7 @@ FREE = joint_limits([-math.inf] * 3, [math.inf] * 3)
 
 @dataclass(frozen=True)
 class StartTree:
-    """A tree and the pose it is solved from, checked and split into components: what many goals have in common."""
+    """A tree and the pose from which it is solved, in components: made once for a pose and used for all its goals."""
 
     chain: Chain
     pose: Pose
@@ -31,7 +40,7 @@ class StartTree:
     root: Vector
     """First joint, in armature space."""
     unit: float
-    """Length of the longest way from the root to a tip."""
+    """Length of the longest path from the root to a tip."""
     tree: Tree
     points: list[Vector]
     """Joints from the first one, in units."""
@@ -69,7 +78,7 @@ class StartTree:
 
 
 def start_tree(chain: Chain, pose: Pose, batch: tuple[int, ...] | None = None) -> StartTree:
-    """Make a pose of a tree ready to be solved, once for all goals.
+    """Return the start pose of a tree.
 
     Args:
         chain: joints, effectors and limits.
