@@ -17,7 +17,7 @@ from .part import Role, Side
 TRUNK = (Role.TAIL, Role.HIPS, Role.SPINE, Role.CHEST, Role.NECK, Role.HEAD)
 """The parts of the trunk, from its end to the head."""
 
-LEAST_ROLES = 4
+LEAST_ROLES = 3
 """A convention is taken for a skeleton's own if it reads so many different roles."""
 
 _TOKEN = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\x00-\x7f\W\d_]+")

@@ -53,7 +53,7 @@ HUMAN = Creature(
     leg=LimbKind(_LEG, share=0.51, girdle=0.3, last=0.2, has_girdle=False, near=0.3),
     standing=1,
     upright=True,
-    leg_share=(0.35, 0.85),
+    leg_share=(0.35, 0.95),
     confidence=0.93,
 )
 QUADRUPED = Creature(

@@ -48,6 +48,12 @@ class Pair:
         return self.first.parent
 
     @property
+    def base(self) -> Array:
+        """Middle between the heads of the first bones."""
+        middle: Array = 0.5 * (self.first.points[0] + self.second.points[0])
+        return middle
+
+    @property
     def length(self) -> float:
         """Mean of the two lengths."""
         return 0.5 * (self.first.length + self.second.length)

@@ -12,7 +12,7 @@ from ..math.operations import Array
 from .bone_names import TRUNK, read_names
 from .creature import CREATURES
 from .part import OpenRole, Part, Recognition, Role, Side
-from .rest_skeleton import RestSkeleton, read_skeleton
+from .rest_skeleton import RestSkeleton, join_trees, read_skeleton
 from .shape import ShapeReading, read_shape
 from .witnesses import ARM, LEG, RICH, Verdict, weigh
 
@@ -47,7 +47,7 @@ def recognise(
         FabrikError: the input is not a skeleton; see ``read_skeleton``.
     """
     skeleton = read_skeleton(names, parents, heads, tails, usable)
-    skeleton = _deform_bones(skeleton) or skeleton
+    skeleton = join_trees(_deform_bones(skeleton) or skeleton)
     readings, _convention = read_names(skeleton.names)
     shape = read_shape(skeleton)
     verdicts = weigh(skeleton, readings, shape)
@@ -62,7 +62,7 @@ def _deform_bones(skeleton: RestSkeleton) -> RestSkeleton | None:
     if all(deform) or not any(deform):
         return None
     readings, _ = read_names([name for name, is_deform in zip(skeleton.names, deform, strict=True) if is_deform])
-    if len({role for each in readings for role in each.roles if len(each.roles) == 1}) < RICH:
+    if sum(bool(each.roles) for each in readings) < RICH:
         return None
     inner = read_skeleton(skeleton.names, skeleton.parents, skeleton.heads, skeleton.tails, deform)
     bones = tuple(skeleton.bones[place] for place in inner.bones)

@@ -126,6 +126,48 @@ def read_skeleton(
     )
 
 
+def join_trees(skeleton: RestSkeleton) -> RestSkeleton:
+    """Hang the roots besides the largest tree's on the bones that they start at.
+
+    Legs that nothing connects to the hips are legs all the same. A tree hangs on the bone that is nearest to its root's
+    head if that is near for the size of the tree; controls without a place in the body stay roots.
+    """
+    roots = [place for place, parent in enumerate(skeleton.parents) if parent < 0]
+    if len(roots) < 2 or not skeleton.size > 0.0:
+        return skeleton
+    trees: dict[int, list[int]] = {root: [] for root in roots}
+    root_of: list[int] = []
+    for place, parent in enumerate(skeleton.parents):
+        root_of.append(root_of[parent] if parent >= 0 else place)
+        trees[root_of[-1]].append(place)
+    order = sorted(roots, key=lambda root: -len(trees[root]))
+    joined, parents = list(trees[order[0]]), list(skeleton.parents)
+    for root in order[1:]:
+        start, along = skeleton.heads[joined], skeleton.tails[joined] - skeleton.heads[joined]
+        toward = skeleton.heads[root] - start
+        share = np.clip((toward * along).sum(axis=1) / np.maximum((along**2).sum(axis=1), 1e-30), 0.0, 1.0)
+        apart = np.linalg.norm(toward - share[:, None] * along, axis=1)
+        nearest = int(apart.argmin())
+        extent = float(np.ptp(np.vstack([skeleton.heads[trees[root]], skeleton.tails[trees[root]]]), axis=0).max())
+        if apart[nearest] < min(0.4 * extent, 0.15 * skeleton.size):
+            parents[root] = joined[nearest]
+            joined += trees[root]
+    return _reordered(skeleton, parents)
+
+
+def _reordered(skeleton: RestSkeleton, parents: list[int]) -> RestSkeleton:
+    """Return the skeleton with other parents, and with each bone after its parent."""
+    order = _parents_first(skeleton.names, parents)
+    places = {old: new for new, old in enumerate(order)}
+    return RestSkeleton(
+        tuple(skeleton.names[old] for old in order),
+        tuple(skeleton.bones[old] for old in order),
+        tuple(places[parents[old]] if parents[old] >= 0 else -1 for old in order),
+        skeleton.heads[order],
+        skeleton.tails[order],
+    )
+
+
 def _parents_first(names: Sequence[str], parents: Sequence[int]) -> list[int]:
     """Return the bones so that each comes after its parent, children in their order."""
     count = len(names)

@@ -46,12 +46,14 @@ def segment_roles(kind: LimbKind, points: Array, offsets: Array, has_digits: boo
     along = [0.0, *np.cumsum(lengths).tolist()]
     unit = steps / np.maximum(lengths, 1e-12)[:, None]
     bends = [0.0, *np.degrees(np.arccos(np.clip((unit[1:] * unit[:-1]).sum(axis=1), -1.0, 1.0))).tolist()]
+    apart = [True] * count
     for index in range(1, count):
         if min(lengths[index], lengths[index - 1]) < 1e-3 * along[-1]:
             bends[index] = 0.0
-    merges = [1.0] * count
+            apart[index] = lengths[index - 1] >= 1e-3 * along[-1]
+    merges = [float(each) for each in apart]
     for index in range(1, count):
-        if abs(lengths[index] - lengths[index - 1]) < 0.02 * lengths[index] and bends[index] < 1.0:
+        if apart[index] and abs(lengths[index] - lengths[index - 1]) < 0.02 * lengths[index] and bends[index] < 1.0:
             merges[index] = 0.2
     total = 0.0
     sums: list[dict[Role | None, float]] = [{} for _ in range(count)]
@@ -93,7 +95,10 @@ def _cost(
     if not both > 0.0 or min(first, second) < 0.15 * both:
         return np.inf
     cost = ((first / both - kind.share) / 0.075) ** 2
-    cost += sum(1.5 for index in {*bounds} if 0 < index < count and merges[index] < 1.0)
+    cost += sum(1.5 for index in {*bounds} if 0 < index < count and 0.0 < merges[index] < 1.0)
+    cost += sum(
+        4.0 for index in {*bounds[1:]} if 0 < index < count and along[index] - along[index - 1] < 1e-3 * along[-1]
+    )
     edges = (0, *bounds, count)
     for start, end, straight, more in zip(edges, edges[1:], STRAIGHT, MORE, strict=False):
         cost += sum(merges[index] * more + (bends[index] / straight) ** 2 for index in range(start + 1, end))

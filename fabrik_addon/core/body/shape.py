@@ -14,7 +14,7 @@ from .limbs import LONG, Limb, Limbs, Pair, end_point, find_limbs, take_limb
 from .part import Role, Side
 from .rest_skeleton import RestSkeleton
 from .segments import segment_roles
-from .symmetry import Plane, Subtrees, find_plane, measure_subtrees, tails_are_true
+from .symmetry import SHORT, Plane, Subtrees, find_plane, measure_subtrees, tails_are_true
 
 GROUND = 0.15
 """Height of the end of a limb, in units of the skeleton's height, up to which the limb stands on the ground."""
@@ -69,7 +69,7 @@ def read_shape(skeleton: RestSkeleton) -> ShapeReading:
     up = _find_up(skeleton, plane, pairs)
     frame = _Frame(skeleton, trees, plane, limbs, pairs, up)
     if _layered(skeleton):
-        forward, sureness = frame.forward([], pairs)
+        forward, sureness = frame.forward([], [])
         reason = "many bones lie in the place of others, as in a rig of controls in layers"
         return ShapeReading(WITH_LIMBS, up, forward, sureness, plane, reason=reason)
     standing = [pair for pair in pairs if frame.stands(pair)]
@@ -77,9 +77,17 @@ def read_shape(skeleton: RestSkeleton) -> ShapeReading:
         reading = _creature(frame, standing)
         if reading is not None:
             return reading
-    if not standing and pairs and max(pair.length for pair in pairs) < 0.45 * skeleton.size:
+    if pairs and _swims(frame):
         return _fish(frame)
     return _with_limbs(frame)
+
+
+def _swims(frame: _Frame) -> bool:
+    """Return whether the trunk is long, level, and longer than three times its limbs: fins carry nothing."""
+    longest = max(pair.length for pair in frame.pairs)
+    return (
+        len(frame.pairs) <= 3 and longest < 0.35 * frame.trunk_length and frame.trunk_length > 0.5 * frame.skeleton.size
+    )
 
 
 def _layered(skeleton: RestSkeleton) -> bool:
@@ -156,27 +164,26 @@ class _Frame:
         drop = float(pair.start @ self.up) - pair.end(self.up)
         return drop > 0.3 * pair.length and pair.end(self.up) - ground < GROUND * self.height
 
-    def forward(self, legs: list[Pair], others: list[Pair]) -> tuple[Array, float]:
+    def forward(self, legs: list[Pair], arms: list[Pair]) -> tuple[Array, float]:
         """Return forward, and how sure its sign is.
 
-        Votes along ``axis x up``: where the last segments of the legs lead, with their toes; to which side the knees
-        are bent; where the bones of the face are from the head's joint.
+        Votes along ``axis x up``, over the lengths of the limbs: how far the toes are before the ankles, to which side
+        the knees are bent, how far the hands are before the shoulders, and to which side the elbows are bent.
         """
         along = np.cross(self.plane.axis, self.up)
         along /= np.linalg.norm(along)
         vote, sum_of_weights = 0.0, 0.5
-        for pair in legs:
-            for limb in (pair.first, pair.second):
-                points = limb.points
-                lowest = int((points @ self.up).argmin())
-                ankle = self._ankle(points)
-                toe = self._farthest_toe(limb)
-                ahead = float((toe - points[ankle]) @ along) / max(pair.length, 1e-12)
-                vote += 6.0 * np.clip(ahead, -0.2, 0.2)
-                sum_of_weights += 6.0 * min(abs(ahead), 0.2)
-                if lowest == len(points) - 1 and len(points) > 3:
-                    tip = float((points[-1] - points[-2]) @ along) / max(pair.length, 1e-12)
-                    vote += 2.0 * np.clip(tip, -0.2, 0.2)
+        for limb in [limb for pair in legs for limb in (pair.first, pair.second)]:
+            toes = self._farthest_toe(limb) - limb.points[self._ankle(limb.points)]
+            knee = _bend(limb.points[: self._ankle(limb.points) + 1])
+            for weight, ahead in ((6.0, toes @ along), (2.0, knee @ along)):
+                ballot = weight * float(np.clip(ahead / max(limb.length, 1e-12), -0.2, 0.2))
+                vote, sum_of_weights = vote + ballot, sum_of_weights + abs(ballot)
+        for limb in [limb for pair in arms for limb in (pair.first, pair.second) if abs(vote) < 0.5]:
+            hand = limb.points[-1] - limb.points[0]
+            for weight, ahead in ((1.0, hand @ along), (-2.0, _bend(limb.points[len(limb.points) > 4 :]) @ along)):
+                ballot = weight * float(np.clip(ahead / max(limb.length, 1e-12), -0.3, 0.3))
+                vote, sum_of_weights = vote + ballot, sum_of_weights + abs(ballot)
         sign = 1.0 if vote >= 0.0 else -1.0
         return sign * along, min(1.0, abs(vote) / sum_of_weights)
 
@@ -198,6 +205,17 @@ class _Frame:
         return distances
 
 
+def _bend(points: Array) -> Array:
+    """Return from the line between a limb's ends to its joint that is farthest from it."""
+    chord = points[-1] - points[0]
+    length = float(chord @ chord)
+    if not length > 0.0:
+        return np.zeros(3)
+    aside = points - points[0] - ((points - points[0]) @ chord / length)[:, None] * chord
+    farthest: Array = aside[int((aside**2).sum(axis=1).argmax())]
+    return farthest
+
+
 def _creature(frame: _Frame, standing: list[Pair]) -> ShapeReading | None:
     """Return the reading of a creature with a trunk that stands on one pair of limbs or two."""
     legs, arms = standing[:1], list[Pair]()
@@ -210,8 +228,8 @@ def _creature(frame: _Frame, standing: list[Pair]) -> ShapeReading | None:
             return None
         arms += [pair for pair in _arms(frame, legs[0]) if pair is not arms[0]]
     else:
-        forward, sureness = frame.forward(legs, [])
         arms = _arms(frame, legs[0])
+        forward, sureness = frame.forward(legs, arms)
         if not arms and legs[0].length < 0.35 * frame.trunk_length:
             return None
     upright = True
@@ -325,10 +343,12 @@ def _put_trunk(
         return
     front = arms[0] if arms else None
     chest = front.parent if front else (singles[0].parent if singles else -1)
-    start = front.start if front else (singles[0].points[0] if singles else None)
-    tail = _tail(frame, reading.forward, hips, chest)
-    if tail and skeleton.parents[tail[0]] != hips and skeleton.parents[tail[0]] >= 0:
+    start = front.base if front else (singles[0].points[0] if singles else None)
+    tail = _tail(frame, reading.forward, hips, chest) or _loose_tail(frame, reading.forward, hips)
+    if tail and skeleton.parents[tail[0]] not in (hips, -1):
         hips = skeleton.parents[tail[0]]
+    elif not creature.upright and _starts_trunk(frame, skeleton.parents[hips], hips, chest):
+        hips = skeleton.parents[hips]
     for place in tail:
         guesses[place] = Guess(Role.TAIL, 0, 0, (0.9 if len(tail) > 1 else 0.6) * confidence)
     guesses[hips] = Guess(Role.HIPS, 0, 0, confidence)
@@ -339,10 +359,11 @@ def _put_trunk(
         guesses[place] = Guess(Role.SPINE, 0, 0, 0.95 * confidence)
     guesses[chest] = Guess(Role.CHEST, 0, 0, 0.95 * confidence)
     above = _head_chain(frame, chest, set(line), creature)
-    if above and creature.upright and len(line) > 2 and _along(frame, chest, above[0], start) < 0.1:
+    before = _along(frame, chest, above[0], start) if above else None
+    if creature.upright and len(line) > 2 and before is not None and before < 0.1:
         guesses[line[-2]] = Guess(Role.CHEST, 0, 0, 0.7 * confidence)
         above = [chest, *above]
-    while len(above) > 1 and _along(frame, above[0], above[1], start) > 0.15:
+    while len(above) > 1 and (_along(frame, above[0], above[1], start) or 0.0) > 0.15:
         guesses[above.pop(0)] = Guess(Role.CHEST, 0, 0, 0.7 * confidence)
     for place in above[:-1]:
         guesses[place] = Guess(Role.NECK, 0, 0, 0.9 * confidence)
@@ -350,13 +371,37 @@ def _put_trunk(
         guesses[place] = Guess(Role.HEAD, 0, 0, (0.9 if len(above) > 1 else 0.7) * confidence)
 
 
-def _along(frame: _Frame, place: int, child: int, point: Array) -> float:
-    """Return how far along the link from a bone to its child a point is: 0 at the bone's head, 1 at the child's."""
+def _loose_tail(frame: _Frame, forward: Array, hips: int) -> tuple[int, ...]:
+    """Return a chain that ends at the hips and starts behind them: Rigify generates tails from their tips."""
+    skeleton = frame.skeleton
+    for root, parent in enumerate(skeleton.parents):
+        if parent < 0 and root in frame.limbs.central and root not in skeleton.ancestors(hips):
+            path = take_limb(skeleton, frame.trees, root, -1).path
+            end = skeleton.tails[path[-1]]
+            near = np.abs(end - skeleton.heads[[hips, *skeleton.ancestors(hips)[1:2]]]).max(axis=1).min()
+            back = float((end - skeleton.heads[root]) @ forward)
+            if len(path) > 1 and near < 0.05 * skeleton.size and back > 0.5 * LONG * skeleton.size:
+                return path
+    return ()
+
+
+def _starts_trunk(frame: _Frame, parent: int, hips: int, chest: int) -> bool:
+    """Return whether the trunk of an animal starts one bone before the one that its legs hang from."""
+    skeleton = frame.skeleton
+    if parent < 0 or chest < 0 or hips not in skeleton.ancestors(chest):
+        return False
+    step = _step(skeleton, parent, hips)
+    touching = float(np.linalg.norm(skeleton.tails[parent] - skeleton.heads[hips])) < 0.1 * step
+    return touching and SHORT * skeleton.size < step < 0.5 * _step(skeleton, parent, chest)
+
+
+def _along(frame: _Frame, place: int, child: int, point: Array) -> float | None:
+    """Return how far along the link from a bone to its child a point is, 0 to 1; None if both are in one place."""
     start = frame.skeleton.heads[place]
     link = frame.skeleton.heads[child] - start
     length = float(link @ link)
     if length < (0.02 * frame.skeleton.size) ** 2:
-        return 0.5
+        return None
     return float((point - start) @ link) / length
 
 
@@ -400,18 +445,24 @@ def _head_chain(frame: _Frame, chest: int, trunk: set[int], creature: Creature) 
             own = float(np.linalg.norm(skeleton.tails[place] - skeleton.heads[place]))
             if _step(skeleton, place, child) < 0.004 * skeleton.size or (touching and gap > 0.5 * own):
                 break
-            if not skeleton.children[child] and _is_end(frame, chain, place, child, chest):
+            if not skeleton.children[child] and _is_no_head(frame, chain, place, child, chest):
                 break
         chain.append(child)
         place = child
     return chain
 
 
-def _is_end(frame: _Frame, chain: list[int], place: int, child: int, chest: int) -> bool:
-    """Return whether a bone without children is only there for the length of the head: it is far from its parent."""
-    before = frame.skeleton.parents[place] if len(chain) > 1 else chest
-    head, neck = _step(frame.skeleton, place, child), _step(frame.skeleton, before, place)
-    return head > 1.4 * neck and head > 0.06 * frame.height and len(chain) > 1
+def _is_no_head(frame: _Frame, chain: list[int], place: int, child: int, chest: int) -> bool:
+    """Return whether a bone without children after the head's is a jaw, or there only for the length of the head.
+
+    A jaw leads off to the side; an end bone is farther from its parent than the parent from the bone before.
+    """
+    heads = frame.skeleton.heads
+    before = heads[frame.skeleton.parents[place] if len(chain) > 1 else chest]
+    last, neck = heads[child] - heads[place], heads[place] - before
+    head, length = float(np.linalg.norm(last)), float(np.linalg.norm(neck))
+    aside = float(last @ neck) < 0.3 * head * length
+    return aside or (len(chain) > 1 and head > 1.4 * length and head > 0.06 * frame.height)
 
 
 def _step(skeleton: RestSkeleton, a: int, b: int) -> float:
@@ -419,13 +470,40 @@ def _step(skeleton: RestSkeleton, a: int, b: int) -> float:
 
 
 def _fish(frame: _Frame) -> ShapeReading:
-    """Return the reading of a trunk whose pairs of limbs are short and carry nothing: fins."""
-    forward, _ = frame.forward([], [])
-    reading = ShapeReading(FISH, frame.up, forward, 0.0, frame.plane)
-    for number, pair in enumerate(frame.pairs):
-        for limb, sign in ((pair.first, 1), (pair.second, -1)):
+    """Return the reading of a trunk whose pairs of limbs are short and carry nothing: fins.
+
+    The longest pair is nearest to the head, and leads backward.
+    """
+    skeleton = frame.skeleton
+    first = max(frame.pairs, key=lambda pair: pair.length)
+    along = np.cross(frame.plane.axis, frame.up)
+    along /= np.linalg.norm(along)
+    central = [place for place in frame.limbs.central if place >= 0]
+    middle = float(np.mean([skeleton.heads[place] @ along for place in central]))
+    ahead = float(first.start @ along) - middle
+    swept = float((first.first.points[-1] - first.first.points[0]) @ along) / first.length
+    vote = 4.0 * ahead / skeleton.size - 0.5 * swept
+    sign = 1.0 if vote >= 0.0 else -1.0
+    sureness = min(1.0, 2.0 * abs(vote))
+    reading = ShapeReading(FISH, frame.up, sign * along, sureness, frame.plane)
+    ends = sorted(central, key=lambda place: float(end_point(skeleton, place) @ reading.forward))
+    line = skeleton.path(ends[0], ends[-1])
+    if first.parent in line:
+        behind = line[: line.index(first.parent)]
+        forks = [number for number, place in enumerate(behind) if len(skeleton.children[place]) > 1]
+        behind = behind[forks[0] if forks else 0 :]
+        for place in behind:
+            reading.guesses[place] = Guess(Role.SPINE, 0, 0, 0.55)
+        reading.guesses[line[-1]] = Guess(Role.HEAD, 0, 0, 0.6)
+    head = set(line[line.index(first.parent) + 1 :]) if first.parent in line else set()
+    numbers = {1: 0, -1: 0}
+    for pair in sorted(frame.pairs, key=lambda pair: -float(pair.start @ reading.forward)):
+        if pair.parent in head:
+            continue
+        for limb, side in ((pair.first, 1), (pair.second, -1)):
             for place in limb.path:
-                reading.guesses[place] = Guess(Role.FIN, sign, number, 0.55)
+                reading.guesses[place] = Guess(Role.FIN, side, numbers[side], 0.6)
+            numbers[side] += 1
     return reading
 
 

@@ -68,7 +68,7 @@ def name_roles(skeleton: RestSkeleton, readings: list[NameReading]) -> dict[int,
     hips, chest = (skeleton.common_ancestor(line) if len(line) > 1 else -1 for line in (legs, arms))
     between = set(skeleton.path(hips, chest)) if hips >= 0 and chest >= 0 else set()
     for place, each in enumerate(readings):
-        if len(each.roles) < 2 or Role.SPINE not in each.roles:
+        if len(each.roles) < 2 or Role.SPINE not in each.roles or max(hips, chest) < 0:
             continue
         role = Role.SPINE
         if place == chest:
@@ -127,7 +127,7 @@ def _by_name(
     if has_shape and above is not None and not _follows(above, role, side):
         confidence *= 0.55
         reason = f"its name says {_word(role)}, but it hangs from a bone that is {_word(above.role)}"
-    elif has_shape and above is None and role not in (Role.HIPS, Role.SPINE, Role.FIN):
+    elif has_shape and above is None and role not in (Role.HIPS, Role.SPINE, Role.FIN, Role.TAIL):
         confidence *= 0.55
         reason = f"its name says {_word(role)}, but it hangs from nothing"
     return Verdict(role, side, 0, confidence, reason)
@@ -158,6 +158,8 @@ def _by_both(reading: NameReading, guess: Guess, shape: ShapeReading, rich: bool
         if guess.role in reading.roles:
             confidence = 1.0 - (1.0 - weight) * (1.0 - guess.confidence)
         elif guess.role is Role.LIMB:
+            if reading.roles in ({Role.FIN}, {Role.TAIL}):
+                role, confidence = next(iter(reading.roles)), 0.8 * weight
             confidence *= 0.85
         else:
             role, confidence = _disagree(reading, guess, weight)
@@ -177,6 +179,7 @@ def _by_both(reading: NameReading, guess: Guess, shape: ShapeReading, rich: bool
             confidence *= 0.75
         side = reading.side
     else:
+        side = shape.side(-guess.side) if mirrored else side
         confidence *= 0.5 + 0.5 * min(1.0, 1.3 * shape.sureness)
         if shape.sureness < 0.3:
             reason = "nothing tells which side is left"
