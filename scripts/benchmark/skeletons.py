@@ -9,16 +9,17 @@ import re
 import tomllib
 from collections import defaultdict
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from fabrik_addon.core.body.part import Recognition
-from fabrik_addon.core.body.recognise import recognise
 
 from .problems import Array
 
@@ -42,6 +43,8 @@ class Skeleton:
     either: dict[int, frozenset[tuple[str, str]]]
     """Roles that a bone may be given, or none."""
     human: bool
+    deform: list[bool] | None
+    """Which bones deform a mesh, in a rig that Rigify generated; else None."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +106,8 @@ def label(name: str, table: str, names: list[str], parents: list[int], heads: Ar
         for role, side in _matches(full.removeprefix("DEF-"), either_rows, sides):
             either[bone] |= {(role, side)}
     human = {**SOURCES, **METARIGS}.get(name.rpartition(" ")[2], (table, table == "cmu_bvh"))[1]
-    return Skeleton(name, names, parents, heads, tails, parts, dict(either), human)
+    marks = [each.startswith("DEF-") for each in names] if deform else None
+    return Skeleton(name, names, parents, heads, tails, parts, dict(either), human, marks)
 
 
 def _matches(name: str, rows: dict[str, list[str]], sides: list[str]) -> list[tuple[str, str]]:
@@ -174,7 +178,8 @@ def rigify_skeletons() -> list[Skeleton]:
         getattr(bpy.ops.object, f"armature_{name}_metarig_add")()
         metarig = bpy.context.object
         found.append(label(f"metarig {name}", table, *_bones(metarig)))
-        bpy.ops.pose.rigify_generate()  # type: ignore[attr-defined]
+        with redirect_stdout(StringIO()):  # Rigify prints the time of each step
+            bpy.ops.pose.rigify_generate()  # type: ignore[attr-defined]
         rig = next(each for each in bpy.data.objects if each.type == 'ARMATURE' and each != metarig)
         found.append(label(f"generated {name}", table, *_bones(rig)))
     return found
@@ -432,8 +437,3 @@ def score(skeleton: Skeleton, found: Recognition) -> Score:
     right = sum(given.get(bone) == part for bone, part in skeleton.parts.items())
     missing = [skeleton.names[bone] for bone in skeleton.parts if bone not in given]
     return Score(right, len(skeleton.parts), tuple(wrong), tuple(missing))
-
-
-def recognised(skeleton: Skeleton) -> Score:
-    """Recognise a skeleton and return how well."""
-    return score(skeleton, recognise(skeleton.names, skeleton.parents, skeleton.heads, skeleton.tails))

@@ -20,7 +20,8 @@ STRAIGHT = (60.0, 45.0, 15.0, 15.0, 15.0, 60.0)
 """Bends in degrees between the bones of one segment that are still usual: those of a collar bone, not of a forearm."""
 
 MORE = (0.5, 0.5, 0.5, 0.5, 2.0, 0.3)
-"""Cost of each further bone in a segment; a fifth of it where twist bones divide the segment into equal parts."""
+"""Cost of each further bone in a segment; a fifth of it where twist bones divide the segment into equal parts. A bone
+without length belongs to the one after it."""
 
 
 def segment_roles(kind: LimbKind, points: Array, offsets: Array, has_digits: bool) -> list[tuple[Role | None, float]]:
@@ -46,14 +47,13 @@ def segment_roles(kind: LimbKind, points: Array, offsets: Array, has_digits: boo
     along = [0.0, *np.cumsum(lengths).tolist()]
     unit = steps / np.maximum(lengths, 1e-12)[:, None]
     bends = [0.0, *np.degrees(np.arccos(np.clip((unit[1:] * unit[:-1]).sum(axis=1), -1.0, 1.0))).tolist()]
-    apart = [True] * count
+    merges = [1.0] * count
     for index in range(1, count):
-        if min(lengths[index], lengths[index - 1]) < 1e-3 * along[-1]:
+        before, after = lengths[index - 1 : index + 1] < 1e-3 * along[-1]
+        if before or after:
             bends[index] = 0.0
-            apart[index] = lengths[index - 1] >= 1e-3 * along[-1]
-    merges = [float(each) for each in apart]
-    for index in range(1, count):
-        if apart[index] and abs(lengths[index] - lengths[index - 1]) < 0.02 * lengths[index] and bends[index] < 1.0:
+            merges[index] = 0.0 if before else 4.0
+        elif abs(lengths[index] - lengths[index - 1]) < 0.02 * lengths[index] and bends[index] < 1.0:
             merges[index] = 0.2
     total = 0.0
     sums: list[dict[Role | None, float]] = [{} for _ in range(count)]
