@@ -21,7 +21,7 @@ import numpy as np
 
 from .fabrik.passes import reach_test
 from .goals.link_stretch import STRETCH_GAIN, STRETCH_ROUNDING, STRETCH_SOLVES, stretch_factor
-from .goals.pole import NO_BEND, bend_direction, side_toward, turn_pole
+from .goals.pole import NO_BEND, bend_direction, rotate_pole, side_toward
 from .goals.softness import is_eased, soft_share, soft_target
 from .goals.tip_rotation import last_link
 from .math.operations import ARRAY, SCALAR, Component, Condition, Operations, Vector, add_up
@@ -413,7 +413,7 @@ def reach_position(ops: Operations, start: StartPose, goal: ChainGoal, options: 
     if goal.pole is not None:
         pole = relative_to(goal.pole, root, unit)
         if goal.pole_angle != 0.0:
-            start, pole = _turn_by_angle(ops, start, pole, target, goal.pole_angle)
+            start, pole = _rotate_pole_by_angle(ops, start, pole, target, goal.pole_angle)
     desired = soft_target(ops, target, options.softness)
     points, frames, sweeps = solver_for(start.chain, options).solve(ops, start, desired, pole, options)
     error = distance_between(ops, points[-1], target)
@@ -441,7 +441,7 @@ def status_of(ops: Operations, start: StartPose, target: Vector, softness: float
     return ops.where(reached, _REACHED, ops.where(beyond, _OUT_OF_REACH, failed))
 
 
-def _turn_by_angle(
+def _rotate_pole_by_angle(
     ops: Operations, start: StartPose, pole: Vector, target: Vector, angle: float
 ) -> tuple[StartPose, Vector]:
     """Return the pole rotated by its angle about the line to the target, and the start with which to solve for it.
@@ -451,13 +451,13 @@ def _turn_by_angle(
     chain's own line, from which the present frames come, and the pole rotated about the line to the target. The start
     returned therefore applies the rotation from the first side to the second before the rotation of the bend plane.
     """
-    turned = turn_pole(ops, pole, first_direction(ops, [target, start.points[-1], start.points[1]]), angle)
+    turned = rotate_pole(ops, pole, first_direction(ops, [target, start.points[-1], start.points[1]]), angle)
     chord = first_direction(ops, [start.points[-1], start.points[1]])
     straight = norm(ops, bend_direction(ops, start.joints, chord)) <= NO_BEND
     if start.constrained_chain is not None or not ops.any(straight):
         return start, turned
     hint = start.x_axes[0]
-    was = side_toward(ops, start.joints, turn_pole(ops, pole, chord, angle), hint)
+    was = side_toward(ops, start.joints, rotate_pole(ops, pole, chord, angle), hint)
     rotation = from_to(ops, was, side_toward(ops, start.joints, turned, hint), chord)
     zero = 0.0 * angle * chord[0]
     w, x, y, z = IDENTITY

@@ -438,15 +438,15 @@ def test_chains_that_turn_when_they_are_solved_are_listed(capfd: pytest.CaptureF
     constrain(armature, "bone5", 6, make_empty("target", (2.0, 1.0, 3.0)), pole, 0.4)
     notes(capfd)
     bpy.ops.pose.fabrik_constraints_to_chains()
-    messages = [line for line in notes(capfd).splitlines() if "solving turns" in line]
+    messages = [line for line in notes(capfd).splitlines() if "solving rotates" in line]
     (line,) = messages  # it bends to both sides
-    assert line.startswith("Warning: Constraint 'IK' of bone 'bone5': solving turns bone 'bone1' by 2")
+    assert line.startswith("Warning: Constraint 'IK' of bone 'bone5': solving rotates bone 'bone1' by 2")
     assert line.endswith("degrees, because with a pole every joint bends toward it")
     clear_scene()
     leg = make_leg()
     constrain(leg, target=make_empty("target", TARGETS[0]), pole=make_empty("pole", (0.7, -3.0, 1.0)))
     bpy.ops.pose.fabrik_constraints_to_chains()
-    assert "solving turns" not in notes(capfd)
+    assert "solving rotates" not in notes(capfd)
 
 
 # Rigify's own rigs

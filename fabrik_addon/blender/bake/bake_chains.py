@@ -286,7 +286,7 @@ def _match_evaluated(
 
     Which keys are needed can't be computed from the keys alone: an error of a key isn't the error of the blended
     channel (a factor of 1.01 is nothing in the layer, and multiplies what is below by it). So the blended channels are
-    read at all frames, in as many rounds as keys are added to a gap.
+    read at all frames, in as many rounds as keys are added between two others.
 
     Raises:
         FabrikError: they aren't with keys at all frames: strips above override them.

@@ -23,7 +23,7 @@ from ...core.math.operations import ARRAY
 from ...core.math.quaternion_arrays import blend, conjugate, multiply
 from ...core.model.joint_limits import clamp_rotation, joint_limits
 from ..animation.animated_settings import animated_paths, animated_settings, has_animated_settings
-from ..rig.bone_kinematics import turns_rigidly
+from ..rig.bone_kinematics import rotates_rigidly
 from ..rig.bone_rotations import local_rotations, parent_frames
 from ..rig.chain_bones import ChainBones, chain_matrices
 from ..rig.overrides import is_active
@@ -84,7 +84,7 @@ class PlainChain:
         line = [found[name] for name in self.names]
         if self.can_shear:
             parents = (bone.parent.matrix if bone.parent else None for bone in line)
-            if not all(map(turns_rigidly, line[: len(at_first.bones)], parents)):
+            if not all(map(rotates_rigidly, line[: len(at_first.bones)], parents)):
                 return None
         matrices = chain_matrices(at_frame(at_first, line)) if at_first.is_constrained else [b.matrix for b in line]
         row: Row = []

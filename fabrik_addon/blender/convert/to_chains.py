@@ -437,5 +437,5 @@ def _rotation_messages(view_layer: ViewLayer, armature: Object, made: Mapping[st
                 name, angle = made[solved.snapshot.name], math.degrees(angles[worst])
                 has_pole = solved.snapshot.goals.poles is not None
                 reason = ", because with a pole every joint bends toward it" if has_pole else ""
-                messages.append(f"{name}: solving turns bone '{worst}' by {angle:.2g} degrees{reason}")
+                messages.append(f"{name}: solving rotates bone '{worst}' by {angle:.2g} degrees{reason}")
     return messages

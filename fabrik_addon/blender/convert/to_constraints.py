@@ -163,7 +163,7 @@ def _unsupported(armature: Object, chain: FabrikChain) -> list[str]:
     if chain.root_motion != 'FIXED':
         messages.append("its root motion: the root of a constraint's chain is fixed")
     if chain.use_rotation and abs(chain.rotation_offset[0]) < 1.0 - 1e-6:
-        messages.append("the rotation's offset: the tip turns as the target does")
+        messages.append("the rotation's offset: the tip rotates as the target does")
     bones = bones_of_chain(armature, chain.tip, chain.chain_count, chain.use_tail)
     if chain.use_stretch:
         messages.append("its own bound for stretching: bones stretch by their IK Stretch")

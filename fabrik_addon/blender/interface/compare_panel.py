@@ -87,7 +87,7 @@ def _draw_solver(column: UILayout, compared: Compared) -> None:
     time.label(text=f"{1e3 * compared.seconds:.2f} ms")
     after = counted(compared.iterations, "iteration")
     column.label(text=f"Error {percentage(compared.error)} after {after}", icon='BLANK1')
-    column.label(text=f"Rotations add up to {math.degrees(compared.turned):.0f}\N{DEGREE SIGN}", icon='BLANK1')
+    column.label(text=f"Rotations add up to {math.degrees(compared.rotated):.0f}\N{DEGREE SIGN}", icon='BLANK1')
     if compared.violation is not None and compared.violation > _LIMIT_TOLERANCE:
         column.label(text=f"{math.degrees(compared.violation):.2g}\N{DEGREE SIGN} beyond its limits", icon='ERROR')
 

@@ -104,7 +104,7 @@ def basis_of(bone: PoseBone, matrix: Matrix, parent_matrix: Matrix | None) -> Ma
     return _to_pose(bone, matrix, parent_matrix, invert=True)
 
 
-def turns_rigidly(bone: PoseBone, parent_matrix: Matrix | None) -> bool:
+def rotates_rigidly(bone: PoseBone, parent_matrix: Matrix | None) -> bool:
     """Tell whether a bone keeps its shape as it rotates, so that ``M``'s rotation is ``S``'s times the bone's own.
 
     That takes ``S`` to be a rotation times one factor: no shear, no mirroring, no uneven scale. Otherwise a rotation of

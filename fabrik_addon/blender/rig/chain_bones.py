@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from mathutils import Matrix, Quaternion, Vector
 
 from ...core import Chain, FabrikError, Pose
-from .bone_kinematics import basis_with, pose_matrices, turns_rigidly
+from .bone_kinematics import basis_with, pose_matrices, rotates_rigidly
 from .bone_limits import Limits, euler_limits_of, limits_of
 from .bone_stretch import Link, Stretch, read_links, read_stretch
 from .bone_tree import BoneTree, End, read_tree
@@ -59,7 +59,7 @@ class ChainBones:
     free: tuple[int, ...]
     """Indices of the bones that rotate: not those that are locked altogether, and one only of those at one joint."""
     is_rigid: bool
-    """Whether the bones keep their shape as they rotate (``turns_rigidly``)."""
+    """Whether the bones keep their shape as they rotate (``rotates_rigidly``)."""
     has_locks: bool
     """Whether some bone can rotate about some of its axes only."""
     modes: tuple[str, ...]
@@ -199,7 +199,7 @@ def _free_bones(bones: Sequence[PoseBone], use_limits: bool) -> tuple[int, ...]:
 def _rigidity(bones: Sequence[PoseBone], free: Sequence[int], matrices: Sequence[Matrix]) -> tuple[bool, str]:
     """Return whether all bones rotate rigidly, and the name of the first one that doesn't."""
     parents = [bones[0].parent.matrix if bones[0].parent else None, *matrices]
-    rigid = [turns_rigidly(bone, parent) for bone, parent in zip(bones, parents, strict=False)]
+    rigid = [rotates_rigidly(bone, parent) for bone, parent in zip(bones, parents, strict=False)]
     # A bone that doesn't rotate by itself is rigid with the one above if it takes over its rotation.
     comes_along = all(bones[i].bone.use_inherit_rotation for i in range(1, len(bones)) if i not in free)
     return all(rigid) and comes_along, bones[0].name if all(rigid) else bones[rigid.index(False)].name

@@ -30,7 +30,7 @@ def in_words(obj: Object, bone_name: str) -> str:
 
 
 def followed_bones(target: Object, bone_name: str, armature: Object) -> dict[str, str]:
-    """Return the names of an armature's bones on which a target depends, each with the way there in words.
+    """Return the names of an armature's bones on which a target depends, each with the path to it in words.
 
     Args:
         target: object that is the target or pole.

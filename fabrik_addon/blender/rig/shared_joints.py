@@ -33,7 +33,7 @@ def one_bone_per_joint(bones: Sequence[PoseBone], limited: AbstractSet[str]) -> 
         while above is not None and above.name not in kept:
             above = above.parent
         if above is not None and share_joint(above, bone):
-            if _turns_with(bone, above) and _can_turn(above, above.name in limited):
+            if _rotates_with(bone, above) and _can_rotate(above, above.name in limited):
                 continue
             del kept[above.name]
         kept[bone.name] = bone
@@ -51,7 +51,7 @@ def share_joint(bone: PoseBone, other: PoseBone) -> bool:
     return (bone.head - other.head).length <= _SAME_JOINT * max(scale, bone.head.length)
 
 
-def _turns_with(bone: PoseBone, above: PoseBone) -> bool:
+def _rotates_with(bone: PoseBone, above: PoseBone) -> bool:
     """Tell whether a bone takes over the rotation of one of its parents."""
     link: PoseBone | None = bone
     while link is not None and link != above:
@@ -61,6 +61,6 @@ def _turns_with(bone: PoseBone, above: PoseBone) -> bool:
     return link is not None
 
 
-def _can_turn(bone: PoseBone, is_limited: bool) -> bool:
+def _can_rotate(bone: PoseBone, is_limited: bool) -> bool:
     """Tell whether a bone's limits leave it any axis to rotate about."""
     return not is_limited or any(low < high for low, high in zip(*limits_of(bone), strict=True))

@@ -42,7 +42,7 @@ class TreeBones:
     has_locks: bool
     """Whether some bone can rotate about some of its axes only."""
     is_rigid: bool
-    """Whether the bones keep their shape as they rotate (``turns_rigidly``)."""
+    """Whether the bones keep their shape as they rotate (``rotates_rigidly``)."""
     is_constrained: bool
     """Whether constraints or drivers change the bones after their channels."""
 

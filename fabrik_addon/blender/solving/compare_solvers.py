@@ -36,7 +36,7 @@ class Compared:
     """Distance from tip to target over chain length."""
     iterations: int = 0
     seconds: float = 0.0
-    turned: float = 0.0
+    rotated: float = 0.0
     """Radians by which all bones together rotate."""
     violation: float | None = None
     """Radians by which the worst bone is outside its limits; None where the chain has none."""
@@ -105,16 +105,16 @@ def _violation(solved: SolvedChain) -> float | None:
 
 def in_text(chain_name: str, compared: list[Compared]) -> str:
     """Return the comparison as a table of text."""
-    columns = ("solver", "ended", "error", "iterations", "ms", "degrees turned", "degrees over limits")
+    columns = ("solver", "ended", "error", "iterations", "ms", "degrees rotated", "degrees over limits")
     rows = [columns]
     for row in compared:
         if row.refusal:
             rows.append((row.label, "-", "-", "-", "-", "-", "-"))
             continue
         over = "no limits" if row.violation is None else f"{math.degrees(row.violation):.2g}"
-        turned = f"{math.degrees(row.turned):.1f}"
+        rotated = f"{math.degrees(row.rotated):.1f}"
         cells = (row.label, row.status.lower(), f"{row.error:.2e}", str(row.iterations), f"{1e3 * row.seconds:.2f}")
-        rows.append((*cells, turned, over))
+        rows.append((*cells, rotated, over))
     widths = [max(len(row[column]) for row in rows) for column in range(len(columns))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     notes = [f"{row.label}: {row.refusal}" for row in compared if row.refusal]

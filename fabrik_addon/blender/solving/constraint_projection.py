@@ -29,7 +29,7 @@ import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
 from ...core import Array, ComponentSolution, Goals, Options, StartPose, Status, solve_components, start_from
-from ...core.goals.pole import turn_pole
+from ...core.goals.pole import rotate_pole
 from ...core.math.operations import SCALAR, TINY
 from ...core.math.vectors import first_direction
 from ...core.optimise.pole_task import POINTED, pole_angle
@@ -208,7 +208,7 @@ def _angle_to_pole(bones: ChainBones, goals: Goals, rotations: Sequence[Quaterni
     *joints, pole = [(x, y, z) for x, y, z in points.tolist()]
     if goals.pole_angles is not None:
         along = first_direction(SCALAR, [joints[-1], joints[1]])
-        pole = turn_pole(SCALAR, pole, along, float(goals.pole_angles[0]))
+        pole = rotate_pole(SCALAR, pole, along, float(goals.pole_angles[0]))
     return float(cast(float, pole_angle(SCALAR, joints, joints[-1], pole)))
 
 

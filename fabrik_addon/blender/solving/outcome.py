@@ -56,7 +56,7 @@ def outcome_of(armature: Object, solved: SolvedChain, later: Sequence[SolvedChai
     status, reasons = solved.status, []
     moved_by = [other for other in later if not other.snapshot.moving.isdisjoint(bone.name for bone in bones.bones)]
     if moved_by:
-        reasons.append(f"chain '{moved_by[-1].snapshot.bones.chain_name}' turns the same bones")
+        reasons.append(f"chain '{moved_by[-1].snapshot.bones.chain_name}' rotates the same bones")
     if overridden:
         reasons.append("overridden on " + ", ".join(overridden))
     if status is Status.OUT_OF_REACH and not reasons:
@@ -68,9 +68,9 @@ def outcome_of(armature: Object, solved: SolvedChain, later: Sequence[SolvedChai
     if locked := [f"'{bone.name}'" for bone, _ in solved.channels if has_locks(bone)]:
         reasons.append("rotation is locked on " + ", ".join(locked))
     if not bones.is_rigid:
-        reasons.append("its bones are sheared or unevenly scaled, and change their length as they turn")
-    if turned := _turned_by_constraints(solved):
-        reasons.append("rotated further by " + ", ".join(turned))
+        reasons.append("its bones are sheared or unevenly scaled, and change their length as they rotate")
+    if rotated := _rotated_by_constraints(solved):
+        reasons.append("rotated further by " + ", ".join(rotated))
     if status is Status.REACHED and not reasons:
         reasons.append("Blender's single precision allows no smaller error")
     if status is not Status.REACHED and _has_used_iterations(solved):
@@ -95,7 +95,7 @@ def _has_used_iterations(solved: SolvedChain) -> bool:
     return options.solver != 'FABRIK' and solved.iterations >= options.iterations
 
 
-def _turned_by_constraints(solved: SolvedChain) -> list[str]:
+def _rotated_by_constraints(solved: SolvedChain) -> list[str]:
     """Return the Limit Rotation constraints that rotate a bone after its channels, in words."""
     if solved.snapshot.bones.limits is None:
         return []
@@ -148,7 +148,7 @@ def _rotation_error(solved: SolvedChain) -> str:
     if angle <= _UNREPORTED_ANGLE:
         return ""
     goal = "the rotation in which it was pinned" if solved.snapshot.is_pinned else "the target's rotation"
-    return f"reached, but turned by {math.degrees(angle):.3g} degrees from {goal}: the position has priority"
+    return f"reached, but rotated by {math.degrees(angle):.3g} degrees from {goal}: the position has priority"
 
 
 def _reach(armature: Object, solved: SolvedChain, target: Vector) -> str:

@@ -56,7 +56,7 @@ def close_exactly(ops: Operations, points: list[Vector], lengths: Sequence[float
     """
     left = _shift_and_bend(ops, points, lengths, target)
     if ops.any(left > CLOSED_ERROR):
-        left = _bend_and_turn(ops, points, target)
+        left = _bend_and_rotate(ops, points, target)
     return left
 
 
@@ -97,7 +97,7 @@ def _shift_and_bend(ops: Operations, points: list[Vector], lengths: Sequence[flo
     return left
 
 
-def _bend_and_turn(ops: Operations, points: list[Vector], target: Vector) -> Component:
+def _bend_and_rotate(ops: Operations, points: list[Vector], target: Vector) -> Component:
     """Go the second way, in place, and return the error that is left.
 
     The joint is the one farthest from the line root-tip: the tip's distance from the root changes by its height over

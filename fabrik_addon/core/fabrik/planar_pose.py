@@ -136,8 +136,8 @@ def _knee(ops: Operations, bends: Components, lengths: Sequence[float], closed: 
         total = add_up(bends)
     factor = KNEE / total
     scaled = [b * factor for b in bends]
-    is_curled = total > KNEE
-    if not ops.any(is_curled):
+    is_beyond_knee = total > KNEE
+    if not ops.any(is_beyond_knee):
         return scaled
     is_open = total < most
     back = (most - KNEE) / ops.where(is_open, most - total, most)
@@ -148,8 +148,8 @@ def _knee(ops: Operations, bends: Components, lengths: Sequence[float], closed: 
     for bend in retraced[1:]:
         least = ops.minimum(least, bend)
     is_in_family = is_open & (least >= LEAST_KNEE_BEND)
-    knee = ops.choose(is_curled & is_in_family, [ops.maximum(k, 0.0) for k in retraced], scaled)
-    is_alone = is_curled & is_open & ops.negate(is_in_family)
+    knee = ops.choose(is_beyond_knee & is_in_family, [ops.maximum(k, 0.0) for k in retraced], scaled)
+    is_alone = is_beyond_knee & is_open & ops.negate(is_in_family)
     if ops.any(is_alone):
         headings = [*accumulate(bends)]
         _, outward = _chord(ops, headings, headings, lengths)

@@ -47,7 +47,7 @@ DIRECTION_NOISE = 1e-5
 """Uncertainty of a joint's direction from its neighbours' line in a pose read from Blender, radians."""
 
 
-def turn_pole(ops: Operations, pole: Vector, along: Vector, angle: float) -> Vector:
+def rotate_pole(ops: Operations, pole: Vector, along: Vector, angle: float) -> Vector:
     """Return the pole rotated by the pole angle about the line from the root to the target.
 
     Args:
@@ -221,5 +221,5 @@ def pole_for(pose: Pose, distance: float, pole_angle: float = 0.0) -> Array:
     middle = sum(dot(tuple(point), along) for point in inner) / len(inner)
     height = max(dot(tuple(point), side) for point in inner) + distance
     px, py, pz = (middle * a + height * s for a, s in zip(along, side, strict=True))
-    offset: Array = length * np.array(turn_pole(SCALAR, (px, py, pz), along, -pole_angle))
+    offset: Array = length * np.array(rotate_pole(SCALAR, (px, py, pz), along, -pole_angle))
     return pose.positions[0] + offset  # type: ignore[no-any-return]

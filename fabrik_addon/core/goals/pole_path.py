@@ -18,7 +18,7 @@ from ..math.operations import SCALAR, Array, Vector
 from ..math.quaternions import Quaternion, conjugate, multiply, rotate, x_axis
 from ..math.vectors import dot, first_direction, joints_of, norm, perpendicular, rejection
 from ..problem import Pose
-from .pole import bend_direction, turn_pole
+from .pole import bend_direction, rotate_pole
 
 BEND_NOISE = 3e-5
 """Length of the bend, over the chain's length, up to which its direction is rounding noise of single precision."""
@@ -61,7 +61,7 @@ def steady_poles(poses: Pose, pole: Array, distance: float, pole_angle: float = 
         inner = points[1:-1] or points
         middle = sum(dot(tuple(point), along) for point in inner) / len(inner)
         x, y, z = (middle * a + (height + distance) * s for a, s in zip(along, side, strict=True))
-        poles[number] = root + length * np.array(turn_pole(SCALAR, (x, y, z), along, -pole_angle))
+        poles[number] = root + length * np.array(rotate_pole(SCALAR, (x, y, z), along, -pole_angle))
     return poles
 
 

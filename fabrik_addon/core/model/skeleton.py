@@ -45,7 +45,7 @@ class Tree:
     shares: Sequence[Vector]
     """Share of a step that each bone takes about its x, y, z: less than 1 is stiff."""
     roots: Sequence[int]
-    """Joints that shift where the root gives way."""
+    """Joints that root motion shifts."""
     is_anchor: bool = False
     """Whether the root is no bone but what several roots hang on."""
     posture_weights: Sequence[float] | None = None

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..fabrik.chain_fabrik import ReachProblem, reach_target
-from ..goals.pole import turn_pole
+from ..goals.pole import rotate_pole
 from ..math.operations import Operations, Vector
 from ..math.quaternions import Quaternion, conjugate, multiply, x_axis
 from ..math.vectors import first_direction, relative_to
@@ -104,7 +104,7 @@ def close_branches(
             pole = relative_to(branch.bend.pole, base, unit)
             if branch.bend.angle != 0.0:
                 along = first_direction(ops, [target, points[-1], points[1]])
-                pole = turn_pole(ops, pole, along, branch.bend.angle)
+                pole = rotate_pole(ops, pole, along, branch.bend.angle)
         hint = x_axis(start.frames[branch.joints[0]])
         lengths = [length / unit for length in lengths]
         problem = ReachProblem(points, lengths, target, pole, hint, options.tolerance, options.iterations)
