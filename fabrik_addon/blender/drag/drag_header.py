@@ -53,7 +53,7 @@ def header_text(session: Session, pointer: DragPointer, units: UnitSettings, key
 
 
 def _point(session: Session) -> str:
-    return f"Target of '{session.grab.chain}'" if session.grab.chain else f"'{session.grab.bone}'"
+    return f"{session.grab.role.title()} of '{session.grab.chain}'" if session.grab.chain else f"'{session.grab.bone}'"
 
 
 def _status(session: Session, units: UnitSettings) -> str:

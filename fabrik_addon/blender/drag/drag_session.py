@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A drag from its start to its end, without events: ``move`` poses the chain for a position of the dragged point.
 
-The dragged point is the tail of a bone, the head of a hand or foot that keeps its direction, or the target of a chain.
+The dragged point is the tail of a bone, the head of a hand or foot that keeps its direction, or the target or pole of a
+chain.
 Every move restores the channels of the start, and that pose is the reference pose of every solve: what the target
 leaves open stays near it. A chain by itself is solved from that pose, so that a position gives one pose, bit for bit.
 Several chains that are solved together start from the solution of the move before, so that they keep to the way they
@@ -47,14 +48,21 @@ _CONSTRAINED_TARGET = 1e-4
 
 @dataclass(frozen=True)
 class Grab:
-    """The dragged point: the tail or head of a bone, or the target of a chain."""
+    """The dragged point: the tail or head of a bone, or the target or pole of a chain."""
 
     bone: str
     """Name of the last bone of the chain."""
     chain: str = ""
-    """Name of the chain whose target is dragged; empty for the bone itself."""
+    """Name of the chain whose target or pole is dragged; empty for the bone itself."""
     use_tail: bool = True
     """Whether the bone's tail is dragged; else its head, while the bone keeps its direction in space."""
+    is_pole: bool = False
+    """Whether the chain's pole is dragged instead of its target."""
+
+    @property
+    def role(self) -> str:
+        """What of the chain is dragged."""
+        return "pole" if self.is_pole else "target"
 
 
 def chain_to_grab(armature: Object, bone: str) -> FabrikChain | None:
@@ -107,8 +115,7 @@ class DragSession:
             raise FabrikError(f"There is no bone '{self.grab.bone}' in '{self.armature.name}'")
         self._read(view_layer, chain_count)
         if self.grab.chain:
-            settings = self._settings()
-            self._target = movable(f"Chain '{self.grab.chain}': its target", settings.target, settings.subtarget)
+            self._target = movable(f"Chain '{self.grab.chain}': its {self.grab.role}", *self._grabbed())
             self._channels.record(self._target.moved, "location")
         self.start_position = self._grabbed_position(view_layer)
         """Position of the dragged point at the start, world space."""
@@ -173,6 +180,8 @@ class DragSession:
                 # The target's constraints moved it: the chain is solved for the position that Blender shows.
                 position = actual
                 solved = self._solve(view_layer, position)
+            if self.grab.is_pole:
+                position = armature_to_world(self.armature) @ Vector(self.snapshot.goals.targets[0].tolist())
         self._mirror(view_layer)
         self._bring_targets(view_layer)
         index = next(i for i, chain in enumerate(solved) if chain.snapshot.bones.chain_name == self._name)
@@ -321,9 +330,11 @@ class DragSession:
     def _solve(self, view_layer: ViewLayer, position: Vector) -> list[SolvedChain]:
         """Solve for a position of the dragged point, world space, write the pose, and update."""
         first, *others = self._groups
-        target: Array = np.array([(self._to_armature @ position)[:]])
-        goals = {**self._held_goals, self._name: replace(self.snapshot.goals, targets=target)}
-        solved = self._write_solved(first, goals)
+        dragged: Array = np.array([(self._to_armature @ position)[:]])
+        goals = self.snapshot.goals
+        own = replace(goals, poles=dragged) if self.grab.is_pole else replace(goals, targets=dragged)
+        goals_by_name = {**self._held_goals, self._name: own}
+        solved = self._write_solved(first, goals_by_name)
         view_layer.update()
         if self._kept is not None:
             bone, frame = self._kept
@@ -351,16 +362,22 @@ class DragSession:
     def _grabbed_position(self, view_layer: ViewLayer) -> Vector:
         if not self.grab.chain:
             return self.tip_position
+        return target_position(view_layer, *self._grabbed(), self.grab.role)
+
+    def _grabbed(self) -> tuple[Object, str]:
+        """Return the object that is dragged, and its bone."""
         settings = self._settings()
-        return target_position(view_layer, settings.target, settings.subtarget, "target")
+        if self.grab.is_pole:
+            return settings.pole_target, settings.pole_subtarget
+        return settings.target, settings.subtarget
 
     def _settings(self) -> FabrikChain:
         chain = settings_of(self.armature).chains.get(self.grab.chain)
         if chain is None:
             raise FabrikError(f"'{self.armature.name}' has no chain '{self.grab.chain}'")
-        if chain.target is None:
-            raise FabrikError(f"Chain '{chain.name}' has no target to drag: choose an object in its settings")
-        if chain.use_pin:
+        if (chain.pole_target if self.grab.is_pole else chain.target) is None:
+            raise FabrikError(f"Chain '{chain.name}' has no {self.grab.role} to drag: choose an object in its settings")
+        if chain.use_pin and not self.grab.is_pole:
             raise FabrikError(f"Chain '{chain.name}' is pinned, so it doesn't reach for its target: disable Pin")
         return chain
 

@@ -98,6 +98,7 @@ class VIEW3D_PT_fabrik(_FabrikPanel):
 
         column.separator()
         column.prop(settings, "show_overlay", text="", icon='OVERLAY')
+        column.prop(settings, "show_handles", text="", icon='GIZMO')
 
         row = layout.row(align=True)
         row.operator("pose.fabrik_drag", icon='VIEW_PAN').grab = 'BONE'

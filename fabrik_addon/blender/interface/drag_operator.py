@@ -7,12 +7,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import bpy
-from bpy.props import EnumProperty, FloatVectorProperty, IntProperty
+from bpy.props import EnumProperty, FloatVectorProperty, IntProperty, StringProperty
 from bpy.types import KeyMap, KeyMapItem, Operator
 from mathutils import Vector
 
 from ...core import FabrikError
-from ..rig.properties import active_chain, chosen_chains
+from ..rig.properties import active_chain, chosen_chains, settings_of
 from .operator_mixins import PoseModeMixin
 
 if TYPE_CHECKING:
@@ -194,10 +194,26 @@ class POSE_OT_fabrik_drag(_DragOperator):
 
 
 class POSE_OT_fabrik_drag_target(_DragOperator):
-    """Drag the target of the active chain and solve the chain"""
+    """Drag the target or the pole of a chain and solve the chain"""
 
     bl_idname = "pose.fabrik_drag_target"
     bl_label = "Drag Target"
+
+    chain: StringProperty(
+        name="Chain",
+        description="Name of the chain whose target or pole is dragged; empty for the active chain",
+        options={'SKIP_SAVE'},
+    )
+    point: EnumProperty(
+        name="Point",
+        description="What of the chain is dragged",
+        items=(
+            ('TARGET', "Target", "The chain's target"),
+            ('POLE', "Pole", "The chain's pole"),
+        ),
+        default='TARGET',
+        options={'SKIP_SAVE'},
+    )
 
     @classmethod
     def poll(cls, context: Context) -> bool:
@@ -209,9 +225,14 @@ class POSE_OT_fabrik_drag_target(_DragOperator):
         return True
 
     def _begin(self, context: Context) -> Session:
-        from ..drag.drag_session import DragSession
+        from ..drag.drag_session import DragSession, Grab
 
-        return DragSession(context.view_layer, context.object, _active_target(context.object), pins=self.pins)
+        armature = context.object
+        chain = settings_of(armature).chains.get(self.chain) if self.chain else active_chain(armature)
+        if chain is None:
+            raise FabrikError(f"'{armature.name}' has no chain '{self.chain}'")
+        grab = Grab(chain.tip, chain.name, is_pole=self.point == 'POLE')
+        return DragSession(context.view_layer, armature, grab, pins=self.pins)
 
 
 def _active_target(armature: Object) -> Grab:

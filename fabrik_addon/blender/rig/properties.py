@@ -355,6 +355,13 @@ class FabrikSettings(PropertyGroup):
         set=_choose_in_list,
         override=OVERRIDABLE,
     )
+    show_handles: BoolProperty(
+        name="Handles",
+        description="Show handles of targets and poles in Pose Mode: dragged with the mouse, they pose their chains",
+        default=True,
+        update=show_change,
+        override=OVERRIDABLE,
+    )
     show_overlay: BoolProperty(
         name="Overlay",
         description="Show joints, reach, poles, joint limits, pins and the distance to targets in the viewport",

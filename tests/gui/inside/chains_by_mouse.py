@@ -114,3 +114,79 @@ def controls() -> Steps:
     Stage.hands.key("Z", "ctrl")
     yield 0.6
     check(pose_bits(bpy.data.objects["rig"]) == before, "one undo takes it back")
+
+
+def arm_with_goals() -> Any:
+    """Rigify's human with a chain on its left arm, with target and pole, and the arm bent a little."""
+    rig = human("forearm.L")
+    rig.pose.bones["forearm.L"].rotation_quaternion = (0.95, 0.3, 0.0, 0.0)
+    with over():
+        bpy.ops.pose.fabrik_chain_add(chain_count=2, create_target=True, create_pole=True)
+        bpy.ops.ed.undo_push(message="chain")
+    return rig_now()
+
+
+def goals_of(rig: Any) -> list[tuple[float, ...]]:
+    chain = rig.fabrik.chains[0]
+    return [tuple(obj.location) for obj in (chain.target, chain.pole_target)]
+
+
+def handles() -> Steps:
+    """Targets and poles are dragged in Pose mode: each move solves, one undo step, Escape, click, keys."""
+    rig = arm_with_goals()
+    Stage.hands.move(*middle(region()))
+    yield 0.8
+    left, before, goals = traces(), pose_bits(rig), goals_of(rig)
+    shot("handles")
+    for name, way in (("target", Vector((-60, 40))), ("pole_target", Vector((30, 60)))):
+        at = pixel_of(getattr(rig_now().fabrik.chains[0], name).matrix_world.translation)
+        Stage.hands.move(*at)
+        yield 0.4
+        shot(f"handles-{name}-hover")
+        yield from click(at)
+        check(pose_bits(rig_now()) == before and goals_of(rig_now()) == goals, f"a click on the {name} changes nothing")
+        check(not is_dragging(), f"and leaves no drag of the {name}")
+        Stage.hands.down()
+        yield 0.2
+        yield from walk(at, at + way)
+        yield 0.3
+        check(is_dragging(), f"pressed and moved the {name} is dragged")
+        shot(f"handles-{name}")
+        rig = rig_now()
+        chain = rig.fabrik.chains[0]
+        now = pixel_of(getattr(chain, name).matrix_world.translation)
+        check((now - at - way).length < 1.5, f"the {name} is under the mouse ({now - at})")
+        tip = rig.matrix_world @ rig.pose.bones["forearm.L"].tail
+        off = (tip - chain.target.matrix_world.translation).length
+        check(off < 1e-3 and pose_bits(rig) != before, f"and the chain is solved at each move ({off})")
+        Stage.hands.key("ESC")
+        yield 0.3
+        check(pose_bits(rig_now()) == before and goals_of(rig_now()) == goals, "Escape restores every bit")
+        Stage.hands.up()
+        yield 0.3
+        check(not is_dragging() and traces() == left, f"and leaves nothing ({traces()})")
+        Stage.hands.move(*at)
+        yield 0.3
+        Stage.hands.down()
+        yield 0.2
+        yield from walk(at, at + way)
+        Stage.hands.up()
+        yield 0.5
+        check(goals_of(rig_now()) != goals and not is_dragging(), f"letting go keeps the {name}")
+        Stage.hands.key("Z", "ctrl")
+        yield 0.7
+        check(pose_bits(rig_now()) == before and goals_of(rig_now()) == goals, "one undo takes it back")
+    rig = rig_now()
+    rig.fabrik.show_handles = False
+    yield 0.4
+    at = pixel_of(rig.fabrik.chains[0].target.matrix_world.translation)
+    Stage.hands.move(*at)
+    yield 0.3
+    Stage.hands.down()
+    yield 0.2
+    yield from walk(at, at + Vector((30, 30)))
+    check(not is_dragging(), "switched off there are no handles")
+    Stage.hands.key("ESC")
+    yield 0.2
+    Stage.hands.up()
+    yield 0.3

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import bpy
 import gpu
-from chains_by_mouse import chain_list, controls
+from chains_by_mouse import chain_list, controls, handles
 from mathutils import Vector
 from stage import (
     Stage,
@@ -749,6 +749,7 @@ SCENARIOS = {
         panel,
         chain_list,
         controls,
+        handles,
         drag_by_buttons,
         drag_by_shortcut_and_search,
         keys,

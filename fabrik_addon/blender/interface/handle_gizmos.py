@@ -1,0 +1,145 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Handles in the viewport: flat shapes of one size on the screen, each of which begins an operator when it is pressed.
+
+A group of handles is a ``GizmoGroup`` that inherits ``HandleGroup`` and says what it shows (``handles``). The operator
+does what the mouse asks for: axis locks, numbers, undo and cancel are the operator's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import bpy
+from bpy.types import Gizmo, GizmoGroup
+from mathutils import Matrix, Vector
+
+if TYPE_CHECKING:
+    from bpy.types import Context
+
+Shape = Literal['SQUARE', 'CIRCLE']
+Color = Literal['gizmo_primary', 'gizmo_secondary']
+
+_SIZE = 0.15
+"""Radius of a handle over Blender's own gizmo size (75 pixels, a preference): 11 pixels."""
+
+_INNER, _DOT, _REACH = 0.72, 0.2, 1.25
+"""Over the radius of a handle: of the hole in its frame, of the dot in its middle, of the disc that the mouse hits."""
+
+_SEGMENTS = 24
+_ALPHA = 0.9
+
+
+@dataclass(frozen=True)
+class Handle:
+    """One handle, and the operator that it begins."""
+
+    position: Vector
+    """World space."""
+    shape: Shape
+    color: Color
+    """Name of the theme's colour."""
+    operator: str
+    """Its ``bl_idname``."""
+    options: Mapping[str, str]
+    """Properties of the operator."""
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What decides the look and the operator of a handle; the position is none of it."""
+        return self.shape, self.color, self.operator, *self.options.items()
+
+
+def _regular(count: int, radius: float) -> list[tuple[float, float, float]]:
+    """Return the corners of a regular polygon; that with four has vertical and horizontal edges."""
+    turn = math.pi / 4.0 if count == 4 else 0.0
+    angles = [turn + math.tau * number / count for number in range(count)]
+    return [(radius * math.cos(angle), radius * math.sin(angle), 0.0) for angle in angles]
+
+
+def _frame(outer: Sequence[Any], inner: Sequence[Any]) -> list[Any]:
+    """Return the triangles between two polygons with as many corners."""
+    following = [*range(1, len(outer)), 0]
+    pairs = zip(range(len(outer)), following, strict=True)
+    return [point for a, b in pairs for point in (outer[a], outer[b], inner[b], outer[a], inner[b], inner[a])]
+
+
+def _disc(corners: Sequence[Any]) -> list[Any]:
+    return [point for a, b in zip(corners, [*corners[1:], corners[0]], strict=True) for point in ((0, 0, 0), a, b)]
+
+
+def _triangles(shape: Shape) -> list[Any]:
+    """Return the triangles of a handle: a frame with a dot in its middle; a square is larger by its corners."""
+    count, size = (4, 1.2) if shape == 'SQUARE' else (_SEGMENTS, 1.0)
+    frame = _frame(_regular(count, size), _regular(count, _INNER * size))
+    return frame + _disc(_regular(_SEGMENTS, _DOT))
+
+
+class FABRIK_GT_handle(Gizmo):
+    """A handle; ``shape`` is set by its group"""
+
+    bl_idname = "FABRIK_GT_handle"
+
+    __slots__ = ("drawn", "hit", "key")
+
+    def setup(self) -> None:
+        if not hasattr(self, "hit"):
+            self.hit = self.new_custom_shape('TRIS', _disc(_regular(_SEGMENTS, _REACH)))
+            self.drawn = None
+            self.key: tuple[object, ...] = ()
+
+    def draw(self, _context: Context) -> None:
+        self.draw_custom_shape(self.drawn)
+
+    def draw_select(self, _context: Context, select_id: int) -> None:  # type: ignore[override]
+        self.draw_custom_shape(self.hit, select_id=select_id)
+
+    def show(self, context: Context, handle: Handle) -> None:
+        """Take the look and the operator of a handle."""
+        theme = context.preferences.themes[0].user_interface
+        self.color, self.color_highlight = getattr(theme, handle.color), theme.gizmo_hi
+        if self.key == handle.key:
+            return
+        self.key = handle.key
+        self.drawn = self.new_custom_shape('TRIS', _triangles(handle.shape))
+        self.alpha = self.alpha_highlight = _ALPHA
+        self.scale_basis = _SIZE
+        self.use_draw_modal = True
+        properties = self.target_set_operator(handle.operator)
+        for name, value in handle.options.items():
+            setattr(properties, name, value)
+
+
+class HandleGroup(GizmoGroup):
+    """The handles of a group; its subclasses set ``bl_idname``, ``bl_label`` and say what is shown."""
+
+    bl_space_type = 'VIEW_3D'
+    bl_region_type = 'WINDOW'
+    # SHOW_MODAL_ALL: the other handles stay while one is dragged.
+    bl_options = {'3D', 'PERSISTENT', 'SHOW_MODAL_ALL'}
+
+    @classmethod
+    def handles(cls, context: Context) -> list[Handle]:
+        """Return what is shown."""
+        raise NotImplementedError
+
+    def setup(self, context: Context) -> None:
+        self.draw_prepare(context)
+
+    def draw_prepare(self, context: Context) -> None:
+        """Bring the handles up to date: called at every redraw of a viewport, so that they follow playback and undo."""
+        handles = self.handles(context)
+        while len(self.gizmos) < len(handles):
+            self.gizmos.new(FABRIK_GT_handle.bl_idname)
+        facing = context.region_data.view_matrix.to_3x3().normalized().transposed().to_4x4()
+        for number, gizmo in enumerate(cast("Iterable[FABRIK_GT_handle]", self.gizmos)):
+            gizmo.hide = number >= len(handles)
+            if not gizmo.hide:
+                gizmo.show(context, handles[number])
+                gizmo.matrix_basis = Matrix.Translation(handles[number].position) @ facing
+
+
+register, unregister = bpy.utils.register_classes_factory((FABRIK_GT_handle,))  # type: ignore[misc]

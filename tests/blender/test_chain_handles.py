@@ -1,0 +1,150 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The handles of targets and poles, and the drag of a pole. With the mouse: tests/gui."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import bpy
+import numpy as np
+import pytest
+from mathutils import Vector
+
+from fabrik_addon.blender.drag import DragSession, Grab
+from fabrik_addon.blender.interface.chain_handles import VIEW3D_GGT_fabrik_chains, chain_handles
+from tests.blender.rigs import (
+    add_chain,
+    end_of,
+    error_of,
+    everything,
+    keys_of,
+    leave_mode,
+    make_empty,
+    make_tail,
+    pose_of,
+    set_chain,
+    update,
+)
+
+drag: Any = bpy.ops.pose.fabrik_drag_target
+
+
+def layer() -> Any:
+    return bpy.context.view_layer
+
+
+def points(armature: Any) -> list[tuple[str, str]]:
+    return [(handle.options["chain"], handle.options["point"]) for handle in chain_handles(armature)]
+
+
+def test_each_target_and_pole_has_a_handle_where_it_is() -> None:
+    armature = make_tail(4)
+    chain = add_chain(armature, "bone3", 2, (0.5, 0.4, 3.0), create_pole=True)
+    other = set_chain(armature, "bone1", 2, armature)
+    other.subtarget = "bone twig"
+    armature.location = (1.0, 2.0, 3.0)
+    update()
+    found = chain_handles(armature)
+    assert points(armature) == [("bone3", "TARGET"), ("bone3", "POLE"), ("bone1", "TARGET")]
+    assert found[0].position == chain.target.matrix_world.translation
+    assert found[1].position == chain.pole_target.matrix_world.translation
+    assert (found[2].position - armature.matrix_world @ armature.pose.bones["bone twig"].head).length < 1e-6
+    assert len({handle.shape for handle in found}) == len({handle.color for handle in found}) == 2
+
+
+def test_pins_disabled_chains_and_missing_bones_have_none_and_a_shared_target_has_one() -> None:
+    armature = make_tail(4)
+    target = make_empty("shared", (0.0, 1.0, 2.0))
+    for tip in ("bone3", "bone2", "bone1"):
+        set_chain(armature, tip, 1, target)
+    assert points(armature) == [("bone3", "TARGET")]
+    first, second, third = armature.fabrik.chains
+    first.enabled, second.use_pin = False, True
+    second.pole_target = make_empty("pole")
+    assert points(armature) == [("bone2", "POLE"), ("bone1", "TARGET")]
+    third.target, third.subtarget = armature, "no such bone"
+    assert points(armature) == [("bone2", "POLE")]
+
+
+def test_handles_are_for_pose_mode_and_can_be_switched_off() -> None:
+    armature = make_tail(3)
+    assert not VIEW3D_GGT_fabrik_chains.poll(bpy.context)
+    chain = add_chain(armature, "bone2", 2)
+    assert VIEW3D_GGT_fabrik_chains.poll(bpy.context)
+    armature.fabrik.show_handles = False
+    assert not VIEW3D_GGT_fabrik_chains.poll(bpy.context)
+    armature.fabrik.show_handles = True
+    chain.enabled = False
+    assert not VIEW3D_GGT_fabrik_chains.poll(bpy.context)
+    chain.enabled = True
+    leave_mode()
+    assert not VIEW3D_GGT_fabrik_chains.poll(bpy.context)
+
+
+def bend_direction(armature: Any) -> np.ndarray:
+    root, middle = (np.array(armature.pose.bones[name].head) for name in ("bone2", "bone3"))
+    end = np.array(armature.pose.bones["bone3"].tail)
+    along = (end - root) / np.linalg.norm(end - root)
+    off = middle - root
+    return off - along * (off @ along)
+
+
+def test_a_pole_is_dragged_and_the_chain_bends_toward_it() -> None:
+    armature = make_tail(4)
+    chain = add_chain(armature, "bone3", 2, create_pole=True)
+    chain.target.location.z -= 0.5
+    bpy.ops.pose.fabrik_solve()
+    before, target = everything(), end_of(armature, chain).copy()
+    session = DragSession(layer(), armature, Grab("bone3", chain.name, is_pole=True))
+    assert everything() == before
+    for place in (Vector((2.0, 0.5, 3.0)), Vector((-2.0, -0.5, 3.0)), Vector((0.0, 2.0, 3.0))):
+        session.move(layer(), place)
+        assert (chain.pole_target.matrix_world.translation - place).length < 1e-5
+        assert (end_of(armature, chain) - target).length < 1e-3
+        assert session.distance_left < 1e-3 and session.result is not None and session.result.status == "REACHED"
+        root = np.array(armature.pose.bones["bone2"].head)
+        along = (np.array(target) - root) / np.linalg.norm(np.array(target) - root)
+        wanted = np.array(place) - root
+        wanted -= along * (wanted @ along)
+        bend = bend_direction(armature)
+        cosine = wanted @ bend / np.linalg.norm(wanted) / np.linalg.norm(bend)
+        assert cosine > 0.999
+    session.move(layer(), session.start_position)
+    assert everything() == before
+    session.move(layer(), Vector((2.0, 0.5, 3.0)))
+    session.cancel(layer())
+    assert everything() == before
+
+
+def test_the_operator_drags_the_pole_of_a_named_chain_and_keys_it() -> None:
+    armature = make_tail(4)
+    first = add_chain(armature, "bone3", 2, create_pole=True)
+    add_chain(armature, "bone1", 2)
+    bpy.context.scene.tool_settings.use_keyframe_insert_auto = True
+    bpy.context.preferences.edit.use_keyframe_insert_available = False
+    place = Vector((1.5, 0.3, 2.8))
+    pose = pose_of(armature)
+    assert drag(chain="bone3", point="POLE", position=place) == {"FINISHED"}
+    assert (first.pole_target.matrix_world.translation - place).length < 1e-5 and pose_of(armature) != pose
+    assert {path for path, _ in keys_of(first.pole_target.animation_data.action)} == {"location"}
+    assert first.target.animation_data is None
+    assert drag(chain="bone3", position=Vector((0.4, 0.2, 3.0))) == {"FINISHED"}
+    assert (first.target.matrix_world.translation - Vector((0.4, 0.2, 3.0))).length < 1e-5
+
+
+@pytest.mark.parametrize("chain", ["bone1", "no such chain"])
+def test_what_is_missing_is_said(chain: str) -> None:
+    armature = make_tail(4)
+    add_chain(armature, "bone1", 2)
+    before = everything()
+    said = error_of(drag, chain=chain, point="POLE")
+    assert ("has no pole to drag" if chain == "bone1" else "has no chain 'no such chain'") in said
+    assert everything() == before
+
+
+def test_a_pole_that_can_not_move_is_refused() -> None:
+    armature = make_tail(4)
+    chain = add_chain(armature, "bone3", 2, create_pole=True)
+    chain.pole_target.lock_location[1] = True
+    assert "its pole" in error_of(drag, point="POLE") and "locked" in error_of(drag, point="POLE")
