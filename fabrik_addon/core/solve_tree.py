@@ -25,6 +25,7 @@ from .fabrik.passes import Stop
 from .fabrik.tree_passes import Pull, sweep_tree
 from .math.operations import ARRAY, SCALAR, Array, Component, Vector
 from .math.quaternions import Quaternion, multiply
+from .math.vectors import scale
 from .model.chain_start import batch_shape
 from .model.joint_limits import clamp
 from .model.tree_start import StartTree, coordinates_of_tree, start_tree
@@ -273,11 +274,9 @@ def _starts(problem: TreeProblem, near: State, previous: TreeSolution | None, op
 
 
 def _state_of_previous(problem: TreeProblem, previous: TreeSolution) -> State:
-    """Return the state of a solution of the frame before, turned to the poles of this one."""
+    """Return the state of a solution of the frame before, rotated to the poles of this one."""
     start = problem.start
-    scale = 1.0 / start.unit
-    # Any: a vector of floats, of one pose, but a solution has one type for one pose and for a batch.
-    shifts: list[Any] = [tuple(scale * part for part in shift) for shift in previous.shifts]
+    shifts = [scale(shift, 1.0 / start.unit) for shift in previous.shifts]
     if not problem.moves_root:
         shifts = [(0.0, 0.0, 0.0)] * len(start.tree.roots)
     return problem.turned_to_poles(problem.state(coordinates_of_tree(SCALAR, start.tree, previous.frames), shifts))

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mathutils import Matrix, Quaternion, Vector
 
@@ -27,6 +27,10 @@ from .shared_joints import one_bone_per_joint
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone
+
+
+ChainSettings: TypeAlias = Any
+"""A ``properties.FabrikChain``; ``Any``, because ``properties`` imports the modules that read the settings."""
 
 
 def armature_of(bone: PoseBone) -> Object:

@@ -2,26 +2,26 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """READ: which chains of an armature are solved as one tree, by their settings alone.
 
-``solving.chain_groups`` makes the same groups from snapshots, which need targets that can be read and an evaluated
-view layer. Settings that belong to a tree are shown and changed while a target may be missing.
+``solving.chain_groups`` unites the same chains from snapshots, which need targets that can be read and an evaluated
+view layer: settings that belong to a tree are shown and changed while a target may be missing. It also reads on which
+bones a target or pole depends through constraints, parents and drivers, and leaves a chain whose target follows the
+tree on which its root hangs to be solved after the tree; here that chain counts as one of the tree.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ...core import SOLVERS, FabrikError
-from .chain_bones import bones_of_chain
+from .chain_bones import ChainSettings, bones_of_chain
 
 
 @dataclass(frozen=True)
 class _Link:
     """What connects a chain to others."""
 
-    chain: Any
-    """A ``properties.FabrikChain``. Any: the update functions of properties import this module."""
+    chain: ChainSettings
     bones: frozenset[str]
     above: frozenset[str]
     """Names of the root bone's parents."""
@@ -38,7 +38,7 @@ class _Link:
         return shares or hangs or meets
 
 
-def chains_of_tree(chain: Any, chains: Sequence[Any]) -> list[Any]:
+def chains_of_tree(chain: ChainSettings, chains: Sequence[ChainSettings]) -> list[ChainSettings]:
     """Return those of an armature's chains that are solved as one tree with a chain, itself among them, in their order.
 
     A chain that is disabled, can't be read, stretches, has no influence, or whose solver takes single chains, is alone.
@@ -56,7 +56,7 @@ def chains_of_tree(chain: Any, chains: Sequence[Any]) -> list[Any]:
     return [one for one in chains if one in members]
 
 
-def _link_of(chain: Any) -> _Link | None:
+def _link_of(chain: ChainSettings) -> _Link | None:
     """Read what connects a chain to others; None if it is solved alone."""
     if not chain.enabled or chain.use_stretch or chain.influence == 0.0 or not SOLVERS[chain.solver].solves_trees:
         return None

@@ -77,7 +77,7 @@ def _dependencies(obj: Object, bone_name: str) -> Iterator[Node]:
         if bone.parent:
             yield obj, bone.parent.name
         constraints = list(bone.constraints)
-        constraints += [by for _, by, turned in chain_constraints(obj) if bone in turned]
+        constraints += [by for _, by, rotated in chain_constraints(obj) if bone in rotated]
         prefix = bone.path_from_id()
     else:
         if obj.parent:

@@ -51,8 +51,8 @@ def chain_constraints(armature: Object) -> Iterator[tuple[PoseBone, Constraint, 
             if constraint.type in _CHAIN_TYPES and is_active(constraint):
                 length = constraint.chain_count or len(armature.pose.bones)
                 use_tail = constraint.type == 'SPLINE_IK' or constraint.use_tail
-                turned = [owner, *owner.parent_recursive] if use_tail else list(owner.parent_recursive)
-                yield owner, constraint, turned[:length]
+                rotated = [owner, *owner.parent_recursive] if use_tail else list(owner.parent_recursive)
+                yield owner, constraint, rotated[:length]
 
 
 def overrides_of(
@@ -76,8 +76,8 @@ def overrides_of(
         and not (use_limits and is_limit(constraint))
     ]
     names = {bone.name for bone in bones}
-    for owner, constraint, turned in chain_constraints(armature):
-        hit = next((bone.name for bone in turned if bone.name in names), None)
+    for owner, constraint, rotated in chain_constraints(armature):
+        hit = next((bone.name for bone in rotated if bone.name in names), None)
         if hit is not None:
             found.append(f"bone '{hit}' (constraint '{constraint.name}' of bone '{owner.name}')")
     if armature.animation_data:
@@ -100,8 +100,8 @@ def bones_with_overrides(armature: Object) -> dict[str, str]:
             is_turning = constraint.type not in _CHAIN_TYPES and constraint.type not in _SCALING_TYPES
             if is_turning and is_active(constraint) and not is_limit(constraint):
                 found.setdefault(bone.name, f"constraint '{constraint.name}'")
-    for owner, constraint, turned in chain_constraints(armature):
-        for bone in turned:
+    for owner, constraint, rotated in chain_constraints(armature):
+        for bone in rotated:
             found.setdefault(bone.name, f"constraint '{constraint.name}' of bone '{owner.name}'")
     if armature.animation_data:
         driven = {curve.data_path for curve in armature.animation_data.drivers if not curve.mute}

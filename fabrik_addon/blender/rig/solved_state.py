@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...core import Array, FabrikError
-from .chain_bones import bones_of_chain
+from .chain_bones import ChainSettings, bones_of_chain
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone
@@ -63,11 +63,11 @@ class SolvedState:
         return bool(np.abs(self.values - other.values).max() <= _SAME_STATE)
 
 
-def read_state(chain: Any, bones: Sequence[PoseBone] = ()) -> SolvedState | None:
+def read_state(chain: ChainSettings, bones: Sequence[PoseBone] = ()) -> SolvedState | None:
     """Read the present state of a chain, as Blender evaluated it last; None if it has no such bones.
 
     Args:
-        chain: a ``properties.FabrikChain``. Any: the getters of properties import this module.
+        chain: its settings.
         bones: of the chain, where ``bones_of_chain`` has just read them.
     """
     armature, tip, use_tail = chain.id_data, chain.tip, chain.use_tail

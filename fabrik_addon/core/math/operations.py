@@ -91,7 +91,7 @@ class Operations(Protocol):
     arrays for :data:`ARRAY`. The types allow a mixture, the implementations don't.
     """
 
-    def quiet(self) -> AbstractContextManager[Any]:
+    def quiet(self) -> AbstractContextManager[object]:
         """Return a context in which arrays divide by zero without a warning; floats raise ZeroDivisionError."""
 
     def sqrt(self, value: Component, /) -> Component: ...
@@ -252,7 +252,7 @@ class ArrayOps:
     """Operations on arrays (B,): B poses."""
 
     @staticmethod
-    def quiet() -> np.errstate[Any]:
+    def quiet() -> AbstractContextManager[object]:
         """Return a context in which a batch item whose joints coincide becomes NaN, without a warning."""
         return np.errstate(all="ignore")
 
