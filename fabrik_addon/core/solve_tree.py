@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Several effectors of one tree: least squares by priority from the pose at hand, else from FABRIK's passes.
+"""Several effectors of one tree: damped least squares by priority, from one start or from several.
 
-1. Damped least squares on all joints (prioritised_descent) lead to the pose nearest to a reference pose among those
-   that meet the tasks by priority: pins with their rotations, targets, targets far beyond reach, then poles and other
-   rotations. They start from the reference pose, or in a drag from the solution of the move before. So the pose is a
-   function of the targets, and follows targets that move a little by a little.
-2. Where that ends in a local minimum short of the targets, or with a chain bent away from its pole, FABRIK's passes
-   give another start, and after them poses that are bent all the same way.
-3. What can't all be met is shared out by priority and weight, and the statuses say so.
+1. Damped least squares on all joints (``optimise.prioritised_descent``) lead to the pose nearest to a reference pose
+   among those that meet the tasks by priority: pins with their rotations, targets, targets far beyond reach, then poles
+   and other rotations. They start from the reference pose, or in a drag from the solution of the move before. So the
+   pose is a function of the targets, and small changes of the targets change it by little.
+2. Where they end in a local minimum short of the targets, or with a chain bent away from its pole, they start again
+   from FABRIK's pose (``fabrik.tree_passes``), then from poses whose bones are all bent to the same side.
+3. Where the targets can't all be met, their residuals are least by priority and weight (``_statuses`` names the cause).
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ NEAR = 0.01
 """Distance, in the tree's units, at which FABRIK's passes end."""
 
 FAR = 0.1
-"""Distance of an effector from its target, in the tree's units, that is no small move."""
+"""Distance of an effector from its target, in the tree's units, above which the target is far."""
 
 AS_GOOD = 0.9
-"""Share of the angle that poles and rotations are off, above which another pose is no better."""
+"""Ratio of the angles to poles and rotations in another pose to those in this one, above which it is no better."""
 
 MUCH_NEARER = 0.25
-"""Share of the sum of squared distances that another start must come below where it doesn't meet all targets either:
-the pose of another local minimum is a jump."""
+"""Ratio of the sums of squared distances from the targets, of the pose from another start to that from the first, below
+which it is taken although it doesn't meet all targets: the pose of another local minimum is a jump of the bones."""
 
 STUCK = 1e-3
 """|J^T r| / |r| below which no joint brings an effector nearer to its target."""
@@ -200,7 +200,7 @@ def _solve_batch(start: StartTree, goals: Goals, options: Options, batch: tuple[
     )
 
 
-# The ways there
+# Starts
 
 
 def _optimised(
@@ -234,14 +234,14 @@ def _optimised(
 
 
 def _is_better(problem: TreeProblem, found: State, best: State) -> bool:
-    """Tell whether a pose from another start is worth leaving the one from the pose at hand for."""
+    """Tell whether a pose from another start is taken in place of the best one of the starts before."""
     if not problem.is_met(found):
         return problem.spread(found) < MUCH_NEARER * problem.spread(best)
     return not problem.is_met(best) or problem.angle_off(found) < AS_GOOD * problem.angle_off(best)
 
 
 def _starts(problem: TreeProblem, near: State, previous: TreeSolution | None, options: Options) -> Iterator[State]:
-    """Yield the poses to start from: those at hand, FABRIK's, and poses whose bones are bent all the same way.
+    """Yield the starts: the reference or previous pose, FABRIK's pose, and poses whose bones are all bent to one side.
 
     FABRIK's comes first where targets are far and all tasks are positions of free bones: its passes take a third of the
     time.
@@ -283,7 +283,7 @@ def _state_of_previous(problem: TreeProblem, previous: TreeSolution) -> State:
 
 
 def _is_far(problem: TreeProblem, near: State) -> bool:
-    """Tell whether FABRIK's passes alone lead to targets that are far from the pose at hand."""
+    """Tell whether all tasks are positions of free bones, and one of the targets is far from the first start."""
     if problem.start.is_limited or problem.secondary or problem.moves_root or max(problem.meets) >= 0:
         return False
     distances = zip(problem.distances(near), problem.missing, strict=True)
@@ -291,14 +291,14 @@ def _is_far(problem: TreeProblem, near: State) -> bool:
 
 
 def _stepped(problem: TreeProblem, present: State, options: Options, rule: StackedRule) -> tuple[State, int]:
-    """Return where a Jacobian method's own steps lead, and the steps taken."""
+    """Return the state after a Jacobian method's own steps, and the number of steps taken."""
     descent = Descent(problem.start.tree, [[(place, 1.0) for place in problem.places]], problem.moves_root)
     found, taken = step_by_rule(descent, present, problem.enough, rule, options.iterations)
     return found, max(taken, 1)
 
 
 def _met_halfway(problem: TreeProblem, state: State) -> State:
-    """Bring joints that are to meet to the point between them, by weight, as far as they go."""
+    """Return the state in which joints that are to meet are as near to the weighted mean of their positions as can be."""
     if all(place.target is not None for place in problem.places):
         return state
     tasks: list[tuple[Task, float]] = []
@@ -316,12 +316,12 @@ def _met_halfway(problem: TreeProblem, state: State) -> State:
 
 
 def _weight_at(problem: TreeProblem, joint: int, weight: float) -> float:
-    """Return the weight with which a joint stays where it is when another comes to meet it."""
+    """Return the weight of a joint's position in the mean at which it meets an effector: that of its own tasks, if any."""
     tree = problem.start.tree
     if joint < 0:
         return 0.0
     if not tree.supporting_bones[joint]:
-        return 1e6 * weight  # it can't come
+        return 1e6 * weight  # no bone moves it: the effector meets it where it is
     of_others = [
         other
         for place, other in zip(problem.places, problem.weights, strict=True)
@@ -331,7 +331,7 @@ def _weight_at(problem: TreeProblem, joint: int, weight: float) -> float:
 
 
 def _warm_start(problem: TreeProblem, options: Options) -> State:
-    """Return FABRIK's pose, or what limits leave of it."""
+    """Return FABRIK's pose, with joint coordinates clamped to their limits."""
     start = problem.start
     tree = start.tree
     pulls = [

@@ -62,7 +62,7 @@ class BoneTree:
     starts: tuple[int, ...]
     """Joint at which each chain starts."""
     posture_weights: tuple[float, ...] | None = None
-    """Weight of each bone that turns in the posture task of a body; None of chains."""
+    """Weight of each bone that rotates in the posture task of a body; None of chains."""
     is_chain: bool = False
     """Whether these are the bones of one chain that is solved as a chain: the core then reads rest frames where there
     are limits only, and without limits none are computed (8 µs for 10 bones)."""
