@@ -298,7 +298,7 @@ def _stepped(problem: TreeProblem, present: State, options: Options, rule: Stack
 
 
 def _met_halfway(problem: TreeProblem, state: State) -> State:
-    """Return the state in which joints that are to meet are as near to the weighted mean of their positions as can be."""
+    """Return the state in which joints that are to meet are as near to their weighted mean position as can be."""
     if all(place.target is not None for place in problem.places):
         return state
     tasks: list[tuple[Task, float]] = []
@@ -316,7 +316,7 @@ def _met_halfway(problem: TreeProblem, state: State) -> State:
 
 
 def _weight_at(problem: TreeProblem, joint: int, weight: float) -> float:
-    """Return the weight of a joint's position in the mean at which it meets an effector: that of its own tasks, if any."""
+    """Return the weight of a joint's position in the mean at which it meets an effector: of its own tasks, if any."""
     tree = problem.start.tree
     if joint < 0:
         return 0.0
