@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabrik_addon.core import Goals, Pose, plain_chain, solve
-from fabrik_addon.core.fabrik.passes import PLAIN_SWEEPS, sweep_to_target
+from fabrik_addon.core.fabrik.passes import PLAIN_SWEEPS, Stop, sweep_to_target
 from fabrik_addon.core.math.operations import ARRAY
 
 from .c_loop import FLAGS, CLoop
@@ -78,7 +78,7 @@ def _compare(
 
     def numpy_sweeps() -> NDArray[np.float64]:
         with ARRAY.quiet():
-            _, sweeps = sweep_to_target(ARRAY, points, links, (tx, ty, tz), np.zeros(POSES, bool), TOLERANCE, cap)
+            _, sweeps = sweep_to_target(ARRAY, points, links, (tx, ty, tz), np.zeros(POSES, bool), Stop(TOLERANCE, cap))
         return np.asarray(sweeps, float)
 
     expected = numpy_sweeps()

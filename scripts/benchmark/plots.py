@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from fabrik_addon.core import SOLVERS, Options
-from fabrik_addon.core.fabrik.passes import sweep_to_target
+from fabrik_addon.core.fabrik.passes import Stop, sweep_to_target
 from fabrik_addon.core.math.operations import ARRAY, Vector
 
 from .planar_rows import BEYOND, FRAMES, follow, follow_undamped, path_to
@@ -89,7 +89,7 @@ def _error_of_sweeps(joints: Array, targets: Array, iterations: int) -> float:
     waiting = np.zeros(len(targets), bool)
     with ARRAY.quiet():
         lengths = link_lengths(joints).tolist()
-        swept, _ = sweep_to_target(ARRAY, points, lengths, goals, waiting, STOP, iterations)
+        swept, _ = sweep_to_target(ARRAY, points, lengths, goals, waiting, Stop(STOP, iterations))
     return max(float(np.median(np.linalg.norm(np.array(swept[-1]) - targets.T, axis=0))), STOP)
 
 

@@ -9,7 +9,7 @@ import shutil
 import numpy as np
 import pytest
 
-from fabrik_addon.core.fabrik.passes import PLAIN_SWEEPS, sweep_to_target
+from fabrik_addon.core.fabrik.passes import PLAIN_SWEEPS, Stop, sweep_to_target
 from fabrik_addon.core.math.operations import SCALAR, Point
 from scripts.benchmark import paper_rows
 from scripts.benchmark.plain_fabrik import plain_sweeps
@@ -76,7 +76,7 @@ def test_plain_sweeps_are_the_cores_until_mixing_begins() -> None:
     points: list[Point] = [tuple(joint) for joint in joints.tolist()]
     compared = 0
     for target, plain in zip(targets, plain_sweeps(joints, targets, 1e-4), strict=True):
-        _, sweeps = sweep_to_target(SCALAR, points, [0.2] * 5, tuple(target.tolist()), False, 1e-4, 1000)
+        _, sweeps = sweep_to_target(SCALAR, points, [0.2] * 5, tuple(target.tolist()), False, Stop(1e-4, 1000))
         if sweeps <= PLAIN_SWEEPS:
             assert plain == sweeps
             compared += 1
@@ -100,7 +100,7 @@ def test_the_loop_in_c_does_what_the_core_does() -> None:
     for joints, target, after, count in zip(start, targets, swept, sweeps, strict=True):
         points: list[Point] = [tuple(joint) for joint in joints.tolist()]
         found, expected = sweep_to_target(
-            SCALAR, points, lengths.tolist(), tuple(target.tolist()), False, 1e-4, PLAIN_SWEEPS
+            SCALAR, points, lengths.tolist(), tuple(target.tolist()), False, Stop(1e-4, PLAIN_SWEEPS)
         )
         assert count == expected
         np.testing.assert_allclose(after, found, atol=1e-12)

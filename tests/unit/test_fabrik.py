@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from fabrik_addon.core.fabrik.acceleration import DEPTH, Mixing
 from fabrik_addon.core.fabrik.passes import (
+    Stop,
     backward_pass,
     forward_pass,
     links_of,
@@ -58,7 +59,7 @@ def plain_sweeps(joints: Array, lengths: list[float], target: Array, tolerance: 
 
 def accelerated_sweeps(joints: Array, lengths: list[float], target: Array, tolerance: float) -> int:
     goal = tuple(target.tolist())
-    points, sweeps = sweep_to_target(SCALAR, points_of(joints), lengths, goal, False, tolerance, 2000)
+    points, sweeps = sweep_to_target(SCALAR, points_of(joints), lengths, goal, False, Stop(tolerance, 2000))
     assert np.linalg.norm(np.array(points[-1]) - target) <= tolerance
     return int(sweeps)
 
@@ -146,12 +147,12 @@ def test_sweeps_end_at_the_cap_with_what_they_have() -> None:
     for _ in range(3):
         backward_pass(SCALAR, points, links_of(lengths), tuple(target.tolist()))
         forward_pass(SCALAR, points, links_of(lengths))
-    single, sweeps = sweep_to_target(SCALAR, points_of(joints), lengths, tuple(target.tolist()), False, 1e-9, 3)
+    single, sweeps = sweep_to_target(SCALAR, points_of(joints), lengths, tuple(target.tolist()), False, Stop(1e-9, 3))
     assert sweeps == 3
     np.testing.assert_array_equal(single, points)
     items = items_of([joints, joints])
     many, sweeps = sweep_to_target(
-        ARRAY, items, lengths, tuple(np.array([target, target]).T), np.zeros(2, bool), 1e-9, 3
+        ARRAY, items, lengths, tuple(np.array([target, target]).T), np.zeros(2, bool), Stop(1e-9, 3)
     )
     assert sweeps.tolist() == [3, 3]
     np.testing.assert_array_equal(np.array(many)[..., 1], points)
@@ -163,7 +164,7 @@ def test_items_that_are_done_are_left_alone() -> None:
     lengths = problems[0][1]
     joints = items_of([p[0] for p in problems])
     target = tuple(np.array([p[2] for p in problems]).T)
-    points, sweeps = sweep_to_target(ARRAY, joints, lengths, target, np.array([False, True, False]), 1e-6, 100)
+    points, sweeps = sweep_to_target(ARRAY, joints, lengths, target, np.array([False, True, False]), Stop(1e-6, 100))
     assert sweeps[1] == 0
     np.testing.assert_array_equal(np.array(points)[..., 1], problems[1][0])
     for item in (0, 2):
@@ -174,12 +175,14 @@ def test_items_that_are_done_are_left_alone() -> None:
 def test_two_joints_on_one_point_end_a_item_as_it_began() -> None:
     joints = np.array([(0.0, 0.0, 0.0), (0.0, 0.5, 0.0), (0.5, 0.5, 0.0)])
     on_joint, free = joints[1], np.array([0.3, -0.6, 0.1])
-    points, sweeps = sweep_to_target(SCALAR, points_of(joints), [0.5, 0.5], tuple(on_joint.tolist()), False, 1e-6, 9)
+    points, sweeps = sweep_to_target(
+        SCALAR, points_of(joints), [0.5, 0.5], tuple(on_joint.tolist()), False, Stop(1e-6, 9)
+    )
     np.testing.assert_array_equal(points, joints)
     items = items_of([joints, joints])
     with ARRAY.quiet():
         points, sweeps = sweep_to_target(
-            ARRAY, items, [0.5, 0.5], tuple(np.array([on_joint, free]).T), np.zeros(2, bool), 1e-6, 50
+            ARRAY, items, [0.5, 0.5], tuple(np.array([on_joint, free]).T), np.zeros(2, bool), Stop(1e-6, 50)
         )
     np.testing.assert_array_equal(np.array(points)[..., 0], joints)
     assert sweeps[0] == 0

@@ -45,7 +45,7 @@ from ..math.vectors import (
 )
 from .circular_arc import circular_arc
 from .exact_finish import close_exactly
-from .passes import reach_test, straight_to_target, sweep_to_target
+from .passes import Stop, reach_test, straight_to_target, sweep_to_target
 from .planar_pose import bend_angles, planar_pose
 
 ON_ONE_LINE = 1e-5
@@ -208,7 +208,8 @@ def _reach_by_passes(
         side = perpendicular(ops, along, [side])
         points = points_of(circular_arc_where(ops, deadlocked, joints_of(points), lengths, distance, along, side))
         closed = blocked | deadlocked
-    points, sweeps = sweep_to_target(ops, points, lengths, target, closed, problem.tolerance, problem.iterations)
+    stop = Stop(problem.tolerance, problem.iterations)
+    points, sweeps = sweep_to_target(ops, points, lengths, target, closed, stop)
 
     error = close_exactly(ops, points, lengths, target)
     stalled = (error > problem.tolerance) & ops.negate(blocked)

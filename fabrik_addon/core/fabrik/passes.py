@@ -132,8 +132,8 @@ def sweep_to_target(
     lengths: Sequence[float],
     target: Vector,
     done: Condition,
-    tolerance: float,
-    iterations: int,
+    stop: Stop,
+    sweep: Sweep = FABRIK_SWEEP,
 ) -> tuple[list[Vector], Component]:
     """Sweep until the tip is at the target (Algorithm 1's loop), accelerated after ``PLAIN_SWEEPS`` sweeps.
 
@@ -143,26 +143,13 @@ def sweep_to_target(
         lengths: of the links, adding up to one.
         target: a point within reach.
         done: batch items to leave as they are.
-        tolerance: distance from tip to target at which a batch item stops.
-        iterations: sweeps at most.
+        stop: distance from tip to target at which a batch item stops; sweeps at most.
+        sweep: the passes of FABRIK, or a sweep of another solver.
 
     Returns:
         joints after, and sweeps used. Where two joints coincide there is no direction between them: such a batch item
         keeps its initial pose.
     """
-    return repeat_sweeps(ops, FABRIK_SWEEP, joints, lengths, target, done, Stop(tolerance, iterations))
-
-
-def repeat_sweeps(
-    ops: Operations,
-    sweep: Sweep,
-    joints: Sequence[Vector],
-    lengths: Sequence[float],
-    target: Vector,
-    done: Condition,
-    stop: Stop,
-) -> tuple[list[Vector], Component]:
-    """Repeat a sweep as ``sweep_to_target`` repeats FABRIK's."""
     if ops.all(done):
         return list(joints), 0.0 * target[0]
     moved, run = sweep.moved, sweep.run

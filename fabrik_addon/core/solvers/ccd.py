@@ -7,9 +7,10 @@ shortest one from the arm ``p_n - p_j`` to the aim ``t - p_j``. For a hinge abou
 about a by ``atan2(a . (arm x aim), arm' . aim')``, with arm' and aim' perpendicular to a. No joint is rotated by more
 than ``LARGEST_ROTATION`` in one sweep: otherwise the last joints bend most and the first ones stay.
 
-Without limits sweeps are repeated and accelerated as FABRIK's are (``fabrik.passes.repeat_sweeps``). Within limits the
-rotation of each bone is clamped to its limits (``clamp``), and left out where the clamped rotation would bring the tip
-farther from the target; sweeps end at the tolerance, or when one reduces the error by less than ``_LEAST_GAIN`` of it.
+Without limits sweeps are repeated and accelerated as FABRIK's are (``fabrik.passes.sweep_to_target``). Within limits
+the rotation of each bone is clamped to its limits (``clamp``), and left out where the clamped rotation would bring the
+tip farther from the target; sweeps end at the tolerance, or when one reduces the error by less than ``_LEAST_GAIN`` of
+it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
-from ..fabrik.passes import Links, Stop, Sweep, repeat_sweeps
+from ..fabrik.passes import Links, Stop, Sweep, sweep_to_target
 from ..math.operations import TINY, Component, Condition, Operations, Point, Vector
 from ..math.quaternions import Quaternion, conjugate, from_to, multiply, rotate
 from ..math.vectors import (
@@ -120,18 +121,18 @@ def _rotation_toward(ops: Operations, arm: Vector, aim: Vector, hint: Vector) ->
     return w, x, y, z
 
 
-def turn_to_target(
+def rotate_to_target(
     ops: Operations, joints: Joints, lengths: Sequence[float], target: Vector, tolerance: float, iterations: int
 ) -> tuple[Joints, Component]:
     """Sweep until the tip of a chain without limits is at the target; return joints and sweeps."""
     none_done: Condition = 0.0 * target[0] > 1.0
-    points, sweeps = repeat_sweeps(
-        ops, CCD_SWEEP, points_of(joints), lengths, target, none_done, Stop(tolerance, iterations)
+    points, sweeps = sweep_to_target(
+        ops, points_of(joints), lengths, target, none_done, Stop(tolerance, iterations), CCD_SWEEP
     )
     return joints_of(points), sweeps
 
 
-def turn_within_limits(
+def rotate_within_limits(
     ops: Operations,
     constrained_chain: ConstrainedChain,
     coordinates: Sequence[SwingTwist],
@@ -241,10 +242,10 @@ def _angle_about(ops: Operations, axis: Vector, arm: Vector, aim: Vector) -> Com
 
 def _solve(ops: Operations, start: StartPose, target: Vector, pole: Vector | None, options: Options) -> SolverResult:
     if start.constrained_chain is None:
-        return reach_freely(ops, start, target, pole, options, turn_to_target)
+        return reach_freely(ops, start, target, pole, options, rotate_to_target)
     coordinates = coordinates_of(ops, start.constrained_chain, start.frames)
     reference, begin = coordinates, off_the_line(ops, start.constrained_chain, coordinates, target, options.tolerance)
-    coordinates, placed, error, sweeps = turn_within_limits(
+    coordinates, placed, error, sweeps = rotate_within_limits(
         ops, start.constrained_chain, begin, target, options.tolerance, options.iterations
     )
     if begin is not reference:
