@@ -4,11 +4,11 @@
 
 1. Least squares from the reference pose find, of all feasible poses that reach, the one that rotates least from it
    (least_rotation).
-2. Where they end in a local minimum they start again from a second pose: FABRIK's result, clamped to the limits.
-3. Where that ends in a local minimum too, or the target is unreachable, Newton's method (nearest_pose) starts from both
-   local minima and from feasible poses whose tips are near the target (feasible_poses). Successive halving
-   (``HALVING_ROUNDS``) leaves the best.
-4. Of the poses that reach, the one that rotates least from the reference pose is returned, else the one whose tip is
+2. Where they end in a local minimum, or the target is unreachable, Newton's method (nearest_pose) starts from that
+   minimum, from a second pose (FABRIK's result, clamped to the limits), and from feasible poses whose tips are near the
+   target (feasible_poses). Successive halving (``HALVING_ROUNDS``) leaves the best. Least squares from the second pose,
+   before these, reached none of 1000 targets in less time, and cost an eighth of the time of an unreachable one.
+3. Of the poses that reach, the one that rotates least from the reference pose is returned, else the one whose tip is
    nearest to the target.
 
 The number of steps is bounded, and the same input gives the same bits.
@@ -131,7 +131,7 @@ def reach_within_limits(
             caller would choose if limits let its tip be at the target: the present pose, the solver's answer without
             limits, or the pose with the desired tip rotation.
         second_start: returns the joint coordinates, within limits, of another pose to start from where the first start
-            doesn't reach. None where there is no other pose.
+            doesn't reach. None where there is no other pose: then it is the reference pose.
         target: from the root, in units of the chain's length.
         tolerance: distance from tip to target that counts as reached, in the same units.
         iterations: steps from each start at most, and no more than ``STEPS``.
@@ -148,35 +148,13 @@ def reach_within_limits(
     if rest is None or steps < PATIENCE:
         return coordinates, placed, error, starts
     reach = _Reach(constrained_chain, reference, target, tolerance, steps).gather(ops, rest)
-    local_minimum = _gather_pose(ops, rest, coordinates)
-    if second_start is None:
-        # Newton's method starts from the reference too: no step toward a target beyond a straight chain betters that.
-        others = [local_minimum, reach.reference]
-        found = _start_anywhere(ops, reach, others)
-        more = 2.0 + sum(_nearest(reach.constrained_chain.bones)) + 0.0 * found[0][0]
-    else:
-        found, more = _start_again(ops, reach, local_minimum, _gather_pose(ops, rest, second_start()))
+    # Without another pose from the reference: no step toward a target beyond a straight chain betters that.
+    second = reach.reference if second_start is None else _gather_pose(ops, rest, second_start())
+    found = _start_anywhere(ops, reach, [_gather_pose(ops, rest, coordinates), second])
+    more = 3.0 + sum(_nearest(reach.constrained_chain.bones)) + 0.0 * found[0][0]
     coordinates, starts = _scatter(ops, rest, coordinates, found, starts, more)
     placed = place(ops, constrained_chain, coordinates)
     return coordinates, placed, distance_between(ops, placed.joints[-1], target), starts
-
-
-def _start_again(
-    ops: Operations, reach: _Reach, local_minimum: Sequence[SwingTwist], second_start: Sequence[SwingTwist]
-) -> tuple[list[SwingTwist], Component]:
-    """Return the joint coordinates that the second start leads to, else those from all starts, and the starts used.
-
-    The first start ended in a local minimum, which is one of the starts of Newton's method.
-    """
-    coordinates, _, error = reach.rotate_least(ops, second_start)
-    starts = 2.0 + 0.0 * error
-    rest = ops.active_indices(error <= reach.tolerance)
-    if rest is None:
-        return coordinates, starts
-    others = [_gather_pose(ops, rest, pose) for pose in (local_minimum, coordinates)]
-    found = _start_anywhere(ops, reach.gather(ops, rest), others)
-    more = 2.0 + sum(_nearest(reach.constrained_chain.bones)) + 0.0 * found[0][0]
-    return _scatter(ops, rest, coordinates, found, starts, more)
 
 
 def _gather_pose(ops: Operations, items: Selection, pose: Sequence[SwingTwist]) -> list[SwingTwist]:
