@@ -29,7 +29,8 @@ from .math.quaternions import IDENTITY, Quaternion, conjugate, from_to, multiply
 from .math.vectors import choose_each, choose_parts, distance_between, first_direction, norm, relative_to, scale
 from .model.chain_start import StartPose, batch_shape, start_from
 from .model.tree_start import start_tree
-from .optimise.constrained_reach import coordinates_of, reach_within_limits
+from .optimise.constrained_reach import STEPS, coordinates_of
+from .optimise.least_rotation import rotate_least
 from .problem import Chain, FabrikError, Goals, Options, Pose, Solution, Status
 from .solve_tree import solve_tree
 from .solvers.table import solver_for
@@ -334,7 +335,8 @@ def reach_rotation(
        taken instead.
     3. The last bone's frame is the rotation, followed by the shortest rotation from the link that the rotation gives to
        the link found.
-    4. With limits, ``reach_within_limits`` starts from the pose nearest to those frames that limits allow.
+    4. With limits, ``rotate_least`` starts from the pose nearest to those frames that limits allow. 2. is
+       for poses at their targets then; another one keeps the tip of the pose without the rotation.
     """
     rotation, target = goal.rotation, goal.target
     assert rotation is not None  # this stage is for goals with a rotation only
@@ -344,7 +346,11 @@ def reach_rotation(
     (ax, ay, az), (bx, by, bz) = plain.points[-2:]
     desired_link = rotate(rotation, rotate(conjugate(start.frames[-2]), scale(start.links[-1], unit)))
     link, points, frames, sweeps = (bx - ax, by - ay, bz - az), plain.points, plain.frames, plain.sweeps
-    if len(chain.links) > 1:
+    allowed = (
+        options.tolerance if start.constrained_chain else ops.maximum(options.tolerance, _NEAR_ENOUGH * plain.error)
+    )
+    may_turn = plain.error <= allowed
+    if len(chain.links) > 1 and ops.any(may_turn):
         target_from_root = (target[0] - rx, target[1] - ry, target[2] - rz)
         last = last_link(ops, chain.links[:-1], target_from_root, desired_link, link)
         head = (target[0] - last[0], target[1] - last[1], target[2] - last[2])
@@ -353,8 +359,7 @@ def reach_rotation(
         others = after(ops, start.without_tip, goal._replace(target=head), other_options)
         ex, ey, ez = others.points[-1]
         tip = (ex + last[0], ey + last[1], ez + last[2])
-        allowed = ops.maximum(options.tolerance, _NEAR_ENOUGH * plain.error) * unit
-        better = distance_between(ops, tip, target) <= allowed
+        better = may_turn & (distance_between(ops, tip, target) <= allowed * unit)
         points = choose_each(ops, better, [*others.points, tip], points)
         link = choose_parts(ops, better, last, link)
         frames = [choose_parts(ops, better, a, b) for a, b in zip(others.frames, frames, strict=False)]
@@ -376,25 +381,26 @@ def _rotation_within_limits(
     target: Vector,
     options: Options,
 ) -> tuple[list[Vector], list[Quaternion]]:
-    """Return joints and frames within limits, the nearest to the desired frames with the tip at the target.
+    """Return joints and frames within limits, the nearest to the desired frames whose tip is as near as without them.
 
-    Where the tip of those joints isn't at the target, as with few iterations, and the tip of the pose without the
-    rotation is, the pose without the rotation is returned.
+    The pose starts from the desired frames, and where that doesn't bring the tip to the target, or to the tip of the
+    pose without the rotation where this is short of the target, from the pose without the rotation.
     """
-    assert start.constrained_chain is not None  # this function is for chains with limits only
+    chain = start.constrained_chain
+    assert chain is not None  # this function is for chains with limits only
     unit, root = start.chain.total_length, start.root
-    _, placed, _, _ = reach_within_limits(
-        ops,
-        start.constrained_chain,
-        coordinates_of(ops, start.constrained_chain, desired),
-        partial(coordinates_of, ops, start.constrained_chain, plain.frames),
-        relative_to(target, root, unit),
-        options.tolerance,
-        options.iterations,
-    )
+    tip = choose_parts(ops, plain.error <= options.tolerance, target, plain.points[-1])
+    goal, tolerance, steps = relative_to(tip, root, unit), options.tolerance, min(options.iterations, STEPS)
+    reference = coordinates_of(ops, chain, desired)
+    _, placed, error = rotate_least(ops, chain, reference, reference, goal, tolerance, steps)
+    is_off = error > tolerance
+    if ops.any(is_off):
+        at_tip = coordinates_of(ops, chain, plain.frames)
+        _, again, error = rotate_least(ops, chain, at_tip, reference, goal, tolerance, steps)
+        placed = again.where(ops, is_off, placed)
     points = [(root[0] + unit * x, root[1] + unit * y, root[2] + unit * z) for x, y, z in placed.joints]
-    is_off = distance_between(ops, points[-1], target) > options.tolerance * unit
-    falls_back = (plain.error <= options.tolerance) & is_off
+    allowed = ops.maximum(tolerance, _NEAR_ENOUGH * plain.error) * unit
+    falls_back = distance_between(ops, points[-1], target) > allowed
     return (
         choose_each(ops, falls_back, plain.points, points),
         choose_each(ops, falls_back, plain.frames, placed.frames),
