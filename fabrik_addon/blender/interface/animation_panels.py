@@ -41,6 +41,10 @@ class VIEW3D_PT_fabrik_convert(Panel):
     bl_parent_id = "VIEW3D_PT_fabrik"
     bl_options = {'DEFAULT_CLOSED'}
 
+    @classmethod
+    def poll(cls, context: Context) -> bool:
+        return context.object.type == 'ARMATURE'
+
     def draw(self, _context: Context) -> None:
         column = self.layout.column(align=True)
         column.operator("pose.fabrik_constraints_to_chains", icon='CON_KINEMATIC')

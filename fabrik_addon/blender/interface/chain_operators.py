@@ -10,17 +10,24 @@ import bpy
 from bpy.props import BoolProperty, EnumProperty, IntProperty
 from bpy.types import Operator
 
-from ..rig.properties import chosen_chains, settings_of
+from ..rig.properties import chosen_chains, settings_of, shown_armature
 from ..rig.wording import counted
 from .frame_range_mixin import FrameRangeMixin
-from .operator_mixins import HasChainsMixin, OnlyActiveMixin, PoseModeMixin, ReportErrorsMixin
+from .operator_mixins import (
+    AsBonesMixin,
+    GoalOrPoseModeMixin,
+    HasChainsMixin,
+    OnlyActiveMixin,
+    PoseModeMixin,
+    ReportErrorsMixin,
+)
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import OperatorReturnItems
     from bpy.types import Context, Event
 
 
-class POSE_OT_fabrik_chain_add(ReportErrorsMixin, Operator):
+class POSE_OT_fabrik_chain_add(AsBonesMixin, ReportErrorsMixin, Operator):
     """Add a chain that ends at the active bone, or one for each selected bone; with X-Axis Mirror on, on both sides"""
 
     bl_idname = "pose.fabrik_chain_add"
@@ -39,11 +46,9 @@ class POSE_OT_fabrik_chain_add(ReportErrorsMixin, Operator):
         description="Add a chain for each selected bone without a selected child, instead of the active bone alone",
         default=False,
     )
-    create_target: BoolProperty(
-        name="Create Target", description="Add an empty at the end of the chain, as its target", default=True
-    )
+    create_target: BoolProperty(name="Create Target", description="Add a target at the end of the chain", default=True)
     create_pole: BoolProperty(
-        name="Create Pole", description="Add an empty on the side to which the chain bends, as its pole", default=False
+        name="Create Pole", description="Add a pole on the side to which the chain bends", default=False
     )
 
     @classmethod
@@ -64,7 +69,7 @@ class POSE_OT_fabrik_chain_add(ReportErrorsMixin, Operator):
         tips = (selected_tips(armature) if self.use_selected else []) or [context.active_pose_bone.name]
         if armature.pose.use_mirror_x:
             tips = with_opposites(armature, tips)
-        goals = NewGoals(self.create_target, self.create_pole)
+        goals = NewGoals(self.create_target, self.create_pole, self.as_bones)
         chains = add_chains(context.scene, context.view_layer, armature, tips, self.chain_count, goals)
         for chain in chains:
             tree = chains_of_tree(chain, list(settings_of(armature).chains))
@@ -72,6 +77,28 @@ class POSE_OT_fabrik_chain_add(ReportErrorsMixin, Operator):
                 chain.root_motion = 'TRANSLATE'
         added = f"chain '{chains[0].name}'" if len(chains) == 1 else counted(len(chains), "chain")
         self.report({'INFO'}, f"Added {added}")
+
+
+class POSE_OT_fabrik_target_add(AsBonesMixin, HasChainsMixin, Operator):
+    """Give the active chain a target at its end; no bone moves"""
+
+    bl_idname = "pose.fabrik_target_add"
+    bl_label = "Create Target"
+    bl_options = {'REGISTER', 'UNDO'}
+
+    def run(self, context: Context) -> None:
+        self.add_goal(context, is_pole=False)
+
+
+class POSE_OT_fabrik_pole_add(AsBonesMixin, HasChainsMixin, Operator):
+    """Give the active chain a pole on the side to which it bends; no bone moves"""
+
+    bl_idname = "pose.fabrik_pole_add"
+    bl_label = "Create Pole"
+    bl_options = {'REGISTER', 'UNDO'}
+
+    def run(self, context: Context) -> None:
+        self.add_goal(context, is_pole=True)
 
 
 class POSE_OT_fabrik_chain_remove(HasChainsMixin, Operator):
@@ -91,7 +118,7 @@ class POSE_OT_fabrik_chain_remove(HasChainsMixin, Operator):
         settings.active_index = max(0, min(settings.active_index, len(settings.chains) - 1))
 
 
-class POSE_OT_fabrik_solve(OnlyActiveMixin, Operator):
+class POSE_OT_fabrik_solve(GoalOrPoseModeMixin, Operator):
     """Pose the bones so that the chains reach their targets"""
 
     bl_idname = "pose.fabrik_solve"
@@ -102,7 +129,7 @@ class POSE_OT_fabrik_solve(OnlyActiveMixin, Operator):
         from ..solving.solve_chains import solve_chains
         from ..solving.write_channels import auto_key
 
-        armature = context.object
+        armature = shown_armature(context)
         results, changed = solve_chains(context.view_layer, armature, chosen_chains(armature, self.only_active))
         auto_key(context, changed)
         for name, result in results:
@@ -112,7 +139,7 @@ class POSE_OT_fabrik_solve(OnlyActiveMixin, Operator):
                 self.report({'WARNING'}, f"Chain '{name}': overridden on {', '.join(result.overridden)}")
 
 
-class POSE_OT_fabrik_snap_target(OnlyActiveMixin, Operator):
+class POSE_OT_fabrik_snap_target(GoalOrPoseModeMixin, Operator):
     """Move targets and poles to the present pose of their chains, so that solving changes nothing"""
 
     bl_idname = "pose.fabrik_snap_target"
@@ -123,8 +150,9 @@ class POSE_OT_fabrik_snap_target(OnlyActiveMixin, Operator):
         from ..setup.snap_targets import snap_targets
         from ..solving.write_channels import auto_key
 
-        chains = chosen_chains(context.object, self.only_active)
-        auto_key(context, snap_targets(context.view_layer, context.object, chains))
+        armature = shown_armature(context)
+        chains = chosen_chains(armature, self.only_active)
+        auto_key(context, snap_targets(context.view_layer, armature, chains))
 
 
 class POSE_OT_fabrik_key_targets(FrameRangeMixin, OnlyActiveMixin, Operator):
@@ -207,6 +235,8 @@ class POSE_OT_fabrik_limits_set(PoseModeMixin, Operator):
 register, unregister = bpy.utils.register_classes_factory(  # type: ignore[misc]
     (
         POSE_OT_fabrik_chain_add,
+        POSE_OT_fabrik_target_add,
+        POSE_OT_fabrik_pole_add,
         POSE_OT_fabrik_chain_remove,
         POSE_OT_fabrik_solve,
         POSE_OT_fabrik_snap_target,

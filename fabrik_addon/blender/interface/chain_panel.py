@@ -12,7 +12,7 @@ from bpy.types import Panel, UIList
 
 from ...core import FabrikError
 from ...core.solvers.names import SOLVER_NAMES
-from ..rig.properties import STATUS_ITEMS, active_chain, settings_of
+from ..rig.properties import STATUS_ITEMS, active_chain, settings_of, shown_armature
 from ..rig.wording import counted
 from . import presets
 from .limits_panel import draw_limits
@@ -78,12 +78,15 @@ class VIEW3D_PT_fabrik(_FabrikPanel):
 
     @classmethod
     def poll(cls, context: Context) -> bool:
-        return context.object is not None and context.object.type == 'ARMATURE'
+        return shown_armature(context) is not None
 
     def draw(self, context: Context) -> None:
         layout = self.layout
-        settings = settings_of(context.object)
-        if context.mode != 'POSE':
+        armature = shown_armature(context)
+        settings = settings_of(armature)
+        if armature != context.object:
+            layout.label(text=f"Chains of {armature.name}", icon='ARMATURE_DATA', translate=False)
+        elif context.mode != 'POSE':
             layout.label(text="Switch to Pose Mode", icon='INFO')
         if not settings.chains and not settings.body.parts:
             row = layout.row()
@@ -93,13 +96,15 @@ class VIEW3D_PT_fabrik(_FabrikPanel):
         row = layout.row()
         row.template_list("FABRIK_UL_chains", "", settings, "chains", settings, "list_index", rows=3)
         column = row.column(align=True)
-        column.operator("pose.fabrik_chain_add", text="", icon='ADD').use_selected = True
+        add = column.operator("pose.fabrik_chain_add", text="", icon='ADD')
+        add.use_selected, add.as_bones = True, settings.use_target_bones
         column.operator("pose.fabrik_chain_remove", text="", icon='REMOVE')
 
         column.separator()
         column.prop(settings, "show_overlay", text="", icon='OVERLAY')
         column.prop(settings, "show_handles", text="", icon='GIZMO')
 
+        layout.prop(settings, "use_target_bones")
         row = layout.row(align=True)
         row.operator("pose.fabrik_drag", icon='VIEW_PAN').grab = 'BONE'
         if settings.chains:
@@ -114,7 +119,7 @@ class VIEW3D_PT_fabrik(_FabrikPanel):
         row.operator("pose.fabrik_solve", text="Solve Active").only_active = True
         row.operator("pose.fabrik_snap_target").only_active = False
 
-        chain = active_chain(context.object)
+        chain = active_chain(armature)
         if chain is not None:
             _draw_result(layout, chain, characters_across(context))
 
@@ -172,14 +177,15 @@ class ActiveChainPanel(_FabrikPanel):
 
     @classmethod
     def poll(cls, context: Context) -> bool:
-        return active_chain(context.object) is not None
+        return active_chain(shown_armature(context)) is not None
 
     def draw(self, context: Context) -> None:
         self.layout.use_property_split = True
         self.layout.use_property_decorate = False
-        chain = active_chain(context.object)
+        armature = shown_armature(context)
+        chain = active_chain(armature)
         if chain is not None:
-            self.draw_chain(self.layout, context.object, chain)
+            self.draw_chain(self.layout, armature, chain)
 
     def draw_chain(self, layout: UILayout, armature: Object, chain: FabrikChain) -> None:
         raise NotImplementedError
@@ -197,11 +203,14 @@ class VIEW3D_PT_fabrik_chain(ActiveChainPanel):
 class VIEW3D_PT_fabrik_target(ActiveChainPanel):
     bl_label = "Target"
 
-    def draw_chain(self, layout: UILayout, _armature: Object, chain: FabrikChain) -> None:
+    def draw_chain(self, layout: UILayout, armature: Object, chain: FabrikChain) -> None:
         layout.prop(chain, "use_pin")
         column = layout.column()
         column.active = not chain.use_pin
         _draw_goal(column, chain, "target", "subtarget")
+        if chain.target is None:
+            add = column.operator("pose.fabrik_target_add", icon='ADD')
+            add.as_bones = settings_of(armature).use_target_bones
         layout.prop(chain, "use_rotation")
         layout.prop(chain, "weight")
 
@@ -210,8 +219,11 @@ class VIEW3D_PT_fabrik_pole(ActiveChainPanel):
     bl_label = "Pole"
     bl_options = {'DEFAULT_CLOSED'}
 
-    def draw_chain(self, layout: UILayout, _armature: Object, chain: FabrikChain) -> None:
+    def draw_chain(self, layout: UILayout, armature: Object, chain: FabrikChain) -> None:
         _draw_goal(layout, chain, "pole_target", "pole_subtarget")
+        if chain.pole_target is None:
+            add = layout.operator("pose.fabrik_pole_add", icon='ADD')
+            add.as_bones = settings_of(armature).use_target_bones
         column = layout.column()
         column.active = chain.pole_target is not None
         column.prop(chain, "pole_angle", text="Angle")
@@ -229,7 +241,7 @@ class VIEW3D_PT_fabrik_limits(ActiveChainPanel):
     bl_options = {'DEFAULT_CLOSED'}
 
     def draw_header(self, context: Context) -> None:
-        self.layout.prop(active_chain(context.object), "use_limits", text="")
+        self.layout.prop(active_chain(shown_armature(context)), "use_limits", text="")
 
     def draw_header_preset(self, _context: Context) -> None:
         presets.VIEW3D_PT_fabrik_limit_presets.draw_panel_header(self.layout)

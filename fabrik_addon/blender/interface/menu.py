@@ -28,6 +28,8 @@ class VIEW3D_MT_fabrik(Menu):
         layout.separator()
         layout.operator("pose.fabrik_chain_add", icon='ADD').use_selected = True
         layout.operator("pose.fabrik_chain_remove", icon='REMOVE')
+        layout.operator("pose.fabrik_target_add")
+        layout.operator("pose.fabrik_pole_add")
         layout.operator("pose.fabrik_solve", icon='CON_KINEMATIC').only_active = False
         layout.operator("pose.fabrik_snap_target").only_active = False
         layout.operator_menu_enum("pose.fabrik_limits_set", "joint")

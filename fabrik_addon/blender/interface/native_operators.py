@@ -129,6 +129,10 @@ class VIEW3D_PT_fabrik_native(Panel):
     bl_parent_id = "VIEW3D_PT_fabrik"
     bl_options = {'DEFAULT_CLOSED'}
 
+    @classmethod
+    def poll(cls, context: Context) -> bool:
+        return context.object.type == 'ARMATURE'
+
     def draw(self, context: Context) -> None:
         from ..native.find_rigs import solver_of
         from ..native.modifier_inputs import draw_input, group_inputs

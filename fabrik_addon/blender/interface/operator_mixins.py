@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from bpy.props import BoolProperty
 
 from ...core import FabrikError
-from ..rig.properties import settings_of
+from ..rig.properties import chosen_chains, settings_of, shown_armature
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import OperatorReturnItems
-    from bpy.types import Context
+    from bpy.types import Context, Object
 
 
 class PoseModeMixin:
@@ -28,6 +28,10 @@ class PoseModeMixin:
         if context.mode != 'POSE':
             cls.poll_message_set("Switch to Pose Mode")  # type: ignore[attr-defined]
             return False
+        return cls._can_be_posed(armature)
+
+    @classmethod
+    def _can_be_posed(cls, armature: Object) -> bool:
         if armature.library is not None:
             cls.poll_message_set("The armature is linked: make a library override first")  # type: ignore[attr-defined]
             return False
@@ -71,3 +75,38 @@ class OnlyActiveMixin(HasChainsMixin):
     only_active: BoolProperty(
         name="Only Active", description="Use only the active chain instead of all enabled chains", default=False
     )
+
+
+class GoalOrPoseModeMixin(OnlyActiveMixin):
+    """Polls also for an active object that is a target or pole: then the chains are those of its armature."""
+
+    @classmethod
+    def poll(cls, context: Context) -> bool:
+        armature = shown_armature(context)
+        if armature is None or armature == context.object:
+            return super().poll(context)
+        return cls._can_be_posed(armature)
+
+
+class AsBonesMixin:
+    """Has the option to make targets and poles as bones."""
+
+    as_bones: BoolProperty(
+        name="As Bones",
+        description="Make targets and poles as bones of the armature, in a bone collection of their own, "
+        "instead of empties",
+        default=False,
+    )
+
+    def add_goal(self, context: Context, is_pole: bool) -> None:
+        """Give the active chain a target or a pole.
+
+        Raises:
+            FabrikError: it has one already, or can't get one; then nothing has changed.
+        """
+        from ..setup.add_chain import NewGoals, add_goals
+
+        armature = context.object
+        (chain,) = chosen_chains(armature, only_active=True)
+        goals = NewGoals(create_target=not is_pole, create_pole=is_pole, as_bones=self.as_bones)
+        add_goals(context.scene, context.view_layer, armature, chain, goals)

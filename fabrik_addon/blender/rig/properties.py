@@ -355,6 +355,13 @@ class FabrikSettings(PropertyGroup):
         set=_choose_in_list,
         override=OVERRIDABLE,
     )
+    use_target_bones: BoolProperty(
+        name="Bone Targets",
+        description="Make new targets and poles as bones of the armature, in a bone collection of their own, "
+        "instead of empties",
+        default=False,
+        override=OVERRIDABLE,
+    )
     show_handles: BoolProperty(
         name="Handles",
         description="Show handles of targets and poles in Pose Mode: dragged with the mouse, they pose their chains",
@@ -382,6 +389,19 @@ def active_chain(armature: Object) -> FabrikChain | None:
     if 0 <= settings.active_index < len(settings.chains):
         return settings.chains[settings.active_index]
     return None
+
+
+def shown_armature(context: Context) -> Object | None:
+    """Return the active armature, or that with a chain whose target or pole the active object is; None without."""
+    obj = context.object
+    if obj is None or obj.type == 'ARMATURE':
+        return obj
+    armatures = (other for other in context.view_layer.objects if other.type == 'ARMATURE')
+    return next((armature for armature in armatures if _reaches_for(armature, obj)), None)
+
+
+def _reaches_for(armature: Object, obj: Object) -> bool:
+    return any(obj in (chain.target, chain.pole_target) for chain in settings_of(armature).chains)
 
 
 def chosen_chains(armature: Object, only_active: bool) -> list[FabrikChain]:

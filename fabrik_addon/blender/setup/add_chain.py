@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mathutils import Vector
+from mathutils import Matrix, Quaternion, Vector
 
 from ...core import FabrikError
 from ..rig.chain_bones import ChainBones, ChainSpec, chain_matrices, read_bones, read_pose
@@ -17,6 +17,7 @@ from ..rig.properties import FabrikChain, settings_of
 from ..rig.targets_and_poles import armature_to_world
 from .move_target import scale_of
 from .pole_placement import PolePlacement, place_pole
+from .target_bones import NewBone, add_target_bones, check_bones_can_be_added
 from .target_objects import make_pole, make_target, targets_collection
 
 if TYPE_CHECKING:
@@ -31,26 +32,34 @@ _EMPTY_SIZE = 0.08
 _POLE_SIZE = 0.6
 """Size of a new pole over the size of the target."""
 
+_BONE_LENGTH = 2.0
+"""Length of a new target bone over the size of an empty, which is the half of its box."""
+
 
 @dataclass(frozen=True)
 class NewGoals:
-    """What new chains reach for."""
+    """What chains get to reach for."""
 
     create_target: bool = True
-    """Make an empty at the chain's end, and use it as the target."""
+    """Make a target at the chain's end."""
     create_pole: bool = False
-    """Make an empty in the direction of the bend, and use it as the pole."""
+    """Make a pole in the direction of the bend."""
+    as_bones: bool = False
+    """Make them as bones of the armature; else as empties."""
 
 
 @dataclass(frozen=True)
 class _Placed:
-    """A new chain's bones, and where its target and its pole go, in armature space."""
+    """A chain's bones, and where a new target and a new pole of it go, in armature space."""
 
     bones: ChainBones
+    tip: str
     end: Vector
+    rotation: Quaternion
+    """Of the last bone."""
     pole: PolePlacement
     size: float
-    """Of its target, in world units."""
+    """Of a new target, in world units."""
 
 
 def add_chains(
@@ -61,7 +70,7 @@ def add_chains(
     Args:
         scene: for the collection of new targets.
         view_layer: of the scene, with the armature.
-        armature: object of the bones.
+        armature: object of the bones; to make targets as bones it is active and in Pose mode.
         tips: names of the last bones. Those that already end a chain are left out.
         chain_count: bones of each chain; 0 is all up to the armature's root bone.
         goals: what to make for each chain.
@@ -76,49 +85,110 @@ def add_chains(
         raise FabrikError(f"Chain '{ended[tips[0]]}' already ends at bone '{tips[0]}'")
     view_layer.update()
     # After everything that can raise an error: then nothing has changed.
-    placed = [_place(armature, tip, chain_count) for tip in new]
+    placed = [_place(armature, ChainSpec(tip, tip, chain_count), f"Can't add a chain at bone '{tip}'") for tip in new]
     first = len(settings.chains)
-    for one in placed:
-        _add(scene, view_layer, armature, one, chain_count, goals)
+    for tip in new:
+        chain = settings.chains.add()
+        chain.name = tip
+        forget_result(armature, chain.name)  # the result of an earlier chain of this name
+        chain.tip = tip
+        chain.chain_count = chain_count
     settings.active_index = first
-    view_layer.update()
     chains = list(settings.chains)[first:]
-    for chain, one in zip(chains, placed, strict=True):
-        # With a pole every joint bends toward the pole, except where the last bone takes the target's rotation: without
-        # it the ankle of Rigify's human moves by 0.2 m, so that the foot points backward.
-        chain.use_rotation = goals.create_pole and goals.create_target and one.pole.is_tip_opposite
+    try:
+        _give_goals(scene, view_layer, armature, list(zip(chains, placed, strict=True)), goals)
+    except FabrikError:
+        for _ in new:
+            settings.chains.remove(first)
+        raise
     return chains
 
 
-def _place(armature: Object, tip: str, chain_count: int) -> _Placed:
-    """READ: the bones of a new chain, and where its target and pole go.
+def add_goals(scene: Scene, view_layer: ViewLayer, armature: Object, chain: FabrikChain, goals: NewGoals) -> None:
+    """Give a chain a new target, or a new pole, or both; the arguments are those of ``add_chains``.
 
     Raises:
-        FabrikError: there is no such chain; the message names the tip.
+        FabrikError: it has one already, or its bones can't be read; then nothing has changed.
+    """
+    for role, is_wanted, present in (
+        ("target", goals.create_target, chain.target),
+        ("pole", goals.create_pole, chain.pole_target),
+    ):
+        if is_wanted and present is not None:
+            raise FabrikError(f"Chain '{chain.name}' already has a {role}: '{present.name}'")
+    view_layer.update()
+    spec = ChainSpec(chain.name, chain.tip, chain.chain_count, chain.use_tail)
+    _give_goals(scene, view_layer, armature, [(chain, _place(armature, spec, f"Chain '{chain.name}'"))], goals)
+
+
+def _place(armature: Object, spec: ChainSpec, what: str) -> _Placed:
+    """READ: the bones of a chain, and where its target and its pole go.
+
+    Raises:
+        FabrikError: there is no such chain; the message begins with what is attempted.
     """
     try:
-        bones = read_bones(armature, ChainSpec(tip, tip, chain_count))
+        bones = read_bones(armature, spec)
         rigid, pose = read_pose(bones, chain_matrices(bones), bones.rotations)
         to_world = armature_to_world(armature)
     except FabrikError as error:
-        raise FabrikError(f"Can't add a chain at bone '{tip}': {error}") from error
-    size = _EMPTY_SIZE * scale_of(to_world) * rigid.total_length / len(bones.bones) ** 0.5
-    return _Placed(bones, Vector(pose.positions[-1].tolist()), place_pole(bones, pose, POLE_DISTANCE), size)
+        raise FabrikError(f"{what}: {error}") from error
+    return _Placed(
+        bones,
+        spec.tip,
+        Vector(pose.positions[-1].tolist()),
+        bones.end.matrix.to_quaternion(),
+        place_pole(bones, pose, POLE_DISTANCE),
+        _EMPTY_SIZE * scale_of(to_world) * rigid.total_length / len(bones.bones) ** 0.5,
+    )
 
 
-def _add(
-    scene: Scene, view_layer: ViewLayer, armature: Object, placed: _Placed, chain_count: int, goals: NewGoals
+def _give_goals(
+    scene: Scene,
+    view_layer: ViewLayer,
+    armature: Object,
+    chains: Sequence[tuple[FabrikChain, _Placed]],
+    goals: NewGoals,
 ) -> None:
-    bones, tip = placed.bones, placed.bones.end.name
-    target = pole_target = None
-    if goals.create_target:
-        target = make_target(targets_collection(scene, view_layer), armature, bones, placed.end, placed.size)
-    if goals.create_pole:
-        pole = Vector(placed.pole.position.tolist())
-        pole_target = make_pole(targets_collection(scene, view_layer), armature, bones, pole, _POLE_SIZE * placed.size)
-    chain = settings_of(armature).chains.add()
-    chain.name = tip
-    forget_result(armature, chain.name)  # the result of an earlier chain of this name
-    chain.tip = tip
-    chain.chain_count = chain_count
-    chain.target, chain.pole_target = target, pole_target
+    """WRITE: make targets and poles of chains.
+
+    Raises:
+        FabrikError: the armature can't get bones; then nothing has changed.
+    """
+    if goals.as_bones:
+        _make_bones(armature, chains, goals)
+    elif goals.create_target or goals.create_pole:
+        collection = targets_collection(scene, view_layer)
+        for chain, placed in chains:
+            if goals.create_target:
+                chain.target = make_target(collection, armature, placed.bones, placed.end, placed.size)
+            if goals.create_pole:
+                pole = Vector(placed.pole.position.tolist())
+                chain.pole_target = make_pole(collection, armature, placed.bones, pole, _POLE_SIZE * placed.size)
+    view_layer.update()
+    for chain, placed in chains:
+        # With a pole every joint bends toward the pole, except where the last bone takes the target's rotation: without
+        # it the ankle of Rigify's human moves by 0.2 m, so that the foot points backward.
+        if goals.create_pole and chain.target is not None and placed.pole.is_tip_opposite:
+            chain.use_rotation = True
+
+
+def _make_bones(armature: Object, chains: Sequence[tuple[FabrikChain, _Placed]], goals: NewGoals) -> None:
+    check_bones_can_be_added(armature)
+    scale = scale_of(armature.matrix_world)
+    new, given = [], []
+    for chain, placed in chains:
+        length = _BONE_LENGTH * placed.size / scale
+        if goals.create_target:
+            matrix = Matrix.LocRotScale(placed.end, placed.rotation, None)
+            new.append(NewBone(f"target {placed.tip}", matrix, length, is_pole=False))
+            given.append((chain.name, "target", "subtarget"))
+        if goals.create_pole:
+            matrix = Matrix.Translation(placed.pole.position.tolist())
+            new.append(NewBone(f"pole {placed.tip}", matrix, _POLE_SIZE * length, is_pole=True))
+            given.append((chain.name, "pole_target", "pole_subtarget"))
+    names = add_target_bones(armature, new)
+    for name, (chain_name, obj, bone) in zip(names, given, strict=True):
+        chain = settings_of(armature).chains[chain_name]
+        setattr(chain, obj, armature)
+        setattr(chain, bone, name)

@@ -12,6 +12,7 @@ from stage import (
     Stage,
     Steps,
     activate,
+    area,
     begin_drag,
     check,
     click,
@@ -190,3 +191,75 @@ def handles() -> Steps:
     yield 0.2
     Stage.hands.up()
     yield 0.3
+
+
+def bone_targets() -> Steps:
+    """Targets and poles as bones: made by + with the option of the panel, dragged by their handles, undone."""
+    rig = human("forearm.L")
+    rig.pose.bones["forearm.L"].rotation_quaternion = (0.95, 0.3, 0.0, 0.0)
+    rig.fabrik.use_target_bones = True
+    with over():
+        bpy.ops.ed.undo_push(message="option")
+    yield 0.4
+    yield from open_sidebar()
+    at = yield from find_button("pose.fabrik_chain_add", across=0.83)
+    check(at, f"there is a button to add a chain, at {at}")
+    if not at:
+        return
+    yield from click(at)
+    yield 0.4
+    rig = rig_now()
+    (chain,) = rig.fabrik.chains
+    check(chain.target == rig and chain.subtarget == "target forearm.L", f"+ makes a bone ({chain.subtarget})")
+    check(rig.mode == "POSE", "and comes back to Pose mode")
+    with over():
+        bpy.ops.pose.fabrik_pole_add(as_bones=True)
+        bpy.ops.ed.undo_push(message="pole")
+    area().spaces.active.show_region_ui = False
+    yield 0.5
+    rig = rig_now()
+    before = pose_bits(rig)
+    at, way = pixel_of(rig.matrix_world @ rig.pose.bones["target forearm.L"].head), Vector((-60, 40))
+    Stage.hands.move(*at)
+    yield 0.4
+    shot("bone-targets")
+    Stage.hands.down()
+    yield 0.2
+    yield from walk(at, at + way)
+    yield 0.2
+    shot("bone-targets-drag")
+    Stage.hands.up()
+    yield 0.5
+    rig = rig_now()
+    head = rig.matrix_world @ rig.pose.bones["target forearm.L"].head
+    tip = rig.matrix_world @ rig.pose.bones["forearm.L"].tail
+    check((pixel_of(head) - at - way).length < 1.5, f"the bone is under the mouse ({pixel_of(head) - at})")
+    check((head - tip).length < 1e-3, f"and the chain reaches it ({(head - tip).length})")
+    Stage.hands.key("Z", "ctrl")
+    yield 0.7
+    check(pose_bits(rig_now()) == before, "one undo takes it back")
+
+
+def active_target() -> Steps:
+    """In Object mode, with a target active, the panel shows its armature's chains, and Solve solves them."""
+    rig = arm_with_goals()
+    target = rig.fabrik.chains[0].target
+    with over():
+        bpy.ops.object.mode_set(mode="OBJECT")
+        bpy.ops.object.select_all(action="DESELECT")
+        target.select_set(True)
+        bpy.context.view_layer.objects.active = target
+        target.location += Vector((-0.2, -0.1, 0.15))
+        bpy.ops.ed.undo_push(message="target")
+    yield 0.4
+    yield from open_sidebar()
+    shot("active-target")
+    before = pose_bits(rig_now())
+    at = yield from find_button("pose.fabrik_solve")
+    check(at, f"there is a button to solve, at {at}")
+    if not at:
+        return
+    yield from click(at)
+    yield 0.4
+    check(rig_now().fabrik.chains[0].status == "REACHED" and pose_bits(rig_now()) != before, "it solves")
+    check(bpy.context.object.type == "EMPTY" and bpy.context.mode == "OBJECT", "and the target stays active")

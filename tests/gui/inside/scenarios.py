@@ -12,7 +12,7 @@ from pathlib import Path
 
 import bpy
 import gpu
-from chains_by_mouse import chain_list, controls, handles
+from chains_by_mouse import active_target, bone_targets, chain_list, controls, handles
 from mathutils import Vector
 from stage import (
     Stage,
@@ -750,6 +750,8 @@ SCENARIOS = {
         chain_list,
         controls,
         handles,
+        bone_targets,
+        active_target,
         drag_by_buttons,
         drag_by_shortcut_and_search,
         keys,

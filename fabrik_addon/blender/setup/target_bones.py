@@ -1,0 +1,105 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""WRITE: bones of the armature as targets and poles of chains, in a bone collection and with shapes of their own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import bpy
+from mathutils import Matrix
+
+from ...core import FabrikError
+from .target_objects import TARGETS_COLLECTION
+
+if TYPE_CHECKING:
+    from bpy.types import Object
+
+_CHANNELS = ("location", "rotation_quaternion", "rotation_euler", "rotation_axis_angle", "scale")
+_CIRCLE_SEGMENTS = 24
+
+
+@dataclass(frozen=True)
+class NewBone:
+    """A bone that is to be a target or pole."""
+
+    name: str
+    matrix: Matrix
+    """Of its rest pose, armature space; the bone points along y."""
+    length: float
+    """In armature space."""
+    is_pole: bool
+
+
+def check_bones_can_be_added(armature: Object) -> None:
+    """Refuse an armature whose bones can't be edited.
+
+    Raises:
+        FabrikError: its data is linked.
+    """
+    if armature.data.library is not None or armature.data.override_library is not None:
+        raise FabrikError(f"The bones of '{armature.name}' are linked: make targets and poles as empties")
+
+
+def add_target_bones(armature: Object, bones: Sequence[NewBone]) -> list[str]:
+    """Add bones to the armature that is in Pose mode and active; return the names that Blender gives them.
+
+    They have no parents and deform nothing. Every other bone keeps its channels, also where they differ from the
+    animation, and its selection: Blender evaluates the animation anew when Edit mode ends.
+    """
+    before = {bone.name: [getattr(bone, name)[:] for name in _CHANNELS] for bone in armature.pose.bones}
+    selected = {bone.name for bone in armature.pose.bones if bone.select}
+    active = armature.data.bones.active.name if armature.data.bones.active else ""
+    bpy.ops.object.mode_set(mode='EDIT')
+    names = []
+    for new in bones:
+        made = armature.data.edit_bones.new(new.name)
+        made.head, made.tail = (0.0, 0.0, 0.0), (0.0, new.length, 0.0)
+        made.matrix = new.matrix
+        made.use_deform = False
+        names.append(made.name)
+    bpy.ops.object.mode_set(mode='POSE')
+    collection = armature.data.collections_all.get(TARGETS_COLLECTION) or armature.data.collections.new(
+        TARGETS_COLLECTION
+    )
+    for name, new in zip(names, bones, strict=True):
+        bone = armature.pose.bones[name]
+        collection.assign(bone)
+        bone.custom_shape = _shape(new.is_pole)
+        bone.bone.show_wire = True
+    for bone in armature.pose.bones:
+        bone.select = bone.name in selected
+        for name, values in zip(_CHANNELS, before.get(bone.name, ()), strict=False):
+            if getattr(bone, name)[:] != values:
+                setattr(bone, name, values)
+    armature.data.bones.active = armature.data.bones.get(active)
+    return names
+
+
+def _shape(is_pole: bool) -> Object:
+    """Return the object whose edges are drawn for a bone: a box around its head, or three circles."""
+    name = "FABRIK Pole Shape" if is_pole else "FABRIK Target Shape"
+    found = bpy.data.objects.get((name, None))  # not that of a linked file
+    if found is not None:
+        return found
+    mesh = bpy.data.meshes.new(name)
+    mesh.from_pydata(*(_circles() if is_pole else _box()), [])
+    return bpy.data.objects.new(name, mesh)
+
+
+def _box() -> tuple[list[tuple[float, float, float]], list[tuple[int, int]]]:
+    corners = [(x, y, z) for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)]
+    edges = [(a, b) for a in range(8) for b in range(a + 1, 8) if (a ^ b) in (1, 2, 4)]
+    return corners, edges
+
+
+def _circles() -> tuple[list[tuple[float, float, float]], list[tuple[int, int]]]:
+    count = _CIRCLE_SEGMENTS
+    angles = [math.tau * number / count for number in range(count)]
+    ring = [(0.5 * math.cos(angle), 0.5 * math.sin(angle)) for angle in angles]
+    points = [(x, y, 0.0) for x, y in ring] + [(0.0, x, y) for x, y in ring] + [(y, 0.0, x) for x, y in ring]
+    edges = [(circle * count + i, circle * count + (i + 1) % count) for circle in range(3) for i in range(count)]
+    return points, edges
