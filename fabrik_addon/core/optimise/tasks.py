@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from ..math.operations import TINY, Component, Operations, ScalarVector, Vector
+from ..math.operations import SCALAR, TINY, Component, Operations, ScalarVector, Vector
 from ..math.quaternions import Quaternion, multiply
+from ..math.rigid_fit import turned_by
 from ..math.vectors import norm, rejection, scale
 from ..model.skeleton import PlacedTree
 
@@ -36,6 +37,13 @@ class PositionTask:
         tx, ty, tz = placed.joints[self.meets] if self.target is None else self.target
         return tx - x, ty - y, tz - z
 
+    def partly(self, placed: PlacedTree, share: float) -> PositionTask:
+        """Return the task whose target is some share of the way from a pose's joint to this one's."""
+        here = placed.joints[self.joint]
+        left = self.residual(SCALAR, placed)
+        x, y, z = (part + share * change for part, change in zip(here, left, strict=True))
+        return PositionTask(self.joint, (x, y, z))
+
 
 @dataclass(frozen=True)
 class OrientationTask:
@@ -54,6 +62,13 @@ class OrientationTask:
     def off(self, ops: Operations, placed: PlacedTree) -> Component:
         """Return the angle (radians) of the turn that is left."""
         return norm(ops, self._turn(ops, placed))
+
+    def partly(self, placed: PlacedTree, share: float) -> OrientationTask:
+        """Return the task whose frame is some share of the rotation from a pose's frame to this one's."""
+        x, y, z = self._turn(SCALAR, placed)
+        return OrientationTask(
+            self.bone, turned_by(SCALAR, placed.frames[self.bone], (share * x, share * y, share * z))
+        )
 
     def _turn(self, ops: Operations, placed: PlacedTree) -> Vector:
         w, x, y, z = placed.frames[self.bone]

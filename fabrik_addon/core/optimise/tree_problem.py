@@ -108,17 +108,15 @@ class TreeProblem:
         return [sorted(level, key=_order) for level in (pins, targets, beyond, last) if level]
 
     def _levels_of(self, priorities: Sequence[int]) -> list[list[tuple[Task, float]]]:
-        """Return the tasks with weights, by the effectors' own priorities (``Goals.priorities``); poles are last."""
+        """Return the tasks with weights, by the effectors' own priorities (``Goals.priorities``); poles don't count."""
         levels: dict[int, list[tuple[Task, float]]] = {}
-        last = max(priorities) + 1
         for number, (place, weight, priority) in enumerate(zip(self.places, self.weights, priorities, strict=True)):
             if math.isfinite(self.enough[number]):
                 levels.setdefault(priority, []).append((place, weight))
             if number in self.rotations:
                 level = priority if self.pinned[number] else priority + 1
                 levels.setdefault(level, []).append((self.rotations[number], weight))
-        levels.setdefault(last, []).extend((pole, 1.0) for pole in self.poles.values())
-        return [sorted(levels[level], key=_order) for level in sorted(levels) if levels[level]]
+        return [sorted(levels[level], key=_order) for level in sorted(levels)]
 
     def state(self, coordinates: Sequence[Any], shifts: Sequence[Vector]) -> State:
         """Return the state of coordinates and roots' shifts."""

@@ -18,18 +18,17 @@ set of poses that keep the pins a straight step costs more than it gains.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ..math.factorisation import positive_inverse
-from ..math.operations import Array
+from ..math.operations import SCALAR, Array
 from .prioritised_descent import ROUNDS, Descent, descend_by_priority
-from .tasks import State
+from .tasks import PoleTask, State, Task
 
-FIRST_WEIGHT = 1e6
-"""w_1 of the first level, over the weight 1 of the posture task."""
-
-LEVEL_RATIO = 100.0
-"""Weight of a level over that of the next one."""
+LEVEL_WEIGHTS = (1e8, 1e5, 1e3, 1e2)
+"""w_k of the levels, over the weight 1 of the posture task; the last one of all levels after it."""
 
 FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-2, 1e-6, 1e8
 
@@ -41,6 +40,9 @@ CONVERGED = 1e-5
 
 CORRECTIONS = 2
 """Steps at most that bring a trial back to the first level."""
+
+NEARLY_MET, UNMET = 4e-3, 2e-2
+"""Length of a task's residual, in the tree's units, up to which it is met exactly, and from which on it is left."""
 
 EXACT_STEPS = 10
 """Steps of strict priority at the end."""
@@ -62,7 +64,7 @@ def descend_by_weight(descent: Descent, start: State, reference: State, steps: i
         the state, how many steps were taken, and whether the descent ended before its steps were used up.
     """
     state = descent.state(start.coordinates, start.shifts)
-    level_weights = [max(FIRST_WEIGHT / LEVEL_RATIO**level, 1.0) for level in range(len(descent.levels))]
+    level_weights = [LEVEL_WEIGHTS[min(level, len(LEVEL_WEIGHTS) - 1)] for level in range(len(descent.levels))]
     weights = np.concatenate(
         [np.full(span.stop - span.start, weight) for span, weight in zip(descent.spans, level_weights, strict=True)]
     )
@@ -100,8 +102,27 @@ def descend_by_weight(descent: Descent, start: State, reference: State, steps: i
             if damping > MOST_DAMPING:
                 is_converged = True
                 break
-    state, more, _ = descend_by_priority(descent, state, None, EXACT_STEPS)
+    state, more, _ = descend_by_priority(_nearly_met(descent, state), state, None, EXACT_STEPS)
     return state, taken + more, is_converged
+
+
+def _nearly_met(descent: Descent, state: State) -> Descent:
+    """Return a descent to the targets that the state is near to; others are left where they are.
+
+    A target at a distance d is replaced by one that is some share s of the way there, with s = 1 up to ``NEARLY_MET``
+    and falling to 0 at ``UNMET``: at the end of its reach a body gains the last millimetres by large rotations, and
+    would jump to them where a target comes into reach.
+    """
+    levels: list[list[tuple[Task, float]]] = [list(descent.levels[0])]
+    for level in descent.levels[1:]:
+        levels.append([])
+        for task, weight in level:
+            if isinstance(task, PoleTask):
+                continue
+            error = math.sqrt(sum(part * part for part in task.residual(SCALAR, state.placed)))
+            share = min(1.0, max(0.0, (UNMET - error) / (UNMET - NEARLY_MET)))
+            levels[-1].append((task.partly(state.placed, share), weight))
+    return Descent(descent.tree, levels, descent.moves_roots)
 
 
 def _step(
@@ -122,12 +143,15 @@ def _step(
         inverse = positive_inverse(normal, (1.0 + damping) / float(weights.max()))
         change = to_posture + weighted.T @ (inverse @ (residual - jacobian @ (fixed + to_posture)))
         is_free = inverse_metric > 0.0
-        above, below = is_free & (change > up), is_free & (change < down)
         leaves = [
             (i, k, nx, nz)
             for i, k, nx, nz in ellipses
             if is_free[i] and is_free[k] and nx * change[i] + nz * change[k] > 1e-12
         ]
+        # A swing that leaves its ellipse is far from the ellipse's box: at the box it would stop in the wrong place.
+        for i, k, _, _ in leaves:
+            is_free[i] = is_free[k] = False
+        above, below = is_free & (change > up), is_free & (change < down)
         if not leaves and not above.any() and not below.any():
             break
         fixed = fixed + np.where(above, up, 0.0) + np.where(below, down, 0.0)

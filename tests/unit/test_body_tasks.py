@@ -1,0 +1,92 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Trees whose effectors have priorities and whose joints have posture weights: what a body is solved by."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fabrik_addon.core import Goals, Options, Pose, Solution, Status, start_tree
+from fabrik_addon.core.solve_tree import solve_tree
+from tests.unit.chains import Array
+from tests.unit.trees import y_tree
+
+PINNED, PULLED = 1, 2
+
+
+def solved(targets: Array, weights: Array | None = None, moves_root: bool = False) -> tuple[Pose, Solution]:
+    """Solve a trunk with two arms, the second of them pinned; return the pose before and the solution."""
+    chain, pose = y_tree()
+    ones = np.ones(len(chain.lengths))
+    chain = replace(chain, posture_weights=ones if weights is None else weights)
+    goals = Goals(targets, pinned=np.array([False, True]), priorities=np.array([PULLED, PINNED]))
+    return pose, solve_tree(start_tree(chain, pose), goals, Options(moves_root=moves_root))
+
+
+def ends(pose: Pose) -> Array:
+    chain, _ = y_tree()
+    return pose.positions[chain.tips]
+
+
+@pytest.mark.parametrize("by", [(0.3, 0.2, -0.4), (-0.5, 0.5, 0.3), (3.0, 0.0, 2.0), (0.0, 0.0, 9.0)])
+def test_a_pin_holds_against_whatever_is_pulled(by: tuple[float, float, float]) -> None:
+    _, pose = y_tree()
+    before = ends(pose)
+    _, found = solved(np.add(before, [by, (0.0, 0.0, 0.0)]))
+    chain, _ = y_tree()
+    assert np.linalg.norm(ends(found.pose)[1] - before[1]) < 1e-5 * chain.lengths.sum()
+    away = np.linalg.norm(ends(found.pose)[0] - before[0] - by)
+    assert away < np.linalg.norm(by)
+    assert (found.status[0] == Status.REACHED) == (away < 1e-3)
+
+
+def test_lengths_are_kept() -> None:
+    chain, pose = y_tree()
+    _, found = solved(np.add(ends(pose), [(0.5, 0.3, -0.6), (0.0, 0.0, 0.0)]))
+    links = found.pose.positions[1:] - found.pose.positions[chain.parents[1:]]
+    assert np.allclose(np.linalg.norm(links, axis=1), chain.lengths[1:], rtol=1e-9)
+
+
+def test_joints_of_a_larger_posture_weight_rotate_less() -> None:
+    chain, pose = y_tree()
+    targets = np.add(ends(pose), [(-0.6, 0.3, -0.2), (0.0, 0.0, 0.0)])
+
+    def trunk_moves(weight: float) -> float:
+        weights = np.ones(len(chain.lengths))
+        weights[:3] = weight
+        _, found = solved(targets, weights)
+        assert found.status.tolist() == [Status.REACHED, Status.REACHED]
+        return float(np.linalg.norm(found.pose.positions[3] - pose.positions[3]))
+
+    assert trunk_moves(1.0) > 2.0 * trunk_moves(30.0) > 2.0 * trunk_moves(300.0)
+
+
+def test_a_root_of_a_larger_posture_weight_moves_less() -> None:
+    chain, pose = y_tree()
+    targets = np.add(ends(pose), [(-0.6, 0.3, -0.2), (0.0, 0.0, 0.0)])
+
+    def root_moves(weight: float) -> float:
+        weights = np.ones(len(chain.lengths))
+        weights[0] = weight
+        _, found = solved(targets, weights, moves_root=True)
+        return float(np.linalg.norm(found.pose.positions[0] - pose.positions[0]))
+
+    assert root_moves(1.0) > 3.0 * root_moves(100.0)
+
+
+def test_an_effector_without_a_position_holds_its_rotation_alone() -> None:
+    chain, pose = y_tree()
+    chain = replace(chain, posture_weights=np.ones(len(chain.lengths)))
+    goals = Goals(
+        np.add(ends(pose), [(0.2, 0.3, -0.5), (9.0, 9.0, 9.0)]),
+        rotations=pose.rotations[chain.tips],
+        with_positions=np.array([True, False]),
+        with_rotations=np.array([False, True]),
+        priorities=np.array([PULLED, 3]),
+    )
+    found = solve_tree(start_tree(chain, pose), goals, Options())
+    assert found.status.tolist() == [Status.REACHED, Status.REACHED]
+    assert abs(found.pose.rotations[chain.tips[1]] @ pose.rotations[chain.tips[1]]) > 1.0 - 1e-9
