@@ -47,7 +47,7 @@ STEPS = 120
 """Steps of a path, which closes."""
 
 LARGEST_RATIO = 3.0
-"""Largest turn of a bone in one step, over the median step's largest."""
+"""Largest rotation of a bone in one step, over the median step's largest."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class BodyPath:
     """What was measured along one path."""
 
     turns: Array
-    """(N,) largest turn of a bone in each step, degrees."""
+    """(N,) largest rotation of a bone in each step, degrees."""
     core_seconds: Array
     """(N,) of the solve alone."""
     press_seconds: Array
@@ -67,7 +67,7 @@ class BodyPath:
 
 
 def body_path_table(effort: Effort) -> Table:
-    """Return how far bones turn in one step of a smooth path, what a step costs, and how well targets are met."""
+    """Return how far bones rotate in one step of a smooth path, what a step costs, and how well targets are met."""
     steps = STEPS if effort.targets >= 100 else STEPS // 4
     rows, worst = [], 0.0
     for path in PATHS:
@@ -87,11 +87,11 @@ def body_path_table(effort: Effort) -> Table:
             rows.append(Row(cells, ratio <= LARGEST_RATIO and found.pin_error <= 1e-4))
     return Table(
         title="Rigify's human, the left hand led along closed paths",
-        must="largest turn of a bone in one step at most 3 times the median step's, pins within 1e-4 of the height",
-        measured=f"largest turn {worst:.1f} times the median step's",
+        must="largest rotation of a bone in one step at most 3 times the median step's, pins within 1e-4 of the height",
+        measured=f"largest rotation {worst:.1f} times the median step's",
         columns=(
             "path, limits, poles",
-            "largest turn of a bone in a step, degrees: median / max (ratio)",
+            "largest rotation of a bone in a step, degrees: median / max (ratio)",
             "core, ms median / p95",
             "a press of Solve, ms median / p95",
             "worst target error",

@@ -42,7 +42,7 @@ STEP = 0.0005
 """Of a target that moves through full extension, over the chain's length."""
 
 MOST_DEGREES = 0.5
-"""By which a knee may turn in such a step."""
+"""By which a knee may rotate in such a step."""
 
 LONGEST = 1.5
 """How long bones may become, in times of their own length."""
@@ -105,7 +105,7 @@ def soft_table(_effort: Effort) -> Table:
     worst = max(step for name, step in steps.items() if name != hard)
     return Table(
         title="Softness at full extension",
-        must=f"a knee turns by at most {MOST_DEGREES:g} degrees while the target moves on by {STEP:g} of the length",
+        must=f"a knee rotates by at most {MOST_DEGREES:g} degrees while the target moves on by {STEP:g} of the length",
         measured=f"{worst:.2f} degrees at most (without softness {steps[hard]:.2f}, Blender's own IK: {own:.2f})",
         columns=(
             "two links",
@@ -161,7 +161,7 @@ def stretch_table(effort: Effort) -> Table:
 
 
 def _random_goals(count: int, shape: str, targets: int) -> tuple[Array, list[Quaternion]]:
-    """Return where the tip is, and how it is turned, in random poses."""
+    """Return where the tip is, and how it is rotated, in random poses."""
     new_scene()
     obj = make_armature(rest_joints(count, shape))
     rng = generator("rotation", count, shape)

@@ -29,7 +29,7 @@ class Human:
     constraints: list[Constraint]
     """The same chains as Blender's own IK constraints, muted."""
     bones: list[str]
-    """Names of the bones that turn."""
+    """Names of the bones that rotate."""
 
 
 def make_human(frames: int) -> Human:

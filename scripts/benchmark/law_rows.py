@@ -83,7 +83,7 @@ def pole_table(effort: Effort) -> Table:
 
 
 def invariance_table(effort: Effort) -> Table:
-    """The same problem turned, moved and scaled."""
+    """The same problem rotated, moved and scaled."""
     rows, worst = [], 0.0
     for count in (2, 3, 10, 30):
         for with_pole in (False, True):

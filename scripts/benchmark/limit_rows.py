@@ -61,7 +61,7 @@ KNEE = math.radians(10.0)
 """Bend of the last bone with which Blender's own IK starts if there is a pole."""
 
 POLE_ANGLE = math.radians(-90.0)
-"""Blender's own, for a knee that turns about +X."""
+"""Blender's own, for a knee that rotates about +X."""
 
 MOST_MILLISECONDS = {2: 1.0, 3: 1.0, 6: 4.0, 10: 4.0}
 """By number of bones."""
@@ -70,7 +70,7 @@ STEP = 0.01
 """Length of a step along a path, over the chain's length."""
 
 SMOOTH = 3.0
-"""Times the median step that a bone may turn."""
+"""Times the median step that a bone may rotate."""
 
 LEAST_TURN_STARTS = 60
 """Random feasible poses from which the pose with the least rotation is searched."""
@@ -270,7 +270,7 @@ def time_table(effort: Effort) -> Table:
 
 
 def path_table(effort: Effort) -> Table:
-    """How evenly bones turn while a target goes round in small steps, with limits and without."""
+    """How evenly bones rotate while a target goes round in small steps, with limits and without."""
     rows, worst, over, total = [], [0.0, 0.0], [0, 0], 0
     for constrained in SETS:
         paths = _circles(constrained, max(1, effort.targets // 20))
@@ -299,7 +299,7 @@ def path_table(effort: Effort) -> Table:
                 over[which] += sum(ratio > SMOOTH for ratio in ratios)
     return Table(
         title="Smooth paths within joint limits",
-        must=f"no bone turns more than {SMOOTH:g} times as far in a step as the bone that turns most does in the "
+        must=f"no bone rotates more than {SMOOTH:g} times as far in a step as the bone that rotates most does in the "
         "median step",
         measured=f"from rest {worst[0]:.1f} times at most, over on {over[0]} of {total} paths; from the frame before "
         f"{worst[1]:.1f} times, over on {over[1]}",
@@ -544,7 +544,7 @@ def _least_turned(constrained: ConstrainedBones, path: Array) -> Array:
 
 
 def _evenness(frames: Array) -> float:
-    """Return the farthest that any bone turns in a step, over the median step's; frames (T, B, 4)."""
+    """Return the farthest that any bone rotates in a step, over the median step's; frames (T, B, 4)."""
     turns = own_turns(frames)
     steps = angle_of(product(inverse(turns[:-1]), turns[1:])).max(axis=-1)
     median = float(np.median(steps))

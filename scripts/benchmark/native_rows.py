@@ -282,7 +282,7 @@ def bare_table(effort: Effort) -> Table:
             Row(("data-blocks, constraints and channels left when removed", traces), traces == 0),
             Row(
                 (
-                    f"largest turn of a bone per {STEP:g} of the length, out of reach and back, in degrees",
+                    f"largest rotation of a bone per {STEP:g} of the length, out of reach and back, in degrees",
                     math.degrees(pop),
                 ),
                 math.degrees(pop) <= 0.5,
@@ -331,7 +331,7 @@ def _state(obj: Object) -> list[object]:
 
 
 def _largest_turn() -> float:
-    """Return the largest turn of a bone while a target goes out of reach and back, radians per step."""
+    """Return the largest rotation of a bone while a target goes out of reach and back, radians per step."""
     new_scene()
     obj, target = _native_chain(rest_joints(2, "bent"), True, SOFTNESS)
     heading = np.array([0.3, 0.5, 0.8]) / np.linalg.norm([0.3, 0.5, 0.8])

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Table 1 of the FABRIK paper (Aristidou & Lasenby 2011), measured anew beside the numbers printed there.
 
-A chain of ten links, 900 mm long, joints that turn any way, a target 600 mm from the tip, tolerance 0.001 mm;
+A chain of ten links, 900 mm long, joints that rotate any way, a target 600 mm from the tip, tolerance 0.001 mm;
 iterations until the tip is there, or for a target out of reach until it moves by less than the tolerance.
 """
 

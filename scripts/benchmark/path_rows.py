@@ -33,7 +33,7 @@ NEAREST, FARTHEST = 0.05, 0.99
 """Reach of targets on the seeded paths."""
 
 MOST_TURN = 3.0
-"""Largest turn of a bone in a step over Blender's own largest, or over our median step's, whichever is more."""
+"""Largest rotation of a bone in a step over Blender's own largest, or over our median step's, whichever is more."""
 
 
 def ellipse(rng: np.random.Generator, step: float, frames: int) -> tuple[Array, Array]:
@@ -93,7 +93,7 @@ def _farthest(poses: Array) -> float:
 
 
 def pole_path_table(effort: Effort) -> Table:
-    """The largest turn of a bone in one step, on closed paths, of chains that bend toward a pole."""
+    """The largest rotation of a bone in one step, on closed paths, of chains that bend toward a pole."""
     rows = []
     worst, reached, held = 0.0, True, True
     for kind, make in (("loop", _loop), (f"reach {NEAREST:g} to {FARTHEST:g}", _seeded_path)):
@@ -122,14 +122,14 @@ def pole_path_table(effort: Effort) -> Table:
             rows.append(Row(cells, bool(max(ratios) <= MOST_TURN)))
     return Table(
         title="Closed paths with a pole",
-        must=f"no bone turns by more than {MOST_TURN:g} times Blender's largest turn on the same path, or our median "
-        "step's, in a step; all targets reached, all joints on the pole's side",
+        must=f"no bone rotates by more than {MOST_TURN:g} times Blender's largest rotation on the same path, or our "
+        "median step's, in a step; all targets reached, all joints on the pole's side",
         measured=f"{worst:.2g} times at most; {'all' if reached else 'NOT all'} reached, "
         f"{'all' if held else 'NOT all'} on the pole's side",
         columns=(
             "links",
             "path",
-            "median step's largest turn, degrees",
+            "median step's largest rotation, degrees",
             "largest, from rest",
             "largest, from the pose before",
             "Blender's own",
@@ -197,7 +197,7 @@ def _from_before(chain: Chain, pose: Pose, path: Array) -> Pose:
 
 
 def _turns(rotations: Array) -> Array:
-    """Return the largest angle (S - 1,) by which a bone turns in each step, degrees, of frames (S, B, 4)."""
+    """Return the largest angle (S - 1,) by which a bone rotates in each step, degrees, of frames (S, B, 4)."""
     cosines = np.abs(np.sum(rotations[1:] * rotations[:-1], axis=-1))
     turns: Array = np.degrees(2.0 * np.arccos(np.clip(cosines, 0.0, 1.0))).max(axis=1)
     return turns

@@ -43,7 +43,7 @@ class Followed:
 
     @property
     def largest_step(self) -> float:
-        """Largest turn (radians) of a joint from a frame to the next."""
+        """Largest rotation (radians) of a joint from a frame to the next."""
         return float(np.abs(_wrapped(np.diff(self.angles, axis=0))).max())
 
 
@@ -67,10 +67,11 @@ def planar_table(_effort: Effort) -> Table:
         )
     return Table(
         title="A planar arm of three hinges",
-        must=f"the tip follows the path to {FOLLOWS:g} of the arm's length, and damped least squares turn no joint by "
-        f"more than {math.degrees(BOUNDED):.0f} degrees from a frame to the next",
-        measured=f"off the path by {worst:.1g} at most, damped least squares turn {math.degrees(largest):.1f} degrees",
-        columns=("target", "solver", "farthest off the path", "largest turn of a joint in a frame, degrees"),
+        must=f"the tip follows the path to {FOLLOWS:g} of the arm's length, and damped least squares rotate no joint "
+        f"by more than {math.degrees(BOUNDED):.0f} degrees from a frame to the next",
+        measured=f"off the path by {worst:.1g} at most, damped least squares rotate {math.degrees(largest):.1f} "
+        "degrees",
+        columns=("target", "solver", "farthest off the path", "largest rotation of a joint in a frame, degrees"),
         rows=tuple(rows),
         note=f"""\
 Links of 15, 10 and 5 from angles of 22.5, 45 and 45 degrees; the target goes there on a straight line in {FRAMES}

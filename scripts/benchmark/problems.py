@@ -89,7 +89,7 @@ def targets_within(rng: np.random.Generator, least: float, most: float, count: i
 
 
 def pose_along(joints: Array) -> Pose:
-    """Return the pose whose bones lie along their links, each by the shortest turn from +Y."""
+    """Return the pose whose bones lie along their links, each by the shortest rotation from +Y."""
     links = unit(np.diff(joints, axis=0))
     quaternions = np.column_stack([1.0 + links[:, 1], links[:, 2], np.zeros(len(links)), -links[:, 0]])
     quaternions[1.0 + links[:, 1] < 1e-9] = (0.0, 1.0, 0.0, 0.0)

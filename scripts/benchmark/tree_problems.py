@@ -88,7 +88,7 @@ def tree_of(bones: Bones, weights: Sequence[float] | None = None) -> tuple[Chain
 
 
 def turned_tips(rng: np.random.Generator, chain: Chain, pose: Pose, most: float) -> Array:
-    """Return where the effectors are after every bone has turned by a random rotation vector of at most this angle."""
+    """Return where the effectors are after every bone has rotated by a random rotation vector of at most this angle."""
     joints = len(chain.lengths)
     matrices = np.zeros((joints, 3, 3))
     places = np.zeros((joints, 3))

@@ -26,7 +26,7 @@ from .report import Row, Table, microseconds, spread
 from .tree_problems import Bones, hand_bones, tree_of, turned_tips, y_bones
 
 SETS = (("Y, 10 bones, 2 effectors", y_bones(), 0.8), ("hand, 26 bones, 5 effectors", hand_bones(), 0.8))
-"""Name, bones, and the angle (radians) by which every bone is turned at most to make targets."""
+"""Name, bones, and the angle (radians) by which every bone is rotated at most to make targets."""
 
 MOST_MICROSECONDS = 2400.0
 """Median for the hand."""
@@ -104,7 +104,7 @@ def _reach_table(effort: Effort) -> Table:
         measured=", ".join(measured),
         columns=("tree", "reached", "worst error", "µs median / p95", "Blender's own, at 1e-3", "its worst error"),
         rows=tuple(rows),
-        note="Targets by forward kinematics: every bone turned by up to 46 degrees about a random axis. In the core; "
+        note="Targets by forward kinematics: every bone rotated by up to 46 degrees about a random axis. In the core; "
         "Blender's own IK constraints, one for each effector, on the same bones.",
     )
 
