@@ -69,9 +69,8 @@ def count_blocks() -> dict[str, int]:
     return {name: len(getattr(bpy.data, name)) for name in BLOCKS}
 
 
-@pytest.mark.parametrize("pole", [False, True])
 @pytest.mark.parametrize("shape", ["straight", "bent"])
-@pytest.mark.parametrize("count", [1, 2, 3, 6])
+@pytest.mark.parametrize(("count", "pole"), [(1, False), (1, True), (2, True), (3, True), (6, True)])
 def test_same_answer_as_the_core_from_the_rest_pose(count: int, shape: str, pole: bool) -> None:
     armature = make_chain(count, shape)
     chain = make_native(armature, f"b{count - 1}", count, create_pole=pole)
@@ -90,6 +89,58 @@ def test_same_answer_as_the_core_from_the_rest_pose(count: int, shape: str, pole
         for bone, frame in zip(armature.pose.bones, wanted.pose.rotations, strict=False):
             frame = frame if np.dot(frame, bone.matrix.to_quaternion()) > 0.0 else -frame
             assert bone.matrix.to_quaternion()[:] == pytest.approx(frame, abs=1e-3)
+
+
+@pytest.mark.parametrize("shape", ["straight", "bent"])
+@pytest.mark.parametrize("count", [2, 3, 6, 12])
+def test_without_a_pole_the_rest_pose_is_one_of_its_poses(count: int, shape: str) -> None:
+    """And its bend plane is carried along by the shortest rotation of the target's direction."""
+    armature = make_chain(count, shape)
+    chain = make_native(armature, f"b{count - 1}", count)
+    problem, rest = rest_problem(armature)
+    length, tip = problem.total_length, Vector(rest.positions[-1])
+    chain.target.location = tip
+    rigs.update()
+    assert rigs.joints_of(armature, chain) == pytest.approx(rest.positions, abs=1e-3 * length)
+    rng = np.random.default_rng(7)
+    for _ in range(5):
+        target = rigs.random_direction(rng) * tip.length
+        chain.target.location = target
+        rigs.update()
+        turn = np.array(tip.rotation_difference(target).to_matrix())
+        assert rigs.joints_of(armature, chain) == pytest.approx(rest.positions @ turn.T, abs=1e-3 * length)
+    for reach in (*np.linspace(0.2, 0.99, 20), 0.999, 1.0, 1.3):
+        target = rigs.random_direction(rng) * reach * length
+        chain.target.location = target
+        rigs.update()
+        wanted = target.normalized() * min(reach, 1.0) * length
+        assert (Vector(rigs.joints_of(armature, chain)[-1]) - wanted).length < 1e-4 * length
+
+
+def largest_turns(armature: Any, chain: Any, path: Any) -> np.ndarray:
+    """The largest turn of a bone's own rotation in every step of a closed path of the target."""
+    poses = []
+    for target in path:
+        chain.target.location = target
+        rigs.update()
+        poses.append([local_rotation(armature, bone.name) for bone in armature.pose.bones])
+    steps = zip(poses, [*poses[1:], poses[0]], strict=True)
+    return np.array([max(angle_between(a, b) for a, b in zip(*step, strict=True)) for step in steps])
+
+
+@pytest.mark.parametrize("pole", [False, True])
+@pytest.mark.parametrize("shape", ["straight", "bent"])
+@pytest.mark.parametrize("count", [2, 3, 6, 12])
+def test_bones_turn_smoothly_along_a_smooth_path(count: int, shape: str, pole: bool) -> None:
+    armature = make_chain(count, shape)
+    chain = make_native(armature, f"b{count - 1}", count, create_pole=pole)
+    length = rest_problem(armature)[0].total_length
+    if pole:
+        chain.pole_target.location = (0.0, -2.0 * length, 0.5 * length)
+    t = np.linspace(0.0, math.tau, 120, endpoint=False)
+    path = length * np.column_stack([0.35 * np.cos(t), 0.25 * np.sin(t) + 0.1, 0.55 + 0.25 * np.sin(2.0 * t)])
+    turns = largest_turns(armature, chain, path)
+    assert turns.max() < 3.0 * np.median(turns)
 
 
 @pytest.mark.parametrize("lengths", [(0.4, 1.7, 0.5), (1.0, 0.3, 0.8, 0.6), (0.5,) * 8])
@@ -191,11 +242,15 @@ def test_tip_takes_the_targets_rotation_as_the_core_does(count: int, shape: str,
         assert np.linalg.norm(joints[-1] - target) < (wanted.error[0] + 1e-4) * length
         found = [bone.matrix.to_quaternion() for bone in armature.pose.bones]
         missed = [angle_between(each[-1], rotation @ offset) for each in (found, wanted.pose.rotations)]
-        assert missed[0] < missed[1] + 5e-3
+        # Where softness keeps the rotation out of reach, the pose is that without it: not the core's without a pole.
+        if pole or count < 3 or not softness or missed[1] < 1e-3:
+            assert missed[0] < missed[1] + 5e-3
+        if count > 2 and not pole:
+            continue  # the core bends the bones otherwise
         apart.append(np.abs(joints - wanted.pose.positions).max() / length)
         turned.append(max(angle_between(a, b) for a, b in zip(found, wanted.pose.rotations, strict=False)))
-    assert max(apart) < 2e-4
-    assert max(turned) < 5e-3
+    assert max(apart, default=0.0) < 2e-4
+    assert max(turned, default=0.0) < 5e-3
 
 
 def angle_between(a: Any, b: Any) -> float:
@@ -268,13 +323,14 @@ def test_bones_stretch_as_in_the_core(count: int, pole: bool, softness: float, r
         assert np.linalg.norm(joints[-1] - target) < (wanted.error[0] + 1e-3) * length
         if rotation and softness and reach > 1.25:
             continue  # beyond what the links can lengthen the core has several poses that are as near
-        if softness and count > 2 and not pole and reach > 0.95:
-            continue  # eased, the chain is nearly straight, where sweeps in single precision end elsewhere
+        for bone in armature.pose.bones:
+            assert bone.matrix.to_scale()[:] == pytest.approx((1.0, wanted.stretch[0], 1.0), abs=1e-3)
+        if count > 1 and not pole:
+            continue  # the core bends the bones otherwise
         # The core stretches nothing for a tip that is within the tolerance.
         assert joints == pytest.approx(wanted.pose.positions, abs=1e-3 * length)
         for bone, frame in zip(armature.pose.bones, wanted.pose.rotations, strict=False):
             assert angle_between(bone.matrix.to_quaternion(), frame) < 2e-2
-            assert bone.matrix.to_scale()[:] == pytest.approx((1.0, wanted.stretch[0], 1.0), abs=1e-3)
 
 
 def make_arm() -> Any:

@@ -81,6 +81,36 @@ def plane_group(is_straight: bool) -> Any:
     return shared_group(f"FABRIK bend plane{', straight' if is_straight else ''}", fill)
 
 
+def swing_group(has_pole: bool) -> Any:
+    """Return the group: target, pole and its angle, softness, reach, plane at rest → table place, bend plane.
+
+    The place is from 0 at the largest distance of the table to 1 at the smallest. The bend plane is the plane at rest,
+    rotated by the shortest rotation of its +Y to the target, and about that so that its +X points to the pole.
+    """
+
+    def fill(nodes: Nodes) -> None:
+        target = nodes.input("Target")
+        pole = nodes.input("Pole") if has_pole else None
+        angle = nodes.input("Pole Angle", _NUMBER) if has_pole else None
+        softness, total, middle, half = (
+            nodes.input(name, _NUMBER) for name in ("Softness", "Chain length", "Middle reach", "Half of reach")
+        )
+        plane = nodes.input("Plane at rest", _ROTATION)
+        with nodes.frame("Softness"):
+            distance, _, _ = eased_distance(nodes, target, softness, total)
+        with nodes.frame("How far away the target is"):
+            angle_of_reach = nodes.scalar('ARCCOSINE', (distance - middle) / half)
+            nodes.output("Place", angle_of_reach * (1.0 / math.pi))
+        with nodes.frame("Bend plane at rest, carried along"):
+            frame = nodes.aligned(plane, target)
+            if has_pole:
+                frame = nodes.aligned(frame, pole, 'X', 'Y')
+                frame = nodes.multiplied(frame, nodes.axis_turn((0.0, 1.0, 0.0), angle))
+            nodes.output("Plane", frame, _ROTATION)
+
+    return shared_group(f"FABRIK swing{', pole' if has_pole else ''}", fill)
+
+
 def planar_group(count: int, is_offset: bool) -> Any:
     """Return the group: tip and inner joints in the plane, plane, frames at rest → the bones' own rotations."""
 

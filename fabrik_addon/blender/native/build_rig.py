@@ -10,7 +10,6 @@ import bpy
 from mathutils import Matrix, Quaternion
 
 from .attribute_constraints import attribute_constraint, constraint_name
-from .chain_fabrik import MOST_SWEEPS
 from .custom_properties import CHAIN, HAD_ANIMATION, MARK, SOLVER, VERSION
 from .find_rigs import solvers_of
 from .modifier_inputs import group_inputs, input_path, rotation_outputs, set_input, set_output_name
@@ -56,8 +55,6 @@ def build_rig(scene: Scene, armature: Object, settings: FabrikChain, rest: RestC
         "Stretch Max": settings.stretch_max,
         "Influence": settings.influence,
         "Softness": settings.softness,
-        "Sweeps": min(settings.iterations, MOST_SWEEPS),
-        "Tolerance": settings.tolerance,
         **goals,
     }
     for socket in group_inputs(modifier):

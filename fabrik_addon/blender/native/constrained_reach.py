@@ -13,14 +13,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .joint_clamp import clamped, swing_twist
-from .limit_joints import Ball, ConstrainedChain, Hinge, Start
+from .joint_clamp import AT_LIMIT, blocked_axes, clamped, swing_twist
+from .limit_joints import Ball, ConstrainedChain, Hinge
 from .nodes import Nodes, Value
 from .shared_groups import new_group, shared_group
 
-STEPS = 16
+if TYPE_CHECKING:
+    from bpy.types import GeometryNodeTree
+
+STEPS = 12
 """From each start; those that get there need about eight."""
 
 _LONGEST = 0.3
@@ -31,12 +34,6 @@ _LARGEST = 0.5
 
 _DAMPING, _LEAST_DAMPING = 1e-3, 0.05
 """Of a step, over the mean of what joints can do; and the share of it that is left near the target."""
-
-_CLEARLY = 0.01
-"""Error by which another pose must be nearer, over the chain's length, to be taken although it doesn't reach."""
-
-_AT_LIMIT = 1e-4
-"""Radians from a limit that count as at it."""
 
 _NUMBER, _ROTATION = "NodeSocketFloat", "NodeSocketRotation"
 
@@ -49,76 +46,70 @@ def within_limits(
     constrained_chain: ConstrainedChain,
     rotations: Sequence[Value],
     target: Value,
-    tolerance: Value,
-    reach: Value,
+    error: Value,
+    tolerance: float,
 ) -> list[Value]:
-    """Return the bones' own rotations within their limits, with the tip at its target or near.
+    """Return the bones' own rotations, with the tip at its target or near.
 
     Args:
         nodes: to add to.
         name: of the chain's rig.
-        limb: the chain.
-        rotations: the bones' own without limits.
+        constrained_chain: the chain.
+        rotations: the bones' own, within their limits.
         target: from the chain's root, over its length.
-        tolerance: over its length.
-        reach: whether links of these lengths reach that far: if not only one start is tried.
+        error: distance of the tip from the target with those rotations, over the chain's length.
+        tolerance: error up to which they are the result.
     """
-    group = new_group(f"{name} limits", lambda nodes: _fill(nodes, name, constrained_chain, len(rotations)))
-    return list(nodes.call(group, [target, tolerance, reach, *rotations], "Joint limits"))
+    group = new_group(f"{name} limits", lambda nodes: _fill(nodes, name, constrained_chain, len(rotations), tolerance))
+    return list(nodes.call(group, [target, error, *rotations], "Joint limits"))
 
 
-def _fill(nodes: Nodes, name: str, constrained_chain: ConstrainedChain, count: int) -> None:
-    target, tolerance = nodes.input("Target"), nodes.input("Tolerance", _NUMBER)
-    is_in_reach = nodes.input("In reach", "NodeSocketBool")
+def tip_of(nodes: Nodes, name: str, constrained_chain: ConstrainedChain, rotations: Sequence[Value]) -> Value:
+    """Return where the tip is with some own rotations of the bones."""
+    group = new_group(f"{name} limits, rotated tip", lambda nodes: _fill_tip(nodes, constrained_chain, len(rotations)))
+    return nodes.call(group, rotations, "Tip")[0]
+
+
+def _fill_tip(nodes: Nodes, constrained_chain: ConstrainedChain, count: int) -> None:
+    """Fill the group: the bones' own rotations → tip."""
     rotations = nodes.inputs("Rotation", count, _ROTATION)
-    place = new_group(f"{name} limits, tip", lambda nodes: _fill_tip(nodes, constrained_chain))
+    _, tip = _placed(nodes, constrained_chain, _joint_values(nodes, constrained_chain, rotations))
+    nodes.output("Tip", tip)
+
+
+def _fill(nodes: Nodes, name: str, constrained_chain: ConstrainedChain, count: int, tolerance: float) -> None:
+    target, error = nodes.input("Target"), nodes.input("Error", _NUMBER)
+    rotations = nodes.inputs("Rotation", count, _ROTATION)
     step = new_group(f"{name} limits, step", lambda nodes: _fill_step(nodes, constrained_chain))
-    with nodes.frame("FABRIK's answer, clamped"):
-        starts: list[Sequence[Value]] = [_clamped_start(nodes, constrained_chain, rotations)]
-    starts += [[_constant(start) for start in pose] for pose in constrained_chain.starts]
-    found: list[list[Value]] = []
-    errors = []
-    for number, start in enumerate(starts):
-        with nodes.frame("Least squares from there" if number == 0 else f"Least squares from another pose, {number}"):
-            values, error = _descended(nodes, constrained_chain, (place, step), start, (target, tolerance))
-            found.append(values)
-            errors.append(error)
-    with nodes.frame("Which of them"):
-        nearest: Value = len(found) - 1
-        least = errors[-1]
-        for number in reversed(range(1, len(found) - 1)):
-            nearest = nodes.switch(errors[number] <= least, number, nearest, 'INT')
-            least = nodes.minimum(errors[number], least)
-        # What doesn't reach either isn't worth a jump unless it is clearly nearer.
-        almost = tolerance * 10.0
-        enough = nodes.switch(least > almost, least + _CLEARLY, almost, 'FLOAT')
-        nearest = nodes.switch(errors[0] <= enough, 0, nearest, 'INT')
-        for number in reversed(range(len(found))):
-            nearest = nodes.switch(errors[number] <= tolerance, number, nearest, 'INT')
-        index = nodes.switch(is_in_reach, nearest, 0, 'INT')
-        chosen = [
-            nodes.choose(index, values, 'FLOAT' if isinstance(joint, Hinge) else 'ROTATION')
-            for joint, values in zip(constrained_chain.joints, zip(*found, strict=True), strict=True)
-        ]
+    with nodes.frame("Joints"):
+        start = _joint_values(nodes, constrained_chain, rotations)
+    with nodes.frame("Damped least squares"):
+        values = _descended(nodes, constrained_chain, step, start, (target, error, tolerance))
     with nodes.frame("Own rotations of the bones"):
-        nodes.outputs("Rotation", _own_rotations(nodes, constrained_chain, chosen), _ROTATION)
+        found = _own_rotations(nodes, constrained_chain, values)
+        is_open = error > tolerance
+        chosen = [nodes.switch(is_open, a, b, 'ROTATION') for a, b in zip(found, rotations, strict=True)]
+        nodes.outputs("Rotation", chosen, _ROTATION)
 
 
-def _constant(start: Start) -> Value:
-    return start if isinstance(start, float) else start.to_euler()[:]
+def _joint_values(nodes: Nodes, constrained_chain: ConstrainedChain, rotations: Sequence[Value]) -> list[Value]:
+    """Return the values of joints, given the bones' own rotations within their limits."""
+    values: list[Value] = []
+    while len(values) < len(constrained_chain.joints):
+        number = len(values)
+        values += _joints_of_bone(nodes, constrained_chain, number, rotations[constrained_chain.joints[number].bone])
+    return values
 
 
 def _descended(
     nodes: Nodes,
     constrained_chain: ConstrainedChain,
-    groups: tuple[Any, Any],
+    step: GeometryNodeTree,
     start: Sequence[Value],
-    goal: tuple[Value, Value],
-) -> tuple[list[Value], Value]:
-    """Return where joints are after as many steps as are needed, and the error that is left."""
-    place, step = groups
-    target, tolerance = goal
-    (error,) = nodes.call(place, [target, *start])
+    goal: tuple[Value, Value, float],
+) -> list[Value]:
+    """Return where joints are after as many steps as are needed, for a target, the error and the tolerance."""
+    target, error, tolerance = goal
     names = [f"Joint {i + 1}" for i in range(len(constrained_chain.joints))]
     kinds = ['FLOAT' if isinstance(joint, Hinge) else 'ROTATION' for joint in constrained_chain.joints]
 
@@ -129,41 +120,14 @@ def _descended(
         return [nodes.switch(is_open, left, error, 'FLOAT'), *kept]
 
     begin = {name: (kind, value) for name, kind, value in zip(names, kinds, start, strict=True)}
-    steps = nodes.switch(error > tolerance, STEPS, 0, 'INT')
-    error, *joints = nodes.repeat(steps, {"Error": ('FLOAT', error), **begin}, body)
-    return list(joints), error
+    return list(nodes.repeat(STEPS, {"Error": ('FLOAT', error), **begin}, body))[1:]
 
 
-def _clamped_start(nodes: Nodes, constrained_chain: ConstrainedChain, rotations: Sequence[Value]) -> list[Value]:
-    """Return the joints that come nearest to the bones' frames, each in the frame that its parent has by then."""
-    start: list[Value] = []
-    free: Value = None
-    kept: Value = None
-    number = 0
-    while number < len(constrained_chain.joints):
-        joint = constrained_chain.joints[number]
-        with nodes.frame(f"Bone {joint.bone + 1}"):
-            rest = joint.rest.to_euler()[:]
-            rotation = rotations[joint.bone]
-            if free is None:
-                free = own = rotation
-                before: Value = None
-            else:
-                free = nodes.multiplied(nodes.multiplied(free, rest), rotation)
-                before = nodes.multiplied(kept, rest)
-                own = nodes.multiplied(nodes.inverted(before), free)
-            values = _clamped_joint(nodes, constrained_chain, number, own)
-            start += values
-            turned = _turn(nodes, constrained_chain, number, values)
-            kept = turned if before is None else nodes.multiplied(before, turned)
-            number += len(values)
-    return start
-
-
-def _clamped_joint(nodes: Nodes, constrained_chain: ConstrainedChain, number: int, own: Value) -> list[Value]:
+def _joints_of_bone(nodes: Nodes, constrained_chain: ConstrainedChain, number: int, own: Value) -> list[Value]:
+    """Return the values of a bone's joints, of which one has a number, given the bone's own rotation."""
     joint = constrained_chain.joints[number]
     if isinstance(joint, Ball):
-        return [clamped(nodes, own, joint.limits)]
+        return [own]
     turn = swing_twist(nodes, own)
     values = []
     for hinge in _hinges_of(constrained_chain, number):
@@ -242,13 +206,6 @@ def _placed(nodes: Nodes, constrained_chain: ConstrainedChain, values: Sequence[
     return placed, point
 
 
-def _fill_tip(nodes: Nodes, constrained_chain: ConstrainedChain) -> None:
-    """Fill the group: target, joints → distance of the tip from the target."""
-    target = nodes.input("Target")
-    _, tip = _placed(nodes, constrained_chain, _inputs(nodes, constrained_chain))
-    nodes.output("Error", nodes.distance(target, tip), _NUMBER)
-
-
 # One step
 
 
@@ -271,7 +228,7 @@ def _fill_step(nodes: Nodes, constrained_chain: ConstrainedChain) -> None:
             if isinstance(joint, Hinge):
                 way, squares, products = _hinge_way(nodes, joint, place, value, arm, desired)
             else:
-                way, squares, products = _ball_way(nodes, joint, place, arm)
+                way, squares, products = _ball_way(nodes, joint, place, value, arm, desired)
             diagonal, off_diagonal = squares + diagonal, products + off_diagonal
             ways.append(way)
     with nodes.frame("Damped least squares"):
@@ -310,19 +267,22 @@ def _hinge_way(
         above: Value = joint.upper - angle if math.isfinite(joint.upper) else math.pi
         below: Value = angle - joint.lower if math.isfinite(joint.lower) else math.pi
         room = nodes.switch(up, above, below, 'FLOAT')
-        way = nodes.switch(room > _AT_LIMIT, way, (0.0, 0.0, 0.0))
+        way = nodes.switch(room > AT_LIMIT, way, (0.0, 0.0, 0.0))
     return way, way * way, way * _shifted(nodes, way)
 
 
-def _ball_way(nodes: Nodes, joint: Ball, place: _Placed, arm: Value) -> tuple[Value, Value, Value]:
-    """Return a ball's arm, and what it can do: turning about any axis, but not its bone's where the twist is locked."""
+def _ball_way(
+    nodes: Nodes, joint: Ball, place: _Placed, value: Value, arm: Value, desired: Value
+) -> tuple[tuple[Value, list[Value]], Value, Value]:
+    """Return a ball's arm with the axes that its limits block, and what turning about the other axes can do."""
     square = nodes.dot(arm, arm)
     squares = nodes.combine(square, square, square) - arm * arm
     products = arm * _shifted(nodes, arm) * (-1.0, -1.0, -1.0)
-    if joint.limits.locked[1]:
-        twist = nodes.cross(nodes.rotated(_AXES[1], place.after), arm)
-        squares, products = squares - twist * twist, products - twist * _shifted(nodes, twist)
-    return arm, squares, products
+    blocked = blocked_axes(nodes, joint.limits, value, (place.before, place.after), arm, desired)
+    for axis in blocked:
+        way = nodes.cross(axis, arm)
+        squares, products = squares - way * way, products - way * _shifted(nodes, way)
+    return (arm, blocked), squares, products
 
 
 def _turned_hinge(nodes: Nodes, joint: Hinge, angle: Value, way: Value, pull: Value) -> Value:
@@ -330,10 +290,11 @@ def _turned_hinge(nodes: Nodes, joint: Hinge, angle: Value, way: Value, pull: Va
     return _in_range(nodes, joint, angle + turn)
 
 
-def _turned_ball(nodes: Nodes, joint: Ball, place: _Placed, arm: Value, pull: Value) -> Value:
+def _turned_ball(nodes: Nodes, joint: Ball, place: _Placed, way: tuple[Value, list[Value]], pull: Value) -> Value:
+    arm, blocked = way
     axis = nodes.cross(arm, pull)
-    if joint.limits.locked[1]:
-        axis = axis - nodes.project(axis, nodes.rotated(_AXES[1], place.after))
+    for each in blocked:
+        axis = axis - nodes.project(axis, each)
     turn = nodes.axis_turn(axis, nodes.minimum(nodes.length(axis), _LARGEST))
     frame = nodes.multiplied(turn, place.after)
     own = frame if place.before is None else nodes.multiplied(nodes.inverted(place.before), frame)

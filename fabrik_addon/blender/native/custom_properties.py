@@ -7,9 +7,9 @@ from __future__ import annotations
 MARK = "fabrik_native"
 """On every data-block of a native rig."""
 
-VERSION = 2
+VERSION = 3
 """Value of ``MARK``, to be raised when the nodes of shared groups change: groups of another version stay with the
-chains that use them, and no new chain uses them. 2: chains with a pole are laid into the plane by their table alone."""
+chains that use them, and no new chain uses them. 3: all but the shortest chains are looked up in tables."""
 
 CHAIN, HAD_ANIMATION = "fabrik_chain", "fabrik_had_animation"
 """On a solver: its chain's name, and whether its armature had animation data before there were native rigs."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...core import FabrikError, Options
+from ...core import FabrikError
 from ..animation.carried_animation import curve_of, driver_of
 from ..rig.bone_limits import Angles, euler_limits_of, stiffness_of
 from ..rig.chain_bones import ChainBones
@@ -119,8 +119,8 @@ def _eligible_chain(armature: Object, settings: FabrikChain, snapshot: Snapshot)
         _check_settings(settings)
         bones = snapshot.bones
         _check_limits(bones)
-        options = Options(settings.iterations, settings.tolerance)
-        rest = read_rest_chain(armature, bones, settings.pole_target is not None, settings.use_rotation, options)
+        has_pole = settings.pole_target is not None
+        rest = read_rest_chain(armature, bones, has_pole, settings.use_rotation, settings.tolerance)
     except FabrikError as error:
         raise FabrikError(f"Chain '{settings.name}': {error}") from error
     # Native rigs don't override each other: two that would turn the same bone are refused.

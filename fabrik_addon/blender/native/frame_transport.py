@@ -5,10 +5,11 @@
 from __future__ import annotations
 
 from .nodes import Nodes, Value
-from .passes import Joints
 
 
-def own_rotations(nodes: Nodes, joints: Joints, start: Value, rests: list[Value], bones: list[Value]) -> list[Value]:
+def own_rotations(
+    nodes: Nodes, joints: list[Value], start: Value, rests: list[Value], bones: list[Value]
+) -> list[Value]:
     """Return the bones' own rotations: the first with the whole frame, the others relative to the bone before.
 
     A link's frame has its +Y along the link.

@@ -11,16 +11,7 @@ from dataclasses import dataclass
 from mathutils import Quaternion, Vector
 
 from ...core import FabrikError
-from ...core.math.operations import SCALAR
-from ...core.model.joint_limits import JointLimits, SwingTwist, clamp, hinge_axis, rotation_of
-
-Start = float | Quaternion
-"""Angle of a hinge, rotation of a ball."""
-
-SHARES = (0.3, 0.6)
-"""Shares of their ranges at which joints start where least squares from FABRIK's solution end in a local minimum. Not
-half: where ranges are symmetric that is the straight chain, which no joint's rotation brings nearer to a target on its
-line."""
+from ...core.model.joint_limits import JointLimits, hinge_axis
 
 
 @dataclass(frozen=True)
@@ -53,8 +44,6 @@ class ConstrainedChain:
     """A chain's joints with limits, root first."""
 
     joints: tuple[Hinge | Ball, ...]
-    starts: tuple[tuple[Start, ...], ...]
-    """Further starts (``SHARES``)."""
 
 
 def constrained_chain_of(
@@ -77,11 +66,7 @@ def constrained_chain_of(
     for number, (each, rest, link, name) in enumerate(zip(limits, rests, links, names, strict=True)):
         _check(each, name)
         joints += _joints(number, each, rest, link)
-    starts = tuple(
-        tuple(start for each in limits for start in _parts(each, clamp(SCALAR, each, _share_of(each, share))))
-        for share in SHARES
-    )
-    return ConstrainedChain(tuple(joints), starts)
+    return ConstrainedChain(tuple(joints))
 
 
 def _check(limits: JointLimits, name: str) -> None:
@@ -123,22 +108,3 @@ def _hinge(number: int, axis: int, limits: JointLimits, rest: Quaternion, link: 
     if axis != 1:
         lower, upper = 2.0 * math.asin(lower), 2.0 * math.asin(upper)
     return Hinge(number, axis, lower, upper, rest, link)
-
-
-def _parts(limits: JointLimits, coordinates: SwingTwist) -> list[Start]:
-    """Return a bone's joint coordinates as the start values of its joints."""
-    hinge, swing = hinge_axis(limits), _swing_axis(limits)
-    if hinge is None and swing is None:
-        w, x, y, z = rotation_of(SCALAR, coordinates)
-        return [Quaternion((float(w), float(x), float(y), float(z)))]
-    axes = [hinge] if hinge is not None else [swing or 0, 1]
-    return [float(coordinates[axis]) if axis == 1 else 2.0 * math.asin(coordinates[axis]) for axis in axes]
-
-
-def _share_of(limits: JointLimits, share: float) -> SwingTwist:
-    """Return the joint coordinates at a share of every range, from its lower end; free axes stay at rest."""
-    parts = []
-    for axis, (low, high) in enumerate(zip(limits.lower, limits.upper, strict=True)):
-        is_free = (low <= -1.0 and high >= 1.0 and axis != 1) or not math.isfinite(high - low)
-        parts.append(0.0 if is_free else low + share * (high - low))
-    return parts[0], parts[1], parts[2]

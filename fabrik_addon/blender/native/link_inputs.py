@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
-from ...core.fabrik.exact_finish import LEAST_SQUARED_SINE
 from .nodes import Nodes, Value
 
 OPEN_END = 1e-6
@@ -26,13 +25,11 @@ class Links:
     spread: Value
     """Half of the difference between them."""
     last: Value
-    """Length of the last link; the following are of the joint before it."""
+    """Length of the last link."""
     square: Value
-    """Square of the length of the link before the joint."""
+    """Square of the length of the link before the last."""
     difference: Value
-    """What it is more than that of the link after it."""
-    least_height: Value
-    """Square of the height over the line of its neighbours above which the joint is bent enough."""
+    """What it is more than that of the last."""
 
     @property
     def values(self) -> list[Value]:
@@ -53,11 +50,10 @@ def links_of(lengths: Sequence[float]) -> Links:
         last=last,
         square=first * first,
         difference=(first - last) * (first + last),
-        least_height=LEAST_SQUARED_SINE * min(first, last) ** 2,
     )
 
 
 def links_inputs(nodes: Nodes, count: int) -> Links:
     """Add inputs for lengths to a group."""
-    names = ("Chain length", "Middle reach", "Half of reach", "Last length", "Square", "Difference", "Least height")
+    names = ("Chain length", "Middle reach", "Half of reach", "Last length", "Square", "Difference")
     return Links(nodes.inputs("Length", count), *(nodes.input(name, "NodeSocketFloat") for name in names))

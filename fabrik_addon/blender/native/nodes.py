@@ -189,32 +189,6 @@ class Nodes:
         """Return whether a comparison (a Compare node's operation) of two numbers holds."""
         return self._formula("FunctionNodeCompare", operation, (a, b))
 
-    def compare_int(self, operation: str, a: Value, b: Value) -> Socket:
-        """Return whether a comparison of two whole numbers holds."""
-        node = self._node("FunctionNodeCompare", "")
-        node.data_type, node.operation = 'INT', operation
-        self._fill(node, (a, b))
-        return Socket(self, node.outputs[0])
-
-    def subtract_int(self, a: Value, b: Value) -> Socket:
-        """Return the difference of two whole numbers."""
-        return self._formula("FunctionNodeIntegerMath", 'SUBTRACT', (a, b))
-
-    def minimum_int(self, a: Value, b: Value) -> Socket:
-        """Return the smaller of two whole numbers."""
-        return self._formula("FunctionNodeIntegerMath", 'MINIMUM', (a, b))
-
-    def clamped_int(self, a: Value, least: int, most: int) -> Socket:
-        """Return a whole number kept between two others."""
-        return self.minimum_int(self._formula("FunctionNodeIntegerMath", 'MAXIMUM', (a, least)), most)
-
-    def from_number(self, number: Value, first: int) -> Socket:
-        """Return 1 if ``number <= first``, else 0, for whole numbers: ``first + 1 - number`` clamped to 0 ... 1."""
-        node = self._node("ShaderNodeMath", 'SUBTRACT')
-        node.use_clamp = True
-        self._fill(node, (first + 1, number))
-        return Socket(self, node.outputs[0])
-
     def is_near(self, a: Value, b: Value, most: Value) -> Socket:
         """Return whether ``|a - b| <= most``."""
         node = self._node("FunctionNodeCompare", 'EQUAL')
@@ -418,13 +392,6 @@ class Nodes:
             return [self.choose(index, each) for each in zip(*lists, strict=True)]
         return self.unbundled_vectors(self.choose(index, [self.bundled(each) for each in lists], 'BUNDLE'), count)
 
-    def first_true(self, conditions: Sequence[Value]) -> Value:
-        """Return the index of the first condition that holds, or their number; later ones are not evaluated."""
-        found: Value = len(conditions)
-        for number, condition in reversed(list(enumerate(conditions))):
-            found = self.switch(condition, number, found, 'INT')
-        return found
-
     def repeat(
         self, steps: Value, start: dict[str, tuple[str, Value]], body: Callable[..., Sequence[Value]]
     ) -> list[Socket]:
@@ -446,19 +413,6 @@ class Nodes:
         node = self._node(kind, operation)
         self._fill(node, values)
         return Socket(self, next(socket for socket in node.outputs if socket.enabled))
-
-    def turn_of(self, a: Value, b: Value) -> Socket:
-        """Return the shortest rotation that brings direction a onto direction b."""
-        before = self.aligned(None, a)
-        return self.multiplied(self.aligned(before, b), self.inverted(before))
-
-    def frame_of(self, along: Value, side: Value) -> Socket:
-        """Return the rotation that brings +Y onto one direction, and +X as near to another one as is possible then."""
-        node = self._node("FunctionNodeAxesToRotation", "")
-        node.primary_axis, node.secondary_axis = 'Y', 'X'
-        self.link(along, node.inputs[0])
-        self.link(side, node.inputs[1])
-        return Socket(self, node.outputs[0])
 
     def arrange(self) -> None:
         """Set the nodes' locations: frames in the order they were opened, nodes in the order of their dependencies."""

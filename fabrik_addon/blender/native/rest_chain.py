@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from mathutils import Matrix, Quaternion
 
-from ...core import FabrikError, Options
+from ...core import FabrikError
 from ...core.model.chain_start import limits_of_bones
+from ...core.model.joint_limits import JointLimits
 from ..animation.carried_animation import curve_of, driver_of
 from ..rig.bone_kinematics import basis_with, pose_matrices
 from ..rig.chain_bones import ChainBones, read_pose
@@ -38,6 +39,8 @@ class RestChain:
     """Whether the tip bone takes the target's rotation."""
     stretched: StretchedBones | None
     """What carries its stretch; None where it doesn't stretch."""
+    limits: tuple[JointLimits, ...]
+    """Of the bones."""
     constrained_chain: ConstrainedChain | None
     """Its joints with their limits; None where they have none."""
     without_tip: RestShape | None
@@ -45,7 +48,7 @@ class RestChain:
 
 
 def read_rest_chain(
-    armature: Object, bones: ChainBones, has_pole: bool, has_rotation: bool, options: Options
+    armature: Object, bones: ChainBones, has_pole: bool, has_rotation: bool, tolerance: float
 ) -> RestChain:
     """Return a chain as it rests.
 
@@ -56,7 +59,7 @@ def read_rest_chain(
         bones: of the chain.
         has_pole: whether it bends toward a pole.
         has_rotation: whether the tip bone takes the target's rotation.
-        options: sweeps at most and error that counts as reached.
+        tolerance: error that counts as reached, over the chain's length.
 
     Raises:
         FabrikError: the chain is of a kind that a native rig can't solve.
@@ -82,8 +85,8 @@ def read_rest_chain(
         root = root @ Matrix.Translation(-free[0].matrix_basis.translation)
     positions, rotations = pose.positions, pose.rotations
     turns_for_tip = has_rotation and len(free) > 1
-    shape = rest_shape(positions, rotations, has_pole, options)
     limits = limits_of_bones(chain)[: len(free)]
+    shape = rest_shape(positions, rotations, has_pole, tolerance, limits)
     names = [bone.name for bone in free]
     return RestChain(
         bones=tuple(free),
@@ -92,8 +95,11 @@ def read_rest_chain(
         shape=shape,
         has_rotation=has_rotation,
         stretched=stretched,
+        limits=tuple(limits),
         constrained_chain=constrained_chain_of(limits, [Quaternion(), *shape.bone_rests], shape.bone_links, names),
-        without_tip=rest_shape(positions[:-1], rotations[:-1], has_pole, options) if turns_for_tip else None,
+        without_tip=rest_shape(positions[:-1], rotations[:-1], has_pole, tolerance, limits[:-1])
+        if turns_for_tip
+        else None,
     )
 
 

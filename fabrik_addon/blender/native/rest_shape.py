@@ -4,21 +4,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
-from ...core import Array, Options
+from ...core import Array
 from ...core.fabrik.chain_fabrik import ON_ONE_LINE
 from ...core.fabrik.planar_pose import bend_angles
 from ...core.goals.pole import bend_direction
 from ...core.math.operations import SCALAR, add_up
 from ...core.math.vectors import first_direction, perpendicular
+from ...core.model.joint_limits import JointLimits
 from .bend_table import BendTable, bend_table
 from .link_inputs import Links, links_of
+from .shape_table import ShapeTable, shape_table
 from .solver_group import Kind
 
 _ALONG = 1e-5
@@ -37,13 +40,13 @@ class RestShape:
     """Of the links: the first in its bone's space, every other in the link's before."""
     backs: list[Quaternion]
     """Of the bones, each in its link's frame."""
-    joints: list[Vector]
-    """Inner joints."""
     tip: Vector
-    table: BendTable | None
-    """Its poses toward a pole, for three links or more."""
     tolerance: float
     """Position error that counts as reached, as a length."""
+    bend_table: BendTable | None = None
+    """Its joints in the bend plane, for three links or more with a pole and without limits."""
+    shape_table: ShapeTable | None = None
+    """Its bones' rotations, for two links or more without a pole or within limits."""
 
     @property
     def start(self) -> Quaternion:
@@ -79,31 +82,36 @@ class RestShape:
         return self.backs[-1].conjugated() @ Vector((0.0, self.links.last, 0.0))
 
 
-def rest_shape(positions: Array, rotations: Array, has_pole: bool, options: Options) -> RestShape:
+def rest_shape(
+    positions: Array, rotations: Array, has_pole: bool, tolerance: float, limits: Sequence[JointLimits]
+) -> RestShape:
     """Return the shape of a chain.
 
     Args:
         positions: joints (J, 3), the root at the origin.
         rotations: frames of the bones (J, 4), the first none; the last row doesn't count.
         has_pole: whether it bends toward a pole.
-        options: sweeps at most and error that counts as reached.
+        tolerance: error that counts as reached, over the chain's length.
+        limits: of the bones.
     """
     points = [Vector(point) for point in positions.tolist()]
     frames, backs, is_offset = _link_frames(points, [Quaternion(row) for row in rotations[:-1].tolist()])
     plane, is_straight = _plane(points)
     lengths = [(b - a).length for a, b in pairwise(points)]
-    kind = Kind(len(lengths), has_pole, is_straight and (has_pole or len(lengths) > 2), is_offset)
-    return RestShape(
-        kind=kind,
+    shape = RestShape(
+        kind=Kind(len(lengths), has_pole, is_straight and has_pole, is_offset),
         links=links_of(lengths),
         plane=plane,
         frames=frames,
         backs=backs,
-        joints=points[1:-1],
         tip=points[-1],
-        table=bend_table(_bends(points), lengths) if kind.is_tabulated else None,
-        tolerance=options.tolerance * sum(lengths),
+        tolerance=tolerance * sum(lengths),
     )
+    if len(lengths) > 1 and not (has_pole and all(each.is_free for each in limits)):
+        return replace(shape, shape_table=shape_table(shape.bone_links, shape.bone_rests, limits))
+    if len(lengths) > 2:
+        return replace(shape, bend_table=bend_table(_bends(points), lengths))
+    return shape
 
 
 def _link_frames(

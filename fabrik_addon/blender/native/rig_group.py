@@ -7,16 +7,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from .bend_plane import planar_group, plane_group
+from .bend_plane import planar_group, plane_group, swing_group
 from .bend_table import BendTable
-from .chain_fabrik import MOST_SWEEPS
-from .constrained_reach import within_limits
+from .constrained_reach import tip_of, within_limits
+from .joint_clamp import clamped
 from .limit_joints import ConstrainedChain
 from .nodes import Nodes, Value
 from .own_group import own_group
 from .read_bone_stretch import StretchedBones, powers_of
 from .rest_chain import RestChain
 from .rest_shape import RestShape
+from .shape_table import ShapeTable
 from .solver_group import Goal, goal_values, solver_group
 from .stretch_factor import scales, stretch_factor
 from .tip_rotation import frame_of_tip, is_as_near, is_there, last_link, tip_turn
@@ -54,15 +55,15 @@ def _stretched(
     nodes: Nodes, rest: RestChain, stretched: StretchedBones, goal: Goal, desired: Value
 ) -> tuple[Goal, list[Value]]:
     """Return the goal of a chain before it is stretched, and the scales that stretch it."""
-    links, others = rest.shape.links, rest.without_tip
+    shape, others = rest.shape, rest.without_tip
     most = nodes.input("Stretch Max", _NUMBER, min_value=1.0, default_value=1.5)
-    factor, share = stretch_factor(nodes, goal, links, most)
+    factor, share = stretch_factor(nodes, goal, shape.links, most)
     if rest.has_rotation:
         is_eased = (share < 1.0) & (factor < most) & (goal.softness > 0.0)
         if others is not None and others.kind.links > 1:
             # Where the last link lies so that the others needn't ease the tip is there as it is.
-            laid = nodes.rotated(rest.shape.last_link[:], desired)
-            there = is_there(nodes, goal.target, laid, others.links, goal.softness, goal.tolerance)
+            laid = nodes.rotated(shape.last_link[:], desired)
+            there = is_there(nodes, goal.target, laid, others.links, goal.softness, shape.tolerance)
             is_there_as_it_is = nodes.switch(is_eased, there, False, 'BOOLEAN')
             factor = nodes.switch(is_there_as_it_is, 1.0, factor, 'FLOAT')
             is_eased = nodes.switch(is_there_as_it_is, False, is_eased, 'BOOLEAN')
@@ -77,16 +78,29 @@ def _stretched(
 def _limited(
     nodes: Nodes, name: str, rest: RestChain, constrained_chain: ConstrainedChain, goal: Goal, rotations: list[Value]
 ) -> list[Value]:
-    """Return the bones' own rotations within their limits."""
-    links = rest.shape.links
+    """Return the bones' own rotations within their limits, with the tip at the target or near.
+
+    The rotations from tables are within the limits already, those of the first bone and of a rotated tip are not.
+    """
+    shape, limits = rest.shape, rest.limits
+    table = shape.shape_table
+    least, most = (table.least, table.most) if table is not None else (1.0, 1.0)
     with nodes.frame("Within joint limits"):
-        _, share = stretch_factor(nodes, goal, links, 1.0)
-        target = goal.target * share
-        is_in_reach = nodes.is_near(nodes.length(target), links.middle, links.spread)
-        tolerance = goal.tolerance * (1.0 / links.total)
-        return within_limits(
-            nodes, name, constrained_chain, rotations, target * (1.0 / links.total), tolerance, is_in_reach
-        )
+        _, share = stretch_factor(nodes, goal, shape.links, 1.0)
+        desired = goal.target * (share * (1.0 / shape.links.total))
+        distance = nodes.length(desired)
+        target = desired * nodes.minimum(most / distance, 1.0)
+        first = clamped(nodes, rotations[0], limits[0])
+        if rest.has_rotation and len(rotations) > 1:
+            rotations = [first, *rotations[1:-1], clamped(nodes, rotations[-1], limits[-1])]
+            tip = tip_of(nodes, name, constrained_chain, rotations)
+        else:
+            tip = desired * (nodes.minimum(nodes.maximum(distance, least), most) / distance)
+            if not limits[0].is_free:
+                tip = nodes.rotated(tip, nodes.multiplied(first, nodes.inverted(rotations[0])))
+            rotations = [first, *rotations[1:]]
+        tolerance = shape.tolerance / shape.links.total
+        return within_limits(nodes, name, constrained_chain, rotations, target, nodes.distance(tip, target), tolerance)
 
 
 def _with_rotation(nodes: Nodes, rest: RestChain, goal: Goal, desired: Value, plain: list[Value]) -> list[Value]:
@@ -98,10 +112,15 @@ def _with_rotation(nodes: Nodes, rest: RestChain, goal: Goal, desired: Value, pl
     rotations, link = plain, plain_link
     if others is not None:
         with nodes.frame("The other bones reach for the tip bone's head"):
-            laid = last_link(nodes, goal.target, desired, shape.last_link[:], plain_link, others.links)
-            found = _solved(nodes, _goal_of_others(goal, goal.target - laid, shape, others), others)
+            laid = (
+                plain_link  # a single link reaches one distance only, and from no other direction is the target at that
+            )
+            if others.kind.links > 1:
+                toward = None if goal.pole is None else plain_link
+                laid = last_link(nodes, goal.target, desired, shape.last_link[:], toward, others.links)
+            found = _solved(nodes, replace(goal, target=goal.target - laid), others)
         with nodes.frame("Position comes first"):
-            is_near = is_as_near(nodes, goal.target, laid, shape.links, others.links, goal.softness, goal.tolerance)
+            is_near = is_as_near(nodes, goal.target, laid, shape.links, others.links, goal.softness, shape.tolerance)
             rotations = [nodes.switch(is_near, a, b, 'ROTATION') for a, b in zip(found, plain, strict=False)]
             link = nodes.switch(is_near, laid, plain_link)
     with nodes.frame("The tip bone's own rotation"):
@@ -111,18 +130,13 @@ def _with_rotation(nodes: Nodes, rest: RestChain, goal: Goal, desired: Value, pl
         return [*before, tip_turn(nodes, frame, desired, link, back)]
 
 
-def _goal_of_others(goal: Goal, target: Value, shape: RestShape, others: RestShape) -> Goal:
-    """Return the goal of the bones before the tip bone."""
-    if not others.kind.is_swept:
-        return replace(goal, target=target, sweeps=None, tolerance=others.tolerance)
-    return replace(goal, target=target, tolerance=goal.tolerance * (others.links.total / shape.links.total))
-
-
 def _solved(nodes: Nodes, goal: Goal, shape: RestShape) -> list[Value]:
     """Return the bones' own rotations in which a chain reaches a goal."""
     kind = shape.kind
-    if shape.table is not None:
-        return _looked_up(nodes, goal, shape, shape.table)
+    if shape.shape_table is not None:
+        return _looked_up_rotations(nodes, goal, shape, shape.shape_table)
+    if shape.bend_table is not None:
+        return _looked_up_joints(nodes, goal, shape, shape.bend_table)
     values = [
         *goal_values(goal),
         *shape.links.values,
@@ -130,12 +144,25 @@ def _solved(nodes: Nodes, goal: Goal, shape: RestShape) -> list[Value]:
         shape.start.to_euler(),
         *(frame.to_euler() for frame in shape.frames[1:]),
         *((back.to_euler() for back in shape.backs) if kind.is_offset else ()),
-        *((joint[:] for joint in shape.joints) if kind.is_swept else ()),
     ]
     return list(nodes.call(solver_group(kind), values))
 
 
-def _looked_up(nodes: Nodes, goal: Goal, shape: RestShape, table: BendTable) -> list[Value]:
+def _looked_up_rotations(nodes: Nodes, goal: Goal, shape: RestShape, table: ShapeTable) -> list[Value]:
+    """Return the bones' own rotations of a chain, looked up in its table."""
+    total, pole = shape.links.total, [] if goal.pole is None else [goal.pole, goal.pole_angle]
+    with nodes.frame("Target and bend plane"):
+        middle, half = (0.5 * total * (table.most + sign * table.least) for sign in (1.0, -1.0))
+        values = [goal.target, *pole, goal.softness, total, middle, half, table.plane.to_euler()]
+        place, frame = nodes.call(swing_group(bool(pole)), values)
+    with nodes.frame("Rotations at this distance"):
+        first = nodes.multiplied(frame, nodes.looked_up(place, table.first, "Bone 1"))
+        first = nodes.multiplied(first, table.plane.conjugated().to_euler())
+        others = [nodes.looked_up(place, each, f"Bone {number}") for number, each in enumerate(table.others, 2)]
+    return [first, *others]
+
+
+def _looked_up_joints(nodes: Nodes, goal: Goal, shape: RestShape, table: BendTable) -> list[Value]:
     """Return the bones' own rotations of a chain that bends toward a pole, its joints looked up in its table."""
     kind, total = shape.kind, shape.links.total
     with nodes.frame("Bend plane"):
@@ -165,12 +192,6 @@ def _goal_inputs(nodes: Nodes, rest: RestChain) -> tuple[Goal, Value]:
         angle = nodes.input("Pole Angle", _NUMBER, subtype='ANGLE')
     influence = nodes.input("Influence", _NUMBER, subtype='FACTOR', min_value=0.0, max_value=1.0, default_value=1.0)
     softness = nodes.input("Softness", _NUMBER, subtype='FACTOR', min_value=0.0, max_value=0.5)
-    sweeps: Value = None
-    tolerance: Value = shape.tolerance
-    if shape.kind.is_swept:
-        sweeps = nodes.input("Sweeps", "NodeSocketInt", min_value=1, max_value=MOST_SWEEPS, default_value=MOST_SWEEPS)
-        share = nodes.input("Tolerance", _NUMBER, min_value=1e-6, max_value=1.0, default_value=1e-4)
-        tolerance = share * shape.links.total
     # Without influence there is nothing to look for.
     place, rotation = nodes.object_place(target_object)
     target = nodes.switch(influence > 0.0, place, shape.tip[:])
@@ -178,4 +199,4 @@ def _goal_inputs(nodes: Nodes, rest: RestChain) -> tuple[Goal, Value]:
     if rest.has_rotation:
         desired = nodes.multiplied(rotation, nodes.input("Rotation Offset", "NodeSocketRotation"))
         desired = nodes.switch(influence > 0.0, desired, shape.tip_frame.to_euler(), 'ROTATION')
-    return Goal(target, softness, sweeps, tolerance, pole, angle, influence), desired
+    return Goal(target, softness, pole, angle, influence), desired

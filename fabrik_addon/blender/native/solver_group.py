@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from .bend_plane import bend_plane, eased_distance
-from .chain_fabrik import reached
 from .frame_transport import own_rotations
 from .link_inputs import Links, links_inputs
 from .nodes import Nodes, Value
@@ -30,16 +29,6 @@ class Kind:
     """Whether links don't lie along their bones."""
 
     @property
-    def is_tabulated(self) -> bool:
-        """Whether its shape is looked up in a table, since it depends on nothing but how far away its target is."""
-        return self.has_pole and self.links > 2
-
-    @property
-    def is_swept(self) -> bool:
-        """Whether it is solved by sweeps."""
-        return not self.has_pole and self.links > 2
-
-    @property
     def name(self) -> str:
         """Of the node group."""
         words = [f"FABRIK {self.links} link{'s' if self.links > 1 else ''}"]
@@ -55,9 +44,6 @@ class Goal:
 
     target: Value
     softness: Value
-    sweeps: Value
-    tolerance: Value
-    """As a length; a socket only where there are sweeps."""
     pole: Value = None
     pole_angle: Value = None
     influence: Value = None
@@ -68,9 +54,9 @@ _NUMBER, _ROTATION = "NodeSocketFloat", "NodeSocketRotation"
 
 
 def solver_group(kind: Kind) -> Any:
-    """Return the group that solves chains of a kind, but for those that are tabulated.
+    """Return the group that solves a single link, or two with a pole; all others are looked up in tables.
 
-    Its inputs are ``goal_values``, the links' values, the frames at rest and, for sweeps, the joints at rest.
+    Its inputs are ``goal_values``, the links' values and the frames at rest.
     """
 
     def fill(nodes: Nodes) -> None:
@@ -83,17 +69,12 @@ def solver_group(kind: Kind) -> Any:
         frame: Value = None
         with nodes.frame("Softness"):
             target, distance = _eased(nodes, goal, links)
-        if kind.is_swept:
-            inner = nodes.inputs("Joint", kind.links - 1)
-            joints = _reach(nodes, kind, goal, links, target, inner)
-        elif kind.has_pole:
+        if kind.has_pole:
             with nodes.frame("Bend plane: root, target, pole"):
                 frame, start = bend_plane(nodes, target, goal.pole, goal.pole_angle, plane, start, kind.is_straight)
             joints = _in_plane(nodes, links, distance)
-        elif kind.links == 1:
-            joints = [target]
         else:
-            joints = _two_links(nodes, links, target, distance, plane)
+            joints = [target]
         with nodes.frame("Bone rotations"):
             rotations = own_rotations(nodes, joints, start, rests, bones)
             if frame is not None:
@@ -108,15 +89,12 @@ def _goal_inputs(nodes: Nodes, kind: Kind) -> Goal:
     pole = nodes.input("Pole") if kind.has_pole else None
     angle = nodes.input("Pole Angle", _NUMBER) if kind.has_pole else None
     softness = nodes.input("Softness", _NUMBER)
-    sweeps = nodes.input("Sweeps", "NodeSocketInt") if kind.is_swept else None
-    tolerance = nodes.input("Tolerance", _NUMBER) if kind.is_swept else None
-    return Goal(target, softness, sweeps, tolerance, pole, angle)
+    return Goal(target, softness, pole, angle)
 
 
 def goal_values(goal: Goal) -> list[Value]:
     """Return what those inputs take, in their order."""
-    tolerance = None if goal.sweeps is None else goal.tolerance
-    values = (goal.target, goal.pole, goal.pole_angle, goal.softness, goal.sweeps, tolerance)
+    values = (goal.target, goal.pole, goal.pole_angle, goal.softness)
     return [value for value in values if value is not None]
 
 
@@ -135,26 +113,6 @@ def _foot(nodes: Nodes, links: Links, distance: Value) -> tuple[Value, Value]:
     within = nodes.minimum(nodes.maximum(distance, nearest), links.total)
     along = (links.difference / within + within) * 0.5
     return along, nodes.sqrt(links.square - along * along)
-
-
-def _two_links(nodes: Nodes, links: Links, target: Value, distance: Value, plane: Value) -> list[Value]:
-    """Return middle joint and tip of a chain that keeps the bend it has at rest."""
-    with nodes.frame("Two links: law of cosines"):
-        along, across = _foot(nodes, links, distance)
-        frame = nodes.aligned(plane, target)
-        middle = nodes.rotated(nodes.combine(across, along, 0.0), frame)
-        return [middle, target]
-
-
-def _reach(nodes: Nodes, kind: Kind, goal: Goal, links: Links, target: Value, inner: list[Value]) -> list[Value]:
-    """Return the joints that sweeps lead to."""
-    is_on_line: Value = None
-    if kind.is_straight:
-        with nodes.frame("Are chain and target on one line?"):
-            off = nodes.cross(inner[0], target)
-            limit = nodes.dot(inner[0], inner[0]) * links.total
-            is_on_line = nodes.length(off) < 1e-5 * limit
-    return [*reached(nodes, target, inner, links, goal.tolerance, goal.sweeps, is_on_line), target]
 
 
 def _in_plane(nodes: Nodes, links: Links, distance: Value) -> list[Value]:

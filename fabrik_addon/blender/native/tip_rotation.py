@@ -3,8 +3,8 @@
 """A tip that also takes the target's rotation, as nodes: what ``core.goals.tip_rotation`` does.
 
 The last link takes the direction that the rotation gives it, and the others reach for its root. Position has priority:
-where they can't reach that root, the last link is rotated toward its direction in the pose without the rotation, by the
-least angle with which they can.
+where they can't reach that root, the last link is rotated by the least angle with which they can: with a pole toward
+its direction in the pose without the rotation, as the core does, and without a pole toward the target or away from it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HALVINGS = 24
 _NUMBER, _ROTATION = "NodeSocketFloat", "NodeSocketRotation"
 
 
-def last_link(nodes: Nodes, target: Value, desired: Value, link: Value, plain: Value, others: Links) -> Value:
+def last_link(nodes: Nodes, target: Value, desired: Value, link: Value, plain: Value | None, others: Links) -> Value:
     """Return the last link, nearest to its direction under a rotation, with which the others can reach the target.
 
     Args:
@@ -31,22 +31,22 @@ def last_link(nodes: Nodes, target: Value, desired: Value, link: Value, plain: V
         target: position of the tip, from the chain's root.
         desired: the frame that the last bone should have.
         link: the last link in that frame.
-        plain: the last link in a pose that reaches without the rotation; computed only where it is needed.
+        plain: the last link in a pose that reaches without the rotation, toward which it is rotated; None is the line
+            root-target, on which the distance from the target to the link's root depends alone.
         others: the links before it.
     """
-    if len(others.lengths) == 1:
-        return plain  # a single link reaches one distance only, and from no other direction is the target at that
     # Rounding is to keep nothing from full reach.
     spread = others.spread + 2.0 * OPEN_END * others.total
-    values = [target, desired, link, plain, others.middle, spread]
-    return nodes.call(_last_link_group(), values, "Last link")[0]
+    values = [target, desired, link, *([] if plain is None else [plain]), others.middle, spread]
+    return nodes.call(_last_link_group(plain is not None), values, "Last link")[0]
 
 
-def _last_link_group() -> Any:
+def _last_link_group(has_plain: bool) -> Any:
     def fill(nodes: Nodes) -> None:
         target = nodes.input("Target")
         desired = nodes.input("Desired rotation", _ROTATION)
-        link, plain = nodes.input("Link"), nodes.input("Plain")
+        link = nodes.input("Link")
+        plain = nodes.input("Plain") if has_plain else None
         middle, spread = nodes.input("Middle reach", _NUMBER), nodes.input("Half of reach", _NUMBER)
 
         def fits(link: Value) -> Value:
@@ -55,6 +55,9 @@ def _last_link_group() -> Any:
         with nodes.frame("Direction under the rotation"):
             preferred = nodes.rotated(link, desired)
         with nodes.frame("Else the least angle from it"):
+            if plain is None:
+                is_far = nodes.distance(target, preferred) > middle
+                plain = nodes.switch(is_far, target, target * (-1.0, -1.0, -1.0))
             normal = nodes.cross(preferred, plain)
             axis = nodes.normalized(normal)
             angle = nodes.scalar('ARCTAN2', nodes.length(normal), nodes.dot(preferred, plain))
@@ -69,7 +72,7 @@ def _last_link_group() -> Any:
         with nodes.frame("Can the others reach that far?"):
             nodes.output("Link", nodes.switch(fits(preferred), preferred, turned))
 
-    return shared_group("FABRIK last link", fill)
+    return shared_group(f"FABRIK last link{', pole' if has_plain else ''}", fill)
 
 
 def frame_of_tip(nodes: Nodes, rotations: list[Value], rests: list[Value]) -> Value:
