@@ -21,7 +21,7 @@ from ..model.joint_limits import SwingTwist, clamp
 from .bounded_least_squares import Columns, block_all, descend, jacobian_columns, normal_solution
 from .damped_steps import shortened
 
-FIRST_DAMPING = 0.15
+FIRST_DAMPING = 0.25
 """Of the first step, in units of the squared length: it falls with every step that helps."""
 
 LEAST_DAMPING, MOST_DAMPING = 1e-7, 1e4
