@@ -302,6 +302,9 @@ PULLS = [
     ("human_metarig", "Hand.L", (2.0, 0.0, 0.0)),
     ("bird_metarig", "Head", (0.0, -0.05, -0.05)),
     ("bird_metarig", "Hips", (0.02, 0.0, -0.02)),
+    ("horse_metarig", "Head", (0.2, -0.1, -0.6)),
+    ("horse_metarig", "Hand.L", (0.0, -0.2, 0.3)),
+    ("horse_metarig", "Hips", (0.1, 0.0, -0.1)),
 ]
 
 
@@ -348,19 +351,22 @@ def assert_within_limits(bone: PoseBone) -> None:
 
 
 PATHS = [
-    ("Hand.L", (0.1, -0.2, 0.5), (-0.4, -0.5, 0.0)),
-    ("Hand.R", (0.1, -0.4, 0.3), (0.2, -0.5, -0.7)),
-    ("Foot.L", (0.0, -0.4, 0.3), (0.3, 0.1, 0.2)),
-    ("Hips", (0.1, 0.05, -0.05), (-0.1, 0.05, -0.15)),
+    ("horse_metarig", "Hand.L", (0.0, -0.05, 0.1), (0.0, -0.3, 0.5)),
+    ("horse_metarig", "Head", (0.0, -0.1, 0.1), (0.2, -0.2, -0.8)),
+    ("bird_metarig", "Foot.L", (0.0, 0.0, 0.02), (0.02, -0.03, 0.05)),
+    ("human_metarig", "Hand.L", (0.1, -0.2, 0.5), (-0.4, -0.5, 0.0)),
+    ("human_metarig", "Hand.R", (0.1, -0.4, 0.3), (0.2, -0.5, -0.7)),
+    ("human_metarig", "Foot.L", (0.0, -0.4, 0.3), (0.3, 0.1, 0.2)),
+    ("human_metarig", "Hips", (0.1, 0.05, -0.05), (-0.1, 0.05, -0.15)),
 ]
 
 
-@pytest.mark.parametrize(("handle", "start", "end"), PATHS)
+@pytest.mark.parametrize(("rig", "handle", "start", "end"), PATHS)
 def test_a_pose_changes_smoothly_with_its_target(
-    rigify: None, handle: str, start: tuple[float, ...], end: tuple[float, ...]
+    rigify: None, rig: str, handle: str, start: tuple[float, ...], end: tuple[float, ...]
 ) -> None:
     """From one pose, as in a drag: the largest turn of a step is at most three times the median step's."""
-    armature = metarig("human_metarig")
+    armature = metarig(rig)
     make_body(armature)
     rest = {bone.name: bone.matrix_basis.copy() for bone in armature.pose.bones}
     at = place(armature, handle)

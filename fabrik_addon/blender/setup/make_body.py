@@ -183,7 +183,7 @@ def _store_handles(armature: Object, up: Vector) -> None:
         handle.name, handle.part, handle.bone, handle.use_tail = name, part.name, part.bone, use_tail
         handle.priority = PINNED if is_planted else HELD
         handle.use_position = is_planted
-        handle.use_rotation = part.role == Role.HEAD or (is_planted and not use_tail)
+        handle.use_rotation = part.role == Role.HEAD or (is_planted and part.role != Role.LIMB)
         for setting, value in before.get(name, ("", "", False, {}))[3].items():
             setattr(handle, setting, value)
     for name, (part_name, bone, use_tail, settings) in before.items():
@@ -204,8 +204,8 @@ def _handles(armature: Object, up: Vector) -> list[tuple[str, FabrikPart, bool, 
     found: list[tuple[str, FabrikPart, bool, bool]] = []
 
     def add(name: str, part: FabrikPart, use_tail: bool = False, is_planted: bool = False) -> None:
-        limb = "" if part.limb == 0 and part.role not in _SERIAL else f" {part.limb + 1}"
-        found.append((f"{name}{limb}{_SUFFIXES[part.side]}", part, use_tail, is_planted))
+        number = f" {limb + 1}" if limb or role in _SERIAL else ""
+        found.append((f"{name}{number}{_SUFFIXES[side]}", part, use_tail, is_planted))
 
     for (role, side, limb), parts in limbs.items():
         first, last = parts[0], parts[-1]
@@ -221,9 +221,13 @@ def _handles(armature: Object, up: Vector) -> list[tuple[str, FabrikPart, bool, 
                 add("Foot", last, use_tail=True, is_planted=heights.is_low(last, at_tail=True))
         elif role in {Role.HAND, Role.FOOT}:
             inner = Role.FINGER if role == Role.HAND else Role.TOE
-            line = [*parts, *limbs.get((inner, side, limb), [])]
+            has_several = (inner, side, limb + 1) in limbs
+            line = parts if has_several else [*parts, *limbs.get((inner, side, limb), [])]
             standing = next((part for part in line if heights.is_low(part)), None)
-            add(_LABELS[role], standing or first, is_planted=standing is not None)
+            # Several toes on a foot that stands on its end: they stay where they are if the foot does.
+            is_on_toes = standing is None and has_several and heights.is_low(last, at_tail=True)
+            part = last if is_on_toes else standing or first
+            add(_LABELS[role], part, is_on_toes, is_planted=is_on_toes or standing is not None)
         elif role in {Role.LIMB, Role.TAIL, Role.FIN}:
             is_leg = role == Role.LIMB and heights.is_low(last, at_tail=True)
             add(_LABELS[role], last, use_tail=True, is_planted=is_leg)
