@@ -139,6 +139,10 @@ def _reading(word: str, side: Side | None, tokens: list[str], convention: Conven
     ):
         if key and key in table.words:
             roles = table.words[key]
+            if side in (Side.LEFT, Side.RIGHT):
+                roles = roles.difference(TRUNK)
+            elif Role.HIPS in roles:
+                roles = frozenset({Role.HIPS})
             return NameReading(roles, side, weight, not roles, key == plain != bare)
     twist = not _TWIST.isdisjoint(tokens)
     return NameReading(frozenset(), side, 0.0, not _NO_PART.isdisjoint(tokens) or twist, twist)

@@ -93,7 +93,7 @@ def find_limbs(skeleton: RestSkeleton, trees: Subtrees, plane: Plane) -> Limbs:
         for child in children:
             if child in paired:
                 continue
-            if _leads_away(skeleton, trees, plane, child):
+            if plane.confidence > 0.0 and _leads_away(skeleton, trees, plane, child):
                 if trees.lengths[child] >= LONG * skeleton.size:
                     singles.append(take_limb(skeleton, trees, child, parent))
             else:
@@ -142,7 +142,11 @@ def _digits(skeleton: RestSkeleton, trees: Subtrees, place: int, along: float) -
     Three branches of alike length, or two of two bones each, and not longer than the limb before them. A branch of a
     digit is a digit too: Rigify's thumb hangs from the palm bone of the index finger.
     """
-    reaches = {child: _distance(skeleton, place, child) + trees.lengths[child] for child in skeleton.children[place]}
+    reaches = {
+        child: _distance(skeleton, place, child) + trees.lengths[child]
+        for child in skeleton.children[place]
+        if trees.main[child] >= 0 or not _is_inside(skeleton, trees, place, child)
+    }
     longest = max(reaches.values(), default=0.0)
     branches = [child for child, reach in reaches.items() if reach >= 0.35 * longest]
     jointed = [child for child in branches if trees.main[child] >= 0]
@@ -161,6 +165,18 @@ def _digits(skeleton: RestSkeleton, trees: Subtrees, place: int, along: float) -
             chain.append(trees.main[chain[-1]])
         digits.append(tuple(chain))
     return digits
+
+
+def _is_inside(skeleton: RestSkeleton, trees: Subtrees, place: int, child: int) -> bool:
+    """Return whether a child's head lies on the line to the bone along which a limb goes on: a twist bone's does."""
+    if trees.main[place] in (-1, child):
+        return False
+    link = skeleton.heads[trees.main[place]] - skeleton.heads[place]
+    toward = skeleton.heads[child] - skeleton.heads[place]
+    length = float(link @ link)
+    share = float(toward @ link) / length if length > 0.0 else 0.0
+    aside = float(np.linalg.norm(toward - share * link))
+    return share < 0.95 and aside < 0.05 * length**0.5
 
 
 def _twins(skeleton: RestSkeleton, trees: Subtrees, plane: Plane, children: tuple[int, ...]) -> list[tuple[int, int]]:

@@ -66,13 +66,16 @@ def read_shape(skeleton: RestSkeleton) -> ShapeReading:
     plane = find_plane(skeleton, trees)
     limbs = find_limbs(skeleton, trees, plane)
     pairs = _without_copies(skeleton, limbs.pairs)
-    up = _find_up(skeleton, plane, pairs)
+    central = skeleton.heads[sorted(limbs.central)] if limbs.central else skeleton.heads
+    up = _find_up(skeleton, plane, pairs, central.mean(axis=0))
     frame = _Frame(skeleton, trees, plane, limbs, pairs, up)
     if _layered(skeleton):
         forward, sureness = frame.forward([], [])
         reason = "many bones lie in the place of others, as in a rig of controls in layers"
         return ShapeReading(WITH_LIMBS, up, forward, sureness, plane, reason=reason)
     standing = [pair for pair in pairs if frame.stands(pair)]
+    if _all_around(pairs):
+        return _with_limbs(frame)
     if 1 <= len(standing) <= 2:
         reading = _creature(frame, standing)
         if reading is not None:
@@ -80,6 +83,13 @@ def read_shape(skeleton: RestSkeleton) -> ShapeReading:
     if pairs and _swims(frame):
         return _fish(frame)
     return _with_limbs(frame)
+
+
+def _all_around(pairs: list[Pair]) -> bool:
+    """Return whether three pairs of alike length or more hang from one bone, as a spider's legs do."""
+    longest = max((pair.length for pair in pairs), default=0.0)
+    long = [pair.parent for pair in pairs if pair.length > 0.65 * longest and len(pair.first.path) > 1]
+    return any(long.count(parent) > 2 for parent in long)
 
 
 def _swims(frame: _Frame) -> bool:
@@ -112,8 +122,10 @@ def _without_copies(skeleton: RestSkeleton, pairs: tuple[Pair, ...]) -> list[Pai
     return kept
 
 
-def _find_up(skeleton: RestSkeleton, plane: Plane, pairs: list[Pair]) -> Array:
+def _find_up(skeleton: RestSkeleton, plane: Plane, pairs: list[Pair], trunk: Array) -> Array:
     """Return the axis, across the plane's, along which limbs lead down to the lowest points: legs stand.
+
+    The middle of the trunk is not below the legs: legs of a sitting figure lead farther forward than down.
 
     Without legs, +Z and then +Y, as in Blender and in most files from elsewhere.
     """
@@ -127,9 +139,11 @@ def _find_up(skeleton: RestSkeleton, plane: Plane, pairs: list[Pair]) -> Array:
         ground = min([float(heights.min()), *(pair.end(up) for pair in pairs)])
         score = {2: 0.05, 1: 0.03}.get(int(np.abs(axis).argmax()), 0.0) if axis.sum() > 0.0 else 0.0
         for pair in pairs:
-            drop = float(pair.start @ up) - pair.end(up)
+            start = float(pair.start @ up)
+            drop = start - pair.end(up)
             if drop > 0.0 and pair.end(up) - ground < GROUND * extent:
                 score += pair.length / skeleton.size * min(1.0, drop / pair.length) ** 2
+                score += 0.6 * max(0.0, trunk @ up - start) / skeleton.size
         if score > most:
             best, most = up, score
     return best
@@ -162,7 +176,7 @@ class _Frame:
         """Return whether a pair of limbs leads down to the ground."""
         ground = min(float((self.skeleton.heads @ self.up).min()), *(each.end(self.up) for each in self.pairs), np.inf)
         drop = float(pair.start @ self.up) - pair.end(self.up)
-        return drop > 0.3 * pair.length and pair.end(self.up) - ground < GROUND * self.height
+        return drop > 0.12 * pair.length and pair.end(self.up) - ground < GROUND * self.height
 
     def forward(self, legs: list[Pair], arms: list[Pair]) -> tuple[Array, float]:
         """Return forward, and how sure its sign is.
@@ -230,7 +244,14 @@ def _creature(frame: _Frame, standing: list[Pair]) -> ShapeReading | None:
     else:
         arms = _arms(frame, legs[0])
         forward, sureness = frame.forward(legs, arms)
-        if not arms and legs[0].length < 0.35 * frame.trunk_length:
+        others = [
+            pair
+            for pair in frame.pairs
+            if all(pair is not each for each in (legs[0], *arms)) and pair.parent == legs[0].parent
+        ]
+        if any(pair.length > 0.65 * legs[0].length and len(pair.first.path) > 1 for pair in others):
+            return None
+        if not arms and not _carries_trunk(frame, legs[0]):
             return None
     upright = True
     if arms and arms[0].parent != legs[0].parent and min(arms[0].parent, legs[0].parent) >= 0:
@@ -264,6 +285,13 @@ def _creature(frame: _Frame, standing: list[Pair]) -> ShapeReading | None:
     return reading
 
 
+def _carries_trunk(frame: _Frame, legs: Pair) -> bool:
+    """Return whether legs without arms above them carry a trunk: longer than fins, and lower than a central bone."""
+    highest = max((float(frame.skeleton.heads[place] @ frame.up) for place in frame.limbs.central), default=-np.inf)
+    rise = highest - float(legs.start @ frame.up)
+    return legs.length > 0.35 * frame.trunk_length and rise > 0.1 * frame.height
+
+
 def _arms(frame: _Frame, legs: Pair) -> list[Pair]:
     """Return the pairs of arms: limbs of several bones above the legs, the first along the trunk and those beside."""
     up = frame.up
@@ -273,6 +301,7 @@ def _arms(frame: _Frame, legs: Pair) -> list[Pair]:
         if pair is not legs
         and len(pair.first.path) + len(pair.first.digits) >= 3
         and min(len(pair.first.path), len(pair.second.path)) >= 2
+        and (float((pair.start - legs.start) @ up) > 0.1 * frame.height or pair.parent != legs.parent)
         and float((pair.start - legs.start) @ up) > 0.0
         and pair.parent >= 0
     ]
@@ -303,9 +332,12 @@ def _put_limb(
     """Give the bones of an arm or a leg their roles."""
     roles = segment_roles(kind, limb.points, frame.offsets(limb), bool(limb.digits))
     if any(role is not None for role, _ in roles):
+        ended = False
         for place, (role, sure) in zip(limb.path, roles, strict=True):
             if role is not None:
-                reading.guesses[place] = Guess(role, sign, number, confidence * sure)
+                doubt = 0.5 if ended and reading.creature == HUMAN.name and kind is HUMAN.leg else 1.0
+                reading.guesses[place] = Guess(role, sign, number, doubt * confidence * sure)
+            ended = ended or role is kind.roles[-1]
     elif len(limb.path) > 3:
         for place in limb.path:
             reading.guesses[place] = Guess(Role.LIMB, sign, number, 0.7 * confidence)
@@ -508,33 +540,50 @@ def _fish(frame: _Frame) -> ShapeReading:
 
 
 def _with_limbs(frame: _Frame) -> ShapeReading:
-    """Return the limbs there are, as chains from a branching to an end."""
-    forward, sureness = frame.forward([], [])
-    reading = ShapeReading(WITH_LIMBS, frame.up, forward, sureness, frame.plane)
+    """Return the limbs there are, as chains from a branching to an end.
+
+    One pair or two that fit no description may be arms or legs: they are left open. Without feet forward is the side
+    to which characters look in Blender, -Y where Z is up.
+    """
+    forward, _ = frame.forward([], [])
+    usual = np.array([0.0, -1.0, 0.0]) if abs(frame.up[2]) > 0.5 else np.array([0.0, 0.0, 1.0])
+    if float(forward @ usual) < 0.0:
+        forward = -forward
+    reading = ShapeReading(WITH_LIMBS, frame.up, forward, 0.4, frame.plane)
     chains: list[tuple[Limb, int]] = []
     for pair in frame.pairs:
         chains += [(pair.first, 1), (pair.second, -1)]
     for limb in frame.limbs.singles:
         chains.append((limb, 1 if frame.plane.distance(limb.points[-1]) > 0.0 else -1))
-    if not chains:
-        chains = [(limb, 0) for limb in _branches(frame)]
+    if chains and not _all_around(frame.pairs):
+        reading.reason = "its limbs fit no creature that is known"
+        return reading
+    chains += [(limb, 0) for limb in _branches(frame)]
     chains.sort(key=lambda each: (-float(each[0].points[-1] @ forward), -float(each[0].points[-1] @ frame.up)))
     numbers = {1: 0, -1: 0, 0: 0}
     for limb, sign in chains:
         for place in limb.path:
-            reading.guesses[place] = Guess(Role.LIMB, sign, numbers[sign], 0.7)
+            reading.guesses[place] = Guess(Role.LIMB, sign, numbers[sign], 0.8)
         numbers[sign] += 1
     return reading
 
 
 def _branches(frame: _Frame) -> list[Limb]:
-    """Return the chains of a skeleton without pairs of limbs, each from a branching to an end."""
-    skeleton, trees = frame.skeleton, frame.trees
-    starts = [place for place, parent in enumerate(skeleton.parents) if parent < 0]
+    """Return the chains of the central bones, each from a branching to an end."""
+    skeleton, trees, central = frame.skeleton, frame.trees, frame.limbs.central
+    starts = [place for place, parent in enumerate(skeleton.parents) if parent < 0 and place in central]
     found = []
     while starts:
-        limb = take_limb(skeleton, trees, starts.pop(0), -1)
-        found.append(limb)
-        for place in limb.path:
-            starts += [child for child in skeleton.children[place] if child not in limb.path]
-    return [limb for limb in found if limb.length >= LONG * skeleton.size]
+        path = [starts.pop(0)]
+        while True:
+            children = [child for child in skeleton.children[path[-1]] if child in central]
+            if not children:
+                break
+            children.sort(key=lambda child: -trees.lengths[child])
+            starts += children[1:]
+            path.append(children[0])
+        points = np.vstack([skeleton.heads[path], end_point(skeleton, path[-1])])
+        length = float(np.linalg.norm(np.diff(points, axis=0), axis=1).sum())
+        if length >= LONG * skeleton.size and len(path) > 1:
+            found.append(Limb(skeleton.parents[path[0]], tuple(path), (), points, length))
+    return found

@@ -28,7 +28,7 @@ class Plane:
     """(3,) unit vector."""
     offset: float
     confidence: float
-    """0 to 1: the share of the bones off the plane that have a bone in their mirror image."""
+    """0 to 1: the share of the joints that have one in their mirror image; 0 if no two limbs are alike."""
 
     def distance(self, point: Array) -> float:
         """Return the signed distance of a point."""
@@ -120,15 +120,18 @@ def find_plane(skeleton: RestSkeleton, trees: Subtrees) -> Plane:
     votes the axis is taken that has most votes and mirrors most joints onto others.
     """
     votes, middles, weights = _votes(skeleton, trees)
+    if not len(votes):
+        extents = np.ptp(skeleton.heads, axis=0)
+        side = 1 if extents[0] > extents[1] else 0
+        return Plane(np.eye(3)[side], float(np.median(skeleton.heads[:, side])), 0.0)
     candidates = [np.eye(3)[0], np.eye(3)[1], np.eye(3)[2]]
-    if len(votes):
-        _values, vectors = np.linalg.eigh((votes * weights[:, None]).T @ votes)
-        if np.abs(vectors[:, -1]).max() < 0.999:
-            candidates.append(vectors[:, -1] * np.sign(vectors[np.abs(vectors[:, -1]).argmax(), -1]))
+    _values, vectors = np.linalg.eigh((votes * weights[:, None]).T @ votes)
+    if np.abs(vectors[:, -1]).max() < 0.999:
+        candidates.append(vectors[:, -1] * np.sign(vectors[np.abs(vectors[:, -1]).argmax(), -1]))
     best, most = Plane(candidates[0], float(np.median(skeleton.heads[:, 0])), 0.0), -1.0
     for number, axis in enumerate(candidates):
-        along = np.abs(votes @ axis) if len(votes) else np.zeros(0)
-        share = float((weights * along**2).sum() / weights.sum()) if len(votes) else 0.0
+        along = np.abs(votes @ axis)
+        share = float((weights * along**2).sum() / weights.sum())
         chosen = along > 0.9
         source, weight = (middles[chosen] @ axis, weights[chosen]) if chosen.any() else (skeleton.heads @ axis, None)
         offset = _weighted_median(source, weight)

@@ -42,7 +42,7 @@ def weigh(skeleton: RestSkeleton, readings: list[NameReading], shape: ShapeReadi
     told = {role for each in readings for role in each.roles if len(each.roles) == 1}
     rich = len(told) >= RICH
     named = name_roles(skeleton, readings)
-    doubtful = _out_of_order(skeleton, named)
+    doubtful = _out_of_order(skeleton, named) | _shifted(named, shape)
     mirrored = _mirrored(readings, shape)
     verdicts: dict[int, Verdict] = {}
     for place, reading in enumerate(readings):
@@ -78,7 +78,7 @@ def name_roles(skeleton: RestSkeleton, readings: list[NameReading]) -> dict[int,
         elif place not in between and chest >= 0 and chest in skeleton.ancestors(place):
             last = not any(len(readings[child].roles) > 1 for child in skeleton.children[place])
             role = Role.HEAD if last else Role.NECK
-        elif place not in between and hips >= 0 and place not in skeleton.ancestors(hips):
+        elif place not in between and min(hips, chest) >= 0 and place not in skeleton.ancestors(hips):
             role = Role.TAIL
         roles[place] = role if role in each.roles else Role.SPINE
     return roles
@@ -94,6 +94,20 @@ def _out_of_order(skeleton: RestSkeleton, named: dict[int, Role]) -> set[int]:
                 if above is not None and order.index(named[above]) > order.index(role):
                     wrong |= {place, above}
     return wrong
+
+
+def _shifted(named: dict[int, Role], shape: ShapeReading) -> set[int]:
+    """Return the bones of limbs where several names say other roles than places that are sure: names one bone off."""
+    limbs: dict[tuple[int, int, int], list[int]] = {}
+    for place, guess in shape.guesses.items():
+        for number, order in enumerate((ARM, LEG)):
+            if guess.role in order and named.get(place, guess.role) in order and named.get(place) is not guess.role:
+                limbs.setdefault((number, guess.side, guess.limb), []).append(place)
+    shifted = set()
+    for places in limbs.values():
+        if len({named[p] for p in places if p in named and shape.guesses[p].confidence >= 0.75}) > 1:
+            shifted |= {place for place in places if place in named}
+    return shifted
 
 
 def _mirrored(readings: list[NameReading], shape: ShapeReading) -> bool:
@@ -127,6 +141,9 @@ def _by_name(
     if has_shape and above is not None and not _follows(above, role, side):
         confidence *= 0.55
         reason = f"its name says {_word(role)}, but it hangs from a bone that is {_word(above.role)}"
+    elif has_shape and role in (Role.HIPS, Role.SPINE, Role.CHEST) and not skeleton.children[place]:
+        confidence *= 0.55
+        reason = f"its name says {_word(role)}, but nothing hangs from it"
     elif has_shape and above is None and role not in (Role.HIPS, Role.SPINE, Role.FIN, Role.TAIL):
         confidence *= 0.55
         reason = f"its name says {_word(role)}, but it hangs from nothing"
@@ -159,8 +176,9 @@ def _by_both(reading: NameReading, guess: Guess, shape: ShapeReading, rich: bool
             confidence = 1.0 - (1.0 - weight) * (1.0 - guess.confidence)
         elif guess.role is Role.LIMB:
             if reading.roles in ({Role.FIN}, {Role.TAIL}):
-                role, confidence = next(iter(reading.roles)), 0.8 * weight
-            confidence *= 0.85
+                role, confidence = next(iter(reading.roles)), 0.7 * weight
+            elif len(reading.roles) == 1:
+                confidence *= 0.85
         else:
             role, confidence = _disagree(reading, guess, weight)
             said = " or ".join(sorted(_word(each) for each in reading.roles))

@@ -10,7 +10,7 @@ from ..part import Role
 CONVENTION = Convention(
     name="common words",
     roles={
-        Role.HIPS: "hips pelvis cog",
+        Role.HIPS: "hips hip pelvis cog",
         Role.SPINE: "spine back torso waist lowerback abdomen lowerwaist upperwaist belly lumbar thorax",
         Role.CHEST: "chest upperchest ribcage upperbody",
         Role.NECK: "neck",
@@ -23,8 +23,8 @@ CONVENTION = Convention(
         Role.HAND: "hand wrist frontfoot forefoot frontpaw frontankle metacarpus wing",
         Role.FINGER: "finger fingers thumb index middle ring pinky little indexfinger middlefinger ringfinger "
         "pinkyfinger littlefinger fronttoe fronttoes foretoe fronthoof",
-        Role.THIGH: "thigh upleg upperleg femur hindthigh rearthigh hindupperleg rearupperleg backupperleg backthigh "
-        "leg hindleg rearleg backleg",
+        Role.THIGH: "thigh hip upleg upperleg femur hindthigh rearthigh hindupperleg rearupperleg backupperleg "
+        "backthigh leg hindleg rearleg backleg",
         Role.SHIN: "shin calf lowerleg lowleg knee tibia hindshin rearshin hindlowerleg rearlowerleg "
         "backlowerleg backshin leg hindleg rearleg backleg",
         Role.FOOT: "foot ankle hindfoot rearfoot backfoot hindpaw rearpaw backpaw metatarsus",
@@ -33,5 +33,5 @@ CONVENTION = Convention(
         Role.FIN: "fin pectoralfin dorsalfin pelvicfin analfin caudalfin tailfin sidefin topfin",
         Role.LIMB: "tentacle antenna",
     },
-    skips="root master jaw eye ear breast hipjoint",
+    skips="master jaw eye ear breast hipjoint",
 )

@@ -24,6 +24,6 @@ CONVENTION = Convention(
         Role.FOOT: "ankle",
         Role.TOE: "toe",
     },
-    skips="motherbone mother root center groove waist armtwist wristtwist handtwist shoulderp shoulderc dummy "
+    skips="motherbone mother center groove waist armtwist wristtwist handtwist shoulderp shoulderc dummy "
     "legik toeik legikparent eye eyes legd kneed ankled toeex legtipex",
 )

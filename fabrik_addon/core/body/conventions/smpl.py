@@ -25,5 +25,5 @@ CONVENTION = Convention(
         Role.FOOT: "ankle",
         Role.TOE: "foot",
     },
-    skips="jaw eye eyesmplhf root",
+    skips="jaw eye eyesmplhf",
 )

@@ -24,5 +24,5 @@ CONVENTION = Convention(
         Role.FOOT: "foot",
         Role.TOE: "ball bigtoe indextoe middletoe ringtoe littletoe",
     },
-    skips="root indexmetacarpal middlemetacarpal ringmetacarpal pinkymetacarpal centerofmass interaction",
+    skips="indexmetacarpal middlemetacarpal ringmetacarpal pinkymetacarpal centerofmass interaction",
 )

@@ -26,5 +26,5 @@ CONVENTION = Convention(
         Role.FOOT: "foot",
         Role.TOE: "toebase",
     },
-    skips="root faceeye bust",
+    skips="faceeye bust",
 )

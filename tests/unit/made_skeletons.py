@@ -1,0 +1,265 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Skeletons with chosen peculiarities, and which part each of their bones is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fabrik_addon.core.math.operations import Array
+from scripts.benchmark.skeletons import Skeleton
+
+UP, FORWARD, LEFT = np.array([0.0, 0.0, 1.0]), np.array([0.0, -1.0, 0.0]), np.array([1.0, 0.0, 0.0])
+
+
+@dataclass
+class Maker:
+    """Bones added one after another; +Z is up, -Y forward, +X left, the height about one."""
+
+    names: list[str] = field(default_factory=list)
+    parents: list[int] = field(default_factory=list)
+    heads: list[Array] = field(default_factory=list)
+    tails: list[Array] = field(default_factory=list)
+    parts: dict[int, tuple[str, str]] = field(default_factory=dict)
+    either: dict[int, frozenset[tuple[str, str]]] = field(default_factory=dict)
+
+    def add(self, name: str, parent: int, head: Array, tail: Array, part: tuple[str, str] | None = None) -> int:
+        """Add a bone and return its number."""
+        self.names.append(name)
+        self.parents.append(parent)
+        self.heads.append(np.asarray(head, float))
+        self.tails.append(np.asarray(tail, float))
+        if part:
+            self.parts[len(self.names) - 1] = part
+        return len(self.names) - 1
+
+    def chain(self, words: list[tuple[str, str | None]], parent: int, points: list[Array], side: str) -> list[int]:
+        """Add connected bones through points, one for each name and role."""
+        made = []
+        for (name, role), head, tail in zip(words, points, points[1:], strict=False):
+            parent = self.add(name, parent, head, tail, (role, side) if role else None)
+            made.append(parent)
+        return made
+
+    def skeleton(self, name: str = "made") -> Skeleton:
+        """Return what was made."""
+        return Skeleton(
+            name,
+            self.names,
+            self.parents,
+            np.array(self.heads),
+            np.array(self.tails),
+            self.parts,
+            self.either,
+            True,
+            None,
+        )
+
+
+@dataclass(frozen=True)
+class Figure:
+    """What a human's skeleton is like."""
+
+    spines: int = 3
+    necks: int = 1
+    clavicles: bool = True
+    fingers: int = 5
+    toes: bool = True
+    arm_drop: float = 0.0
+    """Degrees that the arms hang below level."""
+    sitting: bool = False
+    arms: tuple[int, ...] = (1, -1)
+    """Sides that have an arm."""
+    legs: tuple[int, ...] = (1, -1)
+    twists: str = ""
+    """``leaf``: twist bones beside the next segment; ``line``: segments in two bones."""
+    root: bool = False
+    ends: bool = False
+    """Bones after heads, toes and fingers that only keep their lengths."""
+    extras: bool = False
+    """Eyes, jaw, hair, breasts, a skirt."""
+    made_up_tails: bool = False
+    """Tails as an importer makes them up that knows none."""
+    build: int = 0
+    """Seed of the proportions; 0 is the usual ones."""
+
+
+def make_human(figure: Figure) -> Skeleton:
+    """Make a human's skeleton."""
+    rng = np.random.default_rng(figure.build)
+
+    def about(length: float) -> float:
+        return length * (1.0 if figure.build == 0 else rng.uniform(0.88, 1.12))
+
+    maker = Maker()
+    thigh, shin, foot, toe = about(0.245), about(0.246), about(0.12), about(0.04)
+    upper, fore, hand = about(0.165), about(0.145), about(0.05)
+    hip_width, shoulder_width = about(0.05), about(0.1)
+    ankle = 0.04
+    hips_height = ankle + (shin if figure.sitting else thigh + shin) + 0.02
+    hips = np.array([0.0, 0.0, hips_height])
+    parent = -1
+    if figure.root:
+        parent = maker.add("Root", -1, np.zeros(3), 0.1 * FORWARD)
+    trunk = about(0.29)
+    levels = hips + np.linspace(0.0, trunk, figure.spines + 2)[:, None] * UP
+    levels[1:-1] += 0.01 * np.sin(np.arange(figure.spines))[:, None] * FORWARD
+    words = [("Hips", "HIPS"), *((f"Spine{i}", "SPINE") for i in range(figure.spines - 1)), ("Chest", "CHEST")]
+    if figure.spines == 0:
+        words = [("Hips", "HIPS")]
+    line = maker.chain(words, parent, list(levels), "CENTER")
+    chest, top = line[-1], levels[-1]
+    skull = top + about(0.06) * UP - 0.005 * FORWARD
+    if figure.necks:
+        points = np.linspace(top, skull, figure.necks + 1)
+        line = maker.chain([(f"Neck{i}", "NECK") for i in range(figure.necks)], chest, list(points), "CENTER")
+    else:
+        skull = top + 0.02 * UP
+    crown = skull + about(0.12) * UP
+    head = maker.add("Head", line[-1], skull, crown, ("HEAD", "CENTER"))
+    if figure.ends:
+        maker.add("HeadTop", head, crown, crown + 0.05 * UP)
+    for sign in figure.arms:
+        _add_arm(maker, figure, chest, top, sign, shoulder_width, (upper, fore, hand))
+    for sign in figure.legs:
+        _add_leg(maker, figure, 0 if not figure.root else 1, hips, sign, hip_width, (thigh, shin, foot, toe))
+    if figure.extras:
+        _add_extras(maker, 0 if not figure.root else 1, chest, head, levels[0], top, skull)
+    if figure.made_up_tails:
+        maker.tails = [point + 0.05 * UP for point in maker.heads]
+    return maker.skeleton("human")
+
+
+def _add_arm(
+    maker: Maker, figure: Figure, chest: int, top: Array, sign: int, width: float, lengths: tuple[float, float, float]
+) -> None:
+    side = "LEFT" if sign > 0 else "RIGHT"
+    drop = np.radians(figure.arm_drop)
+    along = sign * np.cos(drop) * LEFT - np.sin(drop) * UP
+    shoulder = top - 0.025 * UP + sign * width * LEFT
+    elbow = shoulder + lengths[0] * along - 0.004 * FORWARD
+    wrist = elbow + lengths[1] * along + 0.008 * FORWARD
+    knuckles = wrist + lengths[2] * along
+    parent = chest
+    if figure.clavicles:
+        start = top - 0.03 * UP + 0.015 * sign * LEFT
+        parent = maker.add(f"Clavicle{side}", parent, start, shoulder, ("CLAVICLE", side))
+    for name, role, head, tail in (
+        ("UpperArm", "UPPER_ARM", shoulder, elbow),
+        ("Forearm", "FOREARM", elbow, wrist),
+    ):
+        if figure.twists == "line":
+            middle = 0.5 * (head + tail)
+            parent = maker.add(f"{name}{side}", parent, head, middle, (role, side))
+            parent = maker.add(f"{name}Twist{side}", parent, middle, tail, (role, side))
+        else:
+            parent = maker.add(f"{name}{side}", parent, head, tail, (role, side))
+            if figure.twists == "leaf":
+                for share in (0.33, 0.67):
+                    start = head + share * (tail - head)
+                    maker.add(f"{name}Twist{share}{side}", parent, start, start + 0.2 * (tail - head))
+    hand = maker.add(f"Hand{side}", parent, wrist, knuckles, ("HAND", side))
+    for finger in range(figure.fingers):
+        spread = (0.02 - 0.012 * finger) * FORWARD
+        start = knuckles + spread if finger else wrist + 0.02 * along + 0.02 * FORWARD
+        toward = along if finger else (along + FORWARD) / np.sqrt(2.0)
+        points = [start + step * toward for step in (0.0, 0.022, 0.037, 0.049, 0.06)]
+        words: list[tuple[str, str | None]] = [(f"Finger{finger}{joint}{side}", "FINGER") for joint in range(3)]
+        if figure.ends:
+            words.append((f"FingerEnd{finger}{side}", None))
+        maker.chain(words, hand, points, side)
+
+
+def _add_leg(
+    maker: Maker,
+    figure: Figure,
+    pelvis: int,
+    hips: Array,
+    sign: int,
+    width: float,
+    lengths: tuple[float, float, float, float],
+) -> None:
+    side = "LEFT" if sign > 0 else "RIGHT"
+    hip = hips + sign * width * LEFT - 0.02 * UP
+    knee = hip + (lengths[0] * (0.97 * FORWARD - 0.24 * UP) if figure.sitting else -lengths[0] * UP + 0.01 * FORWARD)
+    ankle = knee - lengths[1] * UP - 0.012 * FORWARD
+    ball = ankle + lengths[2] * FORWARD * 0.95 - 0.03 * UP
+    tip = ball + lengths[3] * FORWARD
+    words: list[tuple[str, str | None]] = [(f"Thigh{side}", "THIGH"), (f"Shin{side}", "SHIN"), (f"Foot{side}", "FOOT")]
+    if figure.toes:
+        words.append((f"Toe{side}", "TOE"))
+        if figure.ends:
+            words.append((f"ToeEnd{side}", None))
+    made = maker.chain(words, pelvis, [hip, knee, ankle, ball, tip, tip + 0.02 * FORWARD], side)
+    if figure.twists == "leaf":
+        middle = 0.5 * (hip + knee)
+        maker.add(f"ThighTwist{side}", made[0], middle, knee)
+
+
+def _add_extras(maker: Maker, hips: int, chest: int, head: int, low: Array, top: Array, skull: Array) -> None:
+    for sign in (1, -1):
+        across = sign * LEFT
+        maker.add(
+            f"Eye{sign}", head, skull + 0.05 * UP + 0.03 * FORWARD + 0.015 * across, skull + 0.05 * (UP + FORWARD)
+        )
+        start = top - 0.08 * UP + 0.04 * across + 0.02 * FORWARD
+        maker.add(f"Bust{sign}", chest, start, start + 0.04 * FORWARD)
+        start = skull + 0.08 * UP + 0.04 * across - 0.03 * FORWARD
+        points = [start - step * (0.9 * UP + 0.3 * FORWARD) for step in (0.0, 0.06, 0.12, 0.18)]
+        maker.chain([(f"Hair{sign}{joint}", None) for joint in range(3)], head, points, "CENTER")
+        for part in range(3):
+            start = low - 0.01 * UP + (0.03 + 0.03 * part) * across + 0.05 * (1 - part) * FORWARD
+            points = [start - step * UP + 0.2 * step * across for step in (0.0, 0.07, 0.14, 0.2)]
+            maker.chain([(f"Skirt{sign}{part}{joint}", None) for joint in range(3)], hips, points, "CENTER")
+    jaw = skull + 0.02 * UP + 0.02 * FORWARD
+    maker.add("Jaw", head, jaw, jaw + 0.04 * FORWARD)
+
+
+def make_spider(pairs: int = 4, segments: int = 4, abdomen: bool = True) -> Skeleton:
+    """Make a body with legs all around; each leg is a limb."""
+    maker = Maker()
+    centre = 0.3 * UP
+    body = maker.add("Body", -1, centre - 0.1 * FORWARD, centre + 0.1 * FORWARD)
+    if abdomen:
+        maker.add("Abdomen", body, centre - 0.1 * FORWARD, centre - 0.4 * FORWARD)
+    for pair in range(pairs):
+        angle = np.radians(40.0 + 100.0 * pair / max(pairs - 1, 1))
+        for sign, side in ((1, "LEFT"), (-1, "RIGHT")):
+            out = sign * np.sin(angle) * LEFT + np.cos(angle) * FORWARD
+            rises = np.linspace(0.25, -0.7, segments)
+            points = [centre + 0.08 * out]
+            for rise in rises:
+                points.append(points[-1] + 0.2 * (out + rise * UP))
+            lift = 0.3 - (0.3 + 0.2 * float(rises.sum()))
+            points = [point + 0.0 * lift * UP for point in points]
+            maker.chain([(f"Leg{pair}{sign}{joint}", "LIMB") for joint in range(segments)], body, points, side)
+    for bone in range(len(maker.names)):
+        if bone not in maker.parts:
+            maker.either[bone] = frozenset({("LIMB", "CENTER"), ("TAIL", "CENTER"), ("HIPS", "CENTER")})
+    return maker.skeleton("spider")
+
+
+def make_chain(bones: int, bend: float = 0.0, level: bool = False) -> Skeleton:
+    """Make one chain: a tentacle, a snake, a robot's arm."""
+    maker = Maker()
+    along = FORWARD if level else UP
+    aside = LEFT if level else FORWARD
+    points = [step * along + bend * np.sin(step) * aside for step in np.linspace(0.0, 6.0, bones + 1)]
+    maker.chain([(f"Segment{joint}", "LIMB") for joint in range(bones)], -1, points, "CENTER")
+    return maker.skeleton("chain")
+
+
+def make_octopus(arms: int = 8, bones: int = 10) -> Skeleton:
+    """Make arms all around a head."""
+    maker = Maker()
+    head = maker.add("Mantle", -1, 0.3 * UP, UP)
+    for arm in range(arms):
+        angle = 2.0 * np.pi * (arm + 0.5) / arms
+        out = np.sin(angle) * LEFT + np.cos(angle) * FORWARD
+        points = [0.3 * UP + (0.1 + 0.15 * step) * out - 0.03 * step * UP for step in range(bones + 1)]
+        side = "LEFT" if out @ LEFT > 0.0 else "RIGHT"
+        maker.chain([(f"Arm{arm}{joint}", "LIMB") for joint in range(bones)], head, points, side)
+    maker.either[head] = frozenset({("LIMB", "CENTER"), ("HEAD", "CENTER"), ("HIPS", "CENTER")})
+    return maker.skeleton("octopus")
