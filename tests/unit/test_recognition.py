@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,7 @@ from fabrik_addon.core.body.recognise import recognise
 from fabrik_addon.core.problem import FabrikError
 from scripts.benchmark.skeletons import (
     CONVENTIONS,
+    Score,
     Skeleton,
     data_skeletons,
     in_centimetres,
@@ -23,6 +26,7 @@ from scripts.benchmark.skeletons import (
     with_sides_swapped,
     y_up,
 )
+from tests.unit.made_skeletons import Figure, make_chain, make_human, make_octopus, make_spider
 
 SKELETONS = {skeleton.name: skeleton for skeleton in data_skeletons()}
 POSES = {
@@ -61,6 +65,117 @@ def test_each_convention(convention: str) -> None:
         skeleton = renamed(SKELETONS[name], convention)
         result = score(skeleton, found(skeleton))
         assert result.wrong == () and result.right == result.count, result.missing
+
+
+FIGURES = {
+    "usual": Figure(),
+    "one spine bone": Figure(spines=1),
+    "six spine bones": Figure(spines=6),
+    "no neck": Figure(necks=0),
+    "three neck bones": Figure(necks=3),
+    "no collar bones": Figure(clavicles=False),
+    "no fingers": Figure(fingers=0),
+    "no fingers, no collar bones": Figure(fingers=0, clavicles=False),
+    "three fingers": Figure(fingers=3),
+    "two fingers": Figure(fingers=2),
+    "no toes": Figure(toes=False),
+    "A-pose": Figure(arm_drop=45.0),
+    "arms hang": Figure(arm_drop=80.0),
+    "arms raised": Figure(arm_drop=-40.0),
+    "sitting": Figure(sitting=True, arm_drop=60.0),
+    "one arm": Figure(arms=(-1,)),
+    "twist bones beside": Figure(twists="leaf"),
+    "twist bones in line": Figure(twists="line"),
+    "root on the floor": Figure(root=True),
+    "end bones": Figure(ends=True),
+    "eyes, jaw, hair, breasts, skirt": Figure(extras=True),
+    "made-up tails": Figure(made_up_tails=True),
+    "everything": Figure(made_up_tails=True, ends=True, root=True, extras=True, twists="leaf", arm_drop=45.0, build=5),
+} | {f"build {build}": Figure(build=build, arm_drop=45.0 * (build % 2)) for build in range(1, 9)}
+"""Humans whose parts can be told without names."""
+
+UNSURE = {
+    "no arms": Figure(arms=()),
+    "one leg": Figure(legs=(1,)),
+    "no legs": Figure(legs=()),
+    "feet without toes, tails made up": Figure(toes=False, made_up_tails=True),
+}
+"""Humans some of whose parts are left open without names."""
+
+
+def scored(skeleton: Skeleton) -> Score:
+    return score(skeleton, found(skeleton))
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_peculiar_humans(name: str) -> None:
+    skeleton = make_human(FIGURES[name])
+    for each in (skeleton, renamed(skeleton, "Mixamo"), scrambled(skeleton)):
+        result = scored(each)
+        assert result.wrong == () and result.missing == ()
+
+
+@pytest.mark.parametrize("name", UNSURE)
+def test_what_cannot_be_told_without_names_is_left_open_and_said(name: str) -> None:
+    skeleton = make_human(UNSURE[name])
+    assert scored(skeleton).wrong == () and scored(skeleton).missing == ()
+    nameless = scrambled(skeleton)
+    assert scored(nameless).wrong == ()
+    result = found(nameless)
+    told = {(part.role, part.side) for part in result.parts} | {(each.role, each.side) for each in result.open_roles}
+    assert all(each.reason for each in result.open_roles) and result.open_roles
+    assert not result.parts or told >= set(skeleton.parts.values())
+
+
+@pytest.mark.parametrize(
+    "skeleton",
+    [make_spider(), make_spider(3), make_spider(5, 3), make_chain(20), make_chain(30, 1.0, True), make_octopus()],
+    ids=["spider", "insect", "crab", "tentacle", "snake", "octopus"],
+)
+def test_whatever_else_bends_is_limbs(skeleton: Skeleton) -> None:
+    for each in (skeleton, scrambled(skeleton)):
+        result = scored(each)
+        assert result.wrong == () and result.missing == ()
+    limbs = {(part.side, part.limb) for part in found(skeleton).parts if part.role == "LIMB"}
+    ends = set(range(len(skeleton.names))) - set(skeleton.parents)
+    assert len(limbs) >= len(ends & skeleton.parts.keys())
+
+
+def test_names_that_lie_are_not_believed() -> None:
+    skeleton = make_human(Figure())
+    swapped = {"UPPER_ARM": "Thigh", "FOREARM": "Shin", "HAND": "Foot", "THIGH": "UpperArm", "SHIN": "Forearm"}
+    swapped |= {"FOOT": "Hand", "CLAVICLE": "Toe"}
+    shifted = {"CLAVICLE": "UpperArm", "UPPER_ARM": "Forearm", "FOREARM": "Hand", "THIGH": "Shin", "SHIN": "Foot"}
+    for words in (swapped, shifted):
+        names = list(skeleton.names)
+        for bone, (role, side) in skeleton.parts.items():
+            if role in words:
+                names[bone] = f"{words[role]}.{side[0]}"
+        result = scored(replace(skeleton, names=names))
+        assert result.wrong == () and result.missing != ()
+
+
+def test_controls_in_layers_without_names_are_left_open() -> None:
+    skeleton = scrambled(make_human(Figure()))
+    count = len(skeleton.names)
+    doubled = replace(
+        skeleton,
+        names=[f"bone_{bone:03}" for bone in range(2 * count)],
+        parents=skeleton.parents + [parent + count if parent >= 0 else -1 for parent in skeleton.parents],
+        heads=np.vstack([skeleton.heads, skeleton.heads]),
+        tails=np.vstack([skeleton.tails, skeleton.tails]),
+    )
+    result = found(doubled)
+    assert result.parts == () and "in layers" in result.open_roles[0].reason
+
+
+def test_bones_that_may_not_take_part_are_left_out() -> None:
+    skeleton = SKELETONS["game_engine"]
+    usable = [not name.endswith("_r") and name != "pelvis" for name in skeleton.names]
+    result = recognise(skeleton.names, skeleton.parents, skeleton.heads, skeleton.tails, usable)
+    assert result.parts and all(usable[part.bone] for part in result.parts)
+    opened = {(each.role, each.side) for each in result.open_roles}
+    assert {("HIPS", "CENTER"), ("THIGH", "RIGHT"), ("UPPER_ARM", "RIGHT")} <= opened
 
 
 def test_parts_are_in_order_and_say_which_limb() -> None:

@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .convention import Convention
 from .conventions import COMMON, CONVENTIONS
@@ -52,15 +52,17 @@ class NameReading:
     """What one name says."""
 
     roles: frozenset[Role]
-    """Roles that the word can mean; empty if the word is unknown or names a bone that is no part of a body."""
+    """Roles that the word can mean; empty if the word is unknown."""
     side: Side | None
     """None where the name has no mark of a side."""
     weight: float
     """0 to 1: how sure the word is."""
     skipped: bool
-    """Whether the name says that the bone is no part of a body."""
+    """Whether the name says that the bone is no part of a body; roles are then those of the word elsewhere."""
     twist: bool
     """Whether the bone is one for the twist of the part that the roles name."""
+    control: bool
+    """Whether the name says that the bone is for moving others: a target, a pole."""
 
 
 def read_names(names: Sequence[str]) -> tuple[list[NameReading], str]:
@@ -127,6 +129,7 @@ def _fitting(words: Sequence[str]) -> Convention:
 
 def _reading(word: str, side: Side | None, tokens: list[str], convention: Convention) -> NameReading:
     """Return what a word says in a convention, else among the common words, else without words that say nothing."""
+    control = not _NO_PART.isdisjoint(tokens)
     bare = "".join(token for token in tokens if not token.isdigit() and token not in _SAYS_NOTHING)
     plain = "".join(token for token in tokens if not token.isdigit() and token not in _SAYS_NOTHING | _TWIST)
     for table, key, weight in (
@@ -138,14 +141,15 @@ def _reading(word: str, side: Side | None, tokens: list[str], convention: Conven
         (COMMON, plain, 0.75),
     ):
         if key and key in table.words:
-            roles = table.words[key]
+            skipped = not table.words[key]
+            roles = table.words[key] or COMMON.words.get(key, frozenset())
             if side in (Side.LEFT, Side.RIGHT):
                 roles = roles.difference(TRUNK)
             elif Role.HIPS in roles:
-                roles = frozenset({Role.HIPS})
-            return NameReading(roles, side, weight, not roles, key == plain != bare)
+                roles = roles.difference({Role.THIGH})
+            return NameReading(roles, side, weight, skipped or not roles, key == plain != bare, control)
     twist = not _TWIST.isdisjoint(tokens)
-    return NameReading(frozenset(), side, 0.0, not _NO_PART.isdisjoint(tokens) or twist, twist)
+    return NameReading(frozenset(), side, 0.0, control or twist, twist, control)
 
 
 def _widen_spine(readings: list[NameReading]) -> list[NameReading]:
@@ -153,9 +157,7 @@ def _widen_spine(readings: list[NameReading]) -> list[NameReading]:
 
     Rigify calls the whole back and the head ``spine``, Unreal calls the chest ``spine_03``.
     """
-    own = {role for reading in readings for role in reading.roles if len(reading.roles) == 1}
+    own = {role for each in readings for role in each.roles if len(each.roles) == 1 and not each.skipped}
     wide = frozenset(role for role in TRUNK if role is Role.SPINE or role not in own)
-    return [
-        NameReading(wide, each.side, each.weight, each.skipped, each.twist) if each.roles == {Role.SPINE} else each
-        for each in readings
-    ]
+    only = [each.roles == {Role.SPINE} and not each.skipped for each in readings]
+    return [replace(each, roles=wide) if spine else each for each, spine in zip(readings, only, strict=True)]

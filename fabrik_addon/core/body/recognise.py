@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from numpy.typing import ArrayLike
 
 from ..math.operations import Array
-from .bone_names import TRUNK, read_names
+from .bone_names import TRUNK, NameReading, read_names
 from .creature import CREATURES
 from .part import OpenRole, Part, Recognition, Role, Side
-from .rest_skeleton import RestSkeleton, join_trees, read_skeleton
+from .rest_skeleton import RestSkeleton, join_trees, read_skeleton, taken
 from .shape import ShapeReading, read_shape
-from .witnesses import ARM, LEG, RICH, Verdict, weigh
+from .witnesses import ARM, LEG, RICH, Verdict, tells_much, weigh
 
 LEAST_CONFIDENCE = 0.5
 """A part that is less sure is left open."""
@@ -49,6 +49,7 @@ def recognise(
     skeleton = read_skeleton(names, parents, heads, tails, usable)
     skeleton = join_trees(_deform_bones(skeleton) or skeleton)
     readings, _convention = read_names(skeleton.names)
+    skeleton, readings = _without_controls(skeleton, readings)
     shape = read_shape(skeleton)
     verdicts = weigh(skeleton, readings, shape)
     sure = {place: each for place, each in verdicts.items() if each.confidence >= LEAST_CONFIDENCE}
@@ -64,9 +65,20 @@ def _deform_bones(skeleton: RestSkeleton) -> RestSkeleton | None:
     readings, _ = read_names([name for name, is_deform in zip(skeleton.names, deform, strict=True) if is_deform])
     if sum(bool(each.roles) for each in readings) < RICH:
         return None
-    inner = read_skeleton(skeleton.names, skeleton.parents, skeleton.heads, skeleton.tails, deform)
-    bones = tuple(skeleton.bones[place] for place in inner.bones)
-    return RestSkeleton(inner.names, bones, inner.parents, inner.heads, inner.tails)
+    return taken(skeleton, deform)
+
+
+def _without_controls(skeleton: RestSkeleton, readings: list[NameReading]) -> tuple[RestSkeleton, list[NameReading]]:
+    """Return the skeleton without the bones whose names say that they move others, if many names tell roles.
+
+    Controls for hands and feet would be taken for limbs of their own, by their place.
+    """
+    kept = [not each.control for each in readings]
+    if all(kept) or not tells_much(readings):
+        return skeleton, readings
+    of_name = dict(zip(skeleton.bones, readings, strict=True))
+    inner = taken(skeleton, kept)
+    return inner, [of_name[bone] for bone in inner.bones]
 
 
 def _depth_first(skeleton: RestSkeleton) -> list[int]:
@@ -137,7 +149,7 @@ def _open_roles(
         key = (each.role, each.side)
         if place not in sure and key not in given and key not in opened:
             opened[key] = OpenRole(*key, f"{skeleton.names[place]}: {each.reason}")
-    if any(each.name == shape.creature for each in CREATURES):
+    if any(each.role in (*ARM, *LEG) for each in sure.values()) or shape.creature in {each.name for each in CREATURES}:
         sides = {role: (Side.LEFT, Side.RIGHT) for role in (*ARM[:-1], *LEG)}
         expected = {role: (Side.CENTER,) for role in TRUNK[1:]} | sides
         for role, of_role in expected.items():

@@ -112,25 +112,32 @@ def read_skeleton(
         if len(wrong):
             raise FabrikError(f"the rest position of {names[wrong[0]]} is not finite: {points[wrong[0]].tolist()}")
     order = _parents_first(names, parents)
-    taken = [bone for bone in order if usable is None or usable[bone]]
-    if not taken:
+    chosen = [bone for bone in order if usable is None or usable[bone]]
+    if not chosen:
         raise FabrikError("none of the skeleton's bones may take part")
-    places = {bone: place for place, bone in enumerate(taken)}
+    places = {bone: place for place, bone in enumerate(chosen)}
     found = _nearest_taken(parents, start, end, places)
     return RestSkeleton(
-        tuple(names[bone] for bone in taken),
-        tuple(taken),
+        tuple(names[bone] for bone in chosen),
+        tuple(chosen),
         tuple(found),
-        start[taken],
-        end[taken],
+        start[chosen],
+        end[chosen],
     )
+
+
+def taken(skeleton: RestSkeleton, usable: Sequence[bool]) -> RestSkeleton:
+    """Return the skeleton of some of the bones."""
+    inner = read_skeleton(skeleton.names, skeleton.parents, skeleton.heads, skeleton.tails, usable)
+    bones = tuple(skeleton.bones[place] for place in inner.bones)
+    return RestSkeleton(inner.names, bones, inner.parents, inner.heads, inner.tails)
 
 
 def join_trees(skeleton: RestSkeleton) -> RestSkeleton:
     """Hang the roots besides the largest tree's on the bones that they start at.
 
     Legs that nothing connects to the hips are legs all the same. A tree hangs on the bone that is nearest to its root's
-    head if that is near for the size of the tree; controls without a place in the body stay roots.
+    head if that is near for the size of the tree; single bones and controls without a place in the body stay roots.
     """
     roots = [place for place, parent in enumerate(skeleton.parents) if parent < 0]
     if len(roots) < 2 or not skeleton.size > 0.0:
@@ -149,7 +156,7 @@ def join_trees(skeleton: RestSkeleton) -> RestSkeleton:
         apart = np.linalg.norm(toward - share[:, None] * along, axis=1)
         nearest = int(apart.argmin())
         extent = float(np.ptp(np.vstack([skeleton.heads[trees[root]], skeleton.tails[trees[root]]]), axis=0).max())
-        if apart[nearest] < min(0.4 * extent, 0.15 * skeleton.size):
+        if len(trees[root]) > 1 and apart[nearest] < min(0.4 * extent, 0.15 * skeleton.size):
             parents[root] = joined[nearest]
             joined += trees[root]
     return _reordered(skeleton, parents)

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .bone_names import TRUNK, NameReading
 from .part import Role, Side
@@ -12,7 +12,7 @@ from .rest_skeleton import RestSkeleton
 from .shape import Guess, ShapeReading
 
 RICH = 6
-"""Different roles that names have to tell so that a name which tells none counts as well."""
+"""Different roles, or bones, whose names have to be read so that a name which tells nothing counts as well."""
 
 ARM = (Role.CLAVICLE, Role.UPPER_ARM, Role.FOREARM, Role.HAND, Role.FINGER)
 LEG = (Role.THIGH, Role.SHIN, Role.FOOT, Role.TOE)
@@ -39,8 +39,7 @@ def weigh(skeleton: RestSkeleton, readings: list[NameReading], shape: ShapeReadi
     confidence of the shape. Where they name neighbouring roles of one limb the name is taken, since the shape doesn't
     know to a bone where a part ends, and the confidence falls; where they name others, it falls below one half.
     """
-    told = {role for each in readings for role in each.roles if len(each.roles) == 1}
-    rich = len(told) >= RICH
+    rich = tells_much(readings)
     named = name_roles(skeleton, readings)
     doubtful = _out_of_order(skeleton, named) | _shifted(named, shape)
     mirrored = _mirrored(readings, shape)
@@ -48,9 +47,10 @@ def weigh(skeleton: RestSkeleton, readings: list[NameReading], shape: ShapeReadi
     for place, reading in enumerate(readings):
         guess = shape.guesses.get(place)
         if place in doubtful:
-            reading = NameReading(reading.roles, reading.side, 0.4 * reading.weight, reading.skipped, reading.twist)
+            reading = replace(reading, weight=0.4 * reading.weight)
         if guess is None or (guess.role is Role.LIMB and rich and place in named):
-            verdict = _by_name(skeleton, place, named.get(place), reading, verdicts, bool(shape.guesses))
+            role = named.get(place) or _elsewhere(skeleton, place, reading)
+            verdict = _by_name(skeleton, place, role, reading, verdicts, bool(shape.guesses))
         else:
             verdict = _by_both(reading, guess, shape, rich, mirrored)
         if verdict is not None:
@@ -58,17 +58,24 @@ def weigh(skeleton: RestSkeleton, readings: list[NameReading], shape: ShapeReadi
     return verdicts
 
 
+def tells_much(readings: list[NameReading]) -> bool:
+    """Return whether names tell so many different roles that a name which tells none counts as well."""
+    return len({role for each in readings for role in each.roles if len(each.roles) == 1 and not each.skipped}) >= RICH
+
+
 def name_roles(skeleton: RestSkeleton, readings: list[NameReading]) -> dict[int, Role]:
     """Return the role of each bone whose name tells it, that of the spine's by where the limbs start."""
     roles = {
-        place: next(iter(each.roles)) for place, each in enumerate(readings) if len(each.roles) == 1 and not each.twist
+        place: next(iter(each.roles))
+        for place, each in enumerate(readings)
+        if len(each.roles) == 1 and not each.twist and not each.skipped
     }
     legs = [place for place, role in roles.items() if role is Role.THIGH]
     arms = [place for place, role in roles.items() if role in (Role.CLAVICLE, Role.UPPER_ARM)]
     hips, chest = (skeleton.common_ancestor(line) if len(line) > 1 else -1 for line in (legs, arms))
     between = set(skeleton.path(hips, chest)) if hips >= 0 and chest >= 0 else set()
     for place, each in enumerate(readings):
-        if len(each.roles) < 2 or Role.SPINE not in each.roles or max(hips, chest) < 0:
+        if each.skipped or len(each.roles) < 2 or Role.SPINE not in each.roles or max(hips, chest) < 0:
             continue
         role = Role.SPINE
         if place == chest:
@@ -123,6 +130,13 @@ def _mirrored(readings: list[NameReading], shape: ShapeReading) -> bool:
     return score < 0
 
 
+def _elsewhere(skeleton: RestSkeleton, place: int, reading: NameReading) -> Role | None:
+    """Return the part of the trunk that a name means in other conventions, if other bones hang from the bone."""
+    if len(reading.roles) == 1 and reading.roles <= set(TRUNK) and not reading.control and skeleton.children[place]:
+        return next(iter(reading.roles))
+    return None
+
+
 def _by_name(
     skeleton: RestSkeleton,
     place: int,
@@ -166,7 +180,7 @@ def _follows(above: Verdict, role: Role, side: Side) -> bool:
 def _by_both(reading: NameReading, guess: Guess, shape: ShapeReading, rich: bool, mirrored: bool) -> Verdict | None:
     """Return what the name and the place of a bone say together."""
     role, confidence, reason = guess.role, guess.confidence, f"its place says {_word(guess.role)}, but not surely"
-    if reading.skipped:
+    if reading.skipped and guess.role not in reading.roles:
         if rich:
             return None
         confidence *= 0.7

@@ -12,7 +12,7 @@ CONVENTION = Convention(
     roles={
         Role.HIPS: "hips hip pelvis cog",
         Role.SPINE: "spine back torso waist lowerback abdomen lowerwaist upperwaist belly lumbar thorax",
-        Role.CHEST: "chest upperchest ribcage upperbody",
+        Role.CHEST: "torso chest upperchest ribcage upperbody",
         Role.NECK: "neck",
         Role.HEAD: "head",
         Role.CLAVICLE: "clavicle collar collarbone scapula shoulderblade shoulder",

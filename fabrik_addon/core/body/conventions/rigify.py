@@ -11,7 +11,9 @@ CONVENTION = Convention(
     name="Rigify",
     prefix=r"(DEF|ORG)-",
     roles={
-        Role.SPINE: "spine",
+        Role.HIPS: "torso",
+        Role.SPINE: "spine torso",
+        Role.CHEST: "torso",
         Role.NECK: "neck",
         Role.HEAD: "head",
         Role.CLAVICLE: "shoulder",
@@ -26,6 +28,6 @@ CONVENTION = Convention(
         Role.TAIL: "tail",
         Role.FIN: "sidefin topfin midfin midfintop midfinbot chestfin chestfinbot backfin backfintbk backfinbbk",
     },
-    skips="pelvis pelvisc heel palm fpalm rpalm breast face hip chest abdomen belly bellyc breastc skull "
+    skips="pelvis pelvisc hips heel palm fpalm rpalm breast face hip chest abdomen belly bellyc breastc skull "
     "toesparent wfeather tfeather nfeather",
 )
