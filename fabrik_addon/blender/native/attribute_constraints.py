@@ -4,12 +4,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from .custom_properties import CONSTRAINT
 
 if TYPE_CHECKING:
-    from bpy.types import Object, PoseBone
+    from bpy.types import GeometryAttributeConstraint, Object, PoseBone
 
 
 def constraint_name(chain_name: str) -> str:
@@ -22,9 +22,9 @@ def stretch_name(chain_name: str) -> str:
     return f"{CONSTRAINT}{chain_name} stretch"
 
 
-def attribute_constraint(bone: PoseBone, name: str, solver: Object, attribute: str) -> Any:
+def attribute_constraint(bone: PoseBone, name: str, solver: Object, attribute: str) -> GeometryAttributeConstraint:
     """Let a bone take an attribute of a solver, in its own space: what it inherits stays Blender's business."""
-    constraint: Any = bone.constraints.new('GEOMETRY_ATTRIBUTE')
+    constraint = cast("GeometryAttributeConstraint", bone.constraints.new('GEOMETRY_ATTRIBUTE'))
     constraint.name = name
     constraint.target = solver
     constraint.attribute_name = attribute

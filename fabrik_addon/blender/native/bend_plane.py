@@ -9,11 +9,14 @@ on the distance of the target alone, and ``bend_table`` has them. The nodes make
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .frame_transport import own_rotations
 from .nodes import Nodes, Value
 from .shared_groups import shared_group
+
+if TYPE_CHECKING:
+    from bpy.types import GeometryNodeTree
 
 _NUMBER, _ROTATION = "NodeSocketFloat", "NodeSocketRotation"
 
@@ -53,7 +56,7 @@ def bend_plane(
     return frame, start
 
 
-def plane_group(is_straight: bool) -> Any:
+def plane_group(is_straight: bool) -> GeometryNodeTree:
     """Return the group: target, pole, pole angle, softness, reach, frames at rest → table place, tip, plane, start.
 
     The place is from 0 at full extension to 1 at the shortest reach, the tip is in the plane's coordinates, and the
@@ -81,7 +84,7 @@ def plane_group(is_straight: bool) -> Any:
     return shared_group(f"FABRIK bend plane{', straight' if is_straight else ''}", fill)
 
 
-def swing_group(has_pole: bool) -> Any:
+def swing_group(has_pole: bool) -> GeometryNodeTree:
     """Return the group: target, pole and its angle, softness, reach, plane at rest → table place, bend plane.
 
     The place is from 0 at the largest distance of the table to 1 at the smallest. The bend plane is the plane at rest,
@@ -111,7 +114,7 @@ def swing_group(has_pole: bool) -> Any:
     return shared_group(f"FABRIK swing{', pole' if has_pole else ''}", fill)
 
 
-def planar_group(count: int, is_offset: bool) -> Any:
+def planar_group(count: int, is_offset: bool) -> GeometryNodeTree:
     """Return the group: tip and inner joints in the plane, plane, frames at rest → the bones' own rotations."""
 
     def fill(nodes: Nodes) -> None:

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 import bpy
 from mathutils import Matrix, Quaternion
@@ -12,13 +12,13 @@ from mathutils import Matrix, Quaternion
 from .attribute_constraints import attribute_constraint, constraint_name
 from .custom_properties import CHAIN, HAD_ANIMATION, MARK, SOLVER, VERSION
 from .find_rigs import solvers_of
-from .modifier_inputs import group_inputs, input_path, rotation_outputs, set_input, set_output_name
+from .modifier_inputs import Modifier, group_inputs, input_path, rotation_outputs, set_input, set_output_name
 from .rest_chain import RestChain
 from .rig_group import rig_group
 from .write_bone_stretch import stretch_bones
 
 if TYPE_CHECKING:
-    from bpy.types import Collection, Driver, Object, PoseBone, Scene
+    from bpy.types import Collection, Constraint, Driver, FCurve, Object, PoseBone, Scene
 
     from ..rig.properties import FabrikChain
 
@@ -47,7 +47,7 @@ def build_rig(scene: Scene, armature: Object, settings: FabrikChain, rest: RestC
     goals = {"Target": _goal_object(collection, f"{name} target", solver, settings.target, settings.subtarget)}
     if rest.shape.kind.has_pole:
         goals["Pole"] = _goal_object(collection, f"{name} pole", solver, settings.pole_target, settings.pole_subtarget)
-    modifier: Any = solver.modifiers.new(MODIFIER, 'NODES')
+    modifier: Modifier = solver.modifiers.new(MODIFIER, 'NODES')
     modifier.node_group = rig_group(name, rest)
     values = {
         "Pole Angle": settings.pole_angle,
@@ -88,7 +88,7 @@ def _collection(scene: Scene) -> Collection:
 
 def _make_solver(collection: Collection, name: str, armature: Object, rest: RestChain) -> Object:
     """Make the object that solves: curves with a single point, because Blender passes them on in the least time."""
-    curves: Any = bpy.data.hair_curves.new(name)
+    curves = bpy.data.hair_curves.new(name)
     curves.add_curves([1])
     solver = bpy.data.objects.new(name, curves)
     solver[MARK] = VERSION
@@ -120,23 +120,23 @@ def _require(driver: Driver, source: Object, data_path: str) -> None:
     object. The object's session_uid, which is positive too, reads as 0 in drivers.
     """
     driver.type = 'MIN'
-    variable: Any = driver.variables.new()
+    variable = driver.variables.new()
     variable.targets[0].id = source
     variable.targets[0].data_path = f"{data_path}.display_type"
     variable.targets[0].use_fallback_value, variable.targets[0].fallback_value = True, 0.0
 
 
-def _follow(target: Any, name: str, index: int, source: Object, data_path: str) -> Driver:
+def _follow(target: Object | Constraint, name: str, index: int, source: Object, data_path: str) -> Driver:
     """Drive a property by another one, as it is; return the driver."""
-    curve: Any = target.driver_add(name, index)
+    curve = cast("FCurve", target.driver_add(name, index))
     for generator in list(curve.modifiers):
         curve.modifiers.remove(generator)
     curve.driver.type = 'SUM'
     variable = curve.driver.variables.new()
     variable.targets[0].id = source
     variable.targets[0].data_path = data_path
-    driver: Driver = curve.driver
-    return driver
+    assert curve.driver is not None  # driver_add has made it
+    return curve.driver
 
 
 def _goal_object(
@@ -153,7 +153,7 @@ def _goal_object(
     return empty
 
 
-def _constrain(bone: PoseBone, attribute: str, chain_name: str, solver: Object, modifier: Any) -> None:
+def _constrain(bone: PoseBone, attribute: str, chain_name: str, solver: Object, modifier: Modifier) -> None:
     """Let a bone take its rotation from the solver, in its own space: what it inherits stays Blender's business."""
     constraint = attribute_constraint(bone, constraint_name(chain_name), solver, attribute)
     constraint.data_type, constraint.mix_mode = 'QUATERNION', 'REPLACE'

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .joint_clamp import AT_LIMIT, blocked_axes, clamped, swing_twist
 from .limit_joints import Ball, ConstrainedChain, Hinge
@@ -301,7 +301,7 @@ def _turned_ball(nodes: Nodes, joint: Ball, place: _Placed, way: tuple[Value, li
     return clamped(nodes, own, joint.limits)
 
 
-def _pull_group() -> Any:
+def _pull_group() -> GeometryNodeTree:
     """Return the group that solves for the tip's pull: diagonal, off diagonal (xy, yz, zx), residual, error → pull.
 
     A Cholesky decomposition without square roots.

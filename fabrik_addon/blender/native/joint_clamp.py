@@ -5,11 +5,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...core.model.joint_limits import JointLimits
 from .nodes import Nodes, Value
 from .shared_groups import shared_group
+
+if TYPE_CHECKING:
+    from bpy.types import GeometryNodeTree
 
 _NUMBER, _ROTATION = "NodeSocketFloat", "NodeSocketRotation"
 
@@ -25,7 +28,7 @@ def swing_twist(nodes: Nodes, rotation: Value) -> list[Value]:
     return list(nodes.call(_swing_twist_group(), [rotation]))
 
 
-def _swing_twist_group() -> Any:
+def _swing_twist_group() -> GeometryNodeTree:
     def fill(nodes: Nodes) -> None:
         w, x, y, z = nodes.quaternion(nodes.input("Rotation", _ROTATION))
         with nodes.frame("Half of the twist"):
@@ -80,7 +83,7 @@ def blocked_axes(
     return list(nodes.call(group, [rotation, *frames, arm, desired, *_finite(limits)]))
 
 
-def _blocked_group(is_ellipse: bool, has_ranges: bool, has_twist: bool) -> Any:
+def _blocked_group(is_ellipse: bool, has_ranges: bool, has_twist: bool) -> GeometryNodeTree:
     """Return the group: own rotation, frames, arm, desired step, limits → axis of the swing, and of the twist."""
 
     def fill(nodes: Nodes) -> None:
@@ -133,7 +136,7 @@ def _end(nodes: Nodes, value: Value, least: Value, most: Value) -> Value:
     return nodes.scalar('GREATER_THAN', value, most - AT_LIMIT) - nodes.scalar('LESS_THAN', value, least + AT_LIMIT)
 
 
-def _clamp_group(is_ellipse: bool, has_twist: bool) -> Any:
+def _clamp_group(is_ellipse: bool, has_twist: bool) -> GeometryNodeTree:
     def fill(nodes: Nodes) -> None:
         x, twist, z = swing_twist(nodes, nodes.input("Rotation", _ROTATION))
         least, most = nodes.input("Lower"), nodes.input("Upper")

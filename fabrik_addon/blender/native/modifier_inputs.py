@@ -4,34 +4,43 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import bpy
 
+if TYPE_CHECKING:
+    from bpy.types import UILayout
+
 _IS_OLD = bpy.app.version < (5, 2, 0)
 
+Modifier: TypeAlias = Any
+"""A geometry nodes modifier; ``Any``, because the stub, of Blender 5.0, lacks its properties of 5.2."""
 
-def group_inputs(modifier: Any) -> list[Any]:
+Item: TypeAlias = Any
+"""An input or output in a group's interface; ``Any``, because the stub gives items no attributes of sockets."""
+
+
+def group_inputs(modifier: Modifier) -> list[Item]:
     """Return the inputs of a modifier's group."""
     return [item for item in modifier.node_group.interface.items_tree if item.in_out == 'INPUT']
 
 
-def rotation_outputs(modifier: Any) -> list[Any]:
+def rotation_outputs(modifier: Modifier) -> list[Item]:
     """Return the outputs of a modifier's group that are rotations."""
     return _outputs(modifier, "NodeSocketRotation")
 
 
-def scale_outputs(modifier: Any) -> list[Any]:
+def scale_outputs(modifier: Modifier) -> list[Item]:
     """Return the outputs of a modifier's group that are matrices which scale."""
     return _outputs(modifier, "NodeSocketMatrix")
 
 
-def _outputs(modifier: Any, kind: str) -> list[Any]:
+def _outputs(modifier: Modifier, kind: str) -> list[Item]:
     items = modifier.node_group.interface.items_tree
     return [item for item in items if item.in_out == 'OUTPUT' and item.socket_type == kind]
 
 
-def draw_input(layout: Any, modifier: Any, identifier: str, name: str) -> None:
+def draw_input(layout: UILayout, modifier: Modifier, identifier: str, name: str) -> None:
     """Show a group's input in a panel."""
     if _IS_OLD:
         layout.prop(modifier, f'["{identifier}"]', text=name)
@@ -39,7 +48,7 @@ def draw_input(layout: Any, modifier: Any, identifier: str, name: str) -> None:
         layout.prop(getattr(modifier.properties.inputs, identifier), "value", text=name)
 
 
-def set_input(modifier: Any, identifier: str, value: Any) -> None:
+def set_input(modifier: Modifier, identifier: str, value: object) -> None:
     """Set what a group's input is."""
     if _IS_OLD:
         modifier[identifier] = value
@@ -47,7 +56,7 @@ def set_input(modifier: Any, identifier: str, value: Any) -> None:
         getattr(modifier.properties.inputs, identifier).value = value
 
 
-def set_output_name(modifier: Any, identifier: str, name: str) -> None:
+def set_output_name(modifier: Modifier, identifier: str, name: str) -> None:
     """Set the name of the attribute that a group's output is stored as."""
     if _IS_OLD:
         modifier[f"{identifier}_attribute_name"] = name
@@ -55,7 +64,7 @@ def set_output_name(modifier: Any, identifier: str, name: str) -> None:
         getattr(modifier.properties.outputs, identifier).attribute_name = name
 
 
-def input_path(modifier: Any, identifier: str) -> str:
+def input_path(modifier: Modifier, identifier: str) -> str:
     """Return the path from the object to a group's input, for drivers and keys."""
     place = f'["{identifier}"]' if _IS_OLD else f".properties.inputs.{identifier}.value"
     return f'modifiers["{bpy.utils.escape_identifier(modifier.name)}"]{place}'

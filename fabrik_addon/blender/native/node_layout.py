@@ -6,7 +6,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bpy.types import Node
 
 _COLUMN = 230.0
 
@@ -27,7 +30,7 @@ _HEADER, _SOCKET = 70.0, 23.0
 
 
 def layout(
-    nodes: Sequence[Any], collapsed: Iterable[Any], links: Iterable[tuple[Any, Any]]
+    nodes: Sequence[Node], collapsed: Iterable[Node], links: Iterable[tuple[Node, Node]]
 ) -> list[tuple[float, float]]:
     """Return the place of every node.
 
@@ -37,10 +40,10 @@ def layout(
         links: from one node to another.
     """
     small = set(collapsed)
-    needs: dict[Any, list[Any]] = defaultdict(list)
+    needs: dict[Node, list[Node]] = defaultdict(list)
     for before, after in links:
         needs[after].append(before)
-    groups: dict[Any, list[Any]] = {}
+    groups: dict[Node | None, list[Node]] = {}
     for node in nodes:
         if node.bl_idname != "NodeFrame":
             groups.setdefault(_outermost(node), []).append(node)
@@ -49,7 +52,7 @@ def layout(
     first = [node for node in loose if node.bl_idname == "NodeGroupInput"]
     last = [node for node in loose if node.bl_idname == "NodeGroupOutput"]
     others = [node for node in loose if node not in first and node not in last]
-    places: dict[Any, tuple[float, float]] = {}
+    places: dict[Node, tuple[float, float]] = {}
     widest = _ROW_FRAMES * _FOLD * _COLUMN
     left = top = lowest = 0.0
     for group in (first, *order, others, last):
@@ -63,7 +66,7 @@ def layout(
     return [places.get(node, (0.0, 0.0)) for node in nodes]
 
 
-def _outermost(node: Any) -> Any:
+def _outermost(node: Node) -> Node | None:
     frame = node.parent
     while frame is not None and frame.parent is not None:
         frame = frame.parent
@@ -71,17 +74,17 @@ def _outermost(node: Any) -> Any:
 
 
 def _inside(
-    group: list[Any], needs: dict[Any, list[Any]], small: set[Any]
-) -> tuple[dict[Any, tuple[float, float]], float, float]:
+    group: list[Node], needs: dict[Node, list[Node]], small: set[Node]
+) -> tuple[dict[Node, tuple[float, float]], float, float]:
     """Return the places of the nodes of one frame, from left to right and line by line, and its width and height."""
     members = set(group)
-    columns: dict[Any, int] = {}
+    columns: dict[Node, int] = {}
     # Nodes are made after what they need, but for the group's inputs.
     group = sorted(group, key=lambda node: node.bl_idname != "NodeGroupInput")
     for node in group:
         columns[node] = 1 + max((columns.get(before, -1) for before in needs[node] if before in members), default=-1)
     heights: dict[int, float] = defaultdict(float)
-    offsets: dict[Any, float] = {}
+    offsets: dict[Node, float] = {}
     for node in group:
         offsets[node] = heights[columns[node]]
         sockets = sum(not socket.hide for socket in (*node.inputs, *node.outputs))

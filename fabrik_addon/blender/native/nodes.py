@@ -11,24 +11,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from .node_layout import layout
 
 if TYPE_CHECKING:
-    from bpy.types import GeometryNodeTree
+    from bpy.types import GeometryNodeTree, NodeFrame, NodeSocket
 
 _SEPARATE_SWITCHES = 5
 """Number of vectors up to which one switch for each takes less time than one switch of a bundle."""
 
 Value: TypeAlias = Any
-"""An output socket's ``Socket``, or a constant: a float, a tuple (x, y, z) or, as a rotation, Euler angles."""
+"""An output socket's ``Socket``, or a constant: a float, a tuple (x, y, z) or, as a rotation, Euler angles.
+
+``Any``, because sums and products of a union of them have no type.
+"""
+
+AnyNode: TypeAlias = Any
+"""A node; ``Any``, because the stub gives a new node no attributes of its subtype."""
+
+AnyInput: TypeAlias = Any
+"""An input of a node; ``Any``, because the stub gives sockets no default value."""
 
 
 class Socket:
     """An output of a node, with Python's operators for the nodes of arithmetic and comparison."""
 
-    def __init__(self, nodes: Nodes, socket: Any) -> None:
+    def __init__(self, nodes: Nodes, socket: NodeSocket) -> None:
         self.nodes = nodes
         self.socket = socket
 
@@ -96,13 +105,13 @@ class Nodes:
 
     def __init__(self, tree: GeometryNodeTree) -> None:
         self.tree = tree
-        self._frame: Any = None
-        self._formulas: set[Any] = set()
-        self._inputs: dict[Any, Any] = {}
+        self._frame: NodeFrame | None = None
+        self._formulas: set[AnyNode] = set()
+        self._inputs: dict[NodeFrame, AnyNode] = {}
         self._input = self.new("NodeGroupInput")
         self._output = self.new("NodeGroupOutput")
 
-    def new(self, kind: str, label: str = "") -> Any:
+    def new(self, kind: str, label: str = "") -> AnyNode:
         """Add a node, in the open frame if there is one."""
         node = self.tree.nodes.new(kind)
         node.label = label
@@ -113,7 +122,7 @@ class Nodes:
     @contextmanager
     def frame(self, label: str) -> Iterator[None]:
         """Open a frame with a label: nodes added inside the ``with`` block lie in it."""
-        frame: Any = self.tree.nodes.new("NodeFrame")
+        frame = cast("NodeFrame", self.tree.nodes.new("NodeFrame"))
         outer = self._frame
         frame.label = label
         frame.label_size = 26
@@ -122,14 +131,14 @@ class Nodes:
         yield
         self._frame = outer
 
-    def link(self, value: Value, into: Any) -> None:
+    def link(self, value: Value, into: AnyInput) -> None:
         """Link a socket to an input, or set the input to a constant; None leaves the input's default."""
         if isinstance(value, Socket):
             self.tree.links.new(self._beside(value.socket), into)
         elif value is not None:
             into.default_value = value
 
-    def _beside(self, socket: Any) -> Any:
+    def _beside(self, socket: NodeSocket) -> NodeSocket:
         """Return the same input of the group on a Group Input node in the open frame, for short links."""
         if socket.node != self._input or self._frame is None:
             return socket
@@ -139,12 +148,12 @@ class Nodes:
 
     # The group's interface
 
-    def input(self, name: str, kind: str = "NodeSocketVector", **settings: Any) -> Socket:
+    def input(self, name: str, kind: str = "NodeSocketVector", **settings: object) -> Socket:
         """Add an input to the group."""
         self._add_socket(name, 'INPUT', kind, settings)
         return Socket(self, self._input.outputs[-2])  # the last socket is Blender's, for adding more
 
-    def output(self, name: str, value: Value, kind: str = "NodeSocketVector", **settings: Any) -> None:
+    def output(self, name: str, value: Value, kind: str = "NodeSocketVector", **settings: object) -> None:
         """Add an output to the group."""
         self._add_socket(name, 'OUTPUT', kind, settings)
         self.link(value, self._output.inputs[-2])
@@ -158,8 +167,8 @@ class Nodes:
         for i, value in enumerate(values):
             self.output(f"{name} {i + 1}", value, kind)
 
-    def _add_socket(self, name: str, in_out: Any, kind: Any, settings: dict[str, Any]) -> None:
-        interface: Any = self.tree.interface
+    def _add_socket(self, name: str, in_out: str, kind: str, settings: dict[str, object]) -> None:
+        interface: Any = self.tree.interface  # Any: the stub names the types of sockets, and not all of them
         item = interface.new_socket(name, in_out=in_out, socket_type=kind, parent=settings.pop("panel", None))
         for key, value in settings.items():
             setattr(item, key, value)
@@ -421,15 +430,16 @@ class Nodes:
         self.tree.nodes.foreach_set("hide", [node in self._formulas for node in nodes])
         for node in self._inputs.values():
             node.outputs.foreach_set("hide", [not socket.is_linked for socket in node.outputs])
-        places = layout(nodes, self._formulas, [(link.from_node, link.to_node) for link in self.tree.links])
+        links = [(link.from_node, link.to_node) for link in self.tree.links if link.from_node and link.to_node]
+        places = layout(nodes, self._formulas, links)
         self.tree.nodes.foreach_set("location", [value for place in places for value in place])
 
-    def _fill(self, node: Any, values: Sequence[Value]) -> None:
+    def _fill(self, node: AnyNode, values: Sequence[Value]) -> None:
         """Link values to a node's enabled inputs: Blender 5.0 disables those of other operations, 5.2 has none."""
         for value, socket in zip(values, (socket for socket in node.inputs if socket.enabled), strict=False):
             self.link(value, socket)
 
-    def _node(self, kind: str, operation: str) -> Any:
+    def _node(self, kind: str, operation: str) -> AnyNode:
         node = self.new(kind)
         if operation:
             node.operation = operation

@@ -5,9 +5,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 import bpy
 from bpy.types import PoseBone
@@ -15,8 +15,11 @@ from bpy.types import PoseBone
 from .custom_properties import MARK, VERSION
 from .nodes import Nodes
 
+if TYPE_CHECKING:
+    from bpy.types import GeometryNodeTree
 
-def own_group(name: str, content: Sequence[Any], fill: Callable[[Nodes], None]) -> Any:
+
+def own_group(name: str, content: Sequence[object], fill: Callable[[Nodes], None]) -> GeometryNodeTree:
     """Return a modifier's node group, made by ``fill`` unless this file has one with the same content.
 
     Chains that are the same in all their numbers, as those of copied characters are, share it: what many modifiers use
@@ -30,8 +33,8 @@ def own_group(name: str, content: Sequence[Any], fill: Callable[[Nodes], None]) 
     key = f"{VERSION} {hashlib.sha256(_spelled(content).encode()).hexdigest()}"
     for tree in bpy.data.node_groups:
         if tree.library is None and tree.get(MARK) == key:
-            return tree
-    solver: Any = bpy.data.node_groups.new(f"{name} bones", 'GeometryNodeTree')
+            return cast("GeometryNodeTree", tree)
+    solver = cast("GeometryNodeTree", bpy.data.node_groups.new(f"{name} bones", 'GeometryNodeTree'))
     solver[MARK] = VERSION
     nodes = Nodes(solver)
     fill(nodes)
@@ -41,7 +44,7 @@ def own_group(name: str, content: Sequence[Any], fill: Callable[[Nodes], None]) 
     return group
 
 
-def _spelled(value: Any) -> str:
+def _spelled(value: object) -> str:
     """Return a value in words, whatever is in it, with numbers to the digits that single precision has."""
     if isinstance(value, float):
         return f"{value + 0.0:.7g}"  # minus zero is zero
@@ -49,16 +52,17 @@ def _spelled(value: Any) -> str:
         return repr(value)
     if isinstance(value, PoseBone):
         return repr(value.name)
-    parts = (getattr(value, field.name) for field in fields(value)) if is_dataclass(value) else value
-    return f"[{' '.join(map(_spelled, parts))}]"
+    if is_dataclass(value):
+        return _spelled([getattr(value, field.name) for field in fields(value)])
+    return f"[{' '.join(map(_spelled, cast('Iterable[object]', value)))}]"
 
 
-def _around(name: str, solver: Any) -> Any:
+def _around(name: str, solver: GeometryNodeTree) -> GeometryNodeTree:
     """Return the group of a modifier that calls another one and does nothing else.
 
     Blender keeps account of every value in a modifier's own group, which takes time, but of none in those it calls.
     """
-    tree: Any = solver.copy()
+    tree = solver.copy()
     tree.name, tree.is_modifier = name, True
     tree.nodes.clear()
     nodes = Nodes(tree)

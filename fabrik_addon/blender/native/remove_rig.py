@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 import bpy
 from mathutils import Vector
@@ -17,12 +17,12 @@ from .shared_groups import remove_unused_groups
 from .write_bone_stretch import forget_inherited
 
 if TYPE_CHECKING:
-    from bpy.types import Constraint, Object, PoseBone, ViewLayer
+    from bpy.types import Bone, Constraint, NodesModifier, Object, PoseBone, ViewLayer
 
 _ROUNDING = 1e-5
 """Part of a scale that counts as none."""
 
-Changed = list[tuple[Any, str]]
+Changed = list[tuple["PoseBone | Bone", str]]
 """Bones and the names of their channels."""
 
 
@@ -85,7 +85,7 @@ def _differs(scale: Vector, other: Vector) -> bool:
 
 
 def _remove_solver(solver: Object) -> None:
-    modifier: Any = solver.modifiers[0]
+    modifier = cast("NodesModifier", solver.modifiers[0])
     data, group = solver.data, modifier.node_group
     helpers = [obj for obj in bpy.data.objects if obj.get(SOLVER) == solver]
     for obj in (solver, *helpers):

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import cast
 
 import numpy as np
 from mathutils import Matrix, Quaternion, Vector
@@ -132,9 +132,9 @@ def _link_frames(
     return frames, backs, any(back != Quaternion() for back in backs)
 
 
-def _bends(points: list[Vector]) -> list[Any]:
+def _bends(points: list[Vector]) -> list[float]:
     x, y, z = (list(component) for component in zip(*points, strict=True))
-    return bend_angles(SCALAR, (x, y, z))
+    return cast("list[float]", bend_angles(SCALAR, (x, y, z)))  # of one pose
 
 
 def _plane(points: list[Vector]) -> tuple[Quaternion, bool]:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .bend_plane import planar_group, plane_group, swing_group
 from .bend_table import BendTable
@@ -22,10 +22,13 @@ from .solver_group import Goal, goal_values, solver_group
 from .stretch_factor import scales, stretch_factor
 from .tip_rotation import frame_of_tip, is_as_near, is_there, last_link, tip_turn
 
+if TYPE_CHECKING:
+    from bpy.types import GeometryNodeTree
+
 _NUMBER = "NodeSocketFloat"
 
 
-def rig_group(name: str, rest: RestChain) -> Any:
+def rig_group(name: str, rest: RestChain) -> GeometryNodeTree:
     """Return the node group of a modifier that solves a chain.
 
     Its outputs are the rotations of the chain's bones and, if they stretch, the scales of those that carry it.

@@ -5,33 +5,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 import bpy
 
 from .custom_properties import MARK, VERSION
 from .nodes import Nodes
 
+if TYPE_CHECKING:
+    from bpy.types import GeometryNodeTree
 
-def shared_group(name: str, fill: Callable[[Nodes], None]) -> Any:
+
+def shared_group(name: str, fill: Callable[[Nodes], None]) -> GeometryNodeTree:
     """Return the node group of a name, made by ``fill`` unless this file has it."""
     key = f"{VERSION} {name}"
-    tree: Any
     for tree in bpy.data.node_groups:
         if tree.library is None and tree.get(MARK) == key:
-            return tree
-    tree = bpy.data.node_groups.new(name, 'GeometryNodeTree')
-    tree[MARK] = key
-    nodes = Nodes(tree)
-    fill(nodes)
-    nodes.arrange()
-    return tree
+            return cast("GeometryNodeTree", tree)
+    return _made(name, key, fill)
 
 
-def new_group(name: str, fill: Callable[[Nodes], None]) -> Any:
+def new_group(name: str, fill: Callable[[Nodes], None]) -> GeometryNodeTree:
     """Return a new node group, made by ``fill``: a part of one chain's own with its numbers in it."""
-    tree: Any = bpy.data.node_groups.new(name, 'GeometryNodeTree')
-    tree[MARK] = VERSION
+    return _made(name, VERSION, fill)
+
+
+def _made(name: str, mark: str | int, fill: Callable[[Nodes], None]) -> GeometryNodeTree:
+    tree = cast("GeometryNodeTree", bpy.data.node_groups.new(name, 'GeometryNodeTree'))
+    tree[MARK] = mark
     nodes = Nodes(tree)
     fill(nodes)
     nodes.arrange()

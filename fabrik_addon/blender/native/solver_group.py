@@ -8,13 +8,16 @@ Everything is relative to the chain's root as it rests: the root is at the origi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .bend_plane import bend_plane, eased_distance
 from .frame_transport import own_rotations
 from .link_inputs import Links, links_inputs
 from .nodes import Nodes, Value
 from .shared_groups import shared_group
+
+if TYPE_CHECKING:
+    from bpy.types import GeometryNodeTree
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ class Goal:
 _NUMBER, _ROTATION = "NodeSocketFloat", "NodeSocketRotation"
 
 
-def solver_group(kind: Kind) -> Any:
+def solver_group(kind: Kind) -> GeometryNodeTree:
     """Return the group that solves a single link, or two with a pole; all others are looked up in tables.
 
     Its inputs are ``goal_values``, the links' values and the frames at rest.

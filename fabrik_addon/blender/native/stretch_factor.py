@@ -9,13 +9,16 @@ over the distance of that one. A pole gives the bend plane alone, which scaling 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .link_inputs import Links
 from .nodes import Nodes, Value
 from .read_bone_stretch import Powers
 from .shared_groups import shared_group
 from .solver_group import Goal
+
+if TYPE_CHECKING:
+    from bpy.types import GeometryNodeTree
 
 _NUMBER = "NodeSocketFloat"
 
@@ -36,7 +39,7 @@ def stretch_factor(nodes: Nodes, goal: Goal, links: Links, most: Value) -> tuple
     return factor, share
 
 
-def _factor_group() -> Any:
+def _factor_group() -> GeometryNodeTree:
     def fill(nodes: Nodes) -> None:
         distance, total, softness, most = (
             nodes.input(name, _NUMBER) for name in ("Distance", "Chain length", "Softness", "Most")

@@ -9,13 +9,16 @@ its direction in the pose without the rotation, as the core does, and without a 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from mathutils import Quaternion
 
 from .link_inputs import OPEN_END, Links
 from .nodes import Nodes, Value
 from .shared_groups import shared_group
+
+if TYPE_CHECKING:
+    from bpy.types import GeometryNodeTree
 
 _HALVINGS = 24
 """Bisections of the angle between the two directions of the last link: single precision has 24 binary digits."""
@@ -41,7 +44,7 @@ def last_link(nodes: Nodes, target: Value, desired: Value, link: Value, plain: V
     return nodes.call(_last_link_group(plain is not None), values, "Last link")[0]
 
 
-def _last_link_group(has_plain: bool) -> Any:
+def _last_link_group(has_plain: bool) -> GeometryNodeTree:
     def fill(nodes: Nodes) -> None:
         target = nodes.input("Target")
         desired = nodes.input("Desired rotation", _ROTATION)
@@ -80,7 +83,7 @@ def frame_of_tip(nodes: Nodes, rotations: list[Value], rests: list[Value]) -> Va
     return nodes.call(_frame_group(len(rotations)), [*rotations, *rests])[0]
 
 
-def _frame_group(count: int) -> Any:
+def _frame_group(count: int) -> GeometryNodeTree:
     def fill(nodes: Nodes) -> None:
         rotations = nodes.inputs("Rotation", count, _ROTATION)
         rests = nodes.inputs("Rest", count - 1, _ROTATION)
@@ -130,7 +133,7 @@ def _eased_error(nodes: Nodes, distance: Value, links: Links, softness: Value) -
     return nodes.call(_eased_error_group(), [distance, links.total, softness])[0]
 
 
-def _eased_error_group() -> Any:
+def _eased_error_group() -> GeometryNodeTree:
     def fill(nodes: Nodes) -> None:
         distance, total, softness = (nodes.input(name, _NUMBER) for name in ("Distance", "Chain length", "Softness"))
         ease = softness * total

@@ -5,26 +5,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..rig.bone_stretch import ALIGNED, SKEWING
 from .attribute_constraints import attribute_constraint, stretch_name
 from .custom_properties import INHERITED
-from .modifier_inputs import scale_outputs, set_output_name
+from .modifier_inputs import Modifier, scale_outputs, set_output_name
 from .read_bone_stretch import StretchedBones, powers_of
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone
 
 
-def stretch_bones(stretched: StretchedBones, chain_name: str, solver: Object, modifier: Any) -> None:
+def stretch_bones(stretched: StretchedBones, chain_name: str, solver: Object, modifier: Modifier) -> None:
     """Let bones take their scale from a solver, on top of their own."""
     attributes = {}
     for number, (powers, socket) in enumerate(zip(powers_of(stretched), scale_outputs(modifier), strict=True), 1):
         attributes[powers] = f"scale {number}"
         set_output_name(modifier, socket.identifier, attributes[powers])
     for bone in stretched.hanging:
-        data: Any = bone.bone
+        data = bone.bone
         if data.inherit_scale in SKEWING:
             data[INHERITED] = data.inherit_scale
             data.inherit_scale = ALIGNED
@@ -44,7 +44,7 @@ def forget_inherited(bones: Iterable[PoseBone], stay_aligned: bool) -> None:
         stay_aligned: they stay stretched, and so must what keeps them from being skewed.
     """
     for bone in {each.bone.name: each for one in bones for each in (one, *one.children)}.values():
-        data: Any = bone.bone
+        data = bone.bone
         mode = data.get(INHERITED)
         if mode is None or not data.id_data.is_editable:
             continue  # what is linked stays as the file that it comes from has it

@@ -27,7 +27,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mathutils import Matrix, Vector
 
@@ -38,7 +38,7 @@ from .rotation_channel import Setting
 if TYPE_CHECKING:
     from bpy.types import PoseBone
 
-ALIGNED = 'ALIGNED'
+ALIGNED: Final = 'ALIGNED'
 
 SKEWING = {'FULL', 'FIX_SHEAR'}
 """Modes of Inherit Scale by which a parent's stretch skews a child that is bent against it."""
