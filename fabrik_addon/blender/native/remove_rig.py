@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import bpy
 from mathutils import Vector
@@ -85,7 +85,7 @@ def _differs(scale: Vector, other: Vector) -> bool:
 
 
 def _remove_solver(solver: Object) -> None:
-    modifier = cast("NodesModifier", solver.modifiers[0])
+    modifier: NodesModifier = solver.modifiers[0]  # type: ignore[assignment]  # the stub has the base class
     data, group = solver.data, modifier.node_group
     helpers = [obj for obj in bpy.data.objects if obj.get(SOLVER) == solver]
     for obj in (solver, *helpers):
