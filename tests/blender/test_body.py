@@ -14,7 +14,10 @@ import pytest
 from bpy.types import Object, PoseBone
 from mathutils import Quaternion, Vector
 
+from fabrik_addon.blender.interface import body_panel
+from fabrik_addon.blender.overlay.read_body import read_body, read_body_settings, read_ends
 from tests.blender.rigs import Bone, enter_pose_mode, make_armature, make_tail, update
+from tests.blender.test_panel import Drawing
 
 PIN_DISTANCE, PIN_ANGLE = 1e-4, 0.1
 """Of what is held: distance over the body's height, and degrees."""
@@ -263,6 +266,54 @@ def test_a_renamed_bone_is_named_with_the_way_out(rigify: None) -> None:
     assert heads(armature) == before
     with pytest.raises(RuntimeError, match="has no handle 'Tail'"):
         bpy.ops.pose.fabrik_body_pull(handle="Tail", position=(0.0, 0.0, 0.0))
+
+
+# Shown
+
+
+def test_the_panel_skeleton_lists_parts_and_says_what_is_doubtful(rigify: None) -> None:
+    armature = metarig("human_metarig")
+    assert not body_panel.VIEW3D_PT_fabrik_skeleton.poll(bpy.context)
+    body = make_body(armature)
+    assert body_panel.VIEW3D_PT_fabrik_skeleton.poll(bpy.context)
+
+    def drawn() -> list[tuple[str, str]]:
+        found: list[tuple[str, str]] = []
+        drawing = Drawing(body_panel.VIEW3D_PT_fabrik_skeleton, found)
+        drawing.kind.draw(drawing, bpy.context)
+        return found
+
+    assert {("label", "Upper Arm.L"), ("label", "upper_arm.L"), ("operator", "pose.fabrik_body_find")} <= set(drawn())
+    body.active_part = body.parts.find("Hand.L")
+    armature.pose.bones["hand.L"].name = "paw.L"
+    assert "There is no bone 'hand.L' any more" in " ".join(text for kind, text in drawn() if kind == "label")
+    body.parts["Hand.L"].bone = ""
+    assert ("label", "Choose a bone") in drawn()
+
+
+def test_the_overlay_reads_parts_doubts_and_handles(rigify: None) -> None:
+    armature = metarig("human_metarig")
+    body = make_body(armature)
+    body.parts["Forearm.L"].bone = ""
+    body.handles["Hand.R"].use_pin = True
+    view = read_body(armature, *read_body_settings(armature))
+    bones = armature.pose.bones
+    assert [bones[number].name for number in view.doubts] == ["hand.L"], "the next part outward"
+    assert "forearm.L" not in {bones[number].name for number in view.bones}
+    points = read_ends(armature)
+    shown = {
+        state: {
+            tuple(np.round(points[place], 4))
+            for place, its in zip(view.handles, view.states, strict=True)
+            if its == state
+        }
+        for state in ("pinned", "held", "free")
+    }
+    assert shown["pinned"] == {tuple(np.round(place(armature, "Hand.R"), 4))}
+    assert shown["held"] == {tuple(np.round(place(armature, f"Foot.{side}"), 4)) for side in "LR"}
+    armature.location.x += 1.0
+    update()
+    assert np.allclose(read_ends(armature), np.add(points, (1.0, 0.0, 0.0)), atol=1e-5)
 
 
 # Pulling

@@ -14,6 +14,7 @@ import bpy
 import pytest
 from bpy.types import Panel
 
+from fabrik_addon.blender.interface import body_panel
 from fabrik_addon.blender.interface import chain_panel as panel
 from fabrik_addon.blender.interface import compare_panel as compare_interface
 from fabrik_addon.blender.rig.last_results import Result, keep_result
@@ -94,7 +95,7 @@ class Layout:
     ) -> None:
         assert active_propname in active_dataptr.bl_rna.properties
         self.drawn.append(("list", propname))
-        drawer = getattr(panel, listtype_name)
+        drawer = getattr(body_panel if hasattr(body_panel, listtype_name) else panel, listtype_name)
         assert drawer.is_registered
         for item in getattr(dataptr, propname):
             drawer.draw_item(None, bpy.context, self, dataptr, item, 0, active_dataptr, active_propname)

@@ -10,7 +10,6 @@ import bpy
 from bpy.types import Panel, UIList
 
 from ..rig.body_properties import body_of
-from ..rig.wording import percentage
 from .chain_panel import characters_across, wrapped
 
 if TYPE_CHECKING:
@@ -44,7 +43,8 @@ class FABRIK_UL_parts(UIList):
         split.label(text=part.name, icon=_icon(part))
         split = split.split(factor=0.7)
         split.label(text=part.bone or "None")
-        split.label(text=percentage(part.confidence) if part.bone else "")
+        if part.bone:
+            split.label(text=f"{100.0 * part.confidence:.0f} %")
 
 
 class VIEW3D_PT_fabrik_skeleton(Panel):

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from .drag_protocol import Dragged
     from .drawn_armature import DrawnArmature
+    from .drawn_body import DrawnBody
     from .overlay_shapes import Color
 
 
@@ -49,6 +50,7 @@ class _Overlay:
         self.colors: dict[str, Color] = {}
         self.armatures: list[Object] = []
         self.drawn_armatures: list[DrawnArmature] = []
+        self.drawn_bodies: list[DrawnBody] = []
         self.changes = Changes()
         self.results = 0
         """``last_change()`` at the time of the last build."""
@@ -191,6 +193,8 @@ def _draw() -> None:
     gpu.state.depth_test_set('NONE')
     try:
         renderer = stroke_renderer(context, _overlay.colors)
+        for body in _overlay.drawn_bodies:
+            body.draw(context, renderer, _overlay.colors)
         for drawn in _overlay.drawn_armatures:
             drawn.draw(context, renderer)
         if _overlay.axis is not None:
@@ -204,6 +208,7 @@ def _build(context: Context) -> None:
     from ..rig.last_results import last_change
     from .draw_shapes import colors_of
     from .drawn_armature import DrawnArmature
+    from .drawn_body import DrawnBody
 
     session = _overlay.session if _overlay.session is not None and _overlay.session.is_intact() else None
     key = context.scene.session_uid, context.view_layer.name, session
@@ -227,6 +232,7 @@ def _build(context: Context) -> None:
         drawn_armatures = _overlay.drawn_armatures = [
             DrawnArmature(armature, session, _overlay.colors) for armature in shown
         ]
+        _overlay.drawn_bodies = [DrawnBody(armature) for armature in shown]
     for drawn in drawn_armatures:
         drawn.update(session, changes)
     _overlay.changes = Changes(False, False, False, False)
