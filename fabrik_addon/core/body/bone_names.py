@@ -68,7 +68,7 @@ class NameReading:
 def read_names(names: Sequence[str]) -> tuple[list[NameReading], str]:
     """Return what each name says, and the name of the convention that was taken."""
     tokens = _without_common_prefix([_tokens(name) for name in names])
-    words, sides = zip(*(_word_and_side(line) for line in tokens), strict=True)
+    words, sides = zip(*_with_bare_marks([_word_and_side(line) for line in tokens]), strict=True)
     convention = _fitting(words)
     readings = [
         _reading(word, side, [token.lower() for token in line], convention)
@@ -112,6 +112,21 @@ def _word_and_side(tokens: list[str]) -> tuple[str, Side | None]:
         return "".join(lower), None
     index = next((index for index in marks if len(lower[index]) > 2 or lower[index] in "左右"), marks[-1])
     return "".join(lower[:index] + lower[index + 1 :]), _SIDES[lower[index]]
+
+
+def _with_bare_marks(found: list[tuple[str, Side | None]]) -> list[tuple[str, Side | None]]:
+    """Return words and sides, with a first letter read as the mark of a side where both sides have the rest of a word.
+
+    ``lhumerus`` and ``rhumerus`` are a pair; ``leg`` and ``lip`` are not.
+    """
+    words = {word for word, side in found if side is None}
+    marks = {"l": Side.LEFT, "r": Side.RIGHT}
+    return [
+        (word[1:], marks[word[0]])
+        if side is None and word[:1] in marks and len(word) > 3 and {"l" + word[1:], "r" + word[1:]} <= words
+        else (word, side)
+        for word, side in found
+    ]
 
 
 def _fitting(words: Sequence[str]) -> Convention:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..math.operations import Array
-from .creature import CREATURES, FISH, HUMAN, WITH_LIMBS, Creature, LimbKind
+from .creature import CREATURES, FISH, HUMAN, QUADRUPED, WITH_LIMBS, Creature, LimbKind
 from .limbs import LONG, Limb, Limbs, Pair, end_point, find_limbs, take_limb
 from .part import Role, Side
 from .rest_skeleton import RestSkeleton
@@ -137,13 +137,14 @@ def _find_up(skeleton: RestSkeleton, plane: Plane, pairs: list[Pair], trunk: Arr
         heights = skeleton.heads @ up
         extent = float(np.ptp(heights))
         ground = min([float(heights.min()), *(pair.end(up) for pair in pairs)])
-        score = {2: 0.05, 1: 0.03}.get(int(np.abs(axis).argmax()), 0.0) if axis.sum() > 0.0 else 0.0
+        score = {2: 0.1, 1: 0.08}.get(int(np.abs(axis).argmax()), 0.0) if axis.sum() > 0.0 else 0.0
         for pair in pairs:
             start = float(pair.start @ up)
             drop = start - pair.end(up)
             if drop > 0.0 and pair.end(up) - ground < GROUND * extent:
-                score += pair.length / skeleton.size * min(1.0, drop / pair.length) ** 2
-                score += 0.6 * max(0.0, trunk @ up - start) / skeleton.size
+                share, fall = pair.length / skeleton.size, min(1.0, drop / pair.length)
+                rise = max(0.0, float(trunk @ up) - start) / skeleton.size
+                score += share * fall * (fall + 2.0 * rise)
         if score > most:
             best, most = up, score
     return best
@@ -201,6 +202,24 @@ class _Frame:
         sign = 1.0 if vote >= 0.0 else -1.0
         return sign * along, min(1.0, abs(vote) / sum_of_weights)
 
+    def toward_head(self, legs: list[Pair], forward: Array) -> tuple[Array, float]:
+        """Return forward by the height of what the trunk has before and behind the legs, head and tail."""
+        heads = self.skeleton.heads[sorted(self.limbs.central)]
+        along, heights = heads @ forward, heads @ self.up
+        starts = [float(pair.start @ forward) for pair in legs]
+        before, behind = heights[along > max(starts)], heights[along < min(starts)]
+        level = float(np.mean([pair.start @ self.up for pair in legs]))
+        rise = max(before, default=level) - max(behind, default=level)
+        sureness = min(1.0, abs(rise) / legs[0].length)
+        return (forward if rise >= 0.0 else -forward), sureness
+
+    def has_head(self, legs: Pair) -> bool:
+        """Return whether central bones lead on from the bone that the legs hang from."""
+        reach = [
+            self.trees.lengths[child] for child in self.skeleton.children[legs.parent] if child in self.limbs.central
+        ]
+        return max(reach, default=0.0) > 0.2 * legs.length
+
     def _ankle(self, points: Array) -> int:
         """Return the joint after which a leg leads forward more than down."""
         heights = points @ self.up
@@ -235,10 +254,12 @@ def _creature(frame: _Frame, standing: list[Pair]) -> ShapeReading | None:
     legs, arms = standing[:1], list[Pair]()
     if len(standing) == 2:
         forward, sureness = frame.forward(standing, [])
+        if sureness < 0.5:
+            forward, sureness = frame.toward_head(standing, forward)
         legs, arms = [min(standing, key=lambda pair: float(pair.start @ forward))], []
         arms = [pair for pair in standing if pair is not legs[0]]
         apart = float((arms[0].start - legs[0].start) @ forward)
-        if apart < 0.3 * legs[0].length:
+        if apart < 0.3 * legs[0].length or (arms[0].parent == legs[0].parent and not frame.has_head(legs[0])):
             return None
         arms += [pair for pair in _arms(frame, legs[0]) if pair is not arms[0]]
     else:
@@ -269,7 +290,9 @@ def _creature(frame: _Frame, standing: list[Pair]) -> ShapeReading | None:
         None,
     )
     confidence = creature.confidence if creature else 0.65
-    description = creature or HUMAN
+    if len(standing) == 2:
+        confidence *= 0.5 + 0.5 * min(1.0, 1.5 * sureness)
+    description = creature or (HUMAN if len(standing) == 1 else QUADRUPED)
     reading = ShapeReading(creature.name if creature else WITH_LIMBS, frame.up, forward, sureness, frame.plane)
     singles = [] if arms else _single_arms(frame, legs[0])
     for limb, sign in ((legs[0].first, 1), (legs[0].second, -1)):
@@ -390,7 +413,7 @@ def _put_trunk(
     for place in line[1:-1]:
         guesses[place] = Guess(Role.SPINE, 0, 0, 0.95 * confidence)
     guesses[chest] = Guess(Role.CHEST, 0, 0, 0.95 * confidence)
-    above = _head_chain(frame, chest, set(line), creature)
+    above, sure = _head_chain(frame, chest, set(line))
     before = _along(frame, chest, above[0], start) if above else None
     if creature.upright and len(line) > 2 and before is not None and before < 0.1:
         guesses[line[-2]] = Guess(Role.CHEST, 0, 0, 0.7 * confidence)
@@ -400,7 +423,7 @@ def _put_trunk(
     for place in above[:-1]:
         guesses[place] = Guess(Role.NECK, 0, 0, 0.9 * confidence)
     for place in above[-1:]:
-        guesses[place] = Guess(Role.HEAD, 0, 0, (0.9 if len(above) > 1 else 0.7) * confidence)
+        guesses[place] = Guess(Role.HEAD, 0, 0, (0.9 if len(above) > 1 else 0.7) * sure * confidence)
 
 
 def _loose_tail(frame: _Frame, forward: Array, hips: int) -> tuple[int, ...]:
@@ -456,12 +479,16 @@ def _tail(frame: _Frame, forward: Array, hips: int, chest: int) -> tuple[int, ..
     return best
 
 
-def _head_chain(frame: _Frame, chest: int, trunk: set[int], creature: Creature) -> list[int]:
-    """Return the bones from the chest to the head: central ones, up to where the bones of the face branch."""
+def _head_chain(frame: _Frame, chest: int, trunk: set[int]) -> tuple[list[int], float]:
+    """Return the bones from the chest to the head, up to where the bones of the face branch, and how sure the last is.
+
+    A bone without children after the head's may be a jaw, which leads aside, or an end bone, which is farther from the
+    head's joint than that from the neck's. About one and a half times as far, it may be the head as well.
+    """
     skeleton, trees = frame.skeleton, frame.trees
     touching = tails_are_true(skeleton)
     chain: list[int] = []
-    place = chest
+    place, sure = chest, 1.0
     while True:
         children = [
             child
@@ -477,24 +504,27 @@ def _head_chain(frame: _Frame, chest: int, trunk: set[int], creature: Creature) 
             own = float(np.linalg.norm(skeleton.tails[place] - skeleton.heads[place]))
             if _step(skeleton, place, child) < 0.004 * skeleton.size or (touching and gap > 0.5 * own):
                 break
-            if not skeleton.children[child] and _is_no_head(frame, chain, place, child, chest):
-                break
+            if not skeleton.children[child]:
+                turn, ratio = _after_neck(frame, skeleton.parents[place], place, child)
+                if turn < 0.3:
+                    break
+                if len(chain) > 1 and _step(skeleton, place, child) > 0.06 * frame.height:
+                    sure = 0.55 if 1.25 < ratio < 1.75 else 1.0
+                    if ratio > 1.5:
+                        break
         chain.append(child)
         place = child
-    return chain
+    return chain, sure
 
 
-def _is_no_head(frame: _Frame, chain: list[int], place: int, child: int, chest: int) -> bool:
-    """Return whether a bone without children after the head's is a jaw, or there only for the length of the head.
-
-    A jaw leads off to the side; an end bone is farther from its parent than the parent from the bone before.
-    """
+def _after_neck(frame: _Frame, before: int, place: int, child: int) -> tuple[float, float]:
+    """Return the cosine of the turn from the link to a bone to that to its child, and how much longer the second is."""
     heads = frame.skeleton.heads
-    before = heads[frame.skeleton.parents[place] if len(chain) > 1 else chest]
-    last, neck = heads[child] - heads[place], heads[place] - before
-    head, length = float(np.linalg.norm(last)), float(np.linalg.norm(neck))
-    aside = float(last @ neck) < 0.3 * head * length
-    return aside or (len(chain) > 1 and head > 1.4 * length and head > 0.06 * frame.height)
+    neck, head = heads[place] - heads[before], heads[child] - heads[place]
+    lengths = float(np.linalg.norm(neck)), float(np.linalg.norm(head))
+    if not min(lengths) > 0.0:
+        return 1.0, 1.0
+    return float(neck @ head) / (lengths[0] * lengths[1]), lengths[1] / lengths[0]
 
 
 def _step(skeleton: RestSkeleton, a: int, b: int) -> float:
@@ -555,7 +585,9 @@ def _with_limbs(frame: _Frame) -> ShapeReading:
         chains += [(pair.first, 1), (pair.second, -1)]
     for limb in frame.limbs.singles:
         chains.append((limb, 1 if frame.plane.distance(limb.points[-1]) > 0.0 else -1))
-    if chains and not _all_around(frame.pairs):
+    long = [pair for pair in frame.pairs if frame.stands(pair)]
+    same = len(long) > 1 and len({pair.parent for pair in long}) == 1
+    if chains and not _all_around(frame.pairs) and not same:
         reading.reason = "its limbs fit no creature that is known"
         return reading
     chains += [(limb, 0) for limb in _branches(frame)]

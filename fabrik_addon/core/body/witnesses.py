@@ -43,6 +43,7 @@ def weigh(skeleton: RestSkeleton, readings: list[NameReading], shape: ShapeReadi
     named = name_roles(skeleton, readings)
     doubtful = _out_of_order(skeleton, named) | _shifted(named, shape)
     mirrored = _mirrored(readings, shape)
+    _move_head(skeleton, named, shape)
     verdicts: dict[int, Verdict] = {}
     for place, reading in enumerate(readings):
         guess = shape.guesses.get(place)
@@ -101,6 +102,23 @@ def _out_of_order(skeleton: RestSkeleton, named: dict[int, Role]) -> set[int]:
                 if above is not None and order.index(named[above]) > order.index(role):
                     wrong |= {place, above}
     return wrong
+
+
+def _move_head(skeleton: RestSkeleton, named: dict[int, Role], shape: ShapeReading) -> None:
+    """Move the shape's head to the bone of that name before or after it: lengths hardly tell which of two it is."""
+    heads = [place for place, guess in shape.guesses.items() if guess.role is Role.HEAD]
+    for place in heads:
+        guess = shape.guesses[place]
+        after = [child for child in skeleton.children[place] if named.get(child) is Role.HEAD]
+        before = [above for above in skeleton.ancestors(place)[1:3] if named.get(above) is Role.HEAD]
+        if named.get(place) is Role.HEAD or not after + before:
+            continue
+        if before and before[0] in shape.guesses:
+            del shape.guesses[place]
+            shape.guesses[before[0]] = guess
+        elif after:
+            shape.guesses[place] = replace(guess, role=Role.NECK)
+            shape.guesses[after[0]] = guess
 
 
 def _shifted(named: dict[int, Role], shape: ShapeReading) -> set[int]:
