@@ -185,6 +185,33 @@ def test_what_several_bones_or_a_solver_pose_is_said_with_what_can_be_dragged() 
         assert everything() == before
 
 
+def test_a_bone_that_follows_another_armature_names_it() -> None:
+    other = make_tail(2, name="Controls")
+    leave_mode()
+    armature = make_tail(3)
+    constraint = armature.pose.bones["bone2"].constraints.new("COPY_TRANSFORMS")
+    constraint.target, constraint.subtarget = other, "bone0"
+    update()
+    with pytest.raises(FabrikError, match="posed by constraint 'Copy Transforms': it follows 'Controls'"):
+        control_of(armature, "bone2")
+    constraint.mute = True
+    update()
+    assert control_of(armature, "bone2") == "bone2"
+
+
+def test_bones_that_follow_each_other_end_the_search() -> None:
+    armature = make_tail(3)
+    for name, source in (("bone2", "bone finger"), ("bone finger", "bone2")):
+        for _ in range(2):
+            constraint = armature.pose.bones[name].constraints.new("COPY_TRANSFORMS")
+            constraint.target, constraint.subtarget = armature, source
+    assert control_of(armature, "bone2") == "bone2"
+    constraint = armature.pose.bones["bone2"].constraints.new("COPY_ROTATION")
+    constraint.target, constraint.subtarget = armature, "bone finger"
+    with pytest.raises(FabrikError, match="drag"):
+        control_of(armature, "bone2")
+
+
 def test_cancel_mirror_keys_and_redo_of_a_moved_control() -> None:
     armature = generated()
     layer = bpy.context.view_layer

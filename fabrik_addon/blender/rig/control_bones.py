@@ -5,11 +5,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...core import FabrikError
 from .influences import replacing_constraint, source_bones
-from .overrides import chain_constraints, is_active
+from .overrides import SCALING_TYPES, chain_constraints, is_active
 from .rotation_channel import is_locked
 
 if TYPE_CHECKING:
@@ -19,27 +20,56 @@ _SAME_PLACE = 1e-3
 """Distance of two joints, over a bone's length, below which they are one."""
 
 
+@dataclass(frozen=True)
+class _Line:
+    """Where the walk from a bone to its control ends."""
+
+    bone: PoseBone
+    owners: tuple[Constraint, ...] = ()
+    """The constraints that pose it; none where it has channels of its own."""
+    sources: tuple[str, ...] = ()
+    """Names of the bones that it follows."""
+
+
 def control_of(armature: Object, name: str) -> str:
     """Return the bone to drag for a bone: itself, or the control that a bone without own channels follows in a line.
 
     Raises:
         FabrikError: several bones or a solver pose it; the message names them.
     """
+    line = _follow(armature, name)
+    if not line.owners:
+        return line.bone.name
+    controls = [
+        found.bone.name if not (found := _follow(armature, source)).owners else source for source in line.sources
+    ]
+    through = "" if line.bone.name == name else f" follows bone '{line.bone.name}', which"
+    by = " and ".join(f"'{one.name}'" for one in line.owners)
+    constraint = "constraint" if len(line.owners) == 1 else "constraints"
+    instead = " or ".join(f"'{control}'" for control in dict.fromkeys(controls))
+    objects = dict.fromkeys(obj.name for one in line.owners for obj in _target_objects(one))
+    others = " and ".join(f"'{other}'" for other in objects)
+    advice = f"drag {instead}" if instead else f"it follows {others}"
+    raise FabrikError(f"Bone '{name}'{through} is posed by {constraint} {by}: {advice}")
+
+
+def _follow(armature: Object, name: str) -> _Line:
+    """Walk from a bone to the one that it follows, until a bone has channels of its own or several owners."""
     bone, seen = armature.pose.bones[name], {name}
     while _is_driven(bone) or (bone.name != name and not _swings(bone)):
-        constraints = list(_posing(armature, bone))
-        sources = [source for one in constraints for source in source_bones(armature, one)]
-        if not constraints and bone.parent is not None:
+        owners = list(_posing(armature, bone))
+        sources = [source for one in owners for source in source_bones(armature, one)]
+        if not owners and bone.parent is not None:
             sources = [bone.parent.name]
-        if len(constraints) > 1 or len(sources) != 1 or any(one.type == 'IK' for one in constraints):
-            if not constraints or (bone.name != name and not _is_driven(bone)):
-                return bone.name
-            raise FabrikError(_owners(armature, name, bone, constraints, sources))
+        is_line = len(owners) <= 1 and len(sources) == 1 and not any(one.type == 'IK' for one in owners)
+        if not is_line:
+            # A tweak bone that a walk has come to has channels of its own: it can be dragged itself.
+            return _Line(bone, tuple(owners), tuple(sources)) if _is_driven(bone) else _Line(bone)
         if sources[0] in seen:
-            return name
+            return _Line(armature.pose.bones[name])
         seen.add(sources[0])
         bone = armature.pose.bones[sources[0]]
-    return bone.name
+    return _Line(bone)
 
 
 def _is_driven(bone: PoseBone) -> bool:
@@ -53,32 +83,21 @@ def _swings(bone: PoseBone) -> bool:
     return not (bone.lock_rotation[0] and bone.lock_rotation[2])
 
 
+def _target_objects(constraint: Constraint) -> list[Object]:
+    entries = getattr(constraint, "targets", [constraint])
+    return [entry.target for entry in entries if getattr(entry, "target", None) is not None]
+
+
 def _posing(armature: Object, bone: PoseBone) -> Iterator[Constraint]:
-    """Yield the active constraints that pose a bone, without those that a later one replaces."""
-    replacing = replacing_constraint(bone)
-    is_before = replacing is not None
-    for constraint in bone.constraints:
-        is_before = is_before and constraint != replacing
-        if is_active(constraint) and not is_before and constraint.type != 'IK' and source_bones(armature, constraint):
+    """Yield the active constraints that pose a bone after something else, without those that a later one replaces."""
+    constraints, replacing = list(bone.constraints), replacing_constraint(bone)
+    for constraint in constraints[constraints.index(replacing) if replacing is not None else 0 :]:
+        is_other = constraint.type in {*SCALING_TYPES, 'IK'}  # that of IK poses the bones of chain_constraints
+        if not is_other and is_active(constraint) and _target_objects(constraint):
             yield constraint
     for _owner, constraint, turned in chain_constraints(armature):
         if bone in turned:
             yield constraint
-
-
-def _owners(armature: Object, name: str, bone: PoseBone, constraints: list[Constraint], sources: list[str]) -> str:
-    """Say which constraints pose a bone, and what can be dragged instead."""
-    controls = []
-    for source in sources:
-        try:
-            controls.append(control_of(armature, source))
-        except FabrikError:
-            controls.append(source)
-    through = "" if bone.name == name else f" follows bone '{bone.name}', which"
-    by = " and ".join(f"'{one.name}'" for one in constraints)
-    constraint = "constraint" if len(constraints) == 1 else "constraints"
-    instead = " or ".join(f"'{control}'" for control in dict.fromkeys(controls))
-    return f"Bone '{name}'{through} is posed by {constraint} {by}: drag {instead}"
 
 
 def is_free_control(armature: Object, name: str) -> bool:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _CHAIN_TYPES = {'IK', 'SPLINE_IK'}
 
-_SCALING_TYPES = {'COPY_SCALE', 'LIMIT_SCALE', 'MAINTAIN_VOLUME'}
+SCALING_TYPES = {'COPY_SCALE', 'LIMIT_SCALE', 'MAINTAIN_VOLUME'}
 """Constraints that leave a bone's rotation as it is."""
 
 
@@ -72,7 +72,7 @@ def overrides_of(
         for constraint in bone.constraints
         if is_active(constraint)
         and constraint.type not in _CHAIN_TYPES
-        and (use_stretch or constraint.type not in _SCALING_TYPES)
+        and (use_stretch or constraint.type not in SCALING_TYPES)
         and not (use_limits and is_limit(constraint))
     ]
     names = {bone.name for bone in bones}
@@ -97,7 +97,7 @@ def bones_with_overrides(armature: Object) -> dict[str, str]:
     found: dict[str, str] = {}
     for bone in armature.pose.bones:
         for constraint in bone.constraints:
-            is_turning = constraint.type not in _CHAIN_TYPES and constraint.type not in _SCALING_TYPES
+            is_turning = constraint.type not in _CHAIN_TYPES and constraint.type not in SCALING_TYPES
             if is_turning and is_active(constraint) and not is_limit(constraint):
                 found.setdefault(bone.name, f"constraint '{constraint.name}'")
     for owner, constraint, rotated in chain_constraints(armature):
