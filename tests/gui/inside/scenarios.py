@@ -734,7 +734,7 @@ def manual() -> Steps:
     activate(rig, "hand.L")
     area().spaces.active.region_3d.view_distance = 1.25
     yield 0.4
-    yield from begin_drag(grab="TIP", chain_count=3)
+    yield from begin_drag(grab="BONE")
     begin = middle(region())
     yield from walk(begin, begin + Vector((-130, 90)))
     yield 0.5
