@@ -16,6 +16,7 @@ from mathutils import Quaternion, Vector
 
 from fabrik_addon.blender.interface import body_panel
 from fabrik_addon.blender.overlay.read_body import read_body, read_body_settings, read_ends
+from fabrik_addon.blender.setup import make_body as make_body_module
 from tests.blender.rigs import Bone, enter_pose_mode, make_armature, make_tail, update
 from tests.blender.test_panel import Drawing
 
@@ -252,6 +253,40 @@ def test_bones_without_a_body_are_refused_and_nothing_changes() -> None:
     with pytest.raises(RuntimeError, match="No part of a body was recognised in 'Rig'"):
         bpy.ops.pose.fabrik_body_add()
     assert not armature.fabrik.body.parts and not armature.fabrik.body.handles
+
+
+def test_a_rig_where_nothing_can_be_posed_is_refused_with_the_reason(rigify: None) -> None:
+    armature = metarig("basic_human_metarig")
+    other = make_tail(name="other")
+    enter_pose_mode(armature)
+    for bone in armature.pose.bones:
+        bone.constraints.new("COPY_TRANSFORMS").target = other
+    with pytest.raises(RuntimeError, match=r"constraints or drivers move 'spine' \(constraint 'Copy Transforms'\)"):
+        bpy.ops.pose.fabrik_body_add()
+    assert not armature.fabrik.body.parts
+
+
+def test_a_generated_rig_has_a_body_of_its_fk_controls(rigify: None) -> None:
+    """Constraints own the bones that deform: they follow the FK controls where the rig's switches say so."""
+    metarig("basic_human_metarig")
+    assert bpy.ops.pose.rigify_generate() == {"FINISHED"}
+    armature = bpy.context.object
+    enter_pose_mode(armature)
+    body = make_body(armature)
+    found = {part.name: part.bone for part in body.parts}
+    assert found["Upper Arm.L"] == "upper_arm_fk.L" and found["Shin.R"] == "shin_fk.R"
+    assert not any(armature.data.bones[bone].use_deform for bone in found.values())
+    made = make_body_module.make_body(armature, with_limits=True)
+    assert set(made.switches) == {f"{limb}_parent.{side}" for limb in ("upper_arm", "thigh") for side in "LR"}
+    for name in made.switches:
+        armature.pose.bones[name]["IK_FK"] = 1.0
+    armature.update_tag()
+    update()
+    feet = {name: armature.pose.bones[name].head.copy() for name in ("DEF-foot.L", "DEF-foot.R")}
+    target = pull(armature, "Hand.L", (0.0, -0.2, 0.2))
+    assert (armature.pose.bones["DEF-hand.L"].head - target).length < 1e-3
+    for name, at in feet.items():
+        assert (armature.pose.bones[name].head - at).length < 1e-3
 
 
 def test_a_renamed_bone_is_named_with_the_way_out(rigify: None) -> None:

@@ -47,12 +47,16 @@ class _RecogniseMixin:
 
     def report_made(self, context: Context, made: MadeBody) -> None:
         """Report what was found, what was left open, and which bones can't be posed."""
-        found = f"Found {counted(made.parts, 'part')} of a {made.creature}"
+        found = f"Found {counted(made.parts, 'part')} ({made.creature})"
         doubts = []
         if made.open_roles:
             doubts.append(f"choose bones for {listed(made.open_roles)} in the panel Skeleton")
         if made.overridden:
             doubts.append(f"not among them are bones that constraints or drivers move: {listed(made.overridden)}")
+        if made.controls:
+            doubts.append(f"the body is made of the controls {listed(made.controls)}")
+        if made.switches:
+            doubts.append(f"the rig follows them with IK_FK at 1: set it on {listed(made.switches)}")
         if self.use_limits and context.object.override_library is not None:
             doubts.append("no limits were given: Blender keeps no IK limits in library overrides")
         self.report({'WARNING'} if doubts else {'INFO'}, "; ".join([found, *doubts]))  # type: ignore[attr-defined]

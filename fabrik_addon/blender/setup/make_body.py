@@ -31,6 +31,9 @@ _SUFFIXES = {'LEFT': ".L", 'RIGHT': ".R", 'CENTER': ""}
 _SERIAL = {'FINGER', 'LIMB', 'FIN'}
 """Roles of which a body usually has several limbs: the first one has its number too."""
 
+_SWITCH = "IK_FK"
+"""Rigify's property of a limb: 0 follows the IK controls, 1 the FK controls."""
+
 _ON_THE_GROUND = 0.12
 """Height of a joint above the lowest one, over that of the whole skeleton, up to which it stands on the ground."""
 
@@ -45,6 +48,10 @@ class MadeBody:
     """Names of the parts for which no bone was chosen."""
     overridden: tuple[str, ...]
     """Bones that deform but can't be posed, in words."""
+    controls: tuple[str, ...]
+    """Bones of the parts, where none of them deforms: the rig's controls."""
+    switches: tuple[str, ...]
+    """Bones with a switch between IK and FK that isn't at FK, so that the rig doesn't follow the controls."""
 
 
 @dataclass(frozen=True)
@@ -75,12 +82,12 @@ def make_body(armature: Object, with_limits: bool) -> MadeBody:
     bones = armature.pose.bones
     overridden = bones_with_overrides(armature)
     usable = [bone.name not in overridden and not is_locked(bone) for bone in bones]
-    recognition = _recognise(armature, usable)
-    found = _named(recognition, [bone.name for bone in bones])
     held_back = tuple(
         f"'{bone.name}' ({overridden[bone.name]})" for bone in bones if bone.bone.use_deform and bone.name in overridden
     )
-    if not any(part.bone for part in found):
+    recognition = _recognise(armature, usable) if any(usable) else None
+    found = [] if recognition is None else _named(recognition, [bone.name for bone in bones])
+    if recognition is None or not any(part.bone for part in found):
         reason = f": constraints or drivers move {listed(held_back)}" if held_back else ""
         raise FabrikError(
             f"No part of a body was recognised in '{armature.name}' among the bones that can be posed{reason}"
@@ -90,11 +97,15 @@ def make_body(armature: Object, with_limits: bool) -> MadeBody:
     if with_limits and armature.override_library is None:
         give_limits(armature, recognition.creature, Vector(recognition.forward.tolist()))
     body = body_of(armature)
+    chosen = [part.bone for part in body.parts if part.bone]
+    are_controls = not any(bones[name].bone.use_deform for name in chosen)
     return MadeBody(
         recognition.creature,
-        sum(bool(part.bone) for part in body.parts),
+        len(chosen),
         tuple(part.name for part in body.parts if not part.bone),
         held_back,
+        tuple(chosen) if are_controls else (),
+        tuple(bone.name for bone in bones if bone.get(_SWITCH, 1.0) < 1.0) if are_controls else (),
     )
 
 
