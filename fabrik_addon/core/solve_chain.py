@@ -29,7 +29,7 @@ from .math.quaternions import IDENTITY, Quaternion, conjugate, from_to, multiply
 from .math.vectors import choose_each, choose_parts, distance_between, first_direction, norm, relative_to, scale
 from .model.chain_start import StartPose, batch_shape, start_from
 from .model.tree_start import start_tree
-from .optimise.constrained_reach import STEPS, coordinates_of
+from .optimise.constrained_reach import REACH_STEPS, coordinates_of
 from .optimise.least_rotation import rotate_least
 from .problem import Chain, FabrikError, Goals, Options, Pose, Solution, Status
 from .solve_tree import solve_tree
@@ -390,7 +390,7 @@ def _rotation_within_limits(
     assert chain is not None  # this function is for chains with limits only
     unit, root = start.chain.total_length, start.root
     tip = choose_parts(ops, plain.error <= options.tolerance, target, plain.points[-1])
-    goal, tolerance, steps = relative_to(tip, root, unit), options.tolerance, min(options.iterations, STEPS)
+    goal, tolerance, steps = relative_to(tip, root, unit), options.tolerance, min(options.iterations, REACH_STEPS)
     reference = coordinates_of(ops, chain, desired)
     _, placed, error = rotate_least(ops, chain, reference, reference, goal, tolerance, steps)
     is_off = error > tolerance

@@ -17,7 +17,7 @@ from ...core import Array
 from ...core.fabrik.chain_fabrik import bend_in_plane
 from ...core.math.operations import ARRAY
 
-STEPS = 256
+TABLE_STEPS = 256
 """Steps of a table: as many as Blender's curve nodes have, which interpolate linearly between them."""
 
 
@@ -43,7 +43,7 @@ def bend_table(bends: Sequence[float], lengths: Sequence[float]) -> BendTable:
     """
     total = sum(lengths)
     shares = [length / total for length in lengths]
-    places = np.linspace(0.0, 1.0, STEPS + 1)
+    places = np.linspace(0.0, 1.0, TABLE_STEPS + 1)
     distance = _distances(shares, places)
     distance[0] = 2.0  # straight, whatever rounding makes of full extension
     with ARRAY.quiet():

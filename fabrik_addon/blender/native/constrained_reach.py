@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .joint_clamp import AT_LIMIT, blocked_axes, clamped, swing_twist
+from .joint_clamp import NATIVE_AT_LIMIT, blocked_axes, clamped, swing_twist
 from .limit_joints import Ball, ConstrainedChain, Hinge
 from .nodes import Nodes, Value
 from .shared_groups import new_group, shared_group
@@ -23,7 +23,7 @@ from .shared_groups import new_group, shared_group
 if TYPE_CHECKING:
     from bpy.types import GeometryNodeTree
 
-STEPS = 12
+NATIVE_STEPS = 12
 """From each start; those that get there need about eight."""
 
 _LONGEST = 0.3
@@ -120,7 +120,7 @@ def _descended(
         return [nodes.switch(is_open, left, error, 'FLOAT'), *kept]
 
     begin = {name: (kind, value) for name, kind, value in zip(names, kinds, start, strict=True)}
-    return list(nodes.repeat(STEPS, {"Error": ('FLOAT', error), **begin}, body))[1:]
+    return list(nodes.repeat(NATIVE_STEPS, {"Error": ('FLOAT', error), **begin}, body))[1:]
 
 
 def _joints_of_bone(nodes: Nodes, constrained_chain: ConstrainedChain, number: int, own: Value) -> list[Value]:
@@ -267,7 +267,7 @@ def _hinge_way(
         above: Value = joint.upper - angle if math.isfinite(joint.upper) else math.pi
         below: Value = angle - joint.lower if math.isfinite(joint.lower) else math.pi
         room = nodes.switch(up, above, below, 'FLOAT')
-        way = nodes.switch(room > AT_LIMIT, way, (0.0, 0.0, 0.0))
+        way = nodes.switch(room > NATIVE_AT_LIMIT, way, (0.0, 0.0, 0.0))
     return way, way * way, way * _shifted(nodes, way)
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _NUMBER, _ROTATION = "NodeSocketFloat", "NodeSocketRotation"
 
-AT_LIMIT = 1e-4
+NATIVE_AT_LIMIT = 1e-4
 """Distance from a limit, radians or half-sines, that counts as at it."""
 
 _FLAT = 1e-6
@@ -99,7 +99,7 @@ def _blocked_group(is_ellipse: bool, has_ranges: bool, has_twist: bool) -> Geome
                 radius_x, radius_z = _radii(nodes, (x, z), (least_x, least_z), (most_x, most_z))
                 p, q = x / radius_x, z / radius_z
                 normal = nodes.combine(p / radius_x, 0.0, q / radius_z)
-                is_at = nodes.multiply_add(p, p, q * q) > 1.0 - 2.0 * AT_LIMIT
+                is_at = nodes.multiply_add(p, p, q * q) > 1.0 - 2.0 * NATIVE_AT_LIMIT
             if has_ranges:
                 ends = nodes.combine(_end(nodes, x, least_x, most_x), 0.0, _end(nodes, z, least_z, most_z))
                 is_at_end = nodes.length(ends) > 0.0
@@ -115,7 +115,7 @@ def _blocked_group(is_ellipse: bool, has_ranges: bool, has_twist: bool) -> Geome
                 along = nodes.normalized(along - nodes.project(along, swing))
                 is_up = nodes.dot(nodes.cross(along, arm), desired) > 0.0
                 room = nodes.switch(is_up, most_twist - twist, twist - least_twist, 'FLOAT')
-                nodes.output("Twist", nodes.switch(room > AT_LIMIT, (0.0, 0.0, 0.0), along))
+                nodes.output("Twist", nodes.switch(room > NATIVE_AT_LIMIT, (0.0, 0.0, 0.0), along))
 
     names = {"ellipse": is_ellipse, "ranges": has_ranges, "twist": has_twist}
     return shared_group(", ".join(["FABRIK blocked axes", *(name for name, is_so in names.items() if is_so)]), fill)
@@ -133,7 +133,9 @@ def _radii(
 
 def _end(nodes: Nodes, value: Value, least: Value, most: Value) -> Value:
     """Return 1 for a value at the upper end of its range, -1 at the lower end, else 0; 0 where there is no range."""
-    return nodes.scalar('GREATER_THAN', value, most - AT_LIMIT) - nodes.scalar('LESS_THAN', value, least + AT_LIMIT)
+    return nodes.scalar('GREATER_THAN', value, most - NATIVE_AT_LIMIT) - nodes.scalar(
+        'LESS_THAN', value, least + NATIVE_AT_LIMIT
+    )
 
 
 def _clamp_group(is_ellipse: bool, has_twist: bool) -> GeometryNodeTree:

@@ -20,9 +20,7 @@ from mathutils import Euler, Matrix, Quaternion, Vector
 from ...core.fabrik.shape_family import shape_family
 from ...core.model.constrained_chain import ConstrainedChain
 from ...core.model.joint_limits import JointLimits
-
-STEPS = 256
-"""Steps of a table: as many as Blender's curve nodes have, which interpolate linearly between them."""
+from .bend_table import TABLE_STEPS
 
 Table = tuple[list[float], list[float], list[float]]
 """Values of the three Euler angles (XYZ) of a rotation, from the largest distance to the smallest."""
@@ -67,11 +65,11 @@ def shape_table(links: Sequence[Vector], rests: Sequence[Quaternion], limits: Se
     )
     least, most = family.distances[0], family.distances[-1]
     middle, half = 0.5 * (most + least), 0.5 * (most - least)
-    turns = [family.at(middle + half * math.cos(math.pi * k / STEPS)) for k in range(STEPS + 1)]
+    turns = [family.at(middle + half * math.cos(math.pi * k / TABLE_STEPS)) for k in range(TABLE_STEPS + 1)]
     own = [[Quaternion(rotation) for rotation in rotations] for rotations in turns]
     joints = [_joints(links, frames, each) for each in own]
     at_rest = _joints(links, frames, [Quaternion()] * len(rests))[-1]
-    plane = _plane(at_rest, joints[STEPS // 2])
+    plane = _plane(at_rest, joints[TABLE_STEPS // 2])
     back = plane.conjugated()
     firsts = [back @ points[-1].rotation_difference(at_rest) @ plane for points in joints]
     return ShapeTable(least, most, plane, _table(firsts), [_table(rotations) for rotations in zip(*own, strict=True)])

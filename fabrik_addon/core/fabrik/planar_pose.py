@@ -54,7 +54,7 @@ STEEPNESS = 1e-2
 start pose that is in no family is taken as the knee of its own. Of 5130 random start poses that were as steep F fell
 all along both pieces in 5129; of 749 others in 186."""
 
-MOST_STEPS = 80
+MOST_NEWTON_STEPS = 80
 """Bound on the steps of Newton's method; 4 to 6 are usual."""
 
 TIP_AT_ROOT = 1e-9
@@ -171,7 +171,7 @@ def _root(
     low, high = 0.0 * distance, 0.0 * distance + 1.0
     x = guess
     headings, step = piece.headings(ops, x)
-    for _ in range(MOST_STEPS):
+    for _ in range(MOST_NEWTON_STEPS):
         chord, slope = _chord(ops, headings, step, lengths)
         error = chord - distance
         is_open = (error > CLOSED_ERROR) | (error < -CLOSED_ERROR)

@@ -35,7 +35,7 @@ STEP, LEAST_STEP = 0.04, 1e-5
 FALSE_POSITIONS = 24
 """Bound on the steps of false position, every third of which is a bisection: 3 to 6 are usual."""
 
-MOST_STEPS = 2000
+MOST_PATH_STEPS = 2000
 """Bound on the steps of one path; 50 to 700 are usual."""
 
 SAME_DISTANCE = 1e-9
@@ -164,7 +164,7 @@ def _path(chain: ConstrainedChain, shape: Shape, sign: float) -> Path:
     """Return distances and shapes along the steepest ascent (sign 1) or descent (-1) of the distance."""
     distance, gradient = _gradient(chain, shape)
     path = [(distance, shape)]
-    for _ in range(MOST_STEPS):
+    for _ in range(MOST_PATH_STEPS):
         size = math.hypot(*(part for pair in gradient for part in pair)) + 1e-30
         probed = _moved(chain, shape, gradient, sign * PROBE / size)
         way = [((x - p) / PROBE, (z - q) / PROBE) for (x, _, z), (p, _, q) in zip(probed, shape, strict=True)]

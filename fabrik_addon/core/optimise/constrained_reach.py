@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..math.operations import Array, Component, Condition, Operations, Selection, Vector
-from ..math.quaternions import Quaternion, multiply
+from ..math.quaternions import Quaternion, conjugate, multiply
 from ..math.vectors import choose_each, cross, distance_between, dot, gather_parts
 from ..model.constrained_chain import ConstrainedChain, Placed, array_of, place
 from ..model.constrained_chain_arrays import Bones
@@ -33,7 +33,7 @@ from .bounded_least_squares import descend
 from .least_rotation import PATIENCE, rotate_least
 from .nearest_pose import FIRST_DAMPING, nearest_poses
 
-STEPS = 40
+REACH_STEPS = 40
 """Steps of least squares from one start; those that get there need about ten."""
 
 NEAREST, NEAREST_OF_MANY = (5, 3, 4, 8), (2, 1, 1, 2)
@@ -46,7 +46,7 @@ HALVING_ROUNDS = (3, 3, 12)
 """Steps of Newton's method at most: from all starts, from the better third of them, and from the better third of those.
 Most need three to the end."""
 
-STILL = 1e-6
+NEWTON_GAIN = 1e-6
 """Share of the error that a step must take away to be followed by another."""
 
 AT_ONCE = 512
@@ -60,7 +60,7 @@ AIM = 0.95
 """Share of the tolerance within which the tip is brought: in Blender's single precision it is off by a little more."""
 
 AS_NEAR = 1e-3
-"""Share of the error by which poses may differ and count as equally near: the one that turns least is taken."""
+"""Share of the error by which poses may differ and count as equally near: the one that rotates least is taken."""
 
 
 ON_LIMIT = 1e-6
@@ -71,7 +71,7 @@ COLLINEAR = 1e-6
 """Square of the sine of the angle between two points, seen from the root, up to which the three are on one line."""
 
 BENT = 0.1
-"""Half-sine by which bones are turned off a line; any small turn will do."""
+"""Half-sine by which bones are rotated off a line: any small one gives the Jacobian full rank."""
 
 
 @dataclass(frozen=True)
@@ -102,16 +102,19 @@ class _Reach:
 def coordinates_of(
     ops: Operations, constrained_chain: ConstrainedChain, frames: Sequence[Quaternion]
 ) -> list[SwingTwist]:
-    """Return the turns that come nearest to frames, each bone in the frame that its parent has by then."""
+    """Return the joint coordinates within limits nearest to frames, in order from the root to the tip.
+
+    The parent frame of each bone is computed from its parent's joint coordinates: ``coordinates_of_tree`` of a chain.
+    """
     coordinates = []
     frame: Quaternion | None = None
     for rest, inherits, limits, desired in zip(
         constrained_chain.rests, constrained_chain.inherits, constrained_chain.limits, frames, strict=False
     ):
-        w, x, y, z = multiply(frame, rest) if inherits and frame is not None else rest
-        turn = clamp(ops, limits, swing_twist(ops, multiply((w, -x, -y, -z), desired)))
-        coordinates.append(turn)
-        frame = multiply((w, x, y, z), rotation_of(ops, turn))
+        parent_frame = multiply(frame, rest) if inherits and frame is not None else rest
+        own = clamp(ops, limits, swing_twist(ops, multiply(conjugate(parent_frame), desired)))
+        coordinates.append(own)
+        frame = multiply(parent_frame, rotation_of(ops, own))
     return coordinates
 
 
@@ -137,12 +140,12 @@ def reach_within_limits(
             doesn't reach. None where there is no other pose: then it is the reference pose.
         target: from the root, in units of the chain's length.
         tolerance: distance from tip to target that counts as reached, in the same units.
-        iterations: steps from each start at most, and no more than ``STEPS``.
+        iterations: steps from each start at most, and no more than ``REACH_STEPS``.
 
     Returns:
         joint coordinates after, joints and frames, distance from tip to target, starts used.
     """
-    steps, tolerance = min(iterations, STEPS), AIM * tolerance
+    steps, tolerance = min(iterations, REACH_STEPS), AIM * tolerance
     start = _off_limits(ops, constrained_chain, reference, target, tolerance)
     coordinates, placed, error = rotate_least(ops, constrained_chain, start, reference, target, tolerance, steps)
     starts = 1.0 + 0.0 * error
@@ -351,7 +354,7 @@ def _descend_all(
         part = slice(begin, begin + AT_ONCE)
         batch_items = each[part]
         found[part], errors[part], damping[part] = nearest_poses(
-            bones.gather(batch_items), found[part], goals[batch_items], tolerance, steps, STILL, damping[part]
+            bones.gather(batch_items), found[part], goals[batch_items], tolerance, steps, NEWTON_GAIN, damping[part]
         )
     return found.reshape(starts.shape), errors.reshape(items, count), damping.reshape(items, count)
 

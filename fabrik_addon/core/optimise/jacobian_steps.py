@@ -16,6 +16,7 @@ from functools import partial
 import numpy as np
 
 from ..math.operations import TINY, Array
+from .damped_steps import LONGEST_STEP
 from .prioritised_descent import Descent, bounded_step
 from .tasks import State
 
@@ -27,9 +28,6 @@ WORN_OUT = 1e7
 
 TRUSTED = 0.5
 """Share of the gain that was predicted, from which on a step's linear model is trusted further."""
-
-LONGEST = 0.5
-"""Largest change of one coordinate in one step, half-sine or radians: the Jacobian is that of the start of the step."""
 
 MOST_SLOW, LEAST_GAIN = 3, 2e-4
 """Steps in a row that may take away less than this share of the sum."""
@@ -71,7 +69,7 @@ def step_by_rule(
         if jacobian is None:
             jacobian = descent.jacobian(state)
         change, _ = bounded_step(descent, state, jacobian, residual, partial(_solved, rule, memory))
-        change *= min(LONGEST / (np.abs(change).max(initial=0.0) + TINY), 1.0)
+        change *= min(LONGEST_STEP / (np.abs(change).max(initial=0.0) + TINY), 1.0)
         trial = descent.applied(state, change)
         trial_residual, _ = descent.residual(trial)
         left = residual - jacobian @ change

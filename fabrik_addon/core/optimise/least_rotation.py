@@ -27,7 +27,7 @@ FIRST_DAMPING = 0.25
 LEAST_DAMPING, MOST_DAMPING = 1e-7, 1e4
 """Less is rounding; with more no step would help any more."""
 
-STILL = 1e-4
+LEAST_SLOPE = 1e-4
 """Bound of ``(1 - damping |y| / |r|) max(damping, 1)``, about the square of the Jacobian along the residual r: below it
 no free axis moves the tip toward the target."""
 
@@ -43,7 +43,7 @@ LEAST_STRIDE, MOST_STRIDE = 0.1, 6.0
 GROWTH = 6.0
 """A stride is at most so many times the one before."""
 
-CONVERGED = 1e-3
+LEAST_CHANGE = 1e-3
 """Largest change of a joint coordinate, half-sine or radians, in a step that ends the descent at the target."""
 
 
@@ -182,7 +182,7 @@ def rotate_least(
         if step % PATIENCE == 0:
             is_stuck = is_stuck | (nearest > ops.maximum(WORTH_IT * before, tolerance))
             before = nearest
-        done = done | ((error <= tolerance) & (longest <= CONVERGED)) | is_stuck | (control.damping > MOST_DAMPING)
+        done = done | ((error <= tolerance) & (longest <= LEAST_CHANGE)) | is_stuck | (control.damping > MOST_DAMPING)
     if ops.any((error > tolerance) & (error <= NEARLY)):
         # The steps were used up while the tip was off the target by a null-space step.
         return descend(ops, constrained_chain, pose.coordinates, target, tolerance, steps // 4)[:3]
@@ -285,5 +285,5 @@ def _step(
     share, longest = shortened(ops, change, zero)
     # damping * y is the residual that the step leaves: all of it where no free axis moves the tip that way.
     left = damping * ops.sqrt(dot(y, y)) / (ops.sqrt(dot(residual, residual)) + TINY)
-    is_still = (1.0 - left) * ops.maximum(damping, 1.0) < STILL
+    is_still = (1.0 - left) * ops.maximum(damping, 1.0) < LEAST_SLOPE
     return [[share * part for part in joint_change] for joint_change in change], longest, is_still

@@ -22,23 +22,24 @@ from ..math.operations import ARRAY, TINY, Array
 from ..model.constrained_chain_arrays import Bones, frames_of
 from ..model.joint_limits import AT_LIMIT, within_half_turn
 
-LONGEST_STEP = 0.7
-"""Turn of one axis in one step at most, half-sines or radians."""
+LONGEST_NEWTON_STEP = 0.7
+"""Largest change of one axis in one step, half-sine or radians."""
 
 MUCH, LITTLE = 0.7, 0.2
-"""Share of what a step promised: with more than much damping eases, with less than little it tightens."""
+"""Ratios of the fall of the error to the one that the model predicts: above the first the damping is multiplied by
+``EASE``, below the second by ``TIGHTEN``."""
 
 EASE, TIGHTEN = 0.2, 6.0
 """Factors of damping."""
 
-ROUNDS = 2
-"""Times that a step is made anew with the axes that it would take beyond their limits at them."""
+BOUND_ROUNDS = 2
+"""Solutions of one step at most: each fixes the axes at their limits that the one before took beyond them."""
 
 FIRST_DAMPING, MOST_DAMPING = 0.5, 1e4
 """Added to the diagonal of the error's second derivative: in the first step, and at most."""
 
 LEAST_PIVOT = 1e-4
-"""Of the error's second derivative: less is flat, and a step there would be long for nothing."""
+"""Least pivot of the second derivative of the error: along flatter directions a step would be long and gain nothing."""
 
 ABOVE_INVERSE = 1e8
 """More than any that a second derivative's inverse stretches by."""
@@ -224,12 +225,12 @@ def _step(bones: Bones, coordinates: Array, placed: _Placed, targets: Array, dam
 
 
 def _bounded_change(model: Array, gradient: Array, fixed: NDArray[np.bool_], least: Array, most: Array) -> Array:
-    """Return the change (S, N) that minimises a quadratic model between bounds, shortened to ``LONGEST_STEP``.
+    """Return the change (S, N) that minimises a quadratic model between bounds, shortened to ``LONGEST_NEWTON_STEP``.
 
     An axis whose change would pass a bound is fixed there (in place, in ``fixed``), and the rest is solved anew.
     """
     change = np.zeros_like(gradient)
-    for _ in range(ROUNDS):
+    for _ in range(BOUND_ROUNDS):
         solved = _solve_fixed(model, gradient, change, fixed)
         change = np.minimum(np.maximum(solved, least), most)
         beyond = ~fixed & (solved != change)
@@ -237,7 +238,7 @@ def _bounded_change(model: Array, gradient: Array, fixed: NDArray[np.bool_], lea
             break
         fixed |= beyond
     longest = np.abs(change).max(axis=-1, keepdims=True)
-    change *= np.minimum(LONGEST_STEP / (longest + TINY), 1.0)
+    change *= np.minimum(LONGEST_NEWTON_STEP / (longest + TINY), 1.0)
     return change
 
 

@@ -19,7 +19,7 @@ from ..model.joint_limits import SwingTwist, clamp
 from .bounded_least_squares import block_all, descend, jacobian_columns, normal_solution, turning_axes
 from .damped_steps import shortened
 
-ROUNDS = 16
+POLE_ROUNDS = 16
 """Turns toward the pole at most; each halves what is left or better, unless limits are in the way."""
 
 POINTED = 1e-4
@@ -52,7 +52,7 @@ def bend_toward_pole(
     off = norm(ops, (tip[0] - target[0], tip[1] - target[1], tip[2] - target[2]))
     going = (off <= tolerance) & (size > 1e-6) & (distance > 1e-6)
     stride: Component = 1.0 + 0.0 * distance
-    for _ in range(ROUNDS):
+    for _ in range(POLE_ROUNDS):
         going = going & (ops.maximum(angle, -angle) > POINTED) & (stride > 0.05)
         if not ops.any(going):
             break

@@ -7,10 +7,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from ..math.operations import SCALAR, TINY, Component, Operations, ScalarVector, Vector
-from ..math.quaternions import Quaternion, multiply
+from ..math.quaternions import Quaternion, conjugate, multiply
 from ..math.rigid_fit import turned_by
 from ..math.vectors import norm, rejection, scale
 from ..model.skeleton import PlacedTree
@@ -71,8 +71,7 @@ class OrientationTask:
         )
 
     def _turn(self, ops: Operations, placed: PlacedTree) -> Vector:
-        w, x, y, z = placed.frames[self.bone]
-        w, x, y, z = multiply(self.frame, (w, -x, -y, -z))
+        w, x, y, z = multiply(self.frame, conjugate(placed.frames[self.bone]))
         size = ops.sqrt(x * x + y * y + z * z)
         sign = ops.where(w < 0.0, -1.0, 1.0)
         share = 2.0 * sign * ops.atan2(size, sign * w) / (size + TINY)
@@ -87,7 +86,7 @@ class PoleTask:
     """From the chain's root to its tip."""
     pole: Vector
     angle: float
-    """Turn of the pole about the line from root to tip."""
+    """Rotation of the pole about the line from root to tip, radians."""
     rows = 1
 
     def off(self, ops: Operations, placed: PlacedTree) -> Component:
@@ -107,9 +106,8 @@ class PoleTask:
         to its pole. Without the motion of root and tip in the gradient a body with four poles and a free root took 26
         steps (median) and didn't converge.
         """
-        # Any: these are floats, of one pose, but PlacedTree and PoleTask have one type for one pose and for a batch.
-        positions: Any = [*(placed.joints[joint] for joint in self.joints), self.pole]
-        points: list[ScalarVector] = positions
+        # The poses of a tree are solved one by one: components are floats.
+        points = cast("list[ScalarVector]", [*(placed.joints[joint] for joint in self.joints), self.pole])
         root, *inner, tip, pole = points
         rx, ry, rz = root
         cx, cy, cz = tip[0] - rx, tip[1] - ry, tip[2] - rz

@@ -7,15 +7,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ..goals.softness import is_eased, soft_target
-from ..math.operations import SCALAR, Array, Vector, add_up
-from ..math.quaternions import rotate
+from ..math.operations import SCALAR, Array, Mask, Vector, add_up
+from ..math.quaternions import conjugate, rotate
 from ..math.rigid_fit import turned_by
 from ..math.vectors import scale
 from ..model.joint_limits import clamp, rotation_of, swing_twist
-from ..model.skeleton import Tree, place_tree
+from ..model.skeleton import JointCoordinates, Tree, place_tree
 from ..model.tree_start import StartTree
 from ..problem import FabrikError, Goals, Options
 from .tasks import OrientationTask, PoleTask, PositionTask, State, Task
@@ -26,7 +25,7 @@ GIVES_WAY = 0.1
 GIVEN_WAY = 1e-6
 """Share of its weight that a target has left just short of that distance."""
 
-POINTED = 1e-3
+UNSEEN_ANGLE = 1e-3
 """Angle (radians) between bend and pole, or between rotations, that can't be seen."""
 
 WRONG_SIDE = 0.5 * math.pi
@@ -118,7 +117,7 @@ class TreeProblem:
                 levels.setdefault(level, []).append((self.rotations[number], weight))
         return [sorted(levels[level], key=_order) for level in sorted(levels)]
 
-    def state(self, coordinates: Sequence[Any], shifts: Sequence[Vector]) -> State:
+    def state(self, coordinates: Sequence[JointCoordinates], shifts: Sequence[Vector]) -> State:
         """Return the state of coordinates and roots' shifts."""
         placed = place_tree(SCALAR, self.start.tree, coordinates, (0.0, 0.0, 0.0), shifts)
         return State([*coordinates], [*shifts], placed)
@@ -137,7 +136,7 @@ class TreeProblem:
 
     def is_done(self, state: State) -> bool:
         """Tell whether targets, poles and rotations are all met."""
-        return self.is_met(state) and all(task.off(SCALAR, state.placed) <= POINTED for task in self.secondary)
+        return self.is_met(state) and all(task.off(SCALAR, state.placed) <= UNSEEN_ANGLE for task in self.secondary)
 
     def spread(self, state: State) -> float:
         """Return the weighted sum of the effectors' squared distances; of those whose targets are within reach."""
@@ -174,9 +173,8 @@ class TreeProblem:
             angle, size, _ = task.gradient(state.placed)
             if abs(angle) <= WRONG_SIDE or size <= least:
                 continue
-            w, x, y, z = state.placed.parents[bone]
             own = state.coordinates[bone] if tree.is_free[bone] else rotation_of(SCALAR, state.coordinates[bone])
-            own = turned_by(SCALAR, own, rotate((w, -x, -y, -z), task.turn(SCALAR, state.placed)))
+            own = turned_by(SCALAR, own, rotate(conjugate(state.placed.parents[bone]), task.turn(SCALAR, state.placed)))
             coordinates = [*state.coordinates]
             limits = tree.limits[bone]
             coordinates[bone] = own if tree.is_free[bone] else clamp(SCALAR, limits, swing_twist(SCALAR, own))
@@ -184,7 +182,7 @@ class TreeProblem:
         return state
 
     def is_limited(self, number: int) -> bool:
-        """Tell whether an effector hangs on a bone that isn't free to turn any way."""
+        """Tell whether an effector hangs on a bone that isn't free."""
         tree = self.start.tree
         return any(not tree.is_free[bone] for bone, _ in tree.supporting_bones[self.places[number].joint])
 
@@ -300,11 +298,11 @@ def _pole_tasks(start: StartTree, goals: Goals, oriented: Sequence[int]) -> dict
     return found
 
 
-def _chosen(mask: Any, count: int) -> list[int]:
+def _chosen(mask: Mask | None, count: int) -> list[int]:
     return [number for number in range(count) if mask is None or mask[number]]
 
 
-def _points(start: StartTree, rows: Array, kind: str, mask: Any = None) -> list[Vector]:
+def _points(start: StartTree, rows: Array, kind: str, mask: Mask | None = None) -> list[Vector]:
     """Return points as seen from the root, in units; refuse those that aren't finite."""
     found: list[Vector] = []
     used = _chosen(mask, rows.shape[-2])
