@@ -14,16 +14,19 @@ from mathutils import Vector
 from fabrik_addon.blender.drag import DragSession, Grab
 from fabrik_addon.blender.interface.chain_handles import VIEW3D_GGT_fabrik_chains, chain_handles
 from tests.blender.rigs import (
+    Bone,
     add_chain,
     end_of,
     error_of,
     everything,
     keys_of,
     leave_mode,
+    make_armature,
     make_empty,
     make_tail,
     pose_of,
     set_chain,
+    tail_bones,
     update,
 )
 
@@ -131,6 +134,43 @@ def test_the_operator_drags_the_pole_of_a_named_chain_and_keys_it() -> None:
     assert first.target.animation_data is None
     assert drag(chain="bone3", position=Vector((0.4, 0.2, 3.0))) == {"FINISHED"}
     assert (first.target.matrix_world.translation - Vector((0.4, 0.2, 3.0))).length < 1e-5
+
+
+def test_all_chains_that_share_a_target_follow_it() -> None:
+    armature = make_armature([*tail_bones(3, "left"), *tail_bones(3, "right", (1.5, 0.0, 0.0))])
+    prop = make_empty("prop", (0.8, 0.3, 2.2))
+    for tip in ("left2", "right2"):
+        set_chain(armature, tip, 3, prop)
+    bpy.ops.pose.fabrik_solve()
+    before = everything()
+    session = DragSession(layer(), armature, Grab("left2", "left2"))
+    place = Vector((0.6, 0.8, 1.6))
+    session.move(layer(), place)
+    for chain in armature.fabrik.chains:
+        assert (end_of(armature, chain) - place).length < 1e-3, chain.name
+    assert session.others_off == 0
+    session.cancel(layer())
+    assert everything() == before
+    session = DragSession(layer(), armature, Grab("right2", "right2"))
+    session.move(layer(), place)
+    assert all((end_of(armature, chain) - place).length < 1e-3 for chain in armature.fabrik.chains)
+
+
+def test_with_x_mirror_the_target_of_the_other_side_comes_along() -> None:
+    sides = [Bone(f"arm.{side}", (x, 0, 0), (2 * x, 0, 1)) for side, x in (("L", 1.0), ("R", -1.0))]
+    sides += [
+        Bone(f"hand.{side}", (2 * x, 0, 1), (3 * x, 0.2, 1), f"arm.{side}", connected=True)
+        for side, x in (("L", 1.0), ("R", -1.0))
+    ]
+    armature = make_armature(sides)
+    armature.pose.use_mirror_x = True
+    add_chain(armature, "hand.L", 2)
+    left, right = armature.fabrik.chains
+    place = Vector((2.2, 0.5, 1.3))
+    assert drag(chain="hand.L", position=place) == {"FINISHED"}
+    assert (end_of(armature, left) - place).length < 1e-3
+    assert (right.target.matrix_world.translation - Vector((-2.2, 0.5, 1.3))).length < 1e-3
+    assert (right.target.matrix_world.translation - end_of(armature, right)).length < 1e-4
 
 
 @pytest.mark.parametrize("chain", ["bone1", "no such chain"])

@@ -115,7 +115,8 @@ class DragSession:
             raise FabrikError(f"There is no bone '{self.grab.bone}' in '{self.armature.name}'")
         self._read(view_layer, chain_count)
         if self.grab.chain:
-            self._target = movable(f"Chain '{self.grab.chain}': its {self.grab.role}", *self._grabbed())
+            settings = self._settings()
+            self._target = movable(f"Chain '{self.grab.chain}': its {self.grab.role}", *self._grabbed(settings))
             self._channels.record(self._target.moved, "location")
         self.start_position = self._grabbed_position(view_layer)
         """Position of the dragged point at the start, world space."""
@@ -281,18 +282,26 @@ class DragSession:
         else:
             count = min(chain_count, self.most_bones)
             self.snapshot = take_bone_snapshot(self.armature, self.grab.bone, count, self.grab.use_tail)
-        brought = [] if self.grab.chain else chains_ending_at(self.armature, self.grab.bone, self.grab.use_tail)
+        brought = chains_ending_at(self.armature, self.grab.bone, self.grab.use_tail)
+        if self.grab.chain:
+            # The dragged target moves by itself; with X-axis mirror on, that of the other side comes along.
+            brought = [chain for chain in brought if chain.tip != self.grab.bone]
         self._brought = [chain.name for chain in brought]
         self._name = self.snapshot.bones.chain_name
         self._to_armature: Matrix = armature_to_world(self.armature).inverted()
+        sharing = self._read_sharing(view_layer)
+        self._sharing_goals: dict[str, Goals] = {snapshot.name: snapshot.goals for snapshot in sharing}
         held = self._read_held(view_layer)
         self._held_goals: dict[str, Goals] = {
             snapshot.bones.chain_name: replace(snapshot.goals, targets=snapshot.shown_positions[-1:])
             for snapshot in held
         }
-        groups = group_chains([self.snapshot, *held])
-        index = next(i for i, group in enumerate(groups) if self._name in group.names)
-        self._groups = _moved_with(groups[index:])
+        groups = group_chains([self.snapshot, *held, *sharing])
+        first = next(group for group in groups if self._name in group.names)
+        # Groups before the first one don't hang on it; those with the same target are independent of it.
+        later = [group for group in groups[groups.index(first) :] if group is not first]
+        earlier = [group for group in groups[: groups.index(first)] if self._sharing_goals.keys() & set(group.names)]
+        self._groups = _moved_with([first, *earlier, *later], frozenset(self._sharing_goals))
         if self.snapshot.target_bone in self._groups[0].moving:
             raise FabrikError(f"Chain '{self._name}': its target depends on the chain itself: drag a bone instead")
         names = frozenset().union(*(group.bones for group in self._groups))
@@ -313,6 +322,18 @@ class DragSession:
         for owner, name in (channel for chain in brought for channel in channels_of_goals(chain)):
             self._channels.record(owner, name)
 
+    def _read_sharing(self, view_layer: ViewLayer) -> list[Snapshot]:
+        """Read the other chains with the same target, or pole, as the one that is dragged."""
+        if not self.grab.chain:
+            return []
+        own, role = self._grabbed(self._settings()), self.grab.is_pole
+        others = (chain for chain in settings_of(self.armature).chains if chain.name != self.grab.chain)
+        return [
+            take_snapshot(view_layer, self.armature, chain)
+            for chain in others
+            if chain.enabled and self._grabbed(chain) == own and (role or not chain.use_pin)
+        ]
+
     def _read_held(self, view_layer: ViewLayer) -> list[Snapshot]:
         """Read the other chains whose ends are held; a chain that ends at the dragged bone isn't one of them."""
         held = []
@@ -323,6 +344,7 @@ class DragSession:
                 else chain.tip == self.grab.bone or chain.name in self._brought
             )
             is_held = chain.use_pin or (self.pins == 'ALL' and chain.target is not None)
+            is_own = is_own or chain.name in self._sharing_goals
             if chain.enabled and is_held and self.pins != 'NONE' and not is_own:
                 held.append(replace(take_snapshot(view_layer, self.armature, chain), is_pinned=True))
         return held
@@ -334,6 +356,10 @@ class DragSession:
         goals = self.snapshot.goals
         own = replace(goals, poles=dragged) if self.grab.is_pole else replace(goals, targets=dragged)
         goals_by_name = {**self._held_goals, self._name: own}
+        for name, goals in self._sharing_goals.items():
+            goals_by_name[name] = (
+                replace(goals, poles=dragged) if self.grab.is_pole else replace(goals, targets=dragged)
+            )
         solved = self._write_solved(first, goals_by_name)
         view_layer.update()
         if self._kept is not None:
@@ -344,7 +370,7 @@ class DragSession:
             # The bones on which this group hangs have moved: its snapshot is taken again.
             chains = settings_of(self.armature).chains
             updated = take_group(view_layer, self.armature, [chains[name] for name in other.names])
-            solved += self._write_solved(updated, self._held_goals)
+            solved += self._write_solved(updated, goals_by_name)
             view_layer.update()
         return solved
 
@@ -362,11 +388,10 @@ class DragSession:
     def _grabbed_position(self, view_layer: ViewLayer) -> Vector:
         if not self.grab.chain:
             return self.tip_position
-        return target_position(view_layer, *self._grabbed(), self.grab.role)
+        return target_position(view_layer, *self._grabbed(self._settings()), self.grab.role)
 
-    def _grabbed(self) -> tuple[Object, str]:
-        """Return the object that is dragged, and its bone."""
-        settings = self._settings()
+    def _grabbed(self, settings: FabrikChain) -> tuple[Object, str]:
+        """Return a chain's target or pole, whichever is dragged: the object and its bone."""
         if self.grab.is_pole:
             return settings.pole_target, settings.pole_subtarget
         return settings.target, settings.subtarget
@@ -393,11 +418,11 @@ def _is_off(solved: SolvedChain) -> bool:
     return bool((end - goal).length > snapshot.options.tolerance * snapshot.chain.total_length)
 
 
-def _moved_with(groups: list[Group]) -> list[Group]:
-    """Return the first group and, in their order, the groups that hang on bones which move with it."""
+def _moved_with(groups: list[Group], names: frozenset[str]) -> list[Group]:
+    """Return the first group and, in their order, the groups that hang on bones which move with it or have a name."""
     dependent = groups[:1]
     for group in groups[1:]:
         moving = frozenset().union(*(other.moving for other in dependent))
-        if not moving.isdisjoint(group.depends_on | group.bones):
+        if names & set(group.names) or not moving.isdisjoint(group.depends_on | group.bones):
             dependent.append(group)
     return dependent
