@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from mathutils import Quaternion, Vector
 
 from fabrik_addon.blender.rig.bone_limits import limits_of
-from fabrik_addon.blender.solving.feasible_channels import feasible_channel
+from fabrik_addon.blender.rig.feasible_channels import feasible_channel
 from tests.blender.rigs import (
     CHANNELS,
     EULER_MODES,

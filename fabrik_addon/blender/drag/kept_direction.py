@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..rig.bone_limits import limits_of
+from ..rig.feasible_channels import feasible_channel
 from ..rig.rotation_channel import Channel, rotation_of
-from ..solving.feasible_channels import feasible_channel
 
 if TYPE_CHECKING:
     from bpy.types import PoseBone

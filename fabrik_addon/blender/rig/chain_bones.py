@@ -21,6 +21,7 @@ from .bone_kinematics import basis_with, pose_matrices, rotates_rigidly
 from .bone_limits import Limits, euler_limits_of, limits_of
 from .bone_stretch import Link, Stretch, read_links, read_stretch
 from .bone_tree import BoneTree, End, read_tree
+from .feasible_channels import BoneConstraints, constraints_of
 from .overrides import overrides_of
 from .rotation_channel import Channel, has_locks, is_locked, present_channel, rotation_from
 from .shared_joints import one_bone_per_joint
@@ -113,6 +114,11 @@ class ChainBones:
             starts=(0,),
             is_chain=True,
         )
+
+    @cached_property
+    def constraints(self) -> tuple[BoneConstraints, ...]:
+        """What constrains the bones that rotate."""
+        return tuple(constraints_of(*each) for each in zip(self.tree.bones, self.tree.limits, strict=True))
 
     def with_free(self, rotations: Sequence[Quaternion]) -> list[Quaternion]:
         """Return the own rotations of all bones, those of the bones that rotate replaced."""

@@ -37,8 +37,8 @@ from ...core.solvers.fabrik_solver import POLE_GAIN
 from ..rig.bone_kinematics import basis_with, parent_frame, pose_matrices
 from ..rig.bone_rotations import bone_parent_frames, bone_rotations
 from ..rig.chain_bones import ChainBones, bone_matrices, chain_bases, read_pose
+from ..rig.feasible_channels import feasible_channels
 from ..rig.rotation_channel import Channel
-from .feasible_channels import feasible_channel, feasible_channels
 
 if TYPE_CHECKING:
     from bpy.types import PoseBone
@@ -137,9 +137,9 @@ def feasible_pose(
     bones: ChainBones, rotations: Sequence[Quaternion]
 ) -> tuple[tuple[tuple[PoseBone, Channel], ...], list[Quaternion]]:
     """Return the feasible channels of the bones that rotate, and the own rotations of all bones with them."""
-    tree, desired = bones.tree, [rotations[i] for i in bones.free]
-    channels, given = feasible_channels(tree.bones, desired, tree.limits, bones.free_rotations)
-    return tuple(zip(tree.bones, channels, strict=True)), bones.with_free(given)
+    desired = [rotations[i] for i in bones.free]
+    channels, given = feasible_channels(bones.constraints, desired, bones.free_rotations)
+    return tuple(zip(bones.tree.bones, channels, strict=True)), bones.with_free(given)
 
 
 def _start(bones: ChainBones, rotations: Sequence[Quaternion]) -> StartPose:
@@ -279,12 +279,12 @@ def _jacobian(bones: ChainBones, pose: _FeasiblePose) -> Array:
     direction that brings the tip nearer to the target: a bone at its limit can rotate back.
     """
     columns = []
-    for row, i in enumerate(bones.free):
+    for i, constraints in zip(bones.free, bones.constraints, strict=True):
         own, response = pose.rotations[i], _response(bones, pose, i)
         probes = np.where(pose.residual @ response < 0.0, -_PROBE, _PROBE).tolist()
         for axis, probe in zip(_AXES, probes, strict=True):
             rotated = own @ Quaternion(axis, probe)
-            _, given = feasible_channel(bones.bones[i], rotated, bones.tree.limits[row], bones.rotations[i])
+            _, given = constraints.channel(rotated, bones.rotations[i])
             # Twice the vector part is the rotation (radians); to_exponential_map() makes 0 of it in single precision.
             left = own.inverted() @ given
             share = math.copysign(2.0, left.w) / probe
