@@ -14,7 +14,7 @@ from bpy.types import Object, Panel
 
 from fabrik_addon.blender.interface.chain_panel import VIEW3D_PT_fabrik_limits, VIEW3D_PT_fabrik_solver
 from fabrik_addon.blender.interface.presets import _SOLVER_SETTINGS
-from fabrik_addon.blender.setup.limit_presets import SETTINGS
+from fabrik_addon.blender.setup.limit_presets import LIMIT_SETTINGS
 from tests.blender.rigs import make_empty, make_tail, set_chain
 
 SHIPPED = Path(__file__).resolve().parents[2] / "fabrik_addon/presets/fabrik_ik"
@@ -60,7 +60,7 @@ def rna_of(operator: str) -> bpy.types.Struct:
 
 
 def limits_of(armature: Object) -> dict[str, list[object]]:
-    return {bone.name: [getattr(bone, name) for name in SETTINGS] for bone in armature.pose.bones}
+    return {bone.name: [getattr(bone, name) for name in LIMIT_SETTINGS] for bone in armature.pose.bones}
 
 
 def test_the_menu_lists_what_ships() -> None:

@@ -20,7 +20,7 @@ from ..rig.properties import FabrikChain
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone
 
-SETTINGS = ("influence", "weight", "chain_count", "use_tail", "use_rotation", "use_stretch", "pole_angle")
+SHARED_SETTINGS = ("influence", "weight", "chain_count", "use_tail", "use_rotation", "use_stretch", "pole_angle")
 """Settings that a chain and a constraint have under the same names, besides target and pole."""
 
 Lock: TypeAlias = tuple["PoseBone", tuple[str, bool | tuple[bool, ...]]]
@@ -65,7 +65,7 @@ def store_record(
         locks: that were taken from the bones.
         channels: the old values of all channels that were written, by the names of bone and channel.
     """
-    record = ConversionRecord(settings={name: getattr(chain, name) for name in SETTINGS})
+    record = ConversionRecord(settings={name: getattr(chain, name) for name in SHARED_SETTINGS})
     for bone, (name, value) in locks:
         flags = record.locks.setdefault(bone.name, [False] * 4)
         flags[slice(3, 4) if name == "lock_rotation_w" else slice(0, 3)] = [value] if isinstance(value, bool) else value

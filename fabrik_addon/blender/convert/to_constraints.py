@@ -24,7 +24,7 @@ from ..animation.carried_animation import (
 from ..rig.chain_bones import bones_of_chain
 from ..rig.properties import FabrikChain, settings_of
 from ..rig.targets_and_poles import armature_to_world, position_in_world
-from .conversion_record import SETTINGS, record_of, undo_conversion
+from .conversion_record import SHARED_SETTINGS, record_of, undo_conversion
 from .to_chains import Conversion, is_same, motion_messages, start_of
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def _write_settings(armature: Object, chain: FabrikChain, constraint: KinematicC
     # A setting that nobody has changed since the constraint was converted is as it was there, even where the chain has
     # no counterpart: a constraint's stretch without a bone that stretches.
     record = record_of(chain)
-    for name in SETTINGS:
+    for name in SHARED_SETTINGS:
         if name != "pole_angle" and (is_new or not record.is_unchanged(chain, name)):
             setattr(constraint, name, min(chain.weight, 1.0) if name == "weight" else getattr(chain, name))
     constraint.target, constraint.subtarget = chain.target, chain.subtarget

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import bpy
 
-from ..rig.properties import STATUS_ITEMS
+from ..rig.properties import STATUS_NAMES
 from ..rig.wording import counted
 
 if TYPE_CHECKING:
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from .bone_move import Session
     from .mouse_to_world import DragPointer
-
-_STATUS_NAMES = {identifier: name for identifier, name, _ in STATUS_ITEMS}
 
 
 def waiting_text(session: Session) -> str:
@@ -59,7 +57,7 @@ def _point(session: Session) -> str:
 def _status(session: Session, units: UnitSettings) -> str:
     if session.result is None:
         return "Not Moved" if session.position == session.start_position else "Moved"
-    name = _STATUS_NAMES[session.result.status]
+    name = STATUS_NAMES[session.result.status]
     return name if session.result.status == 'REACHED' else f"{name}, {_length(units, session.distance_left)} off"
 
 

@@ -12,7 +12,7 @@ from bpy.types import Panel, UIList
 
 from ...core import FabrikError
 from ...core.solvers.names import SOLVER_NAMES
-from ..rig.properties import STATUS_ITEMS, active_chain, settings_of, shown_armature
+from ..rig.properties import STATUS_NAMES, active_chain, settings_of, shown_armature
 from ..rig.wording import counted
 from . import presets
 from .limits_panel import draw_limits
@@ -40,8 +40,6 @@ _CHARACTER_WIDTH, _MARGIN = 5.7, 88.0
 """Pixels at scale 1, measured in Blender 5.2: a character of the interface's font (5.4 in "Reached after 1 iteration",
 and 5 % more for wider letters); the sidebar's tabs, margins and the icon.
 """
-
-_STATUS_NAMES = {identifier: name for identifier, name, _ in STATUS_ITEMS}
 
 
 class FABRIK_UL_chains(UIList):
@@ -132,7 +130,7 @@ def _draw_result(layout: UILayout, chain: FabrikChain, width: int) -> None:
     from ..rig.last_results import result_of
 
     result = result_of(chain.id_data, chain.name)
-    text, status = _STATUS_NAMES['NONE'], 'NONE'
+    text, status = STATUS_NAMES['NONE'], 'NONE'
     if result is not None:
         text, status = _sentence(result), result.status
     box = layout.box().column(align=True)
@@ -149,7 +147,7 @@ def _sentence(result: Result) -> str:
     """Return the status of a solve in words."""
     if result.message:
         return result.message
-    text = f"{_STATUS_NAMES[result.status]} after {counted(result.iterations, 'iteration')}"
+    text = f"{STATUS_NAMES[result.status]} after {counted(result.iterations, 'iteration')}"
     if result.stretch > 1.0:
         text += f", stretched to {100.0 * result.stretch:.4g} %"
     if result.overridden:

@@ -12,13 +12,11 @@ import math
 from typing import TYPE_CHECKING
 
 from .frame_transport import own_rotations
-from .nodes import Nodes, Value
+from .nodes import NUMBER, ROTATION, Nodes, Value
 from .shared_groups import shared_group
 
 if TYPE_CHECKING:
     from bpy.types import GeometryNodeTree
-
-_NUMBER, _ROTATION = "NodeSocketFloat", "NodeSocketRotation"
 
 
 def eased_distance(nodes: Nodes, target: Value, softness: Value, total: Value) -> tuple[Value, Value, Value]:
@@ -66,10 +64,10 @@ def plane_group(is_straight: bool) -> GeometryNodeTree:
     def fill(nodes: Nodes) -> None:
         target, pole = nodes.input("Target"), nodes.input("Pole")
         angle, softness, total, middle, half = (
-            nodes.input(name, _NUMBER)
+            nodes.input(name, NUMBER)
             for name in ("Pole Angle", "Softness", "Chain length", "Middle reach", "Half of reach")
         )
-        plane, start = nodes.input("Plane at rest", _ROTATION), nodes.input("Start", _ROTATION)
+        plane, start = nodes.input("Plane at rest", ROTATION), nodes.input("Start", ROTATION)
         with nodes.frame("Softness"):
             distance, _, _ = eased_distance(nodes, target, softness, total)
         with nodes.frame("How far away the target is"):
@@ -78,8 +76,8 @@ def plane_group(is_straight: bool) -> GeometryNodeTree:
             nodes.output("Tip", nodes.combine(0.0, distance / total, 0.0))
         with nodes.frame("Bend plane: root, target, pole"):
             frame, start = bend_plane(nodes, target, pole, angle, plane, start, is_straight)
-            nodes.output("Plane", frame, _ROTATION)
-            nodes.output("Start", start, _ROTATION)
+            nodes.output("Plane", frame, ROTATION)
+            nodes.output("Start", start, ROTATION)
 
     return shared_group(f"FABRIK bend plane{', straight' if is_straight else ''}", fill)
 
@@ -94,11 +92,11 @@ def swing_group(has_pole: bool) -> GeometryNodeTree:
     def fill(nodes: Nodes) -> None:
         target = nodes.input("Target")
         pole = nodes.input("Pole") if has_pole else None
-        angle = nodes.input("Pole Angle", _NUMBER) if has_pole else None
+        angle = nodes.input("Pole Angle", NUMBER) if has_pole else None
         softness, total, middle, half = (
-            nodes.input(name, _NUMBER) for name in ("Softness", "Chain length", "Middle reach", "Half of reach")
+            nodes.input(name, NUMBER) for name in ("Softness", "Chain length", "Middle reach", "Half of reach")
         )
-        plane = nodes.input("Plane at rest", _ROTATION)
+        plane = nodes.input("Plane at rest", ROTATION)
         with nodes.frame("Softness"):
             distance, _, _ = eased_distance(nodes, target, softness, total)
         with nodes.frame("How far away the target is"):
@@ -109,7 +107,7 @@ def swing_group(has_pole: bool) -> GeometryNodeTree:
             if has_pole:
                 frame = nodes.aligned(frame, pole, 'X', 'Y')
                 frame = nodes.multiplied(frame, nodes.axis_turn((0.0, 1.0, 0.0), angle))
-            nodes.output("Plane", frame, _ROTATION)
+            nodes.output("Plane", frame, ROTATION)
 
     return shared_group(f"FABRIK swing{', pole' if has_pole else ''}", fill)
 
@@ -119,13 +117,13 @@ def planar_group(count: int, is_offset: bool) -> GeometryNodeTree:
 
     def fill(nodes: Nodes) -> None:
         tip = nodes.input("Tip")
-        plane, start = nodes.input("Plane", _ROTATION), nodes.input("Start", _ROTATION)
+        plane, start = nodes.input("Plane", ROTATION), nodes.input("Start", ROTATION)
         inner = nodes.inputs("Joint", count - 1)
-        rests = nodes.inputs("Rest", count - 1, _ROTATION)
-        bones = nodes.inputs("Bone", count, _ROTATION) if is_offset else []
+        rests = nodes.inputs("Rest", count - 1, ROTATION)
+        bones = nodes.inputs("Bone", count, ROTATION) if is_offset else []
         with nodes.frame("Bone rotations"):
             rotations = own_rotations(nodes, [*inner, tip], start, rests, bones)
             rotations[0] = nodes.multiplied(plane, rotations[0])
-        nodes.outputs("Rotation", rotations, _ROTATION)
+        nodes.outputs("Rotation", rotations, ROTATION)
 
     return shared_group(f"FABRIK {count} links in a plane{', offset' if is_offset else ''}", fill)

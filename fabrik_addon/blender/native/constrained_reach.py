@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from .joint_clamp import NATIVE_AT_LIMIT, blocked_axes, clamped, swing_twist
 from .limit_joints import Ball, ConstrainedChain, Hinge
-from .nodes import Nodes, Value
+from .nodes import NUMBER, ROTATION, Nodes, Value
 from .shared_groups import new_group, shared_group
 
 if TYPE_CHECKING:
@@ -34,8 +34,6 @@ _LARGEST = 0.5
 
 _DAMPING, _LEAST_DAMPING = 1e-3, 0.05
 """Of a step, over the mean of what joints can do; and the share of it that is left near the target."""
-
-_NUMBER, _ROTATION = "NodeSocketFloat", "NodeSocketRotation"
 
 _AXES = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
@@ -72,14 +70,14 @@ def tip_of(nodes: Nodes, name: str, constrained_chain: ConstrainedChain, rotatio
 
 def _fill_tip(nodes: Nodes, constrained_chain: ConstrainedChain, count: int) -> None:
     """Fill the group: the bones' own rotations → tip."""
-    rotations = nodes.inputs("Rotation", count, _ROTATION)
+    rotations = nodes.inputs("Rotation", count, ROTATION)
     _, tip = _placed(nodes, constrained_chain, _joint_values(nodes, constrained_chain, rotations))
     nodes.output("Tip", tip)
 
 
 def _fill(nodes: Nodes, name: str, constrained_chain: ConstrainedChain, count: int, tolerance: float) -> None:
-    target, error = nodes.input("Target"), nodes.input("Error", _NUMBER)
-    rotations = nodes.inputs("Rotation", count, _ROTATION)
+    target, error = nodes.input("Target"), nodes.input("Error", NUMBER)
+    rotations = nodes.inputs("Rotation", count, ROTATION)
     step = new_group(f"{name} limits, step", lambda nodes: _fill_step(nodes, constrained_chain))
     with nodes.frame("Joints"):
         start = _joint_values(nodes, constrained_chain, rotations)
@@ -89,7 +87,7 @@ def _fill(nodes: Nodes, name: str, constrained_chain: ConstrainedChain, count: i
         found = _own_rotations(nodes, constrained_chain, values)
         is_open = error > tolerance
         chosen = [nodes.switch(is_open, a, b, 'ROTATION') for a, b in zip(found, rotations, strict=True)]
-        nodes.outputs("Rotation", chosen, _ROTATION)
+        nodes.outputs("Rotation", chosen, ROTATION)
 
 
 def _joint_values(nodes: Nodes, constrained_chain: ConstrainedChain, rotations: Sequence[Value]) -> list[Value]:
@@ -183,7 +181,7 @@ class _Placed:
 
 
 def _inputs(nodes: Nodes, constrained_chain: ConstrainedChain) -> list[Value]:
-    kinds = [_NUMBER if isinstance(joint, Hinge) else _ROTATION for joint in constrained_chain.joints]
+    kinds = [NUMBER if isinstance(joint, Hinge) else ROTATION for joint in constrained_chain.joints]
     return [nodes.input(f"Joint {i}", kind) for i, kind in enumerate(kinds, 1)]
 
 
@@ -242,12 +240,12 @@ def _fill_step(nodes: Nodes, constrained_chain: ConstrainedChain) -> None:
                 after.append(_turned_hinge(nodes, joint, value, way, pull))
             else:
                 after.append(_turned_ball(nodes, joint, place, way, pull))
-    kinds = [_NUMBER if isinstance(joint, Hinge) else _ROTATION for joint in constrained_chain.joints]
+    kinds = [NUMBER if isinstance(joint, Hinge) else ROTATION for joint in constrained_chain.joints]
     for number, (value, kind) in enumerate(zip(after, kinds, strict=True), 1):
         nodes.output(f"Joint {number}", value, kind)
     with nodes.frame("Where the tip is then"):
         _, end = _placed(nodes, constrained_chain, after)
-        nodes.output("Error", nodes.distance(target, end), _NUMBER)
+        nodes.output("Error", nodes.distance(target, end), NUMBER)
 
 
 def _shifted(nodes: Nodes, vector: Value) -> Value:
@@ -313,7 +311,7 @@ def _pull_group() -> GeometryNodeTree:
             nodes.input("Off diagonal"),
             nodes.input("Right side"),
         )
-        error = nodes.input("Error", _NUMBER)
+        error = nodes.input("Error", NUMBER)
         with nodes.frame("Damping"):
             mean = nodes.dot(diagonal, (_DAMPING / 3.0,) * 3)
             near = nodes.minimum(nodes.maximum(error * 10.0, _LEAST_DAMPING), 1.0)

@@ -8,13 +8,11 @@ import math
 from typing import TYPE_CHECKING
 
 from ...core.model.joint_limits import JointLimits
-from .nodes import Nodes, Value
+from .nodes import NUMBER, ROTATION, Nodes, Value
 from .shared_groups import shared_group
 
 if TYPE_CHECKING:
     from bpy.types import GeometryNodeTree
-
-_NUMBER, _ROTATION = "NodeSocketFloat", "NodeSocketRotation"
 
 NATIVE_AT_LIMIT = 1e-4
 """Distance from a limit, radians or half-sines, that counts as at it."""
@@ -30,15 +28,15 @@ def swing_twist(nodes: Nodes, rotation: Value) -> list[Value]:
 
 def _swing_twist_group() -> GeometryNodeTree:
     def fill(nodes: Nodes) -> None:
-        w, x, y, z = nodes.quaternion(nodes.input("Rotation", _ROTATION))
+        w, x, y, z = nodes.quaternion(nodes.input("Rotation", ROTATION))
         with nodes.frame("Half of the twist"):
             size = nodes.sqrt(nodes.multiply_add(w, w, y * y))
             cosine, sine = w / size, y / size
         with nodes.frame("Swing without it"):
-            nodes.output("X", nodes.multiply_add(z, sine, x * cosine), _NUMBER)
+            nodes.output("X", nodes.multiply_add(z, sine, x * cosine), NUMBER)
             twist = nodes.scalar('ARCTAN2', sine, cosine) * 2.0
-            nodes.output("Twist", nodes.scalar('WRAP', twist, math.pi, -math.pi), _NUMBER)
-            nodes.output("Z", z * cosine - x * sine, _NUMBER)
+            nodes.output("Twist", nodes.scalar('WRAP', twist, math.pi, -math.pi), NUMBER)
+            nodes.output("Z", z * cosine - x * sine, NUMBER)
 
     return shared_group("FABRIK swing and twist", fill)
 
@@ -87,7 +85,7 @@ def _blocked_group(is_ellipse: bool, has_ranges: bool, has_twist: bool) -> Geome
     """Return the group: own rotation, frames, arm, desired step, limits → axis of the swing, and of the twist."""
 
     def fill(nodes: Nodes) -> None:
-        rotation, before, after = (nodes.input(name, _ROTATION) for name in ("Rotation", "Before", "After"))
+        rotation, before, after = (nodes.input(name, ROTATION) for name in ("Rotation", "Before", "After"))
         arm, desired, least, most = (nodes.input(name) for name in ("Arm", "Desired", "Lower", "Upper"))
         x, twist, z = swing_twist(nodes, rotation)
         least_x, least_twist, least_z = nodes.separate(least)
@@ -140,7 +138,7 @@ def _end(nodes: Nodes, value: Value, least: Value, most: Value) -> Value:
 
 def _clamp_group(is_ellipse: bool, has_twist: bool) -> GeometryNodeTree:
     def fill(nodes: Nodes) -> None:
-        x, twist, z = swing_twist(nodes, nodes.input("Rotation", _ROTATION))
+        x, twist, z = swing_twist(nodes, nodes.input("Rotation", ROTATION))
         least, most = nodes.input("Lower"), nodes.input("Upper")
         with nodes.frame("In their ranges"):
             turn = nodes.combine(x, twist, z)
@@ -161,7 +159,7 @@ def _clamp_group(is_ellipse: bool, has_twist: bool) -> GeometryNodeTree:
             rest = 1.0 - nodes.multiply_add(kept_x, kept_x, kept_z * kept_z)
             swing = nodes.from_quaternion(nodes.sqrt(nodes.maximum(rest, 0.0)), kept_x, 0.0, kept_z)
             turned = nodes.axis_turn((0.0, 1.0, 0.0), kept_twist if has_twist else twist)
-            nodes.output("Rotation", nodes.multiplied(swing, turned), _ROTATION)
+            nodes.output("Rotation", nodes.multiplied(swing, turned), ROTATION)
 
     words = ["FABRIK joint limits", *(["ellipse"] if is_ellipse else []), *(["twist"] if has_twist else [])]
     return shared_group(", ".join(words), fill)

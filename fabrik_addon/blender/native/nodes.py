@@ -18,6 +18,9 @@ from .node_layout import layout
 if TYPE_CHECKING:
     from bpy.types import GeometryNodeTree, NodeFrame, NodeSocket
 
+NUMBER, ROTATION = "NodeSocketFloat", "NodeSocketRotation"
+"""Types of a group's inputs and outputs that aren't vectors."""
+
 _SEPARATE_SWITCHES = 5
 """Number of vectors up to which one switch for each takes less time than one switch of a bundle."""
 

@@ -24,7 +24,7 @@ from .link_inputs import Links, links_of
 from .shape_table import ShapeTable, shape_table
 from .solver_group import Kind
 
-_ALONG = 1e-5
+_SAME_DIRECTION = 1e-5
 """Sine of the angle between a link and its bone that counts as none."""
 
 
@@ -124,7 +124,7 @@ def _link_frames(
     before = Quaternion()
     for (start, end), bone in zip(pairwise(points), bone_frames, strict=True):
         turn = up.rotation_difference(bone.conjugated() @ (end - start))
-        turn = Quaternion() if turn.w > 0.0 and Vector((turn.x, turn.y, turn.z)).length < _ALONG else turn
+        turn = Quaternion() if turn.w > 0.0 and Vector((turn.x, turn.y, turn.z)).length < _SAME_DIRECTION else turn
         frame = bone @ turn
         frames.append(before.conjugated() @ frame)
         backs.append(turn.conjugated())

@@ -12,7 +12,7 @@ from .bend_table import BendTable
 from .constrained_reach import tip_of, within_limits
 from .joint_clamp import clamped
 from .limit_joints import ConstrainedChain
-from .nodes import Nodes, Value
+from .nodes import NUMBER, Nodes, Value
 from .own_group import own_group
 from .read_bone_stretch import StretchedBones, powers_of
 from .rest_chain import RestChain
@@ -24,8 +24,6 @@ from .tip_rotation import frame_of_tip, is_as_near, is_there, last_link, tip_tur
 
 if TYPE_CHECKING:
     from bpy.types import GeometryNodeTree
-
-_NUMBER = "NodeSocketFloat"
 
 
 def rig_group(name: str, rest: RestChain) -> GeometryNodeTree:
@@ -59,7 +57,7 @@ def _stretched(
 ) -> tuple[Goal, list[Value]]:
     """Return the goal of a chain before it is stretched, and the scales that stretch it."""
     shape, others = rest.shape, rest.without_tip
-    most = nodes.input("Stretch Max", _NUMBER, min_value=1.0, default_value=1.5)
+    most = nodes.input("Stretch Max", NUMBER, min_value=1.0, default_value=1.5)
     factor, share = stretch_factor(nodes, goal, shape.links, most)
     if rest.has_rotation:
         is_eased = (share < 1.0) & (factor < most) & (goal.softness > 0.0)
@@ -192,9 +190,9 @@ def _goal_inputs(nodes: Nodes, rest: RestChain) -> tuple[Goal, Value]:
     pole = angle = None
     if shape.kind.has_pole:
         pole = nodes.object_location(nodes.input("Pole", "NodeSocketObject"))
-        angle = nodes.input("Pole Angle", _NUMBER, subtype='ANGLE')
-    influence = nodes.input("Influence", _NUMBER, subtype='FACTOR', min_value=0.0, max_value=1.0, default_value=1.0)
-    softness = nodes.input("Softness", _NUMBER, subtype='FACTOR', min_value=0.0, max_value=0.5)
+        angle = nodes.input("Pole Angle", NUMBER, subtype='ANGLE')
+    influence = nodes.input("Influence", NUMBER, subtype='FACTOR', min_value=0.0, max_value=1.0, default_value=1.0)
+    softness = nodes.input("Softness", NUMBER, subtype='FACTOR', min_value=0.0, max_value=0.5)
     # Without influence there is nothing to look for.
     place, rotation = nodes.object_place(target_object)
     target = nodes.switch(influence > 0.0, place, shape.tip[:])

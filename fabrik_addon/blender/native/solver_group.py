@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from .bend_plane import bend_plane, eased_distance
 from .frame_transport import own_rotations
 from .link_inputs import Links, links_inputs
-from .nodes import Nodes, Value
+from .nodes import NUMBER, ROTATION, Nodes, Value
 from .shared_groups import shared_group
 
 if TYPE_CHECKING:
@@ -53,9 +53,6 @@ class Goal:
     """Not the solver's business."""
 
 
-_NUMBER, _ROTATION = "NodeSocketFloat", "NodeSocketRotation"
-
-
 def solver_group(kind: Kind) -> GeometryNodeTree:
     """Return the group that solves a single link, or two with a pole; all others are looked up in tables.
 
@@ -65,10 +62,10 @@ def solver_group(kind: Kind) -> GeometryNodeTree:
     def fill(nodes: Nodes) -> None:
         goal = _goal_inputs(nodes, kind)
         links = links_inputs(nodes, kind.links)
-        plane = nodes.input("Plane at rest", _ROTATION)
-        start = nodes.input("Start", _ROTATION)
-        rests = nodes.inputs("Rest", kind.links - 1, _ROTATION)
-        bones = nodes.inputs("Bone", kind.links, _ROTATION) if kind.is_offset else []
+        plane = nodes.input("Plane at rest", ROTATION)
+        start = nodes.input("Start", ROTATION)
+        rests = nodes.inputs("Rest", kind.links - 1, ROTATION)
+        bones = nodes.inputs("Bone", kind.links, ROTATION) if kind.is_offset else []
         frame: Value = None
         with nodes.frame("Softness"):
             target, distance = _eased(nodes, goal, links)
@@ -82,7 +79,7 @@ def solver_group(kind: Kind) -> GeometryNodeTree:
             rotations = own_rotations(nodes, joints, start, rests, bones)
             if frame is not None:
                 rotations[0] = nodes.multiplied(frame, rotations[0])
-        nodes.outputs("Rotation", rotations, _ROTATION)
+        nodes.outputs("Rotation", rotations, ROTATION)
 
     return shared_group(kind.name, fill)
 
@@ -90,8 +87,8 @@ def solver_group(kind: Kind) -> GeometryNodeTree:
 def _goal_inputs(nodes: Nodes, kind: Kind) -> Goal:
     target = nodes.input("Target")
     pole = nodes.input("Pole") if kind.has_pole else None
-    angle = nodes.input("Pole Angle", _NUMBER) if kind.has_pole else None
-    softness = nodes.input("Softness", _NUMBER)
+    angle = nodes.input("Pole Angle", NUMBER) if kind.has_pole else None
+    softness = nodes.input("Softness", NUMBER)
     return Goal(target, softness, pole, angle)
 
 

@@ -12,15 +12,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .link_inputs import Links
-from .nodes import Nodes, Value
+from .nodes import NUMBER, Nodes, Value
 from .read_bone_stretch import Powers
 from .shared_groups import shared_group
 from .solver_group import Goal
 
 if TYPE_CHECKING:
     from bpy.types import GeometryNodeTree
-
-_NUMBER = "NodeSocketFloat"
 
 
 def stretch_factor(nodes: Nodes, goal: Goal, links: Links, most: Value) -> tuple[Value, Value]:
@@ -42,7 +40,7 @@ def stretch_factor(nodes: Nodes, goal: Goal, links: Links, most: Value) -> tuple
 def _factor_group() -> GeometryNodeTree:
     def fill(nodes: Nodes) -> None:
         distance, total, softness, most = (
-            nodes.input(name, _NUMBER) for name in ("Distance", "Chain length", "Softness", "Most")
+            nodes.input(name, NUMBER) for name in ("Distance", "Chain length", "Softness", "Most")
         )
         with nodes.frame("Distance that the chain reaches without stretch"):
             ease = softness * total
@@ -50,8 +48,8 @@ def _factor_group() -> GeometryNodeTree:
             eased = total - ease * nodes.scalar('EXPONENT', (begin - distance) / ease)
             reached = nodes.switch(distance > begin, eased, distance, 'FLOAT')
         with nodes.frame("Factor of the lengths"):
-            nodes.output("Factor", nodes.minimum(nodes.maximum(distance / reached, 1.0), most), _NUMBER)
-            nodes.output("Share", reached / distance, _NUMBER)
+            nodes.output("Factor", nodes.minimum(nodes.maximum(distance / reached, 1.0), most), NUMBER)
+            nodes.output("Share", reached / distance, NUMBER)
 
     return shared_group("FABRIK stretch", fill)
 

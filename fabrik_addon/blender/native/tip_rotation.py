@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from mathutils import Quaternion
 
 from .link_inputs import OPEN_END, Links
-from .nodes import Nodes, Value
+from .nodes import NUMBER, ROTATION, Nodes, Value
 from .shared_groups import shared_group
 
 if TYPE_CHECKING:
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 _HALVINGS = 24
 """Bisections of the angle between the two directions of the last link: single precision has 24 binary digits."""
-
-_NUMBER, _ROTATION = "NodeSocketFloat", "NodeSocketRotation"
 
 
 def last_link(nodes: Nodes, target: Value, desired: Value, link: Value, plain: Value | None, others: Links) -> Value:
@@ -47,10 +45,10 @@ def last_link(nodes: Nodes, target: Value, desired: Value, link: Value, plain: V
 def _last_link_group(has_plain: bool) -> GeometryNodeTree:
     def fill(nodes: Nodes) -> None:
         target = nodes.input("Target")
-        desired = nodes.input("Desired rotation", _ROTATION)
+        desired = nodes.input("Desired rotation", ROTATION)
         link = nodes.input("Link")
         plain = nodes.input("Plain") if has_plain else None
-        middle, spread = nodes.input("Middle reach", _NUMBER), nodes.input("Half of reach", _NUMBER)
+        middle, spread = nodes.input("Middle reach", NUMBER), nodes.input("Half of reach", NUMBER)
 
         def fits(link: Value) -> Value:
             return nodes.is_near(nodes.distance(target, link), middle, spread)
@@ -85,13 +83,13 @@ def frame_of_tip(nodes: Nodes, rotations: list[Value], rests: list[Value]) -> Va
 
 def _frame_group(count: int) -> GeometryNodeTree:
     def fill(nodes: Nodes) -> None:
-        rotations = nodes.inputs("Rotation", count, _ROTATION)
-        rests = nodes.inputs("Rest", count - 1, _ROTATION)
+        rotations = nodes.inputs("Rotation", count, ROTATION)
+        rests = nodes.inputs("Rest", count - 1, ROTATION)
         frame = rotations[0]
         for j, (rest, rotation) in enumerate(zip(rests, rotations[1:], strict=True), 2):
             with nodes.frame(f"Bone {j}"):
                 frame = nodes.multiplied(nodes.multiplied(frame, rest), rotation)
-        nodes.output("Frame", frame, _ROTATION)
+        nodes.output("Frame", frame, ROTATION)
 
     return shared_group(f"FABRIK frame of the tip, {count} links", fill)
 
@@ -135,11 +133,11 @@ def _eased_error(nodes: Nodes, distance: Value, links: Links, softness: Value) -
 
 def _eased_error_group() -> GeometryNodeTree:
     def fill(nodes: Nodes) -> None:
-        distance, total, softness = (nodes.input(name, _NUMBER) for name in ("Distance", "Chain length", "Softness"))
+        distance, total, softness = (nodes.input(name, NUMBER) for name in ("Distance", "Chain length", "Softness"))
         ease = softness * total
         begin = total - ease
         eased = total - ease * nodes.scalar('EXPONENT', (begin - distance) / ease)
-        nodes.output("Error", nodes.switch(distance > begin, distance - eased, 0.0, 'FLOAT'), _NUMBER)
+        nodes.output("Error", nodes.switch(distance > begin, distance - eased, 0.0, 'FLOAT'), NUMBER)
 
     return shared_group("FABRIK error left by softness", fill)
 

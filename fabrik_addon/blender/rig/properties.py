@@ -27,13 +27,15 @@ from .body_properties import FabrikBody
 from .bone_selection import select_and_show
 from .property_updates import OVERRIDABLE, show_change
 
-STATUS_ITEMS = (
+_STATUS_ITEMS = (
     ('NONE', "Not Solved", "The chain has not been solved yet"),
     ('REACHED', "Reached", "The tip is at the target"),
     ('OUT_OF_REACH', "Out of Reach", "The target is too far from the chain's root, or too near to it"),
     ('LIMITED', "Limited", "Joint limits or locks keep the tip away from the target"),
     ('STALLED', "Stalled", "The solver stopped before the tip was at the target; if it is FABRIK, please report this"),
 )
+
+STATUS_NAMES = {identifier: name for identifier, name, _ in _STATUS_ITEMS}
 
 SOLVER_ITEMS = tuple((name, *words) for name, words in SOLVER_NAMES.items())
 
@@ -310,7 +312,7 @@ class FabrikChain(PropertyGroup):
         options={'HIDDEN'},
         override=OVERRIDABLE,
     )
-    status: EnumProperty(name="Status", description="How the last solve ended", items=STATUS_ITEMS, get=_get_status)
+    status: EnumProperty(name="Status", description="How the last solve ended", items=_STATUS_ITEMS, get=_get_status)
     error: FloatProperty(
         name="Error",
         description="Distance from tip to target after the last solve, as a share of the chain's length",

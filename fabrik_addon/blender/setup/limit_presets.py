@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 Setting: TypeAlias = bool | float
 
-SETTINGS = tuple(f"{name}_{axis}" for name in ("lock_ik", "use_ik_limit", "ik_min", "ik_max") for axis in "xyz")
+LIMIT_SETTINGS = tuple(f"{name}_{axis}" for name in ("lock_ik", "use_ik_limit", "ik_min", "ik_max") for axis in "xyz")
 
 
 def save_limits(bones: Iterable[PoseBone], path: Path) -> None:
     """Write a preset with the limits of bones by their names."""
-    limits = {bone.name: {name: getattr(bone, name) for name in SETTINGS} for bone in bones}
+    limits = {bone.name: {name: getattr(bone, name) for name in LIMIT_SETTINGS} for bone in bones}
     path.write_text(f"BONES = {limits!r}\n", encoding="utf-8")
 
 
@@ -79,7 +79,7 @@ def _is_limit(limit: object) -> bool:
 def _are_settings(settings: object) -> bool:
     if not isinstance(settings, dict):
         return False
-    return all(name in SETTINGS and isinstance(value, (bool, int, float)) for name, value in settings.items())
+    return all(name in LIMIT_SETTINGS and isinstance(value, (bool, int, float)) for name, value in settings.items())
 
 
 def _roles_of(armature: Object) -> dict[str, str]:

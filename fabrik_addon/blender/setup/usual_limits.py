@@ -41,7 +41,7 @@ of the Musculoskeletal System). Tail: chosen, not measured; six bones curl by ha
 
 _IK_AXES = "xyz"
 
-_ALONG = Vector((0.0, 1.0, 0.0))
+_BONE_AXIS = Vector((0.0, 1.0, 0.0))
 """Direction of a bone in its own frame."""
 
 _NEARLY_STRAIGHT = 0.05
@@ -106,13 +106,13 @@ def hinge_of(bone: PoseBone, toward: Vector | None = None) -> tuple[int, float]:
     parent = bone.parent
     if toward is not None:
         frame, along_parent = _frames_at_rest(bone)
-        if along_parent.angle(frame @ _ALONG) <= _NEARLY_STRAIGHT:
-            about_x, about_z = _about_axes(frame, frame @ _ALONG, toward)
+        if along_parent.angle(frame @ _BONE_AXIS) <= _NEARLY_STRAIGHT:
+            about_x, about_z = _about_axes(frame, frame @ _BONE_AXIS, toward)
             return _nearest(about_x, about_z)
     if parent is not None:
         for own, before in ((bone.bone.matrix_local, parent.bone.matrix_local), (bone.matrix, parent.matrix)):
             frame = own.to_3x3().normalized()
-            about_x, about_z = _about_axes(frame, before.to_3x3().normalized() @ _ALONG, frame @ _ALONG)
+            about_x, about_z = _about_axes(frame, before.to_3x3().normalized() @ _BONE_AXIS, frame @ _BONE_AXIS)
             if max(abs(about_x), abs(about_z)) > _STRAIGHT_HINGE:
                 return _nearest(about_x, about_z)
     return 0, 1.0
@@ -122,7 +122,7 @@ def _frames_at_rest(bone: PoseBone) -> tuple[Matrix, Vector]:
     """Return a bone's frame at rest and the direction of its parent, its own if it has none, in armature space."""
     frame = bone.bone.matrix_local.to_3x3().normalized()
     above = bone.bone if bone.parent is None else bone.parent.bone
-    return frame, above.matrix_local.to_3x3().normalized() @ _ALONG
+    return frame, above.matrix_local.to_3x3().normalized() @ _BONE_AXIS
 
 
 def _about_axes(frame: Matrix, before: Vector, after: Vector) -> tuple[float, float]:
