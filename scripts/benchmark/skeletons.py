@@ -196,9 +196,24 @@ def _bones(armature: Any) -> tuple[list[str], list[int], Array, Array]:
 # The same skeleton under other names
 
 
+NO_JOINT = 0.004
+"""Distance from a bone to its children, over the size of the skeleton, up to which it is no joint of its own."""
+
+
 def scrambled(skeleton: Skeleton) -> Skeleton:
-    """Return the skeleton with names that say nothing."""
-    return replace(skeleton, names=[f"bone_{bone:03}" for bone in range(len(skeleton.names))])
+    """Return the skeleton with names that say nothing; a bone in its children's place may then be a part or none."""
+    near = NO_JOINT * float(np.ptp(skeleton.heads, axis=0).max())
+    steps: defaultdict[int, list[float]] = defaultdict(list)
+    for bone, parent in enumerate(skeleton.parents):
+        steps[parent].append(float(np.linalg.norm(skeleton.heads[bone] - skeleton.heads[parent])))
+    limbs = {bone for bone, (_, side) in skeleton.parts.items() if side != "CENTER" and bone in steps}
+    doubtful = {bone for bone in limbs if min(steps[bone]) < near}
+    return replace(
+        skeleton,
+        names=[f"bone_{bone:03}" for bone in range(len(skeleton.names))],
+        parts={bone: part for bone, part in skeleton.parts.items() if bone not in doubtful},
+        either=skeleton.either | {bone: frozenset({skeleton.parts[bone]}) for bone in doubtful},
+    )
 
 
 CONVENTIONS: dict[str, dict[str, list[str]]] = {

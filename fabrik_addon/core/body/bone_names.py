@@ -87,6 +87,8 @@ def _tokens(name: str) -> list[str]:
     for token in _TOKEN.findall(plain):
         if token[0] in "左右" and len(token) > 1:
             tokens += [token[0], token[1:]]
+        elif token[-1] in "左右" and len(token) > 1:
+            tokens += [token[-1], token[:-1]]
         else:
             tokens.append(token)
     return tokens

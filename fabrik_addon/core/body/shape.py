@@ -19,6 +19,9 @@ from .symmetry import SHORT, Plane, Subtrees, find_plane, measure_subtrees, tail
 GROUND = 0.15
 """Height of the end of a limb, in units of the skeleton's height, up to which the limb stands on the ground."""
 
+NO_JOINT = 0.004
+"""Length of a link, in units of the skeleton's height, below which the bone is no joint of its own."""
+
 MOST_TWINS = 0.25
 """Share of bones in the place of another above which a skeleton is one of controls in layers."""
 
@@ -356,9 +359,11 @@ def _put_limb(
     roles = segment_roles(kind, limb.points, frame.offsets(limb), bool(limb.digits))
     if any(role is not None for role, _ in roles):
         ended = False
-        for place, (role, sure) in zip(limb.path, roles, strict=True):
+        for index, (place, (role, sure)) in enumerate(zip(limb.path, roles, strict=True)):
             if role is not None:
-                doubt = 0.5 if ended and reading.creature == HUMAN.name and kind is HUMAN.leg else 1.0
+                at_end = ended and not limb.digits and reading.creature == HUMAN.name and kind is HUMAN.leg
+                link = float(np.linalg.norm(limb.points[index + 1] - limb.points[index]))
+                doubt = 0.5 if at_end or link < NO_JOINT * frame.height else 1.0
                 reading.guesses[place] = Guess(role, sign, number, doubt * confidence * sure)
             ended = ended or role is kind.roles[-1]
     elif len(limb.path) > 3:
@@ -411,7 +416,8 @@ def _put_trunk(
         return
     line = skeleton.path(hips, chest)
     for place in line[1:-1]:
-        guesses[place] = Guess(Role.SPINE, 0, 0, 0.95 * confidence)
+        at_hips = skeleton.parents[hips] == place and _step(skeleton, hips, place) < 0.15 * _step(skeleton, hips, chest)
+        guesses[place] = Guess(Role.HIPS if at_hips else Role.SPINE, 0, 0, 0.95 * confidence)
     guesses[chest] = Guess(Role.CHEST, 0, 0, 0.95 * confidence)
     above, sure = _head_chain(frame, chest, set(line))
     before = _along(frame, chest, above[0], start) if above else None
@@ -502,13 +508,13 @@ def _head_chain(frame: _Frame, chest: int, trunk: set[int]) -> tuple[list[int], 
         if chain:
             gap = float(np.linalg.norm(skeleton.heads[child] - skeleton.tails[place]))
             own = float(np.linalg.norm(skeleton.tails[place] - skeleton.heads[place]))
-            if _step(skeleton, place, child) < 0.004 * skeleton.size or (touching and gap > 0.5 * own):
+            if _step(skeleton, place, child) < NO_JOINT * skeleton.size or (touching and gap > 0.5 * own):
                 break
             if not skeleton.children[child]:
                 turn, ratio = _after_neck(frame, skeleton.parents[place], place, child)
                 if turn < 0.3:
                     break
-                if len(chain) > 1 and _step(skeleton, place, child) > 0.06 * frame.height:
+                if _step(skeleton, place, child) > (0.06 if len(chain) > 1 else 0.085) * frame.height:
                     sure = 0.55 if 1.25 < ratio < 1.75 else 1.0
                     if ratio > 1.5:
                         break

@@ -52,6 +52,8 @@ def weigh(skeleton: RestSkeleton, readings: list[NameReading], shape: ShapeReadi
         if guess is None or (guess.role is Role.LIMB and rich and place in named):
             role = named.get(place) or _elsewhere(skeleton, place, reading)
             verdict = _by_name(skeleton, place, role, reading, verdicts, bool(shape.guesses))
+            if verdict is not None and _ends_digit(skeleton, place, verdict.role, shape):
+                verdict = replace(verdict, confidence=0.55 * verdict.confidence)
         else:
             verdict = _by_both(reading, guess, shape, rich, mirrored)
         if verdict is not None:
@@ -148,6 +150,12 @@ def _mirrored(readings: list[NameReading], shape: ShapeReading) -> bool:
     return score < 0
 
 
+def _ends_digit(skeleton: RestSkeleton, place: int, role: Role, shape: ShapeReading) -> bool:
+    """Return whether the shape sees a finger or toe end before a bone with its name: Mixamo's fourth bones are ends."""
+    before = [shape.guesses.get(above) for above in skeleton.ancestors(place)[1:4]]
+    return role in (ARM[-1], LEG[-1]) and [each.role for each in before if each is not None] == [role] * 3
+
+
 def _elsewhere(skeleton: RestSkeleton, place: int, reading: NameReading) -> Role | None:
     """Return the part of the trunk that a name means in other conventions, if other bones hang from the bone."""
     if len(reading.roles) == 1 and reading.roles <= set(TRUNK) and not reading.control and skeleton.children[place]:
@@ -242,8 +250,10 @@ def _disagree(reading: NameReading, guess: Guess, weight: float) -> tuple[Role, 
         if guess.role in order:
             near = [role for role in reading.roles if role in order]
             near = [role for role in near if abs(order.index(role) - order.index(guess.role)) == 1]
+            if Role.SPINE in reading.roles:
+                near = [role for role in near if role is Role.SPINE]
             if len(near) == 1:
-                return near[0], weight * (1.0 - 0.45 * guess.confidence)
+                return near[0], reading.weight * (1.0 - 0.4 * guess.confidence)
     if len(reading.roles) == 1 and weight > guess.confidence:
         return next(iter(reading.roles)), weight * (1.0 - guess.confidence)
     return guess.role, guess.confidence * (1.0 - weight)
