@@ -74,9 +74,13 @@ def test_a_missing_bone(rig: Object) -> None:
     assert message == "Chain 'bad2': there is no bone 'elbow' in 'Rig'"
 
 
-def test_a_bone_that_was_renamed_by_someone_else(rig: Object) -> None:
-    message = refusal(rig, lambda armature, _: setattr(armature.data.bones["bad2"], "name", "hand"))
-    assert message == "Chain 'bad2': there is no bone 'bad2' in 'Rig'"
+def test_a_bone_that_was_deleted(rig: Object) -> None:
+    def delete(armature: Object, _: Any) -> None:
+        bpy.ops.object.mode_set(mode="EDIT")
+        armature.data.edit_bones.remove(armature.data.edit_bones["bad2"])
+        bpy.ops.object.mode_set(mode="POSE")
+
+    assert refusal(rig, delete) == "Chain 'bad2': there is no bone 'bad2' in 'Rig'"
 
 
 def test_no_tip(rig: Object) -> None:
