@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Validate the extension and build ``dist/fabrik_ik-VERSION.zip`` with Blender's own tool.
 
-The tool is the ``blender`` on the PATH if there is one, else the script inside the bpy wheel of the development
-environment: the same code. The same files give the same archive, byte for byte.
+Before that the languages are compiled. The tool is the ``blender`` on the PATH if there is one, else the script inside
+the bpy wheel of the development environment: the same code. The same files give the same archive, byte for byte.
 """
 
 from __future__ import annotations
@@ -32,10 +32,13 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=environment.ROOT / "dist", metavar="DIR", help="default: dist")
     arguments = parser.parse_args()
 
-    blender = shutil.which("blender")
-    if blender is None:
-        environment.enter()
+    environment.enter()
     import tomllib  # after enter(), which prints the reason where this Python is too old to have it
+
+    import translations
+
+    translations.compile_languages()
+    blender = shutil.which("blender")
 
     tool = [blender, "--command", "extension"] if blender else _wheel_tool()
 

@@ -24,8 +24,10 @@ from .interface import (
 )
 from .overlay import draw_handler
 from .rig import body_properties, properties
+from .translation import catalogue
 
 _MODULES = (
+    catalogue,
     body_properties,
     properties,
     body_operators,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, cast
 from mathutils import Vector
 
 from ...core import FabrikError
+from ..translation.messages import in_interface
 from .bone_move import Session
 from .drag_session import DragSession
 from .mouse_to_world import DragPointer
@@ -186,7 +187,7 @@ class DragEvents:
             row = layout.row(align=True)
             for icon in icons[:-1]:
                 row.label(text="", icon=icon)
-            row.label(text=text, icon=icons[-1])
+            row.label(text=in_interface(text), icon=icons[-1])
 
         if self.is_waiting:
             draw_key("Drag", 'MOUSE_LMB')

@@ -10,6 +10,7 @@ import bpy
 
 from ..rig.properties import STATUS_NAMES
 from ..rig.wording import counted
+from ..translation.messages import in_interface
 
 if TYPE_CHECKING:
     from bpy.types import UnitSettings
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 def waiting_text(session: Session) -> str:
     """Return what to do to begin a drag that a button started."""
-    return f"Drag in the viewport to move {_point(session)}"
+    return in_interface(f"Drag in the viewport to move {_point(session)}")
 
 
 def header_text(session: Session, pointer: DragPointer, units: UnitSettings, key_error: str = "") -> str:
@@ -47,7 +48,7 @@ def header_text(session: Session, pointer: DragPointer, units: UnitSettings, key
     parts = [_point(session) + bones, moved, key_error or _status(session, units)]
     if session.others_off:
         parts.append(f"{counted(session.others_off, 'other chain')} off")
-    return "    ".join(parts)
+    return "    ".join(map(in_interface, parts))
 
 
 def _point(session: Session) -> str:

@@ -15,6 +15,7 @@ from bpy.types import Operator
 
 from ...core import FabrikError
 from ..rig.wording import counted
+from ..translation.messages import in_interface, report
 from .frame_range_mixin import FrameRangeMixin
 from .operator_mixins import OnlyActiveMixin
 
@@ -90,7 +91,7 @@ class POSE_OT_fabrik_bake(FrameRangeMixin, OnlyActiveMixin, Operator):
         except StopIteration as done:
             return self._report(context, done.value)
         except FabrikError as error:
-            self.report({'ERROR'}, str(error))
+            report(self, {'ERROR'}, str(error))
             return {'CANCELLED'}
 
     def modal(self, context: Context, event: Event) -> set[OperatorReturnItems]:
@@ -109,10 +110,10 @@ class POSE_OT_fabrik_bake(FrameRangeMixin, OnlyActiveMixin, Operator):
             return self._report(context, result.value)
         except FabrikError as error:
             self._end_modal(context)
-            self.report({'ERROR'}, str(error))
+            report(self, {'ERROR'}, str(error))
             return {'CANCELLED'}
         context.window_manager.progress_update(done)
-        context.workspace.status_text_set(f"Baking: {done:.0%}    Esc: cancel")
+        context.workspace.status_text_set(in_interface(f"Baking: {done:.0%}    Esc: cancel"))
         return {'RUNNING_MODAL'}
 
     def cancel(self, context: Context) -> None:
@@ -156,9 +157,9 @@ class POSE_OT_fabrik_bake(FrameRangeMixin, OnlyActiveMixin, Operator):
         for chain in baked:
             show_result(context.object, chain)
             if sentence := sentence_of(chain):
-                self.report({'WARNING'}, f"Chain '{chain.name}': {sentence}")
+                report(self, {'WARNING'}, f"Chain '{chain.name}': {sentence}")
         over = counted(baked[0].frames, "frame")
-        self.report({'INFO'}, f"Baked {counted(len(baked), 'chain')} over {over}")
+        report(self, {'INFO'}, f"Baked {counted(len(baked), 'chain')} over {over}")
         return {'FINISHED'}
 
 

@@ -14,6 +14,7 @@ from mathutils import Quaternion, Vector
 from ...core import FabrikError
 from ..rig.body_properties import body_of
 from ..rig.wording import counted, listed
+from ..translation.messages import report
 from .operator_mixins import ReportErrorsMixin
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class _RecogniseMixin:
             doubts.append(f"the rig follows them with IK_FK at 1: set it on {listed(made.switches)}")
         if self.use_limits and context.object.override_library is not None:
             doubts.append("no limits were given: Blender keeps no IK limits in library overrides")
-        self.report({'WARNING'} if doubts else {'INFO'}, "; ".join([found, *doubts]))  # type: ignore[attr-defined]
+        report(self, {'WARNING'} if doubts else {'INFO'}, "; ".join([found, *doubts]))
 
 
 class POSE_OT_fabrik_body_add(_RecogniseMixin, ReportErrorsMixin, Operator):
@@ -137,7 +138,7 @@ class POSE_OT_fabrik_body_pull(HasBodyMixin, Operator):
             self.handle = handle.name
             self.position = armature.matrix_world @ handle_place(armature, handle)
         except FabrikError as error:
-            self.report({'ERROR'}, str(error))
+            report(self, {'ERROR'}, str(error))
             return {'CANCELLED'}
         return self.execute(context)
 
@@ -164,7 +165,7 @@ class POSE_OT_fabrik_body_pull(HasBodyMixin, Operator):
             handle.use_rotation = True
         auto_key(context, changed)
         if result is not None and result.message:
-            self.report({'WARNING'}, f"Handle '{handle.name}': {result.message}")
+            report(self, {'WARNING'}, f"Handle '{handle.name}': {result.message}")
 
 
 register, unregister = bpy.utils.register_classes_factory(  # type: ignore[misc]

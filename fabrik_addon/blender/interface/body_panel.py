@@ -80,7 +80,7 @@ class VIEW3D_PT_fabrik_skeleton(Panel):
 def _doubt(part: FabrikPart) -> str:
     """Return what is wrong with a part, with the way out; empty if nothing is."""
     if not part.bone:
-        return f"{part.reason[:1].upper()}{part.reason[1:]}: choose a bone" if part.reason else "Choose a bone"
+        return f"{part.reason}: choose a bone" if part.reason else "Choose a bone"
     if part.bone not in part.id_data.pose.bones:
         return f"There is no bone '{part.bone}' any more: choose another one, or press Find Again"
     return ""

@@ -12,6 +12,7 @@ from bpy.types import Operator
 
 from ..rig.properties import chosen_chains, settings_of, shown_armature
 from ..rig.wording import counted
+from ..translation.messages import report
 from .frame_range_mixin import FrameRangeMixin
 from .operator_mixins import (
     AsBonesMixin,
@@ -76,7 +77,7 @@ class POSE_OT_fabrik_chain_add(AsBonesMixin, ReportErrorsMixin, Operator):
             if any(other.root_motion == 'TRANSLATE' for other in tree):
                 chain.root_motion = 'TRANSLATE'
         added = f"chain '{chains[0].name}'" if len(chains) == 1 else counted(len(chains), "chain")
-        self.report({'INFO'}, f"Added {added}")
+        report(self, {'INFO'}, f"Added {added}")
 
 
 class POSE_OT_fabrik_target_add(AsBonesMixin, HasChainsMixin, Operator):
@@ -134,9 +135,9 @@ class POSE_OT_fabrik_solve(GoalOrPoseModeMixin, Operator):
         auto_key(context, changed)
         for name, result in results:
             if result.message:
-                self.report({'WARNING'}, f"Chain '{name}': {result.message}")
+                report(self, {'WARNING'}, f"Chain '{name}': {result.message}")
             elif result.overridden:
-                self.report({'WARNING'}, f"Chain '{name}': overridden on {', '.join(result.overridden)}")
+                report(self, {'WARNING'}, f"Chain '{name}': overridden on {', '.join(result.overridden)}")
 
 
 class POSE_OT_fabrik_snap_target(GoalOrPoseModeMixin, Operator):
@@ -182,7 +183,7 @@ class POSE_OT_fabrik_key_targets(FrameRangeMixin, OnlyActiveMixin, Operator):
         for _ in snap_frames(context.scene, context.view_layer, armature, chains, frames, span):
             pass
         over = counted(len(frames), "frame")
-        self.report({'INFO'}, f"Keyed targets and poles of {counted(len(chains), 'chain')} over {over}")
+        report(self, {'INFO'}, f"Keyed targets and poles of {counted(len(chains), 'chain')} over {over}")
 
 
 class POSE_OT_fabrik_limits_set(PoseModeMixin, Operator):

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import textwrap
+import unicodedata
 from typing import TYPE_CHECKING, Any
 
 import bpy
@@ -14,6 +15,7 @@ from ...core import FabrikError
 from ...core.solvers.names import SOLVER_NAMES
 from ..rig.properties import STATUS_NAMES, active_chain, settings_of, shown_armature
 from ..rig.wording import counted
+from ..translation.messages import in_interface
 from . import presets
 from .limits_panel import draw_limits
 
@@ -135,9 +137,7 @@ def _draw_result(layout: UILayout, chain: FabrikChain, width: int) -> None:
         text, status = _sentence(result), result.status
     box = layout.box().column(align=True)
     icon = STATUS_ICONS[status]
-    lines = textwrap.wrap(
-        text[0].upper() + text[1:], width, max_lines=STATUS_LINES, placeholder="\N{HORIZONTAL ELLIPSIS}"
-    )
+    lines = wrapped(text, width, STATUS_LINES)
     for line in [*lines, *[""] * (STATUS_LINES - len(lines))]:
         box.label(text=line, icon=icon)
         icon = 'BLANK1'
@@ -163,9 +163,20 @@ def characters_across(context: Context) -> int:
     return max(WRAP_WIDTH, int((width - _MARGIN) / _CHARACTER_WIDTH))
 
 
-def wrapped(text: str, width: int = WRAP_WIDTH) -> list[str]:
-    """Break a sentence into lines that fit the sidebar: labels don't wrap."""
-    return textwrap.wrap(text, width)
+def wrapped(text: str, width: int = WRAP_WIDTH, most_lines: int | None = None) -> list[str]:
+    """Translate a sentence and break it into lines that fit the sidebar: labels don't wrap.
+
+    Args:
+        text: English.
+        width: characters that a line holds; characters of East Asian scripts count twice.
+        most_lines: a longer text ends in an ellipsis.
+    """
+    text = in_interface(text)
+    if not text:
+        return []
+    wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
+    width = width * len(text) // (len(text) + wide)
+    return textwrap.wrap(text[0].upper() + text[1:], width, max_lines=most_lines, placeholder="\N{HORIZONTAL ELLIPSIS}")
 
 
 class ActiveChainPanel(_FabrikPanel):
@@ -288,7 +299,7 @@ class VIEW3D_PT_fabrik_solver(ActiveChainPanel):
             row.active = False
             row.alignment = 'RIGHT'
             is_mixed = any(other.root_motion != chain.root_motion for other in tree)
-            shared = f"Shared by {counted(len(tree), 'chain')}"
+            shared = in_interface(f"Shared by {counted(len(tree), 'chain')}")
             row.label(text="Follows: set by another chain" if is_mixed else shared)
         layout.prop(chain, "iterations")
         layout.prop(chain, "tolerance")

@@ -12,6 +12,7 @@ from bpy.types import Operator
 
 from ..rig.properties import chosen_chains
 from ..rig.wording import counted, percentage
+from ..translation.messages import in_interface, report
 from .chain_panel import STATUS_ICONS, ActiveChainPanel, wrapped
 from .operator_mixins import HasChainsMixin
 
@@ -47,7 +48,7 @@ class POSE_OT_fabrik_compare(HasChainsMixin, Operator):
         text = bpy.data.texts.get(TEXT_NAME) or bpy.data.texts.new(TEXT_NAME)
         text.clear()
         text.write(in_text(chain.name, compared))
-        self.report({'INFO'}, f"Compared {counted(len(compared), 'solver')}: see the panel and the text '{text.name}'")
+        report(self, {'INFO'}, f"Compared {counted(len(compared), 'solver')}: see the panel and the text '{text.name}'")
 
 
 class VIEW3D_PT_fabrik_compare(ActiveChainPanel):
@@ -86,10 +87,12 @@ def _draw_solver(column: UILayout, compared: Compared) -> None:
     time.alignment = 'RIGHT'
     time.label(text=f"{1e3 * compared.seconds:.2f} ms")
     after = counted(compared.iterations, "iteration")
-    column.label(text=f"Error {percentage(compared.error)} after {after}", icon='BLANK1')
-    column.label(text=f"Rotations add up to {math.degrees(compared.rotated):.0f}\N{DEGREE SIGN}", icon='BLANK1')
+    column.label(text=in_interface(f"Error {percentage(compared.error)} after {after}"), icon='BLANK1')
+    rotated = f"Rotations add up to {math.degrees(compared.rotated):.0f}\N{DEGREE SIGN}"
+    column.label(text=in_interface(rotated), icon='BLANK1')
     if compared.violation is not None and compared.violation > _LIMIT_TOLERANCE:
-        column.label(text=f"{math.degrees(compared.violation):.2g}\N{DEGREE SIGN} beyond its limits", icon='ERROR')
+        beyond = f"{math.degrees(compared.violation):.2g}\N{DEGREE SIGN} beyond its limits"
+        column.label(text=in_interface(beyond), icon='ERROR')
 
 
 register, unregister = bpy.utils.register_classes_factory(  # type: ignore[misc]

@@ -13,6 +13,7 @@ from bpy.types import Operator
 from ...core import FabrikError
 from ..rig.properties import active_chain
 from ..rig.wording import counted
+from ..translation.messages import report
 from .operator_mixins import HasChainsMixin, ReportErrorsMixin
 
 if TYPE_CHECKING:
@@ -64,8 +65,8 @@ class POSE_OT_fabrik_chains_to_constraints(HasChainsMixin, Operator):
 
 def _report(operator: Operator, result: Conversion, noun: str) -> None:
     for loss in result.not_carried:
-        operator.report({'WARNING'}, loss)
-    operator.report({'INFO'}, f"Converted {counted(len(result.converted), noun)}")
+        report(operator, {'WARNING'}, loss)
+    report(operator, {'INFO'}, f"Converted {counted(len(result.converted), noun)}")
 
 
 register, unregister = bpy.utils.register_classes_factory(  # type: ignore[misc]

@@ -13,6 +13,7 @@ from mathutils import Vector
 
 from ...core import FabrikError
 from ..rig.properties import active_chain, chosen_chains, settings_of
+from ..translation.messages import report
 from .operator_mixins import PoseModeMixin
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class _DragOperator(PoseModeMixin, Operator):
             if self.properties.is_property_set("position"):
                 session.move(context.view_layer, Vector(self.position))
         except FabrikError as error:
-            self.report({'ERROR'}, str(error))
+            report(self, {'ERROR'}, str(error))
             return {'CANCELLED'}
         return self._confirm(context, session)
 
@@ -61,12 +62,12 @@ class _DragOperator(PoseModeMixin, Operator):
         from ..drag.drag_events import DragEvents
 
         if context.region_data is None or context.region is None:
-            self.report({'ERROR'}, "Drag in a 3D viewport")
+            report(self, {'ERROR'}, "Drag in a 3D viewport")
             return {'CANCELLED'}
         try:
             session = self._begin(context)
         except FabrikError as error:
-            self.report({'ERROR'}, str(error))
+            report(self, {'ERROR'}, str(error))
             return {'CANCELLED'}
         self._events = DragEvents(context, event, session)
         self._display = DragDisplay(context, self._events)
@@ -76,7 +77,7 @@ class _DragOperator(PoseModeMixin, Operator):
     def modal(self, context: Context, event: Event) -> set[OperatorReturnItems]:
         session = self._events.session
         if self._display.is_undone or not session.is_intact():
-            self.report({'WARNING'}, "The drag ended: its bones were undone or changed")
+            report(self, {'WARNING'}, "The drag ended: its bones were undone or changed")
             self._display.end()
             return {'CANCELLED'}
         if context.region_data is None or session.armature.mode != 'POSE':
@@ -84,7 +85,7 @@ class _DragOperator(PoseModeMixin, Operator):
         try:
             result = self._events.handle(context, event)
         except FabrikError as error:
-            self.report({'ERROR'}, str(error))
+            report(self, {'ERROR'}, str(error))
             return self._cancelled(context)
         except Exception:
             # After a defect Blender removes the operator: without this the display would stay for ever.
@@ -119,9 +120,9 @@ class _DragOperator(PoseModeMixin, Operator):
         changed = session.confirm()
         auto_key(context, changed)
         if session.result is not None and session.result.message:
-            self.report({'WARNING'}, f"'{session.grab.chain or session.grab.bone}': {session.result.message}")
+            report(self, {'WARNING'}, f"'{session.grab.chain or session.grab.bone}': {session.result.message}")
         if session.left_behind:
-            self.report({'WARNING'}, f"The target stays behind: {session.left_behind}")
+            report(self, {'WARNING'}, f"The target stays behind: {session.left_behind}")
         # CANCELLED makes no undo step: without a change there is nothing to undo.
         return {'FINISHED'} if changed else {'CANCELLED'}
 
@@ -189,7 +190,7 @@ class POSE_OT_fabrik_drag(_DragOperator):
             self.grab = 'TIP' if grab.use_tail else 'HEAD'
             self.chain_count = session.chain_count
         if bone is not None and not grab.chain and grab.bone != bone.name:
-            self.report({'INFO'}, f"Dragged '{grab.bone}', which '{bone.name}' follows")
+            report(self, {'INFO'}, f"Dragged '{grab.bone}', which '{bone.name}' follows")
         return super()._confirm(context, session)
 
 

@@ -8,6 +8,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ..translation.messages import in_interface
+
 if TYPE_CHECKING:
     from bpy.types import PoseBone, UILayout
 
@@ -23,7 +25,7 @@ def draw_limits(layout: UILayout, bones: Sequence[PoseBone]) -> None:
         row.label(text=bone.name)
         kind = row.row()
         kind.alignment = 'RIGHT'
-        kind.label(text=kind_of_joint(bone))
+        kind.label(text=in_interface(kind_of_joint(bone)))
         if body is not None:
             _draw_axes(body, bone)
 
@@ -62,4 +64,4 @@ def _draw_axes(layout: UILayout, bone: PoseBone) -> None:
         ends.prop(bone, f"ik_max_{name}", text="")
     for constraint in bone.constraints:
         if is_limit(constraint):
-            column.label(text=f"Limited by '{constraint.name}'", icon='CON_ROTLIMIT')
+            column.label(text=in_interface(f"Limited by '{constraint.name}'"), icon='CON_ROTLIMIT')

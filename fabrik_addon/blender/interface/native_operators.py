@@ -12,6 +12,7 @@ from bpy.types import Menu, Operator, Panel
 
 from ...core import FabrikError
 from ..rig.properties import active_chain, chosen_chains
+from ..translation.messages import report
 from .operator_mixins import OnlyActiveMixin, ReportErrorsMixin
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class POSE_OT_fabrik_rig_add(OnlyActiveMixin, Operator):
         context.view_layer.update()
         for each in eligible:
             for warning in each.warnings:
-                self.report({'WARNING'}, f"Chain '{each.settings.name}': {warning}")
+                report(self, {'WARNING'}, f"Chain '{each.settings.name}': {warning}")
 
 
 class POSE_OT_fabrik_rig_remove(ReportErrorsMixin, Operator):

@@ -10,6 +10,7 @@ from bpy.props import BoolProperty
 
 from ...core import FabrikError
 from ..rig.properties import chosen_chains, settings_of, shown_armature
+from ..translation.messages import report
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import OperatorReturnItems
@@ -48,7 +49,7 @@ class ReportErrorsMixin(PoseModeMixin):
         try:
             self.run(context)
         except FabrikError as error:
-            self.report({'ERROR'}, str(error))  # type: ignore[attr-defined]
+            report(self, {'ERROR'}, str(error))
             return {'CANCELLED'}
         return {'FINISHED'}
 

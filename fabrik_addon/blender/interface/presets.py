@@ -16,6 +16,7 @@ from bpy.types import Operator, Panel
 from ...core import FabrikError
 from ..rig.properties import chosen_chains
 from ..rig.wording import counted
+from ..translation.messages import report
 from .operator_mixins import HasChainsMixin, PoseModeMixin, ReportErrorsMixin
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ class POSE_OT_fabrik_limits_preset(_LoadPreset):
         limited = load_limits(context.object, _selected_bones(context), Path(self.filepath))
         if not limited:
             raise FabrikError("The preset has no limits for the selected bones")
-        self.report({'INFO'}, f"Limited {counted(len(limited), 'bone')}")
+        report(self, {'INFO'}, f"Limited {counted(len(limited), 'bone')}")
 
 
 class POSE_OT_fabrik_limits_preset_add(AddPresetBase, PoseModeMixin, Operator):  # type: ignore[misc]

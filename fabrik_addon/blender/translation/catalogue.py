@@ -1,0 +1,39 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Hands Blender the texts of all languages: labels, tooltips and panel texts it then translates by itself.
+
+``scripts/translations.py`` writes the file from ``locale/*.po``; the extension that people install has it.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import bpy
+
+COMPILED = Path(__file__).resolve().parents[2] / "locale/messages.json"
+
+_NAME = "fabrik_ik"
+
+
+def load() -> dict[str, dict[tuple[str, str], str]]:
+    """Return the texts of each language by context and English text; none where nothing was compiled."""
+    if not COMPILED.exists():
+        return {}
+    compiled = json.loads(COMPILED.read_text(encoding="utf-8"))
+    keys = [(context, text) for context, text in compiled.pop("texts")]
+    return {language: dict(zip(keys, texts, strict=True)) for language, texts in compiled.items()}
+
+
+def templates() -> list[str]:
+    """Return the English texts that have placeholders."""
+    return [text for _, text in next(iter(load().values()), {}) if "{0}" in text]
+
+
+def register() -> None:
+    bpy.app.translations.register(_NAME, load())  # type: ignore[arg-type]  # the stub knows no contexts
+
+
+def unregister() -> None:
+    bpy.app.translations.unregister(_NAME)
