@@ -18,7 +18,8 @@ PLACES = {
     "chains/#the-list": "ops.pose.fabrik_chain_* chain.name chain.enabled settings.chains settings.active_index "
     "settings.list_index chain.tip_key object.fabrik",
     "chains/#chain": "chain.tip chain.chain_count chain.use_tail",
-    "chains/#target-and-pole": "ops.pose.fabrik_snap_target chain.target chain.subtarget chain.use_rotation "
+    "chains/#target-and-pole": "ops.pose.fabrik_snap_target ops.pose.fabrik_target_add ops.pose.fabrik_pole_add "
+    "settings.use_target_bones chain.target chain.subtarget chain.use_rotation "
     "chain.rotation_offset chain.pole_*",
     "chains/#solver": "chain.influence chain.iterations chain.tolerance",
     "chains/#status": "ops.pose.fabrik_solve chain.status chain.error chain.iterations_used",
@@ -33,11 +34,12 @@ PLACES = {
     "solvers/": "ops.pose.fabrik_compare chain.solver",
     "solvers/#presets": "ops.pose.fabrik_solver_preset*",
     "dragging/#drag": "ops.pose.fabrik_drag*",
+    "dragging/#handles": "settings.show_handles",
     "dragging/#overlay": "settings.show_overlay",
     "baking/": "ops.pose.fabrik_bake",
     "baking/#keys-for-targets-and-poles-from-fk": "ops.pose.fabrik_key_targets",
     "conversion/": "ops.pose.fabrik_constraints_to_chains ops.pose.fabrik_chains_to_constraints chain.conversion",
-    "native-rig/#making-one": "ops.pose.fabrik_rig_*",
+    "native-rig/#making-one": "ops.pose.fabrik_rig_* ops.object.fabrik_rigs_purge",
     "bodies/": "ops.pose.fabrik_body_add ops.pose.fabrik_body_remove settings.body body.*",
     "bodies/#parts": "ops.pose.fabrik_body_find part.*",
     "bodies/#handles": "ops.pose.fabrik_body_pull handle.*",
