@@ -137,6 +137,9 @@ def sweep_to_target(
 ) -> tuple[list[Vector], Component]:
     """Sweep until the tip is at the target (Algorithm 1's loop), accelerated after ``PLAIN_SWEEPS`` sweeps.
 
+    Returns joints and sweeps used. Where two joints coincide there is no direction between them: such a batch item
+    keeps its initial pose.
+
     Args:
         ops: operations of the components.
         joints: initial pose; its links need not have their lengths.
@@ -145,22 +148,15 @@ def sweep_to_target(
         done: batch items to leave as they are.
         stop: distance from tip to target at which a batch item stops; sweeps at most.
         sweep: the passes of FABRIK, or a sweep of another solver.
-
-    Returns:
-        joints after, and sweeps used. Where two joints coincide there is no direction between them: such a batch item
-        keeps its initial pose.
     """
     if ops.all(done):
         return list(joints), 0.0 * target[0]
-    moved, run = sweep.moved, sweep.run
     points, goal = ops.points(joints), ops.point(target)
     initial, links = [*points], links_of(lengths)
-    active: ActiveItems | None = None
-    if ops.any(done):
-        active = ActiveItems(initial)
-        rest = active.end(done, 0, initial)
-        if rest is not None:
-            goal, *points = ops.gather(rest, [goal, *points])
+    active = ActiveItems(initial) if ops.any(done) else None
+    rest = active.end(done, 0, initial) if active is not None else None
+    if rest is not None:
+        goal, *points = ops.gather(rest, [goal, *points])
     mixing: Mixing | None = None
     square = stop.tolerance * stop.tolerance
     before: Components = []
@@ -168,8 +164,8 @@ def sweep_to_target(
         for number in range(1, stop.iterations + 1):
             if number > PLAIN_SWEEPS:
                 mixing = mixing or Mixing(ops)
-                before = [*chain.from_iterable(points[moved])]
-            run(ops, points, links, goal)
+                before = [*chain.from_iterable(points[sweep.moved])]
+            sweep.run(ops, points, links, goal)
             (tx, ty, tz), (ex, ey, ez) = goal, points[-1]
             dx, dy, dz = ex - tx, ey - ty, ez - tz
             error: Component = dx * dx + dy * dy + dz * dz  # |p_n - t|^2: only compared, without a square root
@@ -181,27 +177,44 @@ def sweep_to_target(
                 # Coinciding joints are NaN in a batch; for one pose they raise ZeroDivisionError.
                 active.give_up(error != error)
                 rest = active.end(ended, number, [*points])
+                if rest is not None and not rest.size:
+                    break
                 if rest is not None:
-                    if not rest.size:
-                        break
-                    error, goal, points, before = _gathered(ops, rest, error, goal, points, before)
-                    if mixing is not None:
-                        mixing.gather(rest)
+                    error, goal, points, before = _gathered(ops, rest, mixing, error, goal, points, before)
             if mixing is not None:
-                mixed = mixing.next_input(before, [*chain.from_iterable(points[moved])], error)
-                points[moved] = ops.points([*zip(mixed[::3], mixed[1::3], mixed[2::3], strict=True)])
-                sweep.restore(ops, points, links)
+                _accelerate(ops, sweep, links, mixing, before, points, error)
     except ZeroDivisionError:
         pass  # one pose with coinciding joints: its result is its initial pose
-    if active is None:
-        return _vectors(initial), 0.0 * target[0]
-    return _vectors(active.result()), active.ended_at
+    return (_vectors(initial), 0.0 * target[0]) if active is None else (_vectors(active.result()), active.ended_at)
+
+
+def _accelerate(
+    ops: Operations,
+    sweep: Sweep,
+    links: Links,
+    mixing: Mixing,
+    before: Components,
+    points: list[Point],
+    error: Component,
+) -> None:
+    """Replace the joints, in place, by the accelerated ones, given those before and after the last sweep."""
+    mixed = mixing.next_input(before, [*chain.from_iterable(points[sweep.moved])], error)
+    points[sweep.moved] = ops.points([*zip(mixed[::3], mixed[1::3], mixed[2::3], strict=True)])
+    sweep.restore(ops, points, links)
 
 
 def _gathered(
-    ops: Operations, items: Indices, error: Component, goal: Point, points: list[Point], before: Components
+    ops: Operations,
+    items: Indices,
+    mixing: Mixing | None,
+    error: Component,
+    goal: Point,
+    points: list[Point],
+    before: Components,
 ) -> tuple[Component, Point, list[Point], Components]:
-    """Return the state of a sweep in some batch items only."""
+    """Return the state of a sweep in some batch items only, after the history of its acceleration is gathered."""
+    if mixing is not None:
+        mixing.gather(items)
     (error,) = ops.gather(items, [error])
     goal, *points = ops.gather(items, [goal, *points])
     return error, goal, points, ops.gather(items, before)
