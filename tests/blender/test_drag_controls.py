@@ -12,9 +12,11 @@ import pytest
 from bpy.types import Object
 from mathutils import Vector
 
+from fabrik_addon.blender.drag import DragSession, Grab
 from fabrik_addon.blender.drag.bone_move import BoneMove
 from fabrik_addon.blender.rig.control_bones import control_of, is_free_control
 from fabrik_addon.blender.rig.influences import switch_of
+from fabrik_addon.blender.rig.limb import limb_of
 from fabrik_addon.core import FabrikError
 from tests.blender.rigs import (
     Bone,
@@ -82,6 +84,22 @@ def test_torso_chest_and_tweaks_are_moved_but_heads_shoulders_and_fk_bones_rotat
     rotated = ("head", "neck", "shoulder.L", "upper_arm_fk.L", "forearm_fk.L", "hand_fk.L", "spine_fk.002", "toe_ik.L")
     assert [name for name in moved if not is_free_control(armature, name)] == []
     assert [name for name in rotated if is_free_control(armature, name)] == []
+
+
+def test_fk_hands_keep_their_direction_and_what_hangs_on_mechanism_bones_is_no_hand() -> None:
+    bpy.ops.preferences.addon_enable(module="rigify")
+    bpy.ops.object.armature_human_metarig_add()
+    bpy.ops.pose.rigify_generate()
+    armature = bpy.data.objects["rig"]
+    enter_pose_mode(armature)
+    assert limb_of(armature, "hand_fk.L").is_hand_or_foot and limb_of(armature, "foot_fk.R").is_hand_or_foot
+    for bone in ("f_index.01.L", "thumb.01.L", "palm.L", "f_index.03.L"):
+        limb = limb_of(armature, bone)
+        assert not limb.is_hand_or_foot, bone
+        session = DragSession(bpy.context.view_layer, armature, Grab(bone), limb.chain_count)
+        session.move(bpy.context.view_layer, session.start_position + Vector((0.0, -0.01, -0.01)))
+        assert session.is_moved, bone
+        session.cancel(bpy.context.view_layer)
 
 
 def test_no_bone_of_a_metarig_or_of_a_plain_chain_is_moved() -> None:
@@ -176,6 +194,7 @@ def test_a_deform_bone_is_dragged_by_its_control(capfd: pytest.CaptureFixture[st
 def test_what_several_bones_or_a_solver_pose_is_said_with_what_can_be_dragged() -> None:
     armature = generated()
     for bone, expected in {
+        "upper_arm_ik.L": "Bone 'upper_arm_ik.L' is posed by constraint 'IK': drag 'hand_ik.L'",
         "ORG-forearm.L": "follows bone 'MCH-forearm_ik.L', which is posed by constraint 'IK': drag 'hand_ik.L'",
         "DEF-forearm.L": "by constraints 'Copy Transforms' and 'Stretch To': drag 'forearm_tweak.L' or 'forearm_twe",
     }.items():

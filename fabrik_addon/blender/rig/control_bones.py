@@ -56,7 +56,7 @@ def control_of(armature: Object, name: str) -> str:
 def _follow(armature: Object, name: str) -> _Line:
     """Walk from a bone to the one that it follows, until a bone has channels of its own or several owners."""
     bone, seen = armature.pose.bones[name], {name}
-    while _is_driven(bone) or (bone.name != name and not _swings(bone)):
+    while _is_driven(armature, bone) or (bone.name != name and not _swings(bone)):
         owners = list(_posing(armature, bone))
         sources = [source for one in owners for source in source_bones(armature, one)]
         if not owners and bone.parent is not None:
@@ -64,7 +64,7 @@ def _follow(armature: Object, name: str) -> _Line:
         is_line = len(owners) <= 1 and len(sources) == 1 and not any(one.type == 'IK' for one in owners)
         if not is_line:
             # A tweak bone that a walk has come to has channels of its own: it can be dragged itself.
-            return _Line(bone, tuple(owners), tuple(sources)) if _is_driven(bone) else _Line(bone)
+            return _Line(bone, tuple(owners), tuple(sources)) if _is_driven(armature, bone) else _Line(bone)
         if sources[0] in seen:
             return _Line(armature.pose.bones[name])
         seen.add(sources[0])
@@ -72,10 +72,16 @@ def _follow(armature: Object, name: str) -> _Line:
     return _Line(bone)
 
 
-def _is_driven(bone: PoseBone) -> bool:
-    """Tell whether a bone's own channels have no effect, or are all locked as those of mechanism bones are."""
+def _is_driven(armature: Object, bone: PoseBone) -> bool:
+    """Tell whether a bone's own channels leave its direction and place to others.
+
+    They are all locked as those of mechanism bones are, or a constraint replaces them, or an IK constraint rotates the
+    bone, which can't swing by itself.
+    """
     is_mechanism = is_locked(bone) and all(bone.lock_location) and all(bone.lock_scale)
-    return is_mechanism or replacing_constraint(bone) is not None
+    if is_mechanism or replacing_constraint(bone) is not None:
+        return True
+    return not _swings(bone) and any(bone in turned for _owner, _constraint, turned in chain_constraints(armature))
 
 
 def _swings(bone: PoseBone) -> bool:

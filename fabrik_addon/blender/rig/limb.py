@@ -68,7 +68,8 @@ def limb_of(armature: Object, bone_name: str) -> Limb:
     line = [bone, *bone.parent_recursive]
     fork = next((number for number, link in enumerate(line) if number and _is_fork(link)), len(line))
     found = _lower_part(line, is_named)
-    if found is not None:
+    # A lower part that can't rotate is a mechanism bone of a control rig: what hangs on it is no hand of that limb.
+    if found is not None and not is_locked(armature.pose.bones[line[found[0]].name]):
         first, knee = found
         top = knee + (_size_of_part(line[knee + 1 :]) if is_named else 1)
         if first == 0:
