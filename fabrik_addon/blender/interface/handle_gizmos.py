@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 import bpy
 from bpy.types import Gizmo, GizmoGroup
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 Shape = Literal['SQUARE', 'CIRCLE']
 Color = Literal['gizmo_primary', 'gizmo_secondary']
+
+_Corner = tuple[float, float, float]
+"""Corner of a triangle, in the plane of a handle."""
 
 _SIZE = 0.15
 """Radius of a handle over Blender's own gizmo size (75 pixels, a preference): 11 pixels."""
@@ -53,25 +56,27 @@ class Handle:
         return self.shape, self.color, self.operator, *self.options.items()
 
 
-def _regular(count: int, radius: float) -> list[tuple[float, float, float]]:
+def _regular(count: int, radius: float) -> list[_Corner]:
     """Return the corners of a regular polygon; that with four has vertical and horizontal edges."""
-    turn = math.pi / 4.0 if count == 4 else 0.0
-    angles = [turn + math.tau * number / count for number in range(count)]
+    first = math.pi / 4.0 if count == 4 else 0.0
+    angles = [first + math.tau * number / count for number in range(count)]
     return [(radius * math.cos(angle), radius * math.sin(angle), 0.0) for angle in angles]
 
 
-def _frame(outer: Sequence[Any], inner: Sequence[Any]) -> list[Any]:
+def _frame(outer: Sequence[_Corner], inner: Sequence[_Corner]) -> list[_Corner]:
     """Return the triangles between two polygons with as many corners."""
     following = [*range(1, len(outer)), 0]
     pairs = zip(range(len(outer)), following, strict=True)
     return [point for a, b in pairs for point in (outer[a], outer[b], inner[b], outer[a], inner[b], inner[a])]
 
 
-def _disc(corners: Sequence[Any]) -> list[Any]:
-    return [point for a, b in zip(corners, [*corners[1:], corners[0]], strict=True) for point in ((0, 0, 0), a, b)]
+def _disc(corners: Sequence[_Corner]) -> list[_Corner]:
+    return [
+        point for a, b in zip(corners, [*corners[1:], corners[0]], strict=True) for point in ((0.0, 0.0, 0.0), a, b)
+    ]
 
 
-def _triangles(shape: Shape) -> list[Any]:
+def _triangles(shape: Shape) -> list[_Corner]:
     """Return the triangles of a handle: a frame with a dot in its middle; a square is larger by its corners."""
     count, size = (4, 1.2) if shape == 'SQUARE' else (_SEGMENTS, 1.0)
     frame = _frame(_regular(count, size), _regular(count, _INNER * size))
