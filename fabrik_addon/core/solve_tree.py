@@ -122,6 +122,7 @@ def solve_tree_components(
             found, more, is_converged = _optimised(problem, begin, options, previous)
         else:
             descent = Descent(problem.start.tree, problem.levels(), problem.moves_root)
+            begin = present if previous is None else _state_of_previous(problem, previous)
             found, more, is_converged = descend_by_weight(descent, begin, present, TREE_STEPS)
         steps += more
         # Poles and rotations that can't be met are no reason for another pose: the next solve would change it back.

@@ -14,14 +14,18 @@ import pytest
 from bpy.types import Object, PoseBone
 from mathutils import Quaternion, Vector
 
+from fabrik_addon.blender.drag.body_drag import BodyDrag
 from fabrik_addon.blender.interface import body_panel
 from fabrik_addon.blender.overlay.read_body import read_body, read_body_settings, read_ends
 from fabrik_addon.blender.setup import make_body as make_body_module
-from tests.blender.rigs import Bone, enter_pose_mode, make_armature, make_tail, update
+from tests.blender.rigs import Bone, activate, enter_pose_mode, make_armature, make_tail, update
 from tests.blender.test_panel import Drawing
 
 PIN_DISTANCE, PIN_ANGLE = 1e-4, 0.1
 """Of what is held: distance over the body's height, and degrees."""
+
+SMOOTH = 3.0
+"""Largest turn of a step over that of the median step."""
 
 SETTINGS = [f"{name}_{axis}" for name in ("lock_ik", "use_ik_limit", "ik_min", "ik_max") for axis in "xyz"]
 
@@ -469,7 +473,7 @@ def test_a_pose_changes_smoothly_with_its_target(
         if last is not None:
             steps.append(max(angle(last[name], now[name]) for name in now))
         last = now
-    assert max(steps) <= 3.0 * float(np.median(steps)), (max(steps), float(np.median(steps)))
+    assert max(steps) <= SMOOTH * float(np.median(steps)), (max(steps), float(np.median(steps)))
 
 
 def test_elbows_and_knees_keep_their_plane(rigify: None) -> None:
@@ -523,3 +527,76 @@ def test_a_pull_without_a_place_is_refused(rigify: None) -> None:
         bpy.ops.pose.fabrik_body_pull(handle="Head")
     with pytest.raises(RuntimeError, match="not a finite number"):
         bpy.ops.pose.fabrik_body_pull(handle="Head", position=(math.nan, 0.0, 0.0))
+
+
+# Dragging
+
+
+def drag(armature: Object, bone: str, by: tuple[float, float, float], **options: Any) -> Vector:
+    activate(armature, bone)
+    one = armature.pose.bones[bone]
+    target = armature.matrix_world @ one.head + Vector(by)
+    assert bpy.ops.pose.fabrik_drag(position=target, **options) == {"FINISHED"}
+    update()
+    return target
+
+
+def test_drag_bone_on_a_body_takes_the_whole_body_along(rigify: None) -> None:
+    armature = metarig("human_metarig")
+    body = make_body(armature)
+    hips, foot = armature.pose.bones["spine"].head.copy(), armature.pose.bones["foot.L"].head.copy()
+    target = drag(armature, "hand.L", (-0.3, -0.5, -0.4))
+    assert (armature.pose.bones["hand.L"].head - target).length < 1e-4
+    assert (armature.pose.bones["spine"].head - hips).length > 0.02
+    assert (armature.pose.bones["foot.L"].head - foot).length < PIN_DISTANCE * height(armature)
+    assert body.handles["Hand.L"].use_position, "it keeps its place from now on"
+
+
+def test_drag_bone_on_a_body_can_take_the_limb_alone(rigify: None) -> None:
+    armature = metarig("human_metarig")
+    make_body(armature)
+    before = own_rotations(armature)
+    drag(armature, "hand.L", (0.0, -0.3, 0.1), follows="LIMB")
+    changed = {name for name, found in turned(armature, before).items() if found > 1e-3}
+    assert "upper_arm.L" in changed and changed <= {"upper_arm.L", "forearm.L", "hand.L"}
+
+
+def test_a_bone_without_a_handle_is_dragged_by_its_tail(rigify: None) -> None:
+    armature = metarig("human_metarig")
+    make_body(armature)
+    activate(armature, "f_index.03.L")
+    bone = armature.pose.bones["f_index.03.L"]
+    target = armature.matrix_world @ bone.tail + Vector((0.0, -0.2, 0.1))
+    assert bpy.ops.pose.fabrik_drag(position=target) == {"FINISHED"}
+    update()
+    assert (bone.tail - target).length < 1e-4
+    assert len(armature.fabrik.body.handles) == 11
+
+
+def test_a_cancelled_drag_of_a_body_restores_every_bit(rigify: None) -> None:
+    armature = metarig("human_metarig")
+    body = make_body(armature)
+    before = [(bone.rotation_quaternion[:], bone.location[:], bone.rotation_euler[:]) for bone in armature.pose.bones]
+    session = BodyDrag(bpy.context.view_layer, armature, "hand.L")
+    for share in (0.3, 1.0, 0.6):
+        session.move(bpy.context.view_layer, session.start_position + share * Vector((-0.4, -0.6, -0.4)))
+    assert session.result is not None and session.result.status == "REACHED"
+    session.cancel(bpy.context.view_layer)
+    after = [(bone.rotation_quaternion[:], bone.location[:], bone.rotation_euler[:]) for bone in armature.pose.bones]
+    assert after == before
+    assert not body.handles["Hand.L"].use_position
+
+
+def test_a_drag_beyond_reach_does_not_jump(rigify: None) -> None:
+    """A drag starts from the solution of the move before; single pulls out of reach may come to other poses."""
+    armature = metarig("human_metarig")
+    make_body(armature)
+    session = BodyDrag(bpy.context.view_layer, armature, "hand.L")
+    steps, last = [], None
+    for share in np.linspace(0.02, 1.0, 80):
+        session.move(bpy.context.view_layer, session.start_position + float(share) * Vector((0.5, -1.5, 0.3)))
+        now = own_rotations(armature)
+        if last is not None:
+            steps.append(max(angle(last[name], now[name]) for name in now))
+        last = now
+    assert max(steps) <= 5.0 * float(np.median(steps)), (max(steps), float(np.median(steps)))

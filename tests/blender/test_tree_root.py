@@ -8,11 +8,13 @@ from typing import Any
 
 import bpy
 import pytest
+from mathutils import Vector
 
+from fabrik_addon.blender.drag.drag_session import DragSession, Grab
 from fabrik_addon.blender.rig.chain_tree import chains_of_tree
 from fabrik_addon.blender.rig.snapshot import take_snapshot
 from fabrik_addon.blender.solving.chain_groups import unite_chains
-from tests.blender.rigs import activate, set_chain, update
+from tests.blender.rigs import Bone, activate, add_chain, make_armature, set_chain, update
 from tests.blender.test_panel import draw, labels
 from tests.blender.test_trees import add, make_y
 
@@ -96,3 +98,26 @@ def test_the_panel_says_that_it_is_shared() -> None:
     chains[0].enabled = False
     armature.fabrik.active_index = 1
     assert "Shared" not in labels(draw()["Solver"])
+
+
+def test_a_root_that_follows_a_drag_doesnt_keep_the_way_of_the_move_before() -> None:
+    """A move writes the root's location from the start, and not from where Blender shows the move before."""
+    bones = [Bone("hips", (0, 0, 0), (0, 0, 1))]
+    for side, x in (("L", 1.0), ("R", -1.0)):
+        bones += [
+            Bone(f"upper.{side}", (0, 0, 1), (x, 0, 1.3), "hips"),
+            Bone(f"lower.{side}", (x, 0, 1.3), (2 * x, 0, 1.2), f"upper.{side}", True),
+        ]
+    armature = make_armature(bones)
+    for side in "LR":
+        add_chain(armature, f"lower.{side}", 3).root_motion = "TRANSLATE"
+    armature.fabrik.chains[1].use_pin = True
+    update()
+    for moves in ([(0.3, 0.4, 0.3)], [(0.5, 0.0, 1.0), (0.3, 0.4, 0.3)]):
+        session = DragSession(bpy.context.view_layer, armature, Grab("lower.L", "lower.L"))
+        for move in moves:
+            session.move(bpy.context.view_layer, session.start_position + Vector(move))
+        pinned = armature.pose.bones["lower.R"].tail.copy()
+        assert (pinned - Vector((-2.0, 0.0, 1.2))).length < 1e-4
+        assert session.distance_left < 0.3, moves
+        session.cancel(bpy.context.view_layer)

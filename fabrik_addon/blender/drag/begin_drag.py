@@ -11,6 +11,7 @@ from ..rig.control_bones import control_of, is_free_control
 from ..rig.influences import switch_of
 from ..rig.limb import limb_of
 from ..rig.properties import settings_of
+from .body_drag import BodyDrag, is_of_body
 from .bone_move import BoneMove, Session
 from .drag_session import DragSession, Grab, chain_to_grab
 
@@ -21,7 +22,13 @@ if TYPE_CHECKING:
 
 
 def begin_drag(
-    view_layer: ViewLayer, armature: Object, bone: str, grab: str, chain_count: int | None, pins: str
+    view_layer: ViewLayer,
+    armature: Object,
+    bone: str,
+    grab: str,
+    chain_count: int | None,
+    pins: str,
+    follows: str = 'BODY',
 ) -> Session:
     """Begin the drag of a bone, or of the control that it follows.
 
@@ -32,6 +39,7 @@ def begin_drag(
         grab: which of its points, one of the items of the operator's property; not 'TARGET'.
         chain_count: number of bones that rotate; None is the limb's.
         pins: which other chains' ends are held.
+        follows: what follows a bone of a body, 'BODY' or 'LIMB'.
 
     Raises:
         FabrikError: the bone can't be dragged, or has no effect.
@@ -42,6 +50,8 @@ def begin_drag(
     chain = chain or _chain_with_target(armature, name)
     if chain is not None:
         return DragSession(view_layer, armature, Grab(chain.tip, chain.name), pins=pins)
+    if follows == 'BODY' and chain_count is None and grab in {'AUTO', 'BONE'} and is_of_body(armature, bone):
+        return BodyDrag(view_layer, armature, bone, pins)
     switch = switch_of(armature, [name])
     if switch:
         raise FabrikError(f"Bone '{name}' has no effect: {switch}")

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..setup.move_target import movable
+from .body_drag import BodyDrag
 from .drag_session import DragSession, Grab
 from .pose_mirror import mirrored_channels, opposite_of, own_matrix
 from .start_channels import StartChannels
@@ -117,5 +118,5 @@ class BoneMove:
         self.move(view_layer, self.position)
 
 
-Session = DragSession | BoneMove
+Session = DragSession | BoneMove | BodyDrag
 """A drag of any kind."""

@@ -161,6 +161,16 @@ class POSE_OT_fabrik_drag(_DragOperator):
         options={'SKIP_SAVE'},
     )
 
+    follows: EnumProperty(
+        name="Follows",
+        description="What follows the bone where the armature has a body",
+        items=(
+            ('BODY', "Body", "The whole body, as far as the bone is pulled; feet and pins stay"),
+            ('LIMB', "Limb", "The bone's limb alone"),
+        ),
+        default='BODY',
+    )
+
     @classmethod
     def poll(cls, context: Context) -> bool:
         if not super().poll(context):
@@ -178,12 +188,16 @@ class POSE_OT_fabrik_drag(_DragOperator):
         if self.grab == 'TARGET' or bone is None:
             return DragSession(context.view_layer, armature, _active_target(armature), pins=self.pins)
         count = self.chain_count if self.properties.is_property_set("chain_count") else None
-        return begin_drag(context.view_layer, armature, bone.name, self.grab, count, self.pins)
+        return begin_drag(context.view_layer, armature, bone.name, self.grab, count, self.pins, self.follows)
 
     def _confirm(self, context: Context, session: Session) -> set[OperatorReturnItems]:
+        from ..drag.body_drag import BodyDrag
+
         bone, grab = context.active_pose_bone, session.grab
         if grab.chain:
             self.grab = 'TARGET'
+        elif isinstance(session, BodyDrag):
+            self.grab, self.follows = 'BONE', 'BODY'
         elif session.snapshot is None:
             self.grab = 'MOVE'
         else:

@@ -42,6 +42,21 @@ class Pull:
     """In armature space; None leaves it where the rest of the body takes it."""
     rotation: Quaternion | None = None
     """Of the handle's bone, in armature space; None leaves it free."""
+    bone: str = ""
+    """Of a handle that isn't one of the body's; empty of one that is."""
+    use_tail: bool = True
+    """Whether such a handle is at its bone's tail."""
+
+
+@dataclass(frozen=True)
+class _AddedHandle:
+    """A handle that isn't one of the body's, for one pull; the attributes are those of ``FabrikHandle``."""
+
+    name: str
+    bone: str
+    use_tail: bool
+    use_pin = use_position = use_rotation = False
+    priority = PULLED
 
 
 @dataclass(frozen=True)
@@ -55,6 +70,11 @@ class BodySnapshots:
     """By the names of bones."""
 
 
+def handle_of_bone(armature: Object, bone: str) -> FabrikHandle | None:
+    """Return the first handle of a body at a bone; None if there is none."""
+    return next((one for one in body_of(armature).handles if one.bone == bone), None)
+
+
 def find_handle(armature: Object, name: str) -> FabrikHandle:
     """Return a handle of an armature's body by its own name or that of its bone.
 
@@ -62,7 +82,7 @@ def find_handle(armature: Object, name: str) -> FabrikHandle:
         FabrikError: there is no such handle.
     """
     handles = body_of(armature).handles
-    handle = handles.get(name) or next((one for one in handles if one.bone == name), None)
+    handle = handles.get(name) or handle_of_bone(armature, name)
     if handle is None:
         if not handles:
             raise FabrikError(f"'{armature.name}' has no body: press Make Body first")
@@ -70,7 +90,7 @@ def find_handle(armature: Object, name: str) -> FabrikHandle:
     return handle
 
 
-def _handle_bone(armature: Object, handle: FabrikHandle) -> PoseBone:
+def _handle_bone(armature: Object, handle: FabrikHandle | _AddedHandle) -> PoseBone:
     """Return the bone of a handle.
 
     Raises:
@@ -85,7 +105,7 @@ def _handle_bone(armature: Object, handle: FabrikHandle) -> PoseBone:
     return bone
 
 
-def handle_place(armature: Object, handle: FabrikHandle) -> Vector:
+def handle_place(armature: Object, handle: FabrikHandle | _AddedHandle) -> Vector:
     """Return where a handle is, in armature space.
 
     Raises:
@@ -105,8 +125,9 @@ def take_body(armature: Object, pull: Pull) -> BodySnapshots:
     Raises:
         FabrikError: a bone of the body is missing or locked, or the handles have no bone in common.
     """
-    pulled = find_handle(armature, pull.handle)
-    held = [one for one in body_of(armature).handles if one == pulled or _is_held(one)]
+    added = _AddedHandle(pull.handle, pull.bone, pull.use_tail) if pull.bone else None
+    pulled = added or find_handle(armature, pull.handle)
+    held = [pulled, *(one for one in body_of(armature).handles if one != pulled and _is_held(one))]
     bones = {one.name: _handle_bone(armature, one) for one in held}
     roles = _roles(armature)
     root = _common_root(armature, list(bones.values()))
@@ -187,7 +208,7 @@ def _common_root(armature: Object, bones: Sequence[PoseBone]) -> PoseBone:
 
 
 def _snapshots_of(
-    armature: Object, handle: FabrikHandle, pull: Pull, root: PoseBone, turning: set[str], priority: int
+    armature: Object, handle: FabrikHandle | _AddedHandle, pull: Pull, root: PoseBone, turning: set[str], priority: int
 ) -> list[Snapshot]:
     """Return the chain of a handle's position and that of its rotation, whichever the handle has.
 

@@ -58,8 +58,11 @@ class ReadTree:
     start: StartTree
     options: Options
     weights: tuple[float, ...]
-    moving_roots: tuple[tuple[int, PoseBone], ...]
-    """Index of each root that may move, with the bone whose location is written."""
+    moving_roots: tuple[tuple[int, PoseBone, Vector], ...]
+    """Index of each root that may move, the bone whose location is written, and where its head is at the start.
+
+    A drag solves before Blender has evaluated the restored channels: the bone's own head is that of the last move.
+    """
 
 
 @dataclass(frozen=True)
@@ -92,11 +95,13 @@ def take_tree(
     bones = tree_bones(armature, snapshots, posture_weights)
     tree = bones.tree
     above = {number: {bone, *bone.parent_recursive} for number in tree.roots for bone in [tree.bones[number]]}
-    roots = tuple((root, bone) for bone in moving_roots for root in tree.roots if bone in above[root])
+    roots = tuple(
+        (root, bone, bone.head.copy()) for bone in moving_roots for root in tree.roots if bone in above[root]
+    )
     for snapshot, met in zip(snapshots, bones.meets, strict=True):
         _check_target_stays(armature, snapshot, met, moving_roots)
     weights = tuple(snapshot.weight for snapshot in snapshots)
-    chain, pose = read_tree(tree, tree_matrices(bones), bones.rotations, weights, [root for root, _ in roots])
+    chain, pose = read_tree(tree, tree_matrices(bones), bones.rotations, weights, [root for root, _, _ in roots])
     options = Options(
         iterations=max(snapshot.options.iterations for snapshot in snapshots),
         tolerance=min(snapshot.options.tolerance for snapshot in snapshots),
@@ -285,8 +290,8 @@ def _blended_channels(read: ReadTree, snapshots: Sequence[Snapshot], pose: _Feas
 def _locations(read: ReadTree, solution: TreeSolution, influence: float) -> dict[str, tuple[PoseBone, Channel]]:
     """Return the new locations of the bones at the roots that have moved, by name."""
     locations: dict[str, tuple[PoseBone, Channel]] = {}
-    for (_, bone), shift in zip(read.moving_roots, solution.shifts, strict=False):
+    for (_, bone, head), shift in zip(read.moving_roots, solution.shifts, strict=False):
         moved = influence * Vector(cast("tuple[float, float, float]", shift))
         if moved.length > 0.0:
-            locations[bone.name] = (bone, ("location", location_at(bone, bone.head + moved)[:]))
+            locations[bone.name] = (bone, ("location", location_at(bone, head + moved)[:]))
     return locations
