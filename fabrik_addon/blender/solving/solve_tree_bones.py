@@ -95,9 +95,7 @@ def take_tree(
     bones = tree_bones(armature, snapshots, posture_weights)
     tree = bones.tree
     above = {number: {bone, *bone.parent_recursive} for number in tree.roots for bone in [tree.bones[number]]}
-    roots = tuple(
-        (root, bone, bone.head.copy()) for bone in moving_roots for root in tree.roots if bone in above[root]
-    )
+    roots = tuple((root, bone, bone.head.copy()) for bone in moving_roots for root in tree.roots if bone in above[root])
     for snapshot, met in zip(snapshots, bones.meets, strict=True):
         _check_target_stays(armature, snapshot, met, moving_roots)
     weights = tuple(snapshot.weight for snapshot in snapshots)
