@@ -207,7 +207,7 @@ def scrambled(skeleton: Skeleton) -> Skeleton:
     for bone, parent in enumerate(skeleton.parents):
         steps[parent].append(float(np.linalg.norm(skeleton.heads[bone] - skeleton.heads[parent])))
     limbs = {bone for bone, (_, side) in skeleton.parts.items() if side != "CENTER" and bone in steps}
-    doubtful = {bone for bone in limbs if min(steps[bone]) < near}
+    doubtful = {bone for bone in limbs if max(steps[bone]) < near}
     return replace(
         skeleton,
         names=[f"bone_{bone:03}" for bone in range(len(skeleton.names))],

@@ -19,7 +19,7 @@ LONGEST = 11
 STRAIGHT = (60.0, 45.0, 15.0, 15.0, 15.0, 60.0)
 """Bends in degrees between the bones of one segment that are still usual: those of a collar bone, not of a forearm."""
 
-MORE = (0.5, 0.5, 0.5, 0.5, 2.0, 0.3)
+MORE = (0.5, 0.5, 1.5, 1.5, 2.0, 0.3)
 """Cost of each further bone in a segment; a fifth of it where twist bones divide the segment into equal parts. A bone
 without length belongs to the one after it."""
 

@@ -96,11 +96,11 @@ def _all_around(pairs: list[Pair]) -> bool:
 
 
 def _swims(frame: _Frame) -> bool:
-    """Return whether the trunk is long, level, and longer than three times its limbs: fins carry nothing."""
+    """Return whether the trunk is long, level, and longer than three times its limbs, none of which has a foot."""
     longest = max(pair.length for pair in frame.pairs)
-    return (
-        len(frame.pairs) <= 3 and longest < 0.35 * frame.trunk_length and frame.trunk_length > 0.5 * frame.skeleton.size
-    )
+    legs = [pair for pair in frame.pairs if frame.stands(pair) and (pair.first.digits or len(pair.first.path) > 3)]
+    long = frame.trunk_length > max(0.5 * frame.skeleton.size, longest / 0.35)
+    return long and not legs and len(frame.pairs) <= 3
 
 
 def _layered(skeleton: RestSkeleton) -> bool:
@@ -216,6 +216,11 @@ class _Frame:
         sureness = min(1.0, abs(rise) / legs[0].length)
         return (forward if rise >= 0.0 else -forward), sureness
 
+    def rise(self, legs: Pair) -> float:
+        """Return how far the highest central bone is above where legs start."""
+        highest = max((float(self.skeleton.heads[place] @ self.up) for place in self.limbs.central), default=-np.inf)
+        return highest - float(legs.start @ self.up)
+
     def has_head(self, legs: Pair) -> bool:
         """Return whether central bones lead on from the bone that the legs hang from."""
         reach = [
@@ -277,7 +282,7 @@ def _creature(frame: _Frame, standing: list[Pair]) -> ShapeReading | None:
             return None
         if not arms and not _carries_trunk(frame, legs[0]):
             return None
-    upright = True
+    upright = bool(arms) or frame.rise(legs[0]) > 0.5 * frame.trunk_length
     if arms and arms[0].parent != legs[0].parent and min(arms[0].parent, legs[0].parent) >= 0:
         trunk = frame.skeleton.heads[arms[0].parent] - frame.skeleton.heads[legs[0].parent]
         upright = float(trunk @ frame.up) > abs(float(trunk @ forward))
@@ -313,9 +318,8 @@ def _creature(frame: _Frame, standing: list[Pair]) -> ShapeReading | None:
 
 def _carries_trunk(frame: _Frame, legs: Pair) -> bool:
     """Return whether legs without arms above them carry a trunk: longer than fins, and lower than a central bone."""
-    highest = max((float(frame.skeleton.heads[place] @ frame.up) for place in frame.limbs.central), default=-np.inf)
-    rise = highest - float(legs.start @ frame.up)
-    return legs.length > 0.35 * frame.trunk_length and rise > 0.1 * frame.height
+    jointed = bool(legs.first.digits) or len(legs.first.path) > 3
+    return (jointed or legs.length > 0.35 * frame.trunk_length) and frame.rise(legs) > 0.1 * frame.height
 
 
 def _arms(frame: _Frame, legs: Pair) -> list[Pair]:
@@ -424,8 +428,8 @@ def _put_trunk(
     if creature.upright and len(line) > 2 and before is not None and before < 0.1:
         guesses[line[-2]] = Guess(Role.CHEST, 0, 0, 0.7 * confidence)
         above = [chest, *above]
-    while len(above) > 1 and (_along(frame, above[0], above[1], start) or 0.0) > 0.15:
-        guesses[above.pop(0)] = Guess(Role.CHEST, 0, 0, 0.7 * confidence)
+    while len(above) > 1 and (_along(frame, above[0], above[1], start) or 0.0) > 0.25:
+        guesses[above.pop(0)] = Guess(Role.CHEST, 0, 0, 0.6 * confidence)
     for place in above[:-1]:
         guesses[place] = Guess(Role.NECK, 0, 0, 0.9 * confidence)
     for place in above[-1:]:
