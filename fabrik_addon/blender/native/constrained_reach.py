@@ -1,11 +1,15 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reaching within joint limits, as nodes.
+"""Damped least squares within joint limits, as nodes (Buss 2004).
 
-FABRIK's answer, each bone clamped to its limits, is what it stays at where that reaches. Else damped least squares
-(Buss 2004) go on from there, every step clamped, with joints left out that are at a limit and would go beyond. Where
-that doesn't reach they start again from poses within the ranges, and what reaches first, or comes nearest, is taken.
-The core does more (``core.optimise``): of all poses that reach it looks for the one that turns least.
+With r the residual of the tip, J the Jacobian and L the damping, a step rotates the joints by
+
+    dq = J^T y    with    (J J^T + L I) y = r,
+
+three equations however many joints there are. Axes at a limit that dq would exceed are left out of J (active set), and
+joints are clamped after the step. There is one start, and steps go on from the result of the one before: so the pose is
+continuous in the target. The core does more (``core.optimise``): several starts, and of all poses that reach the one
+with the least rotation.
 """
 
 from __future__ import annotations
@@ -24,16 +28,16 @@ if TYPE_CHECKING:
     from bpy.types import GeometryNodeTree
 
 NATIVE_STEPS = 12
-"""From each start; those that get there need about eight."""
+"""Bound on the steps; three to five are usual."""
 
-_LONGEST = 0.3
-"""Way of the tip that a step aims at, over the chain's length: beyond it isn't straight any more."""
+_LONGEST_STEP = 0.3
+"""Largest residual of a step, over the chain's length: joints move on arcs, not straight along the Jacobian."""
 
-_LARGEST = 0.5
-"""Turn of a joint in one step, radians."""
+_LARGEST_ROTATION = 0.5
+"""Largest rotation of a joint in one step, radians."""
 
 _DAMPING, _LEAST_DAMPING = 1e-3, 0.05
-"""Of a step, over the mean of what joints can do; and the share of it that is left near the target."""
+"""Damping L over the mean of the diagonal of J J^T, and the share of it that is left where the error is small."""
 
 _AXES = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
@@ -173,7 +177,7 @@ def _own_rotations(nodes: Nodes, constrained_chain: ConstrainedChain, values: Se
 
 @dataclass(frozen=True)
 class _Placed:
-    """A joint's place and its frame, before and after it turns."""
+    """A joint's position and its frame, before and after its own rotation."""
 
     point: Value
     before: Value
@@ -211,39 +215,39 @@ def _fill_step(nodes: Nodes, constrained_chain: ConstrainedChain) -> None:
     """Fill the group: target, joints → joints after a step of damped least squares, distance of the tip then."""
     target = nodes.input("Target")
     values = _inputs(nodes, constrained_chain)
-    with nodes.frame("Where the joints are"):
+    with nodes.frame("Positions of the joints"):
         placed, tip = _placed(nodes, constrained_chain, values)
-    with nodes.frame("What the tip lacks"):
+    with nodes.frame("Residual"):
         residual = target - tip
         error = nodes.length(residual)
-        desired = residual * nodes.minimum(_LONGEST / error, 1.0)
+        desired = residual * nodes.minimum(_LONGEST_STEP / error, 1.0)
     diagonal: Value = (0.0, 0.0, 0.0)
     off_diagonal: Value = (0.0, 0.0, 0.0)
-    ways: list[Value] = []
+    columns: list[Value] = []
     for number, (joint, place, value) in enumerate(zip(constrained_chain.joints, placed, values, strict=True), 1):
-        with nodes.frame(f"What joint {number} can do for it"):
+        with nodes.frame(f"Jacobian of joint {number}"):
             arm = tip if place.point is None else tip - place.point
             if isinstance(joint, Hinge):
-                way, squares, products = _hinge_way(nodes, joint, place, value, arm, desired)
+                column, squares, products = _hinge_column(nodes, joint, place, value, arm, desired)
             else:
-                way, squares, products = _ball_way(nodes, joint, place, value, arm, desired)
+                column, squares, products = _ball_columns(nodes, joint, place, value, arm, desired)
             diagonal, off_diagonal = squares + diagonal, products + off_diagonal
-            ways.append(way)
+            columns.append(column)
     with nodes.frame("Damped least squares"):
-        (pull,) = nodes.call(_pull_group(), [diagonal, off_diagonal, desired, error])
+        (multiplier,) = nodes.call(_multiplier_group(), [diagonal, off_diagonal, desired, error])
     after = []
-    for number, (joint, place, value, way) in enumerate(
-        zip(constrained_chain.joints, placed, values, ways, strict=True), 1
+    for number, (joint, place, value, column) in enumerate(
+        zip(constrained_chain.joints, placed, values, columns, strict=True), 1
     ):
-        with nodes.frame(f"Joint {number} turned, within its limits"):
+        with nodes.frame(f"Joint {number} rotated, within its limits"):
             if isinstance(joint, Hinge):
-                after.append(_turned_hinge(nodes, joint, value, way, pull))
+                after.append(_rotated_hinge(nodes, joint, value, column, multiplier))
             else:
-                after.append(_turned_ball(nodes, joint, place, way, pull))
+                after.append(_rotated_ball(nodes, joint, place, column, multiplier))
     kinds = [NUMBER if isinstance(joint, Hinge) else ROTATION for joint in constrained_chain.joints]
     for number, (value, kind) in enumerate(zip(after, kinds, strict=True), 1):
         nodes.output(f"Joint {number}", value, kind)
-    with nodes.frame("Where the tip is then"):
+    with nodes.frame("Position error after the step"):
         _, end = _placed(nodes, constrained_chain, after)
         nodes.output("Error", nodes.distance(target, end), NUMBER)
 
@@ -254,55 +258,57 @@ def _shifted(nodes: Nodes, vector: Value) -> Value:
     return nodes.combine(y, z, x)
 
 
-def _hinge_way(
+def _hinge_column(
     nodes: Nodes, joint: Hinge, place: _Placed, angle: Value, arm: Value, desired: Value
 ) -> tuple[Value, Value, Value]:
-    """Return where the tip goes as a hinge turns; none where it is at a limit and would go beyond."""
+    """Return a hinge's column c of the Jacobian, zero if it would exceed a limit, and the parts of c c^T."""
     axis: Value = _AXES[joint.axis]
-    way = nodes.cross(axis if place.before is None else nodes.rotated(axis, place.before), arm)
+    column = nodes.cross(axis if place.before is None else nodes.rotated(axis, place.before), arm)
     if math.isfinite(joint.lower) or math.isfinite(joint.upper):
-        up = nodes.dot(way, desired) > 0.0
+        up = nodes.dot(column, desired) > 0.0
         above: Value = joint.upper - angle if math.isfinite(joint.upper) else math.pi
         below: Value = angle - joint.lower if math.isfinite(joint.lower) else math.pi
         room = nodes.switch(up, above, below, 'FLOAT')
-        way = nodes.switch(room > NATIVE_AT_LIMIT, way, (0.0, 0.0, 0.0))
-    return way, way * way, way * _shifted(nodes, way)
+        column = nodes.switch(room > NATIVE_AT_LIMIT, column, (0.0, 0.0, 0.0))
+    return column, column * column, column * _shifted(nodes, column)
 
 
-def _ball_way(
+def _ball_columns(
     nodes: Nodes, joint: Ball, place: _Placed, value: Value, arm: Value, desired: Value
 ) -> tuple[tuple[Value, list[Value]], Value, Value]:
-    """Return a ball's arm with the axes that its limits block, and what turning about the other axes can do."""
+    """Return a ball's arm with the axes that its limits block, and its part of J J^T: diagonal, off diagonal."""
     square = nodes.dot(arm, arm)
     squares = nodes.combine(square, square, square) - arm * arm
     products = arm * _shifted(nodes, arm) * (-1.0, -1.0, -1.0)
     blocked = blocked_axes(nodes, joint.limits, value, (place.before, place.after), arm, desired)
     for axis in blocked:
-        way = nodes.cross(axis, arm)
-        squares, products = squares - way * way, products - way * _shifted(nodes, way)
+        column = nodes.cross(axis, arm)
+        squares, products = squares - column * column, products - column * _shifted(nodes, column)
     return (arm, blocked), squares, products
 
 
-def _turned_hinge(nodes: Nodes, joint: Hinge, angle: Value, way: Value, pull: Value) -> Value:
-    turn = nodes.maximum(nodes.minimum(nodes.dot(way, pull), _LARGEST), -_LARGEST)
+def _rotated_hinge(nodes: Nodes, joint: Hinge, angle: Value, column: Value, multiplier: Value) -> Value:
+    turn = nodes.maximum(nodes.minimum(nodes.dot(column, multiplier), _LARGEST_ROTATION), -_LARGEST_ROTATION)
     return _in_range(nodes, joint, angle + turn)
 
 
-def _turned_ball(nodes: Nodes, joint: Ball, place: _Placed, way: tuple[Value, list[Value]], pull: Value) -> Value:
-    arm, blocked = way
-    axis = nodes.cross(arm, pull)
+def _rotated_ball(
+    nodes: Nodes, joint: Ball, place: _Placed, column: tuple[Value, list[Value]], multiplier: Value
+) -> Value:
+    arm, blocked = column
+    axis = nodes.cross(arm, multiplier)
     for each in blocked:
         axis = axis - nodes.project(axis, each)
-    turn = nodes.axis_turn(axis, nodes.minimum(nodes.length(axis), _LARGEST))
+    turn = nodes.axis_turn(axis, nodes.minimum(nodes.length(axis), _LARGEST_ROTATION))
     frame = nodes.multiplied(turn, place.after)
     own = frame if place.before is None else nodes.multiplied(nodes.inverted(place.before), frame)
     return clamped(nodes, own, joint.limits)
 
 
-def _pull_group() -> GeometryNodeTree:
-    """Return the group that solves for the tip's pull: diagonal, off diagonal (xy, yz, zx), residual, error → pull.
+def _multiplier_group() -> GeometryNodeTree:
+    """Return the group that solves ``(J J^T + L I) y = r`` by a Cholesky decomposition without square roots.
 
-    A Cholesky decomposition without square roots.
+    Its inputs are diagonal and off diagonal (xy, yz, zx) of J J^T, the residual r and the error.
     """
 
     def fill(nodes: Nodes) -> None:
@@ -331,6 +337,6 @@ def _pull_group() -> GeometryNodeTree:
             z = z / third
             y = y / second - c * z
             x = nodes.multiply_add(b * -1.0, z, x / xx) - a * y
-        nodes.output("Pull", nodes.combine(x, y, z))
+        nodes.output("Multiplier", nodes.combine(x, y, z))
 
-    return shared_group("FABRIK pull at the tip", fill)
+    return shared_group("FABRIK damped least squares", fill)

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A chain's whole solver as one node group: target in, the bones' own rotations out.
+"""One link, or two with a pole, in closed form as a node group: target in, the bones' own rotations out.
 
-Everything is relative to the chain's root as it rests: the root is at the origin, its bone's axes are the axes.
+All coordinates are those of the first bone at rest: the root is the origin, the bone's axes are the axes.
 """
 
 from __future__ import annotations
