@@ -16,7 +16,7 @@ from fabrik_addon.core.model.constrained_chain_arrays import Bones, matrices, ti
 from fabrik_addon.core.model.feasible_poses import COUNT, feasible_poses
 from fabrik_addon.core.model.joint_limits import clamp, joint_limits, swing_twist
 from fabrik_addon.core.optimise.bounded_least_squares import descend
-from fabrik_addon.core.optimise.nearest_pose import _place, _second_derivative, _swings_bend, nearest_poses
+from fabrik_addon.core.optimise.nearest_pose import _curvature_of_swings, _place, _second_derivative, nearest_poses
 from tests.unit.chains import Array, matrix, seeds
 from tests.unit.constrained_chains import ConstrainedChain, feasible_coordinates, random_constrained_chain, unit4
 
@@ -72,7 +72,7 @@ def test_tips_are_where_forward_kinematics_has_them(seed: int, count: int) -> No
 @given(seeds, counts)
 @settings(max_examples=50)
 def test_first_and_second_derivatives_of_the_tip(seed: int, count: int) -> None:
-    """Slopes, and how every slope changes with what turns it, against finite differences."""
+    """Jacobian columns, and their change by every axis that rotates them, against finite differences."""
     rng = np.random.default_rng(seed)
     _, bones, coordinates = made(rng, count, 1)
     placed, step = _place(bones, coordinates), 1e-6
@@ -85,12 +85,12 @@ def test_first_and_second_derivatives_of_the_tip(seed: int, count: int) -> None:
             moved = coordinates.copy()
             moved[0, bone[a], axis[a]] += sign * step
             ends.append(_place(bones, moved))
-        np.testing.assert_allclose(placed.slopes[0, a], (ends[0].tips - ends[1].tips)[0] / (2.0 * step), atol=1e-5)
+        np.testing.assert_allclose(placed.columns[0, a], (ends[0].tips - ends[1].tips)[0] / (2.0 * step), atol=1e-5)
         for b in range(len(bone)):
             is_whole = bones.follows[a, b] == 1.0
             if is_whole or (bones.segment[bone[a]] != bones.segment[bone[b]] and bone[a] != bone[b]):
-                change = (ends[0].slopes[0, b] - ends[1].slopes[0, b]) / (2.0 * step)
-                expected = np.cross(placed.spins[0, a], placed.slopes[0, b]) if is_whole else 0.0 * change
+                change = (ends[0].columns[0, b] - ends[1].columns[0, b]) / (2.0 * step)
+                expected = np.cross(placed.spins[0, a], placed.columns[0, b]) if is_whole else 0.0 * change
                 np.testing.assert_allclose(change, expected, atol=1e-4)
 
 
@@ -107,12 +107,12 @@ def test_second_derivative_of_the_error(seed: int, count: int) -> None:
 
     def gradient(moved: Array) -> Array:
         placed = _place(bones, moved)
-        first: Array = -(placed.slopes @ (target - placed.tips)[:, :, None])[..., 0]
+        first: Array = -(placed.columns @ (target - placed.tips)[:, :, None])[..., 0]
         return first
 
     placed, value = _place(bones, coordinates), coordinates.reshape(1, -1)[:, bones.free]
-    bending = _swings_bend(bones, coordinates, value, gradient(coordinates))
-    second = _second_derivative(bones, placed.spins, placed.slopes, target - placed.tips, *bending)
+    bending = _curvature_of_swings(bones, coordinates, value, gradient(coordinates))
+    second = _second_derivative(bones, placed.spins, placed.columns, target - placed.tips, *bending)
     for a, axis in enumerate(bones.free):
         ends = []
         for sign in (1.0, -1.0):

@@ -58,18 +58,18 @@ _PRODUCTS = _vector_to_products()
 
 @dataclass(frozen=True)
 class _Placed:
-    """Poses with what moves their tips."""
+    """Poses with the Jacobians of their tips."""
 
     tips: Array
     """(S, 3)"""
     spins: Array
     """(S, N, 3) angular velocity of every free axis."""
-    slopes: Array
-    """(S, N, 3) how the tip moves with it."""
+    columns: Array
+    """(S, N, 3) columns of the Jacobian: velocity of the tip by every free axis."""
 
     def gather(self, poses: NDArray[np.bool_]) -> _Placed:
         """Return some of them."""
-        return _Placed(self.tips[poses], self.spins[poses], self.slopes[poses])
+        return _Placed(self.tips[poses], self.spins[poses], self.columns[poses])
 
     def choose(self, where: NDArray[np.bool_], yes: _Placed) -> _Placed:
         """Return others where a condition (S,) holds."""
@@ -77,7 +77,7 @@ class _Placed:
         return _Placed(
             np.where(where[:, None], yes.tips, self.tips),
             np.where(each, yes.spins, self.spins),
-            np.where(each, yes.slopes, self.slopes),
+            np.where(each, yes.columns, self.columns),
         )
 
 
@@ -121,13 +121,13 @@ def nearest_poses(
             )
             if not items.size:
                 break
-        trial, promised = _step(bones, coordinates, placed, targets, damping)
+        trial, predicted = _step(bones, coordinates, placed, targets, damping)
         trial_placed = _place(bones, trial)
         trial_errors = np.linalg.norm(targets - trial_placed.tips, axis=-1)
         gain = errors - trial_errors
         better = gain > 0.0
-        # Steps are trusted by how much of what their model promised they gain.
-        kept = (errors + trial_errors) * gain / np.maximum(promised, TINY)
+        # Steps are trusted by how much of what their model predicted they gain.
+        kept = (errors + trial_errors) * gain / np.maximum(predicted, TINY)
         damping = damping * np.where(kept > MUCH, EASE, np.where(kept > LITTLE, 1.0, TIGHTEN))
         is_going = ~better | ((trial_errors > tolerance) & (gain >= still * trial_errors))
         is_going &= damping <= MOST_DAMPING
@@ -147,17 +147,17 @@ def _place(bones: Bones, coordinates: Array) -> _Placed:
     x, z = coordinates[..., 0], coordinates[..., 2]
     w = 2.0 * np.sqrt(np.maximum(1.0 - x * x - z * z, 1e-6))
     x4, z4 = 4.0 * x / w, 4.0 * z / w
-    local = np.zeros((*x.shape, 3, 3))  # bone by bone, axis by axis, in the frame that the bone turns in
+    local = np.zeros((*x.shape, 3, 3))  # bone by bone, axis by axis, in the bone's parent frame
     local[..., 0, 0], local[..., 2, 2] = x * x4 + w, z * z4 + w
     local[..., 0, 1], local[..., 2, 1] = 2.0 * z, -2.0 * x
     local[..., 0, 2] = local[..., 2, 0] = x * z4
     spins = local @ parents.swapaxes(-1, -2)
     spins[..., 1, :] = frames[..., 1]
     arms = joints[:, bones.carried] - joints[:, :-1]
-    slopes = spins @ _across(arms)
+    columns = spins @ _across(arms)
     count, free = len(coordinates), bones.free
     return _Placed(
-        joints[:, -1], spins.reshape(count, -1, 3).take(free, axis=1), slopes.reshape(count, -1, 3).take(free, axis=1)
+        joints[:, -1], spins.reshape(count, -1, 3).take(free, axis=1), columns.reshape(count, -1, 3).take(free, axis=1)
     )
 
 
@@ -173,21 +173,21 @@ def _step(bones: Bones, coordinates: Array, placed: _Placed, targets: Array, dam
     The gain is the decrease of the squared distance from tip to target.
     """
     residual = targets - placed.tips
-    spins, slopes = placed.spins, placed.slopes
+    spins, columns = placed.spins, placed.columns
     every, free = len(coordinates), bones.free
-    gradient = -(slopes @ residual[:, :, None])[..., 0]
+    gradient = -(columns @ residual[:, :, None])[..., 0]
     value = coordinates.reshape(every, -1).take(free, axis=1)
-    diagonal, mixed = _swings_bend(bones, coordinates, value, gradient)
+    diagonal, mixed = _curvature_of_swings(bones, coordinates, value, gradient)
     lower, upper = bones.ends
     least, most = lower - value, upper - value
     fixed = ((most <= AT_LIMIT) & (gradient < 0.0)) | ((least >= -AT_LIMIT) & (gradient > 0.0))
     n, m = bones.pairs
     is_along = False
     if n.size:
-        # On its ellipse a swing goes along it, which bends: its axes are then that way, and none.
+        # A swing on its ellipse moves along the ellipse: the tangent replaces the axis x, and the axis z is fixed.
         both = bones.both
         tangent, curvature, out, is_flat = _along_ellipses(bones, value.take(both, axis=1), gradient.take(both, axis=1))
-        is_round = ~is_flat[:, None]  # what goes beyond is put back as a pair
+        is_round = ~is_flat[:, None]  # a swing beyond its ellipse is clamped afterwards
         least[:, both] -= np.where(is_round, np.inf, 0.0)
         most[:, both] += np.where(is_round, np.inf, 0.0)
         fixed[:, both] &= ~is_round
@@ -195,8 +195,8 @@ def _step(bones: Bones, coordinates: Array, placed: _Placed, targets: Array, dam
     if is_along:
         fixed[:, m] |= out
         along_x, along_z = np.where(out, tangent[:, 0], 1.0), np.where(out, tangent[:, 1], 0.0)
-        spins, slopes = spins.copy(), slopes.copy()
-        for vectors in (spins, slopes):
+        spins, columns = spins.copy(), columns.copy()
+        for vectors in (spins, columns):
             vectors[:, n] = along_x[..., None] * vectors[:, n] + along_z[..., None] * vectors[:, m]
         gradient[:, n] = along_x * gradient[:, n] + along_z * gradient[:, m]
         along = along_x * along_x * diagonal[:, n] + along_z * along_z * diagonal[:, m]
@@ -205,9 +205,9 @@ def _step(bones: Bones, coordinates: Array, placed: _Placed, targets: Array, dam
         diagonal[:, n] = along
         mixed[:, inner] = np.where(out, 0.0, mixed[:, inner])
 
-    model = _second_derivative(bones, spins, slopes, residual, diagonal + damping[:, None], mixed)
+    model = _second_derivative(bones, spins, columns, residual, diagonal + damping[:, None], mixed)
     change = _bounded_change(model, gradient, fixed, least, most)
-    promised = -np.sum(change * (2.0 * gradient + (model @ change[..., None])[..., 0]), axis=1)
+    predicted = -np.sum(change * (2.0 * gradient + (model @ change[..., None])[..., 0]), axis=1)
     if is_along:
         change[:, m] += along_z * change[:, n]
         change[:, n] *= along_x
@@ -221,7 +221,7 @@ def _step(bones: Bones, coordinates: Array, placed: _Placed, targets: Array, dam
         made[:, wide, 0], made[:, wide, 2] = within_half_turn(
             ARRAY, ends, other_ends, made[:, wide, 0], made[:, wide, 2]
         )
-    return made, promised
+    return made, predicted
 
 
 def _bounded_change(model: Array, gradient: Array, fixed: NDArray[np.bool_], least: Array, most: Array) -> Array:
@@ -243,12 +243,12 @@ def _bounded_change(model: Array, gradient: Array, fixed: NDArray[np.bool_], lea
 
 
 def _second_derivative(
-    bones: Bones, spins: Array, slopes: Array, residual: Array, diagonal: Array, mixed: Array
+    bones: Bones, spins: Array, columns: Array, residual: Array, diagonal: Array, mixed: Array
 ) -> Array:
-    """Return half the squared error's second derivative (S, N, N) by the axes; see _swings_bend for the last two."""
-    # d2 tip / da db = spin a x slope b where a turns what b does; here it is taken times the residual.
-    bent = spins @ (slopes @ _across(-residual)).swapaxes(-1, -2) * bones.follows
-    made: Array = slopes @ slopes.swapaxes(-1, -2) + bent + bent.swapaxes(-1, -2)
+    """Return half the squared error's second derivative (S, N, N); diagonal and mixed: ``_curvature_of_swings``."""
+    # d2 tip / da db = spin a x column b where axis a rotates axis b; here it is multiplied by the residual.
+    bent = spins @ (columns @ _across(-residual)).swapaxes(-1, -2) * bones.follows
+    made: Array = columns @ columns.swapaxes(-1, -2) + bent + bent.swapaxes(-1, -2)
     made.reshape(len(made), -1)[:, :: made.shape[-1] + 1] += diagonal
     n, m = bones.swings
     made[:, n, m] += mixed
@@ -266,14 +266,14 @@ def _into_ellipses(bones: Bones, swings: Array) -> Array:
     return np.where(radii.min(axis=1, keepdims=True) <= AT_LIMIT, in_ranges, inside)
 
 
-def _swings_bend(bones: Bones, coordinates: Array, value: Array, gradient: Array) -> tuple[Array, Array]:
-    """Return what the error's second derivative has because half-sines bend, where spins are taken as constant.
+def _curvature_of_swings(bones: Bones, coordinates: Array, value: Array, gradient: Array) -> tuple[Array, Array]:
+    """Return the part of the error's second derivative that comes from half-sines being no angles.
 
-    To second order a swing (x, z) turns about the axis of its own as well: the derivative of spin a by b is, but for
-    what turning it about spin b makes of it, (a = b) + a b / w^2 times x spin x + z spin z.
+    ``_second_derivative`` takes spins as constant but for their rotation by other axes. The spin of a half-sine a also
+    changes with a half-sine b of the same bone, by ``((a = b) + a b / w^2) (x spin_x + z spin_z)``.
 
     Returns:
-        its diagonal (S, N) and, for every bone that swings both ways (S, D), what is beside it.
+        the diagonal (S, N), and the entry of x and z for every bone that swings about both (S, D).
     """
     bone, axis = bones.axes
     is_swing = axis != 1
@@ -289,11 +289,12 @@ def _swings_bend(bones: Bones, coordinates: Array, value: Array, gradient: Array
 def _along_ellipses(
     bones: Bones, swings: Array, gradient: Array
 ) -> tuple[Array, Array, NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return what swings (S, 2, P) on their ellipses can do.
+    """Return the directions in which swings (S, 2, P) on their ellipses can move.
 
     Returns:
-        the way (S, 2, P) along the ellipse, how the error curves (S, P) along it, whether each is kept to it (S, P),
-        and whether its quarter has no width (S, P), so that it keeps to its ranges instead.
+        the tangent (S, 2, P) of the ellipse; the second derivative (S, P) of the error along it that comes from the
+        ellipse's curvature; whether each swing is held on its ellipse (S, P); whether its quarter ellipse has no width
+        (S, P), so that x and z are clamped to their ranges instead.
     """
     radii = bones.radii_of(swings)
     is_flat = radii.min(axis=1) <= AT_LIMIT
@@ -307,19 +308,19 @@ def _along_ellipses(
     return tangent, -np.sum(gradient * swings, axis=1), out, is_flat
 
 
-def _solve_fixed(model: Array, slope: Array, change: Array, fixed: NDArray[np.bool_]) -> Array:
-    """Return the change (S, N) that is best for an error's model where some axes' change is fixed."""
+def _solve_fixed(model: Array, gradient: Array, change: Array, fixed: NDArray[np.bool_]) -> Array:
+    """Return the change (S, N) that minimises the model of the error where the changes of some axes are fixed."""
     held = np.where(fixed, change, 0.0)
-    rest = np.where(fixed, held, -slope - (model @ held[..., None])[..., 0])
+    rest = np.where(fixed, held, -gradient - (model @ held[..., None])[..., 0])
     reduced = np.where(fixed[:, :, None] | fixed[:, None, :], 0.0, model)
-    reduced.reshape(len(slope), -1)[:, :: slope.shape[1] + 1] += fixed
+    reduced.reshape(len(gradient), -1)[:, :: gradient.shape[1] + 1] += fixed
     try:
-        return _solve_valley(reduced, rest)
+        return _solve_definite(reduced, rest)
     except np.linalg.LinAlgError:
         return _solve(reduced, rest)
 
 
-def _solve_valley(matrices: Array, right: Array) -> Array:
+def _solve_definite(matrices: Array, right: Array) -> Array:
     """Solve positive definite systems (S, N, N), (S, N); raise LinAlgError where one isn't.
 
     The factor of ((A, 1), (1, c)) has the transposed inverse of A's factor below: one call where going back through A's
