@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def constraint_name(chain_name: str) -> str:
-    """Return the name of the constraints that turn a chain's bones."""
+    """Return the name of the constraints that rotate a chain's bones."""
     return f"{CONSTRAINT}{chain_name}"
 
 

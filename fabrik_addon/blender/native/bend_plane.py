@@ -32,7 +32,7 @@ def eased_distance(nodes: Nodes, target: Value, softness: Value, total: Value) -
 def bend_plane(
     nodes: Nodes, target: Value, pole: Value, pole_angle: Value, plane: Value, start: Value, is_straight: bool
 ) -> tuple[Value, Value]:
-    """Return the frame of the bend plane, and the first link's frame at rest turned into it.
+    """Return the frame of the bend plane, and the first link's frame at rest rotated into it.
 
     Args:
         nodes: to add to.
@@ -48,7 +48,7 @@ def bend_plane(
     turn = nodes.axis_turn((0.0, 1.0, 0.0), pole_angle)
     frame = nodes.multiplied(frame, turn)
     if is_straight:
-        # A straight chain has no bend to bring to the pole: what is turned to the pole at rest is turned there.
+        # A straight chain has no bend to bring to the pole: what is rotated to the pole at rest is rotated there.
         at_rest = nodes.multiplied(nodes.aligned(plane, pole, 'X', 'Y'), turn)
         start = nodes.multiplied(nodes.multiplied(nodes.inverted(at_rest), plane), start)
     return frame, start

@@ -85,7 +85,7 @@ def _warn_of_trees(armature: Object, eligible: Sequence[EligibleChain]) -> None:
 
 
 def _check_shared(armature: Object, eligible: Sequence[EligibleChain], others: dict[str, Object]) -> None:
-    """Refuse chains of which two would turn the same bone."""
+    """Refuse chains of which two would rotate the same bone."""
     taken = {bone.name: name for name, solver in others.items() for bone in turned_by(armature, solver)}
     for each in eligible:
         for bone in each.rest.bones:
@@ -123,7 +123,7 @@ def _eligible_chain(armature: Object, settings: FabrikChain, snapshot: Snapshot)
         rest = read_rest_chain(armature, bones, has_pole, settings.use_rotation, settings.tolerance)
     except FabrikError as error:
         raise FabrikError(f"Chain '{settings.name}': {error}") from error
-    # Native rigs don't override each other: two that would turn the same bone are refused.
+    # Native rigs don't override each other: two that would rotate the same bone are refused.
     overridden = [name for name in snapshot.overridden if f"(constraint '{CONSTRAINT}" not in name]
     warnings = [f"also turned by {', '.join(overridden)}"] if overridden else []
     warnings += _animated(armature, rest)

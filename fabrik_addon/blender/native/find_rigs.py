@@ -51,7 +51,7 @@ def _last_bone(armature: Object, chain: FabrikChain) -> str:
 
 
 def turned_by(armature: Object, solver: Object) -> list[PoseBone]:
-    """Return the bones of an armature that a solver turns."""
+    """Return the bones of an armature that a solver rotates."""
     found = native_constraints(armature)
     return [bone for bone, constraint in found if constraint.target == solver and constraint.mix_rot]  # type: ignore[attr-defined]
 

@@ -17,7 +17,7 @@ def own_rotations(
     Args:
         nodes: to add to.
         joints: after the root, the tip last.
-        start: the first link's frame before it is turned.
+        start: the first link's frame before it is rotated.
         rests: every other link's frame at rest in the one before.
         bones: every bone's frame in that of its link; none where links lie along their bones.
     """

@@ -29,7 +29,7 @@ class RestChain:
     """A chain with its bones' own rotations at rest, in the space of its first bone."""
 
     bones: tuple[PoseBone, ...]
-    """Those that turn."""
+    """Those that rotate."""
     root: Matrix
     """Where that space is, in the space of the first bone's parent or of the armature."""
     root_moves: bool

@@ -91,7 +91,7 @@ def _joints(links: Sequence[Vector], rests: Sequence[Quaternion], own: Sequence[
 
 
 def _plane(at_rest: Vector, joints: Sequence[Vector]) -> Quaternion:
-    """Return the frame with +Y along a line and +X where a pose bends once its tip is turned to the line."""
+    """Return the frame with +Y along a line and +X where a pose bends once its tip is rotated to the line."""
     along = at_rest.normalized()
     turn = joints[-1].rotation_difference(at_rest)
     bends = [turn @ joint - along * along.dot(turn @ joint) for joint in joints[:-1]]

@@ -147,7 +147,7 @@ def tip_turn(nodes: Nodes, frame: Value, desired: Value, link: Value, back: Quat
 
     Args:
         nodes: to add to.
-        frame: that it has before it turns; None is none.
+        frame: that it has before it rotates; None is none.
         desired: the frame that it should have.
         link: where its link points.
         back: its frame in that of its link, or None where they are the same.

@@ -40,7 +40,7 @@ def forget_inherited(bones: Iterable[PoseBone], stay_aligned: bool) -> None:
     """Give bones, and what hangs on them, the way of inheriting scale that they had before they were stretched.
 
     Args:
-        bones: those that a native rig turned or scaled.
+        bones: those that a native rig rotated or scaled.
         stay_aligned: they stay stretched, and so must what keeps them from being skewed.
     """
     for bone in {each.bone.name: each for one in bones for each in (one, *one.children)}.values():

@@ -139,7 +139,7 @@ def jacobian_columns(
         axes = turning_axes(ops, constrained_chain.limits[j], coordinates[j], placed.parents[j], placed.frames[j])
         columns.append([None if axis is None else cross(axis, (ex - x, ey - y, ez - z)) for axis in axes])
         if not constrained_chain.inherits[j]:
-            ex, ey, ez = x, y, z  # what hangs on a bone that doesn't turn with its parent moves with its head alone
+            ex, ey, ez = x, y, z  # what hangs on a bone that doesn't rotate with its parent moves with its head alone
     columns.reverse()
     return columns
 

@@ -44,7 +44,7 @@ class Rule:
 
 
 def shortened(ops: Operations, change: Iterable[Sequence[Component]], zero: Component) -> tuple[Component, Component]:
-    """Return the share of a step in which no axis turns farther than it may, and how far one turns in all of it."""
+    """Return the share of a step up to which no axis changes by more than ``LONGEST_STEP``, and its largest change."""
     longest = zero
     for parts in change:
         for part in parts:
@@ -134,7 +134,7 @@ DAMPED = Rule(
 
 @dataclass(frozen=True)
 class FreeBody:
-    """A chain of joints that turn any way; root at the origin."""
+    """A chain of joints that rotate any way; root at the origin."""
 
     points: list[Vector]
     """Joints from the root."""
@@ -149,8 +149,8 @@ class FreeBody:
     def stepped(self, ops: Operations, residual: Vector, rule: Rule, memory: Component) -> FreeBody:
         """Return the chain after one step.
 
-        A turn w of a joint moves the tip by w x r, r being the arm from the joint to the tip. So the joint's part of
-        J J^T is |r|^2 - r r^T, and J^T y turns it by r x y.
+        A rotation w of a joint moves the tip by w x r, r being the arm from the joint to the tip. So the joint's part of
+        J J^T is |r|^2 - r r^T, and J^T y rotates it by r x y.
         """
         tx, ty, tz = self.points[-1]
         xx = yy = zz = xy = xz = yz = 0.0 * memory
@@ -170,7 +170,7 @@ class FreeBody:
         points, links = [(x, y, z)], []
         q: Quaternion | None = None
         for (wx, wy, wz), link in zip(coordinates, self.links, strict=True):
-            # The turn by a vector to first order, made a rotation: any that ends nearer to the target is as good.
+            # The rotation by a vector to first order, made a rotation: any that ends nearer to the target is as good.
             wx, wy, wz = half * wx, half * wy, half * wz
             w = 1.0 / ops.sqrt(1.0 + wx * wx + wy * wy + wz * wz)
             turned = w, wx * w, wy * w, wz * w

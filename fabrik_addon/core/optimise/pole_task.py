@@ -94,7 +94,7 @@ def _pole_step(
     bend: tuple[Component, Component],
     axes: tuple[Vector, Vector, Vector],
 ) -> list[list[Component]]:
-    """Return the turns that take the bend all the way to the pole, to first order, and leave the tip where it is."""
+    """Return the rotations that bring the bend to the pole, to first order, and leave the tip where it is."""
     angle, size = bend
     _, side, across = axes
     zero = 0.0 * angle
@@ -150,7 +150,7 @@ def pole_gradient(
     count = 0.0
     for j in range(len(coordinates) - 1, -1, -1):
         x, y, z = placed.joints[j]
-        # All inner joints after this one turn about it together.
+        # All inner joints after this one rotate about it together.
         lever = (sx - count * x, sy - count * y, sz - count * z)
         axes = turning_axes(ops, constrained_chain.limits[j], coordinates[j], placed.parents[j], placed.frames[j])
         slopes[j] = [zero if axis is None else dot(cross(axis, lever), onward) for axis in axes]

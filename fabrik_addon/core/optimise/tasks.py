@@ -55,12 +55,12 @@ class OrientationTask:
     scale = _TURN_SCALE
 
     def residual(self, ops: Operations, placed: PlacedTree) -> tuple[Component, ...]:
-        """Return the turn that is left, as a rotation vector."""
+        """Return the rotation that is left, as a rotation vector."""
         x, y, z = self._turn(ops, placed)
         return _TURN_SCALE * x, _TURN_SCALE * y, _TURN_SCALE * z
 
     def off(self, ops: Operations, placed: PlacedTree) -> Component:
-        """Return the angle (radians) of the turn that is left."""
+        """Return the angle (radians) of the rotation that is left."""
         return norm(ops, self._turn(ops, placed))
 
     def partly(self, placed: PlacedTree, share: float) -> OrientationTask:

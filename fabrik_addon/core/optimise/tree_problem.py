@@ -36,9 +36,9 @@ ZIGZAG = 0.3
 sides in turn and so to none."""
 
 LEAST_BENT, WELL_BENT = 0.003, 0.03
-"""Distance of the inner joints' sum from the chord, in the tree's units, from which a chain is turned to its pole as a
+"""Distance of the inner joints' sum from the chord, in the tree's units, from which a chain is rotated to its pole as a
 whole: where all targets may be met, and where some can't be. A chain stretched straight to a target beyond reach has no
-side: a straight arm turned by 107 degrees in one step of its target without the second."""
+side: a straight arm rotated by 107 degrees in one step of its target without the second."""
 
 ROUNDING = 1e-12
 """Distance, in the tree's units, that is rounding."""
