@@ -149,7 +149,7 @@ class FreeBody:
     def stepped(self, ops: Operations, residual: Vector, rule: Rule, memory: Component) -> FreeBody:
         """Return the chain after one step.
 
-        A rotation w of a joint moves the tip by w x r, r being the arm from the joint to the tip. So the joint's part of
+        A rotation w of a joint moves the tip by w x r, r being the arm from joint to tip. So the joint's part of
         J J^T is |r|^2 - r r^T, and J^T y rotates it by r x y.
         """
         tx, ty, tz = self.points[-1]
