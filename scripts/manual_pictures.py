@@ -22,10 +22,11 @@ import blender_window
 
 # Width, height, left, top of what is kept of the window.
 PICTURES = {"panel": (300, 372, 750, 315), "drag": (1050, 745, 0, 55), "overlay": (700, 560, 90, 50)}
+PICTURES |= {name: (460, 540, 310, 100) for name in ("body", "body-pulled")} | {"body-horse": (520, 380, 270, 180)}
 
 
 def main() -> None:
-    """Write docs/images/panel.png, drag.png and overlay.png."""
+    """Write the pictures into docs/images."""
     try:
         root = blender_window.prepare()
     except blender_window.Unavailable as reason:

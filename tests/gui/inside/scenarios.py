@@ -12,6 +12,7 @@ from pathlib import Path
 
 import bpy
 import gpu
+from bodies import body, manual_bodies
 from chains_by_mouse import active_target, bone_targets, chain_list, controls, handles
 from mathutils import Vector
 from stage import (
@@ -767,6 +768,8 @@ SCENARIOS = {
         snapping,
         around_the_edge,
         shortcut,
+        body,
         manual,
+        manual_bodies,
     )
 }

@@ -1,0 +1,131 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Bodies made by their button and dragged with the mouse, and the manual's pictures of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import bpy
+from mathutils import Vector
+from stage import (
+    Stage,
+    Steps,
+    area,
+    begin_drag,
+    check,
+    click,
+    find_button,
+    human,
+    is_dragging,
+    middle,
+    open_sidebar,
+    over,
+    pose_bits,
+    region,
+    rig_now,
+    shot,
+    traces,
+    walk,
+)
+
+HELD = 2e-4
+"""Distance that a planted foot may move, in metres: 1e-4 of the body's height."""
+
+
+def undo() -> Steps:
+    Stage.hands.move(*middle(region()))
+    yield 0.3
+    Stage.hands.key("Z", "ctrl")
+    yield 0.6
+
+
+def feet(rig: Any) -> list[Vector]:
+    return [rig.pose.bones[f"foot.{side}"].head.copy() for side in "LR"]
+
+
+def body() -> Steps:
+    """Make Body by its button, a hand dragged down, both taken back."""
+    human("hand.L")
+    before = traces()
+    yield from open_sidebar()
+    at = yield from find_button("pose.fabrik_body_add")
+    check(at, f"there is a button to make a body, at {at}")
+    if not at:
+        return
+    yield from click(at)
+    yield 0.6
+    check(len(rig_now().fabrik.body.parts) > 40, "the button makes a body")
+    yield from undo()
+    check(not rig_now().fabrik.body.parts, "undo takes it back in one step")
+    with over():
+        bpy.ops.pose.fabrik_body_add()
+        bpy.ops.ed.undo_push(message="body")
+    rig = rig_now()
+    pose, places = pose_bits(rig), feet(rig)
+    area().spaces.active.show_region_ui = False
+    yield 0.5
+    yield from begin_drag()
+    begin = middle(region())
+    yield from walk(begin, begin + Vector((-90, -150)), 10)
+    yield 0.4
+    check(is_dragging(), "the drag of a body runs")
+    moved = rig_now()
+    hips = (moved.pose.bones["spine"].head - moved.data.bones["spine"].head_local).length
+    check(hips > 0.01, f"the hips follow ({hips:.3f})")
+    yield from click(begin + Vector((-90, -150)))
+    check(not is_dragging(), "a click ends it")
+    off = max((a - b).length for a, b in zip(places, feet(rig_now()), strict=True))
+    check(off < HELD, f"the feet stay ({off:.6f})")
+    yield from undo()
+    check(pose_bits(rig_now()) == pose, "one undo restores every bit")
+    after = traces()
+    check(after == before, f"nothing is left behind ({before}, {after})")
+
+
+def horse() -> Any:
+    """Rigify's horse from the side, with its bones as sticks."""
+    with over():
+        bpy.ops.object.armature_horse_metarig_add()
+        rig = bpy.context.object
+        rig.data.display_type = "STICK"
+        bpy.ops.object.mode_set(mode="POSE")
+        bpy.ops.pose.select_all(action="DESELECT")
+        bpy.ops.view3d.view_axis(type="RIGHT")
+        bpy.ops.view3d.view_all(center=False)
+        bpy.ops.view3d.view_orbit(angle=0.45, type="ORBITRIGHT")
+    return rig
+
+
+def manual_bodies() -> Steps:
+    """The manual's pictures: a human that picks something up, a horse that lifts a hoof."""
+    rig = human("hand.L")
+    rig.data.display_type = "STICK"
+    area().spaces.active.show_region_ui = False
+    with over():
+        bpy.ops.view3d.view_orbit(angle=0.6, type="ORBITRIGHT")
+        bpy.ops.pose.fabrik_body_add()
+        rig.fabrik.show_overlay = True
+        bpy.ops.pose.select_all(action="DESELECT")
+    yield 0.6
+    shot("manual-body")
+    place = rig.matrix_world @ rig.pose.bones["hand.L"].head
+    with over():
+        bpy.ops.pose.fabrik_body_pull(handle="Hand.L", position=place + Vector((-0.2, -0.45, -0.65)))
+    yield 0.6
+    shot("manual-body-pulled")
+    check(rig.fabrik.body.handles["Hand.L"].use_position, "a hand is pulled")
+    bpy.data.objects.remove(rig)
+    rig = horse()
+    with over():
+        bpy.ops.pose.fabrik_body_add()
+    rig.fabrik.show_overlay = True
+    handle = rig.fabrik.body.handles["Hand.L"]
+    bone = rig.pose.bones[handle.bone]
+    place = rig.matrix_world @ (bone.tail if handle.use_tail else bone.head)
+    with over():
+        bpy.ops.pose.fabrik_body_pull(handle="Hand.L", position=place + Vector((0.0, -0.35, 0.45)))
+        bpy.ops.pose.select_all(action="DESELECT")
+    yield 0.6
+    shot("manual-body-horse")
+    check(len(rig.fabrik.body.parts) > 20, "a horse has a body")
