@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,31 +71,6 @@ COLLINEAR = 1e-6
 
 BENT = 0.1
 """Half-sine by which bones are rotated off a line: any small one gives the Jacobian full rank."""
-
-
-@dataclass(frozen=True)
-class _Reach:
-    """The task of one call: which chain, near which pose, to which target."""
-
-    constrained_chain: ConstrainedChain
-    reference: Sequence[SwingTwist]
-    target: Vector
-    tolerance: float
-    steps: int
-    """Of least squares from one start, at most."""
-
-    def gather(self, ops: Operations, items: Selection) -> _Reach:
-        """Return the task in the selected batch items only; one pose stays."""
-        return replace(
-            self,
-            constrained_chain=self.constrained_chain.gather(ops, items),
-            reference=_gather_pose(ops, items, self.reference),
-            target=gather_parts(ops, items, self.target),
-        )
-
-    def rotate_least(self, ops: Operations, start: Sequence[SwingTwist]) -> tuple[list[SwingTwist], Placed, Component]:
-        """Return what ``least_rotation.rotate_least`` finds from a start."""
-        return rotate_least(ops, self.constrained_chain, start, self.reference, self.target, self.tolerance, self.steps)
 
 
 def coordinates_of(
@@ -153,11 +127,12 @@ def reach_within_limits(
     # With fewer steps than ``PATIENCE`` a descent only ran out of steps: it isn't known to be in a local minimum.
     if rest is None or steps < PATIENCE:
         return coordinates, placed, error, starts
-    reach = _Reach(constrained_chain, reference, target, tolerance, steps).gather(ops, rest)
+    chain, near = constrained_chain.gather(ops, rest), _gather_pose(ops, rest, reference)
     # Without another pose from the reference: no step toward a target beyond a straight chain betters that.
-    second = reach.reference if second_start is None else _gather_pose(ops, rest, second_start())
-    found = _start_anywhere(ops, reach, [_gather_pose(ops, rest, coordinates), second])
-    more = 3.0 + sum(_nearest(reach.constrained_chain.bones)) + 0.0 * found[0][0]
+    second = near if second_start is None else _gather_pose(ops, rest, second_start())
+    others = [_gather_pose(ops, rest, coordinates), second]
+    found = _start_anywhere(ops, chain, near, others, gather_parts(ops, rest, target), tolerance, steps)
+    more = 3.0 + sum(_nearest(chain.bones)) + 0.0 * found[0][0]
     coordinates, starts = _scatter(ops, rest, coordinates, found, starts, more)
     placed = place(ops, constrained_chain, coordinates)
     return coordinates, placed, distance_between(ops, placed.joints[-1], target), starts
@@ -268,14 +243,21 @@ def _is_straight(
     return is_straight
 
 
-def _start_anywhere(ops: Operations, reach: _Reach, others: Sequence[Sequence[SwingTwist]]) -> list[SwingTwist]:
+def _start_anywhere(
+    ops: Operations,
+    constrained_chain: ConstrainedChain,
+    reference: Sequence[SwingTwist],
+    others: Sequence[Sequence[SwingTwist]],
+    target: Vector,
+    tolerance: float,
+    steps: int,
+) -> list[SwingTwist]:
     """Return, of the poses that Newton's method reaches from all starts, the joint coordinates of the best.
 
     Of those with the tip at the target that is the one that rotates least from the reference pose; where there is none,
     the one whose tip is nearest to the target.
     """
-    constrained_chain, target, tolerance = reach.constrained_chain, reach.target, reach.tolerance
-    goals, references, bones = array_of([target])[:, 0], array_of(reach.reference), constrained_chain.bones
+    goals, references, bones = array_of([target])[:, 0], array_of(reference), constrained_chain.bones
     starts = np.concatenate([_near_poses(bones, goals), np.stack([array_of(one) for one in others], 1)], axis=1)
     damping, count = np.full(starts.shape[:2], FIRST_DAMPING), starts.shape[1]
     for most in HALVING_ROUNDS:
@@ -287,12 +269,12 @@ def _start_anywhere(ops: Operations, reach: _Reach, others: Sequence[Sequence[Sw
     coordinates = _components(ops, starts[:, 0])
     reached = distance_between(ops, place(ops, constrained_chain, coordinates).joints[-1], target) <= tolerance
     if ops.any(reached):
-        rotated, _, off = reach.rotate_least(ops, coordinates)
+        rotated, _, off = rotate_least(ops, constrained_chain, coordinates, reference, target, tolerance, steps)
         reached = reached & (off <= tolerance)
         coordinates = choose_each(ops, reached, rotated, coordinates)
     if bones.wide[0].size:
         # Half-sines end at half a turn, where Newton's method stalls and least squares come on.
-        coordinates = descend(ops, constrained_chain, coordinates, target, tolerance, reach.steps)[0]
+        coordinates = descend(ops, constrained_chain, coordinates, target, tolerance, steps)[0]
     return coordinates
 
 
