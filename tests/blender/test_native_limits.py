@@ -182,6 +182,23 @@ def test_as_many_feasible_targets_are_reached_as_by_the_core() -> None:
     assert ours >= core - 3
 
 
+def test_a_chain_whose_inner_joints_are_all_locked_turns_at_its_root() -> None:
+    armature = rigs.make_tail(3)
+    for name in ("bone1", "bone2"):
+        limit(armature.pose.bones[name], (LOCKED, LOCKED, LOCKED))
+    chain = rigs.add_chain(armature, "bone2", 3)
+    rest = np.linalg.norm(rigs.joints_of(armature, chain)[-1])
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    for direction in ((1.0, 0.3, 0.2), (-0.5, 0.4, 1.0)):
+        target = Vector(direction).normalized() * rest
+        chain.target.location = target
+        rigs.update()
+        assert (Vector(rigs.joints_of(armature, chain)[-1]) - target).length < 1e-4
+    chain.target.location = 0.5 * target
+    rigs.update()
+    assert (Vector(rigs.joints_of(armature, chain)[-1]) - target).length < 1e-4
+
+
 def test_rotation_locks_that_leave_a_hinge_are_limits() -> None:
     armature = rigs.make_tail(3)
     for bone in armature.pose.bones:

@@ -78,7 +78,11 @@ def blocked_axes(
         return []
     has_ranges = limits.has_flat_quarter or not limits.is_ellipse
     group = _blocked_group(limits.is_ellipse, has_ranges, _has_twist(limits))
-    return list(nodes.call(group, [rotation, *frames, arm, desired, *_finite(limits)]))
+    found: list[Value] = list(nodes.call(group, [rotation, *frames, arm, desired, *_finite(limits)]))
+    for axis, is_locked in zip(((1.0, 0.0, 0.0), (0.0, 0.0, 1.0)), limits.locked[::2], strict=True):
+        if is_locked:
+            found.append(axis if frames[0] is None else nodes.rotated(axis, frames[0]))
+    return found
 
 
 def _blocked_group(is_ellipse: bool, has_ranges: bool, has_twist: bool) -> GeometryNodeTree:

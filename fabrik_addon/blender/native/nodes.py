@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 NUMBER, ROTATION = "NodeSocketFloat", "NodeSocketRotation"
 """Types of a group's inputs and outputs that aren't vectors."""
 
-_SEPARATE_SWITCHES = 5
-"""Number of vectors up to which one switch for each takes less time than one switch of a bundle."""
-
 Value: TypeAlias = Any
 """An output socket's ``Socket``, or a constant: a float, a tuple (x, y, z) or, as a rotation, Euler angles.
 
@@ -371,38 +368,6 @@ class Nodes:
         for value, socket in zip(values, node.inputs[1 : len(values) + 1], strict=True):
             self.link(value, socket)
         return Socket(self, node.outputs[0])
-
-    def bundle(self, values: dict[str, tuple[str, Value]]) -> Socket:
-        """Return a bundle of values, each with its socket type: a group passes one socket on in less time than many."""
-        node = self.new("NodeCombineBundle")
-        for name, (kind, _) in values.items():
-            node.bundle_items.new(kind, name)
-        for (_, value), socket in zip(values.values(), node.inputs, strict=False):
-            self.link(value, socket)
-        return Socket(self, node.outputs[0])
-
-    def unbundled(self, bundle: Value, kinds: dict[str, str]) -> list[Value]:
-        """Return the values of a bundle, given their names and socket types."""
-        node = self.new("NodeSeparateBundle")
-        for name, kind in kinds.items():
-            node.bundle_items.new(kind, name)
-        self.link(bundle, node.inputs[0])
-        return [Socket(self, socket) for socket in list(node.outputs)[: len(kinds)]]
-
-    def bundled(self, vectors: Sequence[Value]) -> Socket:
-        """Return a bundle of vectors."""
-        return self.bundle({f"Joint {i + 1}": ('VECTOR', vector) for i, vector in enumerate(vectors)})
-
-    def unbundled_vectors(self, bundle: Value, count: int) -> list[Value]:
-        """Return the vectors of a bundle."""
-        return self.unbundled(bundle, {f"Joint {i + 1}": 'VECTOR' for i in range(count)})
-
-    def choose_joints(self, index: Value, lists: Sequence[Sequence[Value]]) -> list[Value]:
-        """Return the list of vectors with an index."""
-        count = len(lists[0])
-        if count <= _SEPARATE_SWITCHES:
-            return [self.choose(index, each) for each in zip(*lists, strict=True)]
-        return self.unbundled_vectors(self.choose(index, [self.bundled(each) for each in lists], 'BUNDLE'), count)
 
     def repeat(
         self, steps: Value, start: dict[str, tuple[str, Value]], body: Callable[..., Sequence[Value]]

@@ -47,6 +47,9 @@ PROBE = 1e-4
 PUSH = 1e-3
 """Half-sine by which the joints of a straight chain are bent to begin its descent: there grad D = 0."""
 
+LEAST_WAY = 1e-4
+"""Share of a trial step that the limits leave, below which a path ends."""
+
 LEAST_GRADIENT = 1e-4
 """Length of grad D, over the chain's length, below which a chain counts as straight."""
 
@@ -169,7 +172,7 @@ def _path(chain: ConstrainedChain, shape: Shape, sign: float) -> Path:
         probed = _moved(chain, shape, gradient, sign * PROBE / size)
         way = [((x - p) / PROBE, (z - q) / PROBE) for (x, _, z), (p, _, q) in zip(probed, shape, strict=True)]
         length = math.hypot(*(part for pair in way for part in pair))
-        if length < LEAST_GRADIENT:
+        if length < LEAST_WAY:
             break
         # Half-sines change by half the cosine of half a swing for every radian of the swing.
         per_radian = 0.5 * min(math.sqrt(max(1.0 - x * x - z * z, 0.0)) for x, _, z in shape)
