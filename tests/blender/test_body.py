@@ -16,6 +16,7 @@ from mathutils import Quaternion, Vector
 
 from fabrik_addon.blender.drag.body_drag import BodyDrag
 from fabrik_addon.blender.interface import body_panel
+from fabrik_addon.blender.interface.body_tool import body_handles
 from fabrik_addon.blender.overlay.read_body import read_body, read_body_settings, read_ends
 from fabrik_addon.blender.setup import make_body as make_body_module
 from tests.blender.rigs import Bone, activate, enter_pose_mode, make_armature, make_tail, update
@@ -316,11 +317,14 @@ def test_the_panel_skeleton_lists_parts_and_says_what_is_doubtful(rigify: None) 
     body = make_body(armature)
     assert body_panel.VIEW3D_PT_fabrik_skeleton.poll(bpy.context)
 
-    def drawn() -> list[tuple[str, str]]:
+    def drawn(kind: Any = body_panel.VIEW3D_PT_fabrik_skeleton) -> list[tuple[str, str]]:
         found: list[tuple[str, str]] = []
-        drawing = Drawing(body_panel.VIEW3D_PT_fabrik_skeleton, found)
-        drawing.kind.draw(drawing, bpy.context)
+        kind.draw(Drawing(kind, found), bpy.context)
         return found
+
+    assert {("label", "Elbow.L"), ("prop", "use_pin"), ("prop", "priority")} <= set(
+        drawn(body_panel.VIEW3D_PT_fabrik_handles)
+    )
 
     assert {("label", "Upper Arm.L"), ("label", "upper_arm.L"), ("operator", "pose.fabrik_body_find")} <= set(drawn())
     body.active_part = body.parts.find("Hand.L")
@@ -600,3 +604,21 @@ def test_a_drag_beyond_reach_does_not_jump(rigify: None) -> None:
             steps.append(max(angle(last[name], now[name]) for name in now))
         last = now
     assert max(steps) <= 5.0 * float(np.median(steps)), (max(steps), float(np.median(steps)))
+
+
+def test_a_handle_of_the_tool_drags_its_bone_whichever_is_active(rigify: None) -> None:
+    armature = metarig("human_metarig")
+    body = make_body(armature)
+    body.handles["Hand.R"].use_pin = True
+    shown = {handle.options["bone"]: handle for handle in body_handles(armature)}
+    assert len(shown) == len(body.handles)
+    assert shown["hand.R"].shape == "SQUARE" and not shown["hand.R"].is_pale, "pinned"
+    assert shown["foot.L"].shape == "CIRCLE" and not shown["foot.L"].is_pale, "planted"
+    assert shown["forearm.L"].is_pale, "an elbow does nothing until it is used"
+    activate(armature, "foot.R")
+    target = shown["hand.L"].position + Vector((0.0, -0.2, 0.1))
+    assert bpy.ops.pose.fabrik_drag(position=target, **shown["hand.L"].options) == {"FINISHED"}
+    update()
+    assert (place(armature, "Hand.L") - target).length < 1e-4
+    with pytest.raises(RuntimeError, match=r"There is no bone 'paw\.L' in 'metarig'"):
+        bpy.ops.pose.fabrik_drag(bone="paw.L")

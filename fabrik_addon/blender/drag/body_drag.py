@@ -40,6 +40,8 @@ def is_of_body(armature: Object, bone: str) -> bool:
 class BodyDrag:
     """A bone of a body that is dragged by its handle, or else by its tail, with the channels of the start."""
 
+    snapshot = None
+    """The overlay draws the body instead of a dragged chain."""
     chain_count = 0
     left_behind = ""
     held: frozenset[str] = frozenset()
@@ -77,7 +79,7 @@ class BodyDrag:
         added = self.grab.bone if self._is_added else ""
         pull = Pull(self._name, start, bone=added, use_tail=self.grab.use_tail)
         self._group = body_group(self.armature, take_body(self.armature, pull))
-        self.snapshot = next(one for one in self._group.snapshots if one.name == self._name)
+        self._own = next(one for one in self._group.snapshots if one.name == self._name)
         for snapshot in self._group.snapshots:
             for i in snapshot.bones.free:
                 turned = snapshot.bones.bones[i]
@@ -89,7 +91,7 @@ class BodyDrag:
     @property
     def axes(self) -> Matrix:
         """Local axes of the bone, as columns of a rotation matrix in world space."""
-        return (self.armature.matrix_world @ self.snapshot.bones.end.matrix).to_3x3().normalized()
+        return (self.armature.matrix_world @ self._own.bones.end.matrix).to_3x3().normalized()
 
     def is_intact(self) -> bool:
         """Return whether the armature and its bones are still those of the start."""
@@ -111,7 +113,7 @@ class BodyDrag:
             self._previous = ()
             view_layer.update()
             return
-        goals = replace(self.snapshot.goals, targets=np.array([(self._to_armature @ position)[:]]))
+        goals = replace(self._own.goals, targets=np.array([(self._to_armature @ position)[:]]))
         found = solve_group(self._group, {self._name: goals}, self._previous)
         self._previous = found
         for chain in found:

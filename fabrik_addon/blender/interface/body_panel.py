@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The sub-panel Skeleton: which bone is which part of the body, how sure that is, and how to correct it."""
+"""The sub-panels of a body: which bone is which part, how sure that is and how to correct it; what handles keep."""
 
 from __future__ import annotations
 
@@ -47,6 +47,52 @@ class FABRIK_UL_parts(UIList):
             split.label(text=f"{100.0 * part.confidence:.0f} %")
 
 
+class FABRIK_UL_handles(UIList):
+    """Handles of a body with what they keep"""
+
+    # Eight parameters, and Any: see FABRIK_UL_parts.
+    def draw_item(  # type: ignore[override]
+        self,
+        _context: Context,
+        layout: UILayout,
+        _body: Any,
+        handle: Any,
+        _icon_value: Any,
+        _active_data: Any,
+        _active_property: Any,
+    ) -> None:
+        row = layout.row(align=True)
+        row.label(text=handle.name, icon='NONE' if handle.bone in handle.id_data.pose.bones else 'ERROR')
+        row.prop(handle, "use_position", text="", emboss=False, icon='CON_LOCLIKE')
+        row.prop(handle, "use_rotation", text="", emboss=False, icon='CON_ROTLIKE')
+        row.prop(handle, "use_pin", text="", emboss=False, icon='PINNED' if handle.use_pin else 'UNPINNED')
+
+
+class VIEW3D_PT_fabrik_handles(Panel):
+    bl_label = "Handles"
+    bl_space_type = 'VIEW_3D'
+    bl_region_type = 'UI'
+    bl_category = "Animation"
+    bl_parent_id = "VIEW3D_PT_fabrik"
+
+    @classmethod
+    def poll(cls, context: Context) -> bool:
+        return bool(body_of(context.object).handles)
+
+    def draw(self, context: Context) -> None:
+        layout = self.layout
+        body = body_of(context.object)
+        layout.template_list("FABRIK_UL_handles", "", body, "handles", body, "active_handle", rows=4)
+        if 0 <= body.active_handle < len(body.handles):
+            handle = body.handles[body.active_handle]
+            column = layout.column()
+            column.use_property_split = True
+            column.use_property_decorate = False
+            column.prop_search(handle, "bone", context.object.pose, "bones", icon='BONE_DATA')
+            column.prop(handle, "use_tail")
+            column.prop(handle, "priority")
+
+
 class VIEW3D_PT_fabrik_skeleton(Panel):
     bl_label = "Skeleton"
     bl_space_type = 'VIEW_3D'
@@ -86,4 +132,6 @@ def _doubt(part: FabrikPart) -> str:
     return ""
 
 
-register, unregister = bpy.utils.register_classes_factory((FABRIK_UL_parts, VIEW3D_PT_fabrik_skeleton))  # type: ignore[misc]
+register, unregister = bpy.utils.register_classes_factory(
+    (FABRIK_UL_parts, FABRIK_UL_handles, VIEW3D_PT_fabrik_handles, VIEW3D_PT_fabrik_skeleton)
+)  # type: ignore[misc]

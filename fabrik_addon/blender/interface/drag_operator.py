@@ -12,6 +12,7 @@ from bpy.types import KeyMap, KeyMapItem, Operator
 from mathutils import Vector
 
 from ...core import FabrikError
+from ..rig.body_properties import body_of
 from ..rig.properties import active_chain, chosen_chains, settings_of
 from ..translation.messages import report
 from .operator_mixins import PoseModeMixin
@@ -161,6 +162,11 @@ class POSE_OT_fabrik_drag(_DragOperator):
         options={'SKIP_SAVE'},
     )
 
+    bone: StringProperty(
+        name="Bone",
+        description="Name of the bone that is dragged; empty for the active bone",
+        options={'SKIP_SAVE'},
+    )
     follows: EnumProperty(
         name="Follows",
         description="What follows the bone where the armature has a body",
@@ -175,7 +181,8 @@ class POSE_OT_fabrik_drag(_DragOperator):
     def poll(cls, context: Context) -> bool:
         if not super().poll(context):
             return False
-        if context.active_pose_bone is None and active_chain(context.object) is None:
+        has_body = bool(body_of(context.object).parts)
+        if context.active_pose_bone is None and active_chain(context.object) is None and not has_body:
             cls.poll_message_set("Select the bone to drag")
             return False
         return True
@@ -184,11 +191,14 @@ class POSE_OT_fabrik_drag(_DragOperator):
         from ..drag.begin_drag import begin_drag
         from ..drag.drag_session import DragSession
 
-        armature, bone = context.object, context.active_pose_bone
-        if self.grab == 'TARGET' or bone is None:
+        armature, active = context.object, context.active_pose_bone
+        name = self.bone or (active.name if active is not None else "")
+        if self.grab == 'TARGET' or not name:
             return DragSession(context.view_layer, armature, _active_target(armature), pins=self.pins)
+        if name not in armature.pose.bones:
+            raise FabrikError(f"There is no bone '{name}' in '{armature.name}'")
         count = self.chain_count if self.properties.is_property_set("chain_count") else None
-        return begin_drag(context.view_layer, armature, bone.name, self.grab, count, self.pins, self.follows)
+        return begin_drag(context.view_layer, armature, name, self.grab, count, self.pins, self.follows)
 
     def _confirm(self, context: Context, session: Session) -> set[OperatorReturnItems]:
         from ..drag.body_drag import BodyDrag
@@ -203,7 +213,7 @@ class POSE_OT_fabrik_drag(_DragOperator):
         else:
             self.grab = 'TIP' if grab.use_tail else 'HEAD'
             self.chain_count = session.chain_count
-        if bone is not None and not grab.chain and grab.bone != bone.name:
+        if bone is not None and not (grab.chain or self.bone) and grab.bone != bone.name:
             report(self, {'INFO'}, f"Dragged '{grab.bone}', which '{bone.name}' follows")
         return super()._confirm(context, session)
 

@@ -33,7 +33,7 @@ _INNER, _DOT, _REACH = 0.72, 0.2, 1.25
 """Over the radius of a handle: of the hole in its frame, of the dot in its middle, of the disc that the mouse hits."""
 
 _SEGMENTS = 24
-_ALPHA = 0.9
+_ALPHA, _PALE = 0.9, 0.4
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,13 @@ class Handle:
     """Its ``bl_idname``."""
     options: Mapping[str, str]
     """Properties of the operator."""
+    is_pale: bool = False
+    """Whether it is drawn with little opacity: it does nothing until it is used."""
 
     @property
     def key(self) -> tuple[object, ...]:
         """What decides the look and the operator of a handle; the position is none of it."""
-        return self.shape, self.color, self.operator, *self.options.items()
+        return self.shape, self.color, self.is_pale, self.operator, *self.options.items()
 
 
 def _regular(count: int, radius: float) -> list[_Corner]:
@@ -110,7 +112,8 @@ class FABRIK_GT_handle(Gizmo):
             return
         self.key = handle.key
         self.drawn = self.new_custom_shape('TRIS', _triangles(handle.shape))
-        self.alpha = self.alpha_highlight = _ALPHA
+        self.alpha = _PALE if handle.is_pale else _ALPHA
+        self.alpha_highlight = _ALPHA
         self.scale_basis = _SIZE
         self.use_draw_modal = True
         properties = self.target_set_operator(handle.operator)

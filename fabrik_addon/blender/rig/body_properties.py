@@ -178,6 +178,13 @@ class FabrikBody(PropertyGroup):
         description="Places that are pulled or held",
         override={'LIBRARY_OVERRIDABLE', 'USE_INSERTION'},
     )
+    active_handle: IntProperty(
+        name="Active Handle",
+        description="The handle that is chosen in the list",
+        default=0,
+        min=0,
+        override=OVERRIDABLE,
+    )
     use_floor: BoolProperty(
         name="Floor", description="Keep the feet from going below the floor", default=False, override=OVERRIDABLE
     )

@@ -115,7 +115,7 @@ def remove_body(armature: Object) -> None:
     take_limits_back(armature)
     body.parts.clear()
     body.handles.clear()
-    for name in ("active_part", "use_floor", "floor_height", "use_balance"):
+    for name in ("active_part", "active_handle", "use_floor", "floor_height", "use_balance"):
         body.property_unset(name)
 
 

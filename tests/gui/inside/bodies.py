@@ -21,6 +21,7 @@ from stage import (
     middle,
     open_sidebar,
     over,
+    pixel_of,
     pose_bits,
     region,
     rig_now,
@@ -81,6 +82,53 @@ def body() -> Steps:
     check(pose_bits(rig_now()) == pose, "one undo restores every bit")
     after = traces()
     check(after == before, f"nothing is left behind ({before}, {after})")
+
+
+def body_tool() -> Steps:
+    """Handles while the tool is active: hovered, pulled in one press, one undo step; none with another tool."""
+    rig = human("foot.R")
+    with over():
+        bpy.ops.pose.fabrik_body_add()
+        bpy.ops.wm.tool_set_by_id(name="fabrik_ik.body_pose")
+        bpy.ops.ed.undo_push(message="body")
+    rig.data.display_type = "STICK"
+    yield 0.8
+    shot("body-tool")
+    rig = rig_now()
+    pose, left = pose_bits(rig), traces()
+    at = pixel_of(rig.pose.bones["hand.L"].head)
+    Stage.hands.move(*at)
+    yield 0.5
+    shot("body-tool-hover")
+    Stage.hands.down()
+    yield 0.2
+    way = Vector((-60, 110))
+    yield from walk(at, at + way, 8)
+    yield 0.3
+    check(is_dragging(), "pressed and moved a handle is dragged")
+    shot("body-tool-drag")
+    off = (pixel_of(rig_now().pose.bones["hand.L"].head) - at - way).length
+    check(off < 2.0, f"the hand is under the mouse ({off:.1f} pixels off)")
+    Stage.hands.up()
+    yield 0.5
+    check(not is_dragging(), "letting go ends it")
+    check(pose_bits(rig_now()) != pose, "and keeps the pose")
+    yield from undo()
+    check(pose_bits(rig_now()) == pose, "one undo restores every bit")
+    with over():
+        bpy.ops.wm.tool_set_by_id(name="builtin.select_box")
+    yield 0.6
+    at = pixel_of(rig_now().pose.bones["hand.L"].head)
+    Stage.hands.move(*at)
+    yield 0.3
+    Stage.hands.down()
+    yield 0.2
+    yield from walk(at, at + Vector((30, 30)))
+    check(not is_dragging(), "with another tool there are no handles")
+    Stage.hands.up()
+    yield 0.4
+    after = traces()
+    check(after == left, f"nothing is left behind ({left}, {after})")
 
 
 def horse() -> Any:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import bpy
 import gpu
-from bodies import body, manual_bodies
+from bodies import body, body_tool, manual_bodies
 from chains_by_mouse import active_target, bone_targets, chain_list, controls, handles
 from mathutils import Vector
 from stage import (
@@ -769,6 +769,7 @@ SCENARIOS = {
         around_the_edge,
         shortcut,
         body,
+        body_tool,
         manual,
         manual_bodies,
     )
