@@ -4,16 +4,18 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from fabrik_addon.core.body.part import Recognition
+from fabrik_addon.core.body.part import Recognition, Role, Side
 from fabrik_addon.core.body.recognise import recognise
 from fabrik_addon.core.problem import FabrikError
 from scripts.benchmark.skeletons import (
     CONVENTIONS,
+    DATA,
     Score,
     Skeleton,
     data_skeletons,
@@ -145,6 +147,46 @@ def test_whatever_else_bends_is_limbs(skeleton: Skeleton) -> None:
     limbs = {(part.side, part.limb) for part in found(skeleton).parts if part.role == "LIMB"}
     ends = set(range(len(skeleton.names))) - set(skeleton.parents)
     assert len(limbs) >= len(ends & skeleton.parts.keys())
+
+
+def named_skeletons() -> dict[str, Skeleton]:
+    """Return figures whose bones are named and hung as in other programs; tails are at the first child."""
+    skeletons = {}
+    for name, rows in json.loads((DATA / "named_skeletons.json").read_text(encoding="utf-8")).items():
+        heads = np.array([row[2:5] for row in rows])
+        first = {row[1]: bone for bone, row in reversed(list(enumerate(rows)))}
+        tails = np.array(
+            [heads[first[bone]] if bone in first else heads[bone] + [0.0, 0.0, 0.05] for bone in range(len(rows))]
+        )
+        anything = frozenset((role, side) for role in Role for side in Side)
+        skeletons[name] = Skeleton(
+            name,
+            [row[0] for row in rows],
+            [row[1] for row in rows],
+            heads,
+            tails,
+            {bone: (row[5], row[6]) for bone, row in enumerate(rows) if row[6]},
+            {bone: anything for bone, row in enumerate(rows) if row[5] == "?"},
+            True,
+            None,
+        )
+    return skeletons
+
+
+NAMED = named_skeletons()
+
+
+@pytest.mark.parametrize("pose", POSES)
+@pytest.mark.parametrize("name", NAMED)
+def test_bones_as_other_programs_name_and_hang_them(name: str, pose: str) -> None:
+    for tails in (NAMED[name].tails, NAMED[name].heads + np.array([0.0, 0.0, 0.08])):
+        skeleton = POSES[pose](replace(NAMED[name], tails=tails))
+        result = scored(skeleton)
+        assert result.wrong == () and result.missing == ()
+        nameless = scrambled(with_sides_swapped(skeleton) if pose == "mirrored" else skeleton)
+        allowed = {"Biped, legs on the spine": 1}  # the hips are where the legs hang
+        assert len(scored(nameless).wrong) <= allowed.get(name, 0)
+        assert scored(nameless).right >= 0.85 * scored(nameless).count
 
 
 def test_names_that_lie_are_not_believed() -> None:
