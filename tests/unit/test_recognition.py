@@ -9,6 +9,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fabrik_addon.core.body.part import Recognition, Role, Side
 from fabrik_addon.core.body.recognise import recognise
@@ -252,3 +254,51 @@ def test_bad_input_is_refused_with_the_name_of_the_bone() -> None:
         recognise(NAMES, PARENTS, HEADS, np.where(TAILS == 3.0, np.nan, TAILS))
     with pytest.raises(FabrikError, match="none of the skeleton's bones may take part"):
         recognise(NAMES, PARENTS, HEADS, TAILS, [False] * 3)
+
+
+@st.composite
+def any_skeleton(draw: st.DrawFn) -> tuple[list[int], np.ndarray, np.ndarray]:
+    """Draw bones in any tree, on a coarse grid so that many lie in one place or mirror each other."""
+    count = draw(st.integers(1, 24))
+    parents = [draw(st.integers(-1, bone - 1)) for bone in range(count)]
+    places = st.tuples(*[st.integers(-3, 3)] * 3)
+    heads = np.array([draw(places) for _ in range(count)], float)
+    tails = np.array([draw(places) for _ in range(count)], float)
+    return parents, heads * draw(st.sampled_from([1e-3, 1.0, 1e4])), tails
+
+
+@given(any_skeleton(), st.sampled_from(["bone_{}", "thigh_{}.L", "Spine{}", "LeftArm{}", "tail{}", "foot_ik_{}"]))
+def test_any_tree_of_bones_has_a_lawful_result(drawn: tuple[list[int], np.ndarray, np.ndarray], pattern: str) -> None:
+    parents, heads, tails = drawn
+    names = [pattern.format(bone) for bone in range(len(parents))]
+    result = recognise(names, parents, heads, tails)
+    bones = [part.bone for part in result.parts]
+    assert len(bones) == len(set(bones)) and all(0 <= bone < len(parents) for bone in bones)
+    assert all(0.5 <= part.confidence <= 1.0 and part.limb >= 0 for part in result.parts)
+    assert result.parts or result.open_roles
+    directions = np.stack([result.up, result.forward])
+    assert np.allclose(directions @ directions.T, np.eye(2), atol=1e-9)
+
+
+@given(st.sampled_from(sorted(FIGURES)), st.permutations(range(6)), st.floats(0.01, 100.0), st.integers(0, 3))
+def test_size_place_order_and_heading_make_no_difference(
+    name: str, order: list[int], factor: float, quarters: int
+) -> None:
+    skeleton = make_human(FIGURES[name])
+    turn = np.linalg.matrix_power(np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]), quarters)
+    count = len(skeleton.names)
+    shuffled = sorted(range(count), key=lambda bone: (order[bone % 6], bone))
+    place = {bone: number for number, bone in enumerate(shuffled)}
+    moved = Skeleton(
+        name,
+        [skeleton.names[bone] for bone in shuffled],
+        [place.get(skeleton.parents[bone], -1) for bone in shuffled],
+        factor * (skeleton.heads[shuffled] @ turn.T + 3.0),
+        factor * (skeleton.tails[shuffled] @ turn.T + 3.0),
+        {place[bone]: part for bone, part in skeleton.parts.items()},
+        {},
+        True,
+        None,
+    )
+    result = scored(scrambled(moved))
+    assert result.wrong == () and result.missing == ()

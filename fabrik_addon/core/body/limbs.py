@@ -182,7 +182,7 @@ def _is_inside(skeleton: RestSkeleton, trees: Subtrees, place: int, child: int) 
 def _twins(skeleton: RestSkeleton, trees: Subtrees, plane: Plane, children: tuple[int, ...]) -> list[tuple[int, int]]:
     """Return the pairs of siblings that the plane mirrors, the most alike first."""
     least = SHORT * skeleton.size
-    long = [child for child in children if trees.lengths[child] >= least]
+    long = trees.longest(children, least)
     found = []
     for a, b in combinations(long, 2):
         like = likeness(trees, a, b)

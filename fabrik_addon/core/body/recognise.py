@@ -13,7 +13,8 @@ from .bone_names import TRUNK, NameReading, read_names
 from .creature import CREATURES
 from .part import OpenRole, Part, Recognition, Role, Side
 from .rest_skeleton import RestSkeleton, join_trees, read_skeleton, taken
-from .shape import ShapeReading, read_shape
+from .shape import read_shape
+from .shape_reading import ShapeReading
 from .witnesses import ARM, LEG, RICH, Verdict, tells_much, weigh
 
 LEAST_CONFIDENCE = 0.5

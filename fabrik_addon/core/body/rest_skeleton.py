@@ -201,8 +201,11 @@ def _nearest_taken(parents: Sequence[int], heads: Array, tails: Array, places: d
     The deform bones of a Rigify rig hang from mechanism bones: ``DEF-thigh.L`` from ``ORG-spine``, where
     ``DEF-spine`` is. Without this step each limb would be a tree of its own.
     """
-    grid = SAME_PLACE * max(float(np.ptp(heads, axis=0).max()), 1e-12)
-    keys = [tuple(line) for line in np.round(np.hstack([heads, tails]) / grid).astype(np.int64).tolist()]
+    ends = np.stack([heads, tails], axis=1)
+    extent = float(np.ptp(ends.reshape(-1, 3), axis=0).max())
+    grid = SAME_PLACE * extent if extent > 0.0 else 1.0
+    cells = np.round((ends - ends.min(axis=(0, 1))) / grid).astype(np.int64)
+    keys = [tuple(line) for line in cells.reshape(-1, 6).tolist()]
     twins = {keys[bone]: bone for bone in reversed(places)}
     found = []
     for bone in places:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import exp, log
@@ -15,6 +16,9 @@ from .rest_skeleton import RestSkeleton
 
 SHORT = 0.02
 """Length of a subtree or a link, in units of the skeleton's size, below which it says nothing about the symmetry."""
+
+MOST = 30
+"""Children of one bone that are compared with each other: among hundreds, those of a face, are no limbs."""
 
 LEAST_LIKENESS = 0.45
 """Likeness of two subtrees from which they can be left and right of each other."""
@@ -45,6 +49,13 @@ class Subtrees:
     """Bones in it."""
     main: list[int]
     """The child along which a limb goes on; -1 at an end."""
+
+    def longest(self, places: Sequence[int], least: float) -> list[int]:
+        """Return the bones whose subtrees are at least so long, at most ``MOST`` of them, in their order."""
+        long = [place for place in places if self.lengths[place] >= least]
+        if len(long) > MOST:
+            long = sorted(sorted(long, key=lambda place: -self.lengths[place])[:MOST])
+        return long
 
 
 def measure_subtrees(skeleton: RestSkeleton) -> Subtrees:
@@ -148,7 +159,7 @@ def _votes(skeleton: RestSkeleton, trees: Subtrees) -> tuple[Array, Array, Array
     votes, middles, weights = [], [], []
     least = SHORT * skeleton.size
     for children in skeleton.children:
-        long = [child for child in children if trees.lengths[child] > 2.0 * least][:24]
+        long = trees.longest(children, 2.0 * least)
         for a, b in combinations(long, 2):
             like = likeness(trees, a, b)
             if like < LEAST_LIKENESS:

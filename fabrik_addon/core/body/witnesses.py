@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from .bone_names import TRUNK, NameReading
 from .part import Role, Side
 from .rest_skeleton import RestSkeleton
-from .shape import Guess, ShapeReading
+from .shape_reading import Guess, ShapeReading
 
 RICH = 6
 """Different roles, or bones, whose names have to be read so that a name which tells nothing counts as well."""

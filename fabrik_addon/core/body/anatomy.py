@@ -1,0 +1,121 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is measured of a skeleton once its limbs are known: which of them stand, and where forward is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..math.operations import Array
+from .limbs import Limb, Limbs, Pair, end_point
+from .rest_skeleton import RestSkeleton
+from .symmetry import Plane, Subtrees
+
+GROUND = 0.15
+"""Height of the end of a limb, in units of the skeleton's height, up to which the limb stands on the ground."""
+
+
+@dataclass(frozen=True)
+class Anatomy:
+    """A skeleton with its plane of symmetry, its limbs and up."""
+
+    skeleton: RestSkeleton
+    trees: Subtrees
+    plane: Plane
+    limbs: Limbs
+    pairs: list[Pair]
+    up: Array
+
+    @property
+    def height(self) -> float:
+        """Extent of the joints along up."""
+        return float(np.ptp(self.skeleton.heads @ self.up))
+
+    @property
+    def trunk_length(self) -> float:
+        """Extent of the central bones across up."""
+        heads = self.skeleton.heads[sorted(self.limbs.central)]
+        flat = heads - (heads @ self.up)[:, None] * self.up
+        return float(np.linalg.norm(np.ptp(flat, axis=0))) if len(heads) else 0.0
+
+    def stands(self, pair: Pair) -> bool:
+        """Return whether a pair of limbs leads down to the ground."""
+        ground = min(float((self.skeleton.heads @ self.up).min()), *(each.end(self.up) for each in self.pairs), np.inf)
+        drop = float(pair.start @ self.up) - pair.end(self.up)
+        return drop > 0.12 * pair.length and pair.end(self.up) - ground < GROUND * self.height
+
+    def forward(self, legs: list[Pair], arms: list[Pair]) -> tuple[Array, float]:
+        """Return forward, and how sure its sign is.
+
+        Votes along ``axis x up``, over the lengths of the limbs: how far the toes are before the ankles, to which side
+        the knees are bent, how far the hands are before the shoulders, and to which side the elbows are bent.
+        """
+        along = np.cross(self.plane.axis, self.up)
+        along /= np.linalg.norm(along)
+        vote, sum_of_weights = 0.0, 0.5
+        for limb in [limb for pair in legs for limb in (pair.first, pair.second)]:
+            toes = self._farthest_toe(limb) - limb.points[self._ankle(limb.points)]
+            knee = _bend(limb.points[: self._ankle(limb.points) + 1])
+            for weight, ahead in ((6.0, toes @ along), (2.0, knee @ along)):
+                ballot = weight * float(np.clip(ahead / max(limb.length, 1e-12), -0.2, 0.2))
+                vote, sum_of_weights = vote + ballot, sum_of_weights + abs(ballot)
+        for limb in [limb for pair in arms for limb in (pair.first, pair.second) if abs(vote) < 0.5]:
+            hand = limb.points[-1] - limb.points[0]
+            for weight, ahead in ((1.0, hand @ along), (-2.0, _bend(limb.points[len(limb.points) > 4 :]) @ along)):
+                ballot = weight * float(np.clip(ahead / max(limb.length, 1e-12), -0.3, 0.3))
+                vote, sum_of_weights = vote + ballot, sum_of_weights + abs(ballot)
+        sign = 1.0 if vote >= 0.0 else -1.0
+        return sign * along, min(1.0, abs(vote) / sum_of_weights)
+
+    def toward_head(self, legs: list[Pair], forward: Array) -> tuple[Array, float]:
+        """Return forward by the height of what the trunk has before and behind the legs, head and tail."""
+        heads = self.skeleton.heads[sorted(self.limbs.central)]
+        along, heights = heads @ forward, heads @ self.up
+        starts = [float(pair.start @ forward) for pair in legs]
+        before, behind = heights[along > max(starts)], heights[along < min(starts)]
+        level = float(np.mean([pair.start @ self.up for pair in legs]))
+        rise = max(before, default=level) - max(behind, default=level)
+        sureness = min(1.0, abs(rise) / legs[0].length)
+        return (forward if rise >= 0.0 else -forward), sureness
+
+    def rise(self, legs: Pair) -> float:
+        """Return how far the highest central bone is above where legs start."""
+        highest = max((float(self.skeleton.heads[place] @ self.up) for place in self.limbs.central), default=-np.inf)
+        return highest - float(legs.start @ self.up)
+
+    def has_head(self, legs: Pair) -> bool:
+        """Return whether central bones lead on from the bone that the legs hang from."""
+        reach = [
+            self.trees.lengths[child] for child in self.skeleton.children[legs.parent] if child in self.limbs.central
+        ]
+        return max(reach, default=0.0) > 0.2 * legs.length
+
+    def _ankle(self, points: Array) -> int:
+        """Return the joint after which a leg leads forward more than down."""
+        heights = points @ self.up
+        low = heights.min() + 0.2 * np.ptp(heights)
+        return max(1, min(int(np.flatnonzero(heights <= low)[0]), len(points) - 2))
+
+    def _farthest_toe(self, limb: Limb) -> Array:
+        """Return the mean of the ends of the digits, or the end of the limb."""
+        ends = [end_point(self.skeleton, digit[-1]) for digit in limb.digits] or [limb.points[-1]]
+        end: Array = np.mean(ends, axis=0)
+        return end
+
+    def offsets(self, limb: Limb) -> Array:
+        """Return the distances of a limb's points from the plane, over its length."""
+        distances: Array = np.abs(limb.points @ self.plane.axis - self.plane.offset) / max(limb.length, 1e-12)
+        return distances
+
+
+def _bend(points: Array) -> Array:
+    """Return from the line between a limb's ends to its joint that is farthest from it."""
+    chord = points[-1] - points[0]
+    length = float(chord @ chord)
+    if not length > 0.0:
+        return np.zeros(3)
+    aside = points - points[0] - ((points - points[0]) @ chord / length)[:, None] * chord
+    farthest: Array = aside[int((aside**2).sum(axis=1).argmax())]
+    return farthest
