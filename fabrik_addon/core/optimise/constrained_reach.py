@@ -35,7 +35,7 @@ from .nearest_pose import FIRST_DAMPING, nearest_poses
 REACH_STEPS = 40
 """Steps of least squares from one start; those that get there need about ten."""
 
-NEAREST, NEAREST_OF_MANY = (5, 3, 4, 8), (2, 1, 1, 2)
+NEAREST, NEAREST_OF_MANY = (5, 3, 4, 8), (3, 1, 1, 3)
 """How many of each kind of feasible pose to start from: those whose tips are nearest to the target."""
 
 MANY_AXES = 15
