@@ -263,3 +263,70 @@ def make_octopus(arms: int = 8, bones: int = 10) -> Skeleton:
         maker.chain([(f"Arm{arm}{joint}", "LIMB") for joint in range(bones)], head, points, side)
     maker.either[head] = frozenset({("LIMB", "CENTER"), ("HEAD", "CENTER"), ("HIPS", "CENTER")})
     return maker.skeleton("octopus")
+
+
+@dataclass(frozen=True)
+class Beast:
+    """What the skeleton of an animal with a level trunk is like."""
+
+    legs: float = 0.6
+    """Height of the trunk above the ground."""
+    necks: int = 3
+    tails: int = 5
+    scapulas: bool = True
+    toes: bool = True
+    forelegs: bool = True
+    wings: bool = False
+    small_arms: bool = False
+    """Arms that hang from the chest instead of forelegs."""
+    made_up_tails: bool = False
+
+
+def make_beast(beast: Beast) -> Skeleton:
+    """Make an animal's skeleton."""
+    maker = Maker()
+    level = beast.legs * UP
+    hips = maker.add("Hips", -1, level - 0.5 * FORWARD, level - 0.3 * FORWARD, ("HIPS", "CENTER"))
+    points = [level + (0.2 * step - 0.3) * FORWARD for step in range(5)]
+    words: list[tuple[str, str | None]] = [*((f"Spine{i}", "SPINE") for i in range(3)), ("Chest", "CHEST")]
+    chest, top = maker.chain(words, hips, points, "CENTER")[-1], points[-1]
+    points = [top + 0.1 * step * (FORWARD + UP) for step in range(beast.necks + 1)]
+    necks = maker.chain([(f"Neck{i}", "NECK") for i in range(beast.necks)], chest, points, "CENTER")
+    skull = points[-1]
+    maker.add("Head", necks[-1] if necks else chest, skull, skull + 0.2 * FORWARD - 0.05 * UP, ("HEAD", "CENTER"))
+    points = [level - (0.5 + 0.12 * step) * FORWARD - 0.02 * step * UP for step in range(beast.tails + 1)]
+    maker.chain([(f"Tail{i}", "TAIL") for i in range(beast.tails)], hips, points, "CENTER")
+    for sign, side in ((1, "LEFT"), (-1, "RIGHT")):
+        _add_beast_limbs(maker, beast, hips, chest, top, sign, side)
+    if beast.made_up_tails:
+        maker.tails = [point + 0.06 * UP for point in maker.heads]
+    return maker.skeleton("beast")
+
+
+def _add_beast_limbs(maker: Maker, beast: Beast, hips: int, chest: int, top: Array, sign: int, side: str) -> None:
+    across, height = 0.12 * sign * LEFT, beast.legs
+    hind = [(-0.45, height - 0.03), (-0.42, 0.55 * height), (-0.52, 0.3 * height), (-0.48, 0.04), (-0.4, 0.0)]
+    points = [across + along * FORWARD + up * UP for along, up in (*hind, (-0.36, 0.0))]
+    words: list[tuple[str, str | None]] = [(f"Thigh{side}", "THIGH"), (f"Shin{side}", "SHIN"), (f"Foot{side}", "FOOT")]
+    maker.chain([*words, (f"Toe{side}", "TOE")] if beast.toes else words, hips, points, side)
+    arm: list[tuple[str, str | None]] = [
+        (f"UpperArm{side}", "UPPER_ARM"),
+        (f"Forearm{side}", "FOREARM"),
+        (f"Hand{side}", "HAND"),
+    ]
+    if beast.forelegs:
+        parent = chest
+        if beast.scapulas:
+            start = top + 0.4 * across - 0.05 * FORWARD + 0.08 * UP
+            parent = maker.add(f"Scapula{side}", chest, start, top + across - 0.05 * UP, ("CLAVICLE", side))
+        fore = [(0.53, height - 0.05), (0.45, 0.6 * height), (0.47, 0.25 * height), (0.48, 0.04), (0.56, 0.0)]
+        points = [across + along * FORWARD + up * UP for along, up in fore]
+        maker.chain([*arm, (f"Finger{side}", "FINGER")] if beast.toes else arm, parent, points, side)
+    if beast.small_arms:
+        drops = [(0.0, -0.1), (-0.03, -0.2), (0.06, -0.27), (0.1, -0.3)]
+        points = [top + 0.7 * across + along * FORWARD + up * UP for along, up in drops]
+        maker.chain(arm, chest, points, side)
+    if beast.wings:
+        points = [top + step * sign * LEFT + 0.2 * UP - 0.1 * FORWARD for step in (0.05, 0.4, 0.8, 1.2)]
+        for bone in maker.chain([(f"Wing{joint}{side}", None) for joint in range(3)], chest, points, side):
+            maker.either[bone] = frozenset((role, side) for role in ("CLAVICLE", "UPPER_ARM", "FOREARM", "HAND"))

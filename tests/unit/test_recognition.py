@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -30,7 +31,7 @@ from scripts.benchmark.skeletons import (
     with_sides_swapped,
     y_up,
 )
-from tests.unit.made_skeletons import Figure, make_chain, make_human, make_octopus, make_spider
+from tests.unit.made_skeletons import Beast, Figure, make_beast, make_chain, make_human, make_octopus, make_spider
 
 SKELETONS = {skeleton.name: skeleton for skeleton in data_skeletons()}
 POSES = {
@@ -149,6 +150,35 @@ def test_whatever_else_bends_is_limbs(skeleton: Skeleton) -> None:
     limbs = {(part.side, part.limb) for part in found(skeleton).parts if part.role == "LIMB"}
     ends = set(range(len(skeleton.names))) - set(skeleton.parents)
     assert len(limbs) >= len(ends & skeleton.parts.keys())
+
+
+BEASTS = {
+    "usual": Beast(),
+    "no tail": Beast(tails=0),
+    "no neck": Beast(necks=0),
+    "long neck": Beast(necks=8),
+    "no toes": Beast(toes=False),
+    "no shoulder blades": Beast(scapulas=False),
+    "short legs": Beast(legs=0.25),
+    "long legs": Beast(legs=1.1),
+    "four legs and wings": Beast(wings=True),
+    "two legs and wings": Beast(forelegs=False, wings=True),
+    "two legs and small arms": Beast(forelegs=False, small_arms=True, tails=8),
+    "two legs": Beast(forelegs=False),
+    "made-up tails": Beast(made_up_tails=True),
+}
+
+
+@pytest.mark.parametrize("turned", [lambda skeleton: skeleton, y_up], ids=["Z up", "Y up"])
+@pytest.mark.parametrize("name", BEASTS)
+def test_beasts(name: str, turned: Callable[[Skeleton], Skeleton]) -> None:
+    skeleton = turned(make_beast(BEASTS[name]))
+    result = scored(skeleton)
+    assert result.wrong == () and result.missing == ()
+    result = scored(scrambled(skeleton))
+    assert result.wrong == () and result.right >= 0.4 * result.count
+    if BEASTS[name].forelegs:
+        assert result.right >= 0.8 * result.count
 
 
 def named_skeletons() -> dict[str, Skeleton]:

@@ -56,7 +56,7 @@ def put_trunk(
     if creature.upright and len(line) > 2 and before is not None and before < 0.1:
         guesses[line[-2]] = Guess(Role.CHEST, 0, 0, 0.7 * confidence)
         above = [chest, *above]
-    while len(above) > 1 and (_along(anatomy, above[0], above[1], start) or 0.0) > 0.25:
+    while len(above) > 1 and _spans(anatomy, above[0], above[1], start):
         guesses[above.pop(0)] = Guess(Role.CHEST, 0, 0, 0.6 * confidence)
     for place in above[:-1]:
         guesses[place] = Guess(Role.NECK, 0, 0, 0.9 * confidence)
@@ -96,6 +96,19 @@ def _along(anatomy: Anatomy, place: int, child: int, point: Array) -> float | No
     if length < (0.02 * anatomy.skeleton.size) ** 2:
         return None
     return float((point - start) @ link) / length
+
+
+def _spans(anatomy: Anatomy, place: int, child: int, point: Array) -> bool:
+    """Return whether a point is beside the link from a bone to its child, beyond its first quarter.
+
+    The collar bones of Rigify's horse hang one bone before the one that they are beside, which is still the chest.
+    """
+    along = _along(anatomy, place, child, point)
+    if along is None or along < 0.25:
+        return False
+    link = anatomy.skeleton.heads[child] - anatomy.skeleton.heads[place]
+    aside = point - anatomy.skeleton.heads[place] - along * link
+    return float(np.linalg.norm(aside)) < 0.75 * float(np.linalg.norm(link))
 
 
 def _tail(anatomy: Anatomy, forward: Array, hips: int, chest: int) -> tuple[int, ...]:
