@@ -106,6 +106,23 @@ def prepare() -> Path:
     return root
 
 
+def add_languages(root: Path) -> None:
+    """Add Blender's own languages: the chroot is made without translations.
+
+    Raises:
+        Unavailable: they can't be downloaded.
+    """
+    if (root / "usr/share/locale/languages").exists():
+        return
+    script = (
+        "set -e; cd /tmp; apt-get update -qq; apt-get download -qq blender-data; "
+        "dpkg-deb --fsys-tarfile blender-data_*.deb | tar x -C / ./usr/share/locale; rm blender-data_*.deb"
+    )
+    log = HOME / "setup.log"
+    if _logged(["chroot", str(root), "bash", "-c", script], log):
+        raise Unavailable(f"Blender's languages can't be downloaded (see {log}): {_last_line(log)}")
+
+
 def run(root: Path, share: Path, command: list[str], seconds: float, log: Path | None = None) -> int:
     """Run a command in the chroot, on a virtual screen of its own.
 

@@ -121,7 +121,7 @@ def _texts_of_classes() -> Iterator[tuple[Key, str]]:
 
     bases: tuple[Any, ...] = (bpy.types.Operator, bpy.types.Panel, bpy.types.Menu, bpy.types.PropertyGroup)
     for base in bases:
-        kinds: list[Any] = _subclasses(base)
+        kinds: list[Any] = registered_classes(base)
         for kind in kinds:
             place = kind.__module__.replace(".", "/") + ".py"
             rna = kind.bl_rna
@@ -131,17 +131,19 @@ def _texts_of_classes() -> Iterator[tuple[Key, str]]:
                 yield (OPERATOR, kind.bl_label), place
                 yield (ANY, rna.description), place
             elif base is not bpy.types.PropertyGroup:
-                yield (ANY, kind.bl_label), place
+                yield (getattr(kind, "bl_translation_context", ANY), kind.bl_label), place
             own = {name for each in kind.__mro__ if each.__module__.startswith("fabrik_addon") for name in _names(each)}
             for one in rna.properties:
                 if one.identifier in own and not one.is_hidden:
-                    yield from (((ANY, text), place) for text in _texts_of_property(one) if text)
+                    yield (one.translation_context, one.name), place
+                    yield from (((ANY, text), place) for text in _other_texts_of(one) if text)
 
 
-def _subclasses(base: Any) -> list[Any]:
+def registered_classes(base: Any) -> list[Any]:
+    """Return the extension's classes of a kind that Blender knows, by their names."""
     found: list[Any] = []
     for kind in base.__subclasses__():
-        found += _subclasses(kind)
+        found += registered_classes(kind)
         if kind.__module__.startswith("fabrik_addon") and getattr(kind, "is_registered", False):
             found.append(kind)
     return sorted(found, key=lambda kind: kind.__name__)
@@ -151,8 +153,8 @@ def _names(kind: type) -> list[str]:
     return list(vars(kind).get("__annotations__", ()))
 
 
-def _texts_of_property(one: Any) -> Iterator[str]:
-    yield one.name
+def _other_texts_of(one: Any) -> Iterator[str]:
+    """Return the texts of a property without its name."""
     yield one.description
     if one.type == "ENUM":
         for item in one.enum_items:
@@ -233,6 +235,8 @@ class _Texts(ast.NodeVisitor):
 
     def visit_Assign(self, node: ast.Assign) -> None:
         names = [target.id for target in node.targets if isinstance(target, ast.Name)]
+        for target in node.targets:
+            self.visit(target)  # layout.operator(...).option = value
         if not any(name.startswith("bl_") for name in names):
             self.visit(node.value)
 

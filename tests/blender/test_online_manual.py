@@ -14,15 +14,15 @@ from bl_operators.wm import WM_OT_doc_view_manual
 from markdown.extensions.toc import slugify
 
 from fabrik_addon.blender.interface.online_manual import PLACES, _places
-from tests.blender.test_words import kinds, operators
+from scripts.translations import registered_classes
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 def documented() -> list[str]:
     """The names by which Blender asks for the pages of all operators and properties."""
-    names = [f"bpy.ops.{kind.bl_idname}" for kind in operators()]
-    for kind in kinds(bpy.types.PropertyGroup):
+    names = [f"bpy.ops.{kind.bl_idname}" for kind in registered_classes(bpy.types.Operator)]
+    for kind in registered_classes(bpy.types.PropertyGroup):
         names += [f"bpy.types.{kind.__name__}.{one}" for one in kind.__annotations__]
     return names
 

@@ -44,7 +44,9 @@ def scenarios() -> list[str]:
 @pytest.fixture(scope="session")
 def chroot() -> Path:
     try:
-        return blender_window.prepare()
+        root = blender_window.prepare()
+        blender_window.add_languages(root)
+        return root
     except blender_window.Unavailable as reason:
         pytest.skip(str(reason))
 

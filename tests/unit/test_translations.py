@@ -16,6 +16,7 @@ from scripts.translations import LANGUAGES, texts_in, texts_of_code, with_placeh
     [
         ("layout.label(text='Add a chain first')", [("*", "Add a chain first")]),
         ("row.operator('pose.solve', text='Solve Active')", [("Operator", "Solve Active")]),
+        ("row.operator('pose.solve', text='Solve Active').only_active = True", [("Operator", "Solve Active")]),
         ("row.label(text='All' if all else 'Not all')", [("*", "All"), ("*", "Not all")]),
         ("raise FabrikError(f\"Chain '{name}': {error}\")", [("*", "Chain '{0}': {1}")]),
         ("report(self, {'INFO'}, f'Added {added}')", [("*", "Added {0}")]),

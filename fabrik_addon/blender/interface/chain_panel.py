@@ -202,6 +202,7 @@ class ActiveChainPanel(_FabrikPanel):
 
 class VIEW3D_PT_fabrik_chain(ActiveChainPanel):
     bl_label = "Chain"
+    bl_translation_context = "FABRIK IK"  # some of Blender's translations are those of the verb
 
     def draw_chain(self, layout: UILayout, armature: Object, chain: FabrikChain) -> None:
         layout.prop_search(chain, "tip", armature.pose, "bones", icon='BONE_DATA')

@@ -147,6 +147,7 @@ class FabrikChain(PropertyGroup):
     )
     chain_count: IntProperty(
         name="Chain Length",
+        translation_context="FABRIK IK",  # Blender's own translations are too long for the sidebar
         description="How many bones the chain has, counted from the tip up; 0 uses all bones up to the armature's root",
         default=2,
         min=0,

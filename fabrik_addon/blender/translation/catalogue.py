@@ -23,12 +23,16 @@ def load() -> dict[str, dict[tuple[str, str], str]]:
         return {}
     compiled = json.loads(COMPILED.read_text(encoding="utf-8"))
     keys = [(context, text) for context, text in compiled.pop("texts")]
-    return {language: dict(zip(keys, texts, strict=True)) for language, texts in compiled.items()}
+    # Blender would show an empty translation.
+    return {
+        language: {key: text for key, text in zip(keys, texts, strict=True) if text}
+        for language, texts in compiled.items()
+    }
 
 
 def templates() -> list[str]:
     """Return the English texts that have placeholders."""
-    return [text for _, text in next(iter(load().values()), {}) if "{0}" in text]
+    return sorted({text for texts in load().values() for _, text in texts if "{0}" in text})
 
 
 def register() -> None:

@@ -14,6 +14,7 @@ import bpy
 import gpu
 from bodies import body, body_tool, manual_bodies
 from chains_by_mouse import active_target, bone_targets, chain_list, controls, handles
+from languages import languages
 from mathutils import Vector
 from stage import (
     Stage,
@@ -770,6 +771,7 @@ SCENARIOS = {
         shortcut,
         body,
         body_tool,
+        languages,
         manual,
         manual_bodies,
     )

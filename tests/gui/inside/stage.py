@@ -4,9 +4,9 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ def check(is_right: object, what: str) -> None:
 
 def addon(name: str) -> Any:
     """Return a module of the installed extension."""
-    return sys.modules[f"{MODULE}.fabrik_addon.blender.{name}"]
+    return importlib.import_module(f"{MODULE}.fabrik_addon.blender.{name}")
 
 
 def area(kind: str = "VIEW_3D") -> Any:
