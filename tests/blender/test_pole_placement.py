@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from bpy.types import Object
 
+from scripts.benchmark.skeletons import Skeleton, data_skeletons
 from tests.blender.rigs import Bone, add_chain, enter_pose_mode, leave_mode, make_armature, update
 
 LEGS = [("foot.L", 3, "shin.L"), ("foot.R", 3, "shin.R"), ("shin.L", 2, "shin.L")]
@@ -72,6 +73,65 @@ def test_a_pole_is_where_the_knee_or_elbow_points(name: str) -> None:
         bpy.ops.pose.fabrik_chain_remove()
         bpy.ops.pose.select_all(action="SELECT")
         bpy.ops.pose.rot_clear()
+
+
+MPFB = {each.name: each for each in data_skeletons() if each.human and each.name not in {"humanoid", "cmu_bvh"}}
+"""Rest skeletons of MPFB. Those of other sources have straight limbs, which point nowhere."""
+KNEES = [("SHIN", "THIGH", "SHIN"), ("FOOT", "THIGH", "SHIN"), ("TOE", "THIGH", "SHIN")]
+ELBOWS = [(tip, root, "FOREARM") for tip in ("FOREARM", "HAND") for root in ("UPPER_ARM", "CLAVICLE")]
+
+
+def make_skeleton(skeleton: Skeleton) -> Object:
+    def depth(bone: int) -> int:
+        return 0 if bone < 0 else 1 + depth(skeleton.parents[bone])
+
+    def rest(bone: int) -> Bone:
+        parent = skeleton.parents[bone]
+        head, tail = (points[bone].tolist() for points in (skeleton.heads, skeleton.tails))
+        return Bone(skeleton.names[bone], head, tail, skeleton.names[parent] if parent >= 0 else None)
+
+    return make_armature([rest(bone) for bone in sorted(range(len(skeleton.names)), key=depth)])
+
+
+def limb_line(skeleton: Skeleton, tip: str, root: str, side: str) -> list[int]:
+    """The bones of a limb from the last one of a role up to the first one of another role; none without these."""
+    parts = skeleton.parts
+    last = [
+        b
+        for b in parts
+        if parts[b] == (tip, side) and not any(skeleton.parents[c] == b for c in parts if parts[c] == parts[b])
+    ]
+    line = last[:1]
+    while line and skeleton.parents[line[-1]] >= 0:
+        line.append(skeleton.parents[line[-1]])
+    tops = [number for number, bone in enumerate(line) if parts.get(bone) == (root, side)]
+    return line[: tops[-1] + 1] if tops else []
+
+
+@pytest.mark.parametrize("name", MPFB)
+def test_a_pole_is_where_the_knee_or_elbow_of_a_rest_skeleton_points(name: str) -> None:
+    skeleton = MPFB[name]
+    armature = make_skeleton(skeleton)
+    tried = 0
+    for tip, root, middle in [*KNEES, *ELBOWS]:
+        line = limb_line(skeleton, tip, root, "LEFT")
+        roles = [skeleton.parts.get(bone, ("", ""))[0] for bone in line]
+        if not line:
+            continue
+        lower = [line[number] for number, role in enumerate(roles) if role == middle]
+        upper = [bone for bone, role in zip(line, roles, strict=True) if role in {"THIGH", "UPPER_ARM"}]
+        first, knee, last = (armature.pose.bones[skeleton.names[bone]] for bone in (upper[-1], lower[-1], lower[0]))
+        at_rest = np.array([first.head, knee.head, last.tail])
+        chain = add_chain(armature, skeleton.names[line[0]], len(line), create_target=True, create_pole=True)
+        assert angle(np.array(chain.pole_target.location) - at_rest[1], bend(at_rest)) < 45.0, (tip, root)
+        bpy.ops.pose.fabrik_solve(only_active=True)
+        assert chain.status == "REACHED", (tip, root)
+        assert angle(bend(np.array([first.head, knee.head, last.tail])), bend(at_rest)) < 45.0, (tip, root)
+        bpy.ops.pose.fabrik_chain_remove()
+        bpy.ops.pose.select_all(action="SELECT")
+        bpy.ops.pose.transforms_clear()
+        tried += 1
+    assert tried >= 6
 
 
 @pytest.mark.parametrize("name", ["human", "wolf", "cat"])
