@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fabrik_addon.blender.translation import catalogue, messages
-from scripts.translations import LANGUAGES, compile_languages, texts_in
+from scripts.translations import LANGUAGES, Key, collect, compile_languages, problems_of, texts_in
 
 
 @pytest.fixture
@@ -31,6 +31,13 @@ def translator(language: str) -> Callable[[str], str]:
 
 def translated(message: str, language: str) -> str:
     return messages._translated.__wrapped__(message, translator(language), language)
+
+
+def test_nothing_is_untranslated_and_nothing_stale() -> None:
+    keys: set[Key] = set(collect())
+    assert len(keys) > 500
+    for language in LANGUAGES:
+        assert problems_of(language, keys) == {"untranslated": [], "stale": []}, language
 
 
 def test_what_is_compiled_is_what_the_languages_have(compiled: None) -> None:

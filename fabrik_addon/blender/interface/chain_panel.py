@@ -13,7 +13,7 @@ from bpy.types import Panel, UIList
 
 from ...core import FabrikError
 from ...core.solvers.names import SOLVER_NAMES
-from ..rig.properties import STATUS_NAMES, active_chain, settings_of, shown_armature
+from ..rig.properties import OWN_CONTEXT, STATUS_NAMES, active_chain, settings_of, shown_armature
 from ..rig.wording import counted
 from ..translation.messages import in_interface
 from . import presets
@@ -202,7 +202,7 @@ class ActiveChainPanel(_FabrikPanel):
 
 class VIEW3D_PT_fabrik_chain(ActiveChainPanel):
     bl_label = "Chain"
-    bl_translation_context = "FABRIK IK"  # some of Blender's translations are those of the verb
+    bl_translation_context = OWN_CONTEXT  # some of Blender's translations are those of the verb
 
     def draw_chain(self, layout: UILayout, armature: Object, chain: FabrikChain) -> None:
         layout.prop_search(chain, "tip", armature.pose, "bones", icon='BONE_DATA')

@@ -27,6 +27,11 @@ from .body_properties import FabrikBody
 from .bone_selection import select_and_show
 from .property_updates import OVERRIDABLE, show_change
 
+OWN_CONTEXT = "FABRIK IK"
+"""Context of texts whose translations by Blender itself don't fit. A constant, because Blender keeps a pointer to the
+string and no copy: of a literal in an annotation, which is evaluated and then freed, other text was left.
+"""
+
 _STATUS_ITEMS = (
     ('NONE', "Not Solved", "The chain has not been solved yet"),
     ('REACHED', "Reached", "The tip is at the target"),
@@ -147,7 +152,7 @@ class FabrikChain(PropertyGroup):
     )
     chain_count: IntProperty(
         name="Chain Length",
-        translation_context="FABRIK IK",  # Blender's own translations are too long for the sidebar
+        translation_context=OWN_CONTEXT,  # Blender's own translations are too long for the sidebar
         description="How many bones the chain has, counted from the tip up; 0 uses all bones up to the armature's root",
         default=2,
         min=0,
