@@ -15,7 +15,6 @@ from mathutils import Matrix, Quaternion, Vector
 from numpy.typing import NDArray
 
 from ...core import Array, Chain, FabrikError, Pose
-from ...core.math.operations import IntegerArray
 from ...core.math.quaternions import IDENTITY
 from .bone_limits import Limits, stiffness_of
 
@@ -132,16 +131,14 @@ def read_tree(
     """
     rows = _rows(tree, matrices, rotations)
     tips, starts, roots = np.array(tree.tips), np.array(tree.starts), tuple(moving_roots)
-    parents = np.array(rows.parents)
-    lengths = _lengths(rows.positions, parents)
+    lengths = _lengths(rows.positions, rows.parents)
     _check_lengths(tree, rows, lengths)
     if tree.has_anchor:
         rows = _with_anchor(rows)
         tips, starts, roots = tips + 1, starts + 1, tuple(root + 1 for root in roots)
-        parents = np.array(rows.parents)
-        lengths = _lengths(rows.positions, parents)
+        lengths = _lengths(rows.positions, rows.parents)
     chain = Chain(
-        parents=parents,
+        parents=np.array(rows.parents),
         lengths=lengths,
         tips=tips,
         weights=np.array(weights, float),
@@ -241,12 +238,11 @@ def _with_anchor(rows: _Rows) -> _Rows:
     )
 
 
-def _lengths(positions: Array, parents: IntegerArray) -> Array:
+def _lengths(positions: Array, parents: Sequence[int]) -> Array:
     """Return the length (J,) of the link that ends at each joint, 0 where no link does."""
-    links = positions - positions[parents]
-    lengths: Array = np.sqrt((links * links).sum(axis=1))
-    lengths[parents < 0] = 0.0
-    return lengths
+    points = positions.tolist()
+    ends = zip(parents, points, strict=True)
+    return np.array([math.dist(points[parent], point) if parent >= 0 else 0.0 for parent, point in ends])
 
 
 def _check_lengths(tree: BoneTree, rows: _Rows, lengths: Array) -> None:

@@ -163,7 +163,8 @@ def read_bones(armature: Object, spec: ChainSpec) -> ChainBones:
         FabrikError: there is no such bone, or not as many parents, or no bone can rotate, or stretch if it should.
     """
     bones = bones_of_chain(armature, spec.tip, spec.chain_count, spec.use_tail)
-    line = bones if spec.use_tail else (*bones, armature.pose.bones[spec.tip])
+    end = bones[-1] if spec.use_tail else armature.pose.bones[spec.tip]
+    line = bones if spec.use_tail else (*bones, end)
     channels = tuple(present_channel(bone) for bone in bones)
     free = _free_bones(bones, spec.use_limits)
     # Stretched bones are uneven: it is without their stretch that they have to be rigid.
@@ -171,7 +172,7 @@ def read_bones(armature: Object, spec: ChainSpec) -> ChainBones:
     found = ChainBones(
         chain_name=spec.name,
         bones=bones,
-        end=armature.pose.bones[spec.tip],
+        end=end,
         use_tail=spec.use_tail,
         free=free,
         is_rigid=is_rigid,

@@ -70,18 +70,18 @@ def read_state(chain: ChainSettings, bones: Sequence[PoseBone] = ()) -> SolvedSt
         chain: its settings.
         bones: of the chain, where ``bones_of_chain`` has just read them.
     """
-    armature, tip, use_tail = chain.id_data, chain.tip, chain.use_tail
+    armature, use_tail = chain.id_data, chain.use_tail
     if not bones:
         try:
-            bones = bones_of_chain(armature, tip, chain.chain_count, use_tail)
+            bones = bones_of_chain(armature, chain.tip, chain.chain_count, use_tail)
         except FabrikError:
             return None
     to_armature = armature.matrix_world.inverted_safe()
-    line = bones if use_tail else (*bones, armature.pose.bones[tip])
+    line = bones if use_tail else (*bones, armature.pose.bones[chain.tip])
     # Copies: the matrix that a bone returns changes with the bone.
     matrices: list[Matrix] = [bone.matrix.copy() for bone in line]
     settings: list[object] = [
-        tip,
+        line[-1].name,
         len(bones),
         use_tail,
         chain.use_pin,

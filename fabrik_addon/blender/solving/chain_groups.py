@@ -13,7 +13,6 @@ group is read anew once those are written.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -106,8 +105,9 @@ def take_snapshots(view_layer: ViewLayer, armature: Object, chains: Sequence[Fab
     Raises:
         FabrikError: a chain or its target can't be used, or two chains have the same name.
     """
-    for name, count in Counter(chain.name for chain in chains).items():
-        if count > 1:
+    names = [chain.name for chain in chains]
+    for name in names:
+        if (count := names.count(name)) > 1:
             raise FabrikError(f"{count} chains of '{armature.name}' are named '{name}': give each a name of its own")
     return [take_snapshot(view_layer, armature, chain) for chain in chains]
 
@@ -118,6 +118,8 @@ def group_chains(snapshots: Sequence[Snapshot]) -> list[Group]:
     Raises:
         FabrikError: groups depend on each other, or a chain's target depends on its own group.
     """
+    if len(snapshots) == 1:
+        return [with_tree(Group((snapshots[0],)))]
     return solving_order([with_tree(group) for group in unite_chains(snapshots)])
 
 
@@ -210,11 +212,13 @@ def _moving_roots(snapshots: Sequence[Snapshot]) -> tuple[PoseBone, ...]:
     Raises:
         FabrikError: one is connected to its parent, or locked.
     """
+    moved = {snapshot.bones.bones[0].name for snapshot in snapshots if snapshot.options.moves_root}
+    if not moved:
+        return ()
     roots = {snapshot.bones.bones[0].name: snapshot.bones.bones[0] for snapshot in snapshots}
     top = [bone for bone in roots.values() if roots.keys().isdisjoint(above.name for above in bone.parent_recursive)]
-    moved = {snapshot.bones.bones[0].name for snapshot in snapshots if snapshot.options.moves_root}
     # Chains that hang together have one root: it moves if it does for any of the chains.
-    found = [bone for bone in top if bone.name in moved or (moved and len(top) == 1)]
+    found = [bone for bone in top if bone.name in moved or len(top) == 1]
     for bone in found:
         try:
             check_root_moves(bone)

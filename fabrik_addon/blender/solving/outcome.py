@@ -44,7 +44,6 @@ def outcome_of(armature: Object, solved: SolvedChain, later: Sequence[SolvedChai
     length = snapshot.chain.total_length if bones.is_rigid else _length(solved, tip)
     target = _target(armature, solved)
     error = (tip - target).length / length
-    distance = f"the tip is {_world_length(armature, tip - target):.4g} from its target"
     overridden = snapshot.overridden
     stretch = 1.0 + snapshot.influence * (solved.stretch - 1.0)
     if error <= snapshot.options.tolerance:
@@ -53,6 +52,7 @@ def outcome_of(armature: Object, solved: SolvedChain, later: Sequence[SolvedChai
         # The tip isn't meant to be at the target: the status is that of the solve at influence 1.
         return Result(Status.REACHED.name, error, solved.iterations, "", overridden, stretch)
 
+    distance = f"the tip is {_world_length(armature, tip - target):.4g} from its target"
     status, reasons = solved.status, []
     moved_by = [other for other in later if not other.snapshot.moving.isdisjoint(bone.name for bone in bones.bones)]
     if moved_by:
