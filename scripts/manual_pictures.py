@@ -23,6 +23,8 @@ import blender_window
 # Width, height, left, top of what is kept of the window.
 PICTURES = {"panel": (300, 372, 750, 315), "drag": (1050, 745, 0, 55), "overlay": (700, 560, 90, 50)}
 PICTURES |= {name: (460, 540, 310, 100) for name in ("body", "body-pulled")} | {"body-horse": (520, 380, 270, 180)}
+PICTURES |= {"joint-limits": (254, 470, 767, 170), "bake-dialog": (328, 228, 239, 324)}
+PICTURES |= {"solvers-panel": (194, 608, 836, 72)}
 
 
 def main() -> None:

@@ -15,6 +15,7 @@ import gpu
 from bodies import body, body_tool, manual_bodies
 from chains_by_mouse import active_target, bone_targets, chain_list, controls, handles
 from languages import languages
+from manual_panels import manual_panels
 from mathutils import Vector
 from stage import (
     Stage,
@@ -774,5 +775,6 @@ SCENARIOS = {
         languages,
         manual,
         manual_bodies,
+        manual_panels,
     )
 }
