@@ -120,10 +120,10 @@ class ChainBones:
         """What constrains the bones that rotate."""
         return tuple(constraints_of(*each) for each in zip(self.tree.bones, self.tree.limits, strict=True))
 
-    def with_free(self, rotations: Sequence[Quaternion]) -> list[Quaternion]:
+    def with_free(self, rotations: list[Quaternion]) -> list[Quaternion]:
         """Return the own rotations of all bones, those of the bones that rotate replaced."""
         if len(rotations) == len(self.rotations):
-            return list(rotations)
+            return rotations
         found = list(self.rotations)
         for i, rotation in zip(self.free, rotations, strict=True):
             found[i] = rotation

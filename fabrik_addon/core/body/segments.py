@@ -13,7 +13,7 @@ from ..math.operations import Array
 from .creature import LimbKind
 from .part import Role
 
-LONGEST = 11
+MOST_LIMB_BONES = 11
 """Bones of a limb above which it is no arm or leg: a tentacle."""
 
 STRAIGHT = (60.0, 45.0, 15.0, 15.0, 15.0, 60.0)
@@ -40,7 +40,7 @@ def segment_roles(kind: LimbKind, points: Array, offsets: Array, has_digits: boo
     segment start. A bone's probability is the sum of those of all divisions that give it the role.
     """
     count = len(points) - 1
-    if not 2 <= count <= LONGEST:
+    if not 2 <= count <= MOST_LIMB_BONES:
         return [(None, 0.0)] * count
     steps = np.diff(points, axis=0)
     lengths = np.linalg.norm(steps, axis=1)

@@ -27,9 +27,20 @@ POLE_GAIN = 0.9
 
 
 def _solve(ops: Operations, start: StartPose, target: Vector, pole: Vector | None, options: Options) -> SolverResult:
-    constrained_chain = start.constrained_chain
-    if constrained_chain is None:
+    if start.constrained_chain is None:
         return _sweep(ops, start, target, pole, options)
+    return _solve_within_limits(ops, start, start.constrained_chain, target, pole, options)
+
+
+def _solve_within_limits(
+    ops: Operations,
+    start: StartPose,
+    constrained_chain: ConstrainedChain,
+    target: Vector,
+    pole: Vector | None,
+    options: Options,
+) -> SolverResult:
+    """Solve a chain with limits: the iterations are starts."""
 
     def present() -> list[SwingTwist]:
         return coordinates_of(ops, constrained_chain, start.frames)
