@@ -14,6 +14,7 @@ import bpy
 import pytest
 from bpy.types import Operator, Panel, PropertyGroup
 
+from fabrik_addon.blender.convert.to_chains import motion_messages
 from fabrik_addon.blender.interface import (
     animation_panels,
     bake_operators,
@@ -29,7 +30,7 @@ from fabrik_addon.blender.interface import (
     presets,
 )
 from fabrik_addon.blender.rig import body_properties, properties
-from fabrik_addon.blender.rig.wording import counted, percentage
+from fabrik_addon.blender.rig.wording import counted, percentage, plain
 from tests.blender.rigs import add_chain, make_tail
 from tests.blender.test_panel import Drawing
 
@@ -198,3 +199,14 @@ def test_numbers_and_their_nouns() -> None:
         "0 %", "under 0.001 %", "0.001 %", "1.23 %", "50 %", "1235 %", "500000 %",
     ]  # fmt: skip
     assert "e" not in percentage(9.9949).replace("under", "")
+    assert [plain(number) for number in (0.0, 3e-5, 99.6, 180.0, 1813.4)] == ["0", "0.000030", "99.6", "180", "1813"]
+
+
+def test_a_bone_that_is_far_off_is_told_of_without_an_exponent() -> None:
+    """A small bone of Rigify's cat was off by 18 times its length: "1.81e+03 %"."""
+    armature = make_tail(3)
+    before = {bone.name: bone.matrix.copy() for bone in armature.pose.bones}
+    armature.pose.bones["bone0"].location.z = 20.0
+    bpy.context.view_layer.update()
+    (message,) = motion_messages(armature, before, 0.01)
+    assert re.search(r" by [1-9]\d{3} % of its length", message), message

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ...core import SOLVERS, Status
 from ..rig.last_results import Result, keep_result
+from ..rig.wording import plain
 from .group_track import BakedChain, UnreachedFrame
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def sentence_of(chain: BakedChain) -> str:
         count, worst = len(chain.unreached), chain.worst
         parts.append(
             f"{count} of {chain.frames} frames not reached, worst at frame {worst.frame:g}: the tip is "
-            f"{100.0 * worst.error:.3g} % of the chain's length from its target ({_why(chain, worst)})"
+            f"{plain(100.0 * worst.error)} % of the chain's length from its target ({_why(chain, worst)})"
         )
     if chain.overridden:
         parts.append("overridden on " + ", ".join(chain.overridden))

@@ -40,6 +40,7 @@ from ..rig.overrides import is_active
 from ..rig.properties import FabrikChain, settings_of
 from ..rig.rotation_channel import Channel, channel_for, has_locks, rotation_from
 from ..rig.snapshot import take_snapshot
+from ..rig.wording import plain
 from ..solving.chain_groups import take_groups
 from ..solving.solve_chains import solve_group
 from ..solving.write_channels import restore_channels, write_channels
@@ -385,7 +386,9 @@ def motion_messages(armature: Object, before: dict[str, Matrix], most: float) ->
     worst = max(off, key=lambda name: off[name])
     if off[worst] <= most:
         return []
-    return [f"Bone '{worst}' has moved by {100.0 * off[worst]:.3g} % of its length: other constraints or drivers act"]
+    return [
+        f"Bone '{worst}' has moved by {plain(100.0 * off[worst])} % of its length: other constraints or drivers act"
+    ]
 
 
 def _make_solvable(view_layer: ViewLayer, armature: Object, made: Sequence[tuple[str, str]]) -> list[str]:
@@ -437,5 +440,5 @@ def _rotation_messages(view_layer: ViewLayer, armature: Object, made: Mapping[st
                 name, angle = made[solved.snapshot.name], math.degrees(angles[worst])
                 has_pole = solved.snapshot.goals.poles is not None
                 reason = ", because with a pole every joint bends toward it" if has_pole else ""
-                messages.append(f"{name}: solving rotates bone '{worst}' by {angle:.2g} degrees{reason}")
+                messages.append(f"{name}: solving rotates bone '{worst}' by {plain(angle)} degrees{reason}")
     return messages

@@ -11,7 +11,7 @@ import bpy
 from bpy.types import Operator
 
 from ..rig.properties import chosen_chains
-from ..rig.wording import counted, percentage
+from ..rig.wording import counted, percentage, plain
 from ..translation.messages import in_interface, report
 from .chain_panel import STATUS_ICONS, ActiveChainPanel, wrapped
 from .operator_mixins import HasChainsMixin
@@ -91,7 +91,7 @@ def _draw_solver(column: UILayout, compared: Compared) -> None:
     rotated = f"Rotations add up to {math.degrees(compared.rotated):.0f}\N{DEGREE SIGN}"
     column.label(text=in_interface(rotated), icon='BLANK1')
     if compared.violation is not None and compared.violation > _LIMIT_TOLERANCE:
-        beyond = f"{math.degrees(compared.violation):.2g}\N{DEGREE SIGN} beyond its limits"
+        beyond = f"{plain(math.degrees(compared.violation))}\N{DEGREE SIGN} beyond its limits"
         column.label(text=in_interface(beyond), icon='ERROR')
 
 

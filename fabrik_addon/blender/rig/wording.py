@@ -15,14 +15,17 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
+def plain(number: float) -> str:
+    """Return a number that isn't negative, with three digits, and without an exponent, which ``.3g`` has for some."""
+    if 0.0 < number < 1e-4:
+        return f"{number:.6f}"
+    return f"{number:.3g}" if number < 999.5 else f"{number:.0f}"
+
+
 def percentage(share: float) -> str:
     """Return a share in percent, with three digits and without an exponent."""
     percent = 100.0 * share
-    if percent == 0.0:
-        return "0 %"
-    if percent < _LEAST_PERCENTAGE:
-        return f"under {_LEAST_PERCENTAGE} %"
-    return f"{percent:.3g} %" if percent < 999.5 else f"{percent:.0f} %"
+    return f"under {_LEAST_PERCENTAGE} %" if 0.0 < percent < _LEAST_PERCENTAGE else f"{plain(percent)} %"
 
 
 def listed(names: Sequence[str], most: int = 4) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from ...core import SOLVERS
 from ...core.model.joint_limits import joint_limits, outside_by
 from ..rig.rotation_channel import rotation_from
+from ..rig.wording import plain
 from .solve_chain_bones import SolvedChain, solve_snapshot
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def in_text(chain_name: str, compared: list[Compared]) -> str:
         if row.refusal:
             rows.append((row.label, "-", "-", "-", "-", "-", "-"))
             continue
-        over = "no limits" if row.violation is None else f"{math.degrees(row.violation):.2g}"
+        over = "no limits" if row.violation is None else plain(math.degrees(row.violation))
         rotated = f"{math.degrees(row.rotated):.1f}"
         cells = (row.label, row.status.lower(), f"{row.error:.2e}", str(row.iterations), f"{1e3 * row.seconds:.2f}")
         rows.append((*cells, rotated, over))
