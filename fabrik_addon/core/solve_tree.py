@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Several effectors of one tree: Newton's method by priority, from one start or from several.
+"""Several effectors of one tree: damped least squares by priority, from one start or from several.
 
-1. Steps of all joints (``optimise.prioritised_descent``) lead to the pose nearest to a reference pose
+1. Damped least squares on all joints (``optimise.prioritised_descent``) lead to the pose nearest to a reference pose
    among those that meet the tasks by priority: pins with their rotations, targets, targets far beyond reach, then poles
    and other rotations. They start from the reference pose, or in a drag from the solution of the move before. So the
    pose is a function of the targets, and small changes of the targets change it by little.
@@ -29,9 +29,8 @@ from .math.vectors import scale
 from .model.chain_start import batch_shape
 from .model.joint_limits import clamp
 from .model.tree_start import StartTree, coordinates_of_tree, start_tree
-from .optimise.descent import Descent
 from .optimise.jacobian_steps import StackedRule, step_by_rule
-from .optimise.prioritised_descent import descend_by_priority
+from .optimise.prioritised_descent import Descent, descend_by_priority
 from .optimise.tasks import PositionTask, State, Task
 from .optimise.tree_problem import TreeProblem, tree_problem
 from .optimise.weighted_descent import descend_by_weight
@@ -54,9 +53,6 @@ AS_GOOD = 0.9
 MUCH_NEARER = 0.25
 """Ratio of the sums of squared distances from the targets, of the pose from another start to that from the first, below
 which it is taken although it doesn't meet all targets: the pose of another local minimum is a jump of the bones."""
-
-PINNED = 1e-5
-"""Distance of a pinned effector from its place, in the tree's units, up to which it is held."""
 
 STUCK = 1e-3
 """|J^T r| / |r| below which no joint brings an effector nearer to its target."""
@@ -223,7 +219,6 @@ def _optimised(
     near = problem.turned_to_poles(reference)
     # A pose that bends away from a pole is no reference: the way back to it leads through straight chains.
     nearest_to = reference if problem.bends_right(reference) else None
-    is_next = previous is not None and _is_next(problem, previous)
     for first in _starts(problem, near, previous, options):
         found, steps, has_converged = descend_by_priority(descent, first, nearest_to, TREE_STEPS)
         used += steps
@@ -233,7 +228,7 @@ def _optimised(
             found = turned if _is_better(problem, turned, found) else found
         if best is None or _is_better(problem, found, best):
             best, is_converged = found, has_converged
-        if is_next or problem.is_hopeless or (problem.is_met(best) and problem.bends_right(best)):
+        if problem.is_hopeless or (problem.is_met(best) and problem.bends_right(best)):
             break
     assert best is not None  # the pose at hand is always a start
     return best, used, is_converged
@@ -242,8 +237,6 @@ def _optimised(
 def _is_better(problem: TreeProblem, found: State, best: State) -> bool:
     """Tell whether a pose from another start is taken in place of the best one of the starts before."""
     if not problem.is_met(found):
-        if problem.pins_off(found) > max(PINNED, problem.pins_off(best)):
-            return False
         return problem.spread(found) < MUCH_NEARER * problem.spread(best)
     return not problem.is_met(best) or problem.angle_off(found) < AS_GOOD * problem.angle_off(best)
 
@@ -288,13 +281,6 @@ def _state_of_previous(problem: TreeProblem, previous: TreeSolution) -> State:
     if not problem.moves_root:
         shifts = [(0.0, 0.0, 0.0)] * len(start.tree.roots)
     return problem.turned_to_poles(problem.state(coordinates_of_tree(SCALAR, start.tree, previous.frames), shifts))
-
-
-def _is_next(problem: TreeProblem, previous: TreeSolution) -> bool:
-    """Tell whether the targets are about where they were in the frame before: then other starts would be jumps."""
-    distances = problem.distances(_state_of_previous(problem, previous))
-    before = zip(previous.error, problem.start.own_lengths, strict=True)
-    return all(found <= error * length + FAR for found, (error, length) in zip(distances, before, strict=True))
 
 
 def _is_far(problem: TreeProblem, near: State) -> bool:

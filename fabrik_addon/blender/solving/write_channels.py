@@ -21,9 +21,8 @@ if TYPE_CHECKING:
 _Owner = TypeVar("_Owner", bound="PoseBone | Bone")
 _Values = TypeVar("_Values", bound=Values)
 
-_SAME_VALUE = 3e-7
-"""Difference of two values that is rounding to single precision on the way from a channel through matrices and back.
-Written, it would only make keys and undo steps, and add up along the bones."""
+_SAME_VALUE = 1e-7
+"""Difference of two values that single precision can't resolve. Written, it would only make keys and undo steps."""
 
 _KEYED = {"location": "use_loc", "scale": "use_scale"}
 """Channels that aren't of a rotation, with the option by which Blender keys them."""

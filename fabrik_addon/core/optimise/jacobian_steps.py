@@ -17,8 +17,7 @@ import numpy as np
 
 from ..math.operations import TINY, Array
 from .damped_steps import LONGEST_STEP
-from .descent import Descent
-from .prioritised_descent import Normals, along, bounded_step
+from .prioritised_descent import Descent, bounded_step
 from .tasks import State
 
 FIRST = 1e-3
@@ -69,7 +68,7 @@ def step_by_rule(
             break
         if jacobian is None:
             jacobian = descent.jacobian(state)
-        change, _ = bounded_step(descent, state, jacobian, residual, partial(_solved, rule, memory, jacobian))
+        change, _ = bounded_step(descent, state, jacobian, residual, partial(_solved, rule, memory))
         change *= min(LONGEST_STEP / (np.abs(change).max(initial=0.0) + TINY), 1.0)
         trial = descent.applied(state, change)
         trial_residual, _ = descent.residual(trial)
@@ -88,9 +87,8 @@ def step_by_rule(
 
 
 def _solved(
-    rule: StackedRule, memory: float, jacobian: Array, residual: Array, weights: Array, normals: Normals
+    rule: StackedRule, memory: float, jacobian: Array, residual: Array, weights: Array, toward: Array
 ) -> tuple[Array, Array]:
     """Return the step W J^T y (N + S,) by a rule, and no posture task's part."""
-    jacobian = along(normals, jacobian)
     weighted = jacobian * weights
     return weighted.T @ rule.solution(weighted @ jacobian.T, residual, memory), np.zeros(len(weights))

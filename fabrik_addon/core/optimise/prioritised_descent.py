@@ -1,31 +1,25 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Several tasks on all joints of a tree at once, by strict priority: Newton's method in null spaces.
+"""Several tasks on all joints of a tree at once, by strict priority: damped least squares in null spaces.
 
-Level k of the tasks has residuals r_k and the Jacobian J_k; W are the weights of the joint coordinates, M = W^-1 the
-metric of the posture task. One step of the tasks is
+Level k of the tasks has residuals r_k and the Jacobian J_k; W are the weights of the joint coordinates. One step is
 
     J~_k = J_k N_{k-1}          dq_k = W J~_k^T (J~_k W J~_k^T + lambda_k I)^-1 (r_k - J_k (dq_1 + ... + dq_{k-1}))
     N_k = N_{k-1} - W J~_k^T (J~_k W J~_k^T)^-1 J~_k,  N_0 = I
+    dq = dq_1 + ... + dq_K + N_K (q_reference - q)
 
-after Siciliano and Slotine (1991): a lower level moves in the null space of those above, so that to first order no
-level is worse for what comes below it. lambda_k grows with the level's residual (Fan and Yuan 2005).
+after Siciliano and Slotine (1991). A lower level moves in the null space of those above, so that to first order no
+level is worse for what comes below it; the posture task, which is the last level and has no other rows than the
+coordinates themselves, holds all that the tasks leave open near a reference pose. So the pose is, locally, a function
+of the targets: without the posture task it wanders within the set of poses that meet them.
 
-The posture task holds all that the tasks leave open near a reference pose: it minimises (q - q_reference)^T M
-(q - q_reference) / 2 in the null space N of all levels. The Hessian of its Lagrangian is H = M + sum_i mu_i d2c_i/dq2
-over the rows c of the tasks, with the multipliers mu from J^T mu = M (q_reference - q) in the sense of least squares;
-its step solves N^T H N d = N^T M (q_reference - q) by conjugate gradients, which end at negative curvature (Steihaug
-1983). So the pose is a function of the targets: without the posture task it wanders within the set of poses that meet
-them, and with H = M a body without poles took 60 steps instead of 5 from one pose of a path to the next.
-
-A level that no step brings nearer, for it can't be met, has no null space that its curvature leaves alone. From it on
-the levels are weighted, sum_k w_k |r_k|^2 / 2 (``UNMET_WEIGHTS``), and minimised with the posture task by Newton's
-method in the null space of the levels above: what the lower levels cost it is 1e-4 of the tree's unit at most.
+lambda_k grows with the level's residual (Fan and Yuan 2005): it stands for the second derivative that Gauss-Newton
+leaves out, which is in proportion to the residual, and vanishes where the level is met.
 
 Bounds are an active set: a coordinate that a step would take out of its limits stops at the limit, and the step is
-solved again for the others. A step is taken where the augmented Lagrangian, the sum of |q - q_reference|_M^2, of
-w_k |r_k|^2 and of -2 mu.r, falls (Nocedal and Wright, section 17.3), if need be after a second-order correction
-(section 18.3); else it is made shorter.
+solved again for the others. A step is taken where the sum of the levels' residuals, each weighted PENALTY times more
+than the next (an exact penalty: Nocedal and Wright, section 15.4), falls, or where that sum stays and the residual of
+the posture task falls; else it is made shorter.
 """
 
 from __future__ import annotations
@@ -33,26 +27,37 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import NamedTuple, TypeAlias
+from functools import cached_property, partial
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..math.factorisation import positive_inverse
-from ..math.operations import Array
-from .descent import POLE_DAMPING, Descent, Linearised
-from .tasks import State
+from ..math.operations import SCALAR, Array
+from ..math.quaternions import multiply, rotate
+from ..math.rigid_fit import turned_by
+from ..model.joint_limits import AT_LIMIT, clamp, ellipse_normal, ellipse_share
+from ..model.skeleton import Tree, place_tree
+from .bounded_least_squares import turning_axes
+from .tasks import OrientationTask, PoleTask, PositionTask, State, Task
 
-DAMPING, DAMPED = 0.3, 0.003
-"""lambda over the length of a level's residual, about half a lever arm in units of the tree's longest way; below the
-second length, over which it falls with the square, the steps are Newton's."""
+DAMPING = 0.3
+"""lambda over the length of a level's residual: about half a lever arm, in units of the tree's longest way."""
+
+LEAST_DAMPING = 1e-8
+"""lambda of a level that is met."""
+
+POLE_DAMPING = 1e-5
+"""lambda of a level with poles that is met: a chain whose joints are less than its root, 3e-3 of the tree's unit, off
+the chord doesn't turn about the chord to bend to its pole. Without it a straight arm turned by 117 degrees in one step
+of its target."""
 
 PROJECTOR = 1e-9
 """Added to J~ W J~^T of a projector over its trace: singular directions count as open."""
 
-UNMET_WEIGHTS, MET_WEIGHTS, POLE_WEIGHT = (1e6, 1e9, 1e12), (1e6, 1e8, 1e10), 1e4
-"""w_k of the levels from the last one up, over the weight 1 of the posture task: of those that can't be met, and of the
-others in the cost; that of a last level with poles."""
+PENALTY = 100.0
+"""Weight of a level's residual over that of the next level's in the cost."""
 
 LONGEST = 1.0
 """Length of a step at most: root of the sum of the squared changes (radians, or units for a root)."""
@@ -69,308 +74,379 @@ CONVERGED_POSTURE = 1e-4
 RESTORING_STEPS = 12
 """Steps at most that bring met levels back to where they are met exactly, at the end of a descent."""
 
-RESTORING_DAMPINGS = (1e-3, 0.03, 1.0)
-"""``DAMPING`` of those steps, one after another until one of them brings the levels nearer."""
+RESTORING_DAMPING = 1e-3
+"""``DAMPING`` of those steps: chains at full extension come back slowly with more."""
 
 MET, EXACT = 1e-2, 1e-7
 """Length of a level's residual, in the tree's units: below which it is met but for curvature, and met exactly."""
+
+SLACK = 3e-5
+"""By how much the cost may grow in a step that brings the pose nearer to the reference pose: its own curvature."""
 
 STALE = 6
 """Steps in a row, of which none halves the smallest cost or the smallest step of the posture task, that end a descent
 where all but poles is met: a chain that is stretched straight has no bend to turn to its pole, and went on for 50."""
 
-NEAR_FIRST = 1e-4
+NEAR_FIRST = 3e-4
 """Length of the first level's residual, in the tree's units, that no step may leave behind where it was less."""
 
 CLOSELY_MET = 1e-5
 """Length of a level's residual, in the tree's units, at which poles alone are left."""
 
-LEFT, FAR = 0.25, 0.25
-"""Square of the share of a level's residual that a step leaves, and of the length of the step that would leave none,
-from which on the level counts as one that can't be met."""
-
-LEAST_UNMET = 1e-6
-"""Length of a level's residual, in the tree's units, below which it is met whatever a step leaves of it."""
+UNMET = 1e-3
+"""Cost above which some task isn't met."""
 
 SLOW = 2e-3
-"""Share of the cost that a step must take away; two in a row with less end a descent whose levels can all be met."""
+"""Share of the cost that a step must take away where some task isn't met; two in a row with less end a descent."""
 
 ROUNDS = 3
 """Solutions of one step at most, each with the coordinates at their limits that the one before took there."""
 
-GRADIENTS, ENOUGH, FLAT = 10, 1e-2, 0.1
-"""Steps of conjugate gradients at most; square of the share of the residual at which they end; curvature over that of M
-below which they end."""
 
-SHIFTS, SHIFT, MORE = 10, 1.0, 8.0
-"""Times at most that a multiple of M is added to a Hessian that isn't positive definite; the first, and their ratio."""
+@dataclass(frozen=True)
+class Descent:
+    """Tasks by level, over the coordinates of a tree."""
 
-Normals: TypeAlias = tuple[tuple[int, int, float, float], ...]
-"""Swings at their ellipses: columns of x and z, and the outward normals there."""
+    tree: Tree
+    levels: Sequence[Sequence[tuple[Task, float]]]
+    """Tasks with their weights within their level; the first level comes before all others."""
+    moves_roots: bool
 
-Solve: TypeAlias = Callable[[Array, Array, Normals], tuple[Array, Array]]
-"""(residual, weights of the coordinates with 0 for those at their limits, ellipses that bound the step): the tasks'
+    @cached_property
+    def tasks(self) -> list[Task]:
+        """All tasks, level by level."""
+        return [task for level in self.levels for task, _ in level]
+
+    @cached_property
+    def spans(self) -> list[slice]:
+        """Rows of each level."""
+        found, row = [], 0
+        for level in self.levels:
+            count = sum(task.rows for task, _ in level)
+            found.append(slice(row, row + count))
+            row += count
+        return found
+
+    @cached_property
+    def row_weights(self) -> Array:
+        """(M,) square roots of the tasks' weights."""
+        return np.array([weight**0.5 for level in self.levels for task, weight in level for _ in range(task.rows)])
+
+    @cached_property
+    def least_dampings(self) -> list[float]:
+        """Damping, lambda, of each level where it is met."""
+        return [
+            POLE_DAMPING if any(isinstance(task, PoleTask) for task, _ in level) else LEAST_DAMPING
+            for level in self.levels
+        ]
+
+    @cached_property
+    def bones(self) -> list[int]:
+        """The bones that can turn."""
+        tree = self.tree
+        return [j for j in tree.bones if (tree.is_free[j] or not all(tree.limits[j].locked))]
+
+    @cached_property
+    def columns(self) -> list[tuple[int, int]]:
+        """Bone and axis of every coordinate, without the roots' shifts."""
+        tree = self.tree
+        bones = [j for j in self.bones if j] if tree.is_anchor else self.bones
+        return [(j, axis) for j in bones for axis in range(3) if tree.is_free[j] or not tree.limits[j].locked[axis]]
+
+    @cached_property
+    def first_column(self) -> dict[tuple[int, int], int]:
+        """Number of the column of a bone's axis."""
+        return {pair: number for number, pair in enumerate(self.columns)}
+
+    @cached_property
+    def bone_of(self) -> NDArray[np.intp]:
+        """(N,) bone of each column."""
+        return np.array([bone for bone, _ in self.columns], np.intp)
+
+    @cached_property
+    def shift_count(self) -> int:
+        """Columns of the roots' shifts."""
+        return 3 * len(self.tree.roots) if self.moves_roots else 0
+
+    @cached_property
+    def weights(self) -> Array:
+        """(N + S,) squared lengths, in the metric of the posture task, that each coordinate turns for: W."""
+        tree = self.tree
+        # A half-sine is half an angle: W = 1/4 makes the metric that of angles.
+        found = [
+            tree.shares[bone][axis] * (1.0 if tree.is_free[bone] or axis == 1 else 0.25) for bone, axis in self.columns
+        ]
+        return np.array(found + [1.0] * self.shift_count)
+
+    @cached_property
+    def posture_weights(self) -> Array:
+        """(N + S,) inverse weights of the coordinates in the posture task: W over the bones' own weights, if any."""
+        own = self.tree.posture_weights
+        if own is None:
+            return self.weights
+        shifts = [own[root] for root in self.tree.roots for _ in range(3)] if self.shift_count else []
+        found: Array = self.weights / np.array([*(own[bone] for bone, _ in self.columns), *shifts])
+        return found
+
+    @cached_property
+    def joints(self) -> list[int]:
+        """The joints whose motion the tasks' Jacobians need."""
+        found: dict[int, None] = {}
+        for task in self.tasks:
+            if isinstance(task, PositionTask):
+                found[task.joint] = None
+                if task.target is None:
+                    found[task.meets] = None
+            elif isinstance(task, PoleTask):
+                found.update(dict.fromkeys(task.joints))
+        return list(found)
+
+    @cached_property
+    def carried(self) -> tuple[NDArray[np.intp], Array]:
+        """(K, N) the joint that moves as each of those does with a column, and (K, N, 1) 1 where it moves at all."""
+        which = np.zeros((len(self.joints), len(self.columns)), np.intp)
+        moves = np.zeros((len(self.joints), len(self.columns), 1))
+        for row, joint in enumerate(self.joints):
+            for bone, carried in self.tree.supporting_bones[joint]:
+                for axis in range(3):
+                    column = self.first_column.get((bone, axis))
+                    if column is not None:
+                        which[row, column], moves[row, column] = carried, 1.0
+        return which, moves
+
+    @cached_property
+    def shifted(self) -> Array:
+        """(K, S, 3) how the joints move with the roots' shifts."""
+        found = np.zeros((len(self.joints), self.shift_count, 3))
+        if self.shift_count:
+            for row, joint in enumerate(self.joints):
+                root = self.tree.root_of[joint]
+                if root >= 0:
+                    first = 3 * self.tree.roots.index(root)
+                    found[row, first : first + 3] = np.eye(3)
+        return found
+
+    @cached_property
+    def turned(self) -> dict[int, Array]:
+        """(N, 1) 1 where a column turns the frame of an orientation task's bone, by bone."""
+        found = {}
+        for task in self.tasks:
+            if isinstance(task, OrientationTask):
+                supports = self.tree.bone_supports[task.bone]
+                found[task.bone] = np.isin(self.bone_of, supports).astype(float)[:, None]
+        return found
+
+    def state(self, coordinates: Sequence[Any], shifts: Sequence[Any]) -> State:
+        """Return the state of coordinates and shifts, with the tasks' residuals."""
+        placed = place_tree(SCALAR, self.tree, coordinates, (0.0, 0.0, 0.0), shifts)
+        return State([*coordinates], [*shifts], placed)
+
+    def residual(self, state: State, bends: Sequence[float] | None = None) -> tuple[Array, list[float]]:
+        """Return the residuals (M,), weighted, and how far each pole task's chain is bent.
+
+        Args:
+            state: the pose.
+            bends: to take instead of the state's own, so that two poses' residuals can be compared: a chain that
+                straightens bends no nearer to its pole.
+        """
+        found: list[Any] = []
+        sizes: list[float] = []
+        for task in self.tasks:
+            if isinstance(task, PoleTask):
+                angle, size, _ = task.gradient(state.placed)
+                sizes.append(size)
+                found.append(-angle * (size if bends is None else bends[len(sizes) - 1]))
+            else:
+                found += task.residual(SCALAR, state.placed)
+        return self.row_weights * np.array(found), sizes
+
+    def errors(self, residual: Array) -> list[float]:
+        """Return the length of each level's residual."""
+        return [math.sqrt(float(residual[span] @ residual[span])) for span in self.spans]
+
+    def jacobian(self, state: State) -> Array:
+        """Return J (M, N + S), weighted."""
+        tree, placed = self.tree, state.placed
+        axes = np.empty((len(self.columns), 3))
+        row = 0
+        for j in self.bones:
+            if j == 0 and tree.is_anchor:
+                continue
+            if tree.is_free[j]:
+                axes[row : row + 3] = _IDENTITY
+                row += 3
+            else:
+                found = turning_axes(SCALAR, tree.limits[j], state.coordinates[j], placed.parents[j], placed.frames[j])
+                for axis in found:
+                    if axis is not None:
+                        axes[row] = axis
+                        row += 1
+        places = np.array(placed.joints)
+        which, moves = self.carried
+        lever = (places[which] - places[self.bone_of]) * moves
+        count = len(self.columns)
+        moved = np.empty((len(self.joints), count + self.shift_count, 3))
+        moved[:, count:] = self.shifted
+        ax, ay, az = axes[:, 0], axes[:, 1], axes[:, 2]
+        lx, ly, lz = lever[..., 0], lever[..., 1], lever[..., 2]
+        moved[:, :count, 0] = ay * lz - az * ly
+        moved[:, :count, 1] = az * lx - ax * lz
+        moved[:, :count, 2] = ax * ly - ay * lx
+        number = {joint: k for k, joint in enumerate(self.joints)}
+        jacobian = np.zeros((len(self.row_weights), count + self.shift_count))
+        row = 0
+        for task in self.tasks:
+            rows = jacobian[row : row + task.rows]
+            if isinstance(task, PositionTask):
+                rows[:] = moved[number[task.joint]].T
+                if task.target is None:
+                    rows -= moved[number[task.meets]].T
+            elif isinstance(task, OrientationTask):
+                rows[:, :count] = (task.scale * self.turned[task.bone] * axes).T
+            else:
+                gradient = np.array(task.gradient(placed)[2])
+                rows[0] = (moved[[number[joint] for joint in task.joints]] * gradient[:, None]).sum(axis=(0, 2))
+            row += task.rows
+        jacobian *= self.row_weights[:, None]
+        return jacobian
+
+    def slope(self, state: State) -> float:
+        """Return |W J^T r|: how readily any coordinate brings the tasks nearer to being met."""
+        residual, _ = self.residual(state)
+        return float(np.linalg.norm(self.weights * (self.jacobian(state).T @ residual)))
+
+    def to_reference(self, state: State, reference: State | None) -> Array:
+        """Return q_reference - q (N + S,): rotation vectors of free bones, coordinates of the others; 0 without one."""
+        if reference is None:
+            return np.zeros(len(self.weights))
+        found: list[Any] = []
+        tree = self.tree
+        for j in self.bones:
+            if j == 0 and tree.is_anchor:
+                continue
+            if tree.is_free[j]:
+                w, x, y, z = state.coordinates[j]
+                w, x, y, z = multiply(reference.coordinates[j], (w, -x, -y, -z))
+                sine = math.sqrt(x * x + y * y + z * z)
+                if w < 0.0:
+                    w, x, y, z = -w, -x, -y, -z
+                share = 2.0 * math.atan2(sine, w) / sine if sine > 1e-12 else 2.0
+                found += rotate(state.placed.parents[j], (share * x, share * y, share * z))
+            else:
+                (x, twist, z), (rx, reference_twist, rz) = state.coordinates[j], reference.coordinates[j]
+                no_x, no_twist, no_z = tree.limits[j].locked
+                if not no_x:
+                    found.append(rx - x)
+                if not no_twist:
+                    change = reference_twist - twist
+                    if not math.isfinite(tree.limits[j].upper[1] - tree.limits[j].lower[1]):
+                        change = math.remainder(change, math.tau)
+                    found.append(change)
+                if not no_z:
+                    found.append(rz - z)
+        if self.shift_count:
+            for here, there in zip(state.shifts, reference.shifts, strict=True):
+                found += [b - a for a, b in zip(here, there, strict=True)]
+        return np.array(found)
+
+    def applied(self, state: State, change: Array) -> State:
+        """Return the state after a change (N + S,) of the coordinates, within limits."""
+        tree = self.tree
+        coordinates, shifts = [*state.coordinates], [*state.shifts]
+        values = iter(change.tolist())
+        for j in self.bones:
+            if j == 0 and tree.is_anchor:
+                continue
+            if tree.is_free[j]:
+                turn = (next(values), next(values), next(values))
+                w, x, y, z = state.placed.parents[j]
+                coordinates[j] = turned_by(SCALAR, coordinates[j], rotate((w, -x, -y, -z), turn))
+            else:
+                no_x, no_twist, no_z = tree.limits[j].locked
+                x, twist, z = coordinates[j]
+                x = x if no_x else x + next(values)
+                twist = twist if no_twist else twist + next(values)
+                z = z if no_z else z + next(values)
+                coordinates[j] = clamp(SCALAR, tree.limits[j], (x, twist, z))
+        if self.shift_count:
+            shifts = [(x + next(values), y + next(values), z + next(values)) for x, y, z in shifts]
+        return self.state(coordinates, shifts)
+
+    def bounds(self, state: State) -> tuple[Array, Array]:
+        """Return how far each coordinate may go down and up (N + S,); on an ellipse's axes only as far as its box."""
+        lower, upper = np.full((2, len(self.weights)), np.inf)
+        for number, (bone, axis) in enumerate(self.columns):
+            if not self.tree.is_free[bone]:
+                limits, value = self.tree.limits[bone], state.coordinates[bone][axis]
+                lower[number], upper[number] = value - limits.lower[axis], limits.upper[axis] - value
+        return -lower, upper
+
+    def ellipses(self, state: State) -> list[tuple[int, int, float, float]]:
+        """Return the columns of the swings that are on their ellipses, with the normals there."""
+        found = []
+        for bone in self.bones:
+            limits = self.tree.limits[bone]
+            if not self.tree.is_free[bone] and limits.is_ellipse:
+                x, _, z = state.coordinates[bone]
+                if ellipse_share(SCALAR, limits, x, z) >= 1.0 - AT_LIMIT:
+                    nx, nz = ellipse_normal(SCALAR, limits, x, z)
+                    found.append((self.first_column[bone, 0], self.first_column[bone, 2], float(nx), float(nz)))
+        return found
+
+
+_IDENTITY = np.eye(3)
+
+Solve: TypeAlias = Callable[[Array, Array, Array, Array], tuple[Array, Array]]
+"""(Jacobian, residual, weights of the coordinates with 0 for those at their limits, way to the reference): the tasks'
 part of a step and that of the posture task, both (N + S,)."""
 
 
-def along(normals: Normals, array: Array) -> Array:
-    """Return columns (..., N + S) without their parts along the normals of ellipses."""
-    if not normals:
-        return array
-    array = array.copy()
-    for i, k, nx, nz in normals:
-        across = nx * array[..., i] + nz * array[..., k]
-        array[..., i] -= nx * across
-        array[..., k] -= nz * across
-    return array
-
-
-class _Projection(NamedTuple):
-    """What a level takes out of the null space: W J~^T (J~ W J~^T)^-1 (N + S, M_k), and J~ (M_k, N + S)."""
-
-    pseudo_inverse: Array
-    rows: Array
-
-
-class _Levels(NamedTuple):
-    """A step of the tasks."""
-
-    change: Array
-    """(N + S,)"""
-    projections: list[_Projection]
-    unmet: int | None
-    """The first level that can't be met."""
-    before_unmet: Array
-    """(N + S,) the part of the step of the levels above it."""
-    above: int
-    """How many of the projections are theirs."""
-
-
-class _Step(NamedTuple):
-    """A step of the tasks and the posture task, and what its cost is measured with."""
-
-    tasks: Array
-    posture: Array
-    unmet: int
-    """The first level that is weighted."""
-    multipliers: Array
-    """mu (M,), 0 from that level on."""
-    correct: Callable[[Array], Array]
-    """What a step's own curvature left of the residuals (M,), from that level on: the correction (N + S,)."""
-
-
-@dataclass(frozen=True)
-class _Model:
-    """The quadratic model of tasks and posture task at a pose, over the coordinates that aren't held at a limit."""
-
-    descent: Descent
-    state: State
-    linearised: Linearised
-    residual: Array
-    toward: Array
-    """q_reference - q (N + S,)."""
-    weights: Array
-    """W, 0 for coordinates that are held."""
-    normals: Normals
-
-    @cached_property
-    def jacobian(self) -> Array:
-        """J (M, N + S) along the ellipses."""
-        return along(self.normals, self.linearised.jacobian)
-
-    @cached_property
-    def metric(self) -> Array:
-        """M, 0 for coordinates that are held."""
-        return np.where(self.weights > 0.0, 1.0 / np.maximum(self.weights, 1e-12), 0.0)
-
-    @cached_property
-    def posture(self) -> Array:
-        """q_reference - q along the ellipses, 0 for coordinates that are held."""
-        return along(self.normals, self.toward) * (self.weights > 0.0)
-
-    def levels(self, dampings: Sequence[float]) -> _Levels:
-        """Return the tasks' step by priority."""
-        change = before_unmet = np.zeros(len(self.weights))
-        projections: list[_Projection] = []
-        unmet, above = None, 0
-        for number, (span, damping) in enumerate(zip(self.descent.spans, dampings, strict=True)):
-            rows = open_rows = self.jacobian[span]
-            if not len(rows):
-                continue
-            for pseudo_inverse, others in projections:
-                open_rows = open_rows - (rows @ pseudo_inverse) @ others
-            weighted = open_rows * self.weights
-            normal = weighted @ open_rows.T
-            diagonal = np.einsum("ii->i", normal)
-            trace = float(diagonal.sum())
-            if trace <= 1e-14:
-                continue
-            least = PROJECTOR * trace
-            diagonal += least
-            pseudo_inverse = weighted.T @ positive_inverse(normal, least)
-            left = self.residual[span] - rows @ change
-            step = full = pseudo_inverse @ left
-            if damping > least:
-                diagonal += damping
-                step = weighted.T @ (positive_inverse(normal, damping) @ left)
-            if unmet is None and _is_out(left, left - rows @ step, left - rows @ full, full):
-                unmet, before_unmet, above = number, change, len(projections)
-            change = change + step
-            projections.append(_Projection(pseudo_inverse, open_rows))
-        return _Levels(change, projections, unmet, before_unmet, above)
-
-    def step(self, dampings: Sequence[float]) -> _Step:
-        """Return the step of tasks and posture task, without limits but those that are in the model."""
-        levels = self.levels(dampings)
-        step = None
-        if levels.unmet is not None and self.posture.any():
-            step = self._weighted_step(levels, levels.unmet)
-        return step or self._posture_step(levels)
-
-    def _posture_step(self, levels: _Levels) -> _Step:
-        """Return the step where all levels can be met, the posture task's by conjugate gradients in null space."""
-        count = len(self.descent.levels)
-        multipliers = np.zeros(len(self.residual))
-        wanted = self.posture
-        if wanted.any() and levels.projections:
-            across = np.concatenate([each.pseudo_inverse for each in levels.projections], axis=1)
-            rows = np.concatenate([each.rows for each in levels.projections])
-            wanted = self.posture - across @ (rows @ self.posture)
-            multipliers = self._multipliers(self.jacobian, self.metric * (self.posture - wanted))
-            hessian = self._curvature(multipliers, self.metric * self.toward, multipliers)
-
-            def bend(direction: Array) -> Array:
-                bent = self.weights * (hessian @ direction)
-                return direction + bent - across @ (rows @ bent)
-
-            wanted = _conjugate_gradients(bend, wanted, self.metric)
-        return _Step(levels.change, wanted, count, multipliers, np.zeros_like)
-
-    def _weighted_step(self, levels: _Levels, unmet: int) -> _Step | None:
-        """Return the step of Newton's method for the weighted levels, or None where the Hessian can't be used."""
-        span = self.descent.spans[unmet]
-        first, count = span.start, len(self.weights)
-        rows, left = self.jacobian[first:], self.residual[first:]
-        shares = np.repeat(
-            _weights(self.descent, UNMET_WEIGHTS)[unmet:], [s.stop - s.start for s in self.descent.spans[unmet:]]
-        )
-        # Levels below hold what they can: their forces are those that are left after the tasks' step.
-        after = np.where(np.arange(len(left)) < span.stop - first, left, left - rows @ levels.change)
-        force = self.metric * self.posture + rows.T @ (shares * left)
-        held = self._multipliers(self.jacobian[:first], force) if first else np.zeros(0)
-        outward = self.metric * self.toward + self.linearised.jacobian[first:].T @ (shares * left)
-        multipliers = np.concatenate([held, np.zeros(len(left))])
-        curved = self._curvature(np.concatenate([held, -shares * after]), outward, multipliers)
-        hessian = curved + (rows.T * shares) @ rows
-        np.einsum("ii->i", hessian)[:] += self.metric
-        begin = levels.before_unmet
-        gradient = self.metric * (self.posture - begin) + rows.T @ (shares * (left - rows @ begin)) - curved @ begin
-        projector = np.diag((self.weights > 0.0).astype(float))
-        for projection in levels.projections[: levels.above]:
-            projector -= projection.pseudo_inverse @ projection.rows
-        rest = np.eye(count) - projector
-        metric = np.where(self.weights > 0.0, self.metric, 1.0)
-        inverse = _shifted_inverse(projector.T @ hessian @ projector + rest.T @ (metric[:, None] * rest), metric)
-        if inverse is None:
-            return None
-
-        def correct(excess: Array) -> Array:
-            total: Array = np.zeros(count)
-            for rows_of, share in zip(
-                self.descent.spans[unmet:], _weights(self.descent, UNMET_WEIGHTS)[unmet:], strict=True
-            ):
-                residual, part = self.residual[rows_of], excess[rows_of]
-                # Along the residual the curvature is in the Hessian already.
-                part = part - residual * (residual @ part) / (residual @ residual + 1e-30)
-                total += self.jacobian[rows_of].T @ (share * part)
-            return np.asarray(projector @ (inverse @ (projector.T @ total)), float)
-
-        return _Step(begin, projector @ (inverse @ (projector.T @ gradient)), unmet, multipliers, correct)
-
-    def _multipliers(self, jacobian: Array, force: Array) -> Array:
-        """Return mu of J^T mu = force (N + S,), in the sense of least squares."""
-        weighted = jacobian * self.weights
-        normal = weighted @ jacobian.T
-        least = 1e-7 * float(normal.trace()) + 1e-30
-        np.einsum("ii->i", normal)[:] += least
-        found: Array = positive_inverse(normal, least) @ (weighted @ force)
-        return found
-
-    def _curvature(self, multipliers: Array, outward: Array, held: Array) -> Array:
-        """Return the curvature of the tasks along the ellipses, and of the ellipses that bound the step.
-
-        An ellipse that a force presses a swing against with n.f adds n.f kappa along itself: on the way along the
-        tangent, clamping takes the swing back by half of kappa times the square of the way. Without it the steps of
-        swings at their limits did not converge where a target is beyond reach.
-
-        Args:
-            multipliers: (M,) of the tasks' rows.
-            outward: force on the coordinates (N + S,) without that of the multipliers that hold levels.
-            held: those multipliers (M,).
-        """
-        found = self.descent.curvature(self.state, self.linearised, multipliers)
-        found = along(self.normals, along(self.normals, found).T)
-        force = outward - self.linearised.jacobian.T @ held
-        for i, k, nx, nz in self.normals:
-            pressed = max(nx * force[i] + nz * force[k], 0.0) * self.descent.ellipse_curvature(self.state, i)
-            found[i, i] += pressed * nz * nz
-            found[k, k] += pressed * nx * nx
-            found[i, k] -= pressed * nx * nz
-            found[k, i] -= pressed * nx * nz
-        return found
-
-
-def _is_out(left: Array, after: Array, after_full: Array, full: Array) -> bool:
-    """Tell whether a level can't be met: neither the damped step nor a full one of some length leaves little of it."""
-    size = float(left @ left)
-    if size <= LEAST_UNMET**2 or after @ after <= LEFT * size:
-        return False
-    return bool(after_full @ after_full > LEFT * size or full @ full > FAR)
-
-
-def _weights(descent: Descent, found: tuple[float, ...]) -> list[float]:
-    """Return w_k of the levels, given those without poles from the last one up."""
-    if descent.least_dampings[-1] == POLE_DAMPING:
-        found = (POLE_WEIGHT, *found)
-    return [found[min(k, len(found) - 1)] for k in reversed(range(len(descent.levels)))]
-
-
-def _conjugate_gradients(bend: Callable[[Array], Array], wanted: Array, metric: Array) -> Array:
-    """Return d of bend(d) = wanted (N + S,), for a bend that is symmetric in the metric; ended where it is flat."""
-    found = np.zeros_like(wanted)
-    left = direction = wanted
-    size = first = float(left @ (metric * left))
-    for _ in range(GRADIENTS):
-        if size <= ENOUGH * first:
-            break
-        bent = bend(direction)
-        curved = float(direction @ (metric * bent))
-        if curved <= FLAT * float(direction @ (metric * direction)):
-            return found if found.any() else wanted
-        share = size / curved
-        found = found + share * direction
-        left = left - share * bent
-        size, before = float(left @ (metric * left)), size
-        direction = left + (size / before) * direction
-    return found
-
-
-def _shifted_inverse(hessian: Array, metric: Array) -> Array | None:
-    """Return the inverse of a matrix plus the least of some multiples of the metric that makes it positive definite."""
-    diagonal = np.einsum("ii->i", hessian)
-    shift = SHIFT
-    for _ in range(SHIFTS):
-        try:
-            np.linalg.cholesky(hessian)
-        except np.linalg.LinAlgError:
-            diagonal += shift * metric
-            shift *= MORE
+def _solve_levels(
+    descent: Descent, dampings: Sequence[float], jacobian: Array, residual: Array, weights: Array, toward: Array
+) -> tuple[Array, Array]:
+    """Return the tasks' part of a step and that of the posture task, both (N + S,)."""
+    change = np.zeros(len(weights))
+    projected: list[tuple[Array, Array]] = []
+    for span, damping in zip(descent.spans, dampings, strict=True):
+        rows = jacobian[span]
+        if not len(rows):
             continue
-        return np.linalg.inv(hessian)
-    return None
+        open_rows = rows
+        for pseudo_inverse, others in projected:
+            open_rows = open_rows - (rows @ pseudo_inverse) @ others
+        weighted = open_rows * weights
+        normal = weighted @ open_rows.T
+        diagonal = np.einsum("ii->i", normal)
+        trace = float(diagonal.sum())
+        if trace <= 1e-14:
+            continue
+        least = PROJECTOR * trace
+        diagonal += least
+        inverse = positive_inverse(normal, least)
+        pseudo_inverse = weighted.T @ inverse
+        if damping > least:
+            diagonal += damping
+            inverse = positive_inverse(normal, damping)
+        change = change + weighted.T @ (inverse @ (residual[span] - rows @ change))
+        projected.append((pseudo_inverse, open_rows))
+    posture = toward * (weights > 0.0)
+    for pseudo_inverse, rows in projected:
+        posture = posture - pseudo_inverse @ (rows @ posture)
+    return change, posture
 
 
-def bounded_step(descent: Descent, state: State, jacobian: Array, residual: Array, solve: Solve) -> tuple[Array, Array]:
+def _step(
+    descent: Descent, state: State, residual: Array, jacobian: Array, toward: Array, damping: float = DAMPING
+) -> tuple[Array, Array]:
+    """Return the tasks' and the posture task's part of a step that ends within limits."""
+    errors = descent.errors(residual)
+    dampings = [damping * error + least for error, least in zip(errors, descent.least_dampings, strict=True)]
+    return bounded_step(descent, state, jacobian, residual, partial(_solve_levels, descent, dampings), toward)
+
+
+def bounded_step(
+    descent: Descent, state: State, jacobian: Array, residual: Array, solve: Solve, toward: Array | None = None
+) -> tuple[Array, Array]:
     """Return the tasks' and the posture task's part of a step that ends within limits.
 
     Args:
@@ -379,75 +455,39 @@ def bounded_step(descent: Descent, state: State, jacobian: Array, residual: Arra
         jacobian: J (M, N + S), weighted.
         residual: (M,), weighted.
         solve: returns both parts without limits.
+        toward: q_reference - q (N + S,); None without a posture task.
     """
+    toward = np.zeros(len(descent.weights)) if toward is None else toward
     down, up = descent.bounds(state)
     ellipses = descent.ellipses(state)
-    for i, k, _, _ in ellipses:
-        # A swing on its ellipse is far from the ellipse's box: at the box it would be taken back to the ellipse.
-        down[i] = down[k] = -np.inf
-        up[i] = up[k] = np.inf
     weights = descent.weights.copy()
     fixed = np.zeros(len(weights))
     tasks = posture = fixed
-    normals: Normals = ()
     for _ in range(ROUNDS):
-        tasks, posture = solve(residual - jacobian @ fixed, weights, normals)
+        tasks, posture = solve(jacobian, residual - jacobian @ fixed, weights, toward)
         change = tasks + posture
         is_free = weights > 0.0
         above, below = is_free & (change > up), is_free & (change < down)
         is_out = above | below
-        leaves = tuple(
-            each
-            for each in ellipses
-            if is_free[each[0]] and each[2] * change[each[0]] + each[3] * change[each[1]] > 1e-12
-        )
+        leaves = [
+            (i, k, nx, nz) for i, k, nx, nz in ellipses if weights[i] > 0.0 and nx * change[i] + nz * change[k] > 1e-12
+        ]
         if not leaves and not is_out.any():
             break
         fixed = fixed + np.where(above, up, 0.0) + np.where(below, down, 0.0)
         weights[is_out] = 0.0
-        normals += leaves
-        ellipses = [each for each in ellipses if each not in leaves]
+        if leaves:
+            jacobian, toward = jacobian.copy(), toward.copy()
+            for i, k, nx, nz in leaves:
+                # Along the ellipse only: the columns, and what the posture task asks, without their normal part.
+                across = nx * jacobian[:, i] + nz * jacobian[:, k]
+                jacobian[:, i] -= nx * across
+                jacobian[:, k] -= nz * across
+                part = nx * toward[i] + nz * toward[k]
+                toward[i] -= nx * part
+                toward[k] -= nz * part
+            ellipses = [each for each in ellipses if each not in leaves]
     return tasks + fixed, posture
-
-
-def _step(
-    descent: Descent, state: State, linearised: Linearised, residual: Array, toward: Array, damping: float | None = None
-) -> _Step:
-    """Return a step that ends within limits."""
-    errors = descent.errors(residual)
-    if damping is None:
-        damping = DAMPING * min(1.0, max(errors) / DAMPED)
-    dampings = [damping * error + least for error, least in zip(errors, descent.least_dampings, strict=True)]
-    steps: list[_Step] = []
-
-    def solve(left: Array, weights: Array, normals: Normals) -> tuple[Array, Array]:
-        model = _Model(descent, state, linearised, left, toward, weights.copy(), normals)
-        steps.append(model.step(dampings))
-        return steps[-1].tasks, steps[-1].posture
-
-    tasks, posture = bounded_step(descent, state, linearised.jacobian, residual, solve)
-    return steps[-1]._replace(tasks=tasks, posture=posture)
-
-
-@dataclass(frozen=True)
-class _Trial:
-    """A state in a descent and what its cost is made of."""
-
-    state: State
-    residual: Array
-    toward: Array
-    bends: list[float]
-
-    def cost(self, descent: Descent, step: _Step, most_first: float) -> float:
-        """Return the augmented Lagrangian of a step's model; infinite where the first level is left behind."""
-        errors = descent.errors(self.residual)
-        if errors[0] > most_first:
-            return math.inf
-        metric = 1.0 / np.maximum(descent.weights, 1e-2)
-        cost = float(self.toward @ (metric * self.toward)) - 2.0 * float(step.multipliers @ self.residual)
-        met = _weights(descent, MET_WEIGHTS)
-        shares = [*met[: step.unmet], *_weights(descent, UNMET_WEIGHTS)[step.unmet :]]
-        return cost + sum(share * error * error for share, error in zip(shares, errors, strict=True))
 
 
 def descend_by_priority(descent: Descent, start: State, reference: State | None, steps: int) -> tuple[State, int, bool]:
@@ -462,76 +502,73 @@ def descend_by_priority(descent: Descent, start: State, reference: State | None,
     Returns:
         the last state that was accepted, how many were, and whether the descent ended before its steps were used up.
     """
-    begin = descent.state(start.coordinates, start.shifts)
+    state = descent.state(start.coordinates, start.shifts)
     if not len(descent.weights):
-        return begin, 0, True
+        return state, 0, True
+    scale = [PENALTY ** (len(descent.levels) - 1 - k) for k in range(len(descent.levels))]
+    metric = 1.0 / np.maximum(descent.weights, 1e-2)
 
-    def placed(state: State, bends: list[float] | None = None) -> _Trial:
-        residual, own = descent.residual(state, bends)
-        return _Trial(state, residual, descent.to_reference(state, reference), own)
+    def costs(residual: Array, toward: Array) -> tuple[float, float, float]:
+        errors = descent.errors(residual)
+        cost = sum(share * error for share, error in zip(scale, errors, strict=True))
+        return cost, float(toward @ (metric * toward)), errors[0] if len(errors) > 1 else 0.0
 
-    here = placed(begin)
-    radius, taken, slow = LONGEST, 0, 0
-    stale, least_cost, least_size = 0, math.inf, math.inf
+    def is_gain(tried: tuple[float, float, float]) -> bool:
+        is_less = tried[0] < cost * (1.0 - 1e-6) - 1e-12 or (tried[0] <= cost + SLACK and tried[1] < posture_cost)
+        return is_less and tried[2] <= max(NEAR_FIRST, first_error)
+
+    toward = descent.to_reference(state, reference)
+    radius, taken, slow, is_converged = LONGEST, 0, 0, True
+    jacobian: Array | None = None
     has_poles = descent.least_dampings[-1] == POLE_DAMPING
-    linearised: Linearised | None = None
-    is_converged = False
+    stale, least_cost, least_size = 0, math.inf, math.inf
     for _ in range(steps):
-        if linearised is None:
-            linearised = descent.linearised(here.state)
-            step = _step(descent, here.state, linearised, here.residual, here.toward)
-            errors = descent.errors(here.residual)
-            most_first = max(NEAR_FIRST, errors[0]) if len(errors) > 1 else math.inf
-            cost = here.cost(descent, step, most_first)
-            change = step.tasks + step.posture
-            longest = math.sqrt(float(change @ change))
-            is_converged = _is_none(linearised.jacobian @ step.tasks, step.posture)
-        size = float(step.posture @ step.posture)
+        if jacobian is None:
+            residual, bends = descent.residual(state)
+            cost, posture_cost, first_error = costs(residual, toward)
+            jacobian = descent.jacobian(state)
+            by_tasks, by_posture = _step(descent, state, residual, jacobian, toward)
+        change = by_tasks + by_posture
+        longest = math.sqrt(float(change @ change))
+        gained = jacobian @ by_tasks
+        if gained @ gained <= CONVERGED_TASKS**2 and by_posture @ by_posture <= CONVERGED_POSTURE**2:
+            break
+        size = float(by_posture @ by_posture)
         stale = 0 if cost < 0.5 * least_cost or size < 0.25 * least_size else stale + 1
         least_cost, least_size = min(cost, least_cost), min(size, least_size)
-        is_stale = stale >= STALE and has_poles and max(errors[:-1], default=0.0) <= CLOSELY_MET
-        if is_converged or is_stale or slow >= 2 or radius < SHORTEST:
-            is_converged = True
+        if stale >= STALE and has_poles and max(descent.errors(residual)[:-1], default=0.0) <= CLOSELY_MET:
             break
         share = min(1.0, radius / longest)
-        trial = placed(descent.applied(here.state, share * change), here.bends)
-        tried = trial.cost(descent, step, most_first)
-        if not tried < cost:
-            correction = _correction(descent, here, linearised, step, trial.residual, share)
+        trial = descent.applied(state, share * change)
+        trial_residual, trial_toward = descent.residual(trial, bends)[0], descent.to_reference(trial, reference)
+        tried = costs(trial_residual, trial_toward)
+        is_better = is_gain(tried)
+        if not is_better:
+            # Second-order correction: the same step, with what its own curvature left of the residuals.
+            left = trial_residual - (residual - share * (jacobian @ change))
+            correction, _ = _solve_levels(
+                descent, descent.least_dampings, jacobian, left, descent.weights, np.zeros(len(change))
+            )
             if correction @ correction < (share * longest) ** 2:
-                trial = placed(descent.applied(trial.state, correction), here.bends)
-                tried = trial.cost(descent, step, most_first)
-        if tried < cost:
-            is_slow = step.unmet == len(errors) and cost < (1.0 + SLOW) * tried
-            slow = slow + 1 if is_slow and max(errors) > MET else 0
-            here, linearised = placed(trial.state), None
+                trial = descent.applied(trial, correction)
+                trial_residual, trial_toward = descent.residual(trial, bends)[0], descent.to_reference(trial, reference)
+                tried = costs(trial_residual, trial_toward)
+                is_better = is_gain(tried)
+        if is_better:
+            # Tasks that can't be met end in flat valleys, in which the pose would go on to move for nothing.
+            slow = slow + 1 if UNMET < cost < (1.0 + SLOW) * tried[0] else 0
+            state, toward, jacobian = trial, trial_toward, None
             taken += 1
             radius = min(LONGEST, max(radius, 2.0 * share * longest))
+            if slow >= 2:
+                break
         else:
             radius = 0.3 * share * longest
+            if radius < SHORTEST:
+                break
     else:
-        # Tasks that can't be met end in flat valleys, on whose floors the steps get ever shorter.
-        is_converged = steps > 0 and step.unmet < len(errors)
-    return _restored(descent, here.state), taken, is_converged
-
-
-def _is_none(gained: Array, posture: Array) -> bool:
-    """Tell whether a step changes next to nothing."""
-    return bool(gained @ gained <= CONVERGED_TASKS**2 and posture @ posture <= CONVERGED_POSTURE**2)
-
-
-def _correction(
-    descent: Descent, here: _Trial, linearised: Linearised, step: _Step, tried: Array, share: float
-) -> Array:
-    """Return the second-order correction (N + S,): the step that takes away what curvature left of the residuals."""
-    left = tried - (here.residual - share * (linearised.jacobian @ (step.tasks + step.posture)))
-    more: Array = np.zeros(len(descent.weights))
-    if step.unmet < len(descent.spans):
-        more = step.correct(left)
-        left = left - linearised.jacobian @ more
-        left[descent.spans[step.unmet].start :] = 0.0
-    model = _Model(descent, here.state, linearised, left, more, descent.weights, ())
-    return model.levels(descent.least_dampings).change + more
+        is_converged = False
+    return _restored(descent, state), taken, is_converged
 
 
 def _restored(descent: Descent, state: State) -> State:
@@ -543,15 +580,16 @@ def _restored(descent: Descent, state: State) -> State:
     residual, bends = descent.residual(state)
     for _ in range(RESTORING_STEPS):
         errors = descent.errors(residual)
-        unmet = next((k for k, error in enumerate(errors) if error > MET), min(1, len(errors) - 1))
+        unmet = next((k for k, error in enumerate(errors) if error > MET), len(errors))
         above = descent.spans[unmet - 1].stop if unmet else 0
-        if not above or max(errors[:unmet]) <= EXACT:
+        if unmet == len(errors) or not above or max(errors[:unmet]) <= EXACT:
             break
         left = residual.copy()
         left[above:] = 0.0
-        linearised, nothing = descent.linearised(state), np.zeros(len(descent.weights))
-        for damping in RESTORING_DAMPINGS:
-            trial = descent.applied(state, _step(descent, state, linearised, left, nothing, damping).tasks)
+        nothing = np.zeros(len(descent.weights))
+        change, _ = _step(descent, state, left, descent.jacobian(state), nothing, RESTORING_DAMPING)
+        for share in (1.0, 0.3, 0.1):
+            trial = descent.applied(state, share * change)
             trial_residual, _ = descent.residual(trial, bends)
             if max(descent.errors(trial_residual)[:unmet]) < max(errors[:unmet]):
                 break

@@ -130,10 +130,6 @@ class TreeProblem:
         """Return the distance of each effector from where it is brought."""
         return [math.hypot(*place.residual(SCALAR, state.placed)) for place in self.places]
 
-    def pins_off(self, state: State) -> float:
-        """Return the largest distance of a pinned effector from its place."""
-        return max((found for found, pin in zip(self.distances(state), self.pinned, strict=True) if pin), default=0.0)
-
     def is_met(self, state: State) -> bool:
         """Tell whether every effector is at its target."""
         return all(found <= enough for found, enough in zip(self.distances(state), self.enough, strict=True))

@@ -24,8 +24,7 @@ import numpy as np
 
 from ..math.factorisation import positive_inverse
 from ..math.operations import SCALAR, Array
-from .descent import Descent
-from .prioritised_descent import ROUNDS, along, descend_by_priority
+from .prioritised_descent import ROUNDS, Descent, descend_by_priority
 from .tasks import PoleTask, State, Task
 
 LEVEL_WEIGHTS = (1e8, 1e5, 1e3, 1e2)
@@ -151,11 +150,11 @@ def _step(
         inverse = positive_inverse(normal, (1.0 + damping) / float(weights.max()))
         change = to_posture + weighted.T @ (inverse @ (residual - jacobian @ (fixed + to_posture)))
         is_free = inverse_metric > 0.0
-        leaves = tuple(
+        leaves = [
             (i, k, nx, nz)
             for i, k, nx, nz in ellipses
             if is_free[i] and is_free[k] and nx * change[i] + nz * change[k] > 1e-12
-        )
+        ]
         # A swing that leaves its ellipse is far from the ellipse's box: at the box it would stop in the wrong place.
         for i, k, _, _ in leaves:
             is_free[i] = is_free[k] = False
@@ -164,8 +163,17 @@ def _step(
             break
         fixed = fixed + np.where(above, up, 0.0) + np.where(below, down, 0.0)
         inverse_metric[above | below] = 0.0
-        jacobian, toward = along(leaves, jacobian), along(leaves, toward)
-        ellipses = [each for each in ellipses if each not in leaves]
+        if leaves:
+            jacobian, toward = jacobian.copy(), toward.copy()
+            for i, k, nx, nz in leaves:
+                # Along the ellipse only: the columns, and what the posture task asks, without their normal part.
+                across = nx * jacobian[:, i] + nz * jacobian[:, k]
+                jacobian[:, i] -= nx * across
+                jacobian[:, k] -= nz * across
+                part = nx * toward[i] + nz * toward[k]
+                toward[i] -= nx * part
+                toward[k] -= nz * part
+            ellipses = [each for each in ellipses if each not in leaves]
     return change + fixed
 
 
