@@ -103,8 +103,6 @@ class DragSession:
         self.left_behind = ""
         """Why the targets of chains that end at the dragged bone don't come along; empty where they do."""
         self._channels = StartChannels()
-        self._previous: dict[tuple[str, ...], tuple[SolvedChain, ...]] = {}
-        """What the move before came to, by the names of a group's chains."""
         self._begin(view_layer, chain_count)
         self.position = self.start_position.copy()
 
@@ -169,7 +167,6 @@ class DragSession:
         self.distance_left, self.others_off, self.left_behind = 0.0, 0, ""
         self._channels.restore()
         if position[:] == self.start_position[:]:
-            self._previous.clear()
             view_layer.update()
             return
         if self._target is not None:
@@ -276,7 +273,6 @@ class DragSession:
 
     def _read(self, view_layer: ViewLayer, chain_count: int) -> None:
         """Read the dragged chain and the held ones at the start pose, and record their channels."""
-        self._previous.clear()
         if self.grab.chain:
             self.snapshot = take_snapshot(view_layer, self.armature, self._settings())
         else:
@@ -376,9 +372,7 @@ class DragSession:
 
     def _write_solved(self, group: Group, goals: dict[str, Goals]) -> list[SolvedChain]:
         solved = []
-        found = solve_group(group, {name: goals[name] for name in group.names}, self._previous.get(group.names, ()))
-        self._previous[group.names] = found
-        for chain in found:
+        for chain in solve_group(group, {name: goals[name] for name in group.names}):
             for bone, channel in chain.settings:
                 self._channels.write(bone, channel)
             snapshot = replace(chain.snapshot, goals=goals[chain.snapshot.bones.chain_name])
