@@ -15,6 +15,7 @@ from ...core import FabrikError
 from ...core.solvers.names import SOLVER_NAMES
 from ..rig.properties import OWN_CONTEXT, STATUS_NAMES, active_chain, settings_of, shown_armature
 from ..rig.wording import counted
+from ..translation.catalogue import follow_language
 from ..translation.messages import in_interface
 from . import presets
 from .limits_panel import draw_limits
@@ -81,6 +82,7 @@ class VIEW3D_PT_fabrik(_FabrikPanel):
         return shown_armature(context) is not None
 
     def draw(self, context: Context) -> None:
+        follow_language()
         layout = self.layout
         armature = shown_armature(context)
         settings = settings_of(armature)
