@@ -302,6 +302,6 @@ def test_a_comparison_is_shown_for_its_chain() -> None:
     said = labels(draw_in_both_modes()["Compare"])
     assert "Error 10 % after 3 iterations" in said and "Rotations add up to 57\N{DEGREE SIGN}" in said
     assert "1.00 ms" in said
-    assert "11\N{DEGREE SIGN} beyond its limits" in said and "Not all within the limits" in said
+    assert "11.5\N{DEGREE SIGN} beyond its limits" in said and "Not all within the limits" in said
     keep_comparison(armature, chain.name, [Compared("CCD", "", "REACHED", 0.0, 1, 0.001, 1.0)])
     assert "Error 0 % after 1 iteration " in labels(draw_in_both_modes()["Compare"])
