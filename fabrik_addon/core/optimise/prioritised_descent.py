@@ -28,17 +28,17 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..math.factorisation import positive_inverse
-from ..math.operations import SCALAR, Array
-from ..math.quaternions import multiply, rotate
+from ..math.operations import SCALAR, Array, Component, Vector
+from ..math.quaternions import conjugate, multiply, rotate
 from ..math.rigid_fit import turned_by
 from ..model.joint_limits import AT_LIMIT, clamp, ellipse_normal, ellipse_share
-from ..model.skeleton import Tree, place_tree
+from ..model.skeleton import JointCoordinates, Tree, place_tree
 from .bounded_least_squares import turning_axes
 from .tasks import OrientationTask, PoleTask, PositionTask, State, Task
 
@@ -236,7 +236,7 @@ class Descent:
                 found[task.bone] = np.isin(self.bone_of, supports).astype(float)[:, None]
         return found
 
-    def state(self, coordinates: Sequence[Any], shifts: Sequence[Any]) -> State:
+    def state(self, coordinates: Sequence[JointCoordinates], shifts: Sequence[Vector]) -> State:
         """Return the state of coordinates and shifts, with the tasks' residuals."""
         placed = place_tree(SCALAR, self.tree, coordinates, (0.0, 0.0, 0.0), shifts)
         return State([*coordinates], [*shifts], placed)
@@ -249,7 +249,7 @@ class Descent:
             bends: to take instead of the state's own, so that two poses' residuals can be compared: a chain that
                 straightens bends no nearer to its pole.
         """
-        found: list[Any] = []
+        found: list[Component] = []
         sizes: list[float] = []
         for task in self.tasks:
             if isinstance(task, PoleTask):
@@ -259,6 +259,11 @@ class Descent:
             else:
                 found += task.residual(SCALAR, state.placed)
         return self.row_weights * np.array(found), sizes
+
+    @cached_property
+    def metric(self) -> Array:
+        """(N + S,) what the posture task weighs a coordinate's way with: one over the coordinate's own weight."""
+        return 1.0 / np.maximum(self.weights, 1e-2)
 
     def errors(self, residual: Array) -> list[float]:
         """Return the length of each level's residual."""
@@ -319,14 +324,13 @@ class Descent:
         """Return q_reference - q (N + S,): rotation vectors of free bones, coordinates of the others; 0 without one."""
         if reference is None:
             return np.zeros(len(self.weights))
-        found: list[Any] = []
+        found: list[Component] = []
         tree = self.tree
         for j in self.bones:
             if j == 0 and tree.is_anchor:
                 continue
             if tree.is_free[j]:
-                w, x, y, z = state.coordinates[j]
-                w, x, y, z = multiply(reference.coordinates[j], (w, -x, -y, -z))
+                w, x, y, z = multiply(reference.coordinates[j], conjugate(state.coordinates[j]))
                 sine = math.sqrt(x * x + y * y + z * z)
                 if w < 0.0:
                     w, x, y, z = -w, -x, -y, -z
@@ -358,9 +362,9 @@ class Descent:
             if j == 0 and tree.is_anchor:
                 continue
             if tree.is_free[j]:
-                turn = (next(values), next(values), next(values))
-                w, x, y, z = state.placed.parents[j]
-                coordinates[j] = turned_by(SCALAR, coordinates[j], rotate((w, -x, -y, -z), turn))
+                rotation = (next(values), next(values), next(values))
+                in_parent = rotate(conjugate(state.placed.parents[j]), rotation)
+                coordinates[j] = turned_by(SCALAR, coordinates[j], in_parent)
             else:
                 no_x, no_twist, no_z = tree.limits[j].locked
                 x, twist, z = coordinates[j]
@@ -490,6 +494,27 @@ def bounded_step(
     return tasks + fixed, posture
 
 
+class _Cost(NamedTuple):
+    """What a step must make less."""
+
+    tasks: float
+    """Sum of the levels' residuals, each weighted PENALTY times more than the next."""
+    posture: float
+    """Squared way to the reference pose, each coordinate over its weight."""
+    first: float
+    """Length of the first level's residual; 0 where no other level is below it."""
+
+
+class _Trial(NamedTuple):
+    """A state that a step leads to."""
+
+    state: State
+    residual: Array
+    toward: Array
+    """Way to the reference pose (N + S,)."""
+    cost: _Cost
+
+
 def descend_by_priority(descent: Descent, start: State, reference: State | None, steps: int) -> tuple[State, int, bool]:
     """Bring a pose to where the tasks are met by priority, and nearest to a reference pose among those.
 
@@ -505,18 +530,6 @@ def descend_by_priority(descent: Descent, start: State, reference: State | None,
     state = descent.state(start.coordinates, start.shifts)
     if not len(descent.weights):
         return state, 0, True
-    scale = [PENALTY ** (len(descent.levels) - 1 - k) for k in range(len(descent.levels))]
-    metric = 1.0 / np.maximum(descent.weights, 1e-2)
-
-    def costs(residual: Array, toward: Array) -> tuple[float, float, float]:
-        errors = descent.errors(residual)
-        cost = sum(share * error for share, error in zip(scale, errors, strict=True))
-        return cost, float(toward @ (metric * toward)), errors[0] if len(errors) > 1 else 0.0
-
-    def is_gain(tried: tuple[float, float, float]) -> bool:
-        is_less = tried[0] < cost * (1.0 - 1e-6) - 1e-12 or (tried[0] <= cost + SLACK and tried[1] < posture_cost)
-        return is_less and tried[2] <= max(NEAR_FIRST, first_error)
-
     toward = descent.to_reference(state, reference)
     radius, taken, slow, is_converged = LONGEST, 0, 0, True
     jacobian: Array | None = None
@@ -525,39 +538,30 @@ def descend_by_priority(descent: Descent, start: State, reference: State | None,
     for _ in range(steps):
         if jacobian is None:
             residual, bends = descent.residual(state)
-            cost, posture_cost, first_error = costs(residual, toward)
+            cost = _cost(descent, residual, toward)
             jacobian = descent.jacobian(state)
             by_tasks, by_posture = _step(descent, state, residual, jacobian, toward)
         change = by_tasks + by_posture
         longest = math.sqrt(float(change @ change))
         gained = jacobian @ by_tasks
-        if gained @ gained <= CONVERGED_TASKS**2 and by_posture @ by_posture <= CONVERGED_POSTURE**2:
-            break
         size = float(by_posture @ by_posture)
-        stale = 0 if cost < 0.5 * least_cost or size < 0.25 * least_size else stale + 1
-        least_cost, least_size = min(cost, least_cost), min(size, least_size)
+        if gained @ gained <= CONVERGED_TASKS**2 and size <= CONVERGED_POSTURE**2:
+            break
+        stale = 0 if cost.tasks < 0.5 * least_cost or size < 0.25 * least_size else stale + 1
+        least_cost, least_size = min(cost.tasks, least_cost), min(size, least_size)
         if stale >= STALE and has_poles and max(descent.errors(residual)[:-1], default=0.0) <= CLOSELY_MET:
             break
         share = min(1.0, radius / longest)
-        trial = descent.applied(state, share * change)
-        trial_residual, trial_toward = descent.residual(trial, bends)[0], descent.to_reference(trial, reference)
-        tried = costs(trial_residual, trial_toward)
-        is_better = is_gain(tried)
-        if not is_better:
-            # Second-order correction: the same step, with what its own curvature left of the residuals.
-            left = trial_residual - (residual - share * (jacobian @ change))
-            correction, _ = _solve_levels(
-                descent, descent.least_dampings, jacobian, left, descent.weights, np.zeros(len(change))
-            )
+        trial = _tried(descent, state, share * change, bends, reference)
+        if not _is_gain(cost, trial.cost):
+            left = trial.residual - (residual - share * (jacobian @ change))
+            correction = _correction(descent, jacobian, left)
             if correction @ correction < (share * longest) ** 2:
-                trial = descent.applied(trial, correction)
-                trial_residual, trial_toward = descent.residual(trial, bends)[0], descent.to_reference(trial, reference)
-                tried = costs(trial_residual, trial_toward)
-                is_better = is_gain(tried)
-        if is_better:
+                trial = _tried(descent, trial.state, correction, bends, reference)
+        if _is_gain(cost, trial.cost):
             # Tasks that can't be met end in flat valleys, in which the pose would go on to move for nothing.
-            slow = slow + 1 if UNMET < cost < (1.0 + SLOW) * tried[0] else 0
-            state, toward, jacobian = trial, trial_toward, None
+            slow = slow + 1 if UNMET < cost.tasks < (1.0 + SLOW) * trial.cost.tasks else 0
+            state, toward, jacobian = trial.state, trial.toward, None
             taken += 1
             radius = min(LONGEST, max(radius, 2.0 * share * longest))
             if slow >= 2:
@@ -569,6 +573,35 @@ def descend_by_priority(descent: Descent, start: State, reference: State | None,
     else:
         is_converged = False
     return _restored(descent, state), taken, is_converged
+
+
+def _cost(descent: Descent, residual: Array, toward: Array) -> _Cost:
+    errors = descent.errors(residual)
+    tasks = sum(PENALTY ** (len(errors) - 1 - k) * error for k, error in enumerate(errors))
+    return _Cost(tasks, float(toward @ (descent.metric * toward)), errors[0] if len(errors) > 1 else 0.0)
+
+
+def _is_gain(cost: _Cost, tried: _Cost) -> bool:
+    """Return whether a step is taken: the tasks' cost falls, or stays while the pose comes nearer to the reference."""
+    is_less = tried.tasks < cost.tasks * (1.0 - 1e-6) - 1e-12
+    is_nearer = tried.tasks <= cost.tasks + SLACK and tried.posture < cost.posture
+    return (is_less or is_nearer) and tried.first <= max(NEAR_FIRST, cost.first)
+
+
+def _tried(descent: Descent, state: State, change: Array, bends: Sequence[float], reference: State | None) -> _Trial:
+    """Return what a change of the coordinates leads to, with the residuals of chains that are bent as before it."""
+    trial = descent.applied(state, change)
+    residual, toward = descent.residual(trial, bends)[0], descent.to_reference(trial, reference)
+    return _Trial(trial, residual, toward, _cost(descent, residual, toward))
+
+
+def _correction(descent: Descent, jacobian: Array, left: Array) -> Array:
+    """Return the second-order correction of a step (N + S,): for what its own curvature left of the residuals.
+
+    Nocedal and Wright, section 15.6.
+    """
+    none = np.zeros(jacobian.shape[1])
+    return _solve_levels(descent, descent.least_dampings, jacobian, left, descent.weights, none)[0]
 
 
 def _restored(descent: Descent, state: State) -> State:
