@@ -645,7 +645,7 @@ def fifty_chains() -> Steps:
     def play() -> Steps:
         with over():
             bpy.ops.screen.animation_play()
-        yield 4.0
+        yield 9.0  # 13 redraws, also on a machine that takes half a second for one
         with over():
             bpy.ops.screen.animation_cancel()
 
