@@ -218,17 +218,17 @@ def _optimised(
     used, is_converged = 0, True
     near = problem.turned_to_poles(reference)
     # A pose that bends away from a pole is no reference: the way back to it leads through straight chains.
-    nearest_to = reference if problem.bends_right(reference) else None
+    nearest_to = reference if problem.bends_to_poles(reference) else None
     for first in _starts(problem, near, previous, options):
         found, steps, has_converged = descend_by_priority(descent, first, nearest_to, TREE_STEPS)
         used += steps
-        if not problem.is_hopeless and not problem.bends_right(found):
+        if not problem.may_stay_unmet and not problem.bends_to_poles(found):
             turned, steps, _ = descend_by_priority(descent, problem.turned_to_poles(found), None, TREE_STEPS)
             used += steps
             found = turned if _is_better(problem, turned, found) else found
         if best is None or _is_better(problem, found, best):
             best, is_converged = found, has_converged
-        if problem.is_hopeless or (problem.is_met(best) and problem.bends_right(best)):
+        if problem.may_stay_unmet or (problem.is_met(best) and problem.bends_to_poles(best)):
             break
     assert best is not None  # the pose at hand is always a start
     return best, used, is_converged

@@ -23,7 +23,7 @@ def stretch_name(chain_name: str) -> str:
 
 
 def attribute_constraint(bone: PoseBone, name: str, solver: Object, attribute: str) -> GeometryAttributeConstraint:
-    """Let a bone take an attribute of a solver, in its own space: what it inherits stays Blender's business."""
+    """Let a bone take an attribute of a solver, in its own space: what it inherits is added by Blender."""
     constraint = cast("GeometryAttributeConstraint", bone.constraints.new('GEOMETRY_ATTRIBUTE'))
     constraint.name = name
     constraint.target = solver

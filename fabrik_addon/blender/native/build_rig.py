@@ -154,7 +154,7 @@ def _goal_object(
 
 
 def _constrain(bone: PoseBone, attribute: str, chain_name: str, solver: Object, modifier: Modifier) -> None:
-    """Let a bone take its rotation from the solver, in its own space: what it inherits stays Blender's business."""
+    """Let a bone take its rotation from the solver, in its own space: what it inherits is added by Blender."""
     constraint = attribute_constraint(bone, constraint_name(chain_name), solver, attribute)
     constraint.data_type, constraint.mix_mode = 'QUATERNION', 'REPLACE'
     constraint.mix_loc, constraint.mix_rot, constraint.mix_scl = False, True, False

@@ -33,7 +33,7 @@ NATIVE_STEPS = 12
 _LONGEST_STEP = 0.3
 """Largest residual of a step, over the chain's length: joints move on arcs, not straight along the Jacobian."""
 
-_LARGEST_ROTATION = 0.5
+_ROTATION_BOUND = 0.5
 """Largest rotation of a joint in one step, radians."""
 
 _DAMPING, _LEAST_DAMPING = 1e-3, 0.05
@@ -288,7 +288,7 @@ def _ball_columns(
 
 
 def _rotated_hinge(nodes: Nodes, joint: Hinge, angle: Value, column: Value, multiplier: Value) -> Value:
-    turn = nodes.maximum(nodes.minimum(nodes.dot(column, multiplier), _LARGEST_ROTATION), -_LARGEST_ROTATION)
+    turn = nodes.maximum(nodes.minimum(nodes.dot(column, multiplier), _ROTATION_BOUND), -_ROTATION_BOUND)
     return _in_range(nodes, joint, angle + turn)
 
 
@@ -299,7 +299,7 @@ def _rotated_ball(
     axis = nodes.cross(arm, multiplier)
     for each in blocked:
         axis = axis - nodes.project(axis, each)
-    turn = nodes.axis_turn(axis, nodes.minimum(nodes.length(axis), _LARGEST_ROTATION))
+    turn = nodes.axis_turn(axis, nodes.minimum(nodes.length(axis), _ROTATION_BOUND))
     frame = nodes.multiplied(turn, place.after)
     own = frame if place.before is None else nodes.multiplied(nodes.inverted(place.before), frame)
     return clamped(nodes, own, joint.limits)

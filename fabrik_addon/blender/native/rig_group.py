@@ -47,7 +47,7 @@ def rig_group(name: str, rest: RestChain) -> GeometryNodeTree:
             nodes.output(bone.name, rotation, "NodeSocketRotation")
         nodes.outputs("Scale", matrices, "NodeSocketMatrix")
 
-    # Where the root is and whether it moves is the object's business.
+    # Position and motion of the root are left out: the transform of the solver's object has them.
     content = [rest.bones, rest.shape, rest.has_rotation, rest.stretched, rest.constrained_chain, rest.without_tip]
     return own_group(name, content, fill)
 
@@ -62,13 +62,14 @@ def _stretched(
     if rest.has_rotation:
         is_eased = (share < 1.0) & (factor < most) & (goal.softness > 0.0)
         if others is not None and others.kind.links > 1:
-            # Where the last link lies so that the others needn't ease the tip is there as it is.
+            # Where the other links bring the tip to its target although they ease, the chain needs no stretch.
             laid = nodes.rotated(shape.last_link[:], desired)
             there = is_there(nodes, goal.target, laid, others.links, goal.softness, shape.tolerance)
             is_there_as_it_is = nodes.switch(is_eased, there, False, 'BOOLEAN')
             factor = nodes.switch(is_there_as_it_is, 1.0, factor, 'FLOAT')
             is_eased = nodes.switch(is_there_as_it_is, False, is_eased, 'BOOLEAN')
-        # Softness is about the whole chain: what is left to reach once it has taken its share is reached without.
+        # Softness eases the whole chain once: the target is brought to its eased distance here, and the chain without
+        # its last link reaches for it without softness.
         target = nodes.switch(is_eased, goal.target * share, goal.target)
         goal = replace(goal, target=target, softness=nodes.switch(is_eased, 0.0, goal.softness, 'FLOAT'))
     # By how much the bones are longer than their own channels make them.
@@ -193,7 +194,7 @@ def _goal_inputs(nodes: Nodes, rest: RestChain) -> tuple[Goal, Value]:
         angle = nodes.input("Pole Angle", NUMBER, subtype='ANGLE')
     influence = nodes.input("Influence", NUMBER, subtype='FACTOR', min_value=0.0, max_value=1.0, default_value=1.0)
     softness = nodes.input("Softness", NUMBER, subtype='FACTOR', min_value=0.0, max_value=0.5)
-    # Without influence there is nothing to look for.
+    # At influence 0 the tip at rest is the target: the pose at rest reaches it without a step.
     place, rotation = nodes.object_place(target_object)
     target = nodes.switch(influence > 0.0, place, shape.tip[:])
     desired: Value = None

@@ -50,7 +50,7 @@ class Goal:
     pole: Value = None
     pole_angle: Value = None
     influence: Value = None
-    """Not the solver's business."""
+    """Share of the solved pose, which the bones' constraints mix; nodes that solve the chain don't use it."""
 
 
 def solver_group(kind: Kind) -> GeometryNodeTree:

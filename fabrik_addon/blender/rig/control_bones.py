@@ -49,8 +49,8 @@ def control_of(armature: Object, name: str) -> str:
     instead = " or ".join(f"'{control}'" for control in dict.fromkeys(controls))
     objects = dict.fromkeys(obj.name for one in line.owners for obj in _target_objects(one))
     others = " and ".join(f"'{other}'" for other in objects)
-    advice = f"drag {instead}" if instead else f"it follows {others}"
-    raise FabrikError(f"Bone '{name}'{through} is posed by {constraint} {by}: {advice}")
+    remedy = f"drag {instead}" if instead else f"it follows {others}"
+    raise FabrikError(f"Bone '{name}'{through} is posed by {constraint} {by}: {remedy}")
 
 
 def _follow(armature: Object, name: str) -> _Line:

@@ -54,6 +54,9 @@ def letters_of(name: str) -> str:
 def limb_of(armature: Object, bone_name: str) -> Limb:
     """Return the bones that rotate when a bone is dragged.
 
+    Of a bone that is a part of a body: this bone and those above it whose roles rotate together with its own
+    (``_LIMBS``), without a hand or foot itself. Of any other bone:
+
     - A hand or foot: the lower and the upper part of its limb.
     - A bone of the lower part: from this bone to the first one of the upper part.
     - A bone of the upper part: from this bone to the first one of that part.

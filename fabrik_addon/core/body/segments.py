@@ -16,12 +16,13 @@ from .part import Role
 MOST_LIMB_BONES = 11
 """Bones of a limb above which it is no arm or leg: a tentacle."""
 
-STRAIGHT = (60.0, 45.0, 15.0, 15.0, 15.0, 60.0)
-"""Bends in degrees between the bones of one segment that are still usual: those of a collar bone, not of a forearm."""
+USUAL_BENDS = (60.0, 45.0, 15.0, 15.0, 15.0, 60.0)
+"""Bends in degrees between the bones of one segment that are still usual, for each segment from the part without a role
+to the digits: those of a collar bone are larger than those of a forearm."""
 
-MORE = (0.5, 0.5, 1.5, 1.5, 2.0, 0.3)
-"""Cost of each further bone in a segment; a fifth of it where twist bones divide the segment into equal parts. A bone
-without length belongs to the one after it."""
+FURTHER_BONES = (0.5, 0.5, 1.5, 1.5, 2.0, 0.3)
+"""Cost of each bone after the first of a segment, segments as above; a fifth of it where twist bones divide the segment
+into equal parts. A bone without length belongs to the one after it."""
 
 
 def segment_roles(kind: LimbKind, points: Array, offsets: Array, has_digits: bool) -> list[tuple[Role | None, float]]:
@@ -100,8 +101,8 @@ def _cost(
         4.0 for index in {*bounds[1:]} if 0 < index < count and along[index] - along[index - 1] < 1e-3 * along[-1]
     )
     edges = (0, *bounds, count)
-    for start, end, straight, more in zip(edges, edges[1:], STRAIGHT, MORE, strict=False):
-        cost += sum(merges[index] * more + (bends[index] / straight) ** 2 for index in range(start + 1, end))
+    for start, end, usual_bend, further_bone in zip(edges, edges[1:], USUAL_BENDS, FURTHER_BONES, strict=False):
+        cost += sum(merges[index] * further_bone + (bends[index] / usual_bend) ** 2 for index in range(start + 1, end))
     before = along[girdle] / both
     cost += 0.0 if girdle == 0 else 1.0 + (before / 0.3) ** 2 + (offsets[0] / 0.03) ** 2
     if upper > girdle:

@@ -151,9 +151,9 @@ def _head_chain(anatomy: Anatomy, chest: int, trunk: set[int]) -> tuple[list[int
             break
         child = max(children, key=lambda each: trees.lengths[each] + _step(skeleton, place, each))
         if chain:
-            gap = float(np.linalg.norm(skeleton.heads[child] - skeleton.tails[place]))
+            distance = float(np.linalg.norm(skeleton.heads[child] - skeleton.tails[place]))
             own = float(np.linalg.norm(skeleton.tails[place] - skeleton.heads[place]))
-            if _step(skeleton, place, child) < NO_JOINT * skeleton.size or (touching and gap > 0.5 * own):
+            if _step(skeleton, place, child) < NO_JOINT * skeleton.size or (touching and distance > 0.5 * own):
                 break
             if not skeleton.children[child]:
                 turn, ratio = _after_neck(anatomy, skeleton.parents[place], place, child)

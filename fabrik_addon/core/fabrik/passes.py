@@ -160,9 +160,8 @@ def sweep_to_target(
     if rest is not None:
         goal, *points = ops.gather(rest, [goal, *points])
     mixing: Mixing | None = None
-    square = stop.tolerance * stop.tolerance
     before: Components = []
-    iterations, run = stop.iterations, sweep.run
+    square, iterations, run = stop.tolerance * stop.tolerance, stop.iterations, sweep.run
     try:
         for number in range(1, iterations + 1):
             if number > PLAIN_SWEEPS:

@@ -121,7 +121,8 @@ def _mixed(a: Coordinates, b: Coordinates, share: float) -> Coordinates:
 def shape_family(chain: ConstrainedChain) -> ShapeFamily:
     """Return the family of a chain of two bones or more, whose length is one.
 
-    A straight chain bends to the side of its first bone's +x where its limits allow it, else to -x, +z or -z.
+    A straight chain bends to one side of its first bone: of +x, -x, +z and -z, in this order, a later one is taken only
+    if it comes nearer to the root by ``NEARER``, as it does where limits stop the earlier one.
     """
     rest = [_within(limits, (0.0, 0.0, 0.0)) for limits in chain.limits[1:]]
     rising = _path(chain, rest, 1.0)
@@ -153,7 +154,7 @@ def _descent(chain: ConstrainedChain, shape: Shape) -> Path:
 
 
 def _bent(chain: ConstrainedChain, shape: Shape, side: ScalarVector) -> Shape:
-    """Return a straight shape whose joints are all bent a little, so that the chain bulges to a side."""
+    """Return a straight shape with every joint bent by ``PUSH`` about one axis: an arc to a side."""
     placed = _placed(chain, shape)
     axis = cross(side, placed.joints[-1])
     bent = []

@@ -81,7 +81,7 @@ def add_up(values: Iterable[Component]) -> Component:
     return reduce(add, values, 0.0)
 
 
-_UNCHANGED: nullcontext[None] = nullcontext()
+_NO_CONTEXT: nullcontext[None] = nullcontext()
 
 
 class Operations(Protocol):
@@ -171,7 +171,7 @@ class ScalarOps:
     @staticmethod
     def quiet() -> nullcontext[None]:
         """Return a context that changes nothing."""
-        return _UNCHANGED
+        return _NO_CONTEXT
 
     sqrt = staticmethod(sqrt)
     sin = staticmethod(math.sin)

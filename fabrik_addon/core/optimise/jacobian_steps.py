@@ -4,7 +4,8 @@
 
 A step changes the joint coordinates by W J^T y, with J stacked over the targets, so that what one target moves is
 undone for the others, and W the weights of the coordinates (Buss 2004). Coordinates at their limits are left out. A
-step is taken only if the sum of the squared residuals falls.
+step is taken only if the sum of the squared residuals falls; else a memory of the rule grows, by which the next step is
+shorter, as the damping of Levenberg and Marquardt does.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ from .damped_steps import LONGEST_STEP
 from .prioritised_descent import Descent, bounded_step
 from .tasks import State
 
-FIRST = 1e-3
-"""Damping of the first step, and what the memory of a rule that doesn't damp comes back to."""
+FIRST_MEMORY = 1e-3
+"""Memory of a rule at the first step: damping, or, where a rule doesn't damp, what its step is shortened against."""
 
-WORN_OUT = 1e7
-"""Damping at which steps are too small to matter."""
+LARGEST_MEMORY = 1e7
+"""Memory at which steps are too small to matter."""
 
 TRUSTED = 0.5
 """Share of the gain that was predicted, from which on a step's linear model is trusted further."""
 
 MOST_SLOW, LEAST_GAIN = 3, 2e-4
-"""Steps in a row that may take away less than this share of the sum."""
+"""Accepted steps in a row, at most, that take away less than this share of the sum of the squared residuals."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,8 @@ class StackedRule:
     """How a step is found for several targets at once: what ``damped_steps.Rule`` is for one."""
 
     solution: Callable[[Array, Array, float], Array]
-    """(J W J^T (M, M), residuals (M,), memory): y (M,). The memory begins at ``FIRST``, grows where a step fails."""
+    """(J W J^T (M, M), residuals (M,), memory): y (M,). The memory begins at ``FIRST_MEMORY``, and grows where a step
+    fails."""
     is_careful: bool
     """Whether the memory also grows where a step gains little."""
 
@@ -60,11 +62,11 @@ def step_by_rule(
     """
     residual, _ = descent.residual(state)
     rows = np.cumsum([0, *(task.rows for task in descent.tasks)])
-    memory, taken, slow = FIRST, 0, 0
+    memory, taken, slow = FIRST_MEMORY, 0, 0
     jacobian: Array | None = None
     for _ in range(steps):
         squares = np.add.reduceat(residual * residual, rows[:-1])
-        if (squares <= np.square(enough)).all() or memory > WORN_OUT or slow > MOST_SLOW:
+        if (squares <= np.square(enough)).all() or memory > LARGEST_MEMORY or slow > MOST_SLOW:
             break
         if jacobian is None:
             jacobian = descent.jacobian(state)

@@ -19,7 +19,9 @@ leaves out, which is in proportion to the residual, and vanishes where the level
 Bounds are an active set: a coordinate that a step would take out of its limits stops at the limit, and the step is
 solved again for the others. A step is taken where the sum of the levels' residuals, each weighted PENALTY times more
 than the next (an exact penalty: Nocedal and Wright, section 15.4), falls, or where that sum stays and the residual of
-the posture task falls; else it is made shorter.
+the posture task falls, and where no step leaves the first level worse than ``NEAR_FIRST``. A step that is not taken is
+corrected once for its own curvature (second-order correction: Nocedal and Wright, section 15.6), then made shorter.
+Where a descent ends with a task that can't be met, the levels above that task are met exactly again.
 """
 
 from __future__ import annotations
@@ -170,7 +172,7 @@ class Descent:
 
     @cached_property
     def weights(self) -> Array:
-        """(N + S,) squared lengths, in the metric of the posture task, that each coordinate turns for: W."""
+        """(N + S,) W: how readily each coordinate changes, its bone's share of a step (``Tree.shares``)."""
         tree = self.tree
         # A half-sine is half an angle: W = 1/4 makes the metric that of angles.
         found = [
@@ -179,8 +181,8 @@ class Descent:
         return np.array(found + [1.0] * self.shift_count)
 
     @cached_property
-    def posture_weights(self) -> Array:
-        """(N + S,) inverse weights of the coordinates in the posture task: W over the bones' own weights, if any."""
+    def inverse_posture_weights(self) -> Array:
+        """(N + S,) P^-1, inverse weights in the posture task: W over ``Tree.posture_weights``; W without those."""
         own = self.tree.posture_weights
         if own is None:
             return self.weights

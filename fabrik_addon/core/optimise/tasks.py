@@ -32,7 +32,7 @@ class PositionTask:
     rows = 3
 
     def residual(self, ops: Operations, placed: PlacedTree) -> tuple[Component, ...]:
-        """Return what is left, by component."""
+        """Return the vector from the joint to its target, in the tree's units."""
         x, y, z = placed.joints[self.joint]
         tx, ty, tz = placed.joints[self.meets] if self.target is None else self.target
         return tx - x, ty - y, tz - z
@@ -55,12 +55,12 @@ class OrientationTask:
     scale = _TURN_SCALE
 
     def residual(self, ops: Operations, placed: PlacedTree) -> tuple[Component, ...]:
-        """Return the rotation that is left, as a rotation vector."""
+        """Return the rotation vector from the bone's frame to the task's, times ``scale``."""
         x, y, z = self._turn(ops, placed)
         return _TURN_SCALE * x, _TURN_SCALE * y, _TURN_SCALE * z
 
     def off(self, ops: Operations, placed: PlacedTree) -> Component:
-        """Return the angle (radians) of the rotation that is left."""
+        """Return the angle (radians) between the bone's frame and the task's."""
         return norm(ops, self._turn(ops, placed))
 
     def partly(self, placed: PlacedTree, share: float) -> OrientationTask:
@@ -80,7 +80,10 @@ class OrientationTask:
 
 @dataclass(frozen=True)
 class PoleTask:
-    """A chain of joints should bend toward a pole."""
+    """A chain of joints should bend toward a pole: the residual is the arc ``-phi |b'|`` of ``gradient``.
+
+    ``Descent.residual`` computes it, because |b'| may be that of another pose.
+    """
 
     joints: Sequence[int]
     """From the chain's root to its tip."""

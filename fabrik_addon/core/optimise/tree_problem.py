@@ -19,10 +19,10 @@ from ..model.tree_start import StartTree
 from ..problem import FabrikError, Goals, Options
 from .tasks import OrientationTask, PoleTask, PositionTask, State, Task
 
-GIVES_WAY = 0.1
+FAR_BEYOND = 0.1
 """Distance by which a target is beyond reach, in the tree's units, from which on it comes after all other targets."""
 
-GIVEN_WAY = 1e-6
+LEAST_WEIGHT = 1e-6
 """Share of its weight that a target has left just short of that distance."""
 
 UNSEEN_ANGLE = 1e-3
@@ -77,15 +77,15 @@ class TreeProblem:
     """``Goals.priorities``."""
 
     @property
-    def is_hopeless(self) -> bool:
-        """Whether some target can't be met, or pins or priorities may keep one away: other starts are no use."""
+    def may_stay_unmet(self) -> bool:
+        """Whether a target is beyond reach, or pins or priorities may keep one away: then no other start is tried."""
         is_held = self.priorities is not None or (self.moves_root and any(self.pinned))
         return is_held or any(missing > 0.0 for missing in self.missing)
 
     def levels(self) -> list[list[tuple[Task, float]]]:
         """Return the tasks with weights, by priority: pins, targets, targets far beyond reach, poles and rotations.
 
-        A target beyond reach by d weighs GIVEN_WAY^(d / GIVES_WAY) of its weight, and from GIVES_WAY on it is on a
+        A target beyond reach by d weighs LEAST_WEIGHT^(d / FAR_BEYOND) of its weight, and from FAR_BEYOND on it is on a
         level of its own: so it takes no other effector from its target, and the pose stays a continuous function of the
         target as the target leaves reach.
         """
@@ -97,10 +97,10 @@ class TreeProblem:
         for task, weight, pinned, missing in zip(self.places, self.weights, self.pinned, self.missing, strict=True):
             if pinned:
                 pins.append((task, weight))
-            elif missing >= GIVES_WAY:
+            elif missing >= FAR_BEYOND:
                 beyond.append((task, weight))
             else:
-                targets.append((task, weight * GIVEN_WAY ** (missing / GIVES_WAY)))
+                targets.append((task, weight * LEAST_WEIGHT ** (missing / FAR_BEYOND)))
         last: list[tuple[Task, float]] = [
             (task, 1.0) for task in self.secondary if not any(task is held for held in self.held)
         ]
@@ -141,7 +141,7 @@ class TreeProblem:
     def spread(self, state: State) -> float:
         """Return the weighted sum of the effectors' squared distances; of those whose targets are within reach."""
         found: float = sum(
-            weight * GIVEN_WAY ** min(missing / GIVES_WAY, 1.0) * distance * distance
+            weight * LEAST_WEIGHT ** min(missing / FAR_BEYOND, 1.0) * distance * distance
             for weight, missing, distance in zip(self.weights, self.missing, self.distances(state), strict=True)
         )
         return found
@@ -150,7 +150,7 @@ class TreeProblem:
         """Return the root of the sum of the squared angles (radians) that poles and rotations are off."""
         return math.hypot(*(task.off(SCALAR, state.placed) for task in self.secondary))
 
-    def bends_right(self, state: State) -> bool:
+    def bends_to_poles(self, state: State) -> bool:
         """Tell whether every chain with a pole that isn't straight bends to the pole's side."""
         for task in self.poles.values():
             angle, size, _ = task.gradient(state.placed)
@@ -164,7 +164,7 @@ class TreeProblem:
 
         That leaves a tip where it is. A chain whose first bone carries other effectors is left alone.
         """
-        tree, least = self.start.tree, WELL_BENT if self.is_hopeless else LEAST_BENT
+        tree, least = self.start.tree, WELL_BENT if self.may_stay_unmet else LEAST_BENT
         for task in self.poles.values():
             bone, tip = task.joints[0], task.joints[-1]
             carries = (place.joint for place in self.places if bone in (place.joint, *tree.above[place.joint]))

@@ -2,15 +2,18 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The tasks of a body by weight, the posture task among them: Gauss-Newton steps with a Levenberg-Marquardt damping.
 
-The cost is ``sum_k w_k |r_k|^2 + (q - q0)^T P (q - q0)``, with ``r_k`` the residuals of level k, ``w_k`` that of the
-level, ``q0`` the reference pose and P the diagonal of the posture task's weights. One step is
+The cost is ``sum_k w_k |r_k|^2 + (q - q0)^T P (q - q0)``, with ``r_k`` the residuals of level k, ``w_k`` the level's
+weight, ``q0`` the reference pose and P the diagonal matrix of the posture task's weights. With J and r the Jacobian and
+the residuals of all levels, and W the diagonal matrix of their weights, one step is
 
     dq = d + P^-1 J^T (J P^-1 J^T + (1 + lambda) W^-1)^-1 (r - J d),   d = (q0 - q) / (1 + lambda)
 
-which is the minimum of the linearised cost plus ``lambda dq^T P dq`` (Marquardt 1963), solved in the rows of the tasks,
-of which there are half as many as coordinates. What levels of strict priority (``prioritised_descent``) take from each
-other is none: but where a target is out of reach, their steps alternate between the target and the posture, and end far
-from both. After the last step the levels that are met are brought to where they are met exactly, by strict priority.
+which is the minimum of the linearised cost plus ``lambda dq^T P dq`` (Marquardt 1963), as a system of one equation for
+each row of the tasks, of which there are half as many as coordinates.
+
+By strict priority (``prioritised_descent``) no level takes anything from those above it, by weight a small share. But
+where a target is out of reach, steps by strict priority alternate between the target and the posture, and end far from
+both. After the last step by weight, tasks that are nearly met are met exactly, by steps of strict priority.
 
 Every trial is brought back to the first level (pins and planted feet) before its cost is compared: along the curved
 set of poses that keep the pins a straight step costs more than it gains.
@@ -72,7 +75,7 @@ def descend_by_weight(descent: Descent, start: State, reference: State, steps: i
     weights = np.concatenate(
         [np.full(span.stop - span.start, weight) for span, weight in zip(descent.spans, level_weights, strict=True)]
     )
-    metric = 1.0 / descent.posture_weights
+    metric = 1.0 / descent.inverse_posture_weights
 
     def cost_of(residual: Array, toward: Array) -> float:
         return float(weights @ np.square(residual) + metric @ np.square(toward))
@@ -138,7 +141,7 @@ def _step(
     """Return a step (N + S,) that ends within limits: coordinates that it would take out of theirs stop there."""
     down, up = descent.bounds(state)
     ellipses = descent.ellipses(state)
-    inverse_metric = descent.posture_weights.copy()
+    inverse_metric = descent.inverse_posture_weights.copy()
     fixed = np.zeros(len(inverse_metric))
     change = fixed
     toward = toward / (1.0 + damping)
@@ -180,7 +183,7 @@ def _step(
 def _on_first_level(descent: Descent, state: State, jacobian: Array) -> State:
     """Return a state with the tasks of the first level met, as far as a few steps with one Jacobian lead."""
     rows = jacobian[descent.spans[0]]
-    weighted = rows * descent.posture_weights
+    weighted = rows * descent.inverse_posture_weights
     normal = weighted @ rows.T
     least = 1e-6 * float(normal.trace())
     np.einsum("ii->i", normal)[:] += least

@@ -32,7 +32,7 @@ from ..model.chain_start import StartPose
 from ..optimise.bounded_least_squares import descend
 from ..optimise.constrained_reach import coordinates_of, nearer_reference, off_the_line, reach_within_limits
 from ..optimise.damped_steps import DAMPED, FreeBody, Rule, Symmetric, descend_to
-from ..optimise.jacobian_steps import FIRST, StackedRule
+from ..optimise.jacobian_steps import FIRST_MEMORY, StackedRule
 from ..optimise.pole_task import bend_toward_pole
 from ..problem import Options
 from .names import SOLVER_NAMES
@@ -92,20 +92,20 @@ PINV = Rule(
 
 
 def _transpose_together(normal: Array, residual: Array, memory: float) -> Array:
-    """Return ``y = share alpha e`` for stacked tasks, with ``share = min(FIRST / memory, 1)``.
+    """Return ``y = share alpha e`` for stacked tasks, with ``share = min(FIRST_MEMORY / memory, 1)``.
 
     ``alpha = (m . e) / (m . m)`` with ``m = J J^T e`` minimises ``|e - alpha m|^2``.
     """
     moved = normal @ residual
-    return residual * float(moved @ residual / (moved @ moved + TINY)) * min(FIRST / memory, 1.0)
+    return residual * float(moved @ residual / (moved @ moved + TINY)) * min(FIRST_MEMORY / memory, 1.0)
 
 
 def _pseudo_inverse_together(normal: Array, residual: Array, memory: float) -> Array:
-    """Return ``y = (J J^T)^+ e``, times ``min(FIRST / memory, 1)``."""
+    """Return ``y = (J J^T)^+ e``, times ``min(FIRST_MEMORY / memory, 1)``."""
     values, vectors = np.linalg.eigh(normal)
     kept = values > SINGULAR_CUT * SINGULAR_CUT * values[-1]
     along = np.where(kept, residual @ vectors / np.where(kept, values, 1.0), 0.0)
-    y: Array = vectors @ along * min(FIRST / memory, 1.0)
+    y: Array = vectors @ along * min(FIRST_MEMORY / memory, 1.0)
     return y
 
 
