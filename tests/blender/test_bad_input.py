@@ -12,6 +12,7 @@ import bpy
 import pytest
 from bpy.types import Object
 
+from fabrik_addon.blender.rig.wording import length_text
 from tests.blender.rigs import (
     activate,
     add_chain,
@@ -593,10 +594,13 @@ def test_a_constraint_that_only_moves_its_bone_still_lets_the_chain_reach_withou
     assert distance_left(rig, chain) < 1e-4
 
 
+@pytest.mark.parametrize("system", ["METRIC", "IMPERIAL", "NONE"])
 @pytest.mark.parametrize("far", [1.2, 5.0])
-def test_out_of_reach_is_the_best_pose_and_a_warning(
-    rig: Object, far: float, capfd: pytest.CaptureFixture[str]
+def test_out_of_reach_is_the_best_pose_and_a_warning_in_the_scenes_units(
+    rig: Object, far: float, system: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    units = bpy.context.scene.unit_settings
+    units.system, units.scale_length = system, 0.1
     chain = rig.fabrik.chains[1]
     length = links_of(rig, chain).sum()
     chain.target.location = (3.0 + far * length, 0.0, 0.0)
@@ -605,9 +609,10 @@ def test_out_of_reach_is_the_best_pose_and_a_warning(
     assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
     (warning,) = warnings_in(capfd)
     assert warning.startswith("Chain 'bad2': out of reach, the tip is ")
-    assert f"is {(far - 1.0) * length:.4g} from its target" in warning
-    assert f"{far * length:.4g} from the root" in warning
-    assert f"reach at most {length:.4g}" in warning
+    assert f"is {length_text(units, (far - 1.0) * length)} from its target" in warning
+    assert f"{length_text(units, far * length)} from the root" in warning
+    assert f"reach at most {length_text(units, length)}" in warning
+    assert "m from the root" in warning or system != "METRIC"
     assert chain.status == "OUT_OF_REACH"
     assert distance_left(rig, chain) == pytest.approx(far - 1.0, abs=1e-5)
     assert abs(joints_of(rig, chain)[:, 1:]).max() < 1e-4  # straight toward it

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from mathutils import Euler, Matrix, Quaternion, Vector
 
 from fabrik_addon.blender.drag import DragSession, Grab
+from fabrik_addon.blender.rig.wording import length_text
 from tests.blender.rigs import (
     Bone,
     bones_of,
@@ -329,7 +330,8 @@ def test_a_target_that_is_too_far_even_so_is_said_with_the_length(capfd: pytest.
     warnings_in(capfd)
     solve()
     (warning,) = warnings_in(capfd)
-    assert f"these bones reach at most {longest:.4g}, stretched to 125 %" in warning
+    units = bpy.context.scene.unit_settings
+    assert f"these bones reach at most {length_text(units, longest)}, stretched to 125 %" in warning
 
 
 def test_what_was_stretched_by_hand_goes_back_where_the_target_is_in_reach() -> None:

@@ -122,7 +122,7 @@ class BodyDrag:
         view_layer.update()
         own = next(chain for chain in found if chain.snapshot.name == self._name)
         own = own._replace(snapshot=replace(own.snapshot, goals=goals))
-        self.result = outcome_of(self.armature, own, ())
+        self.result = outcome_of(view_layer, self.armature, own, ())
         self.distance_left = (self._place() - position).length
 
     def _place(self) -> Vector:

@@ -6,10 +6,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import bpy
-
 from ..rig.properties import STATUS_NAMES
-from ..rig.wording import counted
+from ..rig.wording import counted, length_text
 from ..translation.messages import in_interface
 
 if TYPE_CHECKING:
@@ -37,7 +35,7 @@ def header_text(session: Session, pointer: DragPointer, units: UnitSettings, key
         key_error: why the last key had no effect; shown in place of the status.
     """
     offset = session.position - session.start_position
-    moved = f"D: {_length(units, offset.length)} ({', '.join(_length(units, part) for part in offset[:])})"
+    moved = f"D: {length_text(units, offset.length)} ({', '.join(length_text(units, part) for part in offset[:])})"
     if pointer.numbers.is_on:
         texts = pointer.numbers.texts[: pointer.number_count]
         active = pointer.numbers.active
@@ -59,13 +57,4 @@ def _status(session: Session, units: UnitSettings) -> str:
     if session.result is None:
         return "Not Moved" if session.position == session.start_position else "Moved"
     name = STATUS_NAMES[session.result.status]
-    return name if session.result.status == 'REACHED' else f"{name}, {_length(units, session.distance_left)} off"
-
-
-def _length(units: UnitSettings, value: float) -> str:
-    value = 0.0 if abs(value) < 5e-6 else value  # else -0.000001 is written as -0
-    if units.system == 'NONE':
-        return f"{value:.4g}"
-    return bpy.utils.units.to_string(
-        units.system, 'LENGTH', value * units.scale_length, precision=4, split_unit=units.use_separate
-    )
+    return name if session.result.status == 'REACHED' else f"{name}, {length_text(units, session.distance_left)} off"

@@ -183,7 +183,7 @@ class DragSession:
         self._mirror(view_layer)
         self._bring_targets(view_layer)
         index = next(i for i, chain in enumerate(solved) if chain.snapshot.bones.chain_name == self._name)
-        self.result = outcome_of(self.armature, solved[index], solved[index + 1 :])
+        self.result = outcome_of(view_layer, self.armature, solved[index], solved[index + 1 :])
         self.distance_left = (self.tip_position - position).length
         self.others_off = sum(map(_is_off, (*solved[:index], *solved[index + 1 :])))
 

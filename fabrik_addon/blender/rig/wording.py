@@ -1,10 +1,16 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Numbers in the words of panels and messages."""
+"""Numbers and lengths in the words of panels and messages."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import bpy
+
+if TYPE_CHECKING:
+    from bpy.types import UnitSettings
 
 _LEAST_PERCENTAGE = 1e-3
 """Smallest percentage that is written as a number: the tolerance of a new chain is ten times as large."""
@@ -32,3 +38,13 @@ def listed(names: Sequence[str], most: int = 4) -> str:
     """Return the first names of a list, and how many more there are: "a, b and 3 more"."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def length_text(units: UnitSettings, value: float) -> str:
+    """Return a length, Blender units, as people read it in a scene with these units: "24 cm"."""
+    value = 0.0 if abs(value) < 5e-6 else value  # else -0.000001 is written as -0
+    if units.system == 'NONE':
+        return f"{value:.4g}"
+    return bpy.utils.units.to_string(
+        units.system, 'LENGTH', value * units.scale_length, precision=4, split_unit=units.use_separate
+    )

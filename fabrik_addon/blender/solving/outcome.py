@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from mathutils import Quaternion, Vector
 
@@ -16,10 +16,11 @@ from ...core.model.joint_limits import axes_at_limit, joint_limits
 from ..rig.bone_limits import euler_limits_of, left_by
 from ..rig.last_results import Result
 from ..rig.rotation_channel import has_locks, rotation_from
+from ..rig.wording import length_text
 from .solve_chain_bones import SolvedChain
 
 if TYPE_CHECKING:
-    from bpy.types import Object
+    from bpy.types import Object, Scene, UnitSettings, ViewLayer
 
 
 _NAMES = {Status.OUT_OF_REACH: "out of reach", Status.LIMITED: "limited", Status.STALLED: "stalled"}
@@ -28,12 +29,13 @@ _UNREPORTED_ANGLE = math.radians(0.5)
 """Angle between two rotations (radians) up to which no message names the difference."""
 
 
-def outcome_of(armature: Object, solved: SolvedChain, later: Sequence[SolvedChain]) -> Result:
+def outcome_of(view_layer: ViewLayer, armature: Object, solved: SolvedChain, later: Sequence[SolvedChain]) -> Result:
     """Return the error of the pose that Blender shows, and the reason where it is more than the tolerance.
 
     The solver's error is that of rigid bones without constraints, and may be another one.
 
     Args:
+        view_layer: with the armature; lengths are in the units of its scene.
         armature: evaluated since it was written.
         solved: the chain.
         later: the chains that were solved after it, and may have moved it.
@@ -52,7 +54,8 @@ def outcome_of(armature: Object, solved: SolvedChain, later: Sequence[SolvedChai
         # The tip isn't meant to be at the target: the status is that of the solve at influence 1.
         return Result(Status.REACHED.name, error, solved.iterations, "", overridden, stretch)
 
-    distance = f"the tip is {_world_length(armature, tip - target):.4g} from its target"
+    units = cast("Scene", view_layer.id_data).unit_settings
+    distance = f"the tip is {length_text(units, _world_length(armature, tip - target))} from its target"
     status, reasons = solved.status, []
     moved_by = [other for other in later if not other.snapshot.moving.isdisjoint(bone.name for bone in bones.bones)]
     if moved_by:
@@ -61,7 +64,7 @@ def outcome_of(armature: Object, solved: SolvedChain, later: Sequence[SolvedChai
         reasons.append("overridden on " + ", ".join(overridden))
     if status is Status.OUT_OF_REACH and not reasons:
         is_held = bool(solved.together_with) and (snapshot.priority > 0 or _is_near(solved, target))
-        message = f"out of reach, {distance}: {_held(solved) if is_held else _reach(armature, solved, target)}"
+        message = f"out of reach, {distance}: {_held(solved) if is_held else _reach(units, armature, solved, target)}"
         return Result(status.name, error, solved.iterations, message, overridden)
     if at_limit := _at_limit(solved):
         reasons.append("at their limit are " + ", ".join(at_limit))
@@ -151,7 +154,7 @@ def _rotation_error(solved: SolvedChain) -> str:
     return f"reached, but rotated by {math.degrees(angle):.3g} degrees from {goal}: the position has priority"
 
 
-def _reach(armature: Object, solved: SolvedChain, target: Vector) -> str:
+def _reach(units: UnitSettings, armature: Object, solved: SolvedChain, target: Vector) -> str:
     """Return in words how far the target is from the root, and how far the bones reach."""
     chain = solved.snapshot.chain
     is_tree = bool(solved.together_with)
@@ -163,12 +166,12 @@ def _reach(armature: Object, solved: SolvedChain, target: Vector) -> str:
     if softness > 0.0 and chain.total_length * (1.0 - softness) < away.length <= most * chain.total_length:
         return f"softness keeps the tip from its target beyond {100.0 * (1.0 - softness):.3g} % of the reach"
     if away.length > chain.total_length:
-        bound = f"at most {scale * most * chain.total_length:.4g}"
+        bound = f"at most {length_text(units, scale * most * chain.total_length)}"
         if most > 1.0:
             bound += f", stretched to {100.0 * most:.4g} %"
     else:
-        bound = f"at least {scale * (2.0 * max(chain.links) - chain.total_length):.4g}"
-    return f"that is {_world_length(armature, away):.4g} from the root, and these bones reach {bound}"
+        bound = f"at least {length_text(units, scale * (2.0 * max(chain.links) - chain.total_length))}"
+    return f"that is {length_text(units, _world_length(armature, away))} from the root, and these bones reach {bound}"
 
 
 def _world_length(armature: Object, in_armature: Vector) -> float:

@@ -40,7 +40,7 @@ def pull_body(
             changed.setdefault((bone.name, old[0]), (bone, old))
     view_layer.update()
     found = next((chain for chain in solved if chain.snapshot.name == pull.handle), None)
-    result = None if found is None else outcome_of(armature, found, ())
+    result = None if found is None else outcome_of(view_layer, armature, found, ())
     return result, [(bone, name) for bone, (name, _) in changed.values()]
 
 

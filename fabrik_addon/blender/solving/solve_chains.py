@@ -47,7 +47,7 @@ def solve_chains(
         later = [chain for others in solved[number + 1 :] for chain in others]
         for found in chains_together:
             snapshot = found.snapshot
-            results[snapshot.name] = outcome_of(armature, found, later)
+            results[snapshot.name] = outcome_of(view_layer, armature, found, later)
             keep_result(armature, snapshot.name, results[snapshot.name], snapshot.bones.bones)
     return [(chain.name, results[chain.name]) for chain in chains], [
         (bone, name) for bone, (name, _) in changed.values()
