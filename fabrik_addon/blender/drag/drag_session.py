@@ -34,7 +34,7 @@ from ..solving.solve_chains import solve_group
 from .kept_direction import direction_keeping_channel
 from .pose_mirror import mirrored_channels, opposite_of, own_matrix
 from .start_channels import StartChannels
-from .targets_along import chains_ending_at, channels_of_goals
+from .targets_along import chains_ending_at, channels_of_goals, solved_as_chain
 
 if TYPE_CHECKING:
     from bpy.types import Bone, Object, PoseBone, Scene, ViewLayer
@@ -282,6 +282,8 @@ class DragSession:
         if self.grab.chain:
             # The dragged target moves by itself; with X-axis mirror on, that of the other side comes along.
             brought = [chain for chain in brought if chain.tip != self.grab.bone]
+        else:
+            self.snapshot = solved_as_chain(view_layer, self.armature, self.snapshot, brought)
         self._brought = [chain.name for chain in brought]
         self._name = self.snapshot.bones.chain_name
         self._to_armature: Matrix = armature_to_world(self.armature).inverted()

@@ -172,6 +172,9 @@ def _pole(snapshot: Snapshot, pole_angle: float) -> Array:
         pole_angle: the chain's pole angle, radians.
     """
     positions = snapshot.shown_positions
+    if snapshot.goals.rotations is not None and len(positions) > 3:
+        # The target's rotation holds the last link, so it is the links before it that bend toward the pole.
+        positions = positions[:-1]
     assert snapshot.goals.poles is not None  # the chain has a pole
     chord = positions[-1] - positions[0]
     to_pole = snapshot.goals.poles[0] - positions[0]
@@ -179,6 +182,6 @@ def _pole(snapshot: Snapshot, pole_angle: float) -> Array:
     offsets = positions - positions[0]
     height = np.linalg.norm(offsets - np.outer(offsets @ along, along), axis=1).max()
     distance = np.linalg.norm(to_pole - along * (to_pole @ along)) - height
-    share = float(distance) / snapshot.chain.total_length
+    share = float(distance / np.linalg.norm(np.diff(positions, axis=0), axis=1).sum())
     pose = Pose(positions, snapshot.pose.rotations)
     return pole_for(pose, share if share > _NEAREST_POLE else POLE_DISTANCE, pole_angle)
