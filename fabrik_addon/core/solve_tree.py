@@ -9,6 +9,9 @@
 2. Where they end in a local minimum short of the targets, or with a chain bent away from its pole, they start again
    from FABRIK's pose (``fabrik.tree_passes``), then from poses whose bones are all bent to the same side.
 3. Where the targets can't all be met, their residuals are least by priority and weight (``_statuses`` names the cause).
+
+A body (``Goals.priorities``) is solved by ``optimise.weighted_descent`` instead, from one start: its tasks and the
+posture task are weighed against each other.
 """
 
 from __future__ import annotations

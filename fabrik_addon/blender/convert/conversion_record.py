@@ -26,7 +26,7 @@ SHARED_SETTINGS = ("influence", "weight", "chain_count", "use_tail", "use_rotati
 Lock: TypeAlias = tuple["PoseBone", tuple[str, bool | tuple[bool, ...]]]
 """A bone, and the property and the value of one of its rotation locks."""
 
-_SAME_VALUE = 1e-6
+_SAME_CHANNEL = 1e-6
 """Difference of a channel's value below which it is the value that the conversion has left."""
 
 
@@ -114,4 +114,4 @@ def _are_unchanged(armature: Object, record: ConversionRecord) -> bool:
 
 
 def _is_value(now: Iterable[float], value: Sequence[float]) -> bool:
-    return all(abs(a - b) <= _SAME_VALUE for a, b in zip(now, value, strict=True))
+    return all(abs(a - b) <= _SAME_CHANNEL for a, b in zip(now, value, strict=True))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...core import Array
-from ...core.body.part import Role
+from ...core.body.part import LEAST_CONFIDENCE, Role
 from ...core.math.operations import IntegerArray
 from ..rig.body_properties import body_of
 
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from bpy.types import Object
-
-LEAST_CONFIDENCE = 0.5
-"""Confidence below which a part is marked as doubtful."""
 
 _LINES = (
     (Role.HIPS, Role.SPINE, Role.CHEST, Role.NECK, Role.HEAD),

@@ -9,6 +9,9 @@ from enum import StrEnum
 
 from ..math.operations import Array
 
+LEAST_CONFIDENCE = 0.5
+"""Confidence below which a part is left open, or marked as doubtful where it has a bone."""
+
 
 class Role(StrEnum):
     """What a bone is in a body. Animals by homology: a foreleg or a wing is an arm."""

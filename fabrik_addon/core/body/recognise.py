@@ -11,14 +11,11 @@ from numpy.typing import ArrayLike
 from ..math.operations import Array
 from .bone_names import TRUNK, NameReading, read_names
 from .creature import CREATURES
-from .part import OpenRole, Part, Recognition, Role, Side
+from .part import LEAST_CONFIDENCE, OpenRole, Part, Recognition, Role, Side
 from .rest_skeleton import RestSkeleton, join_trees, read_skeleton, taken
 from .shape import read_shape
 from .shape_reading import ShapeReading
 from .witnesses import ARM, LEG, RICH, Verdict, tells_much, weigh
-
-LEAST_CONFIDENCE = 0.5
-"""A part that is less sure is left open."""
 
 _GROUPS = (TRUNK[1:], TRUNK[:1], ARM, LEG, (Role.FIN,), (Role.LIMB,))
 """The parts in the order in which they are returned."""

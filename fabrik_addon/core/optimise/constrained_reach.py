@@ -30,7 +30,7 @@ from ..model.constrained_chain_arrays import Bones
 from ..model.joint_limits import SwingTwist, clamp, rotation_of, swing_twist
 from .bounded_least_squares import descend
 from .least_rotation import PATIENCE, rotate_least
-from .nearest_pose import FIRST_DAMPING, nearest_poses
+from .nearest_pose import FIRST_NEWTON_DAMPING, nearest_poses
 
 REACH_STEPS = 40
 """Steps of least squares from one start; those that get there need about ten."""
@@ -259,7 +259,7 @@ def _start_anywhere(
     """
     goals, references, bones = array_of([target])[:, 0], array_of(reference), constrained_chain.bones
     starts = np.concatenate([_near_poses(bones, goals), np.stack([array_of(one) for one in others], 1)], axis=1)
-    damping, count = np.full(starts.shape[:2], FIRST_DAMPING), starts.shape[1]
+    damping, count = np.full(starts.shape[:2], FIRST_NEWTON_DAMPING), starts.shape[1]
     for most in HALVING_ROUNDS:
         count = (count + 2) // 3
         starts, errors, damping = _descend_all(bones, starts, goals, tolerance, most, damping)

@@ -21,11 +21,11 @@ from ..model.joint_limits import SwingTwist, clamp
 from .bounded_least_squares import Columns, block_all, descend, jacobian_columns, normal_solution
 from .damped_steps import shortened
 
-FIRST_DAMPING = 0.25
-"""Of the first step, in units of the squared length: it falls with every step that helps."""
+FIRST_ROTATION_DAMPING = 0.25
+"""Damping of the first step, in units of the squared length: it falls with every step that helps."""
 
-LEAST_DAMPING, MOST_DAMPING = 1e-7, 1e4
-"""Less is rounding; with more no step would help any more."""
+LEAST_ROTATION_DAMPING, TOO_DAMPED = 1e-7, 1e4
+"""Bounds of the damping: less is rounding, and with more no step reduces the error."""
 
 LEAST_SLOPE = 1e-4
 """Bound of ``(1 - damping |y| / |r|) max(damping, 1)``, about the square of the Jacobian along the residual r: below it
@@ -109,7 +109,7 @@ class _StepControl:
         stride = ops.where(was_near & ops.negate(helps), 0.5 * self.stride, stride)
         damping = ops.where(
             helps,
-            ops.maximum(0.2 * self.damping, LEAST_DAMPING),
+            ops.maximum(0.2 * self.damping, LEAST_ROTATION_DAMPING),
             ops.where(was_near, self.damping, 6.0 * self.damping),
         )
         return replace(
@@ -124,7 +124,7 @@ class _StepControl:
 
 def _first_control(error: Component) -> _StepControl:
     stride = 1.0 + 0.0 * error
-    return _StepControl(FIRST_DAMPING + 0.0 * error, stride, None, stride, error < 0.0)
+    return _StepControl(FIRST_ROTATION_DAMPING + 0.0 * error, stride, None, stride, error < 0.0)
 
 
 def rotate_least(
@@ -182,7 +182,7 @@ def rotate_least(
         if step % PATIENCE == 0:
             is_stuck = is_stuck | (nearest > ops.maximum(WORTH_IT * before, tolerance))
             before = nearest
-        done = done | ((error <= tolerance) & (longest <= LEAST_CHANGE)) | is_stuck | (control.damping > MOST_DAMPING)
+        done = done | ((error <= tolerance) & (longest <= LEAST_CHANGE)) | is_stuck | (control.damping > TOO_DAMPED)
     if ops.any((error > tolerance) & (error <= NEARLY)):
         # The steps were used up while the tip was off the target by a null-space step.
         return descend(ops, constrained_chain, pose.coordinates, target, tolerance, steps // 4)[:3]

@@ -35,7 +35,7 @@ EASE, TIGHTEN = 0.2, 6.0
 BOUND_ROUNDS = 2
 """Solutions of one step at most: each fixes the axes at their limits that the one before took beyond them."""
 
-FIRST_DAMPING, MOST_DAMPING = 0.5, 1e4
+FIRST_NEWTON_DAMPING, MOST_NEWTON_DAMPING = 0.5, 1e4
 """Added to the diagonal of the error's second derivative: in the first step, and at most."""
 
 LEAST_PIVOT = 1e-4
@@ -108,10 +108,10 @@ def nearest_poses(
     placed = _place(bones, coordinates)
     errors = np.linalg.norm(targets - placed.tips, axis=-1)
     found_turns, found_errors = coordinates.copy(), errors.copy()
-    damping = np.full(len(coordinates), FIRST_DAMPING) if damping is None else damping
+    damping = np.full(len(coordinates), FIRST_NEWTON_DAMPING) if damping is None else damping
     found_damping = damping.copy()
     items = np.arange(len(coordinates))
-    is_going = (errors > tolerance) & (len(bones.free) > 0) & (damping <= MOST_DAMPING)
+    is_going = (errors > tolerance) & (len(bones.free) > 0) & (damping <= MOST_NEWTON_DAMPING)
     for _ in range(steps):
         if not is_going.all():
             found_turns[items], found_errors[items], found_damping[items] = coordinates, errors, damping
@@ -130,7 +130,7 @@ def nearest_poses(
         kept = (errors + trial_errors) * gain / np.maximum(predicted, TINY)
         damping = damping * np.where(kept > MUCH, EASE, np.where(kept > LITTLE, 1.0, TIGHTEN))
         is_going = ~better | ((trial_errors > tolerance) & (gain >= still * trial_errors))
-        is_going &= damping <= MOST_DAMPING
+        is_going &= damping <= MOST_NEWTON_DAMPING
         damping = np.where(is_going, damping, np.inf)
         if better.all():
             coordinates, placed, errors = trial, trial_placed, trial_errors

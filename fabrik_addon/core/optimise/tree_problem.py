@@ -23,7 +23,7 @@ FAR_BEYOND = 0.1
 """Distance by which a target is beyond reach, in the tree's units, from which on it comes after all other targets."""
 
 LEAST_WEIGHT = 1e-6
-"""Share of its weight that a target has left just short of that distance."""
+"""Share of its weight that a target has just short of that distance."""
 
 UNSEEN_ANGLE = 1e-3
 """Angle (radians) between bend and pole, or between rotations, that can't be seen."""

@@ -27,16 +27,14 @@ import numpy as np
 
 from ..math.factorisation import positive_inverse
 from ..math.operations import SCALAR, Array
-from .prioritised_descent import ROUNDS, Descent, descend_by_priority
+from .prioritised_descent import EXACT, LONGEST, ROUNDS, Descent, descend_by_priority
 from .tasks import PoleTask, State, Task
 
 LEVEL_WEIGHTS = (1e8, 1e5, 1e3, 1e2)
 """w_k of the levels, over the weight 1 of the posture task; the last one of all levels after it."""
 
-FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-2, 1e-6, 1e8
-
-LONGEST = 1.0
-"""Length of a step at most: root of the sum of the squared changes (radians, or units for a root)."""
+FIRST_LAMBDA, LEAST_LAMBDA, MOST_LAMBDA = 1e-2, 1e-6, 1e8
+"""lambda of the first step, and its bounds: with more no step reduces the cost."""
 
 CONVERGED = 1e-5
 """Largest change of a coordinate in a step that counts as none."""
@@ -44,7 +42,7 @@ CONVERGED = 1e-5
 CORRECTIONS = 2
 """Steps at most that bring a trial back to the first level."""
 
-NEARLY_MET, UNMET = 4e-3, 2e-2
+NEARLY_MET, FAR_FROM_MET = 4e-3, 2e-2
 """Length of a task's residual, in the tree's units, up to which it is met exactly, and from which on it is left."""
 
 MOST_EXACT = 0.05
@@ -53,9 +51,6 @@ MOST_EXACT = 0.05
 
 EXACT_STEPS = 10
 """Steps of strict priority at the end."""
-
-EXACT = 1e-7
-"""Length of the first level's residual that is left to a trial."""
 
 
 def descend_by_weight(descent: Descent, start: State, reference: State, steps: int) -> tuple[State, int, bool]:
@@ -80,7 +75,7 @@ def descend_by_weight(descent: Descent, start: State, reference: State, steps: i
     def cost_of(residual: Array, toward: Array) -> float:
         return float(weights @ np.square(residual) + metric @ np.square(toward))
 
-    damping, taken, is_converged = FIRST_DAMPING, 0, False
+    damping, taken, is_converged = FIRST_LAMBDA, 0, False
     toward = descent.to_reference(state, reference)
     residual, _ = descent.residual(state)
     jacobian = descent.jacobian(state)
@@ -100,13 +95,13 @@ def descend_by_weight(descent: Descent, start: State, reference: State, steps: i
             is_converged = cost - trial_cost <= 1e-9 * cost
             state, residual, toward, cost = trial, trial_residual, trial_toward, trial_cost
             jacobian = descent.jacobian(state)
-            damping = max(0.2 * damping, LEAST_DAMPING)
+            damping = max(0.2 * damping, LEAST_LAMBDA)
             taken += 1
             if is_converged:
                 break
         else:
             damping *= 8.0
-            if damping > MOST_DAMPING:
+            if damping > MOST_LAMBDA:
                 is_converged = True
                 break
     exact, more, _ = descend_by_priority(_nearly_met(descent, state, 1.0), state, None, EXACT_STEPS)
@@ -120,8 +115,8 @@ def _nearly_met(descent: Descent, state: State, most: float) -> Descent:
     """Return a descent to the targets that the state is near to; others are left where they are.
 
     A target at a distance d is replaced by one that is some share s of the way there, with s = ``most`` up to
-    ``NEARLY_MET`` and falling to 0 at ``UNMET``: at the end of its reach a body gains the last millimetres by large
-    rotations, and would jump to them where a target comes into reach.
+    ``NEARLY_MET`` and falling to 0 at ``FAR_FROM_MET``: at the end of its reach a body gains the last millimetres by
+    large rotations, and would jump to them where a target comes into reach.
     """
     levels: list[list[tuple[Task, float]]] = [list(descent.levels[0])]
     for level in descent.levels[1:]:
@@ -130,7 +125,7 @@ def _nearly_met(descent: Descent, state: State, most: float) -> Descent:
             if isinstance(task, PoleTask):
                 continue
             error = math.sqrt(sum(part * part for part in task.residual(SCALAR, state.placed)))
-            share = most * min(1.0, max(0.0, (UNMET - error) / (UNMET - NEARLY_MET)))
+            share = most * min(1.0, max(0.0, (FAR_FROM_MET - error) / (FAR_FROM_MET - NEARLY_MET)))
             levels[-1].append((task.partly(state.placed, share), weight))
     return Descent(descent.tree, levels, descent.moves_roots)
 
@@ -181,7 +176,10 @@ def _step(
 
 
 def _on_first_level(descent: Descent, state: State, jacobian: Array) -> State:
-    """Return a state with the tasks of the first level met, as far as a few steps with one Jacobian lead."""
+    """Return a state with the first level's residual below ``EXACT``, or as near as ``CORRECTIONS`` steps bring it.
+
+    The steps use one Jacobian; a step after which the residual is not less is not taken.
+    """
     rows = jacobian[descent.spans[0]]
     weighted = rows * descent.inverse_posture_weights
     normal = weighted @ rows.T
