@@ -42,7 +42,10 @@ def _swing_twist_group() -> GeometryNodeTree:
 
 
 def clamped(nodes: Nodes, rotation: Value, limits: JointLimits) -> Value:
-    """Return the nearest rotation that limits allow: on its own ellipse's ray, and in its own ranges."""
+    """Return a rotation within limits: the swing in its ranges or on its quarter ellipse, the twist in its range.
+
+    A swing outside of the ellipse comes onto it along the line to rest, not to the nearest point (``core.model``).
+    """
     if limits.is_free:
         return rotation
     return nodes.call(_clamp_group(limits.is_ellipse, _has_twist(limits)), [rotation, *_finite(limits)])[0]

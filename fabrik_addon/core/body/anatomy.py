@@ -49,8 +49,10 @@ class Anatomy:
     def forward(self, legs: list[Pair], arms: list[Pair]) -> tuple[Array, float]:
         """Return forward, and how sure its sign is.
 
-        Votes along ``axis x up``, over the lengths of the limbs: how far the toes are before the ankles, to which side
-        the knees are bent, how far the hands are before the shoulders, and to which side the elbows are bent.
+        Votes are distances along ``axis x up``, over the lengths of the limbs, each bounded and weighted: of the toes
+        from the ankles (weight 6), of the knees' bends (2), and, where these add up to less than 0.5, of the hands from
+        the shoulders (1) and of the elbows' bends, which are backward (-2). The sign is that of their sum, and its
+        sureness the size of the sum over ``0.5 + the sum of the votes' sizes``.
         """
         along = np.cross(self.plane.axis, self.up)
         along /= np.linalg.norm(along)

@@ -139,8 +139,8 @@ def _distance(skeleton: RestSkeleton, a: int, b: int) -> float:
 def _digits(skeleton: RestSkeleton, trees: Subtrees, place: int, along: float) -> list[tuple[int, ...]]:
     """Return the chains of digits that start at a bone; empty if it doesn't end a limb.
 
-    Three branches of alike length, or two of two bones each, and not longer than the limb before them. A branch of a
-    digit is a digit too: Rigify's thumb hangs from the palm bone of the index finger.
+    Three branches of at least 0.35 of the longest one's length, or two of two bones each, none longer than 0.8 of the
+    limb before them. A branch of a digit is a digit too: Rigify's thumb hangs from the palm bone of the index finger.
     """
     reaches = {
         child: _distance(skeleton, place, child) + trees.lengths[child]

@@ -93,9 +93,11 @@ def _without_copies(skeleton: RestSkeleton, pairs: tuple[Pair, ...]) -> list[Pai
 def _find_up(skeleton: RestSkeleton, plane: Plane, pairs: list[Pair], trunk: Array) -> Array:
     """Return the axis, across the plane's, along which limbs lead down to the lowest points: legs stand.
 
-    The middle of the trunk is not below the legs: legs of a sitting figure lead farther forward than down.
-
-    Without legs, +Z and then +Y, as in Blender and in most files from elsewhere.
+    Of the axes in both directions the one is taken with the largest sum of ``l f (f + 2 r)`` over the pairs of limbs
+    that end near the lowest point: l is the limb's length in units of the skeleton's size, f its descent over its
+    length, r how far the middle of the trunk is above its start, in the same units. Without r a sitting figure would
+    stand along its thighs, which lead farther forward than down. +Z and then +Y, up in Blender and in most files from
+    elsewhere, have a small addition to the sum, which decides where there are no legs.
     """
     best, most = np.array([0.0, 0.0, 1.0]), -1.0
     candidates = [sign * axis for axis in np.eye(3) for sign in (1.0, -1.0) if abs(axis @ plane.axis) < 0.5]

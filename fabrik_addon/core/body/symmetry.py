@@ -32,7 +32,7 @@ class Plane:
     """(3,) unit vector."""
     offset: float
     confidence: float
-    """0 to 1: the share of the joints that have one in their mirror image; 0 if no two limbs are alike."""
+    """0 to 1: the larger of the shares of mirrored joints and of votes (``find_plane``); 0 without votes."""
 
     def distance(self, point: Array) -> float:
         """Return the signed distance of a point."""
@@ -61,10 +61,10 @@ class Subtrees:
 def measure_subtrees(skeleton: RestSkeleton) -> Subtrees:
     """Measure the subtree of each bone.
 
-    A bone at an end counts with its own length, but at most with that of the link to it: importers that know no tails
-    make them up. A limb goes on along the longest subtree; one that starts at the tail counts 1.5 times, and one of
-    several bones 1.2 times, so that the toes go on from a foot, not a marker at its heel. A single bone that starts at
-    the middle of another is beside it: a feather.
+    A bone at an end counts with its own length, but at most with that of the link to it, or 0.4 of it where tails
+    aren't true (``tails_are_true``): importers that know no tails make them up. A limb goes on along the longest
+    subtree; one that starts at the tail counts 1.5 times, and one of several bones 1.2 times, so that the toes go on
+    from a foot, not a marker at its heel. A single bone that starts at the middle of another is beside it: a feather.
     """
     count = len(skeleton.parents)
     heads, tails = skeleton.heads, skeleton.tails
@@ -127,9 +127,12 @@ def first_distinct(skeleton: RestSkeleton, trees: Subtrees, a: int, b: int) -> t
 def find_plane(skeleton: RestSkeleton, trees: Subtrees) -> Plane:
     """Return the plane that mirrors the skeleton best.
 
-    Alike siblings vote with the direction between their first joints, weighted by the square of their length: those of
-    hips and shoulders are mirrored even where the limbs are posed. Among the armature's axes and the direction of most
-    votes the axis is taken that has most votes and mirrors most joints onto others.
+    Every pair of alike siblings is a vote: the unit vector v between their first joints, with the weight w, their
+    likeness times the square of the shorter length. Limbs may be posed, their first joints are mirrored all the same.
+    Candidates for the plane's axis a are the armature's axes and the direction of most votes, the first eigenvector of
+    ``sum w v v^T``. The candidate is taken with the largest ``sum w (v.a)^2 / sum w``, the share of the votes, plus the
+    share of mirrored joints; between nearly equal ones +X comes before +Y. The plane goes through the weighted median
+    of the points halfway between the siblings that vote along a.
     """
     votes, middles, weights = _votes(skeleton, trees)
     if not len(votes):
@@ -184,9 +187,9 @@ def _weighted_median(values: Array, weights: Array | None) -> float:
 
 
 def _mirrored_share(skeleton: RestSkeleton, axis: Array, offset: float) -> float:
-    """Return the share of the joints off the plane that have a joint in their mirror image.
+    """Return the number of joints off the plane with a joint in their mirror image, over the number of all joints.
 
-    Joints in the plane don't count: a figure that stands in one plane would be mirrored by that plane.
+    Joints in the plane don't count as mirrored: a figure that stands in one plane would be mirrored by that plane.
     """
     near = SHORT * skeleton.size
     points = np.unique(np.round(skeleton.heads / near).astype(np.int64), axis=0) * near
