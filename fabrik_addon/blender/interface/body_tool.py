@@ -21,14 +21,19 @@ class VIEW3D_GGT_fabrik_body(HandleGroup):
 
     bl_idname = "VIEW3D_GGT_fabrik_body"
     bl_label = "FABRIK IK Body"
-    # Not PERSISTENT: Blender shows the group while the tool is active.
+    # Not PERSISTENT: Blender links the group to the viewports when the tool becomes active.
     bl_options = {'3D', 'SHOW_MODAL_ALL'}
 
     @classmethod
     def poll(cls, context: Context) -> bool:
+        # Blender unlinks the group when another tool is chosen, but not when a file with another active tool is opened:
+        # there the handles would be shown, and take the mouse, beside that tool.
+        tool = context.workspace.tools.from_space_view3d_mode('POSE', create=False)
         armature = context.object
         return (
-            context.mode == 'POSE'
+            tool is not None
+            and tool.widget == cls.bl_idname
+            and context.mode == 'POSE'
             and armature is not None
             and armature.library is None
             and armature.data.pose_position == 'POSE'
