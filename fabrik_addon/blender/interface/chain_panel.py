@@ -13,7 +13,8 @@ from bpy.types import Panel, UIList
 
 from ...core import FabrikError
 from ...core.solvers.names import SOLVER_NAMES
-from ..rig.properties import OWN_CONTEXT, STATUS_NAMES, active_chain, settings_of, shown_armature
+from ..rig.properties import STATUS_NAMES, active_chain, settings_of, shown_armature
+from ..rig.property_updates import OWN_CONTEXT
 from ..rig.wording import counted
 from ..translation.catalogue import follow_language
 from ..translation.messages import in_interface

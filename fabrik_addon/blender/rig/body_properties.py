@@ -16,7 +16,7 @@ from bpy.props import (
 )
 from bpy.types import Context, Object, PropertyGroup
 
-from .property_updates import OVERRIDABLE, show_change
+from .property_updates import OVERRIDABLE, OWN_CONTEXT, show_change
 
 ROLE_ITEMS = (
     ('HIPS', "Hips", "The bone that carries the legs and the spine"),
@@ -110,6 +110,7 @@ class FabrikHandle(PropertyGroup):
     )
     use_tail: BoolProperty(
         name="Use Tail",
+        translation_context=OWN_CONTEXT,
         description="The handle is at the bone's tail; otherwise at its head",
         default=False,
         update=show_change,

@@ -25,12 +25,7 @@ from ...core import FabrikError, Status
 from ...core.solvers.names import SOLVER_NAMES
 from .body_properties import FabrikBody
 from .bone_selection import select_and_show
-from .property_updates import OVERRIDABLE, show_change
-
-OWN_CONTEXT = "FABRIK IK"
-"""Context of texts whose translations by Blender itself don't fit. A constant, because Blender keeps a pointer to the
-string and no copy: of a literal in an annotation, which is evaluated and then freed, other text was left.
-"""
+from .property_updates import OVERRIDABLE, OWN_CONTEXT, show_change
 
 _STATUS_ITEMS = (
     ('NONE', "Not Solved", "The chain has not been solved yet"),
@@ -162,6 +157,7 @@ class FabrikChain(PropertyGroup):
     )
     use_tail: BoolProperty(
         name="Use Tail",
+        translation_context=OWN_CONTEXT,
         description="End the chain at the tip bone's tail; otherwise at its head, and the tip bone doesn't rotate",
         default=True,
         update=show_change,

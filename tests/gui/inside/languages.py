@@ -10,7 +10,7 @@ from bpy.app.translations import pgettext_iface
 from stage import Stage, Steps, activate, addon, area, check, human, middle, open_sidebar, over, region, shot
 
 LABELS = (
-    *("Tip", "Use Tail", "Pin", "Object", "Bone", "Rotation", "Weight", "Angle", "Method"),
+    *("Tip", "Pin", "Object", "Bone", "Rotation", "Weight", "Angle", "Method"),
     *("Influence", "Softness", "Stretch", "Root", "Iterations", "Tolerance"),
 )
 """Of properties in the panels."""
@@ -59,7 +59,7 @@ def too_long(texts: dict[tuple[str, str], str]) -> list[str]:
     scale = bpy.context.preferences.system.ui_scale
     row = region("UI").width / scale - MARGINS
     places = [("*", name, LABEL_SHARE * row) for name in LABELS]
-    places += [("FABRIK IK", "Chain Length", LABEL_SHARE * row)]
+    places += [("FABRIK IK", name, LABEL_SHARE * row) for name in ("Chain Length", "Use Tail")]
     places += [("Operator", name, 0.5 * row - FRAME) for name in HALF_BUTTONS]
     places += [("Operator", name, row - ICON - FRAME) for name in BUTTONS]
     found = []
