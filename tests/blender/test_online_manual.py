@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 from bl_operators.wm import WM_OT_doc_view_manual
 from markdown.extensions.toc import slugify
 
+from fabrik_addon.blender.interface import online_manual
 from fabrik_addon.blender.interface.online_manual import PLACES, _places
 from scripts.translations import registered_classes
 
@@ -44,6 +46,21 @@ def test_every_operator_and_property_has_a_place() -> None:
     names = documented()
     assert len(names) > 50
     assert all(map(place_of, names))
+
+
+@pytest.mark.parametrize("is_built", [False, True])
+def test_the_address_is_the_website_or_the_pages_built_in_a_checkout(
+    is_built: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = tmp_path / "chains/index.html"
+    if is_built:
+        page.parent.mkdir()
+        for file in (page, tmp_path / "index.html"):
+            file.write_text("", encoding="utf-8")
+    monkeypatch.setattr(online_manual, "_BUILT", tmp_path)
+    url = WM_OT_doc_view_manual._lookup_rna_url("bpy.ops.pose.fabrik_solve", verbose=False)
+    website = tomllib.loads((DOCS.parent / "blender_manifest.toml").read_text(encoding="utf-8"))["website"]
+    assert url == (f"{page.as_uri()}#status" if is_built else f"{website}chains/#status")
 
 
 @pytest.mark.parametrize("place", PLACES)

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Where the Online Manual entries in the context menus of operators and properties lead: to their places in the manual.
 
-The site's address is the website of the manifest; scripts/manual.py builds its pages from docs.
+The site's address is the website of the manifest; scripts/manual.py builds its pages from docs into out/manual. In a
+checkout the pages that were built there are opened instead: they are those of the code, and need no network.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from pathlib import Path
 
 import bpy
 
-_MANIFEST = Path(__file__).resolve().parents[3] / "blender_manifest.toml"
+_ROOT = Path(__file__).resolve().parents[3]
+_BUILT = _ROOT / "out/manual"
 
 PLACES = {
     "chains/#the-list": "ops.pose.fabrik_chain_* chain.name chain.enabled settings.chains settings.active_index "
@@ -49,8 +51,12 @@ PLACES = {
 
 def _places() -> tuple[str, tuple[tuple[str, str], ...]]:
     """Return the manual's address, and pairs of a name in lower case and its place; Blender calls this."""
-    address = tomllib.loads(_MANIFEST.read_text(encoding="utf-8"))["website"]
-    return address, tuple((_full_name(name), place) for place, names in PLACES.items() for name in names.split())
+    is_built = (_BUILT / "index.html").is_file()
+    manifest = tomllib.loads((_ROOT / "blender_manifest.toml").read_text(encoding="utf-8"))
+    address = f"{_BUILT.as_uri()}/" if is_built else manifest["website"]
+    # A server finds the index.html of a folder, a browser that opens files does not.
+    places = {place.replace("/", "/index.html") if is_built else place: names for place, names in PLACES.items()}
+    return address, tuple((_full_name(name), place) for place, names in places.items() for name in names.split())
 
 
 def _full_name(name: str) -> str:
