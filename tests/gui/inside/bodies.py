@@ -16,6 +16,7 @@ from stage import (
     check,
     click,
     find_button,
+    fresh_file,
     human,
     is_dragging,
     middle,
@@ -129,6 +130,23 @@ def body_tool() -> Steps:
     yield 0.4
     after = traces()
     check(after == left, f"nothing is left behind ({left}, {after})")
+    with over():
+        bpy.ops.wm.tool_set_by_id(name="fabrik_ik.body_pose")
+    yield 0.6
+    yield from fresh_file()
+    human("hand.L")
+    with over():
+        bpy.ops.pose.fabrik_body_add()
+    yield 0.6
+    at = pixel_of(rig_now().pose.bones["hand.L"].head)
+    Stage.hands.move(*at)
+    yield 0.5
+    Stage.hands.down()
+    yield 0.2
+    yield from walk(at, at + Vector((-60, 110)), 8)
+    check(not is_dragging(), "a new file has Blender's first tool, and no handles")
+    Stage.hands.up()
+    yield 0.4
 
 
 def horse() -> Any:
@@ -150,7 +168,9 @@ def manual_bodies() -> Steps:
     rig = human("hand.L")
     rig.data.display_type = "STICK"
     area().spaces.active.show_region_ui = False
+    Stage.hands.move(*(middle(region()) + Vector((0.0, 250.0))))
     with over():
+        bpy.ops.wm.tool_set_by_id(name="fabrik_ik.body_pose")
         bpy.ops.view3d.view_orbit(angle=0.6, type="ORBITRIGHT")
         bpy.ops.pose.fabrik_body_add()
         rig.fabrik.show_overlay = True

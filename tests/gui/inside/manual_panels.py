@@ -1,12 +1,27 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The manual's pictures of panels that are closed at first, and of the dialog of Bake."""
+"""The manual's pictures of panels that are closed at first, of the dialog of Bake, and of native rigs."""
 
 from __future__ import annotations
 
 import bpy
+from hands import window
 from mathutils import Vector
-from stage import Stage, Steps, activate, addon, check, fresh_file, human, middle, open_sidebar, over, region, shot
+from stage import (
+    Stage,
+    Steps,
+    activate,
+    addon,
+    area,
+    check,
+    fresh_file,
+    human,
+    middle,
+    open_sidebar,
+    over,
+    region,
+    shot,
+)
 
 CLOSED = {'DEFAULT_CLOSED'}
 
@@ -48,6 +63,41 @@ def manual_panels() -> Steps:
         open_at_first(before, ())
         bpy.context.preferences.view.ui_scale = 1.0
     check(True, "pictures are taken")
+
+
+def manual_native_rig() -> Steps:
+    """A human whose left arm and leg are native rigs, and the nodes of two links with a pole."""
+    rig = human("hand.L")
+    area().spaces.active.show_region_ui = False
+    moves = {"forearm.L": Vector((-0.1, -0.3, 0.35)), "shin.L": Vector((0.05, -0.35, 0.3))}
+    with over():
+        for name, move in moves.items():
+            bpy.ops.pose.select_all(action='DESELECT')
+            activate(rig, name)
+            bpy.ops.pose.fabrik_chain_add(chain_count=2, create_target=True, create_pole=True)
+            rig.fabrik.chains[-1].target.location += move
+        answer = bpy.ops.pose.fabrik_rig_add()
+        bpy.ops.view3d.view_orbit(angle=0.6, type='ORBITLEFT')
+        bpy.ops.pose.select_all(action='DESELECT')
+    yield 0.6
+    shot("manual-native-rig")
+    check(answer == {'FINISHED'}, f"native rigs are made ({answer})")
+    with over():
+        bpy.ops.screen.screen_full_area(use_hide_panels=True)
+    yield 0.6
+    canvas = area()
+    canvas.ui_type = 'GeometryNodeTree'
+    yield 0.6
+    editor = canvas.spaces.active
+    editor.pin = True
+    editor.node_tree = next(tree for tree in bpy.data.node_groups if tree.name.startswith("FABRIK 2 links, pole"))
+    for node in editor.node_tree.nodes:
+        node.select = False
+    yield 0.6
+    with bpy.context.temp_override(window=window(), area=canvas, region=region(of=canvas)):
+        bpy.ops.node.view_all()
+    yield 0.8
+    shot("manual-native-rig-nodes")
 
 
 def make_arm() -> None:

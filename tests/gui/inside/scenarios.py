@@ -15,7 +15,7 @@ import gpu
 from bodies import body, body_tool, manual_bodies
 from chains_by_mouse import active_target, bone_targets, chain_list, controls, handles
 from languages import languages
-from manual_panels import manual_panels
+from manual_panels import manual_native_rig, manual_panels
 from mathutils import Vector
 from stage import (
     Stage,
@@ -776,5 +776,6 @@ SCENARIOS = {
         manual,
         manual_bodies,
         manual_panels,
+        manual_native_rig,
     )
 }
