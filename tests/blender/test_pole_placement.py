@@ -12,7 +12,7 @@ import pytest
 from bpy.types import Object
 
 from scripts.benchmark.skeletons import Skeleton, data_skeletons
-from tests.blender.rigs import Bone, add_chain, enter_pose_mode, leave_mode, make_armature, update
+from tests.blender.rigs import Bone, add_chain, enter_pose_mode, leave_mode, make_armature, update, warnings_in
 
 LEGS = [("foot.L", 3, "shin.L"), ("foot.R", 3, "shin.R"), ("shin.L", 2, "shin.L")]
 ARMS = [("forearm.L", 3, "forearm.L"), ("hand.R", 4, "forearm.R"), ("hand.L", 3, "forearm.L")]
@@ -73,6 +73,42 @@ def test_a_pole_is_where_the_knee_or_elbow_points(name: str) -> None:
         bpy.ops.pose.fabrik_chain_remove()
         bpy.ops.pose.select_all(action="SELECT")
         bpy.ops.pose.rot_clear()
+
+
+@pytest.mark.parametrize("is_new", [False, True])
+@pytest.mark.parametrize("name", ["human", "wolf"])
+def test_a_pole_with_which_the_first_solve_rotates_bones_is_reported(
+    name: str, is_new: bool, capfd: pytest.CaptureFixture[str]
+) -> None:
+    armature = metarig(name)
+    reported = []
+    for tip, count, _ in LIMBS[name]:
+        before = {bone.name: bone.matrix_basis.to_quaternion() for bone in armature.pose.bones}
+        warnings_in(capfd)
+        chain = add_chain(armature, tip, count, create_target=True, create_pole=is_new)
+        if not is_new:
+            bpy.ops.pose.fabrik_pole_add()
+        said = [text for text in warnings_in(capfd) if "Solve will rotate" in text]
+        bpy.ops.pose.fabrik_solve(only_active=True)
+        assert chain.status == "REACHED"
+        angles = {
+            bone: math.degrees(
+                2.0 * math.acos(min(1.0, abs(q.dot(armature.pose.bones[bone].matrix_basis.to_quaternion()))))
+            )
+            for bone, q in before.items()
+        }
+        most = max(angles, key=angles.__getitem__)
+        assert len(said) == (angles[most] > 5.0), (tip, angles[most])
+        for text in said:
+            assert text.startswith(f"Chain '{tip}'") and text.endswith(
+                f"rotate bone '{most}' by {angles[most]:.3g} degrees"
+            )
+            reported.append(tip)
+        bpy.ops.pose.fabrik_chain_remove()
+        bpy.ops.pose.select_all(action="SELECT")
+        bpy.ops.pose.rot_clear()
+    forelegs = [tip for tip, _, _ in FORELEGS]
+    assert reported == {"human": ["forearm.L", "hand.R", "toe.L"], "wolf": forelegs}[name]
 
 
 MPFB = {each.name: each for each in data_skeletons() if each.human and each.name not in {"humanoid", "cmu_bvh"}}

@@ -21,6 +21,7 @@ from .operator_mixins import (
     OnlyActiveMixin,
     PoseModeMixin,
     ReportErrorsMixin,
+    warn_of_first_solve,
 )
 
 if TYPE_CHECKING:
@@ -78,6 +79,8 @@ class POSE_OT_fabrik_chain_add(AsBonesMixin, ReportErrorsMixin, Operator):
                 chain.root_motion = 'TRANSLATE'
         added = f"chain '{chains[0].name}'" if len(chains) == 1 else counted(len(chains), "chain")
         report(self, {'INFO'}, f"Added {added}")
+        if self.create_pole:
+            warn_of_first_solve(self, context, [chain.name for chain in chains])
 
 
 class POSE_OT_fabrik_target_add(AsBonesMixin, HasChainsMixin, Operator):
@@ -100,6 +103,8 @@ class POSE_OT_fabrik_pole_add(AsBonesMixin, HasChainsMixin, Operator):
 
     def run(self, context: Context) -> None:
         self.add_goal(context, is_pole=True)
+        (chain,) = chosen_chains(context.object, only_active=True)
+        warn_of_first_solve(self, context, [chain.name])
 
 
 class POSE_OT_fabrik_chain_remove(HasChainsMixin, Operator):

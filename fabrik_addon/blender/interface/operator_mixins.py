@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bpy.props import BoolProperty
@@ -14,7 +15,7 @@ from ..translation.messages import report
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import OperatorReturnItems
-    from bpy.types import Context, Object
+    from bpy.types import Context, Object, Operator
 
 
 class PoseModeMixin:
@@ -111,3 +112,13 @@ class AsBonesMixin:
         (chain,) = chosen_chains(armature, only_active=True)
         goals = NewGoals(create_target=not is_pole, create_pole=is_pole, as_bones=self.as_bones)
         add_goals(context.scene, context.view_layer, armature, chain, goals)
+
+
+def warn_of_first_solve(operator: Operator, context: Context, names: Sequence[str]) -> None:
+    """Report the chains with new poles that the first Solve would rotate: they bend to both sides or in two planes."""
+    from ..setup.first_solve import warning_of_first_solve
+
+    chains = settings_of(context.object).chains
+    for name in names:
+        if warning := warning_of_first_solve(context.view_layer, context.object, chains[name]):
+            report(operator, {'WARNING'}, warning)

@@ -1,0 +1,50 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""READ: how far the first Solve of a chain with a new pole would rotate its bones; nothing is written.
+
+With a pole all joints of a chain bend toward the pole's side, in one plane. Joints that bend to both sides, as knee and
+ankle of a leg down to its toe, or in two planes, as a clavicle and an arm, have no such pose near the one that they
+have: the first Solve rotates the thigh of Rigify's human by 180 degrees about the leg, and the clavicle by 20.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from ...core import FabrikError
+from ..rig.rotation_channel import rotation_from, rotation_of
+from ..rig.wording import plain
+from ..solving.chain_groups import take_group
+from ..solving.solve_chains import solve_group
+
+if TYPE_CHECKING:
+    from bpy.types import Object, ViewLayer
+
+    from ..rig.properties import FabrikChain
+
+_UNREPORTED_ANGLE = math.radians(5.0)
+"""Angle (radians) by which the first Solve may rotate a bone relative to its parent without a warning."""
+
+
+def warning_of_first_solve(view_layer: ViewLayer, armature: Object, chain: FabrikChain) -> str:
+    """Return a warning that names the bone which the first Solve of a chain would rotate most; "" where it is little.
+
+    A chain that can't be solved yet, because it has no target for example, has none.
+    """
+    view_layer.update()
+    try:
+        (solved,) = solve_group(take_group(view_layer, armature, [chain]))
+    except FabrikError:
+        return ""
+    angles = {
+        bone.name: 2.0 * math.acos(min(1.0, abs(rotation_of(bone).dot(rotation_from(bone, channel)))))
+        for bone, channel in solved.channels
+    }
+    name = max(angles, key=angles.__getitem__)
+    if angles[name] <= _UNREPORTED_ANGLE:
+        return ""
+    return (
+        f"Chain '{chain.name}': its joints don't all bend toward the pole: Solve will rotate bone '{name}' "
+        f"by {plain(math.degrees(angles[name]))} degrees"
+    )
