@@ -483,17 +483,30 @@ def bounded_step(
         fixed = fixed + np.where(above, up, 0.0) + np.where(below, down, 0.0)
         weights[is_out] = 0.0
         if leaves:
-            jacobian, toward = jacobian.copy(), toward.copy()
-            for i, k, nx, nz in leaves:
-                # Along the ellipse only: the columns, and what the posture task asks, without their normal part.
-                across = nx * jacobian[:, i] + nz * jacobian[:, k]
-                jacobian[:, i] -= nx * across
-                jacobian[:, k] -= nz * across
-                part = nx * toward[i] + nz * toward[k]
-                toward[i] -= nx * part
-                toward[k] -= nz * part
+            jacobian, toward = along_ellipses(jacobian, toward, leaves)
             ellipses = [each for each in ellipses if each not in leaves]
     return tasks + fixed, posture
+
+
+def along_ellipses(
+    jacobian: Array, toward: Array, leaves: Sequence[tuple[int, int, float, float]]
+) -> tuple[Array, Array]:
+    """Return J (M, N + S) and the way to the reference pose (N + S,) without their parts across ellipses.
+
+    Args:
+        jacobian: J.
+        toward: q_reference - q.
+        leaves: of each swing that a step would take out of its ellipse, both columns and the normal there.
+    """
+    jacobian, toward = jacobian.copy(), toward.copy()
+    for i, k, nx, nz in leaves:
+        across = nx * jacobian[:, i] + nz * jacobian[:, k]
+        jacobian[:, i] -= nx * across
+        jacobian[:, k] -= nz * across
+        part = nx * toward[i] + nz * toward[k]
+        toward[i] -= nx * part
+        toward[k] -= nz * part
+    return jacobian, toward
 
 
 class _Cost(NamedTuple):

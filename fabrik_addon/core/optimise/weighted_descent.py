@@ -27,7 +27,7 @@ import numpy as np
 
 from ..math.factorisation import positive_inverse
 from ..math.operations import SCALAR, Array
-from .prioritised_descent import EXACT, LONGEST, ROUNDS, Descent, descend_by_priority
+from .prioritised_descent import EXACT, LONGEST, ROUNDS, Descent, along_ellipses, descend_by_priority
 from .tasks import PoleTask, State, Task
 
 LEVEL_WEIGHTS = (1e8, 1e5, 1e3, 1e2)
@@ -162,15 +162,7 @@ def _step(
         fixed = fixed + np.where(above, up, 0.0) + np.where(below, down, 0.0)
         inverse_metric[above | below] = 0.0
         if leaves:
-            jacobian, toward = jacobian.copy(), toward.copy()
-            for i, k, nx, nz in leaves:
-                # Along the ellipse only: the columns, and what the posture task asks, without their normal part.
-                across = nx * jacobian[:, i] + nz * jacobian[:, k]
-                jacobian[:, i] -= nx * across
-                jacobian[:, k] -= nz * across
-                part = nx * toward[i] + nz * toward[k]
-                toward[i] -= nx * part
-                toward[k] -= nz * part
+            jacobian, toward = along_ellipses(jacobian, toward, leaves)
             ellipses = [each for each in ellipses if each not in leaves]
     return change + fixed
 
