@@ -22,7 +22,7 @@ from mathutils import Quaternion, Vector
 
 from ...core import Array, StartPose
 from ...core.math.operations import SCALAR, Operations
-from ...core.math.quaternions import from_to
+from ...core.math.quaternions import ScalarQuaternion, from_to
 from ...core.math.vectors import dot
 
 if TYPE_CHECKING:
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
 
 Rotation = TypeVar("Rotation", Quaternion, Array)
 """A mathutils quaternion (one pose) or an array (F, 4) (F poses)."""
-
-ScalarQuaternion = tuple[float, float, float, float]
-"""What the core's quaternions are for one pose; its types leave open whether their components are floats or arrays."""
 
 _OPPOSITE_COSINE = -0.999999
 """Cosine below which two directions count as opposite: in single precision they have no axis in common, and the core's

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ..rig.properties import FabrikChain
 
-_UNREPORTED_ANGLE = math.radians(5.0)
+_UNWARNED_ANGLE = math.radians(5.0)
 """Angle (radians) by which the first Solve may rotate a bone relative to its parent without a warning."""
 
 
@@ -42,7 +42,7 @@ def warning_of_first_solve(view_layer: ViewLayer, armature: Object, chain: Fabri
         for bone, channel in solved.channels
     }
     name = max(angles, key=angles.__getitem__)
-    if angles[name] <= _UNREPORTED_ANGLE:
+    if angles[name] <= _UNWARNED_ANGLE:
         return ""
     return (
         f"Chain '{chain.name}': its joints don't all bend toward the pole: Solve will rotate bone '{name}' "
