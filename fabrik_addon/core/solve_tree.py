@@ -10,6 +10,9 @@
    from FABRIK's pose (``fabrik.tree_passes``), then from poses whose bones are all bent to the same side.
 3. Where the targets can't all be met, their residuals are least by priority and weight (``_statuses`` names the cause).
 
+A chain by itself could be solved as a tree with one effector, but has a path of its own (``solve_chain``): for ten
+bones without limits at reach 0.3 to 0.9 that takes 0.15 ms (median of 60 targets), and this module 2.6 ms.
+
 A body (``Goals.priorities``) is solved by ``optimise.weighted_descent`` instead, from one start: its tasks and the
 posture task are weighed against each other.
 """
