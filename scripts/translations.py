@@ -133,8 +133,10 @@ def _texts_of_classes() -> Iterator[tuple[Key, str]]:
             elif base is not bpy.types.PropertyGroup:
                 yield (getattr(kind, "bl_translation_context", ANY), kind.bl_label), place
             own = {name for each in kind.__mro__ if each.__module__.startswith("fabrik_addon") for name in _names(each)}
+            # A name may be annotated for the type checker alone: its texts are Blender's, which translates them.
+            blenders = {one.identifier: one.description for one in base.bl_rna.properties}
             for one in rna.properties:
-                if one.identifier in own and not one.is_hidden:
+                if one.identifier in own and not one.is_hidden and blenders.get(one.identifier) != one.description:
                     yield (one.translation_context, one.name), place
                     yield from (((ANY, text), place) for text in _other_texts_of(one) if text)
 
