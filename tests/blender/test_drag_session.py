@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from mathutils import Euler, Quaternion, Vector
 
-from fabrik_addon.blender.drag.drag_session import DragSession, Grab, chain_to_grab
+from fabrik_addon.blender.drag import DragSession, Grab
+from fabrik_addon.blender.drag.drag_session import chain_to_grab
 from fabrik_addon.blender.drag.pose_mirror import mirrored_channels, own_matrix
 from fabrik_addon.core import FabrikError
 from scripts.benchmark.body_path_rows import make_human

@@ -10,7 +10,7 @@ import bpy
 import pytest
 from mathutils import Vector
 
-from fabrik_addon.blender.drag.drag_session import DragSession, Grab
+from fabrik_addon.blender.drag import DragSession, Grab
 from fabrik_addon.blender.rig.chain_tree import chains_of_tree
 from fabrik_addon.blender.rig.snapshot import take_snapshot
 from fabrik_addon.blender.solving.chain_groups import unite_chains

@@ -11,9 +11,10 @@ from ..rig.control_bones import control_of, is_free_control
 from ..rig.influences import switch_of
 from ..rig.limb import limb_of
 from ..rig.properties import settings_of
+from .base_drag import BaseDrag, Grab
 from .body_drag import BodyDrag, is_of_body
-from .bone_move import BoneMove, Session
-from .drag_session import DragSession, Grab, chain_to_grab
+from .bone_move import BoneMove
+from .drag_session import DragSession, chain_to_grab
 
 if TYPE_CHECKING:
     from bpy.types import Object, ViewLayer
@@ -29,7 +30,7 @@ def begin_drag(
     chain_count: int | None,
     pins: str,
     follows: str = 'BODY',
-) -> Session:
+) -> BaseDrag:
     """Begin the drag of a bone, or of the control that it follows.
 
     Args:

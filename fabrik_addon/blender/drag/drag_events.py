@@ -14,7 +14,7 @@ from mathutils import Vector
 
 from ...core import FabrikError
 from ..translation.messages import in_interface
-from .bone_move import Session
+from .base_drag import BaseDrag
 from .drag_session import DragSession
 from .mouse_to_world import DragPointer
 from .snapping import snap_name, snapped
@@ -55,7 +55,7 @@ _CHARACTERS = {
 class DragEvents:
     """A drag in a 3D viewport."""
 
-    def __init__(self, context: Context, event: Event, session: Session) -> None:
+    def __init__(self, context: Context, event: Event, session: BaseDrag) -> None:
         self.session = session
         self.pointer = DragPointer(_view(context), _pixel(context, event), session.start_position, session.axes)
         self.is_snapping = context.scene.tool_settings.use_snap

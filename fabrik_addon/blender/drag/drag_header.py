@@ -13,16 +13,16 @@ from ..translation.messages import in_interface
 if TYPE_CHECKING:
     from bpy.types import UnitSettings
 
-    from .bone_move import Session
+    from .base_drag import BaseDrag
     from .mouse_to_world import DragPointer
 
 
-def waiting_text(session: Session) -> str:
+def waiting_text(session: BaseDrag) -> str:
     """Return what to do to begin a drag that a button started."""
     return in_interface(f"Drag in the viewport to move {_point(session)}")
 
 
-def header_text(session: Session, pointer: DragPointer, units: UnitSettings, key_error: str = "") -> str:
+def header_text(session: BaseDrag, pointer: DragPointer, units: UnitSettings, key_error: str = "") -> str:
     """Return the dragged point, the distance from its start, the status, and how many other chains are off.
 
     The reasons of a status are in the report at the drag's end: here, where the header is cut at the viewport's width,
@@ -49,11 +49,11 @@ def header_text(session: Session, pointer: DragPointer, units: UnitSettings, key
     return "    ".join(map(in_interface, parts))
 
 
-def _point(session: Session) -> str:
+def _point(session: BaseDrag) -> str:
     return f"{session.grab.role.title()} of '{session.grab.chain}'" if session.grab.chain else f"'{session.grab.bone}'"
 
 
-def _status(session: Session, units: UnitSettings) -> str:
+def _status(session: BaseDrag, units: UnitSettings) -> str:
     if session.result is None:
         return "Not Moved" if session.position == session.start_position else "Moved"
     name = STATUS_NAMES[session.result.status]

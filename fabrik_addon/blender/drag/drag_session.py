@@ -4,16 +4,14 @@
 
 The dragged point is the tail of a bone, the head of a hand or foot that keeps its direction, or the target or pole of a
 chain.
-Every move restores the channels of the start, and that pose is the reference pose of every solve: what the target
-leaves open stays near it. A chain by itself is solved from that pose, so that a position gives one pose, bit for bit.
-Several chains that are solved together start from the solution of the move before, so that they keep to the way they
-have been dragged. After an undo or a new file the session's references are invalid: ``is_intact`` is False, and no
-other method may be called.
+Every move restores the channels of the start, and that pose is initial pose and reference pose of every solve, of one
+chain and of several: what the targets leave open stays near it, and one position gives one pose, bit for bit, whatever
+way the point was dragged.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,9 +19,8 @@ from mathutils import Matrix, Quaternion, Vector
 
 from ...core import Array, FabrikError, Goals
 from ..rig.chain_bones import armature_of
-from ..rig.last_results import Result, keep_result
+from ..rig.last_results import keep_result
 from ..rig.properties import settings_of
-from ..rig.rotation_channel import channel_name
 from ..rig.snapshot import Snapshot, take_bone_snapshot, take_snapshot
 from ..rig.targets_and_poles import armature_to_world, target_position
 from ..setup.move_target import Movable, movable
@@ -31,38 +28,19 @@ from ..setup.snap_targets import snap_targets
 from ..solving.chain_groups import Group, group_chains, take_group
 from ..solving.outcome import outcome_of
 from ..solving.solve_chains import solve_group
+from .base_drag import BaseDrag, Grab
 from .kept_direction import direction_keeping_channel
 from .pose_mirror import mirrored_channels, opposite_of, own_matrix
-from .start_channels import StartChannels
 from .targets_along import chains_ending_at, channels_of_goals, solved_as_chain
 
 if TYPE_CHECKING:
-    from bpy.types import Bone, Object, PoseBone, Scene, ViewLayer
+    from bpy.types import Bone, Object, PoseBone, ViewLayer
 
     from ..rig.properties import FabrikChain
     from ..solving.solve_chain_bones import SolvedChain
 
 _CONSTRAINED_TARGET = 1e-4
 """Distance of a target from the position that was written, over chain length, above which a constraint moved it."""
-
-
-@dataclass(frozen=True)
-class Grab:
-    """The dragged point: the tail or head of a bone, or the target or pole of a chain."""
-
-    bone: str
-    """Name of the last bone of the chain."""
-    chain: str = ""
-    """Name of the chain whose target or pole is dragged; empty for the bone itself."""
-    use_tail: bool = True
-    """Whether the bone's tail is dragged; else its head, while the bone keeps its direction in space."""
-    is_pole: bool = False
-    """Whether the chain's pole is dragged instead of its target."""
-
-    @property
-    def role(self) -> str:
-        """What of the chain is dragged."""
-        return "pole" if self.is_pole else "target"
 
 
 def chain_to_grab(armature: Object, bone: str) -> FabrikChain | None:
@@ -73,8 +51,10 @@ def chain_to_grab(armature: Object, bone: str) -> FabrikChain | None:
     return None
 
 
-class DragSession:
-    """A chain whose end or target is dragged, with the channels it had at the start."""
+class DragSession(BaseDrag):
+    """A chain whose end, target or pole is dragged, with the channels it had at the start."""
+
+    snapshot: Snapshot
 
     def __init__(
         self, view_layer: ViewLayer, armature: Object, grab: Grab, chain_count: int = 2, pins: str = 'PINNED'
@@ -91,33 +71,19 @@ class DragSession:
         Raises:
             FabrikError: the chain or its target can't be used.
         """
-        self.armature = armature
-        self.grab = grab
-        self.pins = pins
-        self.result: Result | None = None
-        """Result of the last solve; None at the start position."""
-        self.distance_left = 0.0
-        """Distance of the chain's end from the dragged point's position, Blender units."""
-        self.others_off = 0
-        """Number of other solved chains whose ends are farther from their goals than their tolerances."""
-        self.left_behind = ""
-        """Why the targets of chains that end at the dragged bone don't come along; empty where they do."""
-        self._channels = StartChannels()
-        self._begin(view_layer, chain_count)
-        self.position = self.start_position.copy()
+        self._wanted_count = chain_count
+        super().__init__(view_layer, armature, grab, pins)
 
-    def _begin(self, view_layer: ViewLayer, chain_count: int) -> None:
-        view_layer.update()
+    def _begin(self, view_layer: ViewLayer) -> None:
         self._target: Movable | None = None
         if not self.grab.chain and self.grab.bone not in self.armature.pose.bones:
             raise FabrikError(f"There is no bone '{self.grab.bone}' in '{self.armature.name}'")
-        self._read(view_layer, chain_count)
+        self._read(view_layer)
         if self.grab.chain:
             settings = self._settings()
             self._target = movable(f"Chain '{self.grab.chain}': its {self.grab.role}", *self._grabbed(settings))
             self._channels.record(self._target.moved, "location")
         self.start_position = self._grabbed_position(view_layer)
-        """Position of the dragged point at the start, world space."""
 
     @property
     def chain_count(self) -> int:
@@ -144,31 +110,12 @@ class DragSession:
     def axes(self) -> Matrix:
         """Local axes of the dragged bone or object, as columns of a rotation matrix in world space."""
         if self._target is None:
-            return (self.armature.matrix_world @ self.snapshot.bones.end.matrix).to_3x3().normalized()
+            return super().axes
         obj, bone_name = self._target.obj, self._target.bone_name
         matrix = obj.matrix_world @ obj.pose.bones[bone_name].matrix if bone_name else obj.matrix_world
         return matrix.to_3x3().normalized()
 
-    def is_intact(self) -> bool:
-        """Return whether the armature and its bones are still those of the start."""
-        try:
-            return self.armature.mode != 'EDIT' and self._channels.are_intact()
-        except ReferenceError:
-            return False
-
-    def move(self, view_layer: ViewLayer, position: Vector) -> None:
-        """Pose the chain so that the dragged point is at a position, world space, or at the nearest feasible one.
-
-        Raises:
-            FabrikError: the position isn't finite.
-        """
-        self.position = position.copy()
-        self.result = None
-        self.distance_left, self.others_off, self.left_behind = 0.0, 0, ""
-        self._channels.restore()
-        if position[:] == self.start_position[:]:
-            view_layer.update()
-            return
+    def _pose(self, view_layer: ViewLayer, position: Vector) -> None:
         if self._target is not None:
             self._channels.write(self._target.moved, ("location", self._target.location_at(position)[:]))
         solved = self._solve(view_layer, position)
@@ -230,53 +177,31 @@ class DragSession:
         return bool(self._channels.changed())
 
     def confirm(self) -> list[tuple[Object | PoseBone | Bone, str]]:
-        """End the drag here; return the changed channels: objects and bones, with the channels' names."""
+        """End the drag here, and keep its result; return the changed channels: objects and bones, with their names."""
         if self.grab.chain and self.result is not None:
             keep_result(self.armature, self.grab.chain, self.result)
-        return self._channels.changed()
-
-    def cancel(self, view_layer: ViewLayer) -> None:
-        """End the drag with every channel as it was at the start, bit for bit."""
-        self.restore()
-        view_layer.update()
-
-    def restore(self) -> None:
-        """Restore every channel without an update: for a window that closes or a file that loads."""
-        self._channels.restore()
-
-    def restart(self, scene: Scene, view_layer: ViewLayer) -> None:
-        """Begin anew at the scene's present frame; the dragged point keeps its position.
-
-        Raises:
-            FabrikError: at this frame the chain can't be used; then every channel has the value of the frame.
-        """
-        self.restore()
-        scene.frame_set(scene.frame_current, subframe=scene.frame_subframe)
-        chain_count = self.chain_count
-        self._channels = StartChannels()
-        self._begin(view_layer, chain_count)
-        self.move(view_layer, self.position)
+        return super().confirm()
 
     def _change(self, view_layer: ViewLayer, chain_count: int, pins: str) -> None:
-        old_count, old_pins = self.chain_count, self.pins
+        before = self.chain_count, self.pins
         self._channels.restore()
         view_layer.update()
-        self.pins = pins
+        self._wanted_count, self.pins = chain_count, pins
         try:
-            self._read(view_layer, chain_count)
+            self._read(view_layer)
         except FabrikError:
-            self.pins = old_pins
-            self._read(view_layer, old_count)
+            self._wanted_count, self.pins = before
+            self._read(view_layer)
             raise
         finally:
             self.move(view_layer, self.position)
 
-    def _read(self, view_layer: ViewLayer, chain_count: int) -> None:
+    def _read(self, view_layer: ViewLayer) -> None:
         """Read the dragged chain and the held ones at the start pose, and record their channels."""
         if self.grab.chain:
             self.snapshot = take_snapshot(view_layer, self.armature, self._settings())
         else:
-            count = min(chain_count, self.most_bones)
+            count = min(self._wanted_count, self.most_bones)
             self.snapshot = take_bone_snapshot(self.armature, self.grab.bone, count, self.grab.use_tail)
         brought = chains_ending_at(self.armature, self.grab.bone, self.grab.use_tail)
         if self.grab.chain:
@@ -311,12 +236,7 @@ class DragSession:
         self._mirror_starts = [(bone, own_matrix(bone)) for bone in map(self.armature.pose.bones.__getitem__, names)]
         self._unmirrored = names.union(*(snapshot.moving for snapshot in held), {self.snapshot.target_bone})
         for group in self._groups:
-            for snapshot in group.snapshots:
-                for i in snapshot.bones.free:
-                    bone = snapshot.bones.bones[i]
-                    self._channels.record(bone, channel_name(bone))
-            for bone in group.moving_roots:
-                self._channels.record(bone, "location")
+            self._record(group)
         for owner, name in (channel for chain in brought for channel in channels_of_goals(chain)):
             self._channels.record(owner, name)
 
@@ -375,8 +295,7 @@ class DragSession:
     def _write_solved(self, group: Group, goals: dict[str, Goals]) -> list[SolvedChain]:
         solved = []
         for chain in solve_group(group, {name: goals[name] for name in group.names}):
-            for bone, channel in chain.settings:
-                self._channels.write(bone, channel)
+            self._write(chain)
             snapshot = replace(chain.snapshot, goals=goals[chain.snapshot.bones.chain_name])
             solved.append(chain._replace(snapshot=snapshot))
         return solved

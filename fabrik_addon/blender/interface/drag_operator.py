@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import OperatorReturnItems
     from bpy.types import Context, Event, Object
 
-    from ..drag.bone_move import Session
-    from ..drag.drag_session import Grab
+    from ..drag.base_drag import BaseDrag, Grab
 
 
 class _DragOperator(PoseModeMixin, Operator):
@@ -106,7 +105,7 @@ class _DragOperator(PoseModeMixin, Operator):
         if self._events.session.is_intact():
             self._events.session.restore()
 
-    def _begin(self, context: Context) -> Session:
+    def _begin(self, context: Context) -> BaseDrag:
         """Begin a session.
 
         Raises:
@@ -114,7 +113,7 @@ class _DragOperator(PoseModeMixin, Operator):
         """
         raise NotImplementedError
 
-    def _confirm(self, context: Context, session: Session) -> set[OperatorReturnItems]:
+    def _confirm(self, context: Context, session: BaseDrag) -> set[OperatorReturnItems]:
         from ..solving.write_channels import auto_key
 
         self.position, self.pins = session.position, session.pins
@@ -187,7 +186,7 @@ class POSE_OT_fabrik_drag(_DragOperator):
             return False
         return True
 
-    def _begin(self, context: Context) -> Session:
+    def _begin(self, context: Context) -> BaseDrag:
         from ..drag.begin_drag import begin_drag
         from ..drag.drag_session import DragSession
 
@@ -200,7 +199,7 @@ class POSE_OT_fabrik_drag(_DragOperator):
         count = self.chain_count if self.properties.is_property_set("chain_count") else None
         return begin_drag(context.view_layer, armature, name, self.grab, count, self.pins, self.follows)
 
-    def _confirm(self, context: Context, session: Session) -> set[OperatorReturnItems]:
+    def _confirm(self, context: Context, session: BaseDrag) -> set[OperatorReturnItems]:
         from ..drag.body_drag import BodyDrag
 
         bone, grab = context.active_pose_bone, session.grab
@@ -249,8 +248,9 @@ class POSE_OT_fabrik_drag_target(_DragOperator):
             return False
         return True
 
-    def _begin(self, context: Context) -> Session:
-        from ..drag.drag_session import DragSession, Grab
+    def _begin(self, context: Context) -> BaseDrag:
+        from ..drag.base_drag import Grab
+        from ..drag.drag_session import DragSession
 
         armature = context.object
         chain = settings_of(armature).chains.get(self.chain) if self.chain else active_chain(armature)
@@ -261,7 +261,7 @@ class POSE_OT_fabrik_drag_target(_DragOperator):
 
 
 def _active_target(armature: Object) -> Grab:
-    from ..drag.drag_session import Grab
+    from ..drag.base_drag import Grab
 
     (chain,) = chosen_chains(armature, only_active=True)
     return Grab(chain.tip, chain.name)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The attributes of a running drag that the overlay reads, as protocols: ``drag.drag_session.DragSession`` has them.
+"""The attributes of a running drag that the overlay reads, as protocols: ``drag.base_drag.BaseDrag`` has them.
 
 The package ``drag`` imports ``overlay``; the protocols keep ``overlay`` from importing ``drag``.
 """
