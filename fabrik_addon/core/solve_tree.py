@@ -39,7 +39,7 @@ from .optimise.jacobian_steps import StackedRule, step_by_rule
 from .optimise.prioritised_descent import Descent, descend_by_priority
 from .optimise.tasks import PositionTask, State, Task
 from .optimise.tree_problem import TreeProblem, tree_problem
-from .optimise.weighted_descent import descend_by_weight
+from .optimise.weighted_descent import descend_by_weight, descend_gradually
 from .problem import FabrikError, Goals, Options, Pose, Solution, Status
 from .solvers.table import solver_for_tree
 from .solvers.tree_branches import branches_of, close_branches, tree_frames
@@ -128,8 +128,11 @@ def solve_tree_components(
             found, more, is_converged = _optimised(problem, begin, options, previous)
         else:
             descent = Descent(problem.start.tree, problem.levels(), problem.moves_root)
-            begin = present if previous is None else _state_of_previous(problem, previous)
-            found, more, is_converged = descend_by_weight(descent, begin, present, TREE_STEPS)
+            if previous is None:
+                found, more, is_converged = descend_gradually(descent, present, present, TREE_STEPS)
+            else:
+                begin = _state_of_previous(problem, previous)
+                found, more, is_converged = descend_by_weight(descent, begin, present, TREE_STEPS)
         steps += more
         # Poles and rotations that can't be met are no reason for another pose: the next solve would change it back.
         as_good = problem.is_met(present) and problem.angle_off(found) > AS_GOOD * problem.angle_off(present)

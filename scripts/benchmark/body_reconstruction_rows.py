@@ -1,0 +1,263 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Captured poses that a body takes again from its handles alone, beside Blender's own IK constraints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import bpy
+import numpy as np
+from mathutils import Matrix, Vector
+
+from fabrik_addon.blender.rig.body_properties import body_of
+from fabrik_addon.blender.rig.body_snapshots import Pull, take_body
+from fabrik_addon.blender.rig.rotation_channel import Setting
+from fabrik_addon.blender.setup.make_body import make_body
+from fabrik_addon.blender.solving.solve_body import body_group
+from fabrik_addon.blender.solving.solve_chains import solve_group
+from fabrik_addon.blender.solving.write_channels import write_channels
+from fabrik_addon.core.body.posture import PULLED
+
+from .blender_chain import make_empty, new_scene, register, view_layer
+from .problems import Array, Effort
+from .report import Row, Table
+
+MOTION = Path(__file__).parents[2] / "tests/data/cmu_01_01_jump.bvh"
+
+ALL_HANDLES = ("Hips", "Head", "Hand.L", "Hand.R", "Foot.L", "Foot.R")
+
+HANDLES = {
+    "6: hips, head, hands, feet": ALL_HANDLES,
+    "4: hands, feet": ALL_HANDLES[2:],
+    "3: head, hands": ALL_HANDLES[1:4],
+}
+
+EVERY = 10
+"""Of so many frames one is a pose to be taken again."""
+
+LEAST_BEND = 0.02
+"""Distance of an elbow or knee from the line between its neighbours, over the body's height, below which it has no
+side."""
+
+NOT_MEASURED = {'FINGER', 'TOE'}
+"""Roles of bones that are no part of any handle's chain."""
+
+
+@dataclass(frozen=True)
+class Captured:
+    """A pose of the motion, in armature space."""
+
+    matrices: dict[str, Matrix]
+    """Of the parts' bones."""
+
+    def head(self, bone: str) -> Vector:
+        """Return where a bone starts."""
+        return self.matrices[bone].to_translation()
+
+
+@dataclass(frozen=True)
+class Errors:
+    """How far poses are from the captured ones."""
+
+    joints: Array
+    """Distances of the joints that are no handles, over the body's height."""
+    angles: Array
+    """Angles of the bones that are no handles, degrees."""
+    sides: Array
+    """Whether each elbow and knee that is bent bends to the wrong side."""
+    targets: Array
+    """Distances of the handles from their targets, over the body's height."""
+
+
+def reconstruction_table(effort: Effort) -> Table:
+    """Return how near the other joints of captured poses come, by a body and by Blender's own IK."""
+    rows, worst, wrong = [], 0.0, 0.0
+    motion = Motion(MOTION)
+    every = EVERY if effort.targets >= 100 else 4 * EVERY
+    poses = motion.poses[::every]
+    for title, names in HANDLES.items():
+        for has_rotations in (True, False):
+            ours, blenders = (
+                errors_of(motion, poses, names, has_rotations, pose)
+                for pose in (motion.pose_body, motion.pose_blenders)
+            )
+            ratio = float(ours.joints.mean() / blenders.joints.mean())
+            is_judged = names == ALL_HANDLES
+            if is_judged:
+                worst, wrong = max(worst, ratio), max(wrong, float(ours.sides.mean()))
+            cells = (
+                f"{title}; {'position and rotation' if has_rotations else 'position'}",
+                *(f"{np.mean(each.joints):.4f}" for each in (ours, blenders)),
+                *(f"{np.mean(each.angles):.1f}" for each in (ours, blenders)),
+                *(f"{np.mean(each.sides):.1%}" for each in (ours, blenders)),
+                *(f"{np.max(each.targets):.4f}" for each in (ours, blenders)),
+            )
+            rows.append(Row(cells, ratio <= 0.5 and not ours.sides.any() if is_judged else None))
+    pairs = (
+        "mean distance of the other joints over height",
+        "mean angle of the other bones, degrees",
+        "elbows and knees on the wrong side",
+        "worst handle's distance from its target over height",
+    )
+    return Table(
+        title="Captured poses from a body's handles",
+        must="with six handles half the joint error of Blender's own IK, no elbow or knee on the wrong side",
+        measured=f"{worst:.0%} of Blender's joint error, {wrong:.1%} on the wrong side",
+        columns=("handles", *(f"{title}: {whose}" for title in pairs for whose in ("body", "Blender's IK"))),
+        rows=tuple(rows),
+        note=f"Each tenth frame of {MOTION.name} ({len(poses)} poses), from the pose at rest, moved and turned about "
+        "the vertical to where the handles' targets are. Both have the limits that Make Body gives. Blender's own IK: "
+        "constraints from the bones before hands, feet and head to the hips, Copy Rotation for rotations, the hips "
+        "set where they are a handle.",
+    )
+
+
+PoseByHandles: TypeAlias = Callable[[Mapping[str, Matrix], bool], None]
+"""One of a motion's two functions that pose its rig."""
+
+
+def errors_of(
+    motion: Motion, poses: Sequence[Captured], names: Sequence[str], has_rotations: bool, pose: PoseByHandles
+) -> Errors:
+    """Return the errors of all poses that a function makes from the places of some handles."""
+    joints: list[float] = []
+    angles: list[float] = []
+    sides: list[bool] = []
+    targets: list[float] = []
+    held = {motion.bone_of(name) for name in names}
+    for captured in poses:
+        motion.rest(captured, names)
+        pose({name: captured.matrices[motion.bone_of(name)] for name in names}, has_rotations)
+        view_layer().update()
+        bones = motion.rig.pose.bones
+        for name, matrix in captured.matrices.items():
+            distance = (bones[name].head - matrix.to_translation()).length / motion.height
+            (targets if name in held else joints).append(distance)
+            if name not in held:
+                along = bones[name].matrix.to_3x3().col[1]
+                angles.append(np.degrees(along.angle(matrix.to_3x3().col[1])))
+        sides += motion.wrong_sides(captured)
+        motion.remove_constraints()
+    return Errors(*(np.array(each, float) for each in (joints, angles, sides, targets)))
+
+
+class Motion:
+    """A captured motion with its skeleton, which has a body and no animation any more."""
+
+    def __init__(self, path: Path) -> None:
+        register()
+        new_scene()
+        bpy.ops.preferences.addon_enable(module="io_anim_bvh")
+        bpy.ops.import_anim.bvh(filepath=str(path), rotate_mode='QUATERNION')
+        self.rig = _active()
+        bpy.ops.object.mode_set(mode='POSE')
+        last = round(self.rig.animation_data.action.frame_range[1])
+        recorded = []
+        for frame in range(1, last + 1):
+            bpy.context.scene.frame_set(frame)
+            recorded.append({bone.name: bone.matrix.copy() for bone in self.rig.pose.bones})
+        self.rig.animation_data_clear()
+        for bone in self.rig.pose.bones:
+            bone.matrix_basis.identity()
+        view_layer().update()
+        make_body(self.rig, with_limits=True)
+        parts = [part for part in body_of(self.rig).parts if part.bone]
+        self.roles = {part.bone: part.role for part in parts if part.role not in NOT_MEASURED}
+        self.poses = [Captured({name: matrices[name] for name in self.roles}) for matrices in recorded]
+        heights = [bone.head_local.z for bone in self.rig.data.bones]
+        self.height = max(heights) - min(heights)
+
+    def bone_of(self, handle: str) -> str:
+        """Return the bone of a handle, at whose head the handle is."""
+        return str(body_of(self.rig).handles[handle].bone)
+
+    def rest(self, captured: Captured, handles: Sequence[str]) -> None:
+        """Pose the rig at rest, moved and turned about the vertical so that the handles are nearest to their targets.
+
+        The angle is that of ``sum_k (a_k x b_k, a_k . b_k)`` of the horizontal parts, both seen from their means.
+        """
+        bones = [self.rig.data.bones[self.bone_of(name)] for name in handles]
+        own = np.array([bone.head_local[:] for bone in bones])
+        aims = np.array([captured.head(bone.name)[:] for bone in bones])
+        (ax, ay, _), (bx, by, _) = (own - own.mean(axis=0)).T, (aims - aims.mean(axis=0)).T
+        turn = Matrix.Rotation(float(np.arctan2((ax * by - ay * bx).sum(), (ax * bx + ay * by).sum())), 4, 'Z')
+        move = Matrix.Translation(Vector(aims.mean(axis=0)) - turn @ Vector(own.mean(axis=0)))
+        for bone in self.rig.pose.bones:
+            bone.matrix_basis.identity()
+        hips = self.rig.pose.bones[self.bone_of("Hips")]
+        hips.matrix = move @ turn @ hips.bone.matrix_local
+        view_layer().update()
+
+    def pose_body(self, targets: Mapping[str, Matrix], has_rotations: bool) -> None:
+        """Pose the rig by the handles of its body."""
+        for handle in body_of(self.rig).handles:
+            handle.use_position, handle.use_rotation = handle.name in targets, has_rotations and handle.name in targets
+            handle.use_pin, handle.priority = False, PULLED
+        first, matrix = next(iter(targets.items()))
+        rotation = matrix.to_quaternion() if has_rotations else None
+        group = body_group(self.rig, take_body(self.rig, Pull(first, matrix.to_translation(), rotation)))
+        goals = {}
+        for snapshot in group.snapshots:
+            aim = targets[snapshot.name.removesuffix(" (rotation)")]
+            found = replace(snapshot.goals, targets=np.array([aim.to_translation()[:]]))
+            if not snapshot.has_position:
+                found = replace(snapshot.goals, rotations=np.array([aim.to_quaternion()[:]]))
+            goals[snapshot.name] = found
+        settings: list[Setting] = [setting for one in solve_group(group, goals) for setting in one.settings]
+        write_channels(settings)
+
+    def pose_blenders(self, targets: Mapping[str, Matrix], has_rotations: bool) -> None:
+        """Pose the rig by Blender's own constraints."""
+        hips = self.rig.pose.bones[self.bone_of("Hips")]
+        if "Hips" in targets:
+            hips.matrix = targets["Hips"] if has_rotations else _moved(hips.matrix, targets["Hips"].to_translation())
+        for name, matrix in targets.items():
+            bone = self.rig.pose.bones[self.bone_of(name)]
+            if bone == hips:
+                continue
+            target = make_empty(name)
+            target.matrix_world = self.rig.matrix_world @ matrix
+            above = bone.parent_recursive
+            constraint = bone.parent.constraints.new('IK')
+            constraint.target = target
+            constraint.chain_count = above.index(hips) + int("Hips" not in targets)
+            if has_rotations:
+                bone.constraints.new('COPY_ROTATION').target = target
+
+    def remove_constraints(self) -> None:
+        """Remove what ``pose_blenders`` has added."""
+        for bone in self.rig.pose.bones:
+            for constraint in [*bone.constraints]:
+                bone.constraints.remove(constraint)
+        for empty in [one for one in bpy.data.objects if one.type == 'EMPTY']:
+            bpy.data.objects.remove(empty)
+
+    def wrong_sides(self, captured: Captured) -> list[bool]:
+        """Return whether each elbow and knee that is bent in the captured pose bends to the other side now."""
+        found = []
+        for name in [name for name, role in self.roles.items() if role in {'FOREARM', 'SHIN'}]:
+            bone = self.rig.pose.bones[name]
+            end = next(child for child in bone.children if child.name in captured.matrices)
+            bent = _bend(*(captured.head(each.name) for each in (bone.parent, bone, end)))
+            if bent.length > LEAST_BEND * self.height:
+                found.append(bent.dot(_bend(bone.parent.head, bone.head, end.head)) < 0.0)
+        return found
+
+
+def _active() -> Any:
+    """Return the active object; ``Any`` because its data and animation may be None for the type checker alone."""
+    return bpy.context.object
+
+
+def _moved(matrix: Matrix, to: Vector) -> Matrix:
+    return Matrix.Translation(to) @ matrix.to_3x3().to_4x4()
+
+
+def _bend(first: Vector, middle: Vector, last: Vector) -> Vector:
+    """Return from the line between two joints to the joint between them."""
+    chord = (last - first).normalized()
+    return middle - first - (middle - first).dot(chord) * chord
