@@ -18,9 +18,16 @@ def compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The languages as the extension that people install has them."""
     compile_languages(tmp_path / "messages.json")
     monkeypatch.setattr(catalogue, "COMPILED", tmp_path / "messages.json")
-    messages._patterns.cache_clear()
+    forget()
     yield
+    forget()
+
+
+def forget() -> None:
+    """What was read of the languages is read again."""
+    catalogue.load.cache_clear()
     messages._patterns.cache_clear()
+    messages._translated.cache_clear()
 
 
 def translator(language: str) -> Callable[[str], str]:
@@ -49,10 +56,17 @@ def test_what_is_compiled_is_what_the_languages_have(compiled: None) -> None:
 
 def test_without_compiled_languages_everything_is_english(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalogue, "COMPILED", tmp_path / "no such file")
-    messages._patterns.cache_clear()
+    forget()
     assert catalogue.load() == {} and catalogue.templates() == []
-    assert messages.in_interface("Chain 'arm': it has no target") == "Chain 'arm': it has no target"
-    messages._patterns.cache_clear()
+    message = "Chain 'arm': it has no target"
+    assert messages.in_interface(message) == messages._translated(message, str, "de_DE") == message
+    forget()
+
+
+def test_in_english_no_template_is_read(compiled: None) -> None:
+    message = "Chain 'arm': it has no target"
+    assert messages.in_interface(message) == message
+    assert messages._patterns.cache_info().currsize == 0
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

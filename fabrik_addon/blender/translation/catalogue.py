@@ -8,15 +8,20 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 
 import bpy
 
 COMPILED = Path(__file__).resolve().parents[2] / "locale/messages.json"
 
+ENGLISH = {"", "en_US"}
+"""Blender's names of the language in which the texts are written; the empty one is that of a Blender without others."""
+
 _NAME = "fabrik_ik"
 
 
+@cache
 def load() -> dict[str, dict[tuple[str, str], str]]:
     """Return the texts of each language by context and English text; none where nothing was compiled."""
     if not COMPILED.exists():
@@ -35,8 +40,6 @@ def templates() -> list[str]:
     return sorted({text for texts in load().values() for _, text in texts if "{0}" in text})
 
 
-_ENGLISH = {"", "en_US"}
-
 _registered: list[str] = []
 
 
@@ -45,7 +48,7 @@ def follow_language() -> None:
 
     Blender tells nobody that its language was changed: the panel calls this whenever it is drawn.
     """
-    if not _registered and bpy.app.translations.locale not in _ENGLISH:
+    if not _registered and bpy.app.translations.locale not in ENGLISH:
         _registered.append(_NAME)
         bpy.app.translations.register(_NAME, load())  # type: ignore[arg-type]  # the stub knows no contexts
 

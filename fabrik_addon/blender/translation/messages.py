@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import bpy
 from bpy.app.translations import pgettext_iface, pgettext_rpt
 
-from .catalogue import templates
+from .catalogue import ENGLISH, templates
 
 if TYPE_CHECKING:
     from bpy.types import Operator
@@ -44,7 +44,7 @@ def in_interface(message: str) -> str:
 @lru_cache(maxsize=512)
 def _translated(message: str, translate: Callable[[str], str], locale: str) -> str:
     """Return a translated message; the language is an argument because what is kept holds for one language."""
-    if not message.strip():
+    if locale in ENGLISH or not message.strip():
         return message
     whole = translate(message)
     if whole != message:
@@ -54,7 +54,7 @@ def _translated(message: str, translate: Callable[[str], str], locale: str) -> s
         if found is None:
             continue
         translation = translate(template)
-        if translation == template:  # English, or a person who wants messages in English
+        if translation == template:  # a person who wants messages in English
             return message
         values = zip(found.groups(), are_names, strict=True)
         return translation.format(
