@@ -17,7 +17,7 @@ from mathutils import Quaternion, Vector
 from fabrik_addon.blender.drag.body_drag import BodyDrag
 from fabrik_addon.blender.interface import body_panel
 from fabrik_addon.blender.interface.body_tool import body_handles
-from fabrik_addon.blender.overlay.read_body import read_body, read_body_settings, read_ends
+from fabrik_addon.blender.overlay.read_body import read_body, read_body_settings, read_world_ends
 from fabrik_addon.blender.setup import make_body as make_body_module
 from tests.blender.rigs import Bone, activate, enter_pose_mode, make_armature, make_tail, update
 from tests.blender.test_panel import Drawing
@@ -343,7 +343,7 @@ def test_the_overlay_reads_parts_doubts_and_handles(rigify: None) -> None:
     bones = armature.pose.bones
     assert [bones[number].name for number in view.doubts] == ["hand.L"], "the next part outward"
     assert "forearm.L" not in {bones[number].name for number in view.bones}
-    points = read_ends(armature)
+    points = np.float32(read_world_ends(armature))  # as the positions of handles
     shown = {
         state: {
             tuple(np.round(points[place], 4))
@@ -356,7 +356,7 @@ def test_the_overlay_reads_parts_doubts_and_handles(rigify: None) -> None:
     assert shown["held"] == {tuple(np.round(place(armature, f"Foot.{side}"), 4)) for side in "LR"}
     armature.location.x += 1.0
     update()
-    assert np.allclose(read_ends(armature), np.add(points, (1.0, 0.0, 0.0)), atol=1e-5)
+    assert np.allclose(read_world_ends(armature), np.add(points, (1.0, 0.0, 0.0)), atol=1e-5)
 
 
 # Pulling

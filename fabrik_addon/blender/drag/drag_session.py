@@ -103,8 +103,7 @@ class DragSession(BaseDrag):
     @property
     def tip_position(self) -> Vector:
         """Position of the chain's end, world space."""
-        bones = self.snapshot.bones
-        return self.armature.matrix_world @ (bones.end.tail if bones.use_tail else bones.end.head)
+        return self.armature.matrix_world @ self.snapshot.bones.end_position
 
     @property
     def axes(self) -> Matrix:
@@ -325,12 +324,11 @@ class DragSession(BaseDrag):
 def _is_off(solved: SolvedChain) -> bool:
     """Return whether a chain's end, as Blender shows it, is farther from its goal than the tolerance."""
     snapshot = solved.snapshot
-    end = snapshot.bones.end.tail if snapshot.bones.use_tail else snapshot.bones.end.head
     if snapshot.target_bone:
         goal = armature_of(snapshot.bones.end).pose.bones[snapshot.target_bone].head
     else:
         goal = Vector(snapshot.goals.targets[0].tolist())
-    return bool((end - goal).length > snapshot.options.tolerance * snapshot.chain.total_length)
+    return bool((snapshot.bones.end_position - goal).length > snapshot.options.tolerance * snapshot.chain.total_length)
 
 
 def _moved_with(groups: list[Group], names: frozenset[str]) -> list[Group]:

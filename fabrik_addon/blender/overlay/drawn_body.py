@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from .overlay_shapes import Color, Kind
-from .read_body import read_body, read_body_settings, read_ends
+from .read_body import BodyView, read_body, read_body_settings, read_world_ends
 from .stroke_shader import StrokeBuffers
 
 if TYPE_CHECKING:
@@ -65,13 +65,12 @@ class DrawnBody:
         settings = read_body_settings(self.armature)
         if settings != self._settings:
             self._settings = settings
-            self._make(context, colors)
+            self._make(context, colors, read_body(self.armature, *settings))
         if self._buffers is not None:
-            renderer.draw(self._buffers.strokes(read_ends(self.armature), self._colors))
+            renderer.draw(self._buffers.strokes(read_world_ends(self.armature), self._colors))
 
-    def _make(self, context: Context, colors: Mapping[str, Color]) -> None:
+    def _make(self, context: Context, colors: Mapping[str, Color], view: BodyView) -> None:
         """Make rows, styles and colours of the strokes."""
-        view = read_body(self.armature, *read_body_settings(self.armature))
         count = len(self.armature.pose.bones)
         rows = np.concatenate(
             [

@@ -13,6 +13,7 @@ from ...core import Array
 from ...core.body.part import LEAST_CONFIDENCE, Role
 from ...core.math.operations import IntegerArray
 from ..rig.body_properties import body_of
+from .read_overlay import read_ends, transformed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -91,12 +92,6 @@ def _neighbour(role: str, side: str, parts: PartSettings, names: Mapping[str, in
     return None
 
 
-def read_ends(armature: Object) -> Array:
-    """Return the heads and then the tails (2 B, 3) of an armature's bones, world space."""
-    bones = armature.pose.bones
-    points = np.empty((2, len(bones), 3), np.float32)
-    for row, name in enumerate(("head", "tail")):
-        bones.foreach_get(name, points[row].ravel())
-    to_world = np.array(armature.matrix_world)
-    found: Array = points.reshape(-1, 3) @ to_world[:3, :3].T + to_world[:3, 3]
-    return found
+def read_world_ends(armature: Object) -> Array:
+    """Read the heads and then the tails (2 B, 3) of an armature's bones, world space."""
+    return transformed(read_ends(armature), np.array(armature.matrix_world))

@@ -291,49 +291,50 @@ def read_positions(
         known: positions of the last call, if no object has moved since: positions of objects are taken from it, because
             each object is a call of its own.
     """
-    bones = view.armature.pose.bones
-    flat = np.empty((2, 3 * len(view.bone_names)), np.float32)
-    bones.foreach_get("head", flat[0])
-    bones.foreach_get("tail", flat[1])
-    ends: Array = flat.reshape(-1, 3).astype(float)
-    world = np.array(view.armature.matrix_world)
-    linear, origin = world[:3, :3].T, world[:3, 3]
-    targets = _positions(view.targets, ends, linear, origin, None if known is None else known.targets)
+    ends, world = read_ends(view.armature), np.array(view.armature.matrix_world)
+    targets = _positions(view.targets, ends, world, None if known is None else known.targets)
     is_bone_dragged = session is not None and session.snapshot is not None and not session.grab.chain
     if session is not None and is_bone_dragged and session.armature == view.armature:
         targets[-1] = session.position  # the chain of the dragged bone is the last one
     return WorldPositions(
-        joints=_moved(ends[view.points], linear, origin),
+        joints=transformed(ends[view.points], world),
         targets=targets,
-        poles=_positions(view.poles, ends, linear, origin, None if known is None else known.poles),
-        cones=tuple(_cone(view, *bone, ends, linear, origin) for bone in limits),
+        poles=_positions(view.poles, ends, world, None if known is None else known.poles),
+        cones=tuple(_cone(view, *bone, ends, world) for bone in limits),
     )
 
 
-def _positions(goals: Goals, ends: Array, linear: Array, origin: Array, known: Array | None) -> Array:
-    """Return the positions of goals (C, 3), world space; a bone's end goes there by `end @ linear + origin`."""
+def read_ends(armature: Object) -> Array:
+    """Read the heads and then the tails (2 B, 3) of an armature's bones, armature space, in two calls."""
+    bones = armature.pose.bones
+    flat = np.empty((2, 3 * len(bones)), np.float32)
+    bones.foreach_get("head", flat[0])
+    bones.foreach_get("tail", flat[1])
+    return flat.reshape(-1, 3).astype(float)
+
+
+def _positions(goals: Goals, ends: Array, world: Array, known: Array | None) -> Array:
+    """Return the positions of goals (C, 3), world space; ``world`` is the armature's matrix."""
     positions = np.full((goals.count, 3), math.nan) if known is None else known.copy()
     if goals.objects and known is None:
         positions[goals.object_rows] = [obj.matrix_world.translation[:] for obj in goals.objects]
     for row, obj, bone in goals.others:
         positions[row] = (obj.matrix_world @ obj.pose.bones[bone].head)[:]
     if len(goals.own_rows):
-        positions[goals.own_rows] = _moved(ends[goals.own_bones], linear, origin)
+        positions[goals.own_rows] = transformed(ends[goals.own_bones], world)
     return positions
 
 
-def _moved(points: Array, linear: Array, origin: Array) -> Array:
-    """Return `points @ linear + origin`, (N, 3).
-
-    By ``einsum``: for some hundred points a matrix product (BLAS) takes longer to start than this sum takes in all.
-    """
-    return np.asarray(np.einsum("ij,jk->ik", points, linear) + origin)
+def transformed(points: Array, matrix: Array) -> Array:
+    """Return points (N, 3) transformed by a matrix (4, 4)."""
+    found: Array = points @ matrix[:3, :3].T + matrix[:3, 3]
+    return found
 
 
-def _cone(view: ArmatureView, index: int, limits: JointLimits, ends: Array, linear: Array, origin: Array) -> Cone:
+def _cone(view: ArmatureView, index: int, limits: JointLimits, ends: Array, world: Array) -> Cone:
     bone = view.armature.pose.bones[index]
-    axes = linear.T @ np.array(_rest_axes(bone).to_3x3())
-    head, tail = ends[[index, len(view.bone_names) + index]] @ linear + origin
+    axes = world[:3, :3] @ np.array(_rest_axes(bone).to_3x3())
+    head, tail = transformed(ends[[index, len(view.bone_names) + index]], world)
     q = rotation_of(bone)
     is_at_limit = bool(axes_at_limit(limits, (q.w, q.x, q.y, q.z)))
     length = float(np.linalg.norm(tail - head))

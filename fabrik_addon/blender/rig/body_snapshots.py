@@ -131,7 +131,7 @@ def take_body(armature: Object, pull: Pull) -> BodySnapshots:
     bones = {one.name: _handle_bone(armature, one) for one in held}
     roles = _roles(armature)
     root = _common_root(armature, list(bones.values()))
-    turning = turning_bones(armature) | {root.name}
+    turning = _turning(armature, roles) | {root.name}
     snapshots: list[Snapshot] = []
     for handle in held:
         bone = bones[handle.name]
@@ -181,7 +181,11 @@ def turning_bones(armature: Object) -> set[str]:
     Raises:
         FabrikError: a part's bone isn't there any more.
     """
-    bones, roles = armature.pose.bones, _roles(armature)
+    return _turning(armature, _roles(armature))
+
+
+def _turning(armature: Object, roles: Mapping[str, str]) -> set[str]:
+    bones = armature.pose.bones
     return {
         name
         for name, role in roles.items()

@@ -88,6 +88,11 @@ class ChainBones:
         return self.bones if self.use_tail else (*self.bones, self.end)
 
     @property
+    def end_position(self) -> Vector:
+        """Where the chain ends, armature space."""
+        return self.end.tail if self.use_tail else self.end.head
+
+    @property
     def scales(self) -> tuple[Vector, ...]:
         """The bones' scale channels; without stretch if they stretch."""
         return self.stretch.scales if self.stretch else tuple(bone.scale for bone in self.bones)

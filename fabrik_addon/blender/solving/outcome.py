@@ -42,7 +42,7 @@ def outcome_of(view_layer: ViewLayer, armature: Object, solved: SolvedChain, lat
     """
     snapshot = solved.snapshot
     bones = snapshot.bones
-    tip = bones.end.tail if bones.use_tail else bones.end.head
+    tip = bones.end_position
     length = snapshot.chain.total_length if bones.is_rigid else _length(solved, tip)
     target = _target(armature, solved)
     error = (tip - target).length / length
