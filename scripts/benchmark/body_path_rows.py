@@ -11,6 +11,7 @@ from typing import Any
 
 import bpy
 import numpy as np
+from bpy.types import Object
 from mathutils import Quaternion, Vector
 
 from fabrik_addon.blender.solving.chain_groups import take_groups
@@ -19,7 +20,7 @@ from fabrik_addon.blender.solving.solve_tree_bones import tree_goals
 from fabrik_addon.blender.solving.write_channels import write_channels
 from fabrik_addon.core import solve_tree_components
 
-from .blender_chain import new_scene, register, view_layer
+from .blender_chain import make_empty, new_scene, register, view_layer
 from .problems import Array, Effort
 from .report import Row, Table, spread
 from .tree_rows import HUMAN_JOINTS
@@ -126,7 +127,7 @@ def follow(path: str, with_limits: bool, with_poles: bool, steps: int) -> BodyPa
         after = frames_of(obj)
         if step <= 0:
             continue
-        turns.append(max(_angle(a, b) for a, b in zip(before, after, strict=True)))
+        turns.append(max(angle_between(a, b) for a, b in zip(before, after, strict=True)))
         cores.append(core)
         presses.append(press)
         for chain in chains:
@@ -159,12 +160,12 @@ def make_human(with_limits: bool, with_poles: bool) -> Any:
         chain.name, chain.tip, chain.chain_count = name, tip, count
     for chain in obj.fabrik.chains:
         tail = obj.pose.bones[chain.tip].tail.copy()
-        chain.target = _empty(chain.name, tail)
+        chain.target = make_empty_at(chain.name, tail)
         chain.use_pin = chain.name.endswith("foot")
         chain.use_rotation = chain.use_pin
         if with_poles and chain.name in POLES:
             joint = obj.pose.bones[chain.tip].parent.head
-            chain.pole_target = _empty(f"{chain.name} pole", joint + Vector((0.0, POLES[chain.name], 0.0)))
+            chain.pole_target = make_empty_at(f"{chain.name} pole", joint + Vector((0.0, POLES[chain.name], 0.0)))
     obj.fabrik.chains[0].root_motion = 'TRANSLATE'
     view_layer().update()
     return obj
@@ -191,15 +192,15 @@ def frames_of(obj: Any) -> list[Quaternion]:
     return [bone.matrix.to_quaternion() for bone in obj.pose.bones]
 
 
-def _angle(a: Quaternion, b: Quaternion) -> float:
+def angle_between(a: Quaternion, b: Quaternion) -> float:
+    """Return the angle (degrees) of the rotation between two quaternions."""
     q = np.array((a.conjugated() @ b)[:])
     return float(np.degrees(2.0 * np.arctan2(np.linalg.norm(q[1:]), abs(q[0]))))
 
 
-def _empty(name: str, location: Vector) -> Any:
-    empty: Any = bpy.data.objects.new(name, None)
-    scene: Any = bpy.context.scene
-    scene.collection.objects.link(empty)
+def make_empty_at(name: str, location: Vector) -> Object:
+    """Return a new empty at a location."""
+    empty = make_empty(name)
     empty.location = location
     return empty
 

@@ -1,0 +1,345 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Bodies of several proportions whose handles are dragged far, and Rigify's human led along seeded closed paths."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import bpy
+import numpy as np
+from mathutils import Vector
+
+from fabrik_addon.blender.drag.body_drag import BodyDrag
+from fabrik_addon.blender.rig.bone_limits import limits_of
+from fabrik_addon.blender.rig.rotation_channel import rotation_of
+from fabrik_addon.blender.solving.chain_groups import Group, take_groups
+from fabrik_addon.blender.solving.solve_tree_bones import tree_goals
+from fabrik_addon.core import TreeSolution, solve_tree_components
+from fabrik_addon.core.model.joint_limits import joint_limits, outside_by
+
+from .blender_chain import new_scene, register, view_layer
+from .body_path_rows import LARGEST_RATIO, angle_between, frames_of, make_empty_at, make_human
+from .problems import Array, Effort, generator
+from .report import Row, Table, spread
+
+BODIES: dict[str, tuple[float, float, float]] = {
+    "human": (1.0, 1.0, 1.0),
+    "short legs": (0.62, 0.8, 0.7),
+    "long limbs": (1.25, 0.95, 1.3),
+}
+"""Factors by which Rigify's human is scaled: along Z below the thighs' heads, along Z above them, along X beyond the
+upper arms' heads."""
+
+DRAGS: dict[str, tuple[str, tuple[float, float, float], float]] = {
+    "hand far": ("hand.L", (0.45, -0.35, 0.25), 0.12),
+    "hand low": ("hand.L", (0.0, -0.25, -0.45), 0.12),
+    "hand across": ("hand.L", (-0.4, -0.2, 0.0), 0.12),
+    "hand behind": ("hand.L", (0.0, 0.35, 0.05), 0.12),
+    "foot high": ("foot.L", (0.05, -0.2, 0.3), 0.1),
+    "hips low": ("spine", (0.0, 0.0, -0.22), 0.06),
+    "hips aside": ("spine", (0.12, -0.03, -0.08), 0.06),
+    "head": ("spine.006", (0.08, -0.18, -0.12), 0.08),
+}
+"""Bone, the middle of where it is dragged, and half the width of the cube of seeded ends, over the body's height."""
+
+MOVES = 40
+"""Moves of a drag, of equal length."""
+
+MOST_MEDIAN, MOST_P95 = 8.0, 16.0
+"""Milliseconds of one move of a drag."""
+
+MOST_PIN_DISTANCE, MOST_PIN_ANGLE = 1e-4, 0.1
+"""Of what is pinned: distance over the body's height, and degrees."""
+
+MOST_OUTSIDE = 1e-6
+"""Radians by which a bone's rotation, which Blender holds in single precision, may be outside its limits."""
+
+PATH_STEPS = 60
+"""Steps of a closed path."""
+
+MOST_OPEN = 0.5
+"""Degrees between the poses at both ends of a closed path."""
+
+LED: dict[str, tuple[tuple[float, float, float], tuple[float, float, float]]] = {
+    "left hand": ((-0.15, -0.2, 0.0), (0.45, 0.1, -0.3)),
+    "left foot": ((0.0, -0.1, 0.15), (0.1, -0.5, 0.6)),
+    "head": ((0.0, -0.08, -0.06), (0.1, -0.4, 0.25)),
+    "hips": ((0.0, -0.02, -0.06), (0.15, -0.2, 0.25)),
+}
+"""Middle of a closed path seen from where its chain ends at rest, in meters: within reach, and beyond."""
+
+
+@dataclass(frozen=True)
+class _Drag:
+    """What was measured in one drag."""
+
+    turns: Array
+    """(N,) largest rotation of a bone in each move, degrees."""
+    milliseconds: Array
+    """(N,) from each move to the updated pose."""
+    pin_distance: float
+    """Over the body's height."""
+    pin_angle: float
+    outside: float
+    """Largest angle (radians) by which a bone is outside its limits."""
+
+    @property
+    def ratio(self) -> float:
+        """Largest rotation of a bone in a move over the median move's."""
+        return float(self.turns.max() / np.median(self.turns))
+
+
+def pulling_table(effort: Effort) -> Table:
+    """Return how far bones rotate in one move of a drag, how well pins hold, and what a move costs."""
+    count = 2 * effort.targets
+    found: dict[str, list[_Drag]] = {name: [] for name in DRAGS}
+    for body in BODIES:
+        armature = make_scaled_body(*BODIES[body])
+        for number in range(count):
+            if list(BODIES)[number % len(BODIES)] == body:
+                name = list(DRAGS)[number // len(BODIES) % len(DRAGS)]
+                found[name].append(_dragged(armature, number, name))
+    rows = [_drag_row(name, drags) for name, drags in found.items()]
+    everything = [drag for drags in found.values() for drag in drags]
+    jumps = sum(drag.ratio > LARGEST_RATIO for drag in everything)
+    times = np.concatenate([drag.milliseconds for drag in everything])
+    return Table(
+        title=f"Bodies: {count} seeded drags of hands, feet, hips and head",
+        must="largest rotation of a bone in a move at most 3 times the median move's; planted feet within 1e-4 of the "
+        "height and 0.1 degrees; limits kept; a move at most 8 ms (median) and 16 ms (p95)",
+        measured=f"more than 3 times in {jumps} of {count}; {_milliseconds(times)} ms",
+        columns=(
+            "drag",
+            "drags with more than 3 times",
+            "largest over median, median / worst drag",
+            "feet, distance",
+            "feet, degrees",
+            "outside limits, radians",
+            "move, ms median / p95",
+        ),
+        rows=tuple(rows),
+        note=f"Make Body on Rigify's human and on two of other proportions. {MOVES} moves of equal length on an arc "
+        "from rest to a seeded end, within reach and beyond. Distances are over the height.",
+    )
+
+
+def _drag_row(name: str, drags: Sequence[_Drag]) -> Row:
+    ratios = np.array([drag.ratio for drag in drags])
+    times = np.concatenate([drag.milliseconds for drag in drags])
+    pin, angle = max(drag.pin_distance for drag in drags), max(drag.pin_angle for drag in drags)
+    outside = max(drag.outside for drag in drags)
+    median, p95, _ = spread(times)
+    is_ok = ratios.max() <= LARGEST_RATIO and pin <= MOST_PIN_DISTANCE and angle <= MOST_PIN_ANGLE
+    is_ok &= outside <= MOST_OUTSIDE and median <= MOST_MEDIAN and p95 <= MOST_P95
+    jumps = f"{int((ratios > LARGEST_RATIO).sum())} of {len(drags)}"
+    worst = f"{np.median(ratios):.1f} / {ratios.max():.1f}"
+    return Row((name, jumps, worst, pin, angle, outside, _milliseconds(times)), bool(is_ok))
+
+
+def make_scaled_body(legs: float, trunk: float, arms: float) -> Any:
+    """Return Rigify's human, scaled, in Pose mode, with the body that Make Body makes of it."""
+    register()
+    new_scene()
+    bpy.ops.preferences.addon_enable(module="rigify")
+    bpy.ops.object.armature_human_metarig_add()  # type: ignore[attr-defined]
+    armature: Any = bpy.context.object
+    bpy.ops.object.mode_set(mode='EDIT')
+    bones = armature.data.edit_bones
+    hip, shoulder = bones["thigh.L"].head.z, bones["upper_arm.L"].head.x
+
+    def scaled(point: Vector) -> Vector:
+        x, y, z = point[:]
+        z = legs * z if z < hip else legs * hip + trunk * (z - hip)
+        x += float(np.sign(x)) * (arms - 1.0) * max(0.0, abs(x) - shoulder)
+        return Vector((x, y, z))
+
+    ends = {bone.name: (scaled(bone.head), scaled(bone.tail)) for bone in bones}
+    for bone in bones:
+        bone.head, bone.tail = ends[bone.name]
+    bpy.ops.object.mode_set(mode='POSE')
+    for pose_bone in armature.pose.bones:
+        pose_bone.rotation_mode = 'QUATERNION'
+    bpy.ops.pose.fabrik_body_add()  # type: ignore[attr-defined]
+    view_layer().update()
+    return armature
+
+
+def _dragged(armature: Any, number: int, name: str) -> _Drag:
+    """Drag a handle along the arc of a number, then cancel."""
+    layer = view_layer()
+    bone, middle, width = DRAGS[name]
+    rng = generator("body drag", number)
+    height = float(max(bone.tail_local.z for bone in armature.data.bones))
+    by = height * (np.array(middle) + width * rng.uniform(-1.0, 1.0, 3))
+    points = _arc(by, 0.5 * by + 0.1 * height * rng.uniform(-1.0, 1.0, 3))
+    planted = [armature.pose.bones[foot] for foot in ("foot.L", "foot.R") if foot != bone]
+    places = [(foot.head.copy(), foot.matrix.to_quaternion()) for foot in planted]
+    limits = {one.name: joint_limits(*limits_of(one)) for one in armature.pose.bones}
+    session = BodyDrag(layer, armature, bone)
+    turns, times = [], []
+    pin_distance = pin_angle = outside = 0.0
+    before = frames_of(armature)
+    for point in points:
+        target = session.start_position + Vector(point.tolist())
+        begin = time.perf_counter()
+        session.move(layer, target)
+        times.append(1e3 * (time.perf_counter() - begin))
+        after = frames_of(armature)
+        turns.append(max(map(angle_between, before, after)))
+        before = after
+        for foot, (place, frame) in zip(planted, places, strict=True):
+            pin_distance = max(pin_distance, (foot.head - place).length / height)
+            pin_angle = max(pin_angle, angle_between(foot.matrix.to_quaternion(), frame))
+        for one in armature.pose.bones:
+            q = rotation_of(one)
+            outside = max(outside, float(outside_by(limits[one.name], (q.w, q.x, q.y, q.z))))
+    session.cancel(layer)
+    return _Drag(np.array(turns), np.array(times), pin_distance, pin_angle, outside)
+
+
+def _arc(end: Array, middle: Array) -> Array:
+    """Return points (MOVES, 3) of equal distances on the parabola from the origin to an end, with a control point."""
+    s = np.linspace(0.0, 1.0, 400)[:, None]
+    curve = 2.0 * s * (1.0 - s) * middle + s * s * end
+    lengths = np.concatenate([[0.0], np.linalg.norm(np.diff(curve, axis=0), axis=1).cumsum()])
+    at = np.linspace(0.0, lengths[-1], MOVES + 1)[1:]
+    return np.stack([np.interp(at, lengths, curve[:, axis]) for axis in range(3)], axis=1)
+
+
+def path_table(effort: Effort) -> Table:
+    """Return how continuous the poses along seeded closed paths are, led as in a drag."""
+    count = effort.targets // 2
+    settings = list(itertools.product((True, False), (False, True), ("within", "beyond")))
+    found: dict[tuple[bool, bool, str], list[_Path]] = {setting: [] for setting in settings}
+    for number in range(count):
+        setting = settings[number % len(settings)]
+        led = list(LED)[number // len(settings) % len(LED)]
+        found[setting].append(_led(number, led, *setting))
+    rows = [_path_row(setting, paths) for setting, paths in found.items() if paths]
+    everything = [path for paths in found.values() for path in paths]
+    jumps = sum(path.ratio > LARGEST_RATIO for path in everything)
+    gap = max(path.open for path in everything)
+    return Table(
+        title=f"Rigify's human: {count} seeded closed paths of a hand, a foot, the head and the hips",
+        must="largest rotation of a bone in a step at most 3 times the median step's; the pose closes within 0.5 "
+        "degrees; pins within 1e-4 of the height",
+        measured=f"more than 3 times in {jumps} of {count}, open by {gap:.2g} degrees",
+        columns=(
+            "limits, poles, reach",
+            "paths with more than 3 times",
+            "largest over median, median / worst path",
+            "open, degrees, worst",
+            "pins, worst",
+            "core, ms median / p95",
+        ),
+        rows=tuple(rows),
+        note=f"The chains of the row above, and one to the hips. {PATH_STEPS} steps of a closed path of seeded "
+        "half-axes, each solved from the step before with the pose at rest as the reference pose, as in a drag.",
+    )
+
+
+@dataclass(frozen=True)
+class _Path:
+    """What was measured along one closed path."""
+
+    turns: Array
+    """(N,) largest rotation of a bone in each step, degrees."""
+    milliseconds: Array
+    open: float
+    """Largest rotation (degrees) of a bone from the pose at the start of the path to that at its end."""
+    pin_distance: float
+    """Over the body's height."""
+
+    @property
+    def ratio(self) -> float:
+        """Largest rotation of a bone in a step over the median step's."""
+        return float(self.turns.max() / np.median(self.turns))
+
+
+def _path_row(setting: tuple[bool, bool, str], paths: Sequence[_Path]) -> Row:
+    ratios = np.array([path.ratio for path in paths])
+    gap, pin = max(path.open for path in paths), max(path.pin_distance for path in paths)
+    with_limits, with_poles, reach = setting
+    cells = (
+        f"{'yes' if with_limits else 'no'}, {'yes' if with_poles else 'no'}, {reach}",
+        f"{int((ratios > LARGEST_RATIO).sum())} of {len(paths)}",
+        f"{np.median(ratios):.1f} / {ratios.max():.1f}",
+        gap,
+        pin,
+        _milliseconds(np.concatenate([path.milliseconds for path in paths])),
+    )
+    return Row(cells, bool(ratios.max() <= LARGEST_RATIO and gap <= MOST_OPEN and pin <= MOST_PIN_DISTANCE))
+
+
+def _led(number: int, led: str, with_limits: bool, with_poles: bool, reach: str) -> _Path:
+    """Lead a chain of a new human once around the path of a number."""
+    group, row, height = _group_led(led, with_limits, with_poles)
+    read = group.tree
+    assert read is not None
+    goals = tree_goals(read, group.snapshots, [snapshot.goals for snapshot in group.snapshots])
+    path = _closed_path(number, led, reach)
+    rest = goals.targets[row].copy()
+    lead_in = [share * path(0.0) for share in np.linspace(0.0, 1.0, PATH_STEPS // 4 + 1)[1:]]
+    around = [path(2.0 * np.pi * step / PATH_STEPS) for step in range(1, PATH_STEPS + 1)]
+    previous: TreeSolution | None = None
+    frames, times = [], []
+    pin_distance = 0.0
+    chain = read.start.chain
+    for offset in [*lead_in, *around]:
+        targets = goals.targets.copy()
+        targets[row] = rest + offset
+        begin = time.perf_counter()
+        previous = solve_tree_components(read.start, replace(goals, targets=targets), read.options, previous)
+        times.append(1e3 * (time.perf_counter() - begin))
+        frames.append(np.array(previous.frames))
+        ends = np.array(previous.points)[chain.tips]
+        assert goals.pinned is not None
+        off = np.linalg.norm(ends - targets, axis=1)[goals.pinned]
+        pin_distance = max(pin_distance, float(off.max()) / height)
+    first = len(lead_in) - 1
+    turns = [float(_turned(a, b).max()) for a, b in itertools.pairwise(frames[first:])]
+    gap = float(_turned(frames[first], frames[-1]).max())
+    return _Path(np.array(turns), np.array(times[first + 1 :]), gap, pin_distance)
+
+
+def _group_led(led: str, with_limits: bool, with_poles: bool) -> tuple[Group, int, float]:
+    """Return the chains of a new human as one group, the row of the chain that is led, and the body's height."""
+    obj = make_human(with_limits, with_poles)
+    if led == "hips":
+        hips = obj.fabrik.chains.add()
+        hips.name, hips.tip, hips.chain_count = "hips", "spine", 1
+        hips.target = make_empty_at("hips", obj.pose.bones["spine"].tail)
+    obj.fabrik.chains[led].use_pin = False
+    view_layer().update()
+    (group,) = take_groups(view_layer(), obj, list(obj.fabrik.chains))
+    row = next(number for number, snapshot in enumerate(group.snapshots) if snapshot.name == led)
+    return group, row, float(max(bone.tail_local.z for bone in obj.data.bones))
+
+
+def _closed_path(number: int, led: str, reach: str) -> Callable[[float], Array]:
+    """Return the offset (3,) from rest on the path of a number, by an angle from 0 to 2 pi."""
+    rng = generator("body path", number)
+    near, far = (np.array(middle) for middle in LED[led])
+    size = 0.5 * float(np.linalg.norm(near))
+    middle = (near if reach == "within" else far) + 0.3 * size * rng.uniform(-1.0, 1.0, 3)
+    axes = size * rng.uniform(0.5, 1.2, 3)
+    phases = rng.uniform(0.0, 2.0 * np.pi, 3)
+    return lambda t: middle + axes * np.sin(np.array([t, t, 2.0 * t]) + phases)
+
+
+def _turned(a: Array, b: Array) -> Array:
+    """Return the angles (degrees) between quaternions (N, 4) and (N, 4)."""
+    signs = np.where((a * b).sum(axis=1) < 0.0, -1.0, 1.0)[:, None]
+    half_chords = 0.5 * np.linalg.norm(a - signs * b, axis=1)
+    made: Array = np.degrees(4.0 * np.arcsin(np.minimum(1.0, half_chords)))
+    return made
+
+
+def _milliseconds(values: Array) -> str:
+    median, high, _ = spread(values)
+    return f"{median:.1f} / {high:.1f}"
