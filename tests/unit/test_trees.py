@@ -302,7 +302,7 @@ def test_targets_that_exclude_each_other_share_by_weight() -> None:
 def test_a_free_tree_that_gives_up_within_reach_has_stalled(steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Out of reach is what no pose of these lengths reaches."""
     chain, pose = y_tree()
-    targets = posed(np.random.default_rng(3), chain, pose, 1.0)[chain.tips]
+    targets = posed(np.random.default_rng(3), chain, pose, 1.6)[chain.tips]
     assert (solve(chain, pose, Goals(targets)).status == REACHED).all()
     monkeypatch.setattr(sys.modules["fabrik_addon.core.solve_tree"], "TREE_STEPS", steps)
     solution = solve(chain, pose, Goals(targets), Options(iterations=1))

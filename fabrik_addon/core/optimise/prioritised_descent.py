@@ -64,6 +64,9 @@ PENALTY = 100.0
 LONGEST = 1.0
 """Length of a step at most: root of the sum of the squared changes (radians, or units for a root)."""
 
+LEAST_GAMMA = -3.0
+"""gamma of an extrapolated posture part at least, which makes f at most four times as long."""
+
 SHORTEST = 1e-7
 """Largest change in a step below which a descent ends."""
 
@@ -86,8 +89,9 @@ SLACK = 3e-5
 """By how much the cost may grow in a step that brings the pose nearer to the reference pose: its own curvature."""
 
 STALE = 6
-"""Steps in a row, of which none halves the smallest cost or the smallest step of the posture task, that end a descent
-where all but poles is met: a chain that is stretched straight has no bend to turn to its pole, and went on for 50."""
+"""Steps in which neither the cost nor the posture task's step is halved that end a descent where all but poles is met,
+or all is nearly met. A chain that is stretched straight has no bend to turn to its pole, and went on for 50 steps; near
+singular poses of trees with up to 11 effectors the damping kept residuals of 1e-4 until all 80 steps were used up."""
 
 NEAR_FIRST = 3e-4
 """Length of the first level's residual, in the tree's units, that no step may leave behind where it was less."""
@@ -141,6 +145,11 @@ class Descent:
             POLE_DAMPING if any(isinstance(task, PoleTask) for task, _ in level) else LEAST_DAMPING
             for level in self.levels
         ]
+
+    @property
+    def has_poles(self) -> bool:
+        """Whether the last level has poles."""
+        return self.least_dampings[-1] == POLE_DAMPING
 
     @cached_property
     def bones(self) -> list[int]:
@@ -548,23 +557,23 @@ def descend_by_priority(descent: Descent, start: State, reference: State | None,
     toward = descent.to_reference(state, reference)
     radius, taken, slow, is_converged = LONGEST, 0, 0, True
     jacobian: Array | None = None
-    has_poles = descent.least_dampings[-1] == POLE_DAMPING
-    stale, least_cost, least_size = 0, math.inf, math.inf
+    progress = _Progress()
+    before: tuple[Array, Array] | None = None
     for _ in range(steps):
         if jacobian is None:
             residual, bends = descent.residual(state)
             cost = _cost(descent, residual, toward)
             jacobian = descent.jacobian(state)
             by_tasks, by_posture = _step(descent, state, residual, jacobian, toward)
-        change = by_tasks + by_posture
+            extrapolated = by_posture if before is None else _extrapolated(descent, by_posture, *before)
+        change = by_tasks + extrapolated
         longest = math.sqrt(float(change @ change))
         gained = jacobian @ by_tasks
         size = float(by_posture @ by_posture)
         if gained @ gained <= CONVERGED_TASKS**2 and size <= CONVERGED_POSTURE**2:
             break
-        stale = 0 if cost.tasks < 0.5 * least_cost or size < 0.25 * least_size else stale + 1
-        least_cost, least_size = min(cost.tasks, least_cost), min(size, least_size)
-        if stale >= STALE and has_poles and max(descent.errors(residual)[:-1], default=0.0) <= CLOSELY_MET:
+        if progress.is_stale(cost.tasks, size) and _may_end(descent, residual):
+            is_converged = descent.has_poles
             break
         share = min(1.0, radius / longest)
         trial = _tried(descent, state, share * change, bends, reference)
@@ -577,17 +586,67 @@ def descend_by_priority(descent: Descent, start: State, reference: State | None,
             # Tasks that can't be met end in flat valleys, in which the pose would go on to move for nothing.
             slow = slow + 1 if UNMET < cost.tasks < (1.0 + SLOW) * trial.cost.tasks else 0
             state, toward, jacobian = trial.state, trial.toward, None
+            before = by_posture, share * extrapolated
             taken += 1
             radius = min(LONGEST, max(radius, 2.0 * share * longest))
             if slow >= 2:
                 break
         else:
-            radius = 0.3 * share * longest
+            radius, before, extrapolated = 0.3 * share * longest, None, by_posture
             if radius < SHORTEST:
                 break
     else:
         is_converged = False
     return _restored(descent, state), taken, is_converged
+
+
+@dataclass
+class _Progress:
+    """Steps of a descent since one of them halved the tasks' cost or the length of the posture part."""
+
+    cost: float = math.inf
+    """Least cost of the tasks up to that step."""
+    size: float = math.inf
+    """Least squared length of a posture part up to that step."""
+    steps: int = 0
+
+    def is_stale(self, cost: float, size: float) -> bool:
+        """Count a step with its cost and squared length; tell whether ``STALE`` steps have halved neither."""
+        self.steps += 1
+        if cost < 0.5 * self.cost or size < 0.25 * self.size:
+            self.cost, self.size, self.steps = min(cost, self.cost), min(size, self.size), 0
+        return self.steps >= STALE
+
+
+def _may_end(descent: Descent, residual: Array) -> bool:
+    """Tell whether a descent without progress ends: at poles alone, or where ``_restored`` is nearer to the targets."""
+    errors = descent.errors(residual)
+    if descent.has_poles:
+        return max(errors[:-1], default=0.0) <= CLOSELY_MET
+    return CLOSELY_MET < max(errors) <= MET
+
+
+def _extrapolated(descent: Descent, by_posture: Array, before: Array, taken: Array) -> Array:
+    """Return the posture part of a step (N + S,), extrapolated from the step before.
+
+    f is the posture part here (``by_posture``), g that of the step before (``before``) and s the posture part with
+    which that step was taken (``taken``); with d = f - g, and products in the descent's metric
+
+        f - gamma (s + d),    gamma = <f, d> / <d, d>
+
+    Anderson (1965), depth one. f is a Gauss-Newton step, which leaves out the curvature of the tasks. Near the end
+    successive f along that curvature have a ratio rho: their sum converges slowly where rho is near 1, and not at all
+    where rho < -1 (some targets of a hand, rho = -1.75, used up all their steps). With s = g the extrapolated part is
+    f / (1 - rho), its limit. rho > 1, which is gamma > 1, leads away from a saddle: f is left as it is there, or the
+    descent ends at the saddle. The 95th percentile of the steps was 66 for a hand and 17 for a Y, and became 21 and 13.
+    """
+    d = by_posture - before
+    weighted = descent.metric * d
+    square = float(weighted @ d)
+    if square <= 1e-16:
+        return by_posture
+    gamma = float(weighted @ by_posture) / square
+    return by_posture - max(gamma, LEAST_GAMMA) * (taken + d) if gamma < 1.0 else by_posture
 
 
 def _cost(descent: Descent, residual: Array, toward: Array) -> _Cost:
@@ -623,14 +682,16 @@ def _restored(descent: Descent, state: State) -> State:
     """Return the state with the levels above the first that isn't met brought back to where they are met exactly.
 
     A descent that ends in the flat valley of a task that can't be met leaves the levels above it with the curvature of
-    the last step: pins were off by 1.5e-4 of a body's height.
+    the last step: pins were off by 1.5e-4 of a body's height. Where all levels are met, but not closely, steps with
+    less damping and no posture task end nearer to the targets: 4 of 600 random trees had effectors off by more than
+    1e-4 instead of 11.
     """
     residual, bends = descent.residual(state)
     for _ in range(RESTORING_STEPS):
         errors = descent.errors(residual)
         unmet = next((k for k, error in enumerate(errors) if error > MET), len(errors))
         above = descent.spans[unmet - 1].stop if unmet else 0
-        if unmet == len(errors) or not above or max(errors[:unmet]) <= EXACT:
+        if not above or max(errors[:unmet]) <= (EXACT if unmet < len(errors) else CLOSELY_MET):
             break
         left = residual.copy()
         left[above:] = 0.0
