@@ -83,6 +83,28 @@ def tail_bones(count: int, prefix: str = "bone", at: Sequence[float] = (0.0, 0.0
     return bones
 
 
+def metarig(name: str) -> Object:
+    """Add an armature of Rigify, such as "human_metarig", in Pose mode."""
+    bpy.ops.preferences.addon_enable(module="rigify")
+    getattr(bpy.ops.object, f"armature_{name}_add")()
+    enter_pose_mode(bpy.context.object)
+    return bpy.context.object
+
+
+def generated_rig(name: str, ik_fk: float = 1.0) -> Object:
+    """Generate Rigify's rig of a human metarig, in Pose mode; limbs follow FK controls (1) or IK controls (0)."""
+    metarig(name)
+    bpy.ops.pose.rigify_generate()
+    armature = bpy.context.object
+    enter_pose_mode(armature)
+    for limb in ("upper_arm", "thigh"):
+        for side in "LR":
+            armature.pose.bones[f"{limb}_parent.{side}"]["IK_FK"] = ik_fk
+    armature.update_tag()
+    update()
+    return armature
+
+
 def make_empty(name: str, location: Sequence[float] = (0.0, 0.0, 0.0)) -> Object:
     empty = bpy.data.objects.new(name, None)
     empty.location = location

@@ -19,7 +19,7 @@ from fabrik_addon.blender.interface import body_panel
 from fabrik_addon.blender.interface.body_tool import body_handles
 from fabrik_addon.blender.overlay.read_body import read_body, read_body_settings, read_world_ends
 from fabrik_addon.blender.setup import make_body as make_body_module
-from tests.blender.rigs import Bone, activate, enter_pose_mode, make_armature, make_tail, update
+from tests.blender.rigs import Bone, activate, enter_pose_mode, make_armature, make_tail, metarig, update
 from tests.blender.test_panel import Drawing
 
 PIN_DISTANCE, PIN_ANGLE = 1e-4, 0.1
@@ -34,12 +34,6 @@ SETTINGS = [f"{name}_{axis}" for name in ("lock_ik", "use_ik_limit", "ik_min", "
 @pytest.fixture
 def rigify() -> None:
     bpy.ops.preferences.addon_enable(module="rigify")
-
-
-def metarig(name: str) -> Object:
-    getattr(bpy.ops.object, f"armature_{name}_add")()
-    enter_pose_mode(bpy.context.object)
-    return bpy.context.object
 
 
 def make_body(armature: Object, **options: Any) -> Any:

@@ -11,16 +11,22 @@ import pytest
 from bpy.types import Object
 from mathutils import Matrix
 
-from tests.blender.rigs import activate, add_chain, enter_pose_mode, error_of, everything, leave_mode, make_tail, update
+from tests.blender.rigs import (
+    activate,
+    add_chain,
+    error_of,
+    everything,
+    leave_mode,
+    make_tail,
+    metarig,
+    update,
+)
 
 add: Any = bpy.ops.pose.fabrik_chain_add
 
 
 def human() -> Object:
-    bpy.ops.preferences.addon_enable(module="rigify")
-    bpy.ops.object.armature_human_metarig_add()
-    armature = bpy.context.object
-    enter_pose_mode(armature)
+    armature = metarig("human_metarig")
     select(armature)
     return armature
 

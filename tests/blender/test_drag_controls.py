@@ -21,13 +21,14 @@ from fabrik_addon.core import FabrikError
 from tests.blender.rigs import (
     Bone,
     activate,
-    enter_pose_mode,
     error_of,
     everything,
+    generated_rig,
     keys_of,
     leave_mode,
     make_armature,
     make_tail,
+    metarig,
     pose_of,
     update,
 )
@@ -37,17 +38,9 @@ IK, FK = 0.0, 1.0
 
 
 def generated(switch: float = IK) -> Object:
-    bpy.ops.preferences.addon_enable(module="rigify")
-    bpy.ops.object.armature_basic_human_metarig_add()
-    bpy.ops.pose.rigify_generate()
-    armature = bpy.data.objects["rig"]
-    enter_pose_mode(armature)
-    for limb in ("upper_arm", "thigh"):
-        for side in "LR":
-            armature.pose.bones[f"{limb}_parent.{side}"]["IK_FK"] = switch
+    armature = generated_rig("basic_human_metarig", switch)
     for collection in armature.data.collections_all:
         collection.is_visible = True  # those of deform and mechanism bones are hidden
-    armature.update_tag()
     update()
     return armature
 
@@ -87,11 +80,7 @@ def test_torso_chest_and_tweaks_are_moved_but_heads_shoulders_and_fk_bones_rotat
 
 
 def test_fk_hands_keep_their_direction_and_what_hangs_on_mechanism_bones_is_no_hand() -> None:
-    bpy.ops.preferences.addon_enable(module="rigify")
-    bpy.ops.object.armature_human_metarig_add()
-    bpy.ops.pose.rigify_generate()
-    armature = bpy.data.objects["rig"]
-    enter_pose_mode(armature)
+    armature = generated_rig("human_metarig")
     assert limb_of(armature, "hand_fk.L").is_hand_or_foot and limb_of(armature, "foot_fk.R").is_hand_or_foot
     for bone in ("f_index.01.L", "thumb.01.L", "palm.L", "f_index.03.L"):
         limb = limb_of(armature, bone)
@@ -106,9 +95,7 @@ def test_no_bone_of_a_metarig_or_of_a_plain_chain_is_moved() -> None:
     tail = make_tail(4)
     assert not any(is_free_control(tail, f"bone{i}") for i in range(4))
     leave_mode()
-    bpy.ops.preferences.addon_enable(module="rigify")
-    bpy.ops.object.armature_human_metarig_add()
-    armature = bpy.context.object
+    armature = metarig("human_metarig")
     assert [bone.name for bone in armature.pose.bones if is_free_control(armature, bone.name)] == []
     assert all(control_of(armature, bone.name) == bone.name for bone in armature.pose.bones)
     assert not any(switch_of(armature, [bone.name]) for bone in list(armature.pose.bones)[::7])

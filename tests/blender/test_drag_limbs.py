@@ -13,7 +13,7 @@ from bpy.types import Object
 from mathutils import Vector
 
 from fabrik_addon.blender.rig.limb import limb_of
-from tests.blender.rigs import Bone, activate, enter_pose_mode, everything, make_armature, pose_of, update
+from tests.blender.rigs import Bone, activate, everything, make_armature, metarig, pose_of, update
 
 drag: Any = bpy.ops.pose.fabrik_drag
 
@@ -38,14 +38,6 @@ LIMBS = {
 """Bones of Rigify's metarigs, how many rotate when they are dragged, and whether they are hands or feet."""
 
 
-def metarig(name: str) -> Object:
-    bpy.ops.preferences.addon_enable(module="rigify")
-    getattr(bpy.ops.object, f"armature_{name}_metarig_add")()
-    armature = bpy.context.object
-    enter_pose_mode(armature)
-    return armature
-
-
 def matrix_of(armature: Object, bone: str) -> Any:
     update()
     return armature.matrix_world @ armature.pose.bones[bone].matrix
@@ -53,14 +45,14 @@ def matrix_of(armature: Object, bone: str) -> Any:
 
 @pytest.mark.parametrize("name", LIMBS)
 def test_the_limb_of_a_bone(name: str) -> None:
-    armature = metarig(name)
+    armature = metarig(f"{name}_metarig")
     for bone, expected in LIMBS[name].items():
         limb = limb_of(armature, bone)
         assert (limb.chain_count, limb.is_hand_or_foot) == expected, bone
 
 
 def test_without_names_lengths_and_branches_say_which_bones_are_a_limb() -> None:
-    armature = metarig("human")
+    armature = metarig("human_metarig")
     limbs = {armature.data.bones[bone]: expected for bone, expected in (HUMAN | FINGERS).items()}
     for number, bone in enumerate(armature.data.bones):
         bone.name = f"Bone.{number:03d}"
@@ -99,7 +91,7 @@ def test_parts_of_several_bones_count_whole_and_twist_bones_at_the_side_do_not()
 @pytest.mark.parametrize("bone", ["hand.L", "foot.R"])
 @pytest.mark.parametrize("grab", ["AUTO", "BONE"])
 def test_a_hand_or_foot_keeps_its_direction_and_its_wrist_or_ankle_is_dragged(bone: str, grab: str) -> None:
-    armature = metarig("human")
+    armature = metarig("human_metarig")
     armature.rotation_euler, armature.location = (0.3, 0.2, 1.1), (1.0, -2.0, 0.4)
     limb = [armature.pose.bones[bone].parent.name, armature.pose.bones[bone].parent.parent.name]
     before, start = pose_of(armature), matrix_of(armature, bone)
@@ -116,7 +108,7 @@ def test_a_hand_or_foot_keeps_its_direction_and_its_wrist_or_ankle_is_dragged(bo
 
 
 def test_the_number_of_bones_is_that_of_the_limb_whatever_was_dragged_before() -> None:
-    armature = metarig("human")
+    armature = metarig("human_metarig")
     activate(armature, "spine.006")
     head = matrix_of(armature, "spine.006") @ Vector((0.0, armature.pose.bones["spine.006"].length, 0.0))
     drag(chain_count=5, position=head + Vector((0.05, -0.05, -0.02)))
@@ -128,7 +120,7 @@ def test_the_number_of_bones_is_that_of_the_limb_whatever_was_dragged_before() -
 
 
 def test_a_hand_keeps_its_direction_as_nearly_as_its_limits_allow() -> None:
-    armature = metarig("human")
+    armature = metarig("human_metarig")
     hand = armature.pose.bones["hand.L"]
     for axis in "xyz":
         setattr(hand, f"use_ik_limit_{axis}", True)
@@ -146,7 +138,7 @@ def test_a_hand_keeps_its_direction_as_nearly_as_its_limits_allow() -> None:
 
 
 def test_a_script_may_say_which_end_of_the_bone_is_dragged() -> None:
-    armature = metarig("human")
+    armature = metarig("human_metarig")
     activate(armature, "hand.L")
     hand = armature.pose.bones["hand.L"]
     place = matrix_of(armature, "hand.L").translation + Vector((-0.1, -0.1, 0.05))
@@ -162,7 +154,7 @@ def test_a_script_may_say_which_end_of_the_bone_is_dragged() -> None:
 
 
 def test_x_mirror_keeps_the_direction_of_the_other_hand_too() -> None:
-    armature = metarig("human")
+    armature = metarig("human_metarig")
     armature.pose.use_mirror_x = True
     activate(armature, "hand.L")
     starts = {side: matrix_of(armature, f"hand.{side}").to_quaternion() for side in "LR"}
@@ -173,7 +165,7 @@ def test_x_mirror_keeps_the_direction_of_the_other_hand_too() -> None:
 
 
 def test_without_a_move_nothing_changes() -> None:
-    armature = metarig("human")
+    armature = metarig("human_metarig")
     activate(armature, "hand.L")
     before = everything()
     assert drag() == {"CANCELLED"}

@@ -26,6 +26,7 @@ from tests.blender.rigs import (
     everything,
     make_empty,
     make_tail,
+    metarig,
     pose_of,
     random_direction,
     random_rotation,
@@ -39,14 +40,6 @@ TOLERANCE = 2e-4
 
 def layer() -> Any:
     return bpy.context.view_layer
-
-
-def human() -> Any:
-    bpy.ops.preferences.addon_enable(module="rigify")
-    bpy.ops.object.armature_human_metarig_add()
-    armature = bpy.context.object
-    enter_pose_mode(armature)
-    return armature
 
 
 def frames_of(armature: Any) -> np.ndarray:
@@ -103,7 +96,7 @@ def test_the_tail_follows_in_any_object_space() -> None:
 
 
 def test_begin_changes_nothing_and_cancel_restores_every_bit() -> None:
-    armature = human()
+    armature = metarig("human_metarig")
     rng = np.random.default_rng(3)
     modes = ("QUATERNION", "AXIS_ANGLE", *EULER_MODES)
     for number, bone in enumerate(armature.pose.bones):
@@ -125,7 +118,7 @@ def test_begin_changes_nothing_and_cancel_restores_every_bit() -> None:
 @pytest.mark.parametrize("mode", ("QUATERNION", "AXIS_ANGLE", "XYZ", "ZXY"))
 @pytest.mark.parametrize("limited", (False, True))
 def test_out_and_back_is_the_start_bit_for_bit_and_a_place_is_one_pose(mode: str, limited: bool) -> None:
-    armature = human()
+    armature = metarig("human_metarig")
     rng = np.random.default_rng(11)
     names = ("hand.L", "forearm.L", "upper_arm.L", "shoulder.L", "spine.003", "spine.002", "spine.001", "spine")
     for name in names:
@@ -153,7 +146,7 @@ def test_out_and_back_is_the_start_bit_for_bit_and_a_place_is_one_pose(mode: str
 
 
 def test_nothing_but_the_chain_moves() -> None:
-    armature = human()
+    armature = metarig("human_metarig")
     before = pose_of(armature)
     session = DragSession(layer(), armature, Grab("hand.L"), 3)
     session.move(layer(), session.start_position + Vector((-0.1, -0.2, 0.1)))
@@ -267,7 +260,7 @@ def test_out_of_reach_and_limits_are_said() -> None:
 
 
 def test_other_ends_hold_still() -> None:
-    armature = human()
+    armature = metarig("human_metarig")
     for side in "LR":
         set_rotation(armature.pose.bones[f"forearm.{side}"], Euler((1.2, 0.0, 0.0)).to_quaternion())
     update()
@@ -294,7 +287,7 @@ def test_other_ends_hold_still() -> None:
 
 
 def test_pins_hold_unless_they_are_let_go() -> None:
-    armature = human()
+    armature = metarig("human_metarig")
     for side in "LR":
         set_rotation(armature.pose.bones[f"forearm.{side}"], Euler((1.2, 0.0, 0.0)).to_quaternion())
     update()
@@ -325,7 +318,7 @@ def test_pins_hold_unless_they_are_let_go() -> None:
 
 def test_ends_on_the_dragged_bones_hold_still_too() -> None:
     """The hand is dragged with the spine; the head, whose chain shares the spine's bones, stays."""
-    armature = human()
+    armature = metarig("human_metarig")
     head = add_chain(armature, "spine.006", 7)
     head.use_pin = True
     end = end_of(armature, head).copy()
@@ -472,7 +465,7 @@ def mirrored_vector(place: Vector) -> Vector:
 
 @pytest.mark.parametrize("mode", ["QUATERNION", "XYZ", "AXIS_ANGLE"])
 def test_the_other_side_is_turned_alike_with_x_axis_mirror(mode: str) -> None:
-    armature = human()
+    armature = metarig("human_metarig")
     bones = armature.pose.bones
     for side in "LR":
         bones[f"forearm.{side}"].rotation_quaternion = (0.85, 0.5, 0.0, 0.0)
@@ -496,7 +489,7 @@ def test_the_other_side_is_turned_alike_with_x_axis_mirror(mode: str) -> None:
 
 @pytest.mark.parametrize("is_relative", [False, True])
 def test_mirroring_is_that_of_blenders_own_rotate(is_relative: bool) -> None:
-    armature = human()
+    armature = metarig("human_metarig")
     left, right = (armature.pose.bones[f"upper_arm.{side}"] for side in "LR")
     left.rotation_quaternion = (0.9, 0.1, 0.2, 0.1)
     right.rotation_quaternion = (0.8, -0.3, 0.1, 0.2)
@@ -517,7 +510,7 @@ def test_mirroring_is_that_of_blenders_own_rotate(is_relative: bool) -> None:
 
 
 def test_what_holds_still_is_not_mirrored_to() -> None:
-    armature = human()
+    armature = metarig("human_metarig")
     for side in "LR":
         armature.pose.bones[f"forearm.{side}"].rotation_quaternion = (0.85, 0.5, 0.0, 0.0)
     chain = armature.fabrik.chains.add()
@@ -532,7 +525,7 @@ def test_what_holds_still_is_not_mirrored_to() -> None:
 
 
 def test_without_x_axis_mirror_the_other_side_stays() -> None:
-    armature = human()
+    armature = metarig("human_metarig")
     right = {name: pose for name, pose in pose_of(armature).items() if name.endswith(".R")}
     session = DragSession(layer(), armature, Grab("hand.L"), 3)
     session.move(layer(), session.start_position + Vector((-0.05, -0.1, 0.12)))

@@ -28,6 +28,7 @@ from tests.blender.rigs import (
     links_of,
     make_armature,
     make_empty,
+    metarig,
     pose_of,
     random_direction,
     random_rotation,
@@ -548,10 +549,7 @@ def hinge_axis(bone: PoseBone, child: PoseBone) -> tuple[int, float]:
 @pytest.mark.parametrize("side", ["L", "R"])
 @pytest.mark.parametrize(("upper", "lower"), [("upper_arm", "forearm"), ("thigh", "shin")])
 def test_rigifys_human_bends_as_people_do(upper: str, lower: str, side: str) -> None:
-    bpy.ops.preferences.addon_enable(module="rigify")
-    bpy.ops.object.armature_human_metarig_add()
-    armature = bpy.context.object
-    bpy.ops.object.mode_set(mode="POSE")
+    armature = metarig("human_metarig")
     bones = [armature.pose.bones[f"{upper}.{side}"], armature.pose.bones[f"{lower}.{side}"]]
     axis, sign = hinge_axis(*bones)
     hinge: list[Range | None] = [LOCKED, LOCKED, LOCKED]

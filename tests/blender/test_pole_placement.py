@@ -12,7 +12,7 @@ import pytest
 from bpy.types import Object
 
 from scripts.benchmark.skeletons import Skeleton, data_skeletons
-from tests.blender.rigs import Bone, add_chain, enter_pose_mode, leave_mode, make_armature, update, warnings_in
+from tests.blender.rigs import Bone, add_chain, leave_mode, make_armature, metarig, update, warnings_in
 
 LEGS = [("foot.L", 3, "shin.L"), ("foot.R", 3, "shin.R"), ("shin.L", 2, "shin.L")]
 ARMS = [("forearm.L", 3, "forearm.L"), ("hand.R", 4, "forearm.R"), ("hand.L", 3, "forearm.L")]
@@ -29,14 +29,6 @@ LIMBS = {
     "bird": LEGS,
 }
 """Tips, chain lengths, and the bones whose heads are knees and elbows, of Rigify's metarigs."""
-
-
-def metarig(name: str) -> Object:
-    bpy.ops.preferences.addon_enable(module="rigify")
-    getattr(bpy.ops.object, f"armature_{name}_metarig_add")()
-    armature = bpy.context.object
-    enter_pose_mode(armature)
-    return armature
 
 
 def joints_of_bend(armature: Object, bone_name: str, is_rest: bool = False) -> np.ndarray:
@@ -60,7 +52,7 @@ def angle(a: np.ndarray, b: np.ndarray) -> float:
 
 @pytest.mark.parametrize("name", LIMBS)
 def test_a_pole_is_where_the_knee_or_elbow_points(name: str) -> None:
-    armature = metarig(name)
+    armature = metarig(f"{name}_metarig")
     for tip, count, middle in LIMBS[name]:
         at_rest = joints_of_bend(armature, middle, is_rest=True)
         chain = add_chain(armature, tip, count, create_target=True, create_pole=True)
@@ -80,7 +72,7 @@ def test_a_pole_is_where_the_knee_or_elbow_points(name: str) -> None:
 def test_a_pole_with_which_the_first_solve_rotates_bones_is_reported(
     name: str, is_new: bool, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    armature = metarig(name)
+    armature = metarig(f"{name}_metarig")
     reported = []
     for tip, count, _ in LIMBS[name]:
         before = {bone.name: bone.matrix_basis.to_quaternion() for bone in armature.pose.bones}
@@ -172,7 +164,7 @@ def test_a_pole_is_where_the_knee_or_elbow_of_a_rest_skeleton_points(name: str) 
 
 @pytest.mark.parametrize("name", ["human", "wolf", "cat"])
 def test_a_leg_with_its_foot_stays_as_it_is(name: str) -> None:
-    armature = metarig(name)
+    armature = metarig(f"{name}_metarig")
     before = np.array([bone.matrix for bone in armature.pose.bones])
     chain = add_chain(armature, "foot.L", 3, create_target=True, create_pole=True)
     assert chain.use_rotation

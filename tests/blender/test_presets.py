@@ -19,7 +19,7 @@ from fabrik_addon.blender.interface.presets import (
     VIEW3D_PT_fabrik_solver_presets,
 )
 from fabrik_addon.blender.setup.limit_presets import LIMIT_SETTINGS
-from tests.blender.rigs import make_empty, make_tail, set_chain
+from tests.blender.rigs import make_empty, make_tail, metarig, set_chain
 
 SHIPPED = Path(__file__).resolve().parents[2] / "fabrik_addon/presets/fabrik_ik"
 
@@ -54,11 +54,9 @@ def tail() -> Object:
 
 
 def make_human() -> Object:
-    bpy.ops.preferences.addon_enable(module="rigify")
-    bpy.ops.object.armature_human_metarig_add()
-    bpy.ops.object.mode_set(mode='POSE')
+    armature = metarig("human_metarig")
     bpy.ops.pose.select_all(action='SELECT')
-    return bpy.context.object
+    return armature
 
 
 def settings_of_solver(armature: Object) -> dict[str, object]:

@@ -19,19 +19,16 @@ from tests.blender.rigs import (
     distance_left,
     end_of,
     enter_pose_mode,
+    generated_rig,
     joints_of,
     leave_mode,
     links_of,
     make_armature,
+    metarig,
     pose_of,
     tail_bones,
     update,
 )
-
-
-@pytest.fixture
-def rigify() -> None:
-    bpy.ops.preferences.addon_enable(module="rigify")
 
 
 def check_reaches(armature: Object, reaches: dict[str, tuple[int, bool]], reach: float = 0.7) -> None:
@@ -77,54 +74,38 @@ def check_reaches(armature: Object, reaches: dict[str, tuple[int, bool]], reach:
     assert any(after[name] != outside[name] for name in chained)
 
 
-def test_the_human_metarig(rigify: None) -> None:
-    bpy.ops.object.armature_human_metarig_add()
-    armature = bpy.context.object
-    enter_pose_mode(armature)
+def test_the_human_metarig() -> None:
+    armature = metarig("human_metarig")
     limbs = {tip: (2, True) for tip in ("forearm.L", "forearm.R", "shin.L", "shin.R")}
     check_reaches(armature, {"spine.003": (3, False), **limbs})
     armature.fabrik.chains.clear()
     check_reaches(armature, {"spine.006": (2, False), "hand.L": (3, False), "f_index.03.R": (3, True)})
 
 
-def test_the_human_metarig_moved_turned_and_scaled(rigify: None) -> None:
-    bpy.ops.object.armature_human_metarig_add()
-    armature = bpy.context.object
+def test_the_human_metarig_moved_turned_and_scaled() -> None:
+    armature = metarig("human_metarig")
     armature.location, armature.rotation_euler, armature.scale = (3.0, -2.0, 1.0), (0.4, 0.2, 2.0), (1.0, 1.5, 0.8)
-    enter_pose_mode(armature)
     check_reaches(armature, {"hand.L": (3, False), "shin.R": (2, True), "f_index.03.R": (3, True)})
 
 
-def test_the_quadruped_metarig(rigify: None) -> None:
-    bpy.ops.object.armature_basic_quadruped_metarig_add()
-    armature = bpy.context.object
-    enter_pose_mode(armature)
+def test_the_quadruped_metarig() -> None:
+    armature = metarig("basic_quadruped_metarig")
     check_reaches(armature, {"front_shin.L": (2, True), "front_foot.R": (3, True), "shin.R": (2, True)})
     armature.fabrik.chains.clear()
     check_reaches(armature, {"spine.004": (0, False)})
 
 
 @pytest.mark.parametrize("name", ["horse", "cat", "wolf"])
-def test_the_longest_line_of_an_animal(rigify: None, name: str) -> None:
-    getattr(bpy.ops.object, f"armature_{name}_metarig_add")()
-    armature = bpy.context.object
-    enter_pose_mode(armature)
+def test_the_longest_line_of_an_animal(name: str) -> None:
+    armature = metarig(f"{name}_metarig")
     starts = [bone for bone in armature.pose.bones if bone.parent and bone.head != bone.parent.head]
     deepest = max(starts, key=lambda bone: (len(bone.parent_recursive), bone.name))
     check_reaches(armature, {deepest.name: (min(6, len(deepest.parent_recursive)), False)})
 
 
-def test_the_controls_of_a_generated_rig(rigify: None) -> None:
+def test_the_controls_of_a_generated_rig() -> None:
     """Chains of FK controls: not connected, with mechanism bones between them and constraints on what follows them."""
-    bpy.ops.object.armature_basic_human_metarig_add()
-    bpy.ops.pose.rigify_generate()
-    armature = bpy.data.objects["rig"]
-    enter_pose_mode(armature)
-    for limb in ("upper_arm", "thigh"):
-        for side in "LR":
-            armature.pose.bones[f"{limb}_parent.{side}"]["IK_FK"] = 1.0
-    armature.update_tag()
-    update()
+    armature = generated_rig("basic_human_metarig")
     reaches = {
         "forearm_fk.L": (2, True),
         "forearm_fk.R": (2, False),

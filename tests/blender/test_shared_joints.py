@@ -16,10 +16,10 @@ from tests.blender.rigs import (
     channels_of,
     distance_left,
     end_of,
-    enter_pose_mode,
     links_of,
     make_armature,
     make_empty,
+    metarig,
     set_chain,
     update,
 )
@@ -126,10 +126,7 @@ ANIMALS = {
 
 @pytest.mark.parametrize("kind", ANIMALS)
 def test_rigifys_animals_reach_from_the_root_of_their_armature(kind: str) -> None:
-    bpy.ops.preferences.addon_enable(module="rigify")
-    getattr(bpy.ops.object, f"armature_{kind}_metarig_add")()
-    armature = bpy.context.object
-    enter_pose_mode(armature)
+    armature = metarig(f"{kind}_metarig")
     for tip in ANIMALS[kind]:
         add(armature, tip, 0, (0.03, -0.1, 0.1))
     update()

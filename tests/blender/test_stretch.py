@@ -26,6 +26,7 @@ from tests.blender.rigs import (
     enter_pose_mode,
     error_of,
     examples,
+    generated_rig,
     joints_of,
     keys_of,
     leave_mode,
@@ -33,6 +34,7 @@ from tests.blender.rigs import (
     make_armature,
     make_empty,
     make_tail,
+    metarig,
     pose_of,
     random_direction,
     rotation_of,
@@ -645,10 +647,7 @@ def test_a_driven_scale_is_named(capfd: pytest.CaptureFixture[str]) -> None:
 
 
 def test_rigifys_human_stretches_its_arms_and_legs_and_nothing_else() -> None:
-    bpy.ops.preferences.addon_enable(module="rigify")
-    bpy.ops.object.armature_human_metarig_add()
-    armature = bpy.context.object
-    bpy.ops.object.mode_set(mode="POSE")
+    armature = metarig("human_metarig")
     armature.scale = (1.5, 1.5, 1.5)
     rng = np.random.default_rng(3)
     for bone in armature.pose.bones:  # fists and toes that are bent, so that what is skewed shows
@@ -684,14 +683,7 @@ def test_rigifys_human_stretches_its_arms_and_legs_and_nothing_else() -> None:
 
 
 def test_the_chains_of_a_generated_rig_stretch_as_its_author_meant_them_to() -> None:
-    bpy.ops.preferences.addon_enable(module="rigify")
-    bpy.ops.object.armature_human_metarig_add()
-    bpy.ops.pose.rigify_generate()
-    armature = bpy.context.object
-    enter_pose_mode(armature)
-    for name in ("upper_arm_parent.L", "thigh_parent.L"):
-        armature.pose.bones[name]["IK_FK"] = 1.0
-    update()
+    armature = generated_rig("human_metarig")
     inheritance, hand = inheritance_of(armature), sizes_of(armature)["hand_fk.L"]
     chains = [set_chain(armature, tip, 2, make_empty(tip)) for tip in ("forearm_fk.L", "shin_fk.L")]
     links = []

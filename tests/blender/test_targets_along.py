@@ -15,11 +15,11 @@ from tests.blender.rigs import (
     activate,
     add_chain,
     end_of,
-    enter_pose_mode,
     everything,
     keys_of,
     make_empty,
     make_tail,
+    metarig,
     pose_of,
     update,
 )
@@ -82,10 +82,7 @@ def test_cancel_and_the_start_position_restore_every_bit() -> None:
 
 
 def test_a_chain_that_ends_at_the_wrist_follows_a_hand() -> None:
-    bpy.ops.preferences.addon_enable(module="rigify")
-    bpy.ops.object.armature_human_metarig_add()
-    armature = bpy.context.object
-    enter_pose_mode(armature)
+    armature = metarig("human_metarig")
     armature.pose.use_mirror_x = True
     add_chain(armature, "forearm.L", 2)  # and that of the other side
     chains = list(armature.fabrik.chains)

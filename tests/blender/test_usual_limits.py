@@ -14,7 +14,17 @@ from bpy.types import PoseBone
 from mathutils import Matrix, Quaternion, Vector
 
 from fabrik_addon.blender.setup.usual_limits import BALLS, HINGES
-from tests.blender.rigs import Bone, clear_scene, distance_left, make_armature, make_empty, pose_of, set_chain, update
+from tests.blender.rigs import (
+    Bone,
+    clear_scene,
+    distance_left,
+    make_armature,
+    make_empty,
+    metarig,
+    pose_of,
+    set_chain,
+    update,
+)
 
 HUMAN_HINGES = [f"{name}.{side}" for name in ("forearm", "shin", "f_index.02", "f_ring.03") for side in "LR"]
 
@@ -135,10 +145,7 @@ def test_it_is_undone_in_one_step_and_moves_nothing() -> None:
 
 
 def test_rigifys_human_bends_its_elbows_knees_and_fingers_the_way_people_do() -> None:
-    bpy.ops.preferences.addon_enable(module="rigify")
-    bpy.ops.object.armature_human_metarig_add()
-    armature = bpy.context.object
-    bpy.ops.object.mode_set(mode="POSE")
+    armature = metarig("human_metarig")
     hinges = [armature.pose.bones[name] for name in HUMAN_HINGES]
     press(hinges, "ELBOW")
     rest = {bone.name: bone.matrix.copy() for bone in hinges}

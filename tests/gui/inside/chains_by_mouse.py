@@ -36,6 +36,15 @@ def selected(rig: Any) -> list[str]:
     return [bone.name for bone in rig.pose.bones if bone.select]
 
 
+def press_add() -> Steps:
+    """Press + beside the list of chains."""
+    yield from open_sidebar()
+    at = yield from find_button("pose.fabrik_chain_add", across=0.83)
+    check(at, f"there is a button to add a chain, at {at}")
+    yield from click(at)
+    yield 0.4
+
+
 def chain_list() -> Steps:
     """+ with two selected bones, and a click on a row of the list."""
     rig = human("foot.R")
@@ -43,13 +52,7 @@ def chain_list() -> Steps:
     with over():
         bpy.ops.ed.undo_push(message="two bones")
     yield 0.4
-    yield from open_sidebar()
-    at = yield from find_button("pose.fabrik_chain_add", across=0.83)
-    check(at, f"there is a button to add a chain, at {at}")
-    if not at:
-        return
-    yield from click(at)
-    yield 0.4
+    yield from press_add()
     rig = rig_now()
     check([chain.tip for chain in rig.fabrik.chains] == ["hand.L", "foot.R"], "+ adds a chain for each selected bone")
     check(rig.fabrik.active_index == 0, "the active bone's chain is the active one")
@@ -201,13 +204,7 @@ def bone_targets() -> Steps:
     with over():
         bpy.ops.ed.undo_push(message="option")
     yield 0.4
-    yield from open_sidebar()
-    at = yield from find_button("pose.fabrik_chain_add", across=0.83)
-    check(at, f"there is a button to add a chain, at {at}")
-    if not at:
-        return
-    yield from click(at)
-    yield 0.4
+    yield from press_add()
     rig = rig_now()
     (chain,) = rig.fabrik.chains
     check(chain.target == rig and chain.subtarget == "target forearm.L", f"+ makes a bone ({chain.subtarget})")
