@@ -39,7 +39,7 @@ _TIMED_RUNS = 9
 _PINNED = "pinned"
 """Custom property of the armature: the positions of its pins, by the chains' names."""
 
-Point = tuple[float, float, float]
+Position = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ class Reach:
     name: str
     tip: str
     chain_count: int
-    target: Point | None
-    pole: Point | None = None
+    target: Position | None
+    pole: Position | None = None
     is_pinned: bool = False
     """Whether its end keeps its position and rotation, so that it needs no target."""
     moves_root: bool = False
@@ -238,14 +238,14 @@ def _add_chain(armature: bpy.types.Object, reach: Reach) -> None:
         _move(chain.pole_target, reach.pole)
 
 
-def _move(empty: bpy.types.Object, place: Point) -> None:
+def _move(empty: bpy.types.Object, place: Position) -> None:
     bpy.context.view_layer.update()
     matrix = empty.matrix_world.copy()
     matrix.translation = place
     empty.matrix_world = matrix
 
 
-def _easy_target(armature: bpy.types.Object, chain: bpy.types.PropertyGroup) -> Point:
+def _easy_target(armature: bpy.types.Object, chain: bpy.types.PropertyGroup) -> Position:
     """Return a position within reach: two thirds of the chain's length from its root, 35 degrees beside its tip."""
     joints = picture.chain_joints(armature, chain)
     out = (joints[-1] - joints[0]).normalized()

@@ -289,7 +289,7 @@ def _state_of_previous(problem: TreeProblem, previous: TreeSolution) -> State:
 def _stepped(problem: TreeProblem, present: State, options: Options, rule: StackedRule) -> tuple[State, int]:
     """Return the state after a Jacobian method's own steps, and the number of steps taken."""
     descent = Descent(problem.start.tree, [[(place, 1.0) for place in problem.places]], problem.moves_root)
-    found, taken = step_by_rule(descent, present, problem.enough, rule, options.iterations)
+    found, taken = step_by_rule(descent, present, problem.tolerances, rule, options.iterations)
     return found, max(taken, 1)
 
 
@@ -335,11 +335,11 @@ def _warm_start(problem: TreeProblem, options: Options) -> State:
             place.joint,
             place.target,
             place.meets,
-            (1e-3 if missing else 10.0 if pinned else 1.0) * weight,
+            (1e-3 if excess else 10.0 if pinned else 1.0) * weight,
             _weight_at(problem, place.meets, weight),
         )
-        for place, weight, pinned, missing in zip(
-            problem.places, problem.weights, problem.pinned, problem.missing, strict=True
+        for place, weight, pinned, excess in zip(
+            problem.places, problem.weights, problem.pinned, problem.beyond_reach, strict=True
         )
     ]
     roots = tree.roots if options.moves_root else ()
@@ -363,10 +363,12 @@ def _statuses(problem: TreeProblem, state: State, distances: Sequence[float], is
     squares used up their steps, or no joint brings it nearer, |J^T r| = 0.
     """
     found: list[Component] = []
-    for number, (distance, enough, is_away) in enumerate(zip(distances, problem.enough, problem.is_away, strict=True)):
-        if distance <= enough:
+    for number, (distance, tolerance, is_away) in enumerate(
+        zip(distances, problem.tolerances, problem.is_away, strict=True)
+    ):
+        if distance <= tolerance:
             status = Status.REACHED
-        elif is_away or problem.missing[number] > enough:
+        elif is_away or problem.beyond_reach[number] > tolerance:
             status = Status.OUT_OF_REACH
         elif problem.is_limited(number):
             status = Status.LIMITED

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class HasBodyMixin(ReportErrorsMixin):
-    """Polls for an armature with a body."""
+    """Can be pressed with an armature that has a body."""
 
     @classmethod
     def poll(cls, context: Context) -> bool:

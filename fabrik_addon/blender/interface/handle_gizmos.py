@@ -20,8 +20,8 @@ from mathutils import Matrix, Vector
 if TYPE_CHECKING:
     from bpy.types import Context
 
-Shape = Literal['SQUARE', 'CIRCLE']
-Color = Literal['gizmo_primary', 'gizmo_secondary']
+HandleShape = Literal['SQUARE', 'CIRCLE']
+HandleColor = Literal['gizmo_primary', 'gizmo_secondary']
 
 _Corner = tuple[float, float, float]
 """Corner of a triangle, in the plane of a handle."""
@@ -42,8 +42,8 @@ class Handle:
 
     position: Vector
     """World space."""
-    shape: Shape
-    color: Color
+    shape: HandleShape
+    color: HandleColor
     """Name of the theme's colour."""
     operator: str
     """Its ``bl_idname``."""
@@ -78,7 +78,7 @@ def _disc(corners: Sequence[_Corner]) -> list[_Corner]:
     ]
 
 
-def _triangles(shape: Shape) -> list[_Corner]:
+def _triangles(shape: HandleShape) -> list[_Corner]:
     """Return the triangles of a handle: a frame with a dot in its middle; a square is larger by its corners."""
     count, size = (4, 1.2) if shape == 'SQUARE' else (_SEGMENTS, 1.0)
     frame = _frame(_regular(count, size), _regular(count, _INNER * size))

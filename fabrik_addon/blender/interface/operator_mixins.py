@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What several operators have in common: polls with their messages, errors as reports, the option Only Active."""
+"""What several operators have in common: poll messages, errors as reports, the option Only Active."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class PoseModeMixin:
-    """Polls for an armature in Pose mode that can be edited and shows its pose."""
+    """Can be pressed with an armature in Pose mode that can be edited and shows its pose; else says what to do."""
 
     @classmethod
     def poll(cls, context: Context) -> bool:
@@ -59,7 +59,7 @@ class ReportErrorsMixin(PoseModeMixin):
 
 
 class HasChainsMixin(ReportErrorsMixin):
-    """Polls for an armature with a chain."""
+    """Can be pressed with an armature that has a chain."""
 
     @classmethod
     def poll(cls, context: Context) -> bool:
@@ -80,7 +80,7 @@ class OnlyActiveMixin(HasChainsMixin):
 
 
 class GoalOrPoseModeMixin(OnlyActiveMixin):
-    """Polls also for an active object that is a target or pole: then the chains are those of its armature."""
+    """Can be pressed also with an active object that is a target or pole: then the chains are those of its armature."""
 
     @classmethod
     def poll(cls, context: Context) -> bool:

@@ -25,7 +25,7 @@ _GAP = 120.0
 _COLLAPSED = 46.0
 """Height of a collapsed node with the space around it."""
 
-_HEADER, _SOCKET = 70.0, 23.0
+_HEADER_HEIGHT, _SOCKET_HEIGHT = 70.0, 23.0
 """Heights in a node that isn't collapsed."""
 
 
@@ -88,7 +88,7 @@ def _inside(
     for node in group:
         offsets[node] = heights[columns[node]]
         sockets = sum(not socket.hide for socket in (*node.inputs, *node.outputs))
-        heights[columns[node]] += _COLLAPSED if node in small else _HEADER + _SOCKET * sockets
+        heights[columns[node]] += _COLLAPSED if node in small else _HEADER_HEIGHT + _SOCKET_HEIGHT * sockets
     count = 1 + max(columns.values())
     lines = [max(heights[column] for column in range(i, min(i + _FOLD, count))) for i in range(0, count, _FOLD)]
     tops = [sum(lines[:i]) + _GAP / 3.0 * i for i in range(len(lines))]

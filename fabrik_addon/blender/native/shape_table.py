@@ -65,8 +65,8 @@ def shape_table(links: Sequence[Vector], rests: Sequence[Quaternion], limits: Se
     )
     least, most = family.distances[0], family.distances[-1]
     middle, half = 0.5 * (most + least), 0.5 * (most - least)
-    turns = [family.at(middle + half * math.cos(math.pi * k / TABLE_STEPS)) for k in range(TABLE_STEPS + 1)]
-    own = [[Quaternion(rotation) for rotation in rotations] for rotations in turns]
+    distances = [middle + half * math.cos(math.pi * k / TABLE_STEPS) for k in range(TABLE_STEPS + 1)]
+    own = [[Quaternion(rotation) for rotation in family.at(distance)] for distance in distances]
     joints = [_joints(links, frames, each) for each in own]
     at_rest = _joints(links, frames, [Quaternion()] * len(rests))[-1]
     plane = _plane(at_rest, joints[TABLE_STEPS // 2])

@@ -20,7 +20,7 @@ from .usual_limits import BALLS, HINGES, limit_hinge_between, limit_joint
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone
 
-Setting: TypeAlias = bool | float
+LimitSetting: TypeAlias = bool | float
 
 LIMIT_SETTINGS = tuple(f"{name}_{axis}" for name in ("lock_ik", "use_ik_limit", "ik_min", "ik_max") for axis in "xyz")
 
@@ -55,7 +55,7 @@ def load_limits(armature: Object, bones: Iterable[PoseBone], path: Path) -> list
     return limited
 
 
-def _read(path: Path) -> tuple[dict[str, str | list[float]], dict[str, dict[str, Setting]]]:
+def _read(path: Path) -> tuple[dict[str, str | list[float]], dict[str, dict[str, LimitSetting]]]:
     """Return the limits by role, and those by the names of bones."""
     try:
         lines = [line for line in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(line, ast.Assign)]

@@ -36,7 +36,7 @@ on its roll. The ranges are those of the American Academy of Orthopaedic Surgeon
 - Spine: thoracic and lumbar together flexion 80, extension 25, rotation 45; divided by three, the bones of a usual rig.
 
 Clavicle: elevation 45, depression 10, protraction and retraction 30, posterior rotation 20 to 35 (Neumann, Kinesiology
-of the Musculoskeletal System). Tail: chosen, not measured; six bones curl by half a turn.
+of the Musculoskeletal System). Tail: chosen, not measured; six bones bend by 180 degrees in all.
 """
 
 _IK_AXES = "xyz"

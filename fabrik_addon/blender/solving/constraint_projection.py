@@ -71,7 +71,7 @@ _LARGEST_ROTATION = 0.6
 """Rotation (radians) of one bone in one step, at most: over larger ones the Jacobian isn't constant, and with half of
 it the steps of 30 sheared chains ended 1.07 times as far from their targets."""
 
-_AXES = (Vector((1.0, 0.0, 0.0)), Vector((0.0, 1.0, 0.0)), Vector((0.0, 0.0, 1.0)))
+_AXIS_VECTORS = (Vector((1.0, 0.0, 0.0)), Vector((0.0, 1.0, 0.0)), Vector((0.0, 0.0, 1.0)))
 
 _FIRST_DAMPING, _LEAST_DAMPING, _MOST_DAMPING = 1e-3, 1e-9, 1e6
 """``d``: at first, at least, at most. It is divided by 5 after a step that brings the tip nearer, else multiplied by 8
@@ -282,7 +282,7 @@ def _jacobian(bones: ChainBones, pose: _FeasiblePose) -> Array:
     for i, constraints in zip(bones.free, bones.constraints, strict=True):
         own, response = pose.rotations[i], _response(bones, pose, i)
         probes = np.where(pose.residual @ response < 0.0, -_PROBE, _PROBE).tolist()
-        for axis, probe in zip(_AXES, probes, strict=True):
+        for axis, probe in zip(_AXIS_VECTORS, probes, strict=True):
             rotated = own @ Quaternion(axis, probe)
             _, given = constraints.channel(rotated, bones.rotations[i])
             # Twice the vector part is the rotation (radians); to_exponential_map() makes 0 of it in single precision.
@@ -298,7 +298,7 @@ def _response(bones: ChainBones, pose: _FeasiblePose, i: int) -> Array:
     parent = _parent_matrix(bones, pose.matrices, i)
     tip = bones.tree.joints(pose.matrices)[-1]
     columns = []
-    for axis in _AXES:
+    for axis in _AXIS_VECTORS:
         bases[0] = basis_with(bones.bones[i], pose.rotations[i] @ Quaternion(axis, _PROBE), bones.scales[i])
         matrices = [*pose.matrices[:i], *pose_matrices(bones.line[i:], bases, above=parent)]
         columns.append((bones.tree.joints(matrices)[-1] - tip) / (_PROBE * pose.length))

@@ -23,7 +23,7 @@ from mathutils import Quaternion, Vector
 
 from ...core import ComponentSolution, Goals, Status, TreeSolution, solve_components, start_from, with_root_fixed
 from ...core.goals.link_stretch import stretch_factor
-from ...core.math.operations import SCALAR
+from ...core.math.operations import SCALAR, ScalarVector
 from ...core.model.frame_transport import aim_frame
 from ...core.optimise.least_rotation import PATIENCE
 from ..rig.bone_kinematics import location_at
@@ -37,9 +37,6 @@ from .constraint_projection import ProjectedPose, feasible_pose, project_onto_co
 
 if TYPE_CHECKING:
     from bpy.types import PoseBone
-
-Point = tuple[float, float, float]
-"""What the core's vectors are for one pose."""
 
 _STATUSES = tuple(Status)
 """By their values: ``Status(value)`` takes 0.3 us at every move of a drag."""
@@ -310,6 +307,6 @@ def _scaled_goals(goals: Goals, root: Vector, target: Vector, factor: float) -> 
     return replace(goals, targets=targets, poles=poles)
 
 
-def _point(vector: object) -> Point:
+def _point(vector: object) -> ScalarVector:
     """Return a vector of one pose with the type of its components, which the core leaves open."""
-    return cast(Point, vector)
+    return cast(ScalarVector, vector)

@@ -46,14 +46,14 @@ class StackedRule:
 
 
 def step_by_rule(
-    descent: Descent, state: State, enough: Sequence[float], rule: StackedRule, steps: int
+    descent: Descent, state: State, tolerances: Sequence[float], rule: StackedRule, steps: int
 ) -> tuple[State, int]:
     """Take a method's steps until all residuals are small enough or their squared sum falls no more.
 
     Args:
         descent: tasks, whatever their levels.
         state: to start from, within limits.
-        enough: length of each task's residual at which it is met well enough to stop.
+        tolerances: length of each task's residual at which it is met well enough to stop.
         rule: of the method.
         steps: at most.
 
@@ -66,7 +66,7 @@ def step_by_rule(
     jacobian: Array | None = None
     for _ in range(steps):
         squares = np.add.reduceat(residual * residual, rows[:-1])
-        if (squares <= np.square(enough)).all() or memory > LARGEST_MEMORY or slow > MOST_SLOW:
+        if (squares <= np.square(tolerances)).all() or memory > LARGEST_MEMORY or slow > MOST_SLOW:
             break
         if jacobian is None:
             jacobian = descent.jacobian(state)

@@ -66,9 +66,9 @@ class TreeProblem:
     pinned: list[bool]
     held: list[OrientationTask]
     """Rotations of pinned effectors."""
-    missing: list[float]
+    beyond_reach: list[float]
     """By how much each target is too far from the root, where the root is fixed, and from each pin, or too near."""
-    enough: list[float]
+    tolerances: list[float]
     """Distance of each effector from its target that counts as reached; infinite without a target."""
     meets: list[int]
     """Joint that each effector meets; -1 is none."""
@@ -80,7 +80,7 @@ class TreeProblem:
     def may_stay_unmet(self) -> bool:
         """Whether a target is beyond reach, or pins or priorities may keep one away: then no other start is tried."""
         is_held = self.priorities is not None or (self.moves_root and any(self.pinned))
-        return is_held or any(missing > 0.0 for missing in self.missing)
+        return is_held or any(excess > 0.0 for excess in self.beyond_reach)
 
     def levels(self) -> list[list[tuple[Task, float]]]:
         """Return the tasks with weights, by priority: pins, targets, targets far beyond reach, poles and rotations.
@@ -94,13 +94,13 @@ class TreeProblem:
         pins: list[tuple[Task, float]] = [(task, 1.0) for task in self.held]
         targets: list[tuple[Task, float]] = []
         beyond: list[tuple[Task, float]] = []
-        for task, weight, pinned, missing in zip(self.places, self.weights, self.pinned, self.missing, strict=True):
+        for task, weight, pinned, excess in zip(self.places, self.weights, self.pinned, self.beyond_reach, strict=True):
             if pinned:
                 pins.append((task, weight))
-            elif missing >= FAR_BEYOND:
+            elif excess >= FAR_BEYOND:
                 beyond.append((task, weight))
             else:
-                targets.append((task, weight * LEAST_WEIGHT ** (missing / FAR_BEYOND)))
+                targets.append((task, weight * LEAST_WEIGHT ** (excess / FAR_BEYOND)))
         last: list[tuple[Task, float]] = [
             (task, 1.0) for task in self.secondary if not any(task is held for held in self.held)
         ]
@@ -110,7 +110,7 @@ class TreeProblem:
         """Return the tasks with weights, by the effectors' own priorities (``Goals.priorities``); poles don't count."""
         levels: dict[int, list[tuple[Task, float]]] = {}
         for number, (place, weight, priority) in enumerate(zip(self.places, self.weights, priorities, strict=True)):
-            if math.isfinite(self.enough[number]):
+            if math.isfinite(self.tolerances[number]):
                 levels.setdefault(priority, []).append((place, weight))
             if number in self.rotations:
                 level = priority if self.pinned[number] else priority + 1
@@ -132,7 +132,7 @@ class TreeProblem:
 
     def is_met(self, state: State) -> bool:
         """Tell whether every effector is at its target."""
-        return all(found <= enough for found, enough in zip(self.distances(state), self.enough, strict=True))
+        return all(found <= tolerance for found, tolerance in zip(self.distances(state), self.tolerances, strict=True))
 
     def is_done(self, state: State) -> bool:
         """Tell whether targets, poles and rotations are all met."""
@@ -141,8 +141,8 @@ class TreeProblem:
     def spread(self, state: State) -> float:
         """Return the weighted sum of the effectors' squared distances; of those whose targets are within reach."""
         found: float = sum(
-            weight * LEAST_WEIGHT ** min(missing / FAR_BEYOND, 1.0) * distance * distance
-            for weight, missing, distance in zip(self.weights, self.missing, self.distances(state), strict=True)
+            weight * LEAST_WEIGHT ** min(excess / FAR_BEYOND, 1.0) * distance * distance
+            for weight, excess, distance in zip(self.weights, self.beyond_reach, self.distances(state), strict=True)
         )
         return found
 
@@ -230,13 +230,15 @@ def tree_problem(start: StartTree, goals: Goals, options: Options) -> TreeProble
     pinned = [False] * len(tips) if goals.pinned is None else [bool(pin) for pin in goals.pinned]
     rotations = _rotation_tasks(start, goals)
     has_position = _chosen(goals.with_positions, len(tips))
-    enough = [
+    tolerances = [
         options.tolerance * length if number in has_position else math.inf
         for number, length in enumerate(start.own_lengths)
     ]
     poles = _pole_tasks(start, goals, [task.bone for task in rotations.values()])
-    aims_missing = _missing(start, aims, [False] * len(tips), not options.moves_root)
-    is_away = [far > least or soft for far, least, soft in zip(aims_missing, enough, eased, strict=True)]
+    aims_beyond_reach = _beyond_reach(start, aims, [False] * len(tips), not options.moves_root)
+    is_away = [
+        excess > tolerance or soft for excess, tolerance, soft in zip(aims_beyond_reach, tolerances, eased, strict=True)
+    ]
     return TreeProblem(
         start=start,
         aims=aims,
@@ -248,8 +250,8 @@ def tree_problem(start: StartTree, goals: Goals, options: Options) -> TreeProble
         weights=chain.weights.tolist(),
         pinned=pinned,
         held=[task for number, task in rotations.items() if pinned[number]],
-        missing=_missing(start, places, pinned, not options.moves_root),
-        enough=enough,
+        beyond_reach=_beyond_reach(start, places, pinned, not options.moves_root),
+        tolerances=tolerances,
         meets=meets,
         moves_root=options.moves_root,
         priorities=None if goals.priorities is None else goals.priorities.tolist(),
@@ -315,7 +317,7 @@ def _points(start: StartTree, rows: Array, kind: str, mask: Mask | None = None) 
     return found
 
 
-def _missing(
+def _beyond_reach(
     start: StartTree, places: Sequence[PositionTask], pinned: Sequence[bool], is_root_fixed: bool
 ) -> list[float]:
     """Return by how much the links on the way are too short, or too unequal, to reach each target."""
