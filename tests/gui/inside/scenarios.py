@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable, Generator
 from pathlib import Path
+from typing import Any
 
 import bpy
 import gpu
@@ -48,7 +49,8 @@ from stage import (
 from surroundings import (
     around_the_edge,
     bend_arms,
-    interruptions,
+    interrupted_by_areas,
+    interrupted_by_data,
     kinds_of_rigs,
     kinds_of_views,
     overlay_on_an_override,
@@ -145,6 +147,22 @@ def drag_by_buttons() -> Steps:
             Stage.hands.key("Z", "ctrl")
             yield 0.6
             check(pose_bits(rig_now()) == rig_before, "pressed: one undo takes it back")
+    yield from ends_of_a_waiting_drag(at, hand)
+    after = pose_bits(rig_now())
+    check(after != rig_before, "the pose stays")
+    Stage.hands.move(*middle(region()))
+    yield 0.2
+    Stage.hands.key("Z", "ctrl")
+    yield 0.6
+    check(pose_bits(rig_now()) == rig_before, "one undo takes it back")
+    Stage.hands.key("Z", "ctrl", "shift")
+    yield 0.6
+    check(pose_bits(rig_now()) == after, "redo brings it again")
+
+
+def ends_of_a_waiting_drag(at: Vector, hand: Vector) -> Steps:
+    """Press the button of Drag Bone, then what cancels the drag; ``at`` is the button's pixel, ``hand`` the bone's."""
+    left = traces()
     for button in ("ESC", "RIGHTMOUSE", "beside"):
         before = pose_bits(rig_now())
         yield from click(at)
@@ -156,16 +174,6 @@ def drag_by_buttons() -> Steps:
         yield 0.3
         check(not is_dragging() and traces() == left, f"{button} ends a drag that waits ({traces()})")
         check(pose_bits(rig_now()) == before, f"{button} leaves the pose")
-    after = pose_bits(rig_now())
-    check(after != rig_before, "the pose stays")
-    Stage.hands.move(*middle(region()))
-    yield 0.2
-    Stage.hands.key("Z", "ctrl")
-    yield 0.6
-    check(pose_bits(rig_now()) == rig_before, "one undo takes it back")
-    Stage.hands.key("Z", "ctrl", "shift")
-    yield 0.6
-    check(pose_bits(rig_now()) == after, "redo brings it again")
 
 
 def drag_by_shortcut_and_search() -> Steps:
@@ -208,12 +216,24 @@ def keys() -> Steps:
     before, left = pose_bits(rig), traces()
     yield 0.4
     yield from begin_drag(grab="TIP", chain_count=3)
-    start, begin = tail_of(rig), middle(region())
-    yield from walk(begin, begin + Vector((-50, 40)))
+    start, begin, way = tail_of(rig), middle(region()), Vector((-50, 40))
+    yield from walk(begin, begin + way)
     yield 0.2
-    check((pixel_of(tail_of(rig)) - pixel_of(start) - Vector((-50, 40))).length < 2.0, "the hand is under the mouse")
-    free = pose_bits(rig)
+    check((pixel_of(tail_of(rig)) - pixel_of(start) - way).length < 2.0, "the hand is under the mouse")
+    yield from keys_of_axes(rig, start)
+    yield from keys_of_chain_length(rig)
+    yield from keys_of_numbers(rig, start)
+    yield from keys_of_snapping_and_precision(rig, start, begin + way)
+    yield from middle_button(rig, begin + way)
+    yield from press("ESC")
+    yield 0.3
+    check(pose_bits(rig) == before, "Escape restores every bit")
+    check(not is_dragging() and traces() == left, f"and leaves nothing ({traces()})")
 
+
+def keys_of_axes(rig: Any, start: Vector) -> Steps:
+    """X, Z, Shift Z and C in a running drag that began with the hand's tail at ``start``."""
+    free = pose_bits(rig)
     yield from press("X")
     off = tail_of(rig) - start
     check(abs(off.x) > 0.05 and abs(off.y) + abs(off.z) < 2e-3, f"X locks the world's X ({tuple(off)})")
@@ -233,7 +253,9 @@ def keys() -> Steps:
     yield from press("C")
     check(pose_bits(rig) == free, "C takes locks away")
 
-    count = len(rig_chain())
+
+def keys_of_chain_length(rig: Any) -> Steps:
+    free, count = pose_bits(rig), len(rig_chain())
     yield from press("PAGE_UP")
     yield 0.3
     (drawn_armature,) = addon("overlay.draw_handler")._overlay.drawn_armatures
@@ -247,6 +269,9 @@ def keys() -> Steps:
     yield from press("PAGE_DOWN")
     check(len(rig_chain()) == 3 and pose_bits(rig) == free, "and back, bit for bit")
 
+
+def keys_of_numbers(rig: Any, start: Vector) -> Steps:
+    free = pose_bits(rig)
     yield from press("X", "-", ".", "2")
     off = tail_of(rig) - start
     check((off - Vector((-0.2, 0.0, 0.0))).length < 2e-3, f"X -.2 goes 0.2 along X ({tuple(off)})")
@@ -259,6 +284,10 @@ def keys() -> Steps:
     yield from press(*["BACKSPACE"] * 6)
     check(pose_bits(rig) == free, "without numbers it is the mouse's again, bit for bit")
 
+
+def keys_of_snapping_and_precision(rig: Any, start: Vector, there: Vector) -> Steps:
+    """G and Shift, with the mouse at a pixel of the window."""
+    free = pose_bits(rig)
     settings = bpy.context.scene.tool_settings
     settings.snap_elements_base = {"GRID"}
     area().spaces.active.overlay.grid_scale = 0.1
@@ -269,8 +298,6 @@ def keys() -> Steps:
     check(all(abs(part - round(part)) < 1e-3 for part in parts), f"G snaps to the grid ({parts}, step {step})")
     yield from press("G")
     check(pose_bits(rig) == free, "G again doesn't")
-
-    there = begin + Vector((-50, 40))
     Stage.hands.hold("shift")
     yield 0.2
     yield from walk(there, there + Vector((40, 0)))
@@ -282,6 +309,10 @@ def keys() -> Steps:
     yield 0.3
     check(pose_bits(rig) == free, "and back, bit for bit")
 
+
+def middle_button(rig: Any, there: Vector) -> Steps:
+    """The view is turned while a drag runs, with the mouse at a pixel of the window."""
+    free = pose_bits(rig)
     view = area().spaces.active.region_3d.view_matrix.copy()
     Stage.hands.down("MIDDLEMOUSE")
     yield 0.15
@@ -291,10 +322,6 @@ def keys() -> Steps:
     check(area().spaces.active.region_3d.view_matrix != view and is_dragging(), "the middle button turns the view")
     check(pose_bits(rig) == free, "and moves nothing")
     shot("turned")
-    yield from press("ESC")
-    yield 0.3
-    check(pose_bits(rig) == before, "Escape restores every bit")
-    check(not is_dragging() and traces() == left, f"and leaves nothing ({traces()})")
 
 
 def rig_chain() -> list[str]:
@@ -407,51 +434,66 @@ def file_window_undo_frames() -> Steps:
     bend_arms(rig)
     with over():
         bpy.ops.wm.save_as_mainfile(filepath=str(folder / "rig.blend"))
-    left = traces()
     yield 0.5
-    saved = pose_bits(rig)
+    yield from file_in_mid_drag(folder / "rig.blend")
+    yield from undo_in_mid_drag()
+    yield from deleted_in_mid_drag()
+    with over():
+        bpy.ops.wm.open_mainfile(filepath=str(folder / "rig.blend"))
+    yield 1.0
+    yield from frame_in_mid_drag()
+    yield from window_closed_in_mid_drag()
+
+
+def short_drag() -> Steps:
+    """Begin a drag of the arm, and move it."""
+    yield from begin_drag(grab="TIP", chain_count=3)
+    begin = middle(region())
+    yield from walk(begin, begin + Vector((-40, 25)), 3)
+
+
+def file_in_mid_drag(path: Path) -> Steps:
+    left, saved = traces(), pose_bits(rig_now())
     for _ in range(2):
-        yield from begin_drag(grab="TIP", chain_count=3)
-        begin = middle(region())
-        yield from walk(begin, begin + Vector((-40, 25)), 3)
+        yield from short_drag()
         with over():
-            bpy.ops.wm.open_mainfile(filepath=str(folder / "rig.blend"))
+            bpy.ops.wm.open_mainfile(filepath=str(path))
         yield 1.2
         check(not is_dragging() and traces() == left, f"a file in mid-drag ends it ({traces()})")
         check(pose_bits(rig_now()) == saved, "and the file's pose is the saved one")
         Stage.hands.move(*middle(region()))
         yield 0.4
 
-    rig = rig_now()
+
+def undo_in_mid_drag() -> Steps:
+    rig, left = rig_now(), traces()
+    hand = pose_bits(rig)["hand.L"]
     with over():
         bpy.ops.ed.undo_push(message="one")
         rig.pose.bones["hand.R"].location.x += 0.01
         bpy.ops.ed.undo_push(message="two")
     yield 0.3
-    yield from begin_drag(grab="TIP", chain_count=3)
-    begin = middle(region())
-    yield from walk(begin, begin + Vector((-40, 25)), 3)
+    yield from short_drag()
     with over():
         bpy.ops.ed.undo()
     yield 0.4
-    yield from walk(begin, begin + Vector((-20, 25)), 3)
+    yield from walk(middle(region()), middle(region()) + Vector((-20, 25)), 3)
     yield 0.3
     check(not is_dragging() and traces() == left, f"a script's undo in mid-drag ends it ({traces()})")
-    check(pose_bits(rig_now())["hand.L"] == saved["hand.L"], "with the undo's pose")
+    check(pose_bits(rig_now())["hand.L"] == hand, "with the undo's pose")
 
-    rig = rig_now()
-    Stage.hands.move(*begin)
-    yield 0.2
+
+def deleted_in_mid_drag() -> Steps:
+    left = traces()
     yield from begin_drag(grab="TIP", chain_count=3)
-    bpy.data.objects.remove(rig)
-    Stage.hands.move(*(begin + Vector((5, 5))))
+    bpy.data.objects.remove(rig_now())
+    Stage.hands.move(*(middle(region()) + Vector((5, 5))))
     yield 0.5
     check(not is_dragging() and traces() == left, f"so does deleting the rig ({traces()})")
-    with over():
-        bpy.ops.wm.open_mainfile(filepath=str(folder / "rig.blend"))
-    yield 1.0
 
-    rig = rig_now()
+
+def frame_in_mid_drag() -> Steps:
+    rig, left = rig_now(), traces()
     for frame, turn in ((1, 0.0), (20, 0.6)):
         rig.pose.bones["upper_arm.L"].rotation_quaternion = (1.0, turn, 0.0, 0.0)
         rig.pose.bones["upper_arm.L"].keyframe_insert("rotation_quaternion", frame=frame)
@@ -459,17 +501,19 @@ def file_window_undo_frames() -> Steps:
     at_ten = pose_bits(rig)
     bpy.context.scene.frame_set(1)
     yield 0.3
-    yield from begin_drag(grab="TIP", chain_count=3)
-    yield from walk(begin, begin + Vector((-40, 25)), 3)
+    yield from short_drag()
     bpy.context.scene.frame_set(10)
     yield 0.3
-    yield from walk(begin, begin + Vector((-20, 5)), 3)
+    yield from walk(middle(region()), middle(region()) + Vector((-20, 5)), 3)
     yield 0.2
     check(is_dragging() and pose_bits(rig) != at_ten, "a drag goes on at another frame")
     yield from press("ESC")
     yield 0.3
     check(pose_bits(rig) == at_ten and traces() == left, "Escape restores that frame's pose")
 
+
+def window_closed_in_mid_drag() -> Steps:
+    rig, left = rig_now(), traces()
     with over():
         bpy.ops.wm.window_new()
     yield 1.5
@@ -600,8 +644,8 @@ def overlay() -> Steps:
     yield from fifty_chains()
 
 
-def fifty_chains() -> Steps:
-    """Many chains at once, timed."""
+def make_fifty_chains() -> Any:
+    """Make an armature with 50 keyed chains of three bones, each with a target, seen from the front."""
     armature = bpy.data.armatures.new("many")
     rig = bpy.data.objects.new("many", armature)
     bpy.context.scene.collection.objects.link(rig)
@@ -634,7 +678,12 @@ def fifty_chains() -> Steps:
             bone.rotation_euler.x = turn
             bone.keyframe_insert("rotation_euler", frame=frame)
     bpy.context.scene.frame_end = 40
-    activate(rig, "bone25 2")
+    return rig
+
+
+def fifty_chains() -> Steps:
+    """Many chains at once, timed."""
+    activate(make_fifty_chains(), "bone25 2")
     yield 0.8
 
     def redraw() -> Steps:
@@ -688,7 +737,7 @@ def quantiles(times: list[float]) -> dict[str, float]:
     return {name: times[int(share * (len(times) - 1))] for name, share in shares.items() if times}
 
 
-def limit_arm(rig: object) -> None:
+def limit_arm(rig: Any) -> None:
     upper, lower = rig.pose.bones["upper_arm.L"], rig.pose.bones["forearm.L"]
     for axis in "xz":
         setattr(upper, f"use_ik_limit_{axis}", True)
@@ -698,7 +747,7 @@ def limit_arm(rig: object) -> None:
     lower.ik_min_x, lower.ik_max_x = 0.0, 2.6
 
 
-def frame_arm(rig: object) -> None:
+def frame_arm(rig: Any) -> None:
     """Look at the left arm from the front and a little from its side."""
     from mathutils import Euler
 
@@ -766,7 +815,8 @@ SCENARIOS = {
         kinds_of_views,
         kinds_of_rigs,
         overlay_on_an_override,
-        interruptions,
+        interrupted_by_areas,
+        interrupted_by_data,
         snapping,
         around_the_edge,
         shortcut,

@@ -124,96 +124,105 @@ def quad_regions() -> list[Any]:
     return [one for one in area().regions if one.type == "WINDOW"]
 
 
-def interruptions() -> Steps:
-    """Its area goes, another workspace comes, the mode changes, a timer deletes the rig: nothing is left, or hurts."""
-    rig = human()
-    bend_arms(rig)
-    rig.data.collections_all["Torso"].is_visible = False
-    left = traces()
-    start = pose_bits(rig)
-    begin = middle(region())
-    yield 0.4
+class Interrupted:
+    """A rig whose arm is dragged, and what must be as it was after each interruption."""
 
-    def drag() -> Steps:
-        Stage.hands.move(*begin)
+    def __init__(self) -> None:
+        rig = human()
+        bend_arms(rig)
+        rig.data.collections_all["Torso"].is_visible = False
+        self.left, self.start, self.begin = traces(), pose_bits(rig), middle(region())
+
+    def drag(self) -> Steps:
+        Stage.hands.move(*self.begin)
         yield 0.2
         yield from begin_drag(grab="TIP", chain_count=3)
-        yield from walk(begin, begin + Vector((-40, 25)), 3)
-        check(pose_bits(rig_now()) != start, "it has moved")
+        yield from walk(self.begin, self.begin + Vector((-40, 25)), 3)
+        check(pose_bits(rig_now()) != self.start, "it has moved")
 
-    def after(what: str, is_restored: bool = True) -> Steps:
-        Stage.hands.move(*(begin + Vector((7, 7))))
+    def after(self, what: str, is_restored: bool = True) -> Steps:
+        Stage.hands.move(*(self.begin + Vector((7, 7))))
         yield 0.4
         if is_dragging():
             yield from press("ESC")
             yield 0.3
-        check(not is_dragging() and traces() == left, f"{what}: nothing is left ({traces()})")
+        check(not is_dragging() and traces() == self.left, f"{what}: nothing is left ({traces()})")
         if is_restored:
-            check(pose_bits(rig_now()) == start, f"{what}: every bit is as it was")
+            check(pose_bits(rig_now()) == self.start, f"{what}: every bit is as it was")
 
-    yield from drag()
+
+def interrupted_by_areas() -> Steps:
+    """Another workspace comes, the area of the drag changes, closes or fills the window: nothing is left."""
+    one = Interrupted()
+    yield 0.4
+    yield from one.drag()
     there = window().workspace
-    window().workspace = next(one for one in bpy.data.workspaces if one.name == "Animation")
+    window().workspace = bpy.data.workspaces["Animation"]
     yield 0.8
-    yield from after("another workspace")
+    yield from one.after("another workspace")
     window().workspace = there
     yield 0.8
     bpy.context.view_layer.objects.active = rig_now()
     with over():
         bpy.ops.object.mode_set(mode="POSE")  # each workspace has a mode
     yield 0.2
-    yield from after("back again")
+    yield from one.after("back again")
 
-    yield from drag()
+    yield from one.drag()
     area().type = "IMAGE_EDITOR"
     yield 0.5
-    yield from after("the area becomes another editor")
-    next(one for one in window().screen.areas if one.type == "IMAGE_EDITOR").type = "VIEW_3D"
+    yield from one.after("the area becomes another editor")
+    area("IMAGE_EDITOR").type = "VIEW_3D"
     yield 0.5
 
     with over():
         bpy.ops.screen.area_split(direction="VERTICAL", factor=0.5)
     yield 0.6
-    views = [one for one in window().screen.areas if one.type == "VIEW_3D"]
+    views = [view for view in window().screen.areas if view.type == "VIEW_3D"]
     check(len(views) == 2, "two viewports")
-    begin = middle(region(of=views[0]))
-    yield from drag()
+    one.begin = middle(region(of=views[0]))
+    yield from one.drag()
     with bpy.context.temp_override(window=window(), area=views[0], region=region(of=views[0])):
         bpy.ops.screen.area_close()
     yield 0.6
-    yield from after("the area closes")
-    begin = middle(region())
+    yield from one.after("the area closes")
+    one.begin = middle(region())
 
-    yield from drag()
+    yield from one.drag()
     with over():
         bpy.ops.screen.screen_full_area()
     yield 0.8
-    yield from after("the area fills the window")
+    yield from one.after("the area fills the window")
     with over():
         bpy.ops.screen.back_to_previous()
     yield 0.8
 
-    yield from drag()
+
+def interrupted_by_data() -> Steps:
+    """The mode changes, the bone gets another name, a timer deletes the rig: nothing is left."""
+    one = Interrupted()
+    yield 0.4
+    yield from one.drag()
     with over():
         bpy.ops.object.mode_set(mode="OBJECT")
     yield 0.3
-    yield from after("Object mode")
+    yield from one.after("Object mode")
     with over():
         bpy.ops.object.mode_set(mode="POSE")
     yield 0.3
 
-    yield from drag()
+    yield from one.drag()
     bone = rig_now().data.bones["hand.L"]
     bone.name = "renamed"
-    yield from after("the bone gets another name", is_restored=False)
+    yield from one.after("the bone gets another name", is_restored=False)
     rig_now().data.bones["renamed"].name = "hand.L"
-    for name, bits in start.items():
+    for name, bits in one.start.items():
         rig_now().pose.bones[name].rotation_quaternion = bits[1]
     yield 0.2
 
-    yield from drag()
+    yield from one.drag()
     bpy.data.objects.remove(rig_now())
-    yield from after("the rig is deleted", is_restored=False)
+    yield from one.after("the rig is deleted", is_restored=False)
 
 
 def kinds_of_rigs() -> Steps:
@@ -235,24 +244,9 @@ def kinds_of_rigs() -> Steps:
     activate(other, "hand.L")
     for one in (rig, other):
         one.fabrik.show_overlay = True
-    still, before, hand = pose_bits(rig), pose_bits(other), tail_of(other)
-    with over():
-        bpy.ops.ed.undo_push(message="two")
-    yield 0.3
-    yield from begin_drag(grab="TIP", chain_count=3)
-    begin = middle(region())
-    yield from walk(begin, begin + Vector((-15, 20)), 3)
-    yield 0.2
-    shot("two-rigs")
-    check((tail_of(other) - hand).length > 0.02 and pose_bits(rig) == still, "the active one is dragged, no other")
-    yield from press("RET")
-    yield 0.3
-    Stage.hands.key("Z", "ctrl")
-    yield 0.6
+    yield from drag_of_two_rigs(rig, other)
     other = bpy.data.objects["other"]
     rig = next(obj for obj in bpy.data.objects if obj.type == "ARMATURE" and obj != other)
-    check(pose_bits(other) == before and pose_bits(rig) == still, "one undo takes it back")
-
     with over():
         bpy.ops.object.mode_set(mode="OBJECT")
         rig.select_set(False)
@@ -279,6 +273,27 @@ def kinds_of_rigs() -> Steps:
     rig.data.bones.active = rig.data.bones["hand.L"]
     yield 0.4
     yield from follows_there("an overridden rig", rig)
+
+
+def drag_of_two_rigs(rig: Any, other: Any) -> Steps:
+    """Drag the left hand of the second of two rigs in Pose mode, and undo."""
+    still, before, hand = pose_bits(rig), pose_bits(other), tail_of(other)
+    with over():
+        bpy.ops.ed.undo_push(message="two")
+    yield 0.3
+    yield from begin_drag(grab="TIP", chain_count=3)
+    begin = middle(region())
+    yield from walk(begin, begin + Vector((-15, 20)), 3)
+    yield 0.2
+    shot("two-rigs")
+    check((tail_of(other) - hand).length > 0.02 and pose_bits(rig) == still, "the active one is dragged, no other")
+    yield from press("RET")
+    yield 0.3
+    Stage.hands.key("Z", "ctrl")
+    yield 0.6
+    other = bpy.data.objects["other"]
+    rig = next(obj for obj in bpy.data.objects if obj.type == "ARMATURE" and obj != other)
+    check(pose_bits(other) == before and pose_bits(rig) == still, "one undo takes it back")
 
 
 def overridden(rig: Any) -> Generator[float, None, Any]:
