@@ -604,14 +604,14 @@ def test_a_handle_of_the_tool_drags_its_bone_whichever_is_active(rigify: None) -
     armature = metarig("human_metarig")
     body = make_body(armature)
     body.handles["Hand.R"].use_pin = True
-    shown = {handle.options["bone"]: handle for handle in body_handles(armature)}
+    shown = {handle.options["handle"]: handle for handle in body_handles(armature)}
     assert len(shown) == len(body.handles)
-    assert shown["hand.R"].shape == "SQUARE" and not shown["hand.R"].is_pale, "pinned"
-    assert shown["foot.L"].shape == "CIRCLE" and not shown["foot.L"].is_pale, "planted"
-    assert shown["forearm.L"].is_pale, "an elbow does nothing until it is used"
+    assert shown["Hand.R"].shape == "SQUARE" and not shown["Hand.R"].is_pale, "pinned"
+    assert shown["Foot.L"].shape == "CIRCLE" and not shown["Foot.L"].is_pale, "planted"
+    assert shown["Elbow.L"].is_pale, "an elbow does nothing until it is used"
     activate(armature, "foot.R")
-    target = shown["hand.L"].position + Vector((0.0, -0.2, 0.1))
-    assert bpy.ops.pose.fabrik_drag(position=target, **shown["hand.L"].options) == {"FINISHED"}
+    target = shown["Hand.L"].position + Vector((0.0, -0.2, 0.1))
+    assert bpy.ops.pose.fabrik_drag(position=target, **shown["Hand.L"].options) == {"FINISHED"}
     update()
     assert (place(armature, "Hand.L") - target).length < 1e-4
     with pytest.raises(RuntimeError, match=r"There is no bone 'paw\.L' in 'metarig'"):

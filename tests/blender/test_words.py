@@ -20,11 +20,13 @@ from fabrik_addon.blender.interface import (
     bake_operators,
     body_operators,
     body_panel,
+    body_tool,
     chain_operators,
     chain_panel,
     compare_panel,
     convert_operators,
     drag_operator,
+    handle_operators,
     menu,
     native_operators,
     presets,
@@ -41,11 +43,13 @@ MODULES = (
     body_operators,
     body_panel,
     body_properties,
+    body_tool,
     chain_operators,
     chain_panel,
     compare_panel,
     convert_operators,
     drag_operator,
+    handle_operators,
     menu,
     native_operators,
     presets,
@@ -172,10 +176,12 @@ def test_buttons_have_the_operators_names(module: Any) -> None:
 
 
 def test_menu_search_finds_what_can_be_done() -> None:
-    """It finds what is in a menu."""
+    """It finds what is in a menu, and in the menus there."""
     add_chain(make_tail(3), "bone2", 3)
     drawn: list[tuple[str, str]] = []
-    menu.VIEW3D_MT_fabrik.draw(Drawing(menu.VIEW3D_MT_fabrik, drawn), bpy.context)  # type: ignore[arg-type]
+    for kind in (menu.VIEW3D_MT_fabrik, body_tool.VIEW3D_MT_fabrik_handle):
+        kind.draw(Drawing(kind, drawn), bpy.context)  # type: ignore[arg-type]
+    assert ("menu", "VIEW3D_MT_fabrik_handle") in drawn
     found = {kind.bl_idname for kind in operators() if "INTERNAL" not in kind.bl_options}
     assert {name for what, name in drawn if what == "operator"} == found
     above: list[tuple[str, str]] = []

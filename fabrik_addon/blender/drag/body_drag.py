@@ -36,7 +36,9 @@ def is_of_body(armature: Object, bone: str) -> bool:
 class BodyDrag(BaseDrag):
     """A bone of a body that is dragged by its handle, or else by its tail, with the channels of the start."""
 
-    def __init__(self, view_layer: ViewLayer, armature: Object, bone: str, pins: str = 'PINNED') -> None:
+    def __init__(
+        self, view_layer: ViewLayer, armature: Object, bone: str, pins: str = 'PINNED', handle_name: str = ""
+    ) -> None:
         """Begin a drag; nothing changes yet.
 
         Args:
@@ -44,11 +46,12 @@ class BodyDrag(BaseDrag):
             armature: object in Pose mode, with a body.
             bone: name of one of the body's bones.
             pins: kept for the redo panel; the body's own handles say what is held.
+            handle_name: which of several handles at the bone; the first one unless it is given.
 
         Raises:
             FabrikError: a bone of the body is missing or locked.
         """
-        handle = handle_of_bone(armature, bone)
+        handle = find_handle(armature, handle_name) if handle_name else handle_of_bone(armature, bone)
         self._is_added = handle is None
         self._name = f"{bone} (dragged)" if handle is None else handle.name
         super().__init__(view_layer, armature, Grab(bone, use_tail=handle is None or handle.use_tail), pins)

@@ -4,16 +4,26 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import bpy
-from bpy.types import WorkSpaceTool
+from bpy.types import Menu, WorkSpaceTool
 
 from ..rig.body_properties import body_of
 from .handle_gizmos import Handle, HandleGroup
 
 if TYPE_CHECKING:
-    from bpy.types import Context, Object, UILayout
+    from bpy.types import Context, KeyConfig, KeyMap, Object, UILayout
+
+
+_BENDS = {'FOREARM', 'SHIN'}
+"""Roles whose handles, at their heads, are those of elbows and knees."""
+
+_AT_MOUSE = {"properties": [("at_mouse", True)]}
+
+_ICON = str(Path(__file__).resolve().parents[2] / "icons/body_pose")
+"""Blender adds the ending .dat."""
 
 
 class VIEW3D_GGT_fabrik_body(HandleGroup):
@@ -40,24 +50,57 @@ class VIEW3D_GGT_fabrik_body(HandleGroup):
             and bool(body_of(armature).handles)
         )
 
+    # Blender's own keymap for gizmos would also begin a drag with Ctrl.
+    @classmethod
+    def setup_keymap(cls, keyconfig: KeyConfig) -> KeyMap:
+        keymap = keyconfig.keymaps.new(cls.bl_idname, space_type='EMPTY')
+        keymap.keymap_items.new("gizmogroup.gizmo_tweak", 'LEFTMOUSE', 'PRESS')
+        return keymap
+
     @classmethod
     def handles(cls, context: Context) -> list[Handle]:
         return body_handles(context.object)
 
 
 def body_handles(armature: Object) -> list[Handle]:
-    """READ: the handles of an armature's body; one whose bone is gone has none, the panel says so."""
+    """READ: the handles of an armature's body; one whose bone is gone has none, the panel says so.
+
+    A pinned handle is a square; one that keeps its place has a larger dot; one at an elbow or a knee is pale until it
+    is used.
+    """
+    body = body_of(armature)
+    bends = {part.name for part in body.parts if part.role in _BENDS}
     handles = []
-    for one in body_of(armature).handles:
+    for one in body.handles:
         bone = armature.pose.bones.get(one.bone)
-        if bone is not None:
-            place = armature.matrix_world @ (bone.tail if one.use_tail else bone.head)
-            color = 'gizmo_primary' if one.use_pin or one.use_position else 'gizmo_secondary'
-            shape = 'SQUARE' if one.use_pin else 'CIRCLE'
-            is_pale = not (one.use_pin or one.use_position or one.use_rotation)
-            options = {"bone": one.bone, "grab": 'BONE', "follows": 'BODY'}
-            handles.append(Handle(place, shape, color, "pose.fabrik_drag", options, is_pale))
+        if bone is None:
+            continue
+        is_held = one.use_pin or one.use_position
+        handles.append(
+            Handle(
+                armature.matrix_world @ (bone.tail if one.use_tail else bone.head),
+                'SQUARE' if one.use_pin else 'CIRCLE',
+                'gizmo_primary' if one.use_pin else 'gizmo_secondary',
+                "pose.fabrik_drag",
+                {"handle": one.name},
+                is_held,
+                is_pale=one.part in bends and not (one.use_tail or is_held or one.use_rotation),
+            )
+        )
     return handles
+
+
+class VIEW3D_MT_fabrik_handle(Menu):
+    bl_label = "Handle"
+
+    def draw(self, _context: Context) -> None:
+        layout = self.layout
+        layout.operator("pose.fabrik_body_pull")
+        layout.operator("pose.fabrik_handle_pin", icon='PINNED')
+        layout.operator("pose.fabrik_handle_release", icon='UNPINNED')
+        layout.separator()
+        layout.operator("pose.fabrik_handle_add", icon='ADD')
+        layout.operator("pose.fabrik_handle_remove", icon='REMOVE')
 
 
 class FabrikBodyPose(WorkSpaceTool):
@@ -66,9 +109,12 @@ class FabrikBodyPose(WorkSpaceTool):
     bl_idname = "fabrik_ik.body_pose"
     bl_label = "Body Pose"
     bl_description = "Pull the handles of a body: the rest of the body follows, planted feet and pins stay"
-    bl_icon = "ops.transform.bone_envelope"
+    bl_icon = _ICON
     bl_widget = VIEW3D_GGT_fabrik_body.bl_idname
     bl_keymap = (
+        ("pose.fabrik_handle_pin", {"type": 'LEFTMOUSE', "value": 'PRESS', "ctrl": True}, _AT_MOUSE),
+        ("pose.fabrik_handle_release", {"type": 'LEFTMOUSE', "value": 'PRESS', "alt": True}, _AT_MOUSE),
+        ("pose.fabrik_handle_add", {"type": 'LEFTMOUSE', "value": 'DOUBLE_CLICK'}, _AT_MOUSE),
         ("view3d.select", {"type": 'LEFTMOUSE', "value": 'CLICK'}, {"properties": [("deselect_all", True)]}),
         ("view3d.select", {"type": 'LEFTMOUSE', "value": 'CLICK', "shift": True}, {"properties": [("toggle", True)]}),
     )
@@ -76,11 +122,21 @@ class FabrikBodyPose(WorkSpaceTool):
     # Blender calls it without an instance.
     def draw_settings(context: Context, layout: UILayout, _tool: object) -> None:  # type: ignore[misc]
         armature = context.object
-        if armature is not None and not body_of(armature).parts:
-            layout.operator("pose.fabrik_body_add")
+        if armature is None or armature.type != 'ARMATURE':
+            return
+        if armature.library is not None:
+            layout.label(text="The armature is linked: make a library override first", icon='LIBRARY_DATA_DIRECT')
+            return
+        body = body_of(armature)
+        if not body.parts:
+            layout.operator("pose.fabrik_body_add", icon='ARMATURE_DATA')
+            return
+        layout.menu(VIEW3D_MT_fabrik_handle.__name__)
 
 
-_register_classes, _unregister_classes = bpy.utils.register_classes_factory((VIEW3D_GGT_fabrik_body,))  # type: ignore[misc]
+_register_classes, _unregister_classes = bpy.utils.register_classes_factory(
+    (VIEW3D_GGT_fabrik_body, VIEW3D_MT_fabrik_handle)
+)  # type: ignore[misc]
 
 
 def register() -> None:

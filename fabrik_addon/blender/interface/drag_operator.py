@@ -166,6 +166,11 @@ class POSE_OT_fabrik_drag(_DragOperator):
         description="Name of the bone that is dragged; empty for the active bone",
         options={'SKIP_SAVE'},
     )
+    handle: StringProperty(
+        name="Handle",
+        description="Name of the handle of a body that is dragged; empty for the bone",
+        options={'SKIP_SAVE'},
+    )
     follows: EnumProperty(
         name="Follows",
         description="What follows the bone where the armature has a body",
@@ -191,6 +196,12 @@ class POSE_OT_fabrik_drag(_DragOperator):
         from ..drag.drag_session import DragSession
 
         armature, active = context.object, context.active_pose_bone
+        if self.handle:
+            from ..drag.body_drag import BodyDrag
+            from ..rig.body_snapshots import find_handle
+
+            handle = find_handle(armature, self.handle)
+            return BodyDrag(context.view_layer, armature, handle.bone, self.pins, handle.name)
         name = self.bone or (active.name if active is not None else "")
         if self.grab == 'TARGET' or not name:
             return DragSession(context.view_layer, armature, _active_target(armature), pins=self.pins)

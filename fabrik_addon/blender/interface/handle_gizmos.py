@@ -11,9 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import bpy
+import gpu
 from bpy.types import Gizmo, GizmoGroup
 from mathutils import Matrix, Vector
 
@@ -29,11 +30,23 @@ _Corner = tuple[float, float, float]
 _SIZE = 0.15
 """Radius of a handle over Blender's own gizmo size (75 pixels, a preference): 11 pixels."""
 
-_INNER, _DOT, _REACH = 0.72, 0.2, 1.25
-"""Over the radius of a handle: of the hole in its frame, of the dot in its middle, of the disc that the mouse hits."""
+_INNER, _DOT, _HELD_DOT, _HIT = 0.72, 0.2, 0.45, 0.6
+"""Over the radius of a handle: of the hole in its frame, of the dot in its middle, of the dot of a handle that keeps
+its place, of the disc that is hit by a square about the mouse."""
+
+_HOTSPOT = 10.0
+"""Half of the side of that square in Blender, in pixels."""
+
+_BACKING = 0.16
+"""Width of the dark rim on both sides of a frame and around a dot, over the radius: on a white mesh a bright handle
+would be lost without it."""
+
+_BACKING_COLOR = (0.0, 0.0, 0.0, 0.5)
 
 _SEGMENTS = 24
 _ALPHA, _PALE = 0.9, 0.4
+_PALE_SIZE = 0.7
+"""Size of a pale handle, over that of the others."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +62,15 @@ class Handle:
     """Its ``bl_idname``."""
     options: Mapping[str, str]
     """Properties of the operator."""
+    is_held: bool = False
+    """Whether it keeps its place: its dot is larger."""
     is_pale: bool = False
-    """Whether it is drawn with little opacity: it does nothing until it is used."""
+    """Whether it is drawn small and with little opacity: it does nothing until it is used."""
 
     @property
     def key(self) -> tuple[object, ...]:
         """What decides the look and the operator of a handle; the position is none of it."""
-        return self.shape, self.color, self.is_pale, self.operator, *self.options.items()
+        return self.shape, self.color, self.is_held, self.is_pale, self.operator, *self.options.items()
 
 
 def _regular(count: int, radius: float) -> list[_Corner]:
@@ -78,27 +93,45 @@ def _disc(corners: Sequence[_Corner]) -> list[_Corner]:
     ]
 
 
-def _triangles(shape: HandleShape) -> list[_Corner]:
-    """Return the triangles of a handle: a frame with a dot in its middle; a square is larger by its corners."""
-    count, size = (4, 1.2) if shape == 'SQUARE' else (_SEGMENTS, 1.0)
-    frame = _frame(_regular(count, size), _regular(count, _INNER * size))
-    return frame + _disc(_regular(_SEGMENTS, _DOT))
+def _triangles(handle: Handle, rim: float = 0.0) -> list[_Corner]:
+    """Return the triangles of a handle: a frame with a dot in its middle, each wider by a rim.
+
+    A square is larger than a circle by its corners.
+    """
+    count, size = (4, 1.2) if handle.shape == 'SQUARE' else (_SEGMENTS, 1.0)
+    frame = _frame(_regular(count, size * (1.0 + rim)), _regular(count, size * (_INNER - rim)))
+    return frame + _disc(_regular(_SEGMENTS, (_HELD_DOT if handle.is_held else _DOT) + rim))
+
+
+def reach_in_pixels(context: Context) -> float:
+    """Return the distance from the middle of a handle within which the mouse hits it, in pixels."""
+    preferences = context.preferences
+    scale = preferences.system.ui_scale
+    return _SIZE * _HIT * preferences.view.gizmo_size * scale + _HOTSPOT * preferences.system.pixel_size
 
 
 class FABRIK_GT_handle(Gizmo):
-    """A handle; ``shape`` is set by its group"""
+    """A handle; its group sets what is drawn"""
 
     bl_idname = "FABRIK_GT_handle"
 
-    __slots__ = ("drawn", "hit", "key")
+    __slots__ = ("backing", "drawn", "hit", "key")
 
     def setup(self) -> None:
         if not hasattr(self, "hit"):
-            self.hit = self.new_custom_shape('TRIS', _disc(_regular(_SEGMENTS, _REACH)))
-            self.drawn = None
+            self.hit = self.new_custom_shape('TRIS', _disc(_regular(_SEGMENTS, _HIT)))
+            self.backing: Any = None
+            self.drawn: Any = None
             self.key: tuple[object, ...] = ()
 
     def draw(self, _context: Context) -> None:
+        batch, shader = self.backing
+        shader.uniform_float("color", (*_BACKING_COLOR[:3], _BACKING_COLOR[3] * self.alpha))
+        gpu.state.blend_set('ALPHA')
+        with gpu.matrix.push_pop():  # type: ignore[attr-defined]
+            gpu.matrix.multiply_matrix(self.matrix_world)
+            batch.draw(shader)
+        gpu.state.blend_set('NONE')
         self.draw_custom_shape(self.drawn)
 
     def draw_select(self, _context: Context, select_id: int) -> None:  # type: ignore[override]
@@ -111,10 +144,11 @@ class FABRIK_GT_handle(Gizmo):
         if self.key == handle.key:
             return
         self.key = handle.key
-        self.drawn = self.new_custom_shape('TRIS', _triangles(handle.shape))
+        self.drawn = self.new_custom_shape('TRIS', _triangles(handle))
+        self.backing = self.new_custom_shape('TRIS', _triangles(handle, _BACKING))
         self.alpha = _PALE if handle.is_pale else _ALPHA
         self.alpha_highlight = _ALPHA
-        self.scale_basis = _SIZE
+        self.scale_basis = _SIZE * (_PALE_SIZE if handle.is_pale else 1.0)
         self.use_draw_modal = True
         properties = self.target_set_operator(handle.operator)
         for name, value in handle.options.items():

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import bpy
 from bpy.types import Menu
 
+from .body_tool import VIEW3D_MT_fabrik_handle
+
 if TYPE_CHECKING:
     from bpy.types import Context
 
@@ -22,7 +24,7 @@ class VIEW3D_MT_fabrik(Menu):
         layout.operator("pose.fabrik_drag_target")
         layout.separator()
         layout.operator("pose.fabrik_body_add", icon='ARMATURE_DATA')
-        layout.operator("pose.fabrik_body_pull")
+        layout.menu(VIEW3D_MT_fabrik_handle.__name__)
         layout.operator("pose.fabrik_body_find")
         layout.operator("pose.fabrik_body_remove", icon='X')
         layout.separator()

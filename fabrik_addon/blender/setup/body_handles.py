@@ -1,0 +1,35 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""WRITE: the handles that people add to a body by hand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...core import FabrikError
+from ..rig.body_properties import body_of
+from ..rig.body_snapshots import turning_bones
+
+if TYPE_CHECKING:
+    from bpy.types import Object
+
+    from ..rig.body_properties import FabrikHandle
+
+
+def add_handle(armature: Object, bone: str, use_tail: bool) -> FabrikHandle:
+    """Add a handle at the head or tail of a bone of an armature's body; it keeps no place until it is pulled.
+
+    Raises:
+        FabrikError: there is no such bone, it is no part of the body, or a handle is there already.
+    """
+    if bone not in armature.pose.bones:
+        raise FabrikError(f"There is no bone '{bone}' in '{armature.name}'")
+    if bone not in turning_bones(armature):
+        raise FabrikError(f"Bone '{bone}' is no part of the body that turns: choose a bone of the list Skeleton")
+    handles = body_of(armature).handles
+    there = next((one for one in handles if one.bone == bone and one.use_tail == use_tail), None)
+    if there is not None:
+        raise FabrikError(f"Handle '{there.name}' is there already")
+    handle = handles.add()
+    handle.name, handle.bone, handle.use_tail = f"{bone} ({'tail' if use_tail else 'head'})", bone, use_tail
+    return handle
