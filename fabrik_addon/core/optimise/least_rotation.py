@@ -21,7 +21,7 @@ from ..model.joint_limits import SwingTwist, clamp
 from .bounded_least_squares import Columns, block_all, descend, jacobian_columns, normal_solution
 from .damped_steps import shortened
 
-FIRST_ROTATION_DAMPING = 0.25
+FIRST_ROTATION_DAMPING = 0.15
 """Damping of the first step, in units of the squared length: it falls with every step that helps."""
 
 LEAST_ROTATION_DAMPING, TOO_DAMPED = 1e-7, 1e4
@@ -43,7 +43,7 @@ LEAST_STRIDE, MOST_STRIDE = 0.1, 6.0
 GROWTH = 6.0
 """A stride is at most so many times the one before."""
 
-LEAST_CHANGE = 1e-3
+LEAST_CHANGE = 3e-3
 """Largest change of a joint coordinate, half-sine or radians, in a step that ends the descent at the target."""
 
 
