@@ -39,7 +39,7 @@ from ..math.factorisation import positive_inverse
 from ..math.operations import SCALAR, Array, Component, Vector
 from ..math.quaternions import conjugate, multiply, rotate
 from ..math.rigid_fit import turned_by
-from ..model.joint_limits import AT_LIMIT, clamp, ellipse_normal, ellipse_share
+from ..model.joint_limits import AT_LIMIT, JointLimits, clamp, ellipse_normal, ellipse_share
 from ..model.skeleton import JointCoordinates, Tree, place_tree
 from .bounded_least_squares import turning_axes
 from .tasks import OrientationTask, PoleTask, PositionTask, State, Task
@@ -280,23 +280,32 @@ class Descent:
         """Return the length of each level's residual."""
         return [math.sqrt(float(residual[span] @ residual[span])) for span in self.spans]
 
+    @cached_property
+    def free_axes(self) -> Array:
+        """(N, 3) axes about which columns of free bones turn: those of armature space; 0 in the other columns."""
+        axes = np.zeros((len(self.columns), 3))
+        for number, (bone, axis) in enumerate(self.columns):
+            if self.tree.is_free[bone]:
+                axes[number, axis] = 1.0
+        return axes
+
+    @cached_property
+    def limited_rows(self) -> list[tuple[int, int]]:
+        """Each bone with limits, and its first column."""
+        first: dict[int, int] = {}
+        for number, (bone, _) in enumerate(self.columns):
+            if not self.tree.is_free[bone]:
+                first.setdefault(bone, number)
+        return list(first.items())
+
     def jacobian(self, state: State) -> Array:
         """Return J (M, N + S), weighted."""
         tree, placed = self.tree, state.placed
-        axes = np.empty((len(self.columns), 3))
-        row = 0
-        for j in self.bones:
-            if j == 0 and tree.is_anchor:
-                continue
-            if tree.is_free[j]:
-                axes[row : row + 3] = _IDENTITY
-                row += 3
-            else:
-                found = turning_axes(SCALAR, tree.limits[j], state.coordinates[j], placed.parents[j], placed.frames[j])
-                for axis in found:
-                    if axis is not None:
-                        axes[row] = axis
-                        row += 1
+        axes = self.free_axes.copy()
+        for j, row in self.limited_rows:
+            found = turning_axes(SCALAR, tree.limits[j], state.coordinates[j], placed.parents[j], placed.frames[j])
+            turning = [axis for axis in found if axis is not None]
+            axes[row : row + len(turning)] = turning
         places = np.array(placed.joints)
         which, moves = self.carried
         lever = (places[which] - places[self.bone_of]) * moves
@@ -387,29 +396,44 @@ class Descent:
             shifts = [(x + next(values), y + next(values), z + next(values)) for x, y, z in shifts]
         return self.state(coordinates, shifts)
 
+    @cached_property
+    def limited_columns(self) -> list[tuple[int, int, int, float, float]]:
+        """Number, bone and axis of each column with limits, and its lower and upper limit."""
+        tree = self.tree
+        return [
+            (number, bone, axis, tree.limits[bone].lower[axis], tree.limits[bone].upper[axis])
+            for number, (bone, axis) in enumerate(self.columns)
+            if not tree.is_free[bone]
+        ]
+
+    @cached_property
+    def swings(self) -> list[tuple[int, JointLimits, int, int]]:
+        """Bone, limits, and columns of the swing of each bone with an ellipse."""
+        limits, columns = self.tree.limits, self.first_column
+        return [
+            (bone, limits[bone], columns[bone, 0], columns[bone, 2])
+            for bone in self.bones
+            if not self.tree.is_free[bone] and limits[bone].is_ellipse
+        ]
+
     def bounds(self, state: State) -> tuple[Array, Array]:
         """Return how far each coordinate may go down and up (N + S,); on an ellipse's axes only as far as its box."""
         lower, upper = np.full((2, len(self.weights)), np.inf)
-        for number, (bone, axis) in enumerate(self.columns):
-            if not self.tree.is_free[bone]:
-                limits, value = self.tree.limits[bone], state.coordinates[bone][axis]
-                lower[number], upper[number] = value - limits.lower[axis], limits.upper[axis] - value
+        for number, bone, axis, least, most in self.limited_columns:
+            value = state.coordinates[bone][axis]
+            lower[number], upper[number] = value - least, most - value
         return -lower, upper
 
     def ellipses(self, state: State) -> list[tuple[int, int, float, float]]:
         """Return the columns of the swings that are on their ellipses, with the normals there."""
         found = []
-        for bone in self.bones:
-            limits = self.tree.limits[bone]
-            if not self.tree.is_free[bone] and limits.is_ellipse:
-                x, _, z = state.coordinates[bone]
-                if ellipse_share(SCALAR, limits, x, z) >= 1.0 - AT_LIMIT:
-                    nx, nz = ellipse_normal(SCALAR, limits, x, z)
-                    found.append((self.first_column[bone, 0], self.first_column[bone, 2], float(nx), float(nz)))
+        for bone, limits, first, second in self.swings:
+            x, _, z = state.coordinates[bone]
+            if ellipse_share(SCALAR, limits, x, z) >= 1.0 - AT_LIMIT:
+                nx, nz = ellipse_normal(SCALAR, limits, x, z)
+                found.append((first, second, float(nx), float(nz)))
         return found
 
-
-_IDENTITY = np.eye(3)
 
 Solve: TypeAlias = Callable[[Array, Array, Array, Array], tuple[Array, Array]]
 """(Jacobian, residual, weights of the coordinates with 0 for those at their limits, way to the reference): the tasks'
