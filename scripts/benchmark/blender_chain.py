@@ -29,6 +29,14 @@ def new_scene() -> None:
     bpy.ops.wm.read_factory_settings(use_empty=True)
 
 
+def add_metarig(name: str) -> Object:
+    """Add a metarig of Rigify to the scene; it is active."""
+    bpy.ops.preferences.addon_enable(module="rigify")
+    getattr(bpy.ops.object, f"armature_{name}_metarig_add")()
+    assert bpy.context.object is not None
+    return bpy.context.object
+
+
 def view_layer() -> ViewLayer:
     """Return the view layer there is."""
     assert bpy.context.view_layer is not None

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import bpy
 import numpy as np
 from bpy.types import Object
 from mathutils import Quaternion, Vector
@@ -20,10 +19,10 @@ from fabrik_addon.blender.solving.solve_tree_bones import tree_goals
 from fabrik_addon.blender.solving.write_channels import write_channels
 from fabrik_addon.core import solve_tree_components
 
-from .blender_chain import make_empty, new_scene, register, view_layer
+from .blender_chain import make_empty, view_layer
 from .problems import Array, Effort
 from .report import Row, Table, spread
-from .tree_rows import HUMAN_JOINTS
+from .tree_rows import posable_human
 
 CHAINS = (
     ("left hand", "hand.L", 3),
@@ -142,16 +141,7 @@ def follow(path: str, with_limits: bool, with_poles: bool, steps: int) -> BodyPa
 
 def make_human(with_limits: bool, with_poles: bool) -> Any:
     """Return Rigify's human metarig in Pose mode with the chains of a whole body."""
-    register()
-    new_scene()
-    bpy.ops.preferences.addon_enable(module="rigify")
-    bpy.ops.object.armature_human_metarig_add()  # type: ignore[attr-defined]
-    obj: Any = bpy.context.object
-    bpy.ops.object.mode_set(mode='POSE')
-    for joint, names in HUMAN_JOINTS.items() if with_limits else ():
-        for bone in obj.pose.bones:
-            bone.select = bone.name in names
-        bpy.ops.pose.fabrik_limits_set(joint=joint)  # type: ignore[attr-defined]
+    obj: Any = posable_human(with_limits)
     for bone in obj.pose.bones:
         bone.rotation_mode = 'QUATERNION'
     view_layer().update()

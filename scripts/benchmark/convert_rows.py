@@ -10,7 +10,7 @@ from bpy.types import Object
 
 from fabrik_addon.blender.rig.properties import settings_of
 
-from .blender_chain import new_scene, register, view_layer
+from .blender_chain import add_metarig, new_scene, register, view_layer
 from .problems import Array, Effort
 from .report import Row, Table
 
@@ -19,8 +19,7 @@ def convert_table(_effort: Effort) -> Table:
     """Convert and solve, at rest and posed."""
     register()
     new_scene()
-    bpy.ops.preferences.addon_enable(module="rigify")
-    bpy.ops.object.armature_basic_human_metarig_add()  # type: ignore[attr-defined]
+    add_metarig("basic_human")
     bpy.ops.pose.rigify_generate()  # type: ignore[attr-defined]
     assert bpy.context.object is not None
     rig = bpy.context.object

@@ -17,7 +17,7 @@ from fabrik_addon.blender.rig.bone_limits import limits_of
 from fabrik_addon.blender.setup.usual_limits import limit_joint
 from fabrik_addon.core.model.joint_limits import clamp_rotation, joint_limits
 
-from .blender_chain import make_target, new_scene, register, view_layer
+from .blender_chain import add_metarig, make_target, new_scene, register, view_layer
 from .problems import Array, Effort, generator
 from .report import Row, Table, microseconds, spread
 
@@ -94,9 +94,7 @@ def _feasible_offsets(rig: Object, count: int, moves: int) -> Array:
 
 
 def _make_human(count: int) -> Object:
-    bpy.ops.object.armature_human_metarig_add()  # type: ignore[attr-defined]
-    assert bpy.context.object is not None
-    rig = bpy.context.object
+    rig = add_metarig("human")
     bone = rig.pose.bones[TIP]
     for link in [bone, *bone.parent_recursive][:count]:
         limit_joint(link, JOINTS.get(link.name, "NECK"))
@@ -106,7 +104,6 @@ def _make_human(count: int) -> Object:
 def _compare(count: int, path: str, moves: int) -> tuple[list[float], list[float], float]:
     """Return our times and Blender's own, in seconds, and the share of moves that reached."""
     new_scene()
-    bpy.ops.preferences.addon_enable(module="rigify")
     rig, other, target = _make_human(count), _make_human(count), make_target()
     constraint = other.pose.bones[TIP].constraints.new('IK')
     constraint.chain_count = count

@@ -13,7 +13,7 @@ from mathutils import Euler, Vector
 
 from fabrik_addon.blender.rig.properties import FabrikChain, settings_of
 
-from .blender_chain import make_empty, new_scene, register, view_layer
+from .blender_chain import add_metarig, make_empty, new_scene, register, view_layer
 from .problems import generator
 
 LIMBS = {"forearm.L": 0.6, "forearm.R": 0.6, "shin.L": -0.6, "shin.R": -0.6}
@@ -36,10 +36,7 @@ def make_human(frames: int) -> Human:
     """Make the metarig, with keys every tenth frame or farther apart, in a scene of its own."""
     register()
     new_scene()
-    bpy.ops.preferences.addon_enable(module="rigify")
-    bpy.ops.object.armature_human_metarig_add()  # type: ignore[attr-defined]
-    assert bpy.context.object is not None
-    rig = bpy.context.object
+    rig = add_metarig("human")
     rng = generator("human")
     times = np.unique(np.linspace(1, frames + 10, min(frames // 10 + 2, 200)).astype(int))
     chains, constraints, bones = [], [], []

@@ -8,7 +8,6 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import bpy
 import numpy as np
 from bpy.types import Object, PoseBone
 from mathutils import Quaternion
@@ -19,7 +18,7 @@ from fabrik_addon.blender.setup.usual_limits import limit_joint
 from fabrik_addon.core.math.operations import SCALAR
 from fabrik_addon.core.model.joint_limits import clamp, joint_limits, rotation_of
 
-from .blender_chain import make_target, new_scene, register, view_layer
+from .blender_chain import add_metarig, make_target, new_scene, register, view_layer
 from .native_chain import make_native, side_by_side
 from .problems import Array, Effort, generator
 from .report import Row, Table
@@ -63,10 +62,7 @@ class MetarigChain:
     def make(self) -> tuple[Object, list[PoseBone]]:
         """Return a new armature and the chain's bones, root first."""
         new_scene()
-        bpy.ops.preferences.addon_enable(module="rigify")
-        getattr(bpy.ops.object, f"armature_{self.metarig}_metarig_add")()
-        obj = view_layer().objects.active
-        assert obj is not None
+        obj = add_metarig(self.metarig)
         bones = [obj.pose.bones[self.tip]]
         while len(bones) < len(self.joints):
             parent = bones[0].parent

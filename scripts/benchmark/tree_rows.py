@@ -20,7 +20,7 @@ from fabrik_addon.blender.solving.solve_chains import solve_chains, solve_group
 from fabrik_addon.blender.solving.write_channels import write_channels
 from fabrik_addon.core import Chain, Goals, Options, Pose, Status, plain_chain, solve, solve_tree_components, start_tree
 
-from .blender_chain import make_empty, new_scene, register, rest, view_layer
+from .blender_chain import add_metarig, make_empty, new_scene, register, rest, view_layer
 from .problems import Array, Effort, generator
 from .report import Row, Table, microseconds, spread
 from .tree_problems import Bones, hand_bones, tree_of, turned_tips, y_bones
@@ -270,14 +270,11 @@ def _time_table(effort: Effort) -> Table:
     )
 
 
-def _human(with_limits: bool) -> Object:
-    """Return Rigify's human metarig in Pose mode, with the limits of usual joints."""
+def posable_human(with_limits: bool) -> Object:
+    """Return Rigify's human metarig in Pose mode, in a scene of its own, with the limits of usual joints or without."""
     register()
     new_scene()
-    bpy.ops.preferences.addon_enable(module="rigify")
-    bpy.ops.object.armature_human_metarig_add()  # type: ignore[attr-defined]
-    assert bpy.context.object is not None
-    obj = bpy.context.object
+    obj = add_metarig("human")
     bpy.ops.object.mode_set(mode='POSE')
     for joint, names in HUMAN_JOINTS.items() if with_limits else ():
         for bone in obj.pose.bones:
@@ -330,7 +327,7 @@ def _human_table(effort: Effort) -> Table:
 
 
 def _human_reach_row(effort: Effort, with_limits: bool) -> Row:
-    obj = _human(with_limits=True)
+    obj = posable_human(with_limits=True)
     chains = _add_chains(obj, HUMAN_CHAINS)
     for chain in chains:
         chain.use_limits = with_limits
@@ -354,7 +351,7 @@ def _human_reach_row(effort: Effort, with_limits: bool) -> Row:
 
 
 def _human_pin_row(effort: Effort) -> tuple[Row, float]:
-    obj = _human(with_limits=False)
+    obj = posable_human(with_limits=False)
     chains = _add_chains(obj, HUMAN_CHAINS)
     for chain in chains:
         if chain.name != "left hand":

@@ -7,20 +7,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import bpy
-from bpy.types import Panel
 
 from ..rig.properties import settings_of
+from .chain_panel import SubPanel
 
 if TYPE_CHECKING:
     from bpy.types import Context
 
 
-class VIEW3D_PT_fabrik_bake(Panel):
+class VIEW3D_PT_fabrik_bake(SubPanel):
     bl_label = "Animation"
-    bl_space_type = 'VIEW_3D'
-    bl_region_type = 'UI'
-    bl_category = "Animation"
-    bl_parent_id = "VIEW3D_PT_fabrik"
     bl_options = {'DEFAULT_CLOSED'}
 
     @classmethod
@@ -33,12 +29,8 @@ class VIEW3D_PT_fabrik_bake(Panel):
         column.operator("pose.fabrik_key_targets", text="Key Targets from Pose...").only_active = False
 
 
-class VIEW3D_PT_fabrik_convert(Panel):
+class VIEW3D_PT_fabrik_convert(SubPanel):
     bl_label = "IK Constraints"
-    bl_space_type = 'VIEW_3D'
-    bl_region_type = 'UI'
-    bl_category = "Animation"
-    bl_parent_id = "VIEW3D_PT_fabrik"
     bl_options = {'DEFAULT_CLOSED'}
 
     @classmethod

@@ -7,10 +7,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import bpy
-from bpy.types import Panel, UIList
+from bpy.types import UIList
 
 from ..rig.body_properties import body_of
-from .chain_panel import characters_across, wrapped
+from .chain_panel import SubPanel, characters_across, wrapped
 
 if TYPE_CHECKING:
     from bpy.types import Context, UILayout
@@ -68,12 +68,8 @@ class FABRIK_UL_handles(UIList):
         row.prop(handle, "use_pin", text="", emboss=False, icon='PINNED' if handle.use_pin else 'UNPINNED')
 
 
-class VIEW3D_PT_fabrik_handles(Panel):
+class VIEW3D_PT_fabrik_handles(SubPanel):
     bl_label = "Handles"
-    bl_space_type = 'VIEW_3D'
-    bl_region_type = 'UI'
-    bl_category = "Animation"
-    bl_parent_id = "VIEW3D_PT_fabrik"
 
     @classmethod
     def poll(cls, context: Context) -> bool:
@@ -93,12 +89,8 @@ class VIEW3D_PT_fabrik_handles(Panel):
             column.prop(handle, "priority")
 
 
-class VIEW3D_PT_fabrik_skeleton(Panel):
+class VIEW3D_PT_fabrik_skeleton(SubPanel):
     bl_label = "Skeleton"
-    bl_space_type = 'VIEW_3D'
-    bl_region_type = 'UI'
-    bl_category = "Animation"
-    bl_parent_id = "VIEW3D_PT_fabrik"
     bl_options = {'DEFAULT_CLOSED'}
 
     @classmethod

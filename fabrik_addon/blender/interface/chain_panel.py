@@ -75,6 +75,12 @@ class _FabrikPanel(Panel):
     bl_category = "Animation"
 
 
+class SubPanel(_FabrikPanel):
+    """A panel within that of the chains"""
+
+    bl_parent_id = "VIEW3D_PT_fabrik"
+
+
 class VIEW3D_PT_fabrik(_FabrikPanel):
     bl_label = "FABRIK IK"
 
@@ -182,10 +188,8 @@ def wrapped(text: str, width: int = WRAP_WIDTH, most_lines: int | None = None) -
     return textwrap.wrap(text[0].upper() + text[1:], width, max_lines=most_lines, placeholder="\N{HORIZONTAL ELLIPSIS}")
 
 
-class ActiveChainPanel(_FabrikPanel):
+class ActiveChainPanel(SubPanel):
     """A sub-panel with settings of the active chain"""
-
-    bl_parent_id = "VIEW3D_PT_fabrik"
 
     @classmethod
     def poll(cls, context: Context) -> bool:

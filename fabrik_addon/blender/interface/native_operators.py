@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 import bpy
 from bpy.props import BoolProperty
-from bpy.types import Menu, Operator, Panel
+from bpy.types import Menu, Operator
 
 from ...core import FabrikError
 from ..rig.properties import active_chain, chosen_chains
 from ..translation.messages import report
+from .chain_panel import SubPanel
 from .operator_mixins import OnlyActiveMixin, ReportErrorsMixin
 
 if TYPE_CHECKING:
@@ -122,12 +123,8 @@ class OBJECT_OT_fabrik_rigs_purge(Operator):
         return {'FINISHED'}
 
 
-class VIEW3D_PT_fabrik_native(Panel):
+class VIEW3D_PT_fabrik_native(SubPanel):
     bl_label = "Native Rig"
-    bl_space_type = 'VIEW_3D'
-    bl_region_type = 'UI'
-    bl_category = "Animation"
-    bl_parent_id = "VIEW3D_PT_fabrik"
     bl_options = {'DEFAULT_CLOSED'}
 
     @classmethod
