@@ -442,8 +442,17 @@ def with_arms_turned(skeleton: Skeleton, degrees: float) -> Skeleton:
 
 
 def score(skeleton: Skeleton, found: Recognition) -> Score:
-    """Return how many bones were given their role and side, which were given another, and which none."""
+    """Return how many bones were given their role and side, which were given another, and which none.
+
+    A limb of a creature with limbs all around may be given without a side: often nothing tells which way is forward.
+    """
     given = {part.bone: (part.role.value, part.side.value) for part in found.parts}
+    for bone, is_ in given.items():
+        limbs = {
+            part for part in (skeleton.parts.get(bone), *skeleton.either.get(bone, ())) if part and part[0] == "LIMB"
+        }
+        if is_ == ("LIMB", "CENTER") and limbs:
+            given[bone] = min(limbs)
     wrong = [
         f"{skeleton.names[bone]}: {' '.join(is_)}"
         for bone, is_ in given.items()

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from fabrik_addon.core.body.part import Recognition, Role, Side
 from fabrik_addon.core.body.recognise import recognise
 from fabrik_addon.core.problem import FabrikError
+from scripts.benchmark.random_skeletons import make_random
 from scripts.benchmark.skeletons import (
     CONVENTIONS,
     DATA,
@@ -179,6 +180,40 @@ def test_beasts(name: str, turned: Callable[[Skeleton], Skeleton]) -> None:
     assert result.wrong == () and result.right >= 0.4 * result.count
     if BEASTS[name].forelegs:
         assert result.right >= 0.8 * result.count
+
+
+@pytest.mark.parametrize("kind", ["human", "quadruped", "bird"])
+def test_random_creatures_with_names_have_no_wrong_part(kind: str) -> None:
+    """Hair, skirts, weapons, odd tails, roots above the hips, and segments of 0.7 to 1.4 times the usual length."""
+    for seed in range(0, 20, 2):
+        result = scored(make_random(kind, seed, "own"))
+        assert result.wrong == () and result.right >= 0.8 * result.count, (seed, result)
+
+
+@pytest.mark.parametrize("kind", ["insect", "spider", "octopus", "snake", "robot arm"])
+def test_random_creatures_of_limbs(kind: str) -> None:
+    for seed in range(0, 20, 2):
+        for naming in ("own", "scrambled"):
+            result = scored(make_random(kind, seed, naming))
+            assert result.wrong == () and result.right >= 0.5 * result.count, (seed, result)
+
+
+def test_limbs_all_around_have_the_side_that_the_name_tells() -> None:
+    """Nothing else tells which way a spider looks: without names its limbs are in the middle."""
+    parts = found(make_random("spider", 2, "own")).parts
+    assert {part.side for part in parts if part.role == "LIMB"} == {"LEFT", "RIGHT"}
+    limbs = {side: {part.limb for part in parts if part.side == side} for side in ("LEFT", "RIGHT")}
+    assert limbs["LEFT"] == limbs["RIGHT"] == {0, 1, 2, 3}
+    parts = found(make_random("spider", 2, "scrambled")).parts
+    assert {part.side for part in parts} == {"CENTER"}
+
+
+def test_arms_and_legs_without_a_side_are_left_open() -> None:
+    skeleton = make_human(Figure())
+    names = [name.removesuffix("LEFT").removesuffix("RIGHT") for name in skeleton.names]
+    heads = skeleton.heads * [0.0, 1.0, 1.0]
+    result = recognise(names, skeleton.parents, heads, skeleton.tails * [0.0, 1.0, 1.0])
+    assert not any(part.role in ("THIGH", "SHIN", "UPPER_ARM", "FOREARM") for part in result.parts)
 
 
 def named_skeletons() -> dict[str, Skeleton]:

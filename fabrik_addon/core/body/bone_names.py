@@ -26,7 +26,8 @@ _SIDES = {"left": Side.LEFT, "right": Side.RIGHT, "左": Side.LEFT, "右": Side.
 _SIDES |= {"l": Side.LEFT, "r": Side.RIGHT, "lft": Side.LEFT, "rgt": Side.RIGHT, "c": Side.CENTER, "x": Side.CENTER}
 _TWIST = {"twist", "roll"}
 _NO_PART = {"ik", "pole", "target", "nub", "end", "leaf", "helper", "mch", "vis", "wgt", "tweak", "parent", "master"}
-_NO_PART |= {"corrective", "pivot", "proxy", "socket", "attach", "weapon", "prop", "aux"}
+_NO_PART |= {"corrective", "pivot", "proxy", "socket", "attach", "weapon", "prop", "aux", "goal", "null"}
+_NO_PART |= {"hair", "ponytail", "braid", "skirt", "dress", "coat", "cape", "cloak", "sleeve", "ribbon", "cloth", "hat"}
 _NOISE = {
     "bone",
     "joint",
@@ -63,6 +64,8 @@ class NameReading:
     """Whether the bone is one for the twist of the part that the roles name."""
     control: bool
     """Whether the name says that the bone is for moving others: a target, a pole."""
+    root: bool = False
+    """Whether the name says that the bone is what the whole rig hangs from; it may be the hips all the same."""
 
 
 def read_names(names: Sequence[str]) -> tuple[list[NameReading], str]:
@@ -166,7 +169,7 @@ def _reading(word: str, side: Side | None, tokens: list[str], convention: Conven
                 roles = roles.difference({Role.THIGH})
             return NameReading(roles, side, weight, skipped or not roles, key == plain != bare, control)
     twist = not _TWIST.isdisjoint(tokens)
-    return NameReading(frozenset(), side, 0.0, control or twist, twist, control)
+    return NameReading(frozenset(), side, 0.0, control or twist, twist, control, bare == "root")
 
 
 def _widen_spine(readings: list[NameReading]) -> list[NameReading]:

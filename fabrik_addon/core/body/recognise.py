@@ -134,6 +134,11 @@ def _number_digits(skeleton: RestSkeleton, sure: dict[int, Verdict], forward: Ar
                 found, key=lambda p: (-float(skeleton.heads[p] @ forward), -float(skeleton.heads[p] @ up), p)
             )
             numbers |= {start: number for number, start in enumerate(ranked)}
+    limbs = {place: each for place, each in sure.items() if each.role is Role.LIMB}
+    for side in Side:
+        found_limbs = sorted({each.limb for each in limbs.values() if each.side is side})
+        starts |= {place: place for place, each in limbs.items() if each.side is side}
+        numbers |= {place: found_limbs.index(each.limb) for place, each in limbs.items() if each.side is side}
     return {place: numbers[start] for place, start in starts.items()}
 
 

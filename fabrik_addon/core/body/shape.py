@@ -9,7 +9,7 @@ import numpy as np
 from ..math.operations import Array
 from .anatomy import GROUND, Anatomy
 from .creature import CREATURES, FISH, HUMAN, QUADRUPED, WITH_LIMBS, LimbKind
-from .limbs import LONG, Limb, Pair, end_point, find_limbs
+from .limbs import LONG, Limb, Pair, end_point, find_limbs, take_limb
 from .part import Role
 from .rest_skeleton import RestSkeleton
 from .segments import segment_roles
@@ -22,6 +22,13 @@ MOST_LIMBS = 40
 
 MOST_TWINS = 0.25
 """Share of bones in the place of another above which a skeleton is one of controls in layers."""
+
+
+AROUND = 5
+"""Limbs of alike length around one bone from which on a creature has no arms and legs."""
+
+UNUSUAL = 0.6
+"""Factor of what limbs say about up, where that is neither +Z nor +Y."""
 
 
 def read_shape(skeleton: RestSkeleton) -> ShapeReading:
@@ -42,22 +49,38 @@ def read_shape(skeleton: RestSkeleton) -> ShapeReading:
         reason = "many bones lie in the place of others, as in a rig of controls in layers"
         return ShapeReading(WITH_LIMBS, up, forward, sureness, plane, reason=reason)
     standing = [pair for pair in pairs if anatomy.stands(pair)]
-    if _all_around(pairs):
-        return _with_limbs(anatomy)
+    around = _limbs_around(anatomy)
+    if around:
+        return _with_limbs(anatomy, around)
     if 1 <= len(standing) <= 2:
         reading = _creature(anatomy, standing)
         if reading is not None:
             return reading
     if pairs and _swims(anatomy):
         return _fish(anatomy)
-    return _with_limbs(anatomy)
+    return _with_limbs(anatomy, [])
 
 
-def _all_around(pairs: list[Pair]) -> bool:
-    """Return whether three pairs of alike length or more hang from one bone, as a spider's legs do."""
-    longest = max((pair.length for pair in pairs), default=0.0)
-    long = [pair.parent for pair in pairs if pair.length > 0.65 * longest and len(pair.first.path) > 1]
-    return any(long.count(parent) > 2 for parent in long)
+def _limbs_around(anatomy: Anatomy) -> list[Limb]:
+    """Return the limbs that hang around one bone, five at least and alike in length, as a spider's legs do.
+
+    Empty where a pair as long hangs from another bone: the panels of a skirt hang from the hips as legs do, but arms
+    hang from the chest. The plane of symmetry isn't asked, since limbs all around have several.
+    """
+    skeleton, trees = anatomy.skeleton, anatomy.trees
+    for hub, children in enumerate(skeleton.children):
+        jointed = [child for child in children if trees.main[child] >= 0]
+        if len(jointed) < AROUND:
+            continue
+        limbs = sorted((take_limb(skeleton, trees, child, hub) for child in jointed), key=lambda each: -each.length)
+        usual = limbs[AROUND - 1].length
+        if usual < 0.25 * skeleton.size or usual < 0.5 * limbs[1].length:
+            continue
+        others = [pair for pair in anatomy.pairs if pair.parent != hub and len(pair.first.path) > 1]
+        if any(pair.length > 0.5 * usual for pair in others):
+            continue
+        return [limb for limb in limbs if limb.length > LONG * skeleton.size]
+    return []
 
 
 def _swims(anatomy: Anatomy) -> bool:
@@ -107,7 +130,8 @@ def _find_up(skeleton: RestSkeleton, plane: Plane, pairs: list[Pair], trunk: Arr
         heights = skeleton.heads @ up
         extent = float(np.ptp(heights))
         ground = min([float(heights.min()), *(pair.end(up) for pair in pairs)])
-        score = {2: 0.1, 1: 0.08}.get(int(np.abs(axis).argmax()), 0.0) if axis.sum() > 0.0 else 0.0
+        usual = {2: 0.1, 1: 0.08}.get(int(np.abs(axis).argmax()), 0.0) if axis.sum() > 0.0 else 0.0
+        score = 0.0
         for pair in pairs:
             start = float(pair.start @ up)
             drop = start - pair.end(up)
@@ -115,6 +139,7 @@ def _find_up(skeleton: RestSkeleton, plane: Plane, pairs: list[Pair], trunk: Arr
                 share, fall = pair.length / skeleton.size, min(1.0, drop / pair.length)
                 rise = max(0.0, float(trunk @ up) - start) / skeleton.size
                 score += share * fall * (fall + 2.0 * rise)
+        score = usual + (1.0 if usual else UNUSUAL) * score
         if score > most:
             best, most = up, score
     return best
@@ -141,7 +166,7 @@ def _creature(anatomy: Anatomy, standing: list[Pair]) -> ShapeReading | None:
             for pair in anatomy.pairs
             if all(pair is not each for each in (legs[0], *arms)) and pair.parent == legs[0].parent
         ]
-        if any(pair.length > 0.65 * legs[0].length and len(pair.first.path) > 1 for pair in others):
+        if not arms and any(pair.length > 0.65 * legs[0].length and len(pair.first.path) > 1 for pair in others):
             return None
         if not arms and not _carries_trunk(anatomy, legs[0]):
             return None
@@ -292,8 +317,8 @@ def _fish(anatomy: Anatomy) -> ShapeReading:
     return reading
 
 
-def _with_limbs(anatomy: Anatomy) -> ShapeReading:
-    """Return the limbs there are, as chains from a branching to an end.
+def _with_limbs(anatomy: Anatomy, around: list[Limb]) -> ShapeReading:
+    """Return the limbs around a bone, or all that there are, as chains from a branching to an end.
 
     One pair or two that fit no description may be arms or legs: they are left open. Without feet forward is the side
     to which characters look in Blender, -Y where Z is up.
@@ -303,33 +328,38 @@ def _with_limbs(anatomy: Anatomy) -> ShapeReading:
     if float(forward @ usual) < 0.0:
         forward = -forward
     reading = ShapeReading(WITH_LIMBS, anatomy.up, forward, 0.4, anatomy.plane)
-    chains: list[tuple[Limb, int]] = []
-    for pair in anatomy.pairs:
-        chains += [(pair.first, 1), (pair.second, -1)]
-    for limb in anatomy.limbs.singles:
-        chains.append((limb, 1 if anatomy.plane.distance(limb.points[-1]) > 0.0 else -1))
-    long = [pair for pair in anatomy.pairs if anatomy.stands(pair)]
-    same = len(long) > 1 and len({pair.parent for pair in long}) == 1
-    if chains and not _all_around(anatomy.pairs) and not same:
+    pairs = [pair for pair in anatomy.pairs if not around]
+    limbs = [limb for pair in pairs for limb in (pair.first, pair.second)] or around
+    limbs += [limb for limb in anatomy.limbs.singles if not around]
+    standing = [pair for pair in pairs if anatomy.stands(pair)]
+    same = len(standing) > 1 and len({pair.parent for pair in pairs if len(pair.first.path) > 1}) == 1
+    if limbs and not around and not same:
         reading.reason = "its limbs fit no creature that is known"
         return reading
-    chains += [(limb, 0) for limb in _branches(anatomy)]
+    chains = [(limb, 1 if anatomy.plane.distance(limb.points[-1]) > 0.0 else -1) for limb in limbs]
+    chains += [(limb, 0) for limb in _branches(anatomy) if not around]
     if len(chains) > MOST_LIMBS:
         reading.reason = f"it has {len(chains)} limbs"
         return reading
     chains.sort(key=lambda each: (-float(each[0].points[-1] @ forward), -float(each[0].points[-1] @ anatomy.up)))
-    numbers = {1: 0, -1: 0, 0: 0}
-    for limb, sign in chains:
+    for number, (limb, sign) in enumerate(chains):
         for place in limb.path:
-            reading.guesses[place] = Guess(Role.LIMB, sign, numbers[sign], 0.8)
-        numbers[sign] += 1
+            reading.guesses[place] = Guess(Role.LIMB, sign, number, 0.8)
     return reading
 
 
 def _branches(anatomy: Anatomy) -> list[Limb]:
     """Return the chains of the central bones, each from a branching to an end."""
     skeleton, trees, central = anatomy.skeleton, anatomy.trees, anatomy.limbs.central
-    starts = [place for place, parent in enumerate(skeleton.parents) if parent < 0 and place in central]
+    trunk = {
+        above
+        for limb in (*(pair.first for pair in anatomy.pairs), *anatomy.limbs.singles)
+        if limb.parent >= 0
+        for above in skeleton.ancestors(limb.parent)
+    }
+    starts = [
+        place for place in sorted(central - trunk) if skeleton.parents[place] < 0 or skeleton.parents[place] in trunk
+    ]
     found = []
     while starts:
         path = [starts.pop(0)]

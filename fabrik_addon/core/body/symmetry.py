@@ -151,7 +151,7 @@ def find_plane(skeleton: RestSkeleton, trees: Subtrees) -> Plane:
         source, weight = (middles[chosen] @ axis, weights[chosen]) if chosen.any() else (skeleton.heads @ axis, None)
         offset = _weighted_median(source, weight)
         mirrored = _mirrored_share(skeleton, axis, offset)
-        score = share + mirrored + (0.1, 0.05, 0.0, 0.02)[number]
+        score = share + 1.5 * mirrored + (0.1, 0.05, 0.0, 0.02)[number]
         if score > most:
             best, most = Plane(axis, offset, max(mirrored, share)), score
     return best

@@ -146,7 +146,7 @@ def _head_chain(anatomy: Anatomy, chest: int, trunk: set[int]) -> tuple[list[int
             for child in skeleton.children[place]
             if child in anatomy.limbs.central and child not in trunk and child not in skeleton.ancestors(chest)
         ]
-        children = [child for child in children if trees.lengths[child] > 0.0]
+        children = [child for child in children if trees.lengths[child] > 0.0 and not _hangs(anatomy, place, child)]
         if not children or (chain and not touching and len(skeleton.children[place]) > 2):
             break
         child = max(children, key=lambda each: trees.lengths[each] + _step(skeleton, place, each))
@@ -166,6 +166,12 @@ def _head_chain(anatomy: Anatomy, chest: int, trunk: set[int]) -> tuple[list[int
         chain.append(child)
         place = child
     return chain, sure
+
+
+def _hangs(anatomy: Anatomy, place: int, child: int) -> bool:
+    """Return whether what starts at a child turns back at once: hair, which starts above the head's joint."""
+    after = anatomy.trees.main[child]
+    return after >= 0 and _after_neck(anatomy, place, child, after)[0] < -0.3
 
 
 def _after_neck(anatomy: Anatomy, before: int, place: int, child: int) -> tuple[float, float]:

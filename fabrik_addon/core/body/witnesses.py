@@ -7,12 +7,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from .bone_names import TRUNK, NameReading
+from .creature import WITH_LIMBS
 from .part import Role, Side
 from .rest_skeleton import RestSkeleton
 from .shape_reading import Guess, ShapeReading
 
 RICH = 6
 """Different roles, or bones, whose names have to be read so that a name which tells nothing counts as well."""
+
+UNKNOWN = 0.5
+"""Sureness of forward below which nothing tells which limb of a spider is on its left."""
 
 ARM = (Role.CLAVICLE, Role.UPPER_ARM, Role.FOREARM, Role.HAND, Role.FINGER)
 LEG = (Role.THIGH, Role.SHIN, Role.FOOT, Role.TOE)
@@ -41,6 +45,8 @@ def weigh(skeleton: RestSkeleton, readings: list[NameReading], shape: ShapeReadi
     """
     rich = tells_much(readings)
     named = name_roles(skeleton, readings)
+    if rich and shape.creature == WITH_LIMBS and Role.LIMB not in named.values():
+        shape = replace(shape, guesses={})  # hair and cloth are chains too: the names know the limbs
     doubtful = _out_of_order(skeleton, named) | _shifted(named, shape)
     mirrored = _mirrored(readings, shape)
     _move_head(skeleton, named, shape)
@@ -78,7 +84,7 @@ def name_roles(skeleton: RestSkeleton, readings: list[NameReading]) -> dict[int,
     hips, chest = (skeleton.common_ancestor(line) if len(line) > 1 else -1 for line in (legs, arms))
     between = set(skeleton.path(hips, chest)) if hips >= 0 and chest >= 0 else set()
     for place, each in enumerate(readings):
-        if each.skipped or len(each.roles) < 2 or Role.SPINE not in each.roles or max(hips, chest) < 0:
+        if each.skipped or each.twist or len(each.roles) < 2 or Role.SPINE not in each.roles or max(hips, chest) < 0:
             continue
         role = Role.SPINE
         if place == chest:
@@ -187,6 +193,9 @@ def _by_name(
     elif has_shape and above is None and role not in (Role.HIPS, Role.SPINE, Role.FIN, Role.TAIL):
         confidence *= 0.55
         reason = f"its name says {_word(role)}, but it hangs from nothing"
+    elif role in (*ARM, *LEG) and side is Side.CENTER:
+        confidence *= 0.55
+        reason = f"its name says {_word(role)}, but no side"
     return Verdict(role, side, 0, confidence, reason)
 
 
@@ -206,6 +215,8 @@ def _follows(above: Verdict, role: Role, side: Side) -> bool:
 def _by_both(reading: NameReading, guess: Guess, shape: ShapeReading, rich: bool, mirrored: bool) -> Verdict | None:
     """Return what the name and the place of a bone say together."""
     role, confidence, reason = guess.role, guess.confidence, f"its place says {_word(guess.role)}, but not surely"
+    if guess.role is Role.LIMB and (reading.skipped or reading.root):
+        return None
     if reading.skipped and guess.role not in reading.roles:
         if rich:
             return None
@@ -227,7 +238,9 @@ def _by_both(reading: NameReading, guess: Guess, shape: ShapeReading, rich: bool
         confidence *= 0.8
         reason = f"its place says {_word(guess.role)}, its name nothing"
     side = shape.side(guess.side)
-    if guess.side == 0:
+    if guess.role is Role.LIMB and (reading.side is not None or shape.sureness < UNKNOWN):
+        side = reading.side or Side.CENTER  # of a limb all around only the name tells, or a head
+    elif guess.side == 0:
         confidence *= 0.5 if reading.side in (Side.LEFT, Side.RIGHT) else 1.0
     elif reading.side in (Side.LEFT, Side.RIGHT):
         if (reading.side is side) == mirrored:

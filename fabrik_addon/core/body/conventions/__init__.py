@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from . import (
+    acclaim,
     biped,
     character_creator,
     cmu,
@@ -37,6 +38,7 @@ CONVENTIONS = tuple(
         makehuman,
         smpl,
         cmu,
+        acclaim,
     )
 )
 """Where two fit a skeleton equally well, the earlier one is taken."""

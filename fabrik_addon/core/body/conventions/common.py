@@ -33,5 +33,5 @@ CONVENTION = Convention(
         Role.FIN: "fin pectoralfin dorsalfin pelvicfin analfin caudalfin tailfin sidefin topfin",
         Role.LIMB: "tentacle antenna",
     },
-    skips="master jaw eye ear breast hipjoint",
+    skips="master armature motion trajectory reference jaw eye ear breast hipjoint",
 )
