@@ -40,7 +40,7 @@ DEFAULT_OPTIONS = Options()
 _REACHED, _OUT_OF_REACH = int(Status.REACHED), int(Status.OUT_OF_REACH)
 _LIMITED, _STALLED = int(Status.LIMITED), int(Status.STALLED)
 
-_NEAR_ENOUGH = 1.01
+_MOST_ERROR_RATIO = 1.01
 """Error of a pose with the rotation, over the error of the pose without, up to which the rotation is taken: position
 comes before rotation."""
 
@@ -331,8 +331,8 @@ def reach_rotation(
     1. The next stage solves for the whole chain without the rotation: the pose without the rotation.
     2. ``last_link`` rotates the last link from the direction that the rotation gives it toward its direction in that
        pose, by just as much as the other links need to reach its head; the next stage solves for the other links.
-       Where the tip is farther from the target than in the pose without the rotation (``_NEAR_ENOUGH``), that pose is
-       taken instead.
+       Where the tip is farther from the target than in the pose without the rotation (``_MOST_ERROR_RATIO``), that
+       pose is taken instead.
     3. The last bone's frame is the rotation, followed by the shortest rotation from the link that the rotation gives to
        the link found.
     4. With limits, ``rotate_least`` starts from the pose nearest to those frames that limits allow. 2. is
@@ -347,10 +347,12 @@ def reach_rotation(
     desired_link = rotate(rotation, rotate(conjugate(start.frames[-2]), scale(start.links[-1], unit)))
     link, points, frames, sweeps = (bx - ax, by - ay, bz - az), plain.points, plain.frames, plain.sweeps
     allowed = (
-        options.tolerance if start.constrained_chain else ops.maximum(options.tolerance, _NEAR_ENOUGH * plain.error)
+        options.tolerance
+        if start.constrained_chain
+        else ops.maximum(options.tolerance, _MOST_ERROR_RATIO * plain.error)
     )
-    may_turn = plain.error <= allowed
-    if len(chain.links) > 1 and ops.any(may_turn):
+    may_rotate = plain.error <= allowed
+    if len(chain.links) > 1 and ops.any(may_rotate):
         target_from_root = (target[0] - rx, target[1] - ry, target[2] - rz)
         last = last_link(ops, chain.links[:-1], target_from_root, desired_link, link)
         head = (target[0] - last[0], target[1] - last[1], target[2] - last[2])
@@ -359,7 +361,7 @@ def reach_rotation(
         others = after(ops, start.without_tip, goal._replace(target=head), other_options)
         ex, ey, ez = others.points[-1]
         tip = (ex + last[0], ey + last[1], ez + last[2])
-        better = may_turn & (distance_between(ops, tip, target) <= allowed * unit)
+        better = may_rotate & (distance_between(ops, tip, target) <= allowed * unit)
         points = choose_each(ops, better, [*others.points, tip], points)
         link = choose_parts(ops, better, last, link)
         frames = [choose_parts(ops, better, a, b) for a, b in zip(others.frames, frames, strict=False)]
@@ -399,7 +401,7 @@ def _rotation_within_limits(
         _, again, error = rotate_least(ops, chain, at_tip, reference, goal, tolerance, steps)
         placed = again.where(ops, is_off, placed)
     points = [(root[0] + unit * x, root[1] + unit * y, root[2] + unit * z) for x, y, z in placed.joints]
-    allowed = ops.maximum(tolerance, _NEAR_ENOUGH * plain.error) * unit
+    allowed = ops.maximum(tolerance, _MOST_ERROR_RATIO * plain.error) * unit
     falls_back = distance_between(ops, points[-1], target) > allowed
     return (
         choose_each(ops, falls_back, plain.points, points),

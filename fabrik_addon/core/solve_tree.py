@@ -374,7 +374,7 @@ def _statuses(problem: TreeProblem, state: State, distances: Sequence[float], is
             status = Status.LIMITED
         else:
             alone = Descent(problem.start.tree, [[(problem.places[number], 1.0)]], problem.moves_root)
-            is_stuck = alone.slope(state) <= STUCK * distance
+            is_stuck = alone.gradient_norm(state) <= STUCK * distance
             gave_up = not is_converged and not any(problem.pinned)
             status = Status.STALLED if is_stuck or gave_up else Status.OUT_OF_REACH
         found.append(int(status))

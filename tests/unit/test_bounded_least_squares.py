@@ -54,7 +54,7 @@ def test_bones_are_placed_as_forward_kinematics_places_them(seed: int, count: in
 
 @given(seeds, counts)
 def test_the_tip_moves_with_each_axis_as_the_steps_believe(seed: int, count: int) -> None:
-    """Analytic responses against finite differences."""
+    """Analytic Jacobian columns against finite differences."""
     rng = np.random.default_rng(seed)
     _, core, _, coordinates = made(rng, count)
     step = 1e-6

@@ -260,8 +260,8 @@ def _least_squares(bones: ChainBones, target: Array, options: Options, here: _Fe
         if trial.error < here.error:
             slow = slow + 1 if trial.error > _SLOW * here.error else 0
             is_updated = trial.error < _QUICK * here.error
-            missed = here.residual - trial.residual - jacobian @ change
-            jacobian = jacobian + np.outer(missed, change) / (change @ change) if is_updated else None
+            unpredicted = here.residual - trial.residual - jacobian @ change
+            jacobian = jacobian + np.outer(unpredicted, change) / (change @ change) if is_updated else None
             here, damping = trial, max(0.2 * damping, _LEAST_DAMPING)
         elif is_updated:
             jacobian = None
@@ -273,27 +273,27 @@ def _least_squares(bones: ChainBones, target: Array, options: Options, here: _Fe
 
 
 def _jacobian(bones: ChainBones, pose: _FeasiblePose) -> Array:
-    """Return the tip's response (3, 3 F), over chain length, to rotations of each bone about its own x, y and z.
+    """Return the Jacobian (3, 3 F) of the tip, over chain length, by rotations of each bone about its own x, y and z.
 
-    Where limits or locks change a rotation it is the response to what they leave of it. The rotation is in the
+    Where limits or locks change a rotation the column is that of the rotation they leave. The rotation is in the
     direction that brings the tip nearer to the target: a bone at its limit can rotate back.
     """
     columns = []
     for i, constraints in zip(bones.free, bones.constraints, strict=True):
-        own, response = pose.rotations[i], _response(bones, pose, i)
-        probes = np.where(pose.residual @ response < 0.0, -_PROBE, _PROBE).tolist()
+        own, tip_jacobian = pose.rotations[i], _tip_jacobian(bones, pose, i)
+        probes = np.where(pose.residual @ tip_jacobian < 0.0, -_PROBE, _PROBE).tolist()
         for axis, probe in zip(_AXIS_VECTORS, probes, strict=True):
             rotated = own @ Quaternion(axis, probe)
             _, given = constraints.channel(rotated, bones.rotations[i])
             # Twice the vector part is the rotation (radians); to_exponential_map() makes 0 of it in single precision.
             left = own.inverted() @ given
             share = math.copysign(2.0, left.w) / probe
-            columns.append(share * (response @ np.array((left.x, left.y, left.z))))
+            columns.append(share * (tip_jacobian @ np.array((left.x, left.y, left.z))))
     return np.array(columns).T
 
 
-def _response(bones: ChainBones, pose: _FeasiblePose, i: int) -> Array:
-    """Return the tip's response (3, 3), over chain length, to rotations of bone i about its own x, y and z."""
+def _tip_jacobian(bones: ChainBones, pose: _FeasiblePose, i: int) -> Array:
+    """Return the Jacobian (3, 3) of the tip, over chain length, by rotations of bone i about its own x, y and z."""
     bases = chain_bases(bones, pose.rotations)[i:]
     parent = _parent_matrix(bones, pose.matrices, i)
     tip = bones.tree.joints(pose.matrices)[-1]

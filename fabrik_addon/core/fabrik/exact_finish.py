@@ -122,8 +122,8 @@ def _bend_and_rotate(ops: Operations, points: list[Vector], target: Vector) -> C
     spread = ops.sqrt(bend_square * arm_square) + TINY
     sine = ops.sqrt(farthest)
     cosine = (reach_square - bend_square - arm_square) / (2.0 * spread)
-    possible = is_open & (sine > LEAST_SINE * spread) & (cosine * cosine <= 1.0) & (reach_square > AT_ROOT_SQUARE)
-    if not ops.any(possible):
+    is_feasible = is_open & (sine > LEAST_SINE * spread) & (cosine * cosine <= 1.0) & (reach_square > AT_ROOT_SQUARE)
+    if not ops.any(is_feasible):
         return error
     axis = scale(cross(bend, tip), 1.0 / (sine + TINY))
     ex, ey, ez = cross(axis, bend)
@@ -139,5 +139,5 @@ def _bend_and_rotate(ops: Operations, points: list[Vector], target: Vector) -> C
     for j in range(1, len(points)):
         w, qx, qy, qz, cx, cy, cz = ops.choose(chosen < j, (*both, *shift), (*swing, *still))
         px, py, pz = rotate((w, qx, qy, qz), points[j])
-        points[j] = choose_parts(ops, possible, (px + cx, py + cy, pz + cz), points[j])
+        points[j] = choose_parts(ops, is_feasible, (px + cx, py + cy, pz + cz), points[j])
     return distance_between(ops, points[-1], target)

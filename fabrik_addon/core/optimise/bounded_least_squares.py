@@ -197,8 +197,8 @@ def block(
             (turn[axis] <= limits.lower[axis] + AT_LIMIT) & (change[axis] < 0.0)
         )
         if ops.any(out):
-            keep = ops.where(out, 0.0, 1.0)
-            columns[axis] = tuple(part * keep for part in column)
+            free = ops.where(out, 0.0, 1.0)
+            columns[axis] = tuple(part * free for part in column)
             blocked = blocked | out
     along_x, along_z = columns[0], columns[2]
     if limits.is_ellipse and along_x is not None and along_z is not None:

@@ -255,9 +255,9 @@ def _step(
     columns: list[Columns] = [
         [
             None if r is None else (*r, share_back * (there - here))
-            for r, here, there in zip(joint, turn, turn_there, strict=True)
+            for r, here, there in zip(joint, own, desired, strict=True)
         ]
-        for joint, turn, turn_there in zip(
+        for joint, own, desired in zip(
             jacobian_columns(ops, constrained_chain, coordinates, pose.placed), coordinates, reference, strict=True
         )
     ]

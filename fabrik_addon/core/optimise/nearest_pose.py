@@ -107,14 +107,14 @@ def nearest_poses(
     """
     placed = _place(bones, coordinates)
     errors = np.linalg.norm(targets - placed.tips, axis=-1)
-    found_turns, found_errors = coordinates.copy(), errors.copy()
+    found_coordinates, found_errors = coordinates.copy(), errors.copy()
     damping = np.full(len(coordinates), FIRST_NEWTON_DAMPING) if damping is None else damping
     found_damping = damping.copy()
     items = np.arange(len(coordinates))
     is_going = (errors > tolerance) & (len(bones.free) > 0) & (damping <= MOST_NEWTON_DAMPING)
     for _ in range(steps):
         if not is_going.all():
-            found_turns[items], found_errors[items], found_damping[items] = coordinates, errors, damping
+            found_coordinates[items], found_errors[items], found_damping[items] = coordinates, errors, damping
             items, bones, placed = items[is_going], bones.gather(is_going), placed.gather(is_going)
             coordinates, targets, errors, damping = (
                 values[is_going] for values in (coordinates, targets, errors, damping)
@@ -138,8 +138,8 @@ def nearest_poses(
             coordinates = np.where(better[:, None, None], trial, coordinates)
             placed = placed.choose(better, trial_placed)
             errors = np.where(better, trial_errors, errors)
-    found_turns[items], found_errors[items], found_damping[items] = coordinates, errors, damping
-    return found_turns, found_errors, found_damping
+    found_coordinates[items], found_errors[items], found_damping[items] = coordinates, errors, damping
+    return found_coordinates, found_errors, found_damping
 
 
 def _place(bones: Bones, coordinates: Array) -> _Placed:

@@ -100,12 +100,15 @@ def _pole_step(
     zero = 0.0 * angle
     cosine, sine = ops.cos(angle), ops.sin(angle)
     onward = [(cosine * a - sine * s) / (size + TINY) for s, a in zip(side, across, strict=True)]
-    slopes = pole_gradient(ops, constrained_chain, coordinates, placed, (onward[0], onward[1], onward[2]))
+    gradient = pole_gradient(ops, constrained_chain, coordinates, placed, (onward[0], onward[1], onward[2]))
     # The pole's gradient is the fourth component of each Jacobian column, so that a limit takes both out of the step.
     columns = [
-        [None if column is None else (*column, slope) for column, slope in zip(joint, joint_slopes, strict=True)]
-        for joint, joint_slopes in zip(
-            jacobian_columns(ops, constrained_chain, coordinates, placed), slopes, strict=True
+        [
+            None if column is None else (*column, derivative)
+            for column, derivative in zip(joint, joint_gradient, strict=True)
+        ]
+        for joint, joint_gradient in zip(
+            jacobian_columns(ops, constrained_chain, coordinates, placed), gradient, strict=True
         )
     ]
     change: list[list[Component]] = []
@@ -123,9 +126,9 @@ def _pole_step(
                 if column is None:
                     parts.append(zero)
                     continue
-                rx, ry, rz, slope = column
-                free = weight * (slope - (rx * y[0] + ry * y[1] + rz * y[2]))
-                gain = gain + free * slope
+                rx, ry, rz, derivative = column
+                free = weight * (derivative - (rx * y[0] + ry * y[1] + rz * y[2]))
+                gain = gain + free * derivative
                 parts.append(free)
             change.append(parts)
         share = -angle / (gain + 1e-12)
@@ -145,7 +148,7 @@ def pole_gradient(
 ) -> list[list[Component]]:
     """Return how far along a vector the sum of all inner joints moves with every bone's x, twist and z."""
     zero = 0.0 * onward[0]
-    slopes: list[list[Component]] = [[zero, zero, zero] for _ in coordinates]
+    gradient: list[list[Component]] = [[zero, zero, zero] for _ in coordinates]
     sx = sy = sz = zero
     count = 0.0
     for j in range(len(coordinates) - 1, -1, -1):
@@ -153,8 +156,8 @@ def pole_gradient(
         # All inner joints after this one rotate about it together.
         lever = (sx - count * x, sy - count * y, sz - count * z)
         axes = turning_axes(ops, constrained_chain.limits[j], coordinates[j], placed.parents[j], placed.frames[j])
-        slopes[j] = [zero if axis is None else dot(cross(axis, lever), onward) for axis in axes]
+        gradient[j] = [zero if axis is None else dot(cross(axis, lever), onward) for axis in axes]
         if not constrained_chain.inherits[j]:
             sx, sy, sz = count * x, count * y, count * z  # what hangs on it moves with its head alone
         sx, sy, sz, count = sx + x, sy + y, sz + z, count + 1.0
-    return slopes
+    return gradient

@@ -335,8 +335,8 @@ class Descent:
         jacobian *= self.row_weights[:, None]
         return jacobian
 
-    def slope(self, state: State) -> float:
-        """Return |W J^T r|: how readily any coordinate brings the tasks nearer to being met."""
+    def gradient_norm(self, state: State) -> float:
+        """Return |W J^T r|, the length of half the cost's gradient by weighted coordinates."""
         residual, _ = self.residual(state)
         return float(np.linalg.norm(self.weights * (self.jacobian(state).T @ residual)))
 

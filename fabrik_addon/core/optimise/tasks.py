@@ -18,7 +18,7 @@ from ..model.skeleton import PlacedTree
 LEAST_BEND = 1e-6
 """Distance of a bend or a pole from the chord, in the tree's units, below which there is no angle between them."""
 
-_TURN_SCALE = 0.3
+_ROTATION_SCALE = 0.3
 """Position error, in the tree's units, that an angle of one radian counts as."""
 
 
@@ -52,25 +52,25 @@ class OrientationTask:
     bone: int
     frame: Quaternion
     rows = 3
-    scale = _TURN_SCALE
+    scale = _ROTATION_SCALE
 
     def residual(self, ops: Operations, placed: PlacedTree) -> tuple[Component, ...]:
         """Return the rotation vector from the bone's frame to the task's, times ``scale``."""
-        x, y, z = self._turn(ops, placed)
-        return _TURN_SCALE * x, _TURN_SCALE * y, _TURN_SCALE * z
+        x, y, z = self._rotation_off(ops, placed)
+        return _ROTATION_SCALE * x, _ROTATION_SCALE * y, _ROTATION_SCALE * z
 
     def off(self, ops: Operations, placed: PlacedTree) -> Component:
         """Return the angle (radians) between the bone's frame and the task's."""
-        return norm(ops, self._turn(ops, placed))
+        return norm(ops, self._rotation_off(ops, placed))
 
     def partly(self, placed: PlacedTree, share: float) -> OrientationTask:
         """Return the task whose frame is some share of the rotation from a pose's frame to this one's."""
-        x, y, z = self._turn(SCALAR, placed)
+        x, y, z = self._rotation_off(SCALAR, placed)
         return OrientationTask(
             self.bone, turned_by(SCALAR, placed.frames[self.bone], (share * x, share * y, share * z))
         )
 
-    def _turn(self, ops: Operations, placed: PlacedTree) -> Vector:
+    def _rotation_off(self, ops: Operations, placed: PlacedTree) -> Vector:
         w, x, y, z = multiply(self.frame, conjugate(placed.frames[self.bone]))
         size = ops.sqrt(x * x + y * y + z * z)
         sign = ops.where(w < 0.0, -1.0, 1.0)

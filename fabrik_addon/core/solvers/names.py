@@ -18,7 +18,7 @@ class SolverName(NamedTuple):
 SOLVER_NAMES = {
     "FABRIK": SolverName("FABRIK", "Chains of any length: fewest sweeps, whatever the pose and wherever the target"),
     "TWO_BONE": SolverName("Two Bone", "Arms and legs: exact and without iterations; chains of two bones only"),
-    "CCD": SolverName("CCD", "Tentacles, tails and hair: the tip end curls first and the root hardly turns"),
+    "CCD": SolverName("CCD", "Tentacles, tails and hair: the tip end bends first and the root hardly turns"),
     "JACOBIAN_TRANSPOSE": SolverName(
         "Jacobian Transpose", "For comparison: simple and stable, but slow; needs about a thousand iterations"
     ),
