@@ -12,7 +12,7 @@ import bpy
 import numpy as np
 import pytest
 from bpy.types import Object
-from mathutils import Euler, Quaternion, Vector
+from mathutils import Euler, Matrix, Quaternion, Vector
 
 from fabrik_addon.blender.bake.bake_chains import bake_chains
 from tests.blender.rigs import (
@@ -635,8 +635,6 @@ def test_smart_keeps_to_its_tolerance_with_fewer_keys(mode: str, tolerance: floa
 
 
 def from_rows(rows: np.ndarray) -> Quaternion:
-    from mathutils import Matrix
-
     return Matrix([[*row[:3]] for row in rows[:3]]).to_quaternion()
 
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 from typing import Any
 
@@ -68,8 +69,6 @@ def turns(armature: Object) -> list[Any]:
 
 
 def notes(capfd: pytest.CaptureFixture[str]) -> str:
-    import ctypes
-
     ctypes.CDLL(None).fflush(None)
     return capfd.readouterr().out
 

@@ -120,7 +120,7 @@ class FABRIK_GT_handle(Gizmo):
     def setup(self) -> None:
         if not hasattr(self, "hit"):
             self.hit = self.new_custom_shape('TRIS', _disc(_regular(_SEGMENTS, _HIT)))
-            self.backing: Any = None
+            self.backing: Any = None  # Any: so the stub has it for custom shapes
             self.drawn: Any = None
             self.key: tuple[object, ...] = ()
 

@@ -56,24 +56,12 @@ def outcome_of(view_layer: ViewLayer, armature: Object, solved: SolvedChain, lat
 
     units = cast("Scene", view_layer.id_data).unit_settings
     distance = f"the tip is {length_text(units, _world_length(armature, tip - target))} from its target"
-    status, reasons = solved.status, []
-    moved_by = [other for other in later if not other.snapshot.moving.isdisjoint(bone.name for bone in bones.bones)]
-    if moved_by:
-        reasons.append(f"chain '{moved_by[-1].snapshot.bones.chain_name}' rotates the same bones")
-    if overridden:
-        reasons.append("overridden on " + ", ".join(overridden))
+    status, reasons = solved.status, _changed_by(solved, later)
     if status is Status.OUT_OF_REACH and not reasons:
         is_held = bool(solved.together_with) and (snapshot.priority > 0 or _is_near(solved, target))
         message = f"out of reach, {distance}: {_held(solved) if is_held else _reach(units, armature, solved, target)}"
         return Result(status.name, error, solved.iterations, message, overridden)
-    if at_limit := _at_limit(solved):
-        reasons.append("at their limit are " + ", ".join(at_limit))
-    if locked := [f"'{bone.name}'" for bone, _ in solved.channels if has_locks(bone)]:
-        reasons.append("rotation is locked on " + ", ".join(locked))
-    if not bones.is_rigid:
-        reasons.append("its bones are sheared or unevenly scaled, and change their length as they rotate")
-    if rotated := _rotated_by_constraints(solved):
-        reasons.append("rotated further by " + ", ".join(rotated))
+    reasons += _constrained_by(solved)
     if status is Status.REACHED and not reasons:
         reasons.append("Blender's single precision allows no smaller error")
     if status is not Status.REACHED and _has_used_iterations(solved):
@@ -90,6 +78,31 @@ def outcome_of(view_layer: ViewLayer, armature: Object, solved: SolvedChain, lat
         distance += f", stretched to {100.0 * stretch:.4g} %"
     message = f"limited, {distance}: " + (" and ".join(reasons) or "no pose within the limits was found that is nearer")
     return Result(Status.LIMITED.name, error, solved.iterations, message, overridden)
+
+
+def _changed_by(solved: SolvedChain, later: Sequence[SolvedChain]) -> list[str]:
+    """Return what changed a chain's bones after it was solved, in words."""
+    found = []
+    names = {bone.name for bone in solved.snapshot.bones.bones}
+    if moved_by := [other for other in later if not other.snapshot.moving.isdisjoint(names)]:
+        found.append(f"chain '{moved_by[-1].snapshot.bones.chain_name}' rotates the same bones")
+    if solved.snapshot.overridden:
+        found.append("overridden on " + ", ".join(solved.snapshot.overridden))
+    return found
+
+
+def _constrained_by(solved: SolvedChain) -> list[str]:
+    """Return what constrains a chain's bones, in words."""
+    found = []
+    if at_limit := _at_limit(solved):
+        found.append("at their limit are " + ", ".join(at_limit))
+    if locked := [f"'{bone.name}'" for bone, _ in solved.channels if has_locks(bone)]:
+        found.append("rotation is locked on " + ", ".join(locked))
+    if not solved.snapshot.bones.is_rigid:
+        found.append("its bones are sheared or unevenly scaled, and change their length as they rotate")
+    if rotated := _rotated_by_constraints(solved):
+        found.append("rotated further by " + ", ".join(rotated))
+    return found
 
 
 def _has_used_iterations(solved: SolvedChain) -> bool:

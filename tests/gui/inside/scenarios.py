@@ -18,7 +18,7 @@ from body_pose import body_handles
 from chains_by_mouse import active_target, bone_targets, chain_list, controls, handles
 from languages import languages
 from manual_panels import manual_native_rig, manual_panels
-from mathutils import Vector
+from mathutils import Euler, Vector
 from stage import (
     Stage,
     Steps,
@@ -750,8 +750,6 @@ def limit_arm(rig: Any) -> None:
 
 def frame_arm(rig: Any) -> None:
     """Look at the left arm from the front and a little from its side."""
-    from mathutils import Euler
-
     view = area().spaces.active.region_3d
     view.view_perspective = "PERSP"
     view.view_rotation = Euler((1.35, 0.0, 0.55)).to_quaternion()
