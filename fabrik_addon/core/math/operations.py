@@ -102,6 +102,7 @@ class Operations(Protocol):
     def exp(self, value: Component, /) -> Component: ...
     def floor(self, value: Component, /) -> Component: ...
     def isfinite(self, value: Component, /) -> Condition: ...
+    def abs(self, value: Component, /) -> Component: ...
     def maximum(self, a: Component, b: Component, /) -> Component: ...
     def minimum(self, a: Component, b: Component, /) -> Component: ...
     def negate(self, condition: Condition, /) -> Condition: ...
@@ -184,6 +185,7 @@ class ScalarOps:
     any = staticmethod(bool)
     all = staticmethod(bool)
     negate = staticmethod(not_)
+    abs = staticmethod(abs)
     maximum = staticmethod(max)
     minimum = staticmethod(min)
 
@@ -266,6 +268,7 @@ class ArrayOps:
     isfinite = staticmethod(np.isfinite)
     any = staticmethod(np.count_nonzero)
     """The number of batch items where the condition holds: counting takes a quarter of the time of ``np.any``."""
+    abs = staticmethod(np.abs)
     maximum = staticmethod(np.maximum)
     minimum = staticmethod(np.minimum)
     negate = staticmethod(np.logical_not)

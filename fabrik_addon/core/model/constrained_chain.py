@@ -14,7 +14,7 @@ from ..math.operations import Array, Component, Condition, Operations, Selection
 from ..math.quaternions import Quaternion, multiply, rotate
 from ..math.vectors import choose_each, gather_parts
 from .constrained_chain_arrays import Bones, matrices
-from .joint_limits import JointLimits, SwingTwist, rotation_of
+from .joint_limits import AT_LIMIT, JointLimits, SwingTwist, rotation_of
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,43 @@ class ConstrainedChain:
         """The same in arrays, for Newton's method."""
         rests = matrices(*np.moveaxis(array_of(self.rests), -1, 0))
         return Bones(rests, array_of(self.links), tuple(self.inherits), tuple(self.limits))
+
+    @cached_property
+    def free(self) -> list[tuple[int, int]]:
+        """Bone and axis (0 to 2) of every coordinate that isn't locked."""
+        return [(j, axis) for j, limits in enumerate(self.limits) for axis in range(3) if not limits.locked[axis]]
+
+    @cached_property
+    def free_numbers(self) -> list[tuple[int, int, int]]:
+        """Of every bone the numbers of its x, twist and z among the free coordinates; -1 of those that are locked."""
+        number = {pair: i for i, pair in enumerate(self.free)}
+        return [
+            (number.get((j, 0), -1), number.get((j, 1), -1), number.get((j, 2), -1)) for j in range(len(self.limits))
+        ]
+
+    @cached_property
+    def free_weights(self) -> list[Component]:
+        """Of the free coordinates."""
+        return [self.weights[j][axis] for j, axis in self.free]
+
+    @cached_property
+    def bounded(self) -> list[tuple[int, int, int, float, float]]:
+        """Free coordinates with ends: number, bone, axis, and the values from which on each is at its limit.
+
+        Swings whose limit is an ellipse are not among them.
+        """
+        found = []
+        for i, (j, axis) in enumerate(self.free):
+            limits = self.limits[j]
+            if axis == 1 or not limits.is_ellipse or limits.has_flat_quarter:
+                found.append((i, j, axis, limits.lower[axis] + AT_LIMIT, limits.upper[axis] - AT_LIMIT))
+        return found
+
+    @cached_property
+    def ellipses(self) -> list[tuple[int, int, int, JointLimits]]:
+        """Swings whose limit is an ellipse: numbers of x and z among the free coordinates, bone, limits."""
+        numbers = enumerate(zip(self.free_numbers, self.limits, strict=True))
+        return [(i, k, j, limits) for j, ((i, _, k), limits) in numbers if limits.is_ellipse]
 
     def gather(self, ops: Operations, items: Selection) -> ConstrainedChain:
         """Return the chain in the selected batch items only; one pose stays."""

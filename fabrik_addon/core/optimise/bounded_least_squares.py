@@ -2,14 +2,20 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Least squares on the joint coordinates (swing and twist), never outside their limits.
 
-A step changes every coordinate by W J^T y (see ``damped_steps``). A coordinate at its limit that the step would take
-beyond it is left out, and a swing on its ellipse moves only along the tangent of the ellipse.
+With J the Jacobian of the tip's position r, W the diagonal matrix of the joints' weights and z a change of the joint
+coordinates that other tasks ask for, a step is (Liegeois 1977)
+
+    dq = z + W J^T y,   (J W J^T + damping) y = r - J z
+
+so that y undoes the part of z that moves the tip. A coordinate at its limit that the step would take beyond it is left
+out, and a swing on its ellipse moves only along the tangent of the ellipse.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 from ..math.operations import Component, Condition, Operations, Vector
@@ -17,18 +23,18 @@ from ..math.quaternions import Quaternion, rotate
 from ..math.vectors import choose_each, cross
 from ..model.constrained_chain import ConstrainedChain, Placed, place
 from ..model.joint_limits import AT_LIMIT, JointLimits, SwingTwist, clamp, ellipse_normal, ellipse_share
-from .damped_steps import DAMPED, Rule, Symmetric, damped_solution, descend_to, shortened
+from .damped_steps import DAMPED, LONGEST_STEP, Rule, Symmetric, damped_solution, descend_to
 
-Columns: TypeAlias = list[tuple[Component, ...] | None]
-"""Jacobian columns of a bone's x, twist and z: how the tip's x, y and z change with each; None for a locked axis.
+BOUND_ROUNDS = 3
+"""Solutions of one step at most, each without the coordinates at their limits that the one before took beyond them."""
 
-A column may have more components after these three, such as the gradient of a pole task.
-"""
+Solution: TypeAlias = Callable[[Symmetric, Vector], Vector]
+"""(J W J^T, r - J z): y."""
 
 
 @dataclass(frozen=True)
-class _Body:
-    """A constrained chain and its pose, for :func:`.damped_steps.descend_to`."""
+class BoundedPose:
+    """A pose of a constrained chain: joint coordinates within limits, and the joints and frames that follow."""
 
     constrained_chain: ConstrainedChain
     coordinates: Sequence[SwingTwist]
@@ -36,21 +42,42 @@ class _Body:
 
     @property
     def tip(self) -> Vector:
+        """The last joint, from the root."""
         return self.placed.joints[-1]
 
-    def stepped(self, ops: Operations, residual: Vector, rule: Rule, memory: Component) -> _Body:
-        change = _step(ops, self.constrained_chain, self.coordinates, self.placed, residual, rule, memory)
+    def moved(self, ops: Operations, change: Sequence[Component], share: Component = 1.0) -> BoundedPose:
+        """Return the pose after a share of a change of the free coordinates, clamped to the limits."""
+        chain = self.constrained_chain
+        parts = [*(share * part for part in change), 0.0]
         coordinates = [
-            clamp(ops, limits, (x + dx, twist + dt, z + dz))
-            for limits, (x, twist, z), (dx, dt, dz) in zip(
-                self.constrained_chain.limits, self.coordinates, change, strict=True
-            )
+            clamp(ops, limits, (x + parts[i], twist + parts[j], z + parts[k]))
+            for limits, (x, twist, z), (i, j, k) in zip(chain.limits, self.coordinates, chain.free_numbers, strict=True)
         ]
-        return _Body(self.constrained_chain, coordinates, place(ops, self.constrained_chain, coordinates))
+        return pose_of(ops, chain, coordinates)
 
-    def where(self, ops: Operations, condition: Condition, other: _Body) -> _Body:
+    def stepped(self, ops: Operations, residual: Vector, rule: Rule, memory: Component) -> BoundedPose:
+        """Return the pose after the step that a rule finds for the residual ``target - tip``."""
+
+        def solution(normal: Symmetric, rest: Vector) -> Vector:
+            return rule.solution(ops, normal, rest, memory)
+
+        columns = jacobian_columns(ops, self)
+        change, _ = bounded_step(ops, self, columns, [0.0 * memory] * len(columns), residual, solution)
+        return self.moved(ops, change, shortened(ops, change)[0])
+
+    def where(self, ops: Operations, condition: Condition, other: BoundedPose) -> BoundedPose:
+        """Return this pose in the batch items where a condition holds, the other one elsewhere."""
+        if ops.all(condition):
+            return self
+        if not ops.any(condition):
+            return other
         coordinates = choose_each(ops, condition, self.coordinates, other.coordinates)
-        return _Body(self.constrained_chain, coordinates, self.placed.where(ops, condition, other.placed))
+        return BoundedPose(self.constrained_chain, coordinates, self.placed.where(ops, condition, other.placed))
+
+
+def pose_of(ops: Operations, constrained_chain: ConstrainedChain, coordinates: Sequence[SwingTwist]) -> BoundedPose:
+    """Return the pose with some joint coordinates."""
+    return BoundedPose(constrained_chain, coordinates, place(ops, constrained_chain, coordinates))
 
 
 def descend(
@@ -76,142 +103,142 @@ def descend(
     Returns:
         joint coordinates after, joints and frames, distance from tip to target, steps used.
     """
-    body = _Body(constrained_chain, coordinates, place(ops, constrained_chain, coordinates))
-    found, error, used = descend_to(ops, body, target, tolerance, steps, rule)
+    start = pose_of(ops, constrained_chain, coordinates)
+    found, error, used = descend_to(ops, start, target, tolerance, steps, rule)
     return list(found.coordinates), found.placed, error, used
 
 
-def _step(
+def bounded_step(
     ops: Operations,
-    constrained_chain: ConstrainedChain,
-    coordinates: Sequence[SwingTwist],
-    placed: Placed,
+    pose: BoundedPose,
+    columns: list[Vector],
+    pull: list[Component],
     residual: Vector,
-    rule: Rule,
-    memory: Component,
-) -> list[list[Component]]:
-    """Return the change of each bone's x, twist and z; those at their limits are not taken beyond them."""
-    zero = 0.0 * memory
-    columns = jacobian_columns(ops, constrained_chain, coordinates, placed)
-    change: list[list[Component]] = []
-    for _ in range(3):
-        y = rule.solution(ops, _normal(columns, constrained_chain.weights, zero), residual, memory)
+    solution: Solution,
+) -> tuple[list[Component], Vector]:
+    """Return the change dq of the free coordinates in one step, and y.
+
+    Args:
+        ops: scalar or array operations.
+        pose: before the step.
+        columns: of the Jacobian (``jacobian_columns``). Those of coordinates that stop at a limit are changed.
+        pull: z. A limit takes both out of the step: this is changed too.
+        residual: r.
+        solution: of the damped normal equations.
+    """
+    weights = pose.constrained_chain.free_weights
+    change: list[Component] = []
+    y = residual
+    for _ in range(BOUND_ROUNDS):
+        y = a, b, c = solution(*_normal_equations(columns, weights, pull, residual))
         change = [
-            [
-                zero if column is None else weight * (column[0] * y[0] + column[1] * y[1] + column[2] * y[2])
-                for column, weight in zip(joint, weights, strict=True)
-            ]
-            for joint, weights in zip(columns, constrained_chain.weights, strict=True)
+            part + weight * (rx * a + ry * b + rz * c)
+            for (rx, ry, rz), weight, part in zip(columns, weights, pull, strict=True)
         ]
-        if not block_all(ops, constrained_chain, coordinates, columns, change):
+        if not _block(ops, pose, columns, pull, change):
             break
-    share, _ = shortened(ops, change, zero)
-    return [[share * part for part in joint_change] for joint_change in change]
+    return change, y
+
+
+def damped(ops: Operations, damping: Component) -> Solution:
+    """Return the solution of the normal equations with a damping."""
+    return partial(_damped, ops, damping)
+
+
+def _damped(ops: Operations, damping: Component, normal: Symmetric, rest: Vector) -> Vector:
+    return damped_solution(ops, normal, rest, damping)
+
+
+def shortened(ops: Operations, change: Sequence[Component]) -> tuple[Component, Component]:
+    """Return the share of a step up to which no axis changes by more than ``LONGEST_STEP``, and its largest change."""
+    longest: Component = 1e-300
+    for part in change:
+        longest = ops.maximum(longest, ops.abs(part))
+    return ops.minimum(LONGEST_STEP / longest, 1.0), longest
 
 
 def turning_axes(
     ops: Operations, limits: JointLimits, turn: SwingTwist, parent: Quaternion, frame: Quaternion
-) -> list[Vector | None]:
-    """Return the angular velocity for a bone's x, twist and z, in armature space; None for an axis that is locked."""
+) -> list[Vector]:
+    """Return the angular velocity for those of a bone's x, twist and z that aren't locked, in armature space."""
     x, _, z = turn
     no_x, no_twist, no_z = limits.locked
-    axes: list[Vector | None] = [None, None, None]
-    if not (no_x and no_z):
-        w = ops.sqrt(ops.maximum(1.0 - x * x - z * z, 1e-6))
-        if not no_x:
-            axes[0] = rotate(parent, (2.0 * (x * x / w + w), 2.0 * z, 2.0 * x * z / w))
-        if not no_z:
-            axes[2] = rotate(parent, (2.0 * x * z / w, -2.0 * x, 2.0 * (z * z / w + w)))
+    axes: list[Vector] = []
+    w = 1.0 if no_x and no_z else ops.sqrt(ops.maximum(1.0 - x * x - z * z, 1e-6))
+    if not no_x:
+        axes.append(rotate(parent, (2.0 * (x * x / w + w), 2.0 * z, 2.0 * x * z / w)))
     if not no_twist:
         qw, qx, qy, qz = frame
-        axes[1] = 2.0 * (qx * qy - qw * qz), 1.0 - 2.0 * (qx * qx + qz * qz), 2.0 * (qy * qz + qw * qx)
+        axes.append((2.0 * (qx * qy - qw * qz), 1.0 - 2.0 * (qx * qx + qz * qz), 2.0 * (qy * qz + qw * qx)))
+    if not no_z:
+        axes.append(rotate(parent, (2.0 * x * z / w, -2.0 * x, 2.0 * (z * z / w + w))))
     return axes
 
 
-def jacobian_columns(
-    ops: Operations, constrained_chain: ConstrainedChain, coordinates: Sequence[SwingTwist], placed: Placed
-) -> list[Columns]:
-    """Return how the tip moves with every bone's x, twist and z: the columns of the Jacobian."""
-    columns: list[Columns] = []
+def jacobian_columns(ops: Operations, pose: BoundedPose) -> list[Vector]:
+    """Return how the tip moves with every free coordinate, in the order of ``ConstrainedChain.free``."""
+    chain, placed = pose.constrained_chain, pose.placed
+    columns: list[Vector] = []
+    ends = [*placed.joints[1:]]
     ex, ey, ez = placed.joints[-1]
-    for j in reversed(range(len(constrained_chain.limits))):
-        x, y, z = placed.joints[j]
-        axes = turning_axes(ops, constrained_chain.limits[j], coordinates[j], placed.parents[j], placed.frames[j])
-        columns.append([None if axis is None else cross(axis, (ex - x, ey - y, ez - z)) for axis in axes])
-        if not constrained_chain.inherits[j]:
-            ex, ey, ez = x, y, z  # what hangs on a bone that doesn't rotate with its parent moves with its head alone
-    columns.reverse()
+    for j in reversed(range(len(chain.limits))):
+        ends[j] = ex, ey, ez
+        if not chain.inherits[j]:
+            ex, ey, ez = placed.joints[
+                j
+            ]  # what hangs on a bone that doesn't rotate with its parent moves with its head
+    for limits, turn, parent, frame, (x, y, z), (ex, ey, ez) in zip(
+        chain.limits, pose.coordinates, placed.parents, placed.frames, placed.joints, ends, strict=False
+    ):
+        arm = ex - x, ey - y, ez - z
+        columns += [cross(axis, arm) for axis in turning_axes(ops, limits, turn, parent, frame)]
     return columns
 
 
-def normal_solution(
-    ops: Operations, columns: Sequence[Columns], weights: Sequence[Vector], residual: Vector, damping: Component
-) -> Vector:
-    """Solve ``(J W J^T + damping) y = residual`` for y."""
-    return damped_solution(ops, _normal(columns, weights, 0.0 * damping), residual, damping)
+def _normal_equations(
+    columns: Sequence[Vector], weights: Sequence[Component], pull: Sequence[Component], residual: Vector
+) -> tuple[Symmetric, Vector]:
+    """Return J W J^T and r - J z."""
+    gx, gy, gz = residual
+    xx = yy = zz = xy = xz = yz = 0.0 * gx
+    for (x, y, z), weight, part in zip(columns, weights, pull, strict=True):
+        wx, wy = weight * x, weight * y
+        xx, yy, zz = xx + wx * x, yy + wy * y, zz + weight * z * z
+        xy, xz, yz = xy + wx * y, xz + wx * z, yz + wy * z
+        gx, gy, gz = gx - part * x, gy - part * y, gz - part * z
+    return (xx, yy, zz, xy, xz, yz), (gx, gy, gz)
 
 
-def _normal(columns: Sequence[Columns], weights: Sequence[Vector], zero: Component) -> Symmetric:
-    """Return J W J^T."""
-    xx = yy = zz = xy = xz = yz = zero
-    for joint, joint_weights in zip(columns, weights, strict=True):
-        for column, weight in zip(joint, joint_weights, strict=True):
-            if column is not None:
-                x, y, z, *_ = column
-                wx, wy = weight * x, weight * y
-                xx, yy, zz = xx + wx * x, yy + wy * y, zz + weight * z * z
-                xy, xz, yz = xy + wx * y, xz + wx * z, yz + wy * z
-    return xx, yy, zz, xy, xz, yz
-
-
-def block_all(
-    ops: Operations,
-    constrained_chain: ConstrainedChain,
-    coordinates: Sequence[SwingTwist],
-    columns: Sequence[Columns],
-    change: Sequence[list[Component]],
+def _block(
+    ops: Operations, pose: BoundedPose, columns: list[Vector], pull: list[Component], change: Sequence[Component]
 ) -> bool:
-    """Take out of all Jacobian columns what would take bones beyond their limits, in place; tell if there was any."""
-    blocked: Condition = False
-    for limits, turn, joint, joint_change in zip(constrained_chain.limits, coordinates, columns, change, strict=True):
-        blocked = blocked | block(ops, limits, turn, joint, joint_change)
-    return bool(ops.any(blocked))
+    """Take out of columns and pull, in place, what takes coordinates beyond their limits; tell if there was any.
 
-
-def block(
-    ops: Operations, limits: JointLimits, turn: SwingTwist, columns: Columns, change: list[Component]
-) -> Condition:
-    """Take out of a bone's Jacobian columns what would take it beyond its limits, in place; tell whether there was any.
-
-    The column of an axis at its limit becomes 0. The columns p and q of a swing on its ellipse, with the normal n of
-    the ellipse, become ``p - n_x (n_x p + n_z q)`` and ``q - n_z (n_x p + n_z q)``. Components beyond the tip's x, y
-    and z are treated in the same way.
+    Both become 0 of a coordinate at its limit. Those of a swing on its ellipse, p and q of its x and z, with the normal
+    n of the ellipse, become ``p - n_x (n_x p + n_z q)`` and ``q - n_z (n_x p + n_z q)``.
     """
-    blocked: Condition = False
-    axes = (1,) if limits.is_ellipse and not limits.has_flat_quarter else (0, 1, 2)
-    for axis in axes:
-        column = columns[axis]
-        if column is None:
-            continue
-        out = ((turn[axis] >= limits.upper[axis] - AT_LIMIT) & (change[axis] > 0.0)) | (
-            (turn[axis] <= limits.lower[axis] + AT_LIMIT) & (change[axis] < 0.0)
-        )
+    blocked = False
+    for i, bone, axis, least, most in pose.constrained_chain.bounded:
+        value, part = pose.coordinates[bone][axis], change[i]
+        out = ((value >= most) & (part > 0.0)) | ((value <= least) & (part < 0.0))
         if ops.any(out):
             free = ops.where(out, 0.0, 1.0)
-            columns[axis] = tuple(part * free for part in column)
-            blocked = blocked | out
-    along_x, along_z = columns[0], columns[2]
-    if limits.is_ellipse and along_x is not None and along_z is not None:
-        x, _, z = turn
+            x, y, z = columns[i]
+            columns[i], pull[i] = (free * x, free * y, free * z), free * pull[i]
+            blocked = True
+    for i, k, bone, limits in pose.constrained_chain.ellipses:
+        x, _, z = pose.coordinates[bone]
         out = ellipse_share(ops, limits, x, z) >= 1.0 - AT_LIMIT
         if not ops.any(out):
-            return blocked
+            continue
         nx, nz = ellipse_normal(ops, limits, x, z)
-        out = out & (nx * change[0] + nz * change[2] > 1e-12)
+        out = out & (nx * change[i] + nz * change[k] > 1e-12)
         if ops.any(out):
             nx, nz = ops.choose(out, (nx, nz), (0.0 * nx, 0.0 * nz))
-            across = [nx * p + nz * q for p, q in zip(along_x, along_z, strict=True)]
-            columns[0] = tuple(p - nx * a for p, a in zip(along_x, across, strict=True))
-            columns[2] = tuple(q - nz * a for q, a in zip(along_z, across, strict=True))
-            blocked = blocked | out
+            along, other = (*columns[i], pull[i]), (*columns[k], pull[k])
+            across = [nx * p + nz * q for p, q in zip(along, other, strict=True)]
+            px, py, pz, pull[i] = (p - nx * a for p, a in zip(along, across, strict=True))
+            qx, qy, qz, pull[k] = (q - nz * a for q, a in zip(other, across, strict=True))
+            columns[i], columns[k] = (px, py, pz), (qx, qy, qz)
+            blocked = True
     return blocked

@@ -10,7 +10,7 @@ Nakamura & Hanafusa 1986; Buss 2004), with more damping after a step that was no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, Self, TypeAlias, TypeVar
 
@@ -41,15 +41,6 @@ class Rule:
     """Factor of the memory after any other step."""
     is_spent: Callable[[Component], Condition]
     """Whether a memory says that no step will help any more."""
-
-
-def shortened(ops: Operations, change: Iterable[Sequence[Component]], zero: Component) -> tuple[Component, Component]:
-    """Return the share of a step up to which no axis changes by more than ``LONGEST_STEP``, and its largest change."""
-    longest = zero
-    for parts in change:
-        for part in parts:
-            longest = ops.maximum(longest, ops.maximum(part, -part))
-    return ops.minimum(LONGEST_STEP / (longest + TINY), 1.0), longest
 
 
 class Body(Protocol):

@@ -303,8 +303,7 @@ class Descent:
         tree, placed = self.tree, state.placed
         axes = self.free_axes.copy()
         for j, row in self.limited_rows:
-            found = turning_axes(SCALAR, tree.limits[j], state.coordinates[j], placed.parents[j], placed.frames[j])
-            turning = [axis for axis in found if axis is not None]
+            turning = turning_axes(SCALAR, tree.limits[j], state.coordinates[j], placed.parents[j], placed.frames[j])
             axes[row : row + len(turning)] = turning
         places = np.array(placed.joints)
         which, moves = self.carried
