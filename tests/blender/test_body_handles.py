@@ -86,7 +86,7 @@ def test_an_added_handle_is_pulled_and_removed(human: Object) -> None:
 def test_of_two_handles_at_a_bone_the_one_that_is_pressed_is_pulled(human: Object) -> None:
     assert ops.fabrik_handle_add(bone="forearm.L", use_tail=True) == {"FINISHED"}
     name = human.fabrik.body.handles[-1].name
-    assert shown(human, name).options == {"handle": name}
+    assert shown(human, name).options == {"handle": name, "follows": "BODY"}
     place = human.matrix_world @ human.pose.bones["forearm.L"].tail
     place.z += 0.05
     assert ops.fabrik_drag(**shown(human, name).options, position=place) == {"FINISHED"}

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...core import FabrikError
+from ..rig.body_following import Follows
 from ..rig.control_bones import control_of, is_free_control
 from ..rig.influences import switch_of
 from ..rig.limb import limb_of
@@ -29,7 +30,7 @@ def begin_drag(
     grab: str,
     chain_count: int | None,
     pins: str,
-    follows: str = 'BODY',
+    follows: Follows = 'BODY',
 ) -> BaseDrag:
     """Begin the drag of a bone, or of the control that it follows.
 
@@ -40,7 +41,7 @@ def begin_drag(
         grab: which of its points, one of the items of the operator's property; not 'TARGET'.
         chain_count: number of bones that rotate; None is the limb's.
         pins: which other chains' ends are held.
-        follows: what follows a bone of a body, 'BODY' or 'LIMB'.
+        follows: what follows a bone of a body.
 
     Raises:
         FabrikError: the bone can't be dragged, or has no effect.
@@ -51,8 +52,8 @@ def begin_drag(
     chain = chain or _chain_with_target(armature, name)
     if chain is not None:
         return DragSession(view_layer, armature, Grab(chain.tip, chain.name), pins=pins)
-    if follows == 'BODY' and chain_count is None and grab in {'AUTO', 'BONE'} and is_of_body(armature, bone):
-        return BodyDrag(view_layer, armature, bone, pins)
+    if follows != 'LIMB' and chain_count is None and grab in {'AUTO', 'BONE'} and is_of_body(armature, bone):
+        return BodyDrag(view_layer, armature, bone, pins, follows)
     switch = switch_of(armature, [name])
     if switch:
         raise FabrikError(f"Bone '{name}' has no effect: {switch}")

@@ -13,13 +13,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from mathutils import Vector
 
+from ...core import Goals
+from ..rig.body_following import Follows
 from ..rig.body_properties import body_of
-from ..rig.body_snapshots import Pull, find_handle, handle_of_bone, take_body, turning_bones
+from ..rig.body_snapshots import Pull, handle_of_bone, take_body, turning_bones
 from ..rig.targets_and_poles import armature_to_world
+from ..setup.body_handles import keep_pulls
 from ..solving.outcome import outcome_of
 from ..solving.solve_body import body_group
 from ..solving.solve_chains import solve_group
 from .base_drag import BaseDrag, Grab
+from .mirrored_pull import other_side
 
 if TYPE_CHECKING:
     from bpy.types import Bone, Object, PoseBone, ViewLayer
@@ -37,35 +41,40 @@ class BodyDrag(BaseDrag):
     """A bone of a body that is dragged by its handle, or else by its tail, with the channels of the start."""
 
     def __init__(
-        self, view_layer: ViewLayer, armature: Object, bone: str, pins: str = 'PINNED', handle_name: str = ""
+        self, view_layer: ViewLayer, armature: Object, name: str, pins: str = 'PINNED', follows: Follows = 'BODY'
     ) -> None:
         """Begin a drag; nothing changes yet.
 
         Args:
             view_layer: with the armature.
             armature: object in Pose mode, with a body.
-            bone: name of one of the body's bones.
+            name: of a handle, or of one of the body's bones: its first handle, or else its tail is dragged.
             pins: kept for the redo panel; the body's own handles say what is held.
-            handle_name: which of several handles at the bone; the first one unless it is given.
+            follows: which bones of the body follow.
 
         Raises:
             FabrikError: a bone of the body is missing or locked.
         """
-        handle = find_handle(armature, handle_name) if handle_name else handle_of_bone(armature, bone)
-        self._is_added = handle is None
-        self._name = f"{bone} (dragged)" if handle is None else handle.name
-        super().__init__(view_layer, armature, Grab(bone, use_tail=handle is None or handle.use_tail), pins)
+        self.follows = follows
+        handle = body_of(armature).handles.get(name) or handle_of_bone(armature, name)
+        self._handle = Pull(f"{name} (dragged)", bone=name) if handle is None else Pull(handle.name)
+        grab = Grab(name) if handle is None else Grab(handle.bone, use_tail=handle.use_tail)
+        super().__init__(view_layer, armature, grab, pins)
 
     def _begin(self, view_layer: ViewLayer) -> None:
         self._previous: tuple[SolvedChain, ...] = ()
         self._to_armature: Matrix = armature_to_world(self.armature).inverted()
+        self._other_side = other_side(self.armature, self.grab.bone, self.grab.use_tail)
         start = self._place()
-        added = self.grab.bone if self._is_added else ""
-        pull = Pull(self._name, start, bone=added, use_tail=self.grab.use_tail)
-        self._group = body_group(self.armature, take_body(self.armature, pull))
-        self._own = next(one for one in self._group.snapshots if one.name == self._name)
+        pulls = self._pulls(start)
+        self._group = body_group(self.armature, take_body(self.armature, *pulls, follows=self.follows))
         self._record(self._group)
         self.start_position = self.armature.matrix_world @ start
+
+    def _pulls(self, position: Vector) -> tuple[Pull, ...]:
+        """Return the pull of the handle to a position in armature space, with X-axis mirror that of the other side."""
+        own = replace(self._handle, position=position)
+        return (own,) if self._other_side is None else (own, self._other_side.pull(own))
 
     def _place(self) -> Vector:
         """Return where the dragged point is, in armature space."""
@@ -83,20 +92,25 @@ class BodyDrag(BaseDrag):
         super().move(view_layer, position)
 
     def _pose(self, view_layer: ViewLayer, position: Vector) -> None:
-        goals = replace(self._own.goals, targets=np.array([(self._to_armature @ position)[:]]))
-        found = solve_group(self._group, {self._name: goals}, self._previous)
+        goals = {
+            pull.handle: Goals(np.array([pull.position[:]]))
+            for pull in self._pulls(self._to_armature @ position)
+            if pull.position is not None
+        }
+        found = solve_group(self._group, goals, self._previous)
         self._previous = found
         for chain in found:
             self._write(chain)
         view_layer.update()
-        own = next(chain for chain in found if chain.snapshot.name == self._name)
-        own = own._replace(snapshot=replace(own.snapshot, goals=goals))
+        name = self._handle.handle
+        own = next(chain for chain in found if chain.snapshot.name == name)
+        own = own._replace(snapshot=replace(own.snapshot, goals=goals[name]))
         self.result = outcome_of(view_layer, self.armature, own, ())
         self.distance_left = (self.armature.matrix_world @ self._place() - position).length
 
     def confirm(self) -> list[tuple[Object | PoseBone | Bone, str]]:
         """End the drag here; the handle keeps its place from now on. Return the changed channels with their bones."""
         changed = super().confirm()
-        if changed and not self._is_added:
-            find_handle(self.armature, self._name).use_position = True
+        if changed:
+            keep_pulls(self.armature, self._pulls(self._place()))
         return changed

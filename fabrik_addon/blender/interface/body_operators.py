@@ -7,11 +7,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import bpy
-from bpy.props import BoolProperty, FloatVectorProperty, StringProperty
+from bpy.props import BoolProperty, EnumProperty, FloatVectorProperty, StringProperty
 from bpy.types import Operator
 from mathutils import Quaternion, Vector
 
 from ...core import FabrikError
+from ..rig.body_following import FOLLOWS_ITEMS
 from ..rig.body_properties import body_of
 from ..rig.wording import counted, listed
 from ..translation.messages import report
@@ -127,6 +128,8 @@ class POSE_OT_fabrik_body_pull(HasBodyMixin, Operator):
         options={'SKIP_SAVE'},
     )
 
+    follows: EnumProperty(name="Follows", description="What follows the handle", items=FOLLOWS_ITEMS, default='BODY')
+
     def invoke(self, context: Context, _event: Event) -> set[OperatorReturnItems]:
         """Begin at the place of the active bone's handle: the redo panel moves it from there."""
         from ..rig.body_snapshots import find_handle, handle_place
@@ -143,8 +146,10 @@ class POSE_OT_fabrik_body_pull(HasBodyMixin, Operator):
         return self.execute(context)
 
     def run(self, context: Context) -> None:
+        from ..drag.mirrored_pull import other_side
         from ..rig.body_snapshots import Pull, find_handle
         from ..rig.targets_and_poles import armature_to_world
+        from ..setup.body_handles import keep_pulls
         from ..solving.solve_body import pull_body
         from ..solving.write_channels import auto_key
 
@@ -158,11 +163,11 @@ class POSE_OT_fabrik_body_pull(HasBodyMixin, Operator):
             rotation = to_armature.to_quaternion() @ Quaternion(self.rotation).normalized()
         if position is None and rotation is None:
             raise FabrikError(f"Handle '{handle.name}' is pulled nowhere: give a position or a rotation")
-        result, changed = pull_body(context.view_layer, armature, Pull(handle.name, position, rotation))
-        if position is not None:
-            handle.use_position = True
-        if rotation is not None:
-            handle.use_rotation = True
+        own = Pull(handle.name, position, rotation)
+        other = other_side(armature, handle.bone, handle.use_tail)
+        pulls = (own,) if other is None else (own, other.pull(own))
+        result, changed = pull_body(context.view_layer, armature, pulls, self.follows)
+        keep_pulls(armature, pulls)
         auto_key(context, changed)
         if result is not None and result.message:
             report(self, {'WARNING'}, f"Handle '{handle.name}': {result.message}")

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import bpy
 from bpy.types import Menu, WorkSpaceTool
@@ -59,10 +59,11 @@ class VIEW3D_GGT_fabrik_body(HandleGroup):
 
     @classmethod
     def handles(cls, context: Context) -> list[Handle]:
-        return body_handles(context.object)
+        tool = context.workspace.tools.from_space_view3d_mode('POSE', create=False)
+        return body_handles(context.object, tool.operator_properties("pose.fabrik_drag").follows)
 
 
-def body_handles(armature: Object) -> list[Handle]:
+def body_handles(armature: Object, follows: str = 'BODY') -> list[Handle]:
     """READ: the handles of an armature's body; one whose bone is gone has none, the panel says so.
 
     A pinned handle is a square; one that keeps its place has a larger dot; one at an elbow or a knee is pale until it
@@ -82,7 +83,7 @@ def body_handles(armature: Object) -> list[Handle]:
                 'SQUARE' if one.use_pin else 'CIRCLE',
                 'gizmo_primary' if one.use_pin else 'gizmo_secondary',
                 "pose.fabrik_drag",
-                {"handle": one.name},
+                {"handle": one.name, "follows": follows},
                 is_held,
                 is_pale=one.part in bends and not (one.use_tail or is_held or one.use_rotation),
             )
@@ -120,7 +121,7 @@ class FabrikBodyPose(WorkSpaceTool):
     )
 
     # Blender calls it without an instance.
-    def draw_settings(context: Context, layout: UILayout, _tool: object) -> None:  # type: ignore[misc]
+    def draw_settings(context: Context, layout: UILayout, tool: Any) -> None:  # type: ignore[misc]
         armature = context.object
         if armature is None or armature.type != 'ARMATURE':
             return
@@ -132,6 +133,9 @@ class FabrikBodyPose(WorkSpaceTool):
             layout.operator("pose.fabrik_body_add", icon='ARMATURE_DATA')
             return
         layout.menu(VIEW3D_MT_fabrik_handle.__name__)
+        layout.prop(tool.operator_properties("pose.fabrik_drag"), "follows", text="")
+        layout.prop(body, "use_floor")
+        layout.prop(body, "use_balance")
 
 
 _register_classes, _unregister_classes = bpy.utils.register_classes_factory(

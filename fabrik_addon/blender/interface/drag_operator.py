@@ -12,6 +12,7 @@ from bpy.types import KeyMap, KeyMapItem, Operator
 from mathutils import Vector
 
 from ...core import FabrikError
+from ..rig.body_following import FOLLOWS_ITEMS
 from ..rig.body_properties import body_of
 from ..rig.properties import active_chain, chosen_chains, settings_of
 from ..translation.messages import report
@@ -174,10 +175,7 @@ class POSE_OT_fabrik_drag(_DragOperator):
     follows: EnumProperty(
         name="Follows",
         description="What follows the bone where the armature has a body",
-        items=(
-            ('BODY', "Body", "The whole body, as far as the bone is pulled; feet and pins stay"),
-            ('LIMB', "Limb", "The bone's limb alone"),
-        ),
+        items=FOLLOWS_ITEMS,
         default='BODY',
     )
 
@@ -193,15 +191,14 @@ class POSE_OT_fabrik_drag(_DragOperator):
 
     def _begin(self, context: Context) -> BaseDrag:
         from ..drag.begin_drag import begin_drag
+        from ..drag.body_drag import BodyDrag
         from ..drag.drag_session import DragSession
+        from ..rig.body_snapshots import find_handle
 
         armature, active = context.object, context.active_pose_bone
         if self.handle:
-            from ..drag.body_drag import BodyDrag
-            from ..rig.body_snapshots import find_handle
-
             handle = find_handle(armature, self.handle)
-            return BodyDrag(context.view_layer, armature, handle.bone, self.pins, handle.name)
+            return BodyDrag(context.view_layer, armature, handle.name, self.pins, self.follows)
         name = self.bone or (active.name if active is not None else "")
         if self.grab == 'TARGET' or not name:
             return DragSession(context.view_layer, armature, _active_target(armature), pins=self.pins)
@@ -217,13 +214,13 @@ class POSE_OT_fabrik_drag(_DragOperator):
         if grab.chain:
             self.grab = 'TARGET'
         elif isinstance(session, BodyDrag):
-            self.grab, self.follows = 'BONE', 'BODY'
+            self.grab, self.follows = 'BONE', session.follows
         elif session.snapshot is None:
             self.grab = 'MOVE'
         else:
             self.grab = 'TIP' if grab.use_tail else 'HEAD'
             self.chain_count = session.chain_count
-        if bone is not None and not (grab.chain or self.bone) and grab.bone != bone.name:
+        if bone is not None and not (grab.chain or self.bone or self.handle) and grab.bone != bone.name:
             report(self, {'INFO'}, f"Dragged '{grab.bone}', which '{bone.name}' follows")
         return super()._confirm(context, session)
 

@@ -17,6 +17,7 @@ from mathutils import Quaternion, Vector
 
 from ...core import FabrikError, Goals, Options, StartPose, start_from
 from ...core.body.posture import PINNED, POSTURE_WEIGHTS, PULLED
+from .body_following import Follows, following_bones
 from .body_properties import body_of
 from .chain_bones import ChainBones, ChainSpec, chain_matrices, read_bones, read_pose
 from .overrides import overrides_of
@@ -68,6 +69,8 @@ class BodySnapshots:
     """Of all of them."""
     posture_weights: Mapping[str, float]
     """By the names of bones."""
+    root_follows: bool = True
+    """Whether the root turns and moves, if it can."""
 
 
 def handle_of_bone(armature: Object, bone: str) -> FabrikHandle | None:
@@ -115,28 +118,42 @@ def handle_place(armature: Object, handle: FabrikHandle | _AddedHandle) -> Vecto
     return (bone.tail if handle.use_tail else bone.head).copy()
 
 
-def take_body(armature: Object, pull: Pull) -> BodySnapshots:
-    """Read the body of an armature for the pull of one of its handles.
+def take_body(armature: Object, *pulls: Pull, follows: Follows = 'BODY') -> BodySnapshots:
+    """Read the body of an armature for the pull of one of its handles, or of several.
+
+    Handles of bones that don't follow are not held: these bones stay where they are, or are carried along.
 
     Args:
         armature: evaluated, with nothing changed since.
-        pull: handle and where it goes.
+        pulls: handles and where they go.
+        follows: which bones of the body follow.
 
     Raises:
-        FabrikError: a bone of the body is missing or locked, or the handles have no bone in common.
+        FabrikError: a bone of the body is missing or locked, none follows, or the handles have no bone in common.
     """
-    added = _AddedHandle(pull.handle, pull.bone, pull.use_tail) if pull.bone else None
-    pulled = added or find_handle(armature, pull.handle)
-    held = [pulled, *(one for one in body_of(armature).handles if one != pulled and _is_held(one))]
-    bones = {one.name: _handle_bone(armature, one) for one in held}
+    pulled = {
+        pull.handle: _AddedHandle(pull.handle, pull.bone, pull.use_tail)
+        if pull.bone
+        else find_handle(armature, pull.handle)
+        for pull in pulls
+    }
+    held = [one for one in body_of(armature).handles if one.name not in pulled and _is_held(one)]
     roles = _roles(armature)
+    following = {
+        name for one in pulled.values() for name in following_bones(_handle_bone(armature, one), roles, follows)
+    }
+    if follows != 'BODY':
+        held = [one for one in held if one.bone in following]
+    bones = {one.name: _handle_bone(armature, one) for one in (*pulled.values(), *held)}
     root = _common_root(armature, list(bones.values()))
-    turning = _turning(armature, roles) | {root.name}
+    root_follows = follows == 'BODY' or any(roles[name] == 'HIPS' for name in following)
+    turning = (_turning(armature, roles) & following) | ({root.name} if root_follows else set())
+    places = {pull.handle: pull for pull in pulls}
     snapshots: list[Snapshot] = []
-    for handle in held:
-        bone = bones[handle.name]
-        is_pulled = handle == pulled
-        position, rotation = (pull.position, pull.rotation) if is_pulled else (None, None)
+    for handle in (*pulled.values(), *held):
+        bone, is_pulled = bones[handle.name], handle.name in pulled
+        own = places.get(handle.name, Pull(handle.name))
+        position, rotation = own.position, own.rotation
         if position is None and (handle.use_pin or (handle.use_position and not is_pulled)):
             position = handle_place(armature, handle)
         if rotation is None and (handle.use_pin or handle.use_rotation):
@@ -149,7 +166,7 @@ def take_body(armature: Object, pull: Pull) -> BodySnapshots:
             raise FabrikError(f"Handle '{handle.name}': {error}") from error
     weights = {name: POSTURE_WEIGHTS.get(role, 1.0) for name, role in roles.items()}
     weights[root.name] = POSTURE_WEIGHTS['HIPS']
-    return BodySnapshots(tuple(snapshots), root, weights)
+    return BodySnapshots(tuple(snapshots), root, weights, root_follows)
 
 
 def _is_held(handle: FabrikHandle) -> bool:

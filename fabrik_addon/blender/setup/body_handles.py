@@ -1,14 +1,15 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""WRITE: the handles that people add to a body by hand."""
+"""WRITE: handles that people add to a body by hand, and what handles keep once they were pulled."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ...core import FabrikError
 from ..rig.body_properties import body_of
-from ..rig.body_snapshots import turning_bones
+from ..rig.body_snapshots import Pull, find_handle, turning_bones
 
 if TYPE_CHECKING:
     from bpy.types import Object
@@ -33,3 +34,13 @@ def add_handle(armature: Object, bone: str, use_tail: bool) -> FabrikHandle:
     handle = handles.add()
     handle.name, handle.bone, handle.use_tail = f"{bone} ({'tail' if use_tail else 'head'})", bone, use_tail
     return handle
+
+
+def keep_pulls(armature: Object, pulls: Iterable[Pull]) -> None:
+    """Let the handles that were pulled keep their places and rotations from now on."""
+    for pull in pulls:
+        if pull.bone:
+            continue  # it is none of the body's handles
+        handle = find_handle(armature, pull.handle)
+        handle.use_position = handle.use_position or pull.position is not None
+        handle.use_rotation = handle.use_rotation or pull.rotation is not None

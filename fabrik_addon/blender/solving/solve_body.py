@@ -4,9 +4,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...core import FabrikError
+from ..rig.body_following import Follows
 from ..rig.body_snapshots import BodySnapshots, Pull, take_body
 from ..rig.chain_bones import check_root_moves
 from ..rig.last_results import Result
@@ -22,24 +24,24 @@ if TYPE_CHECKING:
 
 
 def pull_body(
-    view_layer: ViewLayer, armature: Object, pull: Pull
+    view_layer: ViewLayer, armature: Object, pulls: Sequence[Pull], follows: Follows = 'BODY'
 ) -> tuple[Result | None, list[tuple[PoseBone | Bone, str]]]:
-    """Pose an armature so that a handle of its body is where it is pulled.
+    """Pose an armature so that handles of its body are where they are pulled.
 
     Returns:
-        how near the handle came, None for a pull without a position, and the bones that changed with their channels.
+        how near the first handle came, None for a pull without a position, and the changed bones with their channels.
 
     Raises:
         FabrikError: a bone of the body can't be used; then nothing has changed.
     """
     view_layer.update()
-    solved = solve_group(body_group(armature, take_body(armature, pull)))
+    solved = solve_group(body_group(armature, take_body(armature, *pulls, follows=follows)))
     changed: dict[tuple[str, str], Setting] = {}
     for chain in solved:
         for bone, old in write_channels(chain.settings):
             changed.setdefault((bone.name, old[0]), (bone, old))
     view_layer.update()
-    found = next((chain for chain in solved if chain.snapshot.name == pull.handle), None)
+    found = next((chain for chain in solved if chain.snapshot.name == pulls[0].handle), None)
     result = None if found is None else outcome_of(view_layer, armature, found, ())
     return result, [(bone, name) for bone, (name, _) in changed.values()]
 
@@ -53,12 +55,13 @@ def body_group(armature: Object, body: BodySnapshots) -> Group:
         FabrikError: a number isn't finite, a bone has no length, or a handle is at a root that can't move.
     """
     snapshots = tuple(sorted(body.snapshots, key=order_of_tip))
+    moving_roots: tuple[PoseBone, ...] = ()
     try:
-        check_root_moves(body.root)
-        moving_roots: tuple[PoseBone, ...] = (body.root,)
+        if body.root_follows:
+            check_root_moves(body.root)
+            moving_roots = (body.root,)
     except FabrikError as error:
         for snapshot in snapshots:
             if snapshot.bones.end == body.root and not snapshot.bones.use_tail:
                 raise FabrikError(f"Handle '{snapshot.name}': {error}: unlock it") from error
-        moving_roots = ()
     return Group(snapshots, take_tree(armature, snapshots, moving_roots, body.posture_weights), moving_roots)

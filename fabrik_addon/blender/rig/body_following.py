@@ -1,0 +1,56 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""READ: which bones of a body follow a bone that is pulled: all of them, those above the hips, or those of its limb."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from bpy.types import PoseBone
+
+Follows = Literal['BODY', 'UPPER', 'LIMB']
+
+FOLLOWS_ITEMS = (
+    ('BODY', "Whole Body", "The whole body, as far as the bone is pulled; feet and pins stay"),
+    ('UPPER', "Upper Body", "Spine, arms and head; hips and legs stay. Below the hips the limb alone"),
+    ('LIMB', "Limb", "The bone's limb alone; the hips take the legs along"),
+)
+
+_TRUNK = {'SPINE', 'CHEST'}
+_NECK = {'NECK', 'HEAD'}
+_ARM = {'UPPER_ARM', 'FOREARM', 'HAND', 'FINGER'}
+_LEG = {'THIGH', 'SHIN', 'FOOT', 'TOE'}
+_UPPER = _TRUNK | _NECK | _ARM | {'CLAVICLE'}
+
+_LIMBS: Mapping[str, set[str]] = {
+    **{role: limb for limb in (_TRUNK, _NECK, _ARM, _LEG) for role in limb},
+    'HIPS': {'HIPS'} | _LEG,
+}
+"""The roles of a limb, by that of one of its bones; every other role is a limb by itself."""
+
+
+def following_bones(bone: PoseBone, roles: Mapping[str, str], follows: Follows) -> set[str]:
+    """Return the names of the bones that follow a bone; they don't all turn, and bones without a role are none of them.
+
+    Args:
+        bone: that is pulled.
+        roles: of the bones of its body, by their names.
+        follows: which of them follow.
+    """
+    role = roles.get(bone.name)
+    if follows == 'BODY' or role is None:
+        return set(roles)
+    if follows == 'UPPER' and role in _UPPER:
+        return {name for name, other in roles.items() if other in _UPPER}
+    limb = _LIMBS.get(role, {role})
+    top = bone
+    for parent in bone.parent_recursive:
+        # A bone without a role doesn't end a limb: it may be a twist bone.
+        if roles.get(parent.name, role) not in limb:
+            break
+        if parent.name in roles:
+            top = parent
+    below = {top.name, *(child.name for child in top.children_recursive)}
+    return {name for name in below if roles.get(name) in limb}

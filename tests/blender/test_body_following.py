@@ -1,0 +1,138 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which bones of a body follow a pull, and the pull of the other side with X-axis mirror."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import bpy
+import pytest
+from bpy.types import Object
+from mathutils import Vector
+
+from fabrik_addon.blender.drag.body_drag import BodyDrag
+from tests.blender.rigs import metarig, pose_of, update
+
+ops: Any = bpy.ops.pose
+
+NEAR = 1e-4
+"""Distance from its target at which a handle counts as there, in metres."""
+
+
+@pytest.fixture
+def human() -> Object:
+    """Rigify's human with a body."""
+    armature = metarig("human_metarig")
+    assert ops.fabrik_body_add() == {"FINISHED"}
+    update()
+    return armature
+
+
+def place(armature: Object, name: str) -> Vector:
+    one = armature.fabrik.body.handles[name]
+    bone = armature.pose.bones[one.bone]
+    return armature.matrix_world @ (bone.tail if one.use_tail else bone.head)
+
+
+def pull(armature: Object, name: str, by: tuple[float, float, float], **options: Any) -> Vector:
+    target = place(armature, name) + Vector(by)
+    assert ops.fabrik_body_pull(handle=name, position=target, **options) == {"FINISHED"}
+    update()
+    return target
+
+
+def changed(armature: Object, before: dict[str, Any]) -> set[str]:
+    """The bones whose channels are not those of before, to the last bit."""
+    return {name for name, channels in pose_of(armature).items() if channels != before[name]}
+
+
+ARM = {"upper_arm.L", "forearm.L", "hand.L"}
+LEG = {"thigh.L", "shin.L", "foot.L", "toe.L"}
+
+
+@pytest.mark.parametrize(
+    ("handle", "by", "follows", "allowed"),
+    [
+        ("Hand.L", (-0.1, -0.4, 0.2), "LIMB", ARM),
+        ("Elbow.L", (0.0, 0.1, 0.05), "LIMB", ARM),
+        ("Foot.L", (0.0, -0.2, 0.2), "LIMB", LEG),
+        ("Foot.L", (0.0, -0.2, 0.2), "UPPER", LEG),
+        ("Knee.R", (-0.1, -0.2, 0.1), "LIMB", {name.replace(".L", ".R") for name in LEG}),
+        ("Head", (0.1, 0.0, 0.0), "LIMB", {"spine.004", "spine.005", "spine.006"}),
+    ],
+)
+def test_no_other_bone_moves(human: Object, handle: str, by: Any, follows: str, allowed: set[str]) -> None:
+    before = pose_of(human)
+    pull(human, handle, by, follows=follows)
+    moved = changed(human, before)
+    assert moved and moved <= allowed, moved - allowed
+
+
+def test_a_limb_reaches_what_is_within_its_reach(human: Object) -> None:
+    target = pull(human, "Hand.L", (-0.1, -0.2, 0.1), follows="LIMB")
+    assert (place(human, "Hand.L") - target).length < NEAR
+
+
+def test_the_upper_body_leans_and_the_legs_stay(human: Object) -> None:
+    before = pose_of(human)
+    human.fabrik.body.handles["Hand.R"].use_pin = True
+    pinned = place(human, "Hand.R")
+    target = pull(human, "Hand.L", (-0.25, -0.45, -0.1), follows="UPPER")
+    moved = changed(human, before)
+    assert (place(human, "Hand.L") - target).length < NEAR
+    assert (place(human, "Hand.R") - pinned).length < NEAR, "a pin of the upper body holds"
+    assert "spine.003" in moved
+    assert not moved & {"spine", "thigh.L", "thigh.R", "shin.L", "shin.R", "foot.L", "foot.R"}
+
+
+def test_hips_alone_take_the_legs_along_and_the_feet_stay(human: Object) -> None:
+    before = pose_of(human)
+    feet = [place(human, name) for name in ("Foot.L", "Foot.R")]
+    target = pull(human, "Hips", (0.0, 0.0, -0.2), follows="LIMB")
+    assert (place(human, "Hips") - target).length < 1e-3, "as near as feet that hold their rotation let them"
+    assert max((place(human, f"Foot.{side}") - foot).length for side, foot in zip("LR", feet, strict=True)) < NEAR
+    assert not changed(human, before) & {"spine.001", "spine.003", "spine.006", "upper_arm.L", "shoulder.R"}
+
+
+def test_a_drag_keeps_to_what_follows(human: Object) -> None:
+    before = pose_of(human)
+    drag = BodyDrag(bpy.context.view_layer, human, "Hand.L", follows="LIMB")
+    for step in range(1, 6):
+        drag.move(bpy.context.view_layer, drag.start_position + Vector((-0.1, -0.3, 0.1)) * step)
+    moved = changed(human, before)
+    assert moved and moved <= ARM
+    drag.cancel(bpy.context.view_layer)
+    assert not changed(human, before)
+
+
+def mirrored(place: Vector) -> Vector:
+    return Vector((-place.x, place.y, place.z))
+
+
+def test_with_mirror_the_other_side_is_pulled_alike(human: Object) -> None:
+    human.pose.use_mirror_x = True
+    for by in ((-0.1, -0.4, 0.2), (-0.2, -0.5, -0.5)):
+        target = pull(human, "Hand.L", by)
+        assert (place(human, "Hand.L") - target).length < NEAR
+        assert (place(human, "Hand.R") - mirrored(target)).length < NEAR
+        assert (place(human, "Elbow.R") - mirrored(place(human, "Elbow.L"))).length < 1e-3
+        assert human.fabrik.body.handles["Hand.R"].use_position
+
+
+def test_with_relative_mirror_the_difference_is_kept(human: Object) -> None:
+    other = pull(human, "Hand.R", (0.1, -0.2, 0.1))
+    human.pose.use_mirror_x = human.pose.use_mirror_relative = True
+    pull(human, "Hand.L", (-0.05, -0.1, 0.1))
+    assert (place(human, "Hand.R") - other - Vector((0.05, -0.1, 0.1))).length < NEAR
+
+
+def test_a_mirrored_drag_is_cancelled_to_the_last_bit(human: Object) -> None:
+    human.pose.use_mirror_x = True
+    before = pose_of(human)
+    drag = BodyDrag(bpy.context.view_layer, human, "hand.L")
+    target = drag.start_position + Vector((-0.1, -0.3, 0.2))
+    drag.move(bpy.context.view_layer, target)
+    assert (place(human, "Hand.R") - mirrored(target)).length < NEAR
+    drag.cancel(bpy.context.view_layer)
+    assert not changed(human, before)
