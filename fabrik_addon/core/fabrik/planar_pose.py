@@ -3,8 +3,8 @@
 """The pose of a chain that bends toward a pole: one continuous family in the distance from the root to the target.
 
 In the bend plane a chain is its bend angles b = (b_1 ... b_n-1), from each link to the next, all to the same side. With
-B their sum, c the bends of the chain closed on one circle (``circular_arc.closed_bends``), C the sum of c,
-and k the bends at the knee, which add up to K, the family is
+B their sum, c the bends of the chain closed on one circle (``circular_arc.closed_bends``), C the sum of c, and k the
+bends of the family's knee, the pose at which its two pieces meet and whose bends add up to K = ``KNEE``, the family is
 
     B <= K:  b = (B / K) k                                                        from straight to the knee,
     B >= K:  b = (B / C) c + ((C - B) / (C - K))^1.5 (k - (K / C) c)              from the knee to the closed chain.
@@ -126,7 +126,8 @@ def _knee(ops: Operations, bends: Components, lengths: Sequence[float], closed: 
         k = (KNEE / C) c + ((C - KNEE) / (C - B))^1.5 (b - (B / C) c)
 
     where no bend of this k is negative. If one is, the pose is in no family with this sum of bends at the knee. It is
-    then taken as the knee itself, if the distance falls along both pieces there; else bends of its proportions are.
+    then taken as the knee itself, if the distance falls along both pieces there; else its bends, scaled to add up to
+    KNEE, are.
     """
     most = sum(closed)
     total = add_up(bends)
@@ -204,10 +205,10 @@ def _tip(
     """
     p: Component = lengths[0]
     q = dp = dq = 0.0 * headings[0]
-    for length, heading, turn in zip(lengths[1:], headings, step, strict=True):
+    for length, heading, change in zip(lengths[1:], headings, step, strict=True):
         along, across = length * ops.cos(heading), length * ops.sin(heading)
         p, q = p + along, q + across
-        dp, dq = dp - across * turn, dq + along * turn
+        dp, dq = dp - across * change, dq + along * change
     return p, q, dp, dq
 
 

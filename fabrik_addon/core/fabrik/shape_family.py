@@ -192,6 +192,7 @@ def _path(chain: ConstrainedChain, shape: Shape, sign: float) -> Path:
 
 
 def _moved(chain: ConstrainedChain, shape: Shape, way: Sequence[tuple[float, float]], step: float) -> Shape:
+    """Return a shape with the half-sines changed by a multiple of a direction, within limits."""
     return [
         _within(limits, (x + step * a, twist, z + step * b))
         for limits, (x, twist, z), (a, b) in zip(chain.limits[1:], shape, way, strict=True)

@@ -26,8 +26,8 @@ LONGEST_NEWTON_STEP = 0.7
 """Largest change of one axis in one step, half-sine or radians."""
 
 MUCH, LITTLE = 0.7, 0.2
-"""Ratios of the fall of the error to the one that the model predicts: above the first the damping is multiplied by
-``EASE``, below the second by ``TIGHTEN``."""
+"""Ratios of the fall of the squared error to the fall that the model predicts: above the first the damping is
+multiplied by ``EASE``, below the second by ``TIGHTEN``."""
 
 EASE, TIGHTEN = 0.2, 6.0
 """Factors of damping."""
@@ -42,7 +42,7 @@ LEAST_PIVOT = 1e-4
 """Least pivot of the second derivative of the error: along flatter directions a step would be long and gain nothing."""
 
 ABOVE_INVERSE = 1e8
-"""More than any that a second derivative's inverse stretches by."""
+"""Larger than every eigenvalue of a second derivative's inverse: c of ``_solve_definite``."""
 
 
 def _vector_to_products() -> Array:
@@ -126,9 +126,8 @@ def nearest_poses(
         trial_errors = np.linalg.norm(targets - trial_placed.tips, axis=-1)
         gain = errors - trial_errors
         better = gain > 0.0
-        # Steps are trusted by how much of what their model predicted they gain.
-        kept = (errors + trial_errors) * gain / np.maximum(predicted, TINY)
-        damping = damping * np.where(kept > MUCH, EASE, np.where(kept > LITTLE, 1.0, TIGHTEN))
+        ratio = (errors + trial_errors) * gain / np.maximum(predicted, TINY)
+        damping = damping * np.where(ratio > MUCH, EASE, np.where(ratio > LITTLE, 1.0, TIGHTEN))
         is_going = ~better | ((trial_errors > tolerance) & (gain >= still * trial_errors))
         is_going &= damping <= MOST_NEWTON_DAMPING
         damping = np.where(is_going, damping, np.inf)
@@ -323,9 +322,9 @@ def _solve_fixed(model: Array, gradient: Array, change: Array, fixed: NDArray[np
 def _solve_definite(matrices: Array, right: Array) -> Array:
     """Solve positive definite systems (S, N, N), (S, N); raise LinAlgError where one isn't.
 
-    The factor of ((A, 1), (1, c)) has the transposed inverse of A's factor below: one call where going back through A's
-    would be one for every row. Not by LAPACK's own solver: numpy's starts threads that cost a thousand times the work
-    for matrices as small.
+    The Cholesky factor of ((A, 1), (1, c)), with c above every eigenvalue of the inverse of A, has the transposed
+    inverse of the factor of A below: one call, where substitution by the factor of A takes one for every row. LAPACK's
+    own solver isn't used: numpy's starts threads that cost a thousand times the work for matrices as small.
     """
     every, count = right.shape
     work = np.zeros((every, 2 * count, 2 * count))

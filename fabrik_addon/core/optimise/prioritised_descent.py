@@ -11,7 +11,8 @@ Level k of the tasks has residuals r_k and the Jacobian J_k; W are the weights o
 after Siciliano and Slotine (1991). A lower level moves in the null space of those above, so that to first order no
 level is worse for what comes below it; the posture task, which is the last level and has no other rows than the
 coordinates themselves, holds all that the tasks leave open near a reference pose. So the pose is, locally, a function
-of the targets: without the posture task it wanders within the set of poses that meet them.
+of the targets: without the posture task it wanders within the set of poses that meet them. The posture task's part
+N_K (q_reference - q) of a step is extrapolated from that of the step before (``_extrapolated``).
 
 lambda_k grows with the level's residual (Fan and Yuan 2005): it stands for the second derivative that Gauss-Newton
 leaves out, which is in proportion to the residual, and vanishes where the level is met.
@@ -65,7 +66,7 @@ LONGEST = 1.0
 """Length of a step at most: root of the sum of the squared changes (radians, or units for a root)."""
 
 LEAST_GAMMA = -3.0
-"""gamma of an extrapolated posture part at least, which makes f at most four times as long."""
+"""Least gamma with which the posture part of a step is extrapolated (``_extrapolated``): it grows fourfold at most."""
 
 SHORTEST = 1e-7
 """Largest change in a step below which a descent ends."""
@@ -97,7 +98,8 @@ NEAR_FIRST = 3e-4
 """Length of the first level's residual, in the tree's units, that no step may leave behind where it was less."""
 
 CLOSELY_MET = 1e-5
-"""Length of a level's residual, in the tree's units, at which poles alone are left."""
+"""Length of a level's residual, in the tree's units, up to which the level is closely met. A descent without progress
+ends where all levels but that of the poles are, and steps that restore met levels end where all levels are."""
 
 UNMET = 1e-3
 """Cost above which some task isn't met."""
@@ -257,8 +259,8 @@ class Descent:
 
         Args:
             state: the pose.
-            bends: to take instead of the state's own, so that two poses' residuals can be compared: a chain that
-                straightens bends no nearer to its pole.
+            bends: to take instead of the state's own, so that the residuals of two poses can be compared: the residual
+                of a pole task is the angle to the pole times the bend, which falls as a chain straightens.
         """
         found: list[Component] = []
         sizes: list[float] = []
@@ -273,7 +275,7 @@ class Descent:
 
     @cached_property
     def metric(self) -> Array:
-        """(N + S,) what the posture task weighs a coordinate's way with: one over the coordinate's own weight."""
+        """(N + S,) weights 1 / W of the squared coordinates in the length of the way to the reference pose."""
         return 1.0 / np.maximum(self.weights, 1e-2)
 
     def errors(self, residual: Array) -> list[float]:
@@ -542,7 +544,7 @@ def along_ellipses(
 
 
 class _Cost(NamedTuple):
-    """What a step must make less."""
+    """The costs that a step has to reduce."""
 
     tasks: float
     """Sum of the levels' residuals, each weighted PENALTY times more than the next."""
