@@ -12,7 +12,7 @@ import numpy as np
 from bpy.types import Object
 from mathutils import Euler, Quaternion, Vector
 
-from fabrik_addon.blender.drag import DragSession, Grab
+from fabrik_addon.blender.drag import ChainDrag, Grab
 from fabrik_addon.blender.rig.bone_limits import limits_of
 from fabrik_addon.blender.setup.usual_limits import limit_joint
 from fabrik_addon.core.model.joint_limits import clamp_rotation, joint_limits
@@ -115,7 +115,7 @@ def _compare(count: int, path: str, moves: int) -> tuple[list[float], list[float
     offsets = _feasible_offsets(rig, count, moves) if path == "feasible" else _loop(moves)
     target.location = other.matrix_world @ other.pose.bones[TIP].tail
     constraint.target = target
-    session = DragSession(layer, rig, Grab(TIP), count)
+    session = ChainDrag(layer, rig, Grab(TIP), count)
     start, own_start = session.start_position, target.location.copy()
     times: tuple[list[float], list[float]] = ([], [])
     reached = 0

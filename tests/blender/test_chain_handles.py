@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from mathutils import Vector
 
-from fabrik_addon.blender.drag import DragSession, Grab
+from fabrik_addon.blender.drag import ChainDrag, Grab
 from fabrik_addon.blender.interface.chain_handles import VIEW3D_GGT_fabrik_chains, chain_handles
 from tests.blender.rigs import (
     Bone,
@@ -99,7 +99,7 @@ def test_a_pole_is_dragged_and_the_chain_bends_toward_it() -> None:
     chain.target.location.z -= 0.5
     bpy.ops.pose.fabrik_solve()
     before, target = everything(), end_of(armature, chain).copy()
-    session = DragSession(layer(), armature, Grab("bone3", chain.name, is_pole=True))
+    session = ChainDrag(layer(), armature, Grab("bone3", chain.name, is_pole=True))
     assert everything() == before
     for place in (Vector((2.0, 0.5, 3.0)), Vector((-2.0, -0.5, 3.0)), Vector((0.0, 2.0, 3.0))):
         session.move(layer(), place)
@@ -143,7 +143,7 @@ def test_all_chains_that_share_a_target_follow_it() -> None:
         set_chain(armature, tip, 3, prop)
     bpy.ops.pose.fabrik_solve()
     before = everything()
-    session = DragSession(layer(), armature, Grab("left2", "left2"))
+    session = ChainDrag(layer(), armature, Grab("left2", "left2"))
     place = Vector((0.6, 0.8, 1.6))
     session.move(layer(), place)
     for chain in armature.fabrik.chains:
@@ -151,7 +151,7 @@ def test_all_chains_that_share_a_target_follow_it() -> None:
     assert session.others_off == 0
     session.cancel(layer())
     assert everything() == before
-    session = DragSession(layer(), armature, Grab("right2", "right2"))
+    session = ChainDrag(layer(), armature, Grab("right2", "right2"))
     session.move(layer(), place)
     assert all((end_of(armature, chain) - place).length < 1e-3 for chain in armature.fabrik.chains)
 

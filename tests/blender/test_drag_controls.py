@@ -12,7 +12,7 @@ import pytest
 from bpy.types import Object
 from mathutils import Vector
 
-from fabrik_addon.blender.drag import DragSession, Grab
+from fabrik_addon.blender.drag import ChainDrag, Grab
 from fabrik_addon.blender.drag.bone_move import BoneMove
 from fabrik_addon.blender.rig.control_bones import control_of, is_free_control
 from fabrik_addon.blender.rig.influences import switch_of
@@ -85,7 +85,7 @@ def test_fk_hands_keep_their_direction_and_what_hangs_on_mechanism_bones_is_no_h
     for bone in ("f_index.01.L", "thumb.01.L", "palm.L", "f_index.03.L"):
         limb = limb_of(armature, bone)
         assert not limb.is_hand_or_foot, bone
-        session = DragSession(bpy.context.view_layer, armature, Grab(bone), limb.chain_count)
+        session = ChainDrag(bpy.context.view_layer, armature, Grab(bone), limb.chain_count)
         session.move(bpy.context.view_layer, session.start_position + Vector((0.0, -0.01, -0.01)))
         assert session.is_moved, bone
         session.cancel(bpy.context.view_layer)

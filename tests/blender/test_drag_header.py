@@ -9,7 +9,7 @@ from typing import Any
 import bpy
 from mathutils import Matrix, Vector
 
-from fabrik_addon.blender.drag import DragSession, Grab
+from fabrik_addon.blender.drag import ChainDrag, Grab
 from fabrik_addon.blender.drag.drag_header import header_text
 from fabrik_addon.blender.drag.mouse_to_world import DragPointer
 from tests.blender.rigs import make_tail, update
@@ -17,7 +17,7 @@ from tests.blender.test_mouse_to_world import make_view
 from tests.blender.test_trees import add, make_y
 
 
-def said(session: DragSession, offset: Any, lock: int | None = None, typed: str = "") -> str:
+def said(session: ChainDrag, offset: Any, lock: int | None = None, typed: str = "") -> str:
     session.move(bpy.context.view_layer, session.start_position + Vector(offset))
     view = make_view(Vector((4.0, -7.0, 3.0)), session.start_position)
     start = session.start_position
@@ -29,8 +29,8 @@ def said(session: DragSession, offset: Any, lock: int | None = None, typed: str 
     return header_text(session, pointer, bpy.context.scene.unit_settings)
 
 
-def drag(armature: Any, bone: str, count: int, pins: str = "PINNED") -> DragSession:
-    return DragSession(bpy.context.view_layer, armature, Grab(bone), count, pins)
+def drag(armature: Any, bone: str, count: int, pins: str = "PINNED") -> ChainDrag:
+    return ChainDrag(bpy.context.view_layer, armature, Grab(bone), count, pins)
 
 
 def test_lengths_are_in_the_scenes_units() -> None:

@@ -10,7 +10,7 @@ import bpy
 import pytest
 from mathutils import Vector
 
-from fabrik_addon.blender.drag import DragSession, Grab
+from fabrik_addon.blender.drag import ChainDrag, Grab
 from tests.blender.rigs import (
     activate,
     add_chain,
@@ -191,7 +191,7 @@ def test_at_another_frame_it_goes_on_and_cancel_gives_that_frames_pose() -> None
     for frame in (5, 1):
         scene.frame_set(frame)
         poses[frame] = pose_of(armature)
-    session = DragSession(bpy.context.view_layer, armature, Grab("bone3"), 3)
+    session = ChainDrag(bpy.context.view_layer, armature, Grab("bone3"), 3)
     place = session.start_position + Vector((0.4, 0.2, -0.5))
     session.move(bpy.context.view_layer, place)
     scene.frame_set(5)

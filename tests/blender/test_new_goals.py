@@ -12,7 +12,7 @@ import pytest
 from bpy.types import Object
 from mathutils import Euler, Vector
 
-from fabrik_addon.blender.drag import DragSession, Grab
+from fabrik_addon.blender.drag import ChainDrag, Grab
 from fabrik_addon.blender.rig.properties import shown_armature
 from tests.blender.rigs import (
     activate,
@@ -127,7 +127,7 @@ def test_a_target_bone_is_solved_for_and_dragged() -> None:
     assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
     assert chain.status == "REACHED" and (head_of(armature, target.name) - end_of(armature, chain)).length < 1e-3
     before = everything()
-    session = DragSession(bpy.context.view_layer, armature, Grab("bone3", chain.name))
+    session = ChainDrag(bpy.context.view_layer, armature, Grab("bone3", chain.name))
     place = session.start_position + Vector((0.4, 0.2, -0.2))
     session.move(bpy.context.view_layer, place)
     assert (head_of(armature, target.name) - place).length < 1e-5

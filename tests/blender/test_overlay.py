@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from mathutils import Euler, Quaternion, Vector
 
-from fabrik_addon.blender.drag import DragSession, Grab
+from fabrik_addon.blender.drag import ChainDrag, Grab
 from fabrik_addon.blender.overlay.draw_handler import is_drawn, sync_overlay
 from fabrik_addon.blender.overlay.overlay_shapes import JOINT_SIZE, Kind, Layout, Shapes, directions_of, rim_of
 from fabrik_addon.blender.overlay.read_overlay import (
@@ -67,7 +67,7 @@ class Drawn:
         return {name for name in names if len(self.lines(name))}
 
 
-def drawn(armature: Any, session: DragSession | None = None) -> tuple[WorldPositions, Drawn]:
+def drawn(armature: Any, session: ChainDrag | None = None) -> tuple[WorldPositions, Drawn]:
     view = read_armature(armature, session)
     states, limits = read_states(view), read_limits(view)
     places = read_positions(view, limits, session)
@@ -209,7 +209,7 @@ def test_a_drag_is_drawn_as_it_stands() -> None:
     armature = make_tail(5)
     armature.fabrik.show_overlay = True
     add_chain(armature, "bone1", 2)
-    session = DragSession(bpy.context.view_layer, armature, Grab("bone4"), 3, "ALL")
+    session = ChainDrag(bpy.context.view_layer, armature, Grab("bone4"), 3, "ALL")
     session.move(bpy.context.view_layer, Vector((0.0, 0.0, 30.0)))
     places, shapes = drawn(armature, session)
     assert [chain.is_active for chain in shapes.layout.view.chains] == [False, True]

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mathutils import Euler, Matrix, Quaternion, Vector
 
-from fabrik_addon.blender.drag import DragSession, Grab
+from fabrik_addon.blender.drag import ChainDrag, Grab
 from fabrik_addon.blender.rig.wording import length_text
 from tests.blender.rigs import (
     Bone,
@@ -239,7 +239,7 @@ def test_a_drag_that_is_cancelled_puts_all_back() -> None:
     armature, chain = make_elastic_tail((0.4, 1.0, 1.2))
     solve()
     before, inheritance = pose_of(armature), inheritance_of(armature)
-    session = DragSession(bpy.context.view_layer, armature, Grab("bone2", chain.name))
+    session = ChainDrag(bpy.context.view_layer, armature, Grab("bone2", chain.name))
     for place in ((0.0, 4.0, 1.0), (0.5, 1.0, 1.0), (1.0, 3.0, 3.0)):
         session.move(bpy.context.view_layer, Vector(place))
     assert session.result is not None and session.result.status == "REACHED"

@@ -10,7 +10,7 @@ import bpy
 import pytest
 from mathutils import Vector
 
-from fabrik_addon.blender.drag import DragSession, Grab
+from fabrik_addon.blender.drag import ChainDrag, Grab
 from tests.blender.rigs import (
     activate,
     add_chain,
@@ -68,7 +68,7 @@ def test_cancel_and_the_start_position_restore_every_bit() -> None:
     chain.target.parent, chain.use_rotation = parent, True
     update()
     before = everything()
-    session = DragSession(layer(), armature, Grab("bone3"), 3)
+    session = ChainDrag(layer(), armature, Grab("bone3"), 3)
     session.move(layer(), PLACE)
     moved = everything()
     assert moved != before and (chain.target.matrix_world.translation - PLACE).length < 1e-3

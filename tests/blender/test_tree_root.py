@@ -10,8 +10,8 @@ import bpy
 import pytest
 from mathutils import Vector
 
-from fabrik_addon.blender.drag import DragSession, Grab
-from fabrik_addon.blender.rig.chain_tree import chains_of_tree
+from fabrik_addon.blender.drag import ChainDrag, Grab
+from fabrik_addon.blender.rig.connected_chains import chains_of_tree
 from fabrik_addon.blender.rig.snapshot import take_snapshot
 from fabrik_addon.blender.solving.chain_groups import unite_chains
 from tests.blender.rigs import Bone, activate, add_chain, make_armature, set_chain, update
@@ -114,7 +114,7 @@ def test_a_root_that_follows_a_drag_doesnt_keep_the_way_of_the_move_before() -> 
     armature.fabrik.chains[1].use_pin = True
     update()
     for moves in ([(0.3, 0.4, 0.3)], [(0.5, 0.0, 1.0), (0.3, 0.4, 0.3)]):
-        session = DragSession(bpy.context.view_layer, armature, Grab("lower.L", "lower.L"))
+        session = ChainDrag(bpy.context.view_layer, armature, Grab("lower.L", "lower.L"))
         for move in moves:
             session.move(bpy.context.view_layer, session.start_position + Vector(move))
         pinned = armature.pose.bones["lower.R"].tail.copy()

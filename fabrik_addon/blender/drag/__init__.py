@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The drag: a session without events (drag_session), its events (drag_events), its display (drag_display)."""
+"""Drags: of a chain, a body or a control, without events (base_drag); their events (drag_events) and their display."""
 
 from .base_drag import Grab
-from .drag_session import DragSession
+from .chain_drag import ChainDrag
 
-__all__ = ["DragSession", "Grab"]
+__all__ = ["ChainDrag", "Grab"]

@@ -15,7 +15,7 @@ from ..rig.properties import settings_of
 from .base_drag import BaseDrag, Grab
 from .body_drag import BodyDrag, is_of_body
 from .bone_move import BoneMove
-from .drag_session import DragSession, chain_to_grab
+from .chain_drag import ChainDrag, chain_to_grab
 
 if TYPE_CHECKING:
     from bpy.types import Object, ViewLayer
@@ -51,7 +51,7 @@ def begin_drag(
     chain = chain_to_grab(armature, name) if grab == 'AUTO' else None
     chain = chain or _chain_with_target(armature, name)
     if chain is not None:
-        return DragSession(view_layer, armature, Grab(chain.tip, chain.name), pins=pins)
+        return ChainDrag(view_layer, armature, Grab(chain.tip, chain.name), pins=pins)
     if follows != 'LIMB' and chain_count is None and grab in {'AUTO', 'BONE'} and is_of_body(armature, bone):
         return BodyDrag(view_layer, armature, bone, pins, follows)
     switch = switch_of(armature, [name])
@@ -64,7 +64,7 @@ def begin_drag(
     use_head = limb.is_hand_or_foot if is_automatic else grab == 'HEAD'
     if chain_count is None:
         chain_count = max(1, limb.chain_count + limb.is_hand_or_foot - use_head)
-    return DragSession(view_layer, armature, Grab(name, use_tail=not use_head), chain_count, pins)
+    return ChainDrag(view_layer, armature, Grab(name, use_tail=not use_head), chain_count, pins)
 
 
 def _chain_with_target(armature: Object, bone: str) -> FabrikChain | None:

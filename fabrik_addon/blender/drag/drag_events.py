@@ -15,7 +15,7 @@ from mathutils import Vector
 from ...core import FabrikError
 from ..translation.messages import in_interface
 from .base_drag import BaseDrag
-from .drag_session import DragSession
+from .chain_drag import ChainDrag
 from .mouse_to_world import DragPointer
 from .snapping import snap_name, snapped
 from .view_projection import View, view_of
@@ -131,7 +131,7 @@ class DragEvents:
             self.pointer.lock = None
         elif kind == 'G' or (kind == 'TAB' and event.shift):
             self.is_snapping = not self.is_snapping
-        elif kind == 'P' and isinstance(session, DragSession):
+        elif kind == 'P' and isinstance(session, ChainDrag):
             self._try(lambda: session.set_pins(context.view_layer, self._next_pins()))
         elif kind in _CHAIN_COUNT_CHANGES and resizable is not None:
             count = resizable.chain_count + _CHAIN_COUNT_CHANGES[kind]
@@ -151,9 +151,9 @@ class DragEvents:
         return names[(names.index(self.session.pins) + 1) % len(names)]
 
     @property
-    def _resizable(self) -> DragSession | None:
+    def _resizable(self) -> ChainDrag | None:
         """The session where another number of bones can rotate: where a bone is dragged, not moved."""
-        return self.session if isinstance(self.session, DragSession) and not self.session.grab.chain else None
+        return self.session if isinstance(self.session, ChainDrag) and not self.session.grab.chain else None
 
     def _try(self, change: Callable[[], None]) -> None:
         """Make a change that a key asked for; an error is shown in the header and the drag continues."""
@@ -200,7 +200,7 @@ class DragEvents:
         draw_key("Plane", 'EVENT_SHIFT', 'EVENT_X', 'EVENT_Y', 'EVENT_Z')
         draw_key("Precise", 'EVENT_SHIFT')
         draw_key(f"Snap: {snap_name(scene) if self.is_snapping else 'Off'}", 'EVENT_G')
-        if isinstance(self.session, DragSession):
+        if isinstance(self.session, ChainDrag):
             draw_key(f"Held Ends: {PINS[self.session.pins]}", 'EVENT_P')
         if self._resizable is not None:
             draw_key(f"Bones: {self.session.chain_count}", 'MOUSE_MMB_SCROLL')

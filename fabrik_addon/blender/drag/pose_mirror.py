@@ -5,7 +5,7 @@
 With `B` the local matrix of the rotated bone (location, rotation and scale from its channels) and `F = diag(-1, 1, 1)`,
 the bone on the other side gets `F B F`. Relative mirror keeps its difference: with `B0` and `O0` the local matrices of
 both bones at the start it gets `O0 F B0⁻¹ B F`, which is `O0` where nothing was rotated. Both agree with the rotate
-operator of Blender 5.0 (tests/blender/test_drag_session.py).
+operator of Blender 5.0 (tests/blender/test_chain_drag.py).
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class POSE_OT_fabrik_chain_add(AsBonesMixin, ReportErrorsMixin, Operator):
 
     def run(self, context: Context) -> None:
         from ..rig.bone_selection import selected_tips, with_opposites
-        from ..rig.chain_tree import chains_of_tree
+        from ..rig.connected_chains import chains_of_tree
         from ..setup.add_chain import NewGoals, add_chains
 
         armature = context.object

@@ -286,7 +286,7 @@ class VIEW3D_PT_fabrik_solver(ActiveChainPanel):
         presets.VIEW3D_PT_fabrik_solver_presets.draw_panel_header(self.layout)
 
     def draw_chain(self, layout: UILayout, armature: Object, chain: FabrikChain) -> None:
-        from ..rig.chain_tree import chains_of_tree
+        from ..rig.connected_chains import chains_of_tree
 
         layout.prop(chain, "solver", text="Method")
         column = layout.column(align=True)

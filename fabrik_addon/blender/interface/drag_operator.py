@@ -192,7 +192,7 @@ class POSE_OT_fabrik_drag(_DragOperator):
     def _begin(self, context: Context) -> BaseDrag:
         from ..drag.begin_drag import begin_drag
         from ..drag.body_drag import BodyDrag
-        from ..drag.drag_session import DragSession
+        from ..drag.chain_drag import ChainDrag
         from ..rig.body_snapshots import find_handle
 
         armature, active = context.object, context.active_pose_bone
@@ -201,7 +201,7 @@ class POSE_OT_fabrik_drag(_DragOperator):
             return BodyDrag(context.view_layer, armature, handle.name, self.pins, self.follows)
         name = self.bone or (active.name if active is not None else "")
         if self.grab == 'TARGET' or not name:
-            return DragSession(context.view_layer, armature, _active_target(armature), pins=self.pins)
+            return ChainDrag(context.view_layer, armature, _active_target(armature), pins=self.pins)
         if name not in armature.pose.bones:
             raise FabrikError(f"There is no bone '{name}' in '{armature.name}'")
         count = self.chain_count if self.properties.is_property_set("chain_count") else None
@@ -258,14 +258,14 @@ class POSE_OT_fabrik_drag_target(_DragOperator):
 
     def _begin(self, context: Context) -> BaseDrag:
         from ..drag.base_drag import Grab
-        from ..drag.drag_session import DragSession
+        from ..drag.chain_drag import ChainDrag
 
         armature = context.object
         chain = settings_of(armature).chains.get(self.chain) if self.chain else active_chain(armature)
         if chain is None:
             raise FabrikError(f"'{armature.name}' has no chain '{self.chain}'")
         grab = Grab(chain.tip, chain.name, is_pole=self.point == 'POLE')
-        return DragSession(context.view_layer, armature, grab, pins=self.pins)
+        return ChainDrag(context.view_layer, armature, grab, pins=self.pins)
 
 
 def _active_target(armature: Object) -> Grab:

@@ -15,7 +15,7 @@ from ...core import FabrikError
 from ..animation.carried_animation import curve_of, driver_of
 from ..rig.bone_limits import Angles, euler_limits_of, stiffness_of
 from ..rig.chain_bones import ChainBones
-from ..rig.chain_tree import chains_of_tree
+from ..rig.connected_chains import chains_of_tree
 from ..rig.properties import settings_of
 from ..rig.rotation_channel import has_locks, rotation_locks
 from ..rig.snapshot import Snapshot, take_snapshot

@@ -103,7 +103,7 @@ def _keep_key(chain: FabrikChain, context: Context) -> None:
 
 def _share_root_motion(chain: FabrikChain, _context: Context) -> None:
     """Set the root motion of all chains of a tree: they have one root."""
-    from .chain_tree import chains_of_tree
+    from .connected_chains import chains_of_tree
 
     for other in chains_of_tree(chain, list(chain.id_data.fabrik.chains)):
         if other.root_motion != chain.root_motion:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the shape of a skeleton says: kind of creature, directions, and a role for each bone."""
+"""The types of what the shape of a skeleton says: kind of creature, directions, and a role for each bone."""
 
 from __future__ import annotations
 

@@ -1,12 +1,11 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A drag from its start to its end, without events: ``move`` poses the chain for a position of the dragged point.
+"""The drag of a chain, without events: ``move`` poses the chain for a position of the dragged point.
 
 The dragged point is the tail of a bone, the head of a hand or foot that keeps its direction, or the target or pole of a
-chain.
-Every move restores the channels of the start, and that pose is initial pose and reference pose of every solve, of one
-chain and of several: what the targets leave open stays near it, and one position gives one pose, bit for bit, whatever
-way the point was dragged.
+chain. Every move restores the channels of the start, and that pose is initial pose and reference pose of every solve,
+of one chain and of several: what the targets leave open stays near it, and one position gives one pose, bit for bit,
+whatever way the point was dragged.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ def chain_to_grab(armature: Object, bone: str) -> FabrikChain | None:
     return None
 
 
-class DragSession(BaseDrag):
+class ChainDrag(BaseDrag):
     """A chain whose end, target or pole is dragged, with the channels it had at the start."""
 
     snapshot: Snapshot

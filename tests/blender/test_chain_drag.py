@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from mathutils import Euler, Quaternion, Vector
 
-from fabrik_addon.blender.drag import DragSession, Grab
-from fabrik_addon.blender.drag.drag_session import chain_to_grab
+from fabrik_addon.blender.drag import ChainDrag, Grab
+from fabrik_addon.blender.drag.chain_drag import chain_to_grab
 from fabrik_addon.blender.drag.pose_mirror import mirrored_channels, own_matrix
 from fabrik_addon.core import FabrikError
 from scripts.benchmark.body_path_rows import make_human
@@ -65,7 +65,7 @@ def limit(armature: Any, *names: str) -> None:
 @pytest.mark.parametrize("count", (1, 2, 3, 5))
 def test_the_tail_follows(count: int) -> None:
     armature = make_tail(5)
-    session = DragSession(layer(), armature, Grab("bone4"), count)
+    session = ChainDrag(layer(), armature, Grab("bone4"), count)
     assert session.chain_count == count
     rng = np.random.default_rng(count)
     for _ in range(10):
@@ -88,7 +88,7 @@ def test_the_tail_follows_in_any_object_space() -> None:
         armature.rotation_euler = random_rotation(rng).to_euler()
         armature.scale = (rng.uniform(0.2, 3.0),) * 3
         update()
-        session = DragSession(layer(), armature, Grab("bone3"), 4)
+        session = ChainDrag(layer(), armature, Grab("bone3"), 4)
         root = armature.matrix_world @ armature.pose.bones["bone0"].head
         place = root + random_direction(rng) * 2.5 * armature.scale.x
         session.move(layer(), place)
@@ -105,7 +105,7 @@ def test_begin_changes_nothing_and_cancel_restores_every_bit() -> None:
     limit(armature, "upper_arm.L", "forearm.L", "hand.L")
     update()
     before = everything()
-    session = DragSession(layer(), armature, Grab("hand.L"), 8)
+    session = ChainDrag(layer(), armature, Grab("hand.L"), 8)
     assert everything() == before
     for _ in range(6):
         session.move(layer(), session.start_position + 0.4 * random_direction(rng))
@@ -130,7 +130,7 @@ def test_out_and_back_is_the_start_bit_for_bit_and_a_place_is_one_pose(mode: str
     update()
     start = pose_of(armature)
     for count in (3, 8):
-        session = DragSession(layer(), armature, Grab("hand.L"), count)
+        session = ChainDrag(layer(), armature, Grab("hand.L"), count)
         places = [session.start_position + 0.5 * random_direction(rng) for _ in range(4)]
         poses = []
         for place in places:
@@ -148,7 +148,7 @@ def test_out_and_back_is_the_start_bit_for_bit_and_a_place_is_one_pose(mode: str
 def test_nothing_but_the_chain_moves() -> None:
     armature = metarig("human_metarig")
     before = pose_of(armature)
-    session = DragSession(layer(), armature, Grab("hand.L"), 3)
+    session = ChainDrag(layer(), armature, Grab("hand.L"), 3)
     session.move(layer(), session.start_position + Vector((-0.1, -0.2, 0.1)))
     after = pose_of(armature)
     assert {name for name in before if after[name] != before[name]} <= {"hand.L", "forearm.L", "upper_arm.L"}
@@ -160,7 +160,7 @@ def test_nothing_but_the_chain_moves() -> None:
 
 def test_the_number_of_bones_changes_in_mid_drag() -> None:
     armature = make_tail(5)
-    session = DragSession(layer(), armature, Grab("bone4"), 2)
+    session = ChainDrag(layer(), armature, Grab("bone4"), 2)
     place = session.start_position + Vector((0.8, 0.4, -1.0))
     session.move(layer(), place)
     two = pose_of(armature)
@@ -173,15 +173,15 @@ def test_the_number_of_bones_changes_in_mid_drag() -> None:
     assert session.chain_count == 1
     session.set_chain_count(layer(), 2)
     assert pose_of(armature) == two
-    assert DragSession(layer(), armature, Grab("bone4"), 0).chain_count == 5
-    assert DragSession(layer(), armature, Grab("bone4"), 99).chain_count == 5
+    assert ChainDrag(layer(), armature, Grab("bone4"), 0).chain_count == 5
+    assert ChainDrag(layer(), armature, Grab("bone4"), 99).chain_count == 5
 
 
 def test_bones_that_are_no_chain_leave_it_as_it_was() -> None:
     armature = make_tail(3)
     tip = armature.pose.bones["bone2"]
     tip.lock_rotation, tip.lock_rotation_w = (True, True, True), True
-    session = DragSession(layer(), armature, Grab("bone2"), 2)
+    session = ChainDrag(layer(), armature, Grab("bone2"), 2)
     session.move(layer(), session.start_position + Vector((0.3, 0.0, -0.2)))
     pose = pose_of(armature)
     with pytest.raises(FabrikError, match="locked"):
@@ -200,7 +200,7 @@ def test_a_target_is_dragged_with_its_chain() -> None:
     chain.target.rotation_euler = (0.4, 0.1, 0.2)
     update()
     before = everything()
-    session = DragSession(layer(), armature, Grab("bone3", chain.name))
+    session = ChainDrag(layer(), armature, Grab("bone3", chain.name))
     place = Vector((1.5, -0.7, 2.0))
     session.move(layer(), place)
     assert (chain.target.matrix_world.translation - place).length < 1e-5
@@ -221,7 +221,7 @@ def test_a_target_bone_is_dragged() -> None:
     chain.subtarget = "bone0"
     update()
     before = everything()
-    session = DragSession(layer(), armature, Grab("bone2", chain.name))
+    session = ChainDrag(layer(), armature, Grab("bone2", chain.name))
     place = Vector((0.5, -0.7, 1.8))
     session.move(layer(), place)
     assert (other.matrix_world @ other.pose.bones["bone0"].head - place).length < 1e-5
@@ -236,7 +236,7 @@ def test_where_a_target_is_held_by_a_constraint_the_chain_goes_there() -> None:
     floor = chain.target.constraints.new("LIMIT_LOCATION")
     floor.use_min_z, floor.min_z = True, 1.0
     update()
-    session = DragSession(layer(), armature, Grab("bone2", chain.name))
+    session = ChainDrag(layer(), armature, Grab("bone2", chain.name))
     session.move(layer(), Vector((0.8, 0.3, -0.5)))
     assert math.isclose(chain.target.matrix_world.translation.z, 1.0, abs_tol=1e-5)
     assert (end_of(armature, chain) - chain.target.matrix_world.translation).length < 3 * TOLERANCE
@@ -244,7 +244,7 @@ def test_where_a_target_is_held_by_a_constraint_the_chain_goes_there() -> None:
 
 def test_out_of_reach_and_limits_are_said() -> None:
     armature = make_tail(3)
-    session = DragSession(layer(), armature, Grab("bone2"), 3)
+    session = ChainDrag(layer(), armature, Grab("bone2"), 3)
     session.move(layer(), Vector((0.0, 0.0, 30.0)))
     assert session.result is not None and session.result.status == "OUT_OF_REACH"
     assert "out of reach" in session.result.message
@@ -254,7 +254,7 @@ def test_out_of_reach_and_limits_are_said() -> None:
         bone.lock_ik_y = bone.lock_ik_z = bone.use_ik_limit_x = True
         bone.ik_min_x = bone.ik_max_x = 0.0
     armature.pose.bones["bone1"].ik_max_x = 0.1
-    session = DragSession(layer(), armature, Grab("bone2"), 3)
+    session = ChainDrag(layer(), armature, Grab("bone2"), 3)
     session.move(layer(), Vector((0.0, 0.0, -1.0)))
     assert session.result is not None and session.result.status == "LIMITED"
 
@@ -268,7 +268,7 @@ def test_other_ends_hold_still() -> None:
         add_chain(armature, f"hand.{side}", 3)
     ends = [end_of(armature, chain) for chain in armature.fabrik.chains]
     before = everything()
-    session = DragSession(layer(), armature, Grab("spine.003"), 4, "ALL")
+    session = ChainDrag(layer(), armature, Grab("spine.003"), 4, "ALL")
     place = session.start_position + Vector((0.05, -0.1, -0.05))
     session.move(layer(), place)
     assert (session.tip_position - place).length < 1e-3
@@ -296,7 +296,7 @@ def test_pins_hold_unless_they_are_let_go() -> None:
     pin.use_pin, pin.target = True, None
     ends = [end_of(armature, chain).copy() for chain in (free, pin)]
     before = everything()
-    session = DragSession(layer(), armature, Grab("spine.003"), 4)
+    session = ChainDrag(layer(), armature, Grab("spine.003"), 4)
     place = session.start_position + Vector((0.05, -0.1, -0.05))
 
     def moved() -> list[bool]:
@@ -313,7 +313,7 @@ def test_pins_hold_unless_they_are_let_go() -> None:
     free.use_pin = True
     assert chain_to_grab(armature, "hand.R") is None
     with pytest.raises(FabrikError, match="is pinned"):
-        DragSession(layer(), armature, Grab("hand.R", free.name))
+        ChainDrag(layer(), armature, Grab("hand.R", free.name))
 
 
 def test_ends_on_the_dragged_bones_hold_still_too() -> None:
@@ -322,7 +322,7 @@ def test_ends_on_the_dragged_bones_hold_still_too() -> None:
     head = add_chain(armature, "spine.006", 7)
     head.use_pin = True
     end = end_of(armature, head).copy()
-    session = DragSession(layer(), armature, Grab("hand.L"), 8)
+    session = ChainDrag(layer(), armature, Grab("hand.L"), 8)
     place = session.start_position + Vector((-0.15, -0.1, -0.1))
     session.move(layer(), place)
     assert (session.tip_position - place).length < 2e-3
@@ -339,7 +339,7 @@ def test_a_body_returns_with_the_dragged_hand(with_limits: bool, with_poles: boo
     """A closed path closes the pose after one round, and out and back returns: nothing drifts."""
     armature = make_human(with_limits, with_poles)
     rest = frames_of(armature)
-    session = DragSession(layer(), armature, Grab("hand.L", "left hand"))
+    session = ChainDrag(layer(), armature, Grab("hand.L", "left hand"))
     center = session.start_position + Vector((-0.15, -0.2, 0.02))
     angles = [math.tau * step / 20 for step in range(41)]
     path = [center + 0.08 * Vector((math.cos(t), math.sin(t), math.sin(2.0 * t))) for t in angles]
@@ -361,7 +361,7 @@ def test_a_chain_of_its_own_name_is_not_the_dragged_one() -> None:
     armature = make_tail(4)
     add_chain(armature, "bone3", 2)
     activate(armature, "bone3")
-    session = DragSession(layer(), armature, Grab("bone3"), 4, "ALL")
+    session = ChainDrag(layer(), armature, Grab("bone3"), 4, "ALL")
     place = session.start_position + Vector((0.8, 0.4, -1.0))
     session.move(layer(), place)
     assert (session.tip_position - place).length < 4 * TOLERANCE
@@ -374,7 +374,7 @@ def test_what_can_not_be_dragged_is_refused_and_nothing_changes() -> None:
 
     def refusal(grab: Grab) -> str:
         with pytest.raises(FabrikError) as error:
-            DragSession(layer(), armature, grab)
+            ChainDrag(layer(), armature, grab)
         return str(error.value)
 
     assert "no bone 'nowhere'" in refusal(Grab("nowhere"))
@@ -390,7 +390,7 @@ def test_what_can_not_be_dragged_is_refused_and_nothing_changes() -> None:
 def test_nowhere_is_refused_and_the_pose_is_that_of_the_start() -> None:
     armature = make_tail(3)
     before = everything()
-    session = DragSession(layer(), armature, Grab("bone2"), 3)
+    session = ChainDrag(layer(), armature, Grab("bone2"), 3)
     with pytest.raises(FabrikError, match="finite"):
         session.move(layer(), Vector((math.nan, 0.0, 0.0)))
     session.cancel(layer())
@@ -399,7 +399,7 @@ def test_nowhere_is_refused_and_the_pose_is_that_of_the_start() -> None:
 
 def test_a_session_knows_when_its_armature_is_gone() -> None:
     armature = make_tail(3)
-    session = DragSession(layer(), armature, Grab("bone2"), 3)
+    session = ChainDrag(layer(), armature, Grab("bone2"), 3)
     assert session.is_intact()
     bpy.ops.object.mode_set(mode="EDIT")
     assert not session.is_intact()
@@ -412,7 +412,7 @@ def test_turned_objects_have_turned_axes() -> None:
     armature = make_tail(3)
     armature.rotation_euler = Euler((0.0, 0.0, math.radians(90.0)))
     update()
-    axes = DragSession(layer(), armature, Grab("bone2"), 3).axes
+    axes = ChainDrag(layer(), armature, Grab("bone2"), 3).axes
     along = (armature.pose.bones["bone2"].tail - armature.pose.bones["bone2"].head).normalized()
     assert (axes.col[1] - armature.matrix_world.to_3x3() @ along).length < 1e-5
 
@@ -432,7 +432,7 @@ def test_what_a_chain_is_set_to_is_dragged_and_put_back(option: str) -> None:
         chain.softness = 0.3
     update()
     before = everything()
-    session = DragSession(layer(), armature, Grab("bone3", chain.name))
+    session = ChainDrag(layer(), armature, Grab("bone3", chain.name))
     places = [Vector((1.2, 0.4, 2.2)), Vector((0.5, -1.5, 4.1)), Vector((0.3, 0.2, 1.3))]
     poses = []
     for place in places:
@@ -456,7 +456,7 @@ def test_a_target_that_the_chain_carries_is_not_dragged() -> None:
     chain.subtarget = "bone twig"
     update()
     with pytest.raises(FabrikError, match="depends on the chain itself"):
-        DragSession(layer(), armature, Grab("bone3", chain.name))
+        ChainDrag(layer(), armature, Grab("bone3", chain.name))
 
 
 def mirrored_vector(place: Vector) -> Vector:
@@ -474,7 +474,7 @@ def test_the_other_side_is_turned_alike_with_x_axis_mirror(mode: str) -> None:
     armature.pose.use_mirror_x = True
     update()
     before = everything()
-    session = DragSession(layer(), armature, Grab("hand.L"), 3)
+    session = ChainDrag(layer(), armature, Grab("hand.L"), 3)
     session.move(layer(), session.start_position + Vector((-0.05, -0.1, 0.12)))
     for name in ("upper_arm", "forearm", "hand"):
         left, right = bones[f"{name}.L"], bones[f"{name}.R"]
@@ -518,7 +518,7 @@ def test_what_holds_still_is_not_mirrored_to() -> None:
     armature.pose.use_mirror_x = True
     update()
     right = {name: pose for name, pose in pose_of(armature).items() if name.endswith(".R")}
-    session = DragSession(layer(), armature, Grab("hand.L"), 3)
+    session = ChainDrag(layer(), armature, Grab("hand.L"), 3)
     session.move(layer(), session.start_position + Vector((-0.05, -0.1, 0.12)))
     after = pose_of(armature)
     assert all(after[name] == pose for name, pose in right.items())
@@ -527,7 +527,7 @@ def test_what_holds_still_is_not_mirrored_to() -> None:
 def test_without_x_axis_mirror_the_other_side_stays() -> None:
     armature = metarig("human_metarig")
     right = {name: pose for name, pose in pose_of(armature).items() if name.endswith(".R")}
-    session = DragSession(layer(), armature, Grab("hand.L"), 3)
+    session = ChainDrag(layer(), armature, Grab("hand.L"), 3)
     session.move(layer(), session.start_position + Vector((-0.05, -0.1, 0.12)))
     after = pose_of(armature)
     assert all(after[name] == pose for name, pose in right.items())
