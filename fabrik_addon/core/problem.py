@@ -11,13 +11,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .math.operations import Array, IntegerArray
+from .math.operations import Array, IntegerArray, ScalarVector
 from .status import FabrikError as FabrikError
 from .status import Status as Status
+
+PoleShape: TypeAlias = tuple[ScalarVector, ...]
+"""Directions of a plain chain's links in the pose through which its poses with a pole pass: unit vectors along the line
+root-tip, toward the pole rotated by the pole angle, and across both; root first."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,9 @@ class Chain:
     has_anchor: bool = False
     """Whether joint 0 is an anchor: the parent of several roots, with no bone, no rotation, and links that don't count
     as part of any chain."""
+    pole_shape: PoleShape = ()
+    """Of a plain chain of three links or more that bends toward a pole to both sides or in several planes
+    (``fabrik.pole_shape``); empty where its poses with a pole are planar."""
 
     def __post_init__(self) -> None:
         """Refuse a link without length, whose rotation would move no joint."""
@@ -71,7 +79,7 @@ class Chain:
 
     @cached_property
     def without_tip(self) -> Chain:
-        """This plain chain without its last bone."""
+        """This plain chain without its last bone; a pole shape of as many links is its own."""
         return Chain(
             self.parents[:-1],
             self.lengths[:-1],
@@ -83,7 +91,16 @@ class Chain:
             self.inherits[:-1],
             self.stiffness[:-1],
             self.names[:-1],
+            pole_shape=self.pole_shape,
         )
+
+    @cached_property
+    def own_pole_shape(self) -> PoleShape:
+        """The pole shape where it has as many links as this plain chain, three or more; else empty.
+
+        A chain whose last bone takes the target's rotation has the pole shape of the chain without that bone.
+        """
+        return self.pole_shape if 3 <= len(self.pole_shape) == len(self.links) else ()
 
     @cached_property
     def has_limits(self) -> bool:

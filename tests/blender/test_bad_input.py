@@ -616,3 +616,14 @@ def test_out_of_reach_is_the_best_pose_and_a_warning_in_the_scenes_units(
     assert chain.status == "OUT_OF_REACH"
     assert distance_left(rig, chain) == pytest.approx(far - 1.0, abs=1e-5)
     assert abs(joints_of(rig, chain)[:, 1:]).max() < 1e-4  # straight toward it
+
+
+@pytest.mark.parametrize("text", ["[", "[[1.0, 0.0]]", "[[0.0, 0.0, 0.0]]", '["abc"]', "7"])
+def test_a_pole_shape_that_is_none_is_named(text: str, capfd: pytest.CaptureFixture[str]) -> None:
+    armature = make_tail(3)
+    chain = add_chain(armature, "bone2", 3, create_target=True, create_pole=True)
+    chain.pole_shape = text
+    before = [bone.matrix.copy() for bone in armature.pose.bones]
+    with pytest.raises(RuntimeError, match="its pole shape isn't a list of directions"):
+        bpy.ops.pose.fabrik_solve()
+    assert [bone.matrix for bone in armature.pose.bones] == before

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...core import Array
-from ...core.fabrik.chain_fabrik import bend_in_plane
+from ...core.fabrik.chain_fabrik import bend_in_plane, reach_in_shape
 from ...core.math.operations import ARRAY
+from ...core.problem import PoleShape
 
 TABLE_STEPS = 256
 """Steps of a table: as many as Blender's curve nodes have, which interpolate linearly between them."""
@@ -30,26 +31,33 @@ class BendTable:
     1e-5 of the chain's length of its target in the median of 600 random chains, and within 4e-4 in the worst.
     """
 
-    joints: list[tuple[list[float], list[float]]]
-    """Of every inner joint, across the line root-target and along it, in units of the chain's length."""
+    joints: list[tuple[list[float], list[float], list[float]]]
+    """Of every inner joint, toward the pole, along the line root-target and across both (x cross y), in units of the
+    chain's length."""
 
 
-def bend_table(bends: Sequence[float], lengths: Sequence[float]) -> BendTable:
+def bend_table(bends: Sequence[float], lengths: Sequence[float], shape: PoleShape = ()) -> BendTable:
     """Return the table of a chain.
 
     Args:
         bends: angles (radians) between the links at rest, at every inner joint.
         lengths: of the links, in any unit.
+        shape: pole shape of the chain; empty where its poses are planar.
     """
     total = sum(lengths)
     shares = [length / total for length in lengths]
     places = np.linspace(0.0, 1.0, TABLE_STEPS + 1)
     distance = _distances(shares, places)
     distance[0] = 2.0  # straight, whatever rounding makes of full extension
+    zero = 0.0 * distance
     with ARRAY.quiet():
-        along, across = bend_in_plane(ARRAY, [bend + 0.0 * distance for bend in bends], shares, distance)
-    joints = np.array([[np.broadcast_to(c, distance.shape) for c in row] for row in zip(across, along, strict=True)])
-    return BendTable([(q.tolist(), p.tolist()) for q, p in joints[1:-1]])
+        if shape:
+            rows = [(q, p, -r) for p, q, r in reach_in_shape(ARRAY, shape, shares, distance)]
+        else:
+            along, across = bend_in_plane(ARRAY, [bend + zero for bend in bends], shares, distance)
+            rows = [(q, p, zero) for p, q in zip(along, across, strict=True)]
+    x, y, z = ([(part + zero).tolist() for part in column[1:-1]] for column in zip(*rows, strict=True))
+    return BendTable(list(zip(x, y, z, strict=True)))
 
 
 def _distances(shares: Sequence[float], places: Array) -> Array:

@@ -86,7 +86,7 @@ def read_rest_chain(
     positions, rotations = pose.positions, pose.rotations
     turns_for_tip = has_rotation and len(free) > 1
     limits = limits_of_bones(chain)[: len(free)]
-    shape = rest_shape(positions, rotations, has_pole, tolerance, limits)
+    shape = rest_shape(positions, rotations, has_pole, tolerance, limits, chain.own_pole_shape)
     names = [bone.name for bone in free]
     return RestChain(
         bones=tuple(free),
@@ -97,7 +97,9 @@ def read_rest_chain(
         stretched=stretched,
         limits=tuple(limits),
         constrained_chain=constrained_chain_of(limits, [Quaternion(), *shape.bone_rests], shape.bone_links, names),
-        without_tip=rest_shape(positions[:-1], rotations[:-1], has_pole, tolerance, limits[:-1])
+        without_tip=rest_shape(
+            positions[:-1], rotations[:-1], has_pole, tolerance, limits[:-1], chain.without_tip.own_pole_shape
+        )
         if turns_for_tip
         else None,
     )

@@ -7,18 +7,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from math import hypot
 from typing import cast
 
 import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
 from ...core import Array
-from ...core.fabrik.chain_fabrik import ON_ONE_LINE
+from ...core.fabrik.chain_fabrik import ON_ONE_LINE, bend_in_shape
 from ...core.fabrik.planar_pose import bend_angles
-from ...core.goals.pole import bend_direction
+from ...core.goals.pole import NO_BEND, bend_direction
 from ...core.math.operations import SCALAR, add_up
-from ...core.math.vectors import first_direction, perpendicular
+from ...core.math.vectors import first_direction, norm, perpendicular, rotate_about
 from ...core.model.joint_limits import JointLimits
+from ...core.problem import PoleShape
 from .bend_table import BendTable, bend_table
 from .link_inputs import Links, links_of
 from .shape_table import ShapeTable, shape_table
@@ -83,7 +85,12 @@ class RestShape:
 
 
 def rest_shape(
-    positions: Array, rotations: Array, has_pole: bool, tolerance: float, limits: Sequence[JointLimits]
+    positions: Array,
+    rotations: Array,
+    has_pole: bool,
+    tolerance: float,
+    limits: Sequence[JointLimits],
+    pole_shape: PoleShape = (),
 ) -> RestShape:
     """Return the shape of a chain.
 
@@ -93,10 +100,11 @@ def rest_shape(
         has_pole: whether it bends toward a pole.
         tolerance: error that counts as reached, over the chain's length.
         limits: of the bones.
+        pole_shape: of the chain; empty where its poses with a pole are planar.
     """
     points = [Vector(point) for point in positions.tolist()]
     frames, backs, is_offset = _link_frames(points, [Quaternion(row) for row in rotations[:-1].tolist()])
-    plane, is_straight = _plane(points)
+    plane, is_straight = _plane(points, pole_shape)
     lengths = [(b - a).length for a, b in pairwise(points)]
     shape = RestShape(
         kind=Kind(len(lengths), has_pole, is_straight and has_pole, is_offset),
@@ -110,7 +118,7 @@ def rest_shape(
     if len(lengths) > 1 and not (has_pole and all(each.is_free for each in limits)):
         return replace(shape, shape_table=shape_table(shape.bone_links, shape.bone_rests, limits))
     if len(lengths) > 2:
-        return replace(shape, bend_table=bend_table(_bends(points), lengths))
+        return replace(shape, bend_table=bend_table(_bends(points), lengths, pole_shape))
     return shape
 
 
@@ -137,13 +145,22 @@ def _bends(points: list[Vector]) -> list[float]:
     return cast("list[float]", bend_angles(SCALAR, (x, y, z)))  # of one pose
 
 
-def _plane(points: list[Vector]) -> tuple[Quaternion, bool]:
-    """Return the frame of the line root-tip and the bend, and whether there is no bend."""
+def _plane(points: list[Vector], pole_shape: PoleShape) -> tuple[Quaternion, bool]:
+    """Return the frame of the line root-tip and the bend, and whether there is no bend.
+
+    With a pole shape the bend points away from the frame's +X by as much as in the pose of its family whose tip is as
+    far from the root.
+    """
     size = sum((b - a).length for a, b in pairwise(points))
     x, y, z = ([value / size for value in component] for component in zip(*points, strict=True))
     along = first_direction(SCALAR, [(x[-1], y[-1], z[-1]), (x[1], y[1], z[1])])
     hint = (1.0, 0.0, 0.0)  # the first bone's own +X
     side = perpendicular(SCALAR, along, [bend_direction(SCALAR, (x, y, z), along), hint])
+    if pole_shape:
+        shares = [(b - a).length / size for a, b in pairwise(points)]
+        toward, across = bend_in_shape(SCALAR, pole_shape, shares, norm(SCALAR, (x[-1], y[-1], z[-1])))
+        bend = hypot(toward, across)
+        side = rotate_about(along, toward / bend, -across / bend, side) if bend > NO_BEND else side
     x_axis, y_axis = (Vector([float(part) for part in axis]) for axis in (side, along))
     columns = [x_axis, y_axis, x_axis.cross(y_axis)]
     frame = Matrix(np.array(columns).T.tolist()).to_quaternion()

@@ -176,8 +176,8 @@ def _looked_up_joints(nodes: Nodes, goal: Goal, shape: RestShape, table: BendTab
         )
     with nodes.frame("Joints at this distance"):
         joints = [
-            nodes.looked_up(place, [across, along, (0.0, 0.0)], f"Joint {number}")
-            for number, (across, along) in enumerate(table.joints, 1)
+            nodes.looked_up(place, [x, y, z if any(z) else (0.0, 0.0)], f"Joint {number}")
+            for number, (x, y, z) in enumerate(table.joints, 1)
         ]
     rests = [frame.to_euler() for frame in shape.frames[1:]]
     backs = [back.to_euler() for back in shape.backs] if kind.is_offset else []

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from mathutils import Matrix, Quaternion, Vector
 
 from ...core import Chain, FabrikError, Pose
+from ...core.problem import PoleShape
 from .bone_kinematics import basis_with, pose_matrices, rotates_rigidly
 from .bone_limits import Limits, euler_limits_of, limits_of
 from .bone_stretch import Link, Stretch, read_links, read_stretch
@@ -49,6 +50,7 @@ class ChainSpec:
     use_tail: bool = True
     use_limits: bool = False
     use_stretch: bool = False
+    pole_shape: PoleShape = ()
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,8 @@ class ChainBones:
     """How the bones are stretched; None where they keep their lengths."""
     links: tuple[Link, ...] = ()
     """From each bone to the next, if they stretch."""
+    pole_shape: PoleShape = ()
+    """Of the bones that rotate (``Chain.pole_shape``)."""
 
     @property
     def line(self) -> tuple[PoseBone, ...]:
@@ -188,6 +192,7 @@ def read_bones(armature: Object, spec: ChainSpec) -> ChainBones:
         limits=tuple(limits_of(bone) for bone in bones) if spec.use_limits else None,
         is_constrained=bool(overrides_of(armature, line, use_limits=False)),
         stretch=read_stretch(bones) if spec.use_stretch else None,
+        pole_shape=spec.pole_shape,
     )
     if not spec.use_stretch:
         return found
@@ -252,7 +257,8 @@ def read_pose(bones: ChainBones, matrices: Sequence[Matrix], rotations: Sequence
     Raises:
         FabrikError: a number isn't finite or a bone has no length.
     """
-    return read_tree(bones.tree, matrices, [rotations[i] for i in bones.free])
+    chain, pose = read_tree(bones.tree, matrices, [rotations[i] for i in bones.free])
+    return replace(chain, pole_shape=bones.pole_shape) if bones.pole_shape else chain, pose
 
 
 def check_root_moves(root: PoseBone) -> None:

@@ -110,8 +110,9 @@ def _share_root_motion(chain: FabrikChain, _context: Context) -> None:
             other.root_motion = chain.root_motion
 
 
-def _keep_offset(chain: FabrikChain, _context: Context) -> None:
-    """Take the offset at which enabling the rotation changes nothing."""
+def _keep_offset(chain: FabrikChain, context: Context) -> None:
+    """Take the offset at which enabling the rotation changes nothing, and the pole shape of the bones that bend now."""
+    from .keep_bend import keep_bend
     from .rotation_channel import rotation_in_armature
 
     armature: Object = chain.id_data  # type: ignore[assignment]  # the stub has the base class of all data-blocks
@@ -119,6 +120,8 @@ def _keep_offset(chain: FabrikChain, _context: Context) -> None:
     if chain.use_rotation and bone is not None and chain.target is not None:
         target = rotation_in_armature(armature, chain.target, chain.subtarget)
         chain.rotation_offset = target.conjugated() @ bone.matrix.to_quaternion()
+    if chain.pole_shape and chain.pole_target is not None and context.view_layer is not None:
+        keep_bend(context.view_layer, armature, chain)
 
 
 class FabrikChain(PropertyGroup):
@@ -227,6 +230,13 @@ class FabrikChain(PropertyGroup):
         default=0.0,
         soft_min=-math.pi,
         soft_max=math.pi,
+        override=OVERRIDABLE,
+    )
+    pole_shape: StringProperty(
+        name="Pole Shape",
+        description="Directions of the bones in the pose through which the poses with the pole pass, of a chain that "
+        "bends to both sides or in several planes; JSON",
+        options={'HIDDEN'},
         override=OVERRIDABLE,
     )
     influence: FloatProperty(

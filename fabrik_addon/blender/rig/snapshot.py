@@ -14,6 +14,7 @@ from ...core import Array, Chain, FabrikError, Goals, Options, Pose, StartPose, 
 from .bone_rotations import ParentFrame, bone_parent_frames, transport_in_blender
 from .chain_bones import ChainBones, ChainSpec, chain_matrices, read_bones, read_pose
 from .overrides import overrides_of
+from .pole_shape_text import read_pole_shape
 from .stretched_pose import aimed_at_shown_links, shown_positions
 from .targets_and_poles import armature_to_world, read_goals
 
@@ -165,6 +166,7 @@ def _spec_of(settings: FabrikChain) -> ChainSpec:
         settings.use_tail,
         settings.use_limits,
         settings.use_stretch,
+        read_pole_shape(settings.pole_shape) if settings.pole_target is not None else (),
     )
 
 

@@ -12,6 +12,7 @@ from mathutils import Matrix, Quaternion, Vector
 
 from ...core import FabrikError
 from ..rig.chain_bones import ChainBones, ChainSpec, chain_matrices, read_bones, read_pose
+from ..rig.keep_bend import keep_bend
 from ..rig.last_results import forget_result
 from ..rig.properties import FabrikChain, settings_of
 from ..rig.targets_and_poles import armature_to_world
@@ -171,6 +172,8 @@ def _give_goals(
         # it the ankle of Rigify's human moves by 0.2 m, so that the foot points backward.
         if goals.create_pole and chain.target is not None and placed.pole.is_tip_opposite:
             chain.use_rotation = True
+        if goals.create_pole:
+            keep_bend(view_layer, armature, chain)
 
 
 def _make_bones(armature: Object, chains: Sequence[tuple[FabrikChain, _Placed]], goals: NewGoals) -> None:

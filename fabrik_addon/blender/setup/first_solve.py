@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """READ: how far the first Solve of a chain with a new pole would rotate its bones; nothing is written.
 
-With a pole all joints of a chain bend toward the pole's side, in one plane. Joints that bend to both sides, as knee and
-ankle of a leg down to its toe, or in two planes, as a clavicle and an arm, have no such pose near the one that they
-have: the first Solve rotates the thigh of Rigify's human by 180 degrees about the leg, and the clavicle by 20.
+A chain with a new pole keeps its pose by its pole angle and its pole shape (``rig.keep_bend``). A pose that is bent so
+much that no family passes through it has no pole shape: the first Solve rotates the spine's last bone by 38 degrees in
+a chain of five bones from the spine to the upper arm of Rigify's human.
 """
 
 from __future__ import annotations

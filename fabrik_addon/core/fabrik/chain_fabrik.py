@@ -8,7 +8,7 @@ chain's length.
 1. The tip is within the tolerance of the target, and with a pole every joint is bent to its side: the pose stays, but
    for its last digits (``exact_finish``).
 2. With a pole the solution is a pose in the bend plane of root, target and pole, found without passes
-   (``bend_in_plane``). The other cases are without a pole.
+   (``bend_in_plane``), or that of the family through a pole shape (``pole_shape``). The other cases are without a pole.
 3. The target is out of reach: all links lie on the line to the target (``passes.straight_to_target``).
 4. Two links: the law of cosines.
 5. Chain and target are on one line, off which passes never move a joint: the circular arc is the solution.
@@ -43,10 +43,12 @@ from ..math.vectors import (
     points_of,
     scale,
 )
+from ..problem import PoleShape
 from .circular_arc import circular_arc
 from .exact_finish import close_exactly
 from .passes import Stop, reach_test, straight_to_target, sweep_to_target
 from .planar_pose import bend_angles, planar_pose
+from .pole_shape import shaped_pose
 
 ON_ONE_LINE = 1e-5
 """Distance of a joint or a target from the line of the first link, over the chain's length, up to which it is on that
@@ -54,6 +56,11 @@ line: passes would take hundreds of sweeps to bend such a chain."""
 
 SINGLE_PRECISION_ERROR = 3e-6
 """Error that Blender's single precision leaves of a pose that was solved, for chains of up to a hundred links."""
+
+
+SAME_JOINT = 5e-6
+"""Distance of a joint from that of the family through a pole shape, over the chain's length, up to which a pose stays:
+single precision leaves up to ``SINGLE_PRECISION_ERROR`` of it."""
 
 
 class ReachProblem(NamedTuple):
@@ -73,6 +80,8 @@ class ReachProblem(NamedTuple):
     """Distance from tip to target that counts as reached."""
     iterations: int
     """Sweeps at most."""
+    pole_shape: PoleShape = ()
+    """Pose through which the poses with the pole pass (``pole_shape``); empty where they are planar."""
 
     def gather(self, ops: Operations, items: Selection) -> ReachProblem:
         """Return the problem of the selected batch items only."""
@@ -84,6 +93,7 @@ class ReachProblem(NamedTuple):
             gather_parts(ops, items, self.hint),
             self.tolerance,
             self.iterations,
+            self.pole_shape,
         )
 
 
@@ -94,6 +104,8 @@ def reach_target(ops: Operations, problem: ReachProblem) -> tuple[list[Vector], 
         joints after; iterations used (0 for a pose that stays, 1 for a pose found without passes); rotation of the bend
         plane about the root, None without a pole.
     """
+    if problem.pole is not None and problem.pole_shape:
+        return _reach_in_shape(ops, problem, problem.pole)
     tip = problem.points[-1]
     error = distance_between(ops, tip, problem.target)
     done = error <= problem.tolerance
@@ -120,17 +132,73 @@ def reach_target(ops: Operations, problem: ReachProblem) -> tuple[list[Vector], 
 def _reach_anew(ops: Operations, problem: ReachProblem) -> tuple[list[Vector], Component, Quaternion | None]:
     """Return the result of ``reach_target`` for poses none of which stays."""
     points, target = problem.points, problem.target
-    distance = norm(ops, target)
-    if ops.all(distance > NO_DIRECTION):
-        along = scale(target, 1.0 / distance)
-    else:
-        along = first_direction(ops, [target, points[-1], points[1]])
+    distance, along = norm(ops, target), _line(ops, problem)
     if problem.pole is not None:
         return _reach_in_plane(ops, joints_of(points), problem.lengths, target, along, problem.pole, problem.hint)
     side = problem.hint
     if len(problem.lengths) == 2:
         side, _ = bend_plane(ops, joints_of(points), along, None, problem.hint)
     return *_reach_by_passes(ops, problem, distance, along, side), None
+
+
+def _line(ops: Operations, problem: ReachProblem) -> Vector:
+    """Return the unit vector from the root to the target; of a target at the root, of the chain before."""
+    points, target = problem.points, problem.target
+    distance = norm(ops, target)
+    if ops.all(distance > NO_DIRECTION):
+        return scale(target, 1.0 / distance)
+    return first_direction(ops, [target, points[-1], points[1]])
+
+
+def _reach_in_shape(ops: Operations, problem: ReachProblem, pole: Vector) -> tuple[list[Vector], Component, Quaternion]:
+    """Return the result of ``reach_target`` for a chain with a pole shape; a pose that is found again stays.
+
+    The rotation of the bend plane brings the bend of the chain before to where the pose of the family has it whose tip
+    is as far from the root: so the frames keep their rotation about the line root-tip, from whatever pose of the family
+    a chain starts.
+    """
+    points = problem.points
+    joints, along = joints_of(points), _line(ops, problem)
+    before = bend_in_shape(ops, problem.pole_shape, problem.lengths, norm(ops, points[-1]))
+    side, rotation = bend_plane(ops, joints, along, pole, problem.hint, before)
+    across = cross(along, side)
+    zero = 0.0 * along[0]
+    found = []
+    for p, q, r in reach_in_shape(ops, problem.pole_shape, problem.lengths, norm(ops, problem.target)):
+        x, y, z = (p * a + q * b + r * c for a, b, c in zip(along, side, across, strict=True))
+        found.append((x, y, z))
+    stays = zero <= 0.0
+    for point, new in zip(points, found, strict=True):
+        stays = stays & (distance_between(ops, point, new) <= SAME_JOINT)
+    result = choose_each(ops, stays, points, found)
+    w, qx, qy, qz = (zero + part for part in IDENTITY)
+    return result, ops.where(stays, zero, zero + 1.0), choose_parts(ops, stays, (w, qx, qy, qz), rotation)
+
+
+def reach_in_shape(ops: Operations, shape: PoleShape, lengths: Sequence[float], distance: Component) -> list[Vector]:
+    """Return the joints of a chain with a pole shape, its tip on the first axis at a distance from the root.
+
+    Out of reach all joints are on the first axis, as those of ``bend_in_plane``; the axes are those of ``shaped_pose``.
+    """
+    zero = 0.0 * distance
+    too_far, too_near = reach_test(lengths, distance)
+    blocked = too_far | too_near
+    nearest = max(2.0 * max(lengths) - sum(lengths), 0.0)
+    joints = shaped_pose(ops, shape, lengths, ops.minimum(ops.maximum(distance, nearest), sum(lengths)))
+    if not ops.any(blocked):
+        return joints
+    straight = straight_to_target(ops, lengths, (zero + 1.0, zero, zero), too_far)
+    return choose_each(ops, blocked, points_of(straight), joints)
+
+
+def bend_in_shape(
+    ops: Operations, shape: PoleShape, lengths: Sequence[float], distance: Component
+) -> tuple[Component, Component]:
+    """Return the bend (``bend_direction``) of ``reach_in_shape``: its components along the second and third axis."""
+    zero = 0.0 * distance
+    joints = reach_in_shape(ops, shape, lengths, distance)
+    _, toward, across = bend_direction(ops, joints_of(joints), (zero + 1.0, zero, zero))
+    return toward, across
 
 
 def _reach_in_plane(

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..math.operations import SCALAR, TINY, Array, Condition, Operations, Vector
+from ..math.operations import SCALAR, TINY, Array, Component, Condition, Operations, Vector
 from ..math.quaternions import Quaternion, from_to, multiply, rotate, x_axis
 from ..math.vectors import (
     NO_DIRECTION,
@@ -127,7 +127,12 @@ def swing_to(ops: Operations, joints: Joints, along: Vector, hint: Vector) -> Qu
 
 
 def bend_plane(
-    ops: Operations, joints: Joints, along: Vector, pole: Vector | None, hint: Vector
+    ops: Operations,
+    joints: Joints,
+    along: Vector,
+    pole: Vector | None,
+    hint: Vector,
+    aim: tuple[Component, Component] | None = None,
 ) -> tuple[Vector, Quaternion]:
     """Return the side v to which the chain bends, and the rotation that brings the chain's bend to that side.
 
@@ -142,6 +147,8 @@ def bend_plane(
         along: unit vector from the root to the target.
         pole: from the root; None keeps the side of the chain's own bend.
         hint: direction that decides for a straight chain without a pole, or with a pole on the line root-target.
+        aim: direction to which the bend of a chain that isn't straight is brought, as components along v and u x v;
+            None is v.
     """
     swing = swing_to(ops, joints, along, hint)
     bend = bend_direction(ops, joints_of([rotate(swing, point) for point in points_of(joints)]), along)
@@ -153,7 +160,12 @@ def bend_plane(
     if ops.any(is_straight):
         before = side if pole is None else rotate(swing, side_toward(ops, joints, pole, hint))
         bend = choose_parts(ops, is_straight, before, bend)
-    return side, multiply(from_to(ops, bend, side, along), swing)
+    desired = side
+    if aim is not None:
+        to_side, to_across = aim
+        (ax, ay, az), (bx, by, bz) = scale(side, to_side), scale(cross(along, side), to_across)
+        desired = choose_parts(ops, is_straight, side, (ax + bx, ay + by, az + bz))
+    return side, multiply(from_to(ops, bend, desired, along), swing)
 
 
 def side_toward(ops: Operations, joints: Joints, pole: Vector, hint: Vector) -> Vector:

@@ -59,7 +59,14 @@ def _solve_within_limits(
 def _sweep(ops: Operations, start: StartPose, target: Vector, pole: Vector | None, options: Options) -> SolverResult:
     """Return FABRIK's pose without limits: the iterations are sweeps."""
     problem = ReachProblem(
-        start.points, start.lengths, target, pole, start.x_axes[0], options.tolerance, options.iterations
+        start.points,
+        start.lengths,
+        target,
+        pole,
+        start.x_axes[0],
+        options.tolerance,
+        options.iterations,
+        start.chain.own_pole_shape,
     )
     points, sweeps, rotation = reach_target(ops, problem)
     return SolverResult(points, start.transport(ops, start, points, rotation), sweeps)

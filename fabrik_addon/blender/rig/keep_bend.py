@@ -1,0 +1,95 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""WRITE: the pole angle and the pole shape with which a chain with a new pole stays as it is.
+
+A pole is where the knee or elbow points, and the chain bends toward it as a whole: a leg down to its toe to the other
+side, a clavicle with an arm 20 degrees off. The pole angle is the angle from the pole to that bend. Joints that bend to
+both sides or in several planes have no pose of the planar family: the pole shape stores the directions of their links.
+Without the two the first Solve rotates the thigh of Rigify's human by 180 degrees and the clavicle by 20.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...core import Pose
+from ...core.fabrik.pole_shape import has_family, shape_of
+from ...core.goals.pole import bend_direction, bends_toward_pole, pole_axes, rotate_pole
+from ...core.math.operations import SCALAR, ScalarVector
+from ...core.math.vectors import dot, first_direction, joints_of, norm
+from .chain_bones import ChainSpec, chain_matrices, read_bones, read_pose
+from .pole_shape_text import pole_shape_text
+from .targets_and_poles import armature_to_world, target_position
+
+if TYPE_CHECKING:
+    from bpy.types import Object, ViewLayer
+
+    from .properties import FabrikChain
+
+_STRAIGHT = 1e-3
+"""Offset of a chain's bend, over the chain's length, below which its direction is left to the pole."""
+
+_SAME_DIRECTION = 1e-3
+"""Angle (radians) from the pole to the bend that counts as none."""
+
+
+def keep_bend(view_layer: ViewLayer, armature: Object, chain: FabrikChain) -> None:
+    """Give a chain with a pole the pole angle with which it bends as it does, and its pole shape."""
+    chain.pole_angle = 0.0
+    view_layer.update()
+    pose, pole = _pose_and_pole(view_layer, armature, chain)
+    points = ((pose.positions - pose.positions[0]) / _length(pose)).tolist()
+    along = first_direction(SCALAR, [tuple(points[-1]), tuple(points[1])])
+    bend = bend_direction(SCALAR, joints_of([tuple(point) for point in points]), along)
+    _, side, across = pole_axes(SCALAR, along, _from_root(pose, pole))
+    angle = math.atan2(dot(bend, across), dot(bend, side))
+    if norm(SCALAR, bend) > _STRAIGHT and abs(angle) > _SAME_DIRECTION:
+        chain.pole_angle = angle
+    keep_shape(view_layer, armature, chain)
+
+
+def keep_shape(view_layer: ViewLayer, armature: Object, chain: FabrikChain) -> None:
+    """Give a chain with a pole the pole shape of its present pose, or none where it bends toward the pole."""
+    chain.pole_shape = ""
+    pose, pole = _pose_and_pole(view_layer, armature, chain)
+    links = np.linalg.norm(np.diff(pose.positions, axis=0), axis=1) / _length(pose)
+    if len(links) < 3:
+        return
+    points = [tuple(point) for point in ((pose.positions - pose.positions[0]) / _length(pose)).tolist()]
+    turned = rotate_pole(SCALAR, _from_root(pose, pole), first_direction(SCALAR, points[:0:-1]), chain.pole_angle)
+    if bends_toward_pole(SCALAR, joints_of(points), turned):
+        return
+    shape = shape_of(pose, pole, chain.pole_angle)
+    if has_family(shape, links.tolist()):
+        chain.pole_shape = pole_shape_text(shape)
+
+
+def _pose_and_pole(view_layer: ViewLayer, armature: Object, chain: FabrikChain) -> tuple[Pose, ScalarVector]:
+    """READ: the pose of the bones that bend toward a chain's pole, and the pole, both in armature space.
+
+    Raises:
+        FabrikError: the chain's bones can't be read.
+    """
+    spec = ChainSpec(chain.name, chain.tip, chain.chain_count, chain.use_tail, chain.use_limits, chain.use_stretch)
+    bones = read_bones(armature, spec)
+    _, pose = read_pose(bones, chain_matrices(bones), bones.rotations)
+    if chain.use_rotation and len(pose.positions) > 3:
+        # The target's rotation holds the last link, so it is the links before it that bend toward the pole.
+        pose = Pose(pose.positions[:-1], pose.rotations[:-1])
+    assert chain.pole_target is not None  # called for chains with a pole alone
+    in_world = target_position(view_layer, chain.pole_target, chain.pole_subtarget, "pole")
+    x, y, z = (armature_to_world(armature).inverted() @ in_world)[:]
+    return pose, (x, y, z)
+
+
+def _length(pose: Pose) -> float:
+    return float(np.linalg.norm(np.diff(pose.positions, axis=0), axis=1).sum())
+
+
+def _from_root(pose: Pose, pole: ScalarVector) -> ScalarVector:
+    """Return the pole from the root, over the chain's length."""
+    x, y, z = ((np.array(pole) - pose.positions[0]) / _length(pose)).tolist()
+    return x, y, z
