@@ -91,7 +91,7 @@ def test_limits_are_kept_and_feasible_targets_reached(name: str, shape: str, pol
     rng = np.random.default_rng(3)
     targets = [feasible_tip(armature, limits, rng) for _ in range(30)]
     if pole:
-        chain.pole_target.location = (2.0 * length, -1.5 * length, 0.3 * length)
+        chain.pole_target.location, chain.pole_angle = (2.0 * length, -1.5 * length, 0.3 * length), 0.0
     assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
     errors = []
     for target in targets:
