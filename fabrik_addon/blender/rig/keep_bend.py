@@ -20,14 +20,13 @@ from ...core.fabrik.pole_shape import has_family, shape_of
 from ...core.goals.pole import bend_direction, bends_toward_pole, pole_axes, rotate_pole
 from ...core.math.operations import SCALAR, ScalarVector
 from ...core.math.vectors import dot, first_direction, joints_of, norm
-from .chain_bones import ChainSpec, chain_matrices, read_bones, read_pose
+from .chain_bones import ChainSettings, ChainSpec, chain_matrices, read_bones, read_pose
 from .pole_shape_text import pole_shape_text
 from .targets_and_poles import armature_to_world, target_position
 
 if TYPE_CHECKING:
     from bpy.types import Object, ViewLayer
 
-    from .properties import FabrikChain
 
 _STRAIGHT = 1e-3
 """Offset of a chain's bend, over the chain's length, below which its direction is left to the pole."""
@@ -36,7 +35,7 @@ _SAME_DIRECTION = 1e-3
 """Angle (radians) from the pole to the bend that counts as none."""
 
 
-def keep_bend(view_layer: ViewLayer, armature: Object, chain: FabrikChain) -> None:
+def keep_bend(view_layer: ViewLayer, armature: Object, chain: ChainSettings) -> None:
     """Give a chain with a pole the pole angle with which it bends as it does, and its pole shape."""
     chain.pole_angle = 0.0
     view_layer.update()
@@ -51,7 +50,7 @@ def keep_bend(view_layer: ViewLayer, armature: Object, chain: FabrikChain) -> No
     keep_shape(view_layer, armature, chain)
 
 
-def keep_shape(view_layer: ViewLayer, armature: Object, chain: FabrikChain) -> None:
+def keep_shape(view_layer: ViewLayer, armature: Object, chain: ChainSettings) -> None:
     """Give a chain with a pole the pole shape of its present pose, or none where it bends toward the pole."""
     chain.pole_shape = ""
     pose, pole = _pose_and_pole(view_layer, armature, chain)
@@ -67,7 +66,7 @@ def keep_shape(view_layer: ViewLayer, armature: Object, chain: FabrikChain) -> N
         chain.pole_shape = pole_shape_text(shape)
 
 
-def _pose_and_pole(view_layer: ViewLayer, armature: Object, chain: FabrikChain) -> tuple[Pose, ScalarVector]:
+def _pose_and_pole(view_layer: ViewLayer, armature: Object, chain: ChainSettings) -> tuple[Pose, ScalarVector]:
     """READ: the pose of the bones that bend toward a chain's pole, and the pole, both in armature space.
 
     Raises:

@@ -12,7 +12,7 @@ import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
 from ...core import Array, FabrikError, Goals
-from .chain_bones import ChainBones, bones_of_chain
+from .chain_bones import ChainBones, ChainSettings, bones_of_chain
 from .dependencies import followed_bones, in_words
 from .overrides import overrides_of
 from .rotation_channel import is_locked, rotation_in_armature
@@ -21,7 +21,6 @@ from .stretched_pose import shown_positions
 if TYPE_CHECKING:
     from bpy.types import LayerCollection, Object, PoseBone, ViewLayer
 
-    from .properties import FabrikChain
 
 _SINGULAR_VOLUME = 1e-6
 """Volume, over that of a box with the same edges, below which a matrix counts as singular (single precision)."""
@@ -47,7 +46,7 @@ class ReadGoals:
 def read_goals(
     view_layer: ViewLayer,
     armature: Object,
-    settings: FabrikChain,
+    settings: ChainSettings,
     bones: ChainBones,
     positions: Array,
     moving: frozenset[str],
@@ -110,7 +109,7 @@ def goals_at(
     return Goals(targets, poles=np.array([(to_armature @ pole_world)[:]]), pole_angles=np.array([pole_angle]))
 
 
-def _desired_rotation(armature: Object, settings: FabrikChain) -> Array:
+def _desired_rotation(armature: Object, settings: ChainSettings) -> Array:
     """Return the frame (1, 4) in armature space that the tip bone should take."""
     tip = armature.pose.bones[settings.tip]
     if not settings.use_tail:
