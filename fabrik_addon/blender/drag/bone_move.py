@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The drag of a control bone that is free to move: its location changes, and what follows it is the rig's own matter.
+"""The drag of a control bone that is free to move: its location changes, and the rig's constraints do the rest.
 
 No bone rotates, no other end is held, and there is no result.
 """

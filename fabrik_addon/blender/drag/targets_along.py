@@ -50,7 +50,7 @@ def solved_as_chain(
 ) -> Snapshot:
     """Return the first chain with a pole and with the bones that are dragged, or what is dragged if there is none.
 
-    A chain with a pole bends in one plane, so the pose of a drag that knows of no pole isn't the pose that Solve
+    A chain with a pole bends in one plane, so the pose of a drag without that pole isn't the pose that Solve
     finds: with three bones of length 1 joints moved by 0.76 at the next Solve.
 
     Args:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""WRITE: native rigs taken away without a trace."""
+"""WRITE: native rigs removed, with all that was made for them."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def outcome_of(view_layer: ViewLayer, armature: Object, solved: SolvedChain, lat
     if error <= snapshot.options.tolerance:
         return Result(Status.REACHED.name, error, solved.iterations, _rotation_error(solved), overridden, stretch)
     if snapshot.influence < 1.0 and solved.status is Status.REACHED and not overridden:
-        # The tip isn't meant to be at the target: the status is that of the solve at influence 1.
+        # The influence keeps the tip from the target: the status is that of the solve at influence 1.
         return Result(Status.REACHED.name, error, solved.iterations, "", overridden, stretch)
 
     units = cast("Scene", view_layer.id_data).unit_settings

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Hands Blender the texts of all languages: labels, tooltips and panel texts it then translates by itself.
+"""Registers the texts of all languages: Blender then translates labels, tooltips and panel texts by itself.
 
 ``scripts/translations.py`` writes the file from ``locale/*.po``; the extension that people install has it.
 """
@@ -44,9 +44,9 @@ _registered: list[str] = []
 
 
 def follow_language() -> None:
-    """Hand over the texts once Blender speaks another language than English; reading them takes 7 ms.
+    """Register the texts once the language of Blender is another than English; reading them takes 7 ms.
 
-    Blender tells nobody that its language was changed: the panel calls this whenever it is drawn.
+    Blender has no handler for a change of its language: the panel calls this whenever it is drawn.
     """
     if not _registered and bpy.app.translations.locale not in ENGLISH:
         _registered.append(_NAME)

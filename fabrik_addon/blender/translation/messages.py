@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Translates messages where they are shown.
 
-The core and all that computes put messages together in English, as f-strings, because they know neither Blender nor
-languages, and the command line prints these messages as they are. What is shown to a person is translated here. Of all
+The core and the modules that compute make messages in English, as f-strings, without Blender, and the command line
+prints these messages as they are. What is shown to a person in another language is translated here. Of all
 templates such as ``Chain '{0}': {1}`` the one with the most words that fits the message gives the values of the
 placeholders, and its translation is filled with the translated values. A value between quotes is a name and stays as
 it is.

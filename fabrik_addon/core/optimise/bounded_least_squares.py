@@ -55,14 +55,14 @@ class BoundedPose:
         ]
         return pose_of(ops, chain, coordinates)
 
-    def stepped(self, ops: Operations, residual: Vector, rule: Rule, memory: Component) -> BoundedPose:
+    def stepped(self, ops: Operations, residual: Vector, rule: Rule, control: Component) -> BoundedPose:
         """Return the pose after the step that a rule finds for the residual ``target - tip``."""
 
         def solution(normal: Symmetric, rest: Vector) -> Vector:
-            return rule.solution(ops, normal, rest, memory)
+            return rule.solution(ops, normal, rest, control)
 
         columns = jacobian_columns(ops, self)
-        change, _ = bounded_step(ops, self, columns, [0.0 * memory] * len(columns), residual, solution)
+        change, _ = bounded_step(ops, self, columns, [0.0 * control] * len(columns), residual, solution)
         return self.moved(ops, change, shortened(ops, change)[0])
 
     def where(self, ops: Operations, condition: Condition, other: BoundedPose) -> BoundedPose:

@@ -27,30 +27,33 @@ Symmetric: TypeAlias = tuple[Component, Component, Component, Component, Compone
 
 @dataclass(frozen=True)
 class Rule:
-    """How a step is found, and how its memory changes after it: one number for each batch item."""
+    """How a step is found, and how its control, one number for each batch item, changes after it.
+
+    The control is the damping, or the share of the step that is taken.
+    """
 
     solution: Callable[[Operations, Symmetric, Vector, Component], Vector]
-    """(ops, J W J^T, residual, memory): y."""
+    """(ops, J W J^T, residual, control): y."""
     first: float
-    """The memory to begin with."""
+    """The control of the first step."""
     least_gain: float
     """Share of the residual that a step must take away to be a success."""
     after_success: Callable[[Operations, Component], Component]
-    """(ops, memory): what comes after one."""
+    """(ops, control): the control after a success."""
     after_failure: float
-    """Factor of the memory after any other step."""
+    """Factor of the control after any other step."""
     is_spent: Callable[[Component], Condition]
-    """Whether a memory says that no step will help any more."""
+    """Whether the descent ends at a control."""
 
 
 class Body(Protocol):
-    """What has a tip and can take a step."""
+    """A chain of which a step is taken."""
 
     @property
     def tip(self) -> Vector:
-        """What should come to the target."""
+        """The point that is brought to the target."""
 
-    def stepped(self, ops: Operations, residual: Vector, rule: Rule, memory: Component) -> Self:
+    def stepped(self, ops: Operations, residual: Vector, rule: Rule, control: Component) -> Self:
         """Return the body after the step that a rule finds for the residual ``target - tip``."""
 
     def where(self, ops: Operations, condition: Condition, other: Self) -> Self:
@@ -78,13 +81,13 @@ def descend_to(
     """
     (gx, gy, gz), (x, y, z) = target, body.tip
     error = distance_between(ops, body.tip, target)
-    memory, used = rule.first + 0.0 * error, 0.0 * error
+    control, used = rule.first + 0.0 * error, 0.0 * error
     for _ in range(steps):
-        going = (error > tolerance) & ops.negate(rule.is_spent(memory))
+        going = (error > tolerance) & ops.negate(rule.is_spent(control))
         if not ops.any(going):
             break
         used = used + going
-        trial = body.stepped(ops, (gx - x, gy - y, gz - z), rule, memory)
+        trial = body.stepped(ops, (gx - x, gy - y, gz - z), rule, control)
         trial_error = distance_between(ops, trial.tip, target)
         better = (trial_error < error) & going
         if ops.all(better):
@@ -93,7 +96,7 @@ def descend_to(
             body = trial.where(ops, better, body)
         x, y, z = body.tip
         worth = better & (trial_error <= (1.0 - rule.least_gain) * error)
-        memory = ops.where(worth, rule.after_success(ops, memory), rule.after_failure * memory)
+        control = ops.where(worth, rule.after_success(ops, control), rule.after_failure * control)
         error = ops.where(better, trial_error, error)
     return body, error, used
 
@@ -120,7 +123,7 @@ DAMPED = Rule(
     after_failure=6.0,
     is_spent=lambda damping: damping > 1e4,
 )
-"""Damped least squares: the memory is the damping, the square of the literature's lambda."""
+"""Damped least squares: the control is the damping, the square of the literature's lambda."""
 
 
 @dataclass(frozen=True)
@@ -137,27 +140,27 @@ class FreeBody:
         """The last joint."""
         return self.points[-1]
 
-    def stepped(self, ops: Operations, residual: Vector, rule: Rule, memory: Component) -> FreeBody:
+    def stepped(self, ops: Operations, residual: Vector, rule: Rule, control: Component) -> FreeBody:
         """Return the chain after one step.
 
         A rotation w of a joint moves the tip by w x r, r being the arm from joint to tip. So the joint's part of
         J J^T is |r|^2 - r r^T, and J^T y rotates it by r x y.
         """
         tx, ty, tz = self.points[-1]
-        xx = yy = zz = xy = xz = yz = 0.0 * memory
+        xx = yy = zz = xy = xz = yz = 0.0 * control
         arms = []
         for px, py, pz in self.points[:-1]:
             x, y, z = arm = tx - px, ty - py, tz - pz
             arms.append(arm)
             xx, yy, zz = xx + x * x, yy + y * y, zz + z * z
             xy, xz, yz = xy - x * y, xz - x * z, yz - y * z
-        solution = rule.solution(ops, (yy + zz, xx + zz, xx + yy, xy, xz, yz), residual, memory)
+        solution = rule.solution(ops, (yy + zz, xx + zz, xx + yy, xy, xz, yz), residual, control)
         coordinates = [cross(arm, solution) for arm in arms]
-        longest = 0.0 * memory
-        for turn in coordinates:
-            longest = ops.maximum(longest, dot(turn, turn))
+        longest = 0.0 * control
+        for rotation in coordinates:
+            longest = ops.maximum(longest, dot(rotation, rotation))
         half = 0.5 * ops.minimum(LONGEST_STEP / (ops.sqrt(longest) + TINY), 1.0)
-        x = y = z = 0.0 * memory
+        x = y = z = 0.0 * control
         points, links = [(x, y, z)], []
         q: Quaternion | None = None
         for (wx, wy, wz), link in zip(coordinates, self.links, strict=True):

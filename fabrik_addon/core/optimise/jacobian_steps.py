@@ -4,8 +4,8 @@
 
 A step changes the joint coordinates by W J^T y, with J stacked over the targets, so that what one target moves is
 undone for the others, and W the weights of the coordinates (Buss 2004). Coordinates at their limits are left out. A
-step is taken only if the sum of the squared residuals falls; else a memory of the rule grows, by which the next step is
-shorter, as the damping of Levenberg and Marquardt does.
+step is taken only if the sum of the squared residuals falls; else the damping grows, by which the next step is shorter
+(Levenberg and Marquardt).
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from .damped_steps import LONGEST_STEP
 from .prioritised_descent import Descent, bounded_step
 from .tasks import State
 
-FIRST_MEMORY = 1e-3
-"""Memory of a rule at the first step: damping, or, where a rule doesn't damp, what its step is shortened against."""
+FIRST_DAMPING = 1e-3
+"""Damping of the first step. A rule without damping takes the share FIRST_DAMPING / damping of its step."""
 
-LARGEST_MEMORY = 1e7
-"""Memory at which steps are too small to matter."""
+LARGEST_DAMPING = 1e7
+"""Damping at which a descent ends."""
 
 TRUSTED = 0.5
 """Share of the gain that was predicted, from which on a step's linear model is trusted further."""
@@ -39,10 +39,9 @@ class StackedRule:
     """How a step is found for several targets at once: what ``damped_steps.Rule`` is for one."""
 
     solution: Callable[[Array, Array, float], Array]
-    """(J W J^T (M, M), residuals (M,), memory): y (M,). The memory begins at ``FIRST_MEMORY``, and grows where a step
-    fails."""
+    """(J W J^T (M, M), residuals (M,), damping): y (M,)."""
     is_careful: bool
-    """Whether the memory also grows where a step gains little."""
+    """Whether the damping also grows where a step gains little."""
 
 
 def step_by_rule(
@@ -62,15 +61,15 @@ def step_by_rule(
     """
     residual, _ = descent.residual(state)
     rows = np.cumsum([0, *(task.rows for task in descent.tasks)])
-    memory, taken, slow = FIRST_MEMORY, 0, 0
+    damping, taken, slow = FIRST_DAMPING, 0, 0
     jacobian: Array | None = None
     for _ in range(steps):
         squares = np.add.reduceat(residual * residual, rows[:-1])
-        if (squares <= np.square(tolerances)).all() or memory > LARGEST_MEMORY or slow > MOST_SLOW:
+        if (squares <= np.square(tolerances)).all() or damping > LARGEST_DAMPING or slow > MOST_SLOW:
             break
         if jacobian is None:
             jacobian = descent.jacobian(state)
-        change, _ = bounded_step(descent, state, jacobian, residual, partial(_solved, rule, memory))
+        change, _ = bounded_step(descent, state, jacobian, residual, partial(_solved, rule, damping))
         change *= min(LONGEST_STEP / (np.abs(change).max(initial=0.0) + TINY), 1.0)
         trial = descent.applied(state, change)
         trial_residual, _ = descent.residual(trial)
@@ -81,16 +80,16 @@ def step_by_rule(
             slow = slow + 1 if tried > (1.0 - LEAST_GAIN) * cost else 0
             state, residual, jacobian = trial, trial_residual, None
             taken += 1
-            memory *= 0.15 if is_good else 2.0
-            memory = max(memory, 1e-9)
+            damping *= 0.15 if is_good else 2.0
+            damping = max(damping, 1e-9)
         else:
-            memory *= 8.0
+            damping *= 8.0
     return state, taken
 
 
 def _solved(
-    rule: StackedRule, memory: float, jacobian: Array, residual: Array, weights: Array, toward: Array
+    rule: StackedRule, damping: float, jacobian: Array, residual: Array, weights: Array, toward: Array
 ) -> tuple[Array, Array]:
     """Return the step W J^T y (N + S,) by a rule, and no posture task's part."""
     weighted = jacobian * weights
-    return weighted.T @ rule.solution(weighted @ jacobian.T, residual, memory), np.zeros(len(weights))
+    return weighted.T @ rule.solution(weighted @ jacobian.T, residual, damping), np.zeros(len(weights))

@@ -32,7 +32,7 @@ from ..model.chain_start import StartPose
 from ..optimise.bounded_least_squares import descend
 from ..optimise.constrained_reach import coordinates_of, nearer_reference, off_the_line, reach_within_limits
 from ..optimise.damped_steps import DAMPED, FreeBody, Rule, Symmetric, descend_to
-from ..optimise.jacobian_steps import FIRST_MEMORY, StackedRule
+from ..optimise.jacobian_steps import FIRST_DAMPING, StackedRule
 from ..optimise.pole_task import bend_toward_pole
 from ..problem import Options
 from .names import SOLVER_NAMES
@@ -78,7 +78,7 @@ TRANSPOSE = Rule(
     after_failure=0.5,
     is_spent=lambda share: share < _SMALLEST_SHARE,
 )
-"""Jacobian transpose. The rule's memory is the share of a step that is taken."""
+"""Jacobian transpose. The rule's control is the share of a step that is taken."""
 
 PINV = Rule(
     solution=_pseudo_inverse,
@@ -88,24 +88,24 @@ PINV = Rule(
     after_failure=0.5,
     is_spent=lambda share: share < _SMALLEST_SHARE,
 )
-"""Pseudo-inverse, with the same memory."""
+"""Pseudo-inverse, with the same control."""
 
 
-def _transpose_together(normal: Array, residual: Array, memory: float) -> Array:
-    """Return ``y = share alpha e`` for stacked tasks, with ``share = min(FIRST_MEMORY / memory, 1)``.
+def _transpose_together(normal: Array, residual: Array, damping: float) -> Array:
+    """Return ``y = share alpha e`` for stacked tasks, with ``share = min(FIRST_DAMPING / damping, 1)``.
 
     ``alpha = (m . e) / (m . m)`` with ``m = J J^T e`` minimises ``|e - alpha m|^2``.
     """
     moved = normal @ residual
-    return residual * float(moved @ residual / (moved @ moved + TINY)) * min(FIRST_MEMORY / memory, 1.0)
+    return residual * float(moved @ residual / (moved @ moved + TINY)) * min(FIRST_DAMPING / damping, 1.0)
 
 
-def _pseudo_inverse_together(normal: Array, residual: Array, memory: float) -> Array:
-    """Return ``y = (J J^T)^+ e``, times ``min(FIRST_MEMORY / memory, 1)``."""
+def _pseudo_inverse_together(normal: Array, residual: Array, damping: float) -> Array:
+    """Return ``y = (J J^T)^+ e``, times ``min(FIRST_DAMPING / damping, 1)``."""
     values, vectors = np.linalg.eigh(normal)
     kept = values > SINGULAR_CUT * SINGULAR_CUT * values[-1]
     along = np.where(kept, residual @ vectors / np.where(kept, values, 1.0), 0.0)
-    y: Array = vectors @ along * min(FIRST_MEMORY / memory, 1.0)
+    y: Array = vectors @ along * min(FIRST_DAMPING / damping, 1.0)
     return y
 
 
