@@ -112,7 +112,7 @@ def bounded_step(
     ops: Operations,
     pose: BoundedPose,
     columns: list[Vector],
-    pull: list[Component],
+    secondary: list[Component],
     residual: Vector,
     solution: Solution,
 ) -> tuple[list[Component], Vector]:
@@ -122,7 +122,7 @@ def bounded_step(
         ops: scalar or array operations.
         pose: before the step.
         columns: of the Jacobian (``jacobian_columns``). Those of coordinates that stop at a limit are changed.
-        pull: z. A limit takes both out of the step: this is changed too.
+        secondary: z. A limit takes both out of the step: this is changed too.
         residual: r.
         solution: of the damped normal equations.
     """
@@ -130,12 +130,12 @@ def bounded_step(
     change: list[Component] = []
     y = residual
     for _ in range(BOUND_ROUNDS):
-        y = a, b, c = solution(*_normal_equations(columns, weights, pull, residual))
+        y = a, b, c = solution(*_normal_equations(columns, weights, secondary, residual))
         change = [
             part + weight * (rx * a + ry * b + rz * c)
-            for (rx, ry, rz), weight, part in zip(columns, weights, pull, strict=True)
+            for (rx, ry, rz), weight, part in zip(columns, weights, secondary, strict=True)
         ]
-        if not _block(ops, pose, columns, pull, change):
+        if not _block(ops, pose, columns, secondary, change):
             break
     return change, y
 
@@ -158,10 +158,10 @@ def shortened(ops: Operations, change: Sequence[Component]) -> tuple[Component, 
 
 
 def turning_axes(
-    ops: Operations, limits: JointLimits, turn: SwingTwist, parent: Quaternion, frame: Quaternion
+    ops: Operations, limits: JointLimits, coordinates: SwingTwist, parent: Quaternion, frame: Quaternion
 ) -> list[Vector]:
     """Return the angular velocity for those of a bone's x, twist and z that aren't locked, in armature space."""
-    x, _, z = turn
+    x, _, z = coordinates
     no_x, no_twist, no_z = limits.locked
     axes: list[Vector] = []
     w = 1.0 if no_x and no_z else ops.sqrt(ops.maximum(1.0 - x * x - z * z, 1e-6))
@@ -184,24 +184,23 @@ def jacobian_columns(ops: Operations, pose: BoundedPose) -> list[Vector]:
     for j in reversed(range(len(chain.limits))):
         ends[j] = ex, ey, ez
         if not chain.inherits[j]:
-            ex, ey, ez = placed.joints[
-                j
-            ]  # what hangs on a bone that doesn't rotate with its parent moves with its head
-    for limits, turn, parent, frame, (x, y, z), (ex, ey, ez) in zip(
+            # What hangs on a bone that doesn't rotate with its parent moves as that bone's head does.
+            ex, ey, ez = placed.joints[j]
+    for limits, own, parent, frame, (x, y, z), (ex, ey, ez) in zip(
         chain.limits, pose.coordinates, placed.parents, placed.frames, placed.joints, ends, strict=False
     ):
         arm = ex - x, ey - y, ez - z
-        columns += [cross(axis, arm) for axis in turning_axes(ops, limits, turn, parent, frame)]
+        columns += [cross(axis, arm) for axis in turning_axes(ops, limits, own, parent, frame)]
     return columns
 
 
 def _normal_equations(
-    columns: Sequence[Vector], weights: Sequence[Component], pull: Sequence[Component], residual: Vector
+    columns: Sequence[Vector], weights: Sequence[Component], secondary: Sequence[Component], residual: Vector
 ) -> tuple[Symmetric, Vector]:
     """Return J W J^T and r - J z."""
     gx, gy, gz = residual
     xx = yy = zz = xy = xz = yz = 0.0 * gx
-    for (x, y, z), weight, part in zip(columns, weights, pull, strict=True):
+    for (x, y, z), weight, part in zip(columns, weights, secondary, strict=True):
         wx, wy = weight * x, weight * y
         xx, yy, zz = xx + wx * x, yy + wy * y, zz + weight * z * z
         xy, xz, yz = xy + wx * y, xz + wx * z, yz + wy * z
@@ -210,9 +209,9 @@ def _normal_equations(
 
 
 def _block(
-    ops: Operations, pose: BoundedPose, columns: list[Vector], pull: list[Component], change: Sequence[Component]
+    ops: Operations, pose: BoundedPose, columns: list[Vector], secondary: list[Component], change: Sequence[Component]
 ) -> bool:
-    """Take out of columns and pull, in place, what takes coordinates beyond their limits; tell if there was any.
+    """Take out of columns and secondary, in place, what takes coordinates beyond their limits; tell if there was any.
 
     Both become 0 of a coordinate at its limit. Those of a swing on its ellipse, p and q of its x and z, with the normal
     n of the ellipse, become ``p - n_x (n_x p + n_z q)`` and ``q - n_z (n_x p + n_z q)``.
@@ -224,7 +223,7 @@ def _block(
         if ops.any(out):
             free = ops.where(out, 0.0, 1.0)
             x, y, z = columns[i]
-            columns[i], pull[i] = (free * x, free * y, free * z), free * pull[i]
+            columns[i], secondary[i] = (free * x, free * y, free * z), free * secondary[i]
             blocked = True
     for i, k, bone, limits in pose.constrained_chain.ellipses:
         x, _, z = pose.coordinates[bone]
@@ -235,10 +234,10 @@ def _block(
         out = out & (nx * change[i] + nz * change[k] > 1e-12)
         if ops.any(out):
             nx, nz = ops.choose(out, (nx, nz), (0.0 * nx, 0.0 * nz))
-            along, other = (*columns[i], pull[i]), (*columns[k], pull[k])
+            along, other = (*columns[i], secondary[i]), (*columns[k], secondary[k])
             across = [nx * p + nz * q for p, q in zip(along, other, strict=True)]
-            px, py, pz, pull[i] = (p - nx * a for p, a in zip(along, across, strict=True))
-            qx, qy, qz, pull[k] = (q - nz * a for q, a in zip(other, across, strict=True))
+            px, py, pz, secondary[i] = (p - nx * a for p, a in zip(along, across, strict=True))
+            qx, qy, qz, secondary[k] = (q - nz * a for q, a in zip(other, across, strict=True))
             columns[i], columns[k] = (px, py, pz), (qx, qy, qz)
             blocked = True
     return blocked

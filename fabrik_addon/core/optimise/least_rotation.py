@@ -191,8 +191,8 @@ def _step(
         largest change; and whether the step leaves nearly all of the residual.
     """
     here = pose.coordinates
-    pull = [share_back * (reference[j][axis] - here[j][axis]) for j, axis in pose.constrained_chain.free]
-    change, y = bounded_step(ops, pose, jacobian_columns(ops, pose), pull, residual, damped(ops, damping))
+    secondary = [share_back * (reference[j][axis] - here[j][axis]) for j, axis in pose.constrained_chain.free]
+    change, y = bounded_step(ops, pose, jacobian_columns(ops, pose), secondary, residual, damped(ops, damping))
     share, longest = shortened(ops, change)
     # damping * y is the residual that the step leaves: all of it where no free axis moves the tip that way.
     left = damping * norm(ops, y) / (norm(ops, residual) + TINY)

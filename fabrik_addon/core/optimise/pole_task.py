@@ -103,9 +103,11 @@ def _pole_step(
     toward = ops.where(angle > 0.0, -1.0, 1.0) / (size + TINY)
     x, y, z = (toward * (cosine * a - sine * s) for s, a in zip(side, across, strict=True))
     gradient = pole_gradient(ops, pose, (x, y, z))
-    pull = [weight * part for weight, part in zip(pose.constrained_chain.free_weights, gradient, strict=True)]
+    secondary = [weight * part for weight, part in zip(pose.constrained_chain.free_weights, gradient, strict=True)]
     zero = 0.0 * angle
-    change, _ = bounded_step(ops, pose, jacobian_columns(ops, pose), pull, (zero, zero, zero), damped(ops, 1e-9 + zero))
+    change, _ = bounded_step(
+        ops, pose, jacobian_columns(ops, pose), secondary, (zero, zero, zero), damped(ops, 1e-9 + zero)
+    )
     gain = add_up(part * derivative for part, derivative in zip(change, gradient, strict=True))
     whole = ops.abs(angle) / (gain + 1e-12)
     share, _ = shortened(ops, [whole * part for part in change])

@@ -150,7 +150,7 @@ class PoleTask:
         along = scale(chord, 1.0 / (math.hypot(*chord) + TINY))
         return sum(math.hypot(*rejection((px - rx, py - ry, pz - rz), along)) for px, py, pz in inner)
 
-    def turn(self, ops: Operations, placed: PlacedTree) -> Vector:
+    def rotation_to_pole(self, ops: Operations, placed: PlacedTree) -> Vector:
         """Return the rotation vector about the line from root to tip that takes the bend to the pole."""
         angle, _, _ = self.gradient(placed)
         (ax, ay, az), (bx, by, bz) = placed.joints[self.joints[0]], placed.joints[self.joints[-1]]

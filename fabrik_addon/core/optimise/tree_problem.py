@@ -174,7 +174,8 @@ class TreeProblem:
             if abs(angle) <= WRONG_SIDE or size <= least:
                 continue
             own = state.coordinates[bone] if tree.is_free[bone] else rotation_of(SCALAR, state.coordinates[bone])
-            own = turned_by(SCALAR, own, rotate(conjugate(state.placed.parents[bone]), task.turn(SCALAR, state.placed)))
+            rotation = task.rotation_to_pole(SCALAR, state.placed)
+            own = turned_by(SCALAR, own, rotate(conjugate(state.placed.parents[bone]), rotation))
             coordinates = [*state.coordinates]
             limits = tree.limits[bone]
             coordinates[bone] = own if tree.is_free[bone] else clamp(SCALAR, limits, swing_twist(SCALAR, own))
@@ -188,7 +189,7 @@ class TreeProblem:
 
 
 def _order(task_and_weight: tuple[Task, float]) -> tuple[str, Sequence[int]]:
-    """Return what the tasks of a level are sorted by: the order of the effectors matters not even in rounding."""
+    """Return what the tasks of a level are sorted by: so the order of the effectors changes not even the rounding."""
     task, _ = task_and_weight
     if isinstance(task, PositionTask):
         return "position", [task.joint, task.meets]
@@ -213,20 +214,12 @@ def tree_problem(start: StartTree, goals: Goals, options: Options) -> TreeProble
     for number, met in enumerate(meets):
         if met >= 0 and not tree.supporting_bones[met] and not options.moves_root:
             targets[number], meets[number] = start.points[met], -1  # a joint that can't move is a place like any other
-    aims: list[PositionTask] = []
-    places: list[PositionTask] = []
-    eased: list[bool] = []
+    aims = [
+        PositionTask(tip, None if met >= 0 else target, met)
+        for tip, target, met in zip(tips, targets, meets, strict=True)
+    ]
     softness = [options.softness] * len(tips) if goals.softness is None else goals.softness.tolist()
-    for tip, target, met, soft in zip(tips, targets, meets, softness, strict=True):
-        aims.append(PositionTask(tip, None if met >= 0 else target, met))
-        if met < 0 and not options.moves_root:
-            reach = start.length(0, tip) or 1.0
-            seen = scale(target, 1.0 / reach)
-            eased.append(bool(is_eased(SCALAR, seen, soft)))
-            places.append(PositionTask(tip, scale(soft_target(SCALAR, seen, soft), reach)))
-        else:
-            eased.append(False)
-            places.append(aims[-1])
+    places, eased = (aims, [False] * len(tips)) if options.moves_root else _eased_places(start, aims, softness)
     pinned = [False] * len(tips) if goals.pinned is None else [bool(pin) for pin in goals.pinned]
     rotations = _rotation_tasks(start, goals)
     has_position = _chosen(goals.with_positions, len(tips))
@@ -256,6 +249,24 @@ def tree_problem(start: StartTree, goals: Goals, options: Options) -> TreeProble
         moves_root=options.moves_root,
         priorities=None if goals.priorities is None else goals.priorities.tolist(),
     )
+
+
+def _eased_places(
+    start: StartTree, aims: Sequence[PositionTask], softness: Sequence[float]
+) -> tuple[list[PositionTask], list[bool]]:
+    """Return where effectors of a tree with a fixed root are brought, and whether softness keeps each from its aim."""
+    places: list[PositionTask] = []
+    eased: list[bool] = []
+    for aim, soft in zip(aims, softness, strict=True):
+        if aim.target is None:
+            places.append(aim)
+            eased.append(False)
+            continue
+        reach = start.length(0, aim.joint) or 1.0
+        seen = scale(aim.target, 1.0 / reach)
+        eased.append(bool(is_eased(SCALAR, seen, soft)))
+        places.append(PositionTask(aim.joint, scale(soft_target(SCALAR, seen, soft), reach)))
+    return places, eased
 
 
 def _rotation_tasks(start: StartTree, goals: Goals) -> dict[int, OrientationTask]:
