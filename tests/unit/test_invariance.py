@@ -30,10 +30,7 @@ def transformed_goals(goal: Goals, rotation: Array, offset: Array, factor: float
     reach=st.one_of(st.floats(0.05, 0.999), st.floats(1.05, 1.5)),
     on_the_line=st.booleans(),
     with_pole=st.booleans(),
-    axis=generic_directions,
-    angle=st.floats(-3.0, 3.0),
-    exponent=st.floats(-3.0, 3.0),
-    far=st.sampled_from([0.0, 1.0, 100.0]),
+    move=st.tuples(generic_directions, st.floats(-3.0, 3.0), st.floats(-3.0, 3.0), st.sampled_from([0.0, 1.0, 100.0])),
 )
 def test_the_solution_rotates_translates_and_scales_with_the_problem(
     seed: int,
@@ -42,10 +39,7 @@ def test_the_solution_rotates_translates_and_scales_with_the_problem(
     reach: float,
     on_the_line: bool,
     with_pole: bool,
-    axis: tuple[float, float, float],
-    angle: float,
-    exponent: float,
-    far: float,
+    move: tuple[tuple[float, float, float], float, float, float],
 ) -> None:
     rng = np.random.default_rng(seed)
     lengths = rng.uniform(0.3, 1.0, count)
@@ -55,6 +49,7 @@ def test_the_solution_rotates_translates_and_scales_with_the_problem(
         target = pose.positions[0] + rng.choice([-reach, reach]) * (pose.positions[-1] - pose.positions[0])
     pole = target_at(rng, pose, lengths, rng.uniform(0.2, 2.0)) if with_pole else None
     goal = goals(target, pole, rng.uniform(-3.0, 3.0) if with_pole else None)
+    axis, angle, exponent, far = move
     rotation, factor = turn(axis, angle), 10.0**exponent
     offset = far * factor * rng.normal(size=3)
 

@@ -3,7 +3,7 @@
 """Least squares on the joint coordinates (swing and twist), never outside their limits.
 
 With J the Jacobian of the tip's position r, W the diagonal matrix of the joints' weights and z a change of the joint
-coordinates that other tasks ask for, a step is (Liegeois 1977)
+coordinates by other tasks, a step is (Liegeois 1977)
 
     dq = z + W J^T y,   (J W J^T + damping) y = r - J z
 
@@ -122,7 +122,7 @@ def bounded_step(
         ops: scalar or array operations.
         pose: before the step.
         columns: of the Jacobian (``jacobian_columns``). Those of coordinates that stop at a limit are changed.
-        secondary: z. A limit takes both out of the step: this is changed too.
+        secondary: z, of other tasks. A limit takes both out of the step: this is changed too.
         residual: r.
         solution: of the damped normal equations.
     """
@@ -211,7 +211,7 @@ def _normal_equations(
 def _block(
     ops: Operations, pose: BoundedPose, columns: list[Vector], secondary: list[Component], change: Sequence[Component]
 ) -> bool:
-    """Take out of columns and secondary, in place, what takes coordinates beyond their limits; tell if there was any.
+    """Take out of columns and z, in place, what takes coordinates beyond their limits; tell if there was any.
 
     Both become 0 of a coordinate at its limit. Those of a swing on its ellipse, p and q of its x and z, with the normal
     n of the ellipse, become ``p - n_x (n_x p + n_z q)`` and ``q - n_z (n_x p + n_z q)``.
