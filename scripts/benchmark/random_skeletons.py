@@ -17,7 +17,10 @@ from .problems import Array
 from .skeletons import CONVENTIONS, Skeleton, renamed, scrambled
 
 UP, FORWARD, LEFT = np.array([0.0, 0.0, 1.0]), np.array([0.0, -1.0, 0.0]), np.array([1.0, 0.0, 0.0])
-SIDES = ((1.0, "LEFT", "L"), (-1.0, "RIGHT", "R"))
+_Half = tuple[float, str, str]
+"""One side of a skeleton: 1 for left or -1 for right, name of the side, its letter in the names of bones."""
+
+SIDES: tuple[_Half, ...] = ((1.0, "LEFT", "L"), (-1.0, "RIGHT", "R"))
 
 Part = tuple[str, str]
 
@@ -154,14 +157,15 @@ def _human(maker: _Maker, root: int) -> None:
     neck = maker.chain(names, chest, line, [("NECK", "CENTER")] * necks)
     head = maker.bone("Head", neck, skull, skull + maker.length("head", 0.12) * UP, ("HEAD", "CENTER"))
     missing = maker.rng.choice(["", "", "", "", "arm"])
-    for sign, side, mark in SIDES[: 1 if missing == "arm" else 2]:
-        _add_arm(maker, chest, levels[-1], sign, side, mark, pose)
-    for sign, side, mark in SIDES:
-        _add_leg(maker, pelvis, hips, sign, side, mark, pose, (thigh, shin))
+    for half in SIDES[: 1 if missing == "arm" else 2]:
+        _add_arm(maker, chest, levels[-1], half, pose)
+    for half in SIDES:
+        _add_leg(maker, pelvis, hips, half, pose, (thigh, shin))
     _add_extras(maker, pelvis, chest, head, hips, levels[-1], skull)
 
 
-def _add_arm(maker: _Maker, chest: int, top: Array, sign: float, side: str, mark: str, pose: str) -> None:
+def _add_arm(maker: _Maker, chest: int, top: Array, half: _Half, pose: str) -> None:
+    sign, side, mark = half
     drop = {"T": 0.0, "A": 45.0, "hanging": 80.0, "sitting": 70.0, "running": 75.0}[pose]
     swing = {"running": 35.0 * sign, "sitting": 15.0}.get(pose, 0.0)
     bend = {"running": 80.0, "sitting": 60.0, "A": 10.0}.get(pose, 3.0)
@@ -212,9 +216,8 @@ def _segment(maker: _Maker, name: str, parent: int, head: Array, tail: Array, pa
     return bone
 
 
-def _add_leg(
-    maker: _Maker, pelvis: int, hips: Array, sign: float, side: str, mark: str, pose: str, lengths: tuple[float, float]
-) -> None:
+def _add_leg(maker: _Maker, pelvis: int, hips: Array, half: _Half, pose: str, lengths: tuple[float, float]) -> None:
+    sign, side, mark = half
     hip = hips - 0.02 * UP + sign * maker.length("hips", 0.05) * LEFT
     thigh, shin = -UP + 0.03 * FORWARD, -UP - 0.04 * FORWARD
     if pose == "sitting":
@@ -325,14 +328,13 @@ def _quadruped(maker: _Maker, root: int) -> None:
     points = [points[0] - maker.length("tail", 0.1) * step * (FORWARD + 0.4 * UP) for step in range(tails + 1)]
     maker.chain([f"Tail{joint + 1}" for joint in range(tails)], pelvis, points, [("TAIL", "CENTER")] * tails)
     blades, toes = maker.chance(0.7), maker.chance(0.7)
-    for sign, side, mark in SIDES:
-        _add_hind_leg(maker, pelvis, maker.heads[pelvis] + 0.05 * length * FORWARD, legs, sign, side, mark, toes)
-        _add_foreleg(maker, chest, line[0] - 0.04 * length * FORWARD, legs, sign, side, mark, (blades, toes))
+    for half in SIDES:
+        _add_hind_leg(maker, pelvis, maker.heads[pelvis] + 0.05 * length * FORWARD, legs, half, toes)
+        _add_foreleg(maker, chest, line[0] - 0.04 * length * FORWARD, legs, half, (blades, toes))
 
 
-def _add_hind_leg(
-    maker: _Maker, pelvis: int, start: Array, legs: float, sign: float, side: str, mark: str, toes: bool
-) -> None:
+def _add_hind_leg(maker: _Maker, pelvis: int, start: Array, legs: float, half: _Half, toes: bool) -> None:
+    sign, side, mark = half
     across = sign * maker.length("width", 0.12) * LEFT
     knee, hock = maker.length("thigh", 0.58), maker.length("shin", 0.28)
     places = ((0.0, 0.95), (0.03, min(knee, 0.7)), (-0.09, min(hock, 0.36)), (-0.04, 0.06), (0.06, 0.0), (0.1, 0.0))
@@ -341,9 +343,8 @@ def _add_hind_leg(
     maker.chain([f"{word}.{mark}" for word in words], pelvis, points, [(role, side) for role in roles])
 
 
-def _add_foreleg(
-    maker: _Maker, chest: int, start: Array, legs: float, sign: float, side: str, mark: str, has: tuple[bool, bool]
-) -> None:
+def _add_foreleg(maker: _Maker, chest: int, start: Array, legs: float, half: _Half, has: tuple[bool, bool]) -> None:
+    sign, side, mark = half
     across = sign * maker.length("chest width", 0.11) * LEFT
     elbow, wrist = maker.length("upper arm", 0.6), maker.length("forearm", 0.25)
     parent = chest
@@ -420,8 +421,8 @@ def _centaur(maker: _Maker, root: int) -> None:
     maker.loose(torso, ("SPINE", "CHEST", "NECK", "HEAD"))
     maker.parts[upper + 2] = ("HEAD", "CENTER")
     maker.factors |= {"clavicles": 1.0, "twists": 0.0, "fingers": 0.0, "toes": 0.0}
-    for sign, side, mark in SIDES:
-        _add_arm(maker, chest, top + 0.15 * UP, sign, side, mark, "A")
+    for half in SIDES:
+        _add_arm(maker, chest, top + 0.15 * UP, half, "A")
 
 
 # Whatever else bends
