@@ -15,7 +15,10 @@ from .part import LEAST_CONFIDENCE, OpenRole, Part, Recognition, Role, Side
 from .rest_skeleton import RestSkeleton, join_trees, read_skeleton, taken
 from .shape import read_shape
 from .shape_reading import ShapeReading
-from .witnesses import ARM, LEG, RICH, Verdict, tells_much, weigh
+from .witnesses import ARM, LEG, RICH, Verdict, takes_arms_for_legs, tells_much, weigh
+
+SURE_WAY = 0.5
+"""Sureness of forward from which on names of arms and legs don't turn it round."""
 
 _GROUPS = (TRUNK[1:], TRUNK[:1], ARM, LEG, (Role.FIN,), (Role.LIMB,))
 """The parts in the order in which they are returned."""
@@ -49,6 +52,8 @@ def recognise(
     readings, _convention = read_names(skeleton.names)
     skeleton, readings = _without_controls(skeleton, readings)
     shape = read_shape(skeleton)
+    if shape.sureness < SURE_WAY and takes_arms_for_legs(readings, shape):
+        shape = read_shape(skeleton, against=shape.forward)
     verdicts = weigh(skeleton, readings, shape)
     sure = {place: each for place, each in verdicts.items() if each.confidence >= LEAST_CONFIDENCE}
     parts = _parts(skeleton, sure, shape.forward, shape.up)

@@ -31,8 +31,8 @@ UNUSUAL = 0.6
 """Factor of what limbs say about up, where that is neither +Z nor +Y."""
 
 
-def read_shape(skeleton: RestSkeleton) -> ShapeReading:
-    """Return what the shape says."""
+def read_shape(skeleton: RestSkeleton, against: Array | None = None) -> ShapeReading:
+    """Return what the shape says; ``against`` is a direction to which an animal doesn't look, if that is known."""
     up = np.array([0.0, 0.0, 1.0])
     if not skeleton.size > 0.0:
         plane = Plane(np.array([1.0, 0.0, 0.0]), 0.0, 0.0)
@@ -53,7 +53,7 @@ def read_shape(skeleton: RestSkeleton) -> ShapeReading:
     if around:
         return _with_limbs(anatomy, around)
     if 1 <= len(standing) <= 2:
-        reading = _creature(anatomy, standing)
+        reading = _creature(anatomy, standing, against)
         if reading is not None:
             return reading
     if pairs and _swims(anatomy):
@@ -86,7 +86,7 @@ def _limbs_around(anatomy: Anatomy) -> list[Limb]:
 def _swims(anatomy: Anatomy) -> bool:
     """Return whether the trunk is long, level, and longer than three times its limbs, none of which has a foot."""
     longest = max(pair.length for pair in anatomy.pairs)
-    legs = [pair for pair in anatomy.pairs if anatomy.stands(pair) and (pair.first.digits or len(pair.first.path) > 3)]
+    legs = [pair for pair in anatomy.pairs if anatomy.stands(pair) and _is_jointed(pair)]
     long = anatomy.trunk_length > max(0.5 * anatomy.skeleton.size, longest / 0.35)
     return long and not legs and len(anatomy.pairs) <= 3
 
@@ -145,13 +145,21 @@ def _find_up(skeleton: RestSkeleton, plane: Plane, pairs: list[Pair], trunk: Arr
     return best
 
 
-def _creature(anatomy: Anatomy, standing: list[Pair]) -> ShapeReading | None:
+def _creature(anatomy: Anatomy, standing: list[Pair], against: Array | None) -> ShapeReading | None:
     """Return the reading of a creature with a trunk that stands on one pair of limbs or two."""
     legs, arms = standing[:1], list[Pair]()
     if len(standing) == 2:
+        if not any(map(_is_jointed, standing)) and standing[0].length < 0.35 * anatomy.trunk_length:
+            return None
         forward, sureness = anatomy.forward(standing, [])
         if sureness < 0.5:
-            forward, sureness = anatomy.toward_head(standing, forward)
+            other, other_sureness = anatomy.toward_head(standing, forward)
+            agreement = 1.0 if float(other @ forward) > 0.0 else -1.0
+            if other_sureness > sureness:
+                forward = other
+            sureness = abs(sureness + agreement * other_sureness)
+        if against is not None and float(forward @ against) > 0.0:
+            forward = -forward
         legs, arms = [min(standing, key=lambda pair: float(pair.start @ forward))], []
         arms = [pair for pair in standing if pair is not legs[0]]
         apart = float((arms[0].start - legs[0].start) @ forward)
@@ -170,6 +178,8 @@ def _creature(anatomy: Anatomy, standing: list[Pair]) -> ShapeReading | None:
             return None
         if not arms and not _carries_trunk(anatomy, legs[0]):
             return None
+        if arms and arms[0].parent == legs[0].parent and not anatomy.has_head(legs[0]):
+            return None
     upright = bool(arms) or anatomy.rise(legs[0]) > 0.5 * anatomy.trunk_length
     if arms and arms[0].parent != legs[0].parent and min(arms[0].parent, legs[0].parent) >= 0:
         trunk = anatomy.skeleton.heads[arms[0].parent] - anatomy.skeleton.heads[legs[0].parent]
@@ -187,7 +197,7 @@ def _creature(anatomy: Anatomy, standing: list[Pair]) -> ShapeReading | None:
     )
     confidence = creature.confidence if creature else 0.65
     if len(standing) == 2:
-        confidence *= 0.5 + 0.5 * min(1.0, 1.5 * sureness)
+        confidence *= min(1.0, 0.1 + 2.0 * sureness)
     description = creature or (HUMAN if len(standing) == 1 else QUADRUPED)
     reading = ShapeReading(creature.name if creature else WITH_LIMBS, anatomy.up, forward, sureness, anatomy.plane)
     singles = [] if arms else _single_arms(anatomy, legs[0])
@@ -204,10 +214,16 @@ def _creature(anatomy: Anatomy, standing: list[Pair]) -> ShapeReading | None:
     return reading
 
 
+def _is_jointed(pair: Pair) -> bool:
+    """Return whether limbs have digits or more than three bones: a fin has neither."""
+    return bool(pair.first.digits) or len(pair.first.path) > 3
+
+
 def _carries_trunk(anatomy: Anatomy, legs: Pair) -> bool:
     """Return whether legs without arms above them carry a trunk: longer than fins, and lower than a central bone."""
-    jointed = bool(legs.first.digits) or len(legs.first.path) > 3
-    return (jointed or legs.length > 0.35 * anatomy.trunk_length) and anatomy.rise(legs) > 0.1 * anatomy.height
+    return (_is_jointed(legs) or legs.length > 0.35 * anatomy.trunk_length) and anatomy.rise(
+        legs
+    ) > 0.1 * anatomy.height
 
 
 def _arms(anatomy: Anatomy, legs: Pair) -> list[Pair]:
@@ -294,7 +310,7 @@ def _fish(anatomy: Anatomy) -> ShapeReading:
     swept = float((first.first.points[-1] - first.first.points[0]) @ along) / first.length
     vote = 4.0 * ahead / skeleton.size - 0.5 * swept
     sign = 1.0 if vote >= 0.0 else -1.0
-    sureness = min(1.0, 2.0 * abs(vote))
+    sureness = min(1.0, abs(vote))
     reading = ShapeReading(FISH, anatomy.up, sign * along, sureness, anatomy.plane)
     ends = sorted(central, key=lambda place: float(end_point(skeleton, place) @ reading.forward))
     line = skeleton.path(ends[0], ends[-1])

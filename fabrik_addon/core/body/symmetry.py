@@ -20,6 +20,9 @@ SHORT = 0.02
 MOST = 30
 """Children of one bone that are compared with each other: among hundreds, those of a face, are no limbs."""
 
+NEARLY = 0.99
+"""Component along an axis of the armature above which the direction of most votes is that axis: poses tilt it."""
+
 LEAST_LIKENESS = 0.45
 """Likeness of two subtrees from which they can be left and right of each other."""
 
@@ -141,7 +144,7 @@ def find_plane(skeleton: RestSkeleton, trees: Subtrees) -> Plane:
         return Plane(np.eye(3)[side], float(np.median(skeleton.heads[:, side])), 0.0)
     candidates = [np.eye(3)[0], np.eye(3)[1], np.eye(3)[2]]
     _values, vectors = np.linalg.eigh((votes * weights[:, None]).T @ votes)
-    if np.abs(vectors[:, -1]).max() < 0.999:
+    if np.abs(vectors[:, -1]).max() < NEARLY:
         candidates.append(vectors[:, -1] * np.sign(vectors[np.abs(vectors[:, -1]).argmax(), -1]))
     best, most = Plane(candidates[0], float(np.median(skeleton.heads[:, 0])), 0.0), -1.0
     for number, axis in enumerate(candidates):

@@ -20,6 +20,9 @@ UNKNOWN = 0.5
 
 ARM = (Role.CLAVICLE, Role.UPPER_ARM, Role.FOREARM, Role.HAND, Role.FINGER)
 LEG = (Role.THIGH, Role.SHIN, Role.FOOT, Role.TOE)
+DIGITS = (Role.FINGER, Role.TOE)
+"""Parts in whose place other bones often hang: weapons, soles."""
+
 ORDERS = (TRUNK, ARM, LEG)
 """Roles that follow each other along the bones."""
 
@@ -44,6 +47,7 @@ def weigh(skeleton: RestSkeleton, readings: list[NameReading], shape: ShapeReadi
     know to a bone where a part ends, and the confidence falls; where they name others, it falls below one half.
     """
     rich = tells_much(readings)
+    readings = _without_girdles(skeleton, readings)
     named = name_roles(skeleton, readings)
     if rich and shape.creature == WITH_LIMBS and Role.LIMB not in named.values():
         shape = replace(shape, guesses={})  # hair and cloth are chains too: the names know the limbs
@@ -57,6 +61,8 @@ def weigh(skeleton: RestSkeleton, readings: list[NameReading], shape: ShapeReadi
             reading = replace(reading, weight=0.4 * reading.weight)
         if guess is None or (guess.role is Role.LIMB and rich and place in named):
             role = named.get(place) or _elsewhere(skeleton, place, reading)
+            if role is Role.HIPS and Role.THIGH not in named.values() and not rich:
+                role = None  # of an animal without legs its root may have the name of hips
             verdict = _by_name(skeleton, place, role, reading, verdicts, bool(shape.guesses))
             if verdict is not None and _ends_digit(skeleton, place, verdict.role, shape):
                 verdict = replace(verdict, confidence=0.55 * verdict.confidence)
@@ -65,6 +71,16 @@ def weigh(skeleton: RestSkeleton, readings: list[NameReading], shape: ShapeReadi
         if verdict is not None:
             verdicts[place] = verdict
     return verdicts
+
+
+def takes_arms_for_legs(readings: list[NameReading], shape: ShapeReading) -> bool:
+    """Return whether the shape gives more bones a place in an arm whose names say a leg, and the other way, than not."""
+    score = 0
+    for place, guess in shape.guesses.items():
+        for ours, others in ((ARM, LEG), (LEG, ARM)):
+            if guess.role in ours and readings[place].roles and not readings[place].skipped:
+                score += (readings[place].roles <= set(ours)) - (readings[place].roles <= set(others))
+    return score < 0
 
 
 def tells_much(readings: list[NameReading]) -> bool:
@@ -100,6 +116,24 @@ def name_roles(skeleton: RestSkeleton, readings: list[NameReading]) -> dict[int,
     return roles
 
 
+def _without_girdles(skeleton: RestSkeleton, readings: list[NameReading]) -> list[NameReading]:
+    """Return the readings, without the role of a bone before one whose name says the same more surely.
+
+    ``Hip.L`` is a thigh in some skeletons, and the bone before ``Thigh.L`` in others.
+    """
+    surer = {
+        skeleton.parents[place]
+        for place, each in enumerate(readings)
+        if len(each.roles) == 1 and each.roles <= {Role.THIGH, Role.UPPER_ARM} and skeleton.parents[place] >= 0
+        if readings[skeleton.parents[place]].roles == each.roles
+        if readings[skeleton.parents[place]].weight < each.weight
+    }
+    return [
+        replace(each, roles=frozenset(), skipped=True) if place in surer else each
+        for place, each in enumerate(readings)
+    ]
+
+
 def _out_of_order(skeleton: RestSkeleton, named: dict[int, Role]) -> set[int]:
     """Return the bones whose names follow each other in the wrong order: a shin above its thigh."""
     wrong = set()
@@ -115,7 +149,13 @@ def _out_of_order(skeleton: RestSkeleton, named: dict[int, Role]) -> set[int]:
 def _move_head(skeleton: RestSkeleton, named: dict[int, Role], shape: ShapeReading) -> None:
     """Move the shape's head to the bone of that name before or after it: lengths hardly tell which of two it is."""
     heads = [place for place, guess in shape.guesses.items() if guess.role is Role.HEAD]
+    beyond = [place for place, guess in shape.guesses.items() if guess.role in (Role.NECK, Role.HEAD)]
+    for place in beyond:
+        if any(named.get(above) is Role.HEAD for above in skeleton.ancestors(place)[2:]):
+            del shape.guesses[place]  # hair, or what is in a head
     for place in heads:
+        if place not in shape.guesses:
+            continue
         guess = shape.guesses[place]
         after = [child for child in skeleton.children[place] if named.get(child) is Role.HEAD]
         before = [above for above in skeleton.ancestors(place)[1:3] if named.get(above) is Role.HEAD]
@@ -235,7 +275,7 @@ def _by_both(reading: NameReading, guess: Guess, shape: ShapeReading, rich: bool
             said = " or ".join(sorted(_word(each) for each in reading.roles))
             reason = f"its name says {said}, its place {_word(guess.role)}"
     elif rich:
-        confidence *= 0.8
+        confidence *= 0.55 if guess.role in DIGITS else 0.7
         reason = f"its place says {_word(guess.role)}, its name nothing"
     side = shape.side(guess.side)
     if guess.role is Role.LIMB and (reading.side is not None or shape.sureness < UNKNOWN):

@@ -20,14 +20,14 @@ CONVENTION = Convention(
         "arm foreleg frontleg wing",
         Role.FOREARM: "forearm lowerarm lowarm elbow ulna radius frontshin frontlowerleg frontleglower frontknee "
         "arm foreleg frontleg wing",
-        Role.HAND: "hand wrist frontfoot forefoot frontpaw frontankle metacarpus wing",
+        Role.HAND: "hand wrist frontfoot forefoot frontpaw frontankle metacarpus wing foreleg frontleg",
         Role.FINGER: "finger fingers thumb index middle ring pinky little indexfinger middlefinger ringfinger "
         "pinkyfinger littlefinger fronttoe fronttoes foretoe fronthoof",
         Role.THIGH: "thigh hip upleg upperleg femur hindthigh rearthigh hindupperleg rearupperleg backupperleg "
         "backthigh leg hindleg rearleg backleg",
         Role.SHIN: "shin calf lowerleg lowleg knee tibia hindshin rearshin hindlowerleg rearlowerleg "
         "backlowerleg backshin leg hindleg rearleg backleg",
-        Role.FOOT: "foot ankle hindfoot rearfoot backfoot hindpaw rearpaw backpaw metatarsus",
+        Role.FOOT: "foot ankle hindfoot rearfoot backfoot hindpaw rearpaw backpaw metatarsus hindleg rearleg backleg",
         Role.TOE: "toe toes toebase ball bigtoe hindtoe reartoe backtoe hindhoof rearhoof hoof paw",
         Role.TAIL: "tail",
         Role.FIN: "fin pectoralfin dorsalfin pelvicfin analfin caudalfin tailfin sidefin topfin",
