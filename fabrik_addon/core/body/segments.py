@@ -106,7 +106,7 @@ def _cost(
     before = along[girdle] / both
     cost += 0.0 if girdle == 0 else 1.0 + (before / 0.3) ** 2 + (offsets[0] / 0.03) ** 2
     if upper > girdle:
-        cost += ((along[upper] - along[girdle]) / both / kind.girdle) ** 2 + (0.0 if kind.has_girdle else 4.0)
+        cost += ((along[upper] - along[girdle]) / both / kind.girdle) ** 2 + (0.0 if kind.has_girdle else 8.0)
         cost += kind.near * (offsets[girdle] / 0.12) ** 2
     elif kind.has_girdle:
         cost += 1.0
