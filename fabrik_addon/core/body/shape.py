@@ -272,7 +272,7 @@ def _put_limb(
                 at_end = ended and not limb.digits and reading.creature == HUMAN.name and kind is HUMAN.leg
                 link = float(np.linalg.norm(limb.points[index + 1] - limb.points[index]))
                 doubt = 0.5 if at_end or link < NO_JOINT * anatomy.height else 1.0
-                doubt *= sure**0.6 if kind in (QUADRUPED.arm, QUADRUPED.leg) else 1.0  # their proportions differ most
+                doubt *= sure if kind in (QUADRUPED.arm, QUADRUPED.leg) else 1.0  # their proportions differ most
                 reading.guesses[place] = Guess(role, sign, number, doubt * confidence * sure)
             ended = ended or role is kind.roles[-1]
     elif len(limb.path) > 3:

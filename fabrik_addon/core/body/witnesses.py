@@ -74,7 +74,7 @@ def weigh(skeleton: RestSkeleton, readings: list[NameReading], shape: ShapeReadi
 
 
 def takes_arms_for_legs(readings: list[NameReading], shape: ShapeReading) -> bool:
-    """Return whether the shape gives more bones a place in an arm whose names say a leg, and the other way, than not."""
+    """Return whether most bones in a shape's arms have names of a leg, and those in its legs names of an arm."""
     score = 0
     for place, guess in shape.guesses.items():
         for ours, others in ((ARM, LEG), (LEG, ARM)):
