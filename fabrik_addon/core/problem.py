@@ -145,6 +145,26 @@ class Pose:
 
 
 @dataclass(frozen=True)
+class Balance:
+    """The center of mass of a body and the region of the floor over which it should be, for one pose."""
+
+    bones: IntegerArray
+    """(B,) joints at which the bones with masses start."""
+    masses: Array
+    """(B,) share of the whole mass that moves with each of them."""
+    centers: Array
+    """(B, 3) center of each of these masses, from the bone's joint and in the bone's frame."""
+    up: Array
+    """(3,) against gravity, a unit vector."""
+    support: Array
+    """(P, 3) points that stay on the floor: the region is their convex hull, seen along ``up``."""
+    stance: Array
+    """(P, 3) points that are on the floor before: a pose whose center of mass isn't over their hull isn't standing."""
+    priority: int
+    """Level of the task, as those of ``Goals.priorities``."""
+
+
+@dataclass(frozen=True)
 class Goals:
     """Desired positions, rotations and poles of the effectors."""
 
@@ -173,6 +193,8 @@ class Goals:
     meets: IntegerArray | None = None
     """(E,) joint that each effector has to meet instead of its target, -1 for none: effector and joint approach each
     other, in inverse proportion to their weights. None is none for all."""
+    balance: Balance | None = None
+    """Of a body, with ``priorities``; None leaves the center of mass free."""
 
 
 @dataclass(frozen=True)

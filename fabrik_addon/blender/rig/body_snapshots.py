@@ -69,6 +69,8 @@ class BodySnapshots:
     """Of all of them."""
     posture_weights: Mapping[str, float]
     """By the names of bones."""
+    pulled: frozenset[str]
+    """Names of the handles that are pulled."""
     root_follows: bool = True
     """Whether the root turns and moves, if it can."""
 
@@ -166,7 +168,7 @@ def take_body(armature: Object, *pulls: Pull, follows: Follows = 'BODY') -> Body
             raise FabrikError(f"Handle '{handle.name}': {error}") from error
     weights = {name: POSTURE_WEIGHTS.get(role, 1.0) for name, role in roles.items()}
     weights[root.name] = POSTURE_WEIGHTS['HIPS']
-    return BodySnapshots(tuple(snapshots), root, weights, root_follows)
+    return BodySnapshots(tuple(snapshots), root, weights, frozenset(pulled), root_follows)
 
 
 def _is_held(handle: FabrikHandle) -> bool:

@@ -5,9 +5,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...core import FabrikError
+from ..rig.body_balance import read_balance
 from ..rig.body_following import Follows
 from ..rig.body_snapshots import BodySnapshots, Pull, take_body
 from ..rig.chain_bones import check_root_moves
@@ -16,7 +18,7 @@ from ..rig.rotation_channel import Setting
 from .chain_groups import Group, order_of_tip
 from .outcome import outcome_of
 from .solve_chains import solve_group
-from .solve_tree_bones import take_tree
+from .solve_tree_bones import first_joint, take_tree
 from .write_channels import write_channels
 
 if TYPE_CHECKING:
@@ -64,4 +66,8 @@ def body_group(armature: Object, body: BodySnapshots) -> Group:
         for snapshot in snapshots:
             if snapshot.bones.end == body.root and not snapshot.bones.use_tail:
                 raise FabrikError(f"Handle '{snapshot.name}': {error}: unlock it") from error
-    return Group(snapshots, take_tree(armature, snapshots, moving_roots, body.posture_weights), moving_roots)
+    tree = take_tree(armature, snapshots, moving_roots, body.posture_weights)
+    if moving_roots:
+        balance = read_balance(armature, tree.bones.tree.bones, body.pulled, first_joint(tree))
+        tree = replace(tree, balance=balance)
+    return Group(snapshots, tree, moving_roots)

@@ -18,6 +18,7 @@ from mathutils import Quaternion, Vector
 
 from ...core import (
     Array,
+    Balance,
     FabrikError,
     Goals,
     Options,
@@ -63,6 +64,8 @@ class ReadTree:
 
     A drag solves before Blender has evaluated the restored channels: the bone's own head is that of the last move.
     """
+    balance: Balance | None = None
+    """Of a body that keeps its balance."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +127,7 @@ def _check_target_stays(armature: Object, snapshot: Snapshot, met: int, moving_r
 
 def tree_goals(read: ReadTree, snapshots: Sequence[Snapshot], goals: Sequence[Goals]) -> Goals:
     """Return the goals of several chains as those of their tree, one row for each chain."""
-    first = _first_joint(read)
+    first = first_joint(read)
     meets = [
         -1 if met < 0 or not np.array_equal(goal.targets, snapshot.goals.targets) else met + first
         for met, snapshot, goal in zip(read.bones.meets, snapshots, goals, strict=True)
@@ -144,10 +147,11 @@ def tree_goals(read: ReadTree, snapshots: Sequence[Snapshot], goals: Sequence[Go
         with_positions=np.array([snapshot.has_position for snapshot in snapshots]),
         priorities=np.array([snapshot.priority for snapshot in snapshots]) if any_priority else None,
         meets=np.array(meets) if max(meets) >= 0 else None,
+        balance=read.balance,
     )
 
 
-def _first_joint(read: ReadTree) -> int:
+def first_joint(read: ReadTree) -> int:
     """Return the core's joint at the head of the tree's first bone: the joint after the anchor's, if there is one."""
     return 1 if read.bones.tree.has_anchor else 0
 
@@ -204,7 +208,7 @@ def _rotations_of(
     read: ReadTree, start: StartTree, rotations: Sequence[Quaternion], solution: TreeSolution
 ) -> list[Quaternion]:
     """Return the own rotations of the bones that rotate in a solution that started from given rotations."""
-    first, tree = _first_joint(read), read.bones.tree
+    first, tree = first_joint(read), read.bones.tree
     joints = slice(first, first + len(tree.bones))
     parents = bone_parent_frames(tree.rotation_parents, start.frames[joints], rotations)
     return bone_rotations(parents, solution.frames[joints])

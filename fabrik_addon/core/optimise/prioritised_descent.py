@@ -41,7 +41,8 @@ from ..math.operations import SCALAR, Array, Component, Vector
 from ..math.quaternions import conjugate, multiply, rotate
 from ..math.rigid_fit import turned_by
 from ..model.joint_limits import AT_LIMIT, JointLimits, clamp, ellipse_normal, ellipse_share
-from ..model.skeleton import JointCoordinates, Tree, place_tree
+from ..model.skeleton import JointCoordinates, PlacedTree, Tree, place_tree
+from .balance_task import BalanceTask
 from .bounded_least_squares import turning_axes
 from .tasks import OrientationTask, PoleTask, PositionTask, State, Task
 
@@ -212,6 +213,8 @@ class Descent:
                     found[task.meets] = None
             elif isinstance(task, PoleTask):
                 found.update(dict.fromkeys(task.joints))
+            elif isinstance(task, BalanceTask):
+                found.update(dict.fromkeys(task.bones))
         return list(found)
 
     @cached_property
@@ -241,13 +244,12 @@ class Descent:
 
     @cached_property
     def turned(self) -> dict[int, Array]:
-        """(N, 1) 1 where a column turns the frame of an orientation task's bone, by bone."""
-        found = {}
-        for task in self.tasks:
-            if isinstance(task, OrientationTask):
-                supports = self.tree.bone_supports[task.bone]
-                found[task.bone] = np.isin(self.bone_of, supports).astype(float)[:, None]
-        return found
+        """(N, 1) 1 where a column turns the frame of a bone of an orientation or balance task, by bone."""
+        bones = {task.bone for task in self.tasks if isinstance(task, OrientationTask)}
+        bones |= {bone for task in self.tasks if isinstance(task, BalanceTask) for bone in task.bones}
+        return {
+            bone: np.isin(self.bone_of, self.tree.bone_supports[bone]).astype(float)[:, None] for bone in sorted(bones)
+        }
 
     def state(self, coordinates: Sequence[JointCoordinates], shifts: Sequence[Vector]) -> State:
         """Return the state of coordinates and shifts, with the tasks' residuals."""
@@ -329,12 +331,32 @@ class Descent:
                     rows -= moved[number[task.meets]].T
             elif isinstance(task, OrientationTask):
                 rows[:, :count] = (task.scale * self.turned[task.bone] * axes).T
+            elif isinstance(task, BalanceTask):
+                rows[:] = self._balance_rows(task, placed, moved[[number[bone] for bone in task.bones]], axes)
             else:
                 gradient = np.array(task.gradient(placed)[2])
                 rows[0] = (moved[[number[joint] for joint in task.joints]] * gradient[:, None]).sum(axis=(0, 2))
             row += task.rows
         jacobian *= self.row_weights[:, None]
         return jacobian
+
+    def _balance_rows(self, task: BalanceTask, placed: PlacedTree, moved: Array, axes: Array) -> Array:
+        """Return how the center of mass moves toward the region with each coordinate (2, N + S).
+
+        Args:
+            task: the balance task.
+            placed: the pose.
+            moved: (B, N + S, 3) how the joints of the bones with masses move with each coordinate.
+            axes: (N, 3) axes of the columns.
+        """
+        across = np.array(task.across(placed))
+        if not across.any():
+            return np.zeros((2, moved.shape[1]))
+        center = np.tensordot(task.masses, moved, axes=1)
+        turned = np.concatenate([self.turned[bone] for bone in task.bones], axis=1)
+        center[: len(axes)] += np.cross(axes, turned @ (task.masses[:, None] * task.arms(placed)))
+        found: Array = across @ task.axes @ center.T
+        return found
 
     def gradient_norm(self, state: State) -> float:
         """Return |W J^T r|, the length of half the cost's gradient by weighted coordinates."""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The tasks of a tree: position, orientation and pole, each with its residual; and a state of the tree, one pose."""
+"""The tasks of a tree: position, orientation, pole, each with its residual; and a state of the tree, one pose."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ..math.quaternions import Quaternion, conjugate, multiply
 from ..math.rigid_fit import turned_by
 from ..math.vectors import norm, rejection, scale
 from ..model.skeleton import PlacedTree
+from .balance_task import BalanceTask
 
 LEAST_BEND = 1e-6
 """Distance of a bend or a pole from the chord, in the tree's units, below which there is no angle between them."""
@@ -158,7 +159,7 @@ class PoleTask:
         return scale(chord, -angle / (norm(ops, chord) + TINY))
 
 
-Task: TypeAlias = PositionTask | OrientationTask | PoleTask
+Task: TypeAlias = PositionTask | OrientationTask | PoleTask | BalanceTask
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..goals.softness import is_eased, soft_target
 from ..math.operations import SCALAR, Array, Mask, Vector, add_up
@@ -17,6 +17,7 @@ from ..model.joint_limits import clamp, rotation_of, swing_twist
 from ..model.skeleton import JointCoordinates, Tree, place_tree
 from ..model.tree_start import StartTree
 from ..problem import FabrikError, Goals, Options
+from .balance_task import BalanceTask, balance_task
 from .tasks import OrientationTask, PoleTask, PositionTask, State, Task
 
 FAR_BEYOND = 0.1
@@ -39,6 +40,10 @@ LEAST_BENT, WELL_BENT = 0.003, 0.03
 """Distance of the inner joints' sum from the chord, in the tree's units, from which a chain is rotated to its pole as a
 whole: where all targets may be met, and where some can't be. A chain stretched straight to a target beyond reach has no
 side: a straight arm rotated by 107 degrees in one step of its target without the second."""
+
+BALANCE_WEIGHT = 100.0
+"""Weight of the balance task beside the position tasks of its level, that of the handle that is pulled: a hand that is
+pulled far away is left behind before the center of mass leaves the feet."""
 
 ROUNDING = 1e-12
 """Distance, in the tree's units, that is rounding."""
@@ -75,6 +80,10 @@ class TreeProblem:
     moves_root: bool
     priorities: list[int] | None = None
     """``Goals.priorities``."""
+    balance: BalanceTask | None = None
+    """Of a body that stands."""
+    balance_priority: int = 0
+    """Level of the balance task, as those of ``priorities``."""
 
     @property
     def may_stay_unmet(self) -> bool:
@@ -115,6 +124,8 @@ class TreeProblem:
             if number in self.rotations:
                 level = priority if self.pinned[number] else priority + 1
                 levels.setdefault(level, []).append((self.rotations[number], weight))
+        if self.balance is not None:
+            levels.setdefault(self.balance_priority, []).append((self.balance, BALANCE_WEIGHT))
         return [sorted(levels[level], key=_order) for level in sorted(levels)]
 
     def state(self, coordinates: Sequence[JointCoordinates], shifts: Sequence[Vector]) -> State:
@@ -193,7 +204,9 @@ def _order(task_and_weight: tuple[Task, float]) -> tuple[str, Sequence[int]]:
     task, _ = task_and_weight
     if isinstance(task, PositionTask):
         return "position", [task.joint, task.meets]
-    return ("orientation", [task.bone]) if isinstance(task, OrientationTask) else ("pole", task.joints)
+    if isinstance(task, OrientationTask):
+        return "orientation", [task.bone]
+    return ("pole", task.joints) if isinstance(task, PoleTask) else ("balance", task.bones)
 
 
 def tree_problem(start: StartTree, goals: Goals, options: Options) -> TreeProblem:
@@ -232,7 +245,7 @@ def tree_problem(start: StartTree, goals: Goals, options: Options) -> TreeProble
     is_away = [
         excess > tolerance or soft for excess, tolerance, soft in zip(aims_beyond_reach, tolerances, eased, strict=True)
     ]
-    return TreeProblem(
+    problem = TreeProblem(
         start=start,
         aims=aims,
         places=places,
@@ -249,6 +262,13 @@ def tree_problem(start: StartTree, goals: Goals, options: Options) -> TreeProble
         moves_root=options.moves_root,
         priorities=None if goals.priorities is None else goals.priorities.tolist(),
     )
+    if goals.balance is None:
+        return problem
+    present = problem.present()
+    distances = zip(problem.distances(present), tolerances, strict=True)
+    pulled = max((distance for distance, tolerance in distances if math.isfinite(tolerance)), default=0.0)
+    task = balance_task(start, present.placed, goals.balance, pulled)
+    return replace(problem, balance=task, balance_priority=goals.balance.priority)
 
 
 def _eased_places(

@@ -1,0 +1,107 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Balance: the center of mass of a body stays over the feet that are planted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import bpy
+import pytest
+from bpy.types import Object
+from mathutils import Matrix, Vector
+
+from fabrik_addon.blender.rig.body_balance import masses_of, stance_of, upward
+from fabrik_addon.core.math.convex_region import convex_hull, nearest_in_hull
+from tests.blender.rigs import clear_scene, update
+from tests.blender.test_body import PIN_DISTANCE, heads, height, make_body, metarig, place, pull
+
+
+@pytest.fixture(autouse=True)
+def _rigify() -> None:
+    bpy.ops.preferences.addon_enable(module="rigify")
+
+
+def outside(armature: Object, without: Sequence[str] = ()) -> float:
+    """Distance of the center of mass from the hull of the planted feet, seen from above, over the body's height."""
+    to_world = armature.matrix_world
+    mass = sum((share * (to_world @ center) for _, share, center in masses_of(armature)), Vector())
+    stance = stance_of(armature, upward(armature))
+    points = [to_world @ point for name, points in stance.items() if name not in without for point in points]
+    there = nearest_in_hull(convex_hull([(point.x, point.y) for point in points]), (mass.x, mass.y))
+    return math.dist(there, mass.xy) / height(armature)
+
+
+def human(use_balance: bool = True) -> Object:
+    clear_scene()
+    armature = metarig("human_metarig")
+    make_body(armature).use_balance = use_balance
+    return armature
+
+
+def test_a_human_at_rest_is_balanced_and_its_masses_are_shares() -> None:
+    armature = human()
+    assert sum(share for _, share, _ in masses_of(armature)) == pytest.approx(1.0)
+    assert outside(armature) == 0.0
+    center = sum((share * at for _, share, at in masses_of(armature)), Vector())
+    assert 0.5 < center.z / height(armature) < 0.62, "Winter: 0.553 of the height"
+
+
+@pytest.mark.parametrize(
+    ("handle", "by"),
+    [
+        ("Hand.R", (0.2, -0.9, -0.9)),
+        ("Hand.L", (2.0, 0.0, 0.0)),
+        ("Hips", (0.0, 0.1, -0.4)),
+        ("Chest", (0.0, -0.3, -0.1)),
+    ],
+)
+def test_the_center_of_mass_stays_over_the_feet(handle: str, by: tuple[float, float, float]) -> None:
+    found = []
+    for use_balance in (False, True):
+        armature = human(use_balance)
+        feet = {name: place(armature, name) for name in ("Foot.L", "Foot.R")}
+        pull(armature, handle, by)
+        found.append(outside(armature))
+        for name, at in feet.items():
+            assert (place(armature, name) - at).length < PIN_DISTANCE * height(armature)
+    without, with_balance = found
+    assert without > 0.03
+    assert with_balance < 0.01
+
+
+def test_a_foot_is_lifted_off_after_the_weight_is_on_the_other() -> None:
+    armature = human()
+    target = pull(armature, "Foot.L", (0.05, -0.3, 0.3))
+    assert (place(armature, "Foot.L") - target).length < 1e-4
+    assert armature.pose.bones["spine"].head.x < -0.03, "the right foot is at x < 0"
+    assert outside(armature, without=["Foot.L"]) < 1e-3
+    assert outside(armature) < 1e-3, "a lifted foot carries no weight"
+
+
+def test_a_small_pull_of_a_foot_moves_the_hips_by_little() -> None:
+    armature = human()
+    hips = armature.pose.bones["spine"].head.copy()
+    pull(armature, "Foot.L", (0.0, 0.0, 0.002))
+    assert (armature.pose.bones["spine"].head - hips).length < 0.004
+
+
+def test_a_body_that_lies_is_left_alone() -> None:
+    poses = []
+    for use_balance in (False, True):
+        armature = human(use_balance)
+        hips = armature.pose.bones["spine"]
+        hips.matrix = Matrix.Translation((0.0, 0.5, 0.1)) @ Matrix.Rotation(math.radians(-80.0), 4, 'X') @ hips.matrix
+        update()
+        pull(armature, "Hand.L", (0.1, 0.1, 0.2))
+        poses.append(heads(armature))
+    assert poses[0] == poses[1]
+
+
+def test_balance_is_against_gravity_of_the_world() -> None:
+    armature = human()
+    armature.rotation_euler, armature.scale = (0.0, 0.0, 2.0), (2.0, 2.0, 2.0)
+    update()
+    pull(armature, "Hips", (0.2, 0.0, -0.3))
+    assert outside(armature) < 0.01

@@ -1,0 +1,112 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The balance task: hulls, the center of mass over them, and the task's Jacobian."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fabrik_addon.core import Balance, Goals, Options, Pose, start_tree
+from fabrik_addon.core.body.segment_masses import shares_of_mass
+from fabrik_addon.core.math.convex_region import convex_hull, nearest_in_hull
+from fabrik_addon.core.optimise.balance_task import BalanceTask
+from fabrik_addon.core.optimise.prioritised_descent import Descent
+from fabrik_addon.core.optimise.tree_problem import tree_problem
+from fabrik_addon.core.solve_tree import solve_tree
+from tests.unit.chains import Array
+from tests.unit.trees import random_tree, y_tree
+
+SQUARE = [(0.0, 0.0), (2.0, 0.0), (2.0, 2.0), (0.0, 2.0)]
+
+
+def test_the_hull_has_the_corners_alone_counterclockwise() -> None:
+    assert convex_hull([(1.0, 1.0), *SQUARE[::-1], (1.0, 0.0)]) == SQUARE
+    assert convex_hull([(0.0, 0.0), (1.0, 1.0), (2.0, 2.0)]) == [(0.0, 0.0), (2.0, 2.0)]
+    assert convex_hull([(3.0, 1.0), (3.0, 1.0)]) == [(3.0, 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("point", "nearest"),
+    [((1.0, 0.5), (1.0, 0.5)), ((1.0, -1.0), (1.0, 0.0)), ((3.0, 4.0), (2.0, 2.0)), ((-1.0, 1.5), (0.0, 1.5))],
+)
+def test_the_nearest_point_of_a_hull(point: tuple[float, float], nearest: tuple[float, float]) -> None:
+    assert nearest_in_hull(SQUARE, point) == pytest.approx(nearest)
+
+
+def test_the_nearest_point_of_a_line_and_of_a_point() -> None:
+    assert nearest_in_hull([(0.0, 0.0), (2.0, 0.0)], (1.0, 3.0)) == pytest.approx((1.0, 0.0))
+    assert nearest_in_hull([(4.0, 5.0)], (1.0, 3.0)) == (4.0, 5.0)
+
+
+def test_masses_of_a_whole_body_are_shares_and_bones_of_one_segment_share_its_mass() -> None:
+    limbs = [(role, side, 0) for role in ("UPPER_ARM", "THIGH", "SHIN") for side in ("LEFT", "RIGHT")]
+    shares = shares_of_mass([("HIPS", "CENTER", 0), *[("SPINE", "CENTER", 0)] * 2, *limbs, ("FINGER", "LEFT", 0)])
+    assert sum(shares) == pytest.approx(1.0)
+    assert shares[1] == shares[2] and shares[1] + shares[2] == pytest.approx(shares[0] * 0.139 / 0.142)
+    assert shares[-1] == 0.0
+
+
+def balance_of(pose: Pose, support: Array, **others: object) -> Balance:
+    bones = [0, 1, 3, 6]
+    balance = Balance(
+        bones=np.array(bones),
+        masses=np.array([0.4, 0.3, 0.2, 0.1]),
+        centers=np.array([[0.0, 0.1, 0.5], [0.1, 0.0, 0.4], [0.3, 0.0, 0.2], [-0.2, 0.1, 0.1]]),
+        up=np.array([0.0, 0.0, 1.0]),
+        support=support,
+        stance=np.array([[x, y, 0.0] for x in (-9.0, 9.0) for y in (-9.0, 9.0)]),
+        priority=3,
+    )
+    return replace(balance, **others)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_jacobian_is_the_change_of_the_residual(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    chain, pose = random_tree(rng, 9)
+    chain = replace(chain, posture_weights=np.ones(9))
+    balance = balance_of(pose, pose.positions[0] + np.array([[3.0, 0.1, 0.0], [3.0, -0.3, 0.0], [4.0, 0.0, 0.0]]))
+    balance = replace(balance, bones=np.array([j for j in range(9) if j in chain.parents])[:4], masses=np.full(4, 0.25))
+    goals = Goals(pose.positions[chain.tips] + 1.0, priorities=np.full(len(chain.tips), 2), balance=balance)
+    start = start_tree(chain, pose)
+    problem = tree_problem(start, goals, Options(moves_root=True))
+    assert problem.balance is not None
+    descent = Descent(start.tree, [[(problem.balance, 1.0)]], True)
+    state = problem.present()
+    before, _ = descent.residual(state)
+    assert np.linalg.norm(before) > 0.1
+    jacobian = descent.jacobian(state)
+    for _ in range(3):
+        change = 1e-5 * rng.normal(size=jacobian.shape[1])
+        after, _ = descent.residual(descent.applied(state, change))
+        np.testing.assert_allclose(before - after, jacobian @ change, atol=1e-9)
+
+
+def balanced(by: tuple[float, float, float], has_balance: bool = True) -> tuple[BalanceTask, float]:
+    """Pull one arm of a trunk with a fixed root; return the task and the distance of the center of mass."""
+    chain, pose = y_tree()
+    chain = replace(chain, posture_weights=np.ones(len(chain.lengths)))
+    support = np.array([[x, y, 0.0] for x in (-0.3, 0.3) for y in (-0.3, 0.3)])
+    balance = balance_of(pose, support, bones=np.array([0, 1, 4, 7]))
+    targets = pose.positions[chain.tips] + np.array([by, (0.0, 0.0, 0.0)])
+    goals = Goals(targets, with_positions=np.array([True, False]), priorities=np.array([2, 3]), balance=balance)
+    start = start_tree(chain, pose)
+    task = tree_problem(start, goals, Options()).balance
+    assert task is not None
+    found = solve_tree(start, goals if has_balance else replace(goals, balance=None), Options())
+    assert np.linalg.norm(found.pose.positions[chain.tips[0]] - targets[0]) < 1e-3
+    placed = start_tree(chain, found.pose)
+    problem = tree_problem(placed, replace(goals, balance=None), Options())
+    u, v = task.residual(None, problem.present().placed)  # type: ignore[arg-type]
+    return task, math.hypot(float(u), float(v))
+
+
+def test_the_center_of_mass_stays_over_the_support_while_a_hand_is_pulled() -> None:
+    _, without = balanced((0.6, 0.1, -0.3), has_balance=False)
+    _, found = balanced((0.6, 0.1, -0.3))
+    assert without > 0.03
+    assert found < 1e-4
