@@ -16,7 +16,7 @@ from mathutils import Vector
 from ...core import Goals
 from ..rig.body_following import Follows
 from ..rig.body_properties import body_of
-from ..rig.body_snapshots import Pull, handle_of_bone, take_body, turning_bones
+from ..rig.body_snapshots import Pull, handle_of_bone, rotation_name, take_body, turning_bones
 from ..rig.targets_and_poles import armature_to_world
 from ..setup.body_handles import keep_pulls
 from ..solving.outcome import outcome_of
@@ -71,10 +71,26 @@ class BodyDrag(BaseDrag):
         self._record(self._group)
         self.start_position = self.armature.matrix_world @ start
 
+    def _own_pull(self, position: Vector) -> Pull:
+        """Return the pull of the handle to a position in armature space."""
+        return replace(self._handle, position=position)
+
     def _pulls(self, position: Vector) -> tuple[Pull, ...]:
         """Return the pull of the handle to a position in armature space, with X-axis mirror that of the other side."""
-        own = replace(self._handle, position=position)
+        own = self._own_pull(position)
         return (own,) if self._other_side is None else (own, self._other_side.pull(own))
+
+    def _goals(self, position: Vector) -> dict[str, Goals]:
+        """Return the goals of the pulled handles' chains for a position in armature space."""
+        own = {snapshot.name: snapshot.goals for snapshot in self._group.snapshots}
+        goals = {}
+        for pull in self._pulls(position):
+            if pull.position is not None:
+                goals[pull.handle] = replace(own[pull.handle], targets=np.array([pull.position[:]]))
+            if pull.rotation is not None:
+                name = rotation_name(pull.handle)
+                goals[name] = replace(own[name], rotations=np.array([pull.rotation[:]]))
+        return goals
 
     def _place(self) -> Vector:
         """Return where the dragged point is, in armature space."""
@@ -92,25 +108,26 @@ class BodyDrag(BaseDrag):
         super().move(view_layer, position)
 
     def _pose(self, view_layer: ViewLayer, position: Vector) -> None:
-        goals = {
-            pull.handle: Goals(np.array([pull.position[:]]))
-            for pull in self._pulls(self._to_armature @ position)
-            if pull.position is not None
-        }
+        goals = self._goals(self._to_armature @ position)
         found = solve_group(self._group, goals, self._previous)
         self._previous = found
         for chain in found:
             self._write(chain)
         view_layer.update()
         name = self._handle.handle
-        own = next(chain for chain in found if chain.snapshot.name == name)
-        own = own._replace(snapshot=replace(own.snapshot, goals=goals[name]))
-        self.result = outcome_of(view_layer, self.armature, own, ())
+        for own in found:
+            if own.snapshot.name == name:
+                own = own._replace(snapshot=replace(own.snapshot, goals=goals[name]))
+                self.result = outcome_of(view_layer, self.armature, own, ())
         self.distance_left = (self.armature.matrix_world @ self._place() - position).length
 
     def confirm(self) -> list[tuple[Object | PoseBone | Bone, str]]:
         """End the drag here; the handle keeps its place from now on. Return the changed channels with their bones."""
         changed = super().confirm()
         if changed:
-            keep_pulls(self.armature, self._pulls(self._place()))
+            keep_pulls(self.armature, self._kept())
         return changed
+
+    def _kept(self) -> tuple[Pull, ...]:
+        """Return what the handles keep from now on."""
+        return self._pulls(self._place())

@@ -10,8 +10,8 @@ import bpy
 from bpy.app.handlers import persistent
 
 from ..overlay.draw_handler import hide_axis, hide_drag, note_bones, note_move, show_axis, show_drag
-from .drag_events import DragEvents
-from .drag_header import header_text, waiting_text
+from .drag_header import waiting_text
+from .modal_events import ModalEvents
 
 if TYPE_CHECKING:
     from bpy.types import Context, Header
@@ -22,7 +22,7 @@ _UNDO_HANDLERS = ("undo_post", "redo_post")
 class DragDisplay:
     """Header, status bar, mouse pointer and overlay of a running drag."""
 
-    def __init__(self, context: Context, events: DragEvents) -> None:
+    def __init__(self, context: Context, events: ModalEvents) -> None:
         """Enable all of them."""
         self.is_undone = False
         """Whether an undo or redo has replaced the dragged data since the start."""
@@ -47,15 +47,13 @@ class DragDisplay:
         """Show the drag's present state."""
         events = self._events
         pointer = events.pointer
-        if events.is_waiting:
-            text = waiting_text(events.session)
-        else:
-            text = header_text(events.session, pointer, context.scene.unit_settings, events.key_error)
+        text = waiting_text(events.session) if events.is_waiting else events.header(context.scene.unit_settings)
         context.area.header_text_set(text)
-        if pointer.lock is not None and not pointer.lock.is_plane:
-            show_axis(pointer.start, pointer.directions[0], "XYZ"[pointer.lock.axis])
-        else:
+        axis = events.locked_axis
+        if axis is None or pointer.lock is None:
             hide_axis()
+        else:
+            show_axis(pointer.start, axis, "XYZ"[pointer.lock.axis])
         note_move()
         context.area.tag_redraw()
         if events.key_state != self._shown_state:

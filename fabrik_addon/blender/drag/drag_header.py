@@ -4,7 +4,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
+
+from mathutils import Vector
 
 from ..rig.properties import STATUS_NAMES
 from ..rig.wording import counted, length_text
@@ -12,9 +15,15 @@ from ..translation.messages import in_interface
 
 if TYPE_CHECKING:
     from bpy.types import UnitSettings
+    from mathutils import Quaternion
 
     from .base_drag import BaseDrag
+    from .body_turn import BodyTurn
     from .mouse_to_world import DragPointer
+    from .turn_pointer import TurnPointer
+
+_LEAST_ANGLE = 0.1
+"""Angle from the desired rotation, in degrees, below which a turn counts as reached."""
 
 
 def waiting_text(session: BaseDrag) -> str:
@@ -47,6 +56,25 @@ def header_text(session: BaseDrag, pointer: DragPointer, units: UnitSettings, ke
     if session.others_off:
         parts.append(f"{counted(session.others_off, 'other chain')} off")
     return "    ".join(map(in_interface, parts))
+
+
+def turn_text(session: BodyTurn, pointer: TurnPointer) -> str:
+    """Return the turned bone, the angle and its axis, and how far the bone is from the desired rotation."""
+    if pointer.numbers.is_on:
+        turned = f"Rot: [{pointer.numbers.texts[0]}|]"
+    else:
+        turned = f"Rot: {math.degrees(_angle_of(session.turned, pointer.axis)):.2f}°"
+    if pointer.lock is not None:
+        turned += f" {pointer.lock.text}"
+    left = math.degrees(session.angle_left)
+    return "    ".join(
+        map(in_interface, [_point(session), turned, f"{left:.1f}° off" if left > _LEAST_ANGLE else "Reached"])
+    )
+
+
+def _angle_of(rotation: Quaternion, axis: Vector) -> float:
+    """Return the angle of a rotation about an axis, radians."""
+    return 2.0 * math.atan2(Vector(rotation[1:]).dot(axis), rotation.w)
 
 
 def _point(session: BaseDrag) -> str:

@@ -97,6 +97,8 @@ class VIEW3D_MT_fabrik_handle(Menu):
     def draw(self, _context: Context) -> None:
         layout = self.layout
         layout.operator("pose.fabrik_body_pull")
+        layout.operator("pose.fabrik_body_turn")
+        layout.separator()
         layout.operator("pose.fabrik_handle_pin", icon='PINNED')
         layout.operator("pose.fabrik_handle_release", icon='UNPINNED')
         layout.separator()
@@ -115,6 +117,7 @@ class FabrikBodyPose(WorkSpaceTool):
     bl_keymap = (
         ("pose.fabrik_handle_pin", {"type": 'LEFTMOUSE', "value": 'PRESS', "ctrl": True}, _AT_MOUSE),
         ("pose.fabrik_handle_release", {"type": 'LEFTMOUSE', "value": 'PRESS', "alt": True}, _AT_MOUSE),
+        ("pose.fabrik_body_turn", {"type": 'R', "value": 'PRESS'}, _AT_MOUSE),
         ("pose.fabrik_handle_add", {"type": 'LEFTMOUSE', "value": 'DOUBLE_CLICK'}, _AT_MOUSE),
         ("view3d.select", {"type": 'LEFTMOUSE', "value": 'CLICK'}, {"properties": [("deselect_all", True)]}),
         ("view3d.select", {"type": 'LEFTMOUSE', "value": 'CLICK', "shift": True}, {"properties": [("toggle", True)]}),

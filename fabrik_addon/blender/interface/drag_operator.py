@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import bpy
 from bpy.props import EnumProperty, FloatVectorProperty, IntProperty, StringProperty
@@ -23,44 +23,17 @@ if TYPE_CHECKING:
     from bpy.types import Context, Event, Object
 
     from ..drag.base_drag import BaseDrag, Grab
+    from ..drag.modal_events import ModalEvents
 
 
-class _DragOperator(PoseModeMixin, Operator):
-    """Drags a point and solves its chain: by mouse and keys, or by a script and the redo panel to ``position``."""
+class ModalDragOperator(PoseModeMixin, Operator):
+    """Runs a session by mouse and keys: invoke, modal, cancel."""
 
     # GRAB_CURSOR as in Blender's own transform: at a viewport's edge the pointer continues at the opposite edge.
     bl_options = {'REGISTER', 'UNDO', 'BLOCKING', 'GRAB_CURSOR'}
 
-    pins: EnumProperty(
-        name="Held Ends",
-        description="Which other chains' ends are held in place",
-        items=(
-            ('PINNED', "Pinned", "The ends of pinned chains are held in place"),
-            ('ALL', "All", "The ends of all other enabled chains are held in place"),
-            ('NONE', "None", "The ends of other chains move with their bones"),
-        ),
-        default='PINNED',
-    )
-    position: FloatVectorProperty(
-        name="Position",
-        description="Position of the dragged tail, head or target, in world space",
-        subtype='TRANSLATION',
-        options={'SKIP_SAVE'},
-    )
-
-    def execute(self, context: Context) -> set[OperatorReturnItems]:
-        try:
-            session = self._begin(context)
-            if self.properties.is_property_set("position"):
-                session.move(context.view_layer, Vector(self.position))
-        except FabrikError as error:
-            report(self, {'ERROR'}, str(error))
-            return {'CANCELLED'}
-        return self._confirm(context, session)
-
     def invoke(self, context: Context, event: Event) -> set[OperatorReturnItems]:
         from ..drag.drag_display import DragDisplay
-        from ..drag.drag_events import DragEvents
 
         if context.region_data is None or context.region is None:
             report(self, {'ERROR'}, "Drag in a 3D viewport")
@@ -70,7 +43,7 @@ class _DragOperator(PoseModeMixin, Operator):
         except FabrikError as error:
             report(self, {'ERROR'}, str(error))
             return {'CANCELLED'}
-        self._events = DragEvents(context, event, session)
+        self._events = self._events_of(context, event, session)
         self._display = DragDisplay(context, self._events)
         context.window_manager.modal_handler_add(self)
         return {'RUNNING_MODAL'}
@@ -114,6 +87,55 @@ class _DragOperator(PoseModeMixin, Operator):
         """
         raise NotImplementedError
 
+    def _events_of(self, context: Context, event: Event, session: Any) -> ModalEvents:
+        """Return what handles the events."""
+        raise NotImplementedError
+
+    def _confirm(self, context: Context, session: Any) -> set[OperatorReturnItems]:
+        """End the session: keep its values for the redo panel, key what changed, report."""
+        raise NotImplementedError
+
+    def _cancelled(self, context: Context) -> set[OperatorReturnItems]:
+        self._display.end()
+        self._events.session.cancel(context.view_layer)
+        return {'CANCELLED'}
+
+
+class _DragOperator(ModalDragOperator):
+    """Drags a point and solves its chain: by mouse and keys, or by a script and the redo panel to ``position``."""
+
+    pins: EnumProperty(
+        name="Held Ends",
+        description="Which other chains' ends are held in place",
+        items=(
+            ('PINNED', "Pinned", "The ends of pinned chains are held in place"),
+            ('ALL', "All", "The ends of all other enabled chains are held in place"),
+            ('NONE', "None", "The ends of other chains move with their bones"),
+        ),
+        default='PINNED',
+    )
+    position: FloatVectorProperty(
+        name="Position",
+        description="Position of the dragged tail, head or target, in world space",
+        subtype='TRANSLATION',
+        options={'SKIP_SAVE'},
+    )
+
+    def execute(self, context: Context) -> set[OperatorReturnItems]:
+        try:
+            session = self._begin(context)
+            if self.properties.is_property_set("position"):
+                session.move(context.view_layer, Vector(self.position))
+        except FabrikError as error:
+            report(self, {'ERROR'}, str(error))
+            return {'CANCELLED'}
+        return self._confirm(context, session)
+
+    def _events_of(self, context: Context, event: Event, session: BaseDrag) -> ModalEvents:
+        from ..drag.drag_events import DragEvents
+
+        return DragEvents(context, event, session)
+
     def _confirm(self, context: Context, session: BaseDrag) -> set[OperatorReturnItems]:
         from ..solving.write_channels import auto_key
 
@@ -126,11 +148,6 @@ class _DragOperator(PoseModeMixin, Operator):
             report(self, {'WARNING'}, f"The target stays behind: {session.left_behind}")
         # CANCELLED makes no undo step: without a change there is nothing to undo.
         return {'FINISHED'} if changed else {'CANCELLED'}
-
-    def _cancelled(self, context: Context) -> set[OperatorReturnItems]:
-        self._display.end()
-        self._events.session.cancel(context.view_layer)
-        return {'CANCELLED'}
 
 
 class POSE_OT_fabrik_drag(_DragOperator):

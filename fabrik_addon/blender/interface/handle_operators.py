@@ -61,12 +61,14 @@ class OfHandleMixin(HasBodyMixin):
     )
 
     def invoke(self, context: Context, event: Event) -> set[OperatorReturnItems]:
-        if self.at_mouse:
-            handle = handle_at(context, event)
-            if handle is None:
-                return {'PASS_THROUGH'}
+        return {'PASS_THROUGH'} if self.at_mouse and not self.takes_handle_at(context, event) else self.execute(context)
+
+    def takes_handle_at(self, context: Context, event: Event) -> bool:
+        """Take the handle under the mouse; return whether there is one."""
+        handle = handle_at(context, event)
+        if handle is not None:
             self.handle = handle.name
-        return self.execute(context)
+        return handle is not None
 
     def chosen_handle(self, context: Context) -> FabrikHandle:
         """Return the handle that is meant.

@@ -75,6 +75,11 @@ class BodySnapshots:
     """Whether the root turns and moves, if it can."""
 
 
+def rotation_name(handle: str) -> str:
+    """Return the name of the chain that has the rotation of a handle."""
+    return f"{handle} (rotation)"
+
+
 def handle_of_bone(armature: Object, bone: str) -> FabrikHandle | None:
     """Return the first handle of a body at a bone; None if there is none."""
     return next((one for one in body_of(armature).handles if one.bone == bone), None)
@@ -248,7 +253,7 @@ def _snapshots_of(
     if pull.rotation is not None:
         if is_locked(bone):
             raise FabrikError(f"the rotation of bone '{bone.name}' is locked: unlock it, or switch its Rotation off")
-        name = f"{handle.name} (rotation)"
+        name = rotation_name(handle.name)
         goals = Goals(np.array([bone.tail[:]]), rotations=np.array([pull.rotation[:]]))
         snapshot = _snapshot(armature, _bones(armature, name, bone, root, True, turning), goals)
         found.append(replace(snapshot, has_position=False))

@@ -8,8 +8,24 @@ from typing import Any
 
 import bpy
 from bodies import undo
+from hands import window
 from mathutils import Vector
-from stage import Stage, Steps, check, click, human, is_dragging, over, picture, pixel_of, pose_bits, rig_now, shot
+from stage import (
+    Stage,
+    Steps,
+    check,
+    click,
+    human,
+    is_dragging,
+    over,
+    picture,
+    pixel_of,
+    pose_bits,
+    rig_now,
+    shot,
+    traces,
+    walk,
+)
 
 
 def drawn_at(place: Any) -> list[tuple[int, int, int]]:
@@ -18,6 +34,10 @@ def drawn_at(place: Any) -> list[tuple[int, int, int]]:
     x, y = int(place.x), len(pixels) - 1 - int(place.y)
     square = pixels[y - reach : y + reach + 1, x - reach : x + reach + 1].reshape(-1, 3)
     return [tuple(map(int, color)) for color in square]
+
+
+def is_turning() -> bool:
+    return any(operator.bl_idname == "POSE_OT_fabrik_body_turn" for operator in window().modal_operators)
 
 
 def handle_of(name: str) -> Any:
@@ -88,3 +108,51 @@ def body_handles() -> Steps:
     yield from double_click()
     shot("body-handles")
     check(pose_bits(rig_now()) == pose, "no bone has moved")
+
+
+def body_turn() -> Steps:
+    """R turns the handle under the mouse: cancelled to the last bit, typed; beside the handles R is Blender's own."""
+    rig = human("foot.R")
+    with over():
+        bpy.ops.pose.fabrik_body_add()
+        bpy.ops.wm.tool_set_by_id(name="fabrik_ik.body_pose")
+        bpy.ops.ed.undo_push(message="body")
+    rig.data.display_type = "STICK"
+    yield 0.8
+    rig = rig_now()
+    pose, left = pose_bits(rig), traces()
+    chest = rig.pose.bones["spine.003"]
+    at = pixel_of(chest.head)
+    Stage.hands.move(*at)
+    yield 0.4
+    Stage.hands.key("R")
+    yield 0.4
+    check(is_turning(), "R on a handle turns it")
+    yield from walk(at + Vector((60, 0)), at + Vector((30, 60)), 6)
+    yield 0.3
+    check(pose_bits(rig_now()) != pose, "the body follows the mouse")
+    shot("body-turn")
+    Stage.hands.key("ESC")
+    yield 0.4
+    check(pose_bits(rig_now()) == pose and not is_turning(), "Escape restores every bit")
+    Stage.hands.move(*at)
+    yield 0.4
+    rotation = rig_now().pose.bones["spine.003"].matrix.to_quaternion()
+    for key in ("R", "Z", "2", "0", "RET"):
+        Stage.hands.key(key)
+        yield 0.4
+    turned = rig_now().pose.bones["spine.003"].matrix.to_quaternion().rotation_difference(rotation).angle
+    check(abs(turned - 0.349) < 0.01, f"R Z 20 turns by 20 degrees ({turned:.3f})")
+    shot("body-turned")
+    yield from undo()
+    check(pose_bits(rig_now()) == pose, "one undo restores every bit")
+    Stage.hands.move(*(at + Vector((150, 100))))
+    yield 0.4
+    Stage.hands.key("R")
+    yield 0.4
+    running = [operator.bl_idname for operator in window().modal_operators]
+    check("TRANSFORM_OT_rotate" in running, f"beside the handles R is Blender's own ({running})")
+    Stage.hands.key("ESC")
+    yield 0.4
+    after = traces()
+    check(after == left, f"nothing is left behind ({left}, {after})")

@@ -14,7 +14,7 @@ from typing import Any
 import bpy
 import gpu
 from bodies import body, body_tool, manual_bodies
-from body_pose import body_handles
+from body_pose import body_handles, body_turn
 from chains_by_mouse import active_target, bone_targets, chain_list, controls, handles
 from languages import languages
 from manual_panels import manual_native_rig, manual_panels
@@ -822,6 +822,7 @@ SCENARIOS = {
         body,
         body_tool,
         body_handles,
+        body_turn,
         languages,
         manual,
         manual_bodies,

@@ -1,0 +1,226 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The events that drags and turns have in common: begin, confirm, cancel, navigation, numbers, other frames."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Literal, Protocol, cast
+
+from mathutils import Vector
+
+from ..translation.messages import in_interface
+from .base_drag import BaseDrag
+from .mouse_to_world import DragPointer
+from .turn_pointer import TurnPointer
+from .view_projection import View, view_of
+
+if TYPE_CHECKING:
+    from bpy.types import Context, Event, Region, Scene, SpaceView3D, UILayout, UnitSettings
+
+ModalResult = Literal['RUNNING_MODAL', 'PASS_THROUGH', 'FINISHED', 'CANCELLED']
+
+_CONFIRM = {'LEFTMOUSE', 'RET', 'NUMPAD_ENTER', 'SPACE'}
+_CANCEL = {'RIGHTMOUSE', 'ESC'}
+_BUTTONS = {'LEFTMOUSE', 'MIDDLEMOUSE', 'RIGHTMOUSE', 'PEN', 'ERASER'}
+_NAVIGATION = ('MIDDLEMOUSE', 'NDOF', 'TRACKPAD', 'MOUSEROTATE', 'MOUSESMARTZOOM', 'TIMER', 'WINDOW_DEACTIVATE')
+_WHEEL = ('WHEELUPMOUSE', 'WHEELDOWNMOUSE')
+_COVERING_REGIONS = {
+    'UI': "show_region_ui",
+    'TOOLS': "show_region_toolbar",
+    'HEADER': "show_region_header",
+    'TOOL_HEADER': "show_region_tool_header",
+}
+"""Regions that may lie over the 3D view, with the setting that shows them."""
+_MODIFIERS = {'LEFT_SHIFT', 'RIGHT_SHIFT', 'LEFT_CTRL', 'RIGHT_CTRL'}
+_DIGITS = ('ZERO', 'ONE', 'TWO', 'THREE', 'FOUR', 'FIVE', 'SIX', 'SEVEN', 'EIGHT', 'NINE')
+_CHARACTERS = {
+    **{name: str(digit) for digit, name in enumerate(_DIGITS)},
+    **{f"NUMPAD_{digit}": str(digit) for digit in range(10)},
+    **dict.fromkeys(('PERIOD', 'COMMA', 'NUMPAD_PERIOD'), "."),
+    **dict.fromkeys(('MINUS', 'NUMPAD_MINUS'), "-"),
+}
+
+
+class DrawKey(Protocol):
+    """Draws a key, or several, and what they do."""
+
+    def __call__(self, text: str, *icons: str) -> None:
+        """Draw keys by their icons."""
+
+
+class ModalEvents(ABC):
+    """What drags and turns in a 3D viewport have in common."""
+
+    pointer: DragPointer | TurnPointer
+
+    def __init__(self, context: Context, event: Event, session: BaseDrag) -> None:
+        self.session = session
+        self._begin_pointer(_view(context), _pixel(context, event))
+        self.is_snapping = context.scene.tool_settings.use_snap
+        self._inverts_snapping = False
+        self._is_precise = False
+        self._frame = _frame(context)
+        self.key_error = ""
+        """Why the last key had no effect."""
+        # A drag that a pressed button began ends when that button is released, as in Blender's own transform.
+        is_pressed = event.type in _BUTTONS and event.value in {'PRESS', 'CLICK_DRAG'}
+        self._released_by = event.type if is_pressed else ""
+        self.is_waiting = not _is_in_viewport(context, event)
+        """Whether the drag was started outside the viewport, by a button, and a click in the viewport is to begin it.
+
+        Begun at the button, the pointer's way to the bone would move the bone by as much.
+        """
+        self._is_first_click = False
+
+    def handle(self, context: Context, event: Event) -> ModalResult:
+        """Handle an event; return the modal operator's result.
+
+        Raises:
+            FabrikError: the drag can't continue.
+        """
+        if event.type.startswith(_NAVIGATION) or _turns_view(context, event):
+            return 'PASS_THROUGH'
+        if self.is_waiting:
+            return self._wait(context, event)
+        if event.type in _WHEEL and not self._uses_wheel(event):
+            return 'PASS_THROUGH'
+        if _frame(context) != self._frame:
+            self._frame = _frame(context)
+            self.session.restart(context.scene, context.view_layer)
+        self.key_error = ""
+        self._inverts_snapping, self._is_precise = event.ctrl, event.shift
+        self.pointer.set_view(_view(context), _pixel(context, event))
+        if event.type == 'MOUSEMOVE':
+            self.pointer.set_mouse(_pixel(context, event), event.shift)
+        elif event.value == 'RELEASE' and event.type == self._released_by:
+            if not self._is_first_click or self._is_moved:
+                return 'FINISHED'
+            self._released_by = ""  # clicked, not pressed and dragged: the next click ends the drag
+        elif event.value in {'PRESS', 'DOUBLE_CLICK'}:
+            if event.type in _CONFIRM:
+                return 'FINISHED'
+            if event.type in _CANCEL:
+                return 'CANCELLED'
+            if not self._press(context, event):
+                return 'RUNNING_MODAL'
+        elif event.type not in _MODIFIERS:
+            return 'RUNNING_MODAL'
+        self._move(context)
+        return 'RUNNING_MODAL'
+
+    def _wait(self, context: Context, event: Event) -> ModalResult:
+        """Handle an event before the click in the viewport that begins the drag; a click elsewhere cancels it."""
+        if event.value in {'PRESS', 'DOUBLE_CLICK'}:
+            if event.type in _CANCEL or (event.type == 'LEFTMOUSE' and not _is_in_viewport(context, event)):
+                return 'CANCELLED'
+            if event.type == 'LEFTMOUSE':
+                self._begin_pointer(_view(context), _pixel(context, event))
+                self.is_waiting, self._is_first_click, self._released_by = False, True, event.type
+        return 'PASS_THROUGH' if event.type in _WHEEL else 'RUNNING_MODAL'
+
+    @abstractmethod
+    def _begin_pointer(self, view: View, pixel: Vector) -> None:
+        """Make the pointer, with the mouse at a pixel."""
+
+    @property
+    @abstractmethod
+    def _is_moved(self) -> bool:
+        """Whether the mouse asks for another pose than that of the start."""
+
+    def _uses_wheel(self, _event: Event) -> bool:
+        return False
+
+    @abstractmethod
+    def _press(self, context: Context, event: Event) -> bool:
+        """Handle a pressed key; return whether it is used."""
+
+    @abstractmethod
+    def _move(self, context: Context) -> None:
+        """Bring the session to where the pointer is."""
+
+    @abstractmethod
+    def header(self, units: UnitSettings) -> str:
+        """Return the text in the header."""
+
+    @property
+    @abstractmethod
+    def locked_axis(self) -> Vector | None:
+        """The unit vector that is locked, world space; None without such a lock."""
+
+    def draw_keys(self, layout: UILayout, scene: Scene) -> None:
+        """Draw the keys and what they do, for the status bar."""
+
+        def draw_key(text: str, *icons: str) -> None:
+            row = layout.row(align=True)
+            for icon in icons[:-1]:
+                row.label(text="", icon=icon)
+            row.label(text=in_interface(text), icon=icons[-1])
+
+        if self.is_waiting:
+            draw_key("Drag", 'MOUSE_LMB')
+            draw_key("Cancel", 'MOUSE_RMB')
+            return
+        draw_key("Confirm", 'MOUSE_LMB')
+        draw_key("Cancel", 'MOUSE_RMB')
+        draw_key("View", 'MOUSE_MMB')
+        draw_key("Axis", 'EVENT_X', 'EVENT_Y', 'EVENT_Z')
+        self._draw_own_keys(draw_key, scene)
+
+    @abstractmethod
+    def _draw_own_keys(self, draw_key: DrawKey, scene: Scene) -> None:
+        """Draw the keys that drags and turns don't share."""
+
+    def _type(self, event: Event) -> bool:
+        """Handle a key that types a number; return whether the key is used."""
+        numbers = self.pointer.numbers
+        if event.type in _CHARACTERS and not (event.ctrl or event.alt):
+            numbers.type(_CHARACTERS[event.type])
+        elif event.type == 'BACK_SPACE':
+            numbers.erase()
+        else:
+            return event.type in _MODIFIERS
+        return True
+
+    @property
+    def snaps(self) -> bool:
+        """Whether positions or angles snap: Ctrl inverts what the scene says."""
+        return self.is_snapping != self._inverts_snapping
+
+    @property
+    def key_state(self) -> tuple[bool, bool, str, int]:
+        """What the status bar shows: whether the drag waits, snapping, held ends, number of bones."""
+        return self.is_waiting, self.is_snapping, self.session.pins, self.session.chain_count
+
+
+def _view(context: Context) -> View:
+    return view_of(context.region, context.region_data)
+
+
+def _pixel(context: Context, event: Event) -> Vector:
+    return Vector((event.mouse_x - context.region.x, event.mouse_y - context.region.y))
+
+
+def _is_in_viewport(context: Context, event: Event) -> bool:
+    """Return whether the mouse is over the 3D view, and not over a sidebar or header that covers a part of it."""
+    space = cast("SpaceView3D", context.space_data)
+    covering = [
+        region
+        for region in context.area.regions
+        if region.type in _COVERING_REGIONS and getattr(space, _COVERING_REGIONS[region.type])
+    ]
+    return _is_over(context.region, event) and not any(_is_over(region, event) for region in covering)
+
+
+def _is_over(region: Region, event: Event) -> bool:
+    x, y = event.mouse_x - region.x, event.mouse_y - region.y
+    return 0 <= x < region.width and 0 <= y < region.height
+
+
+def _frame(context: Context) -> float:
+    return context.scene.frame_current_final
+
+
+def _turns_view(context: Context, event: Event) -> bool:
+    """Return whether a left click stands for the middle mouse button."""
+    return event.type == 'LEFTMOUSE' and event.alt and context.preferences.inputs.use_mouse_emulate_3_button

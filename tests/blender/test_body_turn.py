@@ -1,0 +1,164 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The turn of a handle of a body: by its operator, its session, and the pointer that mouse and keys move."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import bpy
+import pytest
+from bpy.types import Object
+from mathutils import Matrix, Quaternion, Vector
+
+from fabrik_addon.blender.drag.body_turn import BodyTurn
+from fabrik_addon.blender.drag.drag_header import turn_text
+from fabrik_addon.blender.drag.turn_pointer import TurnPointer
+from fabrik_addon.blender.drag.view_projection import View
+from tests.blender.rigs import error_of, metarig, pose_of, update
+from tests.blender.test_mouse_to_world import make_view
+
+ops: Any = bpy.ops.pose
+
+X, Y, Z = (Vector(axis) for axis in ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)))
+
+
+@pytest.fixture
+def human() -> Object:
+    """Rigify's human with a body."""
+    armature = metarig("human_metarig")
+    assert ops.fabrik_body_add() == {"FINISHED"}
+    update()
+    return armature
+
+
+def bone_of(armature: Object, handle: str) -> Any:
+    return armature.pose.bones[armature.fabrik.body.handles[handle].bone]
+
+
+def degrees(a: Quaternion, b: Quaternion) -> float:
+    left = a.conjugated() @ b
+    return math.degrees(2.0 * math.atan2(Vector(left[1:]).length, abs(left.w)))
+
+
+@pytest.mark.parametrize(
+    ("handle", "axis", "angle", "most"),
+    [
+        ("Hand.L", Y, 40.0, 0.1),
+        ("Foot.R", Z, 25.0, 0.1),
+        ("Head", Z, 30.0, 0.1),
+        ("Hips", Z, 20.0, 0.1),
+        ("Chest", Z, 20.0, 0.1),
+    ],
+)
+def test_a_turned_handle_stays_and_its_bone_is_turned(
+    human: Object, handle: str, axis: Vector, angle: float, most: float
+) -> None:
+    bone = bone_of(human, handle)
+    place, rotation = bone.head.copy(), bone.matrix.to_quaternion()
+    assert ops.fabrik_body_turn(handle=handle, axis=axis, angle=math.radians(angle)) == {"FINISHED"}
+    update()
+    assert degrees(bone.matrix.to_quaternion(), Quaternion(axis, math.radians(angle)) @ rotation) < most
+    assert (bone.head - place).length < 2e-3
+    feet = [bone_of(human, name) for name in ("Foot.L", "Foot.R") if name != handle]
+    assert max((foot.head - foot.bone.head_local).length for foot in feet) < 2e-4, "the feet stay"
+    assert human.fabrik.body.handles[handle].use_rotation
+
+
+def test_a_turn_keeps_the_rotation_alone(human: Object) -> None:
+    assert ops.fabrik_body_turn(handle="Chest", axis=Z, angle=0.3) == {"FINISHED"}
+    chest = human.fabrik.body.handles["Chest"]
+    assert chest.use_rotation and not chest.use_position
+
+
+def test_what_can_not_be_turned_is_named(human: Object) -> None:
+    assert "'Elbow.L' is at an elbow" in error_of(ops.fabrik_body_turn, handle="Elbow.L", angle=0.5)
+    assert "'Knee.R' is at a knee" in error_of(ops.fabrik_body_turn, handle="Knee.R", angle=0.5)
+    assert "The axis has no length" in error_of(ops.fabrik_body_turn, handle="Head", axis=(0.0, 0.0, 0.0), angle=0.5)
+    bone_of(human, "Head").lock_rotation = (True,) * 3
+    bone_of(human, "Head").lock_rotation_w = bone_of(human, "Head").lock_rotations_4d = True
+    assert "locked" in error_of(ops.fabrik_body_turn, handle="Head", angle=0.5)
+
+
+def test_a_session_turns_from_its_start_and_cancels_to_the_last_bit(human: Object) -> None:
+    before = pose_of(human)
+    layer = bpy.context.view_layer
+    session = BodyTurn(layer, human, "Hand.L")
+    poses = []
+    for angle in (0.2, 0.4, 0.2):
+        session.turn(layer, Quaternion(Y, angle))
+        poses.append(bone_of(human, "Hand.L").matrix.to_quaternion())
+    assert degrees(poses[0], poses[2]) < 0.2
+    session.turn(layer, Quaternion())
+    assert pose_of(human) == before, "without a rotation the pose is that of the start"
+    session.turn(layer, Quaternion(X, 0.3))
+    session.cancel(layer)
+    assert pose_of(human) == before
+
+
+def test_with_mirror_the_other_side_turns_alike(human: Object) -> None:
+    human.pose.use_mirror_x = True
+    left, right = bone_of(human, "Hand.L"), bone_of(human, "Hand.R")
+    start = right.matrix.to_quaternion()
+    assert ops.fabrik_body_turn(handle="Hand.L", axis=Z, angle=0.5) == {"FINISHED"}
+    update()
+    assert degrees(right.matrix.to_quaternion(), Quaternion(Z, -0.5) @ start) < 0.1
+    assert (right.head - Vector((-left.head.x, left.head.y, left.head.z))).length < 1e-3
+
+
+def view() -> View:
+    return make_view(Vector((0.0, -8.0, 0.0)), Vector((0.0, 0.0, 0.0)))
+
+
+def pointer_at(angle: float, axes: Matrix | None = None) -> tuple[TurnPointer, Vector]:
+    """A pointer whose mouse is at an angle on the screen around the turned point, and the pixel of the point."""
+    center = view().pixel_of(Vector((0.0, 0.0, 0.0)))
+    assert center is not None
+    return TurnPointer(view(), around(center, angle), Vector((0.0, 0.0, 0.0)), axes or Matrix.Identity(3)), center
+
+
+def around(center: Vector, angle: float) -> Vector:
+    return center + 100.0 * Vector((math.cos(angle), math.sin(angle)))
+
+
+def test_the_mouse_turns_by_its_angle_on_the_screen_and_several_times() -> None:
+    pointer, center = pointer_at(0.3)
+    for step in range(1, 91):
+        pointer.set_mouse(around(center, 0.3 + 0.1 * step), False)
+    assert abs(pointer.angle() - 9.0) < 1e-5
+    assert (pointer.rotation().axis - Vector((0.0, -1.0, 0.0))).length < 1e-5, "toward the viewer"
+    pointer.set_mouse(around(center, 0.3 + 9.1), True)
+    assert abs(pointer.angle() - 9.01) < 1e-5, "a tenth with Shift"
+    assert abs(pointer.angle(math.radians(5.0)) - math.radians(515.0)) < 1e-5, "in steps"
+
+
+def test_axes_are_locked_in_turn_and_seen_from_behind_the_mouse_turns_the_other_way() -> None:
+    pointer, center = pointer_at(0.0, Matrix.Rotation(0.5, 3, "Z"))
+    pointer.set_mouse(around(center, 0.4), False)
+    pointer.press_axis(1)
+    assert pointer.axis == Y and abs(pointer.angle() + 0.4) < 1e-6, "Y points away from the viewer"
+    pointer.press_axis(1)
+    assert (pointer.axis - Matrix.Rotation(0.5, 3, "Z").col[1]).length < 1e-6
+    pointer.press_axis(1)
+    assert pointer.lock is None
+    for character in "-45":
+        pointer.numbers.type(character)
+    assert abs(pointer.angle() + math.radians(45.0)) < 1e-6
+
+
+def test_near_the_turned_point_the_mouse_says_nothing() -> None:
+    pointer, center = pointer_at(0.0)
+    pointer.set_mouse(center, False)
+    pointer.set_mouse(around(center, 0.2), False)
+    assert abs(pointer.angle() - 0.2) < 1e-6
+
+
+def test_the_header_says_angle_and_axis(human: Object) -> None:
+    session = BodyTurn(bpy.context.view_layer, human, "Head")
+    pointer = TurnPointer(view(), Vector((0.0, 0.0)), session.start_position, session.axes)
+    pointer.press_axis(2)
+    session.turn(bpy.context.view_layer, Quaternion(Z, math.radians(20.0)))
+    assert turn_text(session, pointer) == "'spine.006'    Rot: 20.00° along global Z    Reached"
+    pointer.numbers.type("3")
+    assert "Rot: [3|]" in turn_text(session, pointer)
