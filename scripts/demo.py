@@ -1,10 +1,11 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pose a rig with the add-on's own operators: add chains, move targets, solve, and render the result.
+"""Pose a rig with the add-on's own operators, print how near it came, save it, and render it as a mannequin.
 
-Without arguments: Rigify's human metarig, all of it from five chains: the head and the hands have targets, the feet are
-pinned, and the root of the spine may move. With --rig any other rig: one of Rigify's metarigs by name (basic_human,
-basic_quadruped, horse, ...), a .blend file or a .bvh file.
+Without arguments: Rigify's human with a body whose handles are pulled. horse: the same with a horse. chains: the human
+from five chains, where the head and the hands have targets, the feet are pinned, and the root of the spine may move.
+With --rig any other rig and one chain: one of Rigify's metarigs by name (basic_human, basic_quadruped, horse, ...), a
+.blend file or a .bvh file.
 """
 
 from __future__ import annotations
@@ -32,9 +33,16 @@ from mathutils import Vector
 sys.path.insert(0, str(environment.ROOT))
 import fabrik_addon
 import picture
+from body_poses import HORSE, HUMAN, Bodies, add_body, pose_bodies
+from mannequin import make_mannequin
 
 _TIMED_RUNS = 9
 """Presses of the Solve button whose median time is printed."""
+
+_REACHED = 1e-3
+"""Distance of a handle from its target over the body's height, from which on the script exits with 1."""
+
+BODIES = {"human": HUMAN, "horse": HORSE}
 
 _PINNED = "pinned"
 """Custom property of the armature: the positions of its pins, by the chains' names."""
@@ -58,7 +66,7 @@ class Reach:
 
 
 # Metres in the space of the metarig, which looks along -Y.
-HUMAN = (
+HUMAN_CHAINS = (
     Reach("head", "spine.006", 0, (0.10, -0.52, 1.52), moves_root=True),
     Reach("left hand", "forearm.L", 3, (0.34, -0.74, 0.72), (0.85, 0.05, 1.05)),
     Reach("right hand", "forearm.R", 3, (-0.50, 0.20, 1.02), (-0.80, 0.55, 1.25)),
@@ -75,7 +83,7 @@ HUMAN_JOINTS = {
 }
 """The human's bones by the joint whose usual limits they get.
 
-The five chains of ``HUMAN`` are one tree: arms and legs begin at bones of the chain from the hips to the head.
+The five chains of ``HUMAN_CHAINS`` are one tree: arms and legs begin at bones of the chain from the hips to the head.
 """
 
 
@@ -86,18 +94,15 @@ class DemoFailure(Exception):
 def main() -> None:
     """Run the demo and exit."""
     arguments = _arguments()
-    name = Path(arguments.rig or "human").stem
+    name = Path(arguments.rig or arguments.example).stem
     blend: Path = arguments.output.resolve() / f"{name}.blend"
     try:
         if arguments.rig and Path(arguments.rig).resolve() == blend:
             raise DemoFailure(f"{blend} would be written over: say where else with --output")
         fabrik_addon.register()
-        armature = _load_rig(arguments.rig)
-        reaches = (_reach(armature, arguments),) if arguments.rig else HUMAN
-        with _pose_mode(armature):
-            if not arguments.rig:
-                _limit_joints(armature)
-            figures = _pose(armature, reaches)
+        figures, view, is_defect = (
+            _pull_body(BODIES[name]) if not arguments.rig and name in BODIES else _chains(arguments)
+        )
     except DemoFailure as failure:
         sys.exit(f"demo: {failure}")
     except RuntimeError as failure:  # an operator's report, with the place in Blender's own scripts after it
@@ -110,14 +115,38 @@ def main() -> None:
     if not arguments.no_render:
         start = time.perf_counter()
         print("rendering, on the CPU ...", flush=True)
-        picture.render(figures, blend.with_suffix(".png"))
+        picture.render(figures, blend.with_suffix(".png"), view)
         print(f"rendered  {blend.with_suffix('.png')}  ({time.perf_counter() - start:.0f} s)", flush=True)
     sys.stdout.flush()
-    os._exit(int(any(_is_defect(armature, chain) for chain in armature.fabrik.chains)))  # bpy can hang in a plain exit
+    os._exit(int(is_defect))  # bpy can hang in a plain exit
+
+
+def _pull_body(bodies: Bodies) -> tuple[list[picture.Figure], picture.View, bool]:
+    """Make a body, pull its poses, print what each pull did, and tell whether a handle is off its target."""
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    figures, pulls = pose_bodies(add_body(bodies.metarig), bodies)
+    print(f"\n{'pose':12}  {'handle':8}    error  milliseconds")
+    for pull in pulls:
+        print(f"{pull.pose:12}  {pull.handle:8}  {pull.error:7.1e}  {pull.milliseconds:12.0f}")
+    print("error: handle to where it was pulled, over the body's height", flush=True)
+    return figures, bodies.view, any(pull.error > _REACHED for pull in pulls)
+
+
+def _chains(arguments: argparse.Namespace) -> tuple[list[picture.Figure], picture.View, bool]:
+    """Add chains, solve, print how it ended, and tell whether a chain has a defect."""
+    armature = _load_rig(arguments.rig)
+    reaches = (_reach(armature, arguments),) if arguments.rig else HUMAN_CHAINS
+    with _pose_mode(armature):
+        if not arguments.rig:
+            _limit_joints(armature)
+        figures = _pose(armature, reaches)
+    is_defect = any(_is_defect(armature, chain) for chain in armature.fabrik.chains)
+    return figures, picture.View(legend=picture.CHAIN_LEGEND), is_defect
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("example", nargs="?", choices=("human", "horse", "chains"), default="human")
     parser.add_argument("--rig", metavar="NAME|FILE", help="a Rigify metarig, a .blend or a .bvh file")
     parser.add_argument("--tip", metavar="BONE", help="the last bone of the chain (with --rig)")
     parser.add_argument("--chain-count", type=int, default=2, metavar="N", help="bones in the chain, 0: up to the root")
@@ -193,19 +222,20 @@ def _pose_mode(armature: bpy.types.Object) -> Iterator[None]:
     bpy.ops.object.mode_set(mode='OBJECT')
 
 
-def _pose(armature: bpy.types.Object, reaches: tuple[Reach, ...]) -> tuple[picture.Figure, picture.Figure]:
+def _pose(armature: bpy.types.Object, reaches: tuple[Reach, ...]) -> list[picture.Figure]:
     armature.fabrik.chains.clear()  # of the file
     for reach in reaches:
         _add_chain(armature, reach)
     bpy.context.view_layer.update()
     ends = {chain.name: picture.chain_joints(armature, chain)[-1] for chain in armature.fabrik.chains if chain.use_pin}
     armature[_PINNED] = {name: end[:] for name, end in ends.items()}
-    before = picture.look_at(armature, "before")
+    solids = make_mannequin(armature)
+    before = picture.look_at(armature, "before", solids, picture.chain_marks(armature))
     microseconds = _time_solve(armature)
     bpy.ops.pose.fabrik_solve()
     bpy.context.view_layer.update()
     _print_table(armature, microseconds)
-    return before, picture.look_at(armature, "after")
+    return [before, picture.look_at(armature, "after", solids, picture.chain_marks(armature))]
 
 
 def _limit_joints(armature: bpy.types.Object) -> None:

@@ -1,284 +1,352 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Draw posed rigs with their chains, targets and poles, and render them side by side.
+"""Render posed mannequins side by side, and draw their handles, pins, targets and poles over them.
 
-A renderer shows no armatures and no empties, so every bone, target and pole is drawn as a mesh. The meshes are in a
-scene of their own; the rig's scene isn't changed.
+The solids are in a scene of their own; the rig's scene isn't changed. What is drawn over the rendered picture is drawn
+by Pillow, at the places where the camera sees it.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import bmesh
 import bpy
+import numpy as np
+from bpy.types import Object, PropertyGroup, Scene
 from bpy_extras.object_utils import world_to_camera_view
 from mathutils import Euler, Matrix, Vector
+from PIL import Image, ImageDraw, ImageFont
 
-WIDTH, HEIGHT = 1320, 880
-_CAPTION_BAND = 0.13  # part of the height kept free below the figures
+from mannequin import Solid
+
 _SAMPLES = 16
+_DRAWN_LARGER = 3
+"""Factor by which marks are drawn larger than they are shown, so that their edges are smooth."""
+
+_BACKGROUND = "#DDE2E8"
+_TEXT_COLOUR = "#2C3138"
+_SUBSTANCES = {"wood": "#D6A871", "joint": "#6B4A33", "hoof": "#5B4231", "prop": "#AEB6C0"}
 
 # Okabe and Ito's colours, told apart by colour-blind people too.
+PULLED, PINNED, FREE = "#D55E00", "#F0E442", "#FFFFFF"
 _CHAIN_COLOURS = ("#E69F00", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#F0E442")
-_BONE_COLOUR = "#A4A9B2"
-_TEXT_COLOUR = "#30343B"
-_BACKGROUND = "#E4E8EE"
 
-_CAMERA_AZIMUTH = math.radians(38)  # from the front (-Y) to the rig's left: a stride seen from the front is flat
-_CAMERA_ELEVATION = math.radians(9)
-_FIELD_OF_VIEW = math.radians(24)  # a long lens: both figures are seen from nearly the same side
+_CAMERA_AZIMUTH = math.radians(35)  # from the front (-Y) to the rig's left: a stride seen from the front is flat
+_CAMERA_ELEVATION = math.radians(8)
+_FIELD_OF_VIEW = math.radians(20)  # a long lens: all figures are seen from nearly the same side
 
 
 @dataclass(frozen=True)
-class DrawnBone:
-    """A bone in world space, and the number of its chain (None if it belongs to none)."""
+class Mark:
+    """A handle, pin, target or pole that is drawn over the picture, in world space."""
 
-    head: Vector
-    tail: Vector
-    x_axis: Vector
-    chain: int | None
+    shape: str
+    """Of "ring", "disc", "square" and "cross"."""
+    place: Vector
+    colour: str
+    begin: Vector | None = None
+    """Where a dashed line to the mark begins."""
+    has_arrow: bool = False
 
 
 @dataclass(frozen=True)
-class DrawnChain:
-    """The points of a chain that are drawn, in world space."""
+class Prop:
+    """A box that stands beside a mannequin, in world space."""
 
-    tip: Vector
-    middle: Vector
-    target: Vector
-    pole: Vector | None
+    matrix: Matrix
+    """From a cube with edges of length 1 about the origin."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A posed rig and the words below it."""
+    """A posed mannequin, what is drawn over it, and the words below it."""
 
     label: str
-    bones: tuple[DrawnBone, ...]
-    chains: tuple[DrawnChain, ...]
+    solids: Sequence[Solid]
+    matrices: dict[str, Matrix]
+    """From rest in armature space to the pose in world space, by the bones' names."""
+    marks: tuple[Mark, ...] = ()
+    props: tuple[Prop, ...] = ()
+
+    def moved(self, matrix: Matrix) -> Figure:
+        """Return the figure in another place."""
+        marks = (
+            replace(mark, place=matrix @ mark.place, begin=None if mark.begin is None else matrix @ mark.begin)
+            for mark in self.marks
+        )
+        props = (replace(prop, matrix=matrix @ prop.matrix) for prop in self.props)
+        return replace(
+            self,
+            matrices={name: matrix @ own for name, own in self.matrices.items()},
+            marks=tuple(marks),
+            props=tuple(props),
+        )
+
+    def points(self) -> list[Vector]:
+        """Return points that have the figure between them."""
+        corners = [
+            self.matrices[solid.bone] @ solid.mesh.vertices[number].co
+            for solid in self.solids
+            for number in range(0, len(solid.mesh.vertices), 10)
+        ]
+        for prop in self.props:
+            corners += [prop.matrix @ Vector(corner) for corner in itertools.product((-0.5, 0.5), repeat=3)]
+        return corners + [mark.place for mark in self.marks]
 
 
-def chain_bones(armature: bpy.types.Object, chain: bpy.types.PropertyGroup) -> list[bpy.types.PoseBone]:
+@dataclass(frozen=True)
+class View:
+    """Size of a picture, and from where it is seen."""
+
+    width: int = 1200
+    height: int = 700
+    azimuth: float = _CAMERA_AZIMUTH
+    legend: tuple[tuple[str, str, str], ...] = ()
+    """Shape, colour and meaning of marks."""
+
+    def axes(self) -> tuple[Vector, Vector, Vector]:
+        """Return the directions to the right of the picture, up, and to the camera."""
+        right, up, back = self.rotation().col
+        return right.copy(), up.copy(), back.copy()
+
+    def rotation(self) -> Matrix:
+        """Return the rotation of the camera."""
+        return Euler((math.pi / 2 - _CAMERA_ELEVATION, 0, self.azimuth)).to_matrix()
+
+
+# Reading rigs
+
+
+def chain_bones(armature: Object, chain: PropertyGroup) -> list[bpy.types.PoseBone]:
     """Return the bones of a chain from its root to its tip."""
     tip = armature.pose.bones[chain.tip]
     bones = [tip, *tip.parent_recursive]
     return bones[: chain.chain_count or None][::-1]
 
 
-def chain_joints(armature: bpy.types.Object, chain: bpy.types.PropertyGroup) -> list[Vector]:
+def chain_joints(armature: Object, chain: PropertyGroup) -> list[Vector]:
     """Return the joints of a chain from its root to its tip, in world space."""
     bones = chain_bones(armature, chain)
     joints = [armature.matrix_world @ bone.head for bone in bones]
     return [*joints, armature.matrix_world @ bones[-1].tail] if chain.use_tail else joints
 
 
-def look_at(armature: bpy.types.Object, label: str) -> Figure:
-    """READ: the present pose of a rig, with its targets and poles."""
+def handle_place(armature: Object, name: str) -> Vector:
+    """Return where a handle of a body is, in world space."""
+    handle = armature.fabrik.body.handles[name]
+    bone = armature.pose.bones[handle.bone]
+    return armature.matrix_world @ (bone.tail if handle.use_tail else bone.head)
+
+
+def look_at(armature: Object, label: str, solids: Sequence[Solid], marks: tuple[Mark, ...] = ()) -> Figure:
+    """READ: the present pose of a rig as that of a mannequin which was made from it."""
     world = armature.matrix_world
-    chains = list(armature.fabrik.chains)
-    number = {bone.name: index for index, chain in enumerate(chains) for bone in chain_bones(armature, chain)}
-    bones = tuple(
-        DrawnBone(world @ bone.head, world @ bone.tail, world.to_3x3() @ bone.x_axis, number.get(bone.name))
-        for bone in armature.pose.bones
-    )
-    return Figure(label, bones, tuple(_look_at_chain(armature, chain) for chain in chains))
+    matrices = {bone.name: world @ bone.matrix @ bone.bone.matrix_local.inverted() for bone in armature.pose.bones}
+    return Figure(label, solids, matrices, marks)
 
 
-def _look_at_chain(armature: bpy.types.Object, chain: bpy.types.PropertyGroup) -> DrawnChain:
-    joints = chain_joints(armature, chain)
-    pole = chain.pole_target
-    return DrawnChain(
-        tip=joints[-1],
-        middle=joints[len(joints) // 2],
-        target=joints[-1] if chain.use_pin else chain.target.matrix_world.translation.copy(),
-        pole=pole.matrix_world.translation.copy() if pole else None,
-    )
+def chain_marks(armature: Object) -> tuple[Mark, ...]:
+    """READ: targets, with a dashed line from the tip to a target that isn't reached, pins and poles of all chains."""
+    marks = []
+    for number, chain in enumerate(armature.fabrik.chains):
+        colour = _CHAIN_COLOURS[number % len(_CHAIN_COLOURS)]
+        joints = chain_joints(armature, chain)
+        if chain.use_pin:
+            marks.append(Mark("square", joints[-1], PINNED))
+        else:
+            marks.append(Mark("cross", chain.target.matrix_world.translation.copy(), colour, joints[-1]))
+        if chain.pole_target:
+            pole = chain.pole_target.matrix_world.translation.copy()
+            marks.append(Mark("disc", pole, colour, joints[len(joints) // 2]))
+    return tuple(marks)
 
 
-def render(figures: Sequence[Figure], path: Path) -> None:
+def body_marks(armature: Object, pulled: dict[str, Vector]) -> tuple[Mark, ...]:
+    """READ: the handles of a body: those that were pulled, with where they were, those that are held, the others."""
+    marks = []
+    for handle in armature.fabrik.body.handles:
+        place = handle_place(armature, handle.name)
+        if handle.name in pulled:
+            marks.append(Mark("disc", place, PULLED, pulled[handle.name], has_arrow=True))
+        elif handle.use_pin or (handle.priority == 1 and handle.use_position):
+            marks.append(Mark("square", place, PINNED))
+        else:
+            marks.append(Mark("ring", place, FREE))
+    return tuple(marks)
+
+
+BODY_LEGEND = (("disc", PULLED, "pulled"), ("square", PINNED, "stays"), ("ring", FREE, "follows"))
+CHAIN_LEGEND = (("cross", "#5A6068", "target"), ("disc", "#5A6068", "pole"), ("square", PINNED, "pinned"))
+
+
+# Rendering
+
+
+def render(figures: Sequence[Figure], path: Path, view: View) -> None:
     """Render the figures side by side into a PNG file."""
-    scene = bpy.data.scenes.new("Picture")
-    right, up, back = _camera_axes()
-    points = [point for figure in figures for point in _points(figure)]
-    size = max(_extent(points, axis) for axis in (right, up, back))
-    ground = min(point.z for point in points)
-    step = _extent(points, right) + 0.12 * size
-
-    framed: list[Vector] = []
-    middles: list[Vector] = []
-    for index, figure in enumerate(figures):
-        offset = right * index * step
-        own = [point + offset for point in _points(figure)]
-        _draw_figure(scene, figure, offset, size)
-        framed += own
-        middles.append(sum(own, Vector()) / len(own))
-    _draw_ground(scene, ground, size)
-    _add_lights(scene)
-    camera = _add_camera(scene, framed)
-    for figure, middle in zip(figures, middles, strict=True):
-        across = world_to_camera_view(scene, camera, middle).x
-        _caption(scene, camera, figure.label, (across, 0.085), 0.034)
-    has_poles = any(chain.pole for figure in figures for chain in figure.chains)
-    key = ["cube: target", *(["ball: pole"] if has_poles else []), "dashes: still to go"]
-    if len(figures) < 3:  # in a strip the figures are too narrow for it
-        _caption(scene, camera, "     ".join(key), (0.5, 0.03), 0.018)
-    _use_cycles(scene, path)
-    bpy.ops.render.render(write_still=True, scene=scene.name)
+    right = view.axes()[0]
+    placed: list[Figure] = []
+    edge = 0.0
+    for figure in figures:
+        along = [point.dot(right) for point in figure.points()]
+        gap = 0.12 * max(point.z for point in figure.points())
+        placed.append(figure.moved(Matrix.Translation(right * (edge - min(along)))))
+        edge += max(along) - min(along) + gap
+    stage = Stage(placed, view)
+    save(stage.shoot(placed), path)
 
 
-def _points(figure: Figure) -> Iterable[Vector]:
-    for bone in figure.bones:
-        yield bone.head
-        yield bone.tail
-    for chain in figure.chains:
-        yield chain.target
-        if chain.pole:
-            yield chain.pole
+def save(image: Image.Image, path: Path) -> None:
+    """Write a PNG file of 256 colours.
 
-
-def _extent(points: Sequence[Vector], axis: Vector) -> float:
-    along = [point.dot(axis) for point in points]
-    return max(along) - min(along)
-
-
-# Meshes
-
-
-def _draw_figure(scene: bpy.types.Scene, figure: Figure, offset: Vector, size: float) -> None:
-    for number in [None, *range(len(figure.chains))]:
-        bones, balls = bmesh.new(), bmesh.new()
-        for bone in figure.bones:
-            if bone.chain == number:
-                _add_bone(bones, bone, offset)
-                radius = 0.05 * (bone.tail - bone.head).length
-                _add_ball(balls, bone.head + offset, radius)
-                _add_ball(balls, bone.tail + offset, radius)
-        colour = _BONE_COLOUR if number is None else _chain_colour(number)
-        _place(scene, bones, colour, smooth=False)
-        _place(scene, balls, colour, smooth=True)
-
-    for number, chain in enumerate(figure.chains):
-        boxes = bmesh.new()
-        target = chain.target + offset
-        bmesh.ops.create_cube(boxes, size=0.036 * size, matrix=Matrix.Translation(target))
-        # From the tip to a target that isn't reached; none where the tip is at its target.
-        _add_dashes(boxes, chain.tip + offset, target, 0.0022 * size)
-        _place(scene, boxes, _chain_colour(number), smooth=False)
-        if chain.pole:
-            pole = chain.pole + offset
-            balls = bmesh.new()
-            _add_ball(balls, pole, 0.014 * size)
-            _add_rod(balls, pole, chain.middle + offset, 0.0014 * size)
-            _place(scene, balls, _chain_colour(number), smooth=True)
-
-
-def _add_bone(mesh: bmesh.types.BMesh, bone: DrawnBone, offset: Vector) -> None:
-    """Add Blender's octahedral bone: a tenth of the length wide, a tenth of the length up."""
-    axis = bone.tail - bone.head
-    across = bone.x_axis.normalized() * axis.length * 0.1
-    along = axis.cross(across).normalized() * axis.length * 0.1
-    belt = bone.head + offset + axis * 0.1
-    corners = (across + along, along - across, -across - along, across - along)
-    ring = [mesh.verts.new(belt + corner) for corner in corners]
-    head, tail = mesh.verts.new(bone.head + offset), mesh.verts.new(bone.tail + offset)
-    for corner, following in zip(ring, [*ring[1:], ring[0]], strict=True):
-        mesh.faces.new((corner, following, tail))
-        mesh.faces.new((following, corner, head))
-
-
-def _add_ball(mesh: bmesh.types.BMesh, centre: Vector, radius: float) -> None:
-    bmesh.ops.create_icosphere(mesh, subdivisions=3, radius=radius, matrix=Matrix.Translation(centre))
-
-
-def _add_rod(mesh: bmesh.types.BMesh, start: Vector, end: Vector, radius: float) -> None:
-    axis = end - start
-    if axis.length > radius:
-        turn = axis.to_track_quat("Z", "Y").to_matrix().to_4x4()
-        matrix = Matrix.Translation((start + end) / 2) @ turn
-        bmesh.ops.create_cone(
-            mesh, cap_ends=True, segments=12, radius1=radius, radius2=radius, depth=axis.length, matrix=matrix
-        )
-
-
-def _add_dashes(mesh: bmesh.types.BMesh, start: Vector, end: Vector, radius: float) -> None:
-    count = int((end - start).length / (10 * radius))
-    for index in range(count):
-        _add_rod(mesh, start.lerp(end, index / count), start.lerp(end, (index + 0.55) / count), radius)
-
-
-def _caption(
-    scene: bpy.types.Scene, camera: bpy.types.Object, words: str, place: tuple[float, float], height: float
-) -> None:
-    """Draw text in front of the camera.
-
-    Args:
-        scene: of the picture.
-        camera: of the scene.
-        words: the text.
-        place: of the text's middle, in shares of the picture's size from its lower left corner.
-        height: of the letters, in shares of the picture's width.
+    The colours are chosen by how much of the picture has them: a strip below it gives those of the marks a share.
     """
-    distance = 1.5 * camera.data.clip_start
-    width = 2 * distance * math.tan(_FIELD_OF_VIEW / 2)
-    x = (place[0] - 0.5) * width
-    y = (place[1] - 0.5) * width * HEIGHT / WIDTH + camera.data.shift_y * width
-    curve = bpy.data.curves.new(words, 'FONT')
-    curve.body = words
-    curve.size = height * width
-    curve.align_x = 'CENTER'
-    curve.align_y = 'CENTER'
-    curve.materials.append(_glow(_TEXT_COLOUR))
-    text = bpy.data.objects.new(words, curve)
-    text.matrix_world = camera.matrix_world @ Matrix.Translation((x, y, -distance))
-    text.visible_shadow = False
-    scene.collection.objects.link(text)
+    colours = (PULLED, PINNED, *_CHAIN_COLOURS)
+    strip = image.height // 12
+    sample = Image.new("RGB", (image.width, image.height + strip))
+    sample.paste(image)
+    for number, colour in enumerate(colours):
+        step = image.width // len(colours)
+        sample.paste(colour, (number * step, image.height, (number + 1) * step, image.height + strip))
+    palette = sample.quantize(256)
+    image.quantize(palette=palette, dither=Image.Dither.FLOYDSTEINBERG).save(path, optimize=True)
 
 
-def _draw_ground(scene: bpy.types.Scene, height: float, size: float) -> None:
-    plane = bmesh.new()
-    bmesh.ops.create_grid(plane, size=40 * size, matrix=Matrix.Translation((0, 0, height)))
-    ground = _place(scene, plane, _BACKGROUND, smooth=False)
-    ground.is_shadow_catcher = True  # the background everywhere but in the shadows: no horizon
+class Stage:
+    """A scene with the solids of figures, light and a camera that sees them all; used for one picture or more."""
+
+    def __init__(self, figures: Sequence[Figure], view: View) -> None:
+        self._view = view
+        self._scene = bpy.data.scenes.new("Picture")
+        self._solids: list[list[Object]] = [self._add_figure(figure) for figure in figures]
+        points = [point for figure in figures for point in figure.points()]
+        self._draw_ground(min(point.z for point in points))
+        self._camera = _add_camera(self._scene, points, view)
+        _add_lights(self._scene)
+        _use_cycles(self._scene, view)
+
+    def shoot(self, figures: Sequence[Figure]) -> Image.Image:
+        """Render the figures as they are now: of the same solids, in other poses."""
+        for figure, objects in zip(figures, self._solids, strict=True):
+            for solid, drawn in zip(figure.solids, objects, strict=True):
+                drawn.matrix_world = figure.matrices[solid.bone]
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "picture.png"
+            self._scene.render.filepath = str(file)
+            bpy.ops.render.render(write_still=True, scene=self._scene.name)
+            image = Image.open(file).convert("RGB")
+        return self._draw_over(image, figures)
+
+    def _add_figure(self, figure: Figure) -> list[Object]:
+        for prop in figure.props:
+            box = bmesh.new()
+            bmesh.ops.create_cube(box, size=1.0, matrix=prop.matrix)
+            bmesh.ops.bevel(box, geom=[*box.edges], offset=0.008, segments=3, profile=0.5, affect='EDGES')
+            self._place(_mesh(box), "prop")
+        return [self._place(solid.mesh, solid.substance) for solid in figure.solids]
+
+    def _place(self, mesh: bpy.types.Mesh, substance: str) -> Object:
+        if not mesh.materials:
+            mesh.materials.append(_material(_SUBSTANCES.get(substance, substance)))
+        drawn = bpy.data.objects.new(mesh.name, mesh)
+        self._scene.collection.objects.link(drawn)
+        return drawn
+
+    def _draw_ground(self, height: float) -> None:
+        plane = bmesh.new()
+        bmesh.ops.create_grid(plane, size=100, matrix=Matrix.Translation((0, 0, height)))
+        ground = self._place(_mesh(plane), _BACKGROUND)
+        ground.is_shadow_catcher = True  # the background everywhere but in the shadows: no horizon
+
+    def _draw_over(self, image: Image.Image, figures: Sequence[Figure]) -> Image.Image:
+        factor = _DRAWN_LARGER
+        large = image.resize((image.width * factor, image.height * factor), Image.Resampling.BICUBIC)
+        pen = _Pen(ImageDraw.Draw(large, "RGBA"), 0.0095 * large.height)
+        for figure in figures:
+            for mark in figure.marks:
+                begin = None if mark.begin is None else self._seen(mark.begin, large)
+                pen.mark(mark.shape, mark.colour, self._seen(mark.place, large), begin, mark.has_arrow)
+            bottom = [self._seen(point, large)[0] for point in figure.points()]
+            pen.words(figure.label, ((min(bottom) + max(bottom)) / 2, 0.925 * large.height), 0.036 * large.height)
+        for number, (shape, colour, meaning) in enumerate(self._view.legend):
+            x = large.width * (0.5 + 0.11 * (number - (len(self._view.legend) - 1) / 2))
+            pen.mark(shape, colour, (x - 0.025 * large.width, 0.972 * large.height))
+            pen.words(meaning, (x + 0.012 * large.width, 0.972 * large.height), 0.024 * large.height)
+        return large.resize(image.size, Image.Resampling.LANCZOS)
+
+    def _seen(self, point: Vector, image: Image.Image) -> tuple[float, float]:
+        seen = world_to_camera_view(self._scene, self._camera, point)
+        return seen.x * image.width, (1.0 - seen.y) * image.height
 
 
-def _place(scene: bpy.types.Scene, shape: bmesh.types.BMesh, colour: str, *, smooth: bool) -> bpy.types.Object:
+@dataclass(frozen=True)
+class _Pen:
+    """Draws marks and words; `size` is the radius of a mark in pixels."""
+
+    draw: ImageDraw.ImageDraw
+    size: float
+
+    def mark(
+        self,
+        shape: str,
+        colour: str,
+        at: tuple[float, float],
+        begin: tuple[float, float] | None = None,
+        has_arrow: bool = False,
+    ) -> None:
+        size, edge = self.size, round(0.28 * self.size)
+        if begin is not None:
+            self._dashes(begin, at, colour)
+            if has_arrow:
+                self._ring(begin, 0.8 * size, None, colour)
+        x, y = at
+        if shape == "square":
+            self.draw.rectangle((x - size, y - size, x + size, y + size), fill=colour, outline=_TEXT_COLOUR, width=edge)
+        elif shape == "cross":
+            for width, shade in ((3 * edge, "#FFFFFF"), (2 * edge, colour)):
+                for end in ((x - 1.4 * size, y, x + 1.4 * size, y), (x, y - 1.4 * size, x, y + 1.4 * size)):
+                    self.draw.line(end, fill=shade, width=width)
+        elif shape == "disc":
+            self._ring(at, 1.25 * size, colour, "#FFFFFF")
+        else:
+            self._ring(at, 0.9 * size, None, _TEXT_COLOUR, 3 * edge)
+            self._ring(at, 0.9 * size - edge / 2, None, colour, 2 * edge)
+
+    def words(self, words: str, middle: tuple[float, float], size: float) -> None:
+        self.draw.text(middle, words, fill=_TEXT_COLOUR, font=ImageFont.load_default(size), anchor="mm")
+
+    def _ring(self, at: tuple[float, float], radius: float, fill: str | None, outline: str, width: int = 0) -> None:
+        box = (at[0] - radius, at[1] - radius, at[0] + radius, at[1] + radius)
+        self.draw.ellipse(box, fill=fill, outline=outline, width=width or round(0.35 * self.size))
+
+    def _dashes(self, begin: tuple[float, float], end: tuple[float, float], colour: str) -> None:
+        start, way = np.array(begin), np.array(end) - np.array(begin)
+        count = int(np.linalg.norm(way) / (2.2 * self.size))
+        for index in range(count):
+            first, last = start + way * index / count, start + way * (index + 0.55) / count
+            self.draw.line((*first, *last), fill=colour, width=round(0.45 * self.size))
+
+
+def _mesh(shape: bmesh.types.BMesh) -> bpy.types.Mesh:
     mesh = bpy.data.meshes.new("Picture")
-    bmesh.ops.recalc_face_normals(shape, faces=list(shape.faces))
-    for face in shape.faces:
-        face.smooth = smooth
     shape.to_mesh(mesh)
     shape.free()
-    mesh.materials.append(_material(colour, roughness=0.45))
-    drawn = bpy.data.objects.new("Picture", mesh)
-    scene.collection.objects.link(drawn)
-    return drawn
+    return mesh
 
 
-def _chain_colour(number: int) -> str:
-    return _CHAIN_COLOURS[number % len(_CHAIN_COLOURS)]
-
-
-def _material(colour: str, *, roughness: float) -> bpy.types.Material:
+def _material(colour: str) -> bpy.types.Material:
     material = bpy.data.materials.get(colour)
     if material is None:
         material = bpy.data.materials.new(colour)
         shader = material.node_tree.nodes["Principled BSDF"]
         shader.inputs["Base Color"].default_value = _linear(colour)
-        shader.inputs["Roughness"].default_value = roughness
-    return material
-
-
-def _glow(colour: str) -> bpy.types.Material:
-    """Return a material that emits its colour, independent of the lights."""
-    material = _material(colour, roughness=1.0)
-    shader = material.node_tree.nodes["Principled BSDF"]
-    shader.inputs["Emission Color"].default_value = _linear(colour)
-    shader.inputs["Emission Strength"].default_value = 1.0
-    shader.inputs["Base Color"].default_value = (0.0, 0.0, 0.0, 1.0)
+        shader.inputs["Roughness"].default_value = 0.6
     return material
 
 
@@ -287,27 +355,17 @@ def _linear(colour: str) -> tuple[float, float, float, float]:
     return (*(((value + 0.055) / 1.055) ** 2.4 for value in (red, green, blue)), 1.0)
 
 
-# Camera, light and renderer
-
-
-def _camera_turn() -> Matrix:
-    return Euler((math.pi / 2 - _CAMERA_ELEVATION, 0, _CAMERA_AZIMUTH)).to_matrix()
-
-
-def _camera_axes() -> tuple[Vector, Vector, Vector]:
-    right, up, back = _camera_turn().col
-    return right.copy(), up.copy(), back.copy()
-
-
-def _add_camera(scene: bpy.types.Scene, points: Sequence[Vector]) -> bpy.types.Object:
-    """Add a camera at the least distance from which all points are in view, above the band for captions."""
-    right, up, back = _camera_axes()
+def _add_camera(scene: Scene, points: Sequence[Vector], view: View) -> Object:
+    """Add a camera at the least distance from which all points are in view, above the band for words."""
+    band = 0.12
+    axes = right, up, back = view.axes()
     centre = Vector()
-    for axis in (right, up, back):
+    for axis in axes:
         along = [point.dot(axis) for point in points]
         centre += axis * (max(along) + min(along)) / 2
-    half_width = math.tan(_FIELD_OF_VIEW / 2) * 0.93  # leaves a margin
-    half_height = half_width * HEIGHT / WIDTH * (1 - _CAPTION_BAND)
+    larger = max(view.width, view.height)
+    half_width = math.tan(_FIELD_OF_VIEW / 2) * 0.96 * view.width / larger  # leaves a margin
+    half_height = math.tan(_FIELD_OF_VIEW / 2) * 0.94 * (1 - band) * view.height / larger
     distance = max(
         (point - centre).dot(back)
         + max(abs((point - centre).dot(right)) / half_width, abs((point - centre).dot(up)) / half_height)
@@ -315,30 +373,29 @@ def _add_camera(scene: bpy.types.Scene, points: Sequence[Vector]) -> bpy.types.O
     )
     camera = bpy.data.cameras.new("Picture")
     camera.angle = _FIELD_OF_VIEW
-    camera.shift_y = -_CAPTION_BAND / 2 * HEIGHT / WIDTH
-    camera.clip_start = distance / 100
-    camera.clip_end = 100 * distance
+    camera.shift_y = -band / 2 * view.height / larger
+    camera.clip_start, camera.clip_end = distance / 100, 100 * distance
     seen_from = bpy.data.objects.new("Picture", camera)
-    seen_from.matrix_world = Matrix.Translation(centre + back * distance) @ _camera_turn().to_4x4()
+    seen_from.matrix_world = Matrix.Translation(centre + back * distance) @ view.rotation().to_4x4()
     scene.collection.objects.link(seen_from)
     scene.camera = seen_from
     return seen_from
 
 
-def _add_lights(scene: bpy.types.Scene) -> None:
+def _add_lights(scene: Scene) -> None:
     sun = bpy.data.lights.new("Picture", 'SUN')
-    sun.energy = 3.2
-    sun.angle = math.radians(12)  # soft shadows
+    sun.energy = 3.0
+    sun.angle = math.radians(20)  # soft shadows
     placed = bpy.data.objects.new("Picture", sun)
-    placed.rotation_euler = (math.radians(38), math.radians(-18), math.radians(10))
+    placed.rotation_euler = (math.radians(38), math.radians(-12), math.radians(10))
     scene.collection.objects.link(placed)
     scene.world = bpy.data.worlds.new("Picture")
     background = scene.world.node_tree.nodes["Background"]
     background.inputs["Color"].default_value = _linear(_BACKGROUND)
-    background.inputs["Strength"].default_value = 0.85
+    background.inputs["Strength"].default_value = 1.0
 
 
-def _use_cycles(scene: bpy.types.Scene, path: Path) -> None:
+def _use_cycles(scene: Scene, view: View) -> None:
     scene.render.engine = 'CYCLES'  # type: ignore[assignment]  # the stubs list the engines that aren't add-ons alone
     scene.cycles.device = 'CPU'
     scene.cycles.samples = _SAMPLES
@@ -346,10 +403,8 @@ def _use_cycles(scene: bpy.types.Scene, path: Path) -> None:
     scene.cycles.denoising_quality = 'FAST'  # flat colours need no better, and it halves the time
     scene.cycles.denoising_prefilter = 'FAST'
     scene.cycles.max_bounces = 2
-    scene.render.resolution_x = WIDTH
-    scene.render.resolution_y = HEIGHT
+    scene.render.use_persistent_data = True  # the solids stay where they are in memory from one frame to the next
+    scene.render.resolution_x, scene.render.resolution_y = view.width, view.height
     scene.render.image_settings.file_format = 'PNG'
     scene.render.image_settings.color_mode = 'RGB'
-    scene.render.image_settings.compression = 100
-    scene.render.filepath = str(path)
     scene.view_settings.view_transform = "Standard"  # the colours as they were chosen

@@ -14,7 +14,7 @@ import itertools
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -31,6 +31,7 @@ from mathutils import Matrix, Vector
 sys.path.insert(0, str(environment.ROOT))
 import fabrik_addon
 import picture
+from mannequin import make_mannequin
 
 MOTION = environment.ROOT / "tests/data/cmu_01_01_jump.bvh"
 POSES = 7
@@ -103,8 +104,7 @@ def main() -> None:
     bpy.ops.wm.save_as_mainfile(filepath=str(output), copy=True)
     print(f"saved     {output}", flush=True)
     if not arguments.no_render:
-        picture.HEIGHT = 460  # a strip
-        picture.render(_strip(human, last), output.with_suffix(".png"))
+        picture.render(_strip(human, last), output.with_suffix(".png"), picture.View(1320, 460))
         print(f"rendered  {output.with_suffix('.png')}", flush=True)
     sys.stdout.flush()
     os._exit(int(worst > _WORST_ERROR))  # Blender as a module can hang in a plain exit
@@ -251,17 +251,12 @@ def _report(human: Object, last: int) -> float:
 def _strip(human: Object, last: int) -> list[picture.Figure]:
     """Return poses from the motion, each moved horizontally so that the hips are above the origin."""
     figures = []
+    solids = make_mannequin(human)
     for frame in np.linspace(1, last, POSES).astype(int):
         _go_to(int(frame))
-        drawn = picture.look_at(human, f"{frame}")
         hips = human.matrix_world @ human.pose.bones["spine"].head
-        back = Vector((-hips.x, -hips.y, 0.0))
-        bones = tuple(replace(bone, head=bone.head + back, tail=bone.tail + back) for bone in drawn.bones)
-        chains = tuple(
-            replace(chain, tip=chain.tip + back, middle=chain.middle + back, target=chain.target + back, pole=None)
-            for chain in drawn.chains
-        )
-        figures.append(picture.Figure(drawn.label, bones, chains))
+        figure = picture.look_at(human, f"{frame}", solids)
+        figures.append(figure.moved(Matrix.Translation((-hips.x, -hips.y, 0.0))))
     return figures
 
 

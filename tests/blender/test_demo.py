@@ -49,13 +49,35 @@ def _save_tail(folder: Path) -> None:
     bpy.ops.export_anim.bvh(filepath=str(folder / "tail.bvh"), frame_start=1, frame_end=5)
 
 
+@pytest.mark.parametrize(
+    ("example", "rig", "planted", "pose_count"),
+    [("human", "metarig", ("foot.L", "foot.R"), 4), ("horse", "metarig", ("r_toe.L", "r_toe.R", "f_hoof.R"), 3)],
+)
+def test_bodies_are_pulled_into_poses_that_are_keyed(
+    example: str, rig: str, planted: tuple[str, ...], pose_count: int, tmp_path: Path
+) -> None:
+    done = _demo(tmp_path, example)
+    assert done.returncode == 0, done.stdout + done.stderr
+    errors = re.findall(r"(?m)^\S.*?  +[\w.]+ +(\d\.\de[+-]\d+) +\d+$", done.stdout)
+    assert len(errors) >= pose_count and max(map(float, errors)) < 1e-3
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / f"{example}.blend"))
+    armature, rest = bpy.data.objects[rig], bpy.data.armatures[rig].bones
+    shapes = set()
+    for number in range(pose_count):
+        bpy.context.scene.frame_set(1 + 10 * number)
+        shapes.add(tuple(round(value, 2) for bone in armature.pose.bones for value in bone.head))
+        for name in planted:
+            assert (armature.pose.bones[name].head - rest[name].head_local).length < 1e-4, (name, number)
+    assert len(shapes) == pose_count
+
+
 def test_the_human_reaches_with_all_five_chains(tmp_path: Path) -> None:
-    done = _demo(tmp_path)
+    done = _demo(tmp_path, "chains")
     assert done.returncode == 0, done.stdout + done.stderr
     errors = _errors(done.stdout)
     assert set(errors) == {"head", "left hand", "right hand", "left foot", "right foot"}
     assert max(errors.values()) < 1e-4
-    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "human.blend"))
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "chains.blend"))
     chains = bpy.data.objects["metarig"].fabrik.chains
     assert [chain.name for chain in chains] == list(errors)
     assert [chain.name for chain in chains if chain.use_pin] == ["left foot", "right foot"]

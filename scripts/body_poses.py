@@ -1,0 +1,188 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Poses of whole bodies, each made by a few pulls of Make Body's handles, for the demo and the manual's pictures.
+
+Lengths are metres in the space of Rigify's metarigs, which look along -Y and have their left at +X.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+
+import bpy
+import numpy as np
+from bpy.types import Object
+from mathutils import Matrix, Quaternion, Vector
+
+import picture
+from mannequin import make_mannequin
+from picture import Prop
+
+Point = tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class Pull:
+    """A handle and where it is pulled."""
+
+    handle: str
+    position: Point | None
+    rotation: Quaternion | None = None
+
+
+@dataclass(frozen=True)
+class BodyPose:
+    """Pulls one after the other from the first pose of the demo, and the props that the pose is about."""
+
+    label: str
+    pulls: tuple[Pull, ...]
+    props: tuple[Prop, ...] = ()
+    turn: float = 0.0
+    """Rotation of the whole figure about the vertical, in radians: from where the pose is best seen."""
+
+
+@dataclass(frozen=True)
+class Pulled:
+    """What one pull did: distance of the handle from its target over the body's height, and milliseconds."""
+
+    pose: str
+    handle: str
+    error: float
+    milliseconds: float
+
+
+@dataclass(frozen=True)
+class Bodies:
+    """A metarig, the pose in which it stands, and poses that are pulled from there."""
+
+    metarig: str
+    stand: BodyPose
+    poses: tuple[BodyPose, ...]
+    view: picture.View = field(default_factory=picture.View)
+
+
+def facing(along: Point, upward: Point) -> Quaternion:
+    """Return the rotation of a bone that points along a direction, with its Z axis as near to another as can be.
+
+    The Z axis of the metarigs' hands is on the side of the thumb, that of their heads at the face.
+    """
+    y = np.array(along)
+    x = np.cross(y, np.array(upward))
+    axes = [axis / np.linalg.norm(axis) for axis in (x, y, np.cross(x, y))]
+    return Matrix(np.column_stack(axes).tolist()).to_quaternion()
+
+
+def _box(centre: Point, size: Point) -> Prop:
+    return Prop(Matrix.LocRotScale(Vector(centre), None, Vector(size)))
+
+
+HUMAN = Bodies(
+    "human",
+    BodyPose("before", (Pull("Hand.L", (0.26, -0.02, 0.98)), Pull("Hand.R", (-0.26, -0.02, 0.98)))),
+    (
+        BodyPose(
+            "reach",
+            (
+                Pull("Hand.L", (0.16, -0.42, 2.14), facing((-0.1, -1.0, 0.2), (-0.3, 0.0, 1.0))),
+                Pull("Head", None, facing((0.0, 0.35, 1.0), (0.1, -1.0, 0.4))),
+            ),
+            (_box((0.0, -0.70, 2.06), (0.8, 0.34, 0.03)), _box((0.05, -0.60, 2.175), (0.12, 0.12, 0.20))),
+            turn=-0.6,
+        ),
+        BodyPose(
+            "pick up",
+            (
+                Pull("Hips", (0.0, 0.20, 0.75)),
+                Pull("Hand.L", (0.19, -0.46, 0.46)),
+                Pull("Hand.R", (-0.19, -0.46, 0.46)),
+            ),
+            (_box((0.0, -0.54, 0.19), (0.33, 0.30, 0.38)),),
+            turn=-0.3,
+        ),
+        BodyPose(
+            "lean",
+            (
+                Pull("Hand.R", (-0.74, -0.30, 1.50)),
+                Pull("Hips", (-0.20, 0.05, 0.98)),
+                Pull("Hand.R", (-0.74, -0.30, 1.50), facing((0.1, -0.1, 1.0), (0.0, -1.0, 0.0))),
+                Pull("Head", None, facing((0.05, 0.0, 1.0), (0.5, -1.0, 0.0))),
+            ),
+            (_box((-0.80, -0.25, 1.1), (0.06, 0.9, 2.2)),),
+            turn=0.25,
+        ),
+    ),
+    picture.View(1320, 640, legend=picture.BODY_LEGEND),
+)
+
+HORSE = Bodies(
+    "horse",
+    BodyPose("before", (Pull("Tail", (0.0, 1.35, 0.75)),)),
+    (
+        BodyPose("head turned", (Pull("Head", (0.40, -1.15, 1.80), facing((0.9, -0.75, -0.3), (0.2, -0.2, -1.0))),)),
+        BodyPose("hoof lifted", (Pull("Hand.L", (0.164, -0.42, 0.36), facing((0.0, 0.8, -0.2), (0.0, -0.2, -0.8))),)),
+    ),
+    picture.View(1320, 600, legend=picture.BODY_LEGEND),
+)
+
+
+def add_body(metarig: str) -> Object:
+    """Add one of Rigify's metarigs and make its body; it is in Pose Mode then."""
+    bpy.ops.preferences.addon_enable(module="rigify")
+    getattr(bpy.ops.object, f"armature_{metarig}_metarig_add")()
+    armature = bpy.context.object
+    assert armature is not None
+    bpy.ops.object.mode_set(mode='POSE')
+    bpy.ops.pose.fabrik_body_add()
+    return armature
+
+
+def pose_bodies(armature: Object, bodies: Bodies) -> tuple[list[picture.Figure], list[Pulled]]:
+    """Pull every pose, each from the first one, and key them ten frames apart.
+
+    Returns:
+        the figures, and what each pull did.
+    """
+    solids = make_mannequin(armature)
+    figures, done = [], []
+    held = {handle.name: handle.use_position for handle in armature.fabrik.body.handles}
+    stand: dict[str, Matrix] = {}
+    for number, pose in enumerate((bodies.stand, *bodies.poses)):
+        for name, matrix in stand.items():
+            armature.pose.bones[name].matrix_basis = matrix
+        for handle in armature.fabrik.body.handles:
+            handle.use_position = held[handle.name]
+        bpy.context.view_layer.update()
+        before: dict[str, Vector] = {}
+        for pull in pose.pulls:
+            before.setdefault(pull.handle, picture.handle_place(armature, pull.handle))
+            done.append(pull_handle(armature, pose.label, pull))
+        marks = picture.body_marks(armature, before if stand else {})
+        figure = replace(picture.look_at(armature, pose.label, solids, marks), props=pose.props)
+        figures.append(figure.moved(Matrix.Rotation(pose.turn, 4, 'Z')))
+        stand = stand or {bone.name: bone.matrix_basis.copy() for bone in armature.pose.bones}
+        _key(armature, 1 + 10 * number)
+    return figures, done
+
+
+def pull_handle(armature: Object, pose: str, pull: Pull) -> Pulled:
+    """Pull a handle with the operator."""
+    options: dict[str, object] = {}
+    if pull.position is not None:
+        options["position"] = pull.position
+    if pull.rotation is not None:
+        options["rotation"] = pull.rotation
+    start = time.perf_counter()
+    bpy.ops.pose.fabrik_body_pull(handle=pull.handle, **options)
+    milliseconds = 1e3 * (time.perf_counter() - start)
+    place = picture.handle_place(armature, pull.handle)
+    off = 0.0 if pull.position is None else (place - Vector(pull.position)).length
+    return Pulled(pose, pull.handle, off / armature.dimensions.z, milliseconds)
+
+
+def _key(armature: Object, frame: int) -> None:
+    for bone in armature.pose.bones:
+        bone.keyframe_insert(
+            "rotation_quaternion" if bone.rotation_mode == 'QUATERNION' else "rotation_euler", frame=frame
+        )
+        bone.keyframe_insert("location", frame=frame)
