@@ -52,7 +52,7 @@ class _Path:
     """The desired positions and rotations of one target or pole, frame by frame."""
 
     what: str
-    """It is, for messages."""
+    """Name of the target or pole in messages, such as "Chain 'arm': its target"."""
     obj: Object
     bone_name: str
     """Of the target's bone; empty where the object itself is the target."""
@@ -65,7 +65,7 @@ class _Path:
 
     @property
     def owner(self) -> Object | PoseBone:
-        """What is moved: the object or its bone."""
+        """The object or bone that is keyed."""
         return self.obj.pose.bones[self.bone_name] if self.bone_name else self.obj
 
 

@@ -50,7 +50,7 @@ class Report:
     armatures: list[JsonObject] = field(default_factory=list)
     """One entry for each armature."""
     lines: list[str] = field(default_factory=list)
-    """The same as lines of text."""
+    """The result as lines of text."""
     warnings: list[str] = field(default_factory=list)
     """One line for each thing that was done in part."""
 

@@ -40,7 +40,7 @@ class Grab:
 
     @property
     def role(self) -> str:
-        """What of the chain is dragged."""
+        """Which point of the chain is dragged, in a word."""
         return "pole" if self.is_pole else "target"
 
 

@@ -59,7 +59,7 @@ class Handle:
     color: HandleColor
     """Name of the theme's colour."""
     operator: str
-    """Its ``bl_idname``."""
+    """``bl_idname`` of the operator."""
     options: Mapping[str, str]
     """Properties of the operator."""
     is_held: bool = False
@@ -69,7 +69,7 @@ class Handle:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What decides the look and the operator of a handle; the position is none of it."""
+        """The fields that decide the look and the operator of a handle: all but the position."""
         return self.shape, self.color, self.is_held, self.is_pale, self.operator, *self.options.items()
 
 

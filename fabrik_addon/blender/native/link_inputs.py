@@ -29,7 +29,7 @@ class Links:
     square: Value
     """Square of the length of the link before the last."""
     difference: Value
-    """What it is more than that of the last."""
+    """That square less the square of the last link's length."""
 
     @property
     def values(self) -> list[Value]:

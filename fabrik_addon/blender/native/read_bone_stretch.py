@@ -25,18 +25,18 @@ _SAME = 1e-5
 
 @dataclass(frozen=True)
 class StretchedBones:
-    """What carries a chain's stretch."""
+    """The bones that a native rig scales for a chain's stretch, and those that would be skewed by it."""
 
     now: float
     """Factor by which the bones' channels lengthen them already."""
     scaled: tuple[tuple[PoseBone, Powers], ...]
     """The bones whose scale is multiplied."""
     hanging: tuple[PoseBone, ...]
-    """Those that hang on a bone of the chain, and would be skewed unless their Inherit Scale is Aligned."""
+    """The bones that hang on a bone of the chain, and would be skewed unless their Inherit Scale is Aligned."""
 
 
 def read_stretched_bones(bones: ChainBones) -> StretchedBones | None:
-    """Return what carries a chain's stretch; None where it doesn't stretch.
+    """Return the bones that a native rig scales for a chain's stretch; None where the chain doesn't stretch.
 
     Raises:
         FabrikError: the chain can be stretched, but not by a native rig.

@@ -29,22 +29,22 @@ class RestChain:
     """A chain with its bones' own rotations at rest, in the space of its first bone."""
 
     bones: tuple[PoseBone, ...]
-    """Those that rotate."""
+    """The bones that rotate."""
     root: Matrix
-    """Where that space is, in the space of the first bone's parent or of the armature."""
+    """The space of the first bone, in that of its parent or of the armature."""
     root_moves: bool
-    """Whether the first bone's own location comes on top of that."""
+    """Whether the first bone's own location is added to ``root``."""
     shape: RestShape
     has_rotation: bool
     """Whether the tip bone takes the target's rotation."""
     stretched: StretchedBones | None
-    """What carries its stretch; None where it doesn't stretch."""
+    """The bones that are scaled for the chain's stretch; None where the chain doesn't stretch."""
     limits: tuple[JointLimits, ...]
     """Of the bones."""
     constrained_chain: ConstrainedChain | None
-    """Its joints with their limits; None where they have none."""
+    """The chain with the limits of its bones; None where no bone has limits."""
     without_tip: RestShape | None
-    """The chain without its last bone, where that takes the target's rotation and isn't the only one."""
+    """The chain without its last bone, where the last bone takes the target's rotation and isn't the only one."""
 
 
 def read_rest_chain(

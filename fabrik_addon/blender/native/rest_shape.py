@@ -46,9 +46,9 @@ class RestShape:
     tolerance: float
     """Position error that counts as reached, as a length."""
     bend_table: BendTable | None = None
-    """Its joints in the bend plane, for three links or more with a pole and without limits."""
+    """The chain's joints in the bend plane, for three links or more with a pole and without limits."""
     shape_table: ShapeTable | None = None
-    """Its bones' rotations, for two links or more without a pole or within limits."""
+    """The bones' own rotations, for two links or more without a pole or within limits."""
 
     @property
     def start(self) -> Quaternion:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Kind:
-    """What makes one solver's nodes different from another's."""
+    """The properties of a chain on which the nodes of its solver depend."""
 
     links: int
     has_pole: bool
@@ -43,7 +43,7 @@ class Kind:
 
 @dataclass(frozen=True)
 class Goal:
-    """What a rigger may change while it runs, as sockets."""
+    """The inputs of a native rig that may change from frame to frame, as sockets."""
 
     target: Value
     softness: Value

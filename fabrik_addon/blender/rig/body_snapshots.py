@@ -38,7 +38,7 @@ class Pull:
     """Where a handle of a body is pulled."""
 
     handle: str
-    """Its name."""
+    """Name of the handle."""
     position: Vector | None = None
     """In armature space; None leaves it where the rest of the body takes it."""
     rotation: Quaternion | None = None
@@ -66,7 +66,7 @@ class BodySnapshots:
 
     snapshots: tuple[Snapshot, ...]
     root: PoseBone
-    """Of all of them."""
+    """The bone from which all these chains start."""
     posture_weights: Mapping[str, float]
     """By the names of bones."""
     pulled: frozenset[str]

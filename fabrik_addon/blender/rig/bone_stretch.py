@@ -82,7 +82,7 @@ class Stretch:
 
     @property
     def is_stretched(self) -> bool:
-        """Whether any bone is."""
+        """Whether any bone is stretched."""
         return any(factor != 1.0 for factor in self.factors)
 
 

@@ -39,14 +39,14 @@ _BONE_LENGTH = 2.0
 
 @dataclass(frozen=True)
 class NewGoals:
-    """What chains get to reach for."""
+    """Which targets and poles are made for new chains."""
 
     create_target: bool = True
     """Make a target at the chain's end."""
     create_pole: bool = False
     """Make a pole in the direction of the bend."""
     as_bones: bool = False
-    """Make them as bones of the armature; else as empties."""
+    """Make targets and poles as bones of the armature; else as empties."""
 
 
 @dataclass(frozen=True)

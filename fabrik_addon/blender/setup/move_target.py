@@ -21,12 +21,12 @@ class Movable:
     """An object or a bone that can be moved, and the transforms between its location channel and the world."""
 
     what: str
-    """It is, for messages."""
+    """Name of the object or bone in messages, such as "Chain 'arm': its target"."""
     moved: Object | PoseBone
     before: Vector
-    """Its location channel when it was read."""
+    """The location channel when the object or bone was read."""
     obj: Object
-    """Itself, or the armature of the bone."""
+    """The object, or the armature of the bone."""
     bone_name: str
     """Empty for an object."""
     basis: Vector

@@ -40,7 +40,7 @@ class _Placement:
     """The desired position and rotation of a target or pole."""
 
     what: str
-    """It is, for messages."""
+    """Name of the target or pole in messages, such as "Chain 'arm': its target"."""
     obj: Object
     bone_name: str
     """Of the target's bone; empty where the object itself is the target."""
@@ -53,7 +53,7 @@ class _Placement:
 
     @property
     def owner(self) -> Object | PoseBone:
-        """What is moved: the object or its bone."""
+        """The object or bone that is moved."""
         return self.obj.pose.bones[self.bone_name] if self.bone_name else self.obj
 
     def rotation_left(self, armature: Object) -> Quaternion:

@@ -56,7 +56,7 @@ _SLOW, _MOST_SLOW_STEPS = 0.995, 6
 """Ratio of the error after a step to that before, above which a step is slow; so many in a row end the descent."""
 
 _QUICK = 0.5
-"""The same ratio below which the next step's Jacobian isn't computed but updated."""
+"""Ratio of the error after a step to that before, below which the next step's Jacobian isn't computed but updated."""
 
 _STILL = 1e-5
 """Share of the squared error that a step takes away by its Jacobian, below which no step brings the tip nearer."""
@@ -86,7 +86,7 @@ class ProjectedPose:
     """A chain's feasible pose."""
 
     rotations: list[Quaternion]
-    """Of all bones, their own."""
+    """Own rotations of all bones."""
     channels: tuple[tuple[PoseBone, Channel], ...]
     """Of the bones that rotate."""
     error: float
@@ -220,7 +220,7 @@ class _FeasiblePose(NamedTuple):
 
     channels: tuple[tuple[PoseBone, Channel], ...]
     rotations: list[Quaternion]
-    """Of all bones, their own."""
+    """Own rotations of all bones."""
     matrices: list[Matrix]
     """Of ``ChainBones.line``, in armature space."""
     residual: Array

@@ -52,7 +52,7 @@ _NO_STRETCH_GAIN = 0.98
 
 
 class SolvedChain(NamedTuple):
-    """What to write for one chain, and what to report about it."""
+    """The channels to write for one chain, and how its solve ended."""
 
     snapshot: Snapshot
     channels: tuple[tuple[PoseBone, Channel], ...]
@@ -66,7 +66,7 @@ class SolvedChain(NamedTuple):
     stretch: float = 1.0
     """Factor by which the links are longer than they would be without stretch."""
     stretched: tuple[Setting, ...] = ()
-    """Scales and modes of inheriting it, so that the bones are stretched by that and nothing else is."""
+    """Scales and modes of Inherit Scale with which the bones are stretched by ``stretch`` and no others are."""
     whole: tuple[Quaternion, ...] = ()
     """The own rotations of the bones that rotate at influence 1; none where influence is 1."""
     together_with: tuple[str, ...] = ()
@@ -76,7 +76,7 @@ class SolvedChain(NamedTuple):
 
     @property
     def settings(self) -> list[Setting]:
-        """All that is to be written."""
+        """All properties to be written."""
         return [*self.stretched, *self.channels, *([self.location] if self.location else [])]
 
 
@@ -84,7 +84,7 @@ class _Posed(NamedTuple):
     """A chain solved at influence 1."""
 
     rotations: list[Quaternion]
-    """Of all bones, their own."""
+    """Own rotations of all bones."""
     channels: tuple[tuple[PoseBone, Channel], ...]
     status: Status
     error: float

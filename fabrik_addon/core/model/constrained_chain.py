@@ -33,7 +33,7 @@ class ConstrainedChain:
 
     @cached_property
     def bones(self) -> Bones:
-        """The same in arrays, for Newton's method."""
+        """The bones in arrays, for Newton's method."""
         rests = matrices(*np.moveaxis(array_of(self.rests), -1, 0))
         return Bones(rests, array_of(self.links), tuple(self.inherits), tuple(self.limits))
 

@@ -41,7 +41,7 @@ CONVENTIONS = tuple(
         acclaim,
     )
 )
-"""Where two fit a skeleton equally well, the earlier one is taken."""
+"""Where two conventions fit a skeleton equally well, the earlier one is taken."""
 
 COMMON = common.CONVENTION
 """Words that are read where the skeleton's own convention has none."""
