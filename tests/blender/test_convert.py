@@ -17,12 +17,14 @@ from mathutils import Euler, Matrix, Vector
 from tests.blender.rigs import (
     Bone,
     clear_scene,
+    enter_pose_mode,
     error_of,
     joints_of,
     leave_mode,
     make_armature,
     make_empty,
     make_tail,
+    metarig,
     set_chain,
     update,
     warnings_in,
@@ -196,8 +198,8 @@ def test_what_is_converted_back_already_is_left_alone() -> None:
     assert not constraint.mute and not chain.enabled
 
 
-@pytest.mark.parametrize(("side", "is_flat"), [(0.0, True), (0.3, False)])
-def test_a_bend_in_more_than_one_plane_is_listed(side: float, is_flat: bool, capfd: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("side", [0.0, 0.3])
+def test_bends_to_both_sides_and_in_two_planes_are_kept(side: float, capfd: pytest.CaptureFixture[str]) -> None:
     points = [(0.0, 0.0, 0.0), (0.0, -0.2, 1.0), (side, 0.1, 2.0), (0.0, 0.0, 2.8)]
     armature = make_armature(
         [Bone(f"bone{i}", points[i], points[i + 1], f"bone{i - 1}" if i else None, True) for i in range(3)]
@@ -206,7 +208,13 @@ def test_a_bend_in_more_than_one_plane_is_listed(side: float, is_flat: bool, cap
     constrain(armature, "bone2", 3, make_empty("target", (0.0, 0.0, 2.6)), pole, -math.pi / 2)
     notes(capfd)
     bpy.ops.pose.fabrik_constraints_to_chains()
-    assert ("more than one plane" not in notes(capfd)) == is_flat
+    assert "solving rotates" not in notes(capfd)
+    assert armature.fabrik.chains[0].pole_shape
+    before = heads(armature)
+    bpy.ops.pose.fabrik_solve()
+    assert armature.fabrik.chains[0].status == "REACHED"
+    # Blender's own IK leaves the tip 1e-4 and more off its target.
+    assert np.abs(heads(armature) - before).max() <= 2e-3
 
 
 @pytest.mark.parametrize("use_tail", [True, False])
@@ -464,8 +472,7 @@ def test_rigifys_quadruped_is_converted_whole_and_stays_where_it_is(torso: tuple
     before = heads(armature)
     bpy.ops.pose.fabrik_constraints_to_chains()
     assert len(found) == 18 and all(by.mute for by in found) and len(armature.fabrik.chains) == 18
-    # One that is stretched has its scale from elsewhere, and can't keep what is beside that.
-    assert np.abs(heads(armature) - before).max() <= (1e-5 if torso == (0.0, 0.0, 0.0) else 2e-3)
+    assert np.abs(heads(armature) - before).max() <= 1e-5
     bpy.ops.pose.fabrik_solve()
     assert np.abs(heads(armature) - before).max() <= (1e-5 if torso == (0.0, 0.0, 0.0) else 5e-3)
     assert not {chain.status for chain in armature.fabrik.chains if chain.enabled} & {"STALLED", "NONE"}
@@ -518,6 +525,20 @@ def test_there_and_straight_back_is_as_it_was(name: str, is_posed: bool) -> None
     after = saved_state(armature)
     assert {key: (old, after[key]) for key, old in state.items() if after[key] != old} == {}
     assert off(armature, before) <= 1e-4
+
+
+@pytest.mark.parametrize("name", ["human", "wolf", "cat", "horse", "bird", "basic_quadruped"])
+def test_a_posed_rig_stays_where_it_is_on_the_way_there(name: str) -> None:
+    metarig(f"{name}_metarig")
+    bpy.ops.pose.rigify_generate()
+    armature = bpy.context.object
+    enter_pose_mode(armature)
+    pose_rig(armature)
+    before, lengths = heads(armature), np.array([bone.bone.length for bone in armature.pose.bones])
+    bpy.ops.pose.fabrik_constraints_to_chains()
+    update()
+    moved = np.linalg.norm(heads(armature) - before, axis=-1) / lengths
+    assert moved.max() <= 1e-4, armature.pose.bones[int(moved.argmax())].name
 
 
 def test_what_was_edited_in_between_stays_edited() -> None:

@@ -5,7 +5,7 @@
 1. Each constraint that a chain can replace: the rotations of its bones are unlocked, because Blender's IK ignores
    locks and a chain keeps to them; its settings, keys and drivers are copied to a chain; it is muted.
 2. A constraint changes the evaluated pose and not the channels; a solve writes channels. So the evaluated pose of the
-   bones that the constraints rotated is written into their channels.
+   bones that the constraints rotated is written into their channels (``constrained_pose``).
 3. What can't be the same is reported: settings without a counterpart, bones that have moved, chains that can't be
    solved, and chains whose first solve rotates a bone visibly.
 4. The old locks and channels are stored with each chain (``conversion_record``).
@@ -18,9 +18,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import numpy as np
 from bpy.types import KinematicConstraint
-from mathutils import Matrix, Vector
+from mathutils import Matrix
 
 from ...core import FabrikError, Pose
 from ...core.goals.pole_angle import from_blender
@@ -33,43 +32,26 @@ from ..animation.carried_animation import (
     mute_curve,
     mute_driver,
 )
-from ..rig.bone_kinematics import basis_of, pose_matrices
+from ..rig.bone_kinematics import pose_matrices
 from ..rig.chain_bones import ChainSpec, armature_of, read_bones, read_pose
+from ..rig.keep_bend import keep_shape
 from ..rig.last_results import forget_result
 from ..rig.overrides import is_active
 from ..rig.properties import FabrikChain, settings_of
-from ..rig.rotation_channel import Channel, channel_for, has_locks, rotation_from
+from ..rig.rotation_channel import has_locks, rotation_from
 from ..rig.snapshot import take_snapshot
 from ..rig.wording import plain
 from ..solving.chain_groups import take_groups
 from ..solving.solve_chains import solve_group
-from ..solving.write_channels import restore_channels, write_channels
+from ..solving.write_channels import restore_channels
+from .constrained_pose import write_pose
 from .conversion_record import Lock, store_record
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone, ViewLayer
 
-_MOVED = 1e-6
-"""Distance over a bone's length above which its location is written: less is single precision's rounding."""
-
-_SCALED = 1e-5
-"""Length of the difference of two scales above which a scale is written: less is single precision's rounding."""
-
 _CHANGED_POSE = 1e-4
 """Distance over a bone's length above which a conversion is reported to have moved the bone."""
-
-_PLANAR = 1e-3
-"""Distance of joints from their best plane, over the chain's length, below which they count as planar."""
-
-_WITHOUT_ROTATION = {
-    'COPY_LOCATION',
-    'LIMIT_LOCATION',
-    'LIMIT_DISTANCE',
-    'COPY_SCALE',
-    'LIMIT_SCALE',
-    'MAINTAIN_VOLUME',
-}
-"""Types of constraints that don't change a bone's rotation."""
 
 _VISIBLE_ROTATION = math.radians(1.0)
 """Rotation of a bone that is visible, and more than the imprecision of Blender's own IK."""
@@ -137,11 +119,13 @@ def constraints_to_chains(
         unlocked[chain.name] = rotated, locks
     if not made:
         raise FabrikError("; ".join(result.not_carried))
-    old_channels = _write_pose(armature, list(posed.values()), before)
+    old_channels = write_pose(view_layer, list(posed.values()), before)
     result.changed = [(bone, name) for bone, (name, _) in old_channels]
-    view_layer.update()
     result.not_carried += motion_messages(armature, before, _CHANGED_POSE)
     result.not_carried += _make_solvable(view_layer, armature, made)
+    for chain in [settings_of(armature).chains[chain_name] for _, chain_name in made]:
+        if chain.pole_target is not None:
+            keep_shape(view_layer, armature, chain)
     result.not_carried += _rotation_messages(view_layer, armature, dict(reversed(pair) for pair in made))
     old_values = {(bone.name, name): old for bone, (name, old) in old_channels}
     for chain_name, (rotated, locks) in unlocked.items():
@@ -289,9 +273,6 @@ def _unsupported(
         messages.append(f"the settings of the solver '{armature.pose.ik_solver}'")
     if constraint.use_stretch and any(link.ik_stretch > 0.0 for link in rotated):
         messages.append("how much each bone stretches (IK Stretch): a chain's bones stretch by the same factor")
-    end = bone.tail if constraint.use_tail else bone.head
-    if constraint.pole_target is not None and _distance_from_plane(rotated, end) > _PLANAR:
-        messages.append("its bend in more than one plane: with a pole a chain lies in the plane of its pole")
     if constraint.influence < 1.0:
         messages.append("influence blends the target there, and the bones' rotations here")
     others = {
@@ -304,18 +285,6 @@ def _unsupported(
         f"constraint {other} comes after the chain, and came before the constraint" for other in sorted(others)
     ]
     return messages
-
-
-def _distance_from_plane(rotated: Sequence[PoseBone], end: Vector) -> float:
-    """Return the distance of joints from their best plane, over the length of their chain.
-
-    The distance is the third singular value of the centred positions: the root of the sum of the squared distances from
-    the plane through the centre that makes this sum least.
-    """
-    joints = np.array([end[:], *(bone.head[:] for bone in rotated)])
-    links = np.linalg.norm(np.diff(joints, axis=0), axis=1)
-    singular = np.linalg.svd(joints - joints.mean(axis=0), compute_uv=False)
-    return float(singular[2] / links.sum()) if len(singular) > 2 else 0.0
 
 
 def _activate_chain(armature: Object, constraint: KinematicConstraint, chain: FabrikChain) -> list[str]:
@@ -341,34 +310,6 @@ def _activate_chain(armature: Object, constraint: KinematicConstraint, chain: Fa
             mute_driver(armature, path, True)
     constraint.mute = True
     return messages
-
-
-def _write_pose(
-    armature: Object, bones: Sequence[PoseBone], before: dict[str, Matrix]
-) -> list[tuple[PoseBone, Channel]]:
-    """WRITE: the channels with which bones have given matrices; return the old values of those that have changed.
-
-    Args:
-        armature: object of the bones.
-        bones: to be posed.
-        before: matrices of all bones in armature space, by name.
-    """
-    desired: list[tuple[PoseBone, Channel]] = []
-    for bone in bones:
-        others = {by.type for by in bone.constraints if is_active(by)} - {'IK', 'LIMIT_ROTATION'}
-        if not others <= _WITHOUT_ROTATION:
-            continue  # the matrix has their rotation already: it would be applied twice
-        basis = basis_of(bone, before[bone.name], before[bone.parent.name] if bone.parent else None)
-        location, rotation, scale = basis.decompose()
-        desired.append((bone, channel_for(bone, rotation)))
-        if others:
-            continue
-        # Blender's IK changes location and scale of bones where they stretch; elsewhere the differences are rounding.
-        if (location - bone.matrix_basis.translation).length > _MOVED * bone.length and not bone.bone.use_connect:
-            desired.append((bone, ("location", location[:])))
-        if (scale - bone.scale).length > _SCALED:
-            desired.append((bone, ("scale", scale[:])))
-    return write_channels(desired)
 
 
 def motion_messages(armature: Object, before: dict[str, Matrix], most: float) -> list[str]:
