@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .fabrik.passes import Stop
-from .fabrik.tree_passes import Pull, sweep_tree
+from .fabrik.tree_passes import EffectorPull, sweep_tree
 from .math.operations import ARRAY, SCALAR, Array, Component, Vector
 from .math.quaternions import Quaternion, multiply
 from .math.vectors import scale
@@ -331,7 +331,7 @@ def _warm_start(problem: TreeProblem, options: Options) -> State:
     start = problem.start
     tree = start.tree
     pulls = [
-        Pull(
+        EffectorPull(
             place.joint,
             place.target,
             place.meets,

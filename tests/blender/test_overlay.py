@@ -15,7 +15,7 @@ from mathutils import Euler, Quaternion, Vector
 
 from fabrik_addon.blender.drag import ChainDrag, Grab
 from fabrik_addon.blender.overlay.draw_handler import is_drawn, sync_overlay
-from fabrik_addon.blender.overlay.overlay_shapes import JOINT_SIZE, Kind, Layout, Shapes, directions_of, rim_of
+from fabrik_addon.blender.overlay.overlay_shapes import JOINT_SIZE, Layout, Shapes, StrokeKind, directions_of, rim_of
 from fabrik_addon.blender.overlay.read_overlay import (
     WorldPositions,
     read_armature,
@@ -46,11 +46,11 @@ class Drawn:
 
     def lines(self, name: str) -> np.ndarray:
         """The ends (N, 2, 3) of the lines of a colour."""
-        return self.ends[self._of(self.shapes.stroke_colors, name) & (self.kinds != Kind.POINT)]
+        return self.ends[self._of(self.shapes.stroke_colors, name) & (self.kinds != StrokeKind.POINT)]
 
     def dots(self, name: str) -> np.ndarray:
         """The points (N, 3) of a colour."""
-        return self.ends[self._of(self.shapes.stroke_colors, name) & (self.kinds == Kind.POINT)][:, 0]
+        return self.ends[self._of(self.shapes.stroke_colors, name) & (self.kinds == StrokeKind.POINT)][:, 0]
 
     def faces(self, name: str) -> np.ndarray:
         """The corners (N, 3, 3) of the triangles of a colour."""
@@ -58,7 +58,7 @@ class Drawn:
 
     def target_colors(self) -> set[str]:
         """The names of the colours of targets and pins."""
-        is_mark = (self.kinds == Kind.POINT) & (self.widths > JOINT_SIZE)
+        is_mark = (self.kinds == StrokeKind.POINT) & (self.widths > JOINT_SIZE)
         return {name for name in NAMES if (self._of(self.shapes.stroke_colors, name) & is_mark).any()}
 
     def offset_colors(self) -> set[str]:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .joint_clamp import NATIVE_AT_LIMIT, blocked_axes, clamped, swing_twist
-from .limit_joints import Ball, ConstrainedChain, Hinge
+from .limit_joints import Ball, ConstrainedJoints, Hinge
 from .nodes import NUMBER, ROTATION, Nodes, Value
 from .shared_groups import new_group, shared_group
 
@@ -45,7 +45,7 @@ _AXES = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 def within_limits(
     nodes: Nodes,
     name: str,
-    constrained_chain: ConstrainedChain,
+    constrained_chain: ConstrainedJoints,
     rotations: Sequence[Value],
     target: Value,
     error: Value,
@@ -66,20 +66,20 @@ def within_limits(
     return list(nodes.call(group, [target, error, *rotations], "Joint limits"))
 
 
-def tip_of(nodes: Nodes, name: str, constrained_chain: ConstrainedChain, rotations: Sequence[Value]) -> Value:
+def tip_of(nodes: Nodes, name: str, constrained_chain: ConstrainedJoints, rotations: Sequence[Value]) -> Value:
     """Return where the tip is with some own rotations of the bones."""
     group = new_group(f"{name} limits, rotated tip", lambda nodes: _fill_tip(nodes, constrained_chain, len(rotations)))
     return nodes.call(group, rotations, "Tip")[0]
 
 
-def _fill_tip(nodes: Nodes, constrained_chain: ConstrainedChain, count: int) -> None:
+def _fill_tip(nodes: Nodes, constrained_chain: ConstrainedJoints, count: int) -> None:
     """Fill the group: the bones' own rotations → tip."""
     rotations = nodes.inputs("Rotation", count, ROTATION)
     _, tip = _placed(nodes, constrained_chain, _joint_values(nodes, constrained_chain, rotations))
     nodes.output("Tip", tip)
 
 
-def _fill(nodes: Nodes, name: str, constrained_chain: ConstrainedChain, count: int, tolerance: float) -> None:
+def _fill(nodes: Nodes, name: str, constrained_chain: ConstrainedJoints, count: int, tolerance: float) -> None:
     target, error = nodes.input("Target"), nodes.input("Error", NUMBER)
     rotations = nodes.inputs("Rotation", count, ROTATION)
     step = new_group(f"{name} limits, step", lambda nodes: _fill_step(nodes, constrained_chain))
@@ -94,7 +94,7 @@ def _fill(nodes: Nodes, name: str, constrained_chain: ConstrainedChain, count: i
         nodes.outputs("Rotation", chosen, ROTATION)
 
 
-def _joint_values(nodes: Nodes, constrained_chain: ConstrainedChain, rotations: Sequence[Value]) -> list[Value]:
+def _joint_values(nodes: Nodes, constrained_chain: ConstrainedJoints, rotations: Sequence[Value]) -> list[Value]:
     """Return the values of joints, given the bones' own rotations within their limits."""
     values: list[Value] = []
     while len(values) < len(constrained_chain.joints):
@@ -105,7 +105,7 @@ def _joint_values(nodes: Nodes, constrained_chain: ConstrainedChain, rotations: 
 
 def _descended(
     nodes: Nodes,
-    constrained_chain: ConstrainedChain,
+    constrained_chain: ConstrainedJoints,
     step: GeometryNodeTree,
     start: Sequence[Value],
     goal: tuple[Value, Value, float],
@@ -125,7 +125,7 @@ def _descended(
     return list(nodes.repeat(NATIVE_STEPS, {"Error": ('FLOAT', error), **begin}, body))[1:]
 
 
-def _joints_of_bone(nodes: Nodes, constrained_chain: ConstrainedChain, number: int, own: Value) -> list[Value]:
+def _joints_of_bone(nodes: Nodes, constrained_chain: ConstrainedJoints, number: int, own: Value) -> list[Value]:
     """Return the values of a bone's joints, of which one has a number, given the bone's own rotation."""
     joint = constrained_chain.joints[number]
     if isinstance(joint, Ball):
@@ -139,7 +139,7 @@ def _joints_of_bone(nodes: Nodes, constrained_chain: ConstrainedChain, number: i
     return values
 
 
-def _hinges_of(constrained_chain: ConstrainedChain, number: int) -> list[Hinge]:
+def _hinges_of(constrained_chain: ConstrainedJoints, number: int) -> list[Hinge]:
     """Return the hinges of the bone that a joint is the first of."""
     bone = constrained_chain.joints[number].bone
     return [joint for joint in constrained_chain.joints[number:] if isinstance(joint, Hinge) and joint.bone == bone]
@@ -151,7 +151,7 @@ def _in_range(nodes: Nodes, hinge: Hinge, angle: Value) -> Value:
     return nodes.minimum(angle, hinge.upper) if math.isfinite(hinge.upper) else angle
 
 
-def _turn(nodes: Nodes, constrained_chain: ConstrainedChain, number: int, values: Sequence[Value]) -> Value:
+def _turn(nodes: Nodes, constrained_chain: ConstrainedJoints, number: int, values: Sequence[Value]) -> Value:
     """Return a bone's own rotation, given those of its joints."""
     joint = constrained_chain.joints[number]
     if isinstance(joint, Ball):
@@ -163,7 +163,7 @@ def _turn(nodes: Nodes, constrained_chain: ConstrainedChain, number: int, values
     return turned
 
 
-def _own_rotations(nodes: Nodes, constrained_chain: ConstrainedChain, values: Sequence[Value]) -> list[Value]:
+def _own_rotations(nodes: Nodes, constrained_chain: ConstrainedJoints, values: Sequence[Value]) -> list[Value]:
     own, number = [], 0
     while number < len(constrained_chain.joints):
         count = 1 if isinstance(constrained_chain.joints[number], Ball) else len(_hinges_of(constrained_chain, number))
@@ -184,12 +184,12 @@ class _Placed:
     after: Value
 
 
-def _inputs(nodes: Nodes, constrained_chain: ConstrainedChain) -> list[Value]:
+def _inputs(nodes: Nodes, constrained_chain: ConstrainedJoints) -> list[Value]:
     kinds = [NUMBER if isinstance(joint, Hinge) else ROTATION for joint in constrained_chain.joints]
     return [nodes.input(f"Joint {i}", kind) for i, kind in enumerate(kinds, 1)]
 
 
-def _placed(nodes: Nodes, constrained_chain: ConstrainedChain, values: Sequence[Value]) -> tuple[list[_Placed], Value]:
+def _placed(nodes: Nodes, constrained_chain: ConstrainedJoints, values: Sequence[Value]) -> tuple[list[_Placed], Value]:
     """Return where joints are, and the tip."""
     placed: list[_Placed] = []
     frame: Value = None
@@ -211,7 +211,7 @@ def _placed(nodes: Nodes, constrained_chain: ConstrainedChain, values: Sequence[
 # One step
 
 
-def _fill_step(nodes: Nodes, constrained_chain: ConstrainedChain) -> None:
+def _fill_step(nodes: Nodes, constrained_chain: ConstrainedJoints) -> None:
     """Fill the group: target, joints → joints after a step of damped least squares, distance of the tip then."""
     target = nodes.input("Target")
     values = _inputs(nodes, constrained_chain)

@@ -40,15 +40,15 @@ class Ball:
 
 
 @dataclass(frozen=True)
-class ConstrainedChain:
+class ConstrainedJoints:
     """A chain's joints with limits, root first."""
 
     joints: tuple[Hinge | Ball, ...]
 
 
-def constrained_chain_of(
+def constrained_joints_of(
     limits: Sequence[JointLimits], rests: Sequence[Quaternion], links: Sequence[Vector], names: Sequence[str]
-) -> ConstrainedChain | None:
+) -> ConstrainedJoints | None:
     """Return a chain's limits; None where no joint has any.
 
     Args:
@@ -66,7 +66,7 @@ def constrained_chain_of(
     for number, (each, rest, link, name) in enumerate(zip(limits, rests, links, names, strict=True)):
         _check(each, name)
         joints += _joints(number, each, rest, link)
-    return ConstrainedChain(tuple(joints))
+    return ConstrainedJoints(tuple(joints))
 
 
 def _check(limits: JointLimits, name: str) -> None:

@@ -14,7 +14,7 @@ OPEN_END = 1e-6
 
 
 @dataclass(frozen=True)
-class Links:
+class LinkInputs:
     """Values or sockets."""
 
     lengths: list[Value]
@@ -37,12 +37,12 @@ class Links:
         return [*self.lengths, *(getattr(self, field.name) for field in fields(self)[1:])]
 
 
-def links_of(lengths: Sequence[float]) -> Links:
+def links_of(lengths: Sequence[float]) -> LinkInputs:
     """Return the values for lengths, root first."""
     total = sum(lengths)
     shortest = max(2.0 * max(lengths) - total, 0.0)
     first, last = lengths[-2] if len(lengths) > 1 else 0.0, lengths[-1]
-    return Links(
+    return LinkInputs(
         lengths=[(length,) * 3 for length in lengths],
         total=total,
         middle=0.5 * (total + shortest),
@@ -53,7 +53,7 @@ def links_of(lengths: Sequence[float]) -> Links:
     )
 
 
-def links_inputs(nodes: Nodes, count: int) -> Links:
+def links_inputs(nodes: Nodes, count: int) -> LinkInputs:
     """Add inputs for lengths to a group."""
     names = ("Chain length", "Middle reach", "Half of reach", "Last length", "Square", "Difference")
-    return Links(nodes.inputs("Length", count), *(nodes.input(name, "NodeSocketFloat") for name in names))
+    return LinkInputs(nodes.inputs("Length", count), *(nodes.input(name, "NodeSocketFloat") for name in names))

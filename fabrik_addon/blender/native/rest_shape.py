@@ -22,9 +22,9 @@ from ...core.math.vectors import first_direction, norm, perpendicular, rotate_ab
 from ...core.model.joint_limits import JointLimits
 from ...core.problem import PoleShape
 from .bend_table import BendTable, bend_table
-from .link_inputs import Links, links_of
+from .link_inputs import LinkInputs, links_of
 from .shape_table import ShapeTable, shape_table
-from .solver_group import Kind
+from .solver_group import SolverKind
 
 _SAME_DIRECTION = 1e-5
 """Sine of the angle between a link and its bone that counts as none."""
@@ -34,8 +34,8 @@ _SAME_DIRECTION = 1e-5
 class RestShape:
     """The joints and links of a chain at rest."""
 
-    kind: Kind
-    links: Links
+    kind: SolverKind
+    links: LinkInputs
     plane: Quaternion
     """Has its +Y along the line root-tip and its +X where the chain bends."""
     frames: list[Quaternion]
@@ -107,7 +107,7 @@ def rest_shape(
     plane, is_straight = _plane(points, pole_shape)
     lengths = [(b - a).length for a, b in pairwise(points)]
     shape = RestShape(
-        kind=Kind(len(lengths), has_pole, is_straight and has_pole, is_offset),
+        kind=SolverKind(len(lengths), has_pole, is_straight and has_pole, is_offset),
         links=links_of(lengths),
         plane=plane,
         frames=frames,

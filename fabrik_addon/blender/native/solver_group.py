@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from .bend_plane import bend_plane, eased_distance
 from .frame_transport import own_rotations
-from .link_inputs import Links, links_inputs
+from .link_inputs import LinkInputs, links_inputs
 from .nodes import NUMBER, ROTATION, Nodes, Value
 from .shared_groups import shared_group
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Kind:
+class SolverKind:
     """The properties of a chain on which the nodes of its solver depend."""
 
     links: int
@@ -53,7 +53,7 @@ class Goal:
     """Share of the solved pose, which the bones' constraints mix; nodes that solve the chain don't use it."""
 
 
-def solver_group(kind: Kind) -> GeometryNodeTree:
+def solver_group(kind: SolverKind) -> GeometryNodeTree:
     """Return the group that solves a single link, or two with a pole; all others are looked up in tables.
 
     Its inputs are ``goal_values``, the links' values and the frames at rest.
@@ -84,7 +84,7 @@ def solver_group(kind: Kind) -> GeometryNodeTree:
     return shared_group(kind.name, fill)
 
 
-def _goal_inputs(nodes: Nodes, kind: Kind) -> Goal:
+def _goal_inputs(nodes: Nodes, kind: SolverKind) -> Goal:
     target = nodes.input("Target")
     pole = nodes.input("Pole") if kind.has_pole else None
     angle = nodes.input("Pole Angle", NUMBER) if kind.has_pole else None
@@ -98,13 +98,13 @@ def goal_values(goal: Goal) -> list[Value]:
     return [value for value in values if value is not None]
 
 
-def _eased(nodes: Nodes, goal: Goal, links: Links) -> tuple[Value, Value]:
+def _eased(nodes: Nodes, goal: Goal, links: LinkInputs) -> tuple[Value, Value]:
     """Return the target to reach for and its distance."""
     distance, is_eased, far = eased_distance(nodes, goal.target, goal.softness, links.total)
     return nodes.switch(is_eased, goal.target * (distance / far), goal.target), distance
 
 
-def _foot(nodes: Nodes, links: Links, distance: Value) -> tuple[Value, Value]:
+def _foot(nodes: Nodes, links: LinkInputs, distance: Value) -> tuple[Value, Value]:
     """Return where the joint between two links is, along the line root-target and across it (law of cosines).
 
     A target out of reach is taken as one at the end of the reach.
@@ -115,7 +115,7 @@ def _foot(nodes: Nodes, links: Links, distance: Value) -> tuple[Value, Value]:
     return along, nodes.sqrt(links.square - along * along)
 
 
-def _in_plane(nodes: Nodes, links: Links, distance: Value) -> list[Value]:
+def _in_plane(nodes: Nodes, links: LinkInputs, distance: Value) -> list[Value]:
     """Return the joints of one or two links in the coordinates of the bend plane."""
     if len(links.lengths) == 1:
         return [(0.0, 1.0, 0.0)]

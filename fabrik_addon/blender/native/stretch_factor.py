@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Links that lengthen where the target is out of reach, as nodes: as ``core.goals.link_stretch``.
+"""LinkInputs that lengthen where the target is out of reach, as nodes: as ``core.goals.link_stretch``.
 
 A pose whose links are longer by one factor is the same pose, scaled about its root. So the chain is solved with its own
 lengths, for the farthest target that softness and these lengths reach, and the factor is the distance of the target
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .link_inputs import Links
+from .link_inputs import LinkInputs
 from .nodes import NUMBER, Nodes, Value
 from .read_bone_stretch import Powers
 from .shared_groups import shared_group
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bpy.types import GeometryNodeTree
 
 
-def stretch_factor(nodes: Nodes, goal: Goal, links: Links, most: Value) -> tuple[Value, Value]:
+def stretch_factor(nodes: Nodes, goal: Goal, links: LinkInputs, most: Value) -> tuple[Value, Value]:
     """Return the factor by which links lengthen, and the share of the target's distance that they reach without.
 
     Args:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from mathutils import Quaternion
 
-from .link_inputs import OPEN_END, Links
+from .link_inputs import OPEN_END, LinkInputs
 from .nodes import NUMBER, ROTATION, Nodes, Value
 from .shared_groups import shared_group
 
@@ -24,7 +24,9 @@ _HALVINGS = 24
 """Bisections of the angle between the two directions of the last link: single precision has 24 binary digits."""
 
 
-def last_link(nodes: Nodes, target: Value, desired: Value, link: Value, plain: Value | None, others: Links) -> Value:
+def last_link(
+    nodes: Nodes, target: Value, desired: Value, link: Value, plain: Value | None, others: LinkInputs
+) -> Value:
     """Return the last link, nearest to its direction under a rotation, with which the others can reach the target.
 
     Args:
@@ -95,7 +97,7 @@ def _frame_group(count: int) -> GeometryNodeTree:
 
 
 def is_as_near(
-    nodes: Nodes, target: Value, link: Value, links: Links, others: Links, softness: Value, tolerance: Value
+    nodes: Nodes, target: Value, link: Value, links: LinkInputs, others: LinkInputs, softness: Value, tolerance: Value
 ) -> Value:
     """Return whether the tip comes as near to its target with a last link as without the rotation.
 
@@ -119,14 +121,14 @@ def is_as_near(
     return nodes.switch(softness > 0.0, is_near, True, 'BOOLEAN')
 
 
-def is_there(nodes: Nodes, target: Value, link: Value, others: Links, softness: Value, tolerance: Value) -> Value:
+def is_there(nodes: Nodes, target: Value, link: Value, others: LinkInputs, softness: Value, tolerance: Value) -> Value:
     """Return whether the others bring a last link's end to the target although they ease; arguments as above."""
     far = nodes.distance(target, link)
     is_near = _eased_error(nodes, far, others, softness) <= tolerance
     return nodes.is_near(far, others.middle, others.spread) & is_near
 
 
-def _eased_error(nodes: Nodes, distance: Value, links: Links, softness: Value) -> Value:
+def _eased_error(nodes: Nodes, distance: Value, links: LinkInputs, softness: Value) -> Value:
     """Return the position error that softness leaves of a target at a distance."""
     return nodes.call(_eased_error_group(), [distance, links.total, softness])[0]
 

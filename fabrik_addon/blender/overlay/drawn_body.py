@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from .overlay_shapes import Color, Kind
+from .overlay_shapes import Color, StrokeKind
 from .read_body import BodyView, read_body, read_body_settings, read_world_ends
 from .stroke_shader import StrokeBuffers
 
@@ -81,7 +81,10 @@ class DrawnBody:
         )
         doubts, points = len(view.doubts), len(view.handles)
         is_small = [role in _SMALL for role in view.roles]
-        kinds = [*(Kind.LINE if small else Kind.LINK for small in is_small), *[Kind.POINT] * (doubts + points)]
+        kinds = [
+            *(StrokeKind.LINE if small else StrokeKind.LINK for small in is_small),
+            *[StrokeKind.POINT] * (doubts + points),
+        ]
         widths = [_SMALL_WIDTH if small else _WIDTH for small in is_small]
         widths += [_DOUBT_SIZE] * doubts + [_HANDLE_SIZE] * points
         sets = context.preferences.themes[0].bone_color_sets

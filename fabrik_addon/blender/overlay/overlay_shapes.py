@@ -55,7 +55,7 @@ Reach = tuple[Array, float, float, float]
 """Position of a chain's root (3,), least and greatest distance of its end, distance at which softness begins."""
 
 
-class Kind(IntEnum):
+class StrokeKind(IntEnum):
     """The kinds of strokes; the stroke shader takes them as numbers."""
 
     POINT = 0
@@ -121,9 +121,9 @@ class Layout:
         self._add_pole_lines(with_pole, poles[with_pole])
         self._add_targets(joints + every)
         pinned = every[[chain.is_pinned for chain in chains]]
-        self._add(self.ends[pinned], self.ends[pinned], 'pin', 1.0, _MARK_SIZE, Kind.POINT)
+        self._add(self.ends[pinned], self.ends[pinned], 'pin', 1.0, _MARK_SIZE, StrokeKind.POINT)
         self._add_links()
-        self._add(poles[with_pole], poles[with_pole], 'pole', self.fades[with_pole], JOINT_SIZE, Kind.POINT)
+        self._add(poles[with_pole], poles[with_pole], 'pole', self.fades[with_pole], JOINT_SIZE, StrokeKind.POINT)
         self.rows: IntegerArray = np.concatenate(self._rows)
         """(N, 2) start and end of each stroke; those of a point are the same."""
         self.stroke_colors: Array = np.concatenate(self._colors)
@@ -146,34 +146,34 @@ class Layout:
 
     def _add_cones(self, heads: IntegerArray, rims: IntegerArray) -> None:
         spokes = rims[:, :: CIRCLE_SEGMENTS // _SPOKES]
-        self._rims = self._add(rims, np.roll(rims, -1, axis=1), 'limit', 1.0, _THIN, Kind.LINE)
-        self._spokes = self._add(np.repeat(heads, _SPOKES), spokes, 'limit', 1.0, _THIN, Kind.LINE)
+        self._rims = self._add(rims, np.roll(rims, -1, axis=1), 'limit', 1.0, _THIN, StrokeKind.LINE)
+        self._spokes = self._add(np.repeat(heads, _SPOKES), spokes, 'limit', 1.0, _THIN, StrokeKind.LINE)
 
     def _add_pole_lines(self, with_pole: IntegerArray, poles: IntegerArray) -> None:
         """Add a line from each chain's middle joint to its pole, and one from its root to its end."""
         middles = self.view.starts + self.view.counts // 2
         fades = self.fades[with_pole]
         self._add(middles[with_pole], poles, 'pole', fades, _THIN, self._dashes_if_active[with_pole])
-        self._add(self.view.starts[with_pole], self.ends[with_pole], 'pole', 0.5 * fades, _THIN, Kind.LINE)
+        self._add(self.view.starts[with_pole], self.ends[with_pole], 'pole', 0.5 * fades, _THIN, StrokeKind.LINE)
 
     def _add_targets(self, targets: IntegerArray) -> None:
         """Add the targets, and a line from each tip to its target."""
         chosen = self.with_target
         tips, goals, fades = self.ends[chosen], targets[chosen], self.fades[chosen]
         self._error_lines = self._add(tips, goals, 'NONE', fades, _THICK, self._dashes_if_active[chosen])
-        self._targets = self._add(goals, goals, 'NONE', fades, _MARK_SIZE, Kind.POINT)
+        self._targets = self._add(goals, goals, 'NONE', fades, _MARK_SIZE, StrokeKind.POINT)
 
     def _add_links(self) -> None:
         is_end = np.zeros(len(self.view.points), bool)
         is_end[self.ends] = True
         links = np.flatnonzero(~is_end)
         joint_fades = np.repeat(self.fades, self.view.counts)
-        self._add(links, links + 1, 'link', joint_fades[links], _THICK, Kind.LINK)
-        self._add(self.ends, self.ends, 'joint', self.fades, JOINT_SIZE, Kind.POINT)
+        self._add(links, links + 1, 'link', joint_fades[links], _THICK, StrokeKind.LINK)
+        self._add(self.ends, self.ends, 'joint', self.fades, JOINT_SIZE, StrokeKind.POINT)
 
     @property
     def _dashes_if_active(self) -> IntegerArray:
-        return np.where(self.is_active, int(Kind.DASHES), int(Kind.LINE))
+        return np.where(self.is_active, int(StrokeKind.DASHES), int(StrokeKind.LINE))
 
     def _add(
         self,
@@ -182,7 +182,7 @@ class Layout:
         color: str,
         fades: Array | float,
         width: float,
-        kinds: IntegerArray | Kind,
+        kinds: IntegerArray | StrokeKind,
     ) -> slice:
         """Add strokes between rows of positions; return their rows among all strokes."""
         rows = np.stack([starts.ravel(), ends.ravel()], axis=1)

@@ -55,7 +55,7 @@ _settings_of_chain = attrgetter(
 
 
 @dataclass(frozen=True)
-class Goals:
+class DrawnGoals:
     """The objects and bones that are the targets, or the poles, of C chains; a row is the index of a chain."""
 
     count: int
@@ -107,8 +107,8 @@ class ArmatureView:
     """(C,) index in ``points`` of each chain's root."""
     counts: IntegerArray
     """(C,) number of joints of each chain."""
-    targets: Goals
-    poles: Goals
+    targets: DrawnGoals
+    poles: DrawnGoals
 
 
 @dataclass(frozen=True)
@@ -238,7 +238,7 @@ def read_armature(armature: Object, session: Dragged | None) -> ArmatureView:
     )
 
 
-def _goals(armature: Object, indices: dict[str, int], count: int, goals: list[tuple[int, Object, str]]) -> Goals:
+def _goals(armature: Object, indices: dict[str, int], count: int, goals: list[tuple[int, Object, str]]) -> DrawnGoals:
     own, others, object_rows, objects = [], [], [], []
     for row, obj, bone in goals:
         if obj.type != 'ARMATURE' or bone not in obj.pose.bones:
@@ -249,7 +249,7 @@ def _goals(armature: Object, indices: dict[str, int], count: int, goals: list[tu
         else:
             others.append((row, obj, bone))
     own_rows, own_bones = np.array(own, int).reshape(-1, 2).T
-    return Goals(count, np.array(object_rows, int), tuple(objects), tuple(others), own_rows, own_bones)
+    return DrawnGoals(count, np.array(object_rows, int), tuple(objects), tuple(others), own_rows, own_bones)
 
 
 def _points_of(bones: Sequence[PoseBone], end: PoseBone, use_tail: bool, indices: dict[str, int]) -> tuple[int, ...]:
@@ -313,7 +313,7 @@ def read_ends(armature: Object) -> Array:
     return flat.reshape(-1, 3).astype(float)
 
 
-def _positions(goals: Goals, ends: Array, world: Array, known: Array | None) -> Array:
+def _positions(goals: DrawnGoals, ends: Array, world: Array, known: Array | None) -> Array:
     """Return the positions of goals (C, 3), world space; ``world`` is the armature's matrix."""
     positions = np.full((goals.count, 3), math.nan) if known is None else known.copy()
     if goals.objects and known is None:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ...core import Array
 from ...core.math.operations import IntegerArray
-from .overlay_shapes import JOINT_SIZE, Color, Kind
+from .overlay_shapes import JOINT_SIZE, Color, StrokeKind
 
 if TYPE_CHECKING:
     from gpu.types import GPUBatch, GPUShader, GPUTexture, GPUVertBuf, GPUVertFormat
@@ -224,7 +224,7 @@ def lines(starts: Array, ends: Array, width: float, color: Color) -> Strokes:
     """Return plain lines between points (N, 3) in world space, of one width in pixels and one colour."""
     count = len(starts)
     rows = np.arange(2 * count).reshape(2, count).T
-    buffers = StrokeBuffers(rows, np.tile((width, float(Kind.LINE)), (count, 1)))
+    buffers = StrokeBuffers(rows, np.tile((width, float(StrokeKind.LINE)), (count, 1)))
     return buffers.strokes(np.concatenate([starts, ends]), np.tile(color, (count, 1)))
 
 

@@ -44,7 +44,7 @@ Bend = tuple[Component, Component]
 ScalarBends = list[tuple[float, float]]
 """Bends of one pose, at every inner joint."""
 
-FALSE_POSITIONS = 60
+POLE_FALSE_POSITIONS = 60
 """Bound on the steps of false position, every third of which is a bisection: 8 to 14 are usual."""
 
 LEAST_DISTANCE = 1e-6
@@ -111,7 +111,7 @@ def shaped_pose(ops: Operations, shape: PoleShape, lengths: Sequence[float], dis
     far, near = ops.where(is_beyond, at_shape, 1.0) - distance, ops.where(is_beyond, 0.0, at_shape) - distance
     # The share at which a piece begins or ends is exact: a pose that is the pole shape stays as it is.
     share = ops.where(is_beyond | (far <= CLOSED_ERROR), low, high)
-    for step in range(FALSE_POSITIONS):
+    for step in range(POLE_FALSE_POSITIONS):
         error = _distance(ops, shape, lengths, share, is_beyond) - distance
         is_far = error > CLOSED_ERROR
         is_open = is_far | (error < -CLOSED_ERROR)

@@ -41,7 +41,7 @@ branches: with two branches alone the rotation about the line through their join
 
 
 @dataclass(frozen=True)
-class Pull:
+class EffectorPull:
     """A joint of a tree and its target: a point, or another joint that it should meet."""
 
     joint: int
@@ -64,7 +64,7 @@ class Swept:
     sweeps: Component
 
 
-def pull_weights(tree: Tree, pulls: Sequence[Pull]) -> list[Component]:
+def pull_weights(tree: Tree, pulls: Sequence[EffectorPull]) -> list[Component]:
     """Return for each joint the sum of the weights of all pulls on the joint itself and on the joints beyond it."""
     weights: list[Component] = [0.0] * len(tree.parents)
     for pull in pulls:
@@ -82,7 +82,7 @@ def sweep_tree(
     tree: Tree,
     joints: Sequence[Vector],
     frames: Sequence[Quaternion],
-    pulls: Sequence[Pull],
+    pulls: Sequence[EffectorPull],
     stop: Stop,
     roots: Sequence[int] = (),
 ) -> Swept:
@@ -149,7 +149,7 @@ def backward_pass(
     tree: Tree,
     joints: list[Vector],
     sub_bases: dict[int, Quaternion],
-    pulls: Sequence[Pull],
+    pulls: Sequence[EffectorPull],
     weights: Sequence[Component],
     held: set[int],
 ) -> None:
@@ -185,7 +185,7 @@ def backward_pass(
             joints[j] = candidate
 
 
-def _goal(pull: Pull, joints: Sequence[Vector]) -> tuple[Vector, Component]:
+def _goal(pull: EffectorPull, joints: Sequence[Vector]) -> tuple[Vector, Component]:
     """Return where a pull's joint should be and with what weight; two joints that meet do so at their centroid."""
     if pull.target is not None:
         return pull.target, pull.weight
@@ -281,7 +281,7 @@ def forward_pass(
                 joints[child] = (x + dx, y + dy, z + dz)
 
 
-def _error(ops: Operations, joints: Sequence[Vector], pulls: Sequence[Pull]) -> Component:
+def _error(ops: Operations, joints: Sequence[Vector], pulls: Sequence[EffectorPull]) -> Component:
     """Return ``sqrt(sum w_k |p_k - t_k|^2 / sum w_k)`` over the pulls k.
 
     p_k is the pulled joint, t_k its target or the joint that it should meet.

@@ -32,7 +32,7 @@ multiplied by ``EASE``, below the second by ``TIGHTEN``."""
 EASE, TIGHTEN = 0.2, 6.0
 """Factors of damping."""
 
-BOUND_ROUNDS = 2
+NEWTON_BOUND_ROUNDS = 2
 """Solutions of one step at most: each fixes the axes at their limits that the one before took beyond them."""
 
 FIRST_NEWTON_DAMPING, MOST_NEWTON_DAMPING = 0.5, 1e4
@@ -229,7 +229,7 @@ def _bounded_change(model: Array, gradient: Array, fixed: NDArray[np.bool_], lea
     An axis whose change would pass a bound is fixed there (in place, in ``fixed``), and the rest is solved anew.
     """
     change = np.zeros_like(gradient)
-    for _ in range(BOUND_ROUNDS):
+    for _ in range(NEWTON_BOUND_ROUNDS):
         solved = _solve_fixed(model, gradient, change, fixed)
         change = np.minimum(np.maximum(solved, least), most)
         beyond = ~fixed & (solved != change)
