@@ -9,6 +9,7 @@ end.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
@@ -214,6 +215,8 @@ class Options:
     """Name of the solver, one of ``solvers.SOLVERS``."""
     stretch_max: float = 1.0
     """Largest factor by which all links are lengthened where the tip can't reach its target otherwise; 1 is rigid."""
+    most_turn: float = math.inf
+    """Most that a bone of a body rotates, radians: from the solution of the frame before, or from the pose at hand."""
 
     def __post_init__(self) -> None:
         """Refuse values with which nothing can be solved."""

@@ -126,10 +126,12 @@ def solve_tree_components(
         else:
             descent = Descent(problem.start.tree, problem.levels(), problem.moves_root)
             if previous is None:
+                begin = present
                 found, more, is_converged = descend_gradually(descent, present, present, TREE_STEPS)
             else:
                 begin = _state_of_previous(problem, previous)
                 found, more, is_converged = descend_by_weight(descent, begin, present, TREE_STEPS)
+            found = _within_turn(descent, begin, found, options.most_turn)
         steps += more
         # Poles and rotations that can't be met are no reason for another pose: the next solve would change it back.
         as_good = problem.is_met(present) and problem.angle_off(found) > AS_GOOD * problem.angle_off(present)
@@ -354,6 +356,26 @@ def _warm_start(problem: TreeProblem, options: Options) -> State:
             (x, y, z), (bx, by, bz) = joints[root], start.points[root]
             shifts[number] = (x - bx, y - by, z - bz)
     return problem.state(coordinates_of_tree(SCALAR, tree, frames), shifts)
+
+
+def _within_turn(descent: Descent, begin: State, found: State, most: float) -> State:
+    """Return the state, or where a bone rotates by more than ``most`` (radians) on the way to it, one that is nearer.
+
+    That one is the same share of each coordinate's way, with the first level met again. Near full extension a limb's
+    middle joint rotates by 1 / sin(bend) times what the target moves, without a bound.
+    """
+    if not math.isfinite(most):
+        return found
+    begin = descent.state(begin.coordinates, begin.shifts)
+    a, b = np.array(begin.placed.frames), np.array(found.placed.frames)
+    signs = np.where((a * b).sum(axis=1) < 0.0, -1.0, 1.0)[:, None]
+    half_chord = 0.5 * float(np.sqrt(np.square(a - signs * b).sum(axis=1).max()))
+    largest = 4.0 * math.asin(min(half_chord, 1.0))
+    if largest <= most:
+        return found
+    nearer = descent.applied(begin, (most / largest) * descent.to_reference(begin, found))
+    first = Descent(descent.tree, descent.levels[:1], descent.moves_roots)
+    return descend_by_priority(first, nearer, None, TREE_STEPS)[0]
 
 
 def _statuses(problem: TreeProblem, state: State, distances: Sequence[float], is_converged: bool) -> list[Component]:

@@ -75,7 +75,7 @@ LED: dict[str, tuple[tuple[float, float, float], tuple[float, float, float]]] = 
 
 
 @dataclass(frozen=True)
-class _Drag:
+class Drag:
     """What was measured in one drag."""
 
     turns: Array
@@ -97,13 +97,13 @@ class _Drag:
 def pulling_table(effort: Effort) -> Table:
     """Return how far bones rotate in one move of a drag, how well pins hold, and what a move costs."""
     count = 2 * effort.targets
-    found: dict[str, list[_Drag]] = {name: [] for name in DRAGS}
+    found: dict[str, list[Drag]] = {name: [] for name in DRAGS}
     for body in BODIES:
         armature = make_scaled_body(*BODIES[body])
         for number in range(count):
             if list(BODIES)[number % len(BODIES)] == body:
                 name = list(DRAGS)[number // len(BODIES) % len(DRAGS)]
-                found[name].append(_dragged(armature, number, name))
+                found[name].append(drag_far(armature, number, name))
     rows = [_drag_row(name, drags) for name, drags in found.items()]
     everything = [drag for drags in found.values() for drag in drags]
     jumps = sum(drag.ratio > LARGEST_RATIO for drag in everything)
@@ -128,7 +128,7 @@ def pulling_table(effort: Effort) -> Table:
     )
 
 
-def _drag_row(name: str, drags: Sequence[_Drag]) -> Row:
+def _drag_row(name: str, drags: Sequence[Drag]) -> Row:
     ratios = np.array([drag.ratio for drag in drags])
     times = np.concatenate([drag.milliseconds for drag in drags])
     pin, angle = max(drag.pin_distance for drag in drags), max(drag.pin_angle for drag in drags)
@@ -169,7 +169,7 @@ def make_scaled_body(legs: float, trunk: float, arms: float) -> Any:
     return armature
 
 
-def _dragged(armature: Any, number: int, name: str) -> _Drag:
+def drag_far(armature: Any, number: int, name: str) -> Drag:
     """Drag a handle along the arc of a number, then cancel."""
     layer = view_layer()
     bone, middle, width = DRAGS[name]
@@ -199,7 +199,7 @@ def _dragged(armature: Any, number: int, name: str) -> _Drag:
             q = rotation_of(one)
             outside = max(outside, float(outside_by(limits[one.name], (q.w, q.x, q.y, q.z))))
     session.cancel(layer)
-    return _Drag(np.array(turns), np.array(times), pin_distance, pin_angle, outside)
+    return Drag(np.array(turns), np.array(times), pin_distance, pin_angle, outside)
 
 
 def _arc(end: Array, middle: Array) -> Array:

@@ -19,6 +19,7 @@ from fabrik_addon.blender.interface import body_panel
 from fabrik_addon.blender.interface.body_tool import body_handles
 from fabrik_addon.blender.overlay.read_body import read_body, read_body_settings, read_world_ends
 from fabrik_addon.blender.setup import make_body as make_body_module
+from scripts.benchmark import body_drag_rows
 from tests.blender.rigs import Bone, activate, enter_pose_mode, make_armature, make_tail, metarig, update
 from tests.blender.test_panel import Drawing
 
@@ -583,6 +584,27 @@ def test_a_cancelled_drag_of_a_body_restores_every_bit(rigify: None) -> None:
     after = [(bone.rotation_quaternion[:], bone.location[:], bone.rotation_euler[:]) for bone in armature.pose.bones]
     assert after == before
     assert not body.handles["Hand.L"].use_position
+
+
+@pytest.mark.parametrize("name", body_drag_rows.DRAGS)
+def test_far_drags_are_continuous_and_planted_feet_hold(name: str) -> None:
+    """Without a bound on a target's force and on the rotations of one move 21 of 48 such drags were not."""
+    armature = body_drag_rows.make_scaled_body(*body_drag_rows.BODIES["short legs"])
+    drag = body_drag_rows.drag_far(armature, 1, name)
+    assert drag.ratio <= SMOOTH
+    assert drag.pin_distance <= PIN_DISTANCE and drag.pin_angle <= PIN_ANGLE
+    assert drag.outside <= body_drag_rows.MOST_OUTSIDE
+
+
+def test_the_end_of_a_drag_brings_the_handle_to_its_target(rigify: None) -> None:
+    """Nearly straight knees rotate by 5 degrees where the hips move by a centimeter: a move takes a part of that."""
+    armature = metarig("human_metarig")
+    make_body(armature)
+    session = BodyDrag(bpy.context.view_layer, armature, "spine")
+    session.move(bpy.context.view_layer, session.start_position + Vector((0.0, 0.0, -0.01)))
+    assert session.distance_left > 1e-3
+    session.finish(bpy.context.view_layer)
+    assert session.distance_left < 1e-4
 
 
 def test_a_drag_beyond_reach_does_not_jump(rigify: None) -> None:

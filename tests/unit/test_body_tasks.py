@@ -90,3 +90,24 @@ def test_an_effector_without_a_position_holds_its_rotation_alone() -> None:
     found = solve_tree(start_tree(chain, pose), goals, Options())
     assert found.status.tolist() == [Status.REACHED, Status.REACHED]
     assert abs(found.pose.rotations[chain.tips[1]] @ pose.rotations[chain.tips[1]]) > 1.0 - 1e-9
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_level_takes_nothing_from_those_above_it(seed: int) -> None:
+    """The pulled effector of a body against the one that is held, and the pin against both."""
+    rng = np.random.default_rng(seed)
+    chain, pose = y_tree()
+    chain = replace(chain, posture_weights=np.ones(len(chain.lengths)))
+    size = float(chain.lengths.sum())
+    near = rng.uniform(-0.15, 0.15, 3)
+    away = rng.uniform(-1.0, 1.0, 3)
+    start = start_tree(chain, pose)
+    for first, second in ((PINNED, PULLED), (PULLED, 3)):
+        goals = Goals(
+            np.add(ends(pose), [near, size * away]),
+            pinned=np.array([first == PINNED, False]),
+            priorities=np.array([first, second]),
+        )
+        alone = replace(goals, with_positions=np.array([True, False]))
+        worse = solve_tree(start, goals, Options()).error[0] - solve_tree(start, alone, Options()).error[0]
+        assert worse <= 1e-4, (first, second)

@@ -129,6 +129,9 @@ class BaseDrag(ABC):
     def _pose(self, view_layer: ViewLayer, position: Vector) -> None:
         """Change the restored channels so that the dragged point is at a position, world space, and update."""
 
+    def finish(self, view_layer: ViewLayer) -> None:  # noqa: B027 - only some drags have something left to do
+        """Bring the dragged point where the last move, which has a largest rotation, left it short of its position."""
+
     def confirm(self) -> list[tuple[Object | PoseBone | Bone, str]]:
         """End the drag here; return the changed channels: objects and bones, with the channels' names."""
         return self._channels.changed()

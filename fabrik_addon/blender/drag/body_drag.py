@@ -7,6 +7,7 @@ The pose at the start is the reference pose of every move; the solve starts from
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -29,7 +30,19 @@ if TYPE_CHECKING:
     from bpy.types import Bone, Object, PoseBone, ViewLayer
     from mathutils import Matrix
 
+    from ..solving.chain_groups import Group
     from ..solving.solve_chain_bones import SolvedChain
+
+
+MOST_TURN = 4.5
+"""Largest rotation (radians) of a bone in a move, over the distance of the move in units of the body's tree.
+
+Where a limb is nearly straight or reaches a limit its joints rotate by many times what they do elsewhere; there the
+dragged point comes behind, and follows in the next moves. Without it 21 of 48 seeded drags had a move with more than 3
+times the median move's largest rotation; with it 1 of 96."""
+
+FAR_MOVE = 0.1
+"""Distance of a move, in units of the body's tree, from which on rotations have no bound."""
 
 
 def is_of_body(armature: Object, bone: str) -> bool:
@@ -70,6 +83,7 @@ class BodyDrag(BaseDrag):
         self._group = body_group(self.armature, take_body(self.armature, *pulls, follows=self.follows))
         self._record(self._group)
         self.start_position = self.armature.matrix_world @ start
+        self._solved_for = start
 
     def _own_pull(self, position: Vector) -> Pull:
         """Return the pull of the handle to a position in armature space."""
@@ -104,12 +118,13 @@ class BodyDrag(BaseDrag):
             FabrikError: the position isn't finite.
         """
         if position[:] == self.start_position[:]:
-            self._previous = ()
+            self._previous, self._solved_for = (), self._to_armature @ position
         super().move(view_layer, position)
 
     def _pose(self, view_layer: ViewLayer, position: Vector) -> None:
-        goals = self._goals(self._to_armature @ position)
-        found = solve_group(self._group, goals, self._previous)
+        at = self._to_armature @ position
+        goals = self._goals(at)
+        found = solve_group(self._group_within_turn(at), goals, self._previous)
         self._previous = found
         for chain in found:
             self._write(chain)
@@ -120,6 +135,19 @@ class BodyDrag(BaseDrag):
                 own = own._replace(snapshot=replace(own.snapshot, goals=goals[name]))
                 self.result = outcome_of(view_layer, self.armature, own, ())
         self.distance_left = (self.armature.matrix_world @ self._place() - position).length
+
+    def _group_within_turn(self, position: Vector) -> Group:
+        """Return the group to solve for a position in armature space, with the largest rotation of this move."""
+        tree = self._group.tree
+        assert tree is not None  # a body is a tree
+        distance = (position - self._solved_for).length / tree.start.unit
+        self._solved_for = position
+        most = MOST_TURN * distance if 0.0 < distance < FAR_MOVE else math.inf
+        return replace(self._group, tree=replace(tree, options=replace(tree.options, most_turn=most)))
+
+    def finish(self, view_layer: ViewLayer) -> None:
+        """Move to the same position again: a move by no distance has no largest rotation."""
+        self.move(view_layer, self.position)
 
     def confirm(self) -> list[tuple[Object | PoseBone | Bone, str]]:
         """End the drag here; the handle keeps its place from now on. Return the changed channels with their bones."""

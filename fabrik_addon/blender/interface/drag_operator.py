@@ -68,6 +68,7 @@ class ModalDragOperator(PoseModeMixin, Operator):
         if result == 'CANCELLED':
             return self._cancelled(context)
         if result == 'FINISHED':
+            session.finish(context.view_layer)
             self._display.end()
             return self._confirm(context, session)
         self._display.refresh(context)

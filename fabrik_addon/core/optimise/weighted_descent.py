@@ -2,48 +2,80 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The tasks of a body by weight, the posture task among them: Gauss-Newton steps with a Levenberg-Marquardt damping.
 
-The cost is ``sum_k w_k |r_k|^2 + (q - q0)^T P (q - q0)``, with ``r_k`` the residuals of level k, ``w_k`` the level's
-weight, ``q0`` the reference pose and P the diagonal matrix of the posture task's weights. With J and r the Jacobian and
-the residuals of all levels, and W the diagonal matrix of their weights, one step is
+The cost is ``sum_k rho_k(|r_k|) + (q - q0)^T P (q - q0)``, with ``r_k`` the residual of task k, ``q0`` the reference
+pose and P the diagonal matrix of the posture task's weights. Of tasks of the first level (pins and planted feet)
+``rho(r) = w r^2``; of the others, whose force is bounded, it is the pseudo-Huber loss
+
+    rho(r) = 2 F d (sqrt(1 + (r / d)^2) - 1),   d = F / w
+
+which is ``w r^2`` near the target and whose slope far away is 2 F. With J the Jacobian of all tasks, r their residuals
+and W the diagonal matrix of ``rho'(|r_k|) / (2 |r_k|)``, one step is
 
     dq = d + P^-1 J^T (J P^-1 J^T + (1 + lambda) W^-1)^-1 (r - J d),   d = (q0 - q) / (1 + lambda)
 
-which is the minimum of the linearised cost plus ``lambda dq^T P dq`` (Marquardt 1963), as a system of one equation for
-each row of the tasks, of which there are half as many as coordinates.
+which is the minimum of the linearised cost plus ``lambda dq^T P dq`` (Marquardt 1963; lambda by the ratio of the
+reduction of the cost to that of the linearised cost, Nielsen 1999), as a system of one equation for each row of the
+tasks, of which there are half as many as coordinates. Bounds are an active set, found anew in each step: a coordinate
+is at its limit where the step's own formula takes it beyond (Hintermueller, Ito and Kunisch 2002).
+
+Without the bound F a target beyond reach pulls in proportion to its distance, a hundred times harder than the posture
+task: the pose becomes the nearest one of a set that isn't convex, and jumps. In a drag of a body's hips below where the
+legs allow them a bone rotated by 17.6 times the median move's largest rotation in one move; with F by 4.1 times.
 
 By strict priority (``prioritised_descent``) no level takes anything from those above it, by weight a small share. But
 where a target is out of reach, steps by strict priority alternate between the target and the posture, and end far from
 both. After the last step by weight, tasks that are nearly met are met exactly, by steps of strict priority.
 
-Every trial is brought back to the first level (pins and planted feet) before its cost is compared: along the curved
-set of poses that keep the pins a straight step costs more than it gains.
+Every trial is brought back to the first level before its cost is compared: along the curved set of poses that keep the
+pins a straight step costs more than it gains.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..math.factorisation import positive_inverse
 from ..math.operations import SCALAR, Array
-from .prioritised_descent import EXACT, LONGEST, ROUNDS, Descent, along_ellipses, descend_by_priority
+from ..model.joint_limits import ellipse_normal, ellipse_share
+from .prioritised_descent import EXACT, LONGEST, Descent, descend_by_priority
 from .tasks import PoleTask, State, Task
 
 LEVEL_WEIGHTS = (1e8, 1e5, 1e3, 1e2)
-"""w_k of the levels, over the weight 1 of the posture task; the last one of all levels after it."""
+"""w of the levels, over the weight 1 of the posture task; the last one of all levels after it."""
 
-FIRST_LAMBDA, LEAST_LAMBDA, MOST_LAMBDA = 1e-2, 1e-6, 1e8
+MOST_FORCES = (math.inf, 500.0, 100.0, 30.0)
+"""F of the levels. Targets within reach need less than 250 in the drags of the bench, most of them less than 100."""
+
+FIRST_LAMBDA, LEAST_LAMBDA, MOST_LAMBDA = 1e-3, 1e-7, 1e8
 """lambda of the first step, and its bounds: with more no step reduces the cost."""
 
-CONVERGED = 1e-5
-"""Largest change of a coordinate in a step that counts as none."""
+RAISED_LAMBDA = 1e-4
+"""lambda that the first step which doesn't reduce the cost raises at least."""
+
+CONVERGED = 3e-4
+"""Largest change of a coordinate in a step that counts as none: 0.02 degrees. With 1e-6 a move of a drag took 8 steps
+(median) instead of 3."""
+
+NEAR_ELLIPSE = 0.5
+"""Share of a swing's ellipse (``ellipse_share``) from which on the tangent at the ellipse bounds a step."""
 
 CORRECTIONS = 2
 """Steps at most that bring a trial back to the first level."""
 
-NEARLY_MET, FAR_FROM_MET = 4e-3, 2e-2
-"""Length of a task's residual, in the tree's units, up to which it is met exactly, and from which on it is left."""
+ROUNDS = 8
+"""Solutions of one step at most, each with the active set that the one before led to."""
+
+NEARLY_MET, NEAR, BESIDE = 3e-3, 4e-3, 3e-2
+"""Lengths of a task's residual, in the tree's units, that say how much of it is met exactly (``_share_met``)."""
+
+FAR_FROM_MET = 0.15
+"""Length of a task's residual, in the tree's units, from which on the task is left where it is."""
 
 MOST_EXACT = 0.05
 """Largest change of a coordinate (radians) by which targets are met exactly: a drag out of reach made a thigh jump by
@@ -58,6 +90,90 @@ target, 0 after a first descent by 1e2."""
 
 EXACT_STEPS = 10
 """Steps of strict priority at the end."""
+
+
+@dataclass(frozen=True)
+class _Loss:
+    """The loss of the tasks."""
+
+    spans: Sequence[slice]
+    """Rows of each task."""
+    weights: Sequence[float]
+    most_forces: Sequence[float]
+
+    def of(self, residual: Array) -> tuple[float, Array]:
+        """Return the loss of all tasks, and W (M,)."""
+        found, weights = 0.0, np.empty(len(residual))
+        for span, weight, force in zip(self.spans, self.weights, self.most_forces, strict=True):
+            rows = residual[span]
+            square = float(rows @ rows)
+            if force == math.inf:
+                found += weight * square
+                weights[span] = weight
+            else:
+                distance = force / weight
+                root = math.sqrt(1.0 + square / (distance * distance))
+                found += 2.0 * force * distance * (root - 1.0)
+                weights[span] = weight / root
+        return found, weights
+
+
+def _loss_of(descent: Descent, most_weight: float) -> _Loss:
+    spans, weights, most_forces = [], [], []
+    row = 0
+    for number, level in enumerate(descent.levels):
+        own = min(number, len(LEVEL_WEIGHTS) - 1)
+        for task, _ in level:
+            spans.append(slice(row, row + task.rows))
+            weights.append(min(most_weight, LEVEL_WEIGHTS[own]))
+            most_forces.append(MOST_FORCES[own] if number else math.inf)
+            row += task.rows
+    return _Loss(spans, weights, most_forces)
+
+
+class _Swings(NamedTuple):
+    """Columns of swings near their ellipses, and the normals there: their steps are taken along normal and tangent."""
+
+    first: NDArray[np.intp]
+    second: NDArray[np.intp]
+    nx: Array
+    nz: Array
+
+    def from_axes(self, array: Array) -> Array:
+        """Return columns (..., N + S), those of each swing's x and z along its normal and tangent."""
+        x, z = array[..., self.first], array[..., self.second]
+        array = array.copy()
+        array[..., self.first] = self.nx * x + self.nz * z
+        array[..., self.second] = self.nx * z - self.nz * x
+        return array
+
+    def to_axes(self, array: Array) -> Array:
+        """Return columns (..., N + S), those of each swing's normal and tangent along its x and z."""
+        across, along = array[..., self.first], array[..., self.second]
+        array = array.copy()
+        array[..., self.first] = self.nx * across - self.nz * along
+        array[..., self.second] = self.nz * across + self.nx * along
+        return array
+
+
+def _bounds(descent: Descent, state: State) -> tuple[Array, Array, _Swings]:
+    """Return how far each coordinate may go down and up (N + S,), a swing near its ellipse by normal and tangent."""
+    down, up = descent.bounds(state)
+    found = []
+    for bone in descent.bones:
+        limits = descent.tree.limits[bone]
+        if descent.tree.is_free[bone] or not limits.is_ellipse:
+            continue
+        x, _, z = state.coordinates[bone]
+        share = float(ellipse_share(SCALAR, limits, x, z))
+        if share > NEAR_ELLIPSE:
+            nx, nz = (float(part) for part in ellipse_normal(SCALAR, limits, x, z))
+            first, second = descent.first_column[bone, 0], descent.first_column[bone, 2]
+            down[first] = down[second] = -np.inf
+            up[first], up[second] = max((1.0 / share - 1.0) * (nx * x + nz * z), 0.0), np.inf
+            found.append((first, second, nx, nz))
+    columns = np.array(found).reshape(-1, 4).T
+    return down, up, _Swings(columns[0].astype(np.intp), columns[1].astype(np.intp), columns[2], columns[3])
 
 
 def descend_gradually(descent: Descent, start: State, reference: State, steps: int) -> tuple[State, int, bool]:
@@ -84,64 +200,52 @@ def descend_by_weight(descent: Descent, start: State, reference: State, steps: i
     largest = float(np.abs(descent.to_reference(exact, state)).max(initial=0.0))
     if largest > MOST_EXACT:
         exact, _, _ = descend_by_priority(_nearly_met(descent, state, MOST_EXACT / largest), state, None, EXACT_STEPS)
+    first = Descent(descent.tree, descent.levels[:1], descent.moves_roots)
+    if np.linalg.norm(descent.residual(exact)[0][descent.spans[0]]) > EXACT:
+        exact, _, _ = descend_by_priority(first, exact, None, EXACT_STEPS)
     return exact, taken + more, is_converged
 
 
 def _descend(
     descent: Descent, start: State, reference: State, steps: int, most_weight: float = math.inf
 ) -> tuple[State, int, bool]:
-    """Descend as ``descend_by_weight`` does, with no level's weight above one, and without the steps of priority."""
+    """Descend as ``descend_by_weight`` does, with no task's weight above one, and without the steps of priority."""
     state = descent.state(start.coordinates, start.shifts)
-    level_weights = [
-        min(most_weight, LEVEL_WEIGHTS[min(level, len(LEVEL_WEIGHTS) - 1)]) for level in range(len(descent.levels))
-    ]
-    weights = np.concatenate(
-        [np.full(span.stop - span.start, weight) for span, weight in zip(descent.spans, level_weights, strict=True)]
-    )
+    loss = _loss_of(descent, most_weight)
     metric = 1.0 / descent.inverse_posture_weights
-
-    def cost_of(residual: Array, toward: Array) -> float:
-        return float(weights @ np.square(residual) + metric @ np.square(toward))
-
-    damping, taken, is_converged = FIRST_LAMBDA, 0, False
+    damping, growth, taken = FIRST_LAMBDA, 2.0, 0
     toward = descent.to_reference(state, reference)
     residual, _ = descent.residual(state)
+    tasks, weights = loss.of(residual)
+    cost = tasks + float(metric @ np.square(toward))
     jacobian = descent.jacobian(state)
-    cost = cost_of(residual, toward)
     for _ in range(steps):
-        change = _step(descent, state, residual, jacobian, toward, weights, damping)
-        length = float(np.sqrt(change @ change))
+        change, free = _step(descent, state, (residual, jacobian, toward), weights, damping)
         if np.abs(change).max(initial=0.0) <= CONVERGED:
-            is_converged = True
-            break
-        trial = descent.applied(state, change * min(1.0, LONGEST / length))
-        trial = _on_first_level(descent, trial, jacobian)
-        trial_residual, _ = descent.residual(trial)
-        trial_toward = descent.to_reference(trial, reference)
-        trial_cost = cost_of(trial_residual, trial_toward)
-        if trial_cost < cost:
-            is_converged = cost - trial_cost <= 1e-9 * cost
-            state, residual, toward, cost = trial, trial_residual, trial_toward, trial_cost
+            return state, taken, True
+        change *= min(1.0, LONGEST / math.sqrt(float(change @ change)))
+        left = residual - jacobian @ change
+        linearised = float(weights @ (np.square(residual) - np.square(left)))
+        linearised += float(metric @ (np.square(toward) - np.square(toward - change)))
+        trial, residual_there = _on_first_level(descent, descent.applied(state, change), free)
+        toward_there = descent.to_reference(trial, reference)
+        tasks, weights_there = loss.of(residual_there)
+        cost_there = tasks + float(metric @ np.square(toward_there))
+        if cost_there < cost:
+            gain = min((cost - cost_there) / max(linearised, 1e-300), 1.5)
+            state, residual, toward, cost, weights = trial, residual_there, toward_there, cost_there, weights_there
             jacobian = descent.jacobian(state)
-            damping = max(0.2 * damping, LEAST_LAMBDA)
+            damping, growth = max(damping * max(0.1, 1.0 - (2.0 * gain - 1.0) ** 3), LEAST_LAMBDA), 2.0
             taken += 1
-            if is_converged:
-                break
         else:
-            damping *= 8.0
+            damping, growth = max(damping, RAISED_LAMBDA) * growth, 2.0 * growth
             if damping > MOST_LAMBDA:
-                is_converged = True
-                break
-    return state, taken, is_converged
+                return state, taken, True
+    return state, taken, False
 
 
 def _nearly_met(descent: Descent, state: State, most: float) -> Descent:
-    """Return a descent to the targets that the state is near to; others are left where they are.
-
-    A target at a distance d is replaced by one that is some share s of the way there, with s = ``most`` up to
-    ``NEARLY_MET`` and falling to 0 at ``FAR_FROM_MET``: at the end of its reach a body gains the last millimetres by
-    large rotations, and would jump to them where a target comes into reach.
-    """
+    """Return a descent to targets that are brought some share of the way to where they should be (``_share_met``)."""
     levels: list[list[tuple[Task, float]]] = [list(descent.levels[0])]
     for level in descent.levels[1:]:
         levels.append([])
@@ -149,67 +253,94 @@ def _nearly_met(descent: Descent, state: State, most: float) -> Descent:
             if isinstance(task, PoleTask):
                 continue
             error = math.sqrt(sum(part * part for part in task.residual(SCALAR, state.placed)))
-            share = most * min(1.0, max(0.0, (FAR_FROM_MET - error) / (FAR_FROM_MET - NEARLY_MET)))
-            levels[-1].append((task.partly(state.placed, share), weight))
+            levels[-1].append((task.partly(state.placed, most * _share_met(error)), weight))
     return Descent(descent.tree, levels, descent.moves_roots)
 
 
+def _share_met(error: float) -> float:
+    """Return the share of a residual that is met exactly at the end, by its length r, in the tree's units.
+
+    All of it up to a = ``NEARLY_MET``, and beyond ``a / (1 + (e / c)^2) + e / (1 + (e / b)^2)`` of e = r - a with
+    b = ``NEAR`` and c = ``BESIDE``: at the end of its reach a body gains the last millimetres by large rotations, and
+    would jump to them where a target comes into reach. Where that length falls, it falls by less than a fifth of the
+    target's motion: with a share that fell to 0 within 0.02 units the hand went back while its target went on.
+    """
+    if error <= NEARLY_MET:
+        return 1.0
+    if error >= FAR_FROM_MET:
+        return 0.0
+    beyond = error - NEARLY_MET
+    return (NEARLY_MET / (1.0 + (beyond / BESIDE) ** 2) + beyond / (1.0 + (beyond / NEAR) ** 2)) / error
+
+
 def _step(
-    descent: Descent, state: State, residual: Array, jacobian: Array, toward: Array, weights: Array, damping: float
-) -> Array:
-    """Return a step (N + S,) that ends within limits: coordinates that it would take out of theirs stop there."""
-    down, up = descent.bounds(state)
-    ellipses = descent.ellipses(state)
-    inverse_metric = descent.inverse_posture_weights.copy()
-    fixed = np.zeros(len(inverse_metric))
-    change = fixed
-    toward = toward / (1.0 + damping)
+    descent: Descent, state: State, linearised: tuple[Array, Array, Array], weights: Array, damping: float
+) -> tuple[Array, Array]:
+    """Return a step (N + S,) that ends within limits, and the step that brings the first level's residual to 0.
+
+    Args:
+        descent: the tree and its coordinates.
+        state: before the step.
+        linearised: residual (M,), J (M, N + S) and q0 - q (N + S,).
+        weights: W (M,).
+        damping: lambda.
+
+    Returns:
+        the step, and the pseudo-inverse (N + S, M1) of the first level's rows over the coordinates that aren't at
+        their limits.
+    """
+    residual, jacobian, toward = linearised
+    down, up, swings = _bounds(descent, state)
+    jacobian = swings.from_axes(jacobian)
+    inverse_metric = descent.inverse_posture_weights
+    to_posture = swings.from_axes(toward) / (1.0 + damping)
+    above = below = is_fixed = np.zeros(len(toward), bool)
+    diagonal = (1.0 + damping) / weights
+    least = float(diagonal.min())
+    desired = to_posture
     for _ in range(ROUNDS):
-        to_posture = np.where(inverse_metric > 0.0, toward, 0.0)
-        weighted = jacobian * inverse_metric
-        normal = weighted @ jacobian.T
-        np.einsum("ii->i", normal)[:] += (1.0 + damping) / weights
-        inverse = positive_inverse(normal, (1.0 + damping) / float(weights.max()))
-        change = to_posture + weighted.T @ (inverse @ (residual - jacobian @ (fixed + to_posture)))
-        is_free = inverse_metric > 0.0
-        leaves = [
-            (i, k, nx, nz)
-            for i, k, nx, nz in ellipses
-            if is_free[i] and is_free[k] and nx * change[i] + nz * change[k] > 1e-12
-        ]
-        # A swing that leaves its ellipse is far from the ellipse's box: at the box it would stop in the wrong place.
-        for i, k, _, _ in leaves:
-            is_free[i] = is_free[k] = False
-        above, below = is_free & (change > up), is_free & (change < down)
-        if not leaves and not above.any() and not below.any():
+        is_fixed = above | below
+        from_here = np.where(above, up, np.where(below, down, to_posture))
+        normal = (jacobian * np.where(is_fixed, 0.0, inverse_metric)) @ jacobian.T
+        np.einsum("ii->i", normal)[:] += diagonal
+        force = positive_inverse(normal, least) @ (residual - jacobian @ from_here)
+        desired = to_posture + inverse_metric * (force @ jacobian)
+        over, under = desired > up, desired < down
+        if (over == above).all() and (under == below).all():
             break
-        fixed = fixed + np.where(above, up, 0.0) + np.where(below, down, 0.0)
-        inverse_metric[above | below] = 0.0
-        if leaves:
-            jacobian, toward = along_ellipses(jacobian, toward, leaves)
-            ellipses = [each for each in ellipses if each not in leaves]
-    return change + fixed
+        above, below = over, under
+    change = np.minimum(np.maximum(desired, down), up)
+    rows = jacobian[descent.spans[0]]
+    weighted = rows * np.where(is_fixed, 0.0, inverse_metric)
+    normal = weighted @ rows.T
+    least = 1e-6 * float(normal.trace()) + 1e-12
+    np.einsum("ii->i", normal)[:] += least
+    back = positive_inverse(normal, least) @ weighted
+    return swings.to_axes(change), swings.to_axes(back).T
 
 
-def _on_first_level(descent: Descent, state: State, jacobian: Array) -> State:
+def _on_first_level(descent: Descent, state: State, back: Array) -> tuple[State, Array]:
     """Return a state with the first level's residual below ``EXACT``, or as near as ``CORRECTIONS`` steps bring it.
 
-    The steps use one Jacobian; a step after which the residual is not less is not taken.
+    A step after which the residual is not less is not taken.
+
+    Args:
+        descent: the tasks.
+        state: near the first level.
+        back: (N + S, M1) pseudo-inverse of the first level's rows.
+
+    Returns:
+        the state, and the residuals of all levels.
     """
-    rows = jacobian[descent.spans[0]]
-    weighted = rows * descent.inverse_posture_weights
-    normal = weighted @ rows.T
-    least = 1e-6 * float(normal.trace())
-    np.einsum("ii->i", normal)[:] += least
-    pseudo_inverse = weighted.T @ positive_inverse(normal, least)
-    residual = descent.residual(state)[0][descent.spans[0]]
+    first = descent.spans[0]
+    residual, _ = descent.residual(state)
     for _ in range(CORRECTIONS):
-        error = float(residual @ residual)
+        error = float(residual[first] @ residual[first])
         if error <= EXACT**2:
             break
-        corrected = descent.applied(state, pseudo_inverse @ residual)
-        left = descent.residual(corrected)[0][descent.spans[0]]
-        if float(left @ left) >= error:
+        corrected = descent.applied(state, back @ residual[first])
+        left, _ = descent.residual(corrected)
+        if float(left[first] @ left[first]) >= error:
             break
         state, residual = corrected, left
-    return state
+    return state, residual
