@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fabrik_addon.core import start_from
 from fabrik_addon.core.math.operations import SCALAR
 from fabrik_addon.core.model.constrained_chain import place
-from fabrik_addon.core.model.constrained_chain_arrays import Bones, matrices, tips_of
+from fabrik_addon.core.model.constrained_chain_arrays import Bones, free_axes, matrices, tips_of
 from fabrik_addon.core.model.feasible_poses import COUNT, feasible_poses
 from fabrik_addon.core.model.joint_limits import clamp, joint_limits, swing_twist
 from fabrik_addon.core.optimise.bounded_least_squares import descend
@@ -32,8 +32,7 @@ def made(rng: np.random.Generator, count: int, poses: int) -> tuple[ConstrainedC
     bones = Bones(
         matrices(*np.moveaxis(np.array(start.constrained_chain.rests)[None], -1, 0)),
         np.array(start.constrained_chain.links)[None],
-        tuple(start.constrained_chain.inherits),
-        tuple(start.constrained_chain.limits),
+        free_axes(tuple(start.constrained_chain.limits), tuple(start.constrained_chain.inherits)),
     )
     coordinates = [
         [swing_twist(SCALAR, tuple(q)) for q in feasible_coordinates(rng, constrained_chain).tolist()]
@@ -45,7 +44,7 @@ def made(rng: np.random.Generator, count: int, poses: int) -> tuple[ConstrainedC
 def is_feasible(bones: Bones, coordinates: Array) -> bool:
     """Whether limits leave turns (S, B, 3) as they are."""
     for pose in coordinates.tolist():
-        for limits, turn in zip(bones.limits, pose, strict=True):
+        for limits, turn in zip(bones.axes.limits, pose, strict=True):
             if np.abs(np.array(clamp(SCALAR, limits, tuple(turn))) - turn).max() > 1e-9:
                 return False
     return True
@@ -76,7 +75,7 @@ def test_first_and_second_derivatives_of_the_tip(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
     _, bones, coordinates = made(rng, count, 1)
     placed, step = _place(bones, coordinates), 1e-6
-    bone, axis = bones.axes
+    bone, axis = bones.axes.numbers
     for a in range(len(bone)):
         if coordinates[0, bone[a], 0] ** 2 + coordinates[0, bone[a], 2] ** 2 > 0.8:
             continue  # near half a turn a swing runs out of half-sine
@@ -87,8 +86,8 @@ def test_first_and_second_derivatives_of_the_tip(seed: int, count: int) -> None:
             ends.append(_place(bones, moved))
         np.testing.assert_allclose(placed.columns[0, a], (ends[0].tips - ends[1].tips)[0] / (2.0 * step), atol=1e-5)
         for b in range(len(bone)):
-            is_whole = bones.follows[a, b] == 1.0
-            if is_whole or (bones.segment[bone[a]] != bones.segment[bone[b]] and bone[a] != bone[b]):
+            is_whole = bones.axes.follows[a, b] == 1.0
+            if is_whole or (bones.axes.segment[bone[a]] != bones.axes.segment[bone[b]] and bone[a] != bone[b]):
                 change = (ends[0].columns[0, b] - ends[1].columns[0, b]) / (2.0 * step)
                 expected = np.cross(placed.spins[0, a], placed.columns[0, b]) if is_whole else 0.0 * change
                 np.testing.assert_allclose(change, expected, atol=1e-4)
@@ -101,7 +100,7 @@ def test_second_derivative_of_the_error(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
     _, bones, coordinates = made(rng, count, 1)
     coordinates *= 0.7  # near half a turn a swing runs out of half-sine
-    if any(limits.locked[axis] and limits.lower[axis] for limits in bones.limits for axis in (0, 2)):
+    if any(limits.locked[axis] and limits.lower[axis] for limits in bones.axes.limits for axis in (0, 2)):
         return  # a swing that is locked off rest bends the other as well: that is left out
     target, step = rng.normal(size=(1, 3)), 1e-6
 
@@ -110,10 +109,10 @@ def test_second_derivative_of_the_error(seed: int, count: int) -> None:
         first: Array = -(placed.columns @ (target - placed.tips)[:, :, None])[..., 0]
         return first
 
-    placed, value = _place(bones, coordinates), coordinates.reshape(1, -1)[:, bones.free]
-    bending = _curvature_of_swings(bones, coordinates, value, gradient(coordinates))
-    second = _second_derivative(bones, placed.spins, placed.columns, target - placed.tips, *bending)
-    for a, axis in enumerate(bones.free):
+    placed, value = _place(bones, coordinates), coordinates.reshape(1, -1)[:, bones.axes.free]
+    bending = _curvature_of_swings(bones.axes, coordinates, value, gradient(coordinates))
+    second = _second_derivative(bones.axes, placed.spins, placed.columns, target - placed.tips, *bending)
+    for a, axis in enumerate(bones.axes.free):
         ends = []
         for sign in (1.0, -1.0):
             moved = coordinates.copy()
@@ -143,7 +142,7 @@ def test_least_squares_find_nothing_nearer_near_by(seed: int, count: int) -> Non
     """But for swings by half a turn: half-sines end there, and whoever calls goes on with least squares."""
     rng = np.random.default_rng(seed)
     constrained_chain, bones, coordinates = made(rng, count, 1)
-    if any(limits.reaches_half_turn for limits in bones.limits):
+    if any(limits.reaches_half_turn for limits in bones.axes.limits):
         return
     targets = 1.5 * rng.normal(size=(1, 3))
     after, errors, _ = nearest_poses(bones, coordinates, targets, 1e-6, 100, 1e-9)
@@ -170,7 +169,9 @@ def test_each_pose_is_by_itself(seed: int, count: int) -> None:
 
 def test_what_is_locked_stays() -> None:
     locked = joint_limits((0.0,) * 3, (0.0,) * 3)
-    bones = Bones(np.eye(3)[None, None].repeat(2, 1), np.array([[[0.0, 0.5, 0.0]] * 2]), (True, True), (locked, locked))
+    bones = Bones(
+        np.eye(3)[None, None].repeat(2, 1), np.array([[[0.0, 0.5, 0.0]] * 2]), free_axes((locked, locked), (True, True))
+    )
     coordinates, errors, _ = nearest_poses(bones, np.zeros((1, 2, 3)), np.array([[0.3, 0.4, 0.0]]), 1e-4, 10, 1e-9)
     np.testing.assert_array_equal(coordinates, 0.0)
     assert errors[0] == pytest.approx(np.hypot(0.3, 0.6))
@@ -183,12 +184,12 @@ def test_what_is_locked_stays() -> None:
 @settings(max_examples=20)
 def test_poses_to_start_from_are_feasible_and_always_the_same(seed: int, count: int) -> None:
     _, bones, _ = made(np.random.default_rng(seed), count, 1)
-    kinds = feasible_poses(bones.limits)
+    kinds = feasible_poses(bones.axes.limits)
     for poses in kinds:
         assert poses.shape == (COUNT, count, 3)
         assert is_feasible(bones, poses[::16])
     feasible_poses.cache_clear()
-    for before, after in zip(kinds, feasible_poses(bones.limits), strict=True):
+    for before, after in zip(kinds, feasible_poses(bones.axes.limits), strict=True):
         np.testing.assert_array_equal(after, before)
 
 

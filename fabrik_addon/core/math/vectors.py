@@ -103,6 +103,11 @@ def rejection(a: Vector, axis: Vector) -> Vector:
     return a[0] - axis[0] * along, a[1] - axis[1] * along, a[2] - axis[2] * along
 
 
+def angle_about(ops: Operations, axis: Vector, arm: Vector, aim: Vector) -> Component:
+    """Return the angle about a unit axis that brings an arm nearest to an aim, from -pi to pi."""
+    return ops.atan2(dot(axis, cross(arm, aim)), dot(rejection(arm, axis), rejection(aim, axis)))
+
+
 def perpendicular(ops: Operations, axis: Vector, hints: list[Vector]) -> Vector:
     """Return the unit vector perpendicular to a unit axis that is nearest to the first hint not parallel to the axis.
 

@@ -13,7 +13,7 @@ import numpy as np
 from ..math.operations import Array, Component, Condition, Operations, Selection, Vector
 from ..math.quaternions import Quaternion, multiply, rotate
 from ..math.vectors import choose_each, gather_parts
-from .constrained_chain_arrays import Bones, matrices
+from .constrained_chain_arrays import Bones, free_axes, matrices
 from .joint_limits import AT_LIMIT, JointLimits, SwingTwist, rotation_of
 
 
@@ -35,7 +35,7 @@ class ConstrainedChain:
     def bones(self) -> Bones:
         """The bones in arrays, for Newton's method."""
         rests = matrices(*np.moveaxis(array_of(self.rests), -1, 0))
-        return Bones(rests, array_of(self.links), tuple(self.inherits), tuple(self.limits))
+        return Bones(rests, array_of(self.links), free_axes(tuple(self.limits), tuple(self.inherits)))
 
     @cached_property
     def free(self) -> list[tuple[int, int]]:

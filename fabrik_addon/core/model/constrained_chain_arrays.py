@@ -4,8 +4,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,34 +27,21 @@ def _squares_to_matrix() -> Array:
 
 _OF_SQUARES = _squares_to_matrix()
 
+_DIGITS = 9
+"""Digits of a chain's geometry that count for the tips of feasible poses: those after them are rounding, and differ
+between two poses of the same chain."""
+
 
 @dataclass(frozen=True)
-class Bones:
-    """What poses of a constrained chain have in common; root at the origin."""
+class FreeAxes:
+    """The axes of a chain's bones that aren't locked, and their limits; N of them."""
 
-    rests: Array
-    """(S or 1, B, 3, 3) rest frames, each in its parent's; in armature space for the first and for those alone."""
-    links: Array
-    """(S or 1, B, 3) from head to next joint, in each bone's own frame."""
+    limits: tuple[JointLimits, ...]
     inherits: tuple[bool, ...]
     """Whether each bone rotates with its parent."""
-    limits: tuple[JointLimits, ...]
-
-    def gather(self, poses: NDArray[np.int64] | NDArray[np.bool_]) -> Bones:
-        """Return the bones of some poses."""
-        if len(self.rests) == 1:
-            return self
-        return replace(self, rests=self.rests[poses], links=self.links[poses])
 
     @cached_property
-    def feasible(self) -> tuple[Array, Array]:
-        """Four kinds of feasible poses (4, P, B, 3), and where their tips (4, P, 3) are; of the first pose's bones."""
-        poses = np.stack(feasible_poses(self.limits))
-        tips = tips_of(self.gather(np.arange(1)), poses.reshape(-1, *poses.shape[2:]))
-        return poses, tips.reshape(*poses.shape[:2], 3)
-
-    @cached_property
-    def axes(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def numbers(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """(N,), (N,) bone and axis, 0 to 2, of every axis that isn't locked: swings before the twist after them."""
         free = [(bone, axis) for bone, joint in enumerate(self.limits) for axis in (0, 2, 1) if not joint.locked[axis]]
         bones, axes = np.array(free, int).reshape(-1, 2).T
@@ -63,13 +50,13 @@ class Bones:
     @cached_property
     def free(self) -> NDArray[np.int64]:
         """(N,) numbers of the free axes among all."""
-        bones, axes = self.axes
+        bones, axes = self.numbers
         return 3 * bones + axes
 
     @cached_property
     def ends(self) -> tuple[Array, Array]:
         """(N,), (N,) smallest and largest of every free axis."""
-        rows = [(self.limits[j].lower[k], self.limits[j].upper[k]) for j, k in zip(*self.axes, strict=True)]
+        rows = [(self.limits[j].lower[k], self.limits[j].upper[k]) for j, k in zip(*self.numbers, strict=True)]
         lower, upper = np.array(rows, float).reshape(-1, 2).T
         return lower, upper
 
@@ -87,14 +74,14 @@ class Bones:
     def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """(P,), (P,) which free axes are the x and the z of a swing in quarter ellipses."""
         has_ellipse = np.array([limits.is_ellipse for limits in self.limits])
-        bone, axis = self.axes
+        bone, axis = self.numbers
         first = np.flatnonzero((axis == 0) & has_ellipse[bone])
         return first, first + 1
 
     @cached_property
     def swings(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """(D,), (D,) which free axes are the x and the z of a swing that can go both ways."""
-        bone, axis = self.axes
+        bone, axis = self.numbers
         first = np.flatnonzero((axis[:-1] == 0) & (axis[1:] == 2) & (bone[:-1] == bone[1:]))
         return first, first + 1
 
@@ -139,18 +126,52 @@ class Bones:
     @cached_property
     def belongs(self) -> Array:
         """(N, B) 1 where an axis is a bone's."""
-        made: Array = 1.0 * (self.axes[0][:, None] == np.arange(len(self.limits)))
+        made: Array = 1.0 * (self.numbers[0][:, None] == np.arange(len(self.limits)))
         return made
 
     @cached_property
     def follows(self) -> Array:
         """(N, N) 1 where the first axis rotates what the second does to the tip, 1/2 where each does a part of it."""
-        bones, axes = self.axes
+        bones, axes = self.numbers
         place = 2 * bones + (axes == 1)
         same_run = self.segment[bones][:, None] == self.segment[bones][None, :]
         before, beside = place[:, None] < place[None, :], place[:, None] == place[None, :]
         made: Array = same_run * (1.0 * before + 0.5 * beside)
         return made
+
+
+free_axes = lru_cache(maxsize=16)(FreeAxes)
+"""What depends on the limits alone is found once for all solves."""
+
+
+@dataclass(frozen=True)
+class Bones:
+    """What poses of a constrained chain have in common; root at the origin."""
+
+    rests: Array
+    """(S or 1, B, 3, 3) rest frames, each in its parent's; in armature space for the first and for those alone."""
+    links: Array
+    """(S or 1, B, 3) from head to next joint, in each bone's own frame."""
+    axes: FreeAxes
+
+    def gather(self, poses: NDArray[np.int64] | NDArray[np.bool_]) -> Bones:
+        """Return the bones of some poses."""
+        if len(self.rests) == 1:
+            return self
+        return Bones(self.rests[poses], self.links[poses], self.axes)
+
+    def feasible(self) -> tuple[Array, Array]:
+        """Return four kinds of feasible poses (4, P, B, 3), and their tips (4, P, 3); of the first pose's bones."""
+        rests, links = (np.round(rows[0], _DIGITS) + 0.0 for rows in (self.rests, self.links))
+        return _feasible_tips(self.axes, rests.tobytes(), links.tobytes())
+
+
+@lru_cache(maxsize=16)
+def _feasible_tips(axes: FreeAxes, rests: bytes, links: bytes) -> tuple[Array, Array]:
+    """Return ``Bones.feasible`` of a chain, found once for all solves of it: that is a tenth of the time of one."""
+    poses = np.stack(feasible_poses(axes.limits))
+    bones = Bones(np.frombuffer(rests).reshape(1, -1, 3, 3), np.frombuffer(links).reshape(1, -1, 3), axes)
+    return poses, tips_of(bones, poses.reshape(-1, *poses.shape[2:])).reshape(*poses.shape[:2], 3)
 
 
 def tips_of(bones: Bones, coordinates: Array) -> Array:
@@ -170,11 +191,11 @@ def frames_of(bones: Bones, coordinates: Array) -> tuple[Array, Array, Array]:
     frames = np.empty_like(from_parents)
     before = np.empty_like(from_parents)
     before[:, 0] = np.eye(3)
-    for j, inherits in enumerate(bones.inherits):
+    for j, inherits in enumerate(bones.axes.inherits):
         if j:
             before[:, j] = frames[:, j - 1] if inherits else before[:, 0]
         np.matmul(before[:, j], from_parents[:, j], out=frames[:, j])
-    joints = np.zeros((len(coordinates), len(bones.inherits) + 1, 3))
+    joints = np.zeros((len(coordinates), len(bones.axes.inherits) + 1, 3))
     np.cumsum((frames @ bones.links[..., None])[..., 0], axis=1, out=joints[:, 1:])
     return before @ bones.rests, frames, joints
 

@@ -18,7 +18,7 @@ from ..model.constrained_chain import ConstrainedChain, Placed
 from ..model.joint_limits import SwingTwist
 from .bounded_least_squares import BoundedPose, bounded_step, damped, descend, jacobian_columns, pose_of, shortened
 
-FIRST_ROTATION_DAMPING = 0.15
+FIRST_ROTATION_DAMPING = 0.12
 """Damping of the first step, in units of the squared length: it falls with every step that helps."""
 
 LEAST_ROTATION_DAMPING, TOO_DAMPED = 1e-7, 1e4

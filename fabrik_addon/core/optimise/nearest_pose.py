@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The feasible pose whose tip is nearest to a target, from several starts at once: Newton's method between limits.
+"""The feasible pose whose tip is nearest to a target, from several starts at once: Newton's method within limits.
 
 Least squares converge slowly where no feasible pose reaches: their model leaves out the second derivative of the
 residual r, times r (Nocedal & Wright, section 10.3). For a chain that derivative consists of products of what the
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..math.operations import ARRAY, TINY, Array
-from ..model.constrained_chain_arrays import Bones, frames_of
+from ..model.constrained_chain_arrays import Bones, FreeAxes, frames_of
 from ..model.joint_limits import AT_LIMIT, within_half_turn
 
 LONGEST_NEWTON_STEP = 0.7
@@ -89,6 +89,7 @@ def nearest_poses(
     steps: int,
     still: float,
     damping: Array | None = None,
+    residual_damping: float = 0.0,
 ) -> tuple[Array, Array, Array]:
     """Bring tips as near to their targets as they come from where they are.
 
@@ -100,18 +101,21 @@ def nearest_poses(
         steps: at most.
         still: share of the error that a step must take away to be followed by another.
         damping: (S,) of the first steps: what this returned, where it goes on.
+        residual_damping: 0 for Newton's method. Else Gauss-Newton with so many times the length of the residual added
+            to the damping, for the second derivative that it leaves out (Fan & Yuan 2005): a step takes half the time,
+            because the model always is positive definite.
 
     Returns:
         joint coordinates after, distances (S,) from tip to target, and damping (S,) of the next steps: infinite where
         the descent has ended.
     """
     placed = _place(bones, coordinates)
-    errors = np.linalg.norm(targets - placed.tips, axis=-1)
+    errors = _lengths(targets - placed.tips)
     found_coordinates, found_errors = coordinates.copy(), errors.copy()
     damping = np.full(len(coordinates), FIRST_NEWTON_DAMPING) if damping is None else damping
     found_damping = damping.copy()
     items = np.arange(len(coordinates))
-    is_going = (errors > tolerance) & (len(bones.free) > 0) & (damping <= MOST_NEWTON_DAMPING)
+    is_going = (errors > tolerance) & (len(bones.axes.free) > 0) & (damping <= MOST_NEWTON_DAMPING)
     for _ in range(steps):
         if not is_going.all():
             found_coordinates[items], found_errors[items], found_damping[items] = coordinates, errors, damping
@@ -121,9 +125,9 @@ def nearest_poses(
             )
             if not items.size:
                 break
-        trial, predicted = _step(bones, coordinates, placed, targets, damping)
+        trial, predicted = _step(bones, coordinates, placed, targets, damping, residual_damping)
         trial_placed = _place(bones, trial)
-        trial_errors = np.linalg.norm(targets - trial_placed.tips, axis=-1)
+        trial_errors = _lengths(targets - trial_placed.tips)
         gain = errors - trial_errors
         better = gain > 0.0
         ratio = (errors + trial_errors) * gain / np.maximum(predicted, TINY)
@@ -152,12 +156,18 @@ def _place(bones: Bones, coordinates: Array) -> _Placed:
     local[..., 0, 2] = local[..., 2, 0] = x * z4
     spins = local @ parents.swapaxes(-1, -2)
     spins[..., 1, :] = frames[..., 1]
-    arms = joints[:, bones.carried] - joints[:, :-1]
+    arms = joints[:, bones.axes.carried] - joints[:, :-1]
     columns = spins @ _across(arms)
-    count, free = len(coordinates), bones.free
+    count, free = len(coordinates), bones.axes.free
     return _Placed(
         joints[:, -1], spins.reshape(count, -1, 3).take(free, axis=1), columns.reshape(count, -1, 3).take(free, axis=1)
     )
+
+
+def _lengths(vectors: Array) -> Array:
+    """Return the lengths (S,) of vectors (S, 3), in half the time of ``np.linalg.norm``."""
+    made: Array = np.sqrt(np.einsum("si,si->s", vectors, vectors))
+    return made
 
 
 def _across(vectors: Array) -> Array:
@@ -166,61 +176,81 @@ def _across(vectors: Array) -> Array:
     return made
 
 
-def _step(bones: Bones, coordinates: Array, placed: _Placed, targets: Array, damping: Array) -> tuple[Array, Array]:
-    """Return joint coordinates after one step of Newton's method within limits, and the gain (S,) of its model.
+def _step(
+    bones: Bones, coordinates: Array, placed: _Placed, targets: Array, damping: Array, residual_damping: float
+) -> tuple[Array, Array]:
+    """Return joint coordinates after one step within limits, and the gain (S,) of its model.
 
     The gain is the decrease of the squared distance from tip to target.
     """
     residual = targets - placed.tips
-    spins, columns = placed.spins, placed.columns
-    every, free = len(coordinates), bones.free
-    gradient = -(columns @ residual[:, :, None])[..., 0]
-    value = coordinates.reshape(every, -1).take(free, axis=1)
-    diagonal, mixed = _curvature_of_swings(bones, coordinates, value, gradient)
-    lower, upper = bones.ends
+    axes, every = bones.axes, len(coordinates)
+    gradient = -(placed.columns @ residual[:, :, None])[..., 0]
+    value = coordinates.reshape(every, -1).take(axes.free, axis=1)
+    lower, upper = axes.ends
     least, most = lower - value, upper - value
     fixed = ((most <= AT_LIMIT) & (gradient < 0.0)) | ((least >= -AT_LIMIT) & (gradient > 0.0))
-    n, m = bones.pairs
-    is_along = False
-    if n.size:
-        # A swing on its ellipse moves along the ellipse: the tangent replaces the axis x, and the axis z is fixed.
-        both = bones.both
-        tangent, curvature, out, is_flat = _along_ellipses(bones, value.take(both, axis=1), gradient.take(both, axis=1))
-        is_round = ~is_flat[:, None]  # a swing beyond its ellipse is clamped afterwards
-        least[:, both] -= np.where(is_round, np.inf, 0.0)
-        most[:, both] += np.where(is_round, np.inf, 0.0)
-        fixed[:, both] &= ~is_round
-        is_along = bool(out.any())
-    if is_along:
-        fixed[:, m] |= out
-        along_x, along_z = np.where(out, tangent[:, 0], 1.0), np.where(out, tangent[:, 1], 0.0)
-        spins, columns = spins.copy(), columns.copy()
-        for vectors in (spins, columns):
-            vectors[:, n] = along_x[..., None] * vectors[:, n] + along_z[..., None] * vectors[:, m]
-        gradient[:, n] = along_x * gradient[:, n] + along_z * gradient[:, m]
-        along = along_x * along_x * diagonal[:, n] + along_z * along_z * diagonal[:, m]
-        inner = bones.both_in_ellipses
-        along += 2.0 * along_x * along_z * mixed[:, inner] + np.where(out, np.maximum(curvature, 0.0), 0.0)
-        diagonal[:, n] = along
-        mixed[:, inner] = np.where(out, 0.0, mixed[:, inner])
-
-    model = _second_derivative(bones, spins, columns, residual, diagonal + damping[:, None], mixed)
+    along = _along_ellipses(axes, value, gradient, (least, most), fixed) if axes.pairs[0].size else None
+    columns = placed.columns if along is None else along.projected(axes, placed.columns)
+    if residual_damping > 0.0:
+        added = damping + residual_damping * _lengths(residual)
+        model = columns @ columns.swapaxes(-1, -2)
+        model.reshape(every, -1)[:, :: model.shape[-1] + 1] += added[:, None]
+    else:
+        diagonal, mixed = _curvature_of_swings(axes, coordinates, value, gradient)
+        spins = placed.spins
+        if along is not None:
+            spins = along.projected(axes, spins)
+            along.project_curvature(axes, diagonal, mixed)
+        model = _second_derivative(axes, spins, columns, residual, diagonal + damping[:, None], mixed)
+    if along is not None:
+        gradient = along.projected(axes, gradient[..., None])[..., 0]
     change = _bounded_change(model, gradient, fixed, least, most)
     predicted = -np.sum(change * (2.0 * gradient + (model @ change[..., None])[..., 0]), axis=1)
-    if is_along:
-        change[:, m] += along_z * change[:, n]
-        change[:, n] *= along_x
+    if along is not None:
+        n, m = axes.pairs
+        change[:, m] += along.z * change[:, n]
+        change[:, n] *= along.x
     moved = value + change
-    if n.size:
-        moved[:, both] = _into_ellipses(bones, moved.take(both, axis=1))
+    if axes.pairs[0].size:
+        moved[:, axes.both] = _into_ellipses(axes, moved.take(axes.both, axis=1))
     made = coordinates.copy()
-    made.reshape(every, -1)[:, free] = moved
-    wide, ends, other_ends = bones.wide
+    made.reshape(every, -1)[:, axes.free] = moved
+    wide, ends, other_ends = axes.wide
     if wide.size:
         made[:, wide, 0], made[:, wide, 2] = within_half_turn(
             ARRAY, ends, other_ends, made[:, wide, 0], made[:, wide, 2]
         )
     return made, predicted
+
+
+@dataclass(frozen=True)
+class _AlongEllipses:
+    """Swings that are held on their ellipses move along them: the tangent replaces the axis x, and z is fixed."""
+
+    is_held: NDArray[np.bool_]
+    """(S, P)"""
+    x: Array
+    """(S, P) components of the tangents; 1 and 0 of swings that aren't held."""
+    z: Array
+    curvature: Array
+    """(S, P) second derivative of the error along the tangent that comes from the ellipse's curvature."""
+
+    def projected(self, axes: FreeAxes, vectors: Array) -> Array:
+        """Return vectors (S, N, C) of the axes with those of the tangents in the places of x."""
+        n, m = axes.pairs
+        made = vectors.copy()
+        made[:, n] = self.x[..., None] * vectors[:, n] + self.z[..., None] * vectors[:, m]
+        return made
+
+    def project_curvature(self, axes: FreeAxes, diagonal: Array, mixed: Array) -> None:
+        """Bring ``_curvature_of_swings`` to the tangents, in place."""
+        n, m = axes.pairs
+        inner = axes.both_in_ellipses
+        along = self.x * self.x * diagonal[:, n] + self.z * self.z * diagonal[:, m]
+        along += 2.0 * self.x * self.z * mixed[:, inner] + np.where(self.is_held, np.maximum(self.curvature, 0.0), 0.0)
+        diagonal[:, n] = along
+        mixed[:, inner] = np.where(self.is_held, 0.0, mixed[:, inner])
 
 
 def _bounded_change(model: Array, gradient: Array, fixed: NDArray[np.bool_], least: Array, most: Array) -> Array:
@@ -242,30 +272,30 @@ def _bounded_change(model: Array, gradient: Array, fixed: NDArray[np.bool_], lea
 
 
 def _second_derivative(
-    bones: Bones, spins: Array, columns: Array, residual: Array, diagonal: Array, mixed: Array
+    axes: FreeAxes, spins: Array, columns: Array, residual: Array, diagonal: Array, mixed: Array
 ) -> Array:
     """Return half the squared error's second derivative (S, N, N); diagonal and mixed: ``_curvature_of_swings``."""
     # d2 tip / da db = spin a x column b where axis a rotates axis b; here it is multiplied by the residual.
-    bent = spins @ (columns @ _across(-residual)).swapaxes(-1, -2) * bones.follows
+    bent = spins @ (columns @ _across(-residual)).swapaxes(-1, -2) * axes.follows
     made: Array = columns @ columns.swapaxes(-1, -2) + bent + bent.swapaxes(-1, -2)
     made.reshape(len(made), -1)[:, :: made.shape[-1] + 1] += diagonal
-    n, m = bones.swings
+    n, m = axes.swings
     made[:, n, m] += mixed
     made[:, m, n] += mixed
     return made
 
 
-def _into_ellipses(bones: Bones, swings: Array) -> Array:
+def _into_ellipses(axes: FreeAxes, swings: Array) -> Array:
     """Return the nearest swings (S, 2, P) in their ellipses as clamp has them."""
-    radii = bones.radii_of(swings)
+    radii = axes.radii_of(swings)
     share = swings / radii
     inside = swings / np.maximum(np.sqrt(np.sum(share * share, axis=1, keepdims=True)), 1.0)
-    lower, upper = (ends[bones.both] for ends in bones.ends)
+    lower, upper = (ends[axes.both] for ends in axes.ends)
     in_ranges = np.minimum(np.maximum(swings, lower), upper)
     return np.where(radii.min(axis=1, keepdims=True) <= AT_LIMIT, in_ranges, inside)
 
 
-def _curvature_of_swings(bones: Bones, coordinates: Array, value: Array, gradient: Array) -> tuple[Array, Array]:
+def _curvature_of_swings(axes: FreeAxes, coordinates: Array, value: Array, gradient: Array) -> tuple[Array, Array]:
     """Return the part of the error's second derivative that comes from half-sines being no angles.
 
     ``_second_derivative`` takes spins as constant but for their rotation by other axes. The spin of a half-sine a also
@@ -274,37 +304,41 @@ def _curvature_of_swings(bones: Bones, coordinates: Array, value: Array, gradien
     Returns:
         the diagonal (S, N), and the entry of x and z for every bone that swings about both (S, D).
     """
-    bone, axis = bones.axes
+    bone, axis = axes.numbers
     is_swing = axis != 1
     swing = value * is_swing
-    pushed = (swing * gradient) @ bones.belongs
+    pushed = (swing * gradient) @ axes.belongs
     x, z = coordinates[..., 0], coordinates[..., 2]
     share = pushed / np.maximum(1.0 - x * x - z * z, 1e-6)
-    n, m = bones.swings
+    n, m = axes.swings
     diagonal = pushed.take(bone, axis=1) * is_swing + share.take(bone, axis=1) * swing * swing
     return diagonal, share[:, bone[n]] * value[:, n] * value[:, m]
 
 
 def _along_ellipses(
-    bones: Bones, swings: Array, gradient: Array
-) -> tuple[Array, Array, NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return the directions in which swings (S, 2, P) on their ellipses can move.
+    axes: FreeAxes, value: Array, gradient: Array, ends: tuple[Array, Array], fixed: NDArray[np.bool_]
+) -> _AlongEllipses | None:
+    """Return the directions in which swings on their ellipses can move; None where none is held on its ellipse.
 
-    Returns:
-        the tangent (S, 2, P) of the ellipse; the second derivative (S, P) of the error along it that comes from the
-        ellipse's curvature; whether each swing is held on its ellipse (S, P); whether its quarter ellipse has no width
-        (S, P), so that x and z are clamped to their ranges instead.
+    In place: swings in ellipses get no ends (S, N), those that are held are fixed (S, N) about z. A quarter ellipse
+    without width has none: x and z are clamped to their ranges instead.
     """
-    radii = bones.radii_of(swings)
-    is_flat = radii.min(axis=1) <= AT_LIMIT
+    both, (least, most) = axes.both, ends
+    swings, slope = value.take(both, axis=1), gradient.take(both, axis=1)
+    radii = axes.radii_of(swings)
+    is_round = radii.min(axis=1) > AT_LIMIT
     share = swings / radii
-    out = (
-        ~is_flat
-        & (np.sum(share * share, axis=1) >= 1.0 - 2.0 * AT_LIMIT)
-        & (np.sum(gradient * share / radii, axis=1) < 0.0)
-    )
-    tangent = radii * share[:, ::-1] * np.array([[-1.0], [1.0]])
-    return tangent, -np.sum(gradient * swings, axis=1), out, is_flat
+    held = is_round & (np.sum(share * share, axis=1) >= 1.0 - 2.0 * AT_LIMIT)
+    held &= np.sum(slope * share / radii, axis=1) < 0.0
+    each = is_round[:, None]  # a swing beyond its ellipse is clamped afterwards
+    least[:, both] -= np.where(each, np.inf, 0.0)
+    most[:, both] += np.where(each, np.inf, 0.0)
+    fixed[:, both] &= ~each
+    if not held.any():
+        return None
+    fixed[:, axes.pairs[1]] |= held
+    x, z = np.where(held, -radii[:, 0] * share[:, 1], 1.0), np.where(held, radii[:, 1] * share[:, 0], 0.0)
+    return _AlongEllipses(held, x, z, -np.sum(slope * swings, axis=1))
 
 
 def _solve_fixed(model: Array, gradient: Array, change: Array, fixed: NDArray[np.bool_]) -> Array:

@@ -24,14 +24,13 @@ from ..math.operations import TINY, Component, Condition, Operations, Point, Vec
 from ..math.quaternions import Quaternion, conjugate, from_to, multiply, rotate
 from ..math.vectors import (
     Joints,
+    angle_about,
     choose_each,
     choose_parts,
-    cross,
     distance_between,
     dot,
     joints_of,
     points_of,
-    rejection,
 )
 from ..model.chain_start import StartPose
 from ..model.constrained_chain import ConstrainedChain, Placed, place
@@ -223,7 +222,7 @@ def _best_rotation(
     if axis is not None:
         zero = 0.0 * coordinates[0]
         unit = (zero + (axis == 0), zero + (axis == 1), zero + (axis == 2))
-        angle = _angle_about(ops, rotate(parent, unit), arm, aim)
+        angle = angle_about(ops, rotate(parent, unit), arm, aim)
         angle = ops.minimum(ops.maximum(angle, -LARGEST_ROTATION), LARGEST_ROTATION)
         old = coordinates[axis] if axis == 1 else 2.0 * ops.asin(coordinates[axis])
         new = list(coordinates)
@@ -233,11 +232,6 @@ def _best_rotation(
         return clamp(ops, limits, (new[0], new[1], new[2]))
     delta = _rotation_toward(ops, arm, aim, rotate(frame, link))
     return clamp(ops, limits, swing_twist(ops, multiply(conjugate(parent), multiply(delta, frame))))
-
-
-def _angle_about(ops: Operations, axis: Vector, arm: Vector, aim: Vector) -> Component:
-    """Return the angle about a unit axis that brings an arm nearest to an aim, from -pi to pi."""
-    return ops.atan2(dot(axis, cross(arm, aim)), dot(rejection(arm, axis), rejection(aim, axis)))
 
 
 def _solve(ops: Operations, start: StartPose, target: Vector, pole: Vector | None, options: Options) -> SolverResult:
