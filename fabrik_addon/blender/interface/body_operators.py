@@ -173,6 +173,32 @@ class POSE_OT_fabrik_body_pull(HasBodyMixin, Operator):
             report(self, {'WARNING'}, f"Handle '{handle.name}': {result.message}")
 
 
+class POSE_OT_fabrik_body_follow(HasBodyMixin, Operator):
+    """Bring the pinned handles of the body to the objects that they follow"""
+
+    bl_idname = "pose.fabrik_body_follow"
+    bl_label = "Follow Objects"
+    bl_options = {'REGISTER', 'UNDO'}
+
+    def run(self, context: Context) -> None:
+        from ..rig.body_snapshots import following_objects
+        from ..solving.solve_body import pull_body
+        from ..solving.write_channels import auto_key
+
+        if not following_objects(context.object):
+            raise FabrikError("No pinned handle follows an object: choose one in the panel Handles")
+        result, changed = pull_body(context.view_layer, context.object, ())
+        auto_key(context, changed)
+        if result is not None and result.message:
+            report(self, {'WARNING'}, f"A handle doesn't reach its object: {result.message}")
+
+
 register, unregister = bpy.utils.register_classes_factory(  # type: ignore[misc]
-    (POSE_OT_fabrik_body_add, POSE_OT_fabrik_body_find, POSE_OT_fabrik_body_remove, POSE_OT_fabrik_body_pull)
+    (
+        POSE_OT_fabrik_body_add,
+        POSE_OT_fabrik_body_find,
+        POSE_OT_fabrik_body_remove,
+        POSE_OT_fabrik_body_pull,
+        POSE_OT_fabrik_body_follow,
+    )
 )

@@ -87,6 +87,9 @@ class VIEW3D_PT_fabrik_handles(SubPanel):
             column.prop_search(handle, "bone", context.object.pose, "bones", icon='BONE_DATA')
             column.prop(handle, "use_tail")
             column.prop(handle, "priority")
+            column.prop(handle, "target")
+            if handle.target is not None:
+                layout.operator("pose.fabrik_body_follow")
 
 
 class VIEW3D_PT_fabrik_skeleton(SubPanel):

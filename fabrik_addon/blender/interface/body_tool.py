@@ -101,6 +101,7 @@ class VIEW3D_MT_fabrik_handle(Menu):
         layout.separator()
         layout.operator("pose.fabrik_handle_pin", icon='PINNED')
         layout.operator("pose.fabrik_handle_release", icon='UNPINNED')
+        layout.operator("pose.fabrik_body_follow")
         layout.separator()
         layout.operator("pose.fabrik_handle_add", icon='ADD')
         layout.operator("pose.fabrik_handle_remove", icon='REMOVE')

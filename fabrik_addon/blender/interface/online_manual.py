@@ -44,7 +44,8 @@ PLACES = {
     "native-rig/#making-one": "ops.pose.fabrik_rig_* ops.object.fabrik_rigs_purge",
     "bodies/": "ops.pose.fabrik_body_add ops.pose.fabrik_body_remove settings.body body.*",
     "bodies/#parts": "ops.pose.fabrik_body_find part.*",
-    "bodies/#handles": "ops.pose.fabrik_body_pull ops.pose.fabrik_body_turn ops.pose.fabrik_handle_* handle.*",
+    "bodies/#handles": "ops.pose.fabrik_body_pull ops.pose.fabrik_body_turn ops.pose.fabrik_body_follow "
+    "ops.pose.fabrik_handle_* handle.*",
 }
 """Page and heading of operators and properties. ``chain.`` stands for ``FabrikChain`` and so on; a star for any end."""
 

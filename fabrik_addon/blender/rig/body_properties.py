@@ -11,7 +11,9 @@ from bpy.props import (
     CollectionProperty,
     EnumProperty,
     FloatProperty,
+    FloatVectorProperty,
     IntProperty,
+    PointerProperty,
     StringProperty,
 )
 from bpy.types import Context, Object, PropertyGroup
@@ -96,6 +98,19 @@ class FabrikPart(PropertyGroup):
     )
 
 
+def _note_target(handle: FabrikHandle, context: Context) -> None:
+    """Pin a handle to the object that was chosen, in whose space it keeps place and rotation from then on."""
+    armature = handle.id_data
+    bone = armature.pose.bones.get(handle.bone)
+    if handle.target is not None and bone is not None:
+        frame = bone.matrix.copy()
+        frame.translation = bone.tail if handle.use_tail else bone.head
+        found = handle.target.matrix_world.inverted_safe() @ armature.matrix_world @ frame
+        handle.target_offset = [value for row in found for value in row]
+        handle.use_pin = True
+    show_change(handle, context)
+
+
 class FabrikHandle(PropertyGroup):
     """A place of a body that is pulled or held"""
 
@@ -152,6 +167,21 @@ class FabrikHandle(PropertyGroup):
         default=0.0,
         min=0.0,
         subtype='DISTANCE',
+        override=OVERRIDABLE,
+    )
+
+    target: PointerProperty(
+        type=Object,
+        name="Follow Object",
+        description="Object that the handle follows while it is pinned, at the distance at which it is now",
+        update=_note_target,
+        override=OVERRIDABLE,
+    )
+    target_offset: FloatVectorProperty(
+        name="Offset",
+        description="Place and rotation of the handle in the space of the object that it follows; 4 rows of a matrix",
+        size=16,
+        options={'HIDDEN'},
         override=OVERRIDABLE,
     )
 

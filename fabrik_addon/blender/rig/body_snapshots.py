@@ -13,16 +13,18 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from mathutils import Quaternion, Vector
+from mathutils import Matrix, Quaternion, Vector
 
 from ...core import FabrikError, Goals, Options, StartPose, start_from
 from ...core.body.posture import PINNED, POSTURE_WEIGHTS, PULLED
 from .body_following import Follows, following_bones
 from .body_properties import body_of
 from .chain_bones import ChainBones, ChainSpec, chain_matrices, read_bones, read_pose
+from .dependencies import followed_bones
 from .overrides import overrides_of
 from .rotation_channel import is_locked
 from .snapshot import Snapshot, moving_with
+from .targets_and_poles import armature_to_world
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone
@@ -57,6 +59,7 @@ class _AddedHandle:
     bone: str
     use_tail: bool
     use_pin = use_position = use_rotation = False
+    target = None
     priority = PULLED
 
 
@@ -125,6 +128,29 @@ def handle_place(armature: Object, handle: FabrikHandle | _AddedHandle) -> Vecto
     return (bone.tail if handle.use_tail else bone.head).copy()
 
 
+def following_objects(armature: Object) -> set[str]:
+    """Return the names of the pinned handles of a body that follow an object."""
+    return {one.name for one in body_of(armature).handles if one.use_pin and one.target is not None}
+
+
+def _followed_frame(armature: Object, handle: FabrikHandle | _AddedHandle) -> Matrix | None:
+    """Return place and rotation of a handle that follows an object, in armature space; None of one that doesn't.
+
+    Raises:
+        FabrikError: the object follows a bone of the armature.
+    """
+    if handle.target is None:
+        return None
+    followed = followed_bones(handle.target, "", armature)
+    if followed:
+        way = next(iter(followed.values()))
+        raise FabrikError(
+            f"Handle '{handle.name}' follows '{handle.target.name}', which follows {way}: choose another object"
+        )
+    offset = Matrix([handle.target_offset[row : row + 4] for row in range(0, 16, 4)])
+    return armature_to_world(armature).inverted() @ handle.target.matrix_world @ offset
+
+
 def take_body(armature: Object, *pulls: Pull, follows: Follows = 'BODY') -> BodySnapshots:
     """Read the body of an armature for the pull of one of its handles, or of several.
 
@@ -132,7 +158,7 @@ def take_body(armature: Object, *pulls: Pull, follows: Follows = 'BODY') -> Body
 
     Args:
         armature: evaluated, with nothing changed since.
-        pulls: handles and where they go.
+        pulls: handles and where they go; none where pinned handles alone come to the objects that they follow.
         follows: which bones of the body follow.
 
     Raises:
@@ -151,6 +177,8 @@ def take_body(armature: Object, *pulls: Pull, follows: Follows = 'BODY') -> Body
     }
     if follows != 'BODY':
         held = [one for one in held if one.bone in following]
+    elif not pulls:
+        following = set(roles)
     bones = {one.name: _handle_bone(armature, one) for one in (*pulled.values(), *held)}
     root = _common_root(armature, list(bones.values()))
     root_follows = follows == 'BODY' or any(roles[name] == 'HIPS' for name in following)
@@ -161,6 +189,8 @@ def take_body(armature: Object, *pulls: Pull, follows: Follows = 'BODY') -> Body
         bone, is_pulled = bones[handle.name], handle.name in pulled
         own = places.get(handle.name, Pull(handle.name))
         position, rotation = own.position, own.rotation
+        if handle.use_pin and not is_pulled and (frame := _followed_frame(armature, handle)) is not None:
+            position, rotation = frame.to_translation(), frame.to_quaternion()
         if position is None and (handle.use_pin or (handle.use_position and not is_pulled)):
             position = handle_place(armature, handle)
         if rotation is None and (handle.use_pin or handle.use_rotation):

@@ -15,7 +15,7 @@ from ...core import FabrikError
 from ...core.body.part import Recognition, Role
 from ...core.body.posture import HELD, PINNED
 from ...core.body.recognise import recognise
-from ..rig.body_properties import ROLE_ITEMS, FabrikPart, body_of
+from ..rig.body_properties import ROLE_ITEMS, FabrikHandle, FabrikPart, body_of
 from ..rig.overrides import bones_with_overrides
 from ..rig.rotation_channel import is_locked
 from ..rig.wording import listed
@@ -183,11 +183,7 @@ def _store_parts(armature: Object, found: Sequence[_Named]) -> None:
 def _store_handles(armature: Object, up: Vector) -> None:
     """WRITE: a handle for each part that is pulled or held, with the settings of the handle of the same name before."""
     body = body_of(armature)
-    names = ("use_position", "use_rotation", "use_pin", "priority", "slack")
-    before = {
-        one.name: (one.part, one.bone, one.use_tail, {name: getattr(one, name) for name in names})
-        for one in body.handles
-    }
+    before = {one.name: (one.part, one.bone, one.use_tail, _settings_of(one)) for one in body.handles}
     body.handles.clear()
     for name, part, use_tail, is_planted in _handles(armature, up):
         handle = body.handles.add()
@@ -203,6 +199,13 @@ def _store_handles(armature: Object, up: Vector) -> None:
             handle.name, handle.bone, handle.use_tail = name, bone, use_tail
             for setting, value in settings.items():
                 setattr(handle, setting, value)
+
+
+def _settings_of(handle: FabrikHandle) -> dict[str, object]:
+    """READ: the settings of a handle, in the order in which they are set: a target changes offset and pin."""
+    plain = ("use_position", "use_rotation", "use_pin", "priority", "slack")
+    first = {"target": handle.target, "target_offset": handle.target_offset[:]}
+    return first | {name: getattr(handle, name) for name in plain}
 
 
 def _handles(armature: Object, up: Vector) -> list[tuple[str, FabrikPart, bool, bool]]:

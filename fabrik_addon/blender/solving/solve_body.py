@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ...core import FabrikError
 from ..rig.body_balance import read_balance
 from ..rig.body_following import Follows
-from ..rig.body_snapshots import BodySnapshots, Pull, take_body
+from ..rig.body_snapshots import BodySnapshots, Pull, following_objects, take_body
 from ..rig.chain_bones import check_root_moves
 from ..rig.last_results import Result
 from ..rig.rotation_channel import Setting
@@ -28,10 +28,11 @@ if TYPE_CHECKING:
 def pull_body(
     view_layer: ViewLayer, armature: Object, pulls: Sequence[Pull], follows: Follows = 'BODY'
 ) -> tuple[Result | None, list[tuple[PoseBone | Bone, str]]]:
-    """Pose an armature so that handles of its body are where they are pulled.
+    """Pose an armature so that handles of its body are where they are pulled, or where objects are that they follow.
 
     Returns:
-        how near the first handle came, None for a pull without a position, and the changed bones with their channels.
+        how near the first handle came, None for a pull without a position; without a pull how near that one came to its
+        object that is the farthest away; and the changed bones with their channels.
 
     Raises:
         FabrikError: a bone of the body can't be used; then nothing has changed.
@@ -43,8 +44,9 @@ def pull_body(
         for bone, old in write_channels(chain.settings):
             changed.setdefault((bone.name, old[0]), (bone, old))
     view_layer.update()
-    found = next((chain for chain in solved if chain.snapshot.name == pulls[0].handle), None)
-    result = None if found is None else outcome_of(view_layer, armature, found, ())
+    names = {pulls[0].handle} if pulls else following_objects(armature)
+    results = [outcome_of(view_layer, armature, chain, ()) for chain in solved if chain.snapshot.name in names]
+    result = max(results, key=lambda result: result.error, default=None)
     return result, [(bone, name) for bone, (name, _) in changed.values()]
 
 

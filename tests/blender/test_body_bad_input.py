@@ -1,0 +1,129 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What bodies refuse, with the way out, and nothing half done: bones that are gone, linked bodies, locked bones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import bpy
+import pytest
+from bpy.types import Object
+from mathutils import Vector
+
+from fabrik_addon.blender.interface.body_tool import FabrikBodyPose, body_handles
+from tests.blender.rigs import activate, error_of, leave_mode, metarig, pose_of, update
+from tests.blender.test_panel import Drawing
+
+ops: Any = bpy.ops.pose
+
+
+@pytest.fixture
+def human() -> Object:
+    """Rigify's human with a body."""
+    armature = metarig("human_metarig")
+    assert ops.fabrik_body_add() == {"FINISHED"}
+    update()
+    return armature
+
+
+def edit(armature: Object, change: Any) -> None:
+    """Change the armature's bones in Edit mode."""
+    bpy.ops.object.mode_set(mode="EDIT")
+    change(armature.data.edit_bones)
+    bpy.ops.object.mode_set(mode="POSE")
+    update()
+
+
+PULLS: tuple[tuple[Any, dict[str, Any]], ...] = (
+    (ops.fabrik_body_pull, {"handle": "Hand.R", "position": (-0.5, -0.4, 1.2)}),
+    (ops.fabrik_drag, {"handle": "Hand.R", "position": (-0.5, -0.4, 1.2)}),
+    (ops.fabrik_drag, {"bone": "hand.R", "grab": "BONE", "position": (-0.5, -0.4, 1.2)}),
+    (ops.fabrik_body_turn, {"handle": "Hand.R", "angle": 0.3}),
+    (ops.fabrik_handle_add, {"bone": "upper_arm.R"}),
+)
+
+
+@pytest.mark.parametrize(("operator", "options"), PULLS)
+def test_a_deleted_bone_of_a_part_is_named(human: Object, operator: Any, options: dict[str, Any]) -> None:
+    edit(human, lambda bones: bones.remove(bones["forearm.L"]))
+    message = error_of(operator, **options)
+    assert "there is no bone 'forearm.L' in 'metarig' any more" in message
+    assert "choose another bone, or press Find Again" in message
+    assert ops.fabrik_body_find() in ({"FINISHED"}, {"CANCELLED"})
+    assert operator(**options) == {"FINISHED"}, "the way out leads out"
+
+
+@pytest.mark.parametrize(("operator", "options"), PULLS)
+def test_a_renamed_bone_of_a_part_is_chosen_anew(human: Object, operator: Any, options: dict[str, Any]) -> None:
+    human.data.bones["shin.L"].name = "lower_leg.L"
+    update()
+    assert "there is no bone 'shin.L'" in error_of(operator, **options)
+    parts = human.fabrik.body.parts
+    next(part for part in parts if part.bone == "shin.L").bone = "lower_leg.L"
+    assert operator(**options) == {"FINISHED"}
+
+
+def test_a_handle_whose_bone_is_gone_is_not_shown_and_can_be_removed(human: Object) -> None:
+    count = len(human.fabrik.body.handles)
+    edit(human, lambda bones: bones.remove(bones["hand.L"]))
+    assert len(body_handles(human)) == count - 1
+    assert ops.fabrik_handle_pin(handle="Hand.L") == {"FINISHED"}
+    assert "Part 'Hand.L': there is no bone 'hand.L'" in error_of(
+        ops.fabrik_body_pull, handle="Head", position=(0.0, -0.1, 1.5)
+    )
+    assert ops.fabrik_handle_remove(handle="Hand.L") == {"FINISHED"}
+
+
+def test_locked_bones_stay_and_are_named_where_nothing_else_could_turn(human: Object) -> None:
+    for name in ("upper_arm.L", "upper_arm.L.001", "forearm.L", "forearm.L.001"):
+        if name in human.pose.bones:
+            human.pose.bones[name].lock_rotation = (True,) * 3
+            human.pose.bones[name].lock_rotations_4d = human.pose.bones[name].lock_rotation_w = True
+    place = human.matrix_world @ human.pose.bones["hand.L"].head
+    message = error_of(ops.fabrik_body_pull, handle="Hand.L", position=place + Vector((0.0, -0.2, 0.0)), follows="LIMB")
+    assert message.startswith("Handle 'Hand.L'") and "locked" in message and "unlock" in message
+    before = pose_of(human)
+    assert ops.fabrik_body_pull(handle="Hand.L", position=place + Vector((0.0, -0.2, 0.0))) == {"FINISHED"}
+    after = pose_of(human)
+    assert after["upper_arm.L"] == before["upper_arm.L"] and after["forearm.L"] == before["forearm.L"]
+
+
+def linked(tmp_path: Path) -> Object:
+    """The human with a body, linked into another file and without an override."""
+    leave_mode()
+    library = str(tmp_path / "library.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=library)
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    with bpy.data.libraries.load(library, link=True) as (_, found):
+        found.objects = ["metarig"]
+    rig = bpy.data.objects["metarig"]
+    bpy.context.scene.collection.objects.link(rig)
+    bpy.context.view_layer.objects.active = rig
+    update()
+    return rig
+
+
+def test_a_linked_body_says_that_it_needs_an_override(human: Object, tmp_path: Path) -> None:
+    rig = linked(tmp_path)
+    assert rig.library is not None and rig.fabrik.body.parts
+    drawn: list[tuple[str, str]] = []
+    layout: Any = Drawing(FabrikBodyPose, drawn).layout
+    FabrikBodyPose.draw_settings(bpy.context, layout, None)
+    assert any("make a library override first" in text for _, text in drawn)
+    if bpy.context.mode != "POSE":
+        with pytest.raises(RuntimeError, match="Switch to Pose Mode"):
+            ops.fabrik_body_pull(handle="Hand.L", position=(0.0, 0.0, 0.0))
+
+
+def test_an_override_of_a_linked_body_is_posed(human: Object, tmp_path: Path) -> None:
+    rig = linked(tmp_path).override_create(remap_local_usages=True)
+    bpy.context.view_layer.objects.active = rig
+    bpy.ops.object.mode_set(mode="POSE")
+    activate(rig, "hand.L")
+    target = rig.matrix_world @ rig.pose.bones["hand.L"].head + Vector((-0.1, -0.2, 0.1))
+    assert ops.fabrik_body_pull(handle="Hand.L", position=target) == {"FINISHED"}
+    update()
+    assert (rig.matrix_world @ rig.pose.bones["hand.L"].head - target).length < 1e-4
+    assert ops.fabrik_handle_pin(handle="Hand.R") == {"FINISHED"} and rig.fabrik.body.handles["Hand.R"].use_pin
