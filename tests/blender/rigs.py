@@ -158,6 +158,22 @@ def update() -> None:
     bpy.context.view_layer.update()
 
 
+def layer() -> Any:
+    return bpy.context.view_layer
+
+
+def matrices_of(armature: Object) -> np.ndarray:
+    """The bones' matrices (B, 4, 4), armature space."""
+    update()
+    return np.array([bone.matrix for bone in armature.pose.bones])
+
+
+def head_of(armature: Object, bone: str) -> Vector:
+    """Where a bone's head is, world space."""
+    update()
+    return armature.matrix_world @ armature.pose.bones[bone].head
+
+
 def end_of(armature: Object, chain: Any) -> Vector:
     """Where a chain's end is, in the world."""
     tip = armature.pose.bones[chain.tip]

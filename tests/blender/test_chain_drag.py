@@ -24,6 +24,7 @@ from tests.blender.rigs import (
     end_of,
     enter_pose_mode,
     everything,
+    layer,
     make_empty,
     make_tail,
     metarig,
@@ -36,10 +37,6 @@ from tests.blender.rigs import (
 )
 
 TOLERANCE = 2e-4
-
-
-def layer() -> Any:
-    return bpy.context.view_layer
 
 
 def frames_of(armature: Any) -> np.ndarray:

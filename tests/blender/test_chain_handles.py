@@ -20,6 +20,7 @@ from tests.blender.rigs import (
     error_of,
     everything,
     keys_of,
+    layer,
     leave_mode,
     make_armature,
     make_empty,
@@ -31,10 +32,6 @@ from tests.blender.rigs import (
 )
 
 drag: Any = bpy.ops.pose.fabrik_drag_target
-
-
-def layer() -> Any:
-    return bpy.context.view_layer
 
 
 def points(armature: Any) -> list[tuple[str, str]]:

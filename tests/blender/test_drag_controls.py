@@ -24,6 +24,7 @@ from tests.blender.rigs import (
     error_of,
     everything,
     generated_rig,
+    head_of,
     keys_of,
     leave_mode,
     make_armature,
@@ -43,11 +44,6 @@ def generated(switch: float = IK) -> Object:
         collection.is_visible = True  # those of deform and mechanism bones are hidden
     update()
     return armature
-
-
-def head_of(armature: Object, bone: str) -> Vector:
-    update()
-    return armature.matrix_world @ armature.pose.bones[bone].head
 
 
 def changed(before: Any, armature: Object) -> set[str]:

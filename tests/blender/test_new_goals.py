@@ -20,6 +20,7 @@ from tests.blender.rigs import (
     end_of,
     error_of,
     everything,
+    head_of,
     leave_mode,
     make_empty,
     make_tail,
@@ -32,11 +33,6 @@ from tests.blender.rigs import (
 add: Any = bpy.ops.pose.fabrik_chain_add
 create_target: Any = bpy.ops.pose.fabrik_target_add
 create_pole: Any = bpy.ops.pose.fabrik_pole_add
-
-
-def head_of(armature: Object, bone: str) -> Vector:
-    update()
-    return armature.matrix_world @ armature.pose.bones[bone].head
 
 
 def bend(armature: Object) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import bpy
-import numpy as np
 import pytest
 from bpy.types import Object
 from mathutils import Matrix, Vector
@@ -31,16 +30,12 @@ from tests.blender.rigs import (
     make_armature,
     make_empty,
     make_tail,
+    matrices_of,
     pose_of,
     set_chain,
     tail_bones,
     update,
 )
-
-
-def matrices_of(armature: Object) -> np.ndarray:
-    update()
-    return np.array([bone.matrix for bone in armature.pose.bones])
 
 
 def bend(armature: Object) -> None:

@@ -17,6 +17,7 @@ from tests.blender.rigs import (
     end_of,
     everything,
     keys_of,
+    layer,
     make_empty,
     make_tail,
     metarig,
@@ -26,10 +27,6 @@ from tests.blender.rigs import (
 
 drag: Any = bpy.ops.pose.fabrik_drag
 PLACE = Vector((0.8, 0.5, 1.9))
-
-
-def layer() -> Any:
-    return bpy.context.view_layer
 
 
 @pytest.mark.parametrize("use_rotation", [False, True])

@@ -20,6 +20,7 @@ from tests.blender.rigs import (
     everything,
     make_armature,
     make_empty,
+    matrices_of,
     set_chain,
     tail_bones,
     update,
@@ -57,11 +58,6 @@ def add(armature: Object, tip: str, count: int, offset: Any = None, **settings: 
     return chain
 
 
-def pose_of(armature: Object) -> np.ndarray:
-    update()
-    return np.array([bone.matrix for bone in armature.pose.bones])
-
-
 def bone_lengths(armature: Object) -> list[float]:
     return [(bone.tail - bone.head).length for bone in armature.pose.bones]
 
@@ -86,9 +82,9 @@ def test_both_ends_of_a_tree_reach(counts: tuple[int, int]) -> None:
     assert bone_lengths(armature) == pytest.approx(lengths, abs=1e-5)
     sub_base = [armature.pose.bones[name].head.copy() for name in ("trunk2", "arm0.L", "arm0.R")]
     assert [(a - b).length for a, b in itertools.combinations(sub_base, 2)] == pytest.approx(apart, abs=1e-5)
-    before = pose_of(armature)
+    before = matrices_of(armature)
     bpy.ops.pose.fabrik_solve()
-    assert np.abs(pose_of(armature) - before).max() < 1e-6
+    assert np.abs(matrices_of(armature) - before).max() < 1e-6
 
 
 def test_the_order_of_the_list_does_not_matter() -> None:
@@ -104,7 +100,7 @@ def test_the_order_of_the_list_does_not_matter() -> None:
                 {"arm2.L": (-0.5, -0.8, 0.3), "arm2.R": (0.6, 0.2, -0.5)}.get(tip, (0.1, 0.1, 0.0)),
             )
         bpy.ops.pose.fabrik_solve()
-        found.append(pose_of(armature))
+        found.append(matrices_of(armature))
     for other in found[1:]:
         assert np.abs(other - found[0]).max() < 1e-9
 
@@ -221,12 +217,12 @@ def test_a_pin_with_its_rotation_stays_as_it_is_however_far_another_chain_is_pul
 def test_every_button_knows_pins() -> None:
     armature = make_armature(tail_bones(4))
     chain = add(armature, "bone3", 4, use_rotation=True)
-    before = pose_of(armature)
+    before = matrices_of(armature)
     assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
-    assert np.abs(pose_of(armature) - before).max() < 1e-6
+    assert np.abs(matrices_of(armature) - before).max() < 1e-6
     assert bpy.ops.pose.fabrik_snap_target() == {"FINISHED"}
     assert bpy.ops.pose.fabrik_bake(frame_start=1, frame_end=3) == {"FINISHED"}
-    assert np.abs(pose_of(armature) - before).max() < 1e-6
+    assert np.abs(matrices_of(armature) - before).max() < 1e-6
     assert "pinned" in error_of(bpy.ops.pose.fabrik_chains_to_constraints)
     assert chain.status == "REACHED"
 

@@ -4,12 +4,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabrik_addon.core import Chain, Pose, Status, plain_chain, solve
+from fabrik_addon.core import Chain, Goals, Pose, Solution, Status, plain_chain, solve
 from tests.unit.chains import Array, directions, goals, matrix, posed_chains, random_pose, reaches, target_at, unit
 
 
@@ -70,18 +72,23 @@ def test_the_pose_a_chain_already_has_stays_bit_for_bit(reach: float) -> None:
     assert solution.iterations[0] == 0
 
 
-@pytest.mark.parametrize("count", [2, 3, 10])
-@pytest.mark.parametrize("with_pole", [False, True])
-def test_a_target_that_moves_by_less_than_the_tolerance_is_followed(count: int, with_pole: bool) -> None:
+def solved_and_moved(count: int, with_pole: bool, step: float) -> Iterator[tuple[Chain, Solution, Goals]]:
+    """Solutions of random chains, each with goals whose target is moved by a step, over the chain's length."""
     rng = np.random.default_rng([count, with_pole])
     chain = plain_chain(rng.uniform(0.5, 1.0, count))
     for _ in range(20):
         pose = random_pose(rng, chain.links, 0.8)
         target = target_at(rng, pose, chain.links, rng.uniform(0.3, 0.9))
         pole = target_at(rng, pose, chain.links, 1.0) if with_pole else None
-        solved = solve(chain, pose, goals(target, pole))
-        moved = target + 5e-5 * chain.total_length * unit(rng.normal(size=3))
-        assert solve(chain, solved.pose, goals(moved, pole)).error[0] < 1e-9
+        moved = target + step * chain.total_length * unit(rng.normal(size=3))
+        yield chain, solve(chain, pose, goals(target, pole)), goals(moved, pole)
+
+
+@pytest.mark.parametrize("count", [2, 3, 10])
+@pytest.mark.parametrize("with_pole", [False, True])
+def test_a_target_that_moves_by_less_than_the_tolerance_is_followed(count: int, with_pole: bool) -> None:
+    for chain, solved, moved in solved_and_moved(count, with_pole, 5e-5):
+        assert solve(chain, solved.pose, moved).error[0] < 1e-9
 
 
 @pytest.mark.parametrize("count", [2, 3, 5, 10])
@@ -109,13 +116,7 @@ def test_a_bake_from_one_pose_does_not_jump(count: int, bend: float, with_pole: 
 @pytest.mark.parametrize("count", [2, 3, 5, 10])
 @pytest.mark.parametrize("with_pole", [False, True])
 def test_a_small_move_of_the_target_is_a_small_move_of_the_chain(count: int, with_pole: bool) -> None:
-    rng = np.random.default_rng([count, with_pole])
-    chain = plain_chain(rng.uniform(0.5, 1.0, count))
-    for _ in range(20):
-        pose = random_pose(rng, chain.links, 0.8)
-        target = target_at(rng, pose, chain.links, rng.uniform(0.3, 0.9))
-        pole = target_at(rng, pose, chain.links, 1.0) if with_pole else None
-        solved = solve(chain, pose, goals(target, pole))
-        step = 1e-5 * chain.total_length
-        moved = solve(chain, solved.pose, goals(target + step * unit(rng.normal(size=3)), pole))
-        assert np.abs(moved.pose.positions - solved.pose.positions).max() < 100 * step
+    step = 1e-5
+    for chain, solved, moved in solved_and_moved(count, with_pole, step):
+        again = solve(chain, solved.pose, moved)
+        assert np.abs(again.pose.positions - solved.pose.positions).max() < 100 * step * chain.total_length
