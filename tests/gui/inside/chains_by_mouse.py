@@ -22,14 +22,20 @@ from stage import (
     middle,
     open_sidebar,
     over,
+    part_of,
+    picture,
     pixel_of,
     pose_bits,
+    press,
     region,
     rig_now,
     shot,
     traces,
     walk,
 )
+
+STATUS_BAR = 20
+"""Height of the status bar, pixels."""
 
 
 def selected(rig: Any) -> list[str]:
@@ -235,6 +241,42 @@ def bone_targets() -> Steps:
     Stage.hands.key("Z", "ctrl")
     yield 0.7
     check(pose_bits(rig_now()) == before, "one undo takes it back")
+
+
+def header_of_several_chains() -> Steps:
+    """With five chains and the sidebar open the header isn't cut off, and the status bar says keys and wheel."""
+    rig = human()
+    bpy.context.scene.unit_settings.system = "METRIC"
+    for bone, count in (("hand.L", 3), ("hand.R", 3), ("foot.L", 3), ("foot.R", 3), ("spine.006", 7)):
+        activate(rig, bone)
+        with over():
+            bpy.ops.pose.fabrik_chain_add(chain_count=count, use_selected=False)
+    yield from open_sidebar()
+    activate(rig_now(), "hand.L")
+    with over():
+        bpy.ops.ed.undo_push(message="chains")
+    header = region("TOOL_HEADER")
+    Stage.hands.move(*middle(region()))
+    yield 0.6
+    clean = picture()
+    yield from begin_drag(grab="TARGET")
+    begin = middle(region())
+    yield from walk(begin, begin + Vector((250, 120)))
+    yield 0.4
+    dragged = picture()
+    shot("header-of-several-chains")
+    changed = (part_of(dragged, header) != part_of(clean, header)).any(axis=(0, 2))
+    text = part_of(dragged, header)
+    background = text[text.shape[0] // 2, -2]
+    written = (abs(text.astype(int) - background.astype(int)).max(axis=2) > 60).any(axis=0)
+    last = int(written.nonzero()[0].max())
+    check(changed.any() and written.sum() > 100, "the header has a text")
+    check(last < len(written) - 12, f"it ends before the header does, at {last} of {len(written)}")
+    # The status bar is the lowest rows of the window.
+    check((dragged[-STATUS_BAR:] != clean[-STATUS_BAR:]).any(), "the status bar has another text")
+    check(traces()["status bar"], "the status bar says the keys")
+    yield from press("ESC")
+    yield 0.3
 
 
 def active_target() -> Steps:

@@ -15,7 +15,7 @@ import bpy
 import gpu
 from bodies import body, body_tool, manual_bodies
 from body_pose import body_handles, body_turn
-from chains_by_mouse import active_target, bone_targets, chain_list, controls, handles
+from chains_by_mouse import active_target, bone_targets, chain_list, controls, handles, header_of_several_chains
 from languages import languages
 from manual_panels import manual_native_rig, manual_panels
 from mathutils import Euler, Vector
@@ -803,6 +803,7 @@ SCENARIOS = {
         handles,
         bone_targets,
         active_target,
+        header_of_several_chains,
         drag_by_buttons,
         drag_by_shortcut_and_search,
         keys,
