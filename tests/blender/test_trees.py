@@ -11,8 +11,10 @@ import bpy
 import numpy as np
 import pytest
 from bpy.types import Object
-from mathutils import Vector
+from mathutils import Quaternion, Vector
 
+from fabrik_addon.blender.rig.last_results import result_of
+from fabrik_addon.blender.rig.wording import length_text
 from tests.blender.rigs import (
     Bone,
     distance_left,
@@ -212,6 +214,29 @@ def test_a_pin_with_its_rotation_stays_as_it_is_however_far_another_chain_is_pul
     assert pinned.status == "REACHED" and pulled.status != "REACHED"
     assert (hand.tail - tail).length < 1e-4
     assert abs(hand.matrix.to_quaternion().dot(before)) > np.cos(np.radians(0.25))
+
+
+def test_a_pin_that_limits_do_not_let_hold_says_so(capfd: pytest.CaptureFixture[str]) -> None:
+    armature = make_y()
+    pinned = add(armature, "arm2.R", 0)
+    add(armature, "arm2.L", 0, (0.0, -0.1, 0.1))
+    for bone in armature.pose.bones:
+        for axis in "xyz":
+            setattr(bone, f"use_ik_limit_{axis}", True)
+            setattr(bone, f"ik_min_{axis}", -0.05)
+            setattr(bone, f"ik_max_{axis}", 0.05)
+    # Outside of its limits: where the arm ends now is where no pose within the limits has its end.
+    armature.pose.bones["arm0.R"].rotation_quaternion = Quaternion((0.0, 0.0, 1.0), 1.2)
+    update()
+    held = armature.pose.bones["arm2.R"].tail.copy()
+    warnings_in(capfd)
+    bpy.ops.pose.fabrik_solve()
+    update()
+    off = (armature.pose.bones["arm2.R"].tail - held).length
+    assert off > 0.1 and pinned.status == "LIMITED"
+    text = f"limited, the tip is {length_text(bpy.context.scene.unit_settings, off)} from where it was pinned: "
+    assert any(text in warning and "at their limit are" in warning for warning in warnings_in(capfd))
+    assert text in result_of(armature, pinned.name).message
 
 
 def test_every_button_knows_pins() -> None:

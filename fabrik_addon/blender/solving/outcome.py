@@ -55,7 +55,10 @@ def outcome_of(view_layer: ViewLayer, armature: Object, solved: SolvedChain, lat
         return Result(Status.REACHED.name, error, solved.iterations, "", overridden, stretch)
 
     units = cast("Scene", view_layer.id_data).unit_settings
-    distance = f"the tip is {length_text(units, _world_length(armature, tip - target))} from its target"
+    off = length_text(units, _world_length(armature, tip - target))
+    distance = (
+        f"the tip is {off} from where it was pinned" if snapshot.is_pinned else f"the tip is {off} from its target"
+    )
     status, reasons = solved.status, _changed_by(solved, later)
     if status is Status.OUT_OF_REACH and not reasons:
         is_held = bool(solved.together_with) and (snapshot.priority > 0 or _is_near(solved, target))
