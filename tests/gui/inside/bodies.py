@@ -116,6 +116,16 @@ def body_tool() -> Steps:
     check(pose_bits(rig_now()) != pose, "and keeps the pose")
     yield from undo()
     check(pose_bits(rig_now()) == pose, "one undo restores every bit")
+    yield from no_handles_without_the_tool()
+    after = traces()
+    check(after == left, f"nothing is left behind ({left}, {after})")
+    with over():
+        bpy.ops.wm.tool_set_by_id(name="fabrik_ik.body_pose")
+    yield 0.6
+    yield from no_handles_in_a_new_file()
+
+
+def no_handles_without_the_tool() -> Steps:
     with over():
         bpy.ops.wm.tool_set_by_id(name="builtin.select_box")
     yield 0.6
@@ -128,11 +138,9 @@ def body_tool() -> Steps:
     check(not is_dragging(), "with another tool there are no handles")
     Stage.hands.up()
     yield 0.4
-    after = traces()
-    check(after == left, f"nothing is left behind ({left}, {after})")
-    with over():
-        bpy.ops.wm.tool_set_by_id(name="fabrik_ik.body_pose")
-    yield 0.6
+
+
+def no_handles_in_a_new_file() -> Steps:
     yield from fresh_file()
     human("hand.L")
     with over():
