@@ -16,7 +16,13 @@ from fabrik_addon.core.model.constrained_chain_arrays import Bones, free_axes, m
 from fabrik_addon.core.model.feasible_poses import COUNT, feasible_poses
 from fabrik_addon.core.model.joint_limits import clamp, joint_limits, swing_twist
 from fabrik_addon.core.optimise.bounded_least_squares import descend
-from fabrik_addon.core.optimise.nearest_pose import _curvature_of_swings, _place, _second_derivative, nearest_poses
+from fabrik_addon.core.optimise.nearest_pose import (
+    NewtonSteps,
+    _curvature_of_swings,
+    _place,
+    _second_derivative,
+    nearest_poses,
+)
 from tests.unit.chains import Array, matrix, seeds
 from tests.unit.constrained_chains import ConstrainedChain, feasible_coordinates, random_constrained_chain, unit4
 
@@ -129,7 +135,7 @@ def test_no_pose_ends_farther_off_or_out_of_its_limits(seed: int, count: int) ->
     targets = 0.8 * rng.normal(size=(4, 3))
     before = np.linalg.norm(targets - tips_of(bones, coordinates), axis=-1)
     for steps in (0, 1, 5, 30):
-        after, errors, _ = nearest_poses(bones, coordinates, targets, 1e-6, steps, 1e-9)
+        after, errors, _ = nearest_poses(bones, coordinates, targets, NewtonSteps(1e-6, steps, 1e-9))
         assert np.all(errors <= before + 1e-12)
         np.testing.assert_allclose(errors, np.linalg.norm(targets - tips_of(bones, after), axis=-1), atol=1e-12)
         assert is_feasible(bones, after)
@@ -145,7 +151,7 @@ def test_least_squares_find_nothing_nearer_near_by(seed: int, count: int) -> Non
     if any(limits.reaches_half_turn for limits in bones.axes.limits):
         return
     targets = 1.5 * rng.normal(size=(1, 3))
-    after, errors, _ = nearest_poses(bones, coordinates, targets, 1e-6, 100, 1e-9)
+    after, errors, _ = nearest_poses(bones, coordinates, targets, NewtonSteps(1e-6, 100, 1e-9))
     core = start_from(
         constrained_chain.chain, constrained_chain.posed(feasible_coordinates(rng, constrained_chain))
     ).constrained_chain
@@ -161,9 +167,9 @@ def test_each_pose_is_by_itself(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
     _, bones, coordinates = made(rng, count, 4)
     targets = 0.8 * rng.normal(size=(4, 3))
-    together = nearest_poses(bones, coordinates, targets, 1e-6, 5, 1e-9)[0]
+    together = nearest_poses(bones, coordinates, targets, NewtonSteps(1e-6, 5, 1e-9))[0]
     for n in range(4):
-        alone = nearest_poses(bones, coordinates[n : n + 1], targets[n : n + 1], 1e-6, 5, 1e-9)[0]
+        alone = nearest_poses(bones, coordinates[n : n + 1], targets[n : n + 1], NewtonSteps(1e-6, 5, 1e-9))[0]
         np.testing.assert_allclose(together[n], alone[0], atol=1e-5)
 
 
@@ -172,7 +178,9 @@ def test_what_is_locked_stays() -> None:
     bones = Bones(
         np.eye(3)[None, None].repeat(2, 1), np.array([[[0.0, 0.5, 0.0]] * 2]), free_axes((locked, locked), (True, True))
     )
-    coordinates, errors, _ = nearest_poses(bones, np.zeros((1, 2, 3)), np.array([[0.3, 0.4, 0.0]]), 1e-4, 10, 1e-9)
+    coordinates, errors, _ = nearest_poses(
+        bones, np.zeros((1, 2, 3)), np.array([[0.3, 0.4, 0.0]]), NewtonSteps(1e-4, 10, 1e-9)
+    )
     np.testing.assert_array_equal(coordinates, 0.0)
     assert errors[0] == pytest.approx(np.hypot(0.3, 0.6))
 

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ..math.operations import Array
@@ -145,46 +147,63 @@ def _find_up(skeleton: RestSkeleton, plane: Plane, pairs: list[Pair], trunk: Arr
     return best
 
 
+class _Stance(NamedTuple):
+    """The legs on which a creature with a trunk stands, its other pairs of limbs, and where it looks."""
+
+    legs: Pair
+    arms: list[Pair]
+    forward: Array
+    sureness: float
+
+
+def _on_two_pairs(anatomy: Anatomy, standing: list[Pair], against: Array | None) -> _Stance | None:
+    """Return the stance of a creature on two pairs of limbs, the legs behind; None where that is no such creature."""
+    if not any(map(_is_jointed, standing)) and standing[0].length < 0.35 * anatomy.trunk_length:
+        return None
+    forward, sureness = anatomy.forward(standing, [])
+    if sureness < 0.5:
+        other, other_sureness = anatomy.toward_head(standing, forward)
+        agreement = 1.0 if float(other @ forward) > 0.0 else -1.0
+        if other_sureness > sureness:
+            forward = other
+        sureness = abs(sureness + agreement * other_sureness)
+    if against is not None and float(forward @ against) > 0.0:
+        forward = -forward
+    legs = min(standing, key=lambda pair: float(pair.start @ forward))
+    arms = [pair for pair in standing if pair is not legs]
+    apart = float((arms[0].start - legs.start) @ forward)
+    if apart < 0.3 * legs.length or (arms[0].parent == legs.parent and not anatomy.has_head(legs)):
+        return None
+    return _Stance(legs, [*arms, *(pair for pair in _arms(anatomy, legs) if pair is not arms[0])], forward, sureness)
+
+
+def _on_one_pair(anatomy: Anatomy, legs: Pair) -> _Stance | None:
+    """Return the stance of a creature on one pair of limbs; None where that is no such creature."""
+    arms = _arms(anatomy, legs)
+    others = [
+        pair for pair in anatomy.pairs if all(pair is not each for each in (legs, *arms)) and pair.parent == legs.parent
+    ]
+    if not arms and any(pair.length > 0.65 * legs.length and len(pair.first.path) > 1 for pair in others):
+        return None
+    if not arms and not _carries_trunk(anatomy, legs):
+        return None
+    if arms and arms[0].parent == legs.parent and not anatomy.has_head(legs):
+        return None
+    return _Stance(legs, arms, *anatomy.forward([legs], arms))
+
+
 def _creature(anatomy: Anatomy, standing: list[Pair], against: Array | None) -> ShapeReading | None:
     """Return the reading of a creature with a trunk that stands on one pair of limbs or two."""
-    legs, arms = standing[:1], list[Pair]()
-    if len(standing) == 2:
-        if not any(map(_is_jointed, standing)) and standing[0].length < 0.35 * anatomy.trunk_length:
-            return None
-        forward, sureness = anatomy.forward(standing, [])
-        if sureness < 0.5:
-            other, other_sureness = anatomy.toward_head(standing, forward)
-            agreement = 1.0 if float(other @ forward) > 0.0 else -1.0
-            if other_sureness > sureness:
-                forward = other
-            sureness = abs(sureness + agreement * other_sureness)
-        if against is not None and float(forward @ against) > 0.0:
-            forward = -forward
-        legs, arms = [min(standing, key=lambda pair: float(pair.start @ forward))], []
-        arms = [pair for pair in standing if pair is not legs[0]]
-        apart = float((arms[0].start - legs[0].start) @ forward)
-        if apart < 0.3 * legs[0].length or (arms[0].parent == legs[0].parent and not anatomy.has_head(legs[0])):
-            return None
-        arms += [pair for pair in _arms(anatomy, legs[0]) if pair is not arms[0]]
-    else:
-        arms = _arms(anatomy, legs[0])
-        forward, sureness = anatomy.forward(legs, arms)
-        others = [
-            pair
-            for pair in anatomy.pairs
-            if all(pair is not each for each in (legs[0], *arms)) and pair.parent == legs[0].parent
-        ]
-        if not arms and any(pair.length > 0.65 * legs[0].length and len(pair.first.path) > 1 for pair in others):
-            return None
-        if not arms and not _carries_trunk(anatomy, legs[0]):
-            return None
-        if arms and arms[0].parent == legs[0].parent and not anatomy.has_head(legs[0]):
-            return None
-    upright = bool(arms) or anatomy.rise(legs[0]) > 0.5 * anatomy.trunk_length
-    if arms and arms[0].parent != legs[0].parent and min(arms[0].parent, legs[0].parent) >= 0:
-        trunk = anatomy.skeleton.heads[arms[0].parent] - anatomy.skeleton.heads[legs[0].parent]
+    is_on_two = len(standing) == 2
+    stance = _on_two_pairs(anatomy, standing, against) if is_on_two else _on_one_pair(anatomy, standing[0])
+    if stance is None:
+        return None
+    legs, arms, forward, sureness = stance
+    upright = bool(arms) or anatomy.rise(legs) > 0.5 * anatomy.trunk_length
+    if arms and arms[0].parent != legs.parent and min(arms[0].parent, legs.parent) >= 0:
+        trunk = anatomy.skeleton.heads[arms[0].parent] - anatomy.skeleton.heads[legs.parent]
         upright = float(trunk @ anatomy.up) > abs(float(trunk @ forward))
-    share = legs[0].length / anatomy.height
+    share = legs.length / anatomy.height
     creature = next(
         (
             each
@@ -200,8 +219,8 @@ def _creature(anatomy: Anatomy, standing: list[Pair], against: Array | None) -> 
         confidence *= min(1.0, 0.1 + 2.0 * sureness)
     description = creature or (HUMAN if len(standing) == 1 else QUADRUPED)
     reading = ShapeReading(creature.name if creature else WITH_LIMBS, anatomy.up, forward, sureness, anatomy.plane)
-    singles = [] if arms else _single_arms(anatomy, legs[0])
-    for limb, sign in ((legs[0].first, 1), (legs[0].second, -1)):
+    singles = [] if arms else _single_arms(anatomy, legs)
+    for limb, sign in ((legs.first, 1), (legs.second, -1)):
         _put_limb(anatomy, reading, description.leg, limb, sign, 0, confidence)
     for number, pair in enumerate(sorted(arms, key=lambda pair: -float(pair.start @ forward))):
         sure = confidence if len(arms) == 1 else 0.8 * confidence
@@ -210,7 +229,7 @@ def _creature(anatomy: Anatomy, standing: list[Pair], against: Array | None) -> 
     for limb in singles:
         sign = 1 if anatomy.plane.distance(limb.points[-1]) > 0.0 else -1
         _put_limb(anatomy, reading, description.arm, limb, sign, 0, 0.9 * confidence)
-    put_trunk(anatomy, reading, legs[0], arms, singles, description, confidence)
+    put_trunk(anatomy, reading, legs, arms, singles, description, confidence)
     return reading
 
 

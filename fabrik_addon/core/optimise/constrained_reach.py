@@ -31,7 +31,7 @@ from ..model.constrained_chain_arrays import Bones
 from ..model.joint_limits import SwingTwist, clamp, rotation_of, swing_twist
 from .bounded_least_squares import descend
 from .least_rotation import PATIENCE, rotate_least
-from .nearest_pose import FIRST_NEWTON_DAMPING, nearest_poses
+from .nearest_pose import FIRST_NEWTON_DAMPING, NewtonSteps, nearest_poses
 
 REACH_STEPS = 40
 """Steps of least squares from one start; those that get there need about ten."""
@@ -386,11 +386,8 @@ def _descend_all(
             bones.gather(batch_items),
             found[part],
             goals[batch_items],
-            tolerance,
-            steps,
-            NEWTON_GAIN,
+            NewtonSteps(tolerance, steps, NEWTON_GAIN, residual_damping),
             damping[part],
-            residual_damping,
         )
     return found.reshape(starts.shape), errors.reshape(items, count), damping.reshape(items, count)
 

@@ -79,7 +79,8 @@ def rotate_least(
 ) -> tuple[list[SwingTwist], Placed, Component]:
     """Bring the tip to the target with the least rotation from the reference pose that there is near the start.
 
-    A batch item whose target is farther from the root than the chain is long stays at its start.
+    A batch item whose target is farther from the root than the chain is long stays at its start, unless the steps are
+    fewer than ``PATIENCE``: with so few the caller has no other starts.
 
     Args:
         ops: scalar or array operations.
@@ -96,14 +97,11 @@ def rotate_least(
     pose = pose_of(ops, constrained_chain, start)
     error = distance_between(ops, pose.tip, target)
     at_reference = _are_equal(start, reference, error)
-    done = at_reference & (error <= tolerance)
-    if steps >= PATIENCE:
-        # The target is beyond the chain's length, and the caller has other starts; with fewer steps it has none.
-        done = done | (dot(target, target) > (1.0 + tolerance) * (1.0 + tolerance))
+    is_beyond = dot(target, target) > (1.0 + tolerance) * (1.0 + tolerance) if steps >= PATIENCE else False
+    done = (at_reference & (error <= tolerance)) | is_beyond
     damping: Component = FIRST_ROTATION_DAMPING + 0.0 * error
-    stride = _Stride(ops, error)
+    stride, before, nearest = _Stride(ops, error), error, error
     is_stuck: Condition = False
-    before = nearest = error
     for step in range(1, steps + 1):
         if ops.all(done):
             break
@@ -119,9 +117,7 @@ def rotate_least(
         pose = trial.where(ops, better, pose)
         helps = better & (ends_near | (trial_error < 0.999 * error))
         stride.fit(change, is_near, helps)
-        # A step that fails near the target has too long a null-space term; farther off it has too little damping.
-        more, less = ops.where(is_near, 1.0, 6.0) * damping, ops.maximum(0.2 * damping, LEAST_ROTATION_DAMPING)
-        damping = ops.where(helps, less, more)
+        damping = _next_damping(ops, damping, is_near, helps)
         error = ops.where(better, trial_error, error)
         is_stuck = is_stuck | (is_still & (error > NEARLY))
         nearest = ops.minimum(nearest, error)
@@ -129,10 +125,18 @@ def rotate_least(
             is_stuck = is_stuck | (nearest > ops.maximum(WORTH_IT * before, tolerance))
             before = nearest
         done = done | ((error <= tolerance) & (longest <= LEAST_CHANGE)) | is_stuck | (damping > TOO_DAMPED)
-    if ops.any((error > tolerance) & (error <= NEARLY)):
-        # The steps were used up while the tip was off the target by a null-space step.
+    if ops.any((error > tolerance) & (error <= NEARLY)):  # the last null-space step took the tip off the target
         return descend(ops, constrained_chain, pose.coordinates, target, tolerance, steps // 4)[:3]
     return list(pose.coordinates), pose.placed, error
+
+
+def _next_damping(ops: Operations, damping: Component, is_near: Condition, helps: Condition) -> Component:
+    """Return the damping after a step: less where the step helps, more where one far from the target doesn't.
+
+    A step that fails near the target has too long a null-space term; farther off it has too little damping.
+    """
+    more, less = ops.where(is_near, 1.0, 6.0) * damping, ops.maximum(0.2 * damping, LEAST_ROTATION_DAMPING)
+    return ops.where(helps, less, more)
 
 
 def _are_equal(coordinates: Sequence[SwingTwist], reference: Sequence[SwingTwist], error: Component) -> Condition:

@@ -81,15 +81,24 @@ class _Placed:
         )
 
 
+@dataclass(frozen=True)
+class NewtonSteps:
+    """How the steps of a descent are taken, and when it ends."""
+
+    tolerance: float
+    """Distance from tip to target at which to stop."""
+    count: int
+    """Steps at most."""
+    still: float
+    """Share of the error that a step must take away to be followed by another."""
+    residual_damping: float = 0.0
+    """0 for Newton's method. Else Gauss-Newton with so many times the length of the residual added to the damping, for
+    the second derivative that it leaves out (Fan & Yuan 2005): a step takes half the time, because the model always is
+    positive definite."""
+
+
 def nearest_poses(
-    bones: Bones,
-    coordinates: Array,
-    targets: Array,
-    tolerance: float,
-    steps: int,
-    still: float,
-    damping: Array | None = None,
-    residual_damping: float = 0.0,
+    bones: Bones, coordinates: Array, targets: Array, steps: NewtonSteps, damping: Array | None = None
 ) -> tuple[Array, Array, Array]:
     """Bring tips as near to their targets as they come from where they are.
 
@@ -97,13 +106,8 @@ def nearest_poses(
         bones: of the poses.
         coordinates: (S, B, 3) where to start: half-sine about x, twist, half-sine about z; allowed by limits.
         targets: (S, 3).
-        tolerance: distance from tip to target at which to stop.
-        steps: at most.
-        still: share of the error that a step must take away to be followed by another.
+        steps: how they are taken.
         damping: (S,) of the first steps: what this returned, where it goes on.
-        residual_damping: 0 for Newton's method. Else Gauss-Newton with so many times the length of the residual added
-            to the damping, for the second derivative that it leaves out (Fan & Yuan 2005): a step takes half the time,
-            because the model always is positive definite.
 
     Returns:
         joint coordinates after, distances (S,) from tip to target, and damping (S,) of the next steps: infinite where
@@ -115,8 +119,8 @@ def nearest_poses(
     damping = np.full(len(coordinates), FIRST_NEWTON_DAMPING) if damping is None else damping
     found_damping = damping.copy()
     items = np.arange(len(coordinates))
-    is_going = (errors > tolerance) & (len(bones.axes.free) > 0) & (damping <= MOST_NEWTON_DAMPING)
-    for _ in range(steps):
+    is_going = (errors > steps.tolerance) & (len(bones.axes.free) > 0) & (damping <= MOST_NEWTON_DAMPING)
+    for _ in range(steps.count):
         if not is_going.all():
             found_coordinates[items], found_errors[items], found_damping[items] = coordinates, errors, damping
             items, bones, placed = items[is_going], bones.gather(is_going), placed.gather(is_going)
@@ -125,14 +129,14 @@ def nearest_poses(
             )
             if not items.size:
                 break
-        trial, predicted = _step(bones, coordinates, placed, targets, damping, residual_damping)
+        trial, predicted = _step(bones, coordinates, placed, targets, damping, steps.residual_damping)
         trial_placed = _place(bones, trial)
         trial_errors = _lengths(targets - trial_placed.tips)
         gain = errors - trial_errors
         better = gain > 0.0
         ratio = (errors + trial_errors) * gain / np.maximum(predicted, TINY)
         damping = damping * np.where(ratio > MUCH, EASE, np.where(ratio > LITTLE, 1.0, TIGHTEN))
-        is_going = ~better | ((trial_errors > tolerance) & (gain >= still * trial_errors))
+        is_going = ~better | ((trial_errors > steps.tolerance) & (gain >= steps.still * trial_errors))
         is_going &= damping <= MOST_NEWTON_DAMPING
         damping = np.where(is_going, damping, np.inf)
         if better.all():
