@@ -87,6 +87,9 @@ class BodyTurn(BodyDrag):
         # The arc cosine of w alone would be too coarse for small angles.
         self.angle_left = 2.0 * math.atan2(Vector(left[1:]).length, abs(left.w))
 
+    def finish(self, _view_layer: ViewLayer) -> None:
+        """Leave the pose as it is: the handle was moved by no distance, so no rotation was bounded."""
+
     def restart(self, scene: Scene, view_layer: ViewLayer) -> None:
         """Begin anew at the scene's present frame; the handle is turned as far as before.
 

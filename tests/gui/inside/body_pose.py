@@ -4,10 +4,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import bpy
-from bodies import undo
+from bodies import HELD, undo
 from hands import window
 from mathutils import Vector
 from stage import (
@@ -15,6 +16,7 @@ from stage import (
     Steps,
     check,
     click,
+    fresh_file,
     human,
     is_dragging,
     over,
@@ -78,13 +80,7 @@ def double_click() -> Steps:
 
 def body_handles() -> Steps:
     """Pin, unpin, let go, add by a double click: with the keys of the tool, each one undo step."""
-    rig = human("foot.R")
-    with over():
-        bpy.ops.pose.fabrik_body_add()
-        bpy.ops.wm.tool_set_by_id(name="fabrik_ik.body_pose")
-        bpy.ops.ed.undo_push(message="body")
-    rig.data.display_type = "STICK"
-    yield 0.8
+    yield from with_tool()
     pose = pose_bits(rig_now())
     at = pixel_of(rig_now().pose.bones["hand.L"].head)
     before = drawn_at(at)
@@ -112,13 +108,7 @@ def body_handles() -> Steps:
 
 def body_turn() -> Steps:
     """R turns the handle under the mouse: cancelled to the last bit, typed; beside the handles R is Blender's own."""
-    rig = human("foot.R")
-    with over():
-        bpy.ops.pose.fabrik_body_add()
-        bpy.ops.wm.tool_set_by_id(name="fabrik_ik.body_pose")
-        bpy.ops.ed.undo_push(message="body")
-    rig.data.display_type = "STICK"
-    yield 0.8
+    yield from with_tool()
     rig = rig_now()
     pose, left = pose_bits(rig), traces()
     chest = rig.pose.bones["spine.003"]
@@ -156,3 +146,131 @@ def body_turn() -> Steps:
     yield 0.4
     after = traces()
     check(after == left, f"nothing is left behind ({left}, {after})")
+
+
+def with_tool(bone: str = "foot.R") -> Steps:
+    """Rigify's human with a body, and the tool."""
+    rig = human(bone)
+    rig.data.display_type = "STICK"
+    with over():
+        bpy.ops.pose.fabrik_body_add()
+        bpy.ops.wm.tool_set_by_id(name="fabrik_ik.body_pose")
+        bpy.ops.ed.undo_push(message="body")
+    yield 0.8
+
+
+def pull(bone: str, way: Vector) -> Steps:
+    """Press on the handle at a bone's head, and move; the button stays down."""
+    at = pixel_of(rig_now().pose.bones[bone].head)
+    Stage.hands.move(*at)
+    yield 0.5
+    Stage.hands.down()
+    yield 0.2
+    yield from walk(at, at + way, 8)
+    yield 0.3
+
+
+def body_pins_and_hips() -> Steps:
+    """A person squats by the hips, a pinned hand stays; the redo panel changes what follows; one undo step each."""
+    yield from with_tool()
+    yield from click_with("ctrl", pixel_of(rig_now().pose.bones["hand.R"].head))
+    before = {name: rig_now().pose.bones[name].head.copy() for name in ("hand.R", "foot.L", "foot.R")}
+    pose = pose_bits(rig_now())
+    yield from pull("spine", Vector((0, -60)))
+    check(is_dragging(), "the hips are pulled")
+    shot("body-squat")
+    Stage.hands.up()
+    yield 0.5
+    off = max((rig_now().pose.bones[name].head - place).length for name, place in before.items())
+    check(off < HELD, f"feet and pinned hand stay ({off:.6f})")
+    down = rig_now().pose.bones["spine"].head.z - rig_now().data.bones["spine"].head_local.z
+    check(down < -0.1, f"the hips go down ({down:.3f})")
+    yield from undo()
+    check(pose_bits(rig_now()) == pose, "one undo restores every bit")
+    yield from pull("hand.L", Vector((-30, -150)))
+    Stage.hands.up()
+    yield 0.5
+    spine = rig_now().pose.bones["spine.001"].matrix_basis.to_quaternion().angle
+    check(spine > 0.01, f"the spine follows a far hand ({spine:.3f})")
+    last = bpy.context.window_manager.operators[-1]
+    check(last.bl_idname == "POSE_OT_fabrik_drag", f"the redo panel shows the drag ({last.bl_idname})")
+    last.properties.follows = "LIMB"
+    with over():
+        bpy.ops.ed.undo_redo()
+    yield 0.5
+    spine = rig_now().pose.bones["spine.001"].matrix_basis.to_quaternion().angle
+    check(spine == 0.0, f"with the limb alone it stays ({spine:.3f})")
+    shot("body-redo")
+
+
+def body_two() -> Steps:
+    """Two bodies in Pose mode: the handles are those of the active one; the other one stays as it is."""
+    yield from with_tool()
+    first = rig_now()
+    with over():
+        bpy.ops.object.mode_set(mode="OBJECT")
+        bpy.ops.object.armature_human_metarig_add()
+        second = bpy.context.object
+        second.location.x = 2.0
+        first.select_set(True)
+        bpy.ops.object.mode_set(mode="POSE")
+        bpy.ops.pose.fabrik_body_add()
+        bpy.ops.pose.select_all(action="DESELECT")
+        bpy.ops.view3d.view_all(center=False)
+        bpy.ops.ed.undo_push(message="two")
+    yield 0.8
+    shot("body-two")
+    first, second = (bpy.data.objects[name] for name in ("metarig", "metarig.001"))
+    one, other = pose_bits(first), pose_bits(second)
+    at = pixel_of(first.matrix_world @ first.pose.bones["hand.L"].head)
+    Stage.hands.move(*at)
+    yield 0.5
+    Stage.hands.down()
+    yield 0.2
+    yield from walk(at, at + Vector((-30, 60)), 6)
+    check(not is_dragging(), "the body that isn't active has no handles")
+    Stage.hands.up()
+    yield 0.5
+    at = pixel_of(second.matrix_world @ second.pose.bones["hand.L"].head)
+    Stage.hands.move(*at)
+    yield 0.5
+    Stage.hands.down()
+    yield 0.2
+    yield from walk(at, at + Vector((-30, 60)), 6)
+    check(is_dragging(), "the active one has")
+    Stage.hands.up()
+    yield 0.5
+    check(pose_bits(bpy.data.objects["metarig"]) == one, "the other body stays")
+    check(pose_bits(bpy.data.objects["metarig.001"]) != other, "the active one is posed")
+
+
+def body_interrupted() -> Steps:
+    """Another tool, another keymap, another file in mid-drag: nothing is half done, nothing is left behind."""
+    yield from with_tool()
+    left, pose = traces(), pose_bits(rig_now())
+    yield from pull("hand.L", Vector((-60, 110)))
+    check(is_dragging(), "a drag runs")
+    with over():
+        bpy.ops.wm.tool_set_by_id(name="builtin.select_box")
+    yield 0.6
+    check(is_dragging(), "it goes on with another tool")
+    Stage.hands.up()
+    yield 0.5
+    check(not is_dragging() and pose_bits(rig_now()) != pose, "and ends as it should")
+    yield from undo()
+    check(pose_bits(rig_now()) == pose, "one undo restores every bit")
+    check(traces() == left, f"nothing is left behind ({left}, {traces()})")
+    with over():
+        bpy.ops.wm.tool_set_by_id(name="fabrik_ik.body_pose")
+    presets = Path(bpy.utils.preset_paths("keyconfig")[0])
+    for name in ("Industry_Compatible", "Blender"):
+        bpy.ops.preferences.keyconfig_activate(filepath=str(presets / f"{name}.py"))
+    yield 0.8
+    yield from pull("hand.L", Vector((-60, 110)))
+    check(is_dragging(), "after other keymaps the handles are pulled as before")
+    yield from fresh_file()
+    yield 0.5
+    check(not is_dragging(), "a new file ends the drag")
+    check(traces() == left, f"nothing is left behind ({left}, {traces()})")
+    Stage.hands.up()
+    yield 0.3

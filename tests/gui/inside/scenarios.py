@@ -14,7 +14,7 @@ from typing import Any
 import bpy
 import gpu
 from bodies import body, body_tool, manual_bodies
-from body_pose import body_handles, body_turn
+from body_pose import body_handles, body_interrupted, body_pins_and_hips, body_turn, body_two
 from chains_by_mouse import active_target, bone_targets, chain_list, controls, handles, header_of_several_chains
 from languages import languages
 from manual_panels import manual_native_rig, manual_panels
@@ -824,6 +824,9 @@ SCENARIOS = {
         body_tool,
         body_handles,
         body_turn,
+        body_pins_and_hips,
+        body_two,
+        body_interrupted,
         languages,
         manual,
         manual_bodies,
