@@ -18,6 +18,7 @@ from fabrik_addon.blender.drag.body_drag import BodyDrag
 from fabrik_addon.blender.interface import body_panel
 from fabrik_addon.blender.interface.body_tool import body_handles
 from fabrik_addon.blender.overlay.read_body import read_body, read_body_settings, read_world_ends
+from fabrik_addon.blender.rig import bone_limits
 from fabrik_addon.blender.setup import make_body as make_body_module
 from scripts.benchmark import body_drag_rows
 from tests.blender.rigs import Bone, activate, enter_pose_mode, make_armature, make_tail, metarig, update
@@ -130,6 +131,44 @@ def test_a_body_is_kept_in_a_library_override(tmp_path: Path) -> None:
         ("Limb 2", "bone1", True, 0.5),
     ]
     assert body.use_floor
+
+
+def test_limits_in_a_library_override_are_kept_and_move_no_bone(tmp_path: Path) -> None:
+    """Blender saves no IK limits of bones in an override; a muted constraint is saved, and changes no pose."""
+    own = stick_figure().pose.bones["LeftLeg"]
+    own.use_ik_limit_x, own.ik_max_x = True, 0.4
+    library, shot = str(tmp_path / "library.blend"), str(tmp_path / "shot.blend")
+    bpy.ops.object.mode_set(mode="OBJECT")
+    bpy.ops.wm.save_as_mainfile(filepath=library)
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    with bpy.data.libraries.load(library, link=True) as (_, found):
+        found.objects = ["Rig"]
+    bpy.context.scene.collection.objects.link(bpy.data.objects["Rig"])
+    rig = bpy.data.objects["Rig"].override_create(remap_local_usages=True)
+    enter_pose_mode(rig)
+    rig.pose.bones["RightForeArm"].rotation_quaternion = Quaternion((0.0, 1.0, 0.0), 1.0)  # no elbow does that
+    update()
+    before = {bone.name: bone.matrix.copy() for bone in rig.pose.bones}
+    make_body(rig)
+    assert all(bone.matrix == before[bone.name] for bone in rig.pose.bones)
+    bpy.ops.object.mode_set(mode="OBJECT")
+    for _ in range(2):
+        bpy.ops.wm.save_as_mainfile(filepath=shot)
+        bpy.ops.wm.open_mainfile(filepath=shot)
+    rig = next(one for one in bpy.data.objects if one.override_library)
+    enter_pose_mode(rig)
+    lower, upper = bone_limits.limits_of(rig.pose.bones["LeftForeArm"])
+    assert sorted(low == high == 0.0 for low, high in zip(lower, upper, strict=True)) == [False, True, True]
+    assert bone_limits.limits_of(rig.pose.bones["LeftLeg"])[1] == pytest.approx((0.4, math.inf, math.inf))
+    assert "FABRIK Limits" not in rig.pose.bones["LeftLeg"].constraints
+    pull(rig, "Hand.L", (-0.2, -0.3, 0.2))
+    turn = rig.pose.bones["LeftForeArm"].matrix_basis.to_quaternion()
+    assert sum(abs(part) < 2e-3 for part in turn[1:]) == 2, "the elbow is a hinge"
+    assert bpy.ops.pose.fabrik_body_find() == {"FINISHED"}
+    assert len(rig.pose.bones["LeftForeArm"].constraints) == 1
+    assert bpy.ops.pose.fabrik_body_remove() == {"FINISHED"}
+    assert not any(bone.constraints for bone in rig.pose.bones) and not rig.fabrik.body.parts
+    assert rig.pose.bones["LeftLeg"].use_ik_limit_x
 
 
 # Make, correct, find again, remove
@@ -287,6 +326,54 @@ def test_a_generated_rig_has_a_body_of_its_fk_controls(rigify: None) -> None:
     assert (armature.pose.bones["DEF-hand.L"].head - target).length < 1e-3
     for name, at in feet.items():
         assert (armature.pose.bones[name].head - at).length < 1e-3
+
+
+FK_CONTROLS = {
+    "human": ("human", {"Upper Arm.L": "upper_arm_fk.L", "Hand.R": "hand_fk.R", "Toe.L": "toe_fk.L"}, ()),
+    "basic_quadruped": (
+        "quadruped",
+        {"Upper Arm.L": "front_thigh_fk.L", "Hand.R": "front_foot_fk.R", "Foot.L": "foot_fk.L"},
+        ("Finger.L", "Finger.R", "Toe.L", "Toe.R"),
+    ),
+    "horse": (
+        "quadruped",
+        {"Upper Arm.L": "upper_arm_fk.L", "Hand.R": "forefoot_fk.R", "Foot.L": "hind_foot_fk.L"},
+        (),
+    ),
+    "cat": ("quadruped", {"Upper Arm.L": "upper_arm_fk.L", "Hand.R": "hand_fk.R", "Foot.L": "foot_fk.L"}, ()),
+    "wolf": ("quadruped", {"Upper Arm.L": "front_thigh_fk.L", "Hand.R": "front_foot_fk.R", "Foot.L": "foot_fk.L"}, ()),
+    "bird": (
+        "bird",
+        {"Upper Arm.L": "Wing.L", "Thigh.L": "thigh_fk.L", "Foot.R": "foot_fk.R"},
+        ("Forearm.L", "Forearm.R", "Hand.L", "Hand.R"),
+    ),
+    "shark": ("fish", {"Head": "head", "Spine 3": "spine_fk.003"}, ("Clavicle.L", "Clavicle.R")),
+}
+"""Creature, some parts with their bones, and what is left open, of the rigs that Rigify generates."""
+
+
+@pytest.mark.parametrize("name", FK_CONTROLS)
+def test_generated_rigs_have_bodies_of_their_controls(rigify: None, name: str) -> None:
+    metarig(f"{name}_metarig")
+    assert bpy.ops.pose.rigify_generate() == {"FINISHED"}
+    armature = bpy.context.object
+    enter_pose_mode(armature)
+    before = heads(armature)
+    made = make_body_module.make_body(armature, with_limits=True)
+    update()
+    assert heads(armature) == before
+    found = {part.name: part.bone for part in armature.fabrik.body.parts}
+    creature, bones, opened = FK_CONTROLS[name]
+    assert made.creature == creature and made.open_roles == opened
+    assert found.items() >= bones.items()
+    sides = {bone[-2:] for part, bone in found.items() if part[-2:] == ".L" and bone}
+    assert sides <= {".L"} and not any(armature.data.bones[bone].use_deform for bone in found.values() if bone)
+    handles = armature.fabrik.body.handles
+    planted = {one.name for one in handles if one.use_position}
+    assert planted >= ({"Foot.L", "Foot.R"} if name != "shark" else set())
+    limb = "Hand.L" if "Hand.L" in handles else "Head"
+    target = pull(armature, limb, (0.0, 0.0, 0.02 * height(armature)))
+    assert (place(armature, limb) - target).length < 1e-3 * height(armature)
 
 
 def test_a_renamed_bone_is_named_with_the_way_out(rigify: None) -> None:

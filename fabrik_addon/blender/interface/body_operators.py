@@ -47,7 +47,7 @@ class _RecogniseMixin:
         default=True,
     )
 
-    def report_made(self, context: Context, made: MadeBody) -> None:
+    def report_made(self, made: MadeBody) -> None:
         """Report what was found, what was left open, and which bones can't be posed."""
         found = f"Found {counted(made.parts, 'part')} ({made.creature})"
         doubts = []
@@ -59,8 +59,6 @@ class _RecogniseMixin:
             doubts.append(f"the body is made of the controls {listed(made.controls)}")
         if made.switches:
             doubts.append(f"the rig follows them with IK_FK at 1: set it on {listed(made.switches)}")
-        if self.use_limits and context.object.override_library is not None:
-            doubts.append("no limits were given: Blender keeps no IK limits in library overrides")
         report(self, {'WARNING'} if doubts else {'INFO'}, "; ".join([found, *doubts]))
 
 
@@ -76,7 +74,7 @@ class POSE_OT_fabrik_body_add(_RecogniseMixin, ReportErrorsMixin, Operator):
 
         if body_of(context.object).parts:
             raise FabrikError(f"'{context.object.name}' has a body already: press Find Again, or Remove Body first")
-        self.report_made(context, make_body(context.object, self.use_limits))
+        self.report_made(make_body(context.object, self.use_limits))
 
 
 class POSE_OT_fabrik_body_find(_RecogniseMixin, HasBodyMixin, Operator):
@@ -89,7 +87,7 @@ class POSE_OT_fabrik_body_find(_RecogniseMixin, HasBodyMixin, Operator):
     def run(self, context: Context) -> None:
         from ..setup.make_body import make_body
 
-        self.report_made(context, make_body(context.object, self.use_limits))
+        self.report_made(make_body(context.object, self.use_limits))
 
 
 class POSE_OT_fabrik_body_remove(HasBodyMixin, Operator):

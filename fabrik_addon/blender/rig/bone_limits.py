@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from bpy.types import LimitRotationConstraint
 from mathutils import Euler, Quaternion
 
-from .overrides import is_limit
+from .overrides import is_active, is_limit
 from .rotation_channel import rotation_locks
 
 if TYPE_CHECKING:
@@ -80,7 +80,9 @@ def euler_limits_of(bone: PoseBone) -> list[LimitRotationConstraint]:
 
     Where a bone rotates about one axis only, by no more than half a turn, they are, and the list is empty.
     """
-    found = [one for one in bone.constraints if isinstance(one, LimitRotationConstraint) and is_limit(one)]
+    found = [
+        one for one in bone.constraints if isinstance(one, LimitRotationConstraint) and is_limit(one) and is_active(one)
+    ]
     if not found:
         return []
     ends = [abs(getattr(one, f"{end}_{axis}")) for one in found for axis in "xyz" for end in ("min", "max")]

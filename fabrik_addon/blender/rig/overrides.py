@@ -18,6 +18,14 @@ SCALING_TYPES = {'COPY_SCALE', 'LIMIT_SCALE', 'MAINTAIN_VOLUME'}
 """Constraints that leave a bone's rotation as it is."""
 
 
+BODY_LIMITS = "FABRIK Limits"
+"""Name of the constraints that keep the limits of a body in a library override.
+
+Blender 5.0 and 5.2 save a constraint that was added to an override, and none of the bone's IK limits. The constraint is
+muted: Blender leaves poses and keys as they are, as it does with IK limits.
+"""
+
+
 def is_active(constraint: Constraint) -> bool:
     """Tell whether a constraint is evaluated and has an influence."""
     if not (constraint.enabled and constraint.influence > 0.0):
@@ -35,12 +43,11 @@ def _lacks_target(constraint: Constraint) -> bool:
 
 
 def is_limit(constraint: Constraint) -> bool:
-    """Tell whether a constraint limits a bone's own rotation, in its own space."""
+    """Tell whether a constraint limits a bone's own rotation, in its own space, or keeps the limit for a body."""
     return (
         constraint.type == 'LIMIT_ROTATION'
-        and is_active(constraint)
         and constraint.owner_space == 'LOCAL'
-        and constraint.influence == 1.0
+        and (constraint.name == BODY_LIMITS or (is_active(constraint) and constraint.influence == 1.0))
     )
 
 

@@ -13,6 +13,7 @@ from mathutils import Vector
 from ..rig.body_properties import FabrikPart, body_of
 from ..rig.body_snapshots import turning_bones
 from ..rig.bone_limits import limits_of
+from ..rig.overrides import BODY_LIMITS
 from .usual_limits import limit_joint
 
 if TYPE_CHECKING:
@@ -62,7 +63,10 @@ def give_limits(armature: Object, creature: str, forward: Vector) -> None:
             continue
         before = _settings_of(bone)
         limit_joint(bone, joints[part.role], -forward if part.role == 'SHIN' else forward)
-        given[bone.name] = [before, _settings_of(bone)]
+        if armature.override_library is None:
+            given[bone.name] = [before, _settings_of(bone)]
+        else:
+            _move_to_constraint(bone, before)
     body.given_limits = json.dumps(given) if given else ""
 
 
@@ -74,7 +78,25 @@ def take_limits_back(armature: Object) -> None:
         if bone is not None and _settings_of(bone) == given:
             for setting, value in before.items():
                 setattr(bone, setting, value)
+    for bone in armature.pose.bones:
+        kept = bone.constraints.get(BODY_LIMITS)
+        if kept is not None:
+            bone.constraints.remove(kept)
     body.given_limits = ""
+
+
+def _move_to_constraint(bone: PoseBone, before: dict[str, bool | float]) -> None:
+    """Move a bone's IK limits to a constraint that a library override keeps, and restore those of before."""
+    lower, upper = limits_of(bone, with_locks=False)
+    for setting, value in before.items():
+        setattr(bone, setting, value)
+    constraint = bone.constraints.new('LIMIT_ROTATION')
+    constraint.name, constraint.owner_space, constraint.mute = BODY_LIMITS, 'LOCAL', True
+    for axis, low, high in zip("xyz", lower, upper, strict=True):
+        if math.isfinite(low):
+            setattr(constraint, f"use_limit_{axis}", True)
+            setattr(constraint, f"min_{axis}", low)
+            setattr(constraint, f"max_{axis}", high)
 
 
 def _settings_of(bone: PoseBone) -> dict[str, bool | float]:

@@ -94,7 +94,7 @@ def make_body(armature: Object, with_limits: bool) -> MadeBody:
         )
     _store_parts(armature, found)
     _store_handles(armature, Vector(recognition.up.tolist()))
-    if with_limits and armature.override_library is None:
+    if with_limits:
         give_limits(armature, recognition.creature, Vector(recognition.forward.tolist()))
     body = body_of(armature)
     chosen = [part.bone for part in body.parts if part.bone]
@@ -238,8 +238,9 @@ def _handles(armature: Object, up: Vector) -> list[tuple[str, FabrikPart, bool, 
             has_several = (inner, side, limb + 1) in limbs
             line = parts if has_several else [*parts, *limbs.get((inner, side, limb), [])]
             standing = next((part for part in line if heights.is_low(part)), None)
-            # Several toes on a foot that stands on its end: they stay where they are if the foot does.
-            is_on_toes = standing is None and has_several and heights.is_low(last, at_tail=True)
+            # A foot that stands on its end, on several toes or on none: the toes stay where they are if the foot does.
+            has_no = (inner, side, limb) not in limbs
+            is_on_toes = standing is None and (has_several or has_no) and heights.is_low(last, at_tail=True)
             part = last if is_on_toes else standing or first
             add(_LABELS[role], part, is_on_toes, is_planted=is_on_toes or standing is not None)
         elif role in {Role.LIMB, Role.TAIL, Role.FIN}:

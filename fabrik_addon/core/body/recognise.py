@@ -6,11 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from ..math.operations import Array
 from .bone_names import TRUNK, NameReading, read_names
-from .creature import CREATURES
+from .creature import CREATURES, WITH_LIMBS
 from .part import LEAST_CONFIDENCE, OpenRole, Part, Recognition, Role, Side
 from .rest_skeleton import RestSkeleton, join_trees, read_skeleton, taken
 from .shape import read_shape
@@ -48,16 +49,42 @@ def recognise(
         FabrikError: the input is not a skeleton; see ``read_skeleton``.
     """
     skeleton = read_skeleton(names, parents, heads, tails, usable)
-    skeleton = join_trees(_deform_bones(skeleton) or skeleton)
+    skeleton = _deform_bones(skeleton) or skeleton
     readings, _convention = read_names(skeleton.names)
-    skeleton, readings = _without_controls(skeleton, readings)
+    of_bone = dict(zip(skeleton.bones, readings, strict=True))
+    skeleton = join_trees(skeleton, [each.root for each in readings])
+    skeleton, readings = _without_controls(skeleton, [of_bone[bone] for bone in skeleton.bones])
     shape = read_shape(skeleton)
     if shape.sureness < SURE_WAY and takes_arms_for_legs(readings, shape):
         shape = read_shape(skeleton, against=shape.forward)
     verdicts = weigh(skeleton, readings, shape)
     sure = {place: each for place, each in verdicts.items() if each.confidence >= LEAST_CONFIDENCE}
-    parts = _parts(skeleton, sure, shape.forward, shape.up)
-    return Recognition(parts, _open_roles(skeleton, verdicts, sure, shape), shape.creature, shape.up, shape.forward)
+    creature, forward = _by_parts(skeleton, sure, shape)
+    parts = _parts(skeleton, sure, forward, shape.up)
+    return Recognition(parts, _open_roles(skeleton, verdicts, sure, shape), creature, shape.up, forward)
+
+
+def _by_parts(skeleton: RestSkeleton, sure: dict[int, Verdict], shape: ShapeReading) -> tuple[str, Array]:
+    """Return the kind of creature and forward; from the parts where the names alone have told them.
+
+    Left is from the middle of the right parts to that of the left ones, and forward ``left x up``. The trunk of a human
+    rises from hips to chest more than it leads elsewhere.
+    """
+    places = {
+        key: skeleton.heads[[place for place, each in sure.items() if key in (each.role, each.side)]]
+        for key in (Side.LEFT, Side.RIGHT, Role.HIPS, Role.CHEST)
+    }
+    if shape.creature != WITH_LIMBS or not all(map(len, places.values())):
+        return shape.creature, shape.forward
+    middles = {key: points.mean(axis=0) for key, points in places.items()}
+    forward = np.cross(middles[Side.LEFT] - middles[Side.RIGHT], shape.up)
+    trunk = middles[Role.CHEST] - middles[Role.HIPS]
+    length = float(np.linalg.norm(forward))
+    if not length > 0.0:
+        return shape.creature, shape.forward
+    rise = float(trunk @ shape.up)
+    is_upright = rise > float(np.linalg.norm(trunk - rise * shape.up))
+    return next(each.name for each in CREATURES if each.upright is is_upright), forward / length
 
 
 def _deform_bones(skeleton: RestSkeleton) -> RestSkeleton | None:

@@ -133,11 +133,12 @@ def taken(skeleton: RestSkeleton, usable: Sequence[bool]) -> RestSkeleton:
     return RestSkeleton(inner.names, bones, inner.parents, inner.heads, inner.tails)
 
 
-def join_trees(skeleton: RestSkeleton) -> RestSkeleton:
+def join_trees(skeleton: RestSkeleton, loose: Sequence[bool]) -> RestSkeleton:
     """Hang the roots besides the largest tree's on the bones that they start at.
 
     Legs that nothing connects to the hips are legs all the same. A tree hangs on the bone that is nearest to its root's
-    head if that is near for the size of the tree; single bones and controls without a place in the body stay roots.
+    head if that is near for the size of the tree; single bones and controls without a place in the body stay roots, and
+    so does a bone that is ``loose``: what a rig hangs from ends no limb.
     """
     roots = [place for place, parent in enumerate(skeleton.parents) if parent < 0]
     if len(roots) < 2 or not skeleton.size > 0.0:
@@ -156,7 +157,7 @@ def join_trees(skeleton: RestSkeleton) -> RestSkeleton:
         apart = np.linalg.norm(toward - share[:, None] * along, axis=1)
         nearest = int(apart.argmin())
         extent = float(np.ptp(np.vstack([skeleton.heads[trees[root]], skeleton.tails[trees[root]]]), axis=0).max())
-        if len(trees[root]) > 1 and apart[nearest] < min(0.4 * extent, 0.15 * skeleton.size):
+        if len(trees[root]) > 1 and not loose[root] and apart[nearest] < min(0.4 * extent, 0.15 * skeleton.size):
             parents[root] = joined[nearest]
             joined += trees[root]
     return _reordered(skeleton, parents)

@@ -63,7 +63,9 @@ def weigh(skeleton: RestSkeleton, readings: list[NameReading], shape: ShapeReadi
             role = named.get(place) or _elsewhere(skeleton, place, reading)
             if role is Role.HIPS and Role.THIGH not in named.values() and not rich:
                 role = None  # of an animal without legs its root may have the name of hips
-            verdict = _by_name(skeleton, place, role, reading, verdicts, bool(shape.guesses))
+            beside = sum(named.get(other) is role for other in skeleton.children[skeleton.parents[place]])
+            is_digit = role in DIGITS and skeleton.parents[place] >= 0 and beside > 2  # one of several
+            verdict = _by_name(skeleton, place, role, reading, verdicts, bool(shape.guesses) and not is_digit)
             if verdict is not None and _ends_digit(skeleton, place, verdict.role, shape):
                 verdict = replace(verdict, confidence=0.55 * verdict.confidence)
         else:
@@ -255,7 +257,7 @@ def _follows(above: Verdict, role: Role, side: Side) -> bool:
 def _by_both(reading: NameReading, guess: Guess, shape: ShapeReading, rich: bool, mirrored: bool) -> Verdict | None:
     """Return what the name and the place of a bone say together."""
     role, confidence, reason = guess.role, guess.confidence, f"its place says {_word(guess.role)}, but not surely"
-    if guess.role is Role.LIMB and (reading.skipped or reading.root):
+    if (guess.role is Role.LIMB and reading.skipped) or (reading.root and guess.role not in TRUNK):
         return None
     if reading.skipped and guess.role not in reading.roles:
         if rich:
