@@ -5,8 +5,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from bpy.types import Object
 
 bpy = pytest.importorskip("bpy")
 
@@ -24,3 +28,14 @@ def addon() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def empty_scene(addon: None) -> None:
     bpy.ops.wm.read_factory_settings(use_empty=True)
+
+
+@pytest.fixture
+def human() -> Object:
+    """Rigify's human with a body."""
+    from tests.blender.rigs import metarig, update
+
+    armature = metarig("human_metarig")
+    assert bpy.ops.pose.fabrik_body_add() == {"FINISHED"}
+    update()
+    return armature

@@ -13,19 +13,10 @@ from bpy.types import Object
 from mathutils import Vector
 
 from fabrik_addon.blender.interface.body_tool import FabrikBodyPose, body_handles
-from tests.blender.rigs import activate, error_of, leave_mode, metarig, pose_of, update
+from tests.blender.rigs import activate, error_of, leave_mode, pose_of, update
 from tests.blender.test_panel import Drawing
 
 ops: Any = bpy.ops.pose
-
-
-@pytest.fixture
-def human() -> Object:
-    """Rigify's human with a body."""
-    armature = metarig("human_metarig")
-    assert ops.fabrik_body_add() == {"FINISHED"}
-    update()
-    return armature
 
 
 def edit(armature: Object, change: Any) -> None:

@@ -12,21 +12,12 @@ from bpy.types import Object
 from mathutils import Vector
 
 from fabrik_addon.blender.drag.body_drag import BodyDrag
-from tests.blender.rigs import metarig, pose_of, update
+from tests.blender.rigs import pose_of, update
 
 ops: Any = bpy.ops.pose
 
 NEAR = 1e-4
 """Distance from its target at which a handle counts as there, in metres."""
-
-
-@pytest.fixture
-def human() -> Object:
-    """Rigify's human with a body."""
-    armature = metarig("human_metarig")
-    assert ops.fabrik_body_add() == {"FINISHED"}
-    update()
-    return armature
 
 
 def place(armature: Object, name: str) -> Vector:

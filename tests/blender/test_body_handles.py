@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import bpy
-import pytest
 from bpy.types import Object
 
 from fabrik_addon.blender.interface import body_tool
@@ -18,14 +17,6 @@ from scripts import tool_icon
 from tests.blender.rigs import activate, error_of, metarig, pose_of
 
 ops: Any = bpy.ops.pose
-
-
-@pytest.fixture
-def human() -> Object:
-    """Rigify's human with a body."""
-    armature = metarig("human_metarig")
-    assert ops.fabrik_body_add() == {"FINISHED"}
-    return armature
 
 
 def shown(armature: Object, name: str) -> Handle:
