@@ -46,6 +46,17 @@ class BoneConstraints:
     euler_limits: Sequence[LimitRotationConstraint]
     has_locks: bool
 
+    @property
+    def allows_all(self) -> bool:
+        """Whether no rotation is changed."""
+        return self.limits is None and not self.euler_limits and not self.has_locks
+
+    def rotation(self, rotation: Quaternion, present: Quaternion) -> Quaternion:
+        """Return the rotation that ``channel`` gives; without the rounding of a channel where limits alone count."""
+        if self.limits is not None and not self.euler_limits and not self.has_locks:
+            return self._clamped(rotation)
+        return self.channel(rotation, present)[1]
+
     def channel(self, rotation: Quaternion, present: Quaternion) -> tuple[Channel, Quaternion]:
         """Return the channel for a rotation, or for one near to it that is feasible, and the rotation it gives.
 

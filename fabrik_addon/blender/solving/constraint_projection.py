@@ -33,6 +33,7 @@ from mathutils import Matrix, Quaternion, Vector
 
 from ...core import Array, ComponentSolution, Goals, Options, StartPose, Status, solve_components, start_from
 from ...core.goals.pole import rotate_pole
+from ...core.math.factorisation import positive_inverse
 from ...core.math.operations import SCALAR, TINY
 from ...core.math.vectors import first_direction
 from ...core.optimise.pole_task import POINTED, pole_angle
@@ -44,7 +45,7 @@ from ..rig.feasible_channels import feasible_channels
 from ..rig.rotation_channel import Channel
 
 if TYPE_CHECKING:
-    from bpy.types import PoseBone
+    from bpy.types import Bone, PoseBone
 
 _POSITION_PRECISION = 1e-7
 """Distance from tip to target over chain length that is single precision's rounding."""
@@ -255,7 +256,7 @@ def _least_squares(bones: ChainBones, target: Array, options: Options, here: _Fe
             break
         if jacobian is None:
             jacobian, is_updated = _jacobian(bones, here), False
-        change = jacobian.T @ np.linalg.solve(jacobian @ jacobian.T + damping * np.eye(3), here.residual)
+        change = jacobian.T @ (positive_inverse(jacobian @ jacobian.T + damping * np.eye(3), damping) @ here.residual)
         change *= min(1.0, _LARGEST_ROTATION / (np.abs(change).max() + TINY))
         if not is_updated and here.residual @ jacobian @ change < _STILL * here.error**2:
             break
@@ -284,10 +285,13 @@ def _jacobian(bones: ChainBones, pose: _FeasiblePose) -> Array:
     columns = []
     for i, constraints in zip(bones.free, bones.constraints, strict=True):
         own, tip_jacobian = pose.rotations[i], _tip_jacobian(bones, pose, i)
+        if constraints.allows_all:
+            columns += list(tip_jacobian.T)
+            continue
         probes = np.where(pose.residual @ tip_jacobian < 0.0, -_PROBE, _PROBE).tolist()
         for axis, probe in zip(_AXIS_VECTORS, probes, strict=True):
             rotated = own @ Quaternion(axis, probe)
-            _, given = constraints.channel(rotated, bones.rotations[i])
+            given = constraints.rotation(rotated, bones.rotations[i])
             # Twice the vector part is the rotation (radians); to_exponential_map() makes 0 of it in single precision.
             left = own.inverted() @ given
             share = math.copysign(2.0, left.w) / probe
@@ -296,16 +300,30 @@ def _jacobian(bones: ChainBones, pose: _FeasiblePose) -> Array:
 
 
 def _tip_jacobian(bones: ChainBones, pose: _FeasiblePose, i: int) -> Array:
-    """Return the Jacobian (3, 3) of the tip, over chain length, by rotations of bone i about its own x, y and z."""
+    """Return the Jacobian (3, 3) of the tip, over chain length, by rotations of bone i about its own x, y and z.
+
+    With the bone's matrix ``M = S R(q) D(s)``, s its scale, and the tip at p in its frame, the column of the axis e is
+    ``M D(s)^-1 (e x D(s) p)`` where all that hangs on the bone moves with it. Elsewhere it is a finite difference.
+    """
+    tip, matrix, scales = bones.tree.joints(pose.matrices)[-1], pose.matrices[i], bones.scales[i]
+    if all(scales) and all(_moves_with_parent(bone.bone) for bone in bones.line[i:]):
+        x, y, z = scales * (matrix.inverted_safe() @ Vector(tip.tolist()))
+        across = np.array(((0.0, z, -y), (-z, 0.0, x), (y, -x, 0.0)))
+        made: Array = np.array(matrix.to_3x3()) @ (across / np.array(scales)[:, None]) / pose.length
+        return made
     bases = chain_bases(bones, pose.rotations)[i:]
     parent = _parent_matrix(bones, pose.matrices, i)
-    tip = bones.tree.joints(pose.matrices)[-1]
     columns = []
     for axis in _AXIS_VECTORS:
-        bases[0] = basis_with(bones.bones[i], pose.rotations[i] @ Quaternion(axis, _PROBE), bones.scales[i])
+        bases[0] = basis_with(bones.bones[i], pose.rotations[i] @ Quaternion(axis, _PROBE), scales)
         matrices = [*pose.matrices[:i], *pose_matrices(bones.line[i:], bases, above=parent)]
         columns.append((bones.tree.joints(matrices)[-1] - tip) / (_PROBE * pose.length))
     return np.array(columns).T
+
+
+def _moves_with_parent(bone: Bone) -> bool:
+    """Tell whether a bone takes over all of its parent's matrix, so that ``M' = P' P^-1 M`` where the parent moves."""
+    return bone.use_inherit_rotation and bone.use_local_location and bone.inherit_scale == 'FULL'
 
 
 def _rotated(bones: ChainBones, rotations: Sequence[Quaternion], vectors: Array) -> list[Quaternion]:

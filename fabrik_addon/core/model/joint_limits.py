@@ -83,6 +83,12 @@ class JointLimits:
         return self.is_ellipse and min(map(abs, ends)) <= _LEAST_RADIUS
 
     @cached_property
+    def has_turns(self) -> bool:
+        """Whether the twist's range is finite and not within -pi to pi: full turns then decide which end is near."""
+        lower, upper = self.lower[1], self.upper[1]
+        return math.isfinite(upper - lower) and not -math.pi <= lower <= upper <= math.pi
+
+    @cached_property
     def reaches_half_turn(self) -> bool:
         """Whether swings beyond ``LARGEST_HALF_SINE`` are in the ranges of x and z; never for a hinge."""
         (lx, _, lz), (ux, _, uz) = self.lower, self.upper
@@ -170,9 +176,9 @@ def _twist_near(ops: Operations, limits: JointLimits, twist: Component) -> Compo
 
     No turns are added where the range is infinite or within -pi to pi.
     """
-    lower, upper = limits.lower[1], limits.upper[1]
-    if not math.isfinite(upper - lower) or -math.pi <= lower <= upper <= math.pi:
+    if not limits.has_turns:
         return twist
+    lower, upper = limits.lower[1], limits.upper[1]
     return twist + math.tau * ops.floor((0.5 * (lower + upper) - twist) / math.tau + 0.5)
 
 
@@ -247,7 +253,7 @@ def ellipse_normal(ops: Operations, limits: JointLimits, x: Component, z: Compon
 def _radius(ops: Operations, limits: JointLimits, axis: int, value: Component) -> Component:
     """Return the radius of the quarter ellipse on the side of a value of x (axis 0) or z (axis 2)."""
     negative, positive = limits.radii[axis]
-    return ops.where(value > 0.0, positive, negative)
+    return positive if negative == positive else ops.where(value > 0.0, positive, negative)
 
 
 def clamp_rotation(limits: JointLimits, q: Quaternion, ops: Operations = SCALAR) -> Quaternion:
