@@ -84,3 +84,15 @@ def test_sheared_bones_with_an_unreachable_target_take_one_solve_and_few_steps(
 
     assert sum(count for (count,) in solves) == 1
     assert poses[0] <= 60
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_tips_jacobian_is_that_of_small_rotations(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The closed form, for bones that move with their parents, against finite differences."""
+    armature, chain = sheared_tail(seed)
+    bones = take_snapshot(bpy.context.view_layer, armature, chain).bones
+    pose = constraint_projection._feasible_pose_at(bones, np.zeros(3), bones.rotations)
+    found = [constraint_projection._tip_jacobian(bones, pose, i) for i in bones.free]
+    monkeypatch.setattr(constraint_projection, "_moves_with_parent", lambda bone: False)
+    for i, jacobian in zip(bones.free, found, strict=True):
+        np.testing.assert_allclose(jacobian, constraint_projection._tip_jacobian(bones, pose, i), atol=2e-3)

@@ -305,17 +305,17 @@ def _tip_jacobian(bones: ChainBones, pose: _FeasiblePose, i: int) -> Array:
     With the bone's matrix ``M = S R(q) D(s)``, s its scale, and the tip at p in its frame, the column of the axis e is
     ``M D(s)^-1 (e x D(s) p)`` where all that hangs on the bone moves with it. Elsewhere it is a finite difference.
     """
-    tip, matrix, scales = bones.tree.joints(pose.matrices)[-1], pose.matrices[i], bones.scales[i]
-    if all(scales) and all(_moves_with_parent(bone.bone) for bone in bones.line[i:]):
-        x, y, z = scales * (matrix.inverted_safe() @ Vector(tip.tolist()))
-        across = np.array(((0.0, z, -y), (-z, 0.0, x), (y, -x, 0.0)))
-        made: Array = np.array(matrix.to_3x3()) @ (across / np.array(scales)[:, None]) / pose.length
+    tip, matrix, scales = bones.tree.joints(pose.matrices)[-1], pose.matrices[i], np.array(bones.scales[i][:])
+    if scales.all() and all(_moves_with_parent(bone.bone) for bone in bones.line[i:]):
+        x, y, z = (scales * np.array((matrix.inverted_safe() @ Vector(tip.tolist()))[:])).tolist()
+        across = np.array([[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]])
+        made: Array = np.array(matrix.to_3x3()) @ (across / scales[:, None]) / pose.length
         return made
     bases = chain_bases(bones, pose.rotations)[i:]
     parent = _parent_matrix(bones, pose.matrices, i)
     columns = []
     for axis in _AXIS_VECTORS:
-        bases[0] = basis_with(bones.bones[i], pose.rotations[i] @ Quaternion(axis, _PROBE), scales)
+        bases[0] = basis_with(bones.bones[i], pose.rotations[i] @ Quaternion(axis, _PROBE), bones.scales[i])
         matrices = [*pose.matrices[:i], *pose_matrices(bones.line[i:], bases, above=parent)]
         columns.append((bones.tree.joints(matrices)[-1] - tip) / (_PROBE * pose.length))
     return np.array(columns).T
