@@ -587,6 +587,17 @@ def test_the_head_keeps_its_direction_and_turns_where_it_is_pulled(rigify: None)
     assert angle(frame(armature, "spine.006"), desired) < 0.5
 
 
+def test_a_handle_that_keeps_its_place_is_turned_there(rigify: None) -> None:
+    armature = metarig("human_metarig")
+    make_body(armature)
+    target = pull(armature, "Hand.L", (0.1, -0.3, 0.2))
+    desired = Quaternion((0.0, 0.0, 1.0), 0.5) @ armature.pose.bones["hand.L"].matrix.to_quaternion()
+    assert bpy.ops.pose.fabrik_body_pull(handle="Hand.L", rotation=desired) == {"FINISHED"}
+    update()
+    assert angle(armature.pose.bones["hand.L"].matrix.to_quaternion(), desired) < 0.1
+    assert (place(armature, "Hand.L") - target).length < PIN_DISTANCE * height(armature)
+
+
 def test_a_body_that_is_moved_turned_and_scaled(rigify: None) -> None:
     armature = metarig("human_metarig")
     armature.location, armature.rotation_euler, armature.scale = (3, -2, 1), (0.3, -0.5, 1.2), (2, 2, 2)

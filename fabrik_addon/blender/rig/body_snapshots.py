@@ -191,7 +191,7 @@ def take_body(armature: Object, *pulls: Pull, follows: Follows = 'BODY') -> Body
         position, rotation = own.position, own.rotation
         if handle.use_pin and not is_pulled and (frame := _followed_frame(armature, handle)) is not None:
             position, rotation = frame.to_translation(), frame.to_quaternion()
-        if position is None and (handle.use_pin or (handle.use_position and not is_pulled)):
+        if position is None and (handle.use_pin or handle.use_position):
             position = handle_place(armature, handle)
         if rotation is None and (handle.use_pin or handle.use_rotation):
             rotation = bone.matrix.to_quaternion()
