@@ -105,7 +105,7 @@ HUMAN = Bodies(
             (
                 Pull("Hand.R", (-0.74, -0.30, 1.50)),
                 Pull("Hips", (-0.20, 0.05, 0.98)),
-                Pull("Hand.R", (-0.74, -0.30, 1.50), facing((0.1, -0.1, 1.0), (0.0, -1.0, 0.0))),
+                Pull("Hand.R", None, facing((0.1, -0.1, 1.0), (0.0, -1.0, 0.0))),
                 Pull("Head", None, facing((0.05, 0.0, 1.0), (0.5, -1.0, 0.0))),
             ),
             (_box((-0.80, -0.25, 1.1), (0.06, 0.9, 2.2)),),
@@ -150,18 +150,19 @@ def pose_bodies(armature: Object, bodies: Bodies) -> tuple[list[picture.Figure],
     for number, pose in enumerate((bodies.stand, *bodies.poses)):
         for name, matrix in stand.items():
             armature.pose.bones[name].matrix_basis = matrix
-        for handle in armature.fabrik.body.handles:
-            handle.use_position = held[handle.name]
         bpy.context.view_layer.update()
         before: dict[str, Vector] = {}
         for pull in pose.pulls:
             before.setdefault(pull.handle, picture.handle_place(armature, pull.handle))
             done.append(pull_handle(armature, pose.label, pull))
+        if not stand:
+            _let_go(armature, held)
         marks = picture.body_marks(armature, before if stand else {})
         figure = replace(picture.look_at(armature, pose.label, solids, marks), props=pose.props)
         figures.append(figure.moved(Matrix.Rotation(pose.turn, 4, 'Z')))
         stand = stand or {bone.name: bone.matrix_basis.copy() for bone in armature.pose.bones}
         _key(armature, 1 + 10 * number)
+        _let_go(armature, held)
     return figures, done
 
 
@@ -178,6 +179,12 @@ def pull_handle(armature: Object, pose: str, pull: Pull) -> Pulled:
     place = picture.handle_place(armature, pull.handle)
     off = 0.0 if pull.position is None else (place - Vector(pull.position)).length
     return Pulled(pose, pull.handle, off / armature.dimensions.z, milliseconds)
+
+
+def _let_go(armature: Object, held: dict[str, bool]) -> None:
+    """Let the handles go that keep their place because they were pulled."""
+    for handle in armature.fabrik.body.handles:
+        handle.use_position = held[handle.name]
 
 
 def _key(armature: Object, frame: int) -> None:

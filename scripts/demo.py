@@ -67,11 +67,11 @@ class Reach:
 
 # Metres in the space of the metarig, which looks along -Y.
 HUMAN_CHAINS = (
-    Reach("head", "spine.006", 0, (0.10, -0.52, 1.52), moves_root=True),
-    Reach("left hand", "forearm.L", 3, (0.34, -0.74, 0.72), (0.85, 0.05, 1.05)),
-    Reach("right hand", "forearm.R", 3, (-0.50, 0.20, 1.02), (-0.80, 0.55, 1.25)),
-    Reach("left foot", "foot.L", 3, None, (0.30, -1.00, 0.75), is_pinned=True),
-    Reach("right foot", "foot.R", 3, None, (-0.35, -1.00, 0.75), is_pinned=True),
+    Reach("head", "spine.006", 0, (0.0, -0.10, 1.95), moves_root=True),
+    Reach("left hand", "forearm.L", 3, (0.50, -0.45, 1.75), (0.85, -0.10, 1.00)),
+    Reach("right hand", "forearm.R", 3, (-0.45, -0.40, 1.25), (-0.80, 0.20, 1.00)),
+    Reach("left foot", "foot.L", 3, None, (0.30, -1.00, 0.55), is_pinned=True),
+    Reach("right foot", "foot.R", 3, None, (-0.35, -1.00, 0.55), is_pinned=True),
 )
 
 HUMAN_JOINTS = {

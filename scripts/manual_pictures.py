@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Put the manual's pictures into docs/images: those of the window from out/gui, cut and small, rendered ones from out.
 
-Run before: ``python3 scripts/test.py --only gui``; ``python3 scripts/demo.py``, with ``horse`` and with ``chains``; and
-``python3 scripts/retarget.py``. The plots are drawn by ``python3 scripts/bench.py --plot``.
+Run before: ``python3 scripts/test.py --only gui``; ``python3 scripts/demo.py``, with ``horse`` and with ``chains``;
+``python3 scripts/retarget.py``; and ``python3 scripts/moving_picture.py``. The plots are drawn by
+``python3 scripts/bench.py --plot``.
 """
 
 from __future__ import annotations
@@ -20,12 +21,13 @@ from PIL import Image
 
 # Width, height, left, top of what is kept of the window.
 WINDOWS = {"panel": (300, 372, 750, 315), "drag": (1050, 745, 0, 55), "overlay": (700, 560, 90, 50)}
-WINDOWS |= {name: (460, 540, 310, 100) for name in ("body", "body-pulled")} | {"body-horse": (520, 380, 270, 180)}
+WINDOWS |= {"body": (460, 540, 310, 100)}
 WINDOWS |= {"joint-limits": (254, 470, 767, 170), "bake-dialog": (328, 228, 239, 324)}
 WINDOWS |= {"solvers-panel": (194, 608, 836, 72), "native-rig": (440, 540, 310, 100)}
 WINDOWS |= {"native-rig-nodes": (1180, 385, 50, 220)}
 
 RENDERED = {"human": "human.png", "horse": "horse.png", "chains": "chains.png", "retarget": "cmu_01_01_jump.png"}
+RENDERED |= {"dragged": "dragged.webp"}
 """Name in the manual, and file in out."""
 
 

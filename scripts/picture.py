@@ -25,7 +25,6 @@ from PIL import Image, ImageDraw, ImageFont
 
 from mannequin import Solid
 
-_SAMPLES = 16
 _DRAWN_LARGER = 3
 """Factor by which marks are drawn larger than they are shown, so that their edges are smooth."""
 
@@ -47,7 +46,7 @@ class Mark:
     """A handle, pin, target or pole that is drawn over the picture, in world space."""
 
     shape: str
-    """Of "ring", "disc", "square" and "cross"."""
+    """Of "ring", "held", "disc", "square" and "cross"."""
     place: Vector
     colour: str
     begin: Vector | None = None
@@ -109,6 +108,10 @@ class View:
     azimuth: float = _CAMERA_AZIMUTH
     legend: tuple[tuple[str, str, str], ...] = ()
     """Shape, colour and meaning of marks."""
+    samples: int = 16
+    """Rays for each pixel."""
+    band: float = 0.12
+    """Part of the height that is kept free below the figures, for words."""
 
     def axes(self) -> tuple[Vector, Vector, Vector]:
         """Return the directions to the right of the picture, up, and to the camera."""
@@ -163,7 +166,7 @@ def chain_marks(armature: Object) -> tuple[Mark, ...]:
             marks.append(Mark("cross", chain.target.matrix_world.translation.copy(), colour, joints[-1]))
         if chain.pole_target:
             pole = chain.pole_target.matrix_world.translation.copy()
-            marks.append(Mark("disc", pole, colour, joints[len(joints) // 2]))
+            marks.append(Mark("disc", pole, colour, joints[1 if chain.use_pin else len(joints) // 2]))
     return tuple(marks)
 
 
@@ -174,14 +177,14 @@ def body_marks(armature: Object, pulled: dict[str, Vector]) -> tuple[Mark, ...]:
         place = handle_place(armature, handle.name)
         if handle.name in pulled:
             marks.append(Mark("disc", place, PULLED, pulled[handle.name], has_arrow=True))
-        elif handle.use_pin or (handle.priority == 1 and handle.use_position):
-            marks.append(Mark("square", place, PINNED))
+        elif handle.use_pin or handle.use_position:
+            marks.append(Mark("square" if handle.use_pin else "held", place, PINNED))
         else:
             marks.append(Mark("ring", place, FREE))
     return tuple(marks)
 
 
-BODY_LEGEND = (("disc", PULLED, "pulled"), ("square", PINNED, "stays"), ("ring", FREE, "follows"))
+BODY_LEGEND = (("disc", PULLED, "pulled"), ("held", PINNED, "stays"), ("ring", FREE, "follows"))
 CHAIN_LEGEND = (("cross", "#5A6068", "target"), ("disc", "#5A6068", "pole"), ("square", PINNED, "pinned"))
 
 
@@ -198,8 +201,7 @@ def render(figures: Sequence[Figure], path: Path, view: View) -> None:
         gap = 0.12 * max(point.z for point in figure.points())
         placed.append(figure.moved(Matrix.Translation(right * (edge - min(along)))))
         edge += max(along) - min(along) + gap
-    stage = Stage(placed, view)
-    save(stage.shoot(placed), path)
+    save(Stage(placed, view, placed).shoot(placed), path)
 
 
 def save(image: Image.Image, path: Path) -> None:
@@ -219,13 +221,20 @@ def save(image: Image.Image, path: Path) -> None:
 
 
 class Stage:
-    """A scene with the solids of figures, light and a camera that sees them all; used for one picture or more."""
+    """A scene with the solids of figures, light and a camera; used for one picture or for many of the same solids."""
 
-    def __init__(self, figures: Sequence[Figure], view: View) -> None:
+    def __init__(self, figures: Sequence[Figure], view: View, seen: Sequence[Figure]) -> None:
+        """Make the scene.
+
+        Args:
+            figures: whose solids and props are in it.
+            view: size of the pictures, and from where they are seen.
+            seen: what the camera has in view, in whichever of the pictures.
+        """
         self._view = view
         self._scene = bpy.data.scenes.new("Picture")
         self._solids: list[list[Object]] = [self._add_figure(figure) for figure in figures]
-        points = [point for figure in figures for point in figure.points()]
+        points = [point for figure in seen for point in figure.points()]
         self._draw_ground(min(point.z for point in points))
         self._camera = _add_camera(self._scene, points, view)
         _add_lights(self._scene)
@@ -314,6 +323,9 @@ class _Pen:
                     self.draw.line(end, fill=shade, width=width)
         elif shape == "disc":
             self._ring(at, 1.25 * size, colour, "#FFFFFF")
+        elif shape == "held":
+            self._ring(at, 1.3 * size, PINNED, _TEXT_COLOUR)
+            self._ring(at, 0.5 * size, _TEXT_COLOUR, _TEXT_COLOUR)
         else:
             self._ring(at, 0.9 * size, None, _TEXT_COLOUR, 3 * edge)
             self._ring(at, 0.9 * size - edge / 2, None, colour, 2 * edge)
@@ -356,8 +368,8 @@ def _linear(colour: str) -> tuple[float, float, float, float]:
 
 
 def _add_camera(scene: Scene, points: Sequence[Vector], view: View) -> Object:
-    """Add a camera at the least distance from which all points are in view, above the band for words."""
-    band = 0.12
+    """Add a camera at the least distance from which all points are in view, above the band."""
+    band = view.band
     axes = right, up, back = view.axes()
     centre = Vector()
     for axis in axes:
@@ -398,7 +410,7 @@ def _add_lights(scene: Scene) -> None:
 def _use_cycles(scene: Scene, view: View) -> None:
     scene.render.engine = 'CYCLES'  # type: ignore[assignment]  # the stubs list the engines that aren't add-ons alone
     scene.cycles.device = 'CPU'
-    scene.cycles.samples = _SAMPLES
+    scene.cycles.samples = view.samples
     scene.cycles.use_denoising = True
     scene.cycles.denoising_quality = 'FAST'  # flat colours need no better, and it halves the time
     scene.cycles.denoising_prefilter = 'FAST'

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import bmesh
+import bpy
 import numpy as np
 import pytest
 from mathutils import Matrix, Vector
@@ -85,3 +86,19 @@ def test_marks_are_drawn_where_the_camera_sees_them(mannequin: Any, picture: Any
     assert len(orange) > 0
     row, column = orange.mean(axis=0)
     assert row < 40 and 40 < column < 80
+
+
+def test_a_drag_through_places_ends_where_it_began(mannequin: Any, picture: Any) -> None:
+    import moving_picture
+
+    armature = metarig("basic_human_metarig")
+    assert bpy.ops.pose.fabrik_body_add() == {"FINISHED"}
+    figures = moving_picture.drag(armature, [(0.5, -0.4, 1.5), (0.3, -0.5, 0.8)], 4)
+    assert len(figures) == 12
+    for name in ("foot.L", "foot.R"):
+        for figure in figures:
+            assert (figure.matrices[name].translation - figures[0].matrices[name].translation).length < 1e-4
+    hand = [figure.matrices["hand.L"].translation for figure in figures]
+    assert (hand[4] - hand[0]).length > 0.2
+    path = moving_picture.smooth_path([Vector((0, 0, 0)), Vector((1, 0, 0)), Vector((0, 1, 0)), Vector((0, 0, 0))], 4)
+    assert [tuple(path[number]) for number in (0, 4, 8)] == [(0, 0, 0), (1, 0, 0), (0, 1, 0)]
