@@ -16,21 +16,12 @@ from fabrik_addon.blender.drag.body_turn import BodyTurn
 from fabrik_addon.blender.drag.drag_header import turn_text
 from fabrik_addon.blender.drag.turn_pointer import TurnPointer
 from fabrik_addon.blender.drag.view_projection import View
-from tests.blender.rigs import error_of, metarig, pose_of, update
+from tests.blender.rigs import error_of, pose_of, update
 from tests.blender.test_mouse_to_world import make_view
 
 ops: Any = bpy.ops.pose
 
 X, Y, Z = (Vector(axis) for axis in ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)))
-
-
-@pytest.fixture
-def human() -> Object:
-    """Rigify's human with a body."""
-    armature = metarig("human_metarig")
-    assert ops.fabrik_body_add() == {"FINISHED"}
-    update()
-    return armature
 
 
 def bone_of(armature: Object, handle: str) -> Any:

@@ -117,13 +117,17 @@ class BaseDrag(ABC):
             FabrikError: the position isn't finite, or the point can't be moved.
         """
         self.position = position.copy()
-        self.result = None
-        self.distance_left, self.others_off, self.left_behind = 0.0, 0, ""
-        self._channels.restore()
+        self._reset()
         if position[:] == self.start_position[:]:
             view_layer.update()
         else:
             self._pose(view_layer, position)
+
+    def _reset(self) -> None:
+        """Restore the channels of the start, without an update; there is no result yet."""
+        self.result = None
+        self.distance_left, self.others_off, self.left_behind = 0.0, 0, ""
+        self._channels.restore()
 
     @abstractmethod
     def _pose(self, view_layer: ViewLayer, position: Vector) -> None:
@@ -154,6 +158,10 @@ class BaseDrag(ABC):
         self.restore()
         scene.frame_set(scene.frame_current, subframe=scene.frame_subframe)
         self._start(view_layer)
+        self._repeat(view_layer)
+
+    def _repeat(self, view_layer: ViewLayer) -> None:
+        """Move to the same position as before, from another start pose."""
         self.move(view_layer, self.position)
 
     def _record(self, group: Group) -> None:

@@ -16,7 +16,7 @@ from ..rig.body_snapshots import Pull, find_handle
 from .body_drag import BodyDrag
 
 if TYPE_CHECKING:
-    from bpy.types import Object, Scene, ViewLayer
+    from bpy.types import Object, ViewLayer
 
     from ..rig.body_following import Follows
 
@@ -76,8 +76,8 @@ class BodyTurn(BodyDrag):
     def turn(self, view_layer: ViewLayer, rotation: Quaternion) -> None:
         """Pose the body so that the handle is turned since the start, world space, or as far as limits let it."""
         self.turned = rotation.copy()
-        self.result, self.distance_left, self.angle_left = None, 0.0, 0.0
-        self._channels.restore()
+        self.angle_left = 0.0
+        self._reset()
         if rotation == Quaternion():
             self._previous = ()
             view_layer.update()
@@ -90,15 +90,8 @@ class BodyTurn(BodyDrag):
     def finish(self, _view_layer: ViewLayer) -> None:
         """Leave the pose as it is: the handle was moved by no distance, so no rotation was bounded."""
 
-    def restart(self, scene: Scene, view_layer: ViewLayer) -> None:
-        """Begin anew at the scene's present frame; the handle is turned as far as before.
-
-        Raises:
-            FabrikError: at this frame the handle can't be turned; then every channel has the value of the frame.
-        """
-        self.restore()
-        scene.frame_set(scene.frame_current, subframe=scene.frame_subframe)
-        self._start(view_layer)
+    def _repeat(self, view_layer: ViewLayer) -> None:
+        """Turn the handle as far as before, from another start pose."""
         self.position = self.start_position.copy()
         self.turn(view_layer, self.turned)
 

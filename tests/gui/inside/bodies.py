@@ -29,6 +29,7 @@ from stage import (
     shot,
     traces,
     walk,
+    with_tool,
 )
 
 HELD = 2e-4
@@ -87,13 +88,7 @@ def body() -> Steps:
 
 def body_tool() -> Steps:
     """Handles while the tool is active: hovered, pulled in one press, one undo step; none with another tool."""
-    rig = human("foot.R")
-    with over():
-        bpy.ops.pose.fabrik_body_add()
-        bpy.ops.wm.tool_set_by_id(name="fabrik_ik.body_pose")
-        bpy.ops.ed.undo_push(message="body")
-    rig.data.display_type = "STICK"
-    yield 0.8
+    yield from with_tool()
     shot("body-tool")
     rig = rig_now()
     pose, left = pose_bits(rig), traces()

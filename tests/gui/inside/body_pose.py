@@ -17,7 +17,6 @@ from stage import (
     check,
     click,
     fresh_file,
-    human,
     is_dragging,
     over,
     picture,
@@ -27,6 +26,7 @@ from stage import (
     shot,
     traces,
     walk,
+    with_tool,
 )
 
 
@@ -146,17 +146,6 @@ def body_turn() -> Steps:
     yield 0.4
     after = traces()
     check(after == left, f"nothing is left behind ({left}, {after})")
-
-
-def with_tool(bone: str = "foot.R") -> Steps:
-    """Rigify's human with a body, and the tool."""
-    rig = human(bone)
-    rig.data.display_type = "STICK"
-    with over():
-        bpy.ops.pose.fabrik_body_add()
-        bpy.ops.wm.tool_set_by_id(name="fabrik_ik.body_pose")
-        bpy.ops.ed.undo_push(message="body")
-    yield 0.8
 
 
 def pull(bone: str, way: Vector) -> Steps:

@@ -116,6 +116,17 @@ def human(bone: str = "hand.L") -> Any:
     return rig
 
 
+def with_tool() -> Steps:
+    """Make Rigify's human as sticks, with a body and the tool Body Pose."""
+    rig = human("foot.R")
+    rig.data.display_type = "STICK"
+    with over():
+        bpy.ops.pose.fabrik_body_add()
+        bpy.ops.wm.tool_set_by_id(name="fabrik_ik.body_pose")
+        bpy.ops.ed.undo_push(message="body")
+    yield 0.8
+
+
 def activate(rig: Any, bone: str) -> None:
     rig.data.bones.active = rig.data.bones[bone]
     rig.pose.bones[bone].select = True
