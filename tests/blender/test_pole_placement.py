@@ -114,6 +114,43 @@ def test_a_leg_with_its_toe_follows_its_target_without_a_jump() -> None:
     assert coarse < 10.0 and fine < 0.55 * coarse, (coarse, fine)
 
 
+@pytest.mark.parametrize(("tip", "count"), [("hand.L", 4), ("toe.L", 4), ("forearm.R", 3)])
+def test_targets_that_are_snapped_or_keyed_leave_the_pose_as_it_is(tip: str, count: int) -> None:
+    armature = metarig("human_metarig")
+    chain = add_chain(armature, tip, count, create_target=True, create_pole=True)
+    root = armature.pose.bones[tip].parent_recursive[count - 2].head
+    chain.target.location += 0.35 * (root - chain.target.location) + Vector((0.02, 0.03, 0.01))
+    bpy.ops.pose.fabrik_solve()
+    assert chain.status == "REACHED"
+    solved = np.array([bone.matrix for bone in armature.pose.bones])
+    for place in (bpy.ops.pose.fabrik_snap_target, lambda: bpy.ops.pose.fabrik_key_targets(frame_start=1, frame_end=1)):
+        chain.target.location += Vector((0.1, 0.2, 0.3))
+        chain.pole_target.location += Vector((0.1, 0.2, -0.1))
+        update()
+        assert place() == {"FINISHED"}
+        update()
+        bpy.ops.pose.fabrik_solve()
+        np.testing.assert_allclose(np.array([bone.matrix for bone in armature.pose.bones]), solved, atol=1e-3)
+
+
+def test_a_bake_gives_the_poses_of_solve() -> None:
+    armature = metarig("human_metarig")
+    chain = add_chain(armature, "hand.L", 4, create_target=True, create_pole=True)
+    start, frames, solved = chain.target.location.copy(), range(1, 6), []
+    for frame in frames:
+        chain.target.location = start + 0.05 * frame * (armature.pose.bones["shoulder.L"].head - start)
+        chain.target.keyframe_insert("location", frame=frame)
+        bpy.ops.pose.fabrik_solve()
+        solved.append([bone.matrix.copy() for bone in armature.pose.bones])
+        bpy.ops.pose.select_all(action="SELECT")
+        bpy.ops.pose.rot_clear()
+    assert bpy.ops.pose.fabrik_bake(frame_start=1, frame_end=5) == {"FINISHED"}
+    for frame, wanted in zip(frames, solved, strict=True):
+        bpy.context.scene.frame_set(frame)
+        found = np.array([bone.matrix for bone in armature.pose.bones])
+        np.testing.assert_allclose(found, np.array(wanted), atol=1e-4)
+
+
 def largest_turn(armature: Object, chain: Any, start: Vector, steps: int) -> float:
     """The largest rotation of a bone in one step, in degrees, of a target from 1.05 to 0.4 of its first distance."""
     root, poses = armature.pose.bones["thigh.L"].head, []

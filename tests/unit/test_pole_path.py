@@ -32,7 +32,7 @@ def arm(bends: np.ndarray, turn: float) -> Pose:
 
 def test_poles_rotate_with_the_first_bone_while_the_arm_is_straight() -> None:
     bends = np.maximum(0.0, np.sin(np.linspace(0.0, 12.0, 120)))
-    poles = steady_poles(arm(bends, 0.02), np.array([0.0, -2.0, 0.5]), 0.75)
+    poles = steady_poles(arm(bends, 0.02), np.array([0.0, -2.0, 0.5]), 0.75, [0.0] * len(bends))
     assert np.linalg.norm(np.diff(poles, axis=0), axis=1).max() < 0.2
 
 
@@ -40,7 +40,7 @@ def test_poles_rotate_with_the_first_bone_while_the_arm_is_straight() -> None:
 def test_solving_with_the_poles_changes_nothing(pole_angle: float) -> None:
     bends = 0.05 + 0.9 * np.abs(np.sin(np.linspace(0.0, 6.0, 60)))
     poses = arm(bends, 0.05)
-    poles = steady_poles(poses, np.array([0.0, -2.0, 0.5]), 0.75, pole_angle)
+    poles = steady_poles(poses, np.array([0.0, -2.0, 0.5]), 0.75, [pole_angle] * len(poses.positions))
     goals = Goals(poses.positions[:, -1:], poles=poles[:, None], pole_angles=np.array([pole_angle]))
     solution = solve(plain_chain([1.0, 1.0]), poses, goals)
     assert np.abs(solution.pose.positions - poses.positions).max() < 1e-9
@@ -51,7 +51,7 @@ def test_the_distance_of_a_pole_is_constant_and_that_of_one_at_the_chain_is_repl
     bends = 0.3 + 0.2 * np.sin(np.linspace(0.0, 6.0, 60))
     poses = arm(bends, 0.0)
     for pole, expected in ((np.array([0.0, -3.0, 1.0]), None), (np.array([0.0, -0.1, 1.0]), 0.75)):
-        poles = steady_poles(poses, pole, 0.75)
+        poles = steady_poles(poses, pole, 0.75, [0.0] * len(poses.positions))
         chord = poses.positions[:, -1] / np.linalg.norm(poses.positions[:, -1], axis=1, keepdims=True)
 
         def off(points: np.ndarray, chord: np.ndarray = chord) -> np.ndarray:

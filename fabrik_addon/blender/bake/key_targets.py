@@ -30,7 +30,7 @@ from ..rig.snapshot import Snapshot, take_snapshot
 from ..rig.targets_and_poles import armature_to_world, position_in_world
 from ..setup.add_chain import POLE_DISTANCE
 from ..setup.move_target import movable, scale_of
-from ..setup.snap_targets import target_rotation
+from ..setup.snap_targets import bend_of, target_rotation
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone, Scene, ViewLayer
@@ -169,7 +169,9 @@ def _paths_of(chain: FabrikChain, snapshots: Sequence[Snapshot], worlds: Sequenc
     if chain.pole_target is not None:
         first_poles = snapshots[0].goals.poles
         assert first_poles is not None  # chains with a pole object have one in their goals
-        poles = steady_poles(Pose(positions, rotations), first_poles[0], POLE_DISTANCE, chain.pole_angle)
+        joints, angles = zip(*map(bend_of, snapshots), strict=True)
+        pole_angles = [chain.pole_angle + angle for angle in angles]
+        poles = steady_poles(Pose(np.array(joints), rotations), first_poles[0], POLE_DISTANCE, pole_angles)
         path = _transformed(to_world, poles)
         paths.append(_Path(f"{name}pole", chain.pole_target, chain.pole_subtarget, path, None, length))
     return paths

@@ -13,6 +13,7 @@ import numpy as np
 from mathutils import Quaternion, Vector
 
 from ...core import Array, FabrikError, Pose, pole_for
+from ...core.fabrik.chain_fabrik import bend_angle_in_shape
 from ..rig.rotation_channel import Channel, channel_name, nearest_values, rotation_in_armature, rotation_of
 from ..rig.snapshot import Snapshot, take_snapshot
 from ..rig.targets_and_poles import armature_to_world, target_position
@@ -171,10 +172,7 @@ def _pole(snapshot: Snapshot, pole_angle: float) -> Array:
         snapshot: of a chain with a pole.
         pole_angle: the chain's pole angle, radians.
     """
-    positions = snapshot.shown_positions
-    if snapshot.goals.rotations is not None and len(positions) > 3:
-        # The target's rotation holds the last link, so it is the links before it that bend toward the pole.
-        positions = positions[:-1]
+    positions, shape_angle = bend_of(snapshot)
     assert snapshot.goals.poles is not None  # the chain has a pole
     chord = positions[-1] - positions[0]
     to_pole = snapshot.goals.poles[0] - positions[0]
@@ -184,4 +182,13 @@ def _pole(snapshot: Snapshot, pole_angle: float) -> Array:
     distance = np.linalg.norm(to_pole - along * (to_pole @ along)) - height
     share = float(distance / np.linalg.norm(np.diff(positions, axis=0), axis=1).sum())
     pose = Pose(positions, snapshot.pose.rotations)
-    return pole_for(pose, share if share > _NEAREST_POLE else POLE_DISTANCE, pole_angle)
+    return pole_for(pose, share if share > _NEAREST_POLE else POLE_DISTANCE, pole_angle + shape_angle)
+
+
+def bend_of(snapshot: Snapshot) -> tuple[Array, float]:
+    """Return the joints that bend toward a chain's pole, and the angle that its pole shape adds to its pole angle."""
+    positions, chain = snapshot.shown_positions, snapshot.chain
+    if snapshot.goals.rotations is not None and len(positions) > 3:
+        # The target's rotation holds the last link, so it is the links before it that bend toward the pole.
+        positions, chain = positions[:-1], chain.without_tip
+    return positions, bend_angle_in_shape(chain, positions)

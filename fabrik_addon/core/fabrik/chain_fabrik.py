@@ -20,12 +20,13 @@ chain's length.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
+from itertools import chain as joined
+from math import atan2, hypot
 from typing import NamedTuple
 
-from ..goals.pole import bend_direction, bend_plane, bends_toward_pole
+from ..goals.pole import NO_BEND, bend_direction, bend_plane, bends_toward_pole
 from ..math.law_of_cosines import middle_joint
-from ..math.operations import Component, Components, Condition, Operations, Selection, Vector
+from ..math.operations import SCALAR, Array, Component, Components, Condition, Operations, Selection, Vector
 from ..math.quaternions import IDENTITY, Quaternion
 from ..math.vectors import (
     NO_DIRECTION,
@@ -43,7 +44,7 @@ from ..math.vectors import (
     points_of,
     scale,
 )
-from ..problem import PoleShape
+from ..problem import Chain, PoleShape
 from .circular_arc import circular_arc
 from .exact_finish import close_exactly
 from .passes import Stop, reach_test, straight_to_target, sweep_to_target
@@ -120,11 +121,11 @@ def reach_target(ops: Operations, problem: ReachProblem) -> tuple[list[Vector], 
     close_exactly(
         ops, finished, problem.lengths, choose_parts(ops, error <= SINGLE_PRECISION_ERROR, tip, problem.target)
     )
-    result = [0.0 + part for part in (*chain.from_iterable(finished), zero, *(zero + part for part in IDENTITY))]
+    result = [0.0 + part for part in (*joined.from_iterable(finished), zero, *(zero + part for part in IDENTITY))]
     rest = ops.active_indices(done)
     if rest is not None:
         found, sweeps, rotation = _reach_anew(ops, problem.gather(ops, rest))
-        ops.scatter(rest, result, [*chain.from_iterable(found), sweeps, *(rotation or IDENTITY)])
+        ops.scatter(rest, result, [*joined.from_iterable(found), sweeps, *(rotation or IDENTITY)])
     *flat, sweeps, w, qx, qy, qz = result
     return points_of((flat[::3], flat[1::3], flat[2::3])), sweeps, None if problem.pole is None else (w, qx, qy, qz)
 
@@ -199,6 +200,22 @@ def bend_in_shape(
     joints = reach_in_shape(ops, shape, lengths, distance)
     _, toward, across = bend_direction(ops, joints_of(joints), (zero + 1.0, zero, zero))
     return toward, across
+
+
+def bend_angle_in_shape(chain: Chain, positions: Array) -> float:
+    """Return the angle (radians) from the pole to the bend, in the pose of a chain's family as far from root to tip.
+
+    Args:
+        chain: plain, its pole rotated by its pole angle; without a pole shape the angle is 0.
+        positions: joints (J, 3) of a pose.
+    """
+    if not chain.own_pole_shape:
+        return 0.0
+    total = chain.total_length
+    x, y, z = ((positions[-1] - positions[0]) / total).tolist()
+    lengths = [length / total for length in chain.links]
+    toward, across = bend_in_shape(SCALAR, chain.own_pole_shape, lengths, norm(SCALAR, (x, y, z)))
+    return atan2(across, toward) if hypot(toward, across) > NO_BEND else 0.0
 
 
 def _reach_in_plane(

@@ -12,6 +12,8 @@ straight in all frames, the side is the +X axis of the first bone.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ..math.operations import SCALAR, Array, Vector
@@ -27,7 +29,7 @@ LEAST_POLE_DISTANCE = 0.1
 """Distance of a pole beyond the chain's farthest joint, over the chain's length, up to which a default replaces it."""
 
 
-def steady_poles(poses: Pose, pole: Array, distance: float, pole_angle: float = 0.0) -> Array:
+def steady_poles(poses: Pose, pole: Array, distance: float, pole_angles: Sequence[float]) -> Array:
     """Return a pole for every pose that leaves the pose as it is.
 
     Args:
@@ -35,7 +37,8 @@ def steady_poles(poses: Pose, pole: Array, distance: float, pole_angle: float = 
         pole: (3,) place of the pole in the first pose. Its distance from the line root-tip, less that of the joint
             farthest to its side, is kept in all poses.
         distance: default of that distance, over the chain's length, where it is at most ``LEAST_POLE_DISTANCE``.
-        pole_angle: of the chain, radians; the poles are rotated back by it about the line root-tip.
+        pole_angles: (F,) angle in each pose, radians, by which its pole is rotated back about the line root-tip: the
+            chain's pole angle, and with a pole shape the angle from there to its bend.
 
     Returns:
         (F, 3) in the poses' space.
@@ -61,7 +64,7 @@ def steady_poles(poses: Pose, pole: Array, distance: float, pole_angle: float = 
         inner = points[1:-1] or points
         middle = sum(dot(tuple(point), along) for point in inner) / len(inner)
         x, y, z = (middle * a + (height + distance) * s for a, s in zip(along, side, strict=True))
-        poles[number] = root + length * np.array(rotate_pole(SCALAR, (x, y, z), along, -pole_angle))
+        poles[number] = root + length * np.array(rotate_pole(SCALAR, (x, y, z), along, -pole_angles[number]))
     return poles
 
 
