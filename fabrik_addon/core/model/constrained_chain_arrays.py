@@ -55,6 +55,19 @@ class FreeAxes:
 
     @cached_property
     def ends(self) -> tuple[Array, Array]:
+        """(N,), (N,) smallest and largest of every free axis; infinite of swings in quarter ellipses with a width."""
+        lower, upper = self.ranges[0].copy(), self.ranges[1].copy()
+        if not self.has_flat_quarters:
+            lower[self.both], upper[self.both] = -np.inf, np.inf
+        return lower, upper
+
+    @cached_property
+    def has_flat_quarters(self) -> bool:
+        """Whether some quarter ellipse has no width, because one of its limits is at rest."""
+        return any(limits.has_flat_quarter for limits in self.limits)
+
+    @cached_property
+    def ranges(self) -> tuple[Array, Array]:
         """(N,), (N,) smallest and largest of every free axis."""
         rows = [(self.limits[j].lower[k], self.limits[j].upper[k]) for j, k in zip(*self.numbers, strict=True)]
         lower, upper = np.array(rows, float).reshape(-1, 2).T
@@ -98,7 +111,7 @@ class FreeAxes:
     @cached_property
     def _radii(self) -> tuple[Array, Array]:
         """(2, P), (2, P) of those ellipses, in the directions of -x and -z and of x and z."""
-        lower, upper = (np.maximum(np.abs([ends[axes] for axes in self.pairs]), AT_LIMIT) for ends in self.ends)
+        lower, upper = (np.maximum(np.abs([ends[axes] for axes in self.pairs]), AT_LIMIT) for ends in self.ranges)
         return lower, upper
 
     def radii_of(self, swings: Array) -> Array:

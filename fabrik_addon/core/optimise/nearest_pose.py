@@ -14,6 +14,7 @@ Shapes: S poses of B bones with N free axes.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -197,20 +198,18 @@ def _step(
     along = _along_ellipses(axes, value, gradient, (least, most), fixed) if axes.pairs[0].size else None
     columns = placed.columns if along is None else along.projected(axes, placed.columns)
     if residual_damping > 0.0:
-        added = damping + residual_damping * _lengths(residual)
-        model = columns @ columns.swapaxes(-1, -2)
-        model.reshape(every, -1)[:, :: model.shape[-1] + 1] += added[:, None]
+        model: _Model = _GaussNewton(columns, residual, damping + residual_damping * _lengths(residual))
     else:
         diagonal, mixed = _curvature_of_swings(axes, coordinates, value, gradient)
         spins = placed.spins
         if along is not None:
             spins = along.projected(axes, spins)
             along.project_curvature(axes, diagonal, mixed)
-        model = _second_derivative(axes, spins, columns, residual, diagonal + damping[:, None], mixed)
-    if along is not None:
-        gradient = along.projected(axes, gradient[..., None])[..., 0]
-    change = _bounded_change(model, gradient, fixed, least, most)
-    predicted = -np.sum(change * (2.0 * gradient + (model @ change[..., None])[..., 0]), axis=1)
+        second = _second_derivative(axes, spins, columns, residual, diagonal + damping[:, None], mixed)
+        model = _Newton(columns, residual, second)
+    change = _bounded_change(model, fixed, least, most)
+    gradient = -(columns @ residual[:, :, None])[..., 0]
+    predicted = -np.einsum("sn,sn->s", change, 2.0 * gradient + model.times(change))
     if along is not None:
         n, m = axes.pairs
         change[:, m] += along.z * change[:, n]
@@ -257,14 +256,78 @@ class _AlongEllipses:
         mixed[:, inner] = np.where(self.is_held, 0.0, mixed[:, inner])
 
 
-def _bounded_change(model: Array, gradient: Array, fixed: NDArray[np.bool_], least: Array, most: Array) -> Array:
-    """Return the change (S, N) that minimises a quadratic model between bounds, shortened to ``LONGEST_NEWTON_STEP``.
+class _Model(Protocol):
+    """A quadratic model of half the squared error, ``g . d + d . H d / 2`` with the gradient ``g = -J^T r``."""
+
+    def minimum(self, change: Array, fixed: NDArray[np.bool_]) -> Array:
+        """Return the change d (S, N) at its minimum where the changes of some axes (S, N) are fixed."""
+
+    def times(self, change: Array) -> Array:
+        """Return H d (S, N)."""
+
+
+@dataclass(frozen=True)
+class _Newton:
+    """Newton's method: H is the second derivative, damped."""
+
+    columns: Array
+    residual: Array
+    second: Array
+    """(S, N, N)"""
+
+    def minimum(self, change: Array, fixed: NDArray[np.bool_]) -> Array:
+        """Solve ``H d = -g``; as if H were positive definite, where it isn't."""
+        held = np.where(fixed, change, 0.0)
+        right = (self.columns @ self.residual[:, :, None])[..., 0] - self.times(held)
+        rest = np.where(fixed, held, right)
+        reduced = np.where(fixed[:, :, None] | fixed[:, None, :], 0.0, self.second)
+        reduced.reshape(len(held), -1)[:, :: held.shape[1] + 1] += fixed
+        try:
+            return _solve_definite(reduced, rest)
+        except np.linalg.LinAlgError:
+            return _solve(reduced, rest)
+
+    def times(self, change: Array) -> Array:
+        """Return H d."""
+        made: Array = (self.second @ change[..., None])[..., 0]
+        return made
+
+
+@dataclass(frozen=True)
+class _GaussNewton:
+    """Gauss-Newton: ``H = J^T J + damping``, which is always positive definite."""
+
+    columns: Array
+    residual: Array
+    damping: Array
+    """(S,)"""
+
+    def minimum(self, change: Array, fixed: NDArray[np.bool_]) -> Array:
+        """Return ``d = J^T (J J^T + damping)^-1 r``: a system of three rows, however many axes there are."""
+        held = np.where(fixed, change, 0.0)
+        free = np.where(fixed[..., None], 0.0, self.columns)
+        across = free.swapaxes(-1, -2)
+        normal = across @ free
+        normal.reshape(len(held), 9)[:, ::4] += self.damping[:, None]
+        rest = self.residual - (held[:, None] @ self.columns)[:, 0]
+        made: Array = held + (_solve_definite(normal, rest)[:, None] @ across)[:, 0]
+        return made
+
+    def times(self, change: Array) -> Array:
+        """Return H d."""
+        moved = change[:, None] @ self.columns
+        made: Array = (moved @ self.columns.swapaxes(-1, -2))[:, 0] + self.damping[:, None] * change
+        return made
+
+
+def _bounded_change(model: _Model, fixed: NDArray[np.bool_], least: Array, most: Array) -> Array:
+    """Return the change (S, N) that minimises a model between bounds, shortened to ``LONGEST_NEWTON_STEP``.
 
     An axis whose change would pass a bound is fixed there (in place, in ``fixed``), and the rest is solved anew.
     """
-    change = np.zeros_like(gradient)
+    change = np.zeros_like(least)
     for _ in range(NEWTON_BOUND_ROUNDS):
-        solved = _solve_fixed(model, gradient, change, fixed)
+        solved = model.minimum(change, fixed)
         change = np.minimum(np.maximum(solved, least), most)
         beyond = ~fixed & (solved != change)
         if not beyond.any():
@@ -293,8 +356,10 @@ def _into_ellipses(axes: FreeAxes, swings: Array) -> Array:
     """Return the nearest swings (S, 2, P) in their ellipses as clamp has them."""
     radii = axes.radii_of(swings)
     share = swings / radii
-    inside = swings / np.maximum(np.sqrt(np.sum(share * share, axis=1, keepdims=True)), 1.0)
-    lower, upper = (ends[axes.both] for ends in axes.ends)
+    inside: Array = swings / np.maximum(np.sqrt(np.sum(share * share, axis=1, keepdims=True)), 1.0)
+    if not axes.has_flat_quarters:
+        return inside
+    lower, upper = (ends[axes.both] for ends in axes.ranges)
     in_ranges = np.minimum(np.maximum(swings, lower), upper)
     return np.where(radii.min(axis=1, keepdims=True) <= AT_LIMIT, in_ranges, inside)
 
@@ -330,31 +395,20 @@ def _along_ellipses(
     both, (least, most) = axes.both, ends
     swings, slope = value.take(both, axis=1), gradient.take(both, axis=1)
     radii = axes.radii_of(swings)
-    is_round = radii.min(axis=1) > AT_LIMIT
     share = swings / radii
-    held = is_round & (np.sum(share * share, axis=1) >= 1.0 - 2.0 * AT_LIMIT)
-    held &= np.sum(slope * share / radii, axis=1) < 0.0
-    each = is_round[:, None]  # a swing beyond its ellipse is clamped afterwards
-    least[:, both] -= np.where(each, np.inf, 0.0)
-    most[:, both] += np.where(each, np.inf, 0.0)
-    fixed[:, both] &= ~each
+    held = (np.sum(share * share, axis=1) >= 1.0 - 2.0 * AT_LIMIT) & (np.sum(slope * share / radii, axis=1) < 0.0)
+    if axes.has_flat_quarters:
+        is_round = radii.min(axis=1) > AT_LIMIT
+        held &= is_round
+        each = is_round[:, None]  # a swing beyond its ellipse is clamped afterwards
+        least[:, both] -= np.where(each, np.inf, 0.0)
+        most[:, both] += np.where(each, np.inf, 0.0)
+        fixed[:, both] &= ~each
     if not held.any():
         return None
     fixed[:, axes.pairs[1]] |= held
     x, z = np.where(held, -radii[:, 0] * share[:, 1], 1.0), np.where(held, radii[:, 1] * share[:, 0], 0.0)
     return _AlongEllipses(held, x, z, -np.sum(slope * swings, axis=1))
-
-
-def _solve_fixed(model: Array, gradient: Array, change: Array, fixed: NDArray[np.bool_]) -> Array:
-    """Return the change (S, N) that minimises the model of the error where the changes of some axes are fixed."""
-    held = np.where(fixed, change, 0.0)
-    rest = np.where(fixed, held, -gradient - (model @ held[..., None])[..., 0])
-    reduced = np.where(fixed[:, :, None] | fixed[:, None, :], 0.0, model)
-    reduced.reshape(len(gradient), -1)[:, :: gradient.shape[1] + 1] += fixed
-    try:
-        return _solve_definite(reduced, rest)
-    except np.linalg.LinAlgError:
-        return _solve(reduced, rest)
 
 
 def _solve_definite(matrices: Array, right: Array) -> Array:
