@@ -47,6 +47,9 @@ from .solvers.tree_branches import branches_of, close_branches, tree_frames
 TREE_STEPS = 80
 """Steps of least squares at most from one start; those of a target that moves a little need about five."""
 
+MOVE_STEPS = 12
+"""Steps at most of a body from the solution of the frame before: the next frame goes on from there."""
+
 NEAR = 0.01
 """Distance, in the tree's units, at which FABRIK's passes end."""
 
@@ -130,7 +133,7 @@ def solve_tree_components(
                 found, more, is_converged = descend_gradually(descent, present, present, TREE_STEPS)
             else:
                 begin = _state_of_previous(problem, previous)
-                found, more, is_converged = descend_by_weight(descent, begin, present, TREE_STEPS)
+                found, more, is_converged = descend_by_weight(descent, begin, present, MOVE_STEPS)
             found = _within_turn(descent, begin, found, options.most_turn)
         steps += more
         # Poles and rotations that can't be met are no reason for another pose: the next solve would change it back.
@@ -374,8 +377,7 @@ def _within_turn(descent: Descent, begin: State, found: State, most: float) -> S
     if largest <= most:
         return found
     nearer = descent.applied(begin, (most / largest) * descent.to_reference(begin, found))
-    first = Descent(descent.tree, descent.levels[:1], descent.moves_roots)
-    return descend_by_priority(first, nearer, None, TREE_STEPS)[0]
+    return descend_by_priority(descent.with_levels(descent.levels[:1]), nearer, None, TREE_STEPS)[0]
 
 
 def _statuses(problem: TreeProblem, state: State, distances: Sequence[float], is_converged: bool) -> list[Component]:

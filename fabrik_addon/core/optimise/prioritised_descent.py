@@ -247,9 +247,17 @@ class Descent:
         """(N, 1) 1 where a column turns the frame of a bone of an orientation or balance task, by bone."""
         bones = {task.bone for task in self.tasks if isinstance(task, OrientationTask)}
         bones |= {bone for task in self.tasks if isinstance(task, BalanceTask) for bone in task.bones}
-        return {
-            bone: np.isin(self.bone_of, self.tree.bone_supports[bone]).astype(float)[:, None] for bone in sorted(bones)
-        }
+        found = {}
+        for bone in sorted(bones):
+            supports = self.tree.bone_supports[bone]
+            found[bone] = np.array([[float(own in supports)] for own, _ in self.columns])
+        return found
+
+    def with_levels(self, levels: Sequence[Sequence[tuple[Task, float]]]) -> Descent:
+        """Return the descent of other tasks of the same tree; what depends on the tree alone isn't computed again."""
+        made = Descent(self.tree, levels, self.moves_roots)
+        made.__dict__.update({name: self.__dict__[name] for name in _OF_TREE if name in self.__dict__})
+        return made
 
     def state(self, coordinates: Sequence[JointCoordinates], shifts: Sequence[Vector]) -> State:
         """Return the state of coordinates and shifts, with the tasks' residuals."""
@@ -457,6 +465,21 @@ class Descent:
                 found.append((first, second, float(nx), float(nz)))
         return found
 
+
+_OF_TREE = (
+    "bones",
+    "columns",
+    "first_column",
+    "bone_of",
+    "weights",
+    "inverse_posture_weights",
+    "metric",
+    "free_axes",
+    "limited_rows",
+    "limited_columns",
+    "swings",
+)
+"""The cached properties of a descent that don't depend on its tasks."""
 
 Solve: TypeAlias = Callable[[Array, Array, Array, Array], tuple[Array, Array]]
 """(Jacobian, residual, weights of the coordinates with 0 for those at their limits, way to the reference): the tasks'

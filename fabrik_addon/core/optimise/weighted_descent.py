@@ -41,7 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..math.factorisation import positive_inverse
-from ..math.operations import SCALAR, Array
+from ..math.operations import SCALAR, TINY, Array
 from ..model.joint_limits import ellipse_normal, ellipse_share
 from .prioritised_descent import EXACT, LONGEST, Descent, descend_by_priority
 from .tasks import PoleTask, State, Task
@@ -68,7 +68,10 @@ NEAR_ELLIPSE = 0.5
 CORRECTIONS = 2
 """Steps at most that bring a trial back to the first level."""
 
-ROUNDS = 8
+CORRECTED = 1e-6
+"""Length of the first level's residual, in the tree's units, from which on a trial is brought back."""
+
+ROUNDS = 5
 """Solutions of one step at most, each with the active set that the one before led to."""
 
 NEARLY_MET, NEAR, BESIDE = 3e-3, 4e-3, 3e-2
@@ -160,15 +163,11 @@ def _bounds(descent: Descent, state: State) -> tuple[Array, Array, _Swings]:
     """Return how far each coordinate may go down and up (N + S,), a swing near its ellipse by normal and tangent."""
     down, up = descent.bounds(state)
     found = []
-    for bone in descent.bones:
-        limits = descent.tree.limits[bone]
-        if descent.tree.is_free[bone] or not limits.is_ellipse:
-            continue
+    for bone, limits, first, second in descent.swings:
         x, _, z = state.coordinates[bone]
         share = float(ellipse_share(SCALAR, limits, x, z))
         if share > NEAR_ELLIPSE:
             nx, nz = (float(part) for part in ellipse_normal(SCALAR, limits, x, z))
-            first, second = descent.first_column[bone, 0], descent.first_column[bone, 2]
             down[first] = down[second] = -np.inf
             up[first], up[second] = max((1.0 / share - 1.0) * (nx * x + nz * z), 0.0), np.inf
             found.append((first, second, nx, nz))
@@ -200,9 +199,8 @@ def descend_by_weight(descent: Descent, start: State, reference: State, steps: i
     largest = float(np.abs(descent.to_reference(exact, state)).max(initial=0.0))
     if largest > MOST_EXACT:
         exact, _, _ = descend_by_priority(_nearly_met(descent, state, MOST_EXACT / largest), state, None, EXACT_STEPS)
-    first = Descent(descent.tree, descent.levels[:1], descent.moves_roots)
     if np.linalg.norm(descent.residual(exact)[0][descent.spans[0]]) > EXACT:
-        exact, _, _ = descend_by_priority(first, exact, None, EXACT_STEPS)
+        exact, _, _ = descend_by_priority(descent.with_levels(descent.levels[:1]), exact, None, EXACT_STEPS)
     return exact, taken + more, is_converged
 
 
@@ -219,11 +217,12 @@ def _descend(
     tasks, weights = loss.of(residual)
     cost = tasks + float(metric @ np.square(toward))
     jacobian = descent.jacobian(state)
+    active = np.zeros((2, len(metric)), bool)
     for _ in range(steps):
-        change, free = _step(descent, state, (residual, jacobian, toward), weights, damping)
-        if np.abs(change).max(initial=0.0) <= CONVERGED:
+        change, free, active, is_settled = _step(descent, state, (residual, jacobian, toward), weights, damping, active)
+        if is_settled and np.abs(change).max(initial=0.0) <= CONVERGED:
             return state, taken, True
-        change *= min(1.0, LONGEST / math.sqrt(float(change @ change)))
+        change *= min(1.0, LONGEST / (math.sqrt(float(change @ change)) + TINY))
         left = residual - jacobian @ change
         linearised = float(weights @ (np.square(residual) - np.square(left)))
         linearised += float(metric @ (np.square(toward) - np.square(toward - change)))
@@ -238,6 +237,7 @@ def _descend(
             damping, growth = max(damping * max(0.1, 1.0 - (2.0 * gain - 1.0) ** 3), LEAST_LAMBDA), 2.0
             taken += 1
         else:
+            active[:] = False
             damping, growth = max(damping, RAISED_LAMBDA) * growth, 2.0 * growth
             if damping > MOST_LAMBDA:
                 return state, taken, True
@@ -254,7 +254,7 @@ def _nearly_met(descent: Descent, state: State, most: float) -> Descent:
                 continue
             error = math.sqrt(sum(part * part for part in task.residual(SCALAR, state.placed)))
             levels[-1].append((task.partly(state.placed, most * _share_met(error)), weight))
-    return Descent(descent.tree, levels, descent.moves_roots)
+    return descent.with_levels(levels)
 
 
 def _share_met(error: float) -> float:
@@ -274,8 +274,13 @@ def _share_met(error: float) -> float:
 
 
 def _step(
-    descent: Descent, state: State, linearised: tuple[Array, Array, Array], weights: Array, damping: float
-) -> tuple[Array, Array]:
+    descent: Descent,
+    state: State,
+    linearised: tuple[Array, Array, Array],
+    weights: Array,
+    damping: float,
+    active: NDArray[np.bool_],
+) -> tuple[Array, Array, NDArray[np.bool_], bool]:
     """Return a step (N + S,) that ends within limits, and the step that brings the first level's residual to 0.
 
     Args:
@@ -284,20 +289,22 @@ def _step(
         linearised: residual (M,), J (M, N + S) and q0 - q (N + S,).
         weights: W (M,).
         damping: lambda.
+        active: (2, N + S) which coordinates the step before took to their upper, and to their lower limits.
 
     Returns:
-        the step, and the pseudo-inverse (N + S, M1) of the first level's rows over the coordinates that aren't at
-        their limits.
+        the step, the pseudo-inverse (N + S, M1) of the first level's rows over the coordinates that aren't at their
+        limits, which coordinates are there, and whether the rounds ended with the active set that they began with.
     """
     residual, jacobian, toward = linearised
     down, up, swings = _bounds(descent, state)
     jacobian = swings.from_axes(jacobian)
     inverse_metric = descent.inverse_posture_weights
     to_posture = swings.from_axes(toward) / (1.0 + damping)
-    above = below = is_fixed = np.zeros(len(toward), bool)
+    above, below = active & np.isfinite([up, down])
+    is_fixed = above | below
     diagonal = (1.0 + damping) / weights
     least = float(diagonal.min())
-    desired = to_posture
+    desired, is_settled = to_posture, False
     for _ in range(ROUNDS):
         is_fixed = above | below
         from_here = np.where(above, up, np.where(below, down, to_posture))
@@ -306,7 +313,8 @@ def _step(
         force = positive_inverse(normal, least) @ (residual - jacobian @ from_here)
         desired = to_posture + inverse_metric * (force @ jacobian)
         over, under = desired > up, desired < down
-        if (over == above).all() and (under == below).all():
+        is_settled = bool((over == above).all() and (under == below).all())
+        if is_settled:
             break
         above, below = over, under
     change = np.minimum(np.maximum(desired, down), up)
@@ -316,11 +324,11 @@ def _step(
     least = 1e-6 * float(normal.trace()) + 1e-12
     np.einsum("ii->i", normal)[:] += least
     back = positive_inverse(normal, least) @ weighted
-    return swings.to_axes(change), swings.to_axes(back).T
+    return swings.to_axes(change), swings.to_axes(back).T, np.stack([above, below]), is_settled
 
 
 def _on_first_level(descent: Descent, state: State, back: Array) -> tuple[State, Array]:
-    """Return a state with the first level's residual below ``EXACT``, or as near as ``CORRECTIONS`` steps bring it.
+    """Return a state with the first level's residual below ``CORRECTED``, or as near as ``CORRECTIONS`` steps bring it.
 
     A step after which the residual is not less is not taken.
 
@@ -336,7 +344,7 @@ def _on_first_level(descent: Descent, state: State, back: Array) -> tuple[State,
     residual, _ = descent.residual(state)
     for _ in range(CORRECTIONS):
         error = float(residual[first] @ residual[first])
-        if error <= EXACT**2:
+        if error <= CORRECTED**2:
             break
         corrected = descent.applied(state, back @ residual[first])
         left, _ = descent.residual(corrected)
