@@ -179,6 +179,12 @@ class Goals:
     """(E,) rotation of each pole about the line from the root to the target, radians; None is 0."""
     with_rotations: NDArray[np.bool_] | None = None
     """(E,) which effectors have a desired rotation, where ``rotations`` is given; None is all."""
+    rotation_axes: Array | None = None
+    """(E, 3) in the frame of each bone with a desired rotation the axis that alone should be where the rotation brings
+    it, a unit vector; 0 for the whole rotation. None is 0 for all."""
+    rotation_bounds: Array | None = None
+    """(E,) angle (radians) from which on the cost of each desired rotation grows in proportion to the angle, and not to
+    its square; None is infinite for all."""
     with_poles: NDArray[np.bool_] | None = None
     """(E,) which effectors have a pole, where ``poles`` is given; None is all."""
     softness: Array | None = None

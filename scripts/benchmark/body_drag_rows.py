@@ -177,8 +177,8 @@ def drag_far(armature: Any, number: int, name: str) -> Drag:
     height = float(max(bone.tail_local.z for bone in armature.data.bones))
     by = height * (np.array(middle) + width * rng.uniform(-1.0, 1.0, 3))
     points = _arc(by, 0.5 * by + 0.1 * height * rng.uniform(-1.0, 1.0, 3))
-    planted = [armature.pose.bones[foot] for foot in ("foot.L", "foot.R") if foot != bone]
-    places = [(foot.head.copy(), foot.matrix.to_quaternion()) for foot in planted]
+    planted = [armature.pose.bones[f"toe.{side}"] for side in "LR" if bone != f"foot.{side}"]
+    places = [(toes.head.copy(), toes.matrix.to_quaternion()) for toes in planted]
     limits = {one.name: joint_limits(*limits_of(one)) for one in armature.pose.bones}
     session = BodyDrag(layer, armature, bone)
     turns, times = [], []
@@ -192,9 +192,9 @@ def drag_far(armature: Any, number: int, name: str) -> Drag:
         after = frames_of(armature)
         turns.append(max(map(angle_between, before, after)))
         before = after
-        for foot, (place, frame) in zip(planted, places, strict=True):
-            pin_distance = max(pin_distance, (foot.head - place).length / height)
-            pin_angle = max(pin_angle, angle_between(foot.matrix.to_quaternion(), frame))
+        for toes, (place, frame) in zip(planted, places, strict=True):
+            pin_distance = max(pin_distance, (toes.head - place).length / height)
+            pin_angle = max(pin_angle, angle_between(toes.matrix.to_quaternion(), frame))
         for one in armature.pose.bones:
             q = rotation_of(one)
             outside = max(outside, float(outside_by(limits[one.name], (q.w, q.x, q.y, q.z))))

@@ -21,7 +21,7 @@ from fabrik_addon.blender.overlay.read_body import read_body, read_body_settings
 from fabrik_addon.blender.rig import bone_limits
 from fabrik_addon.blender.setup import make_body as make_body_module
 from scripts.benchmark import body_drag_rows
-from tests.blender.rigs import Bone, activate, enter_pose_mode, make_armature, make_tail, metarig, update
+from tests.blender.rigs import Bone, activate, clear_scene, enter_pose_mode, make_armature, make_tail, metarig, update
 from tests.blender.test_panel import Drawing
 
 PIN_DISTANCE, PIN_ANGLE = 1e-4, 0.1
@@ -494,14 +494,50 @@ def test_planted_feet_and_pins_hold_and_limits_are_kept(
         body.handles["Hand.R"].use_pin = True
     held = [one for one in body.handles if one.use_pin or (one.use_position and one.name != handle)]
     assert len(held) >= 2
-    before = {one.name: (place(armature, one.name), frame(armature, one.bone)) for one in held}
+    toes = {one.name: one.bone.replace("foot", "toe") for one in held if one.bone.startswith("foot")}
+    stays = {one.name: toes[one.name] if toes.get(one.name, "") in armature.pose.bones else one.bone for one in held}
+    before = {name: (end_of_handle(armature, name, bone), frame(armature, bone)) for name, bone in stays.items()}
     pull(armature, handle, by)
-    for one in held:
-        at, rotation = before[one.name]
-        assert (place(armature, one.name) - at).length < PIN_DISTANCE * height(armature), one.name
-        assert angle(frame(armature, one.bone), rotation) < PIN_ANGLE, one.name
+    for name, bone in stays.items():
+        at, rotation = before[name]
+        assert (end_of_handle(armature, name, bone) - at).length < PIN_DISTANCE * height(armature), name
+        assert angle(frame(armature, bone), rotation) < PIN_ANGLE, name
     for bone in armature.pose.bones:
         assert_within_limits(bone)
+
+
+def end_of_handle(armature: Object, handle: str, bone: str) -> Vector:
+    """Where a handle is, or the head of the toes on which its foot stands."""
+    one = armature.fabrik.body.handles[handle]
+    return place(armature, handle) if one.bone == bone else armature.pose.bones[bone].head.copy()
+
+
+def flat_and_lifted(armature: Object, by: tuple[float, float, float]) -> tuple[float, float]:
+    """Pull the hips; return by how many degrees the left foot has turned, and by how much its ankle has risen."""
+    foot = armature.pose.bones["foot.L"]
+    before, ankle = frame(armature, "foot.L"), foot.head.copy()
+    toes = armature.pose.bones["toe.L"].head.copy(), frame(armature, "toe.L")
+    pull(armature, "Hips", by)
+    assert (armature.pose.bones["toe.L"].head - toes[0]).length < PIN_DISTANCE * height(armature)
+    assert angle(frame(armature, "toe.L"), toes[1]) < PIN_ANGLE
+    assert abs(foot.matrix.to_3x3().col[0].angle(before.to_matrix().col[0])) < math.radians(PIN_ANGLE), "pitch alone"
+    return angle(frame(armature, "foot.L"), before), foot.head.z - ankle.z
+
+
+def test_a_planted_foot_stays_flat_while_its_leg_reaches_and_then_lifts_its_heel(rigify: None) -> None:
+    for by, lifts in (((0.05, 0.03, -0.15), False), ((0.0, 0.0, 0.1), True), ((0.0, -0.1, 0.2), True)):
+        clear_scene()
+        armature = metarig("human_metarig")
+        make_body(armature)
+        turn, rise = flat_and_lifted(armature, by)
+        assert (turn > 5.0 and rise > 0.02) if lifts else (turn < PIN_ANGLE and abs(rise) < 1e-4), by
+
+
+def test_a_pinned_foot_does_not_lift_its_heel(rigify: None) -> None:
+    armature = metarig("human_metarig")
+    make_body(armature).handles["Foot.L"].use_pin = True
+    turn, rise = flat_and_lifted(armature, (0.0, 0.0, 0.1))
+    assert turn < PIN_ANGLE and abs(rise) < 1e-4
 
 
 def frame(armature: Object, bone: str) -> Quaternion:
@@ -534,6 +570,7 @@ PATHS = [
     ("human_metarig", "Hand.R", (0.1, -0.4, 0.3), (0.2, -0.5, -0.7)),
     ("human_metarig", "Foot.L", (0.0, -0.4, 0.3), (0.3, 0.1, 0.2)),
     ("human_metarig", "Hips", (0.1, 0.05, -0.05), (-0.1, 0.05, -0.15)),
+    ("human_metarig", "Hips", (0.0, 0.0, -0.08), (0.0, -0.05, 0.05)),
 ]
 
 

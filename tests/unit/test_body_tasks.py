@@ -11,7 +11,7 @@ import pytest
 
 from fabrik_addon.core import Goals, Options, Pose, Solution, Status, start_tree
 from fabrik_addon.core.solve_tree import solve_tree
-from tests.unit.chains import Array
+from tests.unit.chains import Array, matrix
 from tests.unit.trees import y_tree
 
 PINNED, PULLED = 1, 2
@@ -111,3 +111,23 @@ def test_a_level_takes_nothing_from_those_above_it(seed: int) -> None:
         alone = replace(goals, with_positions=np.array([True, False]))
         worse = solve_tree(start, goals, Options()).error[0] - solve_tree(start, alone, Options()).error[0]
         assert worse <= 1e-4, (first, second)
+
+
+def test_an_axis_alone_is_turned_to_where_a_rotation_would_bring_it() -> None:
+    chain, pose = y_tree()
+    chain = replace(chain, posture_weights=np.ones(len(chain.lengths)))
+    tip = int(chain.tips[1])
+    half = 0.3
+    desired = np.array([np.cos(half), 0.0, np.sin(half), 0.0])
+    goals = Goals(
+        ends(pose),
+        rotations=np.stack([pose.rotations[chain.tips[0]], desired]),
+        rotation_axes=np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]]),
+        with_positions=np.array([True, False]),
+        with_rotations=np.array([False, True]),
+        priorities=np.array([PULLED, 3]),
+    )
+    found = solve_tree(start_tree(chain, pose), goals, Options())
+    assert found.status.tolist() == [Status.REACHED, Status.REACHED]
+    there = matrix(found.pose.rotations[tip]) @ (1.0, 0.0, 0.0)
+    assert np.allclose(there, matrix(desired) @ (1.0, 0.0, 0.0), atol=1e-3)

@@ -16,12 +16,13 @@ import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
 from ...core import FabrikError, Goals, Options, StartPose, start_from
-from ...core.body.posture import PINNED, POSTURE_WEIGHTS, PULLED
+from ...core.body.posture import FLAT_BOUND, FLAT_WEIGHT, HELD, PINNED, POSTURE_WEIGHTS, PULLED
 from .body_following import Follows, following_bones
 from .body_properties import body_of
 from .chain_bones import ChainBones, ChainSpec, chain_matrices, read_bones, read_pose
 from .dependencies import followed_bones
 from .overrides import overrides_of
+from .planted_feet import toes_of, upward
 from .rotation_channel import is_locked
 from .snapshot import Snapshot, moving_with
 from .targets_and_poles import armature_to_world
@@ -195,6 +196,10 @@ def take_body(armature: Object, *pulls: Pull, follows: Follows = 'BODY') -> Body
             position = handle_place(armature, handle)
         if rotation is None and (handle.use_pin or handle.use_rotation):
             rotation = bone.matrix.to_quaternion()
+        toes = None if is_pulled or handle.name not in body_of(armature).handles else toes_of(armature, handle, turning)
+        if toes is not None:
+            snapshots += _planted_by_toes(armature, handle, toes, root, turning)
+            continue
         own = Pull(handle.name, position, rotation)
         priority = PINNED if handle.use_pin else PULLED if is_pulled else handle.priority
         try:
@@ -204,6 +209,31 @@ def take_body(armature: Object, *pulls: Pull, follows: Follows = 'BODY') -> Body
     weights = {name: POSTURE_WEIGHTS.get(role, 1.0) for name, role in roles.items()}
     weights[root.name] = POSTURE_WEIGHTS['HIPS']
     return BodySnapshots(tuple(snapshots), root, weights, frozenset(pulled), root_follows)
+
+
+def _planted_by_toes(
+    armature: Object, handle: FabrikHandle, toes: PoseBone, root: PoseBone, turning: set[str]
+) -> list[Snapshot]:
+    """Return the chains of a planted foot: its toes stay, and its heel lifts where the leg is too short otherwise.
+
+    Pinned are the place and the rotation of the toes and the axis about which the heel lifts. The rotation of the foot
+    comes after the handle that is pulled.
+    """
+    foot = armature.pose.bones[handle.bone]
+    along, rotation = toes.head - foot.head, foot.matrix.to_quaternion()
+    axis = rotation.inverted() @ upward(armature).cross(along).normalized()
+    place = Pull(handle.name, toes.head.copy(), toes.matrix.to_quaternion())
+    ball = _AddedHandle(f"{handle.name} (toes)", toes.name, use_tail=False)
+    found = _snapshots_of(armature, ball, place, root, turning, PINNED)
+    (flat,) = _snapshots_of(armature, handle, Pull(handle.name, rotation=rotation), root, turning, HELD)
+    sideways = replace(flat, bones=replace(flat.bones, chain_name=f"{handle.name} (axis)"), is_pinned=True)
+    goals = replace(flat.goals, rotation_axes=np.array([axis[:]]))
+    bounded = replace(flat.goals, rotation_bounds=np.array([FLAT_BOUND]))
+    return [
+        *found,
+        replace(flat, goals=bounded, weight=FLAT_WEIGHT),
+        replace(sideways, goals=goals, priority=PINNED),
+    ]
 
 
 def _is_held(handle: FabrikHandle) -> bool:

@@ -134,6 +134,9 @@ def tree_goals(read: ReadTree, snapshots: Sequence[Snapshot], goals: Sequence[Go
     ]
     any_priority = any(snapshot.priority for snapshot in snapshots)
     with_poles = np.array([goal.poles is not None for goal in goals])
+    axes = [goal.rotation_axes for goal in goals]
+    any_bound = any(goal.rotation_bounds is not None for goal in goals)
+    bounds = [np.full(1, np.inf) if goal.rotation_bounds is None else goal.rotation_bounds for goal in goals]
     with_rotations = np.array([goal.rotations is not None for goal in goals])
     return Goals(
         targets=np.concatenate([goal.targets for goal in goals]),
@@ -141,6 +144,8 @@ def tree_goals(read: ReadTree, snapshots: Sequence[Snapshot], goals: Sequence[Go
         poles=_stacked([goal.poles for goal in goals], 3) if with_poles.any() else None,
         pole_angles=np.array([0.0 if goal.pole_angles is None else goal.pole_angles[0] for goal in goals]),
         with_rotations=with_rotations,
+        rotation_bounds=np.concatenate(bounds) if any_bound else None,
+        rotation_axes=None if all(axis is None for axis in axes) else _stacked(axes, 3),
         with_poles=with_poles,
         softness=np.array([snapshot.options.softness for snapshot in snapshots]),
         pinned=np.array([snapshot.is_pinned for snapshot in snapshots]),

@@ -19,5 +19,9 @@ the one of smaller weight rotates. So a target within the arm's reach rotates th
 clavicle, then the spine, then the hips, whose weight is also that of their translation.
 """
 
+FLAT_WEIGHT, FLAT_BOUND = 10.0, 0.011
+"""Weight of the rotation of a planted foot beside the other tasks of its level, and the angle (radians) from which on
+the cost of that rotation grows in proportion to the angle."""
+
 PINNED, PULLED, HELD = 1, 2, 3
 """Priorities of handles: of pins and planted feet, of the handle that is pulled, of the others."""

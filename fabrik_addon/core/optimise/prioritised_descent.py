@@ -338,7 +338,7 @@ class Descent:
                 if task.target is None:
                     rows -= moved[number[task.meets]].T
             elif isinstance(task, OrientationTask):
-                rows[:, :count] = (task.scale * self.turned[task.bone] * axes).T
+                rows[:, :count] = task.turning(placed, self.turned[task.bone] * axes).T
             elif isinstance(task, BalanceTask):
                 rows[:] = self._balance_rows(task, placed, moved[[number[bone] for bone in task.bones]], axes)
             else:

@@ -6,13 +6,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, cast
 
-from ..math.operations import SCALAR, TINY, Component, Operations, ScalarVector, Vector
-from ..math.quaternions import Quaternion, conjugate, multiply
+import numpy as np
+
+from ..math.operations import SCALAR, TINY, Array, Component, Operations, ScalarVector, Vector
+from ..math.quaternions import Quaternion, conjugate, multiply, rotate
 from ..math.rigid_fit import turned_by
-from ..math.vectors import norm, rejection, scale
+from ..math.vectors import cross, dot, norm, rejection, scale
 from ..model.skeleton import PlacedTree
 from .balance_task import BalanceTask
 
@@ -48,17 +50,24 @@ class PositionTask:
 
 @dataclass(frozen=True)
 class OrientationTask:
-    """A bone should have a frame."""
+    """A bone should have a frame, or one axis of its own should point where that of the frame does."""
 
     bone: int
     frame: Quaternion
+    axis: Vector | None = None
+    """In the bone's frame, a unit vector; None for the whole frame."""
+    bound: float = math.inf
+    """Angle (radians) from which on the cost grows in proportion to the angle, and not to its square."""
     rows = 3
     scale = _ROTATION_SCALE
 
     def residual(self, ops: Operations, placed: PlacedTree) -> tuple[Component, ...]:
         """Return the rotation vector from the bone's frame to the task's, times ``scale``."""
         x, y, z = self._rotation_off(ops, placed)
-        return _ROTATION_SCALE * x, _ROTATION_SCALE * y, _ROTATION_SCALE * z
+        factor = self.scale
+        if self.bound < math.inf:
+            factor *= self._shares(math.hypot(x, y, z))[0]
+        return factor * x, factor * y, factor * z
 
     def off(self, ops: Operations, placed: PlacedTree) -> Component:
         """Return the angle (radians) between the bone's frame and the task's."""
@@ -67,11 +76,44 @@ class OrientationTask:
     def partly(self, placed: PlacedTree, share: float) -> OrientationTask:
         """Return the task whose frame is some share of the rotation from a pose's frame to this one's."""
         x, y, z = self._rotation_off(SCALAR, placed)
-        return OrientationTask(
-            self.bone, turned_by(SCALAR, placed.frames[self.bone], (share * x, share * y, share * z))
-        )
+        frame = turned_by(SCALAR, placed.frames[self.bone], (share * x, share * y, share * z))
+        return replace(self, frame=frame, bound=math.inf)
+
+    def turning(self, placed: PlacedTree, axes: Array) -> Array:
+        """Return how the residual, but for its sign, changes with rotations of the bone about axes (N, 3).
+
+        Args:
+            placed: the pose.
+            axes: of the rotations; 0 for one that doesn't rotate the bone.
+        """
+        if self.axis is not None:
+            pointing = np.array(rotate(placed.frames[self.bone], self.axis))
+            axes = axes - np.outer(axes @ pointing, pointing)
+        share = 1.0
+        if self.bound < math.inf:
+            share = self._shares(math.hypot(*self._rotation_off(SCALAR, placed)))[1]
+        return self.scale * share * axes
+
+    def _shares(self, angle: float) -> tuple[float, float]:
+        """Return the factors ``sqrt(rho) / a`` of the residual and ``rho' / (2 sqrt(rho))`` of its Jacobian.
+
+        They give the cost of an angle ``a`` its value and gradient: ``rho = 2 b^2 (sqrt(1 + a^2 / b^2) - 1)`` with the
+        bound b (pseudo-Huber), a^2 far below the bound and 2 a b far above it (Triggs, McLauchlan, Hartley and
+        Fitzgibbon 2000, section 4.3, without the second derivative). A foot with such a cost stays flat against a
+        torque that is less than 2 b, and turns under one that is more; with a^2 it lifts a little under any torque.
+        """
+        if angle <= 1e-3 * self.bound:
+            return 1.0, 1.0
+        root = math.sqrt(1.0 + (angle / self.bound) ** 2)
+        value = self.bound * math.sqrt(2.0 * (root - 1.0)) / angle
+        return value, 1.0 / (root * value)
 
     def _rotation_off(self, ops: Operations, placed: PlacedTree) -> Vector:
+        if self.axis is not None:
+            here, there = rotate(placed.frames[self.bone], self.axis), rotate(self.frame, self.axis)
+            across = cross(here, there)
+            sine = norm(ops, across)
+            return scale(across, ops.atan2(sine, dot(here, there)) / (sine + TINY))
         w, x, y, z = multiply(self.frame, conjugate(placed.frames[self.bone]))
         size = ops.sqrt(x * x + y * y + z * z)
         sign = ops.where(w < 0.0, -1.0, 1.0)

@@ -301,7 +301,10 @@ def _rotation_tasks(start: StartTree, goals: Goals) -> dict[int, OrientationTask
         if not math.isfinite(add_up(rows[number])):
             name = chain.name(tips[number])
             raise FabrikError(f"the rotation goal of the chain that ends at {name} is not a finite number")
-        found[number] = OrientationTask(start.tree.parents[tips[number]], rows[number])
+        x, y, z = (0.0, 0.0, 0.0) if goals.rotation_axes is None else goals.rotation_axes[number].tolist()
+        axis = (x, y, z) if x or y or z else None
+        bound = math.inf if goals.rotation_bounds is None else float(goals.rotation_bounds[number])
+        found[number] = OrientationTask(start.tree.parents[tips[number]], rows[number], axis, bound)
     return found
 
 

@@ -1,0 +1,86 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""READ: the planted feet of a body: what they stand on, and about which joint their heels lift."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import TYPE_CHECKING
+
+from mathutils import Vector
+
+from ...core.body.part import Role
+from ...core.body.posture import PINNED
+from ...core.body.segment_masses import HALF_FOOT_BREADTH
+from .body_properties import body_of
+from .targets_and_poles import armature_to_world
+
+if TYPE_CHECKING:
+    from bpy.types import Object, PoseBone
+
+    from .body_properties import FabrikHandle
+
+_ON_THE_FLOOR = 0.05
+"""Height of a foot above the lowest one, over that of the skeleton at rest, up to which it stands on the floor."""
+
+
+def stance_of(armature: Object, up: Vector) -> dict[str, list[Vector]]:
+    """Return the points around what each planted handle stands on, of those on the floor, in armature space.
+
+    A foot that was lifted keeps its place as a planted one does, and carries no weight.
+    """
+    bones = armature.pose.bones
+    planted = [handle for handle in body_of(armature).handles if is_planted(handle) and handle.bone in bones]
+    points = {handle.name: sole_points(armature, handle, up) for handle in planted}
+    lowest = {name: min(point.dot(up) for point in its) for name, its in points.items()}
+    heights = [end.dot(up) for bone in bones for end in (bone.bone.head_local, bone.bone.tail_local)]
+    floor = min(lowest.values(), default=0.0) + _ON_THE_FLOOR * (max(heights) - min(heights))
+    return {name: its for name, its in points.items() if lowest[name] <= floor}
+
+
+def upward(armature: Object) -> Vector:
+    """Return the direction against gravity in armature space, a unit vector."""
+    return (armature_to_world(armature).to_3x3().inverted() @ Vector((0.0, 0.0, 1.0))).normalized()
+
+
+def is_planted(handle: FabrikHandle) -> bool:
+    """Tell whether a handle is one that stands on the ground and keeps its place."""
+    return bool(handle.priority == PINNED and handle.use_position)
+
+
+def toes_of(armature: Object, handle: FabrikHandle, turning: Container[str]) -> PoseBone | None:
+    """Return the bone of the toes about whose head a planted foot lifts its heel; None if it doesn't.
+
+    That is a foot that is planted by place and rotation at its ankle, with one bone of toes that turns.
+
+    Args:
+        armature: object with the body.
+        handle: of the body, that isn't pulled.
+        turning: names of the bones that turn.
+    """
+    if not is_planted(handle) or handle.use_pin or handle.use_tail or not handle.use_rotation:
+        return None
+    roles = {part.bone: part.role for part in body_of(armature).parts}
+    if roles.get(handle.bone) != Role.FOOT:
+        return None
+    children = armature.pose.bones[handle.bone].children
+    toes = [child for child in children if roles.get(child.name) == Role.TOE and child.name in turning]
+    return toes[0] if len(toes) == 1 else None
+
+
+def sole_points(armature: Object, handle: FabrikHandle, up: Vector) -> list[Vector]:
+    """Return points around what a planted handle stands on, in armature space.
+
+    They are the ends of the handle's bone and of the parts that hang on it, at a foot with half its breadth to each
+    side; of a handle at a tail that tail alone.
+    """
+    bone = armature.pose.bones[handle.bone]
+    if handle.use_tail:
+        return [bone.tail.copy()]
+    names = {part.bone for part in body_of(armature).parts}
+    line = [bone, *(child for child in bone.children_recursive if child.name in names)]
+    ends = [end.copy() for one in line for end in (one.head, one.tail)]
+    is_foot = any(part.role == Role.FOOT and part.bone == bone.name for part in body_of(armature).parts)
+    farthest = max((end - bone.head for end in ends), key=lambda way: way.cross(up).length)
+    aside = HALF_FOOT_BREADTH * up.cross(farthest) if is_foot else Vector()
+    return [end + sign * aside for end in ends for sign in (-1.0, 1.0)]
