@@ -26,17 +26,43 @@ WINDOWS |= {"joint-limits": (254, 470, 767, 170), "bake-dialog": (328, 228, 239,
 WINDOWS |= {"solvers-panel": (194, 608, 836, 72), "native-rig": (440, 540, 310, 100)}
 WINDOWS |= {"native-rig-nodes": (1180, 385, 50, 220)}
 
+WINDOWS |= {"body-tool": (1050, 640, 0, 55)}
+
+SHEETS = {"body-poses": ("pose-*", (400, 560, 325, 62))}
+"""Pictures of the window that stand five in a row, half as large; what is kept of each."""
+
 RENDERED = {"human": "human.png", "horse": "horse.png", "chains": "chains.png", "retarget": "cmu_01_01_jump.png"}
 RENDERED |= {"dragged": "dragged.webp"}
 """Name in the manual, and file in out."""
 
 
+def make_sheet(name: str) -> None:
+    """Write a sheet of several pictures."""
+    pattern, (width, height, left, top) = SHEETS[name]
+    taken = sorted((environment.ROOT / "out/gui").glob(f"simulated-manual-{pattern}.png"))
+    if not taken:
+        sys.exit(f"there are no pictures {pattern} in out/gui: run what makes them first\n\n{__doc__}")
+    sheet = Image.new("RGB", (5 * width // 2, -(-len(taken) // 5) * height // 2))
+    for number, picture in enumerate(taken):
+        part = Image.open(picture).convert("RGB").crop((left, top, left + width, top + height))
+        place = (number % 5 * width // 2, number // 5 * height // 2)
+        sheet.paste(part.resize((width // 2, height // 2), Image.Resampling.LANCZOS), place)
+    made = environment.ROOT / f"docs/images/{name}.png"
+    sheet.quantize(128, dither=Image.Dither.NONE).save(made, optimize=True)
+    print(f"{made} {made.stat().st_size:,} bytes")
+
+
 def main() -> None:
     """Write the pictures whose names are given, or all of them."""
-    wanted = sys.argv[1:] or [*WINDOWS, *RENDERED]
-    if unknown := set(wanted) - {*WINDOWS, *RENDERED}:
-        sys.exit(f"no such picture: {', '.join(sorted(unknown))}; there are {', '.join([*WINDOWS, *RENDERED])}")
+    wanted = sys.argv[1:] or [*WINDOWS, *SHEETS, *RENDERED]
+    if unknown := set(wanted) - {*WINDOWS, *SHEETS, *RENDERED}:
+        sys.exit(
+            f"no such picture: {', '.join(sorted(unknown))}; there are {', '.join([*WINDOWS, *SHEETS, *RENDERED])}"
+        )
     for name in wanted:
+        if name in SHEETS:
+            make_sheet(name)
+            continue
         taken = environment.ROOT / "out" / RENDERED.get(name, f"gui/simulated-manual-{name}.png")
         if not taken.exists():
             sys.exit(f"there is no {taken}: run what makes it first\n\n{__doc__}")

@@ -14,6 +14,7 @@ from typing import Any
 import bpy
 import gpu
 from bodies import body, body_tool, manual_bodies
+from body_pictures import manual_tool
 from body_pose import body_handles, body_interrupted, body_pins_and_hips, body_turn, body_two
 from chains_by_mouse import active_target, bone_targets, chain_list, controls, handles, header_of_several_chains
 from languages import languages
@@ -830,6 +831,7 @@ SCENARIOS = {
         languages,
         manual,
         manual_bodies,
+        manual_tool,
         manual_panels,
         manual_native_rig,
     )
