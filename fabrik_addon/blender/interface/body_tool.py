@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import bpy
 from bpy.types import Menu, WorkSpaceTool
@@ -125,7 +125,7 @@ class FabrikBodyPose(WorkSpaceTool):
     )
 
     # Blender calls it without an instance.
-    def draw_settings(context: Context, layout: UILayout, tool: Any) -> None:  # type: ignore[misc]
+    def draw_settings(context: Context, layout: UILayout, tool: WorkSpaceTool) -> None:  # type: ignore[misc]
         armature = context.object
         if armature is None or armature.type != 'ARMATURE':
             return

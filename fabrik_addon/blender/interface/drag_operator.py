@@ -89,7 +89,7 @@ class ModalDragOperator(PoseModeMixin, Operator):
         raise NotImplementedError
 
     def _events_of(self, context: Context, event: Event, session: Any) -> ModalEvents:
-        """Return what handles the events."""
+        """Return the handler of events for a session; ``Any``, because it is of the type that ``_begin`` returns."""
         raise NotImplementedError
 
     def _confirm(self, context: Context, session: Any) -> set[OperatorReturnItems]:
