@@ -52,7 +52,7 @@ _NODES = re.compile(r"blender/native/")
 """Modules most of whose texts name nodes: what is returned or reported there and quotes a name or says native rig is
 a message."""
 
-_NO_TEXT = re.compile(r"\n|^[\w|. ]*\[|\w \| \w|bpy\.|^FABRIK (Targets|Native Rigs|\w+ Shape)$")
+_NO_TEXT = re.compile(r"\n|^[\w|. ]*\[|\w \| \w|bpy\.|^FABRIK (Limits|Targets|Native Rigs|\w+ Shape)$")
 """Types, code and names of data."""
 
 WORDS = (
