@@ -51,7 +51,11 @@ def _save_tail(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("example", "rig", "planted", "pose_count"),
-    [("human", "metarig", ("foot.L", "foot.R"), 4), ("horse", "metarig", ("r_toe.L", "r_toe.R", "f_hoof.R"), 3)],
+    [
+        ("human", "metarig", ("foot.L", "foot.R"), 4),
+        ("horse", "metarig", ("r_toe.L", "r_toe.R", "f_hoof.R"), 3),
+        ("poses", "metarig", ("foot.R",), 10),
+    ],
 )
 def test_bodies_are_pulled_into_poses_that_are_keyed(
     example: str, rig: str, planted: tuple[str, ...], pose_count: int, tmp_path: Path

@@ -167,7 +167,7 @@ def horse() -> Any:
 
 
 def manual_bodies() -> Steps:
-    """The manual's pictures: a human that picks something up, a horse that lifts a hoof."""
+    """The picture of a body in the manual; a human that picks something up, a horse that lifts a hoof."""
     rig = human("hand.L")
     rig.data.display_type = "STICK"
     area().spaces.active.show_region_ui = False
@@ -184,7 +184,7 @@ def manual_bodies() -> Steps:
     with over():
         bpy.ops.pose.fabrik_body_pull(handle="Hand.L", position=place + Vector((-0.2, -0.45, -0.65)))
     yield 0.6
-    shot("manual-body-pulled")
+    shot("body-pulled")
     check(rig.fabrik.body.handles["Hand.L"].use_position, "a hand is pulled")
     bpy.data.objects.remove(rig)
     rig = horse()
@@ -198,5 +198,5 @@ def manual_bodies() -> Steps:
         bpy.ops.pose.fabrik_body_pull(handle="Hand.L", position=place + Vector((0.0, -0.35, 0.45)))
         bpy.ops.pose.select_all(action="DESELECT")
     yield 0.6
-    shot("manual-body-horse")
+    shot("body-horse")
     check(len(rig.fabrik.body.parts) > 20, "a horse has a body")
