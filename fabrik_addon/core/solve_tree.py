@@ -8,6 +8,7 @@
    pose is a function of the targets, and small changes of the targets change it by little.
 2. Where they end in a local minimum short of the targets, or with a chain bent away from its pole, they start again
    from FABRIK's pose (``fabrik.tree_passes``), then from poses whose bones are all bent to the same side.
+   Where pins are off at the end, the nearest pose in which they hold is taken.
 3. Where the targets can't all be met, their residuals are least by priority and weight (``_statuses`` names the cause).
 
 A chain by itself could be solved as a tree with one effector, but has a path of its own (``solve_chain``): for ten
@@ -39,7 +40,7 @@ from .optimise.jacobian_steps import StackedRule, step_by_rule
 from .optimise.prioritised_descent import Descent, descend_by_priority
 from .optimise.tasks import PositionTask, State, Task
 from .optimise.tree_problem import TreeProblem, tree_problem
-from .optimise.weighted_descent import descend_by_weight, descend_gradually
+from .optimise.weighted_descent import descend_by_weight, descend_gradually, nearest_on_first_level
 from .problem import FabrikError, Goals, Options, Pose, Solution, Status
 from .solvers.table import solver_for_tree
 from .solvers.tree_branches import branches_of, close_branches, tree_frames
@@ -49,6 +50,9 @@ TREE_STEPS = 80
 
 MOVE_STEPS = 12
 """Steps at most of a body from the solution of the frame before: the next frame goes on from there."""
+
+PINNED = 2e-5
+"""Length of the pins' residual, in the tree's units, up to which they hold."""
 
 NEAR = 0.01
 """Distance, in the tree's units, at which FABRIK's passes end."""
@@ -242,7 +246,28 @@ def _optimised(
         if problem.may_stay_unmet or (problem.is_met(best) and problem.bends_to_poles(best)):
             break
     assert best is not None  # the pose at hand is always a start
+    if any(problem.pinned):
+        best = _with_pins(descent, problem.present(), best)
     return best, used, is_converged
+
+
+def _with_pins(descent: Descent, present: State, found: State) -> State:
+    """Return the state nearest to one that was found in which the pins hold, if they do in the pose at hand.
+
+    Limits may leave no way straight back to the pins: then the search starts nearer to the pose at hand.
+    """
+
+    def off(state: State) -> float:
+        return descent.errors(descent.residual(state)[0])[0]
+
+    if off(found) <= PINNED or off(present) > PINNED:
+        return found
+    way = descent.to_reference(present, found)
+    for share in (1.0, 0.75, 0.5, 0.25):
+        state = nearest_on_first_level(descent, descent.applied(present, share * way), MOVE_STEPS)
+        if off(state) <= PINNED:
+            return state
+    return present
 
 
 def _is_better(problem: TreeProblem, found: State, best: State) -> bool:

@@ -24,6 +24,7 @@ from fabrik_addon.core import (
     solve_tree_components,
     start_tree,
 )
+from fabrik_addon.core.math.quaternions import conjugate, multiply
 from tests.unit.chains import Array, quaternion, seeds, unit
 from tests.unit.trees import posed, position_errors, random_matrix, random_tree, shape_error, tree_chain, y_tree
 
@@ -227,6 +228,32 @@ def test_a_root_that_gives_way_stays_where_there_is_nothing_to_do() -> None:
     chain, pose = y_tree()
     solution = solve(chain, pose, Goals(pose.positions[chain.tips]), Options(moves_root=True))
     np.testing.assert_allclose(solution.pose.positions, pose.positions, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", [21, 26, 67, 93, 102, 3, 57])
+def test_pins_that_hold_at_the_start_hold_within_limits(seed: int) -> None:
+    """With the first five seeds pins ended 1.6e-4 to 1.6e-2 of the longest way from the root to a tip away."""
+    rng = np.random.default_rng(seed)
+    joints = int(rng.integers(6, 20))
+    chain, pose = random_tree(rng, joints)
+    lower, upper = -rng.uniform(0.05, 1.2, (joints, 3)), rng.uniform(0.05, 1.2, (joints, 3))
+    frames = [tuple(frame) for frame in pose.rotations.tolist()]
+    rest = [
+        frames[0] if parent < 0 else multiply(conjugate(frames[parent]), frames[j])
+        for j, parent in enumerate(chain.parents.tolist())
+    ]
+    is_free = rng.random(joints) < 0.3
+    lower[is_free], upper[is_free] = -np.inf, np.inf
+    chain = replace(chain, lower=lower, upper=upper, rest=np.array(rest))
+    count = len(chain.tips)
+    targets = posed(rng, chain, pose, 1.0)[chain.tips] + rng.normal(size=(count, 3)) * rng.choice([0, 0.3, 2.0])
+    pinned = rng.random(count) < 0.4
+    targets[pinned] = pose.positions[chain.tips[pinned]]
+    rotations = pose.rotations[chain.parents[chain.tips]]
+    goals = Goals(targets, pinned=pinned, rotations=rotations, with_rotations=rng.random(count) < 0.3)
+    found = solve(chain, pose, goals, Options(moves_root=bool(rng.random() < 0.5)))
+    off = np.linalg.norm(found.pose.positions[chain.tips] - targets, axis=1)[pinned]
+    assert off.max(initial=0.0) <= 1e-4 * start_tree(chain, pose).unit
 
 
 def test_pins_come_before_targets_that_pull_too_far() -> None:

@@ -204,6 +204,17 @@ def descend_by_weight(descent: Descent, start: State, reference: State, steps: i
     return exact, taken + more, is_converged
 
 
+def nearest_on_first_level(descent: Descent, state: State, steps: int) -> State:
+    """Return the state within limits that meets the tasks of the first level and is nearest to a state, or comes near.
+
+    Args:
+        descent: tasks by level.
+        state: where the descent starts, and its reference pose.
+        steps: at most.
+    """
+    return _descend(descent.with_levels(descent.levels[:1]), state, state, steps)[0]
+
+
 def _descend(
     descent: Descent, start: State, reference: State, steps: int, most_weight: float = math.inf
 ) -> tuple[State, int, bool]:
