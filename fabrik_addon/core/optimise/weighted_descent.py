@@ -6,7 +6,7 @@ The cost is ``sum_k rho_k(|r_k|) + (q - q0)^T P (q - q0)``, with ``r_k`` the res
 pose and P the diagonal matrix of the posture task's weights. Of tasks of the first level (pins and planted feet)
 ``rho(r) = w r^2``; of the others, whose force is bounded, it is the pseudo-Huber loss
 
-    rho(r) = 2 F d (sqrt(1 + (r / d)^2) - 1),   d = F / w
+    rho(r) = 2 F delta (sqrt(1 + (r / delta)^2) - 1),   delta = F / w
 
 which is ``w r^2`` near the target and whose slope far away is 2 F. With J the Jacobian of all tasks, r their residuals
 and W the diagonal matrix of ``rho'(|r_k|) / (2 |r_k|)``, one step is
@@ -71,7 +71,7 @@ CORRECTIONS = 2
 CORRECTED = 1e-6
 """Length of the first level's residual, in the tree's units, from which on a trial is brought back."""
 
-ROUNDS = 5
+ACTIVE_SET_ROUNDS = 5
 """Solutions of one step at most, each with the active set that the one before led to."""
 
 NEARLY_MET, NEAR, BESIDE = 3e-3, 4e-3, 3e-2
@@ -316,7 +316,7 @@ def _step(
     diagonal = (1.0 + damping) / weights
     least = float(diagonal.min())
     desired, is_settled = to_posture, False
-    for _ in range(ROUNDS):
+    for _ in range(ACTIVE_SET_ROUNDS):
         is_fixed = above | below
         from_here = np.where(above, up, np.where(below, down, to_posture))
         normal = (jacobian * np.where(is_fixed, 0.0, inverse_metric)) @ jacobian.T
