@@ -25,7 +25,7 @@ pytestmark = pytest.mark.gui
 ROOT = Path(__file__).resolve().parent.parent.parent
 INSIDE = Path(__file__).parent / "inside"
 OUT = ROOT / "out/gui"
-SECONDS = 900.0
+SECONDS = 1500.0
 MODES = ("simulated", "real")
 
 

@@ -12,6 +12,7 @@ from bpy.types import Menu, WorkSpaceTool
 
 from ..rig.body_properties import body_of
 from .handle_gizmos import Handle, HandleGroup
+from .handle_operators import follows_in_tool
 
 if TYPE_CHECKING:
     from bpy.types import Context, KeyConfig, KeyMap, Object, UILayout
@@ -59,8 +60,7 @@ class VIEW3D_GGT_fabrik_body(HandleGroup):
 
     @classmethod
     def handles(cls, context: Context) -> list[Handle]:
-        tool = context.workspace.tools.from_space_view3d_mode('POSE', create=False)
-        return body_handles(context.object, tool.operator_properties("pose.fabrik_drag").follows)
+        return body_handles(context.object, follows_in_tool(context))
 
 
 def body_handles(armature: Object, follows: str = 'BODY') -> list[Handle]:
@@ -139,6 +139,8 @@ class FabrikBodyPose(WorkSpaceTool):
         layout.menu(VIEW3D_MT_fabrik_handle.__name__)
         layout.prop(tool.operator_properties("pose.fabrik_drag"), "follows", text="")
         layout.prop(body, "use_floor")
+        if body.use_floor:
+            layout.prop(body, "floor_height")
         layout.prop(body, "use_balance")
 
 

@@ -15,7 +15,7 @@ from ...core import FabrikError
 from ..rig.body_following import FOLLOWS_ITEMS
 from ..translation.messages import report
 from .drag_operator import ModalDragOperator
-from .handle_operators import OfHandleMixin
+from .handle_operators import OfHandleMixin, follows_in_tool
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import OperatorReturnItems
@@ -47,8 +47,10 @@ class POSE_OT_fabrik_body_turn(OfHandleMixin, ModalDragOperator):
     follows: EnumProperty(name="Follows", description="What follows the handle", items=FOLLOWS_ITEMS, default='BODY')
 
     def invoke(self, context: Context, event: Event) -> set[OperatorReturnItems]:
-        if self.at_mouse and not self.takes_handle_at(context, event):
-            return {'PASS_THROUGH'}
+        if self.at_mouse:
+            if not self.takes_handle_at(context, event):
+                return {'PASS_THROUGH'}
+            self.follows = follows_in_tool(context)
         return ModalDragOperator.invoke(self, context, event)
 
     def run(self, context: Context) -> None:

@@ -28,6 +28,12 @@ if TYPE_CHECKING:
     from ..rig.body_properties import FabrikHandle
 
 
+def follows_in_tool(context: Context) -> str:
+    """READ: what follows a handle according to the header of the tool Body Pose."""
+    tool = context.workspace.tools.from_space_view3d_mode('POSE', create=False)
+    return tool.operator_properties("pose.fabrik_drag").follows
+
+
 def handle_at(context: Context, event: Event) -> FabrikHandle | None:
     """READ: the handle of the active armature's body under the mouse, the nearest of several; None if there is none."""
     from ..drag.view_projection import view_of

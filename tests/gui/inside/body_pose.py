@@ -263,3 +263,35 @@ def body_interrupted() -> Steps:
     check(traces() == left, f"nothing is left behind ({left}, {traces()})")
     Stage.hands.up()
     yield 0.3
+
+
+def body_follows() -> Steps:
+    """What the header says follows: a hand pulled and turned with its limb alone, both sides with mirror."""
+    yield from with_tool()
+    tool = bpy.context.workspace.tools.from_space_view3d_mode("POSE", create=False)
+    tool.operator_properties("pose.fabrik_drag").follows = "LIMB"
+    rig_now().fabrik.body.use_floor = True
+    yield 0.5
+    shot("body-header")
+    pose = pose_bits(rig_now())
+    yield from pull("hand.L", Vector((-30, -150)))
+    Stage.hands.up()
+    yield 0.5
+    moved = {name for name, bits in pose_bits(rig_now()).items() if bits != pose[name]}
+    check(moved and moved <= {"upper_arm.L", "forearm.L", "hand.L"}, f"the arm alone follows ({sorted(moved)})")
+    yield from undo()
+    Stage.hands.move(*pixel_of(rig_now().pose.bones["hand.L"].head))
+    yield 0.5
+    for key in ("R", "3", "0", "RET"):
+        Stage.hands.key(key)
+        yield 0.4
+    moved = {name for name, bits in pose_bits(rig_now()).items() if bits != pose[name]}
+    check(moved and moved <= {"upper_arm.L", "forearm.L", "hand.L"}, f"also when it is turned ({sorted(moved)})")
+    yield from undo()
+    rig_now().pose.use_mirror_x = True
+    yield from pull("hand.L", Vector((-30, 100)))
+    Stage.hands.up()
+    yield 0.5
+    left, right = (rig_now().pose.bones[f"hand.{side}"].head for side in "LR")
+    off = (Vector((-left.x, left.y, left.z)) - right).length
+    check(off < 1e-3, f"with mirror the other hand does the same ({off:.5f})")
