@@ -91,6 +91,24 @@ def test_the_first_solve_with_a_new_pole_rotates_nothing(
         bpy.ops.pose.fabrik_chain_remove()
 
 
+def test_a_chain_that_no_family_passes_through_is_reported(capfd: pytest.CaptureFixture[str]) -> None:
+    armature = metarig("wolf_metarig")
+    warnings_in(capfd)
+    chain = add_chain(armature, "pelvis.L", 3, create_target=True, create_pole=True)
+    assert not chain.pole_shape
+    (said,) = warnings_in(capfd)
+    before = {bone.name: bone.matrix_basis.to_quaternion() for bone in armature.pose.bones}
+    bpy.ops.pose.fabrik_solve()
+    angles = {
+        bone: math.degrees(
+            2.0 * math.acos(min(1.0, abs(q.dot(armature.pose.bones[bone].matrix_basis.to_quaternion()))))
+        )
+        for bone, q in before.items()
+    }
+    most = max(angles, key=angles.__getitem__)
+    assert said.startswith("Chain 'pelvis.L'") and said.endswith(f"rotate bone '{most}' by {angles[most]:.3g} degrees")
+
+
 @pytest.mark.parametrize("has_limits", [False, True])
 def test_the_first_solve_of_several_chains_with_new_poles_rotates_nothing(has_limits: bool) -> None:
     armature = metarig("human_metarig")

@@ -8,13 +8,13 @@ pole shape, a vector across the link for every inner joint, and c the bends of t
 pole (``circular_arc.closed_bends``), its bends are
 
     s b                                     s from 0 to 1, from the straight chain to the pole shape,
-    (1 - s) b + s c + 3 s (1 - s)^2 g       s from 0 to 1, from the pole shape to the closed chain,
+    (1 - s) b + s c + f s (1 - s)^2 g       s from 0 to 1, from the pole shape to the closed chain,
 
 with g the direction of steepest descent of the distance from root to tip at the pole shape, its largest component one
-radian. A bend is the rotation vector, in radians, of the shortest rotation from a link to the next one, in axes that
-these rotations transport along the chain. Where the distance from root to tip falls along both pieces (``has_family``),
-one pose belongs to every distance, and joints are continuous in it. The pose depends on the distance alone, not on the
-pose before.
+radian, and f the first of ``DESCENTS`` with which the distance falls all along the piece. A bend is the rotation
+vector, in radians, of the shortest rotation from a link to the next one, in axes that these rotations transport along
+the chain. Where the distance falls along both pieces (``has_family``), one pose belongs to every distance, and joints
+are continuous in it. The pose depends on the distance alone, not on the pose before.
 
 Without g the distance rises at first in 3 of 17 shapes (Rigify's limbs and random ones), and falls so slowly in others
 that a joint of Rigify's leg rotates by 55 radians for a change of the distance by one length of the chain; with it by
@@ -27,6 +27,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from math import atan2, hypot, pi
+from typing import NamedTuple
 
 import numpy as np
 
@@ -53,9 +54,13 @@ LEAST_DISTANCE = 1e-6
 SAMPLES = 200
 """Poses of each piece whose distances ``has_family`` compares."""
 
-DESCENT = 3.0
-"""Factor of the direction of steepest descent. At 2 joints rotate by up to 11 instead of 8 radians for a change of the
-distance by one length of the chain; at 4 the distance rises somewhere in 1 of 17 shapes."""
+DESCENTS = (3.0, 2.0, 1.0)
+"""Factors f of the direction of steepest descent. At 3 joints of Rigify's leg rotate by up to 8 radians for a change of
+the distance by one length of the chain, at 2 by 11 and at 1 by 18. Of 1348 chains of three to nine bones on Rigify's
+metarigs the distance rises somewhere in 102 at 3, and in 8 with each of them."""
+
+LENGTH_DIGITS = 4
+"""Digits to which lengths are rounded to find f, which takes 3 ms for each set of lengths."""
 
 _ALONG: ScalarVector = (1.0, 0.0, 0.0)
 _ACROSS: ScalarVector = (0.0, 0.0, 1.0)
@@ -85,10 +90,20 @@ def shape_of(pose: Pose, pole: ScalarVector, pole_angle: float) -> PoleShape:
 
 def has_family(shape: PoleShape, lengths: Sequence[float]) -> bool:
     """Tell whether the distance from root to tip falls along both pieces of the family through a pole shape."""
+    return _descent_factor(shape, tuple(round(length, LENGTH_DIGITS) for length in lengths)) is not None
+
+
+@lru_cache(maxsize=256)
+def _descent_factor(shape: PoleShape, lengths: tuple[float, ...]) -> float | None:
+    """Return the first of ``DESCENTS`` with which the distance falls along both pieces; None with none."""
     share = np.linspace(0.0, 1.0, SAMPLES + 1)
-    with ARRAY.quiet():
-        distances = [_distance(ARRAY, shape, lengths, share + 0.0, share > s) for s in (1.0, -1.0)]
-    return all(bool((np.diff(each) < 0.0).all()) for each in distances)
+    for factor in DESCENTS:
+        path = _path_with(shape, lengths, factor)
+        with ARRAY.quiet():
+            distances = [_distance(ARRAY, path, share, share > first) for first in (1.0, -1.0)]
+        if all(bool((np.diff(each) < 0.0).all()) for each in distances):
+            return factor
+    return None
 
 
 def shaped_pose(ops: Operations, shape: PoleShape, lengths: Sequence[float], distance: Component) -> list[Vector]:
@@ -105,14 +120,16 @@ def shaped_pose(ops: Operations, shape: PoleShape, lengths: Sequence[float], dis
     """
     distance = ops.maximum(distance, LEAST_DISTANCE)
     zero = 0.0 * distance
-    at_shape = _distance(ops, shape, lengths, zero + 1.0, zero > 1.0)
+    factor = _descent_factor(shape, tuple(round(length, LENGTH_DIGITS) for length in lengths))
+    path = _path_with(shape, tuple(lengths), factor or 0.0)
+    at_shape = _distance(ops, path, zero + 1.0, zero > 1.0)
     is_beyond = at_shape > distance
     low, high = zero, zero + 1.0
     far, near = ops.where(is_beyond, at_shape, 1.0) - distance, ops.where(is_beyond, 0.0, at_shape) - distance
     # The share at which a piece begins or ends is exact: a pose that is the pole shape stays as it is.
     share = ops.where(is_beyond | (far <= CLOSED_ERROR), low, high)
     for step in range(POLE_FALSE_POSITIONS):
-        error = _distance(ops, shape, lengths, share, is_beyond) - distance
+        error = _distance(ops, path, share, is_beyond) - distance
         is_far = error > CLOSED_ERROR
         is_open = is_far | (error < -CLOSED_ERROR)
         if not ops.any(is_open):
@@ -121,31 +138,42 @@ def shaped_pose(ops: Operations, shape: PoleShape, lengths: Sequence[float], dis
         high, near = ops.choose(is_far, [high, near], [share, error])
         part = 0.5 + zero if step % 3 == 2 else far / (far - near + TINY)
         share = ops.where(is_open, low + (high - low) * part, share)
-    joints = _joints(ops, shape, lengths, share, is_beyond)
+    joints = _joints(ops, path, share, is_beyond)
     along, across = ((x + zero, y + zero, z + zero) for x, y, z in (_ALONG, _ACROSS))
     turn = from_to(ops, joints[-1], along, across)
     return [rotate(turn, joint) for joint in joints]
 
 
-def _distance(
-    ops: Operations, shape: PoleShape, lengths: Sequence[float], share: Component, is_beyond: Condition
-) -> Component:
+class _Path(NamedTuple):
+    """The two pieces of a family: at every inner joint b, f g and c, in radians."""
+
+    lengths: tuple[float, ...]
+    bends: ScalarBends
+    descent: ScalarBends
+    closed: tuple[float, ...]
+
+
+@lru_cache(maxsize=256)
+def _path_with(shape: PoleShape, lengths: tuple[float, ...], factor: float) -> _Path:
+    """Return the pieces of the family through a pole shape, with a factor f."""
+    bends, descent = _bends_and_descent(shape, lengths)
+    return _Path(lengths, bends, [(factor * y, factor * z) for y, z in descent], closed_bends(lengths))
+
+
+def _distance(ops: Operations, path: _Path, share: Component, is_beyond: Condition) -> Component:
     """Return the distance from root to tip at a share, 0 to 1, of the piece beyond the pole shape or before it."""
-    return norm(ops, _joints(ops, shape, lengths, share, is_beyond)[-1])
+    return norm(ops, _joints(ops, path, share, is_beyond)[-1])
 
 
-def _joints(
-    ops: Operations, shape: PoleShape, lengths: Sequence[float], share: Component, is_beyond: Condition
-) -> list[Vector]:
+def _joints(ops: Operations, path: _Path, share: Component, is_beyond: Condition) -> list[Vector]:
     """Return the joints at a share of a piece, in axes of which the first one is along the first link."""
     rest = 1.0 - share
     of_shape, of_closed = ops.where(is_beyond, rest, share), ops.where(is_beyond, share, 0.0 * share)
-    of_descent = DESCENT * of_closed * rest * rest
-    px, py, pz = lengths[0] + 0.0 * share, 0.0 * share, 0.0 * share
+    of_descent = of_closed * rest * rest
+    px, py, pz = path.lengths[0] + 0.0 * share, 0.0 * share, 0.0 * share
     joints: list[Vector] = [(py, py, pz), (px, py, pz)]
     frame: Quaternion | None = None
-    closed = closed_bends(tuple(lengths))
-    rows = zip(lengths[1:], *_bends_and_descent(shape, tuple(lengths)), closed, strict=True)
+    rows = zip(path.lengths[1:], path.bends, path.descent, path.closed, strict=True)
     for length, (toward, across), (down_toward, down_across), arc in rows:
         y = of_shape * toward - of_closed * arc + of_descent * down_toward
         bend = _rotation(ops, (y, of_shape * across + of_descent * down_across))
@@ -156,7 +184,6 @@ def _joints(
     return joints
 
 
-@lru_cache(maxsize=256)
 def _bends_and_descent(shape: PoleShape, lengths: tuple[float, ...]) -> tuple[ScalarBends, ScalarBends]:
     """Return the bends of a pole shape at every inner joint, and the direction of steepest descent of the distance.
 
