@@ -54,7 +54,7 @@ MOVE_STEPS = 12
 PINNED = 2e-5
 """Length of the pins' residual, in the tree's units, up to which they hold."""
 
-NEAR = 0.01
+SWEEP_TOLERANCE = 0.01
 """Distance, in the tree's units, at which FABRIK's passes end."""
 
 AS_GOOD = 0.9
@@ -373,7 +373,8 @@ def _warm_start(problem: TreeProblem, options: Options) -> State:
         )
     ]
     roots = tree.roots if options.moves_root else ()
-    swept = sweep_tree(SCALAR, tree, start.points, start.frames, pulls, Stop(NEAR, options.iterations), roots)
+    stop = Stop(SWEEP_TOLERANCE, options.iterations)
+    swept = sweep_tree(SCALAR, tree, start.points, start.frames, pulls, stop, roots)
     targets = {number: place.target for number, place in enumerate(problem.places) if place.target is not None}
     branches = branches_of(start, problem.meets, problem.poles)
     joints, bend_rotations = close_branches(SCALAR, start, branches, targets, swept.joints, options)

@@ -8,10 +8,10 @@ import math
 from collections.abc import Sequence
 from typing import TypeAlias
 
-Point: TypeAlias = tuple[float, float]
+PlanePoint: TypeAlias = tuple[float, float]
 
 
-def convex_hull(points: Sequence[Point]) -> list[Point]:
+def convex_hull(points: Sequence[PlanePoint]) -> list[PlanePoint]:
     """Return the corners of the convex hull, counterclockwise; two for points on a line, one for a single point.
 
     Andrew's monotone chain (Andrew 1979).
@@ -20,8 +20,8 @@ def convex_hull(points: Sequence[Point]) -> list[Point]:
     if len(ordered) < 3:
         return ordered
 
-    def half(line: Sequence[Point]) -> list[Point]:
-        corners: list[Point] = []
+    def half(line: Sequence[PlanePoint]) -> list[PlanePoint]:
+        corners: list[PlanePoint] = []
         for point in line:
             while len(corners) > 1 and _turn(corners[-2], corners[-1], point) <= 0.0:
                 corners.pop()
@@ -31,7 +31,7 @@ def convex_hull(points: Sequence[Point]) -> list[Point]:
     return half(ordered) + half(ordered[::-1])
 
 
-def nearest_in_hull(hull: Sequence[Point], point: Point) -> Point:
+def nearest_in_hull(hull: Sequence[PlanePoint], point: PlanePoint) -> PlanePoint:
     """Return the point of a convex region that is nearest to a point: the point itself inside.
 
     Args:
@@ -44,7 +44,7 @@ def nearest_in_hull(hull: Sequence[Point], point: Point) -> Point:
     return min((_nearest_on_edge(a, b, point) for a, b in edges), key=lambda found: math.dist(found, point))
 
 
-def _nearest_on_edge(a: Point, b: Point, point: Point) -> Point:
+def _nearest_on_edge(a: PlanePoint, b: PlanePoint, point: PlanePoint) -> PlanePoint:
     dx, dy = b[0] - a[0], b[1] - a[1]
     size = dx * dx + dy * dy
     share = ((point[0] - a[0]) * dx + (point[1] - a[1]) * dy) / size if size > 0.0 else 0.0
@@ -52,6 +52,6 @@ def _nearest_on_edge(a: Point, b: Point, point: Point) -> Point:
     return a[0] + share * dx, a[1] + share * dy
 
 
-def _turn(a: Point, b: Point, c: Point) -> float:
+def _turn(a: PlanePoint, b: PlanePoint, c: PlanePoint) -> float:
     """Return twice the area of a triangle, positive where a, b, c are counterclockwise."""
     return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..math.convex_region import Point, convex_hull, nearest_in_hull
+from ..math.convex_region import PlanePoint, convex_hull, nearest_in_hull
 from ..math.operations import SCALAR, TINY, Array, Component, Operations
 from ..math.quaternions import rotate
 from ..math.vectors import cross, perpendicular
@@ -40,11 +40,11 @@ class BalanceTask:
     """(B, 3) o_b, in the bones' frames, from the bones' joints p_b."""
     axes: Array
     """(2, 3) two horizontal directions, in which the floor is seen."""
-    region: Sequence[Point]
+    region: Sequence[PlanePoint]
     """Corners of the convex region, counterclockwise."""
     rows = 2
 
-    def center(self, placed: PlacedTree) -> Point:
+    def center(self, placed: PlacedTree) -> PlanePoint:
         """Return the center of mass, seen along the vertical."""
         joints = np.array([placed.joints[bone] for bone in self.bones])
         u, v = (self.axes @ (self.masses @ (joints + self.arms(placed)))).tolist()
@@ -62,7 +62,7 @@ class BalanceTask:
         there = nearest_in_hull(self.region, here)
         return there[0] - here[0], there[1] - here[1]
 
-    def across(self, placed: PlacedTree) -> tuple[Point, Point]:
+    def across(self, placed: PlacedTree) -> tuple[PlanePoint, PlanePoint]:
         """Return the matrix with which the residual changes as the center of mass moves, but for the sign.
 
         It is 0 over the region, ``n n^T`` beyond an edge with the normal n, and the identity beyond a corner.
@@ -105,7 +105,7 @@ def balance_task(start: StartTree, placed: PlacedTree, balance: Balance, pulled:
     first = perpendicular(SCALAR, up, [])
     axes = np.array([first, cross(up, first)], float)
 
-    def seen(points: Array) -> list[Point]:
+    def seen(points: Array) -> list[PlanePoint]:
         rows = ((points - np.array(start.root)) / start.unit) @ axes.T
         return [(u, v) for u, v in rows.tolist()]
 

@@ -31,7 +31,7 @@ no free axis moves the tip toward the target."""
 PATIENCE, WORTH_IT = 8, 0.5
 """Steps in which the error must fall to this share: a descent that is slower is taken to be in a local minimum."""
 
-NEARLY = 0.02
+NEAR_TARGET = 0.02
 """Distance from the target within which a step may increase the error: the next step takes the increase away."""
 
 LEAST_STRIDE, MOST_STRIDE = 0.1, 6.0
@@ -57,7 +57,7 @@ class _Stride:
 
         Args:
             change: that step.
-            is_near: whether the tip was within ``NEARLY`` of the target before it.
+            is_near: whether the tip was within ``NEAR_TARGET`` of the target before it.
             helps: whether it was accepted.
         """
         ops, share = self._ops, self.share
@@ -106,26 +106,26 @@ def rotate_least(
         if ops.all(done):
             break
         # A pose that had to rotate away from the reference to find its way rotates back only near the target.
-        is_near = error <= NEARLY
+        is_near = error <= NEAR_TARGET
         residual = _residual(ops, pose.tip, target, error <= tolerance)
         share_back = ops.where(at_reference | is_near, stride.share, 0.0)
         change, share, longest, is_still = _step(ops, pose, reference, residual, damping, share_back)
         trial = pose.moved(ops, change, share)
         trial_error = distance_between(ops, trial.tip, target)
-        ends_near = trial_error <= NEARLY
+        ends_near = trial_error <= NEAR_TARGET
         better = ((trial_error < error) | ends_near) & ops.negate(done)
         pose = trial.where(ops, better, pose)
         helps = better & (ends_near | (trial_error < 0.999 * error))
         stride.fit(change, is_near, helps)
         damping = _next_damping(ops, damping, is_near, helps)
         error = ops.where(better, trial_error, error)
-        is_stuck = is_stuck | (is_still & (error > NEARLY))
+        is_stuck = is_stuck | (is_still & (error > NEAR_TARGET))
         nearest = ops.minimum(nearest, error)
         if step % PATIENCE == 0:
             is_stuck = is_stuck | (nearest > ops.maximum(WORTH_IT * before, tolerance))
             before = nearest
         done = done | ((error <= tolerance) & (longest <= LEAST_CHANGE)) | is_stuck | (damping > TOO_DAMPED)
-    if ops.any((error > tolerance) & (error <= NEARLY)):  # the last null-space step took the tip off the target
+    if ops.any((error > tolerance) & (error <= NEAR_TARGET)):  # the last null-space step took the tip off the target
         return descend(ops, constrained_chain, pose.coordinates, target, tolerance, steps // 4)[:3]
     return list(pose.coordinates), pose.placed, error
 
