@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .math.operations import Array
     from .model.chain_start import StartPose, start_from
     from .model.tree_start import StartTree, start_tree
-    from .problem import Balance, Chain, Goals, Options, Pose, Solution, plain_chain
+    from .problem import Balance, Chain, Floor, Goals, Options, Pose, Solution, plain_chain
     from .solve_chain import ComponentSolution, solve, solve_components, solve_from, with_root_fixed
     from .solve_tree import TreeSolution, solve_tree_components
     from .solvers.table import SOLVERS, solver_for, solver_for_tree
@@ -30,6 +30,7 @@ __all__ = [
     "Chain",
     "ComponentSolution",
     "FabrikError",
+    "Floor",
     "Goals",
     "Options",
     "Pose",
@@ -60,6 +61,7 @@ _MODULES = {
     "start_tree": ".model.tree_start",
     "Chain": ".problem",
     "Balance": ".problem",
+    "Floor": ".problem",
     "Goals": ".problem",
     "Options": ".problem",
     "Pose": ".problem",

@@ -166,6 +166,22 @@ class Balance:
 
 
 @dataclass(frozen=True)
+class Floor:
+    """Points of a body that shouldn't go below a plane, for one pose."""
+
+    bones: IntegerArray
+    """(P,) joints at which the points' bones start."""
+    points: Array
+    """(P, 3) from the bones' joints, in the bones' frames."""
+    up: Array
+    """(3,) normal of the plane, a unit vector."""
+    height: float
+    """Of the plane along ``up``."""
+    priority: int
+    """Level of the task, as those of ``Goals.priorities``."""
+
+
+@dataclass(frozen=True)
 class Goals:
     """Desired positions, rotations and poles of the effectors."""
 
@@ -202,6 +218,8 @@ class Goals:
     other, in inverse proportion to their weights. None is none for all."""
     balance: Balance | None = None
     """Of a body, with ``priorities``; None leaves the center of mass free."""
+    floor: Floor | None = None
+    """Of a body, with ``priorities``; None lets all points go anywhere."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The balance task: hulls, the center of mass over them, and the task's Jacobian."""
+"""The balance and the floor task: hulls, the center of mass over them, and the tasks' Jacobians."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fabrik_addon.core import Balance, Goals, Options, Pose, start_tree
+from fabrik_addon.core import Balance, Floor, Goals, Options, Pose, start_tree
 from fabrik_addon.core.body.segment_masses import shares_of_mass
 from fabrik_addon.core.math.convex_region import convex_hull, nearest_in_hull
 from fabrik_addon.core.optimise.balance_task import BalanceTask
+from fabrik_addon.core.optimise.floor_task import floor_task
 from fabrik_addon.core.optimise.prioritised_descent import Descent
 from fabrik_addon.core.optimise.tree_problem import tree_problem
 from fabrik_addon.core.solve_tree import solve_tree
 from tests.unit.chains import Array
 from tests.unit.trees import random_tree, y_tree
+
+PULLED = 2
 
 SQUARE = [(0.0, 0.0), (2.0, 0.0), (2.0, 2.0), (0.0, 2.0)]
 
@@ -84,6 +87,37 @@ def test_the_jacobian_is_the_change_of_the_residual(seed: int) -> None:
         change = 1e-5 * rng.normal(size=jacobian.shape[1])
         after, _ = descent.residual(descent.applied(state, change))
         np.testing.assert_allclose(before - after, jacobian @ change, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_jacobian_of_the_floor_task_is_the_change_of_its_residual(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    chain, pose = random_tree(rng, 9)
+    bones = np.array([j for j in range(9) if j in chain.parents])[:4]
+    start = start_tree(replace(chain, posture_weights=np.ones(9)), pose)
+    floor = Floor(bones, rng.uniform(-0.4, 0.4, (len(bones), 3)), np.array([0.0, 0.6, 0.8]), -9.0, PULLED)
+    state = tree_problem(start, Goals(pose.positions[chain.tips]), Options(moves_root=True)).present()
+    task = floor_task(start, state.placed, floor)
+    task = replace(
+        task, heights=task.heights - task.below(state.placed) + np.array([0.1, -0.1, 0.2, 0.3])[: len(bones)]
+    )
+    descent = Descent(start.tree, [[(task, 1.0)]], True)
+    before, _ = descent.residual(state)
+    assert np.allclose(before, np.maximum([0.1, -0.1, 0.2, 0.3], 0.0)[: len(bones)])
+    jacobian = descent.jacobian(state)
+    for _ in range(3):
+        change = 1e-5 * rng.normal(size=jacobian.shape[1])
+        after, _ = descent.residual(descent.applied(state, change))
+        np.testing.assert_allclose(before - after, jacobian @ change, atol=1e-9)
+
+
+def test_a_point_that_is_below_the_floor_before_may_stay_there() -> None:
+    chain, pose = y_tree()
+    start = start_tree(chain, pose)
+    placed = tree_problem(start, Goals(pose.positions[chain.tips]), Options()).present().placed
+    floor = Floor(np.array([0, 1]), np.zeros((2, 3)), np.array([0.0, 0.0, 1.0]), 0.5, PULLED)
+    task = floor_task(start, placed, floor)
+    assert np.allclose(task.heights * start.unit, [0.0, 0.5], atol=1e-9)
 
 
 def balanced(by: tuple[float, float, float], has_balance: bool = True) -> tuple[BalanceTask, float]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ...core import FabrikError
 from ..rig.body_balance import read_balance
+from ..rig.body_floor import read_floor
 from ..rig.body_following import Follows
 from ..rig.body_snapshots import BodySnapshots, Pull, following_objects, take_body
 from ..rig.chain_bones import check_root_moves
@@ -72,4 +73,5 @@ def body_group(armature: Object, body: BodySnapshots) -> Group:
     if moving_roots:
         balance = read_balance(armature, tree.bones.tree.bones, body.pulled, first_joint(tree))
         tree = replace(tree, balance=balance)
+    tree = replace(tree, floor=read_floor(armature, tree.bones.tree.bones, first_joint(tree)))
     return Group(snapshots, tree, moving_roots)

@@ -20,6 +20,7 @@ from ...core import (
     Array,
     Balance,
     FabrikError,
+    Floor,
     Goals,
     Options,
     StartTree,
@@ -66,6 +67,8 @@ class ReadTree:
     """
     balance: Balance | None = None
     """Of a body that keeps its balance."""
+    floor: Floor | None = None
+    """Of a body over a floor."""
 
 
 @dataclass(frozen=True)
@@ -153,6 +156,7 @@ def tree_goals(read: ReadTree, snapshots: Sequence[Snapshot], goals: Sequence[Go
         priorities=np.array([snapshot.priority for snapshot in snapshots]) if any_priority else None,
         meets=np.array(meets) if max(meets) >= 0 else None,
         balance=read.balance,
+        floor=read.floor,
     )
 
 

@@ -44,6 +44,7 @@ from ..model.joint_limits import AT_LIMIT, JointLimits, clamp, ellipse_normal, e
 from ..model.skeleton import JointCoordinates, PlacedTree, Tree, place_tree
 from .balance_task import BalanceTask
 from .bounded_least_squares import turning_axes
+from .floor_task import FloorTask
 from .tasks import OrientationTask, PoleTask, PositionTask, State, Task
 
 DAMPING = 0.3
@@ -213,7 +214,7 @@ class Descent:
                     found[task.meets] = None
             elif isinstance(task, PoleTask):
                 found.update(dict.fromkeys(task.joints))
-            elif isinstance(task, BalanceTask):
+            elif isinstance(task, (BalanceTask, FloorTask)):
                 found.update(dict.fromkeys(task.bones))
         return list(found)
 
@@ -244,9 +245,9 @@ class Descent:
 
     @cached_property
     def turned(self) -> dict[int, Array]:
-        """(N, 1) 1 where a column turns the frame of a bone of an orientation or balance task, by bone."""
+        """(N, 1) 1 where a column turns the frame of a bone of an orientation, balance or floor task, by bone."""
         bones = {task.bone for task in self.tasks if isinstance(task, OrientationTask)}
-        bones |= {bone for task in self.tasks if isinstance(task, BalanceTask) for bone in task.bones}
+        bones |= {bone for task in self.tasks if isinstance(task, (BalanceTask, FloorTask)) for bone in task.bones}
         found = {}
         for bone in sorted(bones):
             supports = self.tree.bone_supports[bone]
@@ -341,6 +342,8 @@ class Descent:
                 rows[:, :count] = task.turning(placed, self.turned[task.bone] * axes).T
             elif isinstance(task, BalanceTask):
                 rows[:] = self._balance_rows(task, placed, moved[[number[bone] for bone in task.bones]], axes)
+            elif isinstance(task, FloorTask):
+                rows[:] = self._floor_rows(task, placed, moved[[number[bone] for bone in task.bones]], axes)
             else:
                 gradient = np.array(task.gradient(placed)[2])
                 rows[0] = (moved[[number[joint] for joint in task.joints]] * gradient[:, None]).sum(axis=(0, 2))
@@ -365,6 +368,23 @@ class Descent:
         center[: len(axes)] += np.cross(axes, turned @ (task.masses[:, None] * task.arms(placed)))
         found: Array = across @ task.axes @ center.T
         return found
+
+    def _floor_rows(self, task: FloorTask, placed: PlacedTree, moved: Array, axes: Array) -> Array:
+        """Return how points below the floor rise with each coordinate (P, N + S), 0 for those above it.
+
+        Args:
+            task: the floor task.
+            placed: the pose.
+            moved: (P, N + S, 3) how the joints of the points' bones move with each coordinate.
+            axes: (N, 3) axes of the columns.
+        """
+        rises: Array = moved @ task.up
+        if not (task.below(placed) > 0.0).any():
+            return np.zeros(rises.shape)
+        turned = np.stack([self.turned[bone][:, 0] for bone in task.bones])
+        # up . (axis x arm) = axis . (arm x up)
+        rises[:, : len(axes)] += turned * (np.cross(task.arms(placed), task.up) @ axes.T)
+        return rises * (task.below(placed) > 0.0)[:, None]
 
     def gradient_norm(self, state: State) -> float:
         """Return |W J^T r|, the length of half the cost's gradient by weighted coordinates."""

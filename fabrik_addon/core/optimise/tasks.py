@@ -17,6 +17,7 @@ from ..math.rigid_fit import turned_by
 from ..math.vectors import cross, dot, norm, rejection, scale
 from ..model.skeleton import PlacedTree
 from .balance_task import BalanceTask
+from .floor_task import FloorTask
 
 LEAST_BEND = 1e-6
 """Distance of a bend or a pole from the chord, in the tree's units, below which there is no angle between them."""
@@ -201,7 +202,7 @@ class PoleTask:
         return scale(chord, -angle / (norm(ops, chord) + TINY))
 
 
-Task: TypeAlias = PositionTask | OrientationTask | PoleTask | BalanceTask
+Task: TypeAlias = PositionTask | OrientationTask | PoleTask | BalanceTask | FloorTask
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from ..model.skeleton import JointCoordinates, Tree, place_tree
 from ..model.tree_start import StartTree
 from ..problem import FabrikError, Goals, Options
 from .balance_task import BalanceTask, balance_task
+from .floor_task import FloorTask, floor_task
 from .tasks import OrientationTask, PoleTask, PositionTask, State, Task
 
 FAR_BEYOND = 0.1
@@ -42,8 +43,8 @@ whole: where all targets may be met, and where some can't be. A chain stretched 
 side: a straight arm rotated by 107 degrees in one step of its target without the second."""
 
 BALANCE_WEIGHT = 100.0
-"""Weight of the balance task beside the position tasks of its level, that of the handle that is pulled: a hand that is
-pulled far away is left behind before the center of mass leaves the feet."""
+"""Weight of the balance task and of the floor task beside the position tasks of their level, that of the handle that is
+pulled: a hand that is pulled far away is left behind before the center of mass leaves the feet."""
 
 ROUNDING = 1e-12
 """Distance, in the tree's units, that is rounding."""
@@ -82,6 +83,10 @@ class TreeProblem:
     """``Goals.priorities``."""
     balance: BalanceTask | None = None
     """Of a body that stands."""
+    floor: FloorTask | None = None
+    """Of a body over a floor."""
+    floor_priority: int = 0
+    """Level of the floor task, as those of ``priorities``."""
     balance_priority: int = 0
     """Level of the balance task, as those of ``priorities``."""
 
@@ -126,6 +131,8 @@ class TreeProblem:
                 levels.setdefault(level, []).append((self.rotations[number], weight))
         if self.balance is not None:
             levels.setdefault(self.balance_priority, []).append((self.balance, BALANCE_WEIGHT))
+        if self.floor is not None:
+            levels.setdefault(self.floor_priority, []).append((self.floor, BALANCE_WEIGHT))
         return [sorted(levels[level], key=_order) for level in sorted(levels)]
 
     def state(self, coordinates: Sequence[JointCoordinates], shifts: Sequence[Vector]) -> State:
@@ -206,7 +213,9 @@ def _order(task_and_weight: tuple[Task, float]) -> tuple[str, Sequence[int]]:
         return "position", [task.joint, task.meets]
     if isinstance(task, OrientationTask):
         return "orientation", [task.bone]
-    return ("pole", task.joints) if isinstance(task, PoleTask) else ("balance", task.bones)
+    if isinstance(task, PoleTask):
+        return "pole", task.joints
+    return "balance" if isinstance(task, BalanceTask) else "floor", task.bones
 
 
 def tree_problem(start: StartTree, goals: Goals, options: Options) -> TreeProblem:
@@ -262,9 +271,12 @@ def tree_problem(start: StartTree, goals: Goals, options: Options) -> TreeProble
         moves_root=options.moves_root,
         priorities=None if goals.priorities is None else goals.priorities.tolist(),
     )
+    present = problem.present()
+    if goals.floor is not None:
+        floor = floor_task(start, present.placed, goals.floor)
+        problem = replace(problem, floor=floor, floor_priority=goals.floor.priority)
     if goals.balance is None:
         return problem
-    present = problem.present()
     distances = zip(problem.distances(present), tolerances, strict=True)
     pulled = max((distance for distance, tolerance in distances if math.isfinite(tolerance)), default=0.0)
     task = balance_task(start, present.placed, goals.balance, pulled)

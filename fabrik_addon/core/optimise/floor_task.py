@@ -1,0 +1,69 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The floor task of a body: points of its feet not below a plane."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..math.operations import Array, Component, Operations
+from ..math.quaternions import rotate
+from ..model.skeleton import PlacedTree
+from ..model.tree_start import StartTree
+from ..problem import Floor
+
+
+@dataclass(frozen=True, eq=False)
+class FloorTask:
+    """Points ``x_k = p_b + R_b o_k`` of bones should not be below heights: ``n . x_k >= h_k``."""
+
+    bones: Sequence[int]
+    """b of each point."""
+    points: Array
+    """(P, 3) o_k, in the bones' frames, from the bones' joints p_b."""
+    up: Array
+    """(3,) n, a unit vector."""
+    heights: Array
+    """(P,) h_k, in the tree's units."""
+
+    @property
+    def rows(self) -> int:
+        """Number of residuals: one for each point."""
+        return len(self.bones)
+
+    def arms(self, placed: PlacedTree) -> Array:
+        """Return from each bone's joint to the point, ``R_b o_k`` (P, 3)."""
+        w, x, y, z = np.array([placed.frames[bone] for bone in self.bones]).T
+        arms: Array = np.stack(rotate((w, x, y, z), tuple(self.points.T)), axis=1)
+        return arms
+
+    def below(self, placed: PlacedTree) -> Array:
+        """Return by how much each point is below its height (P,); negative above it."""
+        joints = np.array([placed.joints[bone] for bone in self.bones])
+        below: Array = self.heights - (joints + self.arms(placed)) @ self.up
+        return below
+
+    def residual(self, ops: Operations, placed: PlacedTree) -> tuple[Component, ...]:
+        """Return by how much each point has to rise; 0 above its height."""
+        return tuple(np.maximum(self.below(placed), 0.0).tolist())
+
+    def partly(self, placed: PlacedTree, share: float) -> FloorTask:
+        """Return the task that asks for some share of the way up from a pose."""
+        return replace(self, heights=self.heights - (1.0 - share) * np.maximum(self.below(placed), 0.0))
+
+
+def floor_task(start: StartTree, placed: PlacedTree, floor: Floor) -> FloorTask:
+    """Return the floor task of a body. A point that is below the floor before may stay as low as it is.
+
+    Args:
+        start: the body.
+        placed: its pose before the pull.
+        floor: points and plane, in armature space.
+    """
+    height = (floor.height - float(floor.up @ np.array(start.root))) / start.unit
+    heights = np.full(len(floor.bones), height)
+    task = FloorTask(floor.bones.tolist(), floor.points / start.unit, floor.up, heights)
+    return replace(task, heights=heights - np.maximum(task.below(placed), 0.0))

@@ -1,0 +1,93 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Floor: no foot of a body goes through it."""
+
+from __future__ import annotations
+
+import math
+
+import bpy
+import numpy as np
+import pytest
+from bpy.types import Object
+from mathutils import Quaternion, Vector
+
+from fabrik_addon.blender.drag.body_drag import BodyDrag
+from fabrik_addon.blender.rig.body_floor import sole_points_of
+from fabrik_addon.blender.rig.planted_feet import upward
+from tests.blender.rigs import metarig, update
+from tests.blender.test_body import PIN_DISTANCE, angle, frame, height, make_body, own_rotations, place, pull
+
+
+@pytest.fixture(autouse=True)
+def _rigify() -> None:
+    bpy.ops.preferences.addon_enable(module="rigify")
+
+
+def human(use_floor: bool = True) -> Object:
+    armature = metarig("human_metarig")
+    body = make_body(armature)
+    body.use_floor, body.floor_height, body.use_balance = use_floor, lowest(armature), False
+    return armature
+
+
+def lowest(armature: Object) -> float:
+    """Height of the lowest point of the soles in the world."""
+    return min((armature.matrix_world @ point).z for _, point in sole_points_of(armature, upward(armature)))
+
+
+@pytest.mark.parametrize("by", [(0.1, -0.2, -0.3), (0.0, 0.1, -0.1), (0.2, 0.0, 0.3)])
+def test_a_foot_that_is_pulled_down_stays_on_the_floor(by: tuple[float, float, float]) -> None:
+    armature = human()
+    floor = armature.fabrik.body.floor_height
+    at = place(armature, "Foot.L")
+    target = pull(armature, "Foot.L", by)
+    assert lowest(armature) > floor - PIN_DISTANCE * height(armature)
+    if by[2] > 0.0:
+        assert (place(armature, "Foot.L") - target).length < 1e-4
+    else:
+        assert abs(place(armature, "Foot.L").z - at.z) < 0.02
+        assert (place(armature, "Foot.L") - target).xy.length < 0.02, "beside the floor it goes where it is pulled"
+
+
+def test_without_a_floor_it_goes_where_it_is_pulled() -> None:
+    armature = human(use_floor=False)
+    before = lowest(armature)
+    pull(armature, "Foot.L", (0.0, -0.1, -0.05))
+    assert lowest(armature) < before - 0.03
+
+
+def test_a_foot_that_is_turned_down_does_not_put_its_toes_through_the_floor() -> None:
+    armature = human()
+    floor = armature.fabrik.body.floor_height
+    before = frame(armature, "foot.L")
+    desired = Quaternion((1.0, 0.0, 0.0), math.radians(25.0)) @ before
+    assert bpy.ops.pose.fabrik_body_pull(handle="Foot.L", position=place(armature, "Foot.L"), rotation=desired) == {
+        "FINISHED"
+    }
+    update()
+    assert lowest(armature) > floor - PIN_DISTANCE * height(armature)
+
+
+def test_a_foot_comes_down_to_the_floor_without_a_jump() -> None:
+    armature = human()
+    session = BodyDrag(bpy.context.view_layer, armature, "foot.L")
+    steps, last = [], None
+    for share in np.linspace(0.05, 1.0, 40):
+        by = Vector((0.05, -0.2, 0.2)).lerp(Vector((0.1, -0.3, -0.2)), float(share))
+        session.move(bpy.context.view_layer, session.start_position + by)
+        now = own_rotations(armature)
+        if last is not None:
+            steps.append(max(angle(last[name], now[name]) for name in now))
+        last = now
+    assert max(steps) <= 3.0 * float(np.median(steps)), (max(steps), float(np.median(steps)))
+
+
+def test_the_floor_is_in_the_world() -> None:
+    armature = human()
+    armature.location, armature.scale = (1.0, 0.0, 3.0), (2.0, 2.0, 2.0)
+    armature.rotation_euler = (0.0, 0.0, 1.0)
+    update()
+    armature.fabrik.body.floor_height = floor = lowest(armature)
+    pull(armature, "Foot.R", (0.0, 0.3, -0.4))
+    assert lowest(armature) > floor - 2.0 * PIN_DISTANCE * height(armature)
