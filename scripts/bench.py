@@ -112,6 +112,7 @@ MEASUREMENTS: dict[str, Measurement] = {
     "soft": lambda effort: [goal_rows.soft_table(effort)],
     "stretch": lambda effort: [goal_rows.stretch_table(effort)],
     "recognising": lambda effort: [recognition_rows.recognition_table(effort)],
+    "recognising-random": lambda effort: [recognition_rows.random_table(effort)],
     "blender": lambda effort: [blender_rows.pose_table(effort)],
     "time": lambda effort: [blender_rows.time_table(effort)],
     "drag": lambda effort: [drag_rows.drag_table(effort)],

@@ -115,6 +115,13 @@ HUMAN = Bodies(
     picture.View(1320, 640, legend=picture.BODY_LEGEND),
 )
 
+FLOOR = Bodies(
+    "human",
+    HUMAN.stand,
+    (BodyPose("hand on the floor", (Pull("Hand.L", (0.36, -0.12, 0.195)),)),),
+    picture.View(1000, 640, legend=picture.BODY_LEGEND),
+)
+
 HORSE = Bodies(
     "horse",
     BodyPose("before", (Pull("Tail", (0.0, 1.35, 0.75)),)),

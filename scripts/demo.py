@@ -3,9 +3,10 @@
 """Pose a rig with the add-on's own operators, print how near it came, save it, and render it as a mannequin.
 
 Without arguments: Rigify's human with a body whose handles are pulled. horse: the same with a horse. poses: a human in
-poses of one pull each. chains: the human from five chains, where the head and the hands have targets, the feet are
-pinned, and the root of the spine may move. With --rig any other rig and one chain: one of Rigify's metarigs by name
-(basic_human, basic_quadruped, horse, ...), a .blend file or a .bvh file.
+poses of one pull each. floor, or --body: the human's bones are recognised, and a hand is pulled to the floor. chains:
+the human from five chains, where the head and the hands have targets, the feet are pinned, and the root of the spine
+may move. With --rig any other rig and one chain: one of Rigify's metarigs by name (basic_human, basic_quadruped, horse,
+...), a .blend file or a .bvh file.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from mathutils import Vector
 sys.path.insert(0, str(environment.ROOT))
 import fabrik_addon
 import picture
-from body_poses import HORSE, HUMAN, POSES, Bodies, add_body, pose_bodies
+from body_poses import FLOOR, HORSE, HUMAN, POSES, Bodies, add_body, pose_bodies
 from mannequin import make_mannequin
 
 _TIMED_RUNS = 9
@@ -42,7 +43,7 @@ _TIMED_RUNS = 9
 _REACHED = 1e-3
 """Distance of a handle from its target over the body's height, from which on the script exits with 1."""
 
-BODIES = {"human": HUMAN, "horse": HORSE, "poses": POSES}
+BODIES = {"human": HUMAN, "horse": HORSE, "poses": POSES, "floor": FLOOR}
 
 _PINNED = "pinned"
 """Custom property of the armature: the positions of its pins, by the chains' names."""
@@ -124,7 +125,13 @@ def main() -> None:
 def _pull_body(bodies: Bodies) -> tuple[list[picture.Figure], picture.View, bool]:
     """Make a body, pull its poses, print what each pull did, and tell whether a handle is off its target."""
     bpy.ops.wm.read_factory_settings(use_empty=True)
-    figures, pulls = pose_bodies(add_body(bodies.metarig), bodies)
+    armature = add_body(bodies.metarig)
+    recognised = [part for part in armature.fabrik.body.parts if part.bone]
+    print(f"recognised {len(recognised)} parts of {len(armature.data.bones)} bones:")
+    for part in recognised:
+        if part.role != 'FINGER':
+            print(f"  {part.name:14}  {part.bone:16}  {part.confidence:4.0%}")
+    figures, pulls = pose_bodies(armature, bodies)
     print(f"\n{'pose':12}  {'handle':8}    error  milliseconds")
     for pull in pulls:
         print(f"{pull.pose:12}  {pull.handle:8}  {pull.error:7.1e}  {pull.milliseconds:12.0f}")
@@ -147,6 +154,7 @@ def _chains(arguments: argparse.Namespace) -> tuple[list[picture.Figure], pictur
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("example", nargs="?", choices=(*BODIES, "chains"), default="human")
+    parser.add_argument("--body", action="store_true", help="the same as floor")
     parser.add_argument("--rig", metavar="NAME|FILE", help="a Rigify metarig, a .blend or a .bvh file")
     parser.add_argument("--tip", metavar="BONE", help="the last bone of the chain (with --rig)")
     parser.add_argument("--chain-count", type=int, default=2, metavar="N", help="bones in the chain, 0: up to the root")
@@ -154,6 +162,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--no-render", action="store_true", help="only the table and the .blend file")
     parser.add_argument("--output", type=Path, default=environment.ROOT / "out", metavar="DIR", help="default: out")
     arguments = parser.parse_args()
+    if arguments.body:
+        arguments.example = "floor"
     if arguments.rig is None and (arguments.tip or arguments.target):
         parser.error("--tip and --target are for a rig named with --rig")
     if arguments.chain_count < 0:

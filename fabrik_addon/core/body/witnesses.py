@@ -65,7 +65,8 @@ def weigh(skeleton: RestSkeleton, readings: list[NameReading], shape: ShapeReadi
                 role = None  # of an animal without legs its root may have the name of hips
             beside = sum(named.get(other) is role for other in skeleton.children[skeleton.parents[place]])
             is_digit = role in DIGITS and skeleton.parents[place] >= 0 and beside > 2  # one of several
-            verdict = _by_name(skeleton, place, role, reading, verdicts, bool(shape.guesses) and not is_digit)
+            needs_place = (bool(shape.guesses) or not rich) and not is_digit
+            verdict = _by_name(skeleton, place, role, reading, verdicts, needs_place)
             if verdict is not None and _ends_digit(skeleton, place, verdict.role, shape):
                 verdict = replace(verdict, confidence=0.55 * verdict.confidence)
         else:
@@ -217,22 +218,22 @@ def _by_name(
     role: Role | None,
     reading: NameReading,
     verdicts: dict[int, Verdict],
-    has_shape: bool,
+    needs_place: bool,
 ) -> Verdict | None:
-    """Return what the name alone says: sure only where the bones before it along the limb are known."""
+    """Return what the name alone says: with ``needs_place`` sure only after bones that are known before it."""
     if role is None:
         return None
     side = reading.side or Side.CENTER
     confidence = 0.8 * reading.weight
     reason = f"its name says {_word(role)}, and its place doesn't tell"
     above = next((verdicts[each] for each in skeleton.ancestors(place)[1:] if each in verdicts), None)
-    if has_shape and above is not None and not _follows(above, role, side):
+    if needs_place and above is not None and not _follows(above, role, side):
         confidence *= 0.55
         reason = f"its name says {_word(role)}, but it hangs from a bone that is {_word(above.role)}"
-    elif has_shape and role in (Role.HIPS, Role.SPINE, Role.CHEST) and not skeleton.children[place]:
+    elif needs_place and role in (Role.HIPS, Role.SPINE, Role.CHEST) and not skeleton.children[place]:
         confidence *= 0.55
         reason = f"its name says {_word(role)}, but nothing hangs from it"
-    elif has_shape and above is None and role not in (Role.HIPS, Role.SPINE, Role.FIN, Role.TAIL):
+    elif needs_place and above is None and role not in (Role.HIPS, Role.SPINE, Role.FIN, Role.TAIL):
         confidence *= 0.55
         reason = f"its name says {_word(role)}, but it hangs from nothing"
     elif role in (*ARM, *LEG) and side is Side.CENTER:
