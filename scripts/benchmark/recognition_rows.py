@@ -120,7 +120,8 @@ def random_table(effort: Effort) -> Table:
         "Segments of 0.7 to 1.4 times the usual length; T-pose, A-pose, arms hanging, sitting, running; bones that "
         "don't touch, made-up tails; roots, twist bones, faces, hair, skirts, tails, weapons, targets; missing "
         "fingers, toes, necks, an arm; any heading, Z or Y up, metres, centimetres. Wrong are bones with a wrong "
-        "role at a confidence of one half or more. The recogniser was mended on the even seeds; nobody looked at the odd ones.",
+        "role at a confidence of one half or more. The recogniser was mended on the even seeds; nobody looked at "
+        "the odd ones.",
     )
 
 

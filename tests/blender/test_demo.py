@@ -55,7 +55,7 @@ def _save_tail(folder: Path) -> None:
         ("human", "metarig", ("foot.L", "foot.R"), 4),
         ("horse", "metarig", ("r_toe.L", "r_toe.R", "f_hoof.R"), 3),
         ("poses", "metarig", ("foot.R",), 10),
-        ("floor", "metarig", ("foot.L", "foot.R"), 2),
+        ("floor", "metarig", ("toe.L", "toe.R"), 2),
     ],
 )
 def test_bodies_are_pulled_into_poses_that_are_keyed(
