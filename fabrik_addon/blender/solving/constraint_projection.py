@@ -286,17 +286,18 @@ def _jacobian(bones: ChainBones, pose: _FeasiblePose) -> Array:
     for i, constraints in zip(bones.free, bones.constraints, strict=True):
         own, tip_jacobian = pose.rotations[i], _tip_jacobian(bones, pose, i)
         if constraints.allows_all:
-            columns += list(tip_jacobian.T)
+            columns.append(tip_jacobian)
             continue
         probes = np.where(pose.residual @ tip_jacobian < 0.0, -_PROBE, _PROBE).tolist()
+        left = []
         for axis, probe in zip(_AXIS_VECTORS, probes, strict=True):
             rotated = own @ Quaternion(axis, probe)
             given = constraints.rotation(rotated, bones.rotations[i])
             # Twice the vector part is the rotation (radians); to_exponential_map() makes 0 of it in single precision.
-            left = own.inverted() @ given
-            share = math.copysign(2.0, left.w) / probe
-            columns.append(share * (tip_jacobian @ np.array((left.x, left.y, left.z))))
-    return np.array(columns).T
+            w, *vector = (own.inverted() @ given)[:]
+            left.append([math.copysign(2.0, w) / probe * part for part in vector])
+        columns.append(tip_jacobian @ np.array(left).T)
+    return np.hstack(columns)
 
 
 def _tip_jacobian(bones: ChainBones, pose: _FeasiblePose, i: int) -> Array:

@@ -20,6 +20,7 @@ target begins bent off that line (``off_the_line``): there the Jacobian gives no
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
@@ -80,14 +81,7 @@ TRANSPOSE = Rule(
 )
 """Jacobian transpose. The rule's control is the share of a step that is taken."""
 
-PINV = Rule(
-    solution=_pseudo_inverse,
-    first=1.0,
-    least_gain=0.0,
-    after_success=lambda ops, share: ops.minimum(2.0 * share, 1.0),
-    after_failure=0.5,
-    is_spent=lambda share: share < _SMALLEST_SHARE,
-)
+PINV = replace(TRANSPOSE, solution=_pseudo_inverse)
 """Pseudo-inverse, with the same control."""
 
 
