@@ -271,13 +271,20 @@ def tree_problem(start: StartTree, goals: Goals, options: Options) -> TreeProble
         moves_root=options.moves_root,
         priorities=None if goals.priorities is None else goals.priorities.tolist(),
     )
-    present = problem.present()
+    return _with_floor_and_balance(problem, goals)
+
+
+def _with_floor_and_balance(problem: TreeProblem, goals: Goals) -> TreeProblem:
+    """Return a problem with the tasks of floor and balance that the goals have."""
+    if goals.floor is None and goals.balance is None:
+        return problem
+    start, present = problem.start, problem.present()
     if goals.floor is not None:
         floor = floor_task(start, present.placed, goals.floor)
         problem = replace(problem, floor=floor, floor_priority=goals.floor.priority)
     if goals.balance is None:
         return problem
-    distances = zip(problem.distances(present), tolerances, strict=True)
+    distances = zip(problem.distances(present), problem.tolerances, strict=True)
     pulled = max((distance for distance, tolerance in distances if math.isfinite(tolerance)), default=0.0)
     task = balance_task(start, present.placed, goals.balance, pulled)
     return replace(problem, balance=task, balance_priority=goals.balance.priority)
