@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from .stroke_shader import StrokeRenderer
 
-_ROLE_COLORS = {
+ROLE_COLORS = {
     'HIPS': (9, 'select'),
     'SPINE': (2, 'normal'),
     'CHEST': (2, 'active'),
@@ -88,7 +88,7 @@ class DrawnBody:
         widths = [_SMALL_WIDTH if small else _WIDTH for small in is_small]
         widths += [_DOUBT_SIZE] * doubts + [_HANDLE_SIZE] * points
         sets = context.preferences.themes[0].bone_color_sets
-        of_roles = {role: (*getattr(sets[number - 1], name)[:], 1.0) for role, (number, name) in _ROLE_COLORS.items()}
+        of_roles = {role: (*getattr(sets[number - 1], name)[:], 1.0) for role, (number, name) in ROLE_COLORS.items()}
         of_handles = {
             'pinned': colors['pin'],
             'held': colors['joint'],
