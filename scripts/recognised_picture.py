@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Draw a human, a horse and a spider as Make Body recognises them, for the manual: every role in the overlay's colour."""
+"""Draw a human, a horse and a spider as Make Body recognises them, every role in the overlay's colour, for the manual."""
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import sys
@@ -34,9 +35,9 @@ def main() -> None:
     fabrik_addon.register()
     image = Image.new("RGB", (_WIDTH * _LARGER, _HEIGHT * _LARGER), _BACKGROUND)
     draw = ImageDraw.Draw(image)
-    for number, add in enumerate((_add_human, _add_horse, _add_spider)):
+    for number, name in enumerate(("human", "horse", "spider")):
         bpy.ops.wm.read_factory_settings(use_empty=True)
-        armature = add()
+        armature = _add_spider() if name == "spider" else _add_metarig(name)
         bpy.ops.object.mode_set(mode='POSE')
         bpy.ops.pose.fabrik_body_add()
         _draw_body(draw, armature, number)
@@ -47,16 +48,12 @@ def main() -> None:
     os._exit(0)  # bpy can hang in a plain exit
 
 
-def _add_human() -> Object:
+def _add_metarig(name: str) -> Object:
     bpy.ops.preferences.addon_enable(module="rigify")
-    bpy.ops.object.armature_human_metarig_add()  # type: ignore[attr-defined]
-    return bpy.context.object
-
-
-def _add_horse() -> Object:
-    bpy.ops.preferences.addon_enable(module="rigify")
-    bpy.ops.object.armature_horse_metarig_add()  # type: ignore[attr-defined]
-    return bpy.context.object
+    getattr(bpy.ops.object, f"armature_{name}_metarig_add")()
+    armature = bpy.context.object
+    assert armature is not None
+    return armature
 
 
 def _add_spider() -> Object:
@@ -76,7 +73,7 @@ def _add_spider() -> Object:
         points = [Vector((0.0, 0.0, 0.5)) + share * out for share in (0.12, 0.35, 0.75, 1.15)]
         for height, point in zip((0.5, 0.75, 0.8, 0.0), points, strict=True):
             point.z = height
-        for head, tail in zip(points, points[1:], strict=False):
+        for head, tail in itertools.pairwise(points):
             bone = bones.new("Bone")
             bone.head, bone.tail, bone.parent = head, tail, parent
             parent = bone
