@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Draw a human, a horse and a spider as Make Body recognises them, every role in the overlay's colour, for the manual."""
+"""Draw a human, a horse and a spider as Make Body recognises them, every role in its colour, for the manual."""
 
 from __future__ import annotations
 
