@@ -393,10 +393,12 @@ def _along_ellipses(
     without width has none: x and z are clamped to their ranges instead.
     """
     both, (least, most) = axes.both, ends
-    swings, slope = value.take(both, axis=1), gradient.take(both, axis=1)
+    swings, swing_gradient = value.take(both, axis=1), gradient.take(both, axis=1)
     radii = axes.radii_of(swings)
     share = swings / radii
-    held = (np.sum(share * share, axis=1) >= 1.0 - 2.0 * AT_LIMIT) & (np.sum(slope * share / radii, axis=1) < 0.0)
+    held = (np.sum(share * share, axis=1) >= 1.0 - 2.0 * AT_LIMIT) & (
+        np.sum(swing_gradient * share / radii, axis=1) < 0.0
+    )
     if axes.has_flat_quarters:
         is_round = radii.min(axis=1) > AT_LIMIT
         held &= is_round
@@ -408,7 +410,7 @@ def _along_ellipses(
         return None
     fixed[:, axes.pairs[1]] |= held
     x, z = np.where(held, -radii[:, 0] * share[:, 1], 1.0), np.where(held, radii[:, 1] * share[:, 0], 0.0)
-    return _AlongEllipses(held, x, z, -np.sum(slope * swings, axis=1))
+    return _AlongEllipses(held, x, z, -np.sum(swing_gradient * swings, axis=1))
 
 
 def _solve_definite(matrices: Array, right: Array) -> Array:
