@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import bpy
+from bl_keymap_utils import keymap_hierarchy
 from bodies import HELD, undo
 from hands import window
 from mathutils import Vector
@@ -28,6 +29,8 @@ from stage import (
     walk,
     with_tool,
 )
+
+KEYMAP = "3D View Tool: Pose, Body Pose"
 
 
 def drawn_at(place: Any) -> list[tuple[int, int, int]]:
@@ -233,6 +236,11 @@ def body_two() -> Steps:
     check(pose_bits(bpy.data.objects["metarig.001"]) != other, "the active one is posed")
 
 
+def listed(entries: Any) -> set[str]:
+    """The names of keymaps in the preferences' tree."""
+    return {name for entry in entries for name in {entry[0]} | listed(entry[3])}
+
+
 def body_interrupted() -> Steps:
     """Another tool, another keymap, another file in mid-drag: nothing is half done, nothing is left behind."""
     yield from with_tool()
@@ -255,6 +263,11 @@ def body_interrupted() -> Steps:
     for name in ("Industry_Compatible", "Blender"):
         bpy.ops.preferences.keyconfig_activate(filepath=str(presets / f"{name}.py"))
     yield 0.8
+    keymap = bpy.context.window_manager.keyconfigs.user.keymaps[KEYMAP]
+    keys = {item.idname for item in keymap.keymap_items}
+    wanted = {"pose.fabrik_body_turn", *(f"pose.fabrik_handle_{what}" for what in ("add", "pin", "release"))}
+    check(wanted <= keys, f"the tool keeps its keys ({sorted(keys)})")
+    check(KEYMAP in listed(keymap_hierarchy.generate()), "and the preferences list them")
     yield from pull("hand.L", Vector((-60, 110)))
     check(is_dragging(), "after other keymaps the handles are pulled as before")
     yield from fresh_file()
