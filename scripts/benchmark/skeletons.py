@@ -70,6 +70,9 @@ SOURCES = {
     "rigify_human_toes": ("mpfb_human", True),
     "humanoid": ("humanoid", True),
     "dog": ("dog", False),
+    "humanoid_CMU": ("acclaim", True),
+    "rodent": ("rodent", False),
+    "fruitfly": ("fruitfly", False),
 }
 """Table of parts of each skeleton in the data, and whether it is a human's."""
 
