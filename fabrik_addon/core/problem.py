@@ -213,6 +213,8 @@ class Goals:
     """(E,) level of each effector's position task in a tree, the smallest first. The rotation of a pinned effector is
     on the same level, that of another one on the next; poles don't count. None is the order pins, targets, poles and
     rotations."""
+    slack: Array | None = None
+    """(E,) distance from its target within which each effector of a tree may be anywhere; None is 0."""
     meets: IntegerArray | None = None
     """(E,) joint that each effector has to meet instead of its target, -1 for none: effector and joint approach each
     other, in inverse proportion to their weights. None is none for all."""

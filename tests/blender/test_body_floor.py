@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Floor: no foot of a body goes through it."""
+"""Floor and slack: no foot of a body goes through the floor, and a held handle stays within its slack."""
 
 from __future__ import annotations
 
@@ -91,3 +91,15 @@ def test_the_floor_is_in_the_world() -> None:
     armature.fabrik.body.floor_height = floor = lowest(armature)
     pull(armature, "Foot.R", (0.0, 0.3, -0.4))
     assert lowest(armature) > floor - 2.0 * PIN_DISTANCE * height(armature)
+
+
+def test_a_pinned_hand_with_slack_stays_within_it() -> None:
+    armature = human()
+    armature.scale = (2.0, 2.0, 2.0)
+    update()
+    hand = armature.fabrik.body.handles["Hand.R"]
+    hand.use_pin, hand.slack = True, 0.1
+    at = place(armature, "Hand.R")
+    pull(armature, "Chest", (-0.2, -0.2, -0.1))
+    away = (place(armature, "Hand.R") - at).length
+    assert 0.05 < away < 0.1 + 1e-3, "in lengths of the world"

@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 
 from fabrik_addon.core import Goals, Options, Pose, Solution, Status, start_tree
+from fabrik_addon.core.optimise.prioritised_descent import Descent
+from fabrik_addon.core.optimise.tasks import PositionTask
+from fabrik_addon.core.optimise.tree_problem import tree_problem
 from fabrik_addon.core.solve_tree import solve_tree
 from tests.unit.chains import Array, matrix
 from tests.unit.trees import y_tree
@@ -131,3 +134,34 @@ def test_an_axis_alone_is_turned_to_where_a_rotation_would_bring_it() -> None:
     assert found.status.tolist() == [Status.REACHED, Status.REACHED]
     there = matrix(found.pose.rotations[tip]) @ (1.0, 0.0, 0.0)
     assert np.allclose(there, matrix(desired) @ (1.0, 0.0, 0.0), atol=1e-3)
+
+
+def test_an_effector_with_slack_is_held_at_the_edge_of_its_slack() -> None:
+    chain, pose = y_tree()
+    chain = replace(chain, posture_weights=np.ones(len(chain.lengths)))
+    goals = Goals(
+        np.add(ends(pose), [(1.5, 0.5, -0.5), (0.0, 0.0, 0.0)]),
+        pinned=np.array([False, True]),
+        priorities=np.array([PULLED, PINNED]),
+        slack=np.array([0.0, 0.2]),
+    )
+    start = start_tree(chain, pose)
+    found = solve_tree(start, goals, Options())
+    away = np.linalg.norm(ends(found.pose)[1] - ends(pose)[1])
+    assert 0.1 < away <= 0.2 + 1e-4
+    tight = solve_tree(start, replace(goals, slack=None), Options())
+    assert np.linalg.norm(ends(tight.pose)[1] - ends(pose)[1]) < 1e-3
+
+
+def test_the_jacobian_of_a_task_with_slack_is_the_change_of_its_residual() -> None:
+    chain, pose = y_tree()
+    start = start_tree(chain, pose)
+    state = tree_problem(start, Goals(ends(pose)), Options()).present()
+    tip = int(chain.tips[0])
+    x, y, z = state.placed.joints[tip]
+    descent = Descent(start.tree, [[(PositionTask(tip, (x + 0.3, y - 0.1, z + 0.2), slack=0.15), 1.0)]], False)
+    before, _ = descent.residual(state)
+    jacobian = descent.jacobian(state)
+    change = 1e-6 * np.random.default_rng(0).normal(size=jacobian.shape[1])
+    after, _ = descent.residual(descent.applied(state, change))
+    np.testing.assert_allclose(before - after, jacobian @ change, atol=1e-10)

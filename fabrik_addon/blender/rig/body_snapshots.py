@@ -59,6 +59,7 @@ class _AddedHandle:
     name: str
     bone: str
     use_tail: bool
+    slack: float = 0.0
     use_pin = use_position = use_rotation = False
     target = None
     priority = PULLED
@@ -223,7 +224,7 @@ def _planted_by_toes(
     along, rotation = toes.head - foot.head, foot.matrix.to_quaternion()
     axis = rotation.inverted() @ upward(armature).cross(along).normalized()
     place = Pull(handle.name, toes.head.copy(), toes.matrix.to_quaternion())
-    ball = _AddedHandle(f"{handle.name} (toes)", toes.name, use_tail=False)
+    ball = _AddedHandle(f"{handle.name} (toes)", toes.name, use_tail=False, slack=handle.slack)
     found = _snapshots_of(armature, ball, place, root, turning, PINNED)
     (flat,) = _snapshots_of(armature, handle, Pull(handle.name, rotation=rotation), root, turning, HELD)
     sideways = replace(flat, bones=replace(flat.bones, chain_name=f"{handle.name} (axis)"), is_pinned=True)
@@ -308,7 +309,10 @@ def _snapshots_of(
         # A chain of the root bone alone that ends at its head has no link: it is read with the tail as its end.
         is_at_root = bone == root and not handle.use_tail
         bones = _bones(armature, handle.name, bone, root, handle.use_tail or is_at_root, turning)
-        snapshot = _snapshot(armature, bones, Goals(np.array([pull.position[:]])))
+        has_slack = handle.slack > 0.0 and priority != PULLED
+        slack = np.array([handle.slack / armature_to_world(armature).median_scale]) if has_slack else None
+        goals = Goals(np.array([pull.position[:]]), slack=slack)
+        snapshot = _snapshot(armature, bones, goals)
         found.append(replace(snapshot, bones=replace(bones, use_tail=False)) if is_at_root else snapshot)
     if pull.rotation is not None:
         if is_locked(bone):

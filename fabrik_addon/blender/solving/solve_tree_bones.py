@@ -138,6 +138,7 @@ def tree_goals(read: ReadTree, snapshots: Sequence[Snapshot], goals: Sequence[Go
     any_priority = any(snapshot.priority for snapshot in snapshots)
     with_poles = np.array([goal.poles is not None for goal in goals])
     axes = [goal.rotation_axes for goal in goals]
+    slacks = [None if goal.slack is None else goal.slack[:, None] for goal in goals]
     any_bound = any(goal.rotation_bounds is not None for goal in goals)
     bounds = [np.full(1, np.inf) if goal.rotation_bounds is None else goal.rotation_bounds for goal in goals]
     with_rotations = np.array([goal.rotations is not None for goal in goals])
@@ -155,6 +156,7 @@ def tree_goals(read: ReadTree, snapshots: Sequence[Snapshot], goals: Sequence[Go
         with_positions=np.array([snapshot.has_position for snapshot in snapshots]),
         priorities=np.array([snapshot.priority for snapshot in snapshots]) if any_priority else None,
         meets=np.array(meets) if max(meets) >= 0 else None,
+        slack=None if all(slack is None for slack in slacks) else _stacked(slacks, 1)[:, 0],
         balance=read.balance,
         floor=read.floor,
     )

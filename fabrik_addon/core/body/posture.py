@@ -12,11 +12,16 @@ POSTURE_WEIGHTS = {
     'HEAD': 5.0,
     'CLAVICLE': 8.0,
 }
-"""Weight of a joint's rotation in the posture task, by role; 1 of every other role. Chosen, not measured.
+"""Weight of a joint's rotation in the posture task, by role; 1 of every other role.
 
 The posture task is the sum of ``weight * angle^2`` over the joints: of two joints that bring a hand to the same place
 the one of smaller weight rotates. So a target within the arm's reach rotates the arm, and a target beyond it first the
 clavicle, then the spine, then the hips, whose weight is also that of their translation.
+
+Chosen, and compared with weights fitted to three captured motions (CMU 01_01 and 01_03, and a boxer; of each 14 poses
+from rest by six handles, and up to 14 pairs of poses by hands and feet). A search over the weights of ten roles took
+8 % off the mean distance of the joints that no handle holds on the frames that it saw, and added 2 % on as many others:
+no fit replaces them.
 """
 
 FLAT_WEIGHT, FLAT_BOUND = 10.0, 0.011

@@ -338,6 +338,7 @@ class Descent:
                 rows[:] = moved[number[task.joint]].T
                 if task.target is None:
                     rows -= moved[number[task.meets]].T
+                rows[:] = task.moving(placed, rows)
             elif isinstance(task, OrientationTask):
                 rows[:, :count] = task.turning(placed, self.turned[task.bone] * axes).T
             elif isinstance(task, BalanceTask):

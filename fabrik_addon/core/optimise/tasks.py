@@ -33,13 +33,37 @@ class PositionTask:
     joint: int
     target: Vector | None
     meets: int = -1
+    slack: float = 0.0
+    """Distance from the target, in the tree's units, within which the task asks for nothing."""
     rows = 3
 
     def residual(self, ops: Operations, placed: PlacedTree) -> tuple[Component, ...]:
-        """Return the vector from the joint to its target, in the tree's units."""
+        """Return the vector from the joint to its target, or to the sphere of the slack, in the tree's units."""
         x, y, z = placed.joints[self.joint]
         tx, ty, tz = placed.joints[self.meets] if self.target is None else self.target
-        return tx - x, ty - y, tz - z
+        way = (tx - x, ty - y, tz - z)
+        if self.slack > 0.0:
+            distance = norm(ops, way)
+            return scale(way, ops.maximum(0.0, distance - self.slack) / (distance + TINY))
+        return way
+
+    def moving(self, placed: PlacedTree, moved: Array) -> Array:
+        """Return how the residual, but for its sign, changes as the joint moves (3, N).
+
+        Args:
+            placed: the pose.
+            moved: (3, N) how the joint moves.
+        """
+        if self.slack == 0.0:
+            return moved
+        left = np.array(self.residual(SCALAR, placed))
+        size = float(np.linalg.norm(left))
+        if size <= TINY:
+            return np.zeros(moved.shape)
+        toward = left / size
+        share = size / (size + self.slack)
+        along: Array = np.outer(toward, toward @ moved)
+        return share * moved + (1.0 - share) * along
 
     def partly(self, placed: PlacedTree, share: float) -> PositionTask:
         """Return the task whose target is some share of the way from a pose's joint to this one's."""

@@ -242,6 +242,9 @@ def tree_problem(start: StartTree, goals: Goals, options: Options) -> TreeProble
     ]
     softness = [options.softness] * len(tips) if goals.softness is None else goals.softness.tolist()
     places, eased = (aims, [False] * len(tips)) if options.moves_root else _eased_places(start, aims, softness)
+    if goals.slack is not None:
+        slack = [distance / start.unit for distance in goals.slack.tolist()]
+        places = [replace(place, slack=distance) for place, distance in zip(places, slack, strict=True)]
     pinned = [False] * len(tips) if goals.pinned is None else [bool(pin) for pin in goals.pinned]
     rotations = _rotation_tasks(start, goals)
     has_position = _chosen(goals.with_positions, len(tips))
