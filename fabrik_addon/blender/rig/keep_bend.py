@@ -3,7 +3,7 @@
 """WRITE: the pole angle and the pole shape with which a chain with a new pole stays as it is.
 
 A pole is where the knee or elbow points, and the chain bends toward it as a whole: a leg down to its toe to the other
-side, a clavicle with an arm 20 degrees off. The pole angle is the angle from the pole to that bend. Joints that bend to
+side, a clavicle with an arm 18 degrees off. The pole angle is the angle from the pole to that bend. Joints that bend to
 both sides or in several planes have no pose of the planar family: the pole shape stores the directions of their links.
 Without the two the first Solve rotates the thigh of Rigify's human by 180 degrees and the clavicle by 20.
 """
