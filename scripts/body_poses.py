@@ -133,25 +133,6 @@ HORSE = Bodies(
 )
 
 
-POSES = Bodies(
-    "human",
-    HUMAN.stand,
-    (
-        BodyPose("far", (Pull("Hand.L", (0.30, -1.00, 1.30)),), turn=-0.5),
-        BodyPose("across", (Pull("Hand.L", (-0.55, -0.35, 1.20)),)),
-        BodyPose("behind", (Pull("Hand.L", (0.45, 0.55, 1.30)),), turn=-0.5),
-        BodyPose("bow", (Pull("Chest", (0.0, -0.40, 1.28)),), turn=-0.5),
-        BodyPose("crouch", (Pull("Hips", (0.0, 0.22, 0.66)),), turn=-0.5),
-        BodyPose("step", (Pull("Foot.L", (0.12, -0.50, 0.085)),), turn=-0.5),
-        BodyPose("kick", (Pull("Foot.L", (0.15, -0.75, 0.60)),), turn=-0.5),
-        BodyPose("sway", (Pull("Hips", (0.14, 0.05, 0.99)),)),
-        BodyPose("salute", (Pull("Hand.R", (-0.16, -0.16, 1.90)),), turn=0.3),
-    ),
-    picture.View(1320, 300, legend=picture.BODY_LEGEND),
-)
-"""One pull each."""
-
-
 def add_body(metarig: str) -> Object:
     """Add one of Rigify's metarigs and make its body; it is in Pose Mode then."""
     bpy.ops.preferences.addon_enable(module="rigify")

@@ -50,23 +50,22 @@ def _save_tail(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("example", "rig", "planted", "pose_count"),
+    ("example", "planted", "pose_count"),
     [
-        ("human", "metarig", ("foot.L", "foot.R"), 4),
-        ("horse", "metarig", ("r_toe.L", "r_toe.R", "f_hoof.R"), 3),
-        ("poses", "metarig", ("foot.R",), 10),
-        ("floor", "metarig", ("toe.L", "toe.R"), 2),
+        ("human", ("toe.L", "toe.R"), 4),  # heels may lift
+        ("horse", ("r_toe.L", "r_toe.R", "f_hoof.R"), 3),
+        ("floor", ("toe.L", "toe.R"), 2),
     ],
 )
 def test_bodies_are_pulled_into_poses_that_are_keyed(
-    example: str, rig: str, planted: tuple[str, ...], pose_count: int, tmp_path: Path
+    example: str, planted: tuple[str, ...], pose_count: int, tmp_path: Path
 ) -> None:
     done = _demo(tmp_path, example)
     assert done.returncode == 0, done.stdout + done.stderr
     errors = re.findall(r"(?m)^\S.*?  +[\w.]+ +(\d\.\de[+-]\d+) +\d+$", done.stdout)
     assert len(errors) >= pose_count and max(map(float, errors)) < 1e-3
     bpy.ops.wm.open_mainfile(filepath=str(tmp_path / f"{example}.blend"))
-    armature, rest = bpy.data.objects[rig], bpy.data.armatures[rig].bones
+    armature, rest = bpy.data.objects["metarig"], bpy.data.armatures["metarig"].bones
     shapes = set()
     for number in range(pose_count):
         bpy.context.scene.frame_set(1 + 10 * number)
