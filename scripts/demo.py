@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Pose a rig with the add-on's own operators, print how near it came, save it, and render it as a mannequin.
 
-Without arguments: Rigify's human with a body whose handles are pulled. horse: the same with a horse. floor, or
---body: a hand of the human is pulled to the floor. chains: the human from five chains, where the head and the hands have
-targets, the feet are pinned, and the root of the spine may move. With --rig any other rig and one chain: one of Rigify's
-metarigs by name (basic_human, basic_quadruped, horse, ...), a .blend file or a .bvh file.
+Without arguments: Rigify's human with a body whose handles are pulled. horse: the same with a horse. floor, or --body:
+a hand of the human is pulled to the floor. chains: the human from five chains, where the head and the hands have
+targets, the feet are pinned, and the root of the spine may move. With --rig any other rig and one chain: one of
+Rigify's metarigs by name (basic_human, basic_quadruped, horse, ...), a .blend file or a .bvh file.
 """
 
 from __future__ import annotations
