@@ -79,10 +79,17 @@ def _limbs_around(anatomy: Anatomy) -> list[Limb]:
         if usual < 0.25 * skeleton.size or usual < 0.5 * limbs[1].length:
             continue
         others = [pair for pair in anatomy.pairs if pair.parent != hub and len(pair.first.path) > 1]
-        if any(pair.length > 0.5 * usual for pair in others):
+        if any(pair.length > 0.5 * usual for pair in others) or any(_forks(anatomy, limb) for limb in limbs):
             continue
         return [limb for limb in limbs if limb.length > LONG * skeleton.size]
     return []
+
+
+def _forks(anatomy: Anatomy, limb: Limb) -> bool:
+    """Return whether a chain of several bones leads off a limb before its digits: then it is a trunk, with a neck."""
+    trees, ends = anatomy.trees, {*limb.path, *(digit[0] for digit in limb.digits)}
+    beside = [child for place in limb.path for child in anatomy.skeleton.children[place] if child not in ends]
+    return any(trees.main[child] >= 0 and trees.lengths[child] > 0.5 * LONG * anatomy.skeleton.size for child in beside)
 
 
 def _swims(anatomy: Anatomy) -> bool:
