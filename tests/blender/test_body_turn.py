@@ -57,6 +57,15 @@ def test_a_turned_handle_stays_and_its_bone_is_turned(
     assert human.fabrik.body.handles[handle].use_rotation
 
 
+def test_a_balanced_body_turns_its_hips(human: Object) -> None:
+    human.fabrik.body.use_balance = True
+    hips = bone_of(human, "Hips")
+    rotation = hips.matrix.to_quaternion()
+    assert ops.fabrik_body_turn(handle="Hips", axis=Z, angle=math.radians(10.0)) == {"FINISHED"}
+    update()
+    assert degrees(hips.matrix.to_quaternion(), Quaternion(Z, math.radians(10.0)) @ rotation) < 0.1
+
+
 def test_a_turn_keeps_the_rotation_alone(human: Object) -> None:
     assert ops.fabrik_body_turn(handle="Chest", axis=Z, angle=0.3) == {"FINISHED"}
     chest = human.fabrik.body.handles["Chest"]

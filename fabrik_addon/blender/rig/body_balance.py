@@ -11,7 +11,6 @@ import numpy as np
 from mathutils import Vector
 
 from ...core import Array, Balance
-from ...core.body.posture import PULLED
 from ...core.body.segment_masses import proximal_distance, shares_of_mass
 from .body_properties import body_of
 from .planted_feet import stance_of, upward
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def read_balance(
-    armature: Object, bones: Sequence[PoseBone], pulled: frozenset[str], first_joint: int
+    armature: Object, bones: Sequence[PoseBone], pulled: frozenset[str], priority: int, first_joint: int
 ) -> Balance | None:
     """Return the balance of a body whose bones are those of a tree; None without one, or with nothing planted.
 
@@ -29,6 +28,7 @@ def read_balance(
         armature: object with the body.
         bones: of the tree, in the order of its joints.
         pulled: names of the handles that are pulled, which stay planted no more.
+        priority: level of the task.
         first_joint: the joint at which the first of the bones starts.
     """
     body = body_of(armature)
@@ -61,7 +61,7 @@ def read_balance(
         up=np.array(up[:]),
         support=_rows(support),
         stance=_rows([point for points in stance.values() for point in points]),
-        priority=PULLED,
+        priority=priority,
     )
 
 

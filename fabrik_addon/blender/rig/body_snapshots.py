@@ -76,6 +76,9 @@ class BodySnapshots:
     """By the names of bones."""
     pulled: frozenset[str]
     """Names of the handles that are pulled."""
+    balance_priority: int
+    """Level of the balance: that of pulled places, or, where a handle is turned, the next one, that of rotations. On
+    the level above it balance left 8 of 10 degrees by which hips were turned."""
     root_follows: bool = True
     """Whether the root turns and moves, if it can."""
 
@@ -209,7 +212,8 @@ def take_body(armature: Object, *pulls: Pull, follows: Follows = 'BODY') -> Body
             raise FabrikError(f"Handle '{handle.name}': {error}") from error
     weights = {name: POSTURE_WEIGHTS.get(role, 1.0) for name, role in roles.items()}
     weights[root.name] = POSTURE_WEIGHTS['HIPS']
-    return BodySnapshots(tuple(snapshots), root, weights, frozenset(pulled), root_follows)
+    balance_priority = PULLED if all(pull.rotation is None for pull in pulls) else HELD
+    return BodySnapshots(tuple(snapshots), root, weights, frozenset(pulled), balance_priority, root_follows)
 
 
 def _planted_by_toes(

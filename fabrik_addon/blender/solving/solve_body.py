@@ -71,7 +71,8 @@ def body_group(armature: Object, body: BodySnapshots) -> Group:
                 raise FabrikError(f"Handle '{snapshot.name}': {error}: unlock it") from error
     tree = take_tree(armature, snapshots, moving_roots, body.posture_weights)
     if moving_roots:
-        balance = read_balance(armature, tree.bones.tree.bones, body.pulled, first_joint(tree))
+        bones, priority = tree.bones.tree.bones, body.balance_priority
+        balance = read_balance(armature, bones, body.pulled, priority, first_joint(tree))
         tree = replace(tree, balance=balance)
     tree = replace(tree, floor=read_floor(armature, tree.bones.tree.bones, first_joint(tree)))
     return Group(snapshots, tree, moving_roots)
