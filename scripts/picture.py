@@ -272,6 +272,12 @@ class Stage:
         bmesh.ops.create_grid(plane, size=100, matrix=Matrix.Translation((0, 0, height)))
         ground = self._place(_mesh(plane), _BACKGROUND)
         ground.is_shadow_catcher = True  # the background everywhere but in the shadows: no horizon
+        # Pixels that are half ground and half sky have a light edge: no sky is to be seen beside the ground.
+        tube = bmesh.new()
+        bmesh.ops.create_cone(tube, segments=64, radius1=100, radius2=100, depth=400, cap_ends=False)
+        wall = self._place(_mesh(tube), _BACKGROUND)
+        wall.is_shadow_catcher = True
+        wall.visible_diffuse = wall.visible_glossy = wall.visible_shadow = False
 
     def _draw_over(self, image: Image.Image, figures: Sequence[Figure]) -> Image.Image:
         factor = _DRAWN_LARGER

@@ -181,7 +181,8 @@ def largest_turn(armature: Object, chain: Any, start: Vector, steps: int) -> flo
     return float(np.degrees(2.0 * np.arccos(np.clip(np.abs((each[1:] * each[:-1]).sum(axis=-1)), 0.0, 1.0))).max())
 
 
-MPFB = {each.name: each for each in data_skeletons() if each.human and each.name not in {"humanoid", "cmu_bvh"}}
+STRAIGHT = {"humanoid", "humanoid_CMU", "cmu_bvh"}
+MPFB = {each.name: each for each in data_skeletons() if each.human and each.name not in STRAIGHT}
 """Rest skeletons of MPFB. Those of other sources have straight limbs, which point nowhere."""
 KNEES = [("SHIN", "THIGH", "SHIN"), ("FOOT", "THIGH", "SHIN"), ("TOE", "THIGH", "SHIN")]
 ELBOWS = [(tip, root, "FOREARM") for tip in ("FOREARM", "HAND") for root in ("UPPER_ARM", "CLAVICLE")]

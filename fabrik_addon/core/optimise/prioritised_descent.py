@@ -70,6 +70,9 @@ LONGEST = 1.0
 LEAST_GAMMA = -3.0
 """Least gamma with which the posture part of a step is extrapolated (``_extrapolated``): it grows fourfold at most."""
 
+LARGEST_GROWTH = 2.0
+"""Ratio of a posture part's length to that of the step before, above which it isn't extrapolated."""
+
 SHORTEST = 1e-7
 """Largest change in a step below which a descent ends."""
 
@@ -728,13 +731,17 @@ def _extrapolated(descent: Descent, by_posture: Array, before: Array, taken: Arr
     Anderson (1965), depth one. f is a Gauss-Newton step, which leaves out the curvature of the tasks. Near the end
     successive f along that curvature have a ratio rho: their sum converges slowly where rho is near 1, and not at all
     where rho < -1 (some targets of a hand, rho = -1.75, used up all their steps). With s = g the extrapolated part is
-    f / (1 - rho), its limit. rho > 1, which is gamma > 1, leads away from a saddle: f is left as it is there, or the
-    descent ends at the saddle. The 95th percentile of the steps was 66 for a hand and 17 for a Y, and became 21 and 13.
+    f / (1 - rho), its limit. The 95th percentile of the steps was 66 for a hand and 17 for a Y, and became 20 and 13.
+
+    f is left as it is where rho > 1, which is gamma > 1, leads away from a saddle: the descent would end there. It is
+    left too where it has grown by more than ``LARGEST_GROWTH``: a first g of rounding errors alone has
+    gamma = 1 +- 1e-16, and rounding chose between f and 0.
     """
     d = by_posture - before
     weighted = descent.metric * d
-    square = float(weighted @ d)
-    if square <= 1e-16:
+    square, square_before = float(weighted @ d), float(before @ (descent.metric * before))
+    square_here = float(by_posture @ (descent.metric * by_posture))
+    if square <= 1e-16 or square_here > LARGEST_GROWTH**2 * square_before:
         return by_posture
     gamma = float(weighted @ by_posture) / square
     return by_posture - max(gamma, LEAST_GAMMA) * (taken + d) if gamma < 1.0 else by_posture
