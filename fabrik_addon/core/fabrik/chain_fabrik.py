@@ -132,14 +132,10 @@ def reach_target(ops: Operations, problem: ReachProblem) -> tuple[list[Vector], 
 
 def _reach_anew(ops: Operations, problem: ReachProblem) -> tuple[list[Vector], Component, Quaternion | None]:
     """Return the result of ``reach_target`` for poses none of which stays."""
-    points, target = problem.points, problem.target
-    distance, along = norm(ops, target), _line(ops, problem)
-    if problem.pole is not None:
-        return _reach_in_plane(ops, joints_of(points), problem.lengths, target, along, problem.pole, problem.hint)
-    side = problem.hint
-    if len(problem.lengths) == 2:
-        side, _ = bend_plane(ops, joints_of(points), along, None, problem.hint)
-    return *_reach_by_passes(ops, problem, distance, along, side), None
+    if problem.pole is None:
+        return *_reach_by_passes(ops, problem), None
+    joints, along = joints_of(problem.points), _line(ops, problem)
+    return _reach_in_plane(ops, joints, problem.lengths, problem.target, along, problem.pole, problem.hint)
 
 
 def _line(ops: Operations, problem: ReachProblem) -> Vector:
@@ -266,30 +262,27 @@ def bend_in_plane(
     return p, q
 
 
-def _reach_by_passes(
-    ops: Operations, problem: ReachProblem, distance: Component, along: Vector, side: Vector
-) -> tuple[list[Vector], Component]:
+def _reach_by_passes(ops: Operations, problem: ReachProblem) -> tuple[list[Vector], Component]:
     """Return the joints at the target and the sweeps used, without a pole: a closed form where there is one.
 
-    Args:
-        ops: operations of the components.
-        problem: links of its points need not have their lengths.
-        distance: from the root to the target.
-        along: unit vector from the root to the target.
-        side: direction to which a chain bends that has no bend of its own.
+    Where there is none, which is most often, the line to the target isn't needed, and so isn't computed.
     """
-    lengths, target = problem.lengths, problem.target
-    points = list(problem.points)
+    lengths, target, points = problem.lengths, problem.target, [*problem.points]
+    distance = norm(ops, target)
     too_far, too_near = reach_test(lengths, distance)
     closed = blocked = too_far | too_near
     if ops.any(blocked):
-        straight = straight_to_target(ops, lengths, along, too_far)
+        straight = straight_to_target(ops, lengths, _line(ops, problem), too_far)
         points = points_of(choose_joints(ops, blocked, straight, joints_of(points)))
     if len(lengths) == 2:
+        along = _line(ops, problem)
+        side, _ = bend_plane(ops, joints_of(problem.points), along, None, problem.hint)
         bent = (points[0], middle_joint(ops, lengths[0], lengths[1], distance, along, side), scale(along, distance))
         return choose_each(ops, blocked, points, bent), 0.0 * distance + 1.0
+    side = problem.hint
     deadlocked = ops.negate(blocked) & on_one_line(ops, points, target)
     if ops.any(deadlocked):
+        along = _line(ops, problem)
         side = perpendicular(ops, along, [side])
         points = points_of(circular_arc_where(ops, deadlocked, joints_of(points), lengths, distance, along, side))
         closed = blocked | deadlocked
@@ -299,7 +292,7 @@ def _reach_by_passes(
     error = close_exactly(ops, points, lengths, target)
     stalled = (error > problem.tolerance) & ops.negate(blocked)
     if ops.any(stalled):
-        joints = joints_of(points)
+        joints, along = joints_of(points), _line(ops, problem)
         side = perpendicular(ops, along, [bend_direction(ops, joints, along), side])
         points = points_of(circular_arc_where(ops, stalled, joints, lengths, distance, along, side))
     return points, ops.maximum(sweeps, 0.0 * distance + 1.0)
