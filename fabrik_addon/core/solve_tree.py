@@ -51,7 +51,7 @@ TREE_STEPS = 80
 MOVE_STEPS = 12
 """Steps at most of a body from the solution of the frame before: the next frame goes on from there."""
 
-PINNED = 2e-5
+PIN_HOLDS = 2e-5
 """Length of the pins' residual, in the tree's units, up to which they hold."""
 
 SWEEP_TOLERANCE = 0.01
@@ -260,12 +260,12 @@ def _with_pins(descent: Descent, present: State, found: State) -> State:
     def off(state: State) -> float:
         return descent.errors(descent.residual(state)[0])[0]
 
-    if off(found) <= PINNED or off(present) > PINNED:
+    if off(found) <= PIN_HOLDS or off(present) > PIN_HOLDS:
         return found
     way = descent.to_reference(present, found)
     for share in (1.0, 0.75, 0.5, 0.25):
         state = nearest_on_first_level(descent, descent.applied(present, share * way), MOVE_STEPS)
-        if off(state) <= PINNED:
+        if off(state) <= PIN_HOLDS:
             return state
     return present
 

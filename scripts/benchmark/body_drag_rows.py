@@ -223,12 +223,12 @@ def path_table(effort: Effort) -> Table:
     rows = [_path_row(setting, paths) for setting, paths in found.items() if paths]
     everything = [path for paths in found.values() for path in paths]
     jumps = sum(path.ratio > LARGEST_RATIO for path in everything)
-    gap = max(path.open for path in everything)
+    open_by = max(path.open for path in everything)
     return Table(
         title=f"Rigify's human: {count} seeded closed paths of a hand, a foot, the head and the hips",
         must="largest rotation of a bone in a step at most 3 times the median step's; the pose closes within 0.5 "
         "degrees; pins within 1e-4 of the height",
-        measured=f"more than 3 times in {jumps} of {count}, open by {gap:.2g} degrees",
+        measured=f"more than 3 times in {jumps} of {count}, open by {open_by:.2g} degrees",
         columns=(
             "limits, poles, reach",
             "paths with more than 3 times",
@@ -263,17 +263,17 @@ class _Path:
 
 def _path_row(setting: tuple[bool, bool, str], paths: Sequence[_Path]) -> Row:
     ratios = np.array([path.ratio for path in paths])
-    gap, pin = max(path.open for path in paths), max(path.pin_distance for path in paths)
+    open_by, pin = max(path.open for path in paths), max(path.pin_distance for path in paths)
     with_limits, with_poles, reach = setting
     cells = (
         f"{'yes' if with_limits else 'no'}, {'yes' if with_poles else 'no'}, {reach}",
         f"{int((ratios > LARGEST_RATIO).sum())} of {len(paths)}",
         f"{np.median(ratios):.1f} / {ratios.max():.1f}",
-        gap,
+        open_by,
         pin,
         _milliseconds(np.concatenate([path.milliseconds for path in paths])),
     )
-    return Row(cells, bool(ratios.max() <= LARGEST_RATIO and gap <= MOST_OPEN and pin <= MOST_PIN_DISTANCE))
+    return Row(cells, bool(ratios.max() <= LARGEST_RATIO and open_by <= MOST_OPEN and pin <= MOST_PIN_DISTANCE))
 
 
 def _led(number: int, led: str, with_limits: bool, with_poles: bool, reach: str) -> _Path:
@@ -303,8 +303,8 @@ def _led(number: int, led: str, with_limits: bool, with_poles: bool, reach: str)
         pin_distance = max(pin_distance, float(off.max()) / height)
     first = len(lead_in) - 1
     turns = [float(_turned(a, b).max()) for a, b in itertools.pairwise(frames[first:])]
-    gap = float(_turned(frames[first], frames[-1]).max())
-    return _Path(np.array(turns), np.array(times[first + 1 :]), gap, pin_distance)
+    open_by = float(_turned(frames[first], frames[-1]).max())
+    return _Path(np.array(turns), np.array(times[first + 1 :]), open_by, pin_distance)
 
 
 def _group_led(led: str, with_limits: bool, with_poles: bool) -> tuple[Group, int, float]:

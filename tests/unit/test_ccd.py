@@ -15,7 +15,7 @@ from fabrik_addon.core import start_from
 from fabrik_addon.core.fabrik.passes import links_of
 from fabrik_addon.core.math.operations import SCALAR, Point
 from fabrik_addon.core.optimise.constrained_reach import coordinates_of
-from fabrik_addon.core.solvers.ccd import LARGEST_ROTATION, ccd_sweep, rotate_within_limits
+from fabrik_addon.core.solvers.ccd import LARGEST_CCD_ROTATION, ccd_sweep, rotate_within_limits
 from tests.unit.chains import Array, link_lengths, random_pose, seeds, unit
 from tests.unit.constrained_chains import feasible_pose, random_constrained_chain
 
@@ -35,7 +35,7 @@ def by_matrices(joints: Array, target: Array) -> Array:
         sine = np.linalg.norm(axis)
         if sine < 1e-12:
             continue
-        angle = min(np.arctan2(sine, arm @ aim), LARGEST_ROTATION)
+        angle = min(np.arctan2(sine, arm @ aim), LARGEST_CCD_ROTATION)
         k = axis / sine
         cross = np.array([[0, -k[2], k[1]], [k[2], 0, -k[0]], [-k[1], k[0], 0]])
         rotation = np.eye(3) + np.sin(angle) * cross + (1 - np.cos(angle)) * cross @ cross

@@ -35,7 +35,7 @@ _SAME_SCALE = 1e-6
 _SECANTS = 6
 """Bound on the steps of the secant method; r is linear in s, so that 2 are usual for each bone of a line."""
 
-_LEAST_SLOPE = 1e-3
+_LEAST_SECANT = 1e-3
 """Change of r over that of s below which a constraint leaves nothing of the channel: its influence is 1."""
 
 _OF_LOCATION = {'COPY_LOCATION', 'LIMIT_LOCATION', 'LIMIT_DISTANCE'}
@@ -111,9 +111,9 @@ def _next_scale(now: Vector, found: Vector, wanted: Vector, before: tuple[Vector
     """Return the scale of the next step: of the secant through two steps, and first in proportion."""
     scale = now.copy()
     for axis in range(3):
-        slope = found[axis] / now[axis] if now[axis] else 1.0
+        secant = found[axis] / now[axis] if now[axis] else 1.0
         if before is not None and abs(now[axis] - before[0][axis]) > 1e-9:
-            slope = (found[axis] - before[1][axis]) / (now[axis] - before[0][axis])
-        if abs(slope) > _LEAST_SLOPE:
-            scale[axis] = now[axis] + (wanted[axis] - found[axis]) / slope
+            secant = (found[axis] - before[1][axis]) / (now[axis] - before[0][axis])
+        if abs(secant) > _LEAST_SECANT:
+            scale[axis] = now[axis] + (wanted[axis] - found[axis]) / secant
     return scale

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
     from ..rig.body_following import Follows
 
-_BENDS = {'FOREARM': "an elbow", 'SHIN': "a knee"}
+_BEND_NAMES = {'FOREARM': "an elbow", 'SHIN': "a knee"}
 """What the handle at the head of a bone is, by the bone's role, where it isn't turned: it bends."""
 
-_TRUNK = {'HIPS', 'CHEST'}
+_HIPS_AND_CHEST = {'HIPS', 'CHEST'}
 """Roles whose handles are held in their places only if they keep these. Hips that turn over planted feet sink a little:
 with straight legs and the place of the hips held Rigify's human turned by 4 degrees of 20."""
 
@@ -50,8 +50,8 @@ class BodyTurn(BodyDrag):
         handle = find_handle(armature, name)
         parts = body_of(armature).parts
         role = parts[handle.part].role if handle.part in parts and not handle.use_tail else ""
-        self._holds_place = role not in _TRUNK or handle.use_position or handle.use_pin
-        bend = _BENDS.get(role)
+        self._holds_place = role not in _HIPS_AND_CHEST or handle.use_position or handle.use_pin
+        bend = _BEND_NAMES.get(role)
         if bend is not None:
             raise FabrikError(f"Handle '{handle.name}' is at {bend}, which bends: pull it, or turn the hand or foot")
         super().__init__(view_layer, armature, handle.name, follows=follows)

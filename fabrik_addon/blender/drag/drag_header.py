@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .mouse_to_world import DragPointer
     from .turn_pointer import TurnPointer
 
-_LEAST_ANGLE = 0.1
+_REACHED_ANGLE = 0.1
 """Angle from the desired rotation, in degrees, below which a turn counts as reached."""
 
 
@@ -68,7 +68,7 @@ def turn_text(session: BodyTurn, pointer: TurnPointer) -> str:
         turned += f" {pointer.lock.text}"
     left = math.degrees(session.angle_left)
     return "    ".join(
-        map(in_interface, [_point(session), turned, f"{left:.1f}° off" if left > _LEAST_ANGLE else "Reached"])
+        map(in_interface, [_point(session), turned, f"{left:.1f}° off" if left > _REACHED_ANGLE else "Reached"])
     )
 
 

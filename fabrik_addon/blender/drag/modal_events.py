@@ -33,9 +33,9 @@ _COVERING_REGIONS = {
 }
 """Regions that may lie over the 3D view, with the setting that shows them."""
 _MODIFIERS = {'LEFT_SHIFT', 'RIGHT_SHIFT', 'LEFT_CTRL', 'RIGHT_CTRL'}
-_DIGITS = ('ZERO', 'ONE', 'TWO', 'THREE', 'FOUR', 'FIVE', 'SIX', 'SEVEN', 'EIGHT', 'NINE')
+_DIGIT_KEYS = ('ZERO', 'ONE', 'TWO', 'THREE', 'FOUR', 'FIVE', 'SIX', 'SEVEN', 'EIGHT', 'NINE')
 _CHARACTERS = {
-    **{name: str(digit) for digit, name in enumerate(_DIGITS)},
+    **{name: str(digit) for digit, name in enumerate(_DIGIT_KEYS)},
     **{f"NUMPAD_{digit}": str(digit) for digit in range(10)},
     **dict.fromkeys(('PERIOD', 'COMMA', 'NUMPAD_PERIOD'), "."),
     **dict.fromkeys(('MINUS', 'NUMPAD_MINUS'), "-"),

@@ -15,7 +15,7 @@ from mathutils import Matrix, Quaternion, Vector
 from .mouse_to_world import PRECISE_FACTOR, Lock, NumberInput
 from .view_projection import View
 
-_LEAST_RADIUS = 4.0
+_LEAST_POINTER_RADIUS = 4.0
 """Distance of the mouse from the turned point, in pixels, below which its direction says nothing."""
 
 
@@ -48,10 +48,10 @@ class TurnPointer:
         """Add the mouse's way around the turned point; with ``is_precise`` it counts a tenth."""
         center = self._view.pixel_of(self.start) or Vector((0.5 * self._view.width, 0.5 * self._view.height))
         before, after = self._mouse - center, pixel - center
-        if after.length < _LEAST_RADIUS:
+        if after.length < _LEAST_POINTER_RADIUS:
             return
         self._mouse = pixel.copy()
-        if before.length >= _LEAST_RADIUS:
+        if before.length >= _LEAST_POINTER_RADIUS:
             turn = math.atan2(before.cross(after), before.dot(after))  # type: ignore[arg-type]
             self._angle += turn * (PRECISE_FACTOR if is_precise else 1.0)
 

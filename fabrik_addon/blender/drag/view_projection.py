@@ -13,7 +13,7 @@ from mathutils import Matrix, Vector
 if TYPE_CHECKING:
     from bpy.types import Region, RegionView3D
 
-_LEAST_SINE = 0.05
+_LEAST_VIEW_SINE = 0.05
 """Sine of the angle between the line of sight and an axis, or a plane, below which the intersection isn't used.
 
 The position along the axis changes by 1 / sine for each unit across the view: below 0.05 a pixel would move the dragged
@@ -82,7 +82,7 @@ class View:
         start, direction = self.ray_at(pixel, origin)
         cosine = axis.dot(direction)
         sine_squared = 1.0 - cosine * cosine
-        if sine_squared < _LEAST_SINE * _LEAST_SINE:
+        if sine_squared < _LEAST_VIEW_SINE * _LEAST_VIEW_SINE:
             return (self.point_at(pixel, origin) - origin).dot(self.up)
         between = start - origin
         found = (between.dot(axis) - cosine * between.dot(direction)) / sine_squared
@@ -98,7 +98,7 @@ class View:
         """
         start, direction = self.ray_at(pixel, origin)
         sine = direction.dot(normal)
-        if abs(sine) >= _LEAST_SINE:
+        if abs(sine) >= _LEAST_VIEW_SINE:
             distance = (origin - start).dot(normal) / sine
             if distance > 0.0:
                 return start + direction * distance

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bpy.types import Context, KeyConfig, KeyMap, Object, UILayout
 
 
-_BENDS = {'FOREARM', 'SHIN'}
+_BEND_ROLES = {'FOREARM', 'SHIN'}
 """Roles whose handles, at their heads, are those of elbows and knees."""
 
 _AT_MOUSE = {"properties": [("at_mouse", True)]}
@@ -70,7 +70,7 @@ def body_handles(armature: Object, follows: str = 'BODY') -> list[Handle]:
     is used.
     """
     body = body_of(armature)
-    bends = {part.name for part in body.parts if part.role in _BENDS}
+    bends = {part.name for part in body.parts if part.role in _BEND_ROLES}
     handles = []
     for one in body.handles:
         bone = armature.pose.bones.get(one.bone)

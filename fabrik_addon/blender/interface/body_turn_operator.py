@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..drag.body_turn import BodyTurn
     from ..drag.modal_events import ModalEvents
 
-_LEAST_ANGLE = 0.5
+_REPORTED_ANGLE = 0.5
 """Angle from the desired rotation, in degrees, from which a warning says so."""
 
 
@@ -79,7 +79,7 @@ class POSE_OT_fabrik_body_turn(OfHandleMixin, ModalDragOperator):
         changed = session.confirm()
         auto_key(context, changed)
         left = math.degrees(session.angle_left)
-        if left > _LEAST_ANGLE:
+        if left > _REPORTED_ANGLE:
             report(self, {'WARNING'}, f"Handle '{self.handle}': limits or held handles keep it {left:.1f}° from there")
         return {'FINISHED'} if changed else {'CANCELLED'}
 

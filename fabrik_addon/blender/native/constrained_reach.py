@@ -36,7 +36,7 @@ _LONGEST_STEP = 0.3
 _ROTATION_BOUND = 0.5
 """Largest rotation of a joint in one step, radians."""
 
-_DAMPING, _LEAST_DAMPING_SHARE = 1e-3, 0.05
+_DAMPING_SHARE, _LEAST_DAMPING_SHARE = 1e-3, 0.05
 """Damping L over the mean of the diagonal of J J^T, and the share of it that is left where the error is small."""
 
 _AXES = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
@@ -319,7 +319,7 @@ def _multiplier_group() -> GeometryNodeTree:
         )
         error = nodes.input("Error", NUMBER)
         with nodes.frame("Damping"):
-            mean = nodes.dot(diagonal, (_DAMPING / 3.0,) * 3)
+            mean = nodes.dot(diagonal, (_DAMPING_SHARE / 3.0,) * 3)
             near = nodes.minimum(nodes.maximum(error * 10.0, _LEAST_DAMPING_SHARE), 1.0)
             damping = nodes.multiply_add(mean, near, 1e-9)
             xx, yy, zz = nodes.separate(diagonal + nodes.combine(damping, damping, damping))

@@ -19,7 +19,7 @@ from .write_bone_stretch import forget_inherited
 if TYPE_CHECKING:
     from bpy.types import Bone, Constraint, NodesModifier, Object, PoseBone, ViewLayer
 
-_ROUNDING = 1e-5
+_SCALE_ROUNDING = 1e-5
 """Part of a scale that counts as none."""
 
 Changed = list[tuple["PoseBone | Bone", str]]
@@ -81,7 +81,7 @@ def _look(armature: Object, bone: PoseBone, constraint: Constraint) -> Channel:
 
 
 def _differs(scale: Vector, other: Vector) -> bool:
-    return any(abs(a - b) > _ROUNDING * abs(a) for a, b in zip(scale[:], other[:], strict=True))
+    return any(abs(a - b) > _SCALE_ROUNDING * abs(a) for a, b in zip(scale[:], other[:], strict=True))
 
 
 def _remove_solver(solver: Object) -> None:

@@ -18,14 +18,14 @@ FOLLOWS_ITEMS = (
     ('LIMB', "Limb", "The bone's limb alone; the hips take the legs along"),
 )
 
-_TRUNK = {'SPINE', 'CHEST'}
+_SPINE_AND_CHEST = {'SPINE', 'CHEST'}
 _NECK = {'NECK', 'HEAD'}
 _ARM = {'UPPER_ARM', 'FOREARM', 'HAND', 'FINGER'}
 _LEG = {'THIGH', 'SHIN', 'FOOT', 'TOE'}
-_UPPER = _TRUNK | _NECK | _ARM | {'CLAVICLE'}
+_UPPER = _SPINE_AND_CHEST | _NECK | _ARM | {'CLAVICLE'}
 
 _LIMBS: Mapping[str, set[str]] = {
-    **{role: limb for limb in (_TRUNK, _NECK, _ARM, _LEG) for role in limb},
+    **{role: limb for limb in (_SPINE_AND_CHEST, _NECK, _ARM, _LEG) for role in limb},
     'HIPS': {'HIPS'} | _LEG,
 }
 """The roles of a limb, by that of one of its bones; every other role is a limb by itself."""

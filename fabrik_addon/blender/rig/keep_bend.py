@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _STRAIGHT = 1e-3
 """Offset of a chain's bend, over the chain's length, below which its direction is left to the pole."""
 
-_SAME_DIRECTION = 1e-3
+_SAME_ANGLE = 1e-3
 """Angle (radians) from the pole to the bend that counts as none."""
 
 
@@ -45,7 +45,7 @@ def keep_bend(view_layer: ViewLayer, armature: Object, chain: ChainSettings) -> 
     bend = bend_direction(SCALAR, joints_of([tuple(point) for point in points]), along)
     _, side, across = pole_axes(SCALAR, along, _from_root(pose, pole))
     angle = math.atan2(dot(bend, across), dot(bend, side))
-    if norm(SCALAR, bend) > _STRAIGHT and abs(angle) > _SAME_DIRECTION:
+    if norm(SCALAR, bend) > _STRAIGHT and abs(angle) > _SAME_ANGLE:
         chain.pole_angle = angle
     keep_shape(view_layer, armature, chain)
 

@@ -11,13 +11,13 @@ from functools import lru_cache
 from ...core import FabrikError
 from ...core.problem import PoleShape
 
-_DIGITS = 9
+_STORED_DIGITS = 9
 """Digits after the point: more than those of Blender's single precision."""
 
 
 def pole_shape_text(shape: PoleShape) -> str:
     """Return the text of a pole shape; that of an empty one is empty."""
-    return json.dumps([[round(part, _DIGITS) for part in link] for link in shape]) if shape else ""
+    return json.dumps([[round(part, _STORED_DIGITS) for part in link] for link in shape]) if shape else ""
 
 
 @lru_cache(maxsize=256)

@@ -13,7 +13,7 @@ from .bone_limits import limits_of
 if TYPE_CHECKING:
     from bpy.types import PoseBone
 
-_SAME_JOINT = 1e-6
+_SHARED_DISTANCE = 1e-6
 """Distance of two heads, over the bones' lengths and their distance from the origin, that is rounding."""
 
 
@@ -46,9 +46,9 @@ def share_joint(bone: PoseBone, other: PoseBone) -> bool:
     head = rest.head_local
     scale = max(rest.length + other_rest.length, head.length)
     # At rest too: a scale of 0 brings heads together that are not one joint.
-    if (head - other_rest.head_local).length > _SAME_JOINT * scale:
+    if (head - other_rest.head_local).length > _SHARED_DISTANCE * scale:
         return False
-    return (bone.head - other.head).length <= _SAME_JOINT * max(scale, bone.head.length)
+    return (bone.head - other.head).length <= _SHARED_DISTANCE * max(scale, bone.head.length)
 
 
 def _rotates_with(bone: PoseBone, above: PoseBone) -> bool:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bpy.types import Object
 
 _CHANNELS = ("location", "rotation_quaternion", "rotation_euler", "rotation_axis_angle", "scale")
-_CIRCLE_SEGMENTS = 24
+_SHAPE_SEGMENTS = 24
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def _box() -> tuple[list[tuple[float, float, float]], list[tuple[int, int]]]:
 
 
 def _circles() -> tuple[list[tuple[float, float, float]], list[tuple[int, int]]]:
-    count = _CIRCLE_SEGMENTS
+    count = _SHAPE_SEGMENTS
     angles = [math.tau * number / count for number in range(count)]
     ring = [(0.5 * math.cos(angle), 0.5 * math.sin(angle)) for angle in angles]
     points = [(x, y, 0.0) for x, y in ring] + [(0.0, x, y) for x, y in ring] + [(y, 0.0, x) for x, y in ring]

@@ -53,7 +53,7 @@ _POSITION_PRECISION = 1e-7
 _MOST_DAMPED_STEPS = 40
 """Steps of damped least squares, at most."""
 
-_SLOW, _MOST_SLOW_STEPS = 0.995, 6
+_SLOW_PROJECTION, _MOST_SLOW_STEPS = 0.995, 6
 """Ratio of the error after a step to that before, above which a step is slow; so many in a row end the descent."""
 
 _QUICK = 0.5
@@ -68,7 +68,7 @@ _POLE_PROJECTIONS = 8
 _SAME_COMPONENTS = 1e-4
 """Difference of two quaternions' components that is the rounding of Euler angles."""
 
-_PROBE = 1e-3
+_DIFFERENCE = 1e-3
 """Rotation (radians) of the finite differences: small beside a bend, large beside single precision."""
 
 _LARGEST_ROTATION = 0.6
@@ -77,7 +77,7 @@ it the steps of 30 sheared chains ended 1.07 times as far from their targets."""
 
 _AXIS_VECTORS = (Vector((1.0, 0.0, 0.0)), Vector((0.0, 1.0, 0.0)), Vector((0.0, 0.0, 1.0)))
 
-_FIRST_DAMPING, _LEAST_DAMPING, _MOST_DAMPING = 1e-3, 1e-9, 1e6
+_FIRST_DAMPING, _LEAST_PROJECTION_DAMPING, _MOST_DAMPING = 1e-3, 1e-9, 1e6
 """``d``: at first, at least, at most. It is divided by 5 after a step that brings the tip nearer, else multiplied by 8
 and the step is tried again from the same pose."""
 
@@ -262,11 +262,11 @@ def _least_squares(bones: ChainBones, target: Array, options: Options, here: _Fe
             break
         trial = _feasible_pose_at(bones, target, _rotated(bones, here.rotations, change.reshape(-1, 3)))
         if trial.error < here.error:
-            slow = slow + 1 if trial.error > _SLOW * here.error else 0
+            slow = slow + 1 if trial.error > _SLOW_PROJECTION * here.error else 0
             is_updated = trial.error < _QUICK * here.error
             unpredicted = here.residual - trial.residual - jacobian @ change
             jacobian = jacobian + np.outer(unpredicted, change) / (change @ change) if is_updated else None
-            here, damping = trial, max(0.2 * damping, _LEAST_DAMPING)
+            here, damping = trial, max(0.2 * damping, _LEAST_PROJECTION_DAMPING)
         elif is_updated:
             jacobian = None
         elif damping > _MOST_DAMPING:
@@ -288,7 +288,7 @@ def _jacobian(bones: ChainBones, pose: _FeasiblePose) -> Array:
         if constraints.allows_all:
             columns.append(tip_jacobian)
             continue
-        probes = np.where(pose.residual @ tip_jacobian < 0.0, -_PROBE, _PROBE).tolist()
+        probes = np.where(pose.residual @ tip_jacobian < 0.0, -_DIFFERENCE, _DIFFERENCE).tolist()
         left = []
         for axis, probe in zip(_AXIS_VECTORS, probes, strict=True):
             rotated = own @ Quaternion(axis, probe)
@@ -316,9 +316,9 @@ def _tip_jacobian(bones: ChainBones, pose: _FeasiblePose, i: int) -> Array:
     parent = _parent_matrix(bones, pose.matrices, i)
     columns = []
     for axis in _AXIS_VECTORS:
-        bases[0] = basis_with(bones.bones[i], pose.rotations[i] @ Quaternion(axis, _PROBE), bones.scales[i])
+        bases[0] = basis_with(bones.bones[i], pose.rotations[i] @ Quaternion(axis, _DIFFERENCE), bones.scales[i])
         matrices = [*pose.matrices[:i], *pose_matrices(bones.line[i:], bases, above=parent)]
-        columns.append((bones.tree.joints(matrices)[-1] - tip) / (_PROBE * pose.length))
+        columns.append((bones.tree.joints(matrices)[-1] - tip) / (_DIFFERENCE * pose.length))
     return np.array(columns).T
 
 

@@ -20,7 +20,7 @@ UNKNOWN = 0.5
 
 ARM = (Role.CLAVICLE, Role.UPPER_ARM, Role.FOREARM, Role.HAND, Role.FINGER)
 LEG = (Role.THIGH, Role.SHIN, Role.FOOT, Role.TOE)
-DIGITS = (Role.FINGER, Role.TOE)
+DIGIT_ROLES = (Role.FINGER, Role.TOE)
 """Parts in whose place other bones often hang: weapons, soles."""
 
 ORDERS = (TRUNK, ARM, LEG)
@@ -64,7 +64,7 @@ def weigh(skeleton: RestSkeleton, readings: list[NameReading], shape: ShapeReadi
             if role is Role.HIPS and Role.THIGH not in named.values() and not rich:
                 role = None  # of an animal without legs its root may have the name of hips
             beside = sum(named.get(other) is role for other in skeleton.children[skeleton.parents[place]])
-            is_digit = role in DIGITS and skeleton.parents[place] >= 0 and beside > 2  # one of several
+            is_digit = role in DIGIT_ROLES and skeleton.parents[place] >= 0 and beside > 2  # one of several
             needs_place = (bool(shape.guesses) or not rich) and not is_digit
             verdict = _by_name(skeleton, place, role, reading, verdicts, needs_place)
             if verdict is not None and _ends_digit(skeleton, place, verdict.role, shape):
@@ -278,7 +278,7 @@ def _by_both(reading: NameReading, guess: Guess, shape: ShapeReading, rich: bool
             said = " or ".join(sorted(_word(each) for each in reading.roles))
             reason = f"its name says {said}, its place {_word(guess.role)}"
     elif rich:
-        confidence *= 0.55 if guess.role in DIGITS else 0.7
+        confidence *= 0.55 if guess.role in DIGIT_ROLES else 0.7
         reason = f"its place says {_word(guess.role)}, its name nothing"
     side = shape.side(guess.side)
     if guess.role is Role.LIMB and (reading.side is not None or shape.sureness < UNKNOWN):

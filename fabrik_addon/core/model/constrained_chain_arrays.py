@@ -27,7 +27,7 @@ def _squares_to_matrix() -> Array:
 
 _OF_SQUARES = _squares_to_matrix()
 
-_DIGITS = 9
+_COMPARED_DIGITS = 9
 """Digits of a chain's geometry that count for the tips of feasible poses: those after them are rounding, and differ
 between two poses of the same chain."""
 
@@ -175,7 +175,7 @@ class Bones:
 
     def feasible(self) -> tuple[Array, Array]:
         """Return four kinds of feasible poses (4, P, B, 3), and their tips (4, P, 3); of the first pose's bones."""
-        rests, links = (np.round(rows[0], _DIGITS) + 0.0 for rows in (self.rests, self.links))
+        rests, links = (np.round(rows[0], _COMPARED_DIGITS) + 0.0 for rows in (self.rests, self.links))
         return _feasible_tips(self.axes, rests.tobytes(), links.tobytes())
 
 

@@ -23,7 +23,7 @@ from ..math.quaternions import Quaternion, rotate
 from ..math.vectors import choose_each, cross
 from ..model.constrained_chain import ConstrainedChain, Placed, place
 from ..model.joint_limits import AT_LIMIT, JointLimits, SwingTwist, clamp, ellipse_normal, ellipse_share
-from .damped_steps import DAMPED, LONGEST_STEP, Rule, Symmetric, damped_solution, descend_to
+from .damped_steps import DAMPED, LONGEST_DAMPED_STEP, Rule, Symmetric, damped_solution, descend_to
 
 BOUND_ROUNDS = 3
 """Solutions of one step at most, each without the coordinates at their limits that the one before took beyond them."""
@@ -150,11 +150,14 @@ def _damped(ops: Operations, damping: Component, normal: Symmetric, rest: Vector
 
 
 def shortened(ops: Operations, change: Sequence[Component]) -> tuple[Component, Component]:
-    """Return the share of a step up to which no axis changes by more than ``LONGEST_STEP``, and its largest change."""
+    """Return the share of a step up to which no axis changes by more than ``LONGEST_DAMPED_STEP``.
+
+    Also the largest change of an axis.
+    """
     longest: Component = 1e-300
     for part in change:
         longest = ops.maximum(longest, ops.abs(part))
-    return ops.minimum(LONGEST_STEP / longest, 1.0), longest
+    return ops.minimum(LONGEST_DAMPED_STEP / longest, 1.0), longest
 
 
 def turning_axes(

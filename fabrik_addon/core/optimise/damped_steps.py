@@ -18,7 +18,7 @@ from ..math.operations import TINY, Component, Condition, Operations, Vector
 from ..math.quaternions import Quaternion, multiply, rotate
 from ..math.vectors import choose_each, cross, distance_between, dot
 
-LONGEST_STEP = 0.5
+LONGEST_DAMPED_STEP = 0.5
 """Largest change of one axis in one step, half-sine or radians: the Jacobian is that of the start of the step."""
 
 Symmetric: TypeAlias = tuple[Component, Component, Component, Component, Component, Component]
@@ -159,7 +159,7 @@ class FreeBody:
         longest = 0.0 * control
         for rotation in coordinates:
             longest = ops.maximum(longest, dot(rotation, rotation))
-        half = 0.5 * ops.minimum(LONGEST_STEP / (ops.sqrt(longest) + TINY), 1.0)
+        half = 0.5 * ops.minimum(LONGEST_DAMPED_STEP / (ops.sqrt(longest) + TINY), 1.0)
         x = y = z = 0.0 * control
         points, links = [(x, y, z)], []
         q: Quaternion | None = None

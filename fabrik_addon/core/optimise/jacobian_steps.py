@@ -17,7 +17,7 @@ from functools import partial
 import numpy as np
 
 from ..math.operations import TINY, Array
-from .damped_steps import LONGEST_STEP
+from .damped_steps import LONGEST_DAMPED_STEP
 from .prioritised_descent import Descent, bounded_step
 from .tasks import State
 
@@ -70,7 +70,7 @@ def step_by_rule(
         if jacobian is None:
             jacobian = descent.jacobian(state)
         change, _ = bounded_step(descent, state, jacobian, residual, partial(_solved, rule, damping))
-        change *= min(LONGEST_STEP / (np.abs(change).max(initial=0.0) + TINY), 1.0)
+        change *= min(LONGEST_DAMPED_STEP / (np.abs(change).max(initial=0.0) + TINY), 1.0)
         trial = descent.applied(state, change)
         trial_residual, _ = descent.residual(trial)
         left = residual - jacobian @ change

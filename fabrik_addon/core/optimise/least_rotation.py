@@ -191,8 +191,8 @@ def _step(
     """Return a step with the rotation back to the reference pose as its null-space term, ``z = share_back (q0 - q)``.
 
     Returns:
-        the change of the free coordinates; the share of it up to which none changes by more than ``LONGEST_STEP``; the
-        largest change; and whether the step leaves nearly all of the residual.
+        the change of the free coordinates; the share of it up to which none changes by more than
+        ``LONGEST_DAMPED_STEP``; the largest change; and whether the step leaves nearly all of the residual.
     """
     here = pose.coordinates
     secondary = [share_back * (reference[j][axis] - here[j][axis]) for j, axis in pose.constrained_chain.free]

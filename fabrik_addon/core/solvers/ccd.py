@@ -5,12 +5,12 @@
 Joint ``p_j`` gets the rotation that brings the tip nearest to the target t while no other joint is rotated: the
 shortest one from the arm ``p_n - p_j`` to the aim ``t - p_j``. For a hinge about the unit axis a it is the rotation
 about a by ``atan2(a . (arm x aim), arm' . aim')``, with arm' and aim' perpendicular to a. No joint is rotated by more
-than ``LARGEST_ROTATION`` in one sweep: otherwise the last joints bend most and the first ones stay.
+than ``LARGEST_CCD_ROTATION`` in one sweep: otherwise the last joints bend most and the first ones stay.
 
 Without limits sweeps are repeated and accelerated as FABRIK's are (``fabrik.passes.sweep_to_target``). Within limits
 the rotation of each bone is clamped to its limits (``clamp``), and left out where the clamped rotation would bring the
-tip farther from the target; sweeps end at the tolerance, or when one reduces the error by less than ``_LEAST_GAIN`` of
-it.
+tip farther from the target; sweeps end at the tolerance, or when one reduces the error by less than
+``_LEAST_CCD_GAIN`` of it.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ from .names import SOLVER_NAMES
 from .solver import Solver, SolverResult
 from .unconstrained import reach_freely
 
-LARGEST_ROTATION = 1.0
+LARGEST_CCD_ROTATION = 1.0
 """Rotation (radians) of one joint in one sweep at most. Measured: without it a straight chain takes twice as many
 sweeps."""
 
-_COSINE, _SINE = math.cos(0.5 * LARGEST_ROTATION), math.sin(0.5 * LARGEST_ROTATION)
+_COSINE, _SINE = math.cos(0.5 * LARGEST_CCD_ROTATION), math.sin(0.5 * LARGEST_CCD_ROTATION)
 
 _AT_JOINT = 1e-12
 """Distance from a joint, over the chain's length, up to which a tip or a target has no direction."""
 
-_LEAST_GAIN = 1e-6
+_LEAST_CCD_GAIN = 1e-6
 """Share of the error by which a sweep within limits has to reduce it for another sweep to follow."""
 
 
@@ -103,7 +103,7 @@ acceleration."""
 
 
 def _rotation_toward(ops: Operations, arm: Vector, aim: Vector, hint: Vector) -> Quaternion:
-    """Return the shortest rotation from a joint's arm to its aim, by no more than ``LARGEST_ROTATION``.
+    """Return the shortest rotation from a joint's arm to its aim, by no more than ``LARGEST_CCD_ROTATION``.
 
     The identity where arm or aim has no direction.
     """
@@ -165,7 +165,7 @@ def rotate_within_limits(
         coordinates = choose_each(ops, going, new, coordinates)
         placed = place(ops, constrained_chain, coordinates)
         before, error = error, distance_between(ops, placed.joints[-1], target)
-        going = going & (error > tolerance) & (error < (1.0 - _LEAST_GAIN) * before)
+        going = going & (error > tolerance) & (error < (1.0 - _LEAST_CCD_GAIN) * before)
     return coordinates, placed, error, used
 
 
@@ -223,7 +223,7 @@ def _best_rotation(
         zero = 0.0 * coordinates[0]
         unit = (zero + (axis == 0), zero + (axis == 1), zero + (axis == 2))
         angle = angle_about(ops, rotate(parent, unit), arm, aim)
-        angle = ops.minimum(ops.maximum(angle, -LARGEST_ROTATION), LARGEST_ROTATION)
+        angle = ops.minimum(ops.maximum(angle, -LARGEST_CCD_ROTATION), LARGEST_CCD_ROTATION)
         old = coordinates[axis] if axis == 1 else 2.0 * ops.asin(coordinates[axis])
         new = list(coordinates)
         new[axis] = angle_within(ops, limits, axis, old + angle)
