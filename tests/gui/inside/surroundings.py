@@ -317,7 +317,7 @@ def overridden(rig: Any) -> Generator[float, None, Any]:
         bpy.context.view_layer.objects.active = rig
         bpy.ops.object.mode_set(mode="POSE")
         bpy.ops.view3d.view_axis(type="FRONT")
-        bpy.ops.view3d.view_all(center=False)
+        bpy.ops.view3d.view_selected()
         bpy.ops.ed.undo_push(message="override")
     return rig
 
