@@ -13,7 +13,7 @@ from ..translation.messages import in_interface
 from .base_drag import BaseDrag
 from .mouse_to_world import DragPointer
 from .turn_pointer import TurnPointer
-from .view_projection import View, view_of
+from .view_projection import View, mouse_in, view_of
 
 if TYPE_CHECKING:
     from bpy.types import Context, Event, Region, Scene, SpaceView3D, UILayout, UnitSettings
@@ -56,7 +56,7 @@ class ModalEvents(ABC):
 
     def __init__(self, context: Context, event: Event, session: BaseDrag) -> None:
         self.session = session
-        self._begin_pointer(_view(context), _pixel(context, event))
+        self._begin_pointer(_view(context), mouse_in(context.region, event))
         self.is_snapping = context.scene.tool_settings.use_snap
         self._inverts_snapping = False
         self._is_precise = False
@@ -90,9 +90,9 @@ class ModalEvents(ABC):
             self.session.restart(context.scene, context.view_layer)
         self.key_error = ""
         self._inverts_snapping, self._is_precise = event.ctrl, event.shift
-        self.pointer.set_view(_view(context), _pixel(context, event))
+        self.pointer.set_view(_view(context), mouse_in(context.region, event))
         if event.type == 'MOUSEMOVE':
-            self.pointer.set_mouse(_pixel(context, event), event.shift)
+            self.pointer.set_mouse(mouse_in(context.region, event), event.shift)
         elif event.value == 'RELEASE' and event.type == self._released_by:
             if not self._is_first_click or self._is_moved:
                 return 'FINISHED'
@@ -115,7 +115,7 @@ class ModalEvents(ABC):
             if event.type in _CANCEL or (event.type == 'LEFTMOUSE' and not _is_in_viewport(context, event)):
                 return 'CANCELLED'
             if event.type == 'LEFTMOUSE':
-                self._begin_pointer(_view(context), _pixel(context, event))
+                self._begin_pointer(_view(context), mouse_in(context.region, event))
                 self.is_waiting, self._is_first_click, self._released_by = False, True, event.type
         return 'PASS_THROUGH' if event.type in _WHEEL else 'RUNNING_MODAL'
 
@@ -197,10 +197,6 @@ def _view(context: Context) -> View:
     return view_of(context.region, context.region_data)
 
 
-def _pixel(context: Context, event: Event) -> Vector:
-    return Vector((event.mouse_x - context.region.x, event.mouse_y - context.region.y))
-
-
 def _is_in_viewport(context: Context, event: Event) -> bool:
     """Return whether the mouse is over the 3D view, and not over a sidebar or header that covers a part of it."""
     space = cast("SpaceView3D", context.space_data)
@@ -213,8 +209,8 @@ def _is_in_viewport(context: Context, event: Event) -> bool:
 
 
 def _is_over(region: Region, event: Event) -> bool:
-    x, y = event.mouse_x - region.x, event.mouse_y - region.y
-    return 0 <= x < region.width and 0 <= y < region.height
+    mouse = mouse_in(region, event)
+    return 0 <= mouse.x < region.width and 0 <= mouse.y < region.height
 
 
 def _frame(context: Context) -> float:

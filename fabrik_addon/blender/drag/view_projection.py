@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from mathutils import Matrix, Vector
 
 if TYPE_CHECKING:
-    from bpy.types import Region, RegionView3D
+    from bpy.types import Event, Region, RegionView3D
 
 _LEAST_VIEW_SINE = 0.05
 """Sine of the angle between the line of sight and an axis, or a plane, below which the intersection isn't used.
@@ -104,6 +104,11 @@ class View:
                 return start + direction * distance
         offset = self.point_at(pixel, origin) - origin
         return origin + offset - normal * offset.dot(normal)
+
+
+def mouse_in(region: Region, event: Event) -> Vector:
+    """READ: where the mouse is in a region, in pixels from its lower left corner."""
+    return Vector((event.mouse_x - region.x, event.mouse_y - region.y))
 
 
 def view_of(region: Region, region_3d: RegionView3D) -> View:

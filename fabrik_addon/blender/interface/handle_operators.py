@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import bpy
 from bpy.props import BoolProperty, EnumProperty, StringProperty
 from bpy.types import Operator
-from mathutils import Vector
 
 from ...core import FabrikError
 from ..rig.body_properties import body_of
@@ -36,14 +35,14 @@ def follows_in_tool(context: Context) -> str:
 
 def handle_at(context: Context, event: Event) -> FabrikHandle | None:
     """READ: the handle of the active armature's body under the mouse, the nearest of several; None if there is none."""
-    from ..drag.view_projection import view_of
+    from ..drag.view_projection import mouse_in, view_of
     from ..rig.body_snapshots import handle_place
 
     if context.region is None or context.region_data is None:
         return None
     armature = context.object
     view = view_of(context.region, context.region_data)
-    mouse = Vector((event.mouse_x - context.region.x, event.mouse_y - context.region.y))
+    mouse = mouse_in(context.region, event)
     distances = []
     for handle in body_of(armature).handles:
         if handle.bone in armature.pose.bones:
@@ -184,11 +183,11 @@ class POSE_OT_fabrik_handle_add(HasBodyMixin, Operator):
 
 def _is_nearer_tail(context: Context, event: Event, name: str) -> bool:
     """READ: whether the mouse is nearer to a bone's tail than to its head, on the screen."""
-    from ..drag.view_projection import view_of
+    from ..drag.view_projection import mouse_in, view_of
 
     armature = context.object
     view = view_of(context.region, context.region_data)
-    mouse = Vector((event.mouse_x - context.region.x, event.mouse_y - context.region.y))
+    mouse = mouse_in(context.region, event)
     bone = armature.pose.bones[name]
     head, tail = (view.pixel_of(armature.matrix_world @ end) for end in (bone.head, bone.tail))
     return head is None or (tail is not None and (tail - mouse).length <= (head - mouse).length)
