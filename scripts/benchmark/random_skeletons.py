@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from .problems import Array
-from .skeletons import CONVENTIONS, Skeleton, renamed, scrambled
+from .skeletons import CONVENTIONS, Skeleton, SkeletonMaker, renamed, scrambled
 
 UP, FORWARD, LEFT = np.array([0.0, 0.0, 1.0]), np.array([0.0, -1.0, 0.0]), np.array([1.0, 0.0, 0.0])
 _Half = tuple[float, str, str]
@@ -26,16 +26,10 @@ Part = tuple[str, str]
 
 
 @dataclass
-class _Maker:
+class _Maker(SkeletonMaker):
     """Bones added one after another, and the random numbers of a seed."""
 
-    rng: np.random.Generator
-    names: list[str] = field(default_factory=list)
-    parents: list[int] = field(default_factory=list)
-    heads: list[Array] = field(default_factory=list)
-    tails: list[Array] = field(default_factory=list)
-    parts: dict[int, Part] = field(default_factory=dict)
-    either: dict[int, frozenset[Part]] = field(default_factory=dict)
+    rng: np.random.Generator = field(kw_only=True)
     factors: dict[str, float] = field(default_factory=dict)
 
     def chance(self, probability: float) -> bool:
@@ -48,20 +42,10 @@ class _Maker:
             self.factors[name] = float(np.exp(self.rng.uniform(np.log(0.7), np.log(1.4))))
         return usual * self.factors[name]
 
-    def bone(self, name: str, parent: int, head: Array, tail: Array, part: Part | None = None) -> int:
-        """Add a bone and return its number."""
-        self.names.append(name)
-        self.parents.append(parent)
-        self.heads.append(np.asarray(head, float))
-        self.tails.append(np.asarray(tail, float))
-        if part:
-            self.parts[len(self.names) - 1] = part
-        return len(self.names) - 1
-
     def chain(self, words: Sequence[str], parent: int, points: Sequence[Array], parts: Sequence[Part | None]) -> int:
         """Add connected bones through points; return the last."""
         for word, part, head, tail in zip(words, parts, points, points[1:], strict=False):
-            parent = self.bone(word, parent, head, tail, part)
+            parent = self.add(word, parent, head, tail, part)
         return parent
 
     def loose(self, start: int, roles: Sequence[str], sides: Sequence[str] = ("CENTER",)) -> None:
@@ -69,11 +53,6 @@ class _Maker:
         for bone in range(start, len(self.names)):
             self.parts.pop(bone, None)
             self.either[bone] = frozenset((role, side) for role in roles for side in sides)
-
-    def skeleton(self, name: str, human: bool) -> Skeleton:
-        """Return what was made, with its joints moved by a two-hundredth."""
-        heads, tails = np.array(self.heads), np.array(self.tails)
-        return Skeleton(name, self.names, self.parents, heads, tails, self.parts, self.either, human, None)
 
 
 def make_random(kind: str, seed: int, naming: str) -> Skeleton:
@@ -84,7 +63,7 @@ def make_random(kind: str, seed: int, naming: str) -> Skeleton:
         seed: of all that is random.
         naming: ``own``, names in words; ``scrambled``, names that say nothing; ``other``, those of a convention.
     """
-    maker = _Maker(np.random.default_rng([seed, sorted(KINDS).index(kind)]))
+    maker = _Maker(rng=np.random.default_rng([seed, sorted(KINDS).index(kind)]))
     root = _add_roots(maker)
     KINDS[kind](maker, root)
     skeleton = _with_tails(maker, maker.skeleton(f"{kind} {seed}", kind in HUMANS))
@@ -101,7 +80,7 @@ def _add_roots(maker: _Maker) -> int:
     """Add up to three bones that everything hangs from."""
     parent = -1
     for name in ["Armature", "root", "Motion"][: int(maker.rng.choice([0, 0, 1, 2, 3]))]:
-        parent = maker.bone(name, parent, np.zeros(3), 0.1 * (UP if maker.chance(0.5) else FORWARD))
+        parent = maker.add(name, parent, np.zeros(3), 0.1 * (UP if maker.chance(0.5) else FORWARD))
     return parent
 
 
@@ -155,7 +134,7 @@ def _human(maker: _Maker, root: int) -> None:
     line = [levels[-1] + (skull - levels[-1]) * share for share in np.linspace(0.0, 1.0, necks + 1)]
     names = ["Neck"] if necks == 1 else [f"Neck{number + 1}" for number in range(necks)]
     neck = maker.chain(names, chest, line, [("NECK", "CENTER")] * necks)
-    head = maker.bone("Head", neck, skull, skull + maker.length("head", 0.12) * UP, ("HEAD", "CENTER"))
+    head = maker.add("Head", neck, skull, skull + maker.length("head", 0.12) * UP, ("HEAD", "CENTER"))
     missing = maker.rng.choice(["", "", "", "", "arm"])
     for half in SIDES[: 1 if missing == "arm" else 2]:
         _add_arm(maker, chest, levels[-1], half, pose)
@@ -182,12 +161,12 @@ def _add_arm(maker: _Maker, chest: int, top: Array, half: _Half, pose: str) -> N
         maker.factors["fingers"] = float(maker.rng.choice([0, 0, 2, 3, 5, 5, 5]))
         maker.factors["toes"] = float(maker.chance(0.8))
     if maker.factors["clavicles"]:
-        parent = maker.bone(
+        parent = maker.add(
             f"Clavicle.{mark}", chest, top - 0.03 * UP + 0.02 * sign * LEFT, shoulder, ("CLAVICLE", side)
         )
     parent = _segment(maker, f"UpperArm.{mark}", parent, shoulder, elbow, ("UPPER_ARM", side))
     parent = _segment(maker, f"Forearm.{mark}", parent, elbow, wrist, ("FOREARM", side))
-    hand = maker.bone(f"Hand.{mark}", parent, wrist, knuckles, ("HAND", side))
+    hand = maker.add(f"Hand.{mark}", parent, wrist, knuckles, ("HAND", side))
     across = np.cross(forearm, UP if abs(forearm @ UP) < 0.8 else LEFT)
     across /= np.linalg.norm(across)
     fingers = int(maker.factors["fingers"])
@@ -199,20 +178,20 @@ def _add_arm(maker: _Maker, chest: int, top: Array, half: _Half, pose: str) -> N
         points = [start + maker.length(f"finger {number}", 1.0) * step * toward for step in (0.0, 0.024, 0.04, 0.052)]
         maker.chain([f"{word}{joint}.{mark}" for joint in (1, 2, 3)], hand, points, [("FINGER", side)] * 3)
     if maker.chance(0.1):
-        maker.bone(f"Weapon.{mark}", hand, knuckles, knuckles + maker.length("weapon", 0.4) * UP)
+        maker.add(f"Weapon.{mark}", hand, knuckles, knuckles + maker.length("weapon", 0.4) * UP)
 
 
 def _segment(maker: _Maker, name: str, parent: int, head: Array, tail: Array, part: Part) -> int:
     """Add a bone, two in line, or one with twist bones beside; return the one that the next hangs from."""
     twists = int(maker.factors["twists"])
     if twists == 2:
-        parent = maker.bone(name, parent, head, 0.5 * (head + tail), part)
+        parent = maker.add(name, parent, head, 0.5 * (head + tail), part)
         word, _, mark = name.rpartition(".")
-        return maker.bone(f"{word}Twist.{mark}", parent, 0.5 * (head + tail), tail, part)
-    bone = maker.bone(name, parent, head, tail, part)
+        return maker.add(f"{word}Twist.{mark}", parent, 0.5 * (head + tail), tail, part)
+    bone = maker.add(name, parent, head, tail, part)
     if twists == 1:
         word, _, mark = name.rpartition(".")
-        maker.bone(f"{word}Twist.{mark}", bone, 0.5 * (head + tail), tail)
+        maker.add(f"{word}Twist.{mark}", bone, 0.5 * (head + tail), tail)
     return bone
 
 
@@ -234,19 +213,19 @@ def _add_leg(maker: _Maker, pelvis: int, hips: Array, half: _Half, pose: str, le
         _segment(maker, f"Thigh.{mark}", pelvis, hip, knee, ("THIGH", side)) if "twists" in maker.factors else pelvis
     )
     parent = _segment(maker, f"Shin.{mark}", parent, knee, ankle, ("SHIN", side))
-    foot = maker.bone(f"Foot.{mark}", parent, ankle, ball, ("FOOT", side))
+    foot = maker.add(f"Foot.{mark}", parent, ankle, ball, ("FOOT", side))
     if maker.factors["toes"]:
-        maker.bone(f"Toe.{mark}", foot, ball, ball + maker.length("toe", 0.04) * FORWARD, ("TOE", side))
+        maker.add(f"Toe.{mark}", foot, ball, ball + maker.length("toe", 0.04) * FORWARD, ("TOE", side))
 
 
 def _add_extras(maker: _Maker, pelvis: int, chest: int, head: int, hips: Array, top: Array, skull: Array) -> None:
     """Add some of: a face, hair, a skirt, a tail, breasts, targets for hands and feet."""
     if maker.chance(0.3):
-        maker.bone("Jaw", head, skull + 0.03 * FORWARD, skull + 0.06 * FORWARD - 0.02 * UP)
+        maker.add("Jaw", head, skull + 0.03 * FORWARD, skull + 0.06 * FORWARD - 0.02 * UP)
         for sign, _, mark in SIDES:
             for number in range(int(maker.rng.integers(1, 8))):
                 start = skull + 0.06 * FORWARD + 0.01 * (number + 1) * UP + sign * 0.02 * LEFT
-                maker.bone(f"Face{number}.{mark}", head, start, start + 0.01 * FORWARD)
+                maker.add(f"Face{number}.{mark}", head, start, start + 0.01 * FORWARD)
     if maker.chance(0.25):
         for strand in range(int(maker.rng.integers(1, 6))):
             start = skull + 0.1 * UP - 0.05 * FORWARD + 0.02 * (strand - 2) * LEFT
@@ -266,11 +245,11 @@ def _add_extras(maker: _Maker, pelvis: int, chest: int, head: int, hips: Array, 
     if maker.chance(0.2):
         for sign, _, mark in SIDES:
             start = top - 0.09 * UP + 0.04 * FORWARD + 0.05 * sign * LEFT
-            maker.bone(f"Breast.{mark}", chest, start, start + 0.04 * FORWARD)
+            maker.add(f"Breast.{mark}", chest, start, start + 0.04 * FORWARD)
     if maker.chance(0.15):
         for bone in [bone for bone, part in maker.parts.items() if part[0] in ("HAND", "FOOT")]:
             word, _, mark = maker.names[bone].rpartition(".")
-            maker.bone(f"{word}_IK.{mark}", -1, maker.heads[bone], maker.tails[bone])
+            maker.add(f"{word}_IK.{mark}", -1, maker.heads[bone], maker.tails[bone])
 
 
 def _turned(vector: Array, axis: Array, degrees: float) -> Array:
@@ -296,8 +275,8 @@ def _two_heads(maker: _Maker, root: int) -> None:
         maker.tails[bone] = maker.tails[bone] + 0.08 * LEFT
     start, skull, crown = maker.tails[chest], maker.heads[first] - 0.12 * LEFT, maker.tails[first] - 0.16 * LEFT
     number = len(maker.names)
-    neck = maker.bone("NeckB", chest, start - 0.06 * LEFT, skull)
-    maker.bone("HeadB", neck, skull, crown)
+    neck = maker.add("NeckB", chest, start - 0.06 * LEFT, skull)
+    maker.add("HeadB", neck, skull, crown)
     maker.loose(number, ("NECK", "HEAD"), ("CENTER", "LEFT", "RIGHT"))
 
 
@@ -319,11 +298,11 @@ def _quadruped(maker: _Maker, root: int) -> None:
     line = [points[-1] + rise * share for share in np.linspace(0.0, 1.0, necks + 1)]
     neck = maker.chain([f"Neck{number + 1}" for number in range(necks)], chest, line, [("NECK", "CENTER")] * necks)
     skull = line[-1]
-    head = maker.bone("Head", neck, skull, skull + maker.length("head", 0.2) * (FORWARD - 0.3 * UP), ("HEAD", "CENTER"))
+    head = maker.add("Head", neck, skull, skull + maker.length("head", 0.2) * (FORWARD - 0.3 * UP), ("HEAD", "CENTER"))
     if maker.chance(0.5):
-        maker.bone("Jaw", head, skull + 0.03 * FORWARD - 0.03 * UP, skull + 0.15 * FORWARD - 0.09 * UP)
+        maker.add("Jaw", head, skull + 0.03 * FORWARD - 0.03 * UP, skull + 0.15 * FORWARD - 0.09 * UP)
         for sign, _, mark in SIDES:
-            maker.bone(f"Ear.{mark}", head, skull + 0.04 * (UP + sign * LEFT), skull + 0.12 * UP + 0.05 * sign * LEFT)
+            maker.add(f"Ear.{mark}", head, skull + 0.04 * (UP + sign * LEFT), skull + 0.12 * UP + 0.05 * sign * LEFT)
     tails = int(maker.rng.choice([0, 3, 5, 8]))
     points = [points[0] - maker.length("tail", 0.1) * step * (FORWARD + 0.4 * UP) for step in range(tails + 1)]
     maker.chain([f"Tail{joint + 1}" for joint in range(tails)], pelvis, points, [("TAIL", "CENTER")] * tails)
@@ -352,7 +331,7 @@ def _add_foreleg(maker: _Maker, chest: int, start: Array, legs: float, half: _Ha
     points = [start + across + legs * (along * FORWARD + (height - 1.0) * UP) for along, height in places]
     if has[0]:
         blade = start + 0.5 * across - 0.04 * FORWARD + 0.1 * legs * UP
-        parent = maker.bone(f"Scapula.{mark}", chest, blade, points[0], ("CLAVICLE", side))
+        parent = maker.add(f"Scapula.{mark}", chest, blade, points[0], ("CLAVICLE", side))
     words, roles = ["UpperArm", "Forearm", "Hand", "Finger"][: 3 + has[1]], ["UPPER_ARM", "FOREARM", "HAND", "FINGER"]
     maker.chain([f"{word}.{mark}" for word in words], parent, points, [(role, side) for role in roles])
 
@@ -366,7 +345,7 @@ def _bird(maker: _Maker, root: int) -> None:
     necks = int(maker.rng.integers(1, 4))
     line = [points[-1] + step * maker.length("neck", 0.05) * (UP + 0.3 * FORWARD) for step in range(necks + 1)]
     neck = maker.chain([f"Neck{number + 1}" for number in range(necks)], chest, line, [("NECK", "CENTER")] * necks)
-    maker.bone("Head", neck, line[-1], line[-1] + 0.09 * FORWARD, ("HEAD", "CENTER"))
+    maker.add("Head", neck, line[-1], line[-1] + 0.09 * FORWARD, ("HEAD", "CENTER"))
     if maker.chance(0.7):
         back = [points[0] - step * maker.length("tail", 0.07) * FORWARD for step in range(3)]
         maker.chain(["Tail1", "Tail2"], pelvis, back, [("TAIL", "CENTER")] * 2)
@@ -414,9 +393,9 @@ def _centaur(maker: _Maker, root: int) -> None:
             maker.either[bone] = frozenset((each, "CENTER") for each in ("CHEST", "SPINE", "HIPS"))
             del maker.parts[bone]
     top = maker.heads[neck[0]] + 0.35 * UP
-    torso = maker.bone("UpperBody", maker.parents[neck[0]], maker.heads[neck[0]], top)
+    torso = maker.add("UpperBody", maker.parents[neck[0]], maker.heads[neck[0]], top)
     upper = len(maker.names)
-    chest = maker.bone("UpperChest", torso, top, top + 0.15 * UP)
+    chest = maker.add("UpperChest", torso, top, top + 0.15 * UP)
     maker.chain(["HumanNeck", "HumanHead"], chest, [top + 0.15 * UP, top + 0.22 * UP, top + 0.36 * UP], [None] * 2)
     maker.loose(torso, ("SPINE", "CHEST", "NECK", "HEAD"))
     maker.parts[upper + 2] = ("HEAD", "CENTER")
@@ -431,11 +410,11 @@ ANY_TRUNK = ("HIPS", "SPINE", "CHEST", "NECK", "HEAD", "TAIL", "LIMB")
 
 
 def _legs_around(maker: _Maker, root: int, pairs: int) -> None:
-    body = maker.bone("Body", root, 0.35 * UP - 0.12 * FORWARD, 0.35 * UP + 0.12 * FORWARD)
+    body = maker.add("Body", root, 0.35 * UP - 0.12 * FORWARD, 0.35 * UP + 0.12 * FORWARD)
     if maker.chance(0.6):
-        maker.bone("Head", body, 0.35 * UP + 0.12 * FORWARD, 0.35 * UP + 0.25 * FORWARD)
+        maker.add("Head", body, 0.35 * UP + 0.12 * FORWARD, 0.35 * UP + 0.25 * FORWARD)
     if maker.chance(0.6):
-        maker.bone("Abdomen", body, 0.35 * UP - 0.12 * FORWARD, 0.35 * UP - 0.45 * FORWARD)
+        maker.add("Abdomen", body, 0.35 * UP - 0.12 * FORWARD, 0.35 * UP - 0.45 * FORWARD)
     maker.loose(body, ANY_TRUNK)
     segments = int(maker.rng.integers(3, 6))
     for pair in range(pairs):
@@ -459,7 +438,7 @@ def _insect(maker: _Maker, root: int) -> None:
 
 def _octopus(maker: _Maker, root: int) -> None:
     """Add arms all around; none of them is in the plane of symmetry."""
-    body = maker.bone("Mantle", root, 0.4 * UP, 0.9 * UP)
+    body = maker.add("Mantle", root, 0.4 * UP, 0.9 * UP)
     maker.loose(body, ANY_TRUNK)
     bones = int(maker.rng.integers(5, 14))
     for arm in range(8):
@@ -495,7 +474,7 @@ def _robot_arm(maker: _Maker, root: int) -> None:
     if maker.chance(0.5):
         for sign, _, mark in SIDES:
             tip = points[-1] + 0.02 * sign * LEFT
-            maker.bone(f"Gripper.{mark}", last, tip, tip - 0.08 * UP)
+            maker.add(f"Gripper.{mark}", last, tip, tip - 0.08 * UP)
     maker.loose(start, ("LIMB",), sides)
     for bone in range(start + 1, start + bones):
         maker.parts[bone] = ("LIMB", "CENTER")

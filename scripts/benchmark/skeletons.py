@@ -10,7 +10,7 @@ import tomllib
 from collections import defaultdict
 from collections.abc import Callable
 from contextlib import redirect_stdout
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cache
 from io import StringIO
@@ -45,6 +45,33 @@ class Skeleton:
     human: bool
     deform: list[bool] | None
     """Which bones deform a mesh, in a rig that Rigify generated; else None."""
+
+
+@dataclass
+class SkeletonMaker:
+    """Bones added one after another."""
+
+    names: list[str] = field(default_factory=list)
+    parents: list[int] = field(default_factory=list)
+    heads: list[Array] = field(default_factory=list)
+    tails: list[Array] = field(default_factory=list)
+    parts: dict[int, tuple[str, str]] = field(default_factory=dict)
+    either: dict[int, frozenset[tuple[str, str]]] = field(default_factory=dict)
+
+    def add(self, name: str, parent: int, head: Array, tail: Array, part: tuple[str, str] | None = None) -> int:
+        """Add a bone and return its number."""
+        self.names.append(name)
+        self.parents.append(parent)
+        self.heads.append(np.asarray(head, float))
+        self.tails.append(np.asarray(tail, float))
+        if part:
+            self.parts[len(self.names) - 1] = part
+        return len(self.names) - 1
+
+    def skeleton(self, name: str = "made", human: bool = True) -> Skeleton:
+        """Return what was made."""
+        heads, tails = np.array(self.heads), np.array(self.tails)
+        return Skeleton(name, self.names, self.parents, heads, tails, self.parts, self.either, human, None)
 
 
 @dataclass(frozen=True)

@@ -4,36 +4,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from fabrik_addon.core.math.operations import Array
-from scripts.benchmark.skeletons import Skeleton
+from scripts.benchmark.skeletons import Skeleton, SkeletonMaker
 
 UP, FORWARD, LEFT = np.array([0.0, 0.0, 1.0]), np.array([0.0, -1.0, 0.0]), np.array([1.0, 0.0, 0.0])
 
 
 @dataclass
-class Maker:
+class Maker(SkeletonMaker):
     """Bones added one after another; +Z is up, -Y forward, +X left, the height about one."""
-
-    names: list[str] = field(default_factory=list)
-    parents: list[int] = field(default_factory=list)
-    heads: list[Array] = field(default_factory=list)
-    tails: list[Array] = field(default_factory=list)
-    parts: dict[int, tuple[str, str]] = field(default_factory=dict)
-    either: dict[int, frozenset[tuple[str, str]]] = field(default_factory=dict)
-
-    def add(self, name: str, parent: int, head: Array, tail: Array, part: tuple[str, str] | None = None) -> int:
-        """Add a bone and return its number."""
-        self.names.append(name)
-        self.parents.append(parent)
-        self.heads.append(np.asarray(head, float))
-        self.tails.append(np.asarray(tail, float))
-        if part:
-            self.parts[len(self.names) - 1] = part
-        return len(self.names) - 1
 
     def chain(self, words: list[tuple[str, str | None]], parent: int, points: list[Array], side: str) -> list[int]:
         """Add connected bones through points, one for each name and role."""
@@ -42,20 +25,6 @@ class Maker:
             parent = self.add(name, parent, head, tail, (role, side) if role else None)
             made.append(parent)
         return made
-
-    def skeleton(self, name: str = "made") -> Skeleton:
-        """Return what was made."""
-        return Skeleton(
-            name,
-            self.names,
-            self.parents,
-            np.array(self.heads),
-            np.array(self.tails),
-            self.parts,
-            self.either,
-            True,
-            None,
-        )
 
 
 @dataclass(frozen=True)
