@@ -315,9 +315,9 @@ def overridden(rig: Any) -> Generator[float, None, Any]:
         bpy.ops.object.select_all(action="DESELECT")
         rig.select_set(True)
         bpy.context.view_layer.objects.active = rig
-        bpy.ops.object.mode_set(mode="POSE")
         bpy.ops.view3d.view_axis(type="FRONT")
-        bpy.ops.view3d.view_selected()
+        bpy.ops.view3d.view_selected()  # in Object mode: in Pose mode the selected bones only are framed
+        bpy.ops.object.mode_set(mode="POSE")
         bpy.ops.ed.undo_push(message="override")
     return rig
 
