@@ -43,7 +43,7 @@ _MESSAGE_CALLS = {"FabrikError", "report", "poll_message_set", "in_interface", "
 
 _LEFT_OUT = re.compile(
     r"blender/(command_line|overlay)/|blender/interface/online_manual|blender/solving/compare_solvers|/presets/|"
-    r"core/(?!solvers/table|solvers/two_bone|body/(creature|recognise|shape|witnesses))"
+    r"core/(?!solvers/table|solvers/two_bone|body/(creature|evidence|recognise|shape))"
 )
 """Modules without texts for a person in Blender: the command line is in English, as its JSON is, and the core's checks
 of arrays can't fail from Blender."""

@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike
 from ..math.operations import Array
 from .bone_names import TRUNK, NameReading, read_names
 from .creature import CREATURES, WITH_LIMBS
+from .evidence import ARM, LEG, RICH, Estimate, combine_evidence, takes_arms_for_legs, tells_much
 from .part import LEAST_CONFIDENCE, OpenRole, Part, Recognition, Role, Side
 from .rest_skeleton import RestSkeleton, join_trees, read_skeleton, taken
 from .shape import read_shape
 from .shape_reading import ShapeReading
-from .witnesses import ARM, LEG, RICH, Verdict, takes_arms_for_legs, tells_much, weigh
 
 SURE_WAY = 0.5
 """Sureness of forward from which on names of arms and legs don't turn it round."""
@@ -34,8 +34,9 @@ def recognise(
 ) -> Recognition:
     """Return the parts of a body.
 
-    Two witnesses are asked, the names and the shape. Where they disagree, or where there is only one and it is unsure,
-    the confidence falls; a role whose confidence is less than one half is left open, with the reason.
+    The evidence of the names and that of the shape are combined. Where they disagree, or where there is only one of
+    them and its confidence is low, the confidence falls; a role whose confidence is less than one half is left open,
+    with the reason.
 
     Args:
         names: (B,) bone names.
@@ -57,14 +58,14 @@ def recognise(
     shape = read_shape(skeleton)
     if shape.sureness < SURE_WAY and takes_arms_for_legs(readings, shape):
         shape = read_shape(skeleton, against=shape.forward)
-    verdicts = weigh(skeleton, readings, shape)
-    sure = {place: each for place, each in verdicts.items() if each.confidence >= LEAST_CONFIDENCE}
+    estimates = combine_evidence(skeleton, readings, shape)
+    sure = {place: each for place, each in estimates.items() if each.confidence >= LEAST_CONFIDENCE}
     creature, forward = _by_parts(skeleton, sure, shape)
     parts = _parts(skeleton, sure, forward, shape.up)
-    return Recognition(parts, _open_roles(skeleton, verdicts, sure, shape), creature, shape.up, forward)
+    return Recognition(parts, _open_roles(skeleton, estimates, sure, shape), creature, shape.up, forward)
 
 
-def _by_parts(skeleton: RestSkeleton, sure: dict[int, Verdict], shape: ShapeReading) -> tuple[str, Array]:
+def _by_parts(skeleton: RestSkeleton, sure: dict[int, Estimate], shape: ShapeReading) -> tuple[str, Array]:
     """Return the kind of creature and forward; from the parts where the names alone have told them.
 
     Left is from the middle of the right parts to that of the left ones, and forward ``left x up``. The trunk of a human
@@ -120,7 +121,7 @@ def _depth_first(skeleton: RestSkeleton) -> list[int]:
     return order
 
 
-def _parts(skeleton: RestSkeleton, sure: dict[int, Verdict], forward: Array, up: Array) -> tuple[Part, ...]:
+def _parts(skeleton: RestSkeleton, sure: dict[int, Estimate], forward: Array, up: Array) -> tuple[Part, ...]:
     """Return the parts in order: the trunk from the hips to the head, then each limb from its start to its end."""
     order = {place: number for number, place in enumerate(_depth_first(skeleton))}
     ends = [
@@ -147,7 +148,7 @@ def _parts(skeleton: RestSkeleton, sure: dict[int, Verdict], forward: Array, up:
     )
 
 
-def _number_digits(skeleton: RestSkeleton, sure: dict[int, Verdict], forward: Array, up: Array) -> dict[int, int]:
+def _number_digits(skeleton: RestSkeleton, sure: dict[int, Estimate], forward: Array, up: Array) -> dict[int, int]:
     """Return which finger or toe each bone of one belongs to, from front to back, then from top to bottom."""
     starts: dict[int, int] = {}
     for place in sorted(sure):
@@ -175,12 +176,12 @@ def _number_digits(skeleton: RestSkeleton, sure: dict[int, Verdict], forward: Ar
 
 
 def _open_roles(
-    skeleton: RestSkeleton, verdicts: dict[int, Verdict], sure: dict[int, Verdict], shape: ShapeReading
+    skeleton: RestSkeleton, estimates: dict[int, Estimate], sure: dict[int, Estimate], shape: ShapeReading
 ) -> tuple[OpenRole, ...]:
     """Return the roles that no bone has: those that are doubtful, and those that such a creature would have."""
     given = {(each.role, each.side) for each in sure.values()}
     opened: dict[tuple[Role, Side], OpenRole] = {}
-    for place, each in sorted(verdicts.items(), key=lambda item: -item[1].confidence):
+    for place, each in sorted(estimates.items(), key=lambda item: -item[1].confidence):
         key = (each.role, each.side)
         if place not in sure and key not in given and key not in opened:
             opened[key] = OpenRole(*key, f"{skeleton.names[place]}: {each.reason}")
@@ -191,6 +192,6 @@ def _open_roles(
             for side in of_role:
                 if (role, side) not in given and (role, side) not in opened:
                     opened[role, side] = OpenRole(role, side, "no bone is in its place")
-    elif not verdicts:
+    elif not estimates:
         opened[Role.LIMB, Side.CENTER] = OpenRole(Role.LIMB, Side.CENTER, shape.reason or "no limbs were found")
     return tuple(opened.values())

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What names and shape say together about each bone, and how sure that is."""
+"""The evidence of names and that of the shape, combined into a role and a confidence for each bone."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ ORDERS = (TRUNK, ARM, LEG)
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What is known of one bone."""
+class Estimate:
+    """The role of one bone, with its confidence."""
 
     role: Role
     side: Side
@@ -39,12 +39,13 @@ class Verdict:
     """Why it is not surer, in words."""
 
 
-def weigh(skeleton: RestSkeleton, readings: list[NameReading], shape: ShapeReading) -> dict[int, Verdict]:
-    """Return what names and shape say about each bone, parents first.
+def combine_evidence(skeleton: RestSkeleton, readings: list[NameReading], shape: ShapeReading) -> dict[int, Estimate]:
+    """Return the role of each bone by its name and by the shape, parents first.
 
-    Two witnesses that agree leave the doubt ``(1 - w) (1 - c)``, with ``w`` the weight of the name and ``c`` the
-    confidence of the shape. Where they name neighbouring roles of one limb the name is taken, since the shape doesn't
-    know to a bone where a part ends, and the confidence falls; where they name others, it falls below one half.
+    Where name and shape agree the confidence is ``1 - (1 - w) (1 - c)``, with ``w`` the weight of the name and ``c``
+    the confidence of the shape: the chance that not both are wrong. Where they name neighbouring roles of one limb the
+    role of the name is taken, since the shape doesn't tell to a bone where a part ends, and the confidence falls; where
+    they name others, it falls below one half.
     """
     rich = tells_much(readings)
     readings = _without_girdles(skeleton, readings)
@@ -54,7 +55,7 @@ def weigh(skeleton: RestSkeleton, readings: list[NameReading], shape: ShapeReadi
     doubtful = _out_of_order(skeleton, named) | _shifted(named, shape)
     mirrored = _mirrored(readings, shape)
     _move_head(skeleton, named, shape)
-    verdicts: dict[int, Verdict] = {}
+    estimates: dict[int, Estimate] = {}
     for place, reading in enumerate(readings):
         guess = shape.guesses.get(place)
         if place in doubtful:
@@ -66,14 +67,14 @@ def weigh(skeleton: RestSkeleton, readings: list[NameReading], shape: ShapeReadi
             beside = sum(named.get(other) is role for other in skeleton.children[skeleton.parents[place]])
             is_digit = role in DIGIT_ROLES and skeleton.parents[place] >= 0 and beside > 2  # one of several
             needs_place = (bool(shape.guesses) or not rich) and not is_digit
-            verdict = _by_name(skeleton, place, role, reading, verdicts, needs_place)
-            if verdict is not None and _ends_digit(skeleton, place, verdict.role, shape):
-                verdict = replace(verdict, confidence=0.55 * verdict.confidence)
+            estimate = _by_name(skeleton, place, role, reading, estimates, needs_place)
+            if estimate is not None and _ends_digit(skeleton, place, estimate.role, shape):
+                estimate = replace(estimate, confidence=0.55 * estimate.confidence)
         else:
-            verdict = _by_both(reading, guess, shape, rich, mirrored)
-        if verdict is not None:
-            verdicts[place] = verdict
-    return verdicts
+            estimate = _by_both(reading, guess, shape, rich, mirrored)
+        if estimate is not None:
+            estimates[place] = estimate
+    return estimates
 
 
 def takes_arms_for_legs(readings: list[NameReading], shape: ShapeReading) -> bool:
@@ -217,16 +218,16 @@ def _by_name(
     place: int,
     role: Role | None,
     reading: NameReading,
-    verdicts: dict[int, Verdict],
+    estimates: dict[int, Estimate],
     needs_place: bool,
-) -> Verdict | None:
+) -> Estimate | None:
     """Return what the name alone says: with ``needs_place`` sure only after bones that are known before it."""
     if role is None:
         return None
     side = reading.side or Side.CENTER
     confidence = 0.8 * reading.weight
     reason = f"its name says {_word(role)}, and its place doesn't tell"
-    above = next((verdicts[each] for each in skeleton.ancestors(place)[1:] if each in verdicts), None)
+    above = next((estimates[each] for each in skeleton.ancestors(place)[1:] if each in estimates), None)
     if needs_place and above is not None and not _follows(above, role, side):
         confidence *= 0.55
         reason = f"its name says {_word(role)}, but it hangs from a bone that is {_word(above.role)}"
@@ -239,10 +240,10 @@ def _by_name(
     elif role in (*ARM, *LEG) and side is Side.CENTER:
         confidence *= 0.55
         reason = f"its name says {_word(role)}, but no side"
-    return Verdict(role, side, 0, confidence, reason)
+    return Estimate(role, side, 0, confidence, reason)
 
 
-def _follows(above: Verdict, role: Role, side: Side) -> bool:
+def _follows(above: Estimate, role: Role, side: Side) -> bool:
     """Return whether a role can come after another along the bones."""
     if role in (Role.FIN, Role.LIMB, Role.TAIL):
         return True
@@ -255,7 +256,7 @@ def _follows(above: Verdict, role: Role, side: Side) -> bool:
     return above.role in TRUNK and role in (Role.CLAVICLE, Role.UPPER_ARM, Role.THIGH)
 
 
-def _by_both(reading: NameReading, guess: Guess, shape: ShapeReading, rich: bool, mirrored: bool) -> Verdict | None:
+def _by_both(reading: NameReading, guess: Guess, shape: ShapeReading, rich: bool, mirrored: bool) -> Estimate | None:
     """Return what the name and the place of a bone say together."""
     role, confidence, reason = guess.role, guess.confidence, f"its place says {_word(guess.role)}, but not surely"
     if (guess.role is Role.LIMB and reading.skipped) or (reading.root and guess.role not in TRUNK):
@@ -297,7 +298,7 @@ def _by_both(reading: NameReading, guess: Guess, shape: ShapeReading, rich: bool
         confidence *= 0.5 + 0.5 * min(1.0, 1.3 * shape.sureness)
         if shape.sureness < 0.3:
             reason = "nothing tells which side is left"
-    return Verdict(role, side, guess.limb, confidence, reason)
+    return Estimate(role, side, guess.limb, confidence, reason)
 
 
 def _disagree(reading: NameReading, guess: Guess, weight: float) -> tuple[Role, float]:
