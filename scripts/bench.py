@@ -117,6 +117,7 @@ MEASUREMENTS: dict[str, Measurement] = {
     "time": lambda effort: [blender_rows.time_table(effort)],
     "drag": lambda effort: [drag_rows.drag_table(effort)],
     "bake": lambda effort: [bake_rows.time_table(effort)],
+    "bake-body": lambda effort: [bake_rows.body_table(effort)],
     "bake-growth": lambda effort: [bake_rows.growth_table(effort)],
     "bake-same": lambda effort: [bake_rows.same_table(effort)],
     "round-trip": lambda effort: [bake_rows.round_trip_table(effort)],

@@ -10,7 +10,8 @@ frames with any of them are read as groups and solved one by one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -45,16 +46,18 @@ _SAME_LINKS = 3e-6
 
 @dataclass(frozen=True)
 class SolvedRows:
-    """The solution of a batch: one entry for each row."""
+    """The solution of a batch of C chains: one entry for each row."""
 
     rotations: Array
-    """(F, B, 4) own rotations of the bones that aren't locked, as quaternions."""
+    """(F, B, 4) own rotations of the ``rotating`` bones, as quaternions."""
     error: Array
-    """(F,) distance from tip to target over chain length."""
+    """(F, C) distance from tip to target over chain length."""
     status: NDArray[np.int64]
-    """(F,) values of ``Status``."""
+    """(F, C) values of ``Status``."""
     is_solved: NDArray[np.bool_]
-    """(F,) whether the row's links are those of the chain; where they aren't the other entries are meaningless."""
+    """(F,) whether the row fits; where it doesn't the other entries are meaningless."""
+    locations: Mapping[str, Array] = field(default_factory=dict)
+    """(F, 3) locations of the roots that may move, by the bones' names."""
 
 
 @dataclass(frozen=True)
@@ -71,14 +74,21 @@ class PlainChain:
         """Of its bones and, where the chain ends at a bone's head, of the bone whose head that is."""
         return [bone.name for bone in self.snapshot.bones.line]
 
-    def read(self, armature: Object, settings: FabrikChain, to_armature: Matrix) -> Row | None:
+    @property
+    def rotating(self) -> Sequence[PoseBone]:
+        """The bones that aren't locked."""
+        return self.snapshot.bones.tree.bones
+
+    def read(self, armature: Object, chains: Sequence[FabrikChain], to_armature: Matrix) -> Row | None:
         """Return the row of a frame, or None where bones are sheared.
 
         Args:
             armature: evaluated at the frame.
-            settings: of the chain on the evaluated armature: the objects that they point to are evaluated too.
+            chains: settings of the chain alone, on the evaluated armature: the objects that they point to are evaluated
+                too.
             to_armature: from the world into the armature's space.
         """
+        (settings,) = chains
         at_first = self.snapshot.bones
         found = armature.pose.bones
         line = [found[name] for name in self.names]
@@ -131,7 +141,7 @@ class PlainChain:
         error, status = np.zeros(frames), np.zeros(frames, np.int64)
         if solved is not None:
             rotations[which], error[which], status[which] = solved
-        return SolvedRows(rotations, error, status, is_solved)
+        return SolvedRows(rotations, error[:, None], status[:, None], is_solved)
 
     def _solve_same(
         self,
@@ -223,16 +233,26 @@ def plain_chain_of(group: Group, armature: Object) -> PlainChain | None:
         return None
     if snapshot.options.moves_root or snapshot.options.stretch_max > 1.0 or bones.has_locks:
         return None
-    above = (*bones.line, *bones.bones[0].parent_recursive)
     animated = animated_paths(armature)
     if animated_settings(animated, armature, bones.chain_name) - {"influence", "enabled"}:
         return None
     if any(has_animated_settings(animated, bone) for bone in bones.line):
         return None
-    can_shear = armature.animation_data is not None and bool(armature.animation_data.nla_tracks)
-    can_shear |= any(path.endswith(".scale") for path in animated)
-    can_shear |= any(is_active(constraint) for bone in above for constraint in bone.constraints)
-    return PlainChain(snapshot, can_shear)
+    return PlainChain(snapshot, may_shear(armature, bones.line))
+
+
+def may_shear(armature: Object, line: Sequence[PoseBone]) -> bool:
+    """Tell whether bones may change their shape from frame to frame.
+
+    Args:
+        armature: their object.
+        line: the bones, from their root outward.
+    """
+    if armature.animation_data is not None and bool(armature.animation_data.nla_tracks):
+        return True
+    above = (*line, *line[0].parent_recursive)
+    is_constrained = any(is_active(constraint) for bone in above for constraint in bone.constraints)
+    return is_constrained or any(path.endswith(".scale") for path in animated_paths(armature))
 
 
 def at_frame(bones: ChainBones, line: list[PoseBone]) -> ChainBones:

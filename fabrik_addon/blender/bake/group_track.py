@@ -35,6 +35,7 @@ from ..solving.solve_chain_bones import SolvedChain
 from ..solving.solve_chains import solve_group
 from ..solving.write_channels import differ
 from .batched_frames import PlainChain, Row, plain_chain_of
+from .batched_trees import PlainTree, plain_tree_of
 
 if TYPE_CHECKING:
     from bpy.types import Object, ViewLayer
@@ -116,7 +117,7 @@ class Track:
             is_changing: whether settings of the group's chains are animated.
         """
         self.group = group
-        self.plain: PlainChain | None = plain_chain_of(group, armature)
+        self.plain: PlainChain | PlainTree | None = plain_chain_of(group, armature) or plain_tree_of(group, armature)
         self.values: dict[ChannelKey, Array] = {}
         """Channels (F, C) of bones, by frame."""
         self._count = len(frames)
@@ -186,7 +187,7 @@ class Track:
         row = None
         settings = self._enabled_chains(armature)
         if self.plain is not None and settings:
-            row = self.plain.read(armature, settings[0], to_armature)
+            row = self.plain.read(armature, settings, to_armature)
         if row is None:
             self.solve_now(number, frames, armature)
         else:
@@ -243,16 +244,21 @@ class Track:
         if self.plain is None or not self._rows:
             return []
         solved = self.plain.solve(self._rows)
-        numbers, keys = self._row_numbers, self.rotation_keys
+        numbers = self._row_numbers
         left = []
         for row, number in enumerate(numbers):
             if not solved.is_solved[row]:
                 left.append(number)
                 continue
-            self._note(number, self.group.names[0], Status(int(solved.status[row])), float(solved.error[row]))
-        for column, key in enumerate(keys):
+            for chain, name in enumerate(self.group.names):
+                self._note(number, name, Status(int(solved.status[row, chain])), float(solved.error[row, chain]))
+        for column, bone in enumerate(self.plain.rotating):
+            key = (bone.name, channel_name(bone))
             self._rotations[key][numbers] = solved.rotations[:, column]
-        self.changed.update(keys)
+            self.changed.add(key)
+        for name, locations in solved.locations.items():
+            self.values[name, "location"][numbers] = locations
+            self.changed.add((name, "location"))
         self._rows, self._row_numbers = [], []
         return left
 
@@ -266,7 +272,7 @@ class Track:
         for key, values in self.values.items():
             bone = armature.pose.bones[key[0]]
             if key not in self._before:
-                for number in numbers:
+                for number in self._solved_singly.keys() & set(numbers):
                     values[number] = self._solved_singly[number][key]
                 continue
             is_locked = has_locks(bone)

@@ -28,6 +28,9 @@ Angles: TypeAlias = tuple[float, float, float]
 Limits: TypeAlias = tuple[Angles, Angles]
 """A bone's smallest and largest angles."""
 
+UNLIMITED: Limits = ((-math.inf,) * 3, (math.inf,) * 3)
+"""Of a bone that may rotate any way."""
+
 EulerOrder: TypeAlias = Literal['XYZ', 'XZY', 'YXZ', 'YZX', 'ZXY', 'ZYX']
 """Order of Euler angles."""
 

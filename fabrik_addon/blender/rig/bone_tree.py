@@ -16,15 +16,13 @@ from numpy.typing import NDArray
 
 from ...core import Array, Chain, FabrikError, Pose
 from ...core.math.quaternions import IDENTITY
-from .bone_limits import Limits, stiffness_of
+from .bone_limits import UNLIMITED, Limits, stiffness_of
 
 if TYPE_CHECKING:
     from bpy.types import PoseBone
 
 _NO_LENGTH = 1e-6
 """Length of a link, over that of all links, below which it has no direction in single precision."""
-
-_UNLIMITED = ((-math.inf,) * 3, (math.inf,) * 3)
 
 
 class End(NamedTuple):
@@ -131,12 +129,12 @@ def read_tree(
     """
     rows = _rows(tree, matrices, rotations)
     tips, starts, roots = np.array(tree.tips), np.array(tree.starts), tuple(moving_roots)
-    lengths = _lengths(rows.positions, rows.parents)
+    lengths = link_lengths(rows.positions, rows.parents)
     _check_lengths(tree, rows, lengths)
     if tree.has_anchor:
         rows = _with_anchor(rows)
         tips, starts, roots = tips + 1, starts + 1, tuple(root + 1 for root in roots)
-        lengths = _lengths(rows.positions, rows.parents)
+        lengths = link_lengths(rows.positions, rows.parents)
     chain = Chain(
         parents=np.array(rows.parents),
         lengths=lengths,
@@ -164,7 +162,7 @@ def _rows(tree: BoneTree, matrices: Sequence[Matrix], rotations: Sequence[Quater
     rest = np.array([IDENTITY] * len(components))
     has_rests = is_limited or not tree.is_chain
     if has_rests:
-        rest[: len(frames)] = _rest_frames(tree, frames, rotations)
+        rest[: len(frames)] = rest_frames_of(tree, frames, rotations)
     names = tuple(bone.name for bone in tree.bones)
     names += tuple(names[end.supporting_bone] for end in tree.ends)
     positions = tree.joints(matrices)
@@ -185,7 +183,7 @@ def _rows(tree: BoneTree, matrices: Sequence[Matrix], rotations: Sequence[Quater
     )
 
 
-def _rest_frames(
+def rest_frames_of(
     tree: BoneTree, frames: Sequence[Quaternion], rotations: Sequence[Quaternion]
 ) -> list[tuple[float, ...]]:
     """Return the frame in which each bone's own rotation is counted (``read_tree``)."""
@@ -205,7 +203,7 @@ def _limit_rows(tree: BoneTree) -> tuple[Array, Array, Array, bool]:
         if limits is None:
             continue
         stiff = stiffness_of(bone)
-        if limits != _UNLIMITED or any(stiff):
+        if limits != UNLIMITED or any(stiff):
             is_limited = True
             lower[row], upper[row] = limits
             stiffness[row] = stiff
@@ -238,7 +236,7 @@ def _with_anchor(rows: _Rows) -> _Rows:
     )
 
 
-def _lengths(positions: Array, parents: Sequence[int]) -> Array:
+def link_lengths(positions: Array, parents: Sequence[int]) -> Array:
     """Return the length (J,) of the link that ends at each joint, 0 where no link does."""
     points = positions.tolist()
     ends = zip(parents, points, strict=True)

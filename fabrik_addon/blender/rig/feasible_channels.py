@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, cast
 from mathutils import Quaternion
 
 from ...core.model.joint_limits import JointLimits, clamp_rotation, joint_limits, outside_by
-from .bone_limits import Limits, euler_limits_of, limits_of, within_euler_limits
+from .bone_limits import UNLIMITED, Limits, euler_limits_of, limits_of, within_euler_limits
 from .rotation_channel import Channel, channel_for, has_locks, locked_channel_for, rotation_from
 
 if TYPE_CHECKING:
@@ -125,6 +125,8 @@ def constraints_of(bone: PoseBone, limits: Limits | None) -> BoneConstraints:
     is_locked = has_locks(bone)
     if limits is not None and (euler_limits or is_locked):
         limits = limits_of(bone, with_locks=False, with_constraints=not euler_limits)
+    if limits == UNLIMITED:
+        limits = None  # swing and twist of a rotation by nearly half a turn have lost four of its digits
     return BoneConstraints(bone, None if limits is None else joint_limits(*limits), euler_limits, is_locked)
 
 

@@ -1,0 +1,261 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Several chains as one tree over many frames: for trees whose bones rotate freely and whose settings aren't animated.
+
+A row holds the numbers that ``take_group`` reads at a frame: joints, frames and own rotations of the bones, targets,
+and where they are used poles, target rotations and the locations of the roots that may move.
+
+Least squares start from the solution of the frame before, with the frame's own pose as the reference pose of the
+posture task: where a target can be met in several ways the bones stay with one of them, and they don't drift. Where a
+target isn't met, at this frame or the one before, they start from the frame's own pose: near a target that can't be
+met the cost is flat, a descent from the frame before ends after few steps, and the pose lags behind by up to 17
+degrees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from mathutils import Matrix, Quaternion
+from numpy.typing import NDArray
+
+from ...core import Array, Goals, Pose, Status, TreeSolution, solve_tree_components, start_tree
+from ...core.math.quaternion_arrays import conjugate, multiply
+from ..animation.animated_settings import animated_paths, animated_settings, has_animated_settings
+from ..rig.bone_kinematics import location_at, rotates_rigidly
+from ..rig.bone_rotations import local_rotations, parent_frames
+from ..rig.bone_tree import link_lengths, rest_frames_of
+from ..rig.rotation_channel import rotation_in_armature, rotation_of
+from ..rig.snapshot import Snapshot
+from ..rig.targets_and_poles import position_in_world
+from ..solving.chain_groups import Group
+from ..solving.solve_tree_bones import ReadTree, tree_goals
+from .batched_frames import Row, SolvedRows, may_shear
+
+if TYPE_CHECKING:
+    from bpy.types import Object, PoseBone
+
+    from ..rig.properties import FabrikChain
+
+_NO_LENGTH = 1e-6
+"""Length of a link, over that of all links, below which a frame is read as a group, which names the bone."""
+
+
+@dataclass(frozen=True)
+class PlainTree:
+    """A tree whose frames fit into rows, with what is the same at all frames."""
+
+    snapshots: tuple[Snapshot, ...]
+    """Of the chains, read at the first frame."""
+    tree: ReadTree
+    goals: Goals
+    """At the first frame."""
+    can_shear: bool
+    """Whether its bones may change their shape from frame to frame."""
+
+    @property
+    def rotating(self) -> Sequence[PoseBone]:
+        """The bones that rotate, one for each joint."""
+        return self.tree.bones.tree.bones
+
+    def read(self, armature: Object, chains: Sequence[FabrikChain], to_armature: Matrix) -> Row | None:
+        """Return the row of a frame, or None where bones are sheared.
+
+        Args:
+            armature: evaluated at the frame.
+            chains: settings of the chains on the evaluated armature: the objects that they point to are evaluated too.
+            to_armature: from the world into the armature's space.
+        """
+        tree, found = self.tree.bones.tree, armature.pose.bones
+        line = [found[bone.name] for bone in tree.line]
+        if self.can_shear:
+            parents = (bone.parent.matrix if bone.parent else None for bone in line)
+            if not all(map(rotates_rigidly, line, parents)):
+                return None
+        matrices = [bone.matrix for bone in line]
+        joints = tree.joints(matrices)
+        frames = [matrices[number].to_quaternion() for number in tree.rows]
+        rotations = [rotation_of(line[number]) for number in tree.rows]
+        row: Row = joints.ravel().tolist()
+        for quaternion in (*frames, *rotations):
+            row.extend(quaternion[:])
+        for rest in rest_frames_of(tree, frames, rotations):
+            row.extend(rest)
+        for settings, tip in zip(chains, tree.tips, strict=True):
+            row.extend(_goals_at(armature, settings, joints[tip].tolist(), to_armature))
+        for _, bone, _ in self.tree.moving_roots:
+            row.extend(_location_at(found[bone.name]))
+        return row
+
+    def solve(self, rows: list[Row]) -> SolvedRows:
+        """Solve all frames, each from the solution of the one before."""
+        tree, chain, roots = self.tree.bones.tree, self.tree.start.chain, self.tree.moving_roots
+        joints, bones, chains = len(chain.lengths), len(tree.bones), len(self.snapshots)
+        table = np.array(rows)
+        widths = [3 * joints, 4 * bones, 4 * bones, 4 * bones, 10 * chains, 12 * len(roots)]
+        parts = np.split(table, np.cumsum(widths)[:-1], axis=1)
+        posed = _PosedRows(
+            positions=parts[0].reshape(-1, joints, 3),
+            frames=parts[1].reshape(-1, bones, 4),
+            own=parts[2].reshape(-1, bones, 4),
+            rests=parts[3].reshape(-1, bones, 4),
+            goals=parts[4].reshape(-1, chains, 10),
+            roots=parts[5].reshape(len(rows), len(roots), 4, 3),
+        )
+        parents = chain.parents.tolist()
+        lengths = np.array([link_lengths(positions, parents) for positions in posed.positions])
+        is_solved = np.isfinite(table).all(axis=1)
+        is_solved &= (lengths[:, 1:] > _NO_LENGTH * lengths.sum(axis=1, keepdims=True)).all(axis=1)
+        which = np.flatnonzero(is_solved)
+        solutions = self._solutions(posed, lengths, which)
+        rotations, places = posed.own.copy(), posed.roots[:, :, 0].copy()
+        error, status = np.zeros((len(rows), chains)), np.zeros((len(rows), chains), np.int64)
+        if solutions:
+            after = np.array([solution.frames[:bones] for solution in solutions])
+            rotations[which] = _own_rotations(tree.rotation_parents, posed.frames[which], posed.own[which], after)
+            error[which] = [solution.error for solution in solutions]
+            status[which] = [solution.status for solution in solutions]
+            if roots:
+                shifts = np.array([solution.shifts for solution in solutions])
+                places[which] += np.einsum("frj,frji->fri", shifts, posed.roots[which, :, 1:])
+        locations = {bone.name: places[:, number] for number, (_, bone, _) in enumerate(roots)}
+        return SolvedRows(rotations, error, status, is_solved, locations)
+
+    def _solutions(self, posed: _PosedRows, lengths: Array, which: NDArray[np.intp]) -> list[TreeSolution]:
+        """Solve frames one after another.
+
+        Args:
+            posed: the rows of all frames.
+            lengths: (F, J) of the links.
+            which: numbers of the frames to solve.
+        """
+        tree, start = self.tree.bones.tree, self.tree.start
+        supporting = [*range(len(tree.bones)), *(end.supporting_bone for end in tree.ends)]
+        rests = np.broadcast_to(start.chain.rest, (len(lengths), *start.chain.rest.shape)).copy()
+        rests[:, : len(tree.bones)] = posed.rests
+        found: list[TreeSolution] = []
+        previous: TreeSolution | None = None
+        for number in which:
+            chain = replace(start.chain, lengths=lengths[number], rest=rests[number])
+            pose = Pose(posed.positions[number], posed.frames[number][supporting], rests[number, 0])
+            goals = self.goals_of(posed.goals[number])
+            begin = start_tree(chain, pose)
+            solution = solve_tree_components(begin, goals, self.tree.options, previous)
+            if previous is not None and not _is_reached(solution):
+                solution = solve_tree_components(begin, goals, self.tree.options)
+            previous = solution if _is_reached(solution) else None
+            found.append(solution)
+        return found
+
+    def goals_of(self, columns: Array) -> Goals:
+        """Return the goals of one frame from its columns (C, 10): targets, poles and rotations."""
+        goals = self.goals
+        return replace(
+            goals,
+            targets=columns[:, :3],
+            poles=None if goals.poles is None else columns[:, 3:6],
+            rotations=None if goals.rotations is None else columns[:, 6:],
+        )
+
+
+@dataclass(frozen=True)
+class _PosedRows:
+    """The numbers of F rows, by what they are of."""
+
+    positions: Array
+    """(F, J, 3) of the joints."""
+    frames: Array
+    """(F, B, 4) of the bones, in armature space."""
+    own: Array
+    """(F, B, 4) rotations of the bones in their parents."""
+    rests: Array
+    """(F, B, 4) frames in which the bones' own rotations are counted."""
+    goals: Array
+    """(F, C, 10) target, pole and target rotation of each chain; 0 where it has none."""
+    roots: Array
+    """(F, R, 4, 3) location of each root that may move, and by what it changes as the head moves along x, y and z."""
+
+
+def _is_reached(solution: TreeSolution) -> bool:
+    """Tell whether all effectors are at their targets."""
+    return all(status == Status.REACHED for status in solution.status)
+
+
+def _goals_at(armature: Object, settings: FabrikChain, tip: Sequence[float], to_armature: Matrix) -> Row:
+    """READ: target, pole and target rotation of a chain, 3 + 3 + 4 numbers; 0 where it has none.
+
+    Args:
+        armature: evaluated at the frame.
+        settings: the chain's.
+        tip: where its end is, which is the target of a pinned chain.
+        to_armature: from the world into the armature's space.
+    """
+    target: Sequence[float] = tip
+    pole: Sequence[float] = (0.0,) * 3
+    rotation: Sequence[float] = (0.0,) * 4
+    if not settings.use_pin:
+        target = (to_armature @ position_in_world(settings.target, settings.subtarget, "target"))[:]
+    if settings.pole_target is not None:
+        pole = (to_armature @ position_in_world(settings.pole_target, settings.pole_subtarget, "pole"))[:]
+    if settings.use_rotation and settings.use_pin:
+        rotation = armature.pose.bones[settings.tip].matrix.to_quaternion()[:]
+    elif settings.use_rotation:
+        desired = rotation_in_armature(armature, settings.target, settings.subtarget)
+        rotation = (desired @ Quaternion(settings.rotation_offset[:]).normalized())[:]
+    return [*target, *pole, *rotation]
+
+
+def _location_at(root: PoseBone) -> Row:
+    """READ: a root's location channel, and by what it changes as the head moves by one unit along x, y and z (4, 3).
+
+    The location is a linear function of the head, so four of its values say all of them.
+    """
+    here = location_at(root, root.head)
+    found: Row = [*root.location[:]]
+    for axis in Matrix.Identity(3).row:
+        found.extend((location_at(root, root.head + axis) - here)[:])
+    return found
+
+
+def _own_rotations(parents: Sequence[int], frames: Array, own: Array, after: Array) -> Array:
+    """Return the bones' own rotations (F, B, 4) with which their frames are (F, B, 4) those after the solve.
+
+    Args:
+        parents: index of the bone with which each bone rotates, or -1.
+        frames: (F, B, 4) of the bones before.
+        own: (F, B, 4) rotations of the bones before.
+        after: (F, B, 4) frames of the bones.
+    """
+    columns = list(np.moveaxis(frames, 1, 0)), list(np.moveaxis(own, 1, 0))
+    counted_in = parent_frames(parents, *columns, multiply, conjugate)
+    found: Array = np.stack(local_rotations(counted_in, list(np.moveaxis(after, 1, 0)), multiply, conjugate), axis=1)
+    return found
+
+
+def plain_tree_of(group: Group, armature: Object) -> PlainTree | None:
+    """Return the tree of a group whose frames fit into rows, or None where they don't.
+
+    Args:
+        group: read at the first frame.
+        armature: its object.
+    """
+    read, snapshots = group.tree, group.snapshots
+    if read is None or any(snapshot.influence < 1.0 for snapshot in snapshots):
+        return None
+    bones = read.bones
+    if bones.has_locks or bones.is_constrained or not bones.is_rigid or bones.tree.has_anchor or max(bones.meets) >= 0:
+        return None
+    # A bone that starts where another one of the tree does keeps its channel, which isn't in a row.
+    rotating = {bone.name for bone in bones.tree.bones}
+    if any(bone.name not in rotating for snapshot in snapshots for bone in snapshot.bones.tree.bones):
+        return None
+    animated = animated_paths(armature)
+    if any(animated_settings(animated, armature, snapshot.name) for snapshot in snapshots):
+        return None
+    if any(has_animated_settings(animated, bone) for bone in bones.tree.line):
+        return None
+    goals = tree_goals(read, snapshots, [snapshot.goals for snapshot in snapshots])
+    return PlainTree(snapshots, read, goals, may_shear(armature, bones.tree.line))
