@@ -150,7 +150,7 @@ def solve_tree_components(
         batch=batch,
         points=[(rx + unit * x, ry + unit * y, rz + unit * z) for x, y, z in state.placed.joints],
         frames=state.placed.frames,
-        shifts=[(unit * x, unit * y, unit * z) for x, y, z in state.shifts],
+        shifts=[(unit * x, unit * y, unit * z) for x, y, z in state.shifts.tolist()],
         error=[distance / length for distance, length in zip(distances, start.own_lengths, strict=True)],
         sweeps=steps,
         status=_statuses(problem, state, distances, is_converged),
@@ -337,8 +337,7 @@ def _met_halfway(problem: TreeProblem, state: State) -> State:
         share = other / (weight + other)
         middle = (ax + share * (bx - ax), ay + share * (by - ay), az + share * (bz - az))
         tasks += [(PositionTask(place.joint, middle), weight), (PositionTask(place.meets, middle), other)]
-    found, _, _ = descend_by_priority(Descent(problem.start.tree, [tasks], False), state, state, TREE_STEPS)
-    return problem.state(found.coordinates, found.shifts)
+    return descend_by_priority(Descent(problem.start.tree, [tasks], False), state, state, TREE_STEPS)[0]
 
 
 def _weight_at(problem: TreeProblem, joint: int, weight: float) -> float:
@@ -395,8 +394,7 @@ def _within_turn(descent: Descent, begin: State, found: State, most: float) -> S
     """
     if not math.isfinite(most):
         return found
-    begin = descent.state(begin.coordinates, begin.shifts)
-    a, b = np.array(begin.placed.frames), np.array(found.placed.frames)
+    a, b = begin.placed.quaternions, found.placed.quaternions
     signs = np.where((a * b).sum(axis=1) < 0.0, -1.0, 1.0)[:, None]
     half_chord = 0.5 * float(np.sqrt(np.square(a - signs * b).sum(axis=1).max()))
     largest = 4.0 * math.asin(min(half_chord, 1.0))

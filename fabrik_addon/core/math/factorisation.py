@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The inverse of a small symmetric positive definite matrix, on one thread."""
+"""Inverses of small symmetric positive definite matrices, on one thread."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ potrf starts threads: 125 microseconds of processor time for 11 (bodies with bal
 
 
 def positive_inverse(matrix: Array, least: float) -> Array:
-    """Return the inverse (M, M) of a symmetric positive definite matrix.
+    """Return the inverses (..., M, M) of symmetric positive definite matrices.
 
     The Cholesky factor of ((A, I), (I, c I)) holds L^-T below the factor L of A, and A^-1 = L^-T L^-1: one call of
     LAPACK's potrf, which runs on one thread. LAPACK's gesv and getri start threads from 4 rows on: on a busy machine of
@@ -26,22 +26,23 @@ def positive_inverse(matrix: Array, least: float) -> Array:
         A^-1 = ((B^-1 + T S^-1 T^T, -T S^-1), (-S^-1 T^T, S^-1))
 
     Args:
-        matrix: (M, M) A.
-        least: a lower bound of its eigenvalues, more than 0; c = 4 / least keeps the whole matrix positive definite.
+        matrix: (..., M, M) A.
+        least: a lower bound of their eigenvalues, more than 0; c = 4 / least keeps the whole matrix positive definite.
     """
-    count = len(matrix)
+    count = matrix.shape[-1]
     if count > MOST_ROWS:
         half = count // 2
-        first = positive_inverse(matrix[:half, :half], least)
-        across = first @ matrix[:half, half:]
-        second = positive_inverse(matrix[half:, half:] - matrix[half:, :half] @ across, least)
+        first = positive_inverse(matrix[..., :half, :half], least)
+        across = first @ matrix[..., :half, half:]
+        second = positive_inverse(matrix[..., half:, half:] - matrix[..., half:, :half] @ across, least)
         back = across @ second
-        return np.block([[first + back @ across.T, -back], [-back.T, second]])
-    whole = np.zeros((2 * count, 2 * count))
-    whole[:count, :count] = matrix
-    diagonal = np.einsum("ii->i", whole)
-    diagonal[count:] = 4.0 / least
-    whole[count:, :count].flat[:: count + 1] = 1.0  # the upper triangle isn't read
-    factor = np.linalg.cholesky(whole)[count:, :count]
-    made: Array = factor @ factor.T
+        transposed = back.swapaxes(-1, -2)
+        return np.block([[first + back @ across.swapaxes(-1, -2), -back], [-transposed, second]])
+    whole = np.zeros((*matrix.shape[:-2], 2 * count, 2 * count))
+    whole[..., :count, :count] = matrix
+    flat = whole.reshape(*matrix.shape[:-2], -1)
+    flat[..., 2 * count * count :: 2 * count + 1] = 1.0  # the upper triangle isn't read
+    flat[..., 2 * count * count + count :: 2 * count + 1] = 4.0 / least
+    factor = np.linalg.cholesky(whole)[..., count:, :count]
+    made: Array = factor @ factor.swapaxes(-1, -2)
     return made

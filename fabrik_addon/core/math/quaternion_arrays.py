@@ -17,6 +17,25 @@ SMALL_SINE = 1e-9
 """Sine of the angle between two quaternions below which ``blend`` interpolates linearly: it divides by the sine."""
 
 
+def _products_to_quaternion() -> Array:
+    """Return (16, 4) what makes the product of two quaternions of the first's w, x, y, z times each of the second's."""
+    rows = [quaternions.multiply(tuple(p), tuple(q)) for p in np.eye(4).tolist() for q in np.eye(4).tolist()]
+    return np.array(rows)
+
+
+def _squares_to_matrix() -> Array:
+    """Return (16, 9) what makes a rotation's matrix, row by row, of its quaternion's w, x, y, z times each of them."""
+    made = np.zeros((4, 4, 3, 3))
+    made[range(4), range(4)] = [np.diag(d) for d in ((1, 1, 1), (1, -1, -1), (-1, 1, -1), (-1, -1, 1))]
+    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        made[i + 1, j + 1, [i, j], [j, i]] = 2.0
+        made[0, k + 1, [i, j], [j, i]] = -2.0, 2.0
+    return made.reshape(16, 9)
+
+
+_OF_PRODUCTS, _OF_SQUARES = _products_to_quaternion(), _squares_to_matrix()
+
+
 def from_values(mode: str, values: Array) -> Array:
     """Return unit quaternions (..., 4).
 
@@ -39,8 +58,14 @@ def from_values(mode: str, values: Array) -> Array:
 
 def multiply(p: Array, q: Array) -> Array:
     """Return the product ``p q`` (..., 4): the rotation q, then the rotation p."""
-    first, second = np.moveaxis(p, -1, 0), np.moveaxis(q, -1, 0)
-    return np.stack(quaternions.multiply(tuple(first), tuple(second)), axis=-1)
+    products = p[..., :, None] * q[..., None, :]
+    return products.reshape(*products.shape[:-2], 16) @ _OF_PRODUCTS
+
+
+def to_matrices(q: Array) -> Array:
+    """Return the matrices (..., 3, 3) of unit quaternions (..., 4)."""
+    squares = (q[..., :, None] * q[..., None, :]).reshape(*q.shape[:-1], 16)
+    return (squares @ _OF_SQUARES).reshape(*q.shape[:-1], 3, 3)
 
 
 def conjugate(q: Array) -> Array:

@@ -11,21 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..math.operations import Array
+from ..math.quaternion_arrays import to_matrices
 from .feasible_poses import feasible_poses
 from .joint_limits import AT_LIMIT, JointLimits
-
-
-def _squares_to_matrix() -> Array:
-    """Return (16, 9) what makes a rotation's matrix, row by row, of its quaternion's w, x, y, z times each of them."""
-    made = np.zeros((4, 4, 3, 3))
-    made[range(4), range(4)] = [np.diag(d) for d in ((1, 1, 1), (1, -1, -1), (-1, 1, -1), (-1, -1, 1))]
-    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
-        made[i + 1, j + 1, [i, j], [j, i]] = 2.0
-        made[0, k + 1, [i, j], [j, i]] = -2.0, 2.0
-    return made.reshape(16, 9)
-
-
-_OF_SQUARES = _squares_to_matrix()
 
 _COMPARED_DIGITS = 9
 """Digits of a chain's geometry that count for the tips of feasible poses: those after them are rounding, and differ
@@ -215,7 +203,4 @@ def frames_of(bones: Bones, coordinates: Array) -> tuple[Array, Array, Array]:
 
 def matrices(w: Array, x: Array, y: Array, z: Array) -> Array:
     """Return the matrices (..., 3, 3) of unit quaternions."""
-    q = np.stack([w, x, y, z], axis=-1)
-    squares = (q[..., :, None] * q[..., None, :]).reshape(*w.shape, 16)
-    made: Array = (squares @ _OF_SQUARES).reshape(*w.shape, 3, 3)
-    return made
+    return to_matrices(np.stack([w, x, y, z], axis=-1))

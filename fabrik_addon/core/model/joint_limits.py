@@ -33,7 +33,7 @@ SwingTwist: TypeAlias = Vector
 AT_LIMIT = 1e-9
 """Distance of a joint coordinate from its limit up to which it is at the limit, half-sines or radians."""
 
-_LEAST_RADIUS = 1e-9
+LEAST_RADIUS = 1e-9
 """Radius of a quarter ellipse whose limit is at rest, half-sine: not zero, because half-sines are divided by it."""
 
 HALF_TURN_COSINE = 1e-9
@@ -74,13 +74,13 @@ class JointLimits:
     def radii(self) -> tuple[tuple[float, float], ...]:
         """Radii of the quarter ellipses for negative and positive values, of x, y and z; those of y are not used."""
         ends = zip(self.lower, self.upper, strict=True)
-        return tuple((max(-lower, _LEAST_RADIUS), max(upper, _LEAST_RADIUS)) for lower, upper in ends)
+        return tuple((max(-lower, LEAST_RADIUS), max(upper, LEAST_RADIUS)) for lower, upper in ends)
 
     @cached_property
     def has_flat_quarter(self) -> bool:
         """Whether a quarter ellipse has no width, because one of its limits is at rest."""
         ends = (self.lower[0], self.upper[0], self.lower[2], self.upper[2])
-        return self.is_ellipse and min(map(abs, ends)) <= _LEAST_RADIUS
+        return self.is_ellipse and min(map(abs, ends)) <= LEAST_RADIUS
 
     @cached_property
     def has_turns(self) -> bool:
@@ -165,7 +165,7 @@ def clamp(ops: Operations, limits: JointLimits, s: SwingTwist) -> SwingTwist:
     inside = ops.minimum(1.0 / (share + TINY), 1.0)
     if not limits.has_flat_quarter:
         return x * inside, twist, z * inside
-    is_flat = ops.minimum(_radius(ops, limits, 0, x), _radius(ops, limits, 2, z)) <= _LEAST_RADIUS
+    is_flat = ops.minimum(_radius(ops, limits, 0, x), _radius(ops, limits, 2, z)) <= LEAST_RADIUS
     in_ranges = ops.minimum(ops.maximum(x, lx), ux), ops.minimum(ops.maximum(z, lz), uz)
     x, z = ops.choose(is_flat, in_ranges, (x * inside, z * inside))
     return x, twist, z
@@ -297,8 +297,8 @@ def axes_at_limit(limits: JointLimits, q: ScalarQuaternion, margin: float = 1e-3
         if limits.is_ellipse and axis != 1:
             share = abs(value) / _radius(SCALAR, limits, axis, value)
             is_at = bool(ellipse_share(SCALAR, limits, x, z) > 1.0 - margin and share > 0.1)
-            is_at = is_at or (value < margin and -lower <= _LEAST_RADIUS)
-            is_at = is_at or (value > -margin and upper <= _LEAST_RADIUS)
+            is_at = is_at or (value < margin and -lower <= LEAST_RADIUS)
+            is_at = is_at or (value > -margin and upper <= LEAST_RADIUS)
         else:
             is_at = lower < upper and not lower + margin < value < upper - margin
         found += name if is_at else ""

@@ -12,17 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
 
-from ..math.operations import Operations, Vector
-from ..math.quaternions import IDENTITY, Quaternion, multiply, rotate
-from .joint_limits import JointLimits, SwingTwist, rotation_of
-
-JointCoordinates: TypeAlias = Quaternion | SwingTwist
-"""Rotation of one bone in its parent frame: a quaternion where the bone is free, swing and twist where it has limits.
-
-The two differ in their number of components, 4 and 3.
-"""
+from ..math.operations import Vector
+from ..math.quaternions import Quaternion
+from .joint_limits import JointLimits
+from .tree_arrays import TreeArrays
 
 
 @dataclass(frozen=True)
@@ -107,49 +101,19 @@ class Tree:
             next((bone for bone in (joint, *above) if bone in self.roots), -1) for joint, above in enumerate(self.above)
         ]
 
-
-@dataclass(frozen=True)
-class PlacedTree:
-    """Joints and frames of a tree for some joint coordinates. A joint without a bone has the frame of its parent's."""
-
-    parents: list[Quaternion]
-    """Parent frames of the bones, by joint."""
-    frames: list[Quaternion]
-    """Frames of the bones, by joint."""
-    joints: list[Vector]
-
-
-def place_tree(
-    ops: Operations, tree: Tree, coordinates: Sequence[JointCoordinates], root: Vector, shifts: Sequence[Vector]
-) -> PlacedTree:
-    """Return the joints and frames of a tree (forward kinematics).
-
-    Args:
-        ops: scalar or array operations.
-        tree: the bones.
-        coordinates: of each bone, by joint; those of a joint without a bone are not read.
-        root: position of the first joint.
-        shifts: of the tree's roots.
-    """
-    count = len(tree.parents)
-    parents: list[Quaternion] = [IDENTITY] * count
-    frames: list[Quaternion] = [IDENTITY] * count
-    joints: list[Vector] = [root] * count
-    children = tree.children
-    for j, parent in enumerate(tree.parents):
-        if parent >= 0:
-            x, y, z = joints[parent]
-            dx, dy, dz = rotate(frames[parent], tree.offsets[j])
-            joints[j] = (x + dx, y + dy, z + dz)
-        if j in tree.roots:
-            x, y, z = joints[j]
-            dx, dy, dz = shifts[tree.roots.index(j)]
-            joints[j] = (x + dx, y + dy, z + dz)
-        if children[j]:
-            rest = tree.rests[j]
-            parents[j] = multiply(frames[parent], rest) if parent >= 0 and tree.inherits[j] else rest
-            own = coordinates[j]
-            frames[j] = multiply(parents[j], own if len(own) == 4 else rotation_of(ops, own))
-        else:
-            parents[j] = frames[j] = frames[parent]
-    return PlacedTree(parents, frames, joints)
+    @cached_property
+    def arrays(self) -> TreeArrays:
+        """The bones as arrays."""
+        return TreeArrays(
+            self.parents,
+            self.offsets,
+            self.rests,
+            self.inherits,
+            self.bones,
+            self.limits,
+            self.is_free,
+            self.roots,
+            self.supporting_bones,
+            self.bone_supports,
+            self.is_anchor,
+        )

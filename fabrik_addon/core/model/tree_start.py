@@ -24,7 +24,8 @@ from ..math.vectors import distance_between, relative_to, scale
 from ..problem import Chain, Pose
 from .chain_start import check_length, rest_frames, split_pose
 from .joint_limits import clamp, joint_limits, rotation_of, swing_twist
-from .skeleton import JointCoordinates, Tree
+from .skeleton import Tree
+from .tree_arrays import JointCoordinates
 
 FREE = joint_limits([-math.inf] * 3, [math.inf] * 3)
 """Limits of a bone that may rotate any way."""

@@ -12,9 +12,8 @@ import numpy as np
 
 from ..math.convex_region import PlanePoint, convex_hull, nearest_in_hull
 from ..math.operations import SCALAR, TINY, Array, Component, Operations
-from ..math.quaternions import rotate
 from ..math.vectors import cross, perpendicular
-from ..model.skeleton import PlacedTree
+from ..model.tree_arrays import PlacedTree
 from ..model.tree_start import StartTree
 from ..problem import Balance
 
@@ -46,14 +45,12 @@ class BalanceTask:
 
     def center(self, placed: PlacedTree) -> PlanePoint:
         """Return the center of mass, seen along the vertical."""
-        joints = np.array([placed.joints[bone] for bone in self.bones])
-        u, v = (self.axes @ (self.masses @ (joints + self.arms(placed)))).tolist()
+        u, v = (self.axes @ (self.masses @ (placed.points[self.bones] + self.arms(placed)))).tolist()
         return u, v
 
     def arms(self, placed: PlacedTree) -> Array:
         """Return from each bone's joint to the center of its mass, ``R_b o_b`` (B, 3)."""
-        w, x, y, z = np.array([placed.frames[bone] for bone in self.bones]).T
-        arms: Array = np.stack(rotate((w, x, y, z), tuple(self.centers.T)), axis=1)
+        arms: Array = (placed.matrices[self.bones] @ self.centers[:, :, None])[:, :, 0]
         return arms
 
     def residual(self, ops: Operations, placed: PlacedTree) -> tuple[Component, ...]:

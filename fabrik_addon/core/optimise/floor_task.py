@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..math.operations import Array, Component, Operations
-from ..math.quaternions import rotate
-from ..model.skeleton import PlacedTree
+from ..model.tree_arrays import PlacedTree
 from ..model.tree_start import StartTree
 from ..problem import Floor
 
@@ -36,14 +35,12 @@ class FloorTask:
 
     def arms(self, placed: PlacedTree) -> Array:
         """Return from each bone's joint to the point, ``R_b o_k`` (P, 3)."""
-        w, x, y, z = np.array([placed.frames[bone] for bone in self.bones]).T
-        arms: Array = np.stack(rotate((w, x, y, z), tuple(self.points.T)), axis=1)
+        arms: Array = (placed.matrices[self.bones] @ self.points[:, :, None])[:, :, 0]
         return arms
 
     def below(self, placed: PlacedTree) -> Array:
         """Return by how much each point is below its height (P,); negative above it."""
-        joints = np.array([placed.joints[bone] for bone in self.bones])
-        below: Array = self.heights - (joints + self.arms(placed)) @ self.up
+        below: Array = self.heights - (placed.points[self.bones] + self.arms(placed)) @ self.up
         return below
 
     def residual(self, ops: Operations, placed: PlacedTree) -> tuple[Component, ...]:

@@ -31,19 +31,17 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..math.factorisation import positive_inverse
-from ..math.operations import SCALAR, Array, Component, Vector
-from ..math.quaternions import conjugate, multiply, rotate
-from ..math.rigid_fit import turned_by
-from ..model.joint_limits import AT_LIMIT, JointLimits, clamp, ellipse_normal, ellipse_share
-from ..model.skeleton import JointCoordinates, PlacedTree, Tree, place_tree
+from ..math.operations import SCALAR, TINY, Array
+from ..model.joint_limits import AT_LIMIT
+from ..model.skeleton import Tree
+from ..model.tree_arrays import PlacedTree
 from .balance_task import BalanceTask
-from .bounded_least_squares import turning_axes
 from .floor_task import FloorTask
 from .tasks import OrientationTask, PoleTask, PositionTask, State, Task
 
@@ -131,6 +129,12 @@ class Descent:
         return [task for level in self.levels for task, _ in level]
 
     @cached_property
+    def _rows(self) -> list[tuple[Task, int]]:
+        """All tasks, and the first row of each."""
+        ends = np.cumsum([0, *(task.rows for task in self.tasks)]).tolist()
+        return [*zip(self.tasks, ends, strict=False)]
+
+    @cached_property
     def spans(self) -> list[slice]:
         """Rows of each level."""
         found, row = [], 0
@@ -159,29 +163,6 @@ class Descent:
         return self.least_dampings[-1] == POLE_DAMPING
 
     @cached_property
-    def bones(self) -> list[int]:
-        """The bones that can turn."""
-        tree = self.tree
-        return [j for j in tree.bones if (tree.is_free[j] or not all(tree.limits[j].locked))]
-
-    @cached_property
-    def columns(self) -> list[tuple[int, int]]:
-        """Bone and axis of every coordinate, without the roots' shifts."""
-        tree = self.tree
-        bones = [j for j in self.bones if j] if tree.is_anchor else self.bones
-        return [(j, axis) for j in bones for axis in range(3) if tree.is_free[j] or not tree.limits[j].locked[axis]]
-
-    @cached_property
-    def first_column(self) -> dict[tuple[int, int], int]:
-        """Number of the column of a bone's axis."""
-        return {pair: number for number, pair in enumerate(self.columns)}
-
-    @cached_property
-    def bone_of(self) -> NDArray[np.intp]:
-        """(N,) bone of each column."""
-        return np.array([bone for bone, _ in self.columns], np.intp)
-
-    @cached_property
     def shift_count(self) -> int:
         """Columns of the roots' shifts."""
         return 3 * len(self.tree.roots) if self.moves_roots else 0
@@ -192,7 +173,8 @@ class Descent:
         tree = self.tree
         # A half-sine is half an angle: W = 1/4 makes the metric that of angles.
         found = [
-            tree.shares[bone][axis] * (1.0 if tree.is_free[bone] or axis == 1 else 0.25) for bone, axis in self.columns
+            tree.shares[bone][axis] * (1.0 if tree.is_free[bone] or axis == 1 else 0.25)
+            for bone, axis in tree.arrays.columns
         ]
         return np.array(found + [1.0] * self.shift_count)
 
@@ -203,7 +185,7 @@ class Descent:
         if own is None:
             return self.weights
         shifts = [own[root] for root in self.tree.roots for _ in range(3)] if self.shift_count else []
-        found: Array = self.weights / np.array([*(own[bone] for bone, _ in self.columns), *shifts])
+        found: Array = self.weights / np.array([*(own[bone] for bone, _ in self.tree.arrays.columns), *shifts])
         return found
 
     @cached_property
@@ -222,51 +204,22 @@ class Descent:
         return list(found)
 
     @cached_property
-    def carried(self) -> tuple[NDArray[np.intp], Array]:
-        """(K, N) the joint that moves as each of those does with a column, and (K, N, 1) 1 where it moves at all."""
-        which = np.zeros((len(self.joints), len(self.columns)), np.intp)
-        moves = np.zeros((len(self.joints), len(self.columns), 1))
-        for row, joint in enumerate(self.joints):
-            for bone, carried in self.tree.supporting_bones[joint]:
-                for axis in range(3):
-                    column = self.first_column.get((bone, axis))
-                    if column is not None:
-                        which[row, column], moves[row, column] = carried, 1.0
-        return which, moves
-
-    @cached_property
     def shifted(self) -> Array:
-        """(K, S, 3) how the joints move with the roots' shifts."""
-        found = np.zeros((len(self.joints), self.shift_count, 3))
+        """(3 K, S) how the joints move with the roots' shifts, x, y and z after one another."""
+        found = np.zeros((len(self.joints), 3, self.shift_count))
         if self.shift_count:
             for row, joint in enumerate(self.joints):
                 root = self.tree.root_of[joint]
                 if root >= 0:
                     first = 3 * self.tree.roots.index(root)
-                    found[row, first : first + 3] = np.eye(3)
-        return found
-
-    @cached_property
-    def turned(self) -> dict[int, Array]:
-        """(N, 1) 1 where a column turns the frame of a bone of an orientation, balance or floor task, by bone."""
-        bones = {task.bone for task in self.tasks if isinstance(task, OrientationTask)}
-        bones |= {bone for task in self.tasks if isinstance(task, (BalanceTask, FloorTask)) for bone in task.bones}
-        found = {}
-        for bone in sorted(bones):
-            supports = self.tree.bone_supports[bone]
-            found[bone] = np.array([[float(own in supports)] for own, _ in self.columns])
-        return found
+                    found[row, :, first : first + 3] = np.eye(3)
+        return found.reshape(-1, self.shift_count)
 
     def with_levels(self, levels: Sequence[Sequence[tuple[Task, float]]]) -> Descent:
         """Return the descent of other tasks of the same tree; what depends on the tree alone isn't computed again."""
         made = Descent(self.tree, levels, self.moves_roots)
         made.__dict__.update({name: self.__dict__[name] for name in _OF_TREE if name in self.__dict__})
         return made
-
-    def state(self, coordinates: Sequence[JointCoordinates], shifts: Sequence[Vector]) -> State:
-        """Return the state of coordinates and shifts, with the tasks' residuals."""
-        placed = place_tree(SCALAR, self.tree, coordinates, (0.0, 0.0, 0.0), shifts)
-        return State([*coordinates], [*shifts], placed)
 
     def residual(self, state: State, bends: Sequence[float] | None = None) -> tuple[Array, list[float]]:
         """Return the residuals (M,), weighted, and how far each pole task's chain is bent.
@@ -276,16 +229,23 @@ class Descent:
             bends: to take instead of the state's own, so that the residuals of two poses can be compared: the residual
                 of a pole task is the angle to the pole times the bend, which falls as a chain straightens.
         """
-        found: list[Component] = []
+        placed = state.placed
+        joints, targets, rows = self.at_points
+        at_points = targets - placed.points.take(joints, 0)
+        if not self.other_tasks:
+            return at_points.reshape(-1) * self.row_weights, []
+        found = np.empty(len(self.row_weights))
+        found[rows] = at_points
         sizes: list[float] = []
-        for task in self.tasks:
+        for task, row in self.other_tasks:
             if isinstance(task, PoleTask):
-                angle, size, _ = task.gradient(state.placed)
+                angle, size, _ = task.gradient(placed)
                 sizes.append(size)
-                found.append(-angle * (size if bends is None else bends[len(sizes) - 1]))
+                found[row] = -angle * (size if bends is None else bends[len(sizes) - 1])
             else:
-                found += task.residual(SCALAR, state.placed)
-        return self.row_weights * np.array(found), sizes
+                found[row : row + task.rows] = task.residual(SCALAR, placed)
+        found *= self.row_weights
+        return found, sizes
 
     @cached_property
     def metric(self) -> Array:
@@ -297,61 +257,60 @@ class Descent:
         return [math.sqrt(float(residual[span] @ residual[span])) for span in self.spans]
 
     @cached_property
-    def free_axes(self) -> Array:
-        """(N, 3) axes about which columns of free bones turn: those of armature space; 0 in the other columns."""
-        axes = np.zeros((len(self.columns), 3))
-        for number, (bone, axis) in enumerate(self.columns):
-            if self.tree.is_free[bone]:
-                axes[number, axis] = 1.0
-        return axes
+    def at_points(self) -> tuple[NDArray[np.intp], Array, NDArray[np.intp]]:
+        """Joints (P,) that should be at points (P, 3) without slack, and the rows (P, 3) of those tasks."""
+        found = [(task.joint, task.target, row) for task, row in self._rows if _is_at_point(task)]
+        joints = np.array([joint for joint, _, _ in found], np.intp)
+        targets = np.array([target for _, target, _ in found], float).reshape(-1, 3)
+        rows = np.array([row for _, _, row in found], np.intp)[:, None] + np.arange(3)
+        return joints, targets, rows
 
     @cached_property
-    def limited_rows(self) -> list[tuple[int, int]]:
-        """Each bone with limits, and its first column."""
-        first: dict[int, int] = {}
-        for number, (bone, _) in enumerate(self.columns):
-            if not self.tree.is_free[bone]:
-                first.setdefault(bone, number)
-        return list(first.items())
+    def other_tasks(self) -> list[tuple[Task, int]]:
+        """The other tasks, and the first row of each."""
+        return [(task, row) for task, row in self._rows if not _is_at_point(task)]
+
+    @cached_property
+    def are_own_rows(self) -> bool:
+        """Whether the rows of J are those of the joints' motions, one after another."""
+        return not self.other_tasks and self.at_points[0].tolist() == self.joints
 
     def jacobian(self, state: State) -> Array:
         """Return J (M, N + S), weighted."""
-        tree, placed = self.tree, state.placed
-        axes = self.free_axes.copy()
-        for j, row in self.limited_rows:
-            turning = turning_axes(SCALAR, tree.limits[j], state.coordinates[j], placed.parents[j], placed.frames[j])
-            axes[row : row + len(turning)] = turning
-        places = np.array(placed.joints)
-        which, moves = self.carried
-        lever = (places[which] - places[self.bone_of]) * moves
-        count = len(self.columns)
-        moved = np.empty((len(self.joints), count + self.shift_count, 3))
-        moved[:, count:] = self.shifted
-        ax, ay, az = axes[:, 0], axes[:, 1], axes[:, 2]
-        lx, ly, lz = lever[..., 0], lever[..., 1], lever[..., 2]
-        moved[:, :count, 0] = ay * lz - az * ly
-        moved[:, :count, 1] = az * lx - ax * lz
-        moved[:, :count, 2] = ax * ly - ay * lx
+        arrays, placed = self.tree.arrays, state.placed
+        bone_axes = arrays.axes(placed, state.swing_twists)
+        moved = arrays.moved(placed, self.joints, bone_axes)
+        if self.shift_count:
+            moved = np.concatenate([moved, self.shifted], axis=1)
+        if self.are_own_rows:
+            return moved * self.row_weights[:, None]
+        jacobian = np.zeros((len(self.row_weights), moved.shape[1]))
+        joints, _, rows = self.at_points
+        by_joint = moved.reshape(len(self.joints), 3, -1)
         number = {joint: k for k, joint in enumerate(self.joints)}
-        jacobian = np.zeros((len(self.row_weights), count + self.shift_count))
-        row = 0
-        for task in self.tasks:
-            rows = jacobian[row : row + task.rows]
+        jacobian[rows] = by_joint[[number[joint] for joint in joints.tolist()]]
+        axes = bone_axes.transpose(0, 2, 1).reshape(-1, 3).take(arrays.chosen, 0)
+        for task, row in self.other_tasks:
+            own = jacobian[row : row + task.rows]
             if isinstance(task, PositionTask):
-                rows[:] = moved[number[task.joint]].T
+                own[:] = by_joint[number[task.joint]]
                 if task.target is None:
-                    rows -= moved[number[task.meets]].T
-                rows[:] = task.moving(placed, rows)
+                    own -= by_joint[number[task.meets]]
+                own[:] = task.moving(placed, own)
             elif isinstance(task, OrientationTask):
-                rows[:, :count] = task.turning(placed, self.turned[task.bone] * axes).T
-            elif isinstance(task, BalanceTask):
-                rows[:] = self._balance_rows(task, placed, moved[[number[bone] for bone in task.bones]], axes)
-            elif isinstance(task, FloorTask):
-                rows[:] = self._floor_rows(task, placed, moved[[number[bone] for bone in task.bones]], axes)
-            else:
+                own[:, : len(axes)] = task.turning(placed, arrays.turned[task.bone][:, None] * axes).T
+            elif isinstance(task, PoleTask):
                 gradient = np.array(task.gradient(placed)[2])
-                rows[0] = (moved[[number[joint] for joint in task.joints]] * gradient[:, None]).sum(axis=(0, 2))
-            row += task.rows
+                own[0] = gradient.reshape(-1) @ by_joint[[number[joint] for joint in task.joints]].reshape(
+                    gradient.size, -1
+                )
+            else:
+                of_bones = by_joint[[number[bone] for bone in task.bones]].transpose(0, 2, 1)
+                own[:] = (
+                    self._balance_rows(task, placed, of_bones, axes)
+                    if isinstance(task, BalanceTask)
+                    else self._floor_rows(task, placed, of_bones, axes)
+                )
         jacobian *= self.row_weights[:, None]
         return jacobian
 
@@ -368,8 +327,8 @@ class Descent:
         if not across.any():
             return np.zeros((2, moved.shape[1]))
         center = np.tensordot(task.masses, moved, axes=1)
-        turned = np.concatenate([self.turned[bone] for bone in task.bones], axis=1)
-        center[: len(axes)] += np.cross(axes, turned @ (task.masses[:, None] * task.arms(placed)))
+        turned = self.tree.arrays.turned[task.bones]
+        center[: len(axes)] += np.cross(axes, turned.T @ (task.masses[:, None] * task.arms(placed)))
         found: Array = across @ task.axes @ center.T
         return found
 
@@ -385,7 +344,7 @@ class Descent:
         rises: Array = moved @ task.up
         if not (task.below(placed) > 0.0).any():
             return np.zeros(rises.shape)
-        turned = np.stack([self.turned[bone][:, 0] for bone in task.bones])
+        turned = self.tree.arrays.turned[task.bones]
         # up . (axis x arm) = axis . (arm x up)
         rises[:, : len(axes)] += turned * (np.cross(task.arms(placed), task.up) @ axes.T)
         return rises * (task.below(placed) > 0.0)[:, None]
@@ -399,110 +358,65 @@ class Descent:
         """Return q_reference - q (N + S,): rotation vectors of free bones, coordinates of the others; 0 without one."""
         if reference is None:
             return np.zeros(len(self.weights))
-        found: list[Component] = []
-        tree = self.tree
-        for j in self.bones:
-            if j == 0 and tree.is_anchor:
-                continue
-            if tree.is_free[j]:
-                w, x, y, z = multiply(reference.coordinates[j], conjugate(state.coordinates[j]))
-                sine = math.sqrt(x * x + y * y + z * z)
-                if w < 0.0:
-                    w, x, y, z = -w, -x, -y, -z
-                share = 2.0 * math.atan2(sine, w) / sine if sine > 1e-12 else 2.0
-                found += rotate(state.placed.parents[j], (share * x, share * y, share * z))
-            else:
-                (x, twist, z), (rx, reference_twist, rz) = state.coordinates[j], reference.coordinates[j]
-                no_x, no_twist, no_z = tree.limits[j].locked
-                if not no_x:
-                    found.append(rx - x)
-                if not no_twist:
-                    change = reference_twist - twist
-                    if not math.isfinite(tree.limits[j].upper[1] - tree.limits[j].lower[1]):
-                        change = math.remainder(change, math.tau)
-                    found.append(change)
-                if not no_z:
-                    found.append(rz - z)
+        arrays = self.tree.arrays
+        way = arrays.way(state.rotations, state.swing_twists, (reference.rotations, reference.swing_twists))
+        found: Array = way.reshape(-1).take(arrays.flat_columns)
         if self.shift_count:
-            for here, there in zip(state.shifts, reference.shifts, strict=True):
-                found += [b - a for a, b in zip(here, there, strict=True)]
-        return np.array(found)
+            found = np.concatenate([found, (reference.shifts - state.shifts).reshape(-1)])
+        return found
 
     def applied(self, state: State, change: Array) -> State:
         """Return the state after a change (N + S,) of the coordinates, within limits."""
-        tree = self.tree
-        coordinates, shifts = [*state.coordinates], [*state.shifts]
-        values = iter(change.tolist())
-        for j in self.bones:
-            if j == 0 and tree.is_anchor:
-                continue
-            if tree.is_free[j]:
-                rotation = (next(values), next(values), next(values))
-                in_parent = rotate(conjugate(state.placed.parents[j]), rotation)
-                coordinates[j] = turned_by(SCALAR, coordinates[j], in_parent)
-            else:
-                no_x, no_twist, no_z = tree.limits[j].locked
-                x, twist, z = coordinates[j]
-                x = x if no_x else x + next(values)
-                twist = twist if no_twist else twist + next(values)
-                z = z if no_z else z + next(values)
-                coordinates[j] = clamp(SCALAR, tree.limits[j], (x, twist, z))
-        if self.shift_count:
-            shifts = [(x + next(values), y + next(values), z + next(values)) for x, y, z in shifts]
-        return self.state(coordinates, shifts)
+        arrays = self.tree.arrays
+        columns = arrays.flat_columns
+        by_joint = np.zeros((len(state.rotations), 3))
+        by_joint.reshape(-1)[columns] = change[: len(columns)]
+        rotations, swing_twists = arrays.rotated(state.rotations, state.swing_twists, by_joint)
+        shifts = state.shifts + change[len(columns) :].reshape(-1, 3) if self.shift_count else state.shifts
+        return State(self.tree, rotations, swing_twists, shifts)
 
     @cached_property
-    def limited_columns(self) -> list[tuple[int, int, int, float, float]]:
-        """Number, bone and axis of each column with limits, and its lower and upper limit."""
-        tree = self.tree
-        return [
-            (number, bone, axis, tree.limits[bone].lower[axis], tree.limits[bone].upper[axis])
-            for number, (bone, axis) in enumerate(self.columns)
-            if not tree.is_free[bone]
-        ]
+    def limited_columns(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """(C,) numbers of the columns with limits, and (C,) their places in an array (L, 3)."""
+        arrays = self.tree.arrays
+        place = {bone: 3 * row for row, bone in enumerate(arrays.limited.tolist())}
+        found = [(n, place[bone] + axis) for n, (bone, axis) in enumerate(arrays.columns) if bone in place]
+        numbers, places = np.array(found, np.intp).reshape(-1, 2).T
+        return numbers, places
 
     @cached_property
-    def swings(self) -> list[tuple[int, JointLimits, int, int]]:
-        """Bone, limits, and columns of the swing of each bone with an ellipse."""
-        limits, columns = self.tree.limits, self.first_column
-        return [
-            (bone, limits[bone], columns[bone, 0], columns[bone, 2])
-            for bone in self.bones
-            if not self.tree.is_free[bone] and limits[bone].is_ellipse
-        ]
+    def swings(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """(E,), (E,) columns of x and z of each swing in quarter ellipses."""
+        arrays = self.tree.arrays
+        number = {pair: n for n, pair in enumerate(arrays.columns)}
+        bones = arrays.limited[arrays.ellipses].tolist()
+        first, second = np.array([(number[bone, 0], number[bone, 2]) for bone in bones], np.intp).reshape(-1, 2).T
+        return first, second
 
     def bounds(self, state: State) -> tuple[Array, Array]:
         """Return how far each coordinate may go down and up (N + S,); on an ellipse's axes only as far as its box."""
-        lower, upper = np.full((2, len(self.weights)), np.inf)
-        for number, bone, axis, least, most in self.limited_columns:
-            value = state.coordinates[bone][axis]
-            lower[number], upper[number] = value - least, most - value
-        return -lower, upper
+        down, up = np.full(len(self.weights), -np.inf), np.full(len(self.weights), np.inf)
+        numbers, places = self.limited_columns
+        if numbers.size:
+            arrays = self.tree.arrays
+            down[numbers] = (arrays.lower - state.swing_twists).reshape(-1)[places]
+            up[numbers] = (arrays.upper - state.swing_twists).reshape(-1)[places]
+        return down, up
 
-    def ellipses(self, state: State) -> list[tuple[int, int, float, float]]:
-        """Return the columns of the swings that are on their ellipses, with the normals there."""
-        found = []
-        for bone, limits, first, second in self.swings:
-            x, _, z = state.coordinates[bone]
-            if ellipse_share(SCALAR, limits, x, z) >= 1.0 - AT_LIMIT:
-                nx, nz = ellipse_normal(SCALAR, limits, x, z)
-                found.append((first, second, float(nx), float(nz)))
-        return found
+    def ellipses(self, state: State) -> tuple[Array, Array]:
+        """Return the share of each swing of its ellipse (E,), 1 on it, and the outward normals there (E, 2)."""
+        swings, radii = self.tree.arrays.swings(state.swing_twists)
+        across = swings / radii
+        share = np.sqrt(np.square(across).sum(axis=1))
+        across /= radii
+        return share, across / (np.sqrt(np.square(across).sum(axis=1, keepdims=True)) + TINY)
 
 
-_OF_TREE = (
-    "bones",
-    "columns",
-    "first_column",
-    "bone_of",
-    "weights",
-    "inverse_posture_weights",
-    "metric",
-    "free_axes",
-    "limited_rows",
-    "limited_columns",
-    "swings",
-)
+def _is_at_point(task: Task) -> TypeGuard[PositionTask]:
+    return isinstance(task, PositionTask) and task.target is not None and task.slack == 0.0
+
+
+_OF_TREE = ("weights", "inverse_posture_weights", "metric", "limited_columns", "swings")
 """The cached properties of a descent that don't depend on its tasks."""
 
 Solve: TypeAlias = Callable[[Array, Array, Array, Array], tuple[Array, Array]]
@@ -525,19 +439,15 @@ def _solve_levels(
             open_rows = open_rows - (rows @ pseudo_inverse) @ others
         weighted = open_rows * weights
         normal = weighted @ open_rows.T
-        diagonal = np.einsum("ii->i", normal)
-        trace = float(diagonal.sum())
+        trace = float(normal.trace())
         if trace <= 1e-14:
             continue
         least = PROJECTOR * trace
-        diagonal += least
-        inverse = positive_inverse(normal, least)
-        pseudo_inverse = weighted.T @ inverse
-        if damping > least:
-            diagonal += damping
-            inverse = positive_inverse(normal, damping)
-        change = change + weighted.T @ (inverse @ (residual[span] - rows @ change))
-        projected.append((pseudo_inverse, open_rows))
+        both = np.array([normal, normal])
+        both.reshape(2, -1)[:, :: len(rows) + 1] += [[least], [least + damping]]
+        inverse, damped = positive_inverse(both, least)
+        change = change + weighted.T @ (damped @ (residual[span] - rows @ change))
+        projected.append((weighted.T @ inverse, open_rows))
     posture = toward * (weights > 0.0)
     for pseudo_inverse, rows in projected:
         posture = posture - pseudo_inverse @ (rows @ posture)
@@ -567,8 +477,10 @@ def bounded_step(
         toward: q_reference - q (N + S,); None without a posture task.
     """
     toward = np.zeros(len(descent.weights)) if toward is None else toward
+    if not state.swing_twists.size:
+        return solve(jacobian, residual, descent.weights, toward)
     down, up = descent.bounds(state)
-    ellipses = descent.ellipses(state)
+    ellipses = _ellipses_reached(descent, state)
     weights = descent.weights.copy()
     fixed = np.zeros(len(weights))
     tasks = posture = fixed
@@ -589,6 +501,18 @@ def bounded_step(
             jacobian, toward = along_ellipses(jacobian, toward, leaves)
             ellipses = [each for each in ellipses if each not in leaves]
     return tasks + fixed, posture
+
+
+def _ellipses_reached(descent: Descent, state: State) -> list[tuple[int, int, float, float]]:
+    """Return the columns of the swings that are on their ellipses, with the normals there."""
+    share, normals = descent.ellipses(state)
+    (on_ellipse,) = np.nonzero(share >= 1.0 - AT_LIMIT)
+    return [
+        (int(first), int(second), nx, nz)
+        for first, second, (nx, nz) in zip(
+            *(columns[on_ellipse] for columns in descent.swings), normals[on_ellipse].tolist(), strict=True
+        )
+    ]
 
 
 def along_ellipses(
@@ -645,7 +569,7 @@ def descend_by_priority(descent: Descent, start: State, reference: State | None,
     Returns:
         the last state that was accepted, how many were, and whether the descent ended before its steps were used up.
     """
-    state = descent.state(start.coordinates, start.shifts)
+    state = start
     if not len(descent.weights):
         return state, 0, True
     toward = descent.to_reference(state, reference)

@@ -7,7 +7,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, cast
+from functools import cached_property
+from typing import TypeAlias, cast
 
 import numpy as np
 
@@ -15,7 +16,8 @@ from ..math.operations import SCALAR, TINY, Array, Component, Operations, Scalar
 from ..math.quaternions import Quaternion, conjugate, multiply, rotate
 from ..math.rigid_fit import turned_by
 from ..math.vectors import cross, dot, norm, rejection, scale
-from ..model.skeleton import PlacedTree
+from ..model.skeleton import Tree
+from ..model.tree_arrays import JointCoordinates, PlacedTree
 from .balance_task import BalanceTask
 from .floor_task import FloorTask
 
@@ -229,11 +231,29 @@ class PoleTask:
 Task: TypeAlias = PositionTask | OrientationTask | PoleTask | BalanceTask | FloorTask
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class State:
     """A pose of the tree in a descent."""
 
-    coordinates: list[Any]
-    """Quaternion or swing and twist, ``Any`` because the bone decides which (``Tree.is_free``)."""
-    shifts: list[Vector]
-    placed: PlacedTree
+    tree: Tree
+    rotations: Array
+    """(J + 1, 4) frames of the bones in the frames that they inherit (``TreeArrays``)."""
+    swing_twists: Array
+    """(L, 3) of the bones with limits."""
+    shifts: Array
+    """(R, 3) of the roots."""
+
+    @cached_property
+    def placed(self) -> PlacedTree:
+        """Joints and frames."""
+        return self.tree.arrays.placed(self.rotations, self.shifts)
+
+    @cached_property
+    def coordinates(self) -> list[JointCoordinates]:
+        """Coordinates of the bones, by joint, as floats."""
+        return self.tree.arrays.joined(self.rotations, self.swing_twists)
+
+
+def state_of(tree: Tree, coordinates: Sequence[JointCoordinates], shifts: Sequence[Vector] | Array) -> State:
+    """Return the state of coordinates and roots' shifts."""
+    return State(tree, *tree.arrays.split(coordinates), np.array(shifts, float).reshape(-1, 3))

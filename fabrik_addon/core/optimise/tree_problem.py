@@ -10,16 +10,17 @@ from dataclasses import dataclass, replace
 
 from ..goals.softness import is_eased, soft_target
 from ..math.operations import SCALAR, Array, Mask, Vector, add_up
-from ..math.quaternions import conjugate, rotate
+from ..math.quaternions import conjugate, multiply, rotate
 from ..math.rigid_fit import turned_by
 from ..math.vectors import scale
 from ..model.joint_limits import clamp, rotation_of, swing_twist
-from ..model.skeleton import JointCoordinates, Tree, place_tree
+from ..model.skeleton import Tree
+from ..model.tree_arrays import JointCoordinates
 from ..model.tree_start import StartTree
 from ..problem import FabrikError, Goals, Options
 from .balance_task import BalanceTask, balance_task
 from .floor_task import FloorTask, floor_task
-from .tasks import OrientationTask, PoleTask, PositionTask, State, Task
+from .tasks import OrientationTask, PoleTask, PositionTask, State, Task, state_of
 
 FAR_BEYOND = 0.1
 """Distance by which a target is beyond reach, in the tree's units, from which on it comes after all other targets."""
@@ -135,10 +136,9 @@ class TreeProblem:
             levels.setdefault(self.floor_priority, []).append((self.floor, BALANCE_WEIGHT))
         return [sorted(levels[level], key=_order) for level in sorted(levels)]
 
-    def state(self, coordinates: Sequence[JointCoordinates], shifts: Sequence[Vector]) -> State:
+    def state(self, coordinates: Sequence[JointCoordinates], shifts: Sequence[Vector] | Array) -> State:
         """Return the state of coordinates and roots' shifts."""
-        placed = place_tree(SCALAR, self.start.tree, coordinates, (0.0, 0.0, 0.0), shifts)
-        return State([*coordinates], [*shifts], placed)
+        return state_of(self.start.tree, coordinates, shifts)
 
     def present(self) -> State:
         """Return the state of the pose at hand."""
@@ -191,9 +191,11 @@ class TreeProblem:
             angle, size, _ = task.gradient(state.placed)
             if abs(angle) <= WRONG_SIDE or size <= least:
                 continue
-            own = state.coordinates[bone] if tree.is_free[bone] else rotation_of(SCALAR, state.coordinates[bone])
+            value = state.coordinates[bone]
+            own = value if len(value) == 4 else rotation_of(SCALAR, value)
             rotation = task.rotation_to_pole(SCALAR, state.placed)
-            own = turned_by(SCALAR, own, rotate(conjugate(state.placed.parents[bone]), rotation))
+            # With the own rotation q = P^-1 F the parent frame P is F q^-1.
+            own = turned_by(SCALAR, own, rotate(multiply(own, conjugate(state.placed.frames[bone])), rotation))
             coordinates = [*state.coordinates]
             limits = tree.limits[bone]
             coordinates[bone] = own if tree.is_free[bone] else clamp(SCALAR, limits, swing_twist(SCALAR, own))

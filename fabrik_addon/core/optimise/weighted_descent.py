@@ -42,7 +42,6 @@ from numpy.typing import NDArray
 
 from ..math.factorisation import positive_inverse
 from ..math.operations import SCALAR, TINY, Array
-from ..model.joint_limits import ellipse_normal, ellipse_share
 from .prioritised_descent import EXACT, LONGEST, Descent, descend_by_priority
 from .tasks import PoleTask, State, Task
 
@@ -162,17 +161,14 @@ class _Swings(NamedTuple):
 def _bounds(descent: Descent, state: State) -> tuple[Array, Array, _Swings]:
     """Return how far each coordinate may go down and up (N + S,), a swing near its ellipse by normal and tangent."""
     down, up = descent.bounds(state)
-    found = []
-    for bone, limits, first, second in descent.swings:
-        x, _, z = state.coordinates[bone]
-        share = float(ellipse_share(SCALAR, limits, x, z))
-        if share > NEAR_ELLIPSE:
-            nx, nz = (float(part) for part in ellipse_normal(SCALAR, limits, x, z))
-            down[first] = down[second] = -np.inf
-            up[first], up[second] = max((1.0 / share - 1.0) * (nx * x + nz * z), 0.0), np.inf
-            found.append((first, second, nx, nz))
-    columns = np.array(found).reshape(-1, 4).T
-    return down, up, _Swings(columns[0].astype(np.intp), columns[1].astype(np.intp), columns[2], columns[3])
+    share, normals = descent.ellipses(state)
+    (near,) = np.nonzero(share > NEAR_ELLIPSE)
+    first, second = (columns[near] for columns in descent.swings)
+    x, z = state.swing_twists[descent.tree.arrays.ellipses[near], ::2].T
+    nx, nz = normals[near].T
+    down[first] = down[second] = -np.inf
+    up[first], up[second] = np.maximum((1.0 / share[near] - 1.0) * (nx * x + nz * z), 0.0), np.inf
+    return down, up, _Swings(first, second, nx, nz)
 
 
 def descend_gradually(descent: Descent, start: State, reference: State, steps: int) -> tuple[State, int, bool]:
@@ -219,7 +215,7 @@ def _descend(
     descent: Descent, start: State, reference: State, steps: int, most_weight: float = math.inf
 ) -> tuple[State, int, bool]:
     """Descend as ``descend_by_weight`` does, with no task's weight above one, and without the steps of priority."""
-    state = descent.state(start.coordinates, start.shifts)
+    state = start
     loss = _loss_of(descent, most_weight)
     metric = 1.0 / descent.inverse_posture_weights
     damping, growth, taken = FIRST_LAMBDA, 2.0, 0
