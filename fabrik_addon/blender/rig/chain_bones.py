@@ -28,7 +28,7 @@ from .rotation_channel import Channel, has_locks, is_locked, present_channel, ro
 from .shared_joints import one_bone_per_joint
 
 if TYPE_CHECKING:
-    from bpy.types import Object, PoseBone
+    from bpy.types import Bone, Object, PoseBone
 
 
 ChainSettings: TypeAlias = Any
@@ -125,6 +125,15 @@ class ChainBones:
         )
 
     @cached_property
+    def first_carried_whole(self) -> int:
+        """Index in ``line`` of the first bone from which on each takes over all of its parent's matrix.
+
+        ``M' = P' P^-1 M`` where the parent moves.
+        """
+        takes_part = [not _takes_over_parent(bone.bone) for bone in self.line]
+        return max((i + 1 for i, is_part in enumerate(takes_part) if is_part), default=0)
+
+    @cached_property
     def constraints(self) -> tuple[BoneConstraints, ...]:
         """What constrains the bones that rotate."""
         return tuple(constraints_of(*each) for each in zip(self.tree.bones, self.tree.limits, strict=True))
@@ -137,6 +146,10 @@ class ChainBones:
         for i, rotation in zip(self.free, rotations, strict=True):
             found[i] = rotation
         return found
+
+
+def _takes_over_parent(bone: Bone) -> bool:
+    return bone.use_inherit_rotation and bone.use_local_location and bone.inherit_scale == 'FULL'
 
 
 def bones_of_chain(armature: Object, tip: str, chain_count: int, use_tail: bool) -> tuple[PoseBone, ...]:

@@ -19,7 +19,7 @@ from mathutils import Quaternion
 
 from ...core.model.joint_limits import JointLimits, clamp_rotation, joint_limits, outside_by
 from .bone_limits import UNLIMITED, Limits, euler_limits_of, limits_of, within_euler_limits
-from .rotation_channel import Channel, channel_for, has_locks, locked_channel_for, rotation_from
+from .rotation_channel import Channel, LockableChannel, has_locks, read_lockable_channel
 
 if TYPE_CHECKING:
     from bpy.types import LimitRotationConstraint, PoseBone
@@ -30,8 +30,9 @@ _OUTSIDE_BY_ROUNDING = 1e-5
 _ALTERNATIONS = 4
 """Projections onto limits and locks in turn, at most."""
 
-_BISECTIONS = 16
-"""Bisections of the rotation from the present one to the desired one, by at most pi: to ``2^-16 pi``, 5e-5 radians."""
+_BISECTED = 5e-5
+"""Angle (radians) at which the bisection of the rotation from the present one to the desired one ends: after 16 rounds
+for half a turn, after 5 for the finite differences of a Jacobian."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,8 @@ class BoneConstraints:
     that of the bone. Without the constraints too where their Euler angles are no range of swing and twist."""
     euler_limits: Sequence[LimitRotationConstraint]
     has_locks: bool
+    own_channel: LockableChannel
+    """The bone's, as it is."""
 
     @property
     def allows_all(self) -> bool:
@@ -83,7 +86,8 @@ class BoneConstraints:
                 return tried[-1]
         tried.append(self._locked(present))
         low, high = 0.0, 1.0
-        for _ in range(_BISECTIONS):
+        angle = 2.0 * min((present - rotation).magnitude, (present + rotation).magnitude)  # its chord
+        while (high - low) * angle > _BISECTED:
             middle = 0.5 * (low + high)
             part = self._locked(present.slerp(rotation, middle))
             if self._is_within(part[1]):
@@ -95,11 +99,10 @@ class BoneConstraints:
         return feasible[-1] if feasible else min(tried, key=lambda one: self._outside(one[1]))
 
     def _locked(self, rotation: Quaternion) -> tuple[Channel, Quaternion]:
-        bone = self.bone
         if self.euler_limits:
-            rotation = within_euler_limits(bone, self.euler_limits, rotation)
-        channel = locked_channel_for(bone, rotation) if self.has_locks else channel_for(bone, rotation)
-        return channel, rotation_from(bone, channel)
+            rotation = within_euler_limits(self.bone, self.euler_limits, rotation)
+        channel = self.own_channel.nearest(rotation)
+        return channel, self.own_channel.rotation(channel)
 
     def _clamped(self, q: Quaternion) -> Quaternion:
         assert self.limits is not None  # called where there are limits only
@@ -127,7 +130,8 @@ def constraints_of(bone: PoseBone, limits: Limits | None) -> BoneConstraints:
         limits = limits_of(bone, with_locks=False, with_constraints=not euler_limits)
     if limits == UNLIMITED:
         limits = None  # swing and twist of a rotation by nearly half a turn have lost four of its digits
-    return BoneConstraints(bone, None if limits is None else joint_limits(*limits), euler_limits, is_locked)
+    allowed = None if limits is None else joint_limits(*limits)
+    return BoneConstraints(bone, allowed, euler_limits, is_locked, read_lockable_channel(bone))
 
 
 def feasible_channel(

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from mathutils import Euler, Quaternion, Vector
 
@@ -91,30 +91,63 @@ def nearest_values(mode: str, rotation: Quaternion, old: Sequence[float]) -> tup
 
 
 def locked_channel_for(bone: PoseBone, rotation: Quaternion) -> Channel:
-    """Return ``channel_for`` a rotation, with the bone's present values where they are locked.
+    """Return ``channel_for`` a rotation, with the bone's present values where they are locked."""
+    return read_lockable_channel(bone).nearest(rotation)
 
-    Locks work as in Blender's own transform: without 4D locks, quaternions and axis-angles are locked as XYZ Euler.
-    """
+
+class LockableChannel(NamedTuple):
+    """A bone's rotation channel and its locks, read once for many rotations."""
+
+    mode: str
+    name: str
+    present: tuple[float, ...]
+    locks: tuple[bool, ...] | None
+    """Of the channel's values; None where none is locked."""
+    euler_locks: tuple[bool, ...] | None
+    """Of the XYZ Euler angles of a quaternion or an axis-angle; None where none is locked."""
+
+    def nearest(self, rotation: Quaternion) -> Channel:
+        """Return the values nearest to the present ones that give a rotation, the present ones where they are locked.
+
+        Locks work as in Blender's own transform: without 4D locks, quaternions and axis-angles are locked as XYZ Euler.
+        """
+        if self.euler_locks is not None:
+            old = rotation_in(self.mode, self.present).to_euler('XYZ')
+            angles = _keep_locked(self.euler_locks, old[:], rotation.to_euler('XYZ', old)[:])
+            rotation = Euler(angles, 'XYZ').to_quaternion()
+        values = nearest_values(self.mode, rotation, self.present)
+        return self.name, values if self.locks is None else _keep_locked(self.locks, self.present, values)
+
+    def rotation(self, channel: Channel) -> Quaternion:
+        """Return the rotation that values of the channel give."""
+        return rotation_in(self.mode, channel[1])
+
+
+def read_lockable_channel(bone: PoseBone) -> LockableChannel:
+    """Return a bone's rotation channel and its locks."""
+    mode, (name, present) = bone.rotation_mode, present_channel(bone)
+    if not has_locks(bone):
+        return LockableChannel(mode, name, present, None, None)
     if _has_4d_locks(bone):
-        locks = (bone.lock_rotation_w, *bone.lock_rotation)
-    elif bone.rotation_mode in {'QUATERNION', 'AXIS_ANGLE'}:
-        old = rotation_of(bone).to_euler('XYZ')
-        angles = _keep_locked(bone.lock_rotation[:], old[:], rotation.to_euler('XYZ', old)[:])
-        return channel_for(bone, Euler(angles, 'XYZ').to_quaternion())
-    else:
-        locks = tuple(bone.lock_rotation)
-    name, values = channel_for(bone, rotation)
-    return name, _keep_locked(locks, getattr(bone, name), values)
+        return LockableChannel(mode, name, present, (bone.lock_rotation_w, *bone.lock_rotation), None)
+    locks = tuple(bone.lock_rotation)
+    if mode in {'QUATERNION', 'AXIS_ANGLE'}:
+        return LockableChannel(mode, name, present, None, locks)
+    return LockableChannel(mode, name, present, locks, None)
 
 
 def rotation_from(bone: PoseBone, channel: Channel) -> Quaternion:
     """Return the rotation that channel values give."""
-    name, values = channel
-    if name == "rotation_quaternion":
+    return rotation_in(bone.rotation_mode, channel[1])
+
+
+def rotation_in(mode: str, values: Sequence[float]) -> Quaternion:
+    """Return the rotation that channel values give in a rotation mode."""
+    if mode == 'QUATERNION':
         return Quaternion(values).normalized()
-    if name == "rotation_axis_angle":
+    if mode == 'AXIS_ANGLE':
         return Quaternion(values[1:], values[0])
-    return Euler(values, bone.rotation_mode).to_quaternion()
+    return Euler(values, mode).to_quaternion()
 
 
 def _keep_locked(locks: Sequence[bool], old: Sequence[float], new: Sequence[float]) -> tuple[float, ...]:

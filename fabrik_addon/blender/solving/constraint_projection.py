@@ -36,6 +36,7 @@ from ...core.goals.pole import rotate_pole
 from ...core.math.factorisation import positive_inverse
 from ...core.math.operations import SCALAR, TINY
 from ...core.math.vectors import first_direction
+from ...core.optimise.least_rotation import PATIENCE
 from ...core.optimise.pole_task import POINTED, pole_angle
 from ...core.solvers.fabrik_solver import POLE_GAIN
 from ..rig.bone_kinematics import basis_with, parent_frame, pose_matrices
@@ -45,7 +46,7 @@ from ..rig.feasible_channels import feasible_channels
 from ..rig.rotation_channel import Channel
 
 if TYPE_CHECKING:
-    from bpy.types import Bone, PoseBone
+    from bpy.types import PoseBone
 
 _POSITION_PRECISION = 1e-7
 """Distance from tip to target over chain length that is single precision's rounding."""
@@ -53,8 +54,10 @@ _POSITION_PRECISION = 1e-7
 _MOST_DAMPED_STEPS = 40
 """Steps of damped least squares, at most."""
 
-_SLOW_PROJECTION, _MOST_SLOW_STEPS = 0.995, 6
-"""Ratio of the error after a step to that before, above which a step is slow; so many in a row end the descent."""
+_SLOW_PROJECTION, _MOST_SLOW_STEPS = 0.995, 3
+"""Ratio of the error after a step to that before, above which a step is slow; so many in a row end the descent. With
+six the slowest 82 of 300 random chains took a seventh longer and ended at most 1.5 % nearer to their targets; a ratio
+of 0.98 with four ends them up to 9 % farther away."""
 
 _QUICK = 0.5
 """Ratio of the error after a step to that before, below which the next step's Jacobian isn't computed but updated."""
@@ -160,10 +163,16 @@ def _rotations_of(
 
 
 def _projected_further(bones: ChainBones, goals: Goals, options: Options, found: ProjectedPose) -> ProjectedPose:
-    """Return the projection that starts from a projected pose, as solving again would."""
+    """Return the projection that starts from a projected pose, as solving again would.
+
+    The solve has too few iterations to search within limits from other starts, as it starts from a pose at the target:
+    with all iterations three of the slowest random chains with a pole took 1.4 to 1.9 times as long, and none of
+    them all came nearer to its pole.
+    """
     here = replace(bones, rotations=tuple(found.rotations))
     start = _start(here, found.rotations)
-    solution = solve_components(start, goals, options)
+    few = replace(options, iterations=min(PATIENCE - 1, options.iterations))
+    solution = solve_components(start, goals, few)
     rotations = _rotations_of(here, start, found.rotations, solution)
     further = project_onto_constraints(here, goals, options, solution, rotations)
     return replace(further, sweeps=found.sweeps + further.sweeps)
@@ -230,6 +239,8 @@ class _FeasiblePose(NamedTuple):
     """Length of the residual."""
     length: float
     """Of the chain, in armature space: sheared bones change it as they rotate."""
+    tip: Array
+    """(3,)"""
 
 
 def _feasible_pose_at(bones: ChainBones, target: Array, rotations: Sequence[Quaternion]) -> _FeasiblePose:
@@ -237,9 +248,10 @@ def _feasible_pose_at(bones: ChainBones, target: Array, rotations: Sequence[Quat
     channels, feasible = feasible_pose(bones, rotations)
     matrices = bone_matrices(bones, feasible)
     positions = bones.tree.joints(matrices)
-    length = _length_of(positions)
-    residual = (target - positions[-1]) / length
-    return _FeasiblePose(channels, feasible, matrices, residual, math.sqrt(float(residual @ residual)), length)
+    length, tip = _length_of(positions), positions[-1]
+    residual = (target - tip) / length
+    error = math.sqrt(float(residual @ residual))
+    return _FeasiblePose(channels, feasible, matrices, residual, error, length, tip)
 
 
 def _least_squares(bones: ChainBones, target: Array, options: Options, here: _FeasiblePose) -> _FeasiblePose:
@@ -280,7 +292,9 @@ def _jacobian(bones: ChainBones, pose: _FeasiblePose) -> Array:
     """Return the Jacobian (3, 3 F) of the tip, over chain length, by rotations of each bone about its own x, y and z.
 
     Where limits or locks change a rotation the column is that of the rotation they leave. The rotation is in the
-    direction that brings the tip nearer to the target: a bone at its limit can rotate back.
+    direction that brings the tip nearer to the target: a bone at its limit can rotate back. Locks and limits together
+    allow a share of it, counted from the pose itself: counted from the pose before the solve, the column was of another
+    direction, and two of 300 random chains ended up to a fifth farther from their targets.
     """
     columns = []
     for i, constraints in zip(bones.free, bones.constraints, strict=True):
@@ -292,7 +306,7 @@ def _jacobian(bones: ChainBones, pose: _FeasiblePose) -> Array:
         left = []
         for axis, probe in zip(_AXIS_VECTORS, probes, strict=True):
             rotated = own @ Quaternion(axis, probe)
-            given = constraints.rotation(rotated, bones.rotations[i])
+            given = constraints.rotation(rotated, own)
             # Twice the vector part is the rotation (radians); to_exponential_map() makes 0 of it in single precision.
             w, *vector = (own.inverted() @ given)[:]
             left.append([math.copysign(2.0, w) / probe * part for part in vector])
@@ -306,8 +320,8 @@ def _tip_jacobian(bones: ChainBones, pose: _FeasiblePose, i: int) -> Array:
     With the bone's matrix ``M = S R(q) D(s)``, s its scale, and the tip at p in its frame, the column of the axis e is
     ``M D(s)^-1 (e x D(s) p)`` where all that hangs on the bone moves with it. Elsewhere it is a finite difference.
     """
-    tip, matrix, scales = bones.tree.joints(pose.matrices)[-1], pose.matrices[i], np.array(bones.scales[i][:])
-    if scales.all() and all(_moves_with_parent(bone.bone) for bone in bones.line[i:]):
+    tip, matrix, scales = pose.tip, pose.matrices[i], np.array(bones.scales[i][:])
+    if scales.all() and i >= bones.first_carried_whole:
         x, y, z = (scales * np.array((matrix.inverted_safe() @ Vector(tip.tolist()))[:])).tolist()
         across = np.array([[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]])
         made: Array = np.array(matrix.to_3x3()) @ (across / scales[:, None]) / pose.length
@@ -320,11 +334,6 @@ def _tip_jacobian(bones: ChainBones, pose: _FeasiblePose, i: int) -> Array:
         matrices = [*pose.matrices[:i], *pose_matrices(bones.line[i:], bases, above=parent)]
         columns.append((bones.tree.joints(matrices)[-1] - tip) / (_DIFFERENCE * pose.length))
     return np.array(columns).T
-
-
-def _moves_with_parent(bone: Bone) -> bool:
-    """Tell whether a bone takes over all of its parent's matrix, so that ``M' = P' P^-1 M`` where the parent moves."""
-    return bone.use_inherit_rotation and bone.use_local_location and bone.inherit_scale == 'FULL'
 
 
 def _rotated(bones: ChainBones, rotations: Sequence[Quaternion], vectors: Array) -> list[Quaternion]:
