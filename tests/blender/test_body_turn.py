@@ -57,6 +57,18 @@ def test_a_turned_handle_stays_and_its_bone_is_turned(
     assert human.fabrik.body.handles[handle].use_rotation
 
 
+@pytest.mark.parametrize("angle", [30.0, 45.0])
+def test_hips_turn_far_over_planted_feet(human: Object, angle: float) -> None:
+    hips = bone_of(human, "Hips")
+    place, rotation = hips.head.copy(), hips.matrix.to_quaternion()
+    assert ops.fabrik_body_turn(handle="Hips", axis=Z, angle=math.radians(angle)) == {"FINISHED"}
+    update()
+    assert degrees(hips.matrix.to_quaternion(), Quaternion(Z, math.radians(angle)) @ rotation) < 0.1
+    assert (hips.head - place).length < 0.01
+    feet = [bone_of(human, name) for name in ("Foot.L", "Foot.R")]
+    assert max((foot.head - foot.bone.head_local).length for foot in feet) < 2e-4
+
+
 def test_a_balanced_body_turns_its_hips(human: Object) -> None:
     human.fabrik.body.use_balance = True
     hips = bone_of(human, "Hips")
@@ -97,6 +109,23 @@ def test_a_session_turns_from_its_start_and_cancels_to_the_last_bit(human: Objec
     session.turn(layer, Quaternion(X, 0.3))
     session.cancel(layer)
     assert pose_of(human) == before
+
+
+def test_a_turn_that_balance_holds_back_has_no_jump(human: Object) -> None:
+    human.fabrik.body.use_balance = True
+    layer, axis, before = bpy.context.view_layer, Vector((0.62, -0.78, 0.13)).normalized(), None
+    session = BodyTurn(layer, human, "Hips")
+    turned = []
+    for step in range(1, 41):
+        session.turn(layer, Quaternion(axis, math.radians(1.5 * step)))
+        pose = [bone.matrix_basis.to_quaternion() for bone in human.pose.bones]
+        if before is not None:
+            turned.append(max(degrees(*each) for each in zip(before, pose, strict=True)))
+        before = pose
+    assert max(turned) <= 3.0 * sorted(turned)[len(turned) // 2]
+    left = session.angle_left
+    session.finish(layer)
+    assert session.angle_left <= left
 
 
 def test_with_mirror_the_other_side_turns_alike(human: Object) -> None:

@@ -141,10 +141,14 @@ class BodyDrag(BaseDrag):
         """Return the group to solve for a position in armature space, with the largest rotation of this move."""
         tree = self._group.tree
         assert tree is not None  # a body is a tree
-        distance = (position - self._solved_for).length / tree.start.unit
-        self._solved_for = position
-        most = MOST_TURN * distance if 0.0 < distance < FAR_MOVE else math.inf
+        most = self._most_turn(position, tree.start.unit)
         return replace(self._group, tree=replace(tree, options=replace(tree.options, most_turn=most)))
+
+    def _most_turn(self, position: Vector, unit: float) -> float:
+        """Return the largest rotation (radians) of this move, to a position in armature space, and take note of it."""
+        distance = (position - self._solved_for).length / unit
+        self._solved_for = position
+        return MOST_TURN * distance if 0.0 < distance < FAR_MOVE else math.inf
 
     def finish(self, view_layer: ViewLayer) -> None:
         """Move to the same position again: a move by no distance has no largest rotation."""

@@ -16,7 +16,15 @@ import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
 from ...core import FabrikError, Goals, Options, StartPose, start_from
-from ...core.body.posture import FLAT_BOUND, FLAT_WEIGHT, HELD, PINNED, POSTURE_WEIGHTS, PULLED
+from ...core.body.posture import (
+    FLAT_BOUND,
+    FLAT_WEIGHT,
+    HELD,
+    MOST_TURNED_WEIGHT,
+    PINNED,
+    POSTURE_WEIGHTS,
+    PULLED,
+)
 from .body_following import Follows, following_bones
 from .body_properties import body_of
 from .chain_bones import ChainBones, ChainSpec, chain_matrices, read_bones, read_pose
@@ -212,6 +220,10 @@ def take_body(armature: Object, *pulls: Pull, follows: Follows = 'BODY') -> Body
             raise FabrikError(f"Handle '{handle.name}': {error}") from error
     weights = {name: POSTURE_WEIGHTS.get(role, 1.0) for name, role in roles.items()}
     weights[root.name] = POSTURE_WEIGHTS['HIPS']
+    for pull in pulls:
+        name = bones[pull.handle].name
+        if pull.rotation is not None:
+            weights[name] = min(weights.get(name, MOST_TURNED_WEIGHT), MOST_TURNED_WEIGHT)
     balance_priority = PULLED if all(pull.rotation is None for pull in pulls) else HELD
     return BodySnapshots(tuple(snapshots), root, weights, frozenset(pulled), balance_priority, root_follows)
 

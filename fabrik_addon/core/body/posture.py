@@ -24,6 +24,11 @@ from rest by six handles, and up to 14 pairs of poses by hands and feet). A sear
 no fit replaces them.
 """
 
+MOST_TURNED_WEIGHT = 40.0
+"""Largest weight of the rotation of a bone that is turned by its handle. With the weight of hips the posture task holds
+them against the turn: over planted feet Rigify's human turned them by 21.5 of 30 degrees, with this weight by all 45 of
+45, the limits of legs the same."""
+
 FLAT_WEIGHT, FLAT_BOUND = 10.0, 0.011
 """Weight of the rotation of a planted foot beside the other tasks of its level, and the angle (radians) from which on
 the cost of that rotation grows in proportion to the angle."""
