@@ -128,6 +128,18 @@ def test_without_a_pole_the_rest_pose_is_one_of_its_poses(count: int, shape: str
         assert (Vector(rigs.joints_of(armature, chain)[-1]) - wanted).length < 1e-4 * length
 
 
+@pytest.mark.parametrize("count", [4, 9])
+def test_without_a_pole_the_tip_is_at_its_target_from_near_the_root_to_full_reach(count: int) -> None:
+    """Near the root the line from root to tip turns by more than half a turn against the first bone."""
+    armature = make_chain(count, "bent")
+    chain = make_native(armature, f"b{count - 1}", count)
+    length = rest_problem(armature)[0].total_length
+    for reach in np.linspace(0.1, 0.95, 171):
+        chain.target.location = Vector((0.3, -0.2, 0.9)).normalized() * reach * length
+        rigs.update()
+        assert rigs.distance_left(armature, chain) < 1e-4, reach
+
+
 def largest_turns(armature: Any, chain: Any, path: Any) -> np.ndarray:
     """The largest turn of a bone's own rotation in every step of a closed path of the target."""
     poses = []

@@ -69,9 +69,11 @@ def shape_table(links: Sequence[Vector], rests: Sequence[Quaternion], limits: Se
     own = [[Quaternion(rotation) for rotation in family.at(distance)] for distance in distances]
     joints = [_joints(links, frames, each) for each in own]
     at_rest = _joints(links, frames, [Quaternion()] * len(rests))[-1]
-    plane = _plane(at_rest, joints[TABLE_STEPS // 2])
+    begin = min(range(len(distances)), key=lambda k: abs(distances[k] - at_rest.length))
+    turns = _turns([points[-1] for points in joints], at_rest, begin)
+    plane = _plane(at_rest, [turns[TABLE_STEPS // 2] @ joint for joint in joints[TABLE_STEPS // 2]])
     back = plane.conjugated()
-    firsts = [back @ points[-1].rotation_difference(at_rest) @ plane for points in joints]
+    firsts = [back @ turn @ plane for turn in turns]
     return ShapeTable(least, most, plane, _table(firsts), [_table(rotations) for rotations in zip(*own, strict=True)])
 
 
@@ -90,11 +92,26 @@ def _joints(links: Sequence[Vector], rests: Sequence[Quaternion], own: Sequence[
     return joints
 
 
+def _turns(tips: Sequence[Vector], line: Vector, begin: int) -> list[Quaternion]:
+    """Return rotations that bring the tips of a table onto a line, continuous from one to the next.
+
+    With ``v_k`` the tips, ``R_begin`` is the shortest rotation of its tip onto the line, and outward from there
+    ``R_{k+1} = S R_k`` with S the shortest rotation of ``R_k v_{k+1}`` onto the line: the frame is transported along.
+    The shortest rotation of each ``v_k`` instead flips where ``v_k`` passes the opposite of the line.
+    """
+    turns = [tips[begin].rotation_difference(line)] * len(tips)
+    for numbers in (range(begin + 1, len(tips)), range(begin - 1, -1, -1)):
+        turn = turns[begin]
+        for k in numbers:
+            turn = (turn @ tips[k]).rotation_difference(line) @ turn
+            turns[k] = turn
+    return turns
+
+
 def _plane(at_rest: Vector, joints: Sequence[Vector]) -> Quaternion:
-    """Return the frame with +Y along a line and +X where a pose bends once its tip is rotated to the line."""
+    """Return the frame with +Y along the line root-tip and +X where a pose bends whose tip is on that line."""
     along = at_rest.normalized()
-    turn = joints[-1].rotation_difference(at_rest)
-    bends = [turn @ joint - along * along.dot(turn @ joint) for joint in joints[:-1]]
+    bends = [joint - along * along.dot(joint) for joint in joints[:-1]]
     side = sum(bends, Vector())
     hint = (
         side if side.length > 1e-6 else max((Vector((1, 0, 0)), Vector((0, 0, 1))), key=lambda v: v.cross(along).length)
