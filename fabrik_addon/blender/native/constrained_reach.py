@@ -7,9 +7,14 @@ With r the residual of the tip, J the Jacobian and L the damping, a step rotates
     dq = J^T y    with    (J J^T + L I) y = r,
 
 three equations however many joints there are. Axes at a limit that dq would exceed are left out of J (active set), and
-joints are clamped after the step. There is one start, and steps go on from the result of the one before: so the pose is
-continuous in the target. The core does more (``core.optimise``): several starts, and of all poses that reach the one
-with the least rotation.
+joints are clamped after the step.
+
+The first start is the pose of the chain's tables with the first bone clamped: the pose is continuous in the target as
+long as the steps from there reach it. Where they end in a local minimum there are two more starts: the same pose after
+half a turn about the line root-target, and all joints in the middle of their ranges. Without these two starts a finger
+of three hinges reaches 89 of 100 targets of feasible poses, with them all 100. Where no start reaches the target the
+pose is that of the first one, so that it is continuous out of reach too. The core does more (``core.optimise``): of all
+poses that reach it takes the one with the least rotation.
 """
 
 from __future__ import annotations
@@ -19,6 +24,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mathutils import Quaternion
+
+from ...core.math.operations import SCALAR
+from ...core.model.joint_limits import rotation_of
 from .joint_clamp import NATIVE_AT_LIMIT, blocked_axes, clamped, swing_twist
 from .limit_joints import Ball, ConstrainedJoints, Hinge
 from .nodes import NUMBER, ROTATION, Nodes, Value
@@ -29,6 +38,14 @@ if TYPE_CHECKING:
 
 NATIVE_STEPS = 12
 """Bound on the steps; three to five are usual."""
+
+_MISSED = 1e-3
+"""Position error, over the chain's length, above which steps count as ended in a local minimum."""
+
+_LEAST_PROGRESS = 0.98
+"""Share of the error above which a step from the second or third start counts as none, which ends these steps.
+
+Without it targets that no pose reaches take three times the steps, with it 1.6 times."""
 
 _LONGEST_STEP = 0.3
 """Largest residual of a step, over the chain's length: joints move on arcs, not straight along the Jacobian."""
@@ -86,7 +103,17 @@ def _fill(nodes: Nodes, name: str, constrained_chain: ConstrainedJoints, count: 
     with nodes.frame("Joints"):
         start = _joint_values(nodes, constrained_chain, rotations)
     with nodes.frame("Damped least squares"):
-        values = _descended(nodes, constrained_chain, step, start, (target, error, tolerance))
+        values, left = _descended(nodes, constrained_chain, step, start, (target, error, tolerance))
+    with nodes.frame("From other starts"):
+        starts = _other_starts(nodes, constrained_chain, target, rotations)
+        # The error of another start isn't known before its first step: 1 is more than any tolerance.
+        goal = target, 1.0, tolerance
+        others = [_descended(nodes, constrained_chain, step, each, goal, _LEAST_PROGRESS) for each in starts]
+        reached = values
+        for found, error_left in reversed(others):
+            is_there = nodes.scalar('ABSOLUTE', error_left) <= _MISSED
+            reached = _switched(nodes, constrained_chain, is_there, found, reached)
+        values = _switched(nodes, constrained_chain, left > _MISSED, reached, values)
     with nodes.frame("Own rotations of the bones"):
         found = _own_rotations(nodes, constrained_chain, values)
         is_open = error > tolerance
@@ -103,26 +130,75 @@ def _joint_values(nodes: Nodes, constrained_chain: ConstrainedJoints, rotations:
     return values
 
 
+def _other_starts(
+    nodes: Nodes, constrained_chain: ConstrainedJoints, target: Value, rotations: Sequence[Value]
+) -> list[list[Value]]:
+    """Return the joints' values of the second and the third start, given the bones' own rotations of the first one."""
+    joints = constrained_chain.joints
+    first = nodes.multiplied(nodes.axis_turn(target, math.pi), rotations[0])
+    if isinstance(joints[0], Ball):
+        first = clamped(nodes, first, joints[0].limits)
+    turned = _joint_values(nodes, constrained_chain, [first, *rotations[1:]])
+    return [turned, [_middle(joint) for joint in joints]]
+
+
+def _middle(joint: Hinge | Ball) -> Value:
+    """Return the middle of a joint's ranges, where it is free that at rest: an angle, or Euler angles."""
+    if isinstance(joint, Hinge):
+        return _mean(joint.lower, joint.upper)
+    x, twist, z = map(_mean, joint.limits.lower, joint.limits.upper)
+    return Quaternion([float(part) for part in rotation_of(SCALAR, (x, twist, z))]).to_euler()[:]
+
+
+def _mean(lower: float, upper: float) -> float:
+    return 0.5 * (lower + upper) if math.isfinite(upper - lower) else 0.0
+
+
+def _switched(
+    nodes: Nodes, constrained_chain: ConstrainedJoints, condition: Value, yes: Sequence[Value], no: Sequence[Value]
+) -> list[Value]:
+    """Return the joints' values of one of two poses."""
+    return [nodes.switch(condition, a, b, kind) for a, b, kind in zip(yes, no, _kinds(constrained_chain), strict=True)]
+
+
+def _kinds(constrained_chain: ConstrainedJoints) -> list[str]:
+    """Return the types of the joints' values in a switch."""
+    return ['FLOAT' if isinstance(joint, Hinge) else 'ROTATION' for joint in constrained_chain.joints]
+
+
 def _descended(
     nodes: Nodes,
     constrained_chain: ConstrainedJoints,
     step: GeometryNodeTree,
     start: Sequence[Value],
     goal: tuple[Value, Value, float],
-) -> list[Value]:
-    """Return where joints are after as many steps as are needed, for a target, the error and the tolerance."""
+    least_progress: float | None = None,
+) -> tuple[list[Value], Value]:
+    """Return where joints are after as many steps as are needed, and the error there.
+
+    Args:
+        nodes: to add to.
+        constrained_chain: the chain.
+        step: group of one step.
+        start: values of the joints.
+        goal: target, error at the start, and tolerance.
+        least_progress: share of the error above which a step is the last one, and the error returned negative; None is
+            all steps.
+    """
     target, error, tolerance = goal
     names = [f"Joint {i + 1}" for i in range(len(constrained_chain.joints))]
-    kinds = ['FLOAT' if isinstance(joint, Hinge) else 'ROTATION' for joint in constrained_chain.joints]
 
     def body(error: Value, *joints: Value) -> list[Value]:
         is_open = error > tolerance
         *after, left = nodes.call(step, [target, *joints])
-        kept = [nodes.switch(is_open, a, b, k) for a, b, k in zip(after, joints, kinds, strict=True)]
+        if least_progress is not None:
+            left = nodes.switch(left > error * least_progress, left * -1.0, left, 'FLOAT')
+        kept = _switched(nodes, constrained_chain, is_open, after, joints)
         return [nodes.switch(is_open, left, error, 'FLOAT'), *kept]
 
-    begin = {name: (kind, value) for name, kind, value in zip(names, kinds, start, strict=True)}
-    return list(nodes.repeat(NATIVE_STEPS, {"Error": ('FLOAT', error), **begin}, body))[1:]
+    begin = {name: (kind, value) for name, kind, value in zip(names, _kinds(constrained_chain), start, strict=True)}
+    left, *values = nodes.repeat(NATIVE_STEPS, {"Error": ('FLOAT', error), **begin}, body)
+    return values, left
 
 
 def _joints_of_bone(nodes: Nodes, constrained_chain: ConstrainedJoints, number: int, own: Value) -> list[Value]:
