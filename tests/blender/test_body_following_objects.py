@@ -95,3 +95,45 @@ def test_an_object_that_follows_the_body_is_refused(human: Object, prop: Object)
     update()
     message = error_of(ops.fabrik_body_follow)
     assert "Handle 'Hand.L' follows 'Cup', which follows bone 'hand.R'" in message
+
+
+def test_a_body_is_baked_over_frames(human: Object, prop: Object) -> None:
+    """The hand is in the cup's hand at every frame, and the feet stay."""
+    start = human.matrix_world @ hand(human).head - prop.location
+    prop.keyframe_insert("location", frame=1)
+    prop.location += Vector((-0.05, -0.1, 0.2))
+    prop.keyframe_insert("location", frame=9)
+    scene = bpy.context.scene
+    scene.frame_set(1)
+    feet = [human.pose.bones[name].head.copy() for name in ("foot.L", "foot.R")]
+    assert ops.fabrik_body_bake(frame_start=1, frame_end=9, step=2) == {"FINISHED"}
+    for frame in (9, 3, 7, 1):
+        scene.frame_set(frame)
+        assert (human.matrix_world @ hand(human).head - prop.location - start).length < 3e-4
+        now = [human.pose.bones[name].head for name in ("foot.L", "foot.R")]
+        assert max((a - b).length for a, b in zip(feet, now, strict=True)) < 2e-4
+    curves = human.animation_data.action.layers[0].strips[0].channelbags[0].fcurves
+    assert {len(curve.keyframe_points) for curve in curves} == {5}
+
+
+def test_a_body_baked_again_is_the_same(human: Object, prop: Object) -> None:
+    prop.keyframe_insert("location", frame=1)
+    prop.location.z += 0.2
+    prop.keyframe_insert("location", frame=5)
+    poses = []
+    for _ in range(2):
+        assert ops.fabrik_body_bake(frame_start=1, frame_end=5) == {"FINISHED"}
+        bpy.context.scene.frame_set(4)
+        poses.append([bone.matrix.copy() for bone in human.pose.bones])
+    for first, second in zip(*poses, strict=True):
+        assert (first.translation - second.translation).length < 1e-3
+
+
+def test_a_body_that_can_not_be_baked_is_left_as_it_is(human: Object, prop: Object) -> None:
+    human.fabrik.body.handles["Hand.L"].target = None
+    before = [bone.matrix_basis.copy() for bone in human.pose.bones]
+    assert "No pinned handle follows an object" in error_of(ops.fabrik_body_bake, frame_start=1, frame_end=3)
+    human.fabrik.body.handles["Hand.L"].target = prop
+    assert "before the start frame" in error_of(ops.fabrik_body_bake, frame_start=3, frame_end=1)
+    assert [bone.matrix_basis for bone in human.pose.bones] == before
+    assert human.animation_data is None or human.animation_data.action is None

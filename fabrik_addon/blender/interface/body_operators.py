@@ -16,6 +16,7 @@ from ..rig.body_following import FOLLOWS_ITEMS
 from ..rig.body_properties import body_of
 from ..rig.wording import counted, listed
 from ..translation.messages import report
+from .frame_range_mixin import FrameRangeMixin
 from .operator_mixins import ReportErrorsMixin
 
 if TYPE_CHECKING:
@@ -191,6 +192,40 @@ class POSE_OT_fabrik_body_follow(HasBodyMixin, Operator):
             report(self, {'WARNING'}, f"A handle doesn't reach its object: {result.message}")
 
 
+class POSE_OT_fabrik_body_bake(FrameRangeMixin, HasBodyMixin, Operator):
+    """Bring the pinned handles of the body to the objects that they follow at every frame, and insert keyframes"""
+
+    bl_idname = "pose.fabrik_body_bake"
+    bl_label = "Bake Body"
+    bl_options = {'REGISTER', 'UNDO'}
+
+    def invoke(self, context: Context, _event: Event) -> set[OperatorReturnItems]:
+        self.take_scene_range(context)
+        return context.window_manager.invoke_props_dialog(self, confirm_text="Bake")
+
+    def draw(self, _context: Context) -> None:
+        self.layout.use_property_split = True
+        self.draw_range(self.layout)
+
+    def run(self, context: Context) -> None:
+        from ..animation.frame_range import FrameRange
+        from ..bake.bake_body import bake_body
+
+        self.take_scene_range(context)
+        frames = self.frames()
+        unreached = bake_body(FrameRange(context.scene, context.view_layer, context.object, frames, self.span()))
+        if not unreached:
+            report(self, {'INFO'}, f"Baked the body over {counted(len(frames), 'frame')}")
+            return
+        worst = max(unreached, key=lambda one: one.error)
+        report(
+            self,
+            {'WARNING'},
+            f"At {len(unreached)} of {counted(len(frames), 'frame')} a handle doesn't reach its object, "
+            f"farthest at frame {worst.frame:g}",
+        )
+
+
 register, unregister = bpy.utils.register_classes_factory(  # type: ignore[misc]
     (
         POSE_OT_fabrik_body_add,
@@ -198,5 +233,6 @@ register, unregister = bpy.utils.register_classes_factory(  # type: ignore[misc]
         POSE_OT_fabrik_body_remove,
         POSE_OT_fabrik_body_pull,
         POSE_OT_fabrik_body_follow,
+        POSE_OT_fabrik_body_bake,
     )
 )

@@ -89,7 +89,9 @@ class VIEW3D_PT_fabrik_handles(SubPanel):
             column.prop(handle, "priority")
             column.prop(handle, "target")
             if handle.target is not None:
-                layout.operator("pose.fabrik_body_follow")
+                row = layout.row(align=True)
+                row.operator("pose.fabrik_body_follow")
+                row.operator("pose.fabrik_body_bake", text="Bake Body...", icon='ACTION')
 
 
 class VIEW3D_PT_fabrik_skeleton(SubPanel):

@@ -102,6 +102,7 @@ class VIEW3D_MT_fabrik_handle(Menu):
         layout.operator("pose.fabrik_handle_pin", icon='PINNED')
         layout.operator("pose.fabrik_handle_release", icon='UNPINNED')
         layout.operator("pose.fabrik_body_follow")
+        layout.operator("pose.fabrik_body_bake", text="Bake Body...", icon='ACTION')
         layout.separator()
         layout.operator("pose.fabrik_handle_add", icon='ADD')
         layout.operator("pose.fabrik_handle_remove", icon='REMOVE')

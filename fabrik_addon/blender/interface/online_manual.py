@@ -45,7 +45,7 @@ PLACES = {
     "bodies/": "ops.pose.fabrik_body_add ops.pose.fabrik_body_remove settings.body body.*",
     "bodies/#parts": "ops.pose.fabrik_body_find part.*",
     "bodies/#handles": "ops.pose.fabrik_body_pull ops.pose.fabrik_body_turn ops.pose.fabrik_body_follow "
-    "ops.pose.fabrik_handle_* handle.*",
+    "ops.pose.fabrik_body_bake ops.pose.fabrik_handle_* handle.*",
 }
 """Page and heading of operators and properties. ``chain.`` stands for ``FabrikChain`` and so on; a star for any end."""
 
