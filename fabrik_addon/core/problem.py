@@ -65,11 +65,12 @@ class Chain:
     (``fabrik.pole_shape``); empty where its poses with a pole are planar."""
 
     def __post_init__(self) -> None:
-        """Refuse a link without length, whose rotation would move no joint."""
+        """Refuse a link without length, whose rotation would move no joint; a body's bones may start at one place."""
         if len(self.lengths) < 2:
             raise FabrikError("a chain needs at least one link")
         for parent, length in zip(self.parents.tolist(), self.lengths.tolist(), strict=True):
-            if parent >= 0 and not 0.0 < length < np.inf:
+            may_be_none = self.posture_weights is not None and length == 0.0
+            if parent >= 0 and not (0.0 < length < np.inf or may_be_none):
                 raise FabrikError(f"the link that starts at {self.name(parent)} has length {length:g}, not more than 0")
 
     @cached_property

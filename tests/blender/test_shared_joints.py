@@ -1,15 +1,17 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Bones that start at the same place, as hips, tail and thighs do in many rigs, turn as one piece."""
+"""Bones that start at the same place, as hips, tail and thighs do in many rigs: one of them rotates, of a body all."""
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import bpy
 import numpy as np
 import pytest
 from bpy.types import Object
+from mathutils import Vector
 
 from tests.blender.rigs import (
     Bone,
@@ -23,6 +25,7 @@ from tests.blender.rigs import (
     set_chain,
     update,
 )
+from tests.blender.test_body import make_body
 from tests.blender.test_trees import add
 
 
@@ -133,3 +136,38 @@ def test_rigifys_animals_reach_from_the_root_of_their_armature(kind: str) -> Non
     assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
     assert all(chain.status == "REACHED" for chain in armature.fabrik.chains)
     assert all(distance_left(armature, chain) < 1e-4 for chain in armature.fabrik.chains)
+
+
+def test_all_of_a_body_turn_that_start_at_one_place() -> None:
+    """The spine bends at the hips' own head, although the hips' rotation is held."""
+    armature = make_person()
+    make_body(armature)
+    hips = armature.fabrik.body.handles["Hips"]
+    hips.use_pin = True
+    before = channels_of(armature.pose.bones["spine"])
+    frame = armature.pose.bones["hips"].matrix.copy()
+    target = armature.pose.bones["head"].head + Vector((0.0, -0.1, -0.012))
+    assert bpy.ops.pose.fabrik_body_pull(handle="Head", position=target) == {"FINISHED"}
+    update()
+    assert (armature.pose.bones["head"].head - target).length < 1e-4
+    assert channels_of(armature.pose.bones["spine"]) != before
+    np.testing.assert_allclose(armature.pose.bones["hips"].matrix, frame, atol=1e-5)
+
+
+def make_person() -> Object:
+    """A body whose spine starts where its hips do, and whose clavicles start where its neck does."""
+    points = [("hips", (0, 0, 1), (0, 0, 1.1), ""), ("spine", (0, 0, 1), (0, 0, 1.25), "hips")]
+    points += [("chest", (0, 0, 1.25), (0, 0, 1.5), "spine"), ("neck", (0, 0, 1.5), (0, 0, 1.6), "chest")]
+    points += [("head", (0, 0, 1.6), (0, 0, 1.8), "neck")]
+    for name, x in (("L", 1.0), ("R", -1.0)):
+        arm = [("shoulder", 0.0), ("upper_arm", 0.15), ("forearm", 0.45), ("hand", 0.7), ("", 0.8)]
+        leg = [("thigh", (0, 1)), ("shin", (-0.01, 0.55)), ("foot", (0, 0.1)), ("toe", (-0.12, 0)), ("", (-0.2, 0))]
+        above = "chest"
+        for (part, start), (_, end) in itertools.pairwise(arm):
+            points.append((f"{part}.{name}", (x * start, 0, 1.5), (x * end, 0, 1.5), above))
+            above = f"{part}.{name}"
+        above = "hips"
+        for (part, start), (_, end) in itertools.pairwise(leg):
+            points.append((f"{part}.{name}", (x * 0.1, *start), (x * 0.1, *end), above))
+            above = f"{part}.{name}"
+    return make_armature([Bone(*each) for each in points])

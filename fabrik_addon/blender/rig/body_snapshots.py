@@ -20,6 +20,7 @@ from ...core.body.posture import (
     FLAT_BOUND,
     FLAT_WEIGHT,
     HELD,
+    HELD_WEIGHT,
     MOST_TURNED_WEIGHT,
     PINNED,
     POSTURE_WEIGHTS,
@@ -32,6 +33,7 @@ from .dependencies import followed_bones
 from .overrides import overrides_of
 from .planted_feet import toes_of, upward
 from .rotation_channel import is_locked
+from .shared_joints import one_bone_per_joint
 from .snapshot import Snapshot, moving_with
 from .targets_and_poles import armature_to_world
 
@@ -336,7 +338,7 @@ def _snapshots_of(
         name = rotation_name(handle.name)
         goals = Goals(np.array([bone.tail[:]]), rotations=np.array([pull.rotation[:]]))
         snapshot = _snapshot(armature, _bones(armature, name, bone, root, True, turning), goals)
-        found.append(replace(snapshot, has_position=False))
+        found.append(replace(snapshot, has_position=False, weight=HELD_WEIGHT if priority == HELD else 1.0))
     return [replace(one, priority=priority, is_pinned=priority == PINNED) for one in found]
 
 
@@ -347,14 +349,18 @@ def _bones(
     line = [bone, *bone.parent_recursive]
     count = line.index(root) + int(use_tail)
     found = read_bones(armature, ChainSpec(name, bone.name, count, use_tail, use_limits=True))
-    free = tuple(i for i in found.free if found.bones[i].name in turning)
+    free = tuple(i for i, one in enumerate(found.bones) if one.name in turning and not is_locked(one))
     if not free:
         raise FabrikError("the rotation of all its bones is locked: unlock one of them")
     return replace(found, free=free)
 
 
 def _snapshot(armature: Object, bones: ChainBones, goals: Goals) -> Snapshot:
-    start: StartPose = start_from(*read_pose(bones, chain_matrices(bones), bones.rotations))
+    # The chain alone has one bone only of those that start at the same place; the body's tree has all of them.
+    names = {bone.name for bone in bones.bones}
+    first = {bone.name for bone in one_bone_per_joint([bones.bones[i] for i in bones.free], names)}
+    alone = replace(bones, free=tuple(i for i in bones.free if bones.bones[i].name in first))
+    start: StartPose = start_from(*read_pose(alone, chain_matrices(alone), alone.rotations))
     overridden = overrides_of(armature, bones.line, use_limits=True) if bones.is_constrained else ()
     return Snapshot(
         bones=bones,

@@ -135,6 +135,8 @@ def read_tree(
         rows = _with_anchor(rows)
         tips, starts, roots = tips + 1, starts + 1, tuple(root + 1 for root in roots)
         lengths = link_lengths(rows.positions, rows.parents)
+    if tree.posture_weights is not None:
+        lengths[lengths <= _NO_LENGTH * lengths.sum()] = 0.0
     chain = Chain(
         parents=np.array(rows.parents),
         lengths=lengths,
@@ -244,7 +246,7 @@ def link_lengths(positions: Array, parents: Sequence[int]) -> Array:
 
 
 def _check_lengths(tree: BoneTree, rows: _Rows, lengths: Array) -> None:
-    """Refuse a link without length, which has no direction.
+    """Refuse a link without length, which has no direction; bones of a body may start at the same place.
 
     Raises:
         FabrikError: there is one.
@@ -254,6 +256,8 @@ def _check_lengths(tree: BoneTree, rows: _Rows, lengths: Array) -> None:
         if parent < 0 or length > least:
             continue
         end = tree.ends[joint - len(tree.bones)] if joint >= len(tree.bones) else None
+        if end is None and tree.posture_weights is not None:
+            continue
         name, following = rows.names[parent], rows.names[joint] if end is None else end.bone.name
         is_own_tail = end is not None and following == name
         reason = "its tail is at its head" if is_own_tail else f"the head of '{following}' is at its head"

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """READ: the bones of several chains as one tree, and the joints at which the chains start, end and meet.
 
-1. Bones: those that rotate in any of the chains, one for each joint, parents first. Joint j is the head of bone j. A
-   bone's parent in the tree is the nearest of its parents in the armature that rotates.
+1. Bones: those that rotate in any of the chains, parents first, of those that start at the same place one only where
+   it is no body's. Joint j is the head of bone j. A bone's parent in the tree is the nearest of its parents in the
+   armature that rotates.
 2. Ends: the joints after the bones' heads. Each chain's tip is one, if no bone of the tree starts there, and the head
    of each target bone that a bone of the tree moves: there both ends of the distance to the target are joints.
 3. Line: the bones of the tree and all bones between them and its roots, whose matrices give the joints' positions.
@@ -65,7 +66,9 @@ def tree_bones(
             rotating[bone.name] = bone
             if snapshot.bones.limits is not None:
                 limited.add(bone.name)
-    bones = one_bone_per_joint(_parents_first(rotating.values(), order), limited)
+    bones = _parents_first(rotating.values(), order)
+    if posture_weights is None:
+        bones = one_bone_per_joint(bones, limited)
     numbers = {bone.name: number for number, bone in enumerate(bones)}
     moving = frozenset().union(*(snapshot.moving for snapshot in snapshots))
     joints = _JointNumbers(numbers)

@@ -101,6 +101,9 @@ def start_tree(chain: Chain, pose: Pose, batch: tuple[int, ...] | None = None) -
     offsets = [points[0]]
     for j in range(1, count):
         parent = parents[j]
+        if lengths[j] == 0.0:
+            offsets.append((0.0, 0.0, 0.0))
+            continue
         found = distance_between(ops, points[j], points[parent])
         check_length(ops, chain, parent, found, lengths[j])
         (x, y, z), (px, py, pz) = points[j], points[parent]
