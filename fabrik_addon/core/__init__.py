@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .math.operations import Array
     from .model.chain_start import StartPose, start_from
     from .model.tree_start import StartTree, start_tree
-    from .problem import Balance, Chain, Floor, Goals, Options, Pose, Solution, plain_chain
+    from .problem import Balance, Chain, Floor, Goals, LookAt, Options, Pose, Solution, plain_chain
     from .solve_chain import ComponentSolution, solve, solve_components, solve_from, with_root_fixed
     from .solve_tree import TreeSolution, solve_tree_components
     from .solvers.table import SOLVERS, solver_for, solver_for_tree
@@ -32,6 +32,7 @@ __all__ = [
     "FabrikError",
     "Floor",
     "Goals",
+    "LookAt",
     "Options",
     "Pose",
     "Solution",
@@ -63,6 +64,7 @@ _MODULES = {
     "Balance": ".problem",
     "Floor": ".problem",
     "Goals": ".problem",
+    "LookAt": ".problem",
     "Options": ".problem",
     "Pose": ".problem",
     "Solution": ".problem",

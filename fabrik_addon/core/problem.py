@@ -183,6 +183,28 @@ class Floor:
 
 
 @dataclass(frozen=True)
+class LookAt:
+    """The head of a body and the point at which it looks, for one pose."""
+
+    bone: int
+    """Joint at which the head's bone starts."""
+    eyes: Array
+    """(3,) from where it looks, from the bone's joint and in the bone's frame."""
+    forward: Array
+    """(3,) where it looks, in the bone's frame, a unit vector."""
+    left: Array
+    """(3,) to its left, in the bone's frame, a unit vector perpendicular to ``forward``."""
+    point: Array
+    """(3,) at which it looks."""
+    axes: Array
+    """(3, 3) forward, left and upward for the trunk on which the neck hangs, unit vectors, as rows."""
+    turning: IntegerArray
+    """(K,) joints at which the bones start that turn for it: head, neck, chest, spine."""
+    priority: int
+    """Level of the task, as those of ``Goals.priorities``."""
+
+
+@dataclass(frozen=True)
 class Goals:
     """Desired positions, rotations and poles of the effectors."""
 
@@ -223,6 +245,8 @@ class Goals:
     """Of a body, with ``priorities``; None leaves the center of mass free."""
     floor: Floor | None = None
     """Of a body, with ``priorities``; None lets all points go anywhere."""
+    look_at: LookAt | None = None
+    """Of a body, with ``priorities``; None lets the head turn anywhere."""
 
 
 @dataclass(frozen=True)

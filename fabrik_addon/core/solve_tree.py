@@ -141,7 +141,8 @@ def solve_tree_components(
             found = _within_turn(descent, begin, found, options.most_turn)
         steps += more
         # Poles and rotations that can't be met are no reason for another pose: the next solve would change it back.
-        as_good = problem.is_met(present) and problem.angle_off(found) > AS_GOOD * problem.angle_off(present)
+        angles = problem.angle_off(found), problem.angle_off(present)
+        as_good = problem.look_at is None and problem.is_met(present) and angles[0] > AS_GOOD * angles[1]
         state = present if as_good else found
     rx, ry, rz = start.root
     unit = start.unit

@@ -16,8 +16,10 @@ from mathutils import Vector
 
 from ...core import Goals
 from ..rig.body_following import Follows
+from ..rig.body_look_at import eye_channels
 from ..rig.body_properties import body_of
 from ..rig.body_snapshots import Pull, handle_of_bone, rotation_name, take_body, turning_bones
+from ..rig.rotation_channel import channel_name
 from ..rig.targets_and_poles import armature_to_world
 from ..setup.body_handles import keep_pulls
 from ..solving.outcome import outcome_of
@@ -81,8 +83,11 @@ class BodyDrag(BaseDrag):
         self._other_side = other_side(self.armature, self.grab.bone, self.grab.use_tail)
         start = self._place()
         pulls = self._pulls(start)
-        self._group = body_group(self.armature, take_body(self.armature, *pulls, follows=self.follows))
+        body = take_body(self.armature, *pulls, follows=self.follows)
+        self._group, self._look = body_group(self.armature, body), body.look
         self._record(self._group)
+        for eye, _ in body.look.eyes if body.look is not None else ():
+            self._channels.record(eye, channel_name(eye))
         self.start_position = self.armature.matrix_world @ start
         self._solved_for = start
 
@@ -130,12 +135,21 @@ class BodyDrag(BaseDrag):
         for chain in found:
             self._write(chain)
         view_layer.update()
+        self._turn_eyes(view_layer)
         name = self._handle.handle
         for own in found:
             if own.snapshot.name == name:
                 own = own._replace(snapshot=replace(own.snapshot, goals=goals[name]))
                 self.result = outcome_of(view_layer, self.armature, own, ())
         self.distance_left = (self.armature.matrix_world @ self._place() - position).length
+
+    def _turn_eyes(self, view_layer: ViewLayer) -> None:
+        """Turn the eyes to what is looked at from where the head now is."""
+        channels = eye_channels(self._look)
+        for eye, channel in channels:
+            self._channels.write(eye, channel)
+        if channels:
+            view_layer.update()
 
     def _group_within_turn(self, position: Vector) -> Group:
         """Return the group to solve for a position in armature space, with the largest rotation of this move."""

@@ -173,7 +173,7 @@ class POSE_OT_fabrik_body_pull(HasBodyMixin, Operator):
 
 
 class POSE_OT_fabrik_body_follow(HasBodyMixin, Operator):
-    """Bring the pinned handles of the body to the objects that they follow"""
+    """Bring the pinned handles of the body to the objects that they follow, and its gaze to what is looked at"""
 
     bl_idname = "pose.fabrik_body_follow"
     bl_label = "Follow Objects"
@@ -181,12 +181,17 @@ class POSE_OT_fabrik_body_follow(HasBodyMixin, Operator):
 
     def run(self, context: Context) -> None:
         from ..rig.body_snapshots import following_objects
+        from ..setup.body_look import look_at
         from ..solving.solve_body import pull_body
         from ..solving.write_channels import auto_key
 
-        if not following_objects(context.object):
+        armature = context.object
+        if following_objects(armature):
+            result, changed = pull_body(context.view_layer, armature, ())
+        elif body_of(armature).use_look_at:
+            result, (_, changed) = None, look_at(context.view_layer, armature)
+        else:
             raise FabrikError("No pinned handle follows an object: choose one in the panel Handles")
-        result, changed = pull_body(context.view_layer, context.object, ())
         auto_key(context, changed)
         if result is not None and result.message:
             report(self, {'WARNING'}, f"A handle doesn't reach its object: {result.message}")

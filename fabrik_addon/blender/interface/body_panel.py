@@ -94,6 +94,31 @@ class VIEW3D_PT_fabrik_handles(SubPanel):
                 row.operator("pose.fabrik_body_bake", text="Bake Body...", icon='ACTION')
 
 
+class VIEW3D_PT_fabrik_look_at(SubPanel):
+    bl_label = "Look At"
+
+    @classmethod
+    def poll(cls, context: Context) -> bool:
+        return bool(body_of(context.object).handles)
+
+    def draw_header(self, context: Context) -> None:
+        self.layout.prop(body_of(context.object), "use_look_at", text="")
+
+    def draw(self, context: Context) -> None:
+        layout = self.layout
+        body = body_of(context.object)
+        column = layout.column()
+        column.use_property_split = True
+        column.use_property_decorate = False
+        column.prop(body, "look_target", text="Object")
+        if body.look_target is None:
+            column.prop(body, "look_location", text="Location")
+        column.prop(body, "use_eyes")
+        row = layout.row(align=True)
+        row.operator("pose.fabrik_body_look", icon='HIDE_OFF')
+        row.operator("pose.fabrik_body_look_clear", text="", icon='X')
+
+
 class VIEW3D_PT_fabrik_skeleton(SubPanel):
     bl_label = "Skeleton"
     bl_options = {'DEFAULT_CLOSED'}
@@ -130,5 +155,5 @@ def _doubt(part: FabrikPart) -> str:
 
 
 register, unregister = bpy.utils.register_classes_factory(
-    (FABRIK_UL_parts, FABRIK_UL_handles, VIEW3D_PT_fabrik_handles, VIEW3D_PT_fabrik_skeleton)
+    (FABRIK_UL_parts, FABRIK_UL_handles, VIEW3D_PT_fabrik_handles, VIEW3D_PT_fabrik_look_at, VIEW3D_PT_fabrik_skeleton)
 )  # type: ignore[misc]

@@ -104,6 +104,9 @@ class VIEW3D_MT_fabrik_handle(Menu):
         layout.operator("pose.fabrik_body_follow")
         layout.operator("pose.fabrik_body_bake", text="Bake Body...", icon='ACTION')
         layout.separator()
+        layout.operator("pose.fabrik_body_look", icon='HIDE_OFF')
+        layout.operator("pose.fabrik_body_look_clear")
+        layout.separator()
         layout.operator("pose.fabrik_handle_add", icon='ADD')
         layout.operator("pose.fabrik_handle_remove", icon='REMOVE')
 
@@ -143,6 +146,7 @@ class FabrikBodyPose(WorkSpaceTool):
         if body.use_floor:
             layout.prop(body, "floor_height")
         layout.prop(body, "use_balance")
+        layout.prop(body, "use_look_at")
 
 
 _register_classes, _unregister_classes = bpy.utils.register_classes_factory(

@@ -25,6 +25,8 @@ class VIEW3D_MT_fabrik(Menu):
         layout.separator()
         layout.operator("pose.fabrik_body_add", icon='ARMATURE_DATA')
         layout.menu(VIEW3D_MT_fabrik_handle.__name__)
+        layout.operator("pose.fabrik_body_look", icon='HIDE_OFF')
+        layout.operator("pose.fabrik_body_look_clear")
         layout.operator("pose.fabrik_body_find")
         layout.operator("pose.fabrik_body_remove", icon='X')
         layout.separator()

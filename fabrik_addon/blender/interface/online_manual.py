@@ -46,6 +46,7 @@ PLACES = {
     "bodies/#parts": "ops.pose.fabrik_body_find part.*",
     "bodies/#handles": "ops.pose.fabrik_body_pull ops.pose.fabrik_body_turn ops.pose.fabrik_body_follow "
     "ops.pose.fabrik_body_bake ops.pose.fabrik_handle_* handle.*",
+    "bodies/#look-at": "ops.pose.fabrik_body_look* body.use_look_at body.look_* body.use_eyes",
 }
 """Page and heading of operators and properties. ``chain.`` stands for ``FabrikChain`` and so on; a star for any end."""
 

@@ -186,6 +186,12 @@ class FabrikHandle(PropertyGroup):
     )
 
 
+def _note_look_target(body: FabrikBody, context: Context) -> None:
+    """Look at an object that was chosen."""
+    body.use_look_at = body.look_target is not None
+    show_change(body, context)
+
+
 class FabrikBody(PropertyGroup):
     """The parts and the handles of an armature object's body; empty until the body is made"""
 
@@ -230,6 +236,51 @@ class FabrikBody(PropertyGroup):
         name="Balance",
         description="Keep the center of mass over the feet that are planted",
         default=False,
+        override=OVERRIDABLE,
+    )
+    use_look_at: BoolProperty(
+        name="Look At",
+        description="Turn the head to what is looked at whenever the body is posed",
+        default=False,
+        update=show_change,
+        override=OVERRIDABLE,
+    )
+    look_target: PointerProperty(
+        type=Object,
+        name="Look Target",
+        description="Object at whose origin the head looks; without one it looks at a place",
+        update=_note_look_target,
+        override=OVERRIDABLE,
+    )
+    look_location: FloatVectorProperty(
+        name="Look Location",
+        description="Place in the world at which the head looks where there is no object",
+        subtype='TRANSLATION',
+        update=show_change,
+        override=OVERRIDABLE,
+    )
+    use_eyes: BoolProperty(
+        name="Eyes",
+        description="Turn the bones of the eyes to what is looked at too",
+        default=True,
+        override=OVERRIDABLE,
+    )
+    turned_by_look: StringProperty(
+        name="Turned by Look",
+        description="Rotations of the bones before and after the last Look At; JSON",
+        options={'HIDDEN'},
+        override=OVERRIDABLE,
+    )
+    forward: FloatVectorProperty(
+        name="Forward",
+        description="Direction to which the body looks at rest, in the armature's space",
+        options={'HIDDEN'},
+        override=OVERRIDABLE,
+    )
+    upward: FloatVectorProperty(
+        name="Upward",
+        description="Direction to the head of the body at rest, in the armature's space",
+        options={'HIDDEN'},
         override=OVERRIDABLE,
     )
     given_limits: StringProperty(

@@ -21,12 +21,15 @@ from ...core.body.posture import (
     FLAT_WEIGHT,
     HELD,
     HELD_WEIGHT,
+    LOOKING,
+    LOOKING_WEIGHTS,
     MOST_TURNED_WEIGHT,
     PINNED,
     POSTURE_WEIGHTS,
     PULLED,
 )
 from .body_following import Follows, following_bones
+from .body_look_at import Look, look_of
 from .body_properties import body_of
 from .chain_bones import ChainBones, ChainSpec, chain_matrices, read_bones, read_pose
 from .dependencies import followed_bones
@@ -44,6 +47,10 @@ if TYPE_CHECKING:
 
 _SINGLE = {'HIPS', 'CHEST', 'HEAD', 'CLAVICLE', 'UPPER_ARM', 'FOREARM', 'HAND', 'THIGH', 'SHIN', 'FOOT'}
 """Roles of which only the first bone of several in a line turns: the others divide it for its twist."""
+
+
+LOOK_CHAIN = "Look At"
+"""Name of the chain of a head that looks at something."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +98,8 @@ class BodySnapshots:
     the level above it balance left 8 of 10 degrees by which hips were turned."""
     root_follows: bool = True
     """Whether the root turns and moves, if it can."""
+    look: Look | None = None
+    """Of a head that follows."""
 
 
 def rotation_name(handle: str) -> str:
@@ -173,7 +182,8 @@ def take_body(armature: Object, *pulls: Pull, follows: Follows = 'BODY') -> Body
 
     Args:
         armature: evaluated, with nothing changed since.
-        pulls: handles and where they go; none where pinned handles alone come to the objects that they follow.
+        pulls: handles and where they go; none where pinned handles alone come to the objects that they follow, or where
+            the head alone looks at something.
         follows: which bones of the body follow.
 
     Raises:
@@ -194,8 +204,11 @@ def take_body(armature: Object, *pulls: Pull, follows: Follows = 'BODY') -> Body
         held = [one for one in held if one.bone in following]
     elif not pulls:
         following = set(roles)
+    look = look_of(armature)
+    if look is not None and look.head.name not in following:
+        look = None
     bones = {one.name: _handle_bone(armature, one) for one in (*pulled.values(), *held)}
-    root = _common_root(armature, list(bones.values()))
+    root = _common_root(armature, [*bones.values(), *([look.head] if look is not None else [])])
     root_follows = follows == 'BODY' or any(roles[name] == 'HIPS' for name in following)
     turning = (_turning(armature, roles) & following) | ({root.name} if root_follows else set())
     places = {pull.handle: pull for pull in pulls}
@@ -208,7 +221,8 @@ def take_body(armature: Object, *pulls: Pull, follows: Follows = 'BODY') -> Body
             position, rotation = frame.to_translation(), frame.to_quaternion()
         if position is None and (handle.use_pin or handle.use_position):
             position = handle_place(armature, handle)
-        if rotation is None and (handle.use_pin or handle.use_rotation):
+        is_looking = look is not None and bone == look.head
+        if rotation is None and (handle.use_pin or (handle.use_rotation and not is_looking)):
             rotation = bone.matrix.to_quaternion()
         toes = None if is_pulled or handle.name not in body_of(armature).handles else toes_of(armature, handle, turning)
         if toes is not None:
@@ -220,14 +234,24 @@ def take_body(armature: Object, *pulls: Pull, follows: Follows = 'BODY') -> Body
             snapshots += _snapshots_of(armature, handle, own, root, turning, priority)
         except FabrikError as error:
             raise FabrikError(f"Handle '{handle.name}': {error}") from error
-    weights = {name: POSTURE_WEIGHTS.get(role, 1.0) for name, role in roles.items()}
+    if look is not None:
+        snapshots.append(_looking(armature, look, root, turning))
+    by_role = POSTURE_WEIGHTS if look is None else POSTURE_WEIGHTS | LOOKING_WEIGHTS
+    weights = {name: by_role.get(role, 1.0) for name, role in roles.items()}
     weights[root.name] = POSTURE_WEIGHTS['HIPS']
     for pull in pulls:
         name = bones[pull.handle].name
         if pull.rotation is not None:
             weights[name] = min(weights.get(name, MOST_TURNED_WEIGHT), MOST_TURNED_WEIGHT)
     balance_priority = PULLED if all(pull.rotation is None for pull in pulls) else HELD
-    return BodySnapshots(tuple(snapshots), root, weights, frozenset(pulled), balance_priority, root_follows)
+    return BodySnapshots(tuple(snapshots), root, weights, frozenset(pulled), balance_priority, root_follows, look)
+
+
+def _looking(armature: Object, look: Look, root: PoseBone, turning: set[str]) -> Snapshot:
+    """Return the chain from the body's root to the head that looks; the look itself is a task of the whole tree."""
+    goals = Goals(np.array([look.head.tail[:]]))
+    snapshot = _snapshot(armature, _bones(armature, LOOK_CHAIN, look.head, root, True, turning), goals)
+    return replace(snapshot, has_position=False, priority=LOOKING)
 
 
 def _planted_by_toes(

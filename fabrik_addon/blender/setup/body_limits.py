@@ -55,6 +55,7 @@ def give_limits(armature: Object, creature: str, forward: Vector) -> None:
     given = json.loads(body.given_limits or "{}")
     joints = _JOINTS | (_JOINTS_OF_HUMANS if creature == "human" else {})
     turning = turning_bones(armature)
+    necks = sum(part.bone in turning and joints.get(part.role) == 'NECK' for part in body.parts)
     for part in body.parts:
         if part.bone not in turning:
             continue
@@ -62,7 +63,10 @@ def give_limits(armature: Object, creature: str, forward: Vector) -> None:
         if part.role not in joints or _has_limits(bone) or not _points_along(armature, part, bone):
             continue
         before = _settings_of(bone)
-        limit_joint(bone, joints[part.role], -forward if part.role == 'SHIN' else forward)
+        # A person's neck is a whole, however many bones it has: with the range of a neck for each of three bones the
+        # head of Rigify's human looked straight behind. Of animals each bone of a long neck has a range of its own.
+        shared_by = necks if creature == "human" and joints[part.role] == 'NECK' else 1
+        limit_joint(bone, joints[part.role], -forward if part.role == 'SHIN' else forward, shared_by)
         if armature.override_library is None:
             given[bone.name] = [before, _settings_of(bone)]
         else:

@@ -15,6 +15,7 @@ from ...core import FabrikError
 from ...core.body.part import Recognition, Role
 from ...core.body.posture import HELD, PINNED
 from ...core.body.recognise import recognise
+from ..rig.body_look_at import LOOK_SETTINGS
 from ..rig.body_properties import ROLE_ITEMS, FabrikHandle, FabrikPart, body_of
 from ..rig.overrides import bones_with_overrides
 from ..rig.rotation_channel import is_locked
@@ -93,10 +94,12 @@ def make_body(armature: Object, with_limits: bool) -> MadeBody:
             f"No part of a body was recognised in '{armature.name}' among the bones that can be posed{reason}"
         )
     _store_parts(armature, found)
-    _store_handles(armature, Vector(recognition.up.tolist()))
+    up, forward = Vector(recognition.up.tolist()), Vector(recognition.forward.tolist())
+    _store_handles(armature, up)
     if with_limits:
-        give_limits(armature, recognition.creature, Vector(recognition.forward.tolist()))
+        give_limits(armature, recognition.creature, forward)
     body = body_of(armature)
+    body.forward, body.upward = forward, up
     chosen = [part.bone for part in body.parts if part.bone]
     are_controls = not any(bones[name].bone.use_deform for name in chosen)
     return MadeBody(
@@ -115,7 +118,7 @@ def remove_body(armature: Object) -> None:
     take_limits_back(armature)
     body.parts.clear()
     body.handles.clear()
-    for name in ("active_part", "active_handle", "use_floor", "floor_height", "use_balance"):
+    for name in ("active_part", "active_handle", "use_floor", "floor_height", "use_balance", *LOOK_SETTINGS):
         body.property_unset(name)
 
 

@@ -51,13 +51,14 @@ _STRAIGHT_HINGE = 1e-3
 """Sine of the bend about the bone's x and z axes below which the joint counts as straight."""
 
 
-def limit_joint(bone: PoseBone, joint: str, toward: Vector | None = None) -> None:
+def limit_joint(bone: PoseBone, joint: str, toward: Vector | None = None, shared_by: int = 1) -> None:
     """Set a bone's IK limits to those of a usual joint.
 
     Args:
         bone: whose limits are set.
         joint: a key of ``HINGES`` or ``BALLS``.
         toward: direction in armature space to which a straight hinge bends (``hinge_of``).
+        shared_by: number of bones among which the range of a ball joint is divided.
     """
     if joint in HINGES:
         axis, side = hinge_of(bone, toward)
@@ -66,7 +67,7 @@ def limit_joint(bone: PoseBone, joint: str, toward: Vector | None = None) -> Non
             setattr(bone, f"lock_ik_{_IK_AXES[other]}", other != axis)
         _set_range(bone, axis, min(0.0, side * bend), max(0.0, side * bend))
         return
-    swing, twist = (math.radians(angle) for angle in BALLS[joint])
+    swing, twist = (math.radians(angle) / shared_by for angle in BALLS[joint])
     for axis, angle in enumerate((swing, twist, swing)):
         setattr(bone, f"lock_ik_{_IK_AXES[axis]}", False)
         _set_range(bone, axis, -angle, angle)

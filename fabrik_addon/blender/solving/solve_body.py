@@ -12,6 +12,7 @@ from ...core import FabrikError
 from ..rig.body_balance import read_balance
 from ..rig.body_floor import read_floor
 from ..rig.body_following import Follows
+from ..rig.body_look_at import eye_channels, read_look_at
 from ..rig.body_snapshots import BodySnapshots, Pull, following_objects, take_body
 from ..rig.chain_bones import check_root_moves
 from ..rig.last_results import Result
@@ -39,12 +40,17 @@ def pull_body(
         FabrikError: a bone of the body can't be used; then nothing has changed.
     """
     view_layer.update()
-    solved = solve_group(body_group(armature, take_body(armature, *pulls, follows=follows)))
+    body = take_body(armature, *pulls, follows=follows)
+    solved = solve_group(body_group(armature, body))
     changed: dict[tuple[str, str], Setting] = {}
-    for chain in solved:
-        for bone, old in write_channels(chain.settings):
+
+    def write(settings: Sequence[Setting]) -> None:
+        for bone, old in write_channels(settings):
             changed.setdefault((bone.name, old[0]), (bone, old))
-    view_layer.update()
+        view_layer.update()
+
+    write([setting for chain in solved for setting in chain.settings])
+    write(eye_channels(body.look))
     names = {pulls[0].handle} if pulls else following_objects(armature)
     results = [outcome_of(view_layer, armature, chain, ()) for chain in solved if chain.snapshot.name in names]
     result = max(results, key=lambda result: result.error, default=None)
@@ -74,5 +80,8 @@ def body_group(armature: Object, body: BodySnapshots) -> Group:
         bones, priority = tree.bones.tree.bones, body.balance_priority
         balance = read_balance(armature, bones, body.pulled, priority, first_joint(tree))
         tree = replace(tree, balance=balance)
-    tree = replace(tree, floor=read_floor(armature, tree.bones.tree.bones, first_joint(tree)))
+    bones, first = tree.bones.tree.bones, first_joint(tree)
+    tree = replace(tree, floor=read_floor(armature, bones, first))
+    if body.look is not None:
+        tree = replace(tree, look_at=read_look_at(armature, body.look, bones, first))
     return Group(snapshots, tree, moving_roots)

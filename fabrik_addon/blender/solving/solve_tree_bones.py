@@ -22,6 +22,7 @@ from ...core import (
     FabrikError,
     Floor,
     Goals,
+    LookAt,
     Options,
     StartTree,
     Status,
@@ -69,6 +70,8 @@ class ReadTree:
     """Of a body that keeps its balance."""
     floor: Floor | None = None
     """Of a body over a floor."""
+    look_at: LookAt | None = None
+    """Of a body whose head looks at a point."""
 
 
 @dataclass(frozen=True)
@@ -159,6 +162,7 @@ def tree_goals(read: ReadTree, snapshots: Sequence[Snapshot], goals: Sequence[Go
         slack=None if all(slack is None for slack in slacks) else _stacked(slacks, 1)[:, 0],
         balance=read.balance,
         floor=read.floor,
+        look_at=read.look_at,
     )
 
 

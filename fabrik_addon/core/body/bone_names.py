@@ -47,6 +47,8 @@ _NOISE = {
 }
 _SAYS_NOTHING = _NOISE | _SIDES.keys()
 
+_EYES = {"eye", "eyes", "eyeball", "faceeye", "目"}
+
 
 @dataclass(frozen=True)
 class NameReading:
@@ -78,6 +80,15 @@ def read_names(names: Sequence[str]) -> tuple[list[NameReading], str]:
         for word, side, line in zip(words, sides, tokens, strict=True)
     ]
     return _widen_spine(readings), convention.name
+
+
+def eye_side(name: str) -> Side | None:
+    """Return the side of an eye by the name of its bone; None of a bone that is no eye, a lid for example."""
+    tokens = _tokens(name)
+    _, side = _word_and_side(tokens)
+    lower = [token.lower() for token in tokens if not token.isdigit()]
+    word = "".join(token for token in lower if token not in _SAYS_NOTHING)
+    return side if word in _EYES and _NO_PART.isdisjoint(lower) else None
 
 
 def _tokens(name: str) -> list[str]:

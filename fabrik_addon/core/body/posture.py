@@ -39,3 +39,13 @@ HELD_WEIGHT = 4.0
 
 PINNED, PULLED, HELD = 1, 2, 3
 """Priorities of handles: of pins and planted feet, of the handle that is pulled, of the others."""
+
+LOOKING = 11
+"""Priority of a look at a point: below those of all handles, which are at most 9, and of their rotations."""
+
+LOOKING_WEIGHTS = {'SPINE': 40.0, 'CHEST': 40.0, 'NECK': 10.0, 'HEAD': 5.0}
+"""Weights of these roles in the posture task of a body whose head looks at a point.
+
+The head turns most in a gaze shift, and the torso contributes little (Sidenmark and Gellersen 2019): with these weights
+head and neck of Rigify's human take 84 % of a turn, with ``POSTURE_WEIGHTS`` 37 %.
+"""

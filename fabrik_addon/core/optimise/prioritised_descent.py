@@ -43,6 +43,7 @@ from ..model.skeleton import Tree
 from ..model.tree_arrays import PlacedTree
 from .balance_task import BalanceTask
 from .floor_task import FloorTask
+from .look_at_task import LookAtTask
 from .tasks import OrientationTask, PoleTask, PositionTask, State, Task
 
 DAMPING = 0.3
@@ -201,6 +202,8 @@ class Descent:
                 found.update(dict.fromkeys(task.joints))
             elif isinstance(task, (BalanceTask, FloorTask)):
                 found.update(dict.fromkeys(task.bones))
+            elif isinstance(task, LookAtTask):
+                found[task.bone] = None
         return list(found)
 
     @cached_property
@@ -299,6 +302,10 @@ class Descent:
                 own[:] = task.moving(placed, own)
             elif isinstance(task, OrientationTask):
                 own[:, : len(axes)] = task.turning(placed, arrays.turned[task.bone][:, None] * axes).T
+            elif isinstance(task, LookAtTask):
+                turned = arrays.turned[task.bone][:, None] * axes
+                found = task.rows_of(placed, by_joint[number[task.bone], :, : len(axes)].T, turned)
+                own[:, : len(axes)] = np.where(np.isin(arrays.column_bones, task.turning), found, 0.0)
             elif isinstance(task, PoleTask):
                 gradient = np.array(task.gradient(placed)[2])
                 own[0] = gradient.reshape(-1) @ by_joint[[number[joint] for joint in task.joints]].reshape(

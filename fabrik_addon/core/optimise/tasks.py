@@ -20,6 +20,7 @@ from ..model.skeleton import Tree
 from ..model.tree_arrays import JointCoordinates, PlacedTree
 from .balance_task import BalanceTask
 from .floor_task import FloorTask
+from .look_at_task import LookAtTask
 
 LEAST_BEND = 1e-6
 """Distance of a bend or a pole from the chord, in the tree's units, below which there is no angle between them."""
@@ -228,7 +229,7 @@ class PoleTask:
         return scale(chord, -angle / (norm(ops, chord) + TINY))
 
 
-Task: TypeAlias = PositionTask | OrientationTask | PoleTask | BalanceTask | FloorTask
+Task: TypeAlias = PositionTask | OrientationTask | PoleTask | BalanceTask | FloorTask | LookAtTask
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,6 +20,7 @@ from ..model.tree_start import StartTree
 from ..problem import FabrikError, Goals, Options
 from .balance_task import BalanceTask, balance_task
 from .floor_task import FloorTask, floor_task
+from .look_at_task import LookAtTask, look_at_task
 from .tasks import OrientationTask, PoleTask, PositionTask, State, Task, state_of
 
 FAR_BEYOND = 0.1
@@ -90,6 +91,10 @@ class TreeProblem:
     """Level of the floor task, as those of ``priorities``."""
     balance_priority: int = 0
     """Level of the balance task, as those of ``priorities``."""
+    look_at: LookAtTask | None = None
+    """Of a body whose head looks at a point."""
+    look_at_priority: int = 0
+    """Level of the look-at task, as those of ``priorities``."""
 
     @property
     def may_stay_unmet(self) -> bool:
@@ -134,6 +139,10 @@ class TreeProblem:
             levels.setdefault(self.balance_priority, []).append((self.balance, BALANCE_WEIGHT))
         if self.floor is not None:
             levels.setdefault(self.floor_priority, []).append((self.floor, BALANCE_WEIGHT))
+        if self.look_at is not None:
+            if not levels:
+                levels[0] = []  # the first level is met before anything else, which a look is never
+            levels.setdefault(self.look_at_priority, []).append((self.look_at, 1.0))
         return [sorted(levels[level], key=_order) for level in sorted(levels)]
 
     def state(self, coordinates: Sequence[JointCoordinates], shifts: Sequence[Vector] | Array) -> State:
@@ -154,7 +163,12 @@ class TreeProblem:
 
     def is_done(self, state: State) -> bool:
         """Tell whether targets, poles and rotations are all met."""
-        return self.is_met(state) and all(task.off(SCALAR, state.placed) <= UNSEEN_ANGLE for task in self.secondary)
+        looks = self.look_at is None or self.look_at.off(state.placed) <= UNSEEN_ANGLE
+        return (
+            looks
+            and self.is_met(state)
+            and all(task.off(SCALAR, state.placed) <= UNSEEN_ANGLE for task in self.secondary)
+        )
 
     def spread(self, state: State) -> float:
         """Return the weighted sum of the effectors' squared distances; of those whose targets are within reach."""
@@ -217,6 +231,8 @@ def _order(task_and_weight: tuple[Task, float]) -> tuple[str, Sequence[int]]:
         return "orientation", [task.bone]
     if isinstance(task, PoleTask):
         return "pole", task.joints
+    if isinstance(task, LookAtTask):
+        return "look at", [task.bone]
     return "balance" if isinstance(task, BalanceTask) else "floor", task.bones
 
 
@@ -276,14 +292,17 @@ def tree_problem(start: StartTree, goals: Goals, options: Options) -> TreeProble
         moves_root=options.moves_root,
         priorities=None if goals.priorities is None else goals.priorities.tolist(),
     )
-    return _with_floor_and_balance(problem, goals)
+    return _with_body_tasks(problem, goals)
 
 
-def _with_floor_and_balance(problem: TreeProblem, goals: Goals) -> TreeProblem:
-    """Return a problem with the tasks of floor and balance that the goals have."""
-    if goals.floor is None and goals.balance is None:
+def _with_body_tasks(problem: TreeProblem, goals: Goals) -> TreeProblem:
+    """Return a problem with the tasks of floor, balance and gaze that the goals have."""
+    if goals.floor is None and goals.balance is None and goals.look_at is None:
         return problem
     start, present = problem.start, problem.present()
+    if goals.look_at is not None:
+        looking = look_at_task(start, present.placed, goals.look_at)
+        problem = replace(problem, look_at=looking, look_at_priority=goals.look_at.priority)
     if goals.floor is not None:
         floor = floor_task(start, present.placed, goals.floor)
         problem = replace(problem, floor=floor, floor_priority=goals.floor.priority)

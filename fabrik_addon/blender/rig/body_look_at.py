@@ -1,0 +1,202 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""READ: what the head of a body looks at, from where, and the bones of its eyes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from mathutils import Quaternion, Vector
+
+from ...core import FabrikError, LookAt
+from ...core.body.bone_names import eye_side
+from ...core.body.part import Role, Side
+from ...core.body.posture import LOOKING
+from .body_properties import body_of
+from .dependencies import followed_bones
+from .overrides import bones_with_overrides
+from .rotation_channel import Channel, is_locked, locked_channel_for, rotation_of
+from .targets_and_poles import armature_to_world
+
+if TYPE_CHECKING:
+    from bpy.types import Object, PoseBone
+
+LOOK_SETTINGS = (
+    "use_look_at",
+    "look_target",
+    "look_location",
+    "use_eyes",
+    "turned_by_look",
+    "forward",
+    "upward",
+)
+"""Names of the properties of a body that a look has."""
+
+TURNING_ROLES = {Role.SPINE, Role.CHEST, Role.NECK, Role.HEAD}
+"""Roles of the bones that turn for a look."""
+
+EYE_CONE = math.radians(35.0)
+"""Largest angle between an eye and its direction at rest. Chosen: human eyes reach about 55 degrees (Guitton and Volle
+1987), where a face looks strained."""
+
+_ALONG = 0.5
+"""Cosine of the angle between the own y axis of an eye's bone and the body's direction forward at rest, from which on
+the eye looks along that axis. The bone of an eye at the side of a head may point to that side."""
+
+_INSIDE = 0.5
+"""Distance from the eyes, over the length of the head's bone, below which a point is inside the head."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """The head of a body that looks at a point."""
+
+    head: PoseBone
+    name: str
+    """Of what is looked at, for messages."""
+    point: Vector
+    """In armature space."""
+    start: Vector
+    """From where the head looks, in the frame of its bone, from its head."""
+    forward: Vector
+    """Where the head looks, in the frame of its bone, a unit vector."""
+    eyes: tuple[tuple[PoseBone, Vector], ...]
+    """Bones of the eyes, each with the axis in its own frame along which it looks."""
+
+    def angle_left(self) -> float:
+        """Return the angle (radians) between the head's direction and that to the point, or that of the farther eye."""
+        found = [self._angle(bone, bone.head, axis) for bone, axis in self.eyes]
+        head = self.head
+        return max(found, default=self._angle(head, head.head + head.matrix.to_quaternion() @ self.start, self.forward))
+
+    def _angle(self, bone: PoseBone, place: Vector, axis: Vector) -> float:
+        return float((bone.matrix.to_quaternion() @ axis).angle(self.point - place, 0.0))
+
+
+def look_of(armature: Object) -> Look | None:
+    """Return what the head of a body looks at; None of a body that looks nowhere.
+
+    Raises:
+        FabrikError: there is no head, or it can't look there.
+    """
+    body = body_of(armature)
+    if not body.use_look_at:
+        return None
+    parts = [part for part in body.parts if part.role == Role.HEAD and part.bone in armature.pose.bones]
+    if not parts:
+        raise FabrikError(f"The body of '{armature.name}' has no head that could look: choose its bone in Skeleton")
+    head = armature.pose.bones[parts[0].bone]
+    if is_locked(head):
+        raise FabrikError(f"The rotation of bone '{head.name}' is locked: unlock it, or switch Look At off")
+    rest = head.bone.matrix_local.to_quaternion()
+    forward = Vector(body.forward)
+    if forward.length == 0.0:
+        raise FabrikError(f"It isn't known where '{armature.name}' looks at rest: press Find Again")
+    eyes = _eyes_of(armature, head)
+    places = [bone.bone.head_local for bone in eyes] or [head.bone.head_local.lerp(head.bone.tail_local, 0.5)]
+    start = sum(places, Vector()) / len(places) - head.bone.head_local
+    look = Look(
+        head,
+        *_looked_at(armature),
+        start=rest.inverted() @ start,
+        forward=rest.inverted() @ forward,
+        eyes=tuple((bone, _axis_of(bone, forward)) for bone in eyes) if body.use_eyes else (),
+    )
+    if not all(map(math.isfinite, look.point[:])):
+        raise FabrikError(f"The place of {look.name} is not a finite number")
+    if (look.point - head.head - head.matrix.to_quaternion() @ look.start).length < _INSIDE * head.length:
+        raise FabrikError(f"{look.name} is inside the head, bone '{head.name}': move it away, or switch Look At off")
+    return look
+
+
+def _looked_at(armature: Object) -> tuple[str, Vector]:
+    """Return the name and the place, in armature space, of what the head of a body looks at.
+
+    Raises:
+        FabrikError: the object follows a bone of the armature.
+    """
+    body = body_of(armature)
+    target = body.look_target
+    to_armature = armature_to_world(armature).inverted()
+    if target is None:
+        return "The place", to_armature @ Vector(body.look_location)
+    followed = followed_bones(target, "", armature)
+    if target == armature or followed:
+        way = next(iter(followed.values()), "the armature itself")
+        raise FabrikError(f"The head looks at '{target.name}', which follows {way}: choose another object")
+    return f"'{target.name}'", to_armature @ target.matrix_world.to_translation()
+
+
+def _eyes_of(armature: Object, head: PoseBone) -> list[PoseBone]:
+    """Return the bones of the eyes that can turn: below the head, on both sides, none of them below another one.
+
+    Controls at which eyes are aimed, far in front of the face, are none.
+    """
+    overridden = bones_with_overrides(armature)
+    found: list[PoseBone] = []
+    for bone in head.children_recursive:
+        is_eye = eye_side(bone.name) in (Side.LEFT, Side.RIGHT)
+        is_near = (bone.bone.head_local - head.bone.head_local).length <= 1.5 * head.bone.length
+        is_first = not any(eye in bone.parent_recursive for eye in found)
+        if is_eye and is_near and is_first and bone.name not in overridden and not is_locked(bone):
+            found.append(bone)
+    return found if {eye_side(bone.name) for bone in found} == {Side.LEFT, Side.RIGHT} else []
+
+
+def _axis_of(eye: PoseBone, forward: Vector) -> Vector:
+    """Return the axis in its own frame along which an eye looks: its y axis, if that points forward at rest."""
+    rest = eye.bone.matrix_local.to_quaternion()
+    along = Vector((0.0, 1.0, 0.0))
+    return along if (rest @ along).dot(forward) >= _ALONG else rest.inverted() @ forward
+
+
+def eye_channels(look: Look | None) -> list[tuple[PoseBone, Channel]]:
+    """Return the channels of the eyes that look at the point, or as near to it as ``EYE_CONE`` lets them.
+
+    Each turns from its rest by the shortest rotation, after Listing's law. The pose is that of the evaluated bones.
+    """
+    found = []
+    for bone, axis in look.eyes if look is not None else ():
+        assert look is not None
+        to_parent: Quaternion = rotation_of(bone) @ bone.matrix.to_quaternion().inverted()
+        toward = to_parent @ (look.point - bone.head)
+        turn = axis.rotation_difference(toward)
+        angle = axis.angle(toward, 0.0)
+        if angle > EYE_CONE:
+            turn = Quaternion().slerp(turn, EYE_CONE / angle)
+        found.append((bone, locked_channel_for(bone, turn)))
+    return found
+
+
+def read_look_at(armature: Object, look: Look, bones: Sequence[PoseBone], first_joint: int) -> LookAt:
+    """Return the look of a body whose bones are those of a tree.
+
+    Args:
+        armature: object with the body.
+        look: of its head.
+        bones: of the tree, in the order of its joints, the head's among them.
+        first_joint: the joint at which the first of the bones starts.
+    """
+    body = body_of(armature)
+    roles = {part.bone: part.role for part in body.parts}
+    numbers = {bone.name: number + first_joint for number, bone in enumerate(bones)}
+    line = [bone for bone in (look.head, *look.head.parent_recursive) if bone.name in numbers]
+    trunk = next((bone for bone in line if roles.get(bone.name) not in {Role.NECK, Role.HEAD}), line[-1])
+    up, forward = Vector(body.upward), Vector(body.forward)
+    left: Vector = up.cross(forward)  # type: ignore[assignment]
+    since_rest = trunk.matrix.to_quaternion() @ trunk.bone.matrix_local.to_quaternion().inverted()
+    of_head = look.head.bone.matrix_local.to_quaternion().inverted()
+    return LookAt(
+        bone=numbers[look.head.name],
+        eyes=np.array(look.start[:]),
+        forward=np.array(look.forward[:]),
+        left=np.array((of_head @ left)[:]),
+        point=np.array(look.point[:]),
+        axes=np.array([(since_rest @ axis)[:] for axis in (forward, left, up)]),
+        turning=np.array([numbers[bone.name] for bone in line if roles.get(bone.name) in TURNING_ROLES]),
+        priority=LOOKING,
+    )

@@ -1,0 +1,189 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The look-at task of a body: its head turned toward a point.
+
+Directions are described in the frame of the trunk before the pull: by the azimuth ``phi``, positive to the left, and
+the elevation ``eps`` from the horizontal plane of that frame. Heads turn in these coordinates, those of Fick's gimbal,
+and without torsion (Glenn and Vilis 1992). The rotation vector from one direction to the other, the shortest
+rotation, would lift the face to a point behind the head instead of turning it to a side.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ..math.operations import SCALAR, TINY, Array, Component, Operations, ScalarVector
+from ..model.tree_arrays import PlacedTree
+from ..model.tree_start import StartTree
+from ..problem import LookAt
+
+LOOK_AT_WEIGHT, LOOK_AT_FORCE = 1e5, 26.0
+"""w and F of each of the task's residuals in the cost of ``weighted_descent``, whatever the task's level.
+
+The largest torque is F times ``SCALE``, 7.8: it turns a spine joint of weight 40 by 11 degrees. So a point behind the
+back turns head and neck to their limits and the chest some way. With F = 40 a neck at its limits of twist also bent by
+10 degrees, one of its joints to the left and the other to the right."""
+
+SCALE = 0.3
+"""Position error, in the tree's units, that an angle of one radian counts as."""
+
+ROLL = 1.0
+"""Weight of the roll's residual, over that of the angles to the point."""
+
+BEHIND = 1.8
+"""Azimuth (radians) between head and point up to which the head takes the way behind the back, where that is shorter.
+
+Beyond it the head turns to the point by way of the front: a head at its limit on one side stays there until the point
+is so far away on the other side, and a point that trembles straight behind doesn't turn it to and fro."""
+
+NEAR_POLE = 0.1
+"""Cosine of the elevation below which the gradient of the azimuth is that at this elevation."""
+
+
+class _Seen(NamedTuple):
+    """A direction in the trunk's frame, with the gradients of its angles by the direction."""
+
+    azimuth: float
+    elevation: float
+    by_azimuth: Array
+    by_elevation: Array
+
+
+@dataclass(frozen=True, eq=False)
+class LookAtTask:
+    """The direction ``f = R_b f0`` of the head b should be that from its eyes ``p_b + R_b o`` to a point t.
+
+    The residuals are ``s cos(eps_t) (phi_t - phi_f)``, ``s (eps_t - eps_f)`` and ``s r (c0 - a . u)``, with the scale
+    s, the directions f of the head and t to the point, the roll's weight r, the head's axis ``a = R_b a0`` to its left
+    and the axis u upward. ``c0`` is the roll of the pose at hand: a head that is tilted stays so.
+    """
+
+    bone: int
+    eyes: ScalarVector
+    """o, in the bone's frame and the tree's units."""
+    forward: ScalarVector
+    """f0."""
+    left: ScalarVector
+    """a0."""
+    point: ScalarVector
+    """t, in the tree's units."""
+    axes: Array
+    """(3, 3) forward, left and upward for the trunk, as rows."""
+    turning: Sequence[int]
+    """The bones that turn for the task. Of the others the Jacobian is 0: each drag with a point behind the back would
+    turn the hips by 1.7 degrees more, because the posture task holds them where the drag before has left them."""
+    roll: float = 0.0
+    """c0."""
+    kept: ScalarVector = (0.0, 0.0, 0.0)
+    """What is left of the residual where the task is met."""
+    rows = 3
+
+    def directions(self, placed: PlacedTree) -> tuple[Array, Array, float]:
+        """Return the head's direction and that from its eyes to the point (3,), and the point's distance."""
+        forward = _turned(placed, self.bone, self.forward)
+        toward = np.array(self.point) - placed.points[self.bone] - _turned(placed, self.bone, self.eyes)
+        distance = max(float(np.linalg.norm(toward)), TINY)
+        return forward, toward / distance, distance
+
+    def off(self, placed: PlacedTree) -> float:
+        """Return the angle (radians) between the head's direction and that to the point."""
+        forward, toward, _ = self.directions(placed)
+        return math.atan2(float(np.linalg.norm(np.cross(forward, toward))), float(forward @ toward))
+
+    def residual(self, ops: Operations, placed: PlacedTree) -> tuple[Component, ...]:
+        """Return the three residuals."""
+        forward, toward, _ = self.directions(placed)
+        head, point = _seen(self.axes, forward), _seen(self.axes, toward)
+        left = (
+            math.cos(point.elevation) * _azimuth_between(head.azimuth, point.azimuth),
+            point.elevation - head.elevation,
+            ROLL * (self.roll - float(_turned(placed, self.bone, self.left) @ self.axes[2])),
+        )
+        return tuple(SCALE * part - kept for part, kept in zip(left, self.kept, strict=True))
+
+    def rows_of(self, placed: PlacedTree, moved: Array, turned: Array) -> Array:
+        """Return how the residuals, but for their sign, change with each rotation (3, N).
+
+        Args:
+            placed: the pose.
+            moved: (N, 3) how the head's joint moves with each rotation.
+            turned: (N, 3) how the head's frame rotates with each.
+        """
+        forward, toward, distance = self.directions(placed)
+        head, point = _seen(self.axes, forward), _seen(self.axes, toward)
+        of_toward = -(moved + np.cross(turned, _turned(placed, self.bone, self.eyes))) / distance
+        by_azimuth = turned @ np.cross(forward, head.by_azimuth) - of_toward @ point.by_azimuth
+        elevation = of_toward @ point.by_elevation
+        between = _azimuth_between(head.azimuth, point.azimuth)
+        left = _turned(placed, self.bone, self.left)
+        found: Array = SCALE * np.stack(
+            [
+                math.cos(point.elevation) * by_azimuth + between * math.sin(point.elevation) * elevation,
+                turned @ np.cross(forward, head.by_elevation) - elevation,
+                ROLL * (turned @ np.cross(left, self.axes[2])),
+            ]
+        )
+        return found
+
+    def partly(self, placed: PlacedTree, share: float) -> LookAtTask:
+        """Return the task that asks for some share of the way from a pose."""
+        x, y, z = (
+            kept + (1.0 - share) * float(part)
+            for kept, part in zip(self.kept, self.residual(SCALAR, placed), strict=True)
+        )
+        return replace(self, kept=(x, y, z))
+
+
+def _turned(placed: PlacedTree, bone: int, axis: ScalarVector) -> Array:
+    """Return an axis of a bone's own frame (3,)."""
+    found: Array = placed.matrices[bone] @ np.array(axis)
+    return found
+
+
+def _seen(axes: Array, direction: Array) -> _Seen:
+    """Return azimuth and elevation of a unit vector by axes forward, left and upward (3, 3)."""
+    x, y, z = (axes @ direction).tolist()
+    across = math.hypot(x, y)
+    least = max(across, NEAR_POLE)
+    return _Seen(
+        math.atan2(y, x),
+        math.atan2(z, across),
+        (x * axes[1] - y * axes[0]) / (least * least),
+        (axes[2] - z * direction) / least,
+    )
+
+
+def _azimuth_between(head: float, point: float) -> float:
+    """Return the azimuth by which the head turns: the shorter way up to ``BEHIND``, else the way by the front."""
+    shorter = math.remainder(point - head, math.tau)
+    return shorter if abs(shorter) <= BEHIND else point - head
+
+
+def look_at_task(start: StartTree, placed: PlacedTree, look_at: LookAt) -> LookAtTask:
+    """Return the look-at task of a body.
+
+    Args:
+        start: the body.
+        placed: its pose before the pull.
+        look_at: head, trunk and point, in armature space.
+    """
+
+    def vector(array: Array) -> ScalarVector:
+        x, y, z = array.tolist()
+        return x, y, z
+
+    task = LookAtTask(
+        bone=look_at.bone,
+        eyes=vector(look_at.eyes / start.unit),
+        forward=vector(look_at.forward),
+        left=vector(look_at.left),
+        point=vector((look_at.point - np.array(start.root)) / start.unit),
+        axes=look_at.axes,
+        turning=look_at.turning.tolist(),
+    )
+    return replace(task, roll=float(_turned(placed, task.bone, task.left) @ task.axes[2]))
