@@ -12,6 +12,7 @@ import pytest
 from bpy.types import Object
 from mathutils import Matrix, Vector
 
+from fabrik_addon.blender.interface.body_tool import balance_mark
 from fabrik_addon.blender.rig.body_balance import masses_of, stance_of, upward
 from fabrik_addon.core.math.convex_region import convex_hull, nearest_in_hull
 from tests.blender.rigs import clear_scene, update
@@ -46,6 +47,25 @@ def test_a_human_at_rest_is_balanced_and_its_masses_are_shares() -> None:
     assert outside(armature) == 0.0
     center = sum((share * at for _, share, at in masses_of(armature)), Vector())
     assert 0.5 < center.z / height(armature) < 0.62, "Winter: 0.553 of the height"
+
+
+def test_the_mark_is_below_the_center_of_mass_and_tells_whether_the_body_falls() -> None:
+    armature = human(use_balance=False)
+    assert balance_mark(armature) == [], "without balance there is none"
+    for is_falling in (False, True):
+        if is_falling:
+            pull(armature, "Chest", (0.0, -0.5, -0.2))
+        armature.fabrik.body.use_balance = True
+        (mark,) = balance_mark(armature)
+        center = sum((share * (armature.matrix_world @ at) for _, share, at in masses_of(armature)), Vector())
+        assert (mark.position.xy - center.xy).length < 1e-6 and abs(mark.position.z) < 0.05 * height(armature)
+        assert mark.color == ('axis_x' if is_falling else 'axis_y') and not mark.operator
+        assert (outside(armature) > 0.0) == is_falling
+        armature.fabrik.body.use_balance = False
+    for handle in armature.fabrik.body.handles:
+        handle.use_position = False
+    armature.fabrik.body.use_balance = True
+    assert balance_mark(armature) == [], "nothing is planted"
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import bpy
 from bpy.types import Menu, WorkSpaceTool
 
+from ..rig.body_balance import center_over_floor
 from ..rig.body_properties import body_of
-from .handle_gizmos import Handle, HandleGroup
+from .handle_gizmos import Handle, HandleColor, HandleGroup
 from .handle_operators import follows_in_tool
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class VIEW3D_GGT_fabrik_body(HandleGroup):
 
     @classmethod
     def handles(cls, context: Context) -> list[Handle]:
-        return body_handles(context.object, follows_in_tool(context))
+        return [*balance_mark(context.object), *body_handles(context.object, follows_in_tool(context))]
 
 
 def body_handles(armature: Object, follows: str = 'BODY') -> list[Handle]:
@@ -89,6 +90,15 @@ def body_handles(armature: Object, follows: str = 'BODY') -> list[Handle]:
             )
         )
     return handles
+
+
+def balance_mark(armature: Object) -> list[Handle]:
+    """READ: the mark below the center of mass of a body with balance, in another colour beside the planted feet."""
+    center = center_over_floor(armature) if body_of(armature).use_balance else None
+    if center is None:
+        return []
+    color: HandleColor = 'axis_x' if center.outside > 0.0 else 'axis_y'
+    return [Handle(armature.matrix_world @ center.on_floor, 'MARK', color)]
 
 
 class VIEW3D_MT_fabrik_handle(Menu):

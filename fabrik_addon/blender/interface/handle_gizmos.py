@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import bpy
@@ -21,8 +21,8 @@ from mathutils import Matrix, Vector
 if TYPE_CHECKING:
     from bpy.types import Context
 
-HandleShape = Literal['SQUARE', 'CIRCLE']
-HandleColor = Literal['gizmo_primary', 'gizmo_secondary']
+HandleShape = Literal['SQUARE', 'CIRCLE', 'MARK']
+HandleColor = Literal['gizmo_primary', 'gizmo_secondary', 'axis_x', 'axis_y']
 
 _Corner = tuple[float, float, float]
 """Corner of a triangle, in the plane of a handle."""
@@ -43,6 +43,9 @@ would be lost without it."""
 
 _BACKING_COLOR = (0.0, 0.0, 0.0, 0.5)
 
+_MARK_SIZE = 0.8
+"""Radius of a mark, over the radius of a handle."""
+
 _SEGMENTS = 24
 _ALPHA, _PALE = 0.9, 0.4
 _PALE_SIZE = 0.7
@@ -58,9 +61,9 @@ class Handle:
     shape: HandleShape
     color: HandleColor
     """Name of the theme's colour."""
-    operator: str
-    """``bl_idname`` of the operator."""
-    options: Mapping[str, str]
+    operator: str = ""
+    """``bl_idname`` of the operator; empty of a mark, which the mouse goes through."""
+    options: Mapping[str, str] = field(default_factory=dict)
     """Properties of the operator."""
     is_held: bool = False
     """Whether it keeps its place: its dot is larger."""
@@ -96,11 +99,25 @@ def _disc(corners: Sequence[_Corner]) -> list[_Corner]:
 def _triangles(handle: Handle, rim: float = 0.0) -> list[_Corner]:
     """Return the triangles of a handle: a frame with a dot in its middle, each wider by a rim.
 
-    A square is larger than a circle by its corners.
+    A square is larger than a circle by its corners. A mark is a disc with two opposite quarters, as drawings have it at
+    a center of mass.
     """
+    if handle.shape == 'MARK':
+        return _quartered(rim)
     count, size = (4, 1.2) if handle.shape == 'SQUARE' else (_SEGMENTS, 1.0)
     frame = _frame(_regular(count, size * (1.0 + rim)), _regular(count, size * (_INNER - rim)))
     return frame + _disc(_regular(_SEGMENTS, (_HELD_DOT if handle.is_held else _DOT) + rim))
+
+
+def _quartered(rim: float) -> list[_Corner]:
+    """Return the triangles of a ring and of two opposite quarters of its disc; with a rim those of the whole disc."""
+    corners = _regular(_SEGMENTS, _MARK_SIZE + rim)
+    if rim:
+        return _disc(corners)
+    triangles = _disc(corners)
+    quarter = 3 * (_SEGMENTS // 4)
+    ring = _frame(corners, _regular(_SEGMENTS, _MARK_SIZE - _BACKING))
+    return ring + triangles[:quarter] + triangles[2 * quarter : 3 * quarter]
 
 
 def reach_in_pixels(context: Context) -> float:
@@ -150,6 +167,9 @@ class FABRIK_GT_handle(Gizmo):
         self.alpha_highlight = _ALPHA
         self.scale_basis = _SIZE * (_PALE_SIZE if handle.is_pale else 1.0)
         self.use_draw_modal = True
+        self.hide_select = not handle.operator
+        if self.hide_select:
+            return
         properties = self.target_set_operator(handle.operator)
         for name, value in handle.options.items():
             setattr(properties, name, value)

@@ -1,22 +1,35 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""READ: the masses of a body's bones, and where the center of mass should be."""
+"""READ: the masses of a body's bones, where the center of mass is, and where it should be."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from mathutils import Vector
+from mathutils import Quaternion, Vector
 
 from ...core import Array, Balance
 from ...core.body.segment_masses import proximal_distance, shares_of_mass
+from ...core.math.convex_region import convex_hull, nearest_in_hull
 from .body_properties import body_of
 from .planted_feet import stance_of, upward
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone
+
+
+@dataclass(frozen=True)
+class CenterOverFloor:
+    """The center of mass of a body, seen along the vertical; armature space."""
+
+    on_floor: Vector
+    """Below it, at the height of the feet that are planted."""
+    outside: float
+    """Distance from the hull of these feet; 0 over it."""
 
 
 def read_balance(
@@ -63,6 +76,28 @@ def read_balance(
         stance=_rows([point for points in stance.values() for point in points]),
         priority=priority,
     )
+
+
+def center_over_floor(armature: Object, pulled: Container[str] = ()) -> CenterOverFloor | None:
+    """Return where the center of mass of a body is over the floor; None without masses, or with nothing planted.
+
+    Args:
+        armature: object with the body, evaluated.
+        pulled: names of the handles that are pulled, which stay planted no more.
+    """
+    up, masses = upward(armature), masses_of(armature)
+    points = [point for name, its in stance_of(armature, up).items() if name not in pulled for point in its]
+    if not points or not masses:
+        return None
+    center = Vector()
+    for _, mass, at in masses:
+        center += mass * at
+    first = up.orthogonal().normalized()
+    second = Quaternion(up, 0.5 * math.pi) @ first
+    here, *around = [(point.dot(first), point.dot(second)) for point in (center, *points)]
+    floor = min(point.dot(up) for point in points)
+    outside = math.dist(here, nearest_in_hull(convex_hull(around), here))
+    return CenterOverFloor(center + (floor - center.dot(up)) * up, outside)
 
 
 def masses_of(armature: Object) -> list[tuple[str, float, Vector]]:

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +15,20 @@ from bodies import HELD, undo
 from hands import window
 from mathutils import Vector
 from stage import (
+    MODULE,
     Stage,
     Steps,
+    area,
     check,
     click,
     fresh_file,
     is_dragging,
+    middle,
     over,
     picture,
     pixel_of,
     pose_bits,
+    region,
     rig_now,
     shot,
     traces,
@@ -193,6 +199,49 @@ def body_pins_and_hips() -> Steps:
     spine = rig_now().pose.bones["spine.001"].matrix_basis.to_quaternion().angle
     check(spine == 0.0, f"with the limb alone it stays ({spine:.3f})")
     shot("body-redo")
+
+
+def balance_mark() -> tuple[Any, float]:
+    """Where the mark of the balance is on the screen, and how far the center of mass is outside the feet."""
+    rig = rig_now()
+    found = importlib.import_module(f"{MODULE}.fabrik_addon.blender.rig.body_balance").center_over_floor(rig)
+    return pixel_of(found.on_floor), found.outside
+
+
+def has_color(colors: Sequence[tuple[int, int, int]], name: str) -> bool:
+    """Whether one of some pixels has nearly a colour of the theme."""
+    theme = getattr(bpy.context.preferences.themes[0].user_interface, name)
+    return any(max(abs(255.0 * a - b) for a, b in zip(theme[:3], color, strict=True)) < 40.0 for color in colors)
+
+
+def body_balance() -> Steps:
+    """A mark on the floor below the center of mass: green over the planted feet, red beside them."""
+    yield from with_tool()
+    rig_now().fabrik.body.use_balance = True
+    area().spaces.active.overlay.show_axis_x = area().spaces.active.overlay.show_axis_y = False
+    with over():
+        bpy.ops.view3d.view_orbit(angle=0.4, type="ORBITUP")
+    Stage.hands.move(*(middle(region()) + Vector((300.0, 300.0))))
+    yield 0.6
+    shot("body-balance")
+    at, outside = balance_mark()
+    check(outside == 0.0 and has_color(drawn_at(at), "axis_y"), "a body at rest is balanced, and has a green mark")
+    rig = rig_now()
+    rig.fabrik.body.use_balance = False
+    yield 0.6
+    check(not has_color(drawn_at(at), "axis_y"), "without Balance there is no mark")
+    chest = rig.pose.bones["spine.003"].head + Vector((0.0, -0.5, -0.2))
+    with over():
+        bpy.ops.pose.fabrik_body_pull(handle="Chest", position=chest)
+    rig_now().fabrik.body.use_balance = True
+    yield 0.6
+    shot("body-balance-lost")
+    at, outside = balance_mark()
+    check(outside > 0.0 and has_color(drawn_at(at), "axis_x"), f"one that falls has a red mark ({outside:.3f})")
+    with over():
+        bpy.ops.wm.tool_set_by_id(name="builtin.select_box")
+    yield 0.6
+    check(not has_color(drawn_at(at), "axis_x"), "with another tool there is none")
 
 
 def body_two() -> Steps:

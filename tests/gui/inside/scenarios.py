@@ -15,7 +15,15 @@ import bpy
 import gpu
 from bodies import body, body_tool, manual_bodies
 from body_pictures import manual_tool
-from body_pose import body_follows, body_handles, body_interrupted, body_pins_and_hips, body_turn, body_two
+from body_pose import (
+    body_balance,
+    body_follows,
+    body_handles,
+    body_interrupted,
+    body_pins_and_hips,
+    body_turn,
+    body_two,
+)
 from chains_by_mouse import active_target, bone_targets, chain_list, controls, handles, header_of_several_chains
 from languages import languages
 from manual_panels import manual_native_rig, manual_panels
@@ -826,6 +834,7 @@ SCENARIOS = {
         body_handles,
         body_turn,
         body_pins_and_hips,
+        body_balance,
         body_two,
         body_follows,
         body_interrupted,
