@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +30,9 @@ MOST_TWINS = 0.25
 AROUND = 5
 """Limbs of alike length around one bone from which on a creature has no arms and legs."""
 
+ACROSS = 0.5
+"""Cosine of the angle between an axis and that of the plane of symmetry, below which the axis may be up."""
+
 UNUSUAL = 0.6
 """Factor of what limbs say about up, where that is neither +Z nor +Y."""
 
@@ -53,7 +57,7 @@ def read_shape(skeleton: RestSkeleton, against: Array | None = None) -> ShapeRea
     standing = [pair for pair in pairs if anatomy.stands(pair)]
     around = _limbs_around(anatomy)
     if around:
-        return _with_limbs(anatomy, around)
+        return _with_limbs(replace(anatomy, up=_up_of_limbs_around(anatomy, around)), around)
     if 1 <= len(standing) <= 2:
         reading = _creature(anatomy, standing, against)
         if reading is not None:
@@ -83,6 +87,26 @@ def _limbs_around(anatomy: Anatomy) -> list[Limb]:
             continue
         return [limb for limb in limbs if limb.length > LONG * skeleton.size]
     return []
+
+
+def _up_of_limbs_around(anatomy: Anatomy, limbs: list[Limb]) -> Array:
+    """Return the axis along which most of the limbs around a bone end on the ground: the one found so far, +Z or +Y.
+
+    ``_find_up`` asks how far limbs lead down. The legs of a spider lead farther out than down, and its front pair leads
+    as far along -Y as all pairs along -Z: with +Y up a spider stood on two of eight legs.
+    """
+    skeleton, axis = anatomy.skeleton, anatomy.plane.axis
+    tails = skeleton.tails[[limb.path[-1] for limb in limbs]]
+    starts = np.array([limb.points[0] for limb in limbs])
+    best, most = anatomy.up, 0
+    for up in (anatomy.up, np.array([0.0, 0.0, 1.0]), np.array([0.0, 1.0, 0.0])):
+        heights = tails @ up
+        on_ground = heights - heights.min() <= GROUND * float(np.ptp([*heights, *(skeleton.heads @ up)]))
+        standing = int((on_ground & (heights < starts @ up)).sum())
+        if standing > most and abs(float(up @ axis)) < ACROSS:
+            best, most = up - (up @ axis) * axis, standing
+    made: Array = best / np.linalg.norm(best)
+    return made
 
 
 def _forks(anatomy: Anatomy, limb: Limb) -> bool:
@@ -132,7 +156,7 @@ def _find_up(skeleton: RestSkeleton, plane: Plane, pairs: list[Pair], trunk: Arr
     elsewhere, have a small addition to the sum, which decides where there are no legs.
     """
     best, most = np.array([0.0, 0.0, 1.0]), -1.0
-    candidates = [sign * axis for axis in np.eye(3) for sign in (1.0, -1.0) if abs(axis @ plane.axis) < 0.5]
+    candidates = [sign * axis for axis in np.eye(3) for sign in (1.0, -1.0) if abs(axis @ plane.axis) < ACROSS]
     for axis in candidates:
         up = axis - (axis @ plane.axis) * plane.axis
         up /= np.linalg.norm(up)

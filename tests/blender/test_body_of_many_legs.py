@@ -1,0 +1,96 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The body of a spider whose bones have names that say nothing: a leg is pulled, the rest holds."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any
+
+import bpy
+import pytest
+from bpy.types import Object
+from mathutils import Vector
+
+from fabrik_addon.blender.drag.body_drag import BodyDrag
+from tests.blender.rigs import Bone, make_armature, pose_of, update
+
+ops: Any = bpy.ops.pose
+
+SIZE = 2.3
+"""From the end of a leg to that of the opposite one."""
+
+
+@pytest.fixture
+def spider() -> Object:
+    bones = [
+        Bone("Bone", (0.0, 0.15, 0.5), (0.0, -0.15, 0.5)),
+        Bone("Abdomen", (0.0, 0.15, 0.5), (0.0, 0.65, 0.6), "Bone"),
+    ]
+    for leg in range(8):
+        angle = math.radians(35.0 + 36.0 * (leg % 4)) * (1.0 if leg < 4 else -1.0)
+        steps = zip((0.12, 0.35, 0.75, 1.15), (0.5, 0.75, 0.8, 0.0), strict=True)
+        points = [(share * math.sin(angle), -share * math.cos(angle), height) for share, height in steps]
+        parent = "Bone"
+        for number, (head, tail) in enumerate(pairwise(points)):
+            bones.append(Bone(f"Bone.{leg}{number}", head, tail, parent))
+            parent = bones[-1].name
+    armature = make_armature(bones, "Spider")
+    assert ops.fabrik_body_add() == {"FINISHED"}
+    update()
+    return armature
+
+
+def ends(armature: Object) -> dict[str, Vector]:
+    """The ends of the legs, by handle."""
+    found = {}
+    for handle in armature.fabrik.body.handles:
+        bone = armature.pose.bones[handle.bone]
+        found[handle.name] = (bone.tail if handle.use_tail else bone.head).copy()
+    return found
+
+
+def test_all_legs_are_planted(spider: Object) -> None:
+    handles = spider.fabrik.body.handles
+    assert [handle.use_position for handle in handles] == [True] * 8
+
+
+@pytest.mark.parametrize("leg", ["Bone.02", "Bone.32", "Bone.61"])
+def test_a_leg_is_pulled_and_the_rest_holds(spider: Object, leg: str) -> None:
+    before = ends(spider)
+    name = next(handle.name for handle in spider.fabrik.body.handles if handle.bone[:-1] == leg[:-1])
+    place = before[name] + Vector((0.0, 0.0, 0.4)) + 0.1 * before[name].normalized()
+    assert ops.fabrik_body_pull(handle=name, position=place) == {"FINISHED"}
+    update()
+    now = ends(spider)
+    assert (now[name] - place).length < 1e-4 * SIZE
+    assert max((now[other] - before[other]).length for other in now if other != name) < 1e-4 * SIZE
+    assert (spider.pose.bones["Bone"].head - spider.data.bones["Bone"].head_local).length < 0.02 * SIZE
+
+
+def test_a_dragged_leg_moves_without_jumps_and_cancels(spider: Object) -> None:
+    layer, before = bpy.context.view_layer, pose_of(spider)
+    drag = BodyDrag(layer, spider, "Bone.12")
+    start, turned, last = drag.start_position.copy(), [], None
+    for step in range(1, 31):
+        drag.move(layer, start + step / 30.0 * Vector((0.3, 0.1, 0.5)))
+        pose = [bone.matrix_basis.to_quaternion() for bone in spider.pose.bones]
+        if last is not None:
+            turned.append(max(a.rotation_difference(b).angle for a, b in zip(last, pose, strict=True)))
+        last = pose
+    assert max(turned) <= 3.0 * sorted(turned)[len(turned) // 2]
+    drag.cancel(layer)
+    assert pose_of(spider) == before
+
+
+def test_the_body_is_lowered_over_planted_legs(spider: Object) -> None:
+    before = ends(spider)
+    handle = spider.fabrik.body.handles.add()
+    handle.name, handle.bone = "Body", "Bone"
+    place = spider.pose.bones["Bone"].head - Vector((0.0, 0.0, 0.2))
+    assert ops.fabrik_body_pull(handle="Body", position=place) == {"FINISHED"}
+    update()
+    assert (spider.pose.bones["Bone"].head - place).length < 1e-3 * SIZE
+    now = ends(spider)
+    assert max((now[name] - end).length for name, end in before.items()) < 1e-4 * SIZE
