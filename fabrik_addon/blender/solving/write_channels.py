@@ -49,8 +49,8 @@ def differ(old: Values, new: Values) -> bool:
     """Tell whether values differ by more than ``_SAME_VALUE``."""
     if isinstance(old, str) or isinstance(new, str):
         return old != new
-    # Called for every bone at every move of a drag: a generator takes half as long again.
-    for before, after in zip(old, new, strict=True):  # noqa: SIM110
+    # Called for every bone at every move of a drag: a generator takes half as long again, a strict zip a fifth.
+    for before, after in zip(old, new):  # noqa: B905, SIM110
         if abs(after - before) > _SAME_VALUE:
             return True
     return False
