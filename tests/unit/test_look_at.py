@@ -56,7 +56,7 @@ def test_the_jacobian_is_the_change_of_the_residual(seed: int) -> None:
     ways = task.directions(state.placed)[:2]
     assert np.abs(before).min() > 1e-4 and max(abs(way @ up) for way in ways) < 0.99, "away from straight up"
     jacobian = descent.jacobian(state)
-    others = [*range(3), *range(len(descent.tree.arrays.columns), jacobian.shape[1])]
+    others = [*range(3), *range(len(descent.tree.structure.columns), jacobian.shape[1])]
     assert not jacobian[:, others].any(), "hips neither turn for it nor move"
     for _ in range(3):
         change = 1e-6 * rng.normal(size=jacobian.shape[1])

@@ -17,6 +17,7 @@ from ..math.operations import Vector
 from ..math.quaternions import Quaternion
 from .joint_limits import JointLimits
 from .tree_arrays import TreeArrays
+from .tree_structure import TreeStructure, tree_structure
 
 
 @dataclass(frozen=True)
@@ -46,74 +47,38 @@ class Tree:
     """``Chain.posture_weights``."""
 
     @cached_property
-    def children(self) -> list[list[int]]:
-        """The joints that hang on each joint's bone."""
-        children: list[list[int]] = [[] for _ in self.parents]
-        for joint, parent in enumerate(self.parents):
-            if parent >= 0:
-                children[parent].append(joint)
-        return children
-
-    @cached_property
-    def bones(self) -> list[int]:
-        """The joints at which bones start, parents first."""
-        return [joint for joint, children in enumerate(self.children) if children]
-
-    @cached_property
-    def above(self) -> list[list[int]]:
-        """The joints from each joint's parent up to the root."""
-        above: list[list[int]] = []
-        for parent in self.parents:
-            above.append([parent, *above[parent]] if parent >= 0 else [])
-        return above
-
-    @cached_property
-    def supporting_bones(self) -> list[list[tuple[int, int]]]:
-        """The bones that move each joint as they rotate, each with the joint of it that moves along."""
-        found: list[list[tuple[int, int]]] = []
-        for joint, above in enumerate(self.above):
-            carried = joint
-            found.append([])
-            for bone in above:
-                if self.is_free[bone] or not all(self.limits[bone].locked):
-                    found[-1].append((bone, carried))
-                if not self.inherits[bone]:
-                    carried = bone  # what hangs on a bone that doesn't rotate with its parent moves with its head alone
-        return found
-
-    @cached_property
-    def bone_supports(self) -> list[list[int]]:
-        """The bones that rotate the frame of the bone at each joint, itself first."""
-        found = []
-        for joint, above in enumerate(self.above):
-            bone_supports = [joint]
-            for bone in above:
-                if not self.inherits[bone_supports[-1]]:
-                    break
-                bone_supports.append(bone)
-            found.append(bone_supports)
-        return found
-
-    @cached_property
-    def root_of(self) -> list[int]:
-        """The root that each joint moves with, or -1."""
-        return [
-            next((bone for bone in (joint, *above) if bone in self.roots), -1) for joint, above in enumerate(self.above)
-        ]
+    def structure(self) -> TreeStructure:
+        """What doesn't depend on lengths and pose."""
+        return tree_structure(
+            tuple(self.parents),
+            tuple(self.inherits),
+            tuple(self.limits),
+            tuple(self.is_free),
+            tuple(self.roots),
+            self.is_anchor,
+        )
 
     @cached_property
     def arrays(self) -> TreeArrays:
         """The bones as arrays."""
-        return TreeArrays(
-            self.parents,
-            self.offsets,
-            self.rests,
-            self.inherits,
-            self.bones,
-            self.limits,
-            self.is_free,
-            self.roots,
-            self.supporting_bones,
-            self.bone_supports,
-            self.is_anchor,
-        )
+        return TreeArrays(self.structure, self.offsets, self.rests)
+
+    @property
+    def children(self) -> list[list[int]]:
+        """The joints that hang on each joint's bone."""
+        return self.structure.children
+
+    @property
+    def bones(self) -> list[int]:
+        """The joints at which bones start, parents first."""
+        return self.structure.bones
+
+    @property
+    def above(self) -> list[list[int]]:
+        """The joints from each joint's parent up to the root."""
+        return self.structure.above
+
+    @property
+    def supporting_bones(self) -> list[list[tuple[int, int]]]:
+        """The bones that move each joint as they rotate, each with the joint of it that moves along."""
+        return self.structure.supporting_bones

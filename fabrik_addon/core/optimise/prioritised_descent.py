@@ -29,8 +29,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple, TypeAlias, TypeGuard
 
 import numpy as np
@@ -171,13 +171,9 @@ class Descent:
     @cached_property
     def weights(self) -> Array:
         """(N + S,) W: how readily each coordinate changes, its bone's share of a step (``Tree.shares``)."""
-        tree = self.tree
-        # A half-sine is half an angle: W = 1/4 makes the metric that of angles.
-        found = [
-            tree.shares[bone][axis] * (1.0 if tree.is_free[bone] or axis == 1 else 0.25)
-            for bone, axis in tree.arrays.columns
-        ]
-        return np.array(found + [1.0] * self.shift_count)
+        structure = self.tree.structure
+        own = np.array(self.tree.shares).reshape(-1).take(structure.flat_columns) * structure.weights
+        return np.concatenate([own, np.ones(self.shift_count)])
 
     @cached_property
     def inverse_posture_weights(self) -> Array:
@@ -185,8 +181,9 @@ class Descent:
         own = self.tree.posture_weights
         if own is None:
             return self.weights
-        shifts = [own[root] for root in self.tree.roots for _ in range(3)] if self.shift_count else []
-        found: Array = self.weights / np.array([*(own[bone] for bone, _ in self.tree.arrays.columns), *shifts])
+        structure = self.tree.structure
+        shifted = np.repeat(structure.root_rows, 3) if self.shift_count else structure.root_rows[:0]
+        found: Array = self.weights / np.array(own)[np.concatenate([structure.column_bones, shifted])]
         return found
 
     @cached_property
@@ -207,12 +204,18 @@ class Descent:
         return list(found)
 
     @cached_property
+    def carried(self) -> tuple[NDArray[np.intp], Array]:
+        """(K, B) the joint that moves as each of those does with a bone, and (K, B, 1) 1 where it moves at all."""
+        which, moves = self.tree.structure.carried
+        return which[self.joints], moves[self.joints]
+
+    @cached_property
     def shifted(self) -> Array:
         """(3 K, S) how the joints move with the roots' shifts, x, y and z after one another."""
         found = np.zeros((len(self.joints), 3, self.shift_count))
         if self.shift_count:
             for row, joint in enumerate(self.joints):
-                root = self.tree.root_of[joint]
+                root = self.tree.structure.root_of[joint]
                 if root >= 0:
                     first = 3 * self.tree.roots.index(root)
                     found[row, :, first : first + 3] = np.eye(3)
@@ -280,9 +283,9 @@ class Descent:
 
     def jacobian(self, state: State) -> Array:
         """Return J (M, N + S), weighted."""
-        arrays, placed = self.tree.arrays, state.placed
+        arrays, structure, placed = self.tree.arrays, self.tree.structure, state.placed
         bone_axes = arrays.axes(placed, state.swing_twists)
-        moved = arrays.moved(placed, self.joints, bone_axes)
+        moved = arrays.moved(placed, self.carried, bone_axes)
         if self.shift_count:
             moved = np.concatenate([moved, self.shifted], axis=1)
         if self.are_own_rows:
@@ -292,7 +295,7 @@ class Descent:
         by_joint = moved.reshape(len(self.joints), 3, -1)
         number = {joint: k for k, joint in enumerate(self.joints)}
         jacobian[rows] = by_joint[[number[joint] for joint in joints.tolist()]]
-        axes = bone_axes.transpose(0, 2, 1).reshape(-1, 3).take(arrays.chosen, 0)
+        axes = bone_axes.transpose(0, 2, 1).reshape(-1, 3).take(structure.chosen, 0)
         for task, row in self.other_tasks:
             own = jacobian[row : row + task.rows]
             if isinstance(task, PositionTask):
@@ -301,11 +304,11 @@ class Descent:
                     own -= by_joint[number[task.meets]]
                 own[:] = task.moving(placed, own)
             elif isinstance(task, OrientationTask):
-                own[:, : len(axes)] = task.turning(placed, arrays.turned[task.bone][:, None] * axes).T
+                own[:, : len(axes)] = task.turning(placed, structure.turned[task.bone][:, None] * axes).T
             elif isinstance(task, LookAtTask):
-                turned = arrays.turned[task.bone][:, None] * axes
+                turned = structure.turned[task.bone][:, None] * axes
                 found = task.rows_of(placed, by_joint[number[task.bone], :, : len(axes)].T, turned)
-                own[:, : len(axes)] = np.where(np.isin(arrays.column_bones, task.turning), found, 0.0)
+                own[:, : len(axes)] = np.where(np.isin(structure.column_bones, task.turning), found, 0.0)
             elif isinstance(task, PoleTask):
                 gradient = np.array(task.gradient(placed)[2])
                 own[0] = gradient.reshape(-1) @ by_joint[[number[joint] for joint in task.joints]].reshape(
@@ -334,7 +337,7 @@ class Descent:
         if not across.any():
             return np.zeros((2, moved.shape[1]))
         center = np.tensordot(task.masses, moved, axes=1)
-        turned = self.tree.arrays.turned[task.bones]
+        turned = self.tree.structure.turned[task.bones]
         center[: len(axes)] += np.cross(axes, turned.T @ (task.masses[:, None] * task.arms(placed)))
         found: Array = across @ task.axes @ center.T
         return found
@@ -351,7 +354,7 @@ class Descent:
         rises: Array = moved @ task.up
         if not (task.below(placed) > 0.0).any():
             return np.zeros(rises.shape)
-        turned = self.tree.arrays.turned[task.bones]
+        turned = self.tree.structure.turned[task.bones]
         # up . (axis x arm) = axis . (arm x up)
         rises[:, : len(axes)] += turned * (np.cross(task.arms(placed), task.up) @ axes.T)
         return rises * (task.below(placed) > 0.0)[:, None]
@@ -367,7 +370,7 @@ class Descent:
             return np.zeros(len(self.weights))
         arrays = self.tree.arrays
         way = arrays.way(state.rotations, state.swing_twists, (reference.rotations, reference.swing_twists))
-        found: Array = way.reshape(-1).take(arrays.flat_columns)
+        found: Array = way.reshape(-1).take(self.tree.structure.flat_columns)
         if self.shift_count:
             found = np.concatenate([found, (reference.shifts - state.shifts).reshape(-1)])
         return found
@@ -375,55 +378,43 @@ class Descent:
     def applied(self, state: State, change: Array) -> State:
         """Return the state after a change (N + S,) of the coordinates, within limits."""
         arrays = self.tree.arrays
-        columns = arrays.flat_columns
+        columns = self.tree.structure.flat_columns
         by_joint = np.zeros((len(state.rotations), 3))
         by_joint.reshape(-1)[columns] = change[: len(columns)]
         rotations, swing_twists = arrays.rotated(state.rotations, state.swing_twists, by_joint)
         shifts = state.shifts + change[len(columns) :].reshape(-1, 3) if self.shift_count else state.shifts
         return State(self.tree, rotations, swing_twists, shifts)
 
-    @cached_property
-    def limited_columns(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """(C,) numbers of the columns with limits, and (C,) their places in an array (L, 3)."""
-        arrays = self.tree.arrays
-        place = {bone: 3 * row for row, bone in enumerate(arrays.limited.tolist())}
-        found = [(n, place[bone] + axis) for n, (bone, axis) in enumerate(arrays.columns) if bone in place]
-        numbers, places = np.array(found, np.intp).reshape(-1, 2).T
-        return numbers, places
-
-    @cached_property
-    def swings(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """(E,), (E,) columns of x and z of each swing in quarter ellipses."""
-        arrays = self.tree.arrays
-        number = {pair: n for n, pair in enumerate(arrays.columns)}
-        bones = arrays.limited[arrays.ellipses].tolist()
-        first, second = np.array([(number[bone, 0], number[bone, 2]) for bone in bones], np.intp).reshape(-1, 2).T
-        return first, second
-
     def bounds(self, state: State) -> tuple[Array, Array]:
         """Return how far each coordinate may go down and up (N + S,); on an ellipse's axes only as far as its box."""
-        down, up = np.full(len(self.weights), -np.inf), np.full(len(self.weights), np.inf)
-        numbers, places = self.limited_columns
-        if numbers.size:
-            arrays = self.tree.arrays
-            down[numbers] = (arrays.lower - state.swing_twists).reshape(-1)[places]
-            up[numbers] = (arrays.upper - state.swing_twists).reshape(-1)[places]
-        return down, up
+        structure = self.tree.structure
+        lower, upper = self.ends
+        numbers, places = structure.limited_columns
+        values = np.zeros(len(lower))
+        values[numbers] = state.swing_twists.reshape(-1).take(places)
+        return lower - values, upper - values
+
+    @cached_property
+    def ends(self) -> tuple[Array, Array]:
+        """(N + S,), (N + S,) smallest and largest value of each coordinate."""
+        lower, upper = self.tree.structure.ends
+        more = np.full(self.shift_count, np.inf)
+        return np.concatenate([lower, -more]), np.concatenate([upper, more])
 
     def ellipses(self, state: State) -> tuple[Array, Array]:
         """Return the share of each swing of its ellipse (E,), 1 on it, and the outward normals there (E, 2)."""
-        swings, radii = self.tree.arrays.swings(state.swing_twists)
+        swings, radii = self.tree.structure.swings(state.swing_twists)
         across = swings / radii
-        share = np.sqrt(np.square(across).sum(axis=1))
+        share = np.hypot(across[:, 0], across[:, 1])
         across /= radii
-        return share, across / (np.sqrt(np.square(across).sum(axis=1, keepdims=True)) + TINY)
+        return share, across / (np.hypot(across[:, 0], across[:, 1]) + TINY)[:, None]
 
 
 def _is_at_point(task: Task) -> TypeGuard[PositionTask]:
     return isinstance(task, PositionTask) and task.target is not None and task.slack == 0.0
 
 
-_OF_TREE = ("weights", "inverse_posture_weights", "metric", "limited_columns", "swings")
+_OF_TREE = ("weights", "inverse_posture_weights", "metric", "ends")
 """The cached properties of a descent that don't depend on its tasks."""
 
 Solve: TypeAlias = Callable[[Array, Array, Array, Array], tuple[Array, Array]]
@@ -431,43 +422,64 @@ Solve: TypeAlias = Callable[[Array, Array, Array, Array], tuple[Array, Array]]
 part of a step and that of the posture task, both (N + S,)."""
 
 
-def _solve_levels(
-    descent: Descent, dampings: Sequence[float], jacobian: Array, residual: Array, weights: Array, toward: Array
-) -> tuple[Array, Array]:
-    """Return the tasks' part of a step and that of the posture task, both (N + S,)."""
-    change = np.zeros(len(weights))
-    projected: list[tuple[Array, Array]] = []
-    for span, damping in zip(descent.spans, dampings, strict=True):
-        rows = jacobian[span]
-        if not len(rows):
-            continue
-        open_rows = rows
-        for pseudo_inverse, others in projected:
-            open_rows = open_rows - (rows @ pseudo_inverse) @ others
-        weighted = open_rows * weights
-        normal = weighted @ open_rows.T
-        trace = float(normal.trace())
-        if trace <= 1e-14:
-            continue
-        least = PROJECTOR * trace
-        both = np.array([normal, normal])
-        both.reshape(2, -1)[:, :: len(rows) + 1] += [[least], [least + damping]]
-        inverse, damped = positive_inverse(both, least)
-        change = change + weighted.T @ (damped @ (residual[span] - rows @ change))
-        projected.append((weighted.T @ inverse, open_rows))
-    posture = toward * (weights > 0.0)
-    for pseudo_inverse, rows in projected:
-        posture = posture - pseudo_inverse @ (rows @ posture)
-    return change, posture
+@dataclass
+class _Levels:
+    """A step by strict priority: solves the levels one after another, and keeps their pseudo-inverses."""
+
+    descent: Descent
+    dampings: Sequence[float]
+    """lambda of each level."""
+    solved: list[tuple[slice, Array, Array, Array]] = field(default_factory=list)
+    """Rows of each level that was solved, J (R, N + S), J~ (R, N + S) and the pseudo-inverse of J~ (N + S, R)."""
+
+    def __call__(self, jacobian: Array, residual: Array, weights: Array, toward: Array) -> tuple[Array, Array]:
+        """Return the tasks' part of a step and that of the posture task, both (N + S,)."""
+        self.solved = []
+        change = np.zeros(len(weights))
+        for span, damping in zip(self.descent.spans, self.dampings, strict=True):
+            rows = jacobian[span]
+            if not len(rows):
+                continue
+            open_rows, left = rows, residual[span]
+            if self.solved:
+                left = left - rows @ change
+                for _, _, others, pseudo_inverse in self.solved:
+                    open_rows = open_rows - (rows @ pseudo_inverse) @ others
+            weighted = open_rows * weights
+            normal = weighted @ open_rows.T
+            trace = float(normal.trace())
+            if trace <= 1e-14:
+                continue
+            least = PROJECTOR * trace
+            both = np.array([normal, normal])
+            both.reshape(2, -1)[:, :: len(rows) + 1] += [[least], [least + damping]]
+            inverse, damped = positive_inverse(both, least)
+            change += (damped @ left) @ weighted
+            self.solved.append((span, rows, open_rows, weighted.T @ inverse))
+        posture = toward * (weights > 0.0)
+        for _, _, rows, pseudo_inverse in self.solved:
+            posture -= pseudo_inverse @ (rows @ posture)
+        return change, posture
+
+    def correction(self, left: Array) -> Array:
+        """Return the second-order correction of the step (N + S,): for what its own curvature left of the residuals.
+
+        Nocedal and Wright, section 15.6. The pseudo-inverses are those of the step.
+        """
+        found = np.zeros(len(self.descent.weights))
+        for span, rows, _, pseudo_inverse in self.solved:
+            found += pseudo_inverse @ (left[span] - rows @ found)
+        return found
 
 
 def _step(
     descent: Descent, state: State, residual: Array, jacobian: Array, toward: Array, damping: float = DAMPING
-) -> tuple[Array, Array]:
-    """Return the tasks' and the posture task's part of a step that ends within limits."""
+) -> tuple[Array, Array, _Levels]:
+    """Return the tasks' and the posture task's part of a step that ends within limits, and how it was solved."""
     errors = descent.errors(residual)
     dampings = [damping * error + least for error, least in zip(errors, descent.least_dampings, strict=True)]
-    return bounded_step(descent, state, jacobian, residual, partial(_solve_levels, descent, dampings), toward)
+    levels = _Levels(descent, dampings)
+    return *bounded_step(descent, state, jacobian, residual, levels, toward), levels
 
 
 def bounded_step(
@@ -513,13 +525,11 @@ def bounded_step(
 def _ellipses_reached(descent: Descent, state: State) -> list[tuple[int, int, float, float]]:
     """Return the columns of the swings that are on their ellipses, with the normals there."""
     share, normals = descent.ellipses(state)
-    (on_ellipse,) = np.nonzero(share >= 1.0 - AT_LIMIT)
-    return [
-        (int(first), int(second), nx, nz)
-        for first, second, (nx, nz) in zip(
-            *(columns[on_ellipse] for columns in descent.swings), normals[on_ellipse].tolist(), strict=True
-        )
-    ]
+    reached = np.flatnonzero(share >= 1.0 - AT_LIMIT).tolist()
+    if not reached:
+        return []
+    first, second = descent.tree.structure.swing_columns
+    return [(int(first[n]), int(second[n]), float(normals[n, 0]), float(normals[n, 1])) for n in reached]
 
 
 def along_ellipses(
@@ -578,7 +588,7 @@ def descend_by_priority(descent: Descent, start: State, reference: State | None,
     """
     state = start
     if not len(descent.weights):
-        return state, 0, True
+        return start, 0, True
     toward = descent.to_reference(state, reference)
     radius, taken, slow, is_converged = LONGEST, 0, 0, True
     jacobian: Array | None = None
@@ -586,15 +596,15 @@ def descend_by_priority(descent: Descent, start: State, reference: State | None,
     before: tuple[Array, Array] | None = None
     for _ in range(steps):
         if jacobian is None:
-            residual, bends = descent.residual(state)
-            cost = _cost(descent, residual, toward)
+            if taken == 0 or descent.has_poles:
+                residual, bends = descent.residual(state)
+                cost = _cost(descent, residual, toward)
             jacobian = descent.jacobian(state)
-            by_tasks, by_posture = _step(descent, state, residual, jacobian, toward)
+            by_tasks, by_posture, levels = _step(descent, state, residual, jacobian, toward)
             extrapolated = by_posture if before is None else _extrapolated(descent, by_posture, *before)
         change = by_tasks + extrapolated
         longest = math.sqrt(float(change @ change))
-        gained = jacobian @ by_tasks
-        size = float(by_posture @ by_posture)
+        gained, size = jacobian @ by_tasks, float(by_posture @ by_posture)
         if gained @ gained <= CONVERGED_TASKS**2 and size <= CONVERGED_POSTURE**2:
             break
         if progress.is_stale(cost.tasks, size) and _may_end(descent, residual):
@@ -604,17 +614,18 @@ def descend_by_priority(descent: Descent, start: State, reference: State | None,
         trial = _tried(descent, state, share * change, bends, reference)
         if not _is_gain(cost, trial.cost):
             left = trial.residual - (residual - share * (jacobian @ change))
-            correction = _correction(descent, jacobian, left)
+            correction = levels.correction(left)
             if correction @ correction < (share * longest) ** 2:
                 trial = _tried(descent, trial.state, correction, bends, reference)
         if _is_gain(cost, trial.cost):
             # Tasks that can't be met end in flat valleys, in which the pose would go on to move for nothing.
             slow = slow + 1 if UNMET < cost.tasks < (1.0 + SLOW) * trial.cost.tasks else 0
-            state, toward, jacobian = trial.state, trial.toward, None
+            state, residual, toward, cost, jacobian = trial.state, trial.residual, trial.toward, trial.cost, None
+            is_last = share == 1.0 and _leaves_nothing(descent, residual, size, before)
             before = by_posture, share * extrapolated
             taken += 1
             radius = min(LONGEST, max(radius, 2.0 * share * longest))
-            if slow >= 2:
+            if slow >= 2 or is_last:
                 break
         else:
             radius, before, extrapolated = 0.3 * share * longest, None, by_posture
@@ -641,6 +652,23 @@ class _Progress:
         if cost < 0.5 * self.cost or size < 0.25 * self.size:
             self.cost, self.size, self.steps = min(cost, self.cost), min(size, self.size), 0
         return self.steps >= STALE
+
+
+def _leaves_nothing(descent: Descent, residual: Array, size: float, before: tuple[Array, Array] | None) -> bool:
+    """Tell whether the step after one that was taken would be the last evaluation, of a step that counts as none.
+
+    Successive posture parts f_k shrink by about one ratio: that of the next step is ``|f_k|^2 / |f_{k-1}|`` long.
+    Without it a step of a path of Rigify's human takes 6.0 evaluations of J instead of 5.1 (mean).
+
+    Args:
+        descent: the tasks.
+        residual: (M,) after the step.
+        size: squared length of the posture part of the step.
+        before: the posture part of the step before, and with what that step was taken.
+    """
+    square_before = 0.0 if before is None else float(before[0] @ before[0])
+    ratio = min(size / square_before, 1.0) if square_before > 0.0 else 1.0
+    return ratio * size <= CONVERGED_POSTURE**2 and max(descent.errors(residual)) <= CONVERGED_TASKS
 
 
 def _may_end(descent: Descent, residual: Array) -> bool:
@@ -698,15 +726,6 @@ def _tried(descent: Descent, state: State, change: Array, bends: Sequence[float]
     return _Trial(trial, residual, toward, _cost(descent, residual, toward))
 
 
-def _correction(descent: Descent, jacobian: Array, left: Array) -> Array:
-    """Return the second-order correction of a step (N + S,): for what its own curvature left of the residuals.
-
-    Nocedal and Wright, section 15.6.
-    """
-    none = np.zeros(jacobian.shape[1])
-    return _solve_levels(descent, descent.least_dampings, jacobian, left, descent.weights, none)[0]
-
-
 def _restored(descent: Descent, state: State) -> State:
     """Return the state with the levels above the first that isn't met brought back to where they are met exactly.
 
@@ -725,7 +744,7 @@ def _restored(descent: Descent, state: State) -> State:
         left = residual.copy()
         left[above:] = 0.0
         nothing = np.zeros(len(descent.weights))
-        change, _ = _step(descent, state, left, descent.jacobian(state), nothing, RESTORING_DAMPING)
+        change, _, _ = _step(descent, state, left, descent.jacobian(state), nothing, RESTORING_DAMPING)
         for share in (1.0, 0.3, 0.1):
             trial = descent.applied(state, share * change)
             trial_residual, _ = descent.residual(trial, bends)

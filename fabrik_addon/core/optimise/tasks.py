@@ -104,7 +104,7 @@ class OrientationTask:
     def partly(self, placed: PlacedTree, share: float) -> OrientationTask:
         """Return the task whose frame is some share of the rotation from a pose's frame to this one's."""
         x, y, z = self._rotation_off(SCALAR, placed)
-        frame = turned_by(SCALAR, placed.frames[self.bone], (share * x, share * y, share * z))
+        frame = turned_by(SCALAR, placed.frame(self.bone), (share * x, share * y, share * z))
         return replace(self, frame=frame, bound=math.inf)
 
     def turning(self, placed: PlacedTree, axes: Array) -> Array:
@@ -115,7 +115,7 @@ class OrientationTask:
             axes: of the rotations; 0 for one that doesn't rotate the bone.
         """
         if self.axis is not None:
-            pointing = np.array(rotate(placed.frames[self.bone], self.axis))
+            pointing = np.array(rotate(placed.frame(self.bone), self.axis))
             axes = axes - np.outer(axes @ pointing, pointing)
         share = 1.0
         if self.bound < math.inf:
@@ -138,11 +138,11 @@ class OrientationTask:
 
     def _rotation_off(self, ops: Operations, placed: PlacedTree) -> Vector:
         if self.axis is not None:
-            here, there = rotate(placed.frames[self.bone], self.axis), rotate(self.frame, self.axis)
+            here, there = rotate(placed.frame(self.bone), self.axis), rotate(self.frame, self.axis)
             across = cross(here, there)
             sine = norm(ops, across)
             return scale(across, ops.atan2(sine, dot(here, there)) / (sine + TINY))
-        w, x, y, z = multiply(self.frame, conjugate(placed.frames[self.bone]))
+        w, x, y, z = multiply(self.frame, conjugate(placed.frame(self.bone)))
         size = ops.sqrt(x * x + y * y + z * z)
         sign = ops.where(w < 0.0, -1.0, 1.0)
         share = 2.0 * sign * ops.atan2(size, sign * w) / (size + TINY)

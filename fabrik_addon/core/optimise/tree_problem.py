@@ -209,7 +209,7 @@ class TreeProblem:
             own = value if len(value) == 4 else rotation_of(SCALAR, value)
             rotation = task.rotation_to_pole(SCALAR, state.placed)
             # With the own rotation q = P^-1 F the parent frame P is F q^-1.
-            own = turned_by(SCALAR, own, rotate(multiply(own, conjugate(state.placed.frames[bone])), rotation))
+            own = turned_by(SCALAR, own, rotate(multiply(own, conjugate(state.placed.frame(bone))), rotation))
             coordinates = [*state.coordinates]
             limits = tree.limits[bone]
             coordinates[bone] = own if tree.is_free[bone] else clamp(SCALAR, limits, swing_twist(SCALAR, own))

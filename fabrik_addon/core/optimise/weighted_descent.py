@@ -168,8 +168,8 @@ def _bounds(descent: Descent, state: State) -> tuple[Array, Array, _Swings]:
     down, up = descent.bounds(state)
     share, normals = descent.ellipses(state)
     (near,) = np.nonzero(share > NEAR_ELLIPSE)
-    first, second = (columns[near] for columns in descent.swings)
-    x, z = state.swing_twists[descent.tree.arrays.ellipses[near], ::2].T
+    first, second = (columns[near] for columns in descent.tree.structure.swing_columns)
+    x, z = state.swing_twists[descent.tree.structure.ellipses[near], ::2].T
     nx, nz = normals[near].T
     down[first] = down[second] = -np.inf
     up[first], up[second] = np.maximum((1.0 / share[near] - 1.0) * (nx * x + nz * z), 0.0), np.inf
