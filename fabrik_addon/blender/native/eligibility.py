@@ -131,7 +131,7 @@ def _eligible_chain(armature: Object, settings: FabrikChain, snapshot: Snapshot)
 
 
 def _check_settings(settings: FabrikChain) -> None:
-    """Refuse what nodes don't do."""
+    """Refuse settings that nodes can't compute."""
     refused = {
         "a root that follows": settings.root_motion != 'FIXED',
         "a pinned tip": settings.use_pin,
@@ -144,7 +144,7 @@ def _check_settings(settings: FabrikChain) -> None:
 
 
 def _check_limits(bones: ChainBones) -> None:
-    """Refuse what limits a bone in a way that nodes don't keep to."""
+    """Refuse limits of a bone that nodes can't compute."""
     for i in bones.free:
         bone = bones.bones[i]
         limits = None if bones.limits is None else bones.limits[i]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""READ: what a native rig must know of a chain at rest. Nothing here writes to Blender."""
+"""READ: what a native rig needs of a chain at rest. Nothing here writes to Blender."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def last_link(
             root-target, on which the distance from the target to the link's root depends alone.
         others: the links before it.
     """
-    # Rounding is to keep nothing from full reach.
+    # With a margin: rounding would count a target at full reach as out of reach.
     spread = others.spread + 2.0 * OPEN_END * others.total
     values = [target, desired, link, *([] if plain is None else [plain]), others.middle, spread]
     return nodes.call(_last_link_group(plain is not None), values, "Last link")[0]

@@ -42,8 +42,8 @@ class BoneConstraints:
     bone: PoseBone
     limits: JointLimits | None
     """Of swing and twist; None where they don't count. Without the locks, which ``limits_of`` counts as limits of swing
-    and twist: clamped to those, a rotation that is feasible would change, and the tip's response to it would not be
-    that of the bone. Without the constraints too where their Euler angles are no range of swing and twist."""
+    and twist: clamped to those, a rotation that is feasible would change, and the Jacobian's columns would not be those
+    of the bone. Without the constraints too where their Euler angles are no range of swing and twist."""
     euler_limits: Sequence[LimitRotationConstraint]
     has_locks: bool
     own_channel: LockableChannel

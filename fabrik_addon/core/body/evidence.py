@@ -51,7 +51,7 @@ def combine_evidence(skeleton: RestSkeleton, readings: list[NameReading], shape:
     readings = _without_girdles(skeleton, readings)
     named = name_roles(skeleton, readings)
     if rich and shape.creature == WITH_LIMBS and Role.LIMB not in named.values():
-        shape = replace(shape, guesses={})  # hair and cloth are chains too: the names know the limbs
+        shape = replace(shape, guesses={})  # hair and cloth are chains too: the names tell which are limbs
     doubtful = _out_of_order(skeleton, named) | _shifted(named, shape)
     mirrored = _mirrored(readings, shape)
     _move_head(skeleton, named, shape)
@@ -201,7 +201,7 @@ def _mirrored(readings: list[NameReading], shape: ShapeReading) -> bool:
 
 
 def _ends_digit(skeleton: RestSkeleton, place: int, role: Role, shape: ShapeReading) -> bool:
-    """Return whether the shape sees a finger or toe end before a bone with its name: Mixamo's fourth bones are ends."""
+    """Return whether by the shape a finger or toe ends before a bone with its name: Mixamo's fourth bones are ends."""
     before = [shape.guesses.get(above) for above in skeleton.ancestors(place)[1:4]]
     return role in (ARM[-1], LEG[-1]) and [each.role for each in before if each is not None] == [role] * 3
 

@@ -71,18 +71,18 @@ def _limbs_around(anatomy: Anatomy) -> list[Limb]:
     """Return the limbs that hang around one bone, five at least and alike in length, as a spider's legs do.
 
     Empty where a pair as long hangs from another bone: the panels of a skirt hang from the hips as legs do, but arms
-    hang from the chest. The plane of symmetry isn't asked, since limbs all around have several.
+    hang from the chest. The plane of symmetry isn't used, since limbs all around have several.
     """
     skeleton, trees = anatomy.skeleton, anatomy.trees
-    for hub, children in enumerate(skeleton.children):
+    for base, children in enumerate(skeleton.children):
         jointed = [child for child in children if trees.main[child] >= 0]
         if len(jointed) < AROUND:
             continue
-        limbs = sorted((take_limb(skeleton, trees, child, hub) for child in jointed), key=lambda each: -each.length)
+        limbs = sorted((take_limb(skeleton, trees, child, base) for child in jointed), key=lambda each: -each.length)
         usual = limbs[AROUND - 1].length
         if usual < 0.25 * skeleton.size or usual < 0.5 * limbs[1].length:
             continue
-        others = [pair for pair in anatomy.pairs if pair.parent != hub and len(pair.first.path) > 1]
+        others = [pair for pair in anatomy.pairs if pair.parent != base and len(pair.first.path) > 1]
         if any(pair.length > 0.5 * usual for pair in others) or any(_forks(anatomy, limb) for limb in limbs):
             continue
         return [limb for limb in limbs if limb.length > LONG * skeleton.size]
@@ -92,8 +92,8 @@ def _limbs_around(anatomy: Anatomy) -> list[Limb]:
 def _up_of_limbs_around(anatomy: Anatomy, limbs: list[Limb]) -> Array:
     """Return the axis along which most of the limbs around a bone end on the ground: the one found so far, +Z or +Y.
 
-    ``_find_up`` asks how far limbs lead down. The legs of a spider lead farther out than down, and its front pair leads
-    as far along -Y as all pairs along -Z: with +Y up a spider stood on two of eight legs.
+    ``_find_up`` measures how far limbs lead down. The legs of a spider lead farther out than down, and its front pair
+    leads as far along -Y as all pairs along -Z: with +Y up a spider stood on two of eight legs.
     """
     skeleton, axis = anatomy.skeleton, anatomy.plane.axis
     tails = skeleton.tails[[limb.path[-1] for limb in limbs]]

@@ -319,7 +319,7 @@ def _start_anywhere(
         reached = reached & (off <= tolerance)
         coordinates = choose_each(ops, reached, rotated, coordinates)
     if bones.axes.wide[0].size:
-        # Half-sines end at half a turn, where Newton's method stalls and least squares come on.
+        # Half-sines end at half a turn: there Newton's method stalls, and least squares go on from its result.
         coordinates = descend(ops, constrained_chain, coordinates, target, tolerance, steps)[0]
     return coordinates
 

@@ -48,7 +48,7 @@ class FloorTask:
         return tuple(np.maximum(self.below(placed), 0.0).tolist())
 
     def partly(self, placed: PlacedTree, share: float) -> FloorTask:
-        """Return the task that asks for some share of the way up from a pose."""
+        """Return the task whose residual at a pose is a share of this task's."""
         return replace(self, heights=self.heights - (1.0 - share) * np.maximum(self.below(placed), 0.0))
 
 

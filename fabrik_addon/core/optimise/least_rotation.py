@@ -105,7 +105,8 @@ def rotate_least(
     for step in range(1, steps + 1):
         if ops.all(done):
             break
-        # A pose that had to rotate away from the reference to find its way rotates back only near the target.
+        # A start away from the reference pose takes the null-space term near the target only: farther away the term
+        # would bring the pose back to the local minimum that this start is to avoid.
         is_near = error <= NEAR_TARGET
         residual = _residual(ops, pose.tip, target, error <= tolerance)
         share_back = ops.where(at_reference | is_near, stride.share, 0.0)

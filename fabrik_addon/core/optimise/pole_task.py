@@ -28,10 +28,10 @@ from .bounded_least_squares import (
 )
 
 POLE_ROUNDS = 16
-"""Turns toward the pole at most; each halves what is left or better, unless limits are in the way."""
+"""Bound on the rotations toward the pole: each at least halves the angle to the pole, unless limits prevent that."""
 
 POINTED = 1e-4
-"""Angle (radians) between bend and pole that is no more to be seen."""
+"""Angle (radians) between bend and pole below which the bend counts as pointing at the pole: it can't be seen."""
 
 
 def bend_toward_pole(
@@ -42,7 +42,7 @@ def bend_toward_pole(
     pole: Vector,
     tolerance: float,
 ) -> tuple[list[SwingTwist], Placed]:
-    """Turn the bend of a chain toward a pole without taking its tip off the target.
+    """Rotate the bend of a chain toward a pole without taking its tip off the target.
 
     Args:
         ops: scalar or array operations.

@@ -37,7 +37,7 @@ class PositionTask:
     target: Vector | None
     meets: int = -1
     slack: float = 0.0
-    """Distance from the target, in the tree's units, within which the task asks for nothing."""
+    """Distance from the target, in the tree's units, within which the residual is zero."""
     rows = 3
 
     def residual(self, ops: Operations, placed: PlacedTree) -> tuple[Component, ...]:

@@ -37,7 +37,7 @@ WRONG_SIDE = 0.5 * math.pi
 
 ZIGZAG = 0.3
 """Distance of the inner joints' sum from the chord, over the sum of their distances, below which a chain bends to both
-sides in turn and so to none."""
+sides alternately, and its bend has no direction."""
 
 LEAST_BENT, WELL_BENT = 0.003, 0.03
 """Distance of the inner joints' sum from the chord, in the tree's units, from which a chain is rotated to its pole as a
@@ -253,7 +253,7 @@ def tree_problem(start: StartTree, goals: Goals, options: Options) -> TreeProble
     targets = _points(start, goals.targets, "target")
     for number, met in enumerate(meets):
         if met >= 0 and not tree.supporting_bones[met] and not options.moves_root:
-            targets[number], meets[number] = start.points[met], -1  # a joint that can't move is a place like any other
+            targets[number], meets[number] = start.points[met], -1  # a joint that can't move is a fixed target
     aims = [
         PositionTask(tip, None if met >= 0 else target, met)
         for tip, target, met in zip(tips, targets, meets, strict=True)

@@ -231,8 +231,8 @@ def _descend(
     jacobian = descent.jacobian(state)
     active = np.zeros((2, len(metric)), bool)
     for _ in range(steps):
-        change, free, active, is_settled = _step(descent, state, (residual, jacobian, toward), weights, damping, active)
-        if is_settled and np.abs(change).max(initial=0.0) <= CONVERGED:
+        change, free, active, is_optimal = _step(descent, state, (residual, jacobian, toward), weights, damping, active)
+        if is_optimal and np.abs(change).max(initial=0.0) <= CONVERGED:
             return state, taken, True
         change *= min(1.0, LONGEST / (math.sqrt(float(change @ change)) + TINY))
         left = residual - jacobian @ change
@@ -319,7 +319,7 @@ def _step(
     is_fixed = above | below
     diagonal = (1.0 + damping) / weights
     least = float(diagonal.min())
-    desired, is_settled = to_posture, False
+    desired, is_optimal = to_posture, False
     for _ in range(ACTIVE_SET_ROUNDS):
         is_fixed = above | below
         from_here = np.where(above, up, np.where(below, down, to_posture))
@@ -328,8 +328,8 @@ def _step(
         force = positive_inverse(normal, least) @ (residual - jacobian @ from_here)
         desired = to_posture + inverse_metric * (force @ jacobian)
         over, under = desired > up, desired < down
-        is_settled = bool((over == above).all() and (under == below).all())
-        if is_settled:
+        is_optimal = bool((over == above).all() and (under == below).all())
+        if is_optimal:
             break
         above, below = over, under
     change = np.minimum(np.maximum(desired, down), up)
@@ -339,7 +339,7 @@ def _step(
     least = 1e-6 * float(normal.trace()) + 1e-12
     np.einsum("ii->i", normal)[:] += least
     back = positive_inverse(normal, least) @ weighted
-    return swings.to_axes(change), swings.to_axes(back).T, np.stack([above, below]), is_settled
+    return swings.to_axes(change), swings.to_axes(back).T, np.stack([above, below]), is_optimal
 
 
 def _on_first_level(descent: Descent, state: State, back: Array) -> tuple[State, Array]:
