@@ -395,14 +395,18 @@ def _within_turn(descent: Descent, begin: State, found: State, most: float) -> S
     """
     if not math.isfinite(most):
         return found
-    a, b = begin.placed.quaternions, found.placed.quaternions
-    signs = np.where((a * b).sum(axis=1) < 0.0, -1.0, 1.0)[:, None]
-    half_chord = 0.5 * float(np.sqrt(np.square(a - signs * b).sum(axis=1).max()))
-    largest = 4.0 * math.asin(min(half_chord, 1.0))
+    largest = largest_rotation(begin.placed.quaternions, found.placed.quaternions)
     if largest <= most:
         return found
     nearer = descent.applied(begin, (most / largest) * descent.to_reference(begin, found))
     return descend_by_priority(descent.with_levels(descent.levels[:1]), nearer, None, TREE_STEPS)[0]
+
+
+def largest_rotation(before: Array, after: Array) -> float:
+    """Return the largest angle (radians) between the quaternions (J, 4) of a bone before and after."""
+    signs = np.where((before * after).sum(axis=1) < 0.0, -1.0, 1.0)[:, None]
+    half_chord = 0.5 * float(np.sqrt(np.square(before - signs * after).sum(axis=1).max()))
+    return 4.0 * math.asin(min(half_chord, 1.0))
 
 
 def _statuses(problem: TreeProblem, state: State, distances: Sequence[float], is_converged: bool) -> list[Component]:
