@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .math.operations import Array
     from .model.chain_start import StartPose, start_from
     from .model.tree_start import StartTree, start_tree
-    from .problem import Balance, Chain, Floor, Goals, LookAt, Options, Pose, Solution, plain_chain
+    from .problem import Balance, Chain, Floor, Goals, LookAt, Options, Pose, Solution, Swivel, plain_chain
     from .solve_chain import ComponentSolution, solve, solve_components, solve_from, with_root_fixed
     from .solve_tree import TreeSolution, solve_tree_components
     from .solvers.table import SOLVERS, solver_for, solver_for_tree
@@ -39,6 +39,7 @@ __all__ = [
     "StartPose",
     "StartTree",
     "Status",
+    "Swivel",
     "TreeSolution",
     "plain_chain",
     "pole_for",
@@ -68,6 +69,7 @@ _MODULES = {
     "Options": ".problem",
     "Pose": ".problem",
     "Solution": ".problem",
+    "Swivel": ".problem",
     "plain_chain": ".problem",
     "ComponentSolution": ".solve_chain",
     "solve": ".solve_chain",

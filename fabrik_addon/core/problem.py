@@ -205,6 +205,18 @@ class LookAt:
 
 
 @dataclass(frozen=True)
+class Swivel:
+    """Where the elbow of an arm points, by the direction of the hand."""
+
+    joints: tuple[int, int, int]
+    """Shoulder, elbow and wrist."""
+    bone: int
+    """Joint at which the bone of the chest starts."""
+    model: Array
+    """(4, 3) in the frame of that bone: a and the columns of B, of the elbow's direction ``a + B n``."""
+
+
+@dataclass(frozen=True)
 class Goals:
     """Desired positions, rotations and poles of the effectors."""
 
@@ -247,6 +259,8 @@ class Goals:
     """Of a body, with ``priorities``; None lets all points go anywhere."""
     look_at: LookAt | None = None
     """Of a body, with ``priorities``; None lets the head turn anywhere."""
+    swivels: tuple[Swivel, ...] = ()
+    """Of a body's arms, with ``priorities``; below all targets, beside the posture task."""
 
     @classmethod
     def of_targets(cls, targets: Array) -> Goals:

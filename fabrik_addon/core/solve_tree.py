@@ -38,6 +38,7 @@ from .model.joint_limits import clamp
 from .model.tree_start import StartTree, coordinates_of_tree, start_tree
 from .optimise.jacobian_steps import StackedRule, step_by_rule
 from .optimise.prioritised_descent import Descent, descend_by_priority
+from .optimise.swivel_task import SWIVEL_WEIGHT
 from .optimise.tasks import PositionTask, State, Task
 from .optimise.tree_problem import TreeProblem, tree_problem
 from .optimise.weighted_descent import descend_by_weight, descend_gradually, nearest_on_first_level
@@ -131,7 +132,8 @@ def solve_tree_components(
         if problem.priorities is None:
             found, more, is_converged = _optimised(problem, begin, options, previous)
         else:
-            descent = Descent(problem.start.tree, problem.levels(), problem.moves_root)
+            swivels = [(task, SWIVEL_WEIGHT) for task in problem.swivels]
+            descent = Descent(problem.start.tree, problem.levels(), problem.moves_root, swivels)
             if previous is None:
                 begin = present
                 found, more, is_converged = descend_gradually(descent, present, present, TREE_STEPS)

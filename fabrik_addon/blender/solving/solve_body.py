@@ -14,6 +14,7 @@ from ..rig.body_floor import read_floor
 from ..rig.body_following import Follows
 from ..rig.body_look_at import eye_channels, read_look_at
 from ..rig.body_snapshots import BodySnapshots, Pull, following_objects, take_body
+from ..rig.body_swivels import read_swivels
 from ..rig.chain_bones import check_root_moves
 from ..rig.last_results import Result
 from ..rig.rotation_channel import Setting
@@ -81,7 +82,8 @@ def body_group(armature: Object, body: BodySnapshots) -> Group:
         balance = read_balance(armature, bones, body.pulled, priority, first_joint(tree))
         tree = replace(tree, balance=balance)
     bones, first = tree.bones.tree.bones, first_joint(tree)
-    tree = replace(tree, floor=read_floor(armature, bones, first))
+    swivels = read_swivels(armature, tree.bones.tree, first)
+    tree = replace(tree, floor=read_floor(armature, bones, first), swivels=swivels)
     if body.look is not None:
         tree = replace(tree, look_at=read_look_at(armature, body.look, bones, first))
     return Group(snapshots, tree, moving_roots)

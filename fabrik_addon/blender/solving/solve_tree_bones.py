@@ -26,6 +26,7 @@ from ...core import (
     Options,
     StartTree,
     Status,
+    Swivel,
     TreeSolution,
     solve_tree_components,
     start_tree,
@@ -72,6 +73,8 @@ class ReadTree:
     """Of a body over a floor."""
     look_at: LookAt | None = None
     """Of a body whose head looks at a point."""
+    swivels: tuple[Swivel, ...] = ()
+    """Of a body's arms."""
 
 
 @dataclass(frozen=True)
@@ -163,6 +166,7 @@ def tree_goals(read: ReadTree, snapshots: Sequence[Snapshot], goals: Sequence[Go
         balance=read.balance,
         floor=read.floor,
         look_at=read.look_at,
+        swivels=read.swivels,
     )
 
 

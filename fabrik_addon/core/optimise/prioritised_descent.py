@@ -44,6 +44,7 @@ from ..model.tree_arrays import PlacedTree
 from .balance_task import BalanceTask
 from .floor_task import FloorTask
 from .look_at_task import LookAtTask
+from .swivel_task import SwivelTask
 from .tasks import OrientationTask, PoleTask, PositionTask, State, Task
 
 DAMPING = 0.3
@@ -123,11 +124,18 @@ class Descent:
     levels: Sequence[Sequence[tuple[Task, float]]]
     """Tasks with their weights within their level; the first level comes before all others."""
     moves_roots: bool
+    preferences: Sequence[tuple[Task, float]] = ()
+    """Tasks with their weights beside the posture task, for a descent by weight."""
+
+    @cached_property
+    def weighted_tasks(self) -> list[tuple[Task, float]]:
+        """All tasks with their weights, level by level, then the preferences."""
+        return [*(task for level in self.levels for task in level), *self.preferences]
 
     @cached_property
     def tasks(self) -> list[Task]:
-        """All tasks, level by level."""
-        return [task for level in self.levels for task, _ in level]
+        """All tasks, in that order."""
+        return [task for task, _ in self.weighted_tasks]
 
     @cached_property
     def _rows(self) -> list[tuple[Task, int]]:
@@ -148,7 +156,7 @@ class Descent:
     @cached_property
     def row_weights(self) -> Array:
         """(M,) square roots of the tasks' weights."""
-        return np.array([weight**0.5 for level in self.levels for task, weight in level for _ in range(task.rows)])
+        return np.array([weight**0.5 for task, weight in self.weighted_tasks for _ in range(task.rows)])
 
     @cached_property
     def least_dampings(self) -> list[float]:
@@ -195,7 +203,7 @@ class Descent:
                 found[task.joint] = None
                 if task.target is None:
                     found[task.meets] = None
-            elif isinstance(task, PoleTask):
+            elif isinstance(task, (PoleTask, SwivelTask)):
                 found.update(dict.fromkeys(task.joints))
             elif isinstance(task, (BalanceTask, FloorTask)):
                 found.update(dict.fromkeys(task.bones))
@@ -309,6 +317,9 @@ class Descent:
                 turned = structure.turned[task.bone][:, None] * axes
                 found = task.rows_of(placed, by_joint[number[task.bone], :, : len(axes)].T, turned)
                 own[:, : len(axes)] = np.where(np.isin(structure.column_bones, task.turning), found, 0.0)
+            elif isinstance(task, SwivelTask):
+                of_joints = by_joint[[number[joint] for joint in task.joints]].transpose(0, 2, 1)
+                own[0] = task.row(placed, of_joints, structure.turned[task.bone][:, None] * axes)
             elif isinstance(task, PoleTask):
                 gradient = np.array(task.gradient(placed)[2])
                 own[0] = gradient.reshape(-1) @ by_joint[[number[joint] for joint in task.joints]].reshape(

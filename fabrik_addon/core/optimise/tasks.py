@@ -21,6 +21,7 @@ from ..model.tree_arrays import JointCoordinates, PlacedTree
 from .balance_task import BalanceTask
 from .floor_task import FloorTask
 from .look_at_task import LookAtTask
+from .swivel_task import SwivelTask
 
 LEAST_BEND = 1e-6
 """Distance of a bend or a pole from the chord, in the tree's units, below which there is no angle between them."""
@@ -229,7 +230,7 @@ class PoleTask:
         return scale(chord, -angle / (norm(ops, chord) + TINY))
 
 
-Task: TypeAlias = PositionTask | OrientationTask | PoleTask | BalanceTask | FloorTask | LookAtTask
+Task: TypeAlias = PositionTask | OrientationTask | PoleTask | BalanceTask | FloorTask | LookAtTask | SwivelTask
 
 
 @dataclass(frozen=True, eq=False)

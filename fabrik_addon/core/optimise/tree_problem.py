@@ -21,6 +21,7 @@ from ..problem import FabrikError, Goals, Options
 from .balance_task import BalanceTask, balance_task
 from .floor_task import FloorTask, floor_task
 from .look_at_task import LookAtTask, look_at_task
+from .swivel_task import SwivelTask, swivel_task
 from .tasks import OrientationTask, PoleTask, PositionTask, State, Task, state_of
 
 FAR_BEYOND = 0.1
@@ -95,6 +96,8 @@ class TreeProblem:
     """Of a body whose head looks at a point."""
     look_at_priority: int = 0
     """Level of the look-at task, as those of ``priorities``."""
+    swivels: tuple[SwivelTask, ...] = ()
+    """Of a body's arms."""
 
     @property
     def may_stay_unmet(self) -> bool:
@@ -229,7 +232,7 @@ def _order(task_and_weight: tuple[Task, float]) -> tuple[str, Sequence[int]]:
         return "position", [task.joint, task.meets]
     if isinstance(task, OrientationTask):
         return "orientation", [task.bone]
-    if isinstance(task, PoleTask):
+    if isinstance(task, (PoleTask, SwivelTask)):
         return "pole", task.joints
     if isinstance(task, LookAtTask):
         return "look at", [task.bone]
@@ -296,10 +299,12 @@ def tree_problem(start: StartTree, goals: Goals, options: Options) -> TreeProble
 
 
 def _with_body_tasks(problem: TreeProblem, goals: Goals) -> TreeProblem:
-    """Return a problem with the tasks of floor, balance and gaze that the goals have."""
-    if goals.floor is None and goals.balance is None and goals.look_at is None:
+    """Return a problem with the tasks of swivels, floor, balance and gaze that the goals have."""
+    if not goals.swivels and goals.floor is None and goals.balance is None and goals.look_at is None:
         return problem
     start, present = problem.start, problem.present()
+    swivels = tuple(swivel_task(start, present.placed, one) for one in goals.swivels)
+    problem = replace(problem, swivels=swivels)
     if goals.look_at is not None:
         looking = look_at_task(start, present.placed, goals.look_at)
         problem = replace(problem, look_at=looking, look_at_priority=goals.look_at.priority)

@@ -44,6 +44,7 @@ from ..math.factorisation import positive_inverse
 from ..math.operations import SCALAR, TINY, Array
 from .look_at_task import LOOK_AT_FORCE, LOOK_AT_WEIGHT, LookAtTask
 from .prioritised_descent import EXACT, LONGEST, Descent, descend_by_priority
+from .swivel_task import SwivelTask
 from .tasks import PoleTask, State, Task
 
 LEVEL_WEIGHTS = (1e8, 1e5, 1e3, 1e2)
@@ -135,6 +136,11 @@ def _loss_of(descent: Descent, most_weight: float) -> _Loss:
                 weights.append(min(most_weight, weight))
                 most_forces.append(force)
             row += task.rows
+    for task, _ in descent.preferences:
+        spans.append(slice(row, row + task.rows))
+        weights.append(1.0)
+        most_forces.append(math.inf)
+        row += task.rows
     return _Loss(spans, weights, most_forces)
 
 
@@ -262,7 +268,7 @@ def _nearly_met(descent: Descent, state: State, most: float) -> Descent:
     for level in descent.levels[1:]:
         levels.append([])
         for task, weight in level:
-            if isinstance(task, PoleTask):
+            if isinstance(task, (PoleTask, SwivelTask)):
                 continue
             error = math.sqrt(sum(part * part for part in task.residual(SCALAR, state.placed)))
             # Exact steps weigh all coordinates alike: with the rest of a look at a point beyond the limits of neck and
