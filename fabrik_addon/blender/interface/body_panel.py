@@ -102,7 +102,9 @@ class VIEW3D_PT_fabrik_look_at(SubPanel):
         return bool(body_of(context.object).handles)
 
     def draw_header(self, context: Context) -> None:
-        self.layout.prop(body_of(context.object), "use_look_at", text="")
+        body = body_of(context.object)
+        if body.use_look_at:  # switched on here it would look at the world's origin
+            self.layout.prop(body, "use_look_at", text="")
 
     def draw(self, context: Context) -> None:
         layout = self.layout

@@ -156,7 +156,10 @@ class FabrikBodyPose(WorkSpaceTool):
         if body.use_floor:
             layout.prop(body, "floor_height")
         layout.prop(body, "use_balance")
-        layout.prop(body, "use_look_at")
+        if body.use_look_at:
+            layout.prop(body, "use_look_at")
+        else:
+            layout.operator("pose.fabrik_body_look", icon='HIDE_OFF')
 
 
 _register_classes, _unregister_classes = bpy.utils.register_classes_factory(

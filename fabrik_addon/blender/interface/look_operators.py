@@ -61,7 +61,7 @@ class POSE_OT_fabrik_body_look(HasBodyMixin, Operator):
         if not (is_given("target") or is_given("location")):
             if len(others) == 1:
                 self.target = others[0].name
-            elif not body.use_look_at:
+            elif not (body.use_look_at or body.look_target):
                 self.location = context.scene.cursor.location
         if not is_given("use_eyes"):
             self.use_eyes = body.use_eyes
@@ -85,7 +85,8 @@ class POSE_OT_fabrik_body_look(HasBodyMixin, Operator):
         if self.target and target is None:
             raise FabrikError(f"There is no object '{self.target}' in the scene")
         has_location = self.properties.is_property_set("location")
-        if target is None and not has_location and not body_of(armature).use_look_at:
+        body = body_of(armature)
+        if target is None and not (has_location or body.use_look_at or body.look_target):
             raise FabrikError("There is nothing to look at: choose an object, or give a location")
 
         def choose(body: FabrikBody) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from .overlay_shapes import Color, StrokeKind
-from .read_body import BodyView, read_body, read_body_settings, read_world_ends
+from .read_body import BodyView, read_body, read_body_settings, read_gaze, read_world_ends
 from .stroke_shader import StrokeBuffers
 
 if TYPE_CHECKING:
@@ -48,6 +48,9 @@ _WIDTH, _SMALL_WIDTH, _HANDLE_SIZE, _DOUBT_SIZE = 5.0, 3.0, 12.0, 18.0
 _FREE_OPACITY = 0.35
 """Opacity of a handle that keeps no place."""
 
+_GAZE_WIDTH, _LOOK_SIZE = 1.5, 8.0
+"""Width of the line from a head to what it looks at, and diameter of the point there; pixels."""
+
 
 class DrawnBody:
     """The strokes of a body, and the settings from which they were made."""
@@ -62,14 +65,16 @@ class DrawnBody:
         space = cast("SpaceView3D", context.space_data)
         if not self.armature.visible_in_viewport_get(space):
             return
-        settings = read_body_settings(self.armature)
+        gaze = read_gaze(self.armature)
+        settings = (*read_body_settings(self.armature), len(gaze) > 0)
         if settings != self._settings:
             self._settings = settings
-            self._make(context, colors, read_body(self.armature, *settings))
+            self._make(context, colors, read_body(self.armature, *settings[:2]), settings[2])
         if self._buffers is not None:
-            renderer.draw(self._buffers.strokes(read_world_ends(self.armature), self._colors))
+            points = np.concatenate([read_world_ends(self.armature), gaze])
+            renderer.draw(self._buffers.strokes(points, self._colors))
 
-    def _make(self, context: Context, colors: Mapping[str, Color], view: BodyView) -> None:
+    def _make(self, context: Context, colors: Mapping[str, Color], view: BodyView, looks: bool) -> None:
         """Make rows, styles and colours of the strokes."""
         count = len(self.armature.pose.bones)
         rows = np.concatenate(
@@ -77,6 +82,7 @@ class DrawnBody:
                 np.stack([view.bones, view.bones + count], axis=1),
                 np.repeat(view.doubts, 2).reshape(-1, 2),
                 np.repeat(view.handles, 2).reshape(-1, 2),
+                2 * count + np.array([[0, 1], [1, 1]] if looks else []).reshape(-1, 2).astype(int),
             ]
         )
         doubts, points = len(view.doubts), len(view.handles)
@@ -84,9 +90,10 @@ class DrawnBody:
         kinds = [
             *(StrokeKind.LINE if small else StrokeKind.LINK for small in is_small),
             *[StrokeKind.POINT] * (doubts + points),
+            *([StrokeKind.DASHES, StrokeKind.POINT] if looks else []),
         ]
         widths = [_SMALL_WIDTH if small else _WIDTH for small in is_small]
-        widths += [_DOUBT_SIZE] * doubts + [_HANDLE_SIZE] * points
+        widths += [_DOUBT_SIZE] * doubts + [_HANDLE_SIZE] * points + ([_GAZE_WIDTH, _LOOK_SIZE] if looks else [])
         sets = context.preferences.themes[0].bone_color_sets
         of_roles = {role: (*getattr(sets[number - 1], name)[:], 1.0) for role, (number, name) in ROLE_COLORS.items()}
         of_handles = {
@@ -99,6 +106,7 @@ class DrawnBody:
                 *(of_roles[role] for role in view.roles),
                 *[colors['at_limit']] * doubts,
                 *(of_handles[state] for state in view.states),
+                *([colors['pole']] * 2 if looks else []),
             ]
         )
         self._buffers = None

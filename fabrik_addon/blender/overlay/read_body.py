@@ -95,3 +95,15 @@ def _neighbour(role: str, side: str, parts: PartSettings, names: Mapping[str, in
 def read_world_ends(armature: Object) -> Array:
     """Read the heads and then the tails (2 B, 3) of an armature's bones, world space."""
     return transformed(read_ends(armature), np.array(armature.matrix_world))
+
+
+def read_gaze(armature: Object) -> Array:
+    """Read from where the head of a body looks and at what (2, 3), world space; (0, 3) where it looks at nothing."""
+    body = body_of(armature)
+    bones = armature.pose.bones
+    head = next((part.bone for part in body.parts if part.role == Role.HEAD and part.bone in bones), None)
+    if not body.use_look_at or head is None:
+        return np.empty((0, 3))
+    start = armature.matrix_world @ bones[head].head.lerp(bones[head].tail, 0.5)
+    target = body.look_target
+    return np.array([start[:], body.look_location[:] if target is None else target.matrix_world.translation[:]])

@@ -26,6 +26,7 @@ from body_pose import (
 )
 from chains_by_mouse import active_target, bone_targets, chain_list, controls, handles, header_of_several_chains
 from languages import languages
+from looking import body_look
 from manual_panels import manual_native_rig, manual_panels
 from mathutils import Euler, Vector
 from stage import (
@@ -837,6 +838,7 @@ SCENARIOS = {
         body_balance,
         body_two,
         body_follows,
+        body_look,
         body_interrupted,
         languages,
         manual,

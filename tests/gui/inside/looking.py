@@ -1,0 +1,93 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A body that looks at an object: chosen with the mouse, pressed in the sidebar, held while a hand is pulled."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import bpy
+from bodies import undo
+from mathutils import Vector
+from stage import (
+    Stage,
+    Steps,
+    area,
+    check,
+    click,
+    find_button,
+    open_sidebar,
+    over,
+    pixel_of,
+    pose_bits,
+    rig_now,
+    shot,
+    traces,
+    walk,
+    with_tool,
+)
+
+LAMP = Vector((0.75, -0.9, 2.0))
+
+
+def degrees_off(side: str) -> float:
+    """Angle between an eye and the way to the lamp."""
+    eye = rig_now().pose.bones[f"eye.{side}"]
+    return math.degrees((eye.tail - eye.head).angle(LAMP - eye.head))
+
+
+def add_lamp() -> Any:
+    lamp = bpy.data.objects.new("Lamp", None)
+    lamp.empty_display_type, lamp.empty_display_size, lamp.location = "SPHERE", 0.12, LAMP
+    bpy.context.scene.collection.objects.link(lamp)
+    lamp.select_set(True)
+    return lamp
+
+
+def body_look() -> Steps:
+    """Look At by its button, with another object selected; held while a hand is pulled; one undo step each."""
+    yield from with_tool()
+    add_lamp()
+    rig = rig_now()
+    rig.fabrik.show_overlay = True
+    with over():
+        bpy.ops.view3d.view_orbit(angle=0.5, type="ORBITLEFT")
+        bpy.ops.view3d.view_orbit(angle=0.2, type="ORBITUP")
+        bpy.ops.ed.undo_push(message="lamp")
+    pose, left = pose_bits(rig), traces()
+    yield from open_sidebar()
+    with over("UI"):
+        for _ in range(12):  # the wheel would scroll the list of handles
+            bpy.ops.view2d.scroll_down()
+    yield 0.5
+    at = yield from find_button("pose.fabrik_body_look(")
+    check(at, f"there is a button to look at something, at {at}")
+    if not at:
+        return
+    yield from click(at)
+    yield 0.6
+    body = rig_now().fabrik.body
+    check(body.use_look_at and body.look_target.name == "Lamp", "it takes the other selected object")
+    check(max(map(degrees_off, "LR")) < 0.1, f"both eyes are on it ({degrees_off('L'):.2f}, {degrees_off('R'):.2f})")
+    shot("body-look")
+    area().spaces.active.show_region_ui = False
+    yield 0.5
+    held = pose_bits(rig_now())
+    hand = pixel_of(rig_now().pose.bones["hand.R"].head)
+    Stage.hands.move(*hand)
+    yield 0.5
+    Stage.hands.down()
+    yield 0.2
+    yield from walk(hand, hand + Vector((60, -130)), 8)
+    yield 0.3
+    shot("body-look-drag")
+    check(max(map(degrees_off, "LR")) < 0.1, f"the eyes stay on it while a hand is pulled ({degrees_off('L'):.2f})")
+    check(pose_bits(rig_now()) != held, "and the body moves")
+    Stage.hands.up()
+    yield 0.5
+    yield from undo()
+    check(pose_bits(rig_now()) == held, "one undo takes the pull back, with the eyes")
+    yield from undo()
+    check(pose_bits(rig_now()) == pose and not rig_now().fabrik.body.use_look_at, "another one the look")
+    check(traces() == left, "nothing is left behind")
