@@ -14,6 +14,7 @@ from bpy.types import Object
 from mathutils import Vector
 
 from fabrik_addon.blender.drag.body_drag import BodyDrag
+from fabrik_addon.blender.overlay.read_body import read_gaze
 from fabrik_addon.blender.rig.body_look_at import EYE_CONE, look_of
 from tests.blender.rigs import Bone, enter_pose_mode, error_of, make_armature, make_empty, metarig, update
 from tests.blender.test_body import PIN_ANGLE, PIN_DISTANCE, angle, frame, height, own_rotations, place, turned
@@ -120,7 +121,20 @@ def test_a_drag_holds_the_gaze_and_its_cancel_restores_the_eyes(human: Object) -
     assert {name: human.pose.bones[name].rotation_quaternion[:] for name in bits} == bits
 
 
-def test_a_head_that_is_turned_while_it_looks_comes_back_with_the_next_pull(human: Object) -> None:
+def test_the_overlay_has_a_line_from_the_head_to_what_it_looks_at(human: Object) -> None:
+    assert read_gaze(human).shape == (0, 3)
+    at = around(human, 40.0)
+    look(human, at)
+    start, end = read_gaze(human)
+    assert (Vector(end) - at).length < 1e-5
+    head = human.pose.bones["spine.006"]
+    assert (Vector(start) - human.matrix_world @ head.center).length < 1e-5
+    target = make_empty("Lamp", around(human, -20.0))
+    human.fabrik.body.look_target = target
+    assert (Vector(read_gaze(human)[1]) - target.location).length < 1e-5
+
+
+def test_the_next_pull_leaves_the_head_on_what_it_looks_at(human: Object) -> None:
     look(human, around(human, 20.0))
     before = frame(human, "spine.006")
     assert ops.fabrik_body_pull(handle="Hand.R", position=place(human, "Hand.R") + Vector((0, 0, 0.05))) == {"FINISHED"}

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from fabrik_addon.core import Chain, Goals, LookAt, Options, Pose, plain_chain, start_tree
+from fabrik_addon.core.body.bone_names import eye_side
+from fabrik_addon.core.body.part import Side
 from fabrik_addon.core.math.quaternions import multiply, rotate
 from fabrik_addon.core.optimise.look_at_task import look_at_task
 from fabrik_addon.core.optimise.prioritised_descent import Descent
@@ -63,6 +65,28 @@ def test_the_jacobian_is_the_change_of_the_residual(seed: int) -> None:
         change[others] = 0.0
         after, _ = descent.residual(descent.applied(state, change))
         np.testing.assert_allclose(before - after, jacobian @ change, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("name", "side"),
+    [
+        ("eye.L", Side.LEFT),
+        ("DEF-eye.R", Side.RIGHT),
+        ("LeftEye", Side.LEFT),
+        ("mixamorig:RightEye", Side.RIGHT),
+        ("CC_Base_L_Eye", Side.LEFT),
+        ("J_Adj_R_FaceEye", Side.RIGHT),
+        ("lEye", Side.LEFT),
+        ("左目", Side.LEFT),
+        ("eyelid.L", None),
+        ("eyebrow_R", None),
+        ("lid.T.L.001", None),
+        ("eye_target.L", None),
+        ("eyes", None),
+    ],
+)
+def test_eyes_by_their_names(name: str, side: Side | None) -> None:
+    assert eye_side(name) == side
 
 
 def body(neck: float = math.inf, spine: float = math.inf) -> tuple[Chain, Pose]:
