@@ -231,9 +231,8 @@ def test_a_root_that_gives_way_stays_where_there_is_nothing_to_do() -> None:
     np.testing.assert_allclose(solution.pose.positions, pose.positions, atol=1e-12)
 
 
-@pytest.mark.parametrize("seed", [21, 26, 67, 93, 102, 3, 57])
-def test_pins_that_hold_at_the_start_hold_within_limits(seed: int) -> None:
-    """With the first five seeds pins ended 1.6e-4 to 1.6e-2 of the longest way from the root to a tip away."""
+def pinned_within_limits(seed: int, most_outside: float) -> tuple[Chain, Pose, Goals, Options]:
+    """A random tree within limits with some ends pinned; its bones are rotated from rest by up to an angle."""
     rng = np.random.default_rng(seed)
     joints = int(rng.integers(6, 20))
     chain, pose = random_tree(rng, joints)
@@ -245,16 +244,40 @@ def test_pins_that_hold_at_the_start_hold_within_limits(seed: int) -> None:
     ]
     is_free = rng.random(joints) < 0.3
     lower[is_free], upper[is_free] = -np.inf, np.inf
-    chain = replace(chain, lower=lower, upper=upper, rest=np.array(rest))
     count = len(chain.tips)
     targets = posed(rng, chain, pose, 1.0)[chain.tips] + rng.normal(size=(count, 3)) * rng.choice([0, 0.3, 2.0])
     pinned = rng.random(count) < 0.4
     targets[pinned] = pose.positions[chain.tips[pinned]]
     rotations = pose.rotations[chain.parents[chain.tips]]
     goals = Goals(targets, pinned=pinned, rotations=rotations, with_rotations=rng.random(count) < 0.3)
-    found = solve(chain, pose, goals, Options(moves_root=bool(rng.random() < 0.5)))
-    off = np.linalg.norm(found.pose.positions[chain.tips] - targets, axis=1)[pinned]
+    options = Options(moves_root=bool(rng.random() < 0.5))
+    if most_outside > 0.0:
+        halves, axes = 0.5 * rng.uniform(0.0, most_outside, joints), unit(rng.normal(size=(joints, 3)))
+        turns = np.column_stack([np.cos(halves), np.sin(halves)[:, None] * axes])
+        rest = [multiply(own, tuple(turn)) for own, turn in zip(rest, turns.tolist(), strict=True)]
+    return replace(chain, lower=lower, upper=upper, rest=np.array(rest)), pose, goals, options
+
+
+@pytest.mark.parametrize("seed", [21, 26, 67, 93, 102, 3, 57])
+def test_pins_that_hold_at_the_start_hold_within_limits(seed: int) -> None:
+    """With the first five seeds pins ended 1.6e-4 to 1.6e-2 of the longest way from the root to a tip away."""
+    chain, pose, goals, options = pinned_within_limits(seed, 0.0)
+    found = solve(chain, pose, goals, options)
+    off = np.linalg.norm(found.pose.positions[chain.tips] - goals.targets, axis=1)[goals.pinned]
     assert off.max(initial=0.0) <= 1e-4 * start_tree(chain, pose).unit
+
+
+def test_pins_hold_or_say_that_they_dont_from_starts_outside_the_limits() -> None:
+    away = 0
+    for seed in range(20):
+        chain, pose, goals, options = pinned_within_limits(seed, 1.0)
+        found = solve(chain, pose, goals, options)
+        start = start_tree(chain, pose)
+        off = np.linalg.norm(found.pose.positions[chain.tips] - goals.targets, axis=1)
+        is_off = goals.pinned & (off > 1e-4 * start.unit)
+        assert not (is_off & (found.status == REACHED)).any(), seed
+        away += is_off.sum()
+    assert away > 0, "some of these pins can't hold"
 
 
 def test_pins_come_before_targets_that_pull_too_far() -> None:
