@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A chain follows its tip bone when it is renamed, in Pose and Edit mode, through files and copies."""
+"""A chain follows its tip bone, and the bones it is aimed at, when they are renamed, through files and copies."""
 
 from __future__ import annotations
 
@@ -30,6 +30,37 @@ def test_a_chain_follows_its_renamed_tip(mode: str) -> None:
     assert rigs.distance_left(armature, chain) < 1e-4
     rename(armature, "hand", "hand.L", mode)
     assert chain.tip == "hand.L"
+
+
+@pytest.mark.parametrize("mode", ["POSE", "EDIT"])
+def test_a_chain_follows_its_renamed_target_and_pole(mode: str) -> None:
+    goals = rigs.make_tail(3, name="Goals", prefix="goal", at=(0.5, 0.0, 0.0))
+    armature = rigs.make_tail(3)
+    chain = rigs.add_chain(armature, "bone2", 3)
+    chain.target = chain.pole_target = goals
+    chain.subtarget, chain.pole_subtarget = "goal2", "goal1"
+    bpy.ops.object.mode_set(mode="OBJECT")
+    bpy.context.view_layer.objects.active = goals
+    for old, new in (("goal2", "hand"), ("goal1", "elbow")):
+        rename(goals, old, new, mode)
+    assert (chain.subtarget, chain.pole_subtarget) == ("hand", "elbow")
+    chain.target = None
+    assert chain.subtarget_key == 0
+    chain.target = goals
+    chain.subtarget = "elbow"
+    assert chain.subtarget == "elbow"
+    rename(goals, "elbow", "knee", mode)
+    assert (chain.subtarget, chain.pole_subtarget) == ("knee", "knee")
+
+
+def test_a_target_bone_that_was_made_for_the_chain_is_followed() -> None:
+    armature = rigs.make_tail(3)
+    chain = rigs.add_chain(armature, "bone2", 3)
+    chain.target = None
+    assert bpy.ops.pose.fabrik_target_add(as_bones=True) == {"FINISHED"}
+    chain = armature.fabrik.chains[0]
+    rename(armature, chain.subtarget, "goal", "POSE")
+    assert chain.subtarget == "goal"
 
 
 def test_two_bones_exchange_their_names() -> None:

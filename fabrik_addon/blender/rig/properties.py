@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import cast
+from typing import Any, cast
 
 import bpy
 from bpy.props import (
@@ -76,28 +76,59 @@ OVERLAY_HANDLERS: list[Callable[[], None]] = []
 """Functions that are called after the overlay of an armature has been enabled or disabled."""
 
 
-def _get_tip(chain: FabrikChain, name: str, _is_set: bool) -> str:
-    """Return the name that the tip bone has now: the bone with the chain's key, whatever name was set.
+def _name_now(armature: Any, key: int, name: str) -> str:
+    """Return the name that the bone with a key has now, whatever name was set; the name that was set where none has it.
 
-    Where no bone has it, the name that was set is returned; so it is for chains that were set before there were keys.
+    So it is for chains that were set before there were keys. Any: the stubs don't know the keys of bones.
     """
-    bones = chain.id_data.pose.bones if chain.tip_key and chain.id_data.pose else ()
-    if not bones or (name in bones and bones[name].fabrik_key == chain.tip_key):
+    bones = armature.pose.bones if key and armature is not None and armature.pose else ()
+    if not bones or (name in bones and bones[name].fabrik_key == key):
         return name
-    return next((bone.name for bone in bones if bone.fabrik_key == chain.tip_key), name)
+    found: str = next((bone.name for bone in bones if bone.fabrik_key == key), name)
+    return found
+
+
+def _key_of(armature: Any, name: str) -> int:
+    """Return the key of a bone, which it keeps when it is renamed; 0 where there is no such bone, or no key for it.
+
+    A bone without one is given one, unless its armature is linked.
+    """
+    bone = armature.pose.bones.get(name) if armature is not None and armature.pose else None
+    if bone is None:
+        return 0
+    if not bone.fabrik_key and armature.is_editable:
+        bone.fabrik_key = 1 + max(other.fabrik_key for other in armature.pose.bones)
+    return int(bone.fabrik_key)
+
+
+def _get_tip(chain: FabrikChain, name: str, _is_set: bool) -> str:
+    return _name_now(chain.id_data, chain.tip_key, name)
+
+
+def _get_subtarget(chain: FabrikChain, name: str, _is_set: bool) -> str:
+    return _name_now(chain.target, chain.subtarget_key, name)
+
+
+def _get_pole_subtarget(chain: FabrikChain, name: str, _is_set: bool) -> str:
+    return _name_now(chain.pole_target, chain.pole_subtarget_key, name)
 
 
 def _keep_key(chain: FabrikChain, context: Context) -> None:
-    """Give the tip bone a key that it keeps when it is renamed, and store the key in the chain.
-
-    The tip is found by its name while the chain has no key.
-    """
+    """Store the key of the tip bone, which is found by its name while the chain has no key."""
     chain.tip_key = 0
-    bones = chain.id_data.pose.bones if chain.id_data.pose else {}
-    bone = bones.get(chain.tip)
-    if bone is not None:
-        bone.fabrik_key = bone.fabrik_key or 1 + max(other.fabrik_key for other in bones)
-        chain.tip_key = bone.fabrik_key
+    chain.tip_key = _key_of(chain.id_data, chain.tip)
+    show_change(chain, context)
+
+
+def _keep_subtarget_key(chain: FabrikChain, context: Context) -> None:
+    chain.subtarget_key = 0
+    chain.subtarget_key = _key_of(chain.target, chain.subtarget)
+    show_change(chain, context)
+
+
+def _keep_pole_subtarget_key(chain: FabrikChain, context: Context) -> None:
+    chain.pole_subtarget_key = 0
+    chain.pole_subtarget_key = _key_of(chain.pole_target, chain.pole_subtarget)
     show_change(chain, context)
 
 
@@ -170,13 +201,20 @@ class FabrikChain(PropertyGroup):
         type=Object,
         name="Target",
         description="Object that the end of the chain reaches for",
-        update=show_change,
+        update=_keep_subtarget_key,
         override=OVERRIDABLE,
     )
     subtarget: StringProperty(
         name="Bone",
         description="Bone of the target armature whose head is the target",
-        update=show_change,
+        get_transform=_get_subtarget,
+        update=_keep_subtarget_key,
+        override=OVERRIDABLE,
+    )
+    subtarget_key: IntProperty(
+        name="Bone Key",
+        description="Key of the target bone, by which it is found when it was renamed; 0 is none",
+        options={'HIDDEN'},
         override=OVERRIDABLE,
     )
     use_pin: BoolProperty(
@@ -214,13 +252,20 @@ class FabrikChain(PropertyGroup):
         type=Object,
         name="Pole",
         description="Object toward which the chain bends",
-        update=show_change,
+        update=_keep_pole_subtarget_key,
         override=OVERRIDABLE,
     )
     pole_subtarget: StringProperty(
         name="Pole Bone",
         description="Bone of the pole's armature whose head is the pole",
-        update=show_change,
+        get_transform=_get_pole_subtarget,
+        update=_keep_pole_subtarget_key,
+        override=OVERRIDABLE,
+    )
+    pole_subtarget_key: IntProperty(
+        name="Pole Bone Key",
+        description="Key of the pole bone, by which it is found when it was renamed; 0 is none",
+        options={'HIDDEN'},
         override=OVERRIDABLE,
     )
     pole_angle: FloatProperty(
