@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .problem import Balance, Chain, Floor, Goals, LookAt, Options, Pose, Solution, Swivel, plain_chain
     from .solve_chain import ComponentSolution, solve, solve_components, solve_from, with_root_fixed
     from .solve_tree import TreeSolution, solve_tree_components
+    from .solve_tree_frames import solve_tree_frames
     from .solvers.table import SOLVERS, solver_for, solver_for_tree
 
 __all__ = [
@@ -47,6 +48,7 @@ __all__ = [
     "solve_components",
     "solve_from",
     "solve_tree_components",
+    "solve_tree_frames",
     "solver_for",
     "solver_for_tree",
     "start_from",
@@ -78,6 +80,7 @@ _MODULES = {
     "with_root_fixed": ".solve_chain",
     "TreeSolution": ".solve_tree",
     "solve_tree_components": ".solve_tree",
+    "solve_tree_frames": ".solve_tree_frames",
     "SOLVERS": ".solvers.table",
     "solver_for": ".solvers.table",
     "solver_for_tree": ".solvers.table",

@@ -138,7 +138,7 @@ def solve_tree_components(
                 begin = present
                 found, more, is_converged = descend_gradually(descent, present, present, TREE_STEPS)
             else:
-                begin = _state_of_previous(problem, previous)
+                begin = state_of_previous(problem, previous)
                 found, more, is_converged = descend_by_weight(descent, begin, present, MOVE_STEPS)
             found = _within_turn(descent, begin, found, options.most_turn)
         steps += more
@@ -146,11 +146,24 @@ def solve_tree_components(
         angles = problem.angle_off(found), problem.angle_off(present)
         as_good = problem.look_at is None and problem.is_met(present) and angles[0] > AS_GOOD * angles[1]
         state = present if as_good else found
+    return solution_of(problem, state, steps, is_converged)
+
+
+def solution_of(problem: TreeProblem, state: State, steps: int, is_converged: bool) -> TreeSolution:
+    """Return the solution that a state is.
+
+    Args:
+        problem: of one pose.
+        state: where the solve ended.
+        steps: taken from all starts.
+        is_converged: whether least squares ended before their steps were used up.
+    """
+    start = problem.start
     rx, ry, rz = start.root
     unit = start.unit
     distances = [math.hypot(*aim.residual(SCALAR, state.placed)) for aim in problem.aims]
     return TreeSolution(
-        batch=batch,
+        batch=(),
         points=[(rx + unit * x, ry + unit * y, rz + unit * z) for x, y, z in state.placed.joints],
         frames=state.placed.frames,
         shifts=[(unit * x, unit * y, unit * z) for x, y, z in state.shifts.tolist()],
@@ -287,7 +300,7 @@ def _starts(problem: TreeProblem, near: State, previous: TreeSolution | None, op
     the poses that meet them took 34 steps for a hand of five effectors, the way from the reference pose 12.
     """
     if previous is not None:
-        yield _state_of_previous(problem, previous)
+        yield state_of_previous(problem, previous)
     yield near
     yield _warm_start(problem, options)
     start = problem.start
@@ -310,7 +323,7 @@ def _starts(problem: TreeProblem, near: State, previous: TreeSolution | None, op
         yield problem.state(coordinates, near.shifts)
 
 
-def _state_of_previous(problem: TreeProblem, previous: TreeSolution) -> State:
+def state_of_previous(problem: TreeProblem, previous: TreeSolution) -> State:
     """Return the state of a solution of the frame before, rotated to the poles of this one."""
     start = problem.start
     shifts = [scale(shift, 1.0 / start.unit) for shift in previous.shifts]

@@ -5,11 +5,8 @@
 A row holds the numbers that ``take_group`` reads at a frame: joints, frames and own rotations of the bones, targets,
 and where they are used poles, target rotations and the locations of the roots that may move.
 
-Least squares start from the solution of the frame before, with the frame's own pose as the reference pose of the
-posture task: where a target can be met in several ways the bones stay with one of them, and they don't drift. Where a
-target isn't met, at this frame or the one before, they start from the frame's own pose: near a target that can't be
-met the cost is flat, a descent from the frame before ends after few steps, and the pose lags behind by up to 17
-degrees.
+Each frame starts from solutions of frames near it, with its own pose as the reference pose
+(``core.solve_tree_frames``).
 """
 
 from __future__ import annotations
@@ -22,7 +19,7 @@ import numpy as np
 from mathutils import Matrix, Quaternion
 from numpy.typing import NDArray
 
-from ...core import Array, Goals, Pose, Status, TreeSolution, solve_tree_components, start_tree
+from ...core import Array, Goals, Pose, StartTree, TreeSolution, solve_tree_frames, start_tree
 from ...core.math.quaternion_arrays import conjugate, multiply
 from ..animation.animated_settings import animated_paths, animated_settings, has_animated_settings
 from ..rig.bone_kinematics import location_at, rotates_rigidly
@@ -91,7 +88,7 @@ class PlainTree:
         return row
 
     def solve(self, rows: list[Row]) -> SolvedRows:
-        """Solve all frames, each from the solution of the one before."""
+        """Solve all frames."""
         tree, chain, roots = self.tree.bones.tree, self.tree.start.chain, self.tree.moving_roots
         joints, bones, chains = len(chain.lengths), len(tree.bones), len(self.snapshots)
         table = np.array(rows)
@@ -125,7 +122,7 @@ class PlainTree:
         return SolvedRows(rotations, error, status, is_solved, locations)
 
     def _solutions(self, posed: _PosedRows, lengths: Array, which: NDArray[np.intp]) -> list[TreeSolution]:
-        """Solve frames one after another.
+        """Solve frames.
 
         Args:
             posed: the rows of all frames.
@@ -136,21 +133,14 @@ class PlainTree:
         supporting = [*range(len(tree.bones)), *(end.supporting_bone for end in tree.ends)]
         rests = np.broadcast_to(start.chain.rest, (len(lengths), *start.chain.rest.shape)).copy()
         rests[:, : len(tree.bones)] = posed.rests
-        found: list[TreeSolution] = []
-        previous: TreeSolution | None = None
+        found: list[tuple[StartTree, Goals]] = []
         for number in which:
             chain = replace(start.chain, lengths=lengths[number], rest=rests[number])
             pose = Pose(posed.positions[number], posed.frames[number][supporting], rests[number, 0])
-            goals = self.goals_of(posed.goals[number])
-            begin = start_tree(chain, pose)
-            solution = solve_tree_components(begin, goals, self.tree.options, previous)
-            if previous is not None and not _is_reached(solution):
-                solution = solve_tree_components(begin, goals, self.tree.options)
-            previous = solution if _is_reached(solution) else None
-            found.append(solution)
-        return found
+            found.append((start_tree(chain, pose), self._goals_of(posed.goals[number])))
+        return solve_tree_frames(found, self.tree.options)
 
-    def goals_of(self, columns: Array) -> Goals:
+    def _goals_of(self, columns: Array) -> Goals:
         """Return the goals of one frame from its columns (C, 10): targets, poles and rotations."""
         goals = self.goals
         return replace(
@@ -177,11 +167,6 @@ class _PosedRows:
     """(F, C, 10) target, pole and target rotation of each chain; 0 where it has none."""
     roots: Array
     """(F, R, 4, 3) location of each root that may move, and by what it changes as the head moves along x, y and z."""
-
-
-def _is_reached(solution: TreeSolution) -> bool:
-    """Tell whether all effectors are at their targets."""
-    return all(status == Status.REACHED for status in solution.status)
 
 
 def _goals_at(armature: Object, settings: FabrikChain, tip: Sequence[float], to_armature: Matrix) -> Row:

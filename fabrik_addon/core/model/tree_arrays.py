@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -54,8 +54,8 @@ class PlacedTree:
         """(J, 4) frames of the bones, by joint."""
         frames = self.rotations
         for before in self.structure.rounds:
-            frames = multiply(frames.take(before, 0), frames)
-        return frames[:-1]
+            frames = multiply(frames.take(before, -2), frames)
+        return frames[..., :-1, :]
 
     def frame(self, bone: int) -> Quaternion:
         """Return the frame of one bone, as floats: F_j = ... L_p(j) L_j."""
@@ -99,6 +99,16 @@ class TreeArrays:
         found[0] = 0.0
         return found
 
+    def of_frames(self, frames: Sequence[TreeArrays]) -> TreeArrays:
+        """Return the arrays of F trees of this one's structure.
+
+        Its functions take and return arrays with an axis of F before the others.
+        """
+        made = replace(self)
+        for name in ("rest_products", "offset_columns", "limited_rests", "limited_rest_matrices"):
+            made.__dict__[name] = np.array([getattr(one, name) for one in frames])
+        return made
+
     def placed(self, rotations: Array, shifts: Array) -> PlacedTree:
         """Return joints and frames, with the first joint at the origin (forward kinematics).
 
@@ -108,10 +118,10 @@ class TreeArrays:
         """
         matrices = to_matrices(rotations)
         for before in self.structure.rounds:
-            matrices = matrices.take(before, 0) @ matrices
-        steps = (matrices.take(self.structure.parent_rows, 0) @ self.offset_columns)[:, :, 0]
+            matrices = matrices.take(before, -3) @ matrices
+        steps = (matrices.take(self.structure.parent_rows, -3) @ self.offset_columns)[..., 0]
         if self.structure.roots:
-            steps[self.structure.root_rows] += shifts
+            steps[..., self.structure.root_rows, :] += shifts
         return PlacedTree(self.structure.ancestry @ steps, matrices, rotations, self.structure)
 
     @cached_property
@@ -155,29 +165,29 @@ class TreeArrays:
         """
         angle = np.sqrt((change * change) @ _ONES)
         half = 0.5 * angle
-        turns = np.empty((len(change), 4))
-        turns[:, 0] = np.cos(half)
-        np.multiply(change, (np.sin(half) / (angle + TINY))[:, None], out=turns[:, 1:])
+        turns = np.empty((*angle.shape, 4))
+        turns[..., 0] = np.cos(half)
+        np.multiply(change, (np.sin(half) / (angle + TINY))[..., None], out=turns[..., 1:])
         made = multiply(turns, rotations)
         if self.structure.limited.size:
-            swing_twists = self.structure.clamped(swing_twists + change[self.structure.limited])
-            own = np.array(rotation_of(ARRAY, tuple(swing_twists.T)))
-            made[self.structure.limited] = (self.limited_rests @ own.T[:, :, None])[:, :, 0]
+            swing_twists = self.structure.clamped(swing_twists + change.take(self.structure.limited, -2))
+            own = np.array(rotation_of(ARRAY, tuple(swing_twists.T))).T
+            made[..., self.structure.limited, :] = (self.limited_rests @ own[..., None])[..., 0]
         return made, swing_twists
 
     def way(self, rotations: Array, swing_twists: Array, there: tuple[Array, Array]) -> Array:
         """Return the change (J + 1, 3) of the coordinates, as in ``rotated``, that leads to others."""
         turns = multiply(there[0], rotations * _CONJUGATE)
-        cosine, axis = turns[:, 0], turns[:, 1:]
+        cosine, axis = turns[..., 0], turns[..., 1:]
         sine = np.sqrt((axis * axis) @ _ONES)
         share = np.arctan2(sine, np.abs(cosine)) / (sine + TINY)
-        found: Array = axis * np.copysign(share + share, cosine)[:, None]
+        found: Array = axis * np.copysign(share + share, cosine)[..., None]
         if self.structure.limited.size:
             change = there[1] - swing_twists
             if self.structure.unbounded_twists.size:
-                twists = change[self.structure.unbounded_twists, 1]
-                change[self.structure.unbounded_twists, 1] = twists - math.tau * np.round(twists / math.tau)
-            found[self.structure.limited] = change
+                twists = change[..., self.structure.unbounded_twists, 1]
+                change[..., self.structure.unbounded_twists, 1] = twists - math.tau * np.round(twists / math.tau)
+            found[..., self.structure.limited, :] = change
         return found
 
     def axes(self, placed: PlacedTree, swing_twists: Array) -> Array:
@@ -190,18 +200,18 @@ class TreeArrays:
         """
         rows = self.structure.limited
         if not rows.size:
-            return placed.matrices.take(self.structure.turning_inherited, 0)
-        axes = placed.matrices.take(self.structure.inherited, 0)
-        x, z = swing_twists[:, 0], swing_twists[:, 2]
+            return placed.matrices.take(self.structure.turning_inherited, -3)
+        axes = placed.matrices.take(self.structure.inherited, -3)
+        x, z = swing_twists[..., 0], swing_twists[..., 2]
         w = np.sqrt(np.maximum(1.0 - x * x - z * z, 1e-6))
-        w[self.structure.without_swing] = 1.0
+        w[..., self.structure.without_swing] = 1.0
         across = x * z / w
-        own = np.zeros((len(rows), 3, 3))
-        own[:, :, 0] = 2.0 * np.array((x * x / w + w, z, across)).T
-        own[:, :, 2] = 2.0 * np.array((across, -x, z * z / w + w)).T
-        axes[rows] = axes[rows] @ self.limited_rest_matrices @ own
-        axes[rows, :, 1] = placed.matrices[rows, :, 1]
-        return axes.take(self.structure.turning_rows, 0)
+        own = np.zeros((*x.shape, 3, 3))
+        own[..., 0] = 2.0 * np.array((x * x / w + w, z, across)).T.swapaxes(0, -2)
+        own[..., 2] = 2.0 * np.array((across, -x, z * z / w + w)).T.swapaxes(0, -2)
+        axes[..., rows, :, :] = axes.take(rows, -3) @ self.limited_rest_matrices @ own
+        axes[..., rows, :, 1] = placed.matrices[..., rows, :, 1]
+        return axes.take(self.structure.turning_rows, -3)
 
     def moved(self, placed: PlacedTree, carried: tuple[NDArray[np.intp], Array], axes: Array) -> Array:
         """Return how joints (K) move with each column (3 K, N), x, y and z after one another: ``axis x (p_k - p_b)``.
@@ -212,17 +222,17 @@ class TreeArrays:
             axes: (B, 3, 3) of the bones.
         """
         which, moves = carried
-        lever = placed.points.take(which, 0)
-        lever -= placed.points.take(self.structure.turning_rows, 0)
+        lever = placed.points.take(which, -2)
+        lever -= placed.points.take(self.structure.turning_rows, -2)[..., None, :, :]
         lever *= moves
-        ax, ay, az = axes[:, 0], axes[:, 1], axes[:, 2]
-        lx, ly, lz = lever[:, :, 0, None], lever[:, :, 1, None], lever[:, :, 2, None]
-        found = np.empty((len(which), 3, *ax.shape))
-        np.subtract(ay * lz, az * ly, out=found[:, 0])
-        np.subtract(az * lx, ax * lz, out=found[:, 1])
-        np.subtract(ax * ly, ay * lx, out=found[:, 2])
-        rows = found.reshape(3 * len(which), -1)
-        return rows if self.structure.has_all_columns else rows.take(self.structure.chosen, 1)
+        ax, ay, az = axes[..., None, :, 0, :], axes[..., None, :, 1, :], axes[..., None, :, 2, :]
+        lx, ly, lz = lever[..., 0, None], lever[..., 1, None], lever[..., 2, None]
+        found = np.empty((*lever.shape[:-2], 3, *ax.shape[-2:]))
+        np.subtract(ay * lz, az * ly, out=found[..., 0, :, :])
+        np.subtract(az * lx, ax * lz, out=found[..., 1, :, :])
+        np.subtract(ax * ly, ay * lx, out=found[..., 2, :, :])
+        rows = found.reshape(*lever.shape[:-3], 3 * len(which), -1)
+        return rows if self.structure.has_all_columns else rows.take(self.structure.chosen, -1)
 
 
 _CONJUGATE, _ONES = np.array([1.0, -1.0, -1.0, -1.0]), np.ones(3)

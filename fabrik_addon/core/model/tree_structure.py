@@ -191,7 +191,7 @@ class TreeStructure:
 
     def swings(self, swing_twists: Array) -> tuple[Array, Array]:
         """Return the swings (E, 2) in ellipses, about x and z, and the radii (E, 2) of the quarters around them."""
-        found = swing_twists[self.ellipses, ::2]
+        found = swing_twists[..., self.ellipses, ::2]
         negative, positive = self._radii
         return found, np.where(found > 0.0, positive, negative)
 
@@ -199,21 +199,23 @@ class TreeStructure:
         """Return swings and twists (L, 3) within limits (``joint_limits.clamp``)."""
         rows, middles = self.turning_twists
         if rows.size:
-            twists = swing_twists[rows, 1]
-            swing_twists[rows, 1] = twists + math.tau * np.floor((middles - twists) / math.tau + 0.5)
+            twists = swing_twists[..., rows, 1]
+            swing_twists[..., rows, 1] = twists + math.tau * np.floor((middles - twists) / math.tau + 0.5)
         found = np.minimum(np.maximum(swing_twists, self.lower), self.upper)
         if self._wide.size:
             rows = self._wide
-            lower, upper = self.lower[rows, ::2].T, self.upper[rows, ::2].T
-            found[rows, ::2] = np.array(within_half_turn(ARRAY, [*lower], [*upper], *found[rows, ::2].T)).T
+            extra = tuple(range(2, found.ndim))
+            lower, upper = (np.expand_dims(ends[rows, ::2].T, extra) for ends in (self.lower, self.upper))
+            swings = found[..., rows, ::2].T
+            found[..., rows, ::2] = np.array(within_half_turn(ARRAY, [*lower], [*upper], *swings)).T
         if self.ellipses.size:
             swings, radii = self.swings(swing_twists)
-            share = np.sqrt(np.square(swings / radii).sum(axis=1, keepdims=True))
+            share = np.sqrt(np.square(swings / radii).sum(axis=-1, keepdims=True))
             inside = swings / np.maximum(share, 1.0)
             if self._has_flat_quarters:
-                is_flat = radii.min(axis=1, keepdims=True) <= LEAST_RADIUS
-                inside = np.where(is_flat, found[self.ellipses, ::2], inside)
-            found[self.ellipses, ::2] = inside
+                is_flat = radii.min(axis=-1, keepdims=True) <= LEAST_RADIUS
+                inside = np.where(is_flat, found[..., self.ellipses, ::2], inside)
+            found[..., self.ellipses, ::2] = inside
         return found
 
     # Columns of a Jacobian
