@@ -72,7 +72,7 @@ def _kind(task: Task) -> tuple[object, ...] | None:
 
 
 @dataclass(frozen=True, eq=False)
-class _Batch:
+class DescentBatch:
     """Descents of F frames, and where their tasks are."""
 
     descents: Sequence[Descent]
@@ -107,15 +107,16 @@ class _Batch:
         first, arrays = self.first, self.arrays
         bone_axes = arrays.axes(placed, swing_twists)
         moved = arrays.moved(placed, first.carried, bone_axes)
-        shifted = np.broadcast_to(first.shifted, (len(moved), *first.shifted.shape))
-        by_joint = np.concatenate([moved, shifted], axis=2).reshape(len(moved), len(first.joints), 3, -1)
+        count = moved.shape[2]
+        if first.shift_count:
+            moved = np.concatenate([moved, np.broadcast_to(first.shifted, (len(moved), *first.shifted.shape))], axis=2)
+        by_joint = moved.reshape(len(moved), len(first.joints), 3, -1)
         number = {joint: k for k, joint in enumerate(first.joints)}
         residual = np.zeros((len(moved), len(first.row_weights)))
         jacobian = np.zeros((*residual.shape, by_joint.shape[-1]))
         joints, _, rows = first.at_points
         residual[:, rows] = self.targets - placed.points.take(joints, 1)
         jacobian[:, rows] = by_joint[:, [number[joint] for joint in joints.tolist()]]
-        count = moved.shape[2]
         axes = bone_axes.swapaxes(2, 3).reshape(len(moved), -1, 3).take(arrays.structure.chosen, 1)
         for task, row, place in self.turned_or_bent:
             if isinstance(task, OrientationTask):
@@ -191,7 +192,7 @@ def _solve_levels(
 
 
 def _bounded_step(
-    batch: _Batch, swing_twists: Array, jacobian: Array, residual: Array, toward: Array
+    batch: DescentBatch, swing_twists: Array, jacobian: Array, residual: Array, toward: Array
 ) -> tuple[Array, Array]:
     """Return both parts (F, N + S) of a step that ends within limits, as ``prioritised_descent.bounded_step`` does."""
     first, structure = batch.first, batch.first.tree.structure
@@ -276,7 +277,7 @@ def descend_between(
     Returns:
         the poses; None where a descent didn't converge.
     """
-    batch = _Batch(descents)
+    batch = DescentBatch(descents)
     one, arrays = batch.first, batch.arrays
     there = np.array([state.rotations for state in references]), np.array([state.swing_twists for state in references])
     shifts_there = np.array([state.shifts for state in references])
