@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import bpy
 from bpy.types import Menu, WorkSpaceTool
 
-from ..rig.body_balance import center_over_floor
 from ..rig.body_properties import body_of
 from .handle_gizmos import Handle, HandleColor, HandleGroup
 from .handle_operators import follows_in_tool
@@ -94,6 +93,8 @@ def body_handles(armature: Object, follows: str = 'BODY') -> list[Handle]:
 
 def balance_mark(armature: Object) -> list[Handle]:
     """READ: the mark below the center of mass of a body with balance, in another colour beside the planted feet."""
+    from ..rig.body_balance import center_over_floor
+
     center = center_over_floor(armature) if body_of(armature).use_balance else None
     if center is None:
         return []
