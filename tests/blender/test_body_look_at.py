@@ -233,6 +233,21 @@ def test_auto_keying_keys_head_and_eyes_in_their_modes(human: Object) -> None:
     assert not any("thigh" in path or "location" in path for path in paths)
 
 
+def test_a_bake_holds_head_and_eyes_on_an_object_that_moves(human: Object) -> None:
+    lamp = make_empty("Lamp", around(human, 40.0, 10.0))
+    lamp.keyframe_insert("location", frame=1)
+    lamp.location = around(human, -50.0, -10.0)
+    lamp.keyframe_insert("location", frame=13)
+    scene = bpy.context.scene
+    scene.frame_set(1)
+    assert ops.fabrik_body_look(target="Lamp") == {"FINISHED"}
+    assert ops.fabrik_body_bake(frame_start=1, frame_end=13) == {"FINISHED"}
+    for number in (13, 4, 8, 1):
+        scene.frame_set(number)
+        assert head_off(human) < 0.5, number
+        assert max(eye_off(human, side, lamp.location) for side in "LR") < 0.1, number
+
+
 def test_look_nowhere_leaves_the_pose_and_frees_the_head(human: Object) -> None:
     look(human, around(human, 40.0))
     now = own_rotations(human)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Key the pose of a body whose pinned handles follow objects, at every frame of a range.
+"""Key the pose of a body whose pinned handles follow objects, or whose head looks at one, at every frame of a range.
 
 Each frame is solved with the pose that the animation has there as the reference pose, from the solution of the frame
 before; nothing is written until all frames are solved.
@@ -20,15 +20,15 @@ from ..animation.stored_channels import store_channels
 from ..rig.body_properties import body_of
 from ..rig.body_snapshots import following_objects, take_body
 from ..rig.rotation_channel import channel_name, has_locks, nearest_values, rotation_from
-from ..solving.solve_body import body_group
+from ..solving.solve_body import body_group, eyes_of_solution
 from ..solving.solve_chains import solve_group
 from .group_track import ChannelKey, UnreachedFrame, channel_of, width_of
 
 if TYPE_CHECKING:
-    from bpy.types import Object
+    from bpy.types import Object, PoseBone
 
     from ..animation.frame_range import FrameRange
-    from ..rig.rotation_channel import Values
+    from ..rig.rotation_channel import Channel, Values
     from ..solving.chain_groups import Group
     from ..solving.solve_chain_bones import SolvedChain
 
@@ -39,15 +39,17 @@ _Rows = dict[ChannelKey, list[tuple[float, ...]]]
 def bake_body(work: FrameRange) -> list[UnreachedFrame]:
     """Key the bones of a body at every frame, with its pinned handles where the objects are that they follow.
 
+    Head and eyes look at what they look at.
+
     Returns:
         the frames at which a handle isn't at its object, with the largest error of each frame.
 
     Raises:
-        FabrikError: no handle follows an object, the body can't be solved at some frame, or its curves can't be
-            changed; then nothing has changed.
+        FabrikError: no handle follows an object and the head looks at nothing, the body can't be solved at some frame,
+            or its curves can't be changed; then nothing has changed.
     """
     armature = work.armature
-    if not following_objects(armature):
+    if not (following_objects(armature) or body_of(armature).use_look_at):
         raise FabrikError("No pinned handle follows an object: choose one in the panel Handles")
     work.view_layer.update()
     stored, edit = store_channels([armature]), ActionEdit(armature, remapping_of(work.scene))
@@ -70,7 +72,9 @@ def bake_body(work: FrameRange) -> list[UnreachedFrame]:
 def _solved(work: FrameRange) -> tuple[_Rows, list[UnreachedFrame]]:
     """READ and solve all frames; return the channels and the frames at which a handle isn't at its object."""
     names = following_objects(work.armature)
-    targets = [one.target for one in body_of(work.armature).handles if one.name in names]
+    body = body_of(work.armature)
+    targets = [one.target for one in body.handles if one.name in names]
+    targets += [body.look_target] if body.use_look_at and body.look_target is not None else []
     rows: _Rows = {}
     unreached = []
     previous: tuple[SolvedChain, ...] = ()
@@ -79,9 +83,11 @@ def _solved(work: FrameRange) -> tuple[_Rows, list[UnreachedFrame]]:
             at.go_to(frame)
             evaluated = at.evaluated(work.armature)
             with frame_in_errors(frame):
-                group = body_group(evaluated, take_body(evaluated))
+                read = take_body(evaluated)
+                group = body_group(evaluated, read)
                 previous = solve_group(group, None, previous)
-            for key, values in _channels_of(evaluated, group, previous, rows).items():
+            eyes = eyes_of_solution(read, group, previous)
+            for key, values in _channels_of(evaluated, group, (previous, eyes), rows).items():
                 rows.setdefault(key, []).append(values)
             off = [one for one in previous if one.snapshot.name in names and one.status is not Status.REACHED]
             if off:
@@ -91,18 +97,23 @@ def _solved(work: FrameRange) -> tuple[_Rows, list[UnreachedFrame]]:
 
 
 def _channels_of(
-    armature: Object, group: Group, solved: tuple[SolvedChain, ...], before: _Rows
+    armature: Object,
+    group: Group,
+    solved: tuple[tuple[SolvedChain, ...], list[tuple[PoseBone, Channel]]],
+    before: _Rows,
 ) -> dict[ChannelKey, tuple[float, ...]]:
     """Return the channels of a frame, rotations as the values nearest to those of the frame before.
 
     Args:
         armature: evaluated at the frame.
         group: of the body.
-        solved: of the group.
+        solved: of the group, and the channels of the eyes.
         before: channels of the frames before.
     """
     found: dict[ChannelKey, Values] = {(root.name, "location"): root.location[:] for root in group.moving_roots}
-    found |= {(bone.name, name): values for chain in solved for bone, (name, values) in chain.settings}
+    chains, eyes = solved
+    settings = [setting for chain in chains for setting in chain.settings] + eyes
+    found |= {(bone.name, name): values for bone, (name, values) in settings}
     made = {}
     for (bone_name, name), values in found.items():
         assert not isinstance(values, str)  # a body's bones don't stretch

@@ -119,6 +119,8 @@ class VIEW3D_PT_fabrik_look_at(SubPanel):
         row = layout.row(align=True)
         row.operator("pose.fabrik_body_look", icon='HIDE_OFF')
         row.operator("pose.fabrik_body_look_clear", text="", icon='X')
+        if body.use_look_at:
+            layout.operator("pose.fabrik_body_bake", text="Bake Body...", icon='ACTION')
 
 
 class VIEW3D_PT_fabrik_skeleton(SubPanel):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from mathutils import Quaternion, Vector
+from mathutils import Matrix, Quaternion, Vector
 
 from ...core import FabrikError, LookAt
 from ...core.body.bone_names import eye_side
@@ -125,7 +125,7 @@ def _looked_at(armature: Object) -> tuple[str, Vector]:
     if target is None:
         return "The place", to_armature @ Vector(body.look_location)
     followed = followed_bones(target, "", armature)
-    if target == armature or followed:
+    if target.original == armature.original or followed:
         way = next(iter(followed.values()), "the armature itself")
         raise FabrikError(f"The head looks at '{target.name}', which follows {way}: choose another object")
     return f"'{target.name}'", to_armature @ target.matrix_world.to_translation()
@@ -154,16 +154,22 @@ def _axis_of(eye: PoseBone, forward: Vector) -> Vector:
     return along if (rest @ along).dot(forward) >= _ALONG else rest.inverted() @ forward
 
 
-def eye_channels(look: Look | None) -> list[tuple[PoseBone, Channel]]:
+def eye_channels(look: Look | None, moved: Matrix | None = None) -> list[tuple[PoseBone, Channel]]:
     """Return the channels of the eyes that look at the point, or as near to it as ``EYE_CONE`` lets them.
 
-    Each turns from its rest by the shortest rotation, after Listing's law. The pose is that of the evaluated bones.
+    Each turns from its rest by the shortest rotation, after Listing's law.
+
+    Args:
+        look: of the head; None has no eyes.
+        moved: by which the head is moved from the pose of the evaluated bones, in armature space; None is not at all.
     """
+    moved = Matrix() if moved is None else moved
     found = []
     for bone, axis in look.eyes if look is not None else ():
         assert look is not None
-        to_parent: Quaternion = rotation_of(bone) @ bone.matrix.to_quaternion().inverted()
-        toward = to_parent @ (look.point - bone.head)
+        frame = moved.to_quaternion() @ bone.matrix.to_quaternion()
+        to_parent: Quaternion = rotation_of(bone) @ frame.inverted()
+        toward = to_parent @ (look.point - moved @ bone.head)
         turn = axis.rotation_difference(toward)
         angle = axis.angle(toward, 0.0)
         if angle > EYE_CONE:

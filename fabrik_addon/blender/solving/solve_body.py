@@ -6,7 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
+
+from mathutils import Matrix, Quaternion, Vector
 
 from ...core import FabrikError
 from ..rig.body_balance import read_balance
@@ -17,9 +19,10 @@ from ..rig.body_snapshots import BodySnapshots, Pull, following_objects, take_bo
 from ..rig.body_swivels import read_swivels
 from ..rig.chain_bones import check_root_moves
 from ..rig.last_results import Result
-from ..rig.rotation_channel import Setting
+from ..rig.rotation_channel import Channel, Setting
 from .chain_groups import Group, order_of_tip
 from .outcome import outcome_of
+from .solve_chain_bones import SolvedChain
 from .solve_chains import solve_group
 from .solve_tree_bones import first_joint, take_tree
 from .write_channels import write_channels
@@ -56,6 +59,27 @@ def pull_body(
     results = [outcome_of(view_layer, armature, chain, ()) for chain in solved if chain.snapshot.name in names]
     result = max(results, key=lambda result: result.error, default=None)
     return result, [(bone, name) for bone, (name, _) in changed.values()]
+
+
+def eyes_of_solution(
+    body: BodySnapshots, group: Group, solved: Sequence[SolvedChain]
+) -> list[tuple[PoseBone, Channel]]:
+    """Return the channels of the eyes in a solution that isn't written.
+
+    Args:
+        body: as it was read.
+        group: of the body.
+        solved: of the group.
+    """
+    tree, solution = group.tree, solved[0].solution
+    if body.look is None or tree is None or solution is None:
+        return []
+    head = body.look.head
+    joint = first_joint(tree) + [bone.name for bone in tree.bones.tree.bones].index(head.name)
+    place, frame = (cast("tuple[float, ...]", found[joint]) for found in (solution.points, solution.frames))
+    before = Matrix.LocRotScale(head.matrix.to_translation(), head.matrix.to_quaternion(), None)
+    after = Matrix.LocRotScale(Vector(place), Quaternion(frame), None)
+    return eye_channels(body.look, after @ before.inverted())
 
 
 def body_group(armature: Object, body: BodySnapshots) -> Group:
