@@ -24,7 +24,7 @@ from .goals.link_stretch import STRETCH_GAIN, STRETCH_ROUNDING, STRETCH_SOLVES, 
 from .goals.pole import NO_BEND, bend_direction, rotate_pole, side_toward
 from .goals.softness import is_eased, soft_share, soft_target
 from .goals.tip_rotation import last_link
-from .math.operations import ARRAY, SCALAR, Component, Condition, Operations, Vector, add_up
+from .math.operations import ARRAY, SCALAR, Component, Condition, Operations, Vector, add_up, quiet
 from .math.quaternions import IDENTITY, Quaternion, conjugate, from_to, multiply, rotate
 from .math.vectors import choose_each, choose_parts, distance_between, first_direction, norm, relative_to, scale
 from .model.chain_start import StartPose, batch_shape, start_from
@@ -127,9 +127,10 @@ def solve_components(start: StartPose, goals: Goals, options: Options = DEFAULT_
         stage = partial(stretch_links, stage)
     if options.moves_root:
         stage = partial(move_root, stage)
-    ops = ARRAY if start.batch else SCALAR
-    with ops.quiet():
-        return stage(ops, start, goal, options)
+    if not start.batch:
+        return stage(SCALAR, start, goal, options)
+    with quiet():
+        return stage(ARRAY, start, goal, options)
 
 
 def check_goals(start: StartPose, goals: Goals) -> tuple[StartPose, ChainGoal]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fabrik_addon.core import Goals, Pose, plain_chain, solve
 from fabrik_addon.core.fabrik.passes import PLAIN_SWEEPS, Stop, sweep_to_target
-from fabrik_addon.core.math.operations import ARRAY
+from fabrik_addon.core.math.operations import ARRAY, quiet
 
 from .c_loop import FLAGS, CLoop
 from .machine import c_compiler_version
@@ -77,7 +77,7 @@ def _compare(
     links = lengths.tolist()
 
     def numpy_sweeps() -> NDArray[np.float64]:
-        with ARRAY.quiet():
+        with quiet():
             _, sweeps = sweep_to_target(ARRAY, points, links, (tx, ty, tz), np.zeros(POSES, bool), Stop(TOLERANCE, cap))
         return np.asarray(sweeps, float)
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabrik_addon.core.fabrik.passes import backward_pass, forward_pass, links_of
-from fabrik_addon.core.math.operations import ARRAY, Point
+from fabrik_addon.core.math.operations import ARRAY, Point, quiet
 
 from .problems import Array, link_lengths
 
@@ -28,7 +28,7 @@ def plain_sweeps(joints: Array, targets: Array, tolerance: float) -> NDArray[np.
     points: list[Point] = [np.repeat(joint[:, None], len(targets), axis=1) for joint in joints]
     target = targets.T
     sweeps = np.full(len(targets), CAP)
-    with ARRAY.quiet():
+    with quiet():
         for sweep in range(1, CAP):
             backward_pass(ARRAY, points, links, target)
             forward_pass(ARRAY, points, links)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from fabrik_addon.core import SOLVERS, Options
 from fabrik_addon.core.fabrik.passes import Stop, sweep_to_target
-from fabrik_addon.core.math.operations import ARRAY, Vector
+from fabrik_addon.core.math.operations import ARRAY, Vector, quiet
 
 from .planar_rows import BEYOND, FRAMES, follow, follow_undamped, path_to
 from .problems import Array, Effort, link_lengths
@@ -87,7 +87,7 @@ def _error_of_sweeps(joints: Array, targets: Array, iterations: int) -> float:
         (np.full(len(targets), x), np.full(len(targets), y), np.full(len(targets), z)) for x, y, z in joints
     ]
     waiting = np.zeros(len(targets), bool)
-    with ARRAY.quiet():
+    with quiet():
         lengths = link_lengths(joints).tolist()
         swept, _ = sweep_to_target(ARRAY, points, lengths, goals, waiting, Stop(STOP, iterations))
     return max(float(np.median(np.linalg.norm(np.array(swept[-1]) - targets.T, axis=0))), STOP)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fabrik_addon.core import start_from
-from fabrik_addon.core.math.operations import ARRAY
+from fabrik_addon.core.math.operations import ARRAY, quiet
 from fabrik_addon.core.optimise.bounded_least_squares import descend
 
 from .limit_sets import ConstrainedBones, feasible_swings
@@ -30,7 +30,7 @@ def best_errors(
         tuple(np.tile(swings[:, j, axis], len(targets)) for axis in range(3)) for j in range(constrained.count)
     ]
     x, y, z = (np.repeat(targets[:, axis], restarts) for axis in range(3))
-    with ARRAY.quiet():
+    with quiet():
         errors = descend(ARRAY, start.constrained_chain, coordinates, (x, y, z), 1e-5, 100)[2]
     best: Array = np.reshape(errors, (len(targets), restarts)).min(axis=1)
     return best

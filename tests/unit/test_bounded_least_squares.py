@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabrik_addon.core import start_from
-from fabrik_addon.core.math.operations import ARRAY, SCALAR
+from fabrik_addon.core.math.operations import ARRAY, SCALAR, quiet
 from fabrik_addon.core.model.constrained_chain import ConstrainedChain, place
 from fabrik_addon.core.model.joint_limits import SwingTwist, swing_twist
 from fabrik_addon.core.optimise.bounded_least_squares import descend, jacobian_columns, pose_of
@@ -123,7 +123,7 @@ def test_many_items_are_each_by_itself(seed: int, count: int) -> None:
     ).constrained_chain
     assert whole is not None
     items: list[Any] = [tuple(np.full(7, part) for part in turn) for turn in coordinates]
-    with ARRAY.quiet():
+    with quiet():
         after, _, errors = descend(ARRAY, whole, items, tuple(targets.T), 1e-6, 3)[:3]
     for item, target in enumerate(targets.tolist()):
         single, _, error = descend(SCALAR, core, coordinates, tuple(target), 1e-6, 3)[:3]

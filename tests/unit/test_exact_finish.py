@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fabrik_addon.core.fabrik.exact_finish import close_exactly
-from fabrik_addon.core.math.operations import ARRAY, SCALAR
+from fabrik_addon.core.math.operations import ARRAY, SCALAR, quiet
 from tests.unit.chains import Array, lay, link_lengths, random_pose, seeds, unit
 
 
@@ -82,7 +82,7 @@ def test_items_are_closed_one_by_one() -> None:
     targets = np.array([joints[-1] + 1e-3 * unit(rng.normal(size=3)) for joints in items])
     targets[3] = (9.0, 9.0, 9.0)
     points = [tuple(joint) for joint in np.array(items).transpose(1, 2, 0).copy()]
-    with ARRAY.quiet():
+    with quiet():
         errors = close_exactly(ARRAY, points, [1.0 / 6.0] * 6, tuple(targets.T))
     for item, joints in enumerate(items):
         moved, error = closed(joints, targets[item])

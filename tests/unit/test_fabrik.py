@@ -19,7 +19,7 @@ from fabrik_addon.core.fabrik.passes import (
     straight_to_target,
     sweep_to_target,
 )
-from fabrik_addon.core.math.operations import ARRAY, SCALAR, Point
+from fabrik_addon.core.math.operations import ARRAY, SCALAR, Point, quiet
 from tests.unit.chains import (
     Array,
     even_or_uneven_lengths,
@@ -180,7 +180,7 @@ def test_two_joints_on_one_point_end_a_item_as_it_began() -> None:
     )
     np.testing.assert_array_equal(points, joints)
     items = items_of([joints, joints])
-    with ARRAY.quiet():
+    with quiet():
         points, sweeps = sweep_to_target(
             ARRAY, items, [0.5, 0.5], tuple(np.array([on_joint, free]).T), np.zeros(2, bool), Stop(1e-6, 50)
         )

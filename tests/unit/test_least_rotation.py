@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabrik_addon.core import solve, start_from
-from fabrik_addon.core.math.operations import ARRAY, SCALAR
+from fabrik_addon.core.math.operations import ARRAY, SCALAR, quiet
 from fabrik_addon.core.model.constrained_chain import ConstrainedChain, place
 from fabrik_addon.core.model.joint_limits import SwingTwist, clamp, swing_twist
 from fabrik_addon.core.optimise.least_rotation import rotate_least
@@ -135,7 +135,7 @@ def test_many_items_are_each_by_itself(seed: int, count: int) -> None:
     core, reference = made(rng, count)
     targets = [tip_of(core, near(rng, core, reference, 0.1)) for _ in range(4)]
     items: list[Any] = [tuple(np.full(4, part) for part in turn) for turn in reference]
-    with ARRAY.quiet():
+    with quiet():
         after, _, errors = rotate_least(ARRAY, core, items, items, tuple(np.array(targets).T), 1e-4, 6)
     for item, target in enumerate(targets):
         single, _, error = rotate_least(SCALAR, core, reference, reference, tuple(target.tolist()), 1e-4, 6)

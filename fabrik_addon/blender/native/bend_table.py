@@ -15,7 +15,7 @@ import numpy as np
 
 from ...core import Array
 from ...core.fabrik.chain_fabrik import bend_in_plane, reach_in_shape
-from ...core.math.operations import ARRAY
+from ...core.math.operations import ARRAY, quiet
 from ...core.problem import PoleShape
 
 TABLE_STEPS = 256
@@ -50,7 +50,7 @@ def bend_table(bends: Sequence[float], lengths: Sequence[float], shape: PoleShap
     distance = _distances(shares, places)
     distance[0] = 2.0  # straight, whatever rounding makes of full extension
     zero = 0.0 * distance
-    with ARRAY.quiet():
+    with quiet():
         if shape:
             rows = [(q, p, -r) for p, q, r in reach_in_shape(ARRAY, shape, shares, distance)]
         else:

@@ -229,9 +229,10 @@ def _aimed_at_stretched_links(snapshot: Snapshot, goals: Goals, solution: Compon
     is rotated further by the shortest rotation. With limits that rotation may not be feasible, and the chain of the
     stretched lengths is solved again, for the tip that the solution has.
     """
-    start, bones = snapshot.shown_start, snapshot.bones
+    bones = snapshot.bones
     if solution.stretch == 1.0 or all(link.is_straight for link in bones.links):
         return solution
+    start = snapshot.shown_start
     factors = [link.factor(cast(float, solution.stretch)) for link in bones.links]
     positions = stretched_positions(bones, start.pose.positions[0], factors)
     if start.constrained_chain is None:

@@ -32,7 +32,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..goals.pole import pole_axes, rotate_pole
-from ..math.operations import ARRAY, SCALAR, TINY, Component, Condition, Operations, ScalarVector, Vector
+from ..math.operations import ARRAY, SCALAR, TINY, Component, Condition, Operations, ScalarVector, Vector, quiet
 from ..math.quaternions import Quaternion, conjugate, from_to, multiply, rotate
 from ..math.vectors import cross, dot, first_direction, norm
 from ..problem import PoleShape, Pose
@@ -99,7 +99,7 @@ def _descent_factor(shape: PoleShape, lengths: tuple[float, ...]) -> float | Non
     share = np.linspace(0.0, 1.0, SAMPLES + 1)
     for factor in DESCENTS:
         path = _path_with(shape, lengths, factor)
-        with ARRAY.quiet():
+        with quiet():
             distances = [_distance(ARRAY, path, share, share > first) for first in (1.0, -1.0)]
         if all(bool((np.diff(each) < 0.0).all()) for each in distances):
             return factor

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from functools import reduce
 from math import sqrt
 from operator import add, not_
@@ -81,7 +81,12 @@ def add_up(values: Iterable[Component]) -> Component:
     return reduce(add, values, 0.0)
 
 
-_NO_CONTEXT: nullcontext[None] = nullcontext()
+def quiet() -> AbstractContextManager[object]:
+    """Return a context in which a batch item whose joints coincide becomes NaN, without a warning.
+
+    One pose needs none: floats raise ZeroDivisionError.
+    """
+    return np.errstate(all="ignore")
 
 
 class Operations(Protocol):
@@ -90,9 +95,6 @@ class Operations(Protocol):
     All components, conditions and points of a call are of one kind: floats, bools and vectors for :data:`SCALAR`,
     arrays for :data:`ARRAY`. The types allow a mixture, the implementations don't.
     """
-
-    def quiet(self) -> AbstractContextManager[object]:
-        """Return a context in which arrays divide by zero without a warning; floats raise ZeroDivisionError."""
 
     def sqrt(self, value: Component, /) -> Component: ...
     def sin(self, angle: Component, /) -> Component: ...
@@ -168,11 +170,6 @@ class Operations(Protocol):
 
 class ScalarOps:
     """Operations on floats: one pose."""
-
-    @staticmethod
-    def quiet() -> nullcontext[None]:
-        """Return a context that changes nothing."""
-        return _NO_CONTEXT
 
     sqrt = staticmethod(sqrt)
     sin = staticmethod(math.sin)
@@ -252,11 +249,6 @@ class ScalarOps:
 
 class ArrayOps:
     """Operations on arrays (B,): B poses."""
-
-    @staticmethod
-    def quiet() -> AbstractContextManager[object]:
-        """Return a context in which a batch item whose joints coincide becomes NaN, without a warning."""
-        return np.errstate(all="ignore")
 
     sqrt = staticmethod(np.sqrt)
     sin = staticmethod(np.sin)

@@ -16,7 +16,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from ..math.operations import ARRAY, Array
+from ..math.operations import ARRAY, Array, quiet
 from ..model.joint_limits import JointLimits, clamp
 
 COUNT = 64
@@ -53,7 +53,7 @@ def feasible_poses(limits: tuple[JointLimits, ...]) -> tuple[Array, Array, Array
     even[2 * COUNT :, 0] = (lower[0] + alone * (upper[0] - lower[0]))[2 * COUNT :, 0]
     single = lower + _halton(COUNT, 3 * bones).reshape(COUNT, bones, 3) * (upper - lower)
     coordinates = np.concatenate([even, single])
-    with ARRAY.quiet():
+    with quiet():
         for j, joint in enumerate(limits):
             coordinates[:, j] = np.stack(
                 clamp(ARRAY, joint, (coordinates[:, j, 0], coordinates[:, j, 1], coordinates[:, j, 2])), axis=-1
