@@ -8,6 +8,7 @@ import importlib
 import sys
 from typing import Any
 
+import bmesh
 import bpy
 from mathutils import Matrix, Vector
 from stage import MODULE, Stage, Steps, area, check, human, middle, over, pixel_of, region, shot
@@ -33,6 +34,16 @@ POSES: dict[str, Pulls] = {
     "squat": (("Hips", (0.0, 0.12, -0.38)), *both_hands(-0.25, -0.4, 0.1)),
     "step": (("Foot.L", (0.32, -0.1, 0.0)), ("Hips", (0.15, -0.05, -0.12)), ("Hand.R", (0.15, -0.3, 0.15))),
 }
+
+
+LOOKS = {
+    "a-ahead": (0.7, -0.6, 1.8),
+    "b-up": (-0.35, -0.45, 2.35),
+    "c-down": (0.5, -0.6, 1.0),
+    "d-aside": (0.9, 0.0, 1.75),
+    "e-behind": (0.55, 0.9, 1.9),
+}
+"""Places at which Rigify's human looks, in metres."""
 
 
 def dress(rig: Any) -> None:
@@ -84,3 +95,31 @@ def manual_tool() -> Steps:
         yield 0.6
         shot(f"manual-pose-{name}")
     check(len(POSES) == 10, "ten poses")
+
+
+def manual_look() -> Steps:
+    """A mannequin that looks at a lamp in five places, each from the pose at rest."""
+    rig = human("hand.L")
+    area().spaces.active.show_region_ui = False
+    with over():
+        bpy.ops.pose.fabrik_body_add()
+        bpy.ops.view3d.view_orbit(angle=0.5, type="ORBITRIGHT")
+        bpy.ops.view3d.view_orbit(angle=0.15, type="ORBITUP")
+        bpy.ops.pose.select_all(action="DESELECT")
+    dress(rig)
+    mesh = bpy.data.meshes.new("Lamp")
+    made = bmesh.new()
+    bmesh.ops.create_icosphere(made, subdivisions=3, radius=0.07)
+    made.to_mesh(mesh)
+    made.free()
+    lamp = bpy.data.objects.new("Lamp", mesh)
+    bpy.context.scene.collection.objects.link(lamp)
+    view = area().spaces.active.region_3d
+    view.view_location = (0.1, 0.0, 1.6)
+    view.view_distance *= 0.7
+    for name, place in LOOKS.items():
+        lamp.location = place
+        with over():
+            check(bpy.ops.pose.fabrik_body_look(target="Lamp") == {"FINISHED"}, f"it looks {name}")
+        yield 0.6
+        shot(f"manual-look-{name}")
