@@ -302,3 +302,34 @@ def active_target() -> Steps:
     yield 0.4
     check(rig_now().fabrik.chains[0].status == "REACHED" and pose_bits(rig_now()) != before, "it solves")
     check(bpy.context.object.type == "EMPTY" and bpy.context.mode == "OBJECT", "and the target stays active")
+
+
+def key_targets_dialog() -> Steps:
+    """Key Targets from Pose asks for the range first: Escape writes no key, Enter one for each frame of the range."""
+    activate(human(), "hand.L")
+    with over():
+        bpy.ops.pose.fabrik_chain_add(chain_count=2)
+        bpy.ops.ed.undo_push(message="chain")
+    scene = bpy.context.scene
+    scene.frame_start, scene.frame_end = 3, 7
+    for key, count in (("ESC", 0), ("RET", 5)):
+        Stage.hands.move(*middle(region()))
+        yield 0.3
+        with over():
+            bpy.ops.pose.fabrik_key_targets("INVOKE_DEFAULT")
+        yield 0.8
+        shot(f"key-targets-{key}")
+        check(keyed_frames() == [], f"{key}: nothing is keyed while the dialog is open")
+        yield from press(key)
+        yield 0.5
+        check(len(keyed_frames()) == count, f"{key}: {count} frames are keyed ({keyed_frames()})")
+
+
+def keyed_frames() -> list[float]:
+    """Return the frames at which the location of the first chain's target is keyed."""
+    target = rig_now().fabrik.chains[0].target
+    animation = target.animation_data
+    if animation is None or animation.action is None:
+        return []
+    (curve, *_rest) = animation.action.layers[0].strips[0].channelbag(animation.action_slot).fcurves
+    return [key.co.x for key in curve.keyframe_points]

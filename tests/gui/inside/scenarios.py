@@ -24,7 +24,15 @@ from body_pose import (
     body_turn,
     body_two,
 )
-from chains_by_mouse import active_target, bone_targets, chain_list, controls, handles, header_of_several_chains
+from chains_by_mouse import (
+    active_target,
+    bone_targets,
+    chain_list,
+    controls,
+    handles,
+    header_of_several_chains,
+    key_targets_dialog,
+)
 from languages import languages
 from looking import body_look
 from manual_panels import manual_native_rig, manual_panels
@@ -814,6 +822,7 @@ SCENARIOS = {
         bone_targets,
         active_target,
         header_of_several_chains,
+        key_targets_dialog,
         drag_by_buttons,
         drag_by_shortcut_and_search,
         keys,
