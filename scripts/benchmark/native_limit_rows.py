@@ -72,7 +72,7 @@ def limits_table(effort: Effort) -> Table:
         rows=tuple(rows),
         note="Chains that are straight at rest, the hardest start there is. Targets are the tips of random poses "
         "within the limits, which bend alternating hinges and many balls otherwise than their table does: there least "
-        "squares take their time.",
+        "squares take the most steps.",
     )
 
 

@@ -5,7 +5,7 @@
 All bones but the first have rotations that depend on the distance alone (``core.fabrik.shape_family``). The first one's
 rotation is ``F(u) R(d) P^-1``. P is a frame with +Y along the line root-tip at rest and +X where the chain bends; F(u)
 is P rotated by the shortest rotation of its +Y to the target's direction u, and toward a pole if there is one; R(d)
-brings the line root-tip at the distance d to that at rest, in the coordinates of P.
+brings the line root-tip at the distance d to that at rest, in the coordinates of P, and is continuous in d.
 """
 
 from __future__ import annotations
