@@ -41,17 +41,20 @@ Frame: TypeAlias = tuple[StartTree, Goals]
 """The pose of a frame, which is its reference pose, and its goals."""
 
 
-def solve_tree_frames(frames: Sequence[Frame], options: Options) -> list[TreeSolution]:
+def solve_tree_frames(
+    frames: Sequence[Frame], options: Options, first_solution: TreeSolution | None = None
+) -> list[TreeSolution]:
     """Pose a tree at many frames so that its effectors are at their targets.
 
     Args:
         frames: in order of time; without batch axes.
         options: of all frames.
+        first_solution: of the first frame, where it is known.
 
     Raises:
         FabrikError: a number isn't finite, or a shape doesn't fit.
     """
-    found: list[TreeSolution] = []
+    found: list[TreeSolution] = [] if first_solution is None else [first_solution]
     is_batched = solver_for_tree(options).stacked is None
     while len(found) < len(frames):
         first, last = len(found) - 1, len(found) - 1 + STRIDE

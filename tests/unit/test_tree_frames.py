@@ -116,6 +116,15 @@ def test_frames_between_two_near_ones_are_solved_together() -> None:
     assert sum(solution.sweeps == 1 for solution in solve_tree_frames(frames, Options())) >= 0.75 * FRAMES
 
 
+def test_frames_go_on_from_a_solution_that_is_known() -> None:
+    begin = start("limits")
+    frames = [(begin, goals_at(begin, "limits", number)) for number in range(FRAMES)]
+    whole = solve_tree_frames(frames, Options())
+    rest = solve_tree_frames(frames[32:], Options(), whole[32])
+    assert len(rest) == FRAMES - 32 and rest[0] is whole[32]
+    assert max(rotations(*pair) for pair in zip(rest, whole[32:], strict=True)) <= 5e-3
+
+
 def test_frames_that_cant_reach_and_those_far_from_each_other_are_solved_in_order() -> None:
     begin = start("limits")
     kinds = [goals_at(begin, "limits, beyond", number) for number in range(FRAMES)]

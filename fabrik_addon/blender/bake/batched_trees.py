@@ -12,7 +12,7 @@ Each frame starts from solutions of frames near it, with its own pose as the ref
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -52,6 +52,8 @@ class PlainTree:
     """At the first frame."""
     can_shear: bool
     """Whether its bones may change their shape from frame to frame."""
+    last_frames: list[tuple[tuple[StartTree, Goals], TreeSolution]] = field(default_factory=list)
+    """The last frame of the batch before and its solution, where the next batch goes on; none before the first."""
 
     @property
     def rotating(self) -> Sequence[PoseBone]:
@@ -138,7 +140,12 @@ class PlainTree:
             chain = replace(start.chain, lengths=lengths[number], rest=rests[number])
             pose = Pose(posed.positions[number], posed.frames[number][supporting], rests[number, 0])
             found.append((start_tree(chain, pose), self._goals_of(posed.goals[number])))
-        return solve_tree_frames(found, self.tree.options)
+        before = [self.last_frames.pop()] if self.last_frames and found else []
+        frames = [*(frame for frame, _ in before), *found]
+        solutions = solve_tree_frames(frames, self.tree.options, before[0][1] if before else None)
+        if found:
+            self.last_frames.append((frames[-1], solutions[-1]))
+        return solutions[len(before) :]
 
     def _goals_of(self, columns: Array) -> Goals:
         """Return the goals of one frame from its columns (C, 10): targets, poles and rotations."""
