@@ -15,6 +15,7 @@ from mathutils import Matrix, Vector
 from fabrik_addon.blender.interface.body_tool import balance_mark
 from fabrik_addon.blender.rig.body_balance import masses_of, stance_of, upward
 from fabrik_addon.core.math.convex_region import convex_hull, nearest_in_hull
+from scripts.benchmark import body_drag_rows
 from tests.blender.rigs import clear_scene, update
 from tests.blender.test_body import PIN_DISTANCE, heads, height, make_body, metarig, place, pull
 
@@ -89,6 +90,16 @@ def test_the_center_of_mass_stays_over_the_feet(handle: str, by: tuple[float, fl
     without, with_balance = found
     assert without > 0.02
     assert with_balance < 0.01
+
+
+def test_hips_that_are_led_aside_come_along_and_the_center_of_mass_stays_over_the_feet() -> None:
+    """With a task that begins at the edge of the hull steps ended beyond it and weren't taken: 0.045 behind."""
+    armature = body_drag_rows.make_scaled_body(*body_drag_rows.BODIES["human"])
+    armature.fabrik.body.use_balance = True
+    drag = body_drag_rows.drag_far(armature, 66, "hips aside")
+    assert drag.behind < 0.02 and drag.fallen < 1e-4
+    assert drag.ratio <= body_drag_rows.LARGEST_RATIO
+    assert drag.pin_distance <= body_drag_rows.MOST_PIN_DISTANCE
 
 
 def test_a_foot_is_lifted_off_after_the_weight_is_on_the_other() -> None:

@@ -17,8 +17,15 @@ from ..model.tree_arrays import PlacedTree
 from ..model.tree_start import StartTree
 from ..problem import Balance
 
-AT_CORNER = 1e-9
-"""Distance from a corner of a region, in the tree's units, that is rounding."""
+MARGIN = 0.015
+"""Distance, in the tree's units, by which the region is smaller than the hull of the support, and over which the task
+fades in (``BalanceTask.residual``). With the distance from the hull itself, and 0 within, a step that began within
+ended beyond an edge that its Jacobian didn't have, and was not taken: in a drag of a hand beyond reach 4 of 40 moves
+left the pose as it was, and hips that were led aside came 0.045 of the height behind the mouse (with the margin 0.014).
+"""
+
+LEAST_BREADTH = 1e-3
+"""Breadth given to a support that is a point or a line, in the tree's units."""
 
 SHIFTED = 0.1
 """Distance by which a handle is pulled, in the tree's units, from which on the center of mass has to be over what stays
@@ -30,7 +37,7 @@ STANDING = 0.02
 
 @dataclass(frozen=True, eq=False)
 class BalanceTask:
-    """The center of mass ``c = sum_b m_b (p_b + R_b o_b)`` should be over a region of the floor."""
+    """The center of mass ``c = sum_b m_b (p_b + R_b o_b)`` should be over a convex region of the floor."""
 
     bones: Sequence[int]
     masses: Array
@@ -39,55 +46,66 @@ class BalanceTask:
     """(B, 3) o_b, in the bones' frames, from the bones' joints p_b."""
     axes: Array
     """(2, 3) two horizontal directions, in which the floor is seen."""
-    region: Sequence[PlanePoint]
-    """Corners of the convex region, counterclockwise."""
-    rows = 2
+    normals: Array
+    """(E, 2) n_e, outward unit normals of the edges of the convex region."""
+    offsets: Array
+    """(E,) b_e: the region is where n_e . c <= b_e."""
+    margin: float = MARGIN
+    """epsilon, in the tree's units."""
 
-    def center(self, placed: PlacedTree) -> PlanePoint:
-        """Return the center of mass, seen along the vertical."""
-        u, v = (self.axes @ (self.masses @ (placed.points[self.bones] + self.arms(placed)))).tolist()
-        return u, v
+    @property
+    def rows(self) -> int:
+        """Number of residuals: one for each edge."""
+        return len(self.offsets)
+
+    def center(self, placed: PlacedTree) -> Array:
+        """Return the center of mass (2,), seen along the vertical."""
+        seen: Array = self.axes @ (self.masses @ (placed.points[self.bones] + self.arms(placed)))
+        return seen
 
     def arms(self, placed: PlacedTree) -> Array:
         """Return from each bone's joint to the center of its mass, ``R_b o_b`` (B, 3)."""
         arms: Array = (placed.matrices[self.bones] @ self.centers[:, :, None])[:, :, 0]
         return arms
 
+    def beyond(self, placed: PlacedTree) -> Array:
+        """Return how far the center of mass is beyond each edge (E,), s_e = n_e . c - b_e; negative within."""
+        found: Array = self.normals @ self.center(placed) - self.offsets
+        return found
+
     def residual(self, ops: Operations, placed: PlacedTree) -> tuple[Component, ...]:
-        """Return from the center of mass to the nearest point of the region; 0 over the region."""
-        here = self.center(placed)
-        there = nearest_in_hull(self.region, here)
-        return there[0] - here[0], there[1] - here[1]
+        """Return how far the center of mass should come back over each edge, 0 where s < -epsilon.
 
-    def across(self, placed: PlacedTree) -> tuple[PlanePoint, PlanePoint]:
-        """Return the matrix with which the residual changes as the center of mass moves, but for the sign.
-
-        It is 0 over the region, ``n n^T`` beyond an edge with the normal n, and the identity beyond a corner.
+        That is ``-(s + epsilon)^2 / (4 epsilon)`` up to s = epsilon, and -s beyond.
         """
-        du, dv = (float(part) for part in self.residual(SCALAR, placed))
-        size = math.hypot(du, dv)
-        if size <= TINY:
-            return (0.0, 0.0), (0.0, 0.0)
-        here = self.center(placed)
-        there = here[0] + du, here[1] + dv
-        if any(math.dist(there, corner) <= AT_CORNER for corner in self.region):
-            return (1.0, 0.0), (0.0, 1.0)
-        nu, nv = du / size, dv / size
-        return (nu * nu, nu * nv), (nv * nu, nv * nv)
+        beyond, margin = self.beyond(placed), self.margin
+        near = np.minimum(np.maximum(beyond + margin, 0.0), 2.0 * margin)
+        return tuple((-near * near / (4.0 * margin + TINY) - np.maximum(beyond - margin, 0.0)).tolist())
 
-    def partly(self, placed: PlacedTree, share: float) -> BalanceTask:
-        """Return the task whose region reaches some share of the way nearer to a pose's center of mass."""
-        du, dv = (float(part) for part in self.residual(SCALAR, placed))
-        u, v = self.center(placed)
-        return replace(self, region=convex_hull([*self.region, (u + share * du, v + share * dv)]))
+    def across(self, placed: PlacedTree) -> Array:
+        """Return the matrix (E, 2) with which the residual changes as the center of mass moves, but for the sign."""
+        near = np.clip(self.beyond(placed) + self.margin, 0.0, 2.0 * self.margin + TINY)
+        found: Array = (near / (2.0 * self.margin + TINY))[:, None] * self.normals
+        return found
+
+
+def _edges(support: Sequence[PlanePoint]) -> tuple[Array, Array]:
+    """Return the outward normals (E, 2) and the offsets (E,) of the edges of a convex hull."""
+    if len(support) < 3:
+        around = [(x, y) for x in (-LEAST_BREADTH, LEAST_BREADTH) for y in (-LEAST_BREADTH, LEAST_BREADTH)]
+        support = convex_hull([(u + x, v + y) for u, v in support for x, y in around])
+    corners = np.array(support)
+    along = np.roll(corners, -1, axis=0) - corners
+    normals = np.stack([along[:, 1], -along[:, 0]], axis=1) / np.linalg.norm(along, axis=1)[:, None]
+    return normals, (normals * corners).sum(axis=1)
 
 
 def balance_task(start: StartTree, placed: PlacedTree, balance: Balance, pulled: float) -> BalanceTask | None:
     """Return the balance task of a body; None for a pose that isn't standing, or where nothing stays planted.
 
-    The region is the hull of the support and of a point on the way from the center of mass of the start to that hull:
-    at the start of a pull the center of mass may stay where it is, and it has to be over the support once a handle is
-    pulled by ``SHIFTED``. Without that point a foot that is lifted by a millimetre would move the hips by half a step.
+    The region is the hull of the support, smaller by ``MARGIN``. At the start of a pull its edges are a margin beyond
+    the center of mass, which may stay there, and they come to the support as a handle is pulled by ``SHIFTED``. Without
+    that a foot that is lifted by a millimetre would move the hips by half a step.
 
     Args:
         start: the body.
@@ -108,11 +126,12 @@ def balance_task(start: StartTree, placed: PlacedTree, balance: Balance, pulled:
 
     support, stance = convex_hull(seen(balance.support)), convex_hull(seen(balance.stance))
     centers = balance.centers / start.unit
-    task = BalanceTask(balance.bones.tolist(), balance.masses, centers, axes, support)
-    here = task.center(placed)
+    normals, offsets = _edges(support)
+    task = BalanceTask(balance.bones.tolist(), balance.masses, centers, axes, normals, offsets - MARGIN)
+    center = task.center(placed)
+    here = (float(center[0]), float(center[1]))
     if math.dist(here, nearest_in_hull(stance, here)) > STANDING:
         return None
     share = min(1.0, pulled / SHIFTED)
-    there = nearest_in_hull(support, here)
-    between = (here[0] + share * (there[0] - here[0]), here[1] + share * (there[1] - here[1]))
-    return replace(task, region=convex_hull([*support, between]))
+    beyond = task.beyond(placed) + MARGIN
+    return replace(task, offsets=task.offsets + (1.0 - share) * np.maximum(beyond, 0.0))

@@ -336,7 +336,7 @@ class Descent:
         return jacobian
 
     def _balance_rows(self, task: BalanceTask, placed: PlacedTree, moved: Array, axes: Array) -> Array:
-        """Return how the center of mass moves toward the region with each coordinate (2, N + S).
+        """Return how the center of mass moves back over the edges with each coordinate (E, N + S).
 
         Args:
             task: the balance task.
@@ -344,13 +344,10 @@ class Descent:
             moved: (B, N + S, 3) how the joints of the bones with masses move with each coordinate.
             axes: (N, 3) axes of the columns.
         """
-        across = np.array(task.across(placed))
-        if not across.any():
-            return np.zeros((2, moved.shape[1]))
         center = np.tensordot(task.masses, moved, axes=1)
         turned = self.tree.structure.turned[task.bones]
         center[: len(axes)] += np.cross(axes, turned.T @ (task.masses[:, None] * task.arms(placed)))
-        found: Array = across @ task.axes @ center.T
+        found: Array = task.across(placed) @ task.axes @ center.T
         return found
 
     def _floor_rows(self, task: FloorTask, placed: PlacedTree, moved: Array, axes: Array) -> Array:

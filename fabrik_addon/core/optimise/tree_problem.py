@@ -45,7 +45,7 @@ LEAST_BENT, WELL_BENT = 0.003, 0.03
 whole: where all targets may be met, and where some can't be. A chain stretched straight to a target beyond reach has no
 side: a straight arm rotated by 107 degrees in one step of its target without the second."""
 
-BALANCE_WEIGHT = 100.0
+BALANCE_WEIGHT, FLOOR_WEIGHT = 10.0, 100.0
 """Weight of the balance task and of the floor task beside the position tasks of their level, that of the handle that is
 pulled: a hand that is pulled far away is left behind before the center of mass leaves the feet."""
 
@@ -141,7 +141,7 @@ class TreeProblem:
         if self.balance is not None:
             levels.setdefault(self.balance_priority, []).append((self.balance, BALANCE_WEIGHT))
         if self.floor is not None:
-            levels.setdefault(self.floor_priority, []).append((self.floor, BALANCE_WEIGHT))
+            levels.setdefault(self.floor_priority, []).append((self.floor, FLOOR_WEIGHT))
         if self.look_at is not None:
             if not levels:
                 levels[0] = []  # the first level is met before anything else, which a look is never

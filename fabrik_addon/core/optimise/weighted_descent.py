@@ -42,6 +42,7 @@ from numpy.typing import NDArray
 
 from ..math.factorisation import positive_inverse
 from ..math.operations import SCALAR, TINY, Array
+from .balance_task import BalanceTask
 from .look_at_task import LOOK_AT_FORCE, LOOK_AT_WEIGHT, LookAtTask
 from .prioritised_descent import EXACT, LONGEST, Descent, descend_by_priority
 from .swivel_task import SwivelTask
@@ -268,7 +269,7 @@ def _nearly_met(descent: Descent, state: State, most: float) -> Descent:
     for level in descent.levels[1:]:
         levels.append([])
         for task, weight in level:
-            if isinstance(task, (PoleTask, SwivelTask)):
+            if isinstance(task, (PoleTask, SwivelTask, BalanceTask)):
                 continue
             error = math.sqrt(sum(part * part for part in task.residual(SCALAR, state.placed)))
             # Exact steps weigh all coordinates alike: with the rest of a look at a point beyond the limits of neck and

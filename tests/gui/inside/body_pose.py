@@ -218,7 +218,8 @@ def body_balance() -> Steps:
     """A mark on the floor below the center of mass: green over the planted feet, red beside them."""
     yield from with_tool()
     rig_now().fabrik.body.use_balance = True
-    area().spaces.active.overlay.show_axis_x = area().spaces.active.overlay.show_axis_y = False
+    for axis in ("show_axis_x", "show_axis_y"):
+        setattr(area().spaces.active.overlay, axis, False)
     with over():
         bpy.ops.view3d.view_orbit(angle=0.4, type="ORBITUP")
     Stage.hands.move(*(middle(region()) + Vector((300.0, 300.0))))
