@@ -5,7 +5,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import redirect_stdout
+from dataclasses import dataclass, fields, replace
+from io import StringIO
+from itertools import chain, product
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -23,10 +26,14 @@ from fabrik_addon.blender.solving.write_channels import write_channels
 from fabrik_addon.core.body.posture import PULLED
 
 from .blender_chain import make_empty, new_scene, register, view_layer
+from .clips import PINNED, pybullet_clips
 from .problems import Array, Effort
 from .report import Row, Table
 
 MOTION = Path(__file__).parents[2] / "tests/data/cmu_01_01_jump.bvh"
+
+CMU = "CMU 01_01's jump: not seen by the elbows' model, seen by the posture weights"
+PYBULLET = "pybullet's: seen by the elbows' model, not seen by the posture weights"
 
 ALL_HANDLES = ("Hips", "Head", "Hand.L", "Hand.R", "Foot.L", "Foot.R")
 
@@ -76,45 +83,69 @@ class Errors:
 def reconstruction_table(effort: Effort) -> Table:
     """Return how near the other joints of captured poses come, by a body and by Blender's own IK."""
     rows, worst, wrong = [], 0.0, 0.0
-    motion = Motion(MOTION)
     every = EVERY if effort.targets >= 100 else 4 * EVERY
-    poses = motion.poses[::every]
-    for title, names in HANDLES.items():
-        for has_rotations in (True, False):
-            ours, blenders = (
-                errors_of(motion, poses, names, has_rotations, pose)
-                for pose in (motion.pose_body, motion.pose_blenders)
-            )
+    clips = pybullet_clips()
+    for source, paths in ((CMU, [MOTION]), (PYBULLET, clips)):
+        for title, found in _errors_of_all(paths, every).items():
+            ours, blenders = (_joined(each) for each in zip(*found, strict=True))
             ratio = float(ours.joints.mean() / blenders.joints.mean())
-            is_judged = names == ALL_HANDLES
+            is_judged = title.startswith(next(iter(HANDLES)))
             if is_judged:
                 worst, wrong = max(worst, ratio), max(wrong, float(ours.sides.mean()))
             cells = (
-                f"{title}; {'position and rotation' if has_rotations else 'position'}",
+                source,
+                title,
                 *(f"{np.mean(each.joints):.4f}" for each in (ours, blenders)),
+                f"{ratio:.0%}",
                 *(f"{np.mean(each.angles):.1f}" for each in (ours, blenders)),
                 *(f"{np.mean(each.sides):.1%}" for each in (ours, blenders)),
                 *(f"{np.max(each.targets):.4f}" for each in (ours, blenders)),
             )
             rows.append(Row(cells, ratio <= 0.5 and not ours.sides.any() if is_judged else None))
-    pairs = (
-        "mean distance of the other joints over height",
-        "mean angle of the other bones, degrees",
-        "elbows and knees on the wrong side",
-        "worst handle's distance from its target over height",
-    )
+    if not clips:
+        rows.append(Row((PYBULLET, f"left out: {PINNED} can't be fetched", *[""] * 9)))
+    joints, *others = [
+        (f"{title}: body", f"{title}: Blender's IK")
+        for title in (
+            "mean distance of the other joints over height",
+            "mean angle of the other bones, degrees",
+            "elbows and knees on the wrong side",
+            "worst handle's distance from its target over height",
+        )
+    ]
     return Table(
         title="Captured poses from a body's handles",
         must="with six handles half the joint error of Blender's own IK, no elbow or knee on the wrong side",
         measured=f"{worst:.0%} of Blender's joint error, {wrong:.1%} on the wrong side",
-        columns=("handles", *(f"{title}: {whose}" for title in pairs for whose in ("body", "Blender's IK"))),
+        columns=("motions", "handles", *joints, "body over Blender's IK", *chain.from_iterable(others)),
         rows=tuple(rows),
-        note=f"Each tenth frame of {MOTION.name} ({len(poses)} poses), from the pose at rest, moved and turned about "
-        "the vertical to where the handles' targets are. Both have the limits that Make Body gives. Blender's own IK: "
-        "constraints from the bones before hands, feet and head to the hips, Copy Rotation for rotations, the hips "
-        "set where they are a handle. The model by which elbows of the body turn is fitted to other motions; the "
-        "posture weights of spine, neck and head were compared on this one and three others.",
+        note=f"Each tenth frame of {MOTION.name} and of the {len(clips)} motions of a human in {PINNED}, from the pose "
+        "at rest, moved and turned about the vertical to where the handles' targets are. Both have the limits that "
+        "Make Body gives. Blender's own IK: constraints from the bones before hands, feet and head to the hips, Copy "
+        "Rotation for rotations, the hips set where they are a handle. Seen is what was used to find the numbers: "
+        "the model by which the body's elbows turn is fitted to all of pybullet's motions "
+        "(`scripts/fit_elbows.py`), the posture weights of spine, neck and head were compared on the jump.",
     )
+
+
+def _errors_of_all(paths: Sequence[Path], every: int) -> dict[str, list[tuple[Errors, Errors]]]:
+    """Return the errors of the body and of Blender's IK, of each motion, by what is given of the handles."""
+    found: dict[str, list[tuple[Errors, Errors]]] = {}
+    for path in paths:
+        motion = Motion(path)
+        poses = motion.poses[::every]
+        for (title, names), has_rotations in product(HANDLES.items(), (True, False)):
+            given = f"{title}; {'position and rotation' if has_rotations else 'position'}"
+            errors = (
+                errors_of(motion, poses, names, has_rotations, motion.pose_body),
+                errors_of(motion, poses, names, has_rotations, motion.pose_blenders),
+            )
+            found.setdefault(given, []).append(errors)
+    return found
+
+
+def _joined(parts: Sequence[Errors]) -> Errors:
+    return Errors(*(np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(Errors)))
 
 
 PoseByHandles: TypeAlias = Callable[[Mapping[str, Matrix], bool], None]
@@ -153,7 +184,8 @@ class Motion:
         register()
         new_scene()
         bpy.ops.preferences.addon_enable(module="io_anim_bvh")
-        bpy.ops.import_anim.bvh(filepath=str(path), rotate_mode='QUATERNION')
+        with redirect_stdout(StringIO()):  # the importer prints its progress
+            bpy.ops.import_anim.bvh(filepath=str(path), rotate_mode='QUATERNION')
         self.rig = _active()
         bpy.ops.object.mode_set(mode='POSE')
         last = round(self.rig.animation_data.action.frame_range[1])

@@ -7,9 +7,12 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import bpy
 import numpy as np
+import pytest
 
-from scripts.benchmark import body_reconstruction_rows, peers, plots
+from scripts.benchmark import body_reconstruction_rows, clips, peers, plots
+from scripts.benchmark.blender_chain import new_scene
 from scripts.benchmark.limit_sets import SETS
 from scripts.benchmark.problems import Effort
 
@@ -53,3 +56,34 @@ def test_a_captured_pose_is_found_from_rest_by_six_handles() -> None:
         )
         assert found.targets.max() < 1e-3
         assert found.joints.mean() < 0.05
+
+
+ARM = """<robot>
+<joint name="root" type="fixed"><parent link="base"/><child link="root"/><origin xyz="0 0 0"/></joint>
+<joint name="elbow" type="revolute"><parent link="root"/><child link="elbow"/><origin xyz="0 -2 0"/>
+<axis xyz="0 0 1"/></joint>
+<joint name="wrist" type="fixed"><parent link="elbow"/><child link="wrist"/><origin xyz="0 -4 0"/></joint>
+</robot>"""
+
+
+def test_pybullets_motions_look_along_minus_y_with_z_up(tmp_path: Path) -> None:
+    """The elbow's bend is forward: along x in the package."""
+    file = tmp_path / "arm.bvh"
+    file.write_text(clips.bvh_text(ARM, [[0.1, 1.0, 2.0, 3.0, 1.0, 0.0, 0.0, 0.0, np.pi / 2.0]]), encoding="utf-8")
+    new_scene()
+    bpy.ops.preferences.addon_enable(module="io_anim_bvh")
+    bpy.ops.import_anim.bvh(filepath=str(file))
+    bpy.context.scene.frame_set(1)
+    bones = bpy.context.object.pose.bones
+    np.testing.assert_allclose(bones["pelvis"].head, (-3.0, -1.0, 2.0), atol=1e-5)
+    np.testing.assert_allclose(bones["elbow"].head, (-3.0, -1.0, 1.5), atol=1e-5)
+    np.testing.assert_allclose(bones["wrist"].head, (-3.0, -2.0, 1.5), atol=1e-5)
+
+
+def test_motions_that_cannot_be_fetched_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setattr(clips, "FOLDER", tmp_path / "clips")
+    assert clips.pybullet_clips() == []
+    assert "left out" in capsys.readouterr().err
