@@ -17,7 +17,7 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any  # classes and properties that Blender registers: no stub has their attributes
 
 if TYPE_CHECKING:
     from polib import POFile

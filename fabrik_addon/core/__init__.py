@@ -56,7 +56,7 @@ __all__ = [
     "with_root_fixed",
 ]
 
-_MODULES = {
+_MODULE_OF = {
     "pole_for": ".goals.pole",
     "Array": ".math.operations",
     "StartPose": ".model.chain_start",
@@ -95,7 +95,7 @@ if not TYPE_CHECKING:  # a type checker would take every name for one of this pa
         Raises:
             AttributeError: there is no such name.
         """
-        if name not in _MODULES:
+        if name not in _MODULE_OF:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = globals()[name] = getattr(import_module(_MODULES[name], __name__), name)
+        value = globals()[name] = getattr(import_module(_MODULE_OF[name], __name__), name)
         return value

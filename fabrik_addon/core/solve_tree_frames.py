@@ -72,7 +72,7 @@ def solve_tree_frames(
 
 
 def _solved_after(frame: Frame, options: Options, before: TreeSolution | None) -> TreeSolution:
-    """Solve a frame from the solution of one before."""
+    """Solve a frame from the solution of a frame before it, or, where that meets not all targets, from its own pose."""
     if before is not None and _is_reached(before):
         solution = solve_tree_components(*frame, options, before)
         if _is_reached(solution):
@@ -109,7 +109,10 @@ def _solved_between(
 
 
 def _reference(problem: TreeProblem) -> State | None:
-    """Return the reference pose of a frame, or None where it is no ordinary one: met already, or bent from a pole."""
+    """Return the reference pose of a frame; None of a frame that is solved alone.
+
+    That is one whose targets are met already, whose chains bend away from their poles, or with a target beyond reach.
+    """
     present = problem.present()
     reference = problem.turned_to_poles(present)
     is_ordinary = not problem.is_met(present) and problem.bends_to_poles(reference) and not any(problem.beyond_reach)

@@ -8,7 +8,7 @@ import itertools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any  # armatures and chains: no stub knows Object.fabrik
 
 import bpy
 import numpy as np

@@ -7,7 +7,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any  # armatures and chains: no stub knows Object.fabrik
 
 import numpy as np
 from bpy.types import Object

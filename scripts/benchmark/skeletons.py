@@ -15,7 +15,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any  # what TOML holds; the data of an object, whose type the stub leaves open
 
 import numpy as np
 

@@ -135,7 +135,7 @@ PANELS = [kind for kind in registered(Panel) if kind.__name__.startswith("VIEW3D
 
 
 def draw() -> dict[str, list[tuple[str, str]]]:
-    """What every panel that wants to be seen shows, by the panel's label."""
+    """What every panel that is drawn shows, by the panel's label."""
     shown: dict[str, list[tuple[str, str]]] = {}
     refused: set[str] = set()
     for kind in PANELS:  # parents come first

@@ -39,7 +39,7 @@ _Rows = dict[ChannelKey, list[tuple[float, ...]]]
 def bake_body(work: FrameRange) -> list[UnreachedFrame]:
     """Key the bones of a body at every frame, with its pinned handles where the objects are that they follow.
 
-    Head and eyes look at what they look at.
+    Head and eyes of a body that looks at a point are turned to where that point is at each frame.
 
     Returns:
         the frames at which a handle isn't at its object, with the largest error of each frame.

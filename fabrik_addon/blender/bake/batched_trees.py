@@ -24,7 +24,7 @@ from ...core.math.quaternion_arrays import conjugate, multiply
 from ..animation.animated_settings import animated_paths, animated_settings, has_animated_settings
 from ..rig.bone_kinematics import location_at, rotates_rigidly
 from ..rig.bone_rotations import local_rotations, parent_frames
-from ..rig.bone_tree import link_lengths, rest_frames_of
+from ..rig.bone_tree import NO_LENGTH, link_lengths, rest_frames_of
 from ..rig.rotation_channel import rotation_in_armature, rotation_of
 from ..rig.snapshot import Snapshot
 from ..rig.targets_and_poles import position_in_world
@@ -36,9 +36,6 @@ if TYPE_CHECKING:
     from bpy.types import Object, PoseBone
 
     from ..rig.properties import FabrikChain
-
-_NO_LENGTH = 1e-6
-"""Length of a link, over that of all links, below which a frame is read as a group, which names the bone."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +104,8 @@ class PlainTree:
         parents = chain.parents.tolist()
         lengths = np.array([link_lengths(positions, parents) for positions in posed.positions])
         is_solved = np.isfinite(table).all(axis=1)
-        is_solved &= (lengths[:, 1:] > _NO_LENGTH * lengths.sum(axis=1, keepdims=True)).all(axis=1)
+        # A frame whose links are too short is read as a group, which names the bone.
+        is_solved &= (lengths[:, 1:] > NO_LENGTH * lengths.sum(axis=1, keepdims=True)).all(axis=1)
         which = np.flatnonzero(is_solved)
         solutions = self._solutions(posed, lengths, which)
         rotations, places = posed.own.copy(), posed.roots[:, :, 0].copy()

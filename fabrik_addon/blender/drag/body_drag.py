@@ -86,6 +86,7 @@ class BodyDrag(BaseDrag):
 
     def _begin(self, view_layer: ViewLayer) -> None:
         self._previous: tuple[SolvedChain, ...] = ()
+        # d, r, R and D of ``MOST_TURN``.
         self._distance = self._rate = self._turns = self._distances = 0.0
         self._to_armature: Matrix = armature_to_world(self.armature).inverted()
         self._other_side = other_side(self.armature, self.grab.bone, self.grab.use_tail)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from mathutils import Quaternion, Vector
 
 from ...core import FabrikError
+from ...core.optimise.tree_problem import UNSEEN_ANGLE
 from ..rig.body_properties import body_of
 from ..rig.body_snapshots import Pull, find_handle
 from .body_drag import BodyDrag
@@ -33,9 +34,6 @@ MOST_TURN_RATIO = 2.5
 
 Where balance or a limit holds the handle back, the bones that come behind would rotate at once: hips that were turned
 by 60 degrees in 40 moves took a thigh by 8 degrees in one, 4.6 times the median move's largest rotation."""
-
-_UNSEEN_ANGLE = 1e-3
-"""Angle (radians) that can't be seen."""
 
 FAR_TURN = 0.3
 """Angle of a move (radians) from which on rotations have no bound."""
@@ -106,7 +104,7 @@ class BodyTurn(BodyDrag):
 
     def finish(self, view_layer: ViewLayer) -> None:
         """Turn by the same rotation again where some of it is left: a turn by no angle has no largest rotation."""
-        if self.angle_left > _UNSEEN_ANGLE:
+        if self.angle_left > UNSEEN_ANGLE:
             self.turn(view_layer, self.turned)
 
     def _repeat(self, view_layer: ViewLayer) -> None:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 NATIVE_STEPS = 12
 """Bound on the steps; three to five are usual."""
 
-_MISSED = 1e-3
+_UNREACHED = 1e-3
 """Position error, over the chain's length, above which steps count as ended in a local minimum."""
 
 _LEAST_PROGRESS = 0.98
@@ -111,9 +111,9 @@ def _fill(nodes: Nodes, name: str, constrained_chain: ConstrainedJoints, count: 
         others = [_descended(nodes, constrained_chain, step, each, goal, _LEAST_PROGRESS) for each in starts]
         reached = values
         for found, error_left in reversed(others):
-            is_there = nodes.scalar('ABSOLUTE', error_left) <= _MISSED
+            is_there = nodes.scalar('ABSOLUTE', error_left) <= _UNREACHED
             reached = _switched(nodes, constrained_chain, is_there, found, reached)
-        values = _switched(nodes, constrained_chain, left > _MISSED, reached, values)
+        values = _switched(nodes, constrained_chain, left > _UNREACHED, reached, values)
     with nodes.frame("Own rotations of the bones"):
         found = _own_rotations(nodes, constrained_chain, values)
         is_open = error > tolerance

@@ -18,15 +18,15 @@ FOLLOWS_ITEMS = (
     ('LIMB', "Limb", "The bone's limb alone; the hips take the legs along"),
 )
 
-_SPINE_AND_CHEST = {'SPINE', 'CHEST'}
-_NECK = {'NECK', 'HEAD'}
-_ARM = {'UPPER_ARM', 'FOREARM', 'HAND', 'FINGER'}
-_LEG = {'THIGH', 'SHIN', 'FOOT', 'TOE'}
-_UPPER = _SPINE_AND_CHEST | _NECK | _ARM | {'CLAVICLE'}
+_TRUNK_ROLES = {'SPINE', 'CHEST'}
+_NECK_ROLES = {'NECK', 'HEAD'}
+_ARM_ROLES = {'UPPER_ARM', 'FOREARM', 'HAND', 'FINGER'}
+_LEG_ROLES = {'THIGH', 'SHIN', 'FOOT', 'TOE'}
+_UPPER = _TRUNK_ROLES | _NECK_ROLES | _ARM_ROLES | {'CLAVICLE'}
 
-_LIMBS: Mapping[str, set[str]] = {
-    **{role: limb for limb in (_SPINE_AND_CHEST, _NECK, _ARM, _LEG) for role in limb},
-    'HIPS': {'HIPS'} | _LEG,
+_FOLLOWING_ROLES: Mapping[str, set[str]] = {
+    **{role: limb for limb in (_TRUNK_ROLES, _NECK_ROLES, _ARM_ROLES, _LEG_ROLES) for role in limb},
+    'HIPS': {'HIPS'} | _LEG_ROLES,
 }
 """The roles of a limb, by that of one of its bones; every other role is a limb by itself."""
 
@@ -44,7 +44,7 @@ def following_bones(bone: PoseBone, roles: Mapping[str, str], follows: Follows) 
         return set(roles)
     if follows == 'UPPER' and role in _UPPER:
         return {name for name, other in roles.items() if other in _UPPER}
-    limb = _LIMBS.get(role, {role})
+    limb = _FOLLOWING_ROLES.get(role, {role})
     top = bone
     for parent in bone.parent_recursive:
         # A bone without a role doesn't end a limb: it may be a twist bone.

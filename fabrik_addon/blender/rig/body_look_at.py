@@ -43,7 +43,7 @@ EYE_CONE = math.radians(35.0)
 """Largest angle between an eye and its direction at rest. Chosen: human eyes reach about 55 degrees (Guitton and Volle
 1987), where a face looks strained."""
 
-_ALONG = 0.5
+_FORWARD_COSINE = 0.5
 """Cosine of the angle between the own y axis of an eye's bone and the body's direction forward at rest, from which on
 the eye looks along that axis. The bone of an eye at the side of a head may point to that side."""
 
@@ -151,7 +151,7 @@ def _axis_of(eye: PoseBone, forward: Vector) -> Vector:
     """Return the axis in its own frame along which an eye looks: its y axis, if that points forward at rest."""
     rest = eye.bone.matrix_local.to_quaternion()
     along = Vector((0.0, 1.0, 0.0))
-    return along if (rest @ along).dot(forward) >= _ALONG else rest.inverted() @ forward
+    return along if (rest @ along).dot(forward) >= _FORWARD_COSINE else rest.inverted() @ forward
 
 
 def eye_channels(look: Look | None, moved: Matrix | None = None) -> list[tuple[PoseBone, Channel]]:

@@ -214,21 +214,13 @@ def take_body(armature: Object, *pulls: Pull, follows: Follows = 'BODY') -> Body
     places = {pull.handle: pull for pull in pulls}
     snapshots: list[Snapshot] = []
     for handle in (*pulled.values(), *held):
-        bone, is_pulled = bones[handle.name], handle.name in pulled
-        own = places.get(handle.name, Pull(handle.name))
-        position, rotation = own.position, own.rotation
-        if handle.use_pin and not is_pulled and (frame := _followed_frame(armature, handle)) is not None:
-            position, rotation = frame.to_translation(), frame.to_quaternion()
-        if position is None and (handle.use_pin or handle.use_position):
-            position = handle_place(armature, handle)
-        is_looking = look is not None and bone == look.head
-        if rotation is None and (handle.use_pin or (handle.use_rotation and not is_looking)):
-            rotation = bone.matrix.to_quaternion()
+        is_pulled = handle.name in pulled
+        is_looking = look is not None and bones[handle.name] == look.head
+        own = _desired(armature, handle, places.get(handle.name), is_looking)
         toes = None if is_pulled or handle.name not in body_of(armature).handles else toes_of(armature, handle, turning)
         if toes is not None:
             snapshots += _planted_by_toes(armature, handle, toes, root, turning)
             continue
-        own = Pull(handle.name, position, rotation)
         priority = PINNED if handle.use_pin else PULLED if is_pulled else handle.priority
         try:
             snapshots += _snapshots_of(armature, handle, own, root, turning, priority)
@@ -236,15 +228,48 @@ def take_body(armature: Object, *pulls: Pull, follows: Follows = 'BODY') -> Body
             raise FabrikError(f"Handle '{handle.name}': {error}") from error
     if look is not None:
         snapshots.append(_looking(armature, look, root, turning))
-    by_role = POSTURE_WEIGHTS if look is None else POSTURE_WEIGHTS | LOOKING_WEIGHTS
+    turned = [bones[pull.handle].name for pull in pulls if pull.rotation is not None]
+    weights = _posture_weights(roles, root, look is not None, turned)
+    balance_priority = HELD if turned else PULLED
+    return BodySnapshots(tuple(snapshots), root, weights, frozenset(pulled), balance_priority, root_follows, look)
+
+
+def _desired(armature: Object, handle: FabrikHandle | _AddedHandle, pull: Pull | None, is_looking: bool) -> Pull:
+    """Return where a handle should be: where it is pulled, at the object that it follows, or where it is.
+
+    Args:
+        armature: with the body.
+        handle: of the body, or added to it.
+        pull: of the handle; None of one that isn't pulled.
+        is_looking: whether the handle's bone is the head that looks at a point: the look decides its rotation.
+    """
+    position, rotation = (None, None) if pull is None else (pull.position, pull.rotation)
+    if handle.use_pin and pull is None and (frame := _followed_frame(armature, handle)) is not None:
+        position, rotation = frame.to_translation(), frame.to_quaternion()
+    if position is None and (handle.use_pin or handle.use_position):
+        position = handle_place(armature, handle)
+    if rotation is None and (handle.use_pin or (handle.use_rotation and not is_looking)):
+        rotation = _handle_bone(armature, handle).matrix.to_quaternion()
+    return Pull(handle.name, position, rotation)
+
+
+def _posture_weights(
+    roles: Mapping[str, str], root: PoseBone, is_looking: bool, turned: Sequence[str]
+) -> dict[str, float]:
+    """Return the posture weights of bones by their names.
+
+    Args:
+        roles: of the bones, by their names.
+        root: of the body, which has the weight of hips.
+        is_looking: whether the head looks at a point.
+        turned: names of the bones that are turned by their handles.
+    """
+    by_role = POSTURE_WEIGHTS | LOOKING_WEIGHTS if is_looking else POSTURE_WEIGHTS
     weights = {name: by_role.get(role, 1.0) for name, role in roles.items()}
     weights[root.name] = POSTURE_WEIGHTS['HIPS']
-    for pull in pulls:
-        name = bones[pull.handle].name
-        if pull.rotation is not None:
-            weights[name] = min(weights.get(name, MOST_TURNED_WEIGHT), MOST_TURNED_WEIGHT)
-    balance_priority = PULLED if all(pull.rotation is None for pull in pulls) else HELD
-    return BodySnapshots(tuple(snapshots), root, weights, frozenset(pulled), balance_priority, root_follows, look)
+    for name in turned:
+        weights[name] = min(weights.get(name, MOST_TURNED_WEIGHT), MOST_TURNED_WEIGHT)
+    return weights
 
 
 def _looking(armature: Object, look: Look, root: PoseBone, turning: set[str]) -> Snapshot:

@@ -24,6 +24,9 @@ _UPRIGHT = math.cos(math.radians(45.0))
 """Cosine of the angle at rest between the vertical and the line from the hips to the shoulders up to which arms are
 those of a human: the forelegs of a horse have the same roles."""
 
+_BELOW_ARMS = {Role.CHEST, Role.SPINE, Role.HIPS}
+"""Roles of the bone in whose frame an arm's model is: the first of them above the arm."""
+
 
 def read_swivels(armature: Object, tree: BoneTree, first_joint: int) -> tuple[Swivel, ...]:
     """Return the arms of a body with shoulder, elbow and wrist in a tree.
@@ -45,7 +48,7 @@ def read_swivels(armature: Object, tree: BoneTree, first_joint: int) -> tuple[Sw
     found = []
     for (side, _), (upper_arm, forearm, hand) in arms.items():
         names = (upper_arm.name, forearm.name, hand.name)
-        chest = next((one for one in upper_arm.parent_recursive if roles.get(one.name) in _TRUNK), None)
+        chest = next((one for one in upper_arm.parent_recursive if roles.get(one.name) in _BELOW_ARMS), None)
         if chest is None or any(name not in joints for name in (*names, chest.name)):
             continue
         outward = axes * [1.0 if side == Side.LEFT else -1.0, 1.0, 1.0]
@@ -53,9 +56,6 @@ def read_swivels(armature: Object, tree: BoneTree, first_joint: int) -> tuple[Sw
         one, two, three = (joints[name] for name in names)
         found.append(Swivel((one, two, three), joints[chest.name], swivel_model(own)))
     return tuple(found)
-
-
-_TRUNK = {Role.CHEST, Role.SPINE, Role.HIPS}
 
 
 def _arms(armature: Object) -> dict[tuple[str, int], tuple[PoseBone, PoseBone, PoseBone]]:

@@ -21,7 +21,7 @@ from .bone_limits import UNLIMITED, Limits, stiffness_of
 if TYPE_CHECKING:
     from bpy.types import PoseBone
 
-_NO_LENGTH = 1e-6
+NO_LENGTH = 1e-6
 """Length of a link, over that of all links, below which it has no direction in single precision."""
 
 
@@ -136,7 +136,7 @@ def read_tree(
         tips, starts, roots = tips + 1, starts + 1, tuple(root + 1 for root in roots)
         lengths = link_lengths(rows.positions, rows.parents)
     if tree.posture_weights is not None:
-        lengths[lengths <= _NO_LENGTH * lengths.sum()] = 0.0
+        lengths[lengths <= NO_LENGTH * lengths.sum()] = 0.0
     chain = Chain(
         parents=np.array(rows.parents),
         lengths=lengths,
@@ -251,7 +251,7 @@ def _check_lengths(tree: BoneTree, rows: _Rows, lengths: Array) -> None:
     Raises:
         FabrikError: there is one.
     """
-    least = _NO_LENGTH * float(lengths.sum())
+    least = NO_LENGTH * float(lengths.sum())
     for joint, (parent, length) in enumerate(zip(rows.parents, lengths.tolist(), strict=True)):
         if parent < 0 or length > least:
             continue

@@ -27,7 +27,7 @@ SHORT_LINK = 0.5
 """Length of a link, over that of the links at a knee or elbow, below which it is a hand, a foot or a clavicle."""
 
 
-_LIMBS = (
+_ROTATING_TOGETHER = (
     {'UPPER_ARM', 'FOREARM', 'HAND'},
     {'THIGH', 'SHIN', 'FOOT'},
     {'SPINE', 'CHEST'},
@@ -55,7 +55,7 @@ def limb_of(armature: Object, bone_name: str) -> Limb:
     """Return the bones that rotate when a bone is dragged.
 
     Of a bone that is a part of a body: this bone and those above it whose roles rotate together with its own
-    (``_LIMBS``), without a hand or foot itself. Of any other bone:
+    (``_ROTATING_TOGETHER``), without a hand or foot itself. Of any other bone:
 
     - A hand or foot: the lower and the upper part of its limb.
     - A bone of the lower part: from this bone to the first one of the upper part.
@@ -91,7 +91,7 @@ def limb_of(armature: Object, bone_name: str) -> Limb:
 def _limb_by_roles(bone: Bone, roles: Mapping[str, str]) -> Limb:
     """Return the limb of a bone that is a part of a body."""
     role = roles[bone.name]
-    together = next((limb for limb in _LIMBS if role in limb), {role})
+    together = next((limb for limb in _ROTATING_TOGETHER if role in limb), {role})
     line = [bone, *bone.parent_recursive]
     count = next((number for number, link in enumerate(line) if roles.get(link.name) not in together), len(line))
     is_hand_or_foot = role in {'HAND', 'FOOT'} and count > 1

@@ -139,7 +139,10 @@ def _supporting_bones_that_may_move(armature: Object, bone_name: str, bones: Cha
 
 
 def _is_of_a_chain(armature: Object, bone: PoseBone, bones: ChainBones) -> bool:
-    """Tell whether a bone is one of a chain's own, or of another one's that is on, or starts where that one ends."""
+    """Tell whether a bone belongs to a chain with these bones, or to another enabled chain of the armature.
+
+    To an enabled chain belong also its tip bone, and the bones that start at the tail at which the chain ends.
+    """
     if bone in bones.line:
         return True
     for other in armature.fabrik.chains:  # type: ignore[attr-defined]
@@ -210,7 +213,7 @@ def position_in_world(target: Object, bone_name: str, role: str) -> Vector:
 
 
 def _is_evaluated(obj: Object, layer_collection: LayerCollection) -> bool:
-    """Tell whether Blender evaluates an object: a hidden one it does, one that is disabled in viewports it doesn't."""
+    """Tell whether Blender evaluates an object: also if it is hidden, but not if it is disabled in viewports."""
     collection = layer_collection.collection
     if layer_collection.exclude or collection.hide_viewport or obj.hide_viewport:
         return False

@@ -36,7 +36,7 @@ _JOINTS = {
 _JOINTS_OF_HUMANS = {'HAND': 'WRIST', 'FOOT': 'ANKLE', 'FINGER': 'FINGER'}
 """Those of people alone: the hock of a horse, a foot by homology, bends much further than an ankle."""
 
-_ALONG = math.cos(math.radians(20.0))
+_ALIGNED_COSINE = math.cos(math.radians(20.0))
 """Cosine of the angle between a bone's own y axis and the line to the next joint, from which on its swing is that of
 the limb. Bones that other programs have exported often point across the limb; limits of their swing would be wrong."""
 
@@ -126,5 +126,5 @@ def _points_along(armature: Object, part: FabrikPart, bone: PoseBone) -> bool:
     link = following[0].head_local - bone.bone.head_local
     return (
         link.length == 0.0
-        or (bone.bone.tail_local - bone.bone.head_local).dot(link) >= _ALONG * bone.bone.length * link.length
+        or (bone.bone.tail_local - bone.bone.head_local).dot(link) >= _ALIGNED_COSINE * bone.bone.length * link.length
     )

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""WRITE: what the head of a body looks at, and the rotations by which it does."""
+"""WRITE: what the head of a body looks at, and the rotations that turn head, eyes, chest and spine to it."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def look_at(
 ) -> tuple[float, list[tuple[PoseBone | Bone, str]]]:
     """Turn the head of a body to what is looked at, and chest and spine along with it.
 
-    Bones that nothing has turned since the look before start from where that one found them. So the pose is a function
-    of what is looked at now: from the pose of the look before, a point that goes round and comes back to the front
-    would leave chest and neck twisted against each other.
+    Bones that nothing has turned since the last Look At start from the rotations that they had before it. So the pose
+    is a function of the point: if each Look At started from the pose of the last one, a point that goes round the body
+    once would leave chest and neck twisted against each other.
 
     Args:
         view_layer: with the armature.
@@ -104,7 +104,7 @@ def _is_unseen(bone: PoseBone, channel: str, old: tuple[float, ...]) -> bool:
 
 
 def _take_back(armature: Object) -> None:
-    """Turn bones back to where the look before found them, if none of them was turned since."""
+    """Turn bones back to the rotations that they had before the last Look At, if none of them was turned since."""
     settings = []
     for name, channel, before, after in json.loads(body_of(armature).turned_by_look or "[]"):
         bone = armature.pose.bones.get(name)

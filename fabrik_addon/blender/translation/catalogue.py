@@ -18,7 +18,7 @@ COMPILED = Path(__file__).resolve().parents[2] / "locale/messages.json"
 ENGLISH = {"", "en_US"}
 """Blender's names of the language in which the texts are written; the empty one is that of a Blender without others."""
 
-_NAME = "fabrik_ik"
+_EXTENSION = "fabrik_ik"
 
 
 @cache
@@ -49,8 +49,8 @@ def follow_language() -> None:
     Blender has no handler for a change of its language: the panel calls this whenever it is drawn.
     """
     if not _registered and bpy.app.translations.locale not in ENGLISH:
-        _registered.append(_NAME)
-        bpy.app.translations.register(_NAME, load())  # type: ignore[arg-type]  # the stub knows no contexts
+        _registered.append(_EXTENSION)
+        bpy.app.translations.register(_EXTENSION, load())  # type: ignore[arg-type]  # the stub knows no contexts
 
 
 def register() -> None:

@@ -44,13 +44,13 @@ class Creature:
     """How sure the shape alone is of a creature that fits."""
 
 
-_ARM = (Role.CLAVICLE, Role.UPPER_ARM, Role.FOREARM, Role.HAND, Role.FINGER)
-_LEG = (None, Role.THIGH, Role.SHIN, Role.FOOT, Role.TOE)
+ARM = (Role.CLAVICLE, Role.UPPER_ARM, Role.FOREARM, Role.HAND, Role.FINGER)
+LEG = (Role.THIGH, Role.SHIN, Role.FOOT, Role.TOE)
 
 HUMAN = Creature(
     "human",
-    arm=LimbKind(_ARM, share=0.52, girdle=0.45, last=0.28, has_girdle=True, near=1.0),
-    leg=LimbKind(_LEG, share=0.51, girdle=0.3, last=0.2, has_girdle=False, near=0.3),
+    arm=LimbKind(ARM, share=0.52, girdle=0.45, last=0.28, has_girdle=True, near=1.0),
+    leg=LimbKind((None, *LEG), share=0.51, girdle=0.3, last=0.2, has_girdle=False, near=0.3),
     standing=1,
     upright=True,
     leg_share=(0.35, 0.95),
@@ -58,8 +58,8 @@ HUMAN = Creature(
 )
 QUADRUPED = Creature(
     "quadruped",
-    arm=LimbKind(_ARM, share=0.5, girdle=0.8, last=0.3, has_girdle=True, near=0.0),
-    leg=LimbKind(_LEG, share=0.47, girdle=0.5, last=0.4, has_girdle=False, near=0.0),
+    arm=LimbKind(ARM, share=0.5, girdle=0.8, last=0.3, has_girdle=True, near=0.0),
+    leg=LimbKind((None, *LEG), share=0.47, girdle=0.5, last=0.4, has_girdle=False, near=0.0),
     standing=2,
     upright=False,
     leg_share=(0.2, 2.5),
@@ -67,8 +67,8 @@ QUADRUPED = Creature(
 )
 BIRD = Creature(
     "bird",
-    arm=LimbKind(_ARM, share=0.49, girdle=0.6, last=0.6, has_girdle=True, near=0.3),
-    leg=LimbKind(_LEG, share=0.5, girdle=0.4, last=0.3, has_girdle=False, near=0.0),
+    arm=LimbKind(ARM, share=0.49, girdle=0.6, last=0.6, has_girdle=True, near=0.3),
+    leg=LimbKind((None, *LEG), share=0.5, girdle=0.4, last=0.3, has_girdle=False, near=0.0),
     standing=1,
     upright=False,
     leg_share=(0.2, 1.2),

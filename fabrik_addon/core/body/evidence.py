@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from .bone_names import TRUNK, NameReading
-from .creature import WITH_LIMBS
+from .creature import ARM, LEG, WITH_LIMBS
 from .part import Role, Side
 from .rest_skeleton import RestSkeleton
 from .shape_reading import Guess, ShapeReading
@@ -18,8 +18,6 @@ RICH = 6
 UNKNOWN = 0.5
 """Sureness of forward below which nothing tells which limb of a spider is on its left."""
 
-ARM = (Role.CLAVICLE, Role.UPPER_ARM, Role.FOREARM, Role.HAND, Role.FINGER)
-LEG = (Role.THIGH, Role.SHIN, Role.FOOT, Role.TOE)
 DIGIT_ROLES = (Role.FINGER, Role.TOE)
 """Parts in whose place other bones often hang: weapons, soles."""
 

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from ..math.operations import Array
 from .bone_names import TRUNK, NameReading, read_names
-from .creature import CREATURES, WITH_LIMBS
-from .evidence import ARM, LEG, RICH, Estimate, combine_evidence, takes_arms_for_legs, tells_much
+from .creature import ARM, CREATURES, LEG, WITH_LIMBS
+from .evidence import RICH, Estimate, combine_evidence, takes_arms_for_legs, tells_much
 from .part import LEAST_CONFIDENCE, OpenRole, Part, Recognition, Role, Side
 from .rest_skeleton import RestSkeleton, join_trees, read_skeleton, taken
 from .shape import read_shape

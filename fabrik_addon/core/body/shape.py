@@ -30,7 +30,7 @@ MOST_TWINS = 0.25
 AROUND = 5
 """Limbs of alike length around one bone from which on a creature has no arms and legs."""
 
-ACROSS = 0.5
+UPWARD_COSINE = 0.5
 """Cosine of the angle between an axis and that of the plane of symmetry, below which the axis may be up."""
 
 UNUSUAL = 0.6
@@ -103,7 +103,7 @@ def _up_of_limbs_around(anatomy: Anatomy, limbs: list[Limb]) -> Array:
         heights = tails @ up
         on_ground = heights - heights.min() <= GROUND * float(np.ptp([*heights, *(skeleton.heads @ up)]))
         standing = int((on_ground & (heights < starts @ up)).sum())
-        if standing > most and abs(float(up @ axis)) < ACROSS:
+        if standing > most and abs(float(up @ axis)) < UPWARD_COSINE:
             best, most = up - (up @ axis) * axis, standing
     made: Array = best / np.linalg.norm(best)
     return made
@@ -156,7 +156,7 @@ def _find_up(skeleton: RestSkeleton, plane: Plane, pairs: list[Pair], trunk: Arr
     elsewhere, have a small addition to the sum, which decides where there are no legs.
     """
     best, most = np.array([0.0, 0.0, 1.0]), -1.0
-    candidates = [sign * axis for axis in np.eye(3) for sign in (1.0, -1.0) if abs(axis @ plane.axis) < ACROSS]
+    candidates = [sign * axis for axis in np.eye(3) for sign in (1.0, -1.0) if abs(axis @ plane.axis) < UPWARD_COSINE]
     for axis in candidates:
         up = axis - (axis @ plane.axis) * plane.axis
         up /= np.linalg.norm(up)

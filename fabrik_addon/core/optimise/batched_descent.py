@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Descents of F frames of an animation at once, each from a pose near its solution.
 
-The step is that of ``prioritised_descent``, with an axis of F before the others. Every step is taken: that it lowers a
-cost isn't looked at, because one pose's longer or shorter step would be a step of its own for all. So a descent may
-fail, and the caller solves those frames one by one.
+The step is that of ``prioritised_descent``, with an axis of F before the others. Every step is taken, whether or not it
+lowers the cost of its frame: a shorter step of one frame would take another evaluation of all frames. So the descent of
+a frame may fail, and the caller solves that frame alone.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from .tasks import LEAST_BEND, OrientationTask, PoleTask, PositionTask, State, T
 STEPS = 24
 """Steps at most: a frame that hasn't converged by then is solved alone."""
 
-DEPTH = 4
+MIXED_STEPS = 4
 """Steps before this one whose posture parts are mixed with that of this one (``_mixed``)."""
 
 MIXED_FROM = 3
@@ -46,7 +46,7 @@ MIXED_FROM = 3
 Of 90 frames of a body 15 needed more than ``STEPS`` steps with 0 and 4 with 2, none with 3."""
 
 SHARE = 0.5
-"""beta of ``_mixed``, and the share of its posture part with which a step is taken before."""
+"""beta of ``_mixed``, and the share of its posture part with which a step before ``MIXED_FROM`` is taken."""
 
 REGULAR = 1e-10
 """Added to the diagonal of the normal equations of ``_mixed``, over its largest element."""
@@ -73,7 +73,7 @@ def _kind(task: Task) -> tuple[object, ...] | None:
 
 @dataclass(frozen=True, eq=False)
 class DescentBatch:
-    """Descents of F frames, and where their tasks are."""
+    """Descents of F frames, with the targets, frames and poles of their tasks as arrays."""
 
     descents: Sequence[Descent]
 
@@ -84,7 +84,7 @@ class DescentBatch:
 
     @cached_property
     def arrays(self) -> TreeArrays:
-        """The trees."""
+        """The trees of all frames."""
         return self.first.tree.arrays.of_frames([descent.tree.arrays for descent in self.descents])
 
     @cached_property
@@ -132,7 +132,7 @@ class DescentBatch:
 
 
 def _rotation_off(desired: Array, here: Array) -> Array:
-    """Return the rotation vectors (F, 3) from frames to others."""
+    """Return the rotation vectors (F, 3) from the frames ``here`` to the desired ones."""
     off = multiply(desired, conjugate(here))
     cosine, axis = off[:, :1], off[:, 1:]
     sine = np.linalg.norm(axis, axis=1, keepdims=True)
@@ -234,7 +234,7 @@ def _along(rows: Array, i: NDArray[np.intp], k: NDArray[np.intp], nx: Array, nz:
 
 
 def _mixed(metric: Array, parts: Sequence[Array], taken: Sequence[Array]) -> Array:
-    """Return the posture parts (F, N + S) with which a step is taken: Anderson mixing of ``DEPTH``.
+    """Return the posture parts (F, N + S) with which a step is taken: Anderson mixing of ``MIXED_STEPS``.
 
     f_k are the posture parts of the steps so far, s_k those with which they were taken; with ``F`` and ``S`` the
     columns of the last differences ``f_k+1 - f_k`` and of ``s_k``, and products in the metric,
@@ -299,12 +299,12 @@ def descend_between(
             break
         if number == MIXED_FROM:
             parts, taken = [], []
-        parts = [*parts[-DEPTH:], by_posture]
+        parts = [*parts[-MIXED_STEPS:], by_posture]
         mixed = _mixed(one.metric, parts, taken) if number >= MIXED_FROM else SHARE * by_posture
         change = np.where(is_converged[:, None], 0.0, by_tasks + mixed)
         share = np.minimum(1.0, LONGEST / (np.linalg.norm(change, axis=1, keepdims=True) + TINY))
         change *= share
-        taken = [*taken[-DEPTH:], share * mixed][-DEPTH:]
+        taken = [*taken[-MIXED_STEPS:], share * mixed][-MIXED_STEPS:]
         by_joint = np.zeros((*rotations.shape[:2], 3))
         by_joint.reshape(len(change), -1)[:, columns] = change[:, : len(columns)]
         rotations, swing_twists = arrays.rotated(rotations, swing_twists, by_joint)

@@ -123,8 +123,7 @@ def rotate_least(
         is_stuck = is_stuck | (is_still & (error > NEAR_TARGET))
         nearest = ops.minimum(nearest, error)
         if step % PATIENCE == 0:
-            is_stuck = is_stuck | (nearest > ops.maximum(WORTH_IT * before, tolerance))
-            before = nearest
+            is_stuck, before = is_stuck | (nearest > ops.maximum(WORTH_IT * before, tolerance)), nearest
         done = done | ((error <= tolerance) & (longest <= LEAST_CHANGE)) | is_stuck | (damping > TOO_DAMPED)
     if ops.any((error > tolerance) & (error <= NEAR_TARGET)):  # the last null-space step took the tip off the target
         return descend(ops, constrained_chain, pose.coordinates, target, tolerance, steps // 4)[:3]

@@ -25,11 +25,11 @@ from ..problem import LookAt
 LOOK_AT_WEIGHT, LOOK_AT_FORCE = 1e5, 26.0
 """w and F of each of the task's residuals in the cost of ``weighted_descent``, whatever the task's level.
 
-The largest torque is F times ``SCALE``, 7.8: it turns a spine joint of weight 40 by 11 degrees. So a point behind the
-back turns head and neck to their limits and the chest some way. With F = 40 a neck at its limits of twist also bent by
-10 degrees, one of its joints to the left and the other to the right."""
+The largest torque is F times ``ROTATION_SCALE``, 7.8: it turns a spine joint of weight 40 by 11 degrees. So a point
+behind the back turns head and neck to their limits and the chest some way. With F = 40 a neck at its limits of twist
+also bent by 10 degrees, one of its joints to the left and the other to the right."""
 
-SCALE = 0.3
+ROTATION_SCALE = 0.3
 """Position error, in the tree's units, that an angle of one radian counts as."""
 
 ROLL = 1.0
@@ -80,7 +80,7 @@ class LookAtTask:
     roll: float = 0.0
     """c0."""
     kept: ScalarVector = (0.0, 0.0, 0.0)
-    """What is left of the residual where the task is met."""
+    """Subtracted from the residuals: the parts of them that the task leaves as they are (``partly``)."""
     rows = 3
 
     def directions(self, placed: PlacedTree) -> tuple[Array, Array, float]:
@@ -104,7 +104,7 @@ class LookAtTask:
             point.elevation - head.elevation,
             ROLL * (self.roll - float(_turned(placed, self.bone, self.left) @ self.axes[2])),
         )
-        return tuple(SCALE * part - kept for part, kept in zip(left, self.kept, strict=True))
+        return tuple(ROTATION_SCALE * part - kept for part, kept in zip(left, self.kept, strict=True))
 
     def rows_of(self, placed: PlacedTree, moved: Array, turned: Array) -> Array:
         """Return how the residuals, but for their sign, change with each rotation (3, N).
@@ -121,7 +121,7 @@ class LookAtTask:
         elevation = of_toward @ point.by_elevation
         between = _azimuth_between(head.azimuth, point.azimuth)
         left = _turned(placed, self.bone, self.left)
-        found: Array = SCALE * np.stack(
+        found: Array = ROTATION_SCALE * np.stack(
             [
                 math.cos(point.elevation) * by_azimuth + between * math.sin(point.elevation) * elevation,
                 turned @ (forward @ _crossing(head.by_elevation)) - elevation,

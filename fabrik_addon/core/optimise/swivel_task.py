@@ -5,11 +5,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, cast
 
 from ..math.operations import TINY, Array, Component, Operations, ScalarVector
+from ..math.vectors import cross, dot, scale
 from ..model.tree_arrays import PlacedTree
 from ..model.tree_start import StartTree
 from ..problem import Swivel
@@ -17,7 +18,7 @@ from ..problem import Swivel
 SWIVEL_WEIGHT = 40.0
 """Weight of the task's squared residual beside the posture task."""
 
-STRAIGHT = 0.01
+LEAST_ELBOW_OFFSET = 0.01
 """|b'| / l below which the elbow of the pose before has no direction of its own."""
 
 UNCERTAIN = 0.2
@@ -112,7 +113,7 @@ class SwivelTask:
         v = self._v(n, chest)
         direction = _rotated(_transposed(chest), n)
         b_across = _sum((1.0, b), (-_dot(b, n), n))
-        if math.hypot(*b_across) <= STRAIGHT * self.length:
+        if math.hypot(*b_across) <= LEAST_ELBOW_OFFSET * self.length:
             return replace(self, direction=direction, angle=0.0)
         angle = math.atan2(_dot(b, _cross(n, v)), _dot(b_across, v))
         return replace(self, direction=direction, angle=angle)
@@ -167,16 +168,10 @@ def _sum(*terms: tuple[float, ScalarVector]) -> ScalarVector:
     return x, y, z
 
 
-def _scaled(a: ScalarVector, factor: float) -> ScalarVector:
-    return factor * a[0], factor * a[1], factor * a[2]
-
-
-def _dot(a: ScalarVector, b: ScalarVector) -> float:
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-
-
-def _cross(a: ScalarVector, b: ScalarVector) -> ScalarVector:
-    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
+# Of floats these are floats; the type of a ``Component`` may be an array.
+_dot = cast("Callable[[ScalarVector, ScalarVector], float]", dot)
+_cross = cast("Callable[[ScalarVector, ScalarVector], ScalarVector]", cross)
+_scaled = cast("Callable[[ScalarVector, float], ScalarVector]", scale)
 
 
 def _rotated(matrix: _Matrix, a: ScalarVector) -> ScalarVector:

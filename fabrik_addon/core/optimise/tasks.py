@@ -20,14 +20,11 @@ from ..model.skeleton import Tree
 from ..model.tree_arrays import JointCoordinates, PlacedTree
 from .balance_task import BalanceTask
 from .floor_task import FloorTask
-from .look_at_task import LookAtTask
+from .look_at_task import ROTATION_SCALE, LookAtTask
 from .swivel_task import SwivelTask
 
 LEAST_BEND = 1e-6
 """Distance of a bend or a pole from the chord, in the tree's units, below which there is no angle between them."""
-
-_ROTATION_SCALE = 0.3
-"""Position error, in the tree's units, that an angle of one radian counts as."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +85,7 @@ class OrientationTask:
     bound: float = math.inf
     """Angle (radians) from which on the cost grows in proportion to the angle, and not to its square."""
     rows = 3
-    scale = _ROTATION_SCALE
+    scale = ROTATION_SCALE
 
     def residual(self, ops: Operations, placed: PlacedTree) -> tuple[Component, ...]:
         """Return the rotation vector from the bone's frame to the task's, times ``scale``."""

@@ -299,7 +299,7 @@ def tree_problem(start: StartTree, goals: Goals, options: Options) -> TreeProble
 
 
 def _with_body_tasks(problem: TreeProblem, goals: Goals) -> TreeProblem:
-    """Return a problem with the tasks of swivels, floor, balance and gaze that the goals have."""
+    """Return a problem with the tasks of swivels, look, floor and balance that the goals have."""
     if not goals.swivels and goals.floor is None and goals.balance is None and goals.look_at is None:
         return problem
     start, present = problem.start, problem.present()

@@ -124,6 +124,7 @@ class _Loss:
 
 
 def _loss_of(descent: Descent, most_weight: float) -> _Loss:
+    """Return the loss of a descent's tasks, of which none has a weight above ``most_weight``."""
     spans, weights, most_forces = [], [], []
     row = 0
     for number, level in enumerate(descent.levels):
