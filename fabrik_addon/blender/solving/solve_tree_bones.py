@@ -200,13 +200,17 @@ def solve_tree_bones(
     pose = _feasible(read, solution, desired)
     if not bones.is_rigid or any(map(_differ, desired, pose.rotations)):
         pose = _projected(read, together, pose)
-    whole = {bone.name: rotation_of(bone) for snapshot in snapshots for bone in snapshot.bones.bones}
-    whole |= {bone.name: rotation for bone, rotation in zip(tree.bones, pose.rotations, strict=True)}
+    # A bone that starts where another one of the tree does stays as it is.
+    names = [bone.name for bone in tree.bones]
+    staying = {bone.name: bone for snapshot in snapshots for bone in snapshot.bones.bones}
+    for name in names:
+        staying.pop(name, None)
+    whole = {name: rotation_of(bone) for name, bone in staying.items()}
+    whole |= zip(names, pose.rotations, strict=True)
     channels = _blended_channels(read, snapshots, pose)
     locations = _locations(read, pose.solution, max(snapshot.influence for snapshot in snapshots))
-    # A bone that starts where another one of the tree does stays as it is.
-    by_name = {bone.name: (bone, present_channel(bone)) for snapshot in snapshots for bone in snapshot.bones.bones}
-    by_name |= {bone.name: (bone, channel) for bone, channel in zip(tree.bones, channels, strict=True)}
+    by_name = {name: (bone, present_channel(bone)) for name, bone in staying.items()}
+    by_name |= zip(names, zip(tree.bones, channels, strict=True), strict=True)
     return tuple(
         SolvedChain(
             snapshot=snapshot,

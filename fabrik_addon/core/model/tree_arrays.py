@@ -57,12 +57,24 @@ class PlacedTree:
             frames = multiply(frames.take(before, -2), frames)
         return frames[..., :-1, :]
 
+    @cached_property
+    def _own_and_found(self) -> tuple[list[list[float]], dict[int, Quaternion]]:
+        """L of each bone as floats, and the frames that ``frame`` has found."""
+        return self.rotations.tolist(), {}
+
     def frame(self, bone: int) -> Quaternion:
-        """Return the frame of one bone, as floats: F_j = ... L_p(j) L_j."""
-        above = self.structure.bone_supports[bone]
+        """Return the frame of one bone, as floats: F_j = ... L_p(j) L_j, with the products that bones share once."""
+        own, found = self._own_and_found
         frame: Quaternion = IDENTITY
-        for w, x, y, z in self.rotations[above[::-1]].tolist():
-            frame = multiply_components(frame, (w, x, y, z))
+        way = []
+        for above in self.structure.bone_supports[bone]:
+            if above in found:
+                frame = found[above]
+                break
+            way.append(above)
+        for below in reversed(way):
+            w, x, y, z = own[below]
+            frame = found[below] = multiply_components(frame, (w, x, y, z))
         return frame
 
     @cached_property

@@ -191,7 +191,7 @@ class TreeStructure:
 
     def swings(self, swing_twists: Array) -> tuple[Array, Array]:
         """Return the swings (E, 2) in ellipses, about x and z, and the radii (E, 2) of the quarters around them."""
-        found = swing_twists[..., self.ellipses, ::2]
+        found = swing_twists.take(self.ellipses, -2)[..., ::2]
         negative, positive = self._radii
         return found, np.where(found > 0.0, positive, negative)
 
@@ -210,7 +210,8 @@ class TreeStructure:
             found[..., rows, ::2] = np.array(within_half_turn(ARRAY, [*lower], [*upper], *swings)).T
         if self.ellipses.size:
             swings, radii = self.swings(swing_twists)
-            share = np.sqrt(np.square(swings / radii).sum(axis=-1, keepdims=True))
+            squares = np.square(swings / radii)
+            share = np.sqrt(squares[..., :1] + squares[..., 1:])
             inside = swings / np.maximum(share, 1.0)
             if self._has_flat_quarters:
                 is_flat = radii.min(axis=-1, keepdims=True) <= LEAST_RADIUS

@@ -229,11 +229,23 @@ class Descent:
                     found[row, :, first : first + 3] = np.eye(3)
         return found.reshape(-1, self.shift_count)
 
-    def with_levels(self, levels: Sequence[Sequence[tuple[Task, float]]]) -> Descent:
+    def with_levels(
+        self, levels: Sequence[Sequence[tuple[Task, float]]], preferences: Sequence[tuple[Task, float]] = ()
+    ) -> Descent:
         """Return the descent of other tasks of the same tree; what depends on the tree alone isn't computed again."""
-        made = Descent(self.tree, levels, self.moves_roots)
+        made = Descent(self.tree, levels, self.moves_roots, preferences)
         made.__dict__.update({name: self.__dict__[name] for name in _OF_TREE if name in self.__dict__})
         return made
+
+    @cached_property
+    def first_level(self) -> Descent:
+        """The descent of the first level's tasks alone."""
+        return self.with_levels(self.levels[:1])
+
+    @cached_property
+    def below_first_level(self) -> Descent:
+        """The descent of all other tasks."""
+        return self.with_levels(self.levels[1:], self.preferences)
 
     def residual(self, state: State, bends: Sequence[float] | None = None) -> tuple[Array, list[float]]:
         """Return the residuals (M,), weighted, and how far each pole task's chain is bent.
@@ -285,6 +297,29 @@ class Descent:
         return [(task, row) for task, row in self._rows if not _is_at_point(task)]
 
     @cached_property
+    def _oriented(self) -> tuple[list[OrientationTask], Array, NDArray[np.intp]]:
+        """The tasks of whole frames, (T, 1, N) 1 where a column rotates the bone of each, and their rows (T, 3)."""
+        found = [(task, row) for task, row in self.other_tasks if _is_of_whole_frame(task)]
+        tasks = [task for task, _ in found]
+        rows = np.array([row for _, row in found], np.intp)[:, None] + np.arange(3)
+        return tasks, self.tree.structure.turned[[task.bone for task in tasks], None], rows
+
+    @cached_property
+    def _single_tasks(self) -> list[tuple[Task, int]]:
+        """The tasks whose rows of J are computed one task after another, and the first row of each."""
+        return [(task, row) for task, row in self.other_tasks if not _is_of_whole_frame(task)]
+
+    @cached_property
+    def _joint_rows(self) -> dict[int, int]:
+        """Place of each joint in ``joints``."""
+        return {joint: row for row, joint in enumerate(self.joints)}
+
+    @cached_property
+    def _point_rows(self) -> NDArray[np.intp]:
+        """(P,) those of the joints of ``at_points``."""
+        return np.array([self._joint_rows[joint] for joint in self.at_points[0].tolist()], np.intp)
+
+    @cached_property
     def are_own_rows(self) -> bool:
         """Whether the rows of J are those of the joints' motions, one after another."""
         return not self.other_tasks and self.at_points[0].tolist() == self.joints
@@ -299,12 +334,15 @@ class Descent:
         if self.are_own_rows:
             return moved * self.row_weights[:, None]
         jacobian = np.zeros((len(self.row_weights), moved.shape[1]))
-        joints, _, rows = self.at_points
         by_joint = moved.reshape(len(self.joints), 3, -1)
-        number = {joint: k for k, joint in enumerate(self.joints)}
-        jacobian[rows] = by_joint[[number[joint] for joint in joints.tolist()]]
+        number = self._joint_rows
+        jacobian[self.at_points[2]] = by_joint.take(self._point_rows, 0)
         axes = bone_axes.transpose(0, 2, 1).reshape(-1, 3).take(structure.chosen, 0)
-        for task, row in self.other_tasks:
+        oriented, turned_axes, rows = self._oriented
+        if oriented:
+            factors = np.array([task.factor(placed) for task in oriented])
+            jacobian[rows, : len(axes)] = factors[:, None, None] * (turned_axes * axes.T)
+        for task, row in self._single_tasks:
             own = jacobian[row : row + task.rows]
             if isinstance(task, PositionTask):
                 own[:] = by_joint[number[task.joint]]
@@ -422,6 +460,10 @@ def _is_at_point(task: Task) -> TypeGuard[PositionTask]:
     return isinstance(task, PositionTask) and task.target is not None and task.slack == 0.0
 
 
+def _is_of_whole_frame(task: Task) -> TypeGuard[OrientationTask]:
+    return isinstance(task, OrientationTask) and task.axis is None
+
+
 _OF_TREE = ("weights", "inverse_posture_weights", "metric", "ends")
 """The cached properties of a descent that don't depend on its tasks."""
 
@@ -465,8 +507,9 @@ class _Levels:
             change += (damped @ left) @ weighted
             solved.append((span, rows, open_rows, weighted.T @ inverse))
         posture = toward * (weights > 0.0)
-        for _, _, rows, pseudo_inverse in solved:
-            posture -= pseudo_inverse @ (rows @ posture)
+        if posture.any():
+            for _, _, rows, pseudo_inverse in solved:
+                posture -= pseudo_inverse @ (rows @ posture)
         self.solved = self.solved or solved
         return change, posture
 

@@ -115,10 +115,13 @@ class OrientationTask:
         if self.axis is not None:
             pointing = np.array(rotate(placed.frame(self.bone), self.axis))
             axes = axes - np.outer(axes @ pointing, pointing)
-        share = 1.0
-        if self.bound < math.inf:
-            share = self._shares(math.hypot(*self._rotation_off(SCALAR, placed)))[1]
-        return self.scale * share * axes
+        return self.factor(placed) * axes
+
+    def factor(self, placed: PlacedTree) -> float:
+        """Return how the residual, but for its sign, changes with a rotation about an axis of length 1."""
+        if self.bound == math.inf:
+            return self.scale
+        return self.scale * self._shares(math.hypot(*self._rotation_off(SCALAR, placed)))[1]
 
     def _shares(self, angle: float) -> tuple[float, float]:
         """Return the factors ``sqrt(rho) / a`` of the residual and ``rho' / (2 sqrt(rho))`` of its Jacobian.

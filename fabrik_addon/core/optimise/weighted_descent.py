@@ -171,6 +171,27 @@ class _Swings(NamedTuple):
         return array
 
 
+class _Linearised(NamedTuple):
+    """The tasks and the way to the reference pose, linearised at a pose, and how far its coordinates may change."""
+
+    residual: Array
+    """(M,)."""
+    jacobian: Array
+    """J (M, N + S)."""
+    toward: Array
+    """q0 - q (N + S,)."""
+    down: Array
+    up: Array
+    swings: _Swings
+    by_swings: Array
+    """J with the columns of ``swings`` along normal and tangent."""
+
+
+def _linearised(descent: Descent, state: State, residual: Array, toward: Array) -> _Linearised:
+    jacobian, (down, up, swings) = descent.jacobian(state), _bounds(descent, state)
+    return _Linearised(residual, jacobian, toward, down, up, swings, swings.from_axes(jacobian))
+
+
 def _bounds(descent: Descent, state: State) -> tuple[Array, Array, _Swings]:
     """Return how far each coordinate may go down and up (N + S,), a swing near its ellipse by normal and tangent."""
     down, up = descent.bounds(state)
@@ -208,8 +229,8 @@ def descend_by_weight(descent: Descent, start: State, reference: State, steps: i
     largest = float(np.abs(descent.to_reference(exact, state)).max(initial=0.0))
     if largest > MOST_EXACT:
         exact, _, _ = descend_by_priority(_nearly_met(descent, state, MOST_EXACT / largest), state, None, EXACT_STEPS)
-    if np.linalg.norm(descent.residual(exact)[0][descent.spans[0]]) > EXACT:
-        exact, _, _ = descend_by_priority(descent.with_levels(descent.levels[:1]), exact, None, EXACT_STEPS)
+    if np.linalg.norm(descent.first_level.residual(exact)[0]) > EXACT:
+        exact, _, _ = descend_by_priority(descent.first_level, exact, None, EXACT_STEPS)
     return exact, taken + more, is_converged
 
 
@@ -221,7 +242,7 @@ def nearest_on_first_level(descent: Descent, state: State, steps: int) -> State:
         state: where the descent starts, and its reference pose.
         steps: at most.
     """
-    return _descend(descent.with_levels(descent.levels[:1]), state, state, steps)[0]
+    return _descend(descent.first_level, state, state, steps)[0]
 
 
 def _descend(
@@ -236,14 +257,14 @@ def _descend(
     residual, _ = descent.residual(state)
     tasks, weights = loss.of(residual)
     cost = tasks + float(metric @ np.square(toward))
-    jacobian = descent.jacobian(state)
+    here = _linearised(descent, state, residual, toward)
     active = np.zeros((2, len(metric)), bool)
     for _ in range(steps):
-        change, free, active, is_optimal = _step(descent, state, (residual, jacobian, toward), weights, damping, active)
+        change, free, active, is_optimal = _step(descent, here, weights, damping, active)
         if is_optimal and np.abs(change).max(initial=0.0) <= CONVERGED:
             return state, taken, True
         change *= min(1.0, LONGEST / (math.sqrt(float(change @ change)) + TINY))
-        left = residual - jacobian @ change
+        left = residual - here.jacobian @ change
         linearised = float(weights @ (np.square(residual) - np.square(left)))
         linearised += float(metric @ (np.square(toward) - np.square(toward - change)))
         trial, residual_there = _on_first_level(descent, descent.applied(state, change), free)
@@ -253,7 +274,7 @@ def _descend(
         if cost_there < cost:
             gain = min((cost - cost_there) / max(linearised, 1e-300), 1.5)
             state, residual, toward, cost, weights = trial, residual_there, toward_there, cost_there, weights_there
-            jacobian = descent.jacobian(state)
+            here = _linearised(descent, state, residual, toward)
             damping, growth = max(damping * max(0.1, 1.0 - (2.0 * gain - 1.0) ** 3), LEAST_LAMBDA), 2.0
             taken += 1
         else:
@@ -298,8 +319,7 @@ def _share_met(error: float) -> float:
 
 def _step(
     descent: Descent,
-    state: State,
-    linearised: tuple[Array, Array, Array],
+    here: _Linearised,
     weights: Array,
     damping: float,
     active: NDArray[np.bool_],
@@ -308,8 +328,7 @@ def _step(
 
     Args:
         descent: the tree and its coordinates.
-        state: before the step.
-        linearised: residual (M,), J (M, N + S) and q0 - q (N + S,).
+        here: before the step.
         weights: W (M,).
         damping: lambda.
         active: (2, N + S) which coordinates the step before took to their upper, and to their lower limits.
@@ -318,34 +337,31 @@ def _step(
         the step, the pseudo-inverse (N + S, M1) of the first level's rows over the coordinates that aren't at their
         limits, which coordinates are there, and whether the rounds ended with the active set that they began with.
     """
-    residual, jacobian, toward = linearised
-    down, up, swings = _bounds(descent, state)
-    jacobian = swings.from_axes(jacobian)
-    inverse_metric = descent.inverse_posture_weights
-    to_posture = swings.from_axes(toward) / (1.0 + damping)
+    down, up, swings, jacobian = here.down, here.up, here.swings, here.by_swings
+    inverse_metric = open_metric = descent.inverse_posture_weights
+    to_posture = swings.from_axes(here.toward) / (1.0 + damping)
     above, below = active & np.isfinite([up, down])
-    is_fixed = above | below
     diagonal = (1.0 + damping) / weights
     least = float(diagonal.min())
     desired, is_optimal = to_posture, False
     for _ in range(ACTIVE_SET_ROUNDS):
-        is_fixed = above | below
+        open_metric = np.where(above | below, 0.0, inverse_metric)
         from_here = np.where(above, up, np.where(below, down, to_posture))
-        normal = (jacobian * np.where(is_fixed, 0.0, inverse_metric)) @ jacobian.T
-        np.einsum("ii->i", normal)[:] += diagonal
-        force = positive_inverse(normal, least) @ (residual - jacobian @ from_here)
+        normal = (jacobian * open_metric) @ jacobian.T
+        normal.reshape(-1)[:: len(normal) + 1] += diagonal
+        force = positive_inverse(normal, least) @ (here.residual - jacobian @ from_here)
         desired = to_posture + inverse_metric * (force @ jacobian)
         over, under = desired > up, desired < down
-        is_optimal = bool((over == above).all() and (under == below).all())
+        is_optimal = not (over ^ above | under ^ below).any()
         if is_optimal:
             break
         above, below = over, under
     change = np.minimum(np.maximum(desired, down), up)
     rows = jacobian[descent.spans[0]]
-    weighted = rows * np.where(is_fixed, 0.0, inverse_metric)
+    weighted = rows * open_metric
     normal = weighted @ rows.T
     least = 1e-6 * float(normal.trace()) + 1e-12
-    np.einsum("ii->i", normal)[:] += least
+    normal.reshape(-1)[:: len(normal) + 1] += least
     back = positive_inverse(normal, least) @ weighted
     return swings.to_axes(change), swings.to_axes(back).T, np.stack([above, below]), is_optimal
 
@@ -363,15 +379,15 @@ def _on_first_level(descent: Descent, state: State, back: Array) -> tuple[State,
     Returns:
         the state, and the residuals of all levels.
     """
-    first = descent.spans[0]
-    residual, _ = descent.residual(state)
+    first = descent.first_level
+    residual, _ = first.residual(state)
     for _ in range(CORRECTIONS):
-        error = float(residual[first] @ residual[first])
+        error = float(residual @ residual)
         if error <= CORRECTED**2:
             break
-        corrected = descent.applied(state, back @ residual[first])
-        left, _ = descent.residual(corrected)
-        if float(left[first] @ left[first]) >= error:
+        corrected = descent.applied(state, back @ residual)
+        left, _ = first.residual(corrected)
+        if float(left @ left) >= error:
             break
         state, residual = corrected, left
-    return state, residual
+    return state, np.concatenate([residual, descent.below_first_level.residual(state)[0]])
