@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, fields, replace
@@ -18,12 +19,14 @@ from mathutils import Matrix, Vector
 
 from fabrik_addon.blender.rig.body_properties import body_of
 from fabrik_addon.blender.rig.body_snapshots import Pull, take_body
+from fabrik_addon.blender.rig.bone_limits import limits_of
 from fabrik_addon.blender.rig.rotation_channel import Setting
 from fabrik_addon.blender.setup.make_body import make_body
 from fabrik_addon.blender.solving.solve_body import body_group
 from fabrik_addon.blender.solving.solve_chains import solve_group
 from fabrik_addon.blender.solving.write_channels import write_channels
 from fabrik_addon.core.body.posture import PULLED
+from fabrik_addon.core.model.joint_limits import joint_limits, outside_by
 
 from .blender_chain import make_empty, new_scene, register, view_layer
 from .clips import PINNED, pybullet_clips
@@ -49,6 +52,9 @@ EVERY = 10
 LEAST_BEND = 0.02
 """Distance of an elbow or knee from the line between its neighbours, over the body's height, below which it has no
 side."""
+
+OUTSIDE = 1.0
+"""Degrees by which a bone of a captured pose is outside its limits, from which on the pose counts as outside."""
 
 NOT_MEASURED = {'FINGER', 'TOE'}
 """Roles of bones that are no part of any handle's chain."""
@@ -78,6 +84,8 @@ class Errors:
     """Whether each elbow and knee that is bent bends to the wrong side."""
     targets: Array
     """Distances of the handles from their targets, over the body's height."""
+    outside: Array
+    """Whether each captured pose is outside the body's limits."""
 
 
 def reconstruction_table(effort: Effort) -> Table:
@@ -94,6 +102,7 @@ def reconstruction_table(effort: Effort) -> Table:
                 worst, wrong = max(worst, ratio), max(wrong, float(ours.sides.mean()))
             cells = (
                 source,
+                f"{ours.outside.sum():.0f}/{len(ours.outside)}",
                 title,
                 *(f"{np.mean(each.joints):.4f}" for each in (ours, blenders)),
                 f"{ratio:.0%}",
@@ -103,7 +112,7 @@ def reconstruction_table(effort: Effort) -> Table:
             )
             rows.append(Row(cells, ratio <= 0.5 and not ours.sides.any() if is_judged else None))
     if not clips:
-        rows.append(Row((PYBULLET, f"left out: {PINNED} can't be fetched", *[""] * 9)))
+        rows.append(Row((PYBULLET, "", f"left out: {PINNED} can't be fetched", *[""] * 9)))
     joints, *others = [
         (f"{title}: body", f"{title}: Blender's IK")
         for title in (
@@ -117,13 +126,21 @@ def reconstruction_table(effort: Effort) -> Table:
         title="Captured poses from a body's handles",
         must="with six handles half the joint error of Blender's own IK, no elbow or knee on the wrong side",
         measured=f"{worst:.0%} of Blender's joint error, {wrong:.1%} on the wrong side",
-        columns=("motions", "handles", *joints, "body over Blender's IK", *chain.from_iterable(others)),
+        columns=(
+            "motions",
+            "poses outside limits",
+            "handles",
+            *joints,
+            "body over Blender's IK",
+            *chain.from_iterable(others),
+        ),
         rows=tuple(rows),
         note=f"Each tenth frame of {MOTION.name} and of the {len(clips)} motions of a human in {PINNED}, from the pose "
         "at rest, moved and turned about the vertical to where the handles' targets are. Both have the limits that "
-        "Make Body gives. Blender's own IK: constraints from the bones before hands, feet and head to the hips, Copy "
-        "Rotation for rotations, the hips set where they are a handle. Seen is what was used to find the numbers: "
-        "the model by which the body's elbows turn is fitted to all of pybullet's motions "
+        f"Make Body gives. A captured pose is outside these limits where a bone is by more than {OUTSIDE:g} degree; no "
+        "solver can take such a pose exactly. Blender's own IK: constraints from the bones before hands, feet and head "
+        "to the hips, Copy Rotation for rotations, the hips set where they are a handle. Seen is what was used to "
+        "find the numbers: the model by which the body's elbows turn is fitted to all of pybullet's motions "
         "(`scripts/fit_elbows.py`), the posture weights of spine, neck and head were compared on the jump.",
     )
 
@@ -174,7 +191,8 @@ def errors_of(
                 angles.append(np.degrees(along.angle(matrix.to_3x3().col[1])))
         sides += motion.wrong_sides(captured)
         motion.remove_constraints()
-    return Errors(*(np.array(each, float) for each in (joints, angles, sides, targets)))
+    outside = [motion.outside(captured) > OUTSIDE for captured in poses]
+    return Errors(*(np.array(each, float) for each in (joints, angles, sides, targets, outside)))
 
 
 class Motion:
@@ -268,6 +286,17 @@ class Motion:
                 bone.constraints.remove(constraint)
         for empty in [one for one in bpy.data.objects if one.type == 'EMPTY']:
             bpy.data.objects.remove(empty)
+
+    def outside(self, captured: Captured) -> float:
+        """Return the largest angle (degrees) by which a bone whose parent is a part is outside its limits."""
+        found = 0.0
+        for bone in self.rig.pose.bones:
+            if bone.name in captured.matrices and bone.parent and bone.parent.name in captured.matrices:
+                rest = bone.parent.bone.matrix_local.inverted() @ bone.bone.matrix_local
+                pose = captured.matrices[bone.parent.name].inverted() @ captured.matrices[bone.name]
+                q = (rest.inverted() @ pose).to_quaternion()
+                found = max(found, float(outside_by(joint_limits(*limits_of(bone)), (q.w, q.x, q.y, q.z))))
+        return math.degrees(found)
 
     def wrong_sides(self, captured: Captured) -> list[bool]:
         """Return whether each elbow and knee that is bent in the captured pose bends to the other side now."""
