@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Captured motions of a human from PyPI, for measurements alone: pybullet's, written as BVH files."""
+"""Captured motions of a human from PyPI, for measurements alone: pybullet's, written as BVH files.
+
+dm-control's package has no such motions: its loader downloads those of CMU, 476 MB, from another place.
+"""
 
 from __future__ import annotations
 
