@@ -281,6 +281,69 @@ def test_find_again_keeps_corrections_handles_and_pins(rigify: None) -> None:
     assert (body.handles["Thumb"].bone, body.handles["Thumb"].use_tail) == ("thumb.03.L", True)
 
 
+def test_find_again_says_all_that_is_open_after_a_part_was_corrected_to_no_bone(rigify: None) -> None:
+    armature = metarig("human_metarig")
+    body = make_body(armature)
+    names = [part.name for part in body.parts]
+    body.parts["Chest"].bone = body.parts["Toe.L"].bone = ""
+    assert bpy.ops.pose.fabrik_body_find() == {"FINISHED"}
+    assert [part.name for part in body.parts] == names
+    assert {part.name for part in body.parts if not part.bone} == {"Chest", "Toe.L"}
+
+
+def test_find_again_gives_limits_anew(rigify: None) -> None:
+    """The limits of a part go with it, and its former bone is as before."""
+    armature = metarig("human_metarig")
+    bones = armature.pose.bones
+    body = make_body(armature)
+    assert bones["shin.L"].use_ik_limit_x
+    body.parts["Foot.L"].bone = ""
+    body.parts["Shin.L"].bone = "foot.L"
+    assert bpy.ops.pose.fabrik_body_find() == {"FINISHED"}
+    assert not bones["shin.L"].use_ik_limit_x
+    assert bones["foot.L"].use_ik_limit_x
+    assert bpy.ops.pose.fabrik_body_remove() == {"FINISHED"}
+    assert not any(bone.use_ik_limit_x or bone.use_ik_limit_z for bone in bones)
+
+
+def test_limits_of_a_renamed_bone_go_with_the_body(rigify: None) -> None:
+    armature = metarig("human_metarig")
+    make_body(armature)
+    assert armature.pose.bones["forearm.L"].use_ik_limit_x
+    armature.data.bones["forearm.L"].name = "lower_arm.L"
+    assert bpy.ops.pose.fabrik_body_remove() == {"FINISHED"}
+    assert not armature.pose.bones["lower_arm.L"].use_ik_limit_x
+
+
+def test_a_body_of_a_library_is_found_again_and_removed_there_only(rigify: None, tmp_path: Path) -> None:
+    armature = stick_figure()
+    make_body(armature)
+    armature.fabrik.chains.add().name = "arm"
+    armature.fabrik.chains[0].tip = "LeftHand"
+    bpy.ops.object.mode_set(mode="OBJECT")
+    library = str(tmp_path / "library.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=library)
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    with bpy.data.libraries.load(library, link=True) as (_, found):
+        found.objects = ["Rig"]
+    bpy.context.scene.collection.objects.link(bpy.data.objects["Rig"])
+    rig = bpy.data.objects["Rig"].override_create(remap_local_usages=True)
+    enter_pose_mode(rig)
+    body = rig.fabrik.body
+    before = [part.name for part in body.parts], [one.name for one in body.handles], body.given_limits
+    assert before[0] and before[1]
+    for operator in (bpy.ops.pose.fabrik_body_find, bpy.ops.pose.fabrik_body_remove):
+        with pytest.raises(RuntimeError, match="The body of 'Rig' comes from its library"):
+            operator()
+    with pytest.raises(RuntimeError, match="'Head' comes from the library of 'Rig'"):
+        bpy.ops.pose.fabrik_handle_remove(handle="Head")
+    with pytest.raises(RuntimeError, match="'arm' comes from the library of 'Rig'"):
+        bpy.ops.pose.fabrik_chain_remove()
+    assert ([part.name for part in body.parts], [one.name for one in body.handles], body.given_limits) == before
+    assert bpy.ops.pose.fabrik_handle_add(bone="LeftArm") == {"FINISHED"}
+    assert bpy.ops.pose.fabrik_handle_remove(handle=body.handles[-1].name) == {"FINISHED"}, "an own one can be removed"
+
+
 def test_a_second_body_is_refused(rigify: None) -> None:
     make_body(metarig("human_metarig"))
     with pytest.raises(RuntimeError, match="Find Again"):

@@ -56,6 +56,20 @@ def test_a_renamed_bone_of_a_part_is_chosen_anew(human: Object, operator: Any, o
     assert operator(**options) == {"FINISHED"}
 
 
+def test_find_again_chooses_anew_where_the_bone_of_a_correction_is_gone(human: Object) -> None:
+    human.fabrik.body.parts["Hand.L"].bone = "nonsense"
+    assert "there is no bone 'nonsense'" in error_of(ops.fabrik_body_pull, handle="Head", position=(0.0, -0.1, 1.5))
+    assert ops.fabrik_body_find() == {"FINISHED"}
+    assert human.fabrik.body.parts["Hand.L"].bone == "hand.L"
+
+
+def test_a_rig_of_locked_bones_is_refused_with_the_reason(human: Object) -> None:
+    assert ops.fabrik_body_remove() == {"FINISHED"}
+    for bone in human.pose.bones:
+        bone.lock_rotation, bone.lock_rotations_4d, bone.lock_rotation_w = (True,) * 3, True, True
+    assert "all of them have locked rotations" in error_of(ops.fabrik_body_add)
+
+
 def test_a_handle_whose_bone_is_gone_is_not_shown_and_can_be_removed(human: Object) -> None:
     count = len(human.fabrik.body.handles)
     edit(human, lambda bones: bones.remove(bones["hand.L"]))

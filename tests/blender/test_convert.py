@@ -523,13 +523,14 @@ def test_there_and_straight_back_is_as_it_was(name: str, is_posed: bool) -> None
     if is_posed:
         pose_rig(armature)
     before, state = heads(armature), saved_state(armature)
-    bpy.ops.pose.fabrik_constraints_to_chains()
-    assert armature.fabrik.chains
-    bpy.ops.pose.fabrik_chains_to_constraints()
-    update()
-    after = saved_state(armature)
-    assert {key: (old, after[key]) for key, old in state.items() if after[key] != old} == {}
-    assert off(armature, before) <= 1e-4
+    for _ in range(2):  # muted constraints aren't converted, and their chains of the first time are
+        bpy.ops.pose.fabrik_constraints_to_chains()
+        assert armature.fabrik.chains
+        bpy.ops.pose.fabrik_chains_to_constraints()
+        update()
+        after = saved_state(armature)
+        assert {key: (old, after[key]) for key, old in state.items() if after[key] != old} == {}
+        assert off(armature, before) <= 1e-4
 
 
 @pytest.mark.parametrize("name", ["human", "wolf", "cat", "horse", "bird", "basic_quadruped"])

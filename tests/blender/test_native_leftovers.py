@@ -109,6 +109,22 @@ def test_a_limb_whose_target_is_deleted_returns_to_its_own_channels(count: int, 
         assert np.array(bone.matrix) == pytest.approx(np.array(matrix), abs=1e-6)
 
 
+@pytest.mark.parametrize("pole", [False, True])
+def test_a_limb_whose_targets_armature_is_deleted_returns_to_its_own_channels(pole: bool) -> None:
+    armature = rigs.make_tail(3)
+    own = [bone.matrix.copy() for bone in armature.pose.bones]
+    chain = rigs.add_chain(armature, "bone2", 3, create_pole=pole)
+    goal = rigs.make_armature([rigs.Bone("goal", (0.5, 0.5, 2), (0.5, 0.5, 3))], "Goal")
+    rigs.enter_pose_mode(armature)
+    chain.target, chain.subtarget, chain.use_limits = goal, "goal", False
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    assert rigs.distance_left(armature, chain) < 1e-3
+    bpy.data.objects.remove(goal)
+    rigs.update()
+    for bone, matrix in zip(armature.pose.bones, own, strict=True):
+        assert np.array(bone.matrix) == pytest.approx(np.array(matrix), abs=1e-6)
+
+
 def test_a_target_without_a_size_is_a_target() -> None:
     armature = rigs.make_tail(2)
     chain = rigs.add_chain(armature, "bone1", 2, target=(0.4, 0.3, 1.2))

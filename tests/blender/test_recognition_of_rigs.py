@@ -5,9 +5,12 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
+
+import pytest
 
 from fabrik_addon.core.body.recognise import recognise
-from scripts.benchmark.skeletons import rigify_skeletons, score, scrambled
+from scripts.benchmark.skeletons import Skeleton, rigify_skeletons, score, scrambled
 
 
 def test_metarigs_and_generated_rigs() -> None:
@@ -25,3 +28,33 @@ def test_metarigs_and_generated_rigs() -> None:
         if skeleton.deform is not None:
             found = recognise(nameless.names, nameless.parents, nameless.heads, nameless.tails)
             assert found.parts == () and "in layers" in found.open_roles[0].reason
+
+
+def without(skeleton: Skeleton, first: str) -> Skeleton:
+    """Return a skeleton without a bone and all bones below it."""
+    gone = {skeleton.names.index(first)}
+    for bone, parent in enumerate(skeleton.parents):
+        if parent in gone:
+            gone.add(bone)
+    kept = [bone for bone in range(len(skeleton.names)) if bone not in gone]
+    place = {bone: number for number, bone in enumerate(kept)} | {-1: -1}
+    return replace(
+        skeleton,
+        names=[skeleton.names[bone] for bone in kept],
+        parents=[place[skeleton.parents[bone]] for bone in kept],
+        heads=skeleton.heads[kept],
+        tails=skeleton.tails[kept],
+        parts={place[bone]: part for bone, part in skeleton.parts.items() if bone in place},
+        either={place[bone]: parts for bone, parts in skeleton.either.items() if bone in place},
+    )
+
+
+@pytest.mark.parametrize("missing", ["shoulder.R", "thigh.R"])
+def test_a_human_with_a_face_and_one_arm_or_one_leg(missing: str) -> None:
+    """A pair of the face was taken for the arms, and without a second thigh the hips were taken for a spine."""
+    humans = [one for one in rigify_skeletons() if one.name in ("metarig human", "metarig basic_human")]
+    assert len(humans) == 2
+    for human in humans:
+        skeleton = without(human, missing)
+        result = score(skeleton, recognise(skeleton.names, skeleton.parents, skeleton.heads, skeleton.tails))
+        assert result.wrong == () and result.right >= 0.84 * result.count, (skeleton.name, result)

@@ -77,7 +77,10 @@ def store_record(
 
 
 def undo_conversion(armature: Object, chains: Sequence[FabrikChain], moved: frozenset[str]) -> None:
-    """WRITE: the locks and channels of before the conversion, where they weren't changed since; drop the records.
+    """WRITE: the locks and channels of before the conversion, where they weren't changed since; the records drop them.
+
+    The records keep the settings: of a constraint that was muted before, the chain remains, and is converted back again
+    next time. Without them that wrote other settings than the constraint had, 12 on the wolf that Rigify generates.
 
     Args:
         armature: object of the chains.
@@ -96,7 +99,8 @@ def undo_conversion(armature: Object, chains: Sequence[FabrikChain], moved: froz
                 for name, (before, _) in record.channels[bone_name].items():
                     setattr(bones[bone_name], name, before)
     for chain in chains:
-        chain.conversion = ""
+        if chain.conversion:
+            chain.conversion = json.dumps(asdict(ConversionRecord(settings=record_of(chain).settings)))
 
 
 def _are_unchanged(armature: Object, record: ConversionRecord) -> bool:

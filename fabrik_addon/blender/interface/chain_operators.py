@@ -10,6 +10,7 @@ import bpy
 from bpy.props import BoolProperty, EnumProperty, IntProperty
 from bpy.types import Operator
 
+from ..rig.library_items import require_own_item
 from ..rig.properties import chosen_chains, settings_of, shown_armature
 from ..rig.wording import counted
 from ..translation.messages import report
@@ -119,6 +120,7 @@ class POSE_OT_fabrik_chain_remove(HasChainsMixin, Operator):
 
         settings = settings_of(context.object)
         (chain,) = chosen_chains(context.object, only_active=True)
+        require_own_item(context.object, "fabrik.chains", chain.name)
         forget_result(context.object, chain.name)
         settings.chains.remove(settings.active_index)
         settings.active_index = max(0, min(settings.active_index, len(settings.chains) - 1))

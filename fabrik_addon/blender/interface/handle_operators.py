@@ -16,6 +16,7 @@ from bpy.types import Operator
 
 from ...core import FabrikError
 from ..rig.body_properties import body_of
+from ..rig.library_items import require_own_item
 from ..rig.property_updates import OWN_CONTEXT
 from .body_operators import HasBodyMixin
 from .handle_gizmos import reach_in_pixels
@@ -136,8 +137,9 @@ class POSE_OT_fabrik_handle_remove(OfHandleMixin, Operator):
     bl_options = {'REGISTER', 'UNDO'}
 
     def run(self, context: Context) -> None:
-        handles = body_of(context.object).handles
-        handles.remove(handles.find(self.chosen_handle(context).name))
+        handles, name = body_of(context.object).handles, self.chosen_handle(context).name
+        require_own_item(context.object, "fabrik.body.handles", name)
+        handles.remove(handles.find(name))
 
 
 class POSE_OT_fabrik_handle_add(HasBodyMixin, Operator):

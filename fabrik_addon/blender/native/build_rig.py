@@ -64,7 +64,7 @@ def build_rig(scene: Scene, armature: Object, settings: FabrikChain, rest: RestC
         # Not the bone's name: one that is called "position" would be the points' own.
         attribute = f"rotation {number}"
         set_output_name(modifier, socket.identifier, attribute)
-        _constrain(bone, attribute, settings.name, solver, modifier)
+        _constrain(bone, attribute, settings.name, solver, modifier, goals["Target"])
     if rest.stretched is not None:
         stretch_bones(rest.stretched, settings.name, solver, modifier)
     return solver
@@ -153,7 +153,9 @@ def _goal_object(
     return empty
 
 
-def _constrain(bone: PoseBone, attribute: str, chain_name: str, solver: Object, modifier: Modifier) -> None:
+def _constrain(
+    bone: PoseBone, attribute: str, chain_name: str, solver: Object, modifier: Modifier, target: Object | None
+) -> None:
     """Let a bone take its rotation from the solver, in its own space: what it inherits is added by Blender."""
     constraint = attribute_constraint(bone, constraint_name(chain_name), solver, attribute)
     constraint.data_type, constraint.mix_mode = 'QUATERNION', 'REPLACE'
@@ -162,3 +164,5 @@ def _constrain(bone: PoseBone, attribute: str, chain_name: str, solver: Object, 
     paths = {socket.name: input_path(modifier, socket.identifier) for socket in group_inputs(modifier)}
     driver = _follow(constraint, "influence", -1, solver, paths["Influence"])
     _require(driver, solver, paths["Target"])
+    if target is not None and target.get(SOLVER) is not None and target.parent != bone.id_data:
+        _require(driver, target, "parent")  # the other armature at whose bone the empty is

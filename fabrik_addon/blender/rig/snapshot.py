@@ -15,6 +15,7 @@ from .bone_rotations import ParentFrame, bone_parent_frames, transport_in_blende
 from .chain_bones import ChainBones, ChainSpec, chain_matrices, read_bones, read_pose
 from .overrides import overrides_of
 from .pole_shape_text import read_pole_shape
+from .rotation_channel import is_locked
 from .stretched_pose import aimed_at_shown_links, shown_positions
 from .targets_and_poles import armature_to_world, read_goals
 
@@ -108,9 +109,7 @@ def take_problem(view_layer: ViewLayer, armature: Object, settings: FabrikChain)
     """Do as ``take_snapshot`` does for any solver, whether it can solve such a chain or not."""
     try:
         bones = read_bones(armature, _spec_of(settings))
-        overridden: tuple[str, ...] = ()
-        if bones.is_constrained or settings.use_stretch:
-            overridden = overrides_of(armature, bones.line, settings.use_limits, settings.use_stretch)
+        overridden = _overridden(armature, bones, settings.use_limits, settings.use_stretch)
         start, start_of_frames = _starts(bones)
         moving = moving_with(bones)
         found = read_goals(view_layer, armature, settings, bones, start.pose.positions, moving)
@@ -149,7 +148,7 @@ def take_bone_snapshot(armature: Object, tip: str, chain_count: int, use_tail: b
     try:
         # Chains that are set up are named after their tips: it needs a name of its own among them.
         bones = read_bones(armature, ChainSpec(f"{tip} (dragged)", tip, chain_count, use_tail, use_limits=True))
-        overridden = overrides_of(armature, bones.line, use_limits=True) if bones.is_constrained else ()
+        overridden = _overridden(armature, bones, use_limits=True)
         start, _ = _starts(bones)
         armature_to_world(armature)
     except FabrikError as error:
@@ -179,6 +178,14 @@ def _options_of(settings: FabrikChain) -> Options:
         stretch_max=settings.stretch_max if settings.use_stretch else 1.0,
         solver=settings.solver,
     )
+
+
+def _overridden(armature: Object, bones: ChainBones, use_limits: bool, use_stretch: bool = False) -> tuple[str, ...]:
+    """Return what overrides the bones that a solver writes, in words; the rotation of a locked bone isn't written."""
+    if not (bones.is_constrained or use_stretch):
+        return ()
+    written = bones.line if use_stretch else [bone for bone in bones.line if not is_locked(bone)]
+    return overrides_of(armature, written, use_limits, use_stretch)
 
 
 def _starts(bones: ChainBones) -> tuple[StartPose, StartPose | None]:

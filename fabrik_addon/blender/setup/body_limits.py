@@ -68,7 +68,7 @@ def give_limits(armature: Object, creature: str, forward: Vector) -> None:
         shared_by = necks if creature == "human" and joints[part.role] == 'NECK' else 1
         limit_joint(bone, joints[part.role], -forward if part.role == 'SHIN' else forward, shared_by)
         if armature.override_library is None:
-            given[bone.name] = [before, _settings_of(bone)]
+            given[bone.name] = [before, _settings_of(bone), _rest_place(bone)]
         else:
             _move_to_constraint(bone, before)
     body.given_limits = json.dumps(given) if given else ""
@@ -77,8 +77,11 @@ def give_limits(armature: Object, creature: str, forward: Vector) -> None:
 def take_limits_back(armature: Object) -> None:
     """Restore the limits of before the body was made, of the bones whose limits weren't changed since."""
     body = body_of(armature)
-    for name, (before, given) in json.loads(body.given_limits or "{}").items():
-        bone = armature.pose.bones.get(name)
+    limited = json.loads(body.given_limits or "{}")
+    renamed = {str(_rest_place(bone)): bone for bone in armature.pose.bones if bone.name not in limited}
+    for name, (before, given, *place) in limited.items():
+        # Bodies of files that were saved without the bone's rest place have no third item.
+        bone = armature.pose.bones.get(name) or (renamed.get(str(place[0])) if place else None)
         if bone is not None and _settings_of(bone) == given:
             for setting, value in before.items():
                 setattr(bone, setting, value)
@@ -101,6 +104,11 @@ def _move_to_constraint(bone: PoseBone, before: dict[str, bool | float]) -> None
             setattr(constraint, f"use_limit_{axis}", True)
             setattr(constraint, f"min_{axis}", low)
             setattr(constraint, f"max_{axis}", high)
+
+
+def _rest_place(bone: PoseBone) -> list[float]:
+    """Return what tells a bone that was renamed: head and tail at rest."""
+    return [*bone.bone.head_local[:], *bone.bone.tail_local[:]]
 
 
 def _settings_of(bone: PoseBone) -> dict[str, bool | float]:

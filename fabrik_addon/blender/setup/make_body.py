@@ -17,6 +17,7 @@ from ...core.body.posture import HELD, PINNED
 from ...core.body.recognise import recognise
 from ..rig.body_look_at import LOOK_SETTINGS
 from ..rig.body_properties import ROLE_ITEMS, FabrikHandle, FabrikPart, body_of
+from ..rig.library_items import is_from_library
 from ..rig.overrides import bones_with_overrides
 from ..rig.rotation_channel import is_locked
 from ..rig.wording import listed
@@ -78,8 +79,10 @@ def make_body(armature: Object, with_limits: bool) -> MadeBody:
         with_limits: whether bones without limits are given the usual ones.
 
     Raises:
-        FabrikError: no part is recognised, or no bone of one can be posed; then nothing has changed.
+        FabrikError: no part is recognised, or no bone of one can be posed, or the body comes from a library; then
+            nothing has changed.
     """
+    _require_own_body(armature)
     bones = armature.pose.bones
     overridden = bones_with_overrides(armature)
     usable = [bone.name not in overridden and not is_locked(bone) for bone in bones]
@@ -89,10 +92,15 @@ def make_body(armature: Object, with_limits: bool) -> MadeBody:
     recognition = _recognise(armature, usable) if any(usable) else None
     found = [] if recognition is None else _named(recognition, [bone.name for bone in bones])
     if recognition is None or not any(part.bone for part in found):
-        reason = f": constraints or drivers move {listed(held_back)}" if held_back else ""
+        reason = ""
+        if held_back:
+            reason = f": constraints or drivers move {listed(held_back)}"
+        elif recognition is None:
+            reason = ": all of them have locked rotations"
         raise FabrikError(
             f"No part of a body was recognised in '{armature.name}' among the bones that can be posed{reason}"
         )
+    take_limits_back(armature)
     _store_parts(armature, found)
     up, forward = Vector(recognition.up.tolist()), Vector(recognition.forward.tolist())
     _store_handles(armature, up)
@@ -113,13 +121,25 @@ def make_body(armature: Object, with_limits: bool) -> MadeBody:
 
 
 def remove_body(armature: Object) -> None:
-    """Remove a body with its handles and the limits that it has given."""
+    """Remove a body with its handles and the limits that it has given.
+
+    Raises:
+        FabrikError: the body comes from a library; then nothing has changed.
+    """
+    _require_own_body(armature)
     body = body_of(armature)
     take_limits_back(armature)
     body.parts.clear()
     body.handles.clear()
     for name in ("active_part", "active_handle", "use_floor", "floor_height", "use_balance", *LOOK_SETTINGS):
         body.property_unset(name)
+
+
+def _require_own_body(armature: Object) -> None:
+    if is_from_library(armature, "fabrik.body.parts"):
+        raise FabrikError(
+            f"The body of '{armature.name}' comes from its library: it can be found again or removed there only"
+        )
 
 
 def _recognise(armature: Object, usable: Sequence[bool]) -> Recognition:
@@ -166,9 +186,9 @@ def _store_parts(armature: Object, found: Sequence[_Named]) -> None:
     corrected = {
         part.name: _Named(part.name, part.role, part.side, part.limb, part.bone, part.confidence)
         for part in body.parts
-        if part.is_corrected
+        if part.is_corrected and (not part.bone or part.bone in armature.pose.bones)
     }
-    taken = {part.bone for part in corrected.values()}
+    taken = {part.bone for part in corrected.values() if part.bone}
     body.parts.clear()
     unknown = [part for name, part in corrected.items() if not any(other.name == name for other in found)]
     for named in (*found, *unknown):

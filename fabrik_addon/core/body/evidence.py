@@ -99,7 +99,7 @@ def name_roles(skeleton: RestSkeleton, readings: list[NameReading]) -> dict[int,
     }
     legs = [place for place, role in roles.items() if role is Role.THIGH]
     arms = [place for place, role in roles.items() if role in (Role.CLAVICLE, Role.UPPER_ARM)]
-    hips, chest = (skeleton.common_ancestor(line) if len(line) > 1 else -1 for line in (legs, arms))
+    hips, chest = (skeleton.common_ancestor(line) if line else -1 for line in (legs, arms))
     between = set(skeleton.path(hips, chest)) if hips >= 0 and chest >= 0 else set()
     for place, each in enumerate(readings):
         if each.skipped or each.twist or len(each.roles) < 2 or Role.SPINE not in each.roles or max(hips, chest) < 0:

@@ -15,7 +15,7 @@ from .creature import CREATURES, FISH, HUMAN, QUADRUPED, WITH_LIMBS, LimbKind
 from .limbs import LONG, Limb, Pair, end_point, find_limbs, take_limb
 from .part import Role
 from .rest_skeleton import RestSkeleton
-from .segments import segment_roles
+from .segments import MOST_LIMB_BONES, segment_roles
 from .shape_reading import Guess, ShapeReading
 from .symmetry import Plane, find_plane, measure_subtrees
 from .trunk import NO_JOINT, put_trunk
@@ -285,6 +285,7 @@ def _arms(anatomy: Anatomy, legs: Pair) -> list[Pair]:
         if pair is not legs
         and len(pair.first.path) + len(pair.first.digits) >= 3
         and min(len(pair.first.path), len(pair.second.path)) >= 2
+        and len(pair.first.path) <= MOST_LIMB_BONES
         and (float((pair.start - legs.start) @ up) > 0.1 * anatomy.height or pair.parent != legs.parent)
         and float((pair.start - legs.start) @ up) > 0.0
         and pair.parent >= 0
@@ -295,6 +296,9 @@ def _arms(anatomy: Anatomy, legs: Pair) -> list[Pair]:
     found = [pair for pair in found if pair.length >= 0.5 * longest]
     depth = {id(pair): len(anatomy.skeleton.path(legs.parent, pair.parent)) for pair in found}
     first = min(found, key=lambda pair: (depth[id(pair)], -pair.length))
+    for single in _single_arms(anatomy, legs):
+        if single.length > first.length and len(anatomy.skeleton.path(legs.parent, single.parent)) < depth[id(first)]:
+            return []  # the other arm is missing: the pair is in the face
     near = [pair for pair in found if depth[id(pair)] == depth[id(first)]]
     jointed = [pair for pair in near if pair.first.digits] or near
     return sorted(jointed, key=lambda pair: -pair.length)[:2]
