@@ -20,15 +20,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-import numpy as np
-
 from .model.tree_start import StartTree
 from .optimise.batched_descent import are_alike, descend_between
 from .optimise.prioritised_descent import Descent
 from .optimise.tasks import State
 from .optimise.tree_problem import TreeProblem, tree_problem
 from .problem import Goals, Options, Status
-from .solve_tree import TreeSolution, solution_of, solve_tree_components, state_of_previous
+from .solve_tree import TreeSolution, largest_rotation, solution_of, solve_tree_components, state_of_previous
 from .solvers.table import solver_for_tree
 
 STRIDE = 16
@@ -92,15 +90,15 @@ def _solved_between(
     if not _is_reached(last):
         return []
     problems = [tree_problem(*frame, options) for frame in frames]
-    ends = state_of_previous(problems[0], first), state_of_previous(problems[-1], last)
-    if _largest_rotation(*ends) > SMOOTH:
+    before, after = state_of_previous(problems[0], first), state_of_previous(problems[-1], last)
+    if largest_rotation(before.rotations, after.rotations) > SMOOTH:
         return []
     inner = problems[1:-1]
     references = [_reference(problem) for problem in inner]
     descents = [Descent(problem.start.tree, problem.levels(), problem.moves_root) for problem in inner]
     if any(reference is None for reference in references) or not are_alike(descents):
         return []
-    states = descend_between(descents, [state for state in references if state is not None], *ends)
+    states = descend_between(descents, [state for state in references if state is not None], before, after)
     return [
         solution_of(problem, state, 1, is_converged=True)
         if state is not None and problem.is_met(state) and problem.bends_to_poles(state)
@@ -118,12 +116,6 @@ def _reference(problem: TreeProblem) -> State | None:
     reference = problem.turned_to_poles(present)
     is_ordinary = not problem.is_met(present) and problem.bends_to_poles(reference) and not any(problem.beyond_reach)
     return reference if is_ordinary else None
-
-
-def _largest_rotation(first: State, last: State) -> float:
-    """Return the largest rotation (radians) of a bone in its parent from one pose to another."""
-    cosines = np.abs((first.rotations * last.rotations).sum(axis=1))
-    return float(2.0 * np.arccos(np.minimum(cosines, 1.0)).max())
 
 
 def _is_reached(solution: TreeSolution) -> bool:

@@ -8,6 +8,7 @@ import ctypes
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import bpy
@@ -318,3 +319,25 @@ def set_rotation(bone: PoseBone, rotation: Quaternion, turns: int = 0) -> None:
 def rotation_of(bone: PoseBone) -> Quaternion:
     """A bone's own rotation, by Blender's matrix of its channels."""
     return Matrix(bone.matrix_basis.to_3x3().normalized()).to_quaternion()
+
+
+def linked(folder: Path, name: str = "Rig") -> Object:
+    """Save the file as a library in a folder, and return its armature linked into another file, without an override."""
+    leave_mode()
+    library = str(folder / "library.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=library)
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    with bpy.data.libraries.load(library, link=True) as (_, found):
+        found.objects = [name]
+    rig = bpy.data.objects[name]
+    bpy.context.scene.collection.objects.link(rig)
+    bpy.context.view_layer.objects.active = rig
+    update()
+    return rig
+
+
+def overridden(folder: Path) -> Object:
+    """Return an override of ``linked``, in Pose mode."""
+    rig = linked(folder).override_create(remap_local_usages=True)
+    enter_pose_mode(rig)
+    return rig

@@ -21,7 +21,18 @@ from fabrik_addon.blender.overlay.read_body import read_body, read_body_settings
 from fabrik_addon.blender.rig import bone_limits
 from fabrik_addon.blender.setup import make_body as make_body_module
 from scripts.benchmark import body_drag_rows
-from tests.blender.rigs import Bone, activate, clear_scene, enter_pose_mode, make_armature, make_tail, metarig, update
+from tests.blender.rigs import (
+    Bone,
+    activate,
+    clear_scene,
+    enter_pose_mode,
+    linked,
+    make_armature,
+    make_tail,
+    metarig,
+    overridden,
+    update,
+)
 from tests.blender.test_panel import Drawing
 
 PIN_DISTANCE, PIN_ANGLE = 1e-4, 0.1
@@ -105,13 +116,8 @@ def test_a_part_whose_bone_is_set_is_corrected() -> None:
 def test_a_body_is_kept_in_a_library_override(tmp_path: Path) -> None:
     """Parts and handles that are added to an override are there after the file is loaded again, and again."""
     make_tail(name="Rig")
-    library, shot = str(tmp_path / "library.blend"), str(tmp_path / "shot.blend")
-    bpy.ops.wm.save_as_mainfile(filepath=library)
-    bpy.ops.wm.read_factory_settings(use_empty=True)
-    with bpy.data.libraries.load(library, link=True) as (_, found):
-        found.objects = ["Rig"]
-    bpy.context.scene.collection.objects.link(bpy.data.objects["Rig"])
-    rig = bpy.data.objects["Rig"].override_create(remap_local_usages=True)
+    shot = str(tmp_path / "shot.blend")
+    rig = linked(tmp_path).override_create(remap_local_usages=True)
     for number in range(2):
         part = rig.fabrik.body.parts.add()
         part.name, part.role, part.bone = f"Limb {number + 1}", "LIMB", f"bone{number}"
@@ -137,15 +143,8 @@ def test_limits_in_a_library_override_are_kept_and_move_no_bone(tmp_path: Path) 
     """Blender saves no IK limits of bones in an override; a muted constraint is saved, and changes no pose."""
     own = stick_figure().pose.bones["LeftLeg"]
     own.use_ik_limit_x, own.ik_max_x = True, 0.4
-    library, shot = str(tmp_path / "library.blend"), str(tmp_path / "shot.blend")
-    bpy.ops.object.mode_set(mode="OBJECT")
-    bpy.ops.wm.save_as_mainfile(filepath=library)
-    bpy.ops.wm.read_factory_settings(use_empty=True)
-    with bpy.data.libraries.load(library, link=True) as (_, found):
-        found.objects = ["Rig"]
-    bpy.context.scene.collection.objects.link(bpy.data.objects["Rig"])
-    rig = bpy.data.objects["Rig"].override_create(remap_local_usages=True)
-    enter_pose_mode(rig)
+    shot = str(tmp_path / "shot.blend")
+    rig = overridden(tmp_path)
     rig.pose.bones["RightForeArm"].rotation_quaternion = Quaternion((0.0, 1.0, 0.0), 1.0)  # no elbow does that
     update()
     before = {bone.name: bone.matrix.copy() for bone in rig.pose.bones}
@@ -320,15 +319,7 @@ def test_a_body_of_a_library_is_found_again_and_removed_there_only(rigify: None,
     make_body(armature)
     armature.fabrik.chains.add().name = "arm"
     armature.fabrik.chains[0].tip = "LeftHand"
-    bpy.ops.object.mode_set(mode="OBJECT")
-    library = str(tmp_path / "library.blend")
-    bpy.ops.wm.save_as_mainfile(filepath=library)
-    bpy.ops.wm.read_factory_settings(use_empty=True)
-    with bpy.data.libraries.load(library, link=True) as (_, found):
-        found.objects = ["Rig"]
-    bpy.context.scene.collection.objects.link(bpy.data.objects["Rig"])
-    rig = bpy.data.objects["Rig"].override_create(remap_local_usages=True)
-    enter_pose_mode(rig)
+    rig = overridden(tmp_path)
     body = rig.fabrik.body
     before = [part.name for part in body.parts], [one.name for one in body.handles], body.given_limits
     assert before[0] and before[1]

@@ -13,7 +13,7 @@ from bpy.types import Object
 from mathutils import Vector
 
 from fabrik_addon.blender.interface.body_tool import FabrikBodyPose, body_handles
-from tests.blender.rigs import activate, error_of, leave_mode, pose_of, update
+from tests.blender.rigs import activate, error_of, linked, pose_of, update
 from tests.blender.test_panel import Drawing
 
 ops: Any = bpy.ops.pose
@@ -95,23 +95,8 @@ def test_locked_bones_stay_and_are_named_where_nothing_else_could_turn(human: Ob
     assert after["upper_arm.L"] == before["upper_arm.L"] and after["forearm.L"] == before["forearm.L"]
 
 
-def linked(tmp_path: Path) -> Object:
-    """The human with a body, linked into another file and without an override."""
-    leave_mode()
-    library = str(tmp_path / "library.blend")
-    bpy.ops.wm.save_as_mainfile(filepath=library)
-    bpy.ops.wm.read_factory_settings(use_empty=True)
-    with bpy.data.libraries.load(library, link=True) as (_, found):
-        found.objects = ["metarig"]
-    rig = bpy.data.objects["metarig"]
-    bpy.context.scene.collection.objects.link(rig)
-    bpy.context.view_layer.objects.active = rig
-    update()
-    return rig
-
-
 def test_a_linked_body_says_that_it_needs_an_override(human: Object, tmp_path: Path) -> None:
-    rig = linked(tmp_path)
+    rig = linked(tmp_path, "metarig")
     assert rig.library is not None and rig.fabrik.body.parts
     drawn: list[tuple[str, str]] = []
     layout: Any = Drawing(FabrikBodyPose, drawn).layout
@@ -123,7 +108,7 @@ def test_a_linked_body_says_that_it_needs_an_override(human: Object, tmp_path: P
 
 
 def test_an_override_of_a_linked_body_is_posed(human: Object, tmp_path: Path) -> None:
-    rig = linked(tmp_path).override_create(remap_local_usages=True)
+    rig = linked(tmp_path, "metarig").override_create(remap_local_usages=True)
     bpy.context.view_layer.objects.active = rig
     bpy.ops.object.mode_set(mode="POSE")
     activate(rig, "hand.L")

@@ -16,7 +16,7 @@ from mathutils import Vector
 from fabrik_addon.blender.drag.body_drag import BodyDrag
 from fabrik_addon.blender.overlay.read_body import read_gaze
 from fabrik_addon.blender.rig.body_look_at import EYE_CONE, look_of
-from tests.blender.rigs import Bone, enter_pose_mode, error_of, make_armature, make_empty, metarig, update
+from tests.blender.rigs import Bone, enter_pose_mode, error_of, make_armature, make_empty, metarig, overridden, update
 from tests.blender.test_body import PIN_ANGLE, PIN_DISTANCE, angle, frame, height, own_rotations, place, turned
 
 ops: Any = bpy.ops.pose
@@ -304,14 +304,8 @@ def test_a_body_without_a_head_is_named() -> None:
 def test_the_look_of_a_library_override_is_kept(tmp_path: Path) -> None:
     rig = metarig("human_metarig")
     rig.name = "Rig"
-    library, shot = str(tmp_path / "library.blend"), str(tmp_path / "shot.blend")
-    bpy.ops.wm.save_as_mainfile(filepath=library)
-    bpy.ops.wm.read_factory_settings(use_empty=True)
-    with bpy.data.libraries.load(library, link=True) as (_, found):
-        found.objects = ["Rig"]
-    bpy.context.scene.collection.objects.link(bpy.data.objects["Rig"])
-    rig = bpy.data.objects["Rig"].override_create(remap_local_usages=True)
-    enter_pose_mode(rig)
+    shot = str(tmp_path / "shot.blend")
+    rig = overridden(tmp_path)
     assert ops.fabrik_body_add() == {"FINISHED"}
     make_empty("Lamp", (0.6, -2.0, 1.9))
     enter_pose_mode(rig)

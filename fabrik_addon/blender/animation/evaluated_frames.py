@@ -54,7 +54,7 @@ class _SceneFrames:
 
 @contextmanager
 def frames_of(scene: Scene, view_layer: ViewLayer, objects: Sequence[Object]) -> Iterator[Frames]:
-    """Open the frames of a scene for objects; on leaving, the scene's frame and the pose are as they were.
+    """Open the frames of a scene for objects; at the end the scene's frame and the pose are as they were.
 
     Args:
         scene: whose frames are evaluated.

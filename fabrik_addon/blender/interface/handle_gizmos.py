@@ -196,12 +196,12 @@ class HandleGroup(GizmoGroup):
         handles = self.handles(context)
         while len(self.gizmos) < len(handles):
             self.gizmos.new(FABRIK_GT_handle.bl_idname)
-        facing = context.region_data.view_matrix.to_3x3().normalized().transposed().to_4x4()
+        view_rotation = context.region_data.view_matrix.to_3x3().normalized().transposed().to_4x4()
         for number, gizmo in enumerate(cast("Iterable[FABRIK_GT_handle]", self.gizmos)):
             gizmo.hide = number >= len(handles)
             if not gizmo.hide:
                 gizmo.show(context, handles[number])
-                gizmo.matrix_basis = Matrix.Translation(handles[number].position) @ facing
+                gizmo.matrix_basis = Matrix.Translation(handles[number].position) @ view_rotation
 
 
 register, unregister = bpy.utils.register_classes_factory((FABRIK_GT_handle,))  # type: ignore[misc]
