@@ -125,6 +125,78 @@ def test_a_limb_whose_targets_armature_is_deleted_returns_to_its_own_channels(po
         assert np.array(bone.matrix) == pytest.approx(np.array(matrix), abs=1e-6)
 
 
+def delete_in_viewport(obj: Any) -> None:
+    rigs.leave_mode()
+    bpy.ops.object.select_all(action="DESELECT")
+    obj.select_set(True)
+    assert bpy.ops.object.delete() == {"FINISHED"}
+
+
+def delete_bone(armature: Any, name: str) -> None:
+    rigs.enter_pose_mode(armature)
+    bpy.ops.object.mode_set(mode="EDIT")
+    armature.data.edit_bones.remove(armature.data.edit_bones[name])
+    bpy.ops.object.mode_set(mode="POSE")
+
+
+def with_target(kind: str) -> tuple[Any, Any]:
+    """A native rig that stretches to a target of its own, to a bone of another armature, or to a bone of its own."""
+    bones = rigs.tail_bones(3)
+    goals = [rigs.Bone(name, (2.5, 2.5, 2), (2.5, 2.5, 3)) for name in ("goal", "other")]
+    armature = rigs.make_armature([*bones, *goals] if kind == "own bone" else bones)
+    if kind == "object":
+        chain = rigs.add_chain(armature, "bone2", 3, target=(2.5, 2.5, 2))
+    else:
+        goal = armature if kind == "own bone" else rigs.make_armature(goals, "Goal")
+        rigs.enter_pose_mode(armature)
+        chain = rigs.set_chain(armature, "bone2", 3, goal)
+        chain.subtarget = "goal"
+    chain.use_limits, chain.use_stretch = False, True
+    return armature, chain
+
+
+@pytest.mark.parametrize(
+    ("kind", "how"), [("object", "viewport"), ("bone", "viewport"), ("bone", "bone"), ("own bone", "bone")]
+)
+def test_a_target_that_chains_still_use_is_deleted_and_the_limb_returns(kind: str, how: str) -> None:
+    armature, chain = with_target(kind)
+    own = [bone.matrix.copy() for bone in armature.pose.bones if bone.name.startswith("bone")]
+    before = count_blocks()
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    assert rigs.distance_left(armature, chain) < 1e-3
+    bpy.ops.ed.undo_push(message="before")
+    if how == "viewport":
+        delete_in_viewport(chain.target)
+    else:
+        delete_bone(chain.target, "goal")
+    bpy.ops.ed.undo_push(message="after")
+    armature = bpy.data.objects["Rig"]
+    assert armature.fabrik.chains[0].target is not None
+    rigs.update()
+    for name, matrix in zip(("bone0", "bone1", "bone2"), own, strict=False):
+        assert np.array(armature.pose.bones[name].matrix) == pytest.approx(np.array(matrix), abs=1e-6)
+    bpy.ops.ed.undo()
+    armature = bpy.data.objects["Rig"]
+    chain = armature.fabrik.chains[0]
+    assert rigs.distance_left(armature, chain) < 1e-3
+    rigs.enter_pose_mode(armature)
+    assert bpy.ops.pose.fabrik_rig_remove() == {"FINISHED"}
+    assert count_blocks() == before
+
+
+@pytest.mark.parametrize("kind", ["object", "bone", "own bone"])
+def test_a_renamed_target_stays_the_target(kind: str) -> None:
+    armature, chain = with_target(kind)
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    chain.target.name = "Somewhere"
+    if chain.subtarget:
+        chain.target.data.bones["goal"].name = "elsewhere"
+    else:
+        chain.target.location.x += 0.1
+    rigs.update()
+    assert rigs.distance_left(armature, chain) < 1e-3
+
+
 def test_a_target_without_a_size_is_a_target() -> None:
     armature = rigs.make_tail(2)
     chain = rigs.add_chain(armature, "bone1", 2, target=(0.4, 0.3, 1.2))

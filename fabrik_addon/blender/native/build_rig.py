@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, cast
 
 import bpy
@@ -18,7 +19,7 @@ from .rig_group import rig_group
 from .write_bone_stretch import stretch_bones
 
 if TYPE_CHECKING:
-    from bpy.types import Collection, Constraint, Driver, FCurve, Object, PoseBone, Scene
+    from bpy.types import ID, Collection, Constraint, FCurve, Object, PoseBone, Scene
 
     from ..rig.properties import FabrikChain
 
@@ -60,13 +61,18 @@ def build_rig(scene: Scene, armature: Object, settings: FabrikChain, rest: RestC
     for socket in group_inputs(modifier):
         if socket.name in values:
             set_input(modifier, socket.identifier, values[socket.name])
+    paths = {socket.name: input_path(modifier, socket.identifier) for socket in group_inputs(modifier)}
+    # The object's session_uid, which is positive too, reads as 0 in drivers.
+    required: list[tuple[ID, str]] = [(solver, f"{paths['Target']}.display_type")]
+    required += _properties_of_target(collection, f"{name} target", solver, settings)
     for number, (bone, socket) in enumerate(zip(rest.bones, rotation_outputs(modifier), strict=True), 1):
         # Not the bone's name: one that is called "position" would be the points' own.
         attribute = f"rotation {number}"
         set_output_name(modifier, socket.identifier, attribute)
-        _constrain(bone, attribute, settings.name, solver, modifier, goals["Target"])
+        _constrain(bone, attribute, settings.name, solver, [(solver, paths["Influence"]), *required])
     if rest.stretched is not None:
-        stretch_bones(rest.stretched, settings.name, solver, modifier)
+        for constraint in stretch_bones(rest.stretched, settings.name, solver, modifier):
+            _drive(constraint, "influence", -1, required)
     return solver
 
 
@@ -96,7 +102,7 @@ def _make_solver(collection: Collection, name: str, armature: Object, rest: Rest
     hang(solver, armature, root.parent.name if root.parent else "", rest.root)
     if rest.root_moves:
         for axis in range(3):
-            _follow(solver, "location", axis, armature, f"{root.path_from_id('location')}[{axis}]")
+            _drive(solver, "location", axis, [(armature, f"{root.path_from_id('location')}[{axis}]")])
     collection.objects.link(solver)
     return solver
 
@@ -113,30 +119,41 @@ def hang(obj: Object, armature: Object, bone_name: str, place: Matrix) -> None:
         obj.matrix_parent_inverse = Matrix.Translation((0.0, -length, 0.0)) @ place
 
 
-def _require(driver: Driver, source: Object, data_path: str) -> None:
-    """Let a driver of a share, 0 to 1, give 0 while a property refers to no object.
+def _properties_of_target(
+    collection: Collection, name: str, solver: Object, settings: FabrikChain
+) -> list[tuple[ID, str]]:
+    """Return properties from 1 up that exist only while a chain's target does, with the data-blocks that have them.
 
-    The driver gives the lesser of the share and the object's display type, a number from 1 up, or 0 if there is no
-    object. The object's session_uid, which is positive too, reads as 0 in drivers.
+    Delete in the viewport takes an object out of the scene's collections, and the object stays in the file because
+    chains and modifiers use it. So a collection of its own holds a target that is another object: from this collection
+    the target disappears too. An index leads to the target, because Blender corrects no names of objects in paths. A
+    bone's path starts at its pose bone: after a renaming Blender corrects such paths, and not those from the armature.
     """
-    driver.type = 'MIN'
-    variable = driver.variables.new()
-    variable.targets[0].id = source
-    variable.targets[0].data_path = f"{data_path}.display_type"
-    variable.targets[0].use_fallback_value, variable.targets[0].fallback_value = True, 0.0
+    found: list[tuple[ID, str]] = []
+    target, bone_name = settings.target, settings.subtarget
+    if target is not None and target != settings.id_data:
+        holder = bpy.data.collections.new(name)
+        holder[SOLVER] = solver
+        collection.children.link(holder)
+        holder.objects.link(target)
+        found.append((holder, "objects[0].display_type"))
+    if target is not None and target.type == 'ARMATURE' and bone_name:
+        found.append((target, f"{target.pose.bones[bone_name].path_from_id()}.bone.bbone_segments"))
+    return found
 
 
-def _follow(target: Object | Constraint, name: str, index: int, source: Object, data_path: str) -> Driver:
-    """Drive a property by another one, as it is; return the driver."""
-    curve = cast("FCurve", target.driver_add(name, index))
+def _drive(driven: Object | Constraint, name: str, index: int, sources: Iterable[tuple[ID, str]]) -> None:
+    """Drive a property by the least of some properties, of which one that doesn't exist counts as 0."""
+    curve = cast("FCurve", driven.driver_add(name, index))
     for generator in list(curve.modifiers):
         curve.modifiers.remove(generator)
-    curve.driver.type = 'SUM'
-    variable = curve.driver.variables.new()
-    variable.targets[0].id = source
-    variable.targets[0].data_path = data_path
     assert curve.driver is not None  # driver_add has made it
-    return curve.driver
+    curve.driver.type = 'MIN'
+    for source, data_path in sources:
+        target = curve.driver.variables.new().targets[0]
+        target.id_type = source.id_type
+        target.id, target.data_path = source, data_path
+        target.use_fallback_value, target.fallback_value = True, 0.0
 
 
 def _goal_object(
@@ -153,16 +170,10 @@ def _goal_object(
     return empty
 
 
-def _constrain(
-    bone: PoseBone, attribute: str, chain_name: str, solver: Object, modifier: Modifier, target: Object | None
-) -> None:
+def _constrain(bone: PoseBone, attribute: str, chain_name: str, solver: Object, shares: list[tuple[ID, str]]) -> None:
     """Let a bone take its rotation from the solver, in its own space: what it inherits is added by Blender."""
     constraint = attribute_constraint(bone, constraint_name(chain_name), solver, attribute)
     constraint.data_type, constraint.mix_mode = 'QUATERNION', 'REPLACE'
     constraint.mix_loc, constraint.mix_rot, constraint.mix_scl = False, True, False
     # Drivers are evaluated when the influence or the target object changes, not when the target moves.
-    paths = {socket.name: input_path(modifier, socket.identifier) for socket in group_inputs(modifier)}
-    driver = _follow(constraint, "influence", -1, solver, paths["Influence"])
-    _require(driver, solver, paths["Target"])
-    if target is not None and target.get(SOLVER) is not None and target.parent != bone.id_data:
-        _require(driver, target, "parent")  # the other armature at whose bone the empty is
+    _drive(constraint, "influence", -1, shares)

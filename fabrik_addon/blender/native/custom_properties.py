@@ -21,4 +21,4 @@ CONSTRAINT = "FABRIK "
 """Prefix of the names of constraints."""
 
 SOLVER = "fabrik_solver"
-"""On an empty at a target or pole bone: the solver that it is for."""
+"""On an empty at a target or pole bone, and on the collection that holds a target: the solver that it is for."""

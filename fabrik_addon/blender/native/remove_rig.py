@@ -17,7 +17,7 @@ from .shared_groups import remove_unused_groups
 from .write_bone_stretch import forget_inherited
 
 if TYPE_CHECKING:
-    from bpy.types import Bone, Constraint, NodesModifier, Object, PoseBone, ViewLayer
+    from bpy.types import Bone, Collection, Constraint, NodesModifier, Object, PoseBone, ViewLayer
 
 _SCALE_ROUNDING = 1e-5
 """Part of a scale that counts as none."""
@@ -65,8 +65,7 @@ def purge() -> None:
     """Remove the solvers of deleted armatures, the empties of deleted solvers, and the groups that nothing uses."""
     for solver in unused_solvers():
         _remove_solver(solver)
-    for empty in [obj for obj in bpy.data.objects if obj.get(SOLVER, "none") is None and obj.library is None]:
-        bpy.data.objects.remove(empty)
+    _remove_made_for(None)
     remove_unused_groups()
     _remove_empty_collections()
 
@@ -87,12 +86,17 @@ def _differs(scale: Vector, other: Vector) -> bool:
 def _remove_solver(solver: Object) -> None:
     modifier: NodesModifier = solver.modifiers[0]  # type: ignore[assignment]  # the stub has the base class
     data, group = solver.data, modifier.node_group
-    helpers = [obj for obj in bpy.data.objects if obj.get(SOLVER) == solver]
-    for obj in (solver, *helpers):
-        bpy.data.objects.remove(obj)
+    _remove_made_for(solver)
+    bpy.data.objects.remove(solver)
     bpy.data.hair_curves.remove(data)  # type: ignore[arg-type]
     if group is not None and group.users == 0:
         bpy.data.node_groups.remove(group)
+
+
+def _remove_made_for(solver: Object | None) -> None:
+    """Remove the empties at bones and the collections of targets of a solver, or of those that are deleted."""
+    made: list[Object | Collection] = [*bpy.data.objects, *bpy.data.collections]
+    bpy.data.batch_remove([each for each in made if each.get(SOLVER, "none") == solver and each.library is None])
 
 
 def _remove_empty_animation(armature: Object, had_animation: bool) -> None:

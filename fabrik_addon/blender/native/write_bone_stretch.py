@@ -14,12 +14,13 @@ from .modifier_inputs import Modifier, scale_outputs, set_output_name
 from .read_bone_stretch import StretchedBones, powers_of
 
 if TYPE_CHECKING:
-    from bpy.types import Object, PoseBone
+    from bpy.types import Constraint, Object, PoseBone
 
 
-def stretch_bones(stretched: StretchedBones, chain_name: str, solver: Object, modifier: Modifier) -> None:
-    """Let bones take their scale from a solver, on top of their own."""
+def stretch_bones(stretched: StretchedBones, chain_name: str, solver: Object, modifier: Modifier) -> list[Constraint]:
+    """Let bones take their scale from a solver, on top of their own, and return the constraints for it."""
     attributes = {}
+    made: list[Constraint] = []
     for number, (powers, socket) in enumerate(zip(powers_of(stretched), scale_outputs(modifier), strict=True), 1):
         attributes[powers] = f"scale {number}"
         set_output_name(modifier, socket.identifier, attributes[powers])
@@ -34,6 +35,8 @@ def stretch_bones(stretched: StretchedBones, chain_name: str, solver: Object, mo
         constraint.mix_loc, constraint.mix_rot, constraint.mix_scl = False, False, True
         # Before others: some take a whole transform over, and that is to stay.
         bone.constraints.move(len(bone.constraints) - 1, 0)
+        made.append(constraint)
+    return made
 
 
 def forget_inherited(bones: Iterable[PoseBone], stay_aligned: bool) -> None:

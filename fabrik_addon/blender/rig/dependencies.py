@@ -117,8 +117,8 @@ def _bones_of(obj: Object | None) -> Iterator[Node]:
 
 
 def _bone_in(data_path: str) -> str:
-    """Return the name of the pose bone of whose property a data path is; empty where it is of no bone."""
-    found = re.match(r'pose\.bones\["((?:[^"\\]|\\.)*)"\]', data_path)
+    """Return the pose bone with the property of a data path, by name; empty if it is of no bone or of one at rest."""
+    found = re.match(r'pose\.bones\["((?:[^"\\]|\\.)*)"\](?!\.bone\.)', data_path)
     return bpy.utils.unescape_identifier(found[1]) if found else ""
 
 
