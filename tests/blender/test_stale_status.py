@@ -10,8 +10,8 @@ from typing import Any
 import bpy
 import pytest
 
-from fabrik_addon.blender.rig.last_results import Result, keep_result
-from tests.blender.rigs import add_chain, make_empty, make_tail, update
+from fabrik_addon.blender.rig.last_results import Result, keep_result, result_of
+from tests.blender.rigs import add_chain, make_empty, make_tail, set_chain, update
 from tests.blender.test_panel import draw, labels
 
 REACHED = (0.4, 0.9, 1.1)
@@ -74,8 +74,52 @@ def constrain(armature: Any, chain: Any) -> None:
     armature.pose.bones["bone1"].constraints.new("LIMIT_SCALE")
 
 
+def lengthen_tip(armature: Any, chain: Any) -> None:
+    """The bone's matrix stays, and its tail is farther away."""
+    bpy.ops.object.mode_set(mode="EDIT")
+    armature.data.edit_bones["bone2"].length *= 1.5
+    bpy.ops.object.mode_set(mode="POSE")
+
+
+def limit(armature: Any, chain: Any) -> None:
+    armature.pose.bones["bone1"].use_ik_limit_x = True
+
+
+def lock(armature: Any, chain: Any) -> None:
+    armature.pose.bones["bone1"].lock_rotation[0] = True
+
+
+def other_tolerance(armature: Any, chain: Any) -> None:
+    chain.tolerance = 1e-6
+
+
+def allow_stretch(armature: Any, chain: Any) -> None:
+    chain.use_stretch = True
+
+
+def soften(armature: Any, chain: Any) -> None:
+    chain.softness = 0.2
+
+
+def other_solver(armature: Any, chain: Any) -> None:
+    chain.solver = "CCD"
+
+
+def rename_bone(armature: Any, chain: Any) -> None:
+    """Messages name bones."""
+    armature.data.bones["bone1"].name = "elbow"
+
+
 CHANGES = (
     turn,
+    lengthen_tip,
+    limit,
+    lock,
+    other_tolerance,
+    allow_stretch,
+    soften,
+    other_solver,
+    rename_bone,
     move_target,
     move_pole,
     move_armature,
@@ -97,6 +141,60 @@ def test_the_status_goes_with_its_pose_and_its_goals(change: Callable[[Any, Any]
     update()
     assert (chain.status, chain.error, chain.iterations_used) == ("NONE", 0.0, 0)
     assert "Reached" not in labels(draw()["FABRIK IK"])
+
+
+def drive(armature: Any) -> None:
+    driver = armature.pose.bones["bone1"].driver_add("rotation_quaternion", 1).driver
+    driver.type, driver.expression = "SCRIPTED", "0.3"
+
+
+def remove_driver(armature: Any) -> None:
+    armature.pose.bones["bone1"].driver_remove("rotation_quaternion", 1)
+
+
+def copy_rotation(armature: Any) -> None:
+    armature.pose.bones["bone1"].constraints.new("COPY_ROTATION").target = make_empty("other")
+
+
+def fade_constraint(armature: Any) -> None:
+    armature.pose.bones["bone1"].constraints[0].influence = 0.0
+
+
+def add_second_chain(armature: Any) -> None:
+    armature.fabrik.chains[0].target.location.y = 1.5
+    set_chain(armature, "bone1", 2, make_empty("far", (-9.0, 0.0, 0.0))).weight = 10.0
+
+
+def remove_second_chain(armature: Any) -> None:
+    armature.fabrik.chains.remove(1)
+
+
+def disable_second_chain(armature: Any) -> None:
+    armature.fabrik.chains[1].enabled = False
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (drive, remove_driver),
+        (copy_rotation, fade_constraint),
+        (add_second_chain, remove_second_chain),
+        (add_second_chain, disable_second_chain),
+    ],
+)
+def test_the_status_goes_with_what_its_reason_names(
+    before: Callable[[Any], None], after: Callable[[Any], None]
+) -> None:
+    armature, chain = solved()
+    before(armature)
+    bpy.context.view_layer.objects.active = armature
+    update()
+    bpy.ops.pose.fabrik_solve()
+    message = result_of(armature, chain.name).message
+    assert "overridden" in message or "'bone1'" in message
+    after(armature)
+    update()
+    assert chain.status == "NONE"
 
 
 def test_what_is_neither_pose_nor_goal_leaves_it() -> None:

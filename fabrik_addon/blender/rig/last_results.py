@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The result of the last solve of each chain, valid while its pose and its goals are the same; never saved."""
+"""The result of the last solve of each chain, valid while its pose, goals and settings are the same; never saved."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from .chain_bones import bones_of_chain
+from .overrides import overrides_of
 from .solved_state import SolvedState, read_state
 
 if TYPE_CHECKING:
@@ -32,14 +34,17 @@ class Result:
     """Factor by which its bones are longer than without stretch."""
 
 
+_Named = tuple[tuple[tuple[str, bool], ...], tuple[str, ...]]
+"""What a result may name beside the chain: the chains with whether they are enabled, and what overrides the bones."""
+
 # Session ids are never used twice, and stay the same over undo.
-_results: dict[tuple[int, str], tuple[Result, SolvedState | None]] = {}
+_results: dict[tuple[int, str], tuple[Result, SolvedState, _Named]] = {}
 _changes = count()
 _last_change = next(_changes)
 
 
 def result_of(armature: ID | None, chain_name: str) -> Result | None:
-    """Return the result of the last solve of a chain; None if its pose or its goals have changed since, or unsolved."""
+    """Return the result of the last solve of a chain; None if pose, goals or settings have changed, or unsolved."""
     return None if armature is None else results_of(armature, (chain_name,))[0]  # type: ignore[arg-type]
 
 
@@ -50,17 +55,20 @@ def last_change() -> int:
 
 def results_of(armature: Object, chain_names: Iterable[str]) -> list[Result | None]:
     """Return the result of the last solve of each of some chains, as ``result_of`` does."""
-    uid, chains = armature.session_uid, _chains_of(armature)
-    found: list[Result | None] = []
-    for name in chain_names:
-        result, state = _results.get((uid, name), (None, None))
-        is_valid = state is not None and state.equals(read_state(chains[name]))
-        found.append(result if is_valid else None)
-    return found
+    return [_valid_result(armature, name) for name in chain_names]
+
+
+def _valid_result(armature: Object, chain_name: str) -> Result | None:
+    result, state, named = _results.get((armature.session_uid, chain_name), (None, None, None))
+    if result is None or state is None:
+        return None
+    chain = _chains_of(armature)[chain_name]
+    is_valid = state.equals(read_state(chain)) and named == _named_by(armature, chain, result)
+    return result if is_valid else None
 
 
 def keep_result(armature: Object, chain_name: str, result: Result, bones: Sequence[PoseBone] = ()) -> None:
-    """Store the result of a solve with the chain's present pose and goals, evaluated since they were written.
+    """Store the result of a solve with the chain's present pose, goals and settings, evaluated since they were written.
 
     Args:
         armature: object with the chain.
@@ -70,7 +78,10 @@ def keep_result(armature: Object, chain_name: str, result: Result, bones: Sequen
     """
     global _last_change
     _last_change = next(_changes)
-    _results[armature.session_uid, chain_name] = result, read_state(_chains_of(armature)[chain_name], bones)
+    chain = _chains_of(armature)[chain_name]
+    state = read_state(chain, bones)
+    if state is not None:
+        _results[armature.session_uid, chain_name] = result, state, _named_by(armature, chain, result)
 
 
 def forget_result(armature: Object, chain_name: str) -> None:
@@ -78,6 +89,15 @@ def forget_result(armature: Object, chain_name: str) -> None:
     global _last_change
     _last_change = next(_changes)
     _results.pop((armature.session_uid, chain_name), None)
+
+
+def _named_by(armature: Object, chain: Any, result: Result) -> _Named:
+    """Read what a result may name; the pose and the goals may stay as they are while these change."""
+    chains = tuple((other.name, other.enabled) for other in _chains_of(armature)) if result.message else ()
+    if not result.overridden:
+        return chains, ()
+    bones = bones_of_chain(armature, chain.tip, chain.chain_count, chain.use_tail)
+    return chains, overrides_of(armature, bones, chain.use_limits, chain.use_stretch)
 
 
 def _chains_of(armature: Object) -> Any:

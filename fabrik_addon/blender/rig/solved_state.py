@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""READ: the pose and the goals that the status of a chain belongs to, as values that can be compared later.
+"""READ: the pose, goals and settings that the status of a chain belongs to, as values that can be compared later.
 
-Undo, a frame change, another bone's motion, a moved or deleted target, a removed constraint: Blender reports each of
-them in another way, or not at all. So a status isn't discarded by an event; it is shown only while the chain's present
-state equals the state in which it was stored.
+Undo, a frame change, another bone's motion, a moved or deleted target, a removed constraint, an edited joint limit:
+Blender reports each of them in another way, or not at all. So a status isn't discarded by an event; it is shown only
+while the chain's present state equals the state in which it was stored.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...core import Array, FabrikError
+from .bone_limits import UNLIMITED, limits_of
 from .chain_bones import ChainSettings, bones_of_chain
 
 if TYPE_CHECKING:
@@ -31,12 +32,19 @@ tenth of the default tolerance of a chain.
 """
 
 
+_SETTINGS = (
+    *("use_tail", "use_pin", "use_rotation", "pole_angle", "weight", "influence", "softness", "use_stretch"),
+    *("stretch_max", "root_motion", "use_limits", "solver", "iterations", "tolerance"),
+)
+"""Properties of a chain on which its status depends, beside those that name its bones and goals."""
+
+
 @dataclass(frozen=True)
 class SolvedState:
-    """The pose and the goals of a chain at one time."""
+    """The pose, the goals and the settings of a chain at one time."""
 
     settings: tuple[object, ...]
-    """Settings that name the bones and the goals, and the constraints of the bones."""
+    """Settings of the chain, and locks, limits and constraints of its bones."""
     matrices: tuple[Matrix, ...]
     """Copies of the matrices of the bones and goals in armature space."""
     length: float
@@ -80,15 +88,9 @@ def read_state(chain: ChainSettings, bones: Sequence[PoseBone] = ()) -> SolvedSt
     line = bones if use_tail else (*bones, armature.pose.bones[chain.tip])
     # Copies: the matrix that a bone returns changes with the bone.
     matrices: list[Matrix] = [bone.matrix.copy() for bone in line]
-    settings: list[object] = [
-        line[-1].name,
-        len(bones),
-        use_tail,
-        chain.use_pin,
-        chain.use_rotation,
-        chain.pole_angle,
-    ]
-    settings += [(bone.name, constraint.name, constraint.mute) for bone in bones for constraint in bone.constraints]
+    settings: list[object] = [getattr(chain, name) for name in _SETTINGS]
+    settings += [line[-1].name, tuple(chain.rotation_offset)]
+    settings += [_settings_of(bone, chain.use_limits) for bone in bones]
     for goal, bone_name in ((chain.target, chain.subtarget), (chain.pole_target, chain.pole_subtarget)):
         if goal is None:
             settings.append(None)
@@ -97,6 +99,16 @@ def read_state(chain: ChainSettings, bones: Sequence[PoseBone] = ()) -> SolvedSt
         bone = goal.pose.bones.get(bone_name) if goal.type == 'ARMATURE' else None
         matrices.append(to_armature @ (goal.matrix_world if bone is None else goal.matrix_world @ bone.matrix))
     return SolvedState(tuple(settings), tuple(matrices), sum(bone.length for bone in bones))
+
+
+def _settings_of(bone: PoseBone, use_limits: bool) -> tuple[object, ...]:
+    """Return what constrains or overrides a bone."""
+    return (
+        bone.name,
+        (tuple(bone.lock_rotation), bone.lock_rotation_w, bone.lock_rotations_4d),
+        limits_of(bone) if use_limits else UNLIMITED,
+        [(constraint.name, constraint.mute, constraint.influence) for constraint in bone.constraints],
+    )
 
 
 def _is_in_view_layer(obj: Object) -> bool:
