@@ -139,6 +139,12 @@ def _texts_of_classes() -> Iterator[tuple[Key, str]]:
                 if one.identifier in own and not one.is_hidden and blenders.get(one.identifier) != one.description:
                     yield (one.translation_context, one.name), place
                     yield from (((ANY, text), place) for text in _other_texts_of(one) if text)
+    tools: list[Any] = bpy.types.WorkSpaceTool.__subclasses__()
+    for tool in tools:
+        if tool.__module__.startswith("fabrik_addon"):
+            place = tool.__module__.replace(".", "/") + ".py"
+            yield (OPERATOR, tool.bl_label), place
+            yield (ANY, tool.bl_description), place
 
 
 def registered_classes(base: Any) -> list[Any]:

@@ -12,14 +12,16 @@ import bpy
 import numpy as np
 import pytest
 from bpy.types import Object, PoseBone
-from mathutils import Quaternion, Vector
+from mathutils import Matrix, Quaternion, Vector
 
 from fabrik_addon.blender.drag.body_drag import BodyDrag
 from fabrik_addon.blender.interface import body_panel
 from fabrik_addon.blender.interface.body_tool import body_handles
 from fabrik_addon.blender.overlay.read_body import read_body, read_body_settings, read_world_ends
 from fabrik_addon.blender.rig import bone_limits
+from fabrik_addon.blender.rig.body_snapshots import Pull, handle_place
 from fabrik_addon.blender.setup import make_body as make_body_module
+from fabrik_addon.blender.solving.solve_body import pull_body
 from scripts.benchmark import body_drag_rows
 from tests.blender.rigs import (
     Bone,
@@ -707,6 +709,18 @@ def test_a_locked_hips_bone_is_named(rigify: None) -> None:
     assert (armature.pose.bones["spine"].head - before).length < 1e-6
     with pytest.raises(RuntimeError, match="location of bone 'spine' is locked"):
         bpy.ops.pose.fabrik_body_pull(handle="Hips", position=(0.0, 0.0, 0.5))
+
+
+def test_hips_that_come_to_their_place_are_not_said_to_be_limited(rigify: None) -> None:
+    armature = metarig("human_metarig")
+    make_body(armature)
+    layer, place = bpy.context.view_layer, handle_place(armature, armature.fabrik.body.handles["Hips"])
+    for by in ((-0.167, -0.193, -0.345), (-0.034, -0.099, -0.347), (0.0, 0.1, -0.3), (0.05, 0.0, -0.1)):
+        for bone in armature.pose.bones:
+            bone.matrix_basis = Matrix()
+        update()
+        result, _ = pull_body(layer, armature, (Pull("Hips", place + Vector(by)),))
+        assert result is not None and "single precision" not in result.message, result.message
 
 
 def test_a_pull_without_a_place_is_refused(rigify: None) -> None:

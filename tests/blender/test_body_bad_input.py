@@ -13,6 +13,7 @@ from bpy.types import Object
 from mathutils import Vector
 
 from fabrik_addon.blender.interface.body_tool import FabrikBodyPose, body_handles
+from fabrik_addon.blender.interface.chain_panel import VIEW3D_PT_fabrik
 from tests.blender.rigs import activate, error_of, linked, pose_of, update
 from tests.blender.test_panel import Drawing
 
@@ -102,9 +103,13 @@ def test_a_linked_body_says_that_it_needs_an_override(human: Object, tmp_path: P
     layout: Any = Drawing(FabrikBodyPose, drawn).layout
     FabrikBodyPose.draw_settings(bpy.context, layout, None)
     assert any("make a library override first" in text for _, text in drawn)
-    if bpy.context.mode != "POSE":
-        with pytest.raises(RuntimeError, match="Switch to Pose Mode"):
-            ops.fabrik_body_pull(handle="Hand.L", position=(0.0, 0.0, 0.0))
+    assert bpy.context.mode == "OBJECT"  # Blender lets no linked armature into Pose mode
+    with pytest.raises(RuntimeError, match="make a library override first"):
+        ops.fabrik_body_pull(handle="Hand.L", position=(0.0, 0.0, 0.0))
+    panel: list[tuple[str, str]] = []
+    VIEW3D_PT_fabrik.draw(Drawing(VIEW3D_PT_fabrik, panel), bpy.context)
+    shown = " ".join(text for kind, text in panel if kind == "label")
+    assert "make a library override first" in shown and "Switch to Pose Mode" not in shown
 
 
 def test_an_override_of_a_linked_body_is_posed(human: Object, tmp_path: Path) -> None:

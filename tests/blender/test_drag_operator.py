@@ -11,6 +11,7 @@ import pytest
 from mathutils import Vector
 
 from fabrik_addon.blender.drag import ChainDrag, Grab
+from fabrik_addon.blender.interface.drag_operator import POSE_OT_fabrik_drag
 from tests.blender.rigs import (
     activate,
     add_chain,
@@ -24,6 +25,7 @@ from tests.blender.rigs import (
     pose_of,
     update,
 )
+from tests.blender.test_panel import Drawing
 
 drag: Any = bpy.ops.pose.fabrik_drag
 
@@ -201,3 +203,36 @@ def test_at_another_frame_it_goes_on_and_cancel_gives_that_frames_pose() -> None
     assert pose_of(armature) == poses[5]
     scene.frame_set(1)
     assert pose_of(armature) == poses[1]
+
+
+@pytest.mark.parametrize(
+    ("handle", "grab", "has_body", "wanted"),
+    [
+        ("Hand.L", "BONE", True, ["position", "follows"]),
+        ("", "BONE", True, ["position", "grab", "follows"]),
+        ("", "TIP", True, ["position", "grab", "chain_count", "pins"]),
+        ("", "BONE", False, ["position", "grab", "chain_count", "pins"]),
+        ("", "TARGET", False, ["position", "grab", "pins"]),
+        ("", "MOVE", False, ["position", "grab"]),
+    ],
+)
+def test_the_redo_panel_shows_what_has_an_effect(handle: str, grab: str, has_body: bool, wanted: list[str]) -> None:
+    armature: Any = make_tail(4)
+    activate(armature, "bone3")
+    if has_body:
+        armature.fabrik.body.parts.add()
+    drawn: list[tuple[str, str]] = []
+    panel: Any = Drawing(POSE_OT_fabrik_drag, drawn)  # type: ignore[arg-type]
+    panel.handle, panel.grab, panel.bl_rna = handle, grab, drag.get_rna_type()
+    panel.draw(bpy.context)
+    assert [name for _, name in drawn] == wanted
+
+
+def test_the_tooltip_of_a_handle_names_it_and_its_keys() -> None:
+    properties: Any = bpy.context.window_manager.operator_properties_last("pose.fabrik_drag")
+    properties.handle = ""
+    assert POSE_OT_fabrik_drag.description(bpy.context, properties) == ""
+    properties.handle = "Hand.L"
+    said = POSE_OT_fabrik_drag.description(bpy.context, properties)
+    assert all(word in said for word in ("'Hand.L'", "R turns", "Ctrl click pins", "Alt click lets"))
+    properties.handle = ""

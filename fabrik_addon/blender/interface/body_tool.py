@@ -11,7 +11,7 @@ import bpy
 from bpy.types import Menu, WorkSpaceTool
 
 from ..rig.body_properties import body_of
-from .handle_gizmos import Handle, HandleColor, HandleGroup
+from .handle_gizmos import Handle, HandleColor, HandleGroup, can_show_handles
 from .handle_operators import follows_in_tool
 
 if TYPE_CHECKING:
@@ -40,16 +40,8 @@ class VIEW3D_GGT_fabrik_body(HandleGroup):
         # Blender unlinks the group when another tool is chosen, but not when a file with another active tool is opened:
         # there the handles would be shown, and take the mouse, beside that tool.
         tool = context.workspace.tools.from_space_view3d_mode('POSE', create=False)
-        armature = context.object
-        return (
-            tool is not None
-            and tool.widget == cls.bl_idname
-            and context.mode == 'POSE'
-            and armature is not None
-            and armature.library is None
-            and armature.data.pose_position == 'POSE'
-            and bool(body_of(armature).handles)
-        )
+        is_active = tool is not None and tool.widget == cls.bl_idname
+        return is_active and can_show_handles(context) and bool(body_of(context.object).handles)
 
     # Blender's own keymap for gizmos would also begin a drag with Ctrl.
     @classmethod
@@ -127,7 +119,10 @@ class FabrikBodyPose(WorkSpaceTool):
     bl_context_mode = 'POSE'
     bl_idname = "fabrik_ik.body_pose"
     bl_label = "Body Pose"
-    bl_description = "Pull the handles of a body: the rest of the body follows, planted feet and pins stay"
+    bl_description = (
+        "Pull the handles of a body: the rest of the body follows, planted feet and pins stay. "
+        "R turns a handle, Ctrl click pins it, Alt click lets it go; a double click on a bone adds a handle"
+    )
     bl_icon = _ICON
     bl_widget = VIEW3D_GGT_fabrik_body.bl_idname
     bl_keymap = (

@@ -10,7 +10,7 @@ import bpy
 
 from ...core import FabrikError
 from ..rig.properties import settings_of
-from .handle_gizmos import Handle, HandleGroup
+from .handle_gizmos import Handle, HandleGroup, can_show_handles
 
 if TYPE_CHECKING:
     from bpy.types import Context, Object
@@ -24,15 +24,10 @@ class VIEW3D_GGT_fabrik_chains(HandleGroup):
 
     @classmethod
     def poll(cls, context: Context) -> bool:
-        armature = context.object
-        return (
-            context.mode == 'POSE'
-            and armature is not None
-            and armature.library is None
-            and armature.data.pose_position == 'POSE'
-            and settings_of(armature).show_handles
-            and any(chain.enabled for chain in settings_of(armature).chains)
-        )
+        if not can_show_handles(context):
+            return False
+        settings = settings_of(context.object)
+        return settings.show_handles and any(chain.enabled for chain in settings.chains)
 
     @classmethod
     def handles(cls, context: Context) -> list[Handle]:

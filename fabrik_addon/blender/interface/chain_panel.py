@@ -95,6 +95,9 @@ class VIEW3D_PT_fabrik(_FabrikPanel):
         settings = settings_of(armature)
         if armature != context.object:
             layout.label(text=f"Chains of {armature.name}", icon='ARMATURE_DATA', translate=False)
+        elif armature.library is not None:
+            for line in wrapped("The armature is linked: make a library override first", characters_across(context)):
+                layout.label(text=line)
         elif context.mode != 'POSE':
             layout.label(text="Switch to Pose Mode", icon='INFO')
         if not settings.chains and not settings.body.parts:

@@ -15,12 +15,12 @@ from ...core import FabrikError
 from ..rig.body_following import FOLLOWS_ITEMS
 from ..rig.body_properties import body_of
 from ..rig.properties import active_chain, chosen_chains, settings_of
-from ..translation.messages import report
+from ..translation.messages import in_interface, report
 from .operator_mixins import PoseModeMixin
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import OperatorReturnItems
-    from bpy.types import Context, Event, Object
+    from bpy.types import Context, Event, Object, OperatorProperties
 
     from ..drag.base_drag import BaseDrag, Grab
     from ..drag.modal_events import ModalEvents
@@ -207,6 +207,29 @@ class POSE_OT_fabrik_drag(_DragOperator):
             return False
         return True
 
+    @classmethod
+    def description(cls, _context: Context, properties: OperatorProperties) -> str:
+        """Return the tooltip of a handle; without a handle, the class's."""
+        name = properties.handle
+        return in_interface(_tooltip(name)) if name else ""
+
+    def draw(self, context: Context) -> None:
+        """Draw the redo panel: what has an effect on what was dragged."""
+        layout = self.layout
+        layout.use_property_split = True
+        layout.prop(self, "position")
+        if self.handle:
+            layout.prop(self, "follows")
+            return
+        layout.prop(self, "grab")
+        if self.grab == 'BONE' and body_of(context.object).parts:
+            layout.prop(self, "follows")
+            return
+        if self.grab != 'MOVE':
+            if self.grab != 'TARGET':
+                layout.prop(self, "chain_count")
+            layout.prop(self, "pins")
+
     def _begin(self, context: Context) -> BaseDrag:
         from ..drag.begin_drag import begin_drag
         from ..drag.body_drag import BodyDrag
@@ -284,6 +307,10 @@ class POSE_OT_fabrik_drag_target(_DragOperator):
             raise FabrikError(f"'{armature.name}' has no chain '{self.chain}'")
         grab = Grab(chain.tip, chain.name, is_pole=self.point == 'POLE')
         return ChainDrag(context.view_layer, armature, grab, pins=self.pins)
+
+
+def _tooltip(handle: str) -> str:
+    return f"Pull '{handle}': the body follows. R turns it, Ctrl click pins it, Alt click lets it go"
 
 
 def _active_target(armature: Object) -> Grab:

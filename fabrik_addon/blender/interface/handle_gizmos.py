@@ -19,7 +19,7 @@ from bpy.types import Gizmo, GizmoGroup
 from mathutils import Matrix, Vector
 
 if TYPE_CHECKING:
-    from bpy.types import Context
+    from bpy.types import Context, SpaceView3D
 
 HandleShape = Literal['SQUARE', 'CIRCLE', 'MARK']
 HandleColor = Literal['gizmo_primary', 'gizmo_secondary', 'axis_x', 'axis_y']
@@ -173,6 +173,21 @@ class FABRIK_GT_handle(Gizmo):
         properties = self.target_set_operator(handle.operator)
         for name, value in handle.options.items():
             setattr(properties, name, value)
+
+
+def can_show_handles(context: Context) -> bool:
+    """READ: whether the active object is an armature that is posed and seen in this viewport, so that it has handles.
+
+    What is hidden, in no local view of this viewport or of a type that it doesn't show has none, as with Blender's own.
+    """
+    armature = context.object
+    return (
+        context.mode == 'POSE'
+        and armature is not None
+        and armature.library is None
+        and armature.data.pose_position == 'POSE'
+        and armature.visible_in_viewport_get(cast("SpaceView3D", context.space_data))
+    )
 
 
 class HandleGroup(GizmoGroup):

@@ -8,7 +8,7 @@ of the active bone.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import bpy
 from bpy.props import BoolProperty, EnumProperty, StringProperty
@@ -19,11 +19,11 @@ from ..rig.body_properties import body_of
 from ..rig.library_items import require_own_item
 from ..rig.property_updates import OWN_CONTEXT
 from .body_operators import HasBodyMixin
-from .handle_gizmos import reach_in_pixels
+from .handle_gizmos import can_show_handles, reach_in_pixels
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import OperatorReturnItems
-    from bpy.types import Context, Event
+    from bpy.types import Context, Event, SpaceView3D
 
     from ..rig.body_properties import FabrikHandle
 
@@ -35,11 +35,14 @@ def follows_in_tool(context: Context) -> str:
 
 
 def handle_at(context: Context, event: Event) -> FabrikHandle | None:
-    """READ: the handle of the active armature's body under the mouse, the nearest of several; None if there is none."""
+    """READ: the handle of the active armature's body under the mouse, the nearest of several; None if none is shown."""
     from ..drag.view_projection import mouse_in, view_of
     from ..rig.body_snapshots import handle_place
 
-    if context.region is None or context.region_data is None:
+    if context.region is None or context.region_data is None or not can_show_handles(context):
+        return None
+    space = cast("SpaceView3D", context.space_data)
+    if not (space.show_gizmo and space.show_gizmo_tool):
         return None
     armature = context.object
     view = view_of(context.region, context.region_data)

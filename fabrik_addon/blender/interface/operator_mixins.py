@@ -27,8 +27,9 @@ class PoseModeMixin:
         if armature is None or armature.type != 'ARMATURE':
             cls.poll_message_set("Select an armature")  # type: ignore[attr-defined]
             return False
-        if context.mode != 'POSE':
-            cls.poll_message_set("Switch to Pose Mode")  # type: ignore[attr-defined]
+        # Blender lets no linked armature into Pose mode: _can_be_posed says what to do with it.
+        if armature.library is None and context.mode != 'POSE':
+            cls.poll_message_set("Switch to Pose Mode")
             return False
         return cls._can_be_posed(armature)
 

@@ -231,7 +231,26 @@ def take_body(armature: Object, *pulls: Pull, follows: Follows = 'BODY') -> Body
     turned = [bones[pull.handle].name for pull in pulls if pull.rotation is not None]
     weights = _posture_weights(roles, root, look is not None, turned)
     balance_priority = HELD if turned else PULLED
-    return BodySnapshots(tuple(snapshots), root, weights, frozenset(pulled), balance_priority, root_follows, look)
+    return BodySnapshots(
+        _measured_by_tree(snapshots), root, weights, frozenset(pulled), balance_priority, root_follows, look
+    )
+
+
+def _measured_by_tree(snapshots: Sequence[Snapshot]) -> tuple[Snapshot, ...]:
+    """Return chains of which those without links, at the root's head, have the tolerance of the tree's solver.
+
+    The distance of such a chain's end is over the length of the tree in the solver, ``StartTree.own_lengths``, and over
+    that of the root bone where the pose is measured afterwards: of hips that were pulled over planted feet a distance
+    that the solver had reached was reported as limited.
+    """
+    longest = max((one.chain.total_length for one in snapshots), default=0.0)
+    found = []
+    for one in snapshots:
+        if not one.bones.use_tail and len(one.bones.bones) == 1:
+            tolerance = one.options.tolerance * longest / one.chain.total_length
+            one = replace(one, options=replace(one.options, tolerance=tolerance))
+        found.append(one)
+    return tuple(found)
 
 
 def _desired(armature: Object, handle: FabrikHandle | _AddedHandle, pull: Pull | None, is_looking: bool) -> Pull:

@@ -201,6 +201,60 @@ def body_pins_and_hips() -> Steps:
     shot("body-redo")
 
 
+def is_drawn(name: str) -> bool:
+    """Whether a handle is seen on the screen, and hit by the mouse."""
+    return has_color(drawn_at(pixel_of(rig_now().pose.bones[name].head)), "gizmo_secondary")
+
+
+def body_hidden() -> Steps:
+    """No handles of a body that isn't seen; keys of the tool are Blender's own where no handles are shown."""
+    yield from with_tool()
+    space = area().spaces.active
+    with over():
+        bpy.ops.object.mode_set(mode="OBJECT")
+        bpy.ops.mesh.primitive_cube_add(size=0.1, location=(3.0, 0.0, 0.0))
+        bpy.context.view_layer.objects.active = rig_now()
+        bpy.ops.object.mode_set(mode="POSE")
+    Stage.hands.move(*(middle(region()) + Vector((300.0, -250.0))))
+    yield 0.6
+    check(is_drawn("foot.L"), "a body has handles")
+    view = space.region_3d.view_matrix.copy(), space.region_3d.view_distance
+    for name, hide in (
+        ("hidden", lambda is_on: rig_now().hide_set(is_on)),
+        ("of a type that isn't shown", lambda is_on: setattr(space, "show_object_viewport_armature", not is_on)),
+        ("outside the local view", local_view_without_the_body),
+    ):
+        hide(True)
+        space.region_3d.view_matrix, space.region_3d.view_distance = view
+        yield 0.6
+        check(not is_drawn("foot.L"), f"one that is {name} has none")
+        yield from click_with("ctrl", pixel_of(rig_now().pose.bones["foot.L"].head))
+        check(not handle_of("Foot.L").use_pin, "and none is pinned")
+        hide(False)
+        space.region_3d.view_matrix, space.region_3d.view_distance = view
+        Stage.hands.move(*(middle(region()) + Vector((300.0, -250.0))))
+        yield 0.6
+        check(is_drawn("foot.L"), "and has them again")
+    space.show_gizmo = False
+    at = pixel_of(rig_now().pose.bones["foot.L"].head)
+    yield from click_with("ctrl", at)
+    check(not handle_of("Foot.L").use_pin, "without gizmos nothing is pinned")
+    Stage.hands.key("R")
+    yield 0.4
+    check(not is_turning(), "and R is Blender's own")
+    Stage.hands.key("ESC")
+    yield 0.4
+    space.show_gizmo = True
+
+
+def local_view_without_the_body(is_on: bool) -> None:
+    """Enter the local view of the other objects, or leave it."""
+    for obj in bpy.context.view_layer.objects:
+        obj.select_set(obj.type != "ARMATURE")
+    with over():
+        bpy.ops.view3d.localview(frame_selected=False)
+
+
 def balance_mark() -> tuple[Any, float]:
     """Where the mark of the balance is on the screen, and how far the center of mass is outside the feet."""
     rig = rig_now()
