@@ -22,8 +22,8 @@ from .status import FabrikError as FabrikError
 from .status import Status as Status
 
 PoleShape: TypeAlias = tuple[ScalarVector, ...]
-"""Directions of a plain chain's links in the pose through which its poses with a pole pass: unit vectors along the line
-root-tip, toward the pole rotated by the pole angle, and across both; root first."""
+"""A plain chain's links in the pose through which its poses with a pole pass: along the line root-tip, toward the pole
+rotated by the pole angle, and across both; root first, in units of the chain's length, or directions alone."""
 
 
 @dataclass(frozen=True)
@@ -228,6 +228,11 @@ class Goals:
     """(..., E, 3) points toward which the effectors' chains bend; None is none."""
     pole_angles: Array | None = None
     """(E,) rotation of each pole about the line from the root to the target, radians; None is 0."""
+    pole_shapes: tuple[PoleShape, ...] | None = None
+    """Of a tree, the pole shape of each effector's own chain, empty where it has none; None is empty for all."""
+    pole_joints: IntegerArray | None = None
+    """(E,) number, on the way of each effector's own chain, of the one joint that should bend toward its pole about the
+    line through its neighbours; 0 for all inner joints together. None is 0 for all."""
     with_rotations: NDArray[np.bool_] | None = None
     """(E,) which effectors have a desired rotation, where ``rotations`` is given; None is all."""
     rotation_axes: Array | None = None

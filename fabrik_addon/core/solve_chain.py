@@ -19,7 +19,9 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from .fabrik.chain_fabrik import pole_of_bend
 from .fabrik.passes import reach_test
+from .fabrik.pole_shape import has_lengths
 from .goals.link_stretch import STRETCH_GAIN, STRETCH_ROUNDING, STRETCH_SOLVES, stretch_factor
 from .goals.pole import NO_BEND, bend_direction, rotate_pole, side_toward
 from .goals.softness import is_eased, soft_share, soft_target
@@ -33,6 +35,7 @@ from .optimise.constrained_reach import REACH_STEPS, coordinates_of
 from .optimise.least_rotation import rotate_least
 from .problem import Chain, FabrikError, Goals, Options, Pose, Solution, Status
 from .solve_tree import solve_tree
+from .solvers.fabrik_solver import FABRIK
 from .solvers.table import solver_for
 
 DEFAULT_OPTIONS = Options()
@@ -424,7 +427,13 @@ def reach_position(ops: Operations, start: StartPose, goal: ChainGoal, options: 
         if goal.pole_angle != 0.0:
             start, pole = _rotate_pole_by_angle(ops, start, pole, target, goal.pole_angle)
     desired = soft_target(ops, target, options.softness)
-    points, frames, sweeps = solver_for(start.chain, options).solve(ops, start, desired, pole, options)
+    solver = solver_for(start.chain, options)
+    if pole is not None and solver is not FABRIK and has_lengths(start.chain.own_pole_shape):
+        if start.constrained_chain is None:
+            solver = FABRIK  # one pose of the family is at the target, and it is found without iterations
+        else:
+            pole = pole_of_bend(ops, start, desired, pole)
+    points, frames, sweeps = solver.solve(ops, start, desired, pole, options)
     error = distance_between(ops, points[-1], target)
     rx, ry, rz = root
     joints = [(rx + unit * px, ry + unit * py, rz + unit * pz) for px, py, pz in points]

@@ -28,11 +28,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .fabrik.chain_fabrik import bend_of_shape
 from .fabrik.passes import Stop
 from .fabrik.tree_passes import EffectorPull, sweep_tree
 from .math.operations import ARRAY, SCALAR, Array, Component, Vector
-from .math.quaternions import Quaternion, multiply
-from .math.vectors import scale
+from .math.quaternions import Quaternion, conjugate, multiply, rotate
+from .math.vectors import relative_to, scale
 from .model.chain_start import batch_shape
 from .model.joint_limits import clamp
 from .model.tree_start import StartTree, coordinates_of_tree, start_tree
@@ -122,7 +123,7 @@ def solve_tree_components(
     batch = _goals_batch(start, goals)
     if batch:
         return _solve_batch(start, goals, options, batch)
-    problem = tree_problem(start, goals, options)
+    problem = tree_problem(start, with_shape_angles(start, goals), options)
     present = problem.present()
     state, steps, is_converged = present, 0, True
     if not problem.is_done(present):
@@ -147,6 +148,41 @@ def solve_tree_components(
         as_good = problem.look_at is None and problem.is_met(present) and angles[0] > AS_GOOD * angles[1]
         state = present if as_good else found
     return solution_of(problem, state, steps, is_converged)
+
+
+def with_shape_angles(start: StartTree, goals: Goals) -> Goals:
+    """Return the goals, without batch axes, with the angles from pole to knee or elbow that pole shapes give.
+
+    The pole task of a chain with a pole shape is for the joint of the bend and its neighbours alone, at its angle in
+    the pose of the family at the target. The sum of all bends is at 180 degrees from the pole for Rigify's leg down to
+    its toe, and on its way to the pole's side while the target is lifted: bones rotated by 44 degrees in one of 30
+    steps there.
+    """
+    if goals.pole_shapes is None or goals.poles is None:
+        return goals
+    tree, tips = start.tree, start.chain.tips.tolist()
+    starts = [0] * len(tips) if start.chain.starts is None else start.chain.starts.tolist()
+    angles = np.zeros(len(tips)) if goals.pole_angles is None else np.array(goals.pole_angles, float)
+    bent = np.zeros(len(tips), np.int64)
+    for number, shape in enumerate(goals.pole_shapes):
+        way = start.way(starts[number], tips[number])
+        end = (goals.targets[number] - np.array(start.root)) / start.unit
+        if goals.meets is not None and goals.meets[number] >= 0:
+            end = np.array(start.points[way[-1]])
+        is_rotated = goals.with_rotations is None or bool(goals.with_rotations[number])
+        if goals.rotations is not None and is_rotated and len(way) > 3:
+            # The target's rotation holds the last link, so it is the links before it that bend toward the pole.
+            bone = way[-2]
+            link = relative_to(start.points[way[-1]], start.points[bone], 1.0)
+            desired = tuple(goals.rotations[number].tolist())
+            end = end - np.array(rotate(multiply(desired, conjugate(start.frames[bone])), link))
+            way = way[:-1]
+        seen = [(np.array(point) - start.points[way[0]]).tolist() for point in (end, start.points[way[1]])]
+        pole = (goals.poles[number] - np.array(start.root)) / start.unit - start.points[way[0]]
+        links = [tree.lengths[joint] for joint in way[1:]]
+        if 3 <= len(shape) == len(links) and np.isfinite([*end, *pole, angles[number]]).all():
+            bent[number], angles[number] = bend_of_shape(shape, links, seen, pole.tolist(), angles[number])
+    return replace(goals, pole_angles=angles, pole_joints=bent)
 
 
 def solution_of(problem: TreeProblem, state: State, steps: int, is_converged: bool) -> TreeSolution:

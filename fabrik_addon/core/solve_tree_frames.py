@@ -26,7 +26,14 @@ from .optimise.prioritised_descent import Descent
 from .optimise.tasks import State
 from .optimise.tree_problem import TreeProblem, tree_problem
 from .problem import Goals, Options, Status
-from .solve_tree import TreeSolution, largest_rotation, solution_of, solve_tree_components, state_of_previous
+from .solve_tree import (
+    TreeSolution,
+    largest_rotation,
+    solution_of,
+    solve_tree_components,
+    state_of_previous,
+    with_shape_angles,
+)
 from .solvers.table import solver_for_tree
 
 STRIDE = 16
@@ -89,7 +96,7 @@ def _solved_between(
     """
     if not _is_reached(last):
         return []
-    problems = [tree_problem(*frame, options) for frame in frames]
+    problems = [tree_problem(start, with_shape_angles(start, goals), options) for start, goals in frames]
     before, after = state_of_previous(problems[0], first), state_of_previous(problems[-1], last)
     if largest_rotation(before.rotations, after.rotations) > SMOOTH:
         return []

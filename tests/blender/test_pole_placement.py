@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -13,13 +14,17 @@ import pytest
 from bpy.types import Object
 from mathutils import Vector
 
+from fabrik_addon.blender.rig.pole_shape_text import pole_shape_text, read_pole_shape
+from fabrik_addon.core.fabrik.pole_shape import has_lengths
 from scripts.benchmark.skeletons import Skeleton, data_skeletons
-from tests.blender.rigs import Bone, add_chain, leave_mode, make_armature, metarig, update, warnings_in
+from tests.blender.rigs import Bone, add_chain, clear_scene, leave_mode, make_armature, metarig, update, warnings_in
 
 LEGS = [("foot.L", 3, "shin.L"), ("foot.R", 3, "shin.R"), ("shin.L", 2, "shin.L")]
 ARMS = [("forearm.L", 3, "forearm.L"), ("hand.R", 4, "forearm.R"), ("hand.L", 3, "forearm.L")]
 FORELEGS = [("front_shin.L", 3, "front_shin.L"), ("front_foot.L", 3, "front_shin.L")]
 FORELEGS += [("front_foot.R", 4, "front_shin.R")]
+LEG_AND_TOE = ("toe.L", 4, "shin.L")
+FORELEG_OF_CAT = ("forearm.L", 3, "forearm.L")
 HORSE = [("hind_foot.L", 3, "lower_leg.L"), ("forearm.R", 3, "forearm.R"), ("forefoot.L", 4, "forearm.L")]
 LIMBS = {
     "basic_human": [*LEGS, *ARMS],
@@ -31,6 +36,17 @@ LIMBS = {
     "bird": LEGS,
 }
 """Tips, chain lengths, and the bones whose heads are knees and elbows, of Rigify's metarigs."""
+
+LONG_LIMBS = {
+    "basic_human": [],
+    "human": [("toe.L", 5, "shin.L"), ("toe.R", 4, "shin.R")],
+    "basic_quadruped": [("toe.L", 4, "shin.L"), ("front_toe.L", 5, "front_shin.L")],
+    "wolf": [("toe.L", 4, "shin.L"), ("front_toe.L", 4, "front_shin.L"), ("front_toe.R", 5, "front_shin.R")],
+    "cat": [("r_toe.L", 4, "shin.L"), ("hand.L", 4, "forearm.L")],
+    "horse": [("r_toe.L", 4, "lower_leg.L"), ("r_hoof.L", 5, "lower_leg.L"), ("forefoot.R", 4, "forearm.R")],
+    "bird": [("toe.L", 4, "shin.L"), ("Wing.002.L", 3, "Wing.001.L")],
+}
+"""Limbs with a toe, a hoof, a spine's bone or a clavicle beside those of ``LIMBS``."""
 
 
 def joints_of_bend(armature: Object, bone_name: str, is_rest: bool = False) -> np.ndarray:
@@ -89,6 +105,108 @@ def test_the_first_solve_with_a_new_pole_rotates_nothing(
             after = np.array([bone.matrix for bone in armature.pose.bones])
             np.testing.assert_allclose(after, before, atol=1e-3, err_msg=f"{tip} {solver}")
         bpy.ops.pose.fabrik_chain_remove()
+
+
+STEPS = 45
+MOST_HINGE, MOST_STEP = 20.0, 3.0
+"""Rotation of a knee's or elbow's axis (degrees); that of a bone in one step, over the median of the largest ones."""
+
+
+def swing_of_hinge(armature: Object, chain: Any, bone_name: str, aside: float) -> tuple[float, float]:
+    """Lift a chain's target toward the root by 45 percent, or move it aside as well by a part of its distance.
+
+    Returns:
+        the largest angle (degrees) of the axis of a knee or elbow from where it was, apart from the rotation of the
+        line root-target; the largest rotation of a bone in a step, over the median of the steps' largest rotations.
+    """
+    bone = armature.pose.bones[chain.tip]
+    line = [bone, *bone.parent_recursive][: chain.chain_count]
+    root, start = line[-1].head.copy(), chain.target.location.copy()
+    first = axis_of(joints_of_bend(armature, bone_name))
+    way = 0.45 * (root - start) if not aside else 0.2 * (root - start)
+    way = way + aside * (root - start).length * Vector(first.tolist())
+    hinges, poses = [], []
+    for step in range(STEPS + 1):
+        # Near full extension joints move with the square root of the distance.
+        chain.target.location = start + (step / STEPS) ** 2 * way
+        bpy.ops.pose.fabrik_solve()
+        assert chain.status == "REACHED", (chain.tip, step)
+        back = (chain.target.location - root).rotation_difference(start - root)
+        hinges.append(angle(np.array(back @ Vector(axis_of(joints_of_bend(armature, bone_name)).tolist())), first))
+        poses.append([each.matrix.to_quaternion()[:] for each in line])
+    turns = angles_between(np.array(poses)).max(axis=1)
+    return max(hinges), float(turns.max() / np.median(turns))
+
+
+def axis_of(joints: np.ndarray) -> np.ndarray:
+    """The unit vector about which the middle of three joints is bent."""
+    axis = np.cross(joints[1] - joints[0], joints[2] - joints[1])
+    return axis / np.linalg.norm(axis)
+
+
+def angles_between(poses: np.ndarray) -> np.ndarray:
+    """The rotations from pose to pose (P - 1, B) of quaternions (P, B, 4), degrees."""
+    return np.degrees(2.0 * np.arccos(np.clip(np.abs((poses[1:] * poses[:-1]).sum(axis=-1)), 0.0, 1.0)))
+
+
+@pytest.mark.parametrize("aside", [0.0, 0.2, -0.2])
+@pytest.mark.parametrize("name", LIMBS)
+def test_a_knee_or_elbow_stays_a_hinge_while_its_target_moves(name: str, aside: float) -> None:
+    armature = metarig(f"{name}_metarig")
+    for tip, count, middle in dict.fromkeys([*LIMBS[name], *LONG_LIMBS[name]]):
+        chain = add_chain(armature, tip, count, create_target=True, create_pole=True)
+        hinge, step = swing_of_hinge(armature, chain, middle, aside)
+        assert hinge < MOST_HINGE and step < MOST_STEP, (tip, count, hinge, step)
+        bpy.ops.pose.fabrik_chain_remove()
+        bpy.ops.pose.select_all(action="SELECT")
+        bpy.ops.pose.rot_clear()
+
+
+@pytest.mark.parametrize("solver", ["CCD", "JACOBIAN_DLS"])
+@pytest.mark.parametrize(("name", "tip", "count", "middle"), [("human", *LEG_AND_TOE), ("cat", *FORELEG_OF_CAT)])
+def test_the_knee_stays_a_hinge_with_every_solver(name: str, tip: str, count: int, middle: str, solver: str) -> None:
+    armature = metarig(f"{name}_metarig")
+    chain = add_chain(armature, tip, count, create_target=True, create_pole=True)
+    chain.solver = solver
+    hinge, step = swing_of_hinge(armature, chain, middle, 0.0)
+    assert hinge < MOST_HINGE and step < MOST_STEP, (hinge, step)
+
+
+TREES = {
+    "human": (
+        [("hand.L", 4), ("hand.R", 4), ("toe.L", 4), ("toe.R", 4)],
+        [("toe.L", "shin.L"), ("hand.R", "forearm.R")],
+    ),
+    "wolf": ([("front_shin.L", 3), ("front_shin.R", 3), ("toe.L", 4)], [("front_shin.L", "front_shin.L")]),
+    "cat": ([("forearm.L", 3), ("forearm.R", 3)], [("forearm.L", "forearm.L")]),
+}
+"""Chains with poles that are solved together with one of the spine, and the moved ones with their knees and elbows."""
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_a_knee_or_elbow_of_a_tree_stays_a_hinge(name: str) -> None:
+    chains, moved = TREES[name]
+    for tip, middle in moved:
+        clear_scene()
+        armature = metarig(f"{name}_metarig")
+        add_chain(armature, "spine.006", 3, create_target=True)
+        for each, count in chains:
+            add_chain(armature, each, count, create_target=True, create_pole=True)
+        hinge, step = swing_of_hinge(armature, armature.fabrik.chains[tip], middle, 0.0)
+        assert hinge < MOST_HINGE and step < MOST_STEP, (tip, hinge, step)
+
+
+def test_a_pole_shape_is_read_as_it_was_written() -> None:
+    armature = metarig("human_metarig")
+    chain = add_chain(armature, *LEG_AND_TOE[:2], create_target=True, create_pole=True)
+    shape = read_pole_shape(chain.pole_shape)
+    assert has_lengths(shape) and sum(math.hypot(*link) for link in shape) == pytest.approx(1.0)
+    np.testing.assert_allclose(read_pole_shape(pole_shape_text(shape)), shape, atol=1e-8)
+    # As files of earlier versions have it.
+    directions = [[part / math.hypot(*link) for part in link] for link in shape]
+    of_directions = read_pole_shape(json.dumps(np.round(directions, 9).tolist()))
+    assert not has_lengths(of_directions)
+    np.testing.assert_allclose(of_directions, directions, atol=1e-8)
 
 
 def test_a_chain_that_no_family_passes_through_is_reported(capfd: pytest.CaptureFixture[str]) -> None:
@@ -177,8 +295,7 @@ def largest_turn(armature: Object, chain: Any, start: Vector, steps: int) -> flo
         bpy.ops.pose.fabrik_solve()
         assert chain.status == "REACHED"
         poses.append([bone.rotation_quaternion[:] for bone in armature.pose.bones])
-    each = np.array(poses)
-    return float(np.degrees(2.0 * np.arccos(np.clip(np.abs((each[1:] * each[:-1]).sum(axis=-1)), 0.0, 1.0))).max())
+    return float(angles_between(np.array(poses)).max())
 
 
 STRAIGHT = {"humanoid", "humanoid_CMU", "cmu_bvh"}
@@ -239,6 +356,23 @@ def test_a_pole_is_where_the_knee_or_elbow_of_a_rest_skeleton_points(name: str) 
         bpy.ops.pose.transforms_clear()
         tried += 1
     assert tried >= 6
+
+
+@pytest.mark.parametrize("name", MPFB)
+def test_a_knee_or_elbow_of_a_rest_skeleton_stays_a_hinge_while_its_target_is_lifted(name: str) -> None:
+    skeleton = MPFB[name]
+    armature = make_skeleton(skeleton)
+    for tip, root, middle in [*KNEES, *ELBOWS]:
+        line = limb_line(skeleton, tip, root, "LEFT")
+        lower = [bone for bone in line if skeleton.parts.get(bone, ("", ""))[0] == middle]
+        if len(line) < 3:
+            continue
+        chain = add_chain(armature, skeleton.names[line[0]], len(line), create_target=True, create_pole=True)
+        hinge, step = swing_of_hinge(armature, chain, skeleton.names[lower[-1]], 0.0)
+        assert hinge < MOST_HINGE and step < MOST_STEP, (tip, root, hinge, step)
+        bpy.ops.pose.fabrik_chain_remove()
+        bpy.ops.pose.select_all(action="SELECT")
+        bpy.ops.pose.transforms_clear()
 
 
 @pytest.mark.parametrize("name", ["human", "wolf", "cat"])

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from fabrik_addon.core import Chain, Goals, Options, Pose, Status, plain_chain, pole_for, solve
+from fabrik_addon.core import Chain, FabrikError, Goals, Options, Pose, Status, plain_chain, pole_for, solve
 from fabrik_addon.core.fabrik.pole_shape import has_family, shape_of
 from tests.unit.chains import Array, goals, lay, link_lengths, nearest_reach, seeds, turn, unit
 
@@ -30,7 +30,7 @@ def posed(links: Array) -> tuple[Chain, Pose]:
 
 def with_shape(chain: Chain, pose: Pose, pole: Array, angle: float) -> Chain:
     shape = shape_of(pose, tuple(pole.tolist()), angle)
-    assert has_family(shape, [length / chain.total_length for length in chain.links])
+    assert has_family(shape)
     return replace(chain, pole_shape=shape)
 
 
@@ -47,7 +47,7 @@ def test_the_shape_stays_as_it_is(seed: int, angle: float) -> None:
     chain, pose = posed(links)
     pole = pole_for(pose, rng.uniform(0.3, 2.0), angle)
     shape = shape_of(pose, tuple(pole.tolist()), angle)
-    assume(has_family(shape, [length / chain.total_length for length in chain.links]))
+    assume(has_family(shape))
     chain = replace(chain, pole_shape=shape)
     # Turned and moved with its target and its pole, too.
     for rotation, shift in ((np.eye(3), 0.0), (turn(rng.normal(size=3), 2.0), 3.0)):
@@ -132,3 +132,52 @@ def test_the_other_links_of_a_chain_with_a_rotation_have_the_shape() -> None:
     np.testing.assert_allclose(solution.pose.positions, pose.positions, atol=1e-6)
     dots = np.abs((solution.pose.rotations * pose.rotations).sum(axis=1))[:-1]
     np.testing.assert_allclose(dots, 1.0, atol=1e-9)
+
+
+DIRECTIONS = ((0.97, -0.06, -0.23), (0.9, 0.3, 0.31), (0.55, -0.83, 0.1), (0.1, -0.9, -0.42))
+EARLIER_POSES = {
+    0.97: [(0.0753729, 0.085959, -0.4362682), (0.2190875, 0.245295, -0.8060765), (0.2793739, 0.2259275, -0.9344917)],
+    0.8: [(0.001111, 0.1142915, -0.4362754), (0.2156624, 0.3398753, -0.7293277), (0.2658348, 0.2297055, -0.8057826)],
+    0.4: [(-0.0340977, 0.39955, -0.2063908), (0.1965897, 0.2337543, -0.525914), (0.1640163, 0.1109627, -0.4598746)],
+}
+"""Joints between root and tip as before pole shapes had lengths, by the reach of the target."""
+
+
+@pytest.mark.parametrize("reach", EARLIER_POSES)
+def test_a_shape_of_directions_alone_has_the_poses_that_earlier_versions_gave_it(reach: float) -> None:
+    chain, pose = posed(np.array(LEG))
+    chain = replace(chain, pole_shape=tuple(tuple(unit(np.array(link)).tolist()) for link in DIRECTIONS))
+    target = reach * chain.total_length * unit(np.array([0.3, 0.2, -1.0]))
+    solution = solve(chain, pose, goals(target, np.array([0.2, -2.0, -0.4]), 3.0))
+    assert solution.status[0] == Status.REACHED
+    np.testing.assert_allclose(solution.pose.positions[1:4], EARLIER_POSES[reach], atol=1e-6)
+
+
+@given(seeds)
+def test_a_chain_whose_links_have_other_lengths_now_reaches_as_well(seed: int) -> None:
+    rng, links = random_links(seed)
+    _, pose = posed(links)
+    shape = shape_of(pose, tuple(pole_for(pose, 0.5).tolist()), 0.0)
+    assume(has_family(shape))
+    changed, edited = posed(links * rng.uniform(0.7, 1.4, (len(links), 1)))
+    changed = replace(changed, pole_shape=shape)
+    nearest = nearest_reach(changed.links)
+    for share in (0.01, 0.3, 0.7, 0.99):
+        reach = nearest + share * (changed.total_length - nearest)
+        solution = solve(changed, edited, goals(reach * unit(rng.normal(size=3)), pole_for(pose, 0.5)))
+        assert solution.status[0] == Status.REACHED
+
+
+@pytest.mark.parametrize("links", [LEG, ARM])
+def test_every_solver_takes_the_pose_of_the_family(links: list[tuple[float, float, float]]) -> None:
+    chain, pose = posed(np.array(links))
+    pole = pole_for(pose, 0.5, 0.7)
+    chain = with_shape(chain, pose, pole, 0.7)
+    wanted = goals(0.8 * pose.positions[-1], pole, 0.7)
+    first, *others = (
+        solve(chain, pose, wanted, Options(solver=name)).pose.positions for name in ("FABRIK", "CCD", "JACOBIAN_DLS")
+    )
+    for other in others:
+        np.testing.assert_array_equal(other, first)
+    with pytest.raises(FabrikError, match="two"):
+        solve(chain, pose, wanted, Options(solver="TWO_BONE"))

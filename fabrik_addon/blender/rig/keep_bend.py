@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """WRITE: the pole angle and the pole shape with which a chain with a new pole stays as it is.
 
-A pole is where the knee or elbow points, and the chain bends toward it as a whole: a leg down to its toe to the other
-side, a clavicle with an arm 18 degrees off. The pole angle is the angle from the pole to that bend. Joints that bend to
-both sides or in several planes have no pose of the planar family: the pole shape stores the directions of their links.
-Without the two the first Solve rotates the thigh of Rigify's human by 180 degrees and the clavicle by 20.
+A pole is where the knee or elbow points. Joints that bend to both sides or in several planes, as those of a leg down to
+its toe and of a clavicle with an arm, have no pose of the planar family: the pole shape stores their links
+(``fabrik.pole_shape``). Where no such family passes through the pose, and for two links, the pole angle is the angle
+from the pole to the sum of the bends. The pole shape then has directions alone (``fabrik.pole_directions``), or there
+is none. Without the two the first Solve rotates the thigh of Rigify's human by 180 degrees and the clavicle by 20.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...core import Pose
-from ...core.fabrik.pole_shape import has_family, shape_of
+from ...core.fabrik.pole_shape import directions_with_family, has_family, has_lengths, shape_of
 from ...core.goals.pole import bend_direction, bends_toward_pole, pole_axes, rotate_pole
 from ...core.math.operations import SCALAR, ScalarVector
 from ...core.math.vectors import dot, first_direction, joints_of, norm
 from .chain_bones import ChainSettings, ChainSpec, chain_matrices, read_bones, read_pose
-from .pole_shape_text import pole_shape_text
+from .pole_shape_text import pole_shape_text, read_pole_shape
 from .targets_and_poles import armature_to_world, target_position
 
 if TYPE_CHECKING:
@@ -36,9 +37,12 @@ _SAME_ANGLE = 1e-3
 
 
 def keep_bend(view_layer: ViewLayer, armature: Object, chain: ChainSettings) -> None:
-    """Give a chain with a pole the pole angle with which it bends as it does, and its pole shape."""
+    """Give a chain with a pole the pole shape with which it stays as it is, or else a pole angle."""
     chain.pole_angle = 0.0
     view_layer.update()
+    keep_shape(view_layer, armature, chain)
+    if has_lengths(read_pole_shape(chain.pole_shape)):
+        return
     pose, pole = _pose_and_pole(view_layer, armature, chain)
     points = ((pose.positions - pose.positions[0]) / _length(pose)).tolist()
     along = first_direction(SCALAR, [tuple(points[-1]), tuple(points[1])])
@@ -47,23 +51,21 @@ def keep_bend(view_layer: ViewLayer, armature: Object, chain: ChainSettings) -> 
     angle = math.atan2(dot(bend, across), dot(bend, side))
     if norm(SCALAR, bend) > _STRAIGHT and abs(angle) > _SAME_ANGLE:
         chain.pole_angle = angle
-    keep_shape(view_layer, armature, chain)
+        keep_shape(view_layer, armature, chain)
 
 
 def keep_shape(view_layer: ViewLayer, armature: Object, chain: ChainSettings) -> None:
     """Give a chain with a pole the pole shape of its present pose, or none where it bends toward the pole."""
     chain.pole_shape = ""
     pose, pole = _pose_and_pole(view_layer, armature, chain)
-    links = np.linalg.norm(np.diff(pose.positions, axis=0), axis=1) / _length(pose)
-    if len(links) < 3:
+    if len(pose.positions) < 4:
         return
     points = [tuple(point) for point in ((pose.positions - pose.positions[0]) / _length(pose)).tolist()]
     turned = rotate_pole(SCALAR, _from_root(pose, pole), first_direction(SCALAR, points[:0:-1]), chain.pole_angle)
     if bends_toward_pole(SCALAR, joints_of(points), turned):
         return
     shape = shape_of(pose, pole, chain.pole_angle)
-    if has_family(shape, links.tolist()):
-        chain.pole_shape = pole_shape_text(shape)
+    chain.pole_shape = pole_shape_text(shape if has_family(shape) else directions_with_family(shape))
 
 
 def _pose_and_pole(view_layer: ViewLayer, armature: Object, chain: ChainSettings) -> tuple[Pose, ScalarVector]:

@@ -31,6 +31,7 @@ from ...core import (
     solve_tree_components,
     start_tree,
 )
+from ...core.fabrik.pole_shape import has_lengths
 from ...core.math.operations import Component
 from ..rig.bone_kinematics import location_at
 from ..rig.bone_rotations import bone_parent_frames, bone_rotations
@@ -148,11 +149,13 @@ def tree_goals(read: ReadTree, snapshots: Sequence[Snapshot], goals: Sequence[Go
     any_bound = any(goal.rotation_bounds is not None for goal in goals)
     bounds = [np.full(1, np.inf) if goal.rotation_bounds is None else goal.rotation_bounds for goal in goals]
     with_rotations = np.array([goal.rotations is not None for goal in goals])
+    shapes = tuple(shape if has_lengths(shape) else () for shape in (each.chain.pole_shape for each in snapshots))
     return Goals(
         targets=np.concatenate([goal.targets for goal in goals]),
         rotations=_stacked([goal.rotations for goal in goals], 4) if with_rotations.any() else None,
         poles=_stacked([goal.poles for goal in goals], 3) if with_poles.any() else None,
         pole_angles=np.array([0.0 if goal.pole_angles is None else goal.pole_angles[0] for goal in goals]),
+        pole_shapes=shapes if any(shapes) else None,
         with_rotations=with_rotations,
         rotation_bounds=np.concatenate(bounds) if any_bound else None,
         rotation_axes=None if all(axis is None for axis in axes) else _stacked(axes, 3),

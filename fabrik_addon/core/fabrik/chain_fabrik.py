@@ -21,12 +21,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain as joined
-from math import atan2, hypot
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
-from ..goals.pole import NO_BEND, bend_direction, bend_plane, bends_toward_pole
+from ..goals.pole import NO_BEND, bend_direction, bend_plane, bends_toward_pole, pole_axes, rotate_pole
 from ..math.law_of_cosines import middle_joint
-from ..math.operations import SCALAR, Array, Component, Components, Condition, Operations, Selection, Vector
+from ..math.operations import (
+    SCALAR,
+    Array,
+    Component,
+    Components,
+    Condition,
+    Operations,
+    ScalarVector,
+    Selection,
+    Vector,
+    add_up,
+)
 from ..math.quaternions import IDENTITY, Quaternion
 from ..math.vectors import (
     NO_DIRECTION,
@@ -42,14 +52,16 @@ from ..math.vectors import (
     norm,
     perpendicular,
     points_of,
+    relative_to,
     scale,
 )
+from ..model.chain_start import StartPose
 from ..problem import Chain, PoleShape
 from .circular_arc import circular_arc
 from .exact_finish import close_exactly
 from .passes import Stop, reach_test, straight_to_target, sweep_to_target
 from .planar_pose import bend_angles, planar_pose
-from .pole_shape import shaped_pose
+from .pole_shape import has_lengths, number_of_bend, shaped_pose
 
 ON_ONE_LINE = 1e-5
 """Distance of a joint or a target from the line of the first link, over the chain's length, up to which it is on that
@@ -58,6 +70,8 @@ line: passes would take hundreds of sweeps to bend such a chain."""
 SINGLE_PRECISION_ERROR = 3e-6
 """Error that Blender's single precision leaves of a pose that was solved, for chains of up to a hundred links."""
 
+NEARLY_STRAIGHT = 1.0 - 1e-5
+"""Distance of a target beyond which a chain with a pole shape counts as bent as there: a straight one has no side."""
 
 SAME_JOINT = 5e-6
 """Distance of a joint from that of the family through a pole shape, over the chain's length, up to which a pose stays:
@@ -150,13 +164,13 @@ def _line(ops: Operations, problem: ReachProblem) -> Vector:
 def _reach_in_shape(ops: Operations, problem: ReachProblem, pole: Vector) -> tuple[list[Vector], Component, Quaternion]:
     """Return the result of ``reach_target`` for a chain with a pole shape; a pose that is found again stays.
 
-    The rotation of the bend plane brings the bend of the chain before to where the pose of the family has it whose tip
-    is as far from the root: so the frames keep their rotation about the line root-tip, from whatever pose of the family
-    a chain starts.
+    The rotation of the bend plane brings the joints of the chain before to those of the pose of the family whose tip is
+    as far from the root: so the frames keep their rotation about the line root-tip, from whatever pose of the family a
+    chain starts.
     """
     points = problem.points
     joints, along = joints_of(points), _line(ops, problem)
-    before = bend_in_shape(ops, problem.pole_shape, problem.lengths, norm(ops, points[-1]))
+    before = reach_in_shape(ops, problem.pole_shape, problem.lengths, norm(ops, points[-1]))
     side, rotation = bend_plane(ops, joints, along, pole, problem.hint, before)
     across = cross(along, side)
     zero = 0.0 * along[0]
@@ -205,13 +219,74 @@ def bend_angle_in_shape(chain: Chain, positions: Array) -> float:
         chain: plain, its pole rotated by its pole angle; without a pole shape the angle is 0.
         positions: joints (J, 3) of a pose.
     """
-    if not chain.own_pole_shape:
-        return 0.0
     total = chain.total_length
     x, y, z = ((positions[-1] - positions[0]) / total).tolist()
-    lengths = [length / total for length in chain.links]
-    toward, across = bend_in_shape(SCALAR, chain.own_pole_shape, lengths, norm(SCALAR, (x, y, z)))
-    return atan2(across, toward) if hypot(toward, across) > NO_BEND else 0.0
+    angle = bend_angle_at(SCALAR, chain.own_pole_shape, chain.links, norm(SCALAR, (x, y, z)))
+    return float(cast(float, angle))
+
+
+def bend_angle_at(ops: Operations, shape: PoleShape, links: Sequence[float], distance: Component) -> Component:
+    """Return the angle (radians) from the pole to the bend, in the pose of a family whose tip is at a distance.
+
+    Args:
+        ops: operations of the components.
+        shape: pole shape; with none the angle is 0.
+        links: lengths of the chain's links, in any unit.
+        distance: from root to tip, over the chain's length.
+    """
+    if not shape:
+        return 0.0 * distance
+    total = sum(links)
+    toward, across = bend_in_shape(ops, shape, [length / total for length in links], distance)
+    return ops.where(toward * toward + across * across > NO_BEND * NO_BEND, ops.atan2(across, toward), 0.0 * distance)
+
+
+def pole_of_bend(ops: Operations, start: StartPose, target: Vector, pole: Vector) -> Vector:
+    """Return the pole rotated to the side to which the chain bends at the target, in the pose of its family.
+
+    For solvers that bring the bend of any pose toward a pole. Without it the first solve of Rigify's leg down to its
+    toe by CCD rotates the thigh by 180 degrees: the sum of its bends points to the other side than its knee.
+
+    Args:
+        ops: operations of the components.
+        start: the chain; without a pole shape, or with one of directions, the pole stays.
+        target: from the root, in units of the chain's length.
+        pole: the same, rotated by the pole angle.
+    """
+    if not has_lengths(start.chain.own_pole_shape):
+        return pole
+    distance = ops.minimum(norm(ops, target), NEARLY_STRAIGHT)
+    angle = bend_angle_at(ops, start.chain.own_pole_shape, start.lengths, distance)
+    return rotate_pole(ops, pole, first_direction(ops, [target, start.points[-1], start.points[1]]), angle)
+
+
+def bend_of_shape(
+    shape: PoleShape, links: Sequence[float], seen: Sequence[ScalarVector], pole: ScalarVector, angle: float
+) -> tuple[int, float]:
+    """Return the number of the joint of the bend, and its angle (radians) from the pole in the pose of the family.
+
+    The angle is about the line through the joint's neighbours, and the pole is seen from the first of them.
+
+    Args:
+        shape: pole shape.
+        links: lengths of the chain's links, in any unit.
+        seen: target and second joint, from the root, in this unit.
+        pole: from the root, in this unit.
+        angle: pole angle, radians.
+    """
+    total = sum(links)
+    chord = first_direction(SCALAR, [*seen])
+    axes = pole_axes(SCALAR, chord, rotate_pole(SCALAR, pole, chord, angle))
+    distance = min(float(norm(SCALAR, seen[0])) / total, NEARLY_STRAIGHT)
+    bent = number_of_bend(shape)
+    joints = []
+    for place in reach_in_shape(SCALAR, shape, [length / total for length in links], distance)[bent - 1 : bent + 2]:
+        x, y, z = (total * add_up(part * axis[row] for part, axis in zip(place, axes, strict=True)) for row in range(3))
+        joints.append((x, y, z))
+    before, joint, after = joints
+    _, side, across = pole_axes(SCALAR, relative_to(after, before, 1.0), relative_to(pole, before, 1.0))
+    bend = relative_to(joint, before, 1.0)
+    return bent, float(SCALAR.atan2(dot(bend, across), dot(bend, side)))
 
 
 def _reach_in_plane(

@@ -3,22 +3,24 @@
 """Poses of a chain with a pole that bends to both sides or in several planes: one continuous family in the reach.
 
 The planar family (``planar_pose``) has no pose near a leg down to its toe, whose knee and ankle bend to opposite sides,
-nor near a clavicle with an arm. The family here passes through one given pose, the pole shape. With b the bends of the
-pole shape, a vector across the link for every inner joint, and c the bends of the chain closed on one circle toward the
-pole (``circular_arc.closed_bends``), its bends are
+nor near a clavicle with an arm. The family here passes through one given pose, the pole shape. Its bends (``bends``)
+are interpolated linearly between nodes: the straight chain, the pole shape b_0, and b_1, b_2 ... down to c, the chain
+closed on one circle toward the pole (``circular_arc.closed_bends``). From a node to the next one the bends change by
 
-    s b                                     s from 0 to 1, from the straight chain to the pole shape,
-    (1 - s) b + s c + f s (1 - s)^2 g       s from 0 to 1, from the pole shape to the closed chain,
+    v = K (c - b),          v' = v - max(0, v . g + e max|g|) / |M g|^2  M g,
 
-with g the direction of steepest descent of the distance from root to tip at the pole shape, its largest component one
-radian, and f the first of ``DESCENTS`` with which the distance falls all along the piece. A bend is the rotation
-vector, in radians, of the shortest rotation from a link to the next one, in axes that these rotations transport along
-the chain. Where the distance falls along both pieces (``has_family``), one pose belongs to every distance, and joints
-are continuous in it. The pose depends on the distance alone, not on the pose before.
+with g the gradient of the distance from root to tip, K a weight of one for the joint of the bend (``joint_of_bend``:
+knee or elbow) and ``OTHER_JOINTS`` for the other joints, M the projection onto the other joints, and e of ``DESCENTS``.
+So the joint of the bend always bends on toward the pole. The other joints follow it more slowly, and bend as the
+distance needs it to fall. The family is rotated about the line root-tip so that the axis across the pole at the link
+before the joint of the bend stays where the pole shape has it: a knee stays a hinge.
 
-Without g the distance rises at first in 3 of 17 shapes (Rigify's limbs and random ones), and falls so slowly in others
-that a joint of Rigify's leg rotates by 55 radians for a change of the distance by one length of the chain; with it by
-8.
+Where the distance falls all along the nodes (``has_family``), one pose belongs to every distance, and joints are
+continuous in it. The pose depends on the distance alone, not on the pose before.
+
+The steepest descent of the distance alone, without v, bends the knee of Rigify's human backward: it lies behind the
+line from hip to toe. With c for all joints at one rate the distance rises at first for legs down to their toes with
+knees bent by 7 degrees (MPFB's skeletons), and elbow or knee rotate by up to 60 degrees about the limb.
 """
 
 from __future__ import annotations
@@ -26,48 +28,53 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate, pairwise
-from math import atan2, hypot, pi
-from typing import NamedTuple
+from math import cos, hypot, sin
 
 import numpy as np
 
 from ..goals.pole import pole_axes, rotate_pole
-from ..math.operations import ARRAY, SCALAR, TINY, Component, Condition, Operations, ScalarVector, Vector, quiet
-from ..math.quaternions import Quaternion, conjugate, from_to, multiply, rotate
-from ..math.vectors import cross, dot, first_direction, norm
+from ..math.operations import ARRAY, SCALAR, TINY, Array, Component, Operations, ScalarVector, Vector, add_up, quiet
+from ..math.quaternions import Quaternion, conjugate, from_to, rotate
+from ..math.vectors import NO_DIRECTION, cross, dot, first_direction, norm
 from ..problem import PoleShape, Pose
+from .bends import FIRST_AXIS, THIRD_AXIS, ScalarBends, bends_of, lay_bends
 from .circular_arc import closed_bends
 from .exact_finish import CLOSED_ERROR
+from .pole_directions import LEAST_DISTANCE, POLE_FALSE_POSITIONS, directions_have_family, pose_in_directions
 
-Bend = tuple[Component, Component]
-"""Components of a bend toward the second and the third one of the axes in which it is."""
+OTHER_JOINTS = 0.3
+"""Weight of the way to the closed chain of the joints that are not the joint of the bend. While the target of a limb of
+Rigify's metarigs or MPFB's skeletons is lifted by 45 percent no link rotates by more than 1.9 times the median of the
+largest rotations of 45 steps, and the hinge by 9 degrees at most; at 0.15 by 3.0 times, at 0.05 by 2.9 times."""
 
-ScalarBends = list[tuple[float, float]]
-"""Bends of one pose, at every inner joint."""
+DESCENTS = (0.6, 0.3, 0.15)
+"""Factors e of the fall of the distance: the first one is taken with which it falls all along the nodes."""
 
-POLE_FALSE_POSITIONS = 60
-"""Bound on the steps of false position, every third of which is a bisection: 8 to 14 are usual."""
+NODE_STEP = 0.04
+"""Largest change of a bend from a node to the next one, radians."""
 
-LEAST_DISTANCE = 1e-6
-"""Smallest distance from root to tip, over the chain's length: a tip at the root is in no direction from it."""
+MOST_NODES = 400
+"""Bound on the nodes; 70 to 200 are usual."""
 
-SAMPLES = 200
-"""Poses of each piece whose distances ``has_family`` compares."""
+NEARLY_CLOSED = 0.01
+"""Weighted distance of a bend from that of the closed chain, radians, from which on the closed chain is the next
+node."""
 
-DESCENTS = (3.0, 2.0, 1.0)
-"""Factors f of the direction of steepest descent. At 3 joints of Rigify's leg rotate by up to 8 radians for a change of
-the distance by one length of the chain, at 2 by 11 and at 1 by 18. Of 1348 chains of three to nine bones on Rigify's
-metarigs the distance rises somewhere in 102 at 3, and in 8 with each of them."""
+BENT_AWAY = 0.1
+"""Bend away from the pole, radians, up to which a joint may be the joint of the bend."""
 
-LENGTH_DIGITS = 4
-"""Digits to which lengths are rounded to find f, which takes 3 ms for each set of lengths."""
+LEAST_AXIS = 0.3
+"""Part across the line root-tip of the axis that stays: a smaller one has no direction in which it could stay."""
 
-_ALONG: ScalarVector = (1.0, 0.0, 0.0)
-_ACROSS: ScalarVector = (0.0, 0.0, 1.0)
+SAMPLES = 4
+"""Poses from each node to the next whose distances ``has_family`` compares; as many in all before the pole shape."""
+
+Row = tuple[float, ...]
+"""Bends at a node, joint after joint: toward the pole and across it, radians."""
 
 
 def shape_of(pose: Pose, pole: ScalarVector, pole_angle: float) -> PoleShape:
-    """Return the pole shape of a pose: the directions of its links in the axes of its pole.
+    """Return the pole shape of a pose: its links in the axes of its pole, in units of the chain's length.
 
     Args:
         pose: of a plain chain, without batch axes.
@@ -78,32 +85,26 @@ def shape_of(pose: Pose, pole: ScalarVector, pole_angle: float) -> PoleShape:
     rx, ry, rz = pose.positions[0].tolist()
     chord = first_direction(SCALAR, [points[-1], points[1]])
     turned = rotate_pole(SCALAR, (pole[0] - rx, pole[1] - ry, pole[2] - rz), chord, pole_angle)
-    along, side, across = pole_axes(SCALAR, chord, turned)
+    axes = pole_axes(SCALAR, chord, turned)
+    links = [(bx - ax, by - ay, bz - az) for (ax, ay, az), (bx, by, bz) in pairwise(points)]
+    total = sum(norm(SCALAR, link) for link in links)
     shape = []
-    for (ax, ay, az), (bx, by, bz) in pairwise(points):
-        link = (bx - ax, by - ay, bz - az)
-        length = norm(SCALAR, link)
-        x, y, z = (float(dot(link, axis) / length) for axis in (along, side, across))
+    for link in links:
+        x, y, z = (float(dot(link, axis) / total) for axis in axes)
         shape.append((x, y, z))
     return tuple(shape)
 
 
-def has_family(shape: PoleShape, lengths: Sequence[float]) -> bool:
-    """Tell whether the distance from root to tip falls along both pieces of the family through a pole shape."""
-    return _descent_factor(shape, tuple(round(length, LENGTH_DIGITS) for length in lengths)) is not None
+def has_family(shape: PoleShape) -> bool:
+    """Tell whether the distance from root to tip falls all along the family through a pole shape with lengths."""
+    return _falling_nodes(shape) is not None
 
 
-@lru_cache(maxsize=256)
-def _descent_factor(shape: PoleShape, lengths: tuple[float, ...]) -> float | None:
-    """Return the first of ``DESCENTS`` with which the distance falls along both pieces; None with none."""
-    share = np.linspace(0.0, 1.0, SAMPLES + 1)
-    for factor in DESCENTS:
-        path = _path_with(shape, lengths, factor)
-        with quiet():
-            distances = [_distance(ARRAY, path, share, share > first) for first in (1.0, -1.0)]
-        if all(bool((np.diff(each) < 0.0).all()) for each in distances):
-            return factor
-    return None
+def directions_with_family(shape: PoleShape) -> PoleShape:
+    """Return the directions of a pole shape with lengths where they have a family, by ``pole_directions``; else ()."""
+    lengths = _links(shape)[0]
+    directions = tuple((x / r, y / r, z / r) for (x, y, z), r in zip(shape, lengths, strict=True))
+    return directions if directions_have_family(directions, lengths) else ()
 
 
 def shaped_pose(ops: Operations, shape: PoleShape, lengths: Sequence[float], distance: Component) -> list[Vector]:
@@ -118,107 +119,193 @@ def shaped_pose(ops: Operations, shape: PoleShape, lengths: Sequence[float], dis
     Returns:
         the joints in the axes of the pole: along the line root-target, toward the pole, across both; root first.
     """
+    if not has_lengths(shape):
+        return pose_in_directions(ops, shape, lengths, distance)
     distance = ops.maximum(distance, LEAST_DISTANCE)
+    rows, distances = _rows_and_distances(shape, tuple(lengths))
     zero = 0.0 * distance
-    factor = _descent_factor(shape, tuple(round(length, LENGTH_DIGITS) for length in lengths))
-    path = _path_with(shape, tuple(lengths), factor or 0.0)
-    at_shape = _distance(ops, path, zero + 1.0, zero > 1.0)
-    is_beyond = at_shape > distance
-    low, high = zero, zero + 1.0
-    far, near = ops.where(is_beyond, at_shape, 1.0) - distance, ops.where(is_beyond, 0.0, at_shape) - distance
-    # The share at which a piece begins or ends is exact: a pose that is the pole shape stays as it is.
-    share = ops.where(is_beyond | (far <= CLOSED_ERROR), low, high)
+    above = add_up(ops.where(distance < node, zero + 1.0, zero) for node in distances)
+    low = ops.minimum(ops.maximum(above - 1.0, zero), zero + (len(rows) - 2.0))
+    high = low + 1.0
+    far, near = (ops.interpolate([(node,) for node in distances], each)[0] - distance for each in (low, high))
+    # The place of a node is exact: a pose that is the pole shape stays as it is.
+    place = low
+    error = far
     for step in range(POLE_FALSE_POSITIONS):
-        error = _distance(ops, path, share, is_beyond) - distance
         is_far = error > CLOSED_ERROR
         is_open = is_far | (error < -CLOSED_ERROR)
         if not ops.any(is_open):
             break
-        low, far = ops.choose(is_far, [share, error], [low, far])
-        high, near = ops.choose(is_far, [high, near], [share, error])
-        part = 0.5 + zero if step % 3 == 2 else far / (far - near + TINY)
-        share = ops.where(is_open, low + (high - low) * part, share)
-    joints = _joints(ops, path, share, is_beyond)
-    along, across = ((x + zero, y + zero, z + zero) for x, y, z in (_ALONG, _ACROSS))
+        low, far = ops.choose(is_far, [place, error], [low, far])
+        high, near = ops.choose(is_far, [high, near], [place, error])
+        part = 0.5 + zero if step % 3 == 2 else ops.minimum(far / (far - near + TINY), 1.0)
+        place = ops.where(is_open, low + (high - low) * part, place)
+        error = norm(ops, _lay(ops, rows, lengths, place)[0][-1]) - distance
+    joints, axis = _turned_to_line(ops, shape, *_lay(ops, rows, lengths, place))
+    return _with_axis(ops, joints, axis, _axis_of_shape(shape))
+
+
+def has_lengths(shape: PoleShape) -> bool:
+    """Tell whether a pole shape has its links' lengths, which add up to one, or their directions alone, of length one.
+
+    An empty shape has none.
+    """
+    return any(abs(hypot(*link) - 1.0) > 1e-6 for link in shape)
+
+
+def number_of_bend(shape: PoleShape) -> int:
+    """Return the number of the joint of the bend among the joints of a pole shape with lengths, the root being 0."""
+    return _joint_of_shape(shape) + 1
+
+
+def _lay(
+    ops: Operations, rows: Sequence[Row], lengths: Sequence[float], place: Component
+) -> tuple[list[Vector], list[Quaternion]]:
+    """Return the joints and axes (``lay_bends``) at a place: the number of a node, and the part of the way onward."""
+    row = ops.interpolate(rows, place)
+    return lay_bends(ops, lengths, list(zip(row[::2], row[1::2], strict=True)))
+
+
+def _turned_to_line(
+    ops: Operations, shape: PoleShape, joints: list[Vector], frames: list[Quaternion]
+) -> tuple[list[Vector], Vector]:
+    """Return joints rotated so that the tip is on the first axis, and the axis that stays.
+
+    That is the third axis at the link before the joint of the bend.
+    """
+    zero = 0.0 * joints[-1][0]
+    along, across = ((x + zero, y + zero, z + zero) for x, y, z in (FIRST_AXIS, THIRD_AXIS))
     turn = from_to(ops, joints[-1], along, across)
-    return [rotate(turn, joint) for joint in joints]
+    axis = rotate(turn, rotate(frames[_joint_of_shape(shape)], across))
+    return [rotate(turn, joint) for joint in joints], axis
 
 
-class _Path(NamedTuple):
-    """The two pieces of a family: at every inner joint b, f g and c, in radians."""
+def _with_axis(ops: Operations, joints: list[Vector], axis: Vector, wanted: ScalarVector) -> list[Vector]:
+    """Return joints rotated about the first axis so that the direction of another axis about it is the wanted one."""
+    (_, ay, az), (_, wy, wz) = axis, wanted
+    size = ops.sqrt(ay * ay + az * az) * hypot(wy, wz)
+    has_direction = size > NO_DIRECTION
+    cosine = ops.where(has_direction, (ay * wy + az * wz) / (size + TINY), 0.0 * size + 1.0)
+    sine = ops.where(has_direction, (ay * wz - az * wy) / (size + TINY), 0.0 * size)
+    return [(x, cosine * y - sine * z, sine * y + cosine * z) for x, y, z in joints]
 
-    lengths: tuple[float, ...]
-    bends: ScalarBends
-    descent: ScalarBends
-    closed: tuple[float, ...]
+
+def joint_of_bend(lengths: Sequence[float], bends: ScalarBends) -> int:
+    """Return the number, among the inner joints, of the one whose bend the pole is for: the knee or elbow.
+
+    That is the joint nearest to the middle of the chain, of those that don't bend away from the pole.
+    """
+    ends = [*accumulate(lengths)]
+    shorter = [min(end, ends[-1] - end) for end in ends[:-1]]
+    bent = [joint for joint, (toward, _) in enumerate(bends) if toward <= BENT_AWAY]
+    return max(bent or range(len(bends)), key=lambda joint: shorter[joint])
+
+
+def _links(shape: PoleShape) -> tuple[tuple[float, ...], ScalarBends]:
+    """Return the lengths of a pole shape's links and its bends."""
+    lengths = tuple(float(norm(SCALAR, link)) for link in shape)
+    directions = tuple((x / r, y / r, z / r) for (x, y, z), r in zip(shape, lengths, strict=True))
+    return lengths, bends_of(directions)
 
 
 @lru_cache(maxsize=256)
-def _path_with(shape: PoleShape, lengths: tuple[float, ...], factor: float) -> _Path:
-    """Return the pieces of the family through a pole shape, with a factor f."""
-    bends, descent = _bends_and_descent(shape, lengths)
-    return _Path(lengths, bends, [(factor * y, factor * z) for y, z in descent], closed_bends(lengths))
+def _joint_of_shape(shape: PoleShape) -> int:
+    return joint_of_bend(*_links(shape))
 
 
-def _distance(ops: Operations, path: _Path, share: Component, is_beyond: Condition) -> Component:
-    """Return the distance from root to tip at a share, 0 to 1, of the piece beyond the pole shape or before it."""
-    return norm(ops, _joints(ops, path, share, is_beyond)[-1])
+@lru_cache(maxsize=256)
+def _axis_of_shape(shape: PoleShape) -> ScalarVector:
+    """Return the axis that stays, in the pole shape itself."""
+    _, (x, y, z) = _turned_to_line(SCALAR, shape, *lay_bends(SCALAR, *_links(shape)))
+    return float(x), float(y), float(z)
 
 
-def _joints(ops: Operations, path: _Path, share: Component, is_beyond: Condition) -> list[Vector]:
-    """Return the joints at a share of a piece, in axes of which the first one is along the first link."""
-    rest = 1.0 - share
-    of_shape, of_closed = ops.where(is_beyond, rest, share), ops.where(is_beyond, share, 0.0 * share)
-    of_descent = of_closed * rest * rest
-    px, py, pz = path.lengths[0] + 0.0 * share, 0.0 * share, 0.0 * share
-    joints: list[Vector] = [(py, py, pz), (px, py, pz)]
-    frame: Quaternion | None = None
-    rows = zip(path.lengths[1:], path.bends, path.descent, path.closed, strict=True)
-    for length, (toward, across), (down_toward, down_across), arc in rows:
-        y = of_shape * toward - of_closed * arc + of_descent * down_toward
-        bend = _rotation(ops, (y, of_shape * across + of_descent * down_across))
-        frame = bend if frame is None else multiply(frame, bend)
-        dx, dy, dz = rotate(frame, _ALONG)
-        px, py, pz = px + length * dx, py + length * dy, pz + length * dz
-        joints.append((px, py, pz))
-    return joints
+@lru_cache(maxsize=256)
+def _rows_and_distances(shape: PoleShape, lengths: tuple[float, ...]) -> tuple[list[Row], list[float]]:
+    """Return the nodes of the family, and their distances from root to tip for a chain of given lengths.
+
+    The last node is the closed chain of the given lengths, and no distance is larger than the one before: so every
+    distance within reach is between two nodes, also after the bones were edited.
+    """
+    bends = _links(shape)[1]
+    rows = [(0.0,) * 2 * len(bends), *(_falling_nodes(shape) or [_row(bends)]), _closed_row(lengths)]
+    place = np.arange(float(len(rows)))
+    distances: Array = np.asarray(norm(ARRAY, _lay(ARRAY, rows, lengths, place)[0][-1]))
+    nearest: list[float] = np.minimum.accumulate(distances).tolist()
+    return rows, nearest
 
 
-def _bends_and_descent(shape: PoleShape, lengths: tuple[float, ...]) -> tuple[ScalarBends, ScalarBends]:
-    """Return the bends of a pole shape at every inner joint, and the direction of steepest descent of the distance.
+@lru_cache(maxsize=256)
+def _falling_nodes(shape: PoleShape) -> list[Row] | None:
+    """Return the nodes from a pole shape on, without the closed chain; None if the distance rises with each e."""
+    lengths, bends = _links(shape)
+    for descent in DESCENTS:
+        nodes = _nodes(lengths, bends, descent)
+        rows = [(0.0,) * 2 * len(bends), *nodes, _closed_row(lengths)]
+        # The way from the straight chain to the pole shape is as long as all the others together.
+        onward = np.linspace(1.0, len(rows) - 1.0, SAMPLES * (len(rows) - 2) + 1)
+        place = np.concatenate([np.linspace(0.0, 1.0, len(onward)), onward[1:]])
+        with quiet():
+            joints, axis = _turned_to_line(ARRAY, shape, *_lay(ARRAY, rows, lengths, place))
+        distances: Array = np.asarray(joints[-1][0])
+        across: Array = np.hypot(axis[1], axis[2])
+        if bool((np.diff(distances) < 0.0).all()) and float(across.min()) > LEAST_AXIS:
+            return nodes
+    return None
+
+
+def _nodes(lengths: Sequence[float], bends: ScalarBends, descent: float) -> list[Row]:
+    """Return the nodes from given bends on, until the closed chain is near."""
+    main = joint_of_bend(lengths, bends)
+    weights = [1.0 if part // 2 == main else OTHER_JOINTS for part in range(2 * len(bends))]
+    closed = _closed_row(lengths)
+    nodes = [_row(bends)]
+    while len(nodes) < MOST_NODES:
+        row = nodes[-1]
+        pull = [weight * (c - b) for weight, c, b in zip(weights, closed, row, strict=True)]
+        speed = max(abs(part) for part in pull)
+        if speed < NEARLY_CLOSED:
+            break
+        slope = _gradient(lengths, row)
+        steepest = max(abs(part) for part in slope)
+        change = [part / speed for part in pull]
+        rise = sum(a * b for a, b in zip(change, slope, strict=True)) + descent * min(speed, 1.0) * steepest
+        others = [0.0 if part // 2 == main else each for part, each in enumerate(slope)]
+        square = sum(part * part for part in others)
+        if rise > 0.0 and square > TINY:
+            change = [a - rise / square * b for a, b in zip(change, others, strict=True)]
+        step = NODE_STEP * min(1.0, speed / 0.3) / max(1.0, *(abs(part) for part in change))
+        nodes.append(tuple(b + step * part for b, part in zip(row, change, strict=True)))
+    return nodes
+
+
+def _gradient(lengths: Sequence[float], row: Row) -> Row:
+    """Return the derivatives of the distance from root to tip by the components of the bends.
 
     A rotation w of all that follows a joint changes the distance by ``w . (r x u)``, with r from the joint to the tip
-    and u the direction of the tip from the root. That of a bend (y, z) is ``y c - z b`` to first order, with b and c
-    the second and third axis of the frame before the joint.
+    and u the direction of the tip from the root. A change dv of the rotation vector v of a bend, of angle a about k, is
+    a rotation by ``J dv`` with ``J = (sin a / a) I + (1 - cos a) / a [k] + (1 - sin a / a) k k^T``.
     """
-    joints = [*accumulate(zip(shape, lengths, strict=True), _next_joint, initial=(0.0, 0.0, 0.0))]
+    joints, frames = lay_bends(SCALAR, lengths, list(zip(row[::2], row[1::2], strict=True)))
     tip = joints[-1]
-    along = first_direction(SCALAR, [tip, shape[0]])
-    frame: Quaternion = from_to(SCALAR, _ALONG, shape[0], _ACROSS)
-    bends, descent = [], []
-    for link, joint in zip(shape[1:], joints[1:], strict=False):
-        moment = cross((tip[0] - joint[0], tip[1] - joint[1], tip[2] - joint[2]), along)
-        _, to_side, to_across = rotate(conjugate(frame), moment)
-        descent.append((-float(to_across), float(to_side)))
-        x, y, z = rotate(conjugate(frame), link)
-        across = hypot(y, z)
-        share = atan2(across, x) / (across + TINY)
-        bend = (float(share * y), float(share * z)) if across > 0.0 else (pi if x < 0.0 else 0.0, 0.0)
-        frame = multiply(frame, _rotation(SCALAR, bend))
-        bends.append(bend)
-    most = max(abs(part) for each in descent for part in each) + TINY
-    return bends, [(y / most, z / most) for y, z in descent]
+    along = first_direction(SCALAR, [tip, joints[1]])
+    slopes: list[float] = []
+    for toward, across, frame, (jx, jy, jz) in zip(row[::2], row[1::2], frames, joints[1:], strict=False):
+        moment = rotate(conjugate(frame), cross((tip[0] - jx, tip[1] - jy, tip[2] - jz), along))
+        angle = hypot(toward, across) + TINY
+        axis = (0.0, -across / angle, toward / angle)
+        sine, cosine, onto = sin(angle) / angle, (1.0 - cos(angle)) / angle, dot(axis, moment)
+        _, ky, kz = cross(axis, moment)
+        y = sine * moment[1] - cosine * ky + (1.0 - sine) * onto * axis[1]
+        z = sine * moment[2] - cosine * kz + (1.0 - sine) * onto * axis[2]
+        slopes += [float(z), float(-y)]
+    return tuple(slopes)
 
 
-def _next_joint(joint: ScalarVector, link: tuple[ScalarVector, float]) -> ScalarVector:
-    """Return the joint at the end of a link, given its direction and its length."""
-    (px, py, pz), ((x, y, z), length) = joint, link
-    return px + length * x, py + length * y, pz + length * z
+def _row(bends: ScalarBends) -> Row:
+    return tuple(part for bend in bends for part in bend)
 
 
-def _rotation(ops: Operations, bend: Bend) -> Quaternion:
-    """Return the rotation of a bend: ``(cos(a / 2), sin(a / 2) (0, -z, y) / a)`` for ``(y, z)`` of length a."""
-    y, z = bend
-    angle = ops.sqrt(y * y + z * z)
-    sine = ops.sin(0.5 * angle) / (angle + TINY)
-    return ops.cos(0.5 * angle), 0.0 * angle, -sine * z, sine * y
+def _closed_row(lengths: Sequence[float]) -> Row:
+    """Return the bends of the closed chain, toward the pole."""
+    return tuple(part for arc in closed_bends(tuple(lengths)) for part in (-arc, 0.0))

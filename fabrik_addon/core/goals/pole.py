@@ -47,7 +47,7 @@ DIRECTION_NOISE = 1e-5
 """Uncertainty of a joint's direction from its neighbours' line in a pose read from Blender, radians."""
 
 
-def rotate_pole(ops: Operations, pole: Vector, along: Vector, angle: float) -> Vector:
+def rotate_pole(ops: Operations, pole: Vector, along: Vector, angle: Component) -> Vector:
     """Return the pole rotated by the pole angle about the line from the root to the target.
 
     Args:
@@ -132,7 +132,7 @@ def bend_plane(
     along: Vector,
     pole: Vector | None,
     hint: Vector,
-    aim: tuple[Component, Component] | None = None,
+    shaped: Sequence[Vector] = (),
 ) -> tuple[Vector, Quaternion]:
     """Return the side v to which the chain bends, and the rotation that brings the chain's bend to that side.
 
@@ -147,8 +147,9 @@ def bend_plane(
         along: unit vector from the root to the target.
         pole: from the root; None keeps the side of the chain's own bend.
         hint: direction that decides for a straight chain without a pole, or with a pole on the line root-target.
-        aim: direction to which the bend of a chain that isn't straight is brought, as components along v and u x v;
-            None is v.
+        shaped: joints of the pose of a family whose tip is as far from the root, in the axes u, v and u x v. The
+            rotation then brings the joints of the chain before to these, as nearly as a rotation about u can (by least
+            squares), instead of the bend to v: a chain with bends to both sides may have a sum of bends of zero.
     """
     swing = swing_to(ops, joints, along, hint)
     bend = bend_direction(ops, joints_of([rotate(swing, point) for point in points_of(joints)]), along)
@@ -156,16 +157,34 @@ def bend_plane(
     if pole is not None:
         hints.insert(0, scale(pole, 1.0 / (norm(ops, pole) + TINY)))
     side = perpendicular(ops, along, hints)
+    desired = side
     is_straight = norm(ops, bend) <= NO_BEND
+    if shaped:
+        bend, desired, is_straight = side, *_rotation_to_shape(ops, joints, swing, (along, side), shaped)
     if ops.any(is_straight):
         before = side if pole is None else rotate(swing, side_toward(ops, joints, pole, hint))
         bend = choose_parts(ops, is_straight, before, bend)
-    desired = side
-    if aim is not None:
-        to_side, to_across = aim
-        (ax, ay, az), (bx, by, bz) = scale(side, to_side), scale(cross(along, side), to_across)
-        desired = choose_parts(ops, is_straight, side, (ax + bx, ay + by, az + bz))
+        desired = choose_parts(ops, is_straight, side, desired)
     return side, multiply(from_to(ops, bend, desired, along), swing)
+
+
+def _rotation_to_shape(
+    ops: Operations, joints: Joints, swing: Quaternion, axes: tuple[Vector, Vector], shaped: Sequence[Vector]
+) -> tuple[Vector, Condition]:
+    """Return the direction to which v is rotated with a chain's joints to those of a pose, and whether it is straight.
+
+    Of the rotations about u the one by ``atan2(sum u . (o_j x f_j), sum o_j . f_j)`` is best by least squares, with the
+    offsets o and f of the joints of chain and pose from the line root-tip.
+    """
+    along, side = axes
+    across = cross(along, side)
+    cosine = sine = 0.0 * along[0]
+    for point, (_, toward, over) in zip(points_of(joints)[1:-1], shaped[1:-1], strict=True):
+        offset = rotate(swing, point)
+        y, z = dot(offset, side), dot(offset, across)
+        cosine, sine = cosine + y * toward + z * over, sine + y * over - z * toward
+    (ax, ay, az), (bx, by, bz) = scale(side, cosine), scale(across, sine)
+    return (ax + bx, ay + by, az + bz), cosine * cosine + sine * sine <= NO_BEND**4
 
 
 def side_toward(ops: Operations, joints: Joints, pole: Vector, hint: Vector) -> Vector:

@@ -121,6 +121,14 @@ class Operations(Protocol):
     def choose(self, condition: Condition, yes: Sequence[Component], no: Sequence[Component], /) -> Components:
         """Return ``where`` of each pair of components of two sequences."""
 
+    def interpolate(self, rows: Sequence[Sequence[float]], place: Component, /) -> Components:
+        """Return the components of a table's row at a place: the number of a row, and the part of the way to the next.
+
+        Args:
+            rows: two or more; the same for all batch items.
+            place: from 0 to the number of the last row.
+        """
+
     def gather(self, items: Selection, values: Sequence[Batched], /) -> list[Batched]:
         """Return the values in the selected batch items only; one pose stays.
 
@@ -232,6 +240,12 @@ class ScalarOps:
         return list(yes if condition else no)
 
     @staticmethod
+    def interpolate(rows: Sequence[Sequence[Scalar]], place: Scalar) -> list[Scalar]:
+        """Return the numbers of a row between two rows."""
+        first = min(int(place), len(rows) - 2)
+        return [a + (place - first) * (b - a) for a, b in zip(rows[first], rows[first + 1], strict=True)]
+
+    @staticmethod
     def gather(_items: bool, values: Sequence[Batched]) -> list[Batched]:
         """Return all values: there is only one pose."""
         return list(values)
@@ -316,6 +330,13 @@ class ArrayOps:
     def choose(condition: Mask, yes: Sequence[Array], no: Sequence[Array]) -> list[Array]:
         """Return ``where`` of each pair of arrays of two sequences."""
         return [np.where(condition, a, b) for a, b in zip(yes, no, strict=True)]
+
+    @staticmethod
+    def interpolate(rows: Sequence[Sequence[float]], place: Array) -> list[Array]:
+        """Return the columns (B,) of rows between two rows."""
+        table, first = np.array(rows), np.minimum(place.astype(int), len(rows) - 2)
+        before, after = table[first].T, table[first + 1].T
+        return list(before + (place - first) * (after - before))
 
     @staticmethod
     def gather(items: Mask | Indices, values: Sequence[Array]) -> list[Array]:

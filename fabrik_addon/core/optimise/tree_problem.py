@@ -377,6 +377,8 @@ def _pole_tasks(start: StartTree, goals: Goals, oriented: Sequence[int]) -> dict
         way = start.way(starts[number], tips[number])
         if len(way) > 1 and way[-2] in oriented:
             way = way[:-1]
+        bent = 0 if goals.pole_joints is None else int(goals.pole_joints[number])
+        way = way[bent - 1 : bent + 2] if bent else way
         if len(way) > 2:
             found[number] = PoleTask(way, points[number], angle)
     return found

@@ -10,7 +10,7 @@ other way round: FABRIK's pose, which lies in the plane of the pole, is the refe
 
 from __future__ import annotations
 
-from ..fabrik.chain_fabrik import ReachProblem, reach_target
+from ..fabrik.chain_fabrik import ReachProblem, pole_of_bend, reach_target
 from ..math.operations import Operations, Vector
 from ..math.vectors import choose_each, distance_between
 from ..model.chain_start import StartPose
@@ -49,7 +49,8 @@ def _solve_within_limits(
         return coordinates_of(ops, constrained_chain, _sweep(ops, start, target, pole, options).frames)
 
     if pole is not None:
-        return _solve_with_pole(ops, constrained_chain, (present(), warm_start()), target, pole, options)
+        pole_of_shape = pole_of_bend(ops, start, target, pole)
+        return _solve_with_pole(ops, constrained_chain, (present(), warm_start()), target, pole_of_shape, options)
     _, placed, _, starts = reach_within_limits(
         ops, constrained_chain, present(), warm_start, target, options.tolerance, options.iterations
     )

@@ -1,0 +1,65 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Bends: a chain's pose without its place and rotation, two components at every inner joint.
+
+A bend is the rotation vector (radians) of the shortest rotation from a link to the next one, in axes that these
+rotations transport along the chain from the first link, which is along the first axis. It is across the link: of its
+components (y, z) the first bends the next link toward the second axis, the second toward the third axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import atan2, hypot, pi
+
+from ..math.operations import SCALAR, TINY, Component, Operations, ScalarVector, Vector
+from ..math.quaternions import Quaternion, conjugate, from_to, multiply, rotate
+from ..problem import PoleShape
+
+Bend = tuple[Component, Component]
+"""Components of a bend toward the second and the third one of the axes in which it is."""
+
+ScalarBends = list[tuple[float, float]]
+"""Bends of one pose, at every inner joint."""
+
+FIRST_AXIS: ScalarVector = (1.0, 0.0, 0.0)
+THIRD_AXIS: ScalarVector = (0.0, 0.0, 1.0)
+
+
+def bends_of(directions: PoleShape) -> ScalarBends:
+    """Return the bends of a chain with links in given directions, unit vectors."""
+    frame: Quaternion = from_to(SCALAR, FIRST_AXIS, directions[0], THIRD_AXIS)
+    bends = []
+    for direction in directions[1:]:
+        x, y, z = rotate(conjugate(frame), direction)
+        across = hypot(y, z)
+        share = atan2(across, x) / (across + TINY)
+        bend = (float(share * y), float(share * z)) if across > 0.0 else (pi if x < 0.0 else 0.0, 0.0)
+        frame = multiply(frame, rotation_of_bend(SCALAR, bend))
+        bends.append(bend)
+    return bends
+
+
+def lay_bends(
+    ops: Operations, lengths: Sequence[float], bends: Sequence[Bend]
+) -> tuple[list[Vector], list[Quaternion]]:
+    """Return the joints of a chain with given bends, the root at the origin, and the axes before every bend."""
+    zero = 0.0 * bends[0][0]
+    px, py, pz = lengths[0] + zero, zero, zero
+    joints: list[Vector] = [(zero, zero, zero), (px, py, pz)]
+    frames: list[Quaternion] = [(zero + 1.0, zero, zero, zero)]
+    for length, bend in zip(lengths[1:], bends, strict=True):
+        frame = multiply(frames[-1], rotation_of_bend(ops, bend))
+        dx, dy, dz = rotate(frame, FIRST_AXIS)
+        px, py, pz = px + length * dx, py + length * dy, pz + length * dz
+        joints.append((px, py, pz))
+        frames.append(frame)
+    return joints, frames
+
+
+def rotation_of_bend(ops: Operations, bend: Bend) -> Quaternion:
+    """Return the rotation of a bend: ``(cos(a / 2), sin(a / 2) (0, -z, y) / a)`` for ``(y, z)`` of length a."""
+    y, z = bend
+    angle = ops.sqrt(y * y + z * z)
+    sine = ops.sin(0.5 * angle) / (angle + TINY)
+    return ops.cos(0.5 * angle), 0.0 * angle, -sine * z, sine * y
