@@ -781,7 +781,8 @@ def test_a_layer_that_multiplies_zeros_is_named(mode: str) -> None:
                 bone.rotation_axis_angle = (angle, 0.0, 0.0, 1.0)
                 bone.keyframe_insert("rotation_axis_angle", frame=frame)
     layer_above(armature, "MULTIPLY")
-    assert "bone0" in error_of(bpy.ops.pose.fabrik_bake, frame_start=12, frame_end=20)
+    message = error_of(bpy.ops.pose.fabrik_bake, frame_start=12, frame_end=20)
+    assert "'bone0'" in message and "multiplies zeros" in message
 
 
 def test_a_strip_above_that_replaces_everything_is_named() -> None:

@@ -293,7 +293,7 @@ def _match_evaluated(
     read at all frames, in as many rounds as keys are added between two others.
 
     Raises:
-        FabrikError: they aren't with keys at all frames: strips above override them.
+        FabrikError: they aren't with keys at all frames: strips above override them, or the layer multiplies zeros.
     """
     while True:
         evaluated = _evaluated_channels(work, written)
@@ -312,8 +312,8 @@ def _match_evaluated(
         worst = int(off.argmax())
         if not off[worst] <= (tolerance or 0.0) + _NLA_IMPRECISION:
             raise FabrikError(
-                f"Frame {work.frames[worst]:g}: keys of bone '{one.bone.name}' don't show, the NLA's strips override "
-                "them"
+                f"Bone '{one.bone.name}' can't be keyed at frame {work.frames[worst]:g}: NLA strips above override "
+                "it, or its layer multiplies zeros"
             )
 
 
