@@ -187,6 +187,19 @@ def test_what_several_bones_or_a_solver_pose_is_said_with_what_can_be_dragged() 
         assert everything() == before
 
 
+def test_of_a_leg_that_a_solver_poses_the_control_that_moves_it_is_named() -> None:
+    """Not the heel, which only rotates, and no mechanism bone."""
+    metarig("wolf_metarig")
+    bpy.ops.pose.rigify_generate()
+    armature = bpy.context.object
+    for bone, control in {"ORG-thigh.L": "foot_ik.L", "ORG-front_shin.R": "front_foot_ik.R"}.items():
+        with pytest.raises(FabrikError, match=f"posed by constraint 'IK': drag '{control}'"):
+            control_of(armature, bone)
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    with pytest.raises(FabrikError, match=r"drag 'foot_spin_ik\.L'"):
+        control_of(generated(), "MCH-thigh_tweak.L")
+
+
 def test_a_bone_that_follows_another_armature_names_it() -> None:
     other = make_tail(2, name="Controls")
     leave_mode()

@@ -40,9 +40,7 @@ def control_of(armature: Object, name: str) -> str:
     line = _follow(armature, name)
     if not line.owners:
         return line.bone.name
-    controls = [
-        found.bone.name if not (found := _follow(armature, source)).owners else source for source in line.sources
-    ]
+    controls = _controls(armature, line, {name})
     through = "" if line.bone.name == name else f" follows bone '{line.bone.name}', which"
     by = " and ".join(f"'{one.name}'" for one in line.owners)
     constraint = "constraint" if len(line.owners) == 1 else "constraints"
@@ -51,6 +49,25 @@ def control_of(armature: Object, name: str) -> str:
     others = " and ".join(f"'{other}'" for other in objects)
     remedy = f"drag {instead}" if instead else f"it follows {others}"
     raise FabrikError(f"Bone '{name}'{through} is posed by {constraint} {by}: {remedy}")
+
+
+def _controls(armature: Object, line: _Line, seen: set[str]) -> list[str]:
+    """Return the names of the controls that the bones of a line's sources follow, through further lines.
+
+    What the target of an IK constraint follows is moved. So of a control whose location is locked, as that of a heel,
+    it is the control that carries it.
+    """
+    found, is_ik = [], any(one.type == 'IK' for one in line.owners)
+    for source in line.sources:
+        if source in seen:
+            continue
+        seen.add(source)
+        above = _follow(armature, source)
+        while is_ik and not above.owners and all(above.bone.lock_location) and above.bone.parent is not None:
+            above = _follow(armature, above.bone.parent.name)
+        further = _controls(armature, above, seen) if above.owners else [above.bone.name]
+        found += further or [source]
+    return found
 
 
 def _follow(armature: Object, name: str) -> _Line:
