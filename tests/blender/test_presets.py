@@ -18,7 +18,7 @@ from fabrik_addon.blender.interface.presets import (
     VIEW3D_PT_fabrik_limit_presets,
     VIEW3D_PT_fabrik_solver_presets,
 )
-from fabrik_addon.blender.setup.limit_presets import LIMIT_SETTINGS
+from fabrik_addon.blender.setup.override_limits import LIMIT_SETTINGS
 from tests.blender.rigs import make_empty, make_tail, metarig, set_chain
 
 SHIPPED = Path(__file__).resolve().parents[2] / "fabrik_addon/presets/fabrik_ik"

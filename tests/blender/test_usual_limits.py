@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import bpy
@@ -13,19 +14,24 @@ import pytest
 from bpy.types import PoseBone
 from mathutils import Matrix, Quaternion, Vector
 
+from fabrik_addon.blender.rig.bone_limits import limits_of
 from fabrik_addon.blender.setup.usual_limits import BALLS, HINGES
 from tests.blender.rigs import (
     Bone,
     clear_scene,
     distance_left,
+    enter_pose_mode,
+    leave_mode,
     make_armature,
     make_empty,
     metarig,
+    overridden,
     pose_of,
     set_chain,
     update,
 )
 
+HUMAN_PRESET = Path(__file__).resolve().parents[2] / "fabrik_addon/presets/fabrik_ik/joint_limits/Human.py"
 HUMAN_HINGES = [f"{name}.{side}" for name in ("forearm", "shin", "f_index.02", "f_ring.03") for side in "LR"]
 
 
@@ -183,3 +189,31 @@ def test_an_arm_with_usual_limits_reaches_what_an_arm_reaches() -> None:
         update()
         assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
         assert distance_left(armature, chain) < 1e-3
+
+
+@pytest.mark.parametrize("how", ["joint", "preset"])
+def test_limits_of_a_library_override_are_saved(tmp_path: Path, how: str) -> None:
+    """Blender saves no IK limits of bones there."""
+    rig = metarig("basic_human_metarig")
+    rig.name = "Rig"
+    rig = overridden(tmp_path)
+    before = pose_of(rig)
+    for bone in rig.pose.bones:
+        bone.select = bone.name == "forearm.L"
+    for _ in range(2):
+        if how == "joint":
+            assert bpy.ops.pose.fabrik_limits_set(joint="ELBOW") == {"FINISHED"}
+        else:
+            assert bpy.ops.pose.fabrik_limits_preset(filepath=str(HUMAN_PRESET)) == {"FINISHED"}
+    limits = limits_of(rig.pose.bones["forearm.L"])
+    assert sum(map(math.isfinite, limits[0])) == 3
+    leave_mode()
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot.blend"))
+    rig = next(one for one in bpy.data.objects if one.override_library)
+    assert pose_of(rig) == before
+    assert limits_of(rig.pose.bones["forearm.L"]) == limits
+    enter_pose_mode(rig)
+    bpy.ops.pose.fabrik_limits_set(joint="FREE")
+    assert not any(map(math.isfinite, limits_of(rig.pose.bones["forearm.L"])[0]))
+    assert not rig.pose.bones["forearm.L"].constraints

@@ -230,13 +230,15 @@ class POSE_OT_fabrik_limits_set(PoseModeMixin, Operator):
         return True
 
     def execute(self, context: Context) -> set[OperatorReturnItems]:
+        from ..setup.override_limits import kept_in_override
         from ..setup.usual_limits import free_joint, limit_joint
 
         for bone in context.selected_pose_bones:
-            if self.joint == 'FREE':
-                free_joint(bone)
-            else:
-                limit_joint(bone, self.joint)
+            with kept_in_override(bone):
+                if self.joint == 'FREE':
+                    free_joint(bone)
+                else:
+                    limit_joint(bone, self.joint)
         return {'FINISHED'}
 
 

@@ -19,7 +19,7 @@ SCALING_TYPES = {'COPY_SCALE', 'LIMIT_SCALE', 'MAINTAIN_VOLUME'}
 
 
 BODY_LIMITS = "FABRIK Limits"
-"""Name of the constraints that keep the limits of a body in a library override.
+"""Name of the constraints that keep joint limits in a library override.
 
 Blender 5.0 and 5.2 save a constraint that was added to an override, and none of the bone's IK limits. The constraint is
 muted: Blender leaves poses and keys as they are, as it does with IK limits.
@@ -43,7 +43,7 @@ def _lacks_target(constraint: Constraint) -> bool:
 
 
 def is_limit(constraint: Constraint) -> bool:
-    """Tell whether a constraint limits a bone's own rotation, in its own space, or keeps the limit for a body."""
+    """Tell whether a constraint limits a bone's own rotation, in its own space, or keeps the limit in an override."""
     return (
         constraint.type == 'LIMIT_ROTATION'
         and constraint.owner_space == 'LOCAL'

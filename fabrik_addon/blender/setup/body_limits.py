@@ -14,6 +14,7 @@ from ..rig.body_properties import FabrikPart, body_of
 from ..rig.body_snapshots import turning_bones
 from ..rig.bone_limits import limits_of
 from ..rig.overrides import BODY_LIMITS
+from .override_limits import kept_in_override, limit_settings_of
 from .usual_limits import limit_joint
 
 if TYPE_CHECKING:
@@ -40,8 +41,6 @@ _ALIGNED_COSINE = math.cos(math.radians(20.0))
 """Cosine of the angle between a bone's own y axis and the line to the next joint, from which on its swing is that of
 the limb. Bones that other programs have exported often point across the limb; limits of their swing would be wrong."""
 
-_SETTINGS = [f"{name}_{axis}" for name in ("lock_ik", "use_ik_limit", "ik_min", "ik_max") for axis in "xyz"]
-
 
 def give_limits(armature: Object, creature: str, forward: Vector) -> None:
     """Give the usual limits to the bones of a body that have none, and note them in the body.
@@ -62,15 +61,14 @@ def give_limits(armature: Object, creature: str, forward: Vector) -> None:
         bone = armature.pose.bones[part.bone]
         if part.role not in joints or _has_limits(bone) or not _points_along(armature, part, bone):
             continue
-        before = _settings_of(bone)
+        before = limit_settings_of(bone)
         # A person's neck is a whole, however many bones it has: with the range of a neck for each of three bones the
         # head of Rigify's human looked straight behind. Of animals each bone of a long neck has a range of its own.
         shared_by = necks if creature == "human" and joints[part.role] == 'NECK' else 1
-        limit_joint(bone, joints[part.role], -forward if part.role == 'SHIN' else forward, shared_by)
+        with kept_in_override(bone):
+            limit_joint(bone, joints[part.role], -forward if part.role == 'SHIN' else forward, shared_by)
         if armature.override_library is None:
-            given[bone.name] = [before, _settings_of(bone), _rest_place(bone)]
-        else:
-            _move_to_constraint(bone, before)
+            given[bone.name] = [before, limit_settings_of(bone), _rest_place(bone)]
     body.given_limits = json.dumps(given) if given else ""
 
 
@@ -82,7 +80,7 @@ def take_limits_back(armature: Object) -> None:
     for name, (before, given, *place) in limited.items():
         # Bodies of files that were saved without the bone's rest place have no third item.
         bone = armature.pose.bones.get(name) or (renamed.get(str(place[0])) if place else None)
-        if bone is not None and _settings_of(bone) == given:
+        if bone is not None and limit_settings_of(bone) == given:
             for setting, value in before.items():
                 setattr(bone, setting, value)
     for bone in armature.pose.bones:
@@ -92,27 +90,9 @@ def take_limits_back(armature: Object) -> None:
     body.given_limits = ""
 
 
-def _move_to_constraint(bone: PoseBone, before: dict[str, bool | float]) -> None:
-    """Move a bone's IK limits to a constraint that a library override keeps, and restore those of before."""
-    lower, upper = limits_of(bone, with_locks=False)
-    for setting, value in before.items():
-        setattr(bone, setting, value)
-    constraint = bone.constraints.new('LIMIT_ROTATION')
-    constraint.name, constraint.owner_space, constraint.mute = BODY_LIMITS, 'LOCAL', True
-    for axis, low, high in zip("xyz", lower, upper, strict=True):
-        if math.isfinite(low):
-            setattr(constraint, f"use_limit_{axis}", True)
-            setattr(constraint, f"min_{axis}", low)
-            setattr(constraint, f"max_{axis}", high)
-
-
 def _rest_place(bone: PoseBone) -> list[float]:
     """Return what tells a bone that was renamed: head and tail at rest."""
     return [*bone.bone.head_local[:], *bone.bone.tail_local[:]]
-
-
-def _settings_of(bone: PoseBone) -> dict[str, bool | float]:
-    return {setting: getattr(bone, setting) for setting in _SETTINGS}
 
 
 def _has_limits(bone: PoseBone) -> bool:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from ...core import FabrikError
 from ...core.body.recognise import recognise
 from ..rig.body_properties import body_of
+from .override_limits import LIMIT_SETTINGS, kept_in_override, limit_settings_of
 from .usual_limits import BALLS, HINGES, limit_hinge_between, limit_joint
 
 if TYPE_CHECKING:
@@ -22,12 +23,10 @@ if TYPE_CHECKING:
 
 LimitSetting: TypeAlias = bool | float
 
-LIMIT_SETTINGS = tuple(f"{name}_{axis}" for name in ("lock_ik", "use_ik_limit", "ik_min", "ik_max") for axis in "xyz")
-
 
 def save_limits(bones: Iterable[PoseBone], path: Path) -> None:
     """Write a preset with the limits of bones by their names."""
-    limits = {bone.name: {name: getattr(bone, name) for name in LIMIT_SETTINGS} for bone in bones}
+    limits = {bone.name: limit_settings_of(bone) for bone in bones}
     path.write_text(f"BONES = {limits!r}\n", encoding="utf-8")
 
 
@@ -42,15 +41,16 @@ def load_limits(armature: Object, bones: Iterable[PoseBone], path: Path) -> list
     limited = []
     for bone in bones:
         limit = roles.get(roles_of_bones.get(bone.name, ""))
-        if bone.name in by_name:
-            for name, value in by_name[bone.name].items():
-                setattr(bone, name, value)
-        elif isinstance(limit, str):
-            limit_joint(bone, limit)
-        elif limit is not None:
-            limit_hinge_between(bone, *limit)
-        else:
+        if bone.name not in by_name and limit is None:
             continue
+        with kept_in_override(bone):
+            if bone.name in by_name:
+                for name, value in by_name[bone.name].items():
+                    setattr(bone, name, value)
+            elif isinstance(limit, str):
+                limit_joint(bone, limit)
+            elif limit is not None:
+                limit_hinge_between(bone, *limit)
         limited.append(bone.name)
     return limited
 
