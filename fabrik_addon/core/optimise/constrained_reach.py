@@ -47,6 +47,9 @@ HALVING_ROUNDS = ((3, 0.3), (3, 0.3), (12, 0.0))
 Newton's method from the better third of those. With Newton's method from all starts a chain of ten balls took 14 ms
 instead of 10."""
 
+SECOND_NEWTON_DAMPING = 1e-3
+"""Damping with which Newton's method goes on from a pose that Gauss-Newton has brought no nearer."""
+
 NEWTON_GAIN = 1e-4
 """Share of the error that a step must take away to be followed by another."""
 
@@ -307,7 +310,9 @@ def _start_anywhere(
     starts = np.concatenate([_near_poses(bones, goals), np.stack([array_of(one) for one in others], 1)], axis=1)
     damping, count = np.full(starts.shape[:2], FIRST_NEWTON_DAMPING), starts.shape[1]
     for most, residual_damping in HALVING_ROUNDS:
-        count = (count + 2) // 3
+        count = (count + 1) // 3
+        if residual_damping == 0.0:  # Newton's method goes on where Gauss-Newton has ended
+            damping = np.where(np.isinf(damping), SECOND_NEWTON_DAMPING, damping)
         starts, errors, damping = _descend_all(bones, starts, goals, tolerance, most, damping, residual_damping)
         order = _best(starts, errors, references, tolerance, count)
         starts = np.take_along_axis(starts, order[:, :, None, None], axis=1)
@@ -327,14 +332,18 @@ def _start_anywhere(
 def _best(found: Array, errors: Array, references: Array, tolerance: float, most: int) -> NDArray[np.int64]:
     """Return, of poses (L, K, B, 3) with errors (L, K), the numbers (L, at most so many) of the best, best first.
 
-    Of all poses as near as the nearest only the one that rotates least from the reference is returned.
+    Of all poses at the target, and where one pose is asked for of all poses as near as the nearest, only the one that
+    rotates least from the reference is returned. Before the last round errors that are nearly equal can be those of
+    poses on their ways to two minima.
     """
     if errors.shape[1] == 1:
         return np.zeros(errors.shape, int)
-    is_near = errors <= np.maximum(tolerance, (1.0 + AS_NEAR) * errors.min(axis=1, keepdims=True))
+    near = np.maximum(tolerance, (1.0 + AS_NEAR) * errors.min(axis=1, keepdims=True)) if most == 1 else tolerance
+    is_near = errors <= near
     best = np.argmin(np.where(is_near, _turned(found, references), np.inf), axis=1)
     worth = np.where(is_near, np.inf, errors)
-    worth[np.arange(len(found)), best] = -1.0
+    chosen = np.arange(len(found)), best
+    worth[chosen] = np.where(is_near[chosen], -1.0, errors[chosen])
     count = min(most, int(np.isfinite(worth).sum(axis=1).max()))
     order = np.argsort(worth, axis=1, kind="stable")[:, :count]
     # A batch item with fewer poses left repeats its best: no other batch item changes its result.

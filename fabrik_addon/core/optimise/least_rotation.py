@@ -24,7 +24,7 @@ FIRST_ROTATION_DAMPING = 0.12
 LEAST_ROTATION_DAMPING, TOO_DAMPED = 1e-7, 1e4
 """Bounds of the damping: less is rounding, and with more no step reduces the error."""
 
-LEAST_SLOPE = 1e-4
+LEAST_SLOPE = 1e-3
 """Bound of ``(1 - damping |y| / |r|) max(damping, 1)``, about the square of the Jacobian along the residual r: below it
 no free axis moves the tip toward the target."""
 
