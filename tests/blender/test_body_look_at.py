@@ -255,7 +255,7 @@ def test_look_nowhere_leaves_the_pose_and_frees_the_head(human: Object) -> None:
     assert ops.fabrik_body_look_clear() == {"FINISHED"}
     assert not human.fabrik.body.use_look_at and look_of(human) is None
     assert max(turned(human, now).values()) == 0.0
-    assert "The head looks nowhere in particular" in error_of(ops.fabrik_body_look_clear)
+    assert "The head looks at nothing" in error_of(ops.fabrik_body_look_clear)
 
 
 def test_removed_with_the_body(human: Object) -> None:

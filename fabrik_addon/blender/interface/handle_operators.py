@@ -121,10 +121,10 @@ class POSE_OT_fabrik_handle_pin(OfHandleMixin, Operator):
 
 
 class POSE_OT_fabrik_handle_release(OfHandleMixin, Operator):
-    """Let a handle of the body go: it keeps neither place nor rotation, and follows what is pulled"""
+    """Release a handle of the body: it keeps neither place nor rotation, and follows what is pulled"""
 
     bl_idname = "pose.fabrik_handle_release"
-    bl_label = "Let Handle Go"
+    bl_label = "Release Handle"
     bl_options = {'REGISTER', 'UNDO'}
 
     def run(self, context: Context) -> None:

@@ -104,10 +104,10 @@ class POSE_OT_fabrik_body_look(HasBodyMixin, Operator):
 
 
 class POSE_OT_fabrik_body_look_clear(HasBodyMixin, Operator):
-    """Let the head of the body look nowhere in particular; no bone moves"""
+    """Let the head of the body look at nothing; no bone moves"""
 
     bl_idname = "pose.fabrik_body_look_clear"
-    bl_label = "Look Nowhere"
+    bl_label = "Clear Look At"
     bl_options = {'REGISTER', 'UNDO'}
 
     @classmethod
@@ -115,7 +115,7 @@ class POSE_OT_fabrik_body_look_clear(HasBodyMixin, Operator):
         if not super().poll(context):
             return False
         if not body_of(context.object).use_look_at:
-            cls.poll_message_set("The head looks nowhere in particular")
+            cls.poll_message_set("The head looks at nothing")
             return False
         return True
 

@@ -187,7 +187,7 @@ def target_position(view_layer: ViewLayer, target: Object, bone_name: str, role:
     known: Object = target.original  # type: ignore[assignment]  # the stub has the base class of all data-blocks
     if view_layer.objects.get(known.name) != known and known not in view_layer.objects.values():
         if not target.users_scene:
-            raise FabrikError(f"its {role} '{target.name}' was deleted from the scene")
+            raise FabrikError(f"its {role} '{target.name}' is in no scene: it was deleted, or isn't linked there")
         raise FabrikError(f"its {role} '{target.name}' is not in the view layer '{view_layer.name}'")
     if not known.visible_get(view_layer=view_layer) and not _is_evaluated(known, view_layer.layer_collection):
         raise FabrikError(

@@ -77,7 +77,7 @@ def look_at(
 
 
 def look_nowhere(armature: Object) -> None:
-    """Let the head of a body look nowhere in particular; no bone moves."""
+    """Let the head of a body look at nothing; no bone moves."""
     body = body_of(armature)
     for name in (*_CHOICE, "turned_by_look"):
         body.property_unset(name)
