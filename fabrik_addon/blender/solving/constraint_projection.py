@@ -32,7 +32,7 @@ import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
 from ...core import Array, ComponentSolution, Goals, Options, StartPose, Status, solve_components, start_from
-from ...core.fabrik.chain_fabrik import NEARLY_STRAIGHT, bend_angle_at
+from ...core.fabrik.chain_fabrik import NEARLY_STRAIGHT, reach_in_shape
 from ...core.fabrik.pole_shape import has_lengths
 from ...core.goals.pole import rotate_pole
 from ...core.math.factorisation import positive_inverse
@@ -223,17 +223,12 @@ def _angle_to_pole(bones: ChainBones, goals: Goals, rotations: Sequence[Quaterni
     *joints, pole = [(x, y, z) for x, y, z in points.tolist()]
     if goals.pole_angles is not None:
         along = first_direction(SCALAR, [joints[-1], joints[1]])
-        pole = rotate_pole(SCALAR, pole, along, float(goals.pole_angles[0]) + _angle_in_shape(bones, positions))
-    return float(cast(float, pole_angle(SCALAR, joints, joints[-1], pole)))
-
-
-def _angle_in_shape(bones: ChainBones, positions: Array) -> float:
-    """Return the angle (radians) from the pole to the bend in the pose of a pole shape with lengths; 0 with none."""
-    links = np.linalg.norm(np.diff(positions, axis=0), axis=1).tolist()
-    if not has_lengths(bones.pole_shape) or len(bones.pole_shape) != len(links):
-        return 0.0
-    distance = float(np.linalg.norm(positions[-1] - positions[0])) / sum(links)
-    return float(cast(float, bend_angle_at(SCALAR, bones.pole_shape, links, min(distance, NEARLY_STRAIGHT))))
+        pole = rotate_pole(SCALAR, pole, along, float(goals.pole_angles[0]))
+    shape, shaped = bones.pole_shape, []
+    if has_lengths(shape) and len(shape) == len(joints) - 1:
+        links = np.linalg.norm(np.diff(points[:-1], axis=0), axis=1).tolist()
+        shaped = reach_in_shape(SCALAR, shape, links, min(math.hypot(*joints[-1]), NEARLY_STRAIGHT))
+    return float(cast(float, pole_angle(SCALAR, joints, joints[-1], pole, shaped)))
 
 
 class _FeasiblePose(NamedTuple):

@@ -241,23 +241,18 @@ def bend_angle_at(ops: Operations, shape: PoleShape, links: Sequence[float], dis
     return ops.where(toward * toward + across * across > NO_BEND * NO_BEND, ops.atan2(across, toward), 0.0 * distance)
 
 
-def pole_of_bend(ops: Operations, start: StartPose, target: Vector, pole: Vector) -> Vector:
-    """Return the pole rotated to the side to which the chain bends at the target, in the pose of its family.
-
-    For solvers that bring the bend of any pose toward a pole. Without it the first solve of Rigify's leg down to its
-    toe by CCD rotates the thigh by 180 degrees: the sum of its bends points to the other side than its knee.
+def shape_at(ops: Operations, start: StartPose, target: Vector) -> list[Vector]:
+    """Return the joints of the pose of a chain's family at a target, in the axes of its pole; none without a family.
 
     Args:
         ops: operations of the components.
-        start: the chain; without a pole shape, or with one of directions, the pole stays.
+        start: the chain; without a pole shape, or with one of directions, there are no joints.
         target: from the root, in units of the chain's length.
-        pole: the same, rotated by the pole angle.
     """
-    if not has_lengths(start.chain.own_pole_shape):
-        return pole
-    distance = ops.minimum(norm(ops, target), NEARLY_STRAIGHT)
-    angle = bend_angle_at(ops, start.chain.own_pole_shape, start.lengths, distance)
-    return rotate_pole(ops, pole, first_direction(ops, [target, start.points[-1], start.points[1]]), angle)
+    shape = start.chain.own_pole_shape
+    if not has_lengths(shape):
+        return []
+    return reach_in_shape(ops, shape, start.lengths, ops.minimum(norm(ops, target), NEARLY_STRAIGHT))
 
 
 def bend_of_shape(

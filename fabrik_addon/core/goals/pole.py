@@ -171,20 +171,33 @@ def bend_plane(
 def _rotation_to_shape(
     ops: Operations, joints: Joints, swing: Quaternion, axes: tuple[Vector, Vector], shaped: Sequence[Vector]
 ) -> tuple[Vector, Condition]:
-    """Return the direction to which v is rotated with a chain's joints to those of a pose, and whether it is straight.
+    """Return the direction to which v rotates with a chain's joints to those of a pose, and whether it is straight."""
+    along, side = axes
+    across = cross(along, side)
+    cosine, sine = rotation_to_shape([rotate(swing, point) for point in points_of(joints)], side, across, shaped)
+    (ax, ay, az), (bx, by, bz) = scale(side, cosine), scale(across, sine)
+    return (ax + bx, ay + by, az + bz), cosine * cosine + sine * sine <= NO_BEND**4
+
+
+def rotation_to_shape(
+    joints: Sequence[Vector], side: Vector, across: Vector, shaped: Sequence[Vector]
+) -> tuple[Component, Component]:
+    """Return cosine and sine, with a common factor, of the rotation about u of a chain's joints to those of a pose.
 
     Of the rotations about u the one by ``atan2(sum u . (o_j x f_j), sum o_j . f_j)`` is best by least squares, with the
     offsets o and f of the joints of chain and pose from the line root-tip.
+
+    Args:
+        joints: of the chain, the root at the origin and the tip in the direction u.
+        side: v.
+        across: u x v.
+        shaped: joints of the pose, in the axes u, v and u x v.
     """
-    along, side = axes
-    across = cross(along, side)
-    cosine = sine = 0.0 * along[0]
-    for point, (_, toward, over) in zip(points_of(joints)[1:-1], shaped[1:-1], strict=True):
-        offset = rotate(swing, point)
+    cosine = sine = 0.0 * side[0]
+    for offset, (_, toward, over) in zip(joints[1:-1], shaped[1:-1], strict=True):
         y, z = dot(offset, side), dot(offset, across)
         cosine, sine = cosine + y * toward + z * over, sine + y * over - z * toward
-    (ax, ay, az), (bx, by, bz) = scale(side, cosine), scale(across, sine)
-    return (ax + bx, ay + by, az + bz), cosine * cosine + sine * sine <= NO_BEND**4
+    return cosine, sine
 
 
 def side_toward(ops: Operations, joints: Joints, pole: Vector, hint: Vector) -> Vector:

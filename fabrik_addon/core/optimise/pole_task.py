@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..goals.pole import bend_vector, pole_axes
+from ..goals.pole import bend_vector, pole_axes, rotation_to_shape
 from ..math.operations import TINY, Component, Operations, Vector, add_up
-from ..math.vectors import cross, distance_between, dot, norm
+from ..math.vectors import choose_parts, cross, distance_between, dot, norm, scale
 from ..model.constrained_chain import ConstrainedChain, Placed
 from ..model.joint_limits import SwingTwist
 from .bounded_least_squares import (
@@ -41,6 +41,7 @@ def bend_toward_pole(
     target: Vector,
     pole: Vector,
     tolerance: float,
+    shaped: Sequence[Vector] = (),
 ) -> tuple[list[SwingTwist], Placed]:
     """Rotate the bend of a chain toward a pole without taking its tip off the target.
 
@@ -51,9 +52,13 @@ def bend_toward_pole(
         target: where the tip is.
         pole: point toward which the chain should bend.
         tolerance: distance from tip to target that counts as reached.
+        shaped: joints of the pose of a pole shape at the target, in the axes of the pole (``fabrik.pole_shape``). The
+            bend is then brought to where the rotation has it that is best from the chain's joints to these.
     """
     pose = pose_of(ops, constrained_chain, coordinates)
     distance = norm(ops, target)
+    if shaped:
+        pole = _pole_in_shape(ops, pose.placed.joints, target, pole, shaped)
     along, side, across = pole_axes(ops, target, pole)
     angle, size = _bend_angle(ops, pose.placed.joints, along, side, across)
     going = (distance_between(ops, pose.tip, target) <= tolerance) & (size > 1e-6) & (distance > 1e-6)
@@ -73,10 +78,36 @@ def bend_toward_pole(
     return list(pose.coordinates), pose.placed
 
 
-def pole_angle(ops: Operations, joints: Sequence[Vector], target: Vector, pole: Vector) -> Component:
-    """Return the angle (radians, not negative) from the pole to the bend of a chain whose tip is at a target."""
+def pole_angle(
+    ops: Operations, joints: Sequence[Vector], target: Vector, pole: Vector, shaped: Sequence[Vector] = ()
+) -> Component:
+    """Return the angle (radians, not negative) from the pole to the bend of a chain whose tip is at a target.
+
+    With the joints of a pole shape's pose (``bend_toward_pole``) it is the angle of the rotation to these.
+    """
+    if shaped:
+        _, side, across = pole_axes(ops, target, pole)
+        cosine, sine = rotation_to_shape(joints, side, across, shaped)
+        return ops.abs(ops.atan2(sine, cosine))
     angle, size = _bend_angle(ops, joints, *pole_axes(ops, target, pole))
     return ops.where(size > 1e-6, ops.maximum(angle, -angle), 0.0)
+
+
+def _pole_in_shape(
+    ops: Operations, joints: Sequence[Vector], target: Vector, pole: Vector, shaped: Sequence[Vector]
+) -> Vector:
+    """Return where the bend of a chain points after the rotation to a pole shape's pose; the pole of a straight chain.
+
+    The sum of all bends, at its angle in the shape's pose, is no goal: of a leg down to its toe it is small and changes
+    sides as the target is lifted, at another distance in the pose within limits. Bones rotated by 16 degrees there.
+    """
+    along, side, across = pole_axes(ops, target, pole)
+    cosine, sine = rotation_to_shape(joints, side, across, shaped)
+    bend = bend_vector(joints, along)
+    y, z = dot(bend, side), dot(bend, across)
+    p, q = cosine * y - sine * z, sine * y + cosine * z
+    (ax, ay, az), (bx, by, bz) = scale(side, p), scale(across, q)
+    return choose_parts(ops, p * p + q * q > TINY, (ax + bx, ay + by, az + bz), pole)
 
 
 def _bend_angle(

@@ -19,6 +19,7 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
+from ..fabrik.chain_fabrik import shape_at
 from ..fabrik.passes import Links, Stop, Sweep, sweep_to_target
 from ..math.operations import TINY, Component, Condition, Operations, Point, Vector
 from ..math.quaternions import Quaternion, conjugate, from_to, multiply, rotate
@@ -245,8 +246,9 @@ def _solve(ops: Operations, start: StartPose, target: Vector, pole: Vector | Non
     if begin is not reference:
         coordinates, placed = nearer_reference(ops, start.constrained_chain, reference, coordinates, error, target)
     if pole is not None:
+        shaped = shape_at(ops, start, target)
         coordinates, placed = bend_toward_pole(
-            ops, start.constrained_chain, coordinates, target, pole, options.tolerance
+            ops, start.constrained_chain, coordinates, target, pole, options.tolerance, shaped
         )
     return SolverResult(placed.joints, placed.frames, sweeps)
 

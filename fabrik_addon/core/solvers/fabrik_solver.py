@@ -10,7 +10,7 @@ other way round: FABRIK's pose, which lies in the plane of the pole, is the refe
 
 from __future__ import annotations
 
-from ..fabrik.chain_fabrik import ReachProblem, pole_of_bend, reach_target
+from ..fabrik.chain_fabrik import ReachProblem, reach_target, shape_at
 from ..math.operations import Operations, Vector
 from ..math.vectors import choose_each, distance_between
 from ..model.chain_start import StartPose
@@ -49,8 +49,9 @@ def _solve_within_limits(
         return coordinates_of(ops, constrained_chain, _sweep(ops, start, target, pole, options).frames)
 
     if pole is not None:
-        pole_of_shape = pole_of_bend(ops, start, target, pole)
-        return _solve_with_pole(ops, constrained_chain, (present(), warm_start()), target, pole_of_shape, options)
+        return _solve_with_pole(
+            ops, constrained_chain, (present(), warm_start()), (target, pole), shape_at(ops, start, target), options
+        )
     _, placed, _, starts = reach_within_limits(
         ops, constrained_chain, present(), warm_start, target, options.tolerance, options.iterations
     )
@@ -77,8 +78,8 @@ def _solve_with_pole(
     ops: Operations,
     constrained_chain: ConstrainedChain,
     starts: tuple[list[SwingTwist], list[SwingTwist]],
-    target: Vector,
-    pole: Vector,
+    goal: tuple[Vector, Vector],
+    shaped: list[Vector],
     options: Options,
 ) -> SolverResult:
     """Bring the tip to the target within limits and the bend as near to the pole as they allow.
@@ -96,21 +97,21 @@ def _solve_with_pole(
         ops: operations of the components.
         constrained_chain: the bones and their limits.
         starts: joint coordinates of the present pose and of FABRIK's pose, both within limits.
-        target: from the root, in units of the chain's length.
-        pole: the same.
+        goal: target and pole, from the root, in units of the chain's length.
+        shaped: joints of a pole shape's pose at the target (``shape_at``); empty where the bend should be at the pole.
         options: tolerance and iterations.
 
     Returns:
         the pose; its iterations are starts.
     """
-    present, from_fabrik = starts
+    (present, from_fabrik), (target, pole) = starts, goal
     tolerance = options.tolerance
     bent, bent_placed = present, place(ops, constrained_chain, present)
     present_error = distance_between(ops, bent_placed.joints[-1], target)
     at_target = present_error <= tolerance
     if ops.any(at_target):
-        bent, bent_placed = bend_toward_pole(ops, constrained_chain, present, target, pole, tolerance)
-        if ops.all(at_target & (pole_angle(ops, bent_placed.joints, target, pole) <= POINTED)):
+        bent, bent_placed = bend_toward_pole(ops, constrained_chain, present, target, pole, tolerance, shaped)
+        if ops.all(at_target & (pole_angle(ops, bent_placed.joints, target, pole, shaped) <= POINTED)):
             return SolverResult(bent_placed.joints, bent_placed.frames, 0.0 * present_error)
     coordinates, _, error, count = reach_within_limits(
         ops, constrained_chain, from_fabrik, lambda: present, target, tolerance, options.iterations
@@ -118,9 +119,9 @@ def _solve_with_pole(
     was_nearer = (error > tolerance) & (present_error < error)
     if ops.any(was_nearer):
         coordinates = choose_each(ops, was_nearer, present, coordinates)
-    coordinates, placed = bend_toward_pole(ops, constrained_chain, coordinates, target, pole, tolerance)
-    bent_angle = pole_angle(ops, bent_placed.joints, target, pole)
-    stays = at_target & (POLE_GAIN * bent_angle <= pole_angle(ops, placed.joints, target, pole))
+    coordinates, placed = bend_toward_pole(ops, constrained_chain, coordinates, target, pole, tolerance, shaped)
+    bent_angle = pole_angle(ops, bent_placed.joints, target, pole, shaped)
+    stays = at_target & (POLE_GAIN * bent_angle <= pole_angle(ops, placed.joints, target, pole, shaped))
     if ops.any(stays):
         coordinates = choose_each(ops, stays, bent, coordinates)
         placed = place(ops, constrained_chain, coordinates)

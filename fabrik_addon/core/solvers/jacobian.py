@@ -26,6 +26,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from ..fabrik.chain_fabrik import shape_at
 from ..math.factorisation import positive_inverse
 from ..math.operations import TINY, Array, Component, Operations, Vector
 from ..math.vectors import Joints, dot, joints_of, points_of, scale
@@ -141,7 +142,10 @@ def _solve(
         if begin is not reference:
             coordinates, placed = nearer_reference(ops, start.constrained_chain, reference, coordinates, error, target)
     if pole is not None:
-        coordinates, placed = bend_toward_pole(ops, start.constrained_chain, coordinates, target, pole, tolerance)
+        shaped = shape_at(ops, start, target)
+        coordinates, placed = bend_toward_pole(
+            ops, start.constrained_chain, coordinates, target, pole, tolerance, shaped
+        )
     return SolverResult(placed.joints, placed.frames, used)
 
 
