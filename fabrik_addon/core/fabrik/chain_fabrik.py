@@ -21,7 +21,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain as joined
-from typing import NamedTuple, cast
+from math import atan2, hypot
+from typing import NamedTuple
 
 from ..goals.pole import NO_BEND, bend_direction, bend_plane, bends_toward_pole, pole_axes, rotate_pole
 from ..math.law_of_cosines import middle_joint
@@ -219,26 +220,13 @@ def bend_angle_in_shape(chain: Chain, positions: Array) -> float:
         chain: plain, its pole rotated by its pole angle; without a pole shape the angle is 0.
         positions: joints (J, 3) of a pose.
     """
+    if not chain.own_pole_shape:
+        return 0.0
     total = chain.total_length
     x, y, z = ((positions[-1] - positions[0]) / total).tolist()
-    angle = bend_angle_at(SCALAR, chain.own_pole_shape, chain.links, norm(SCALAR, (x, y, z)))
-    return float(cast(float, angle))
-
-
-def bend_angle_at(ops: Operations, shape: PoleShape, links: Sequence[float], distance: Component) -> Component:
-    """Return the angle (radians) from the pole to the bend, in the pose of a family whose tip is at a distance.
-
-    Args:
-        ops: operations of the components.
-        shape: pole shape; with none the angle is 0.
-        links: lengths of the chain's links, in any unit.
-        distance: from root to tip, over the chain's length.
-    """
-    if not shape:
-        return 0.0 * distance
-    total = sum(links)
-    toward, across = bend_in_shape(ops, shape, [length / total for length in links], distance)
-    return ops.where(toward * toward + across * across > NO_BEND * NO_BEND, ops.atan2(across, toward), 0.0 * distance)
+    lengths = [length / total for length in chain.links]
+    toward, across = bend_in_shape(SCALAR, chain.own_pole_shape, lengths, norm(SCALAR, (x, y, z)))
+    return atan2(across, toward) if hypot(toward, across) > NO_BEND else 0.0
 
 
 def shape_at(ops: Operations, start: StartPose, target: Vector) -> list[Vector]:
