@@ -29,7 +29,7 @@ WINDOWS |= {"native-rig-nodes": (1180, 385, 50, 220)}
 WINDOWS |= {"body-tool": (1050, 640, 0, 55)}
 
 SHEETS = {
-    "body-poses": ("pose-*", (400, 560, 325, 62)),
+    "body-poses": ("pose-*", (400, 530, 325, 86)),
     "body-look": ("look-*", (640, 620, 285, 84)),
 }
 """Pictures of the window that stand five in a row, half as large; what is kept of each."""

@@ -47,13 +47,22 @@ def ends(armature: Object) -> dict[str, Vector]:
     found = {}
     for handle in armature.fabrik.body.handles:
         bone = armature.pose.bones[handle.bone]
+        if not handle.part:
+            continue  # that of the bone on which the legs hang
         found[handle.name] = (bone.tail if handle.use_tail else bone.head).copy()
     return found
 
 
 def test_all_legs_are_planted(spider: Object) -> None:
     handles = spider.fabrik.body.handles
-    assert [handle.use_position for handle in handles] == [True] * 8
+    assert [handle.use_position for handle in handles if handle.part] == [True] * 8
+
+
+def test_the_bone_on_which_the_legs_hang_has_a_handle(spider: Object) -> None:
+    for _ in range(2):
+        (hub,) = (handle for handle in spider.fabrik.body.handles if not handle.part)
+        assert (hub.name, hub.bone, hub.use_position) == ("Body", "Bone", False)
+        assert ops.fabrik_body_find() == {"FINISHED"}
 
 
 @pytest.mark.parametrize("leg", ["Bone.02", "Bone.32", "Bone.61"])
@@ -86,8 +95,6 @@ def test_a_dragged_leg_moves_without_jumps_and_cancels(spider: Object) -> None:
 
 def test_the_body_is_lowered_over_planted_legs(spider: Object) -> None:
     before = ends(spider)
-    handle = spider.fabrik.body.handles.add()
-    handle.name, handle.bone = "Body", "Bone"
     place = spider.pose.bones["Bone"].head - Vector((0.0, 0.0, 0.2))
     assert ops.fabrik_body_pull(handle="Body", position=place) == {"FINISHED"}
     update()

@@ -15,7 +15,7 @@ from .chain_drag import ChainDrag
 from .drag_header import header_text
 from .modal_events import DrawKey, ModalEvents
 from .mouse_to_world import DragPointer
-from .snapping import snap_name, snapped
+from .snapping import grid_step, snap_name, snapped
 
 if TYPE_CHECKING:
     from bpy.types import Context, Event, Scene, UnitSettings
@@ -95,7 +95,7 @@ class DragEvents(ModalEvents):
     def _move(self, context: Context) -> None:
         position = self.pointer.position()
         if self.snaps and not self.pointer.numbers.is_on:
-            step = context.space_data.overlay.grid_scale_unit * (0.1 if self._is_precise else 1.0)
+            step = grid_step(context) * (0.1 if self._is_precise else 1.0)
             depsgraph = context.evaluated_depsgraph_get()
             position = snapped(context.scene, depsgraph, self.pointer, position, self.session.armature, step)
         if position[:] != self.session.position[:]:

@@ -4,18 +4,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from mathutils import Vector
 from mathutils.geometry import intersect_point_line
 
 if TYPE_CHECKING:
-    from bpy.types import Depsgraph, Object, Scene
+    from bpy.types import Context, Depsgraph, Object, Scene, SpaceView3D
 
     from .mouse_to_world import DragPointer
 
 _MOST_SKIPPED_HITS = 64
 """Most hits on the armature's own meshes that the line of sight passes through."""
+
+_LEAST_PIXELS = 6.0
+"""Distance of lines of the grid to which Blender snaps, at a scale of the interface of 1."""
+
+_LENGTHS = {
+    'METRIC': (1e-6, 1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1000.0),
+    'IMPERIAL': (2.54e-5, 0.0254, 0.3048, 0.9144, 20.1168, 201.168, 1609.344),
+}
+"""Blender's units of length, in metres: from a micrometre to a kilometre, and from a thou to a mile."""
 
 _SURFACES = {'FACE', 'VERTEX', 'EDGE', 'VOLUME', 'EDGE_MIDPOINT', 'EDGE_PERPENDICULAR', 'FACE_PROJECT', 'FACE_NEAREST'}
 
@@ -41,6 +50,25 @@ def snapped(
     if elements & {'INCREMENT', 'GRID'}:
         return pointer.stepped(position, step, from_start='GRID' not in elements)
     return position
+
+
+def grid_step(context: Context) -> float:
+    """Return the distance of the grid's lines in the viewport, Blender units.
+
+    In a view along an axis Blender's own transforms snap to the smallest unit of length that is wider than six pixels:
+    at a body's size on the screen to 0.1 m, and with steps of 1 m a hand would stay where it is.
+    """
+    overlay = cast("SpaceView3D", context.space_data).overlay
+    region, view, units = context.region, context.region_data, context.scene.unit_settings
+    if not view.is_orthographic_side_view:
+        return overlay.grid_scale_unit
+    width = region.width / context.preferences.system.ui_scale
+    least = _LEAST_PIXELS * 2.0 / (width * view.window_matrix[0][0])
+    if units.system == 'NONE':
+        steps = [overlay.grid_scale * overlay.grid_subdivisions**power for power in range(-3, 5)]
+    else:
+        steps = [overlay.grid_scale * length / units.scale_length for length in _LENGTHS[units.system]]
+    return next((step for step in steps if step > least), steps[-1])
 
 
 def snap_name(scene: Scene) -> str:

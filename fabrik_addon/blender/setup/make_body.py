@@ -33,6 +33,9 @@ _SUFFIXES = {'LEFT': ".L", 'RIGHT': ".R", 'CENTER': ""}
 _SERIAL = {'FINGER', 'LIMB', 'FIN'}
 """Roles of which a body usually has several limbs: the first one has its number too."""
 
+_HUB = "Body"
+"""Name of the handle at the bone on which all limbs of a body without hips hang: a spider's."""
+
 _SWITCH = "IK_FK"
 """Rigify's property of a limb: 0 follows the IK controls, 1 the FK controls."""
 
@@ -222,6 +225,24 @@ def _store_handles(armature: Object, up: Vector) -> None:
             handle.name, handle.bone, handle.use_tail = name, bone, use_tail
             for setting, value in settings.items():
                 setattr(handle, setting, value)
+    hub = _hub(armature)
+    if hub is not None and not any(handle.bone == hub for handle in body.handles):
+        handle = body.handles.add()
+        handle.name, handle.bone, handle.use_tail = _HUB, hub, False
+
+
+def _hub(armature: Object) -> str | None:
+    """Return the bone on which the limbs of a body without hips hang; None of one with hips or with less than two."""
+    parts = [part for part in body_of(armature).parts if part.bone in armature.pose.bones]
+    bones = [armature.pose.bones[part.bone] for part in parts]
+    names = {bone.name for bone in bones}
+    firsts = [bone for bone in bones if bone.parent is not None and bone.parent.name not in names]
+    if len(firsts) < 2 or any(part.role == 'HIPS' for part in parts):
+        return None
+    above = [[bone.name for bone in first.parent_recursive] for first in firsts]
+    hub = next((name for name in above[0] if all(name in line for line in above)), None)
+    can_turn = hub is not None and hub not in bones_with_overrides(armature) and not is_locked(armature.pose.bones[hub])
+    return hub if can_turn else None
 
 
 def _settings_of(handle: FabrikHandle) -> dict[str, object]:

@@ -24,8 +24,8 @@ def both_hands(x: float, y: float, z: float) -> Pulls:
 
 POSES: dict[str, Pulls] = {
     "both-up": both_hands(-0.1, -0.1, 0.85),
-    "bow": (("Chest", (0.0, -0.4, -0.3)), *both_hands(-0.2, 0.0, 0.1)),
-    "hip": (("Hand.L", (-0.32, 0.06, 0.02)), ("Hips", (-0.08, 0.0, -0.02))),
+    "bow": (("Chest", (0.0, -0.4, -0.3)), *both_hands(-0.48, 0.1, -0.3)),
+    "hip": (("Hand.L", (-0.38, -0.02, -0.2)), ("Hand.R", (0.3, 0.0, -0.3)), ("Hips", (-0.08, 0.0, -0.02))),
     "kick": (("Foot.R", (-0.1, -0.65, 0.55)), ("Hand.L", (0.0, -0.25, 0.2))),
     "lean": (("Hand.R", (-0.15, -0.1, 0.35)), ("Hips", (0.12, 0.0, -0.02))),
     "pick-up": (("Hips", (0.0, 0.15, -0.3)), *both_hands(-0.35, -0.4, -0.2)),
@@ -79,6 +79,7 @@ def manual_tool() -> Steps:
     shot("manual-body-tool")
     check(rig.fabrik.body.handles["Hand.R"].use_pin, "a hand is pinned")
     Stage.hands.move(*(middle(region()) - Vector((0.0, 300.0))))
+    yield 0.5  # so that no handle is under the mouse
     start = {handle.name: (handle.use_position, handle.use_rotation) for handle in rig.fabrik.body.handles}
     rig.fabrik.body.handles["Hand.R"].use_pin = False
     for name, pulls in POSES.items():

@@ -76,6 +76,7 @@ from surroundings import (
     overlay_on_an_override,
     shortcut,
     snapping,
+    snapping_steps,
 )
 
 ARM = ("hand.L", "forearm.L", "upper_arm.L")
@@ -788,9 +789,10 @@ def manual() -> Steps:
     chain.softness = 0.15
     yield from open_sidebar()
     frame_arm(rig)
-    Stage.hands.move(*middle(region()))
+    Stage.hands.move(*(middle(region()) - Vector((200, 250))))  # over no handle
     yield 0.5
     shot("manual-panel")
+    area().spaces.active.overlay.show_text = False
     rig.fabrik.show_overlay = True
     area().spaces.active.show_region_ui = False
     yield 0.6
@@ -838,6 +840,7 @@ SCENARIOS = {
         interrupted_by_areas,
         interrupted_by_data,
         snapping,
+        snapping_steps,
         around_the_edge,
         shortcut,
         body,

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -425,6 +425,54 @@ def snapping() -> Steps:
     yield from press("ESC")
     yield 0.3
     check(not is_dragging() and pose_bits(rig) == before, "Escape restores every bit")
+
+
+def snapping_steps() -> Steps:
+    """In the steps of Blender's own move: those of the grid that is seen, whatever the zoom, the units and the view."""
+    rig = human("hand.L")
+    bend_arms(rig)
+    scene, view = bpy.context.scene, area().spaces.active.region_3d
+    scene.tool_settings.snap_elements_base, scene.tool_settings.use_snap = {"INCREMENT"}, True
+    for system, scale, farther in (
+        ("METRIC", 1.0, 1.0),
+        ("METRIC", 0.5, 4.0),
+        ("IMPERIAL", 1.0, 1.0),
+        ("NONE", 1.0, 1.0),
+    ):
+        scene.unit_settings.system, scene.unit_settings.scale_length = system, scale
+        view.view_distance *= farther
+        yield 0.5
+        own = yield from step_of("Blender", lambda: bpy.ops.transform.translate("INVOKE_DEFAULT"))
+        step = yield from step_of("ours", lambda: bpy.ops.pose.fabrik_drag("INVOKE_DEFAULT", grab="MOVE"))
+        check(
+            abs(step - own) < 1e-4 < own,
+            f"steps of {step:.5f}, Blender's of {own:.5f} ({system}, {scale:g}, {farther:g})",
+        )
+        view.view_distance /= farther
+    scene.tool_settings.use_snap = False
+
+
+def step_of(what: str, begin: Callable[[], object]) -> Generator[float, None, float]:
+    """Move the free bone to the right until it jumps; return by how much."""
+    bone = rig_now().pose.bones["spine"]
+    activate(rig_now(), "spine")
+    start, place = middle(region()), bone.head.copy()
+    Stage.hands.move(*start)
+    yield 0.3
+    with over():
+        begin()
+    yield 0.2
+    for pixels in range(4, 400, 4):
+        Stage.hands.move(*(start + Vector((pixels, 0))))
+        yield 0.04
+        if (bone.head - place).length > 1e-5:
+            break
+    yield 0.1
+    step = (bone.head - place).length
+    yield from press("ESC")
+    yield 0.3
+    check((bone.head - place).length < 1e-6, f"{what}: Escape restores it")
+    return step
 
 
 def around_the_edge() -> Steps:
