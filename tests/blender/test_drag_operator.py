@@ -234,5 +234,5 @@ def test_the_tooltip_of_a_handle_names_it_and_its_keys() -> None:
     assert POSE_OT_fabrik_drag.description(bpy.context, properties) == ""
     properties.handle = "Hand.L"
     said = POSE_OT_fabrik_drag.description(bpy.context, properties)
-    assert all(word in said for word in ("'Hand.L'", "R turns", "Ctrl click pins", "Alt click lets"))
+    assert all(word in said for word in ("'Hand.L'", "R turns", "Ctrl click pins", "Alt click releases"))
     properties.handle = ""

@@ -121,7 +121,7 @@ class FabrikBodyPose(WorkSpaceTool):
     bl_label = "Body Pose"
     bl_description = (
         "Pull the handles of a body: the rest of the body follows, planted feet and pins stay. "
-        "R turns a handle, Ctrl click pins it, Alt click lets it go; a double click on a bone adds a handle"
+        "R turns a handle, Ctrl click pins it, Alt click releases it; a double click on a bone adds a handle"
     )
     bl_icon = _ICON
     bl_widget = VIEW3D_GGT_fabrik_body.bl_idname

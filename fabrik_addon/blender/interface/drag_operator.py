@@ -310,7 +310,7 @@ class POSE_OT_fabrik_drag_target(_DragOperator):
 
 
 def _tooltip(handle: str) -> str:
-    return f"Pull '{handle}': the body follows. R turns it, Ctrl click pins it, Alt click lets it go"
+    return f"Pull '{handle}': the body follows. R turns it, Ctrl click pins it, Alt click releases it"
 
 
 def _active_target(armature: Object) -> Grab:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The operators on the handles of a body: pin, let go, add, remove.
+"""The operators on the handles of a body: pin, release, add, remove.
 
 A key of the tool Body Pose means the handle under the mouse; a menu or a script means the handle with a name, or that
 of the active bone.
