@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import bpy
@@ -182,6 +183,23 @@ def test_a_target_that_chains_still_use_is_deleted_and_the_limb_returns(kind: st
     rigs.enter_pose_mode(armature)
     assert bpy.ops.pose.fabrik_rig_remove() == {"FINISHED"}
     assert count_blocks() == before
+
+
+def test_an_appended_rig_follows_its_target_after_the_file_is_loaded_again(tmp_path: Path) -> None:
+    armature = rigs.make_tail(3)
+    rigs.add_chain(armature, "bone2", 3, target=(0.8, 0.3, 1.5)).use_limits = False
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    rigs.leave_mode()
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "library.blend"))
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    with bpy.data.libraries.load(str(tmp_path / "library.blend"), link=False) as (_, found):
+        found.objects = ["Rig"]
+    bpy.context.scene.collection.objects.link(bpy.data.objects["Rig"])
+    for _ in range(2):
+        bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
+        bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot.blend"))
+        armature = bpy.data.objects["Rig"]
+        assert rigs.distance_left(armature, armature.fabrik.chains[0]) < 1e-4
 
 
 @pytest.mark.parametrize("kind", ["object", "bone", "own bone"])

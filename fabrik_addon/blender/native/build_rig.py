@@ -11,7 +11,7 @@ import bpy
 from mathutils import Matrix, Quaternion
 
 from .attribute_constraints import attribute_constraint, constraint_name
-from .custom_properties import CHAIN, HAD_ANIMATION, MARK, SOLVER, VERSION
+from .custom_properties import CHAIN, HAD_ANIMATION, HOLDER, MARK, SOLVER, VERSION
 from .find_rigs import solvers_of
 from .modifier_inputs import Modifier, group_inputs, input_path, rotation_outputs, set_input, set_output_name
 from .rest_chain import RestChain
@@ -133,7 +133,7 @@ def _properties_of_target(
     target, bone_name = settings.target, settings.subtarget
     if target is not None and target != settings.id_data:
         holder = bpy.data.collections.new(name)
-        holder[SOLVER] = solver
+        holder[SOLVER], solver[HOLDER] = solver, holder
         collection.children.link(holder)
         holder.objects.link(target)
         found.append((holder, "objects[0].display_type"))

@@ -22,3 +22,7 @@ CONSTRAINT = "FABRIK "
 
 SOLVER = "fabrik_solver"
 """On an empty at a target or pole bone, and on the collection that holds a target: the solver that it is for."""
+
+HOLDER = "fabrik_holder"
+"""On a solver: the collection that holds its target. Drivers don't count as users, and Blender saves no collection
+without users: of a rig that was appended to another file it is linked to no scene."""
