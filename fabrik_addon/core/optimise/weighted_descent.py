@@ -351,7 +351,8 @@ def _step(
         normal.reshape(-1)[:: len(normal) + 1] += diagonal
         force = positive_inverse(normal, least) @ (here.residual - jacobian @ from_here)
         desired = to_posture + inverse_metric * (force @ jacobian)
-        over, under = desired > up, desired < down
+        # At a limit the desired change is a multiplier, of which the sign alone counts: it frees the coordinate.
+        over, under = (desired > up) & ~below, (desired < down) & ~above
         is_optimal = not (over ^ above | under ^ below).any()
         if is_optimal:
             break
