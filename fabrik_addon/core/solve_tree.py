@@ -14,8 +14,8 @@
 A chain by itself could be solved as a tree with one effector, but has a path of its own (``solve_chain``): for ten
 bones without limits at reach 0.3 to 0.9 that takes 0.15 ms (median of 60 targets), and this module 2.6 ms.
 
-A body (``Goals.priorities``) is solved by ``optimise.weighted_descent`` instead, from one start: its tasks and the
-posture task are weighed against each other.
+A body (``Goals.priorities``), and chains with pins whose root moves, are solved by ``optimise.weighted_descent``
+instead, from one start: their tasks and the posture task are weighed against each other.
 """
 
 from __future__ import annotations
@@ -42,7 +42,13 @@ from .optimise.prioritised_descent import Descent, descend_by_priority
 from .optimise.swivel_task import SWIVEL_WEIGHT
 from .optimise.tasks import PositionTask, State, Task
 from .optimise.tree_problem import TreeProblem, tree_problem
-from .optimise.weighted_descent import descend_by_weight, descend_gradually, nearest_on_first_level
+from .optimise.weighted_descent import (
+    OF_BODY,
+    OF_CHAINS,
+    descend_by_weight,
+    descend_gradually,
+    nearest_on_first_level,
+)
 from .problem import FabrikError, Goals, Options, Pose, Solution, Status
 from .solvers.table import solver_for_tree
 from .solvers.tree_branches import branches_of, close_branches, tree_frames
@@ -51,7 +57,9 @@ TREE_STEPS = 80
 """Steps of least squares at most from one start; those of a target that moves a little need about five."""
 
 MOVE_STEPS = 12
-"""Steps at most of a body from the solution of the frame before: the next frame goes on from there."""
+"""Steps at most of a body from the solution of the frame before: the next frame goes on from there.
+
+Chains take up to ``TREE_STEPS``: with 12 a closed path of a hand opened by 41 degrees instead of 1.7."""
 
 PIN_HOLDS = 2e-5
 """Length of the pins' residual, in the tree's units, up to which they hold."""
@@ -59,17 +67,15 @@ PIN_HOLDS = 2e-5
 SWEEP_TOLERANCE = 0.01
 """Distance, in the tree's units, at which FABRIK's passes end."""
 
+NEAR_TARGETS = 0.05
+"""Distance of the effectors from their targets, in the tree's units, up to which chains are solved by one descent."""
+
 AS_GOOD = 0.9
 """Ratio of the angles to poles and rotations in another pose to those in this one, above which it is no better."""
 
 MUCH_NEARER = 0.25
 """Ratio of the sums of squared distances from the targets, of the pose from another start to that from the first, below
 which it is taken although it doesn't meet all targets: the pose of another local minimum is a jump of the bones."""
-
-BEYOND = 0.01
-"""Distance of a solution from a target, in the tree's units, from which on ``Options.most_turn_beyond`` holds; at less
-the bound is between it and ``Options.most_turn``. With 0.001 hips that were led aside came 0.027 of the height behind,
-with 0.01 less than 0.02: a solution that has used up its steps misses a target within reach by that much, too."""
 
 STUCK = 1e-3
 """|J^T r| / |r| below which no joint brings an effector nearer to its target."""
@@ -135,18 +141,8 @@ def solve_tree_components(
         begin = present
         if solver.stacked is not None and not problem.is_met(present):
             begin, steps = _stepped(problem, present, options, solver.stacked)
-        if problem.priorities is None:
-            found, more, is_converged = _optimised(problem, begin, options, previous)
-        else:
-            swivels = [(task, SWIVEL_WEIGHT) for task in problem.swivels]
-            descent = Descent(problem.start.tree, problem.levels(), problem.moves_root, swivels)
-            if previous is None:
-                begin = present
-                found, more, is_converged = descend_gradually(descent, present, present, TREE_STEPS)
-            else:
-                begin = state_of_previous(problem, previous)
-                found, more, is_converged = descend_by_weight(descent, begin, present, MOVE_STEPS)
-            found = _within_turn(descent, begin, found, _most_turn(problem, found, options))
+        solve = _weighed if problem.is_held else _optimised
+        found, more, is_converged = solve(problem, begin, options, previous)
         steps += more
         # Poles and rotations that can't be met are no reason for another pose: the next solve would change it back.
         angles = problem.angle_off(found), problem.angle_off(present)
@@ -308,6 +304,28 @@ def _optimised(
     return best, used, is_converged
 
 
+def _weighed(
+    problem: TreeProblem, present: State, options: Options, previous: TreeSolution | None
+) -> tuple[State, int, bool]:
+    """Return the pose of least cost of the tasks and the posture task, weighed against each other.
+
+    Returns:
+        the pose, the steps taken, and whether the descent ended before its steps were used up.
+    """
+    swivels = [(task, SWIVEL_WEIGHT) for task in problem.swivels]
+    descent = Descent(problem.start.tree, problem.levels(), problem.moves_root, swivels)
+    reference = problem.turned_to_poles(present)
+    is_body = problem.priorities is not None
+    firmness = OF_BODY if is_body else OF_CHAINS
+    begin = reference if previous is None else state_of_previous(problem, previous)
+    if previous is None and (is_body or max(problem.distances(begin)) > NEAR_TARGETS):
+        found, steps, is_converged = descend_gradually(descent, begin, reference, TREE_STEPS, firmness)
+    else:
+        most = MOVE_STEPS if is_body else TREE_STEPS
+        found, steps, is_converged = descend_by_weight(descent, begin, reference, most, firmness)
+    return _within_turn(descent, begin, found, options.most_turn), steps, is_converged
+
+
 def _with_pins(descent: Descent, present: State, found: State) -> State:
     """Return the state nearest to one that was found in which the pins hold, if they do in the pose at hand.
 
@@ -441,18 +459,6 @@ def _warm_start(problem: TreeProblem, options: Options) -> State:
             (x, y, z), (bx, by, bz) = joints[root], start.points[root]
             shifts[number] = (x - bx, y - by, z - bz)
     return problem.state(coordinates_of_tree(SCALAR, tree, frames), shifts)
-
-
-def _most_turn(problem: TreeProblem, found: State, options: Options) -> float:
-    """Return the largest rotation (radians) of a bone on the way to a state.
-
-    It is less where a body with balance misses a target in that state.
-    """
-    distances = zip(problem.distances(found), problem.tolerances, strict=True)
-    missed = max((distance for distance, tolerance in distances if math.isfinite(tolerance)), default=0.0)
-    if problem.balance is None or options.most_turn_beyond >= options.most_turn:
-        return options.most_turn
-    return options.most_turn + min(1.0, missed / BEYOND) * (options.most_turn_beyond - options.most_turn)
 
 
 def _within_turn(descent: Descent, begin: State, found: State, most: float) -> State:

@@ -105,7 +105,10 @@ def _solved_between(
     descents = [Descent(problem.start.tree, problem.levels(), problem.moves_root) for problem in inner]
     if any(reference is None for reference in references) or not are_alike(descents):
         return []
-    states = descend_between(descents, [state for state in references if state is not None], before, after)
+    # A descent by weight stays near the reference pose by the posture task's own weights, all others by equal ones.
+    one = descents[0]
+    weights = one.inverse_posture_weights if inner[0].is_held else one.weights
+    states = descend_between(descents, weights, [state for state in references if state is not None], before, after)
     return [
         solution_of(problem, state, 1, is_converged=True)
         if state is not None and problem.is_met(state) and problem.bends_to_poles(state)

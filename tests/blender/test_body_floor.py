@@ -74,7 +74,7 @@ def test_a_foot_comes_down_to_the_floor_without_a_jump() -> None:
     session = BodyDrag(bpy.context.view_layer, armature, "foot.L")
     steps, last = [], None
     for share in np.linspace(0.05, 1.0, 40):
-        by = Vector((0.05, -0.2, 0.2)).lerp(Vector((0.1, -0.3, -0.2)), float(share))
+        by = Vector((0.05, -0.2, 0.2)).lerp(Vector((0.08, -0.26, -0.04)), float(share))
         session.move(bpy.context.view_layer, session.start_position + by)
         now = own_rotations(armature)
         if last is not None:

@@ -165,3 +165,40 @@ def test_the_jacobian_of_a_task_with_slack_is_the_change_of_its_residual() -> No
     change = 1e-6 * np.random.default_rng(0).normal(size=jacobian.shape[1])
     after, _ = descent.residual(descent.applied(state, change))
     np.testing.assert_allclose(before - after, jacobian @ change, atol=1e-10)
+
+
+def test_the_curvature_is_the_change_of_the_forces_torques() -> None:
+    chain, pose = y_tree()
+    start = start_tree(chain, pose)
+    problem = tree_problem(
+        start, Goals(np.add(ends(pose), [(0.4, 0.2, -0.3), (-0.2, 0.5, 0.1)])), Options(moves_root=True)
+    )
+    descent = Descent(start.tree, problem.levels(), moves_roots=True)
+    state = descent.applied(problem.present(), np.linspace(-0.3, 0.4, len(descent.weights)))
+    forces = np.linspace(-2.0, 3.0, len(descent.row_weights))
+
+    def second(one: Array, other: Array) -> float:
+        """Return the mixed second derivative of f . r along two changes."""
+        step = 1e-4
+        values = [
+            float(forces @ descent.residual(descent.applied(state, step * (a * one + b * other)))[0])
+            for a, b in ((1, 1), (1, -1), (-1, 1), (-1, -1))
+        ]
+        return (values[0] - values[1] - values[2] + values[3]) / (4.0 * step * step)
+
+    rng = np.random.default_rng(4)
+    curvature = descent.curvature(descent.motions(state), forces)
+    assert np.abs(curvature).max() > 1.0
+    for _ in range(20):
+        one, other = rng.normal(size=(2, len(descent.weights)))
+        assert one @ curvature @ other == pytest.approx(second(one, other), abs=1e-3)
+
+
+def test_bones_that_carry_more_have_larger_posture_weights() -> None:
+    chain, pose = y_tree()
+    tree = start_tree(chain, pose).tree
+    weights = tree.carried_lengths
+    assert min(weights) == 1.0
+    assert all(weights[parent] >= weights[bone] for bone in tree.bones if (parent := tree.parents[bone]) >= 0)
+    lengths = np.array(tree.lengths)
+    assert weights[0] == pytest.approx(lengths[1:].sum() / lengths[chain.tips].min())

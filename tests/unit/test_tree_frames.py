@@ -100,7 +100,7 @@ def test_residuals_and_jacobians_of_a_batch_are_those_of_its_frames() -> None:
         one.applied(problem.present(), rng.uniform(-0.3, 0.3, len(one.weights)))
         for one, problem in zip(descents, problems, strict=True)
     ]
-    batch = DescentBatch(descents)
+    batch = DescentBatch(descents, descents[0].weights)
     rotations = np.array([state.rotations for state in states])
     placed = batch.arrays.placed(rotations, np.array([state.shifts for state in states]))
     residual, jacobian = batch.linearised(placed, np.array([state.swing_twists for state in states]))

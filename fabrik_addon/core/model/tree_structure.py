@@ -300,6 +300,13 @@ class TreeStructure:
         return found[:, self.column_bones]
 
     @cached_property
+    def turns_columns(self) -> Array:
+        """(N, N) 1 where the first column rotates the frame of the second's bone; 1/2 for two columns of one bone."""
+        bones = self.column_bones
+        found: Array = self.turned[bones].T - 0.5 * (bones[:, None] == bones)
+        return found
+
+    @cached_property
     def chosen(self) -> NDArray[np.intp]:
         """(N,) place of each column in an array (B, 3)."""
         row = {bone: 3 * number for number, bone in enumerate(self.turning)}

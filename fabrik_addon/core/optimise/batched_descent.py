@@ -33,7 +33,7 @@ from .prioritised_descent import (
     ROUNDS,
     Descent,
 )
-from .tasks import LEAST_BEND, OrientationTask, PoleTask, PositionTask, State, Task
+from .tasks import LEAST_BEND, POLE_NEAR, OrientationTask, PoleTask, PositionTask, State, Task
 
 STEPS = 24
 """Steps at most: a frame that hasn't converged by then is solved alone."""
@@ -77,6 +77,8 @@ class DescentBatch:
     """Descents of F frames, with the targets, frames and poles of their tasks as arrays."""
 
     descents: Sequence[Descent]
+    weights: Array
+    """(N + S,) W of the steps, and of the distance from the references that the poses are nearest to."""
 
     @property
     def first(self) -> Descent:
@@ -161,8 +163,11 @@ def _arc_to_pole(points: Array, pole: Array, angle: float) -> tuple[Array, Array
     gradient = np.repeat(n[:, None], points.shape[1], axis=1)
     gradient[:, 0] = size / aside * m - inner.shape[1] * n - at_tip
     gradient[:, -1] = at_tip
+    fade = np.minimum(1.0, aside / (POLE_NEAR * np.hypot(aside, g)))
+    fade *= fade * (3.0 - 2.0 * fade)
+    gradient *= fade[:, :, None]
     is_on_chord = np.minimum(np.minimum(size, aside), chord)[:, 0] <= LEAST_BEND
-    return np.where(is_on_chord, np.nan, phi * size[:, 0]), gradient
+    return np.where(is_on_chord, np.nan, phi * (fade * size)[:, 0]), gradient
 
 
 def _solve_levels(
@@ -197,7 +202,7 @@ def _bounded_step(
 ) -> tuple[Array, Array]:
     """Return both parts (F, N + S) of a step that ends within limits, as ``prioritised_descent.bounded_step`` does."""
     first, structure = batch.first, batch.first.tree.structure
-    weights = np.tile(first.weights, (len(jacobian), 1))
+    weights = np.tile(batch.weights, (len(jacobian), 1))
     down, up = np.full(weights.shape, -np.inf), np.full(weights.shape, np.inf)
     numbers, places = structure.limited_columns
     down[:, numbers] = (structure.lower - swing_twists).reshape(len(down), -1)[:, places]
@@ -263,7 +268,7 @@ def _mixed(metric: Array, parts: Sequence[Array], taken: Sequence[Array]) -> Arr
 
 
 def descend_between(
-    descents: Sequence[Descent], references: Sequence[State], first: State, last: State
+    descents: Sequence[Descent], weights: Array, references: Sequence[State], first: State, last: State
 ) -> list[State | None]:
     """Bring the poses of F frames between two solved ones to where their tasks are met nearest to their references.
 
@@ -271,6 +276,7 @@ def descend_between(
 
     Args:
         descents: of the frames (``are_alike``).
+        weights: (N + S,) how readily each coordinate changes.
         references: of the frames.
         first: solution of the frame before them.
         last: solution of the frame after them.
@@ -278,13 +284,14 @@ def descend_between(
     Returns:
         the poses; None where a descent didn't converge.
     """
-    batch = DescentBatch(descents)
+    batch = DescentBatch(descents, weights)
     one, arrays = batch.first, batch.arrays
     there = np.array([state.rotations for state in references]), np.array([state.swing_twists for state in references])
     shifts_there = np.array([state.shifts for state in references])
     rotations, swing_twists, shifts = _between(first, last, len(descents))
     rotations, swing_twists = arrays.rotated(rotations, swing_twists, np.zeros((*rotations.shape[:2], 3)))
     columns = arrays.structure.flat_columns
+    metric = 1.0 / np.maximum(weights, 1e-2)
     parts: list[Array] = []
     taken: list[Array] = []
     for number in range(STEPS):
@@ -301,7 +308,7 @@ def descend_between(
         if number == MIXED_FROM:
             parts, taken = [], []
         parts = [*parts[-MIXED_STEPS:], by_posture]
-        mixed = _mixed(one.metric, parts, taken) if number >= MIXED_FROM else SHARE * by_posture
+        mixed = _mixed(metric, parts, taken) if number >= MIXED_FROM else SHARE * by_posture
         change = np.where(is_converged[:, None], 0.0, by_tasks + mixed)
         share = np.minimum(1.0, LONGEST / (np.linalg.norm(change, axis=1, keepdims=True) + TINY))
         change *= share

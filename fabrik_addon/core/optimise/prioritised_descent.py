@@ -185,10 +185,11 @@ class Descent:
 
     @cached_property
     def inverse_posture_weights(self) -> Array:
-        """(N + S,) P^-1, inverse weights in the posture task: W over ``Tree.posture_weights``; W without those."""
-        own = self.tree.posture_weights
-        if own is None:
-            return self.weights
+        """(N + S,) P^-1, inverse weights in the posture task: W over ``Tree.posture_weights``.
+
+        Without those over ``Tree.carried_lengths``.
+        """
+        own = self.tree.posture_weights or self.tree.carried_lengths
         structure = self.tree.structure
         shifted = np.repeat(structure.root_rows, 3) if self.shift_count else structure.root_rows[:0]
         found: Array = self.weights / np.array(own)[np.concatenate([structure.column_bones, shifted])]
@@ -324,13 +325,18 @@ class Descent:
         """Whether the rows of J are those of the joints' motions, one after another."""
         return not self.other_tasks and self.at_points[0].tolist() == self.joints
 
-    def jacobian(self, state: State) -> Array:
-        """Return J (M, N + S), weighted."""
-        arrays, structure, placed = self.tree.arrays, self.tree.structure, state.placed
-        bone_axes = arrays.axes(placed, state.swing_twists)
-        moved = arrays.moved(placed, self.carried, bone_axes)
+    def motions(self, state: State) -> tuple[Array, Array]:
+        """Return the axes (B, 3, 3), columns, of the bones, and how the joints of ``joints`` move (3 K, N + S)."""
+        bone_axes = self.tree.arrays.axes(state.placed, state.swing_twists)
+        moved = self.tree.arrays.moved(state.placed, self.carried, bone_axes)
         if self.shift_count:
             moved = np.concatenate([moved, self.shifted], axis=1)
+        return bone_axes, moved
+
+    def jacobian(self, state: State, motions: tuple[Array, Array] | None = None) -> Array:
+        """Return J (M, N + S), weighted; from the state's ``motions`` where the caller has them."""
+        structure, placed = self.tree.structure, state.placed
+        bone_axes, moved = motions or self.motions(state)
         if self.are_own_rows:
             return moved * self.row_weights[:, None]
         jacobian = np.zeros((len(self.row_weights), moved.shape[1]))
@@ -372,6 +378,49 @@ class Descent:
                 )
         jacobian *= self.row_weights[:, None]
         return jacobian
+
+    def curvature(self, motions: tuple[Array, Array], forces: Array) -> Array:
+        """Return K (N + S, N + S), the part of half the cost's second derivatives that J^T W J leaves out.
+
+        With f the force on a joint at p, toward its target, and a_c, a_d the axes of two columns of which c rotates the
+        frame of d, ``K_cd = -f . (a_c x (a_d x (p - p_d)))``, which is ``(a_c x f) . dp/dq_d``; the two halves of two
+        columns of one bone are averaged. A chain that is pulled straight is a pendulum, and K its stiffness.
+
+        K is of position tasks alone, and 0 where a floor or a balance task pushes against them: it would be that of
+        forces which aren't in balance.
+
+        Args:
+            motions: of the state.
+            forces: (M,) W r.
+        """
+        structure = self.tree.structure
+        bone_axes, moved = motions
+        _, _, rows = self.at_points
+        count = len(structure.chosen)
+        found = np.zeros((moved.shape[1], moved.shape[1]))
+        if any(forces[span].any() for span in self._pushing):
+            return found
+        axes = bone_axes.transpose(0, 2, 1).reshape(-1, 3).take(structure.chosen, 0)
+        by_joint = moved.reshape(len(self.joints), 3, -1).take(self._point_rows, 0)[:, :, :count]
+        on_joints = (forces * self.row_weights)[rows]
+        across = np.cross(axes[:, None], on_joints) * self._point_moves.T[:, :, None]
+        half = structure.turns_columns * (across.reshape(count, -1) @ by_joint.reshape(-1, count))
+        found[:count, :count] = half + half.T
+        return found
+
+    @cached_property
+    def _pushing(self) -> list[slice]:
+        """Rows of the balance and floor tasks."""
+        return [
+            slice(row, row + task.rows) for task, row in self.other_tasks if isinstance(task, (BalanceTask, FloorTask))
+        ]
+
+    @cached_property
+    def _point_moves(self) -> Array:
+        """(P, N) 1 where a column's bone moves a joint of ``at_points``."""
+        structure = self.tree.structure
+        row = {bone: number for number, bone in enumerate(structure.turning)}
+        return self.carried[1][self._point_rows][:, [row[bone] for bone in structure.column_bones.tolist()], 0]
 
     def _balance_rows(self, task: BalanceTask, placed: PlacedTree, moved: Array, axes: Array) -> Array:
         """Return how the center of mass moves back over the edges with each coordinate (E, N + S).

@@ -26,6 +26,9 @@ from .swivel_task import SwivelTask
 LEAST_BEND = 1e-6
 """Distance of a bend or a pole from the chord, in the tree's units, below which there is no angle between them."""
 
+POLE_NEAR = 0.2
+"""Sine of the angle between chord and pole below which the pole task fades: on the chord no side is the pole's."""
+
 
 @dataclass(frozen=True)
 class PositionTask:
@@ -180,6 +183,10 @@ class PoleTask:
         where v' is the part of v across the chord. |b'| counts as a constant: a chain that straightens bends no nearer
         to its pole. Without the motion of root and tip in the gradient a body with four poles and a free root took 26
         steps (median) and didn't converge.
+
+        Near the chord the pole's direction across it turns fast, and on the chord there is none: below
+        |g'| / |g| = ``POLE_NEAR`` arc and gradient fade to 0. Without that a knee rotated by 45 degrees in one step of
+        a foot that was led past its pole, with it by 11.
         """
         # The poses of a tree are solved one by one: components are floats.
         points = cast("list[ScalarVector]", [*(placed.joints[joint] for joint in self.joints), self.pole])
@@ -203,15 +210,20 @@ class PoleTask:
         angle = math.atan2(bx * mx + by * my + bz * mz, (bx * gx + by * gy + bz * gz) / aside) - self.angle
         angle = math.remainder(angle, math.tau)
         p, q, share = -along_b / chord, size * along_g / (aside * chord), size / aside
+        fade = min(1.0, aside / (POLE_NEAR * math.sqrt(aside * aside + along_g * along_g)))
+        fade *= fade * (3.0 - 2.0 * fade)
         tx, ty, tz = p * nx + q * mx, p * ny + q * my, p * nz + q * mz
         count = len(inner)
         return (
             angle,
-            size,
+            fade * size,
             [
-                [share * mx - count * nx - tx, share * my - count * ny - ty, share * mz - count * nz - tz],
-                *[[nx, ny, nz]] * count,
-                [tx, ty, tz],
+                [fade * part for part in row]
+                for row in (
+                    [share * mx - count * nx - tx, share * my - count * ny - ty, share * mz - count * nz - tz],
+                    *[[nx, ny, nz]] * count,
+                    [tx, ty, tz],
+                )
             ],
         )
 

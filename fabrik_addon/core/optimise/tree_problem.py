@@ -30,6 +30,10 @@ FAR_BEYOND = 0.1
 LEAST_WEIGHT = 1e-6
 """Share of its weight that a target has just short of that distance."""
 
+LEAST_HELD_WEIGHT = 0.04
+"""Share of its weight that a target has from that distance on in a tree with pins and a root that moves: there the
+force of a target is bounded (``weighted_descent``), and the bound falls to the root of this share."""
+
 UNSEEN_ANGLE = 1e-3
 """Angle (radians) between bend and pole, or between rotations, that can't be seen."""
 
@@ -102,15 +106,20 @@ class TreeProblem:
     @property
     def may_stay_unmet(self) -> bool:
         """Whether a target is beyond reach, or pins or priorities may keep one away: then no other start is tried."""
-        is_held = self.priorities is not None or (self.moves_root and any(self.pinned))
-        return is_held or any(excess > 0.0 for excess in self.beyond_reach)
+        return self.is_held or any(excess > 0.0 for excess in self.beyond_reach)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether pins or priorities may keep a target away: then tasks are weighed against each other."""
+        return self.priorities is not None or (self.moves_root and any(self.pinned))
 
     def levels(self) -> list[list[tuple[Task, float]]]:
         """Return the tasks with weights, by priority: pins, targets, targets far beyond reach, poles and rotations.
 
         A target beyond reach by d weighs LEAST_WEIGHT^(d / FAR_BEYOND) of its weight, and from FAR_BEYOND on it is on a
         level of its own: so it takes no other effector from its target, and the pose stays a continuous function of the
-        target as the target leaves reach.
+        target as the target leaves reach. Where tasks are weighed against each other (``is_held``) no target changes
+        its level: LEAST_HELD_WEIGHT^(d / FAR_BEYOND) bounds its force.
         """
         if self.priorities is not None:
             return self._levels_of(self.priorities)
@@ -120,6 +129,8 @@ class TreeProblem:
         for task, weight, pinned, excess in zip(self.places, self.weights, self.pinned, self.beyond_reach, strict=True):
             if pinned:
                 pins.append((task, weight))
+            elif self.is_held:
+                targets.append((task, weight * LEAST_HELD_WEIGHT ** min(excess / FAR_BEYOND, 1.0)))
             elif excess >= FAR_BEYOND:
                 beyond.append((task, weight))
             else:
