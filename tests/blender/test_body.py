@@ -20,8 +20,11 @@ from fabrik_addon.blender.interface.body_tool import body_handles
 from fabrik_addon.blender.overlay.read_body import read_body, read_body_settings, read_world_ends
 from fabrik_addon.blender.rig import bone_limits
 from fabrik_addon.blender.rig.body_snapshots import Pull, handle_place
+from fabrik_addon.blender.setup import body_limits
 from fabrik_addon.blender.setup import make_body as make_body_module
+from fabrik_addon.blender.setup.usual_limits import RANGES
 from fabrik_addon.blender.solving.solve_body import pull_body
+from fabrik_addon.core.model.joint_limits import joint_limits, outside_by
 from scripts.benchmark import body_drag_rows
 from tests.blender.rigs import (
     Bone,
@@ -219,6 +222,40 @@ def test_limits_that_were_there_stay_and_those_given_go(rigify: None) -> None:
     assert after == before
     body = armature.fabrik.body
     assert not body.parts and not body.handles and not body.given_limits
+
+
+def test_a_persons_spine_bends_as_far_as_published_ranges_say_however_many_bones_it_has(
+    rigify: None,
+) -> None:
+    """Forward, backward and to the side; three bones of Rigify's human, and one where the others are no parts."""
+    armature = metarig("human_metarig")
+    make_body(armature)
+    for count in (3, 1):
+        bones = [armature.pose.bones[f"spine.{number:03}"] for number in range(3, 3 - count, -1)]
+        forward = sum(bone.ik_max_x for bone in bones)
+        assert math.degrees(forward) == pytest.approx(RANGES["SPINE"].flexion, rel=0.02)
+        assert math.degrees(sum(bone.ik_min_x for bone in bones)) == pytest.approx(-RANGES["SPINE"].extension, rel=0.02)
+        assert math.degrees(sum(bone.ik_max_y for bone in bones)) == pytest.approx(RANGES["SPINE"].twist)
+        for part in armature.fabrik.body.parts:
+            if part.bone in {"spine.001", "spine.002"}:
+                part.bone = ""
+        body_limits.take_limits_back(armature)
+        body_limits.give_limits(armature, "human", Vector((0.0, -1.0, 0.0)), Vector((0.0, 0.0, 1.0)))
+
+
+@pytest.mark.parametrize("name", ["upper_arm.L", "upper_arm.R", "thigh.L", "thigh.R"])
+def test_a_persons_limbs_swing_farther_forward_than_backward(rigify: None, name: str) -> None:
+    armature = metarig("human_metarig")
+    make_body(armature)
+    bone = armature.pose.bones[name]
+    along = (bone.bone.tail_local - bone.bone.head_local).normalized()
+    frame = bone.bone.matrix_local.to_quaternion()
+    limits = joint_limits(*bone_limits.limits_of(bone))
+    outside = []
+    for forward in (1.0, -1.0):
+        turn = frame.inverted() @ Quaternion(along.cross(Vector((0.0, -forward, 0.0))), math.radians(80.0)) @ frame
+        outside.append(outside_by(limits, (turn.w, turn.x, turn.y, turn.z)))
+    assert outside[0] < 0.05 < 0.3 < outside[1]
 
 
 def test_without_limits_bones_stay_free(rigify: None) -> None:

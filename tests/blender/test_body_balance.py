@@ -74,7 +74,7 @@ def test_the_mark_is_below_the_center_of_mass_and_tells_whether_the_body_falls()
     [
         ("Hand.R", (0.2, -0.9, -0.9)),
         ("Hand.L", (2.0, 0.0, 0.0)),
-        ("Hips", (0.0, 0.1, -0.4)),
+        ("Hips", (0.0, 0.15, -0.4)),
         ("Chest", (0.0, -0.3, -0.1)),
     ],
 )

@@ -15,7 +15,8 @@ from bpy.types import PoseBone
 from mathutils import Matrix, Quaternion, Vector
 
 from fabrik_addon.blender.rig.bone_limits import limits_of
-from fabrik_addon.blender.setup.usual_limits import BALLS, HINGES
+from fabrik_addon.blender.setup.usual_limits import BALLS, HINGES, RANGES, limit_ball
+from fabrik_addon.core.model.joint_limits import joint_limits, outside_by
 from tests.blender.rigs import (
     Bone,
     clear_scene,
@@ -217,3 +218,40 @@ def test_limits_of_a_library_override_are_saved(tmp_path: Path, how: str) -> Non
     bpy.ops.pose.fabrik_limits_set(joint="FREE")
     assert not any(map(math.isfinite, limits_of(rig.pose.bones["forearm.L"])[0]))
     assert not rig.pose.bones["forearm.L"].constraints
+
+
+@pytest.mark.parametrize("roll", [0.0, 0.4, math.pi / 4.0, math.pi / 2.0, 2.5])
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_a_ball_with_ranges_by_direction_swings_as_far_as_they_say(roll: float, side: float) -> None:
+    """A bone that hangs down; forward is -Y, and a left bone's outward +X."""
+    armature = make_armature([Bone("thigh", (0, 0, 1), (0, 0, 0), roll=roll)])
+    bone = armature.pose.bones["thigh"]
+    ranges = RANGES['HIP']
+    assert limit_ball(bone, ranges, Vector((0.0, -1.0, 0.0)), side, 1)
+    frame = bone.bone.matrix_local.to_quaternion()
+    limits = joint_limits(*limits_of(bone))
+    quarters = roll % (math.pi / 2.0)
+    least = 0.7 if quarters > 1e-6 else 0.99
+    for toward, degrees in (
+        ((0.0, -1.0, 0.0), ranges.flexion),
+        ((0.0, 1.0, 0.0), ranges.extension),
+        ((side, 0.0, 0.0), ranges.outward),
+        ((-side, 0.0, 0.0), ranges.inward),
+    ):
+        axis = Vector((0.0, 0.0, -1.0)).cross(Vector(toward))
+
+        def outside(angle: float, axis: Vector = axis) -> float:
+            own = frame.inverted() @ Quaternion(axis, math.radians(angle)) @ frame
+            return math.degrees(outside_by(limits, (own.w, own.x, own.y, own.z)))
+
+        assert outside(least * degrees) < 1e-3
+        if quarters < 1e-6:
+            assert outside(1.05 * degrees) > 0.02 * degrees
+
+
+def test_a_ball_whose_bone_points_along_its_flexion_is_left() -> None:
+    armature = make_armature([Bone("bone", (0, 0, 0), (0, -1, 0))])
+    bone = armature.pose.bones["bone"]
+    before = settings_of(bone)
+    assert not limit_ball(bone, RANGES['HIP'], Vector((0.0, -1.0, 0.0)), 1.0, 1)
+    assert settings_of(bone) == before

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from mathutils import Vector
@@ -15,7 +16,7 @@ from ..rig.body_snapshots import turning_bones
 from ..rig.bone_limits import limits_of
 from ..rig.overrides import BODY_LIMITS
 from .override_limits import kept_in_override, limit_settings_of
-from .usual_limits import limit_joint
+from .usual_limits import HORIZONTAL_SHOULDER, RANGES, Ranges, limit_ball, limit_joint
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone
@@ -37,24 +38,31 @@ _JOINTS = {
 _JOINTS_OF_HUMANS = {'HAND': 'WRIST', 'FOOT': 'ANKLE', 'FINGER': 'FINGER'}
 """Those of people alone: the hock of a horse, a foot by homology, bends much further than an ankle."""
 
+_WHOLES = {'SPINE', 'NECK'}
+"""Joints of a person whose bones share one range."""
+
+_HANGING = {'SHOULDER', 'HIP'}
+"""Joints whose bones hang down in the anatomical position."""
+
 _ALIGNED_COSINE = math.cos(math.radians(20.0))
 """Cosine of the angle between a bone's own y axis and the line to the next joint, from which on its swing is that of
 the limb. Bones that other programs have exported often point across the limb; limits of their swing would be wrong."""
 
 
-def give_limits(armature: Object, creature: str, forward: Vector) -> None:
+def give_limits(armature: Object, creature: str, forward: Vector, up: Vector) -> None:
     """Give the usual limits to the bones of a body that have none, and note them in the body.
 
     Args:
         armature: object with the body.
         creature: kind of creature, "human" has limits of hands and feet too.
         forward: direction in armature space to which it looks: straight elbows bend there, straight knees away from it.
+        up: direction in armature space from its feet to its head.
     """
     body = body_of(armature)
     given = json.loads(body.given_limits or "{}")
     joints = _JOINTS | (_JOINTS_OF_HUMANS if creature == "human" else {})
     turning = turning_bones(armature)
-    necks = sum(part.bone in turning and joints.get(part.role) == 'NECK' for part in body.parts)
+    counts = Counter(joints.get(part.role, "") for part in body.parts if part.bone in turning)
     for part in body.parts:
         if part.bone not in turning:
             continue
@@ -62,14 +70,35 @@ def give_limits(armature: Object, creature: str, forward: Vector) -> None:
         if part.role not in joints or _has_limits(bone) or not _points_along(armature, part, bone):
             continue
         before = limit_settings_of(bone)
-        # A person's neck is a whole, however many bones it has: with the range of a neck for each of three bones the
-        # head of Rigify's human looked straight behind. Of animals each bone of a long neck has a range of its own.
-        shared_by = necks if creature == "human" and joints[part.role] == 'NECK' else 1
+        joint = joints[part.role]
+        is_ball = creature == "human" and joint in RANGES
+        # A person's spine and neck are wholes, however many bones they have: with the range of a neck for each of three
+        # bones the head of Rigify's human looked straight behind. Each bone of an animal's long neck has its own.
+        shared_by = counts[joint] if is_ball and joint in _WHOLES else 1
         with kept_in_override(bone):
-            limit_joint(bone, joints[part.role], -forward if part.role == 'SHIN' else forward, shared_by)
+            if not (is_ball and _limit_ball(bone, joint, part.side, shared_by, forward, up)):
+                limit_joint(bone, joint, -forward if part.role == 'SHIN' else forward)
         if armature.override_library is None:
             given[bone.name] = [before, limit_settings_of(bone), _rest_place(bone)]
     body.given_limits = json.dumps(given) if given else ""
+
+
+def _limit_ball(bone: PoseBone, joint: str, side: str, shared_by: int, forward: Vector, up: Vector) -> bool:
+    """Give a person's ball joint its ranges, counted from the bone's rest pose; return whether it has them now.
+
+    A limb that is raised to the side by an angle a at rest swings outward by a less, and inward by a more.
+    """
+    ranges, sign = RANGES[joint], -1.0 if side == 'RIGHT' else 1.0
+    if joint in _HANGING and side != 'CENTER':
+        along = (bone.bone.tail_local - bone.bone.head_local).normalized()
+        raised = math.degrees(math.atan2(sign * up.cross(forward).dot(along), -up.dot(along)))
+        if joint == 'SHOULDER':
+            share = min(max(raised / 90.0, 0.0), 1.0)
+            ranges = Ranges(*(a + share * (b - a) for a, b in zip(ranges, HORIZONTAL_SHOULDER, strict=True)))
+        else:
+            raised = min(max(raised, -ranges.inward), ranges.outward)
+            ranges = ranges._replace(outward=ranges.outward - raised, inward=ranges.inward + raised)
+    return limit_ball(bone, ranges, up if joint == 'ANKLE' else forward, sign, shared_by)
 
 
 def take_limits_back(armature: Object) -> None:

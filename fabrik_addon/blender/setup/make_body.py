@@ -108,7 +108,7 @@ def make_body(armature: Object, with_limits: bool) -> MadeBody:
     up, forward = Vector(recognition.up.tolist()), Vector(recognition.forward.tolist())
     _store_handles(armature, up)
     if with_limits:
-        give_limits(armature, recognition.creature, forward)
+        give_limits(armature, recognition.creature, forward, up)
     body = body_of(armature)
     body.forward, body.upward = forward, up
     chosen = [part.bone for part in body.parts if part.bone]
