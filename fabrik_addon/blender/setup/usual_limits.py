@@ -55,7 +55,7 @@ class Ranges(NamedTuple):
 
 RANGES = {
     'SHOULDER': Ranges(180.0, 60.0, 180.0, 50.0, 90.0),
-    'SPINE': Ranges(80.0, 25.0, 35.0, 35.0, 45.0),
+    'SPINE': Ranges(90.0, 45.0, 35.0, 35.0, 45.0),
     'NECK': Ranges(45.0, 45.0, 45.0, 45.0, 60.0),
     'HIP': Ranges(120.0, 30.0, 55.0, 40.0, 60.0),
     'ANKLE': Ranges(45.0, 50.0, 35.0, 35.0, 35.0),
@@ -65,7 +65,8 @@ RANGES = {
 Most are those of the American Academy of Orthopaedic Surgeons (1965; also in Norkin and White, Measurement of Joint
 Motion, table A.1). Wider are those that more than 2 % of the poses of captured motion exceed (pybullet's 15 motions of
 a human, 1620 poses): rotation of the shoulder (published: 70 inward), abduction and rotation of the hip (both 45), the
-ankle upward (20), to the side, and its rotation (35 and 15). The shoulder's swing inward is chosen. Adduction of the
+ankle upward (20), to the side, and its rotation (35 and 15). The shoulder's swing inward is chosen. Thorax and loins
+together bend forward by 60 to 105 and backward by 45 to 80 (Magee, Orthopedic Physical Assessment). Adduction of the
 hip is 30, and 20 to 40 in other sources: with 30 a bone rotated 3.4 times as far as in the median move where hips were
 turned over planted feet, with 40 2.1 times.
 
