@@ -638,14 +638,14 @@ def frame(armature: Object, bone: str) -> Quaternion:
 
 
 def assert_within_limits(bone: PoseBone) -> None:
-    """Twist about y, and the half-sines of the swing, as Blender's own IK limits them."""
+    """Twist about y, and the half-sines of the swing after it, q = swing * twist, as Blender's own IK limits them."""
     w, x, y, z = bone.matrix_basis.to_quaternion().normalized()
     size = math.hypot(w, y)
-    angles = 2.0 * math.asin(max(-1.0, min(1.0, (w * x - y * z) / size))) if size else 0.0, 2.0 * math.atan2(y, w), 0.0
+    angles = 2.0 * math.asin(max(-1.0, min(1.0, (w * x + y * z) / size))) if size else 0.0, 2.0 * math.atan2(y, w), 0.0
     angles = (
         angles[0],
         math.remainder(angles[1], math.tau),
-        2.0 * math.asin(max(-1.0, min(1.0, (w * z + x * y) / size))),
+        2.0 * math.asin(max(-1.0, min(1.0, (w * z - x * y) / size))),
     )
     for axis, found in zip("xyz", angles, strict=True):
         if getattr(bone, f"lock_ik_{axis}"):
