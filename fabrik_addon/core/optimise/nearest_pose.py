@@ -48,6 +48,9 @@ minimum."""
 LEAST_PIVOT = 1e-4
 """Least pivot of the second derivative of the error: along flatter directions a step would be long and gain nothing."""
 
+NO_GAIN = 1e-9
+"""Share of the squared error below which a gain that a model predicts is rounding."""
+
 ABOVE_INVERSE = 1e8
 """Larger than every eigenvalue of a second derivative's inverse: c of ``_solve_definite``."""
 
@@ -143,7 +146,9 @@ def nearest_poses(
         better = gain > 0.0
         ratio = (errors + trial_errors) * gain / np.maximum(predicted, TINY)
         damping = damping * np.where(ratio > MUCH, EASE, np.where(ratio > LITTLE, 1.0, TIGHTEN))
-        is_going = ~better | ((trial_errors > steps.tolerance) & (gain >= steps.still * trial_errors))
+        # At a minimum no step is better, by rounding: more damping would be tried in vain, up to the most there is.
+        is_going = np.where(better, gain >= steps.still * trial_errors, np.abs(predicted) > NO_GAIN * errors * errors)
+        is_going &= (trial_errors > steps.tolerance) | ~better
         is_going &= damping <= MOST_NEWTON_DAMPING
         damping = np.where(is_going, damping, np.inf)
         if better.all():
