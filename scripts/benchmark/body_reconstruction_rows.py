@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Captured poses that a body takes again from its handles alone, beside Blender's own IK constraints."""
+"""Captured poses that a body takes again from its handles alone, beside chains and Blender's own IK constraints."""
 
 from __future__ import annotations
 
@@ -15,15 +15,17 @@ from typing import Any, TypeAlias
 
 import bpy
 import numpy as np
+from bpy.types import Object, PoseBone
 from mathutils import Matrix, Vector
 
 from fabrik_addon.blender.rig.body_properties import body_of
 from fabrik_addon.blender.rig.body_snapshots import Pull, take_body
 from fabrik_addon.blender.rig.bone_limits import limits_of
+from fabrik_addon.blender.rig.properties import settings_of
 from fabrik_addon.blender.rig.rotation_channel import Setting
 from fabrik_addon.blender.setup.make_body import make_body
 from fabrik_addon.blender.solving.solve_body import body_group
-from fabrik_addon.blender.solving.solve_chains import solve_group
+from fabrik_addon.blender.solving.solve_chains import solve_chains, solve_group
 from fabrik_addon.blender.solving.write_channels import write_channels
 from fabrik_addon.core.body.posture import PULLED
 from fabrik_addon.core.model.joint_limits import joint_limits, outside_by
@@ -51,7 +53,10 @@ EVERY = 10
 
 LEAST_BEND = 0.02
 """Distance of an elbow or knee from the line between its neighbours, over the body's height, below which it has no
-side."""
+side: a bend of 12 degrees at the elbow, 6 at the knee. The sign of a side is noise there."""
+
+LIMB_BONES = 3
+"""Bones of a chain to a hand or a foot, the hand and foot not among them."""
 
 OUTSIDE = 1.0
 """Degrees by which a bone of a captured pose is outside its limits, from which on the pose counts as outside."""
@@ -81,7 +86,9 @@ class Errors:
     angles: Array
     """Angles of the bones that are no handles, degrees."""
     sides: Array
-    """Whether each elbow and knee that is bent bends to the wrong side."""
+    """Whether each elbow and knee that is bent in both poses bends to the wrong side."""
+    straight: Array
+    """Whether each elbow and knee that is bent in the captured pose is straight in the other."""
     targets: Array
     """Distances of the handles from their targets, over the body's height."""
     outside: Array
@@ -89,13 +96,13 @@ class Errors:
 
 
 def reconstruction_table(effort: Effort) -> Table:
-    """Return how near the other joints of captured poses come, by a body and by Blender's own IK."""
+    """Return how near the other joints of captured poses come, by a body, by chains and by Blender's own IK."""
     rows, worst, wrong = [], 0.0, 0.0
     every = EVERY if effort.targets >= 100 else 4 * EVERY
     clips = pybullet_clips()
     for source, paths in ((CMU, [MOTION]), (PYBULLET, clips)):
         for title, found in _errors_of_all(paths, every).items():
-            ours, blenders = (_joined(each) for each in zip(*found, strict=True))
+            ours, chains, blenders = all_three = [_joined(each) for each in zip(*found, strict=True)]
             ratio = float(ours.joints.mean() / blenders.joints.mean())
             is_judged = title.startswith(next(iter(HANDLES)))
             if is_judged:
@@ -104,21 +111,24 @@ def reconstruction_table(effort: Effort) -> Table:
                 source,
                 f"{ours.outside.sum():.0f}/{len(ours.outside)}",
                 title,
-                *(f"{np.mean(each.joints):.4f}" for each in (ours, blenders)),
+                *(f"{np.mean(each.joints):.4f}" for each in all_three),
                 f"{ratio:.0%}",
-                *(f"{np.mean(each.angles):.1f}" for each in (ours, blenders)),
-                *(f"{np.mean(each.sides):.1%}" for each in (ours, blenders)),
-                *(f"{np.max(each.targets):.4f}" for each in (ours, blenders)),
+                f"{float(ours.joints.mean() / chains.joints.mean()):.0%}",
+                *(f"{np.mean(each.angles):.1f}" for each in all_three),
+                *(f"{np.mean(each.sides):.1%}" for each in all_three),
+                *(f"{np.mean(each.straight):.1%}" for each in all_three),
+                *(f"{np.max(each.targets):.4f}" for each in all_three),
             )
             rows.append(Row(cells, ratio <= 0.5 and not ours.sides.any() if is_judged else None))
     if not clips:
-        rows.append(Row((PYBULLET, "", f"left out: {PINNED} can't be fetched", *[""] * 9)))
+        rows.append(Row((PYBULLET, "", f"left out: {PINNED} can't be fetched", *[""] * 16)))
     joints, *others = [
-        (f"{title}: body", f"{title}: Blender's IK")
+        (f"{title}: body", f"{title}: chains", f"{title}: Blender's IK")
         for title in (
             "mean distance of the other joints over height",
             "mean angle of the other bones, degrees",
             "elbows and knees on the wrong side",
+            "bent elbows and knees that are straight",
             "worst handle's distance from its target over height",
         )
     ]
@@ -132,6 +142,7 @@ def reconstruction_table(effort: Effort) -> Table:
             "handles",
             *joints,
             "body over Blender's IK",
+            "body over chains",
             *chain.from_iterable(others),
         ),
         rows=tuple(rows),
@@ -139,15 +150,20 @@ def reconstruction_table(effort: Effort) -> Table:
         "at rest, moved and turned about the vertical to where the handles' targets are. Both have the limits that "
         f"Make Body gives. A captured pose is outside these limits where a bone is by more than {OUTSIDE:g} degree; no "
         "solver can take such a pose exactly. Blender's own IK: constraints from the bones before hands, feet and head "
-        "to the hips, Copy Rotation for rotations, the hips set where they are a handle. Seen is what was used to "
+        "to the hips, Copy Rotation for rotations, the hips set where they are a handle. Chains: FABRIK chains without "
+        f"a body, solved together, of {LIMB_BONES} bones to hands and feet, and down to the hips from the head; hips "
+        "and rotations as with Blender's IK; where the hips are no handle the root follows. Without rotations the "
+        "body's head and feet keep theirs, as Make Body has them. A limb has a side where it is bent in both poses: "
+        "the joint is "
+        f"{LEAST_BEND:g} of the height off the line between its neighbours. Seen is what was used to "
         "find the numbers: the model by which the body's elbows turn is fitted to all of pybullet's motions "
         "(`scripts/fit_elbows.py`), the posture weights of spine, neck and head were compared on the jump.",
     )
 
 
-def _errors_of_all(paths: Sequence[Path], every: int) -> dict[str, list[tuple[Errors, Errors]]]:
-    """Return the errors of the body and of Blender's IK, of each motion, by what is given of the handles."""
-    found: dict[str, list[tuple[Errors, Errors]]] = {}
+def _errors_of_all(paths: Sequence[Path], every: int) -> dict[str, list[tuple[Errors, Errors, Errors]]]:
+    """Return the errors of body, chains and Blender's IK, of each motion, by what is given of the handles."""
+    found: dict[str, list[tuple[Errors, Errors, Errors]]] = {}
     for path in paths:
         motion = Motion(path)
         poses = motion.poses[::every]
@@ -155,6 +171,7 @@ def _errors_of_all(paths: Sequence[Path], every: int) -> dict[str, list[tuple[Er
             given = f"{title}; {'position and rotation' if has_rotations else 'position'}"
             errors = (
                 errors_of(motion, poses, names, has_rotations, motion.pose_body),
+                errors_of(motion, poses, names, has_rotations, motion.pose_chains),
                 errors_of(motion, poses, names, has_rotations, motion.pose_blenders),
             )
             found.setdefault(given, []).append(errors)
@@ -166,7 +183,7 @@ def _joined(parts: Sequence[Errors]) -> Errors:
 
 
 PoseByHandles: TypeAlias = Callable[[Mapping[str, Matrix], bool], None]
-"""One of a motion's two functions that pose its rig."""
+"""One of a motion's functions that pose its rig."""
 
 
 def errors_of(
@@ -176,6 +193,7 @@ def errors_of(
     joints: list[float] = []
     angles: list[float] = []
     sides: list[bool] = []
+    straight: list[bool] = []
     targets: list[float] = []
     held = {motion.bone_of(name) for name in names}
     for captured in poses:
@@ -189,10 +207,12 @@ def errors_of(
             if name not in held:
                 along = bones[name].matrix.to_3x3().col[1]
                 angles.append(np.degrees(along.angle(matrix.to_3x3().col[1])))
-        sides += motion.wrong_sides(captured)
+        wrong, unbent = motion.wrong_sides(captured)
+        sides += wrong
+        straight += unbent
         motion.remove_constraints()
     outside = [motion.outside(captured) > OUTSIDE for captured in poses]
-    return Errors(*(np.array(each, float) for each in (joints, angles, sides, targets, outside)))
+    return Errors(*(np.array(each, float) for each in (joints, angles, sides, straight, targets, outside)))
 
 
 class Motion:
@@ -216,6 +236,7 @@ class Motion:
             bone.matrix_basis.identity()
         view_layer().update()
         make_body(self.rig, with_limits=True)
+        self.keeping_rotation = {one.name for one in body_of(self.rig).handles if one.use_rotation}
         parts = [part for part in body_of(self.rig).parts if part.bone]
         self.roles = {part.bone: part.role for part in parts if part.role not in NOT_MEASURED}
         self.poses = [Captured({name: matrices[name] for name in self.roles}) for matrices in recorded]
@@ -246,7 +267,8 @@ class Motion:
     def pose_body(self, targets: Mapping[str, Matrix], has_rotations: bool) -> None:
         """Pose the rig by the handles of its body."""
         for handle in body_of(self.rig).handles:
-            handle.use_position, handle.use_rotation = handle.name in targets, has_rotations and handle.name in targets
+            handle.use_position = handle.name in targets
+            handle.use_rotation = handle.name in targets and (has_rotations or handle.name in self.keeping_rotation)
             handle.use_pin, handle.priority = False, PULLED
         first, matrix = next(iter(targets.items()))
         rotation = matrix.to_quaternion() if has_rotations else None
@@ -254,8 +276,10 @@ class Motion:
         goals = {}
         for snapshot in group.snapshots:
             aim = targets[snapshot.name.removesuffix(" (rotation)")]
-            found = replace(snapshot.goals, targets=np.array([aim.to_translation()[:]]))
-            if not snapshot.has_position:
+            found = snapshot.goals
+            if snapshot.has_position:
+                found = replace(snapshot.goals, targets=np.array([aim.to_translation()[:]]))
+            if not snapshot.has_position and has_rotations:
                 found = replace(snapshot.goals, rotations=np.array([aim.to_quaternion()[:]]))
             goals[snapshot.name] = found
         settings: list[Setting] = [setting for one in solve_group(group, goals) for setting in one.settings]
@@ -263,24 +287,42 @@ class Motion:
 
     def pose_blenders(self, targets: Mapping[str, Matrix], has_rotations: bool) -> None:
         """Pose the rig by Blender's own constraints."""
+        for bone, above_hips, target in self._ends(targets, has_rotations):
+            constraint = bone.parent.constraints.new('IK')
+            constraint.target = target
+            constraint.chain_count = above_hips + int("Hips" not in targets)
+
+    def pose_chains(self, targets: Mapping[str, Matrix], has_rotations: bool) -> None:
+        """Pose the rig by FABRIK chains without a body."""
+        chains = settings_of(self.rig).chains
+        for bone, above_hips, target in self._ends(targets, has_rotations):
+            own = chains.add()
+            most = above_hips + int("Hips" not in targets)
+            own.name, own.tip, own.target = bone.name, bone.parent.name, target
+            own.chain_count = most if bone.name == self.bone_of("Head") else min(LIMB_BONES, most)
+            own.root_motion = 'FIXED' if "Hips" in targets else 'TRANSLATE'
+        solve_chains(view_layer(), self.rig, [*chains])
+        chains.clear()
+
+    def _ends(self, targets: Mapping[str, Matrix], has_rotations: bool) -> list[tuple[PoseBone, int, Object]]:
+        """Set the hips where they are a handle; return the others' bones, numbers of bones below hips, and targets."""
         hips = self.rig.pose.bones[self.bone_of("Hips")]
         if "Hips" in targets:
             hips.matrix = targets["Hips"] if has_rotations else _moved(hips.matrix, targets["Hips"].to_translation())
+        found = []
         for name, matrix in targets.items():
             bone = self.rig.pose.bones[self.bone_of(name)]
             if bone == hips:
                 continue
             target = make_empty(name)
             target.matrix_world = self.rig.matrix_world @ matrix
-            above = bone.parent_recursive
-            constraint = bone.parent.constraints.new('IK')
-            constraint.target = target
-            constraint.chain_count = above.index(hips) + int("Hips" not in targets)
             if has_rotations:
                 bone.constraints.new('COPY_ROTATION').target = target
+            found.append((bone, bone.parent_recursive.index(hips), target))
+        return found
 
     def remove_constraints(self) -> None:
-        """Remove what ``pose_blenders`` has added."""
+        """Remove what ``pose_blenders`` and ``pose_chains`` have added."""
         for bone in self.rig.pose.bones:
             for constraint in [*bone.constraints]:
                 bone.constraints.remove(constraint)
@@ -298,16 +340,23 @@ class Motion:
                 found = max(found, float(outside_by(joint_limits(*limits_of(bone)), (q.w, q.x, q.y, q.z))))
         return math.degrees(found)
 
-    def wrong_sides(self, captured: Captured) -> list[bool]:
-        """Return whether each elbow and knee that is bent in the captured pose bends to the other side now."""
-        found = []
+    def wrong_sides(self, captured: Captured) -> tuple[list[bool], list[bool]]:
+        """Return whether elbows and knees that are bent in both poses bend to the other side now.
+
+        The second list: whether those that are bent in the captured pose are straight now.
+        """
+        wrong, straight = [], []
+        least = LEAST_BEND * self.height
         for name in [name for name, role in self.roles.items() if role in {'FOREARM', 'SHIN'}]:
             bone = self.rig.pose.bones[name]
             end = next(child for child in bone.children if child.name in captured.matrices)
             bent = _bend(*(captured.head(each.name) for each in (bone.parent, bone, end)))
-            if bent.length > LEAST_BEND * self.height:
-                found.append(bent.dot(_bend(bone.parent.head, bone.head, end.head)) < 0.0)
-        return found
+            own = _bend(bone.parent.head, bone.head, end.head)
+            if bent.length > least:
+                straight.append(own.length <= least)
+                if own.length > least:
+                    wrong.append(bent.dot(own) < 0.0)
+        return wrong, straight
 
 
 def _active() -> Any:
