@@ -298,6 +298,8 @@ class Options:
     """Largest factor by which all links are lengthened where the tip can't reach its target otherwise; 1 is rigid."""
     most_turn: float = math.inf
     """Most that a bone of a body rotates, radians: from the solution of the frame before, or from the pose at hand."""
+    most_turn_beyond: float = math.inf
+    """``most_turn`` where a target of a body with balance is beyond reach."""
 
     def __post_init__(self) -> None:
         """Refuse values with which nothing can be solved."""

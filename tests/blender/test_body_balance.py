@@ -102,6 +102,15 @@ def test_hips_that_are_led_aside_come_along_and_the_center_of_mass_stays_over_th
     assert drag.pin_distance <= body_drag_rows.MOST_PIN_DISTANCE
 
 
+def test_knees_and_hips_follow_a_hand_that_leaves_reach_over_many_moves() -> None:
+    """The last 0.03 of the height take 60 degrees of knees and hips: within six moves 10.5 times the median move's."""
+    armature = body_drag_rows.make_scaled_body(*body_drag_rows.BODIES["long limbs"])
+    armature.fabrik.body.use_balance = True
+    drag = body_drag_rows.drag_far(armature, 26, "hand far")
+    assert drag.ratio < 4.5
+    assert drag.fallen < 1e-3
+
+
 def test_a_foot_is_lifted_off_after_the_weight_is_on_the_other() -> None:
     armature = human()
     target = pull(armature, "Foot.L", (0.05, -0.3, 0.3))

@@ -425,7 +425,8 @@ def _step(
         inverse = positive_inverse(hessian[np.ix_(free, free)], LEAST_CURVATURE)
         desired[free] = inverse @ (slope - hessian @ desired)[free]
         desired[is_at_limit] += ((slope - hessian @ desired) / metric)[is_at_limit]
-        over, under = desired > up, desired < down
+        # At a limit the desired change is a multiplier, of which the sign alone counts: it frees the coordinate.
+        over, under = (desired > up) & ~below, (desired < down) & ~above
         is_optimal = not (over ^ above | under ^ below).any()
         if is_optimal:
             break

@@ -1,0 +1,38 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One step of the descent by weight: the minimum of the linearised cost within bounds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fabrik_addon.core.model.tree_start import start_tree
+from fabrik_addon.core.optimise.prioritised_descent import Descent
+from fabrik_addon.core.optimise.tasks import PositionTask
+from fabrik_addon.core.optimise.weighted_descent import _Linearised, _step, _Swings
+from tests.unit.trees import y_tree
+
+PROBLEMS, ROWS = 200, 6
+
+
+def test_the_rounds_of_a_step_end_with_the_active_set_of_the_minimum() -> None:
+    """A coordinate that isn't held at its limit any more is free: taken to the other limit it was so in 6 of 200."""
+    start = start_tree(*y_tree())
+    descent = Descent(start.tree, [[(PositionTask(9, (0.0, 0.0, 1.0)), 1.0)]], False)
+    count = len(descent.weights)
+    none = np.zeros(0, np.intp)
+    swings = _Swings(none, none, np.zeros(0), np.zeros(0))
+    unfinished = 0
+    for seed in range(PROBLEMS):
+        rng = np.random.default_rng(seed)
+        jacobian, residual = rng.normal(size=(ROWS, count)), rng.normal(size=ROWS)
+        near, far, is_bounded = rng.uniform(0.0, 0.05, count), rng.uniform(0.5, 1.5, count), rng.random(count) < 0.8
+        is_near_below = rng.random(count) < 0.5
+        down = np.where(is_bounded, -np.where(is_near_below, near, far), -np.inf)
+        up = np.where(is_bounded, np.where(is_near_below, far, near), np.inf)
+        hessian, flat = 1e5 * jacobian.T @ jacobian, np.zeros((count, count))
+        here = _Linearised(residual, jacobian, np.zeros(count), down, up, swings, jacobian, hessian, flat)
+        change, _, _, is_optimal = _step(descent, here, np.full(ROWS, 1e5), 1e-3, np.zeros((2, count), bool))
+        assert (change >= down).all() and (change <= up).all()
+        unfinished += not is_optimal
+    assert unfinished <= 4
