@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import bpy
 import gpu
-from bpy.types import Gizmo, GizmoGroup
+from bpy.types import Gizmo, GizmoGroup, SpaceView3D
 from mathutils import Matrix, Vector
 
 if TYPE_CHECKING:
-    from bpy.types import Context, SpaceView3D
+    from bpy.types import Context
 
 HandleShape = Literal['SQUARE', 'CIRCLE', 'MARK']
 HandleColor = Literal['gizmo_primary', 'gizmo_secondary', 'axis_x', 'axis_y']
@@ -179,14 +179,15 @@ def can_show_handles(context: Context) -> bool:
     """READ: whether the active object is an armature that is posed and seen in this viewport, so that it has handles.
 
     What is hidden, in no local view of this viewport or of a type that it doesn't show has none, as with Blender's own.
+    Outside a viewport what is visible in the view layer counts.
     """
-    armature = context.object
+    armature, space = context.object, context.space_data
     return (
         context.mode == 'POSE'
         and armature is not None
         and armature.library is None
         and armature.data.pose_position == 'POSE'
-        and armature.visible_in_viewport_get(cast("SpaceView3D", context.space_data))
+        and (armature.visible_in_viewport_get(space) if isinstance(space, SpaceView3D) else armature.visible_get())
     )
 
 
