@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -122,3 +123,17 @@ def test_an_override_of_a_linked_body_is_posed(human: Object, tmp_path: Path) ->
     update()
     assert (rig.matrix_world @ rig.pose.bones["hand.L"].head - target).length < 1e-4
     assert ops.fabrik_handle_pin(handle="Hand.R") == {"FINISHED"} and rig.fabrik.body.handles["Hand.R"].use_pin
+
+
+def test_a_body_whose_swings_are_limited_to_half_turns_is_pulled(human: Object) -> None:
+    """Blender's limits are half turns where nobody has set others: there the half-sine of a swing stands still."""
+    pose_bones: Any = human.pose.bones
+    for bone in pose_bones:
+        for axis in "xyz":
+            setattr(bone, f"use_ik_limit_{axis}", True)
+            setattr(bone, f"ik_min_{axis}", -math.pi)
+            setattr(bone, f"ik_max_{axis}", math.pi)
+    for place in ((0.9, -0.5, 1.7), (-0.5, -0.4, 0.4), (0.2, 0.6, 1.9), (0.4, -0.4, 1.2)):
+        assert ops.fabrik_body_pull(handle="Hand.R", position=place) == {"FINISHED"}
+        update()
+    assert (human.pose.bones["hand.R"].head - Vector(place)).length < 0.3

@@ -32,7 +32,9 @@ def test_the_rounds_of_a_step_end_with_the_active_set_of_the_minimum() -> None:
         up = np.where(is_bounded, np.where(is_near_below, far, near), np.inf)
         hessian, flat = 1e5 * jacobian.T @ jacobian, np.zeros((count, count))
         here = _Linearised(residual, jacobian, np.zeros(count), down, up, swings, jacobian, hessian, flat)
-        change, _, _, is_optimal = _step(descent, here, np.full(ROWS, 1e5), 1e-3, np.zeros((2, count), bool))
+        step = _step(descent, here, np.full(ROWS, 1e5), 1e-3, np.zeros((2, count), bool))
+        assert step is not None
+        change, _, _, is_optimal = step
         assert (change >= down).all() and (change <= up).all()
         unfinished += not is_optimal
     assert unfinished <= 4

@@ -104,6 +104,9 @@ LEAST_CURVATURE = 1e-2
 """Least eigenvalue of the second derivatives with which a step is taken; with less, K is taken without its negative
 curvatures. The posture task's weights are 0.25 and more."""
 
+LEAST_INVERSE = 1e-12
+"""A lower bound of the eigenvalues of the inverse of that matrix: the first level's weight is 1e8."""
+
 GRADUAL_WEIGHT = 1e2
 """Largest weight of a level in the first of two descents from a pose that is far from the targets.
 
@@ -314,11 +317,15 @@ def _descend(
     here = _linearised(descent, state, residual, weights, toward)
     active = np.zeros((2, len(metric)), bool)
     for _ in range(steps):
-        try:
-            step = _step(descent, here, weights, damping, active)
-        except np.linalg.LinAlgError:
+        step = _step(descent, here, weights, damping, active)
+        if step is None:
             here = here.with_curvature(_without_negative(here.curvature, metric))
             step = _step(descent, here, weights, damping, active)
+        if step is None:
+            damping, growth = max(damping, RAISED_LAMBDA) * growth, 2.0 * growth
+            if damping > MOST_LAMBDA:
+                return state, taken, True
+            continue
         change, free, active, is_optimal = step
         if is_optimal and (1.0 + damping) * np.abs(change).max(initial=0.0) <= CONVERGED:
             return state, taken, True
@@ -396,7 +403,7 @@ def _step(
     weights: Array,
     damping: float,
     active: NDArray[np.bool_],
-) -> tuple[Array, Array, NDArray[np.bool_], bool]:
+) -> tuple[Array, Array, NDArray[np.bool_], bool] | None:
     """Return a step (N + S,) that ends within limits, and the step that brings the first level's residual to 0.
 
     Args:
@@ -408,23 +415,31 @@ def _step(
 
     Returns:
         the step, the pseudo-inverse (N + S, M1) of the first level's rows over the coordinates that aren't at their
-        limits, which coordinates are there, and whether the rounds ended with the active set that they began with.
+        limits, which coordinates are there, and whether the rounds ended with the active set that they began with. None
+        where the second derivatives aren't positive definite.
     """
     down, up, swings, jacobian = here.down, here.up, here.swings, here.by_swings
-    inverse_metric = open_metric = descent.inverse_posture_weights
+    inverse_metric = descent.inverse_posture_weights
     metric = (1.0 + damping) / inverse_metric
     hessian = here.hessian + np.diag(metric)
     slope = jacobian.T @ (weights * here.residual) + swings.from_axes(here.toward) / inverse_metric
     above, below = active & np.isfinite([up, down])
-    desired, is_optimal = slope, False
+    try:
+        inverse = positive_inverse(hessian, LEAST_CURVATURE)
+    except np.linalg.LinAlgError:
+        return None
+    without_bounds = inverse @ slope
+    desired, is_optimal = without_bounds, False
     for _ in range(ACTIVE_SET_ROUNDS):
-        is_at_limit = above | below
-        open_metric = np.where(is_at_limit, 0.0, inverse_metric)
-        desired = np.where(above, up, np.where(below, down, 0.0))
-        free = np.flatnonzero(~is_at_limit)
-        inverse = positive_inverse(hessian[np.ix_(free, free)], LEAST_CURVATURE)
-        desired[free] = inverse @ (slope - hessian @ desired)[free]
-        desired[is_at_limit] += ((slope - hessian @ desired) / metric)[is_at_limit]
+        (held,) = np.nonzero(above | below)
+        if held.size:
+            # With forces f at the limits, H dq = b - f, and dq is what the limits leave of the way to them.
+            at_limit = np.where(above, up, down)[held]
+            forces = positive_inverse(inverse[np.ix_(held, held)], LEAST_INVERSE) @ (without_bounds[held] - at_limit)
+            desired = without_bounds - inverse[:, held] @ forces
+            desired[held] = at_limit + forces / metric[held]
+        else:
+            desired = without_bounds
         # At a limit the desired change is a multiplier, of which the sign alone counts: it frees the coordinate.
         over, under = (desired > up) & ~below, (desired < down) & ~above
         is_optimal = not (over ^ above | under ^ below).any()
@@ -432,6 +447,7 @@ def _step(
             break
         above, below = over, under
     change = np.minimum(np.maximum(desired, down), up)
+    open_metric = np.where(above | below, 0.0, inverse_metric)
     rows = jacobian[descent.spans[0]]
     weighted = rows * open_metric
     normal = weighted @ rows.T
