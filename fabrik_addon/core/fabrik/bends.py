@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Bends: a chain's pose without its place and rotation, two components at every inner joint.
+"""Bends: a chain's pose without its root's position and without its rotation as a whole, two components a joint.
 
-A bend is the rotation vector (radians) of the shortest rotation from a link to the next one, in axes that these
-rotations transport along the chain from the first link, which is along the first axis. It is across the link: of its
-components (y, z) the first bends the next link toward the second axis, the second toward the third axis.
+A bend (y, z) is the angle a (radians) from a link to the next one times the unit direction across the link to which the
+next link deviates: the shortest rotation between them has the rotation vector ``(1, 0, 0) x (0, y, z) = (0, -z, y)``.
+Its axes are those of the first link, which is along the first axis, transported by these rotations from link to link.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..math.quaternions import Quaternion, conjugate, from_to, multiply, rotate
 from ..problem import PoleShape
 
 Bend = tuple[Component, Component]
-"""Components of a bend toward the second and the third one of the axes in which it is."""
+"""(y, z) of a bend, radians: toward the second and toward the third axis."""
 
 ScalarBends = list[tuple[float, float]]
 """Bends of one pose, at every inner joint."""

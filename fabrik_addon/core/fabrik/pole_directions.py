@@ -1,8 +1,9 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Poses of a chain with a pole through a pole shape that has the directions of its links without their lengths.
+"""Poses of a chain with a pole, by a pole shape of unit directions of its links, without their lengths.
 
-Pole shapes of files saved by earlier versions are of this kind, and their chains keep the poses that they had. With b
+Pole shapes of files saved by earlier versions are of this kind, whose chains keep the poses that they had, and those of
+poses through which ``pole_shape`` has no family. With b
 the bends of the pole shape and c the bends of the chain closed on one circle toward the pole
 (``circular_arc.closed_bends``), the bends are
 
@@ -10,7 +11,7 @@ the bends of the pole shape and c the bends of the chain closed on one circle to
     (1 - s) b + s c + f s (1 - s)^2 g       s from 0 to 1, from the pole shape to the closed chain,
 
 with g the direction of steepest descent of the distance from root to tip at the pole shape, its largest component one
-radian, and f the first of ``DESCENTS`` with which the distance falls all along the piece.
+radian, and f the first of ``DESCENTS`` with which the distance falls all along both pieces, or 0.
 
 All joints bend toward the pole together, and g bends a knee that lies behind the line from hip to toe backward: such a
 shape was stored with a pole angle of half a turn. ``pole_shape`` has the poses of pole shapes with lengths.

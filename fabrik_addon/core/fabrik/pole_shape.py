@@ -1,19 +1,20 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Poses of a chain with a pole that bends to both sides or in several planes: one continuous family in the reach.
+"""Poses of a chain with a pole that bends to both sides or in several planes: one family, continuous in the distance.
 
-The planar family (``planar_pose``) has no pose near a leg down to its toe, whose knee and ankle bend to opposite sides,
-nor near a clavicle with an arm. The family here passes through one given pose, the pole shape. Its bends (``bends``)
-are interpolated linearly between nodes: the straight chain, the pole shape b_0, and b_1, b_2 ... down to c, the chain
-closed on one circle toward the pole (``circular_arc.closed_bends``). From a node to the next one the bends change by
+That is the distance from root to target, and each has one pose. The planar family (``planar_pose``) has no pose near a
+leg down to its toe, whose knee and ankle bend to opposite sides, nor near a clavicle with an arm. The family here passes
+through one given pose, the pole shape. Its bends (``bends``) are interpolated linearly between nodes: the straight
+chain, the pole shape b_0, and b_1, b_2 ... down to c, the chain closed on one circle toward the pole
+(``circular_arc.closed_bends``). From a node to the next one the bends change along
 
-    v = K (c - b),          v' = v - max(0, v . g + e max|g|) / |M g|^2  M g,
+    v = K (c - b) / s,      s = max|K (c - b)|,     v' = v - max(0, v . g + e min(s, 1) max|g|) / |M g|^2  M g,
 
 with g the gradient of the distance from root to tip, K a weight of one for the joint of the bend (``joint_of_bend``:
 knee or elbow) and ``OTHER_JOINTS`` for the other joints, M the projection onto the other joints, and e of ``DESCENTS``.
-So the joint of the bend always bends on toward the pole. The other joints follow it more slowly, and bend as the
-distance needs it to fall. The family is rotated about the line root-tip so that the axis across the pole at the link
-before the joint of the bend stays where the pole shape has it: a knee stays a hinge.
+So the bend of the joint of the bend goes to that of c without turning back. The other joints follow it more slowly, and
+v' keeps the distance falling. The family is rotated about the line root-tip so that the direction, about that line, of
+the hinge axis (the third axis of the link before the joint of the bend) stays that of the pole shape.
 
 Where the distance falls all along the nodes (``has_family``), one pose belongs to every distance, and joints are
 continuous in it. The pose depends on the distance alone, not on the pose before.

@@ -310,7 +310,7 @@ def _start_anywhere(
     starts = np.concatenate([_near_poses(bones, goals), np.stack([array_of(one) for one in others], 1)], axis=1)
     damping, count = np.full(starts.shape[:2], FIRST_NEWTON_DAMPING), starts.shape[1]
     for most, residual_damping in HALVING_ROUNDS:
-        count = (count + 1) // 3
+        count = max((count + 1) // 3, 1)
         if residual_damping == 0.0:  # Newton's method goes on where Gauss-Newton has ended
             damping = np.where(np.isinf(damping), SECOND_NEWTON_DAMPING, damping)
         starts, errors, damping = _descend_all(bones, starts, goals, tolerance, most, damping, residual_damping)

@@ -380,14 +380,15 @@ class Descent:
         return jacobian
 
     def curvature(self, motions: tuple[Array, Array], forces: Array) -> Array:
-        """Return K (N + S, N + S), the part of half the cost's second derivatives that J^T W J leaves out.
+        """Return K (N + S, N + S), the part of half the cost's second derivatives that is from tasks at points.
 
-        With f the force on a joint at p, toward its target, and a_c, a_d the axes of two columns of which c rotates the
-        frame of d, ``K_cd = -f . (a_c x (a_d x (p - p_d)))``, which is ``(a_c x f) . dp/dq_d``; the two halves of two
-        columns of one bone are averaged. A chain that is pulled straight is a pendulum, and K its stiffness.
+        With f the force on a joint at p, toward its target, a_c and a_d the axes of two columns of which c rotates the
+        frame of d, and p_d the head of d's bone, ``K_cd = -f . (a_c x (a_d x (p - p_d))) = (a_c x f) . dp/dq_d``, added
+        up over the joints; of two columns of one bone it is the mean of both orders. For a straight chain of length L
+        under the force F, ``K_cc`` of its root is F L, a pendulum's stiffness.
 
-        K is of position tasks alone, and 0 where a floor or a balance task pushes against them: it would be that of
-        forces which aren't in balance.
+        K is 0 where a floor or a balance task has a residual: the second derivatives of those aren't computed, and K of
+        the other forces alone is wrong.
 
         Args:
             motions: of the state.

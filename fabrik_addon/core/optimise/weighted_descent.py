@@ -3,34 +3,37 @@
 """The tasks of a body or a tree by weight, with a posture task: Newton steps with a Levenberg-Marquardt damping.
 
 The cost is ``sum_k rho_k(|r_k|) + (q - q0)^T P (q - q0)``, with ``r_k`` the residual of task k, ``q0`` the reference
-pose and P the diagonal matrix of the posture task's weights. Of tasks of the first level (pins and planted feet)
-``rho(r) = w r^2``; of the others, whose force is bounded, it is the pseudo-Huber loss
+pose and P the diagonal matrix of the posture task's weights. Of tasks of the first level (pins and planted feet) and of
+preferences ``rho(r) = w r^2``; of the others, whose force is bounded, it is the pseudo-Huber loss
 
     rho(r) = 2 F delta (sqrt(1 + (r / delta)^2) - 1),   delta = F / w
 
-which is ``w r^2`` near the target and whose slope far away is 2 F. With J the Jacobian of all tasks, r their residuals
-and W the diagonal matrix of ``rho'(|r_k|) / (2 |r_k|)``, one step is
+which is ``w r^2`` near the target and whose slope far away is 2 F. With r the residuals
+of all tasks, the way from the value to the target, ``J = -dr/dq`` and W the diagonal matrix of
+``rho'(|r_k|) / (2 |r_k|)``, one step is
 
     (J^T W J + K + (1 + lambda) P) dq = J^T W r + P (q0 - q)
 
-which leads to the minimum of the cost's second-order model plus ``lambda dq^T P dq`` (Marquardt 1963; lambda by the
-ratio of the reduction of the cost to that of the model, Nielsen 1999). K is what bones under the tasks' forces add to
-the second derivatives (``Descent.curvature``); where the matrix isn't positive definite, K without its negative
-curvatures. Without K, which leaves a Gauss-Newton step, a target beyond reach took 25 to 44 steps (median of each of
-seeded paths of Rigify's human) instead of 3 to 19, and poses ended up to 1.7 degrees from the minimum. Bounds are an
-active set, found anew in each step: a coordinate is at its limit where the step's own formula takes it beyond
+which leads to the minimum of a quadratic model of the cost, with W held fixed, plus ``lambda dq^T P dq`` (after
+Marquardt 1963, with P for the diagonal of J^T J; lambda by the ratio of the reduction of the cost to that of the model,
+after Nielsen 1999). K is the second derivative of the targets' joints times the forces W r (``Descent.curvature``);
+where the matrix isn't positive definite, K projected to its eigenvalues that aren't negative, in coordinates of which P
+is the identity. Without K, which leaves a Gauss-Newton step, a target beyond reach took 25 to 44 steps instead of 3 to
+19 (medians of seeded paths of Rigify's human, bench row "body-paths"). Bounds are a primal-dual active set that starts
+from that of the step before: a coordinate is held at a limit where limit + multiplier / P is beyond the limit
 (Hintermueller, Ito and Kunisch 2002).
 
 Without the bound F a target beyond reach pulls in proportion to its distance, a hundred times harder than the posture
 task: the pose becomes the nearest one of a set that isn't convex, and jumps. In a drag of a body's hips below where the
 legs allow them a bone rotated by 17.6 times the median move's largest rotation in one move; with F by 4.1 times.
 
-By strict priority (``prioritised_descent``) no level takes anything from those above it, by weight a small share. But
+By strict priority (``prioritised_descent``) no level changes the residuals of those above it, by weight a little. But
 where a target is out of reach, steps by strict priority alternate between the target and the posture, and end far from
-both. After the last step by weight, tasks that are nearly met are met exactly, by steps of strict priority.
+both. After the last step by weight, positions and rotations that are nearly met are met exactly, by steps of strict
+priority; poles, swivels, balance and looks stay as they are.
 
-Every trial is brought back to the first level before its cost is compared: along the curved set of poses that keep the
-pins a straight step costs more than it gains.
+Every trial is brought back to the first level before its cost is compared: off the curved set of poses that keep the
+pins a straight step increases the first level's cost by more than it reduces the others'.
 """
 
 from __future__ import annotations
@@ -53,10 +56,10 @@ from .tasks import PoleTask, PositionTask, State, Task
 
 
 class Firmness(NamedTuple):
-    """How firmly tasks are held against the posture task, whose weight is 1."""
+    """How firmly tasks are held against the posture task, whose weights are P."""
 
     weights: Sequence[float]
-    """w of the levels; the last one of all levels after it."""
+    """w of the levels, cost for each squared unit of the tree; the last one of all levels after it."""
     most_forces: Sequence[float]
     """F of the levels."""
     nearly_met: float
@@ -64,22 +67,23 @@ class Firmness(NamedTuple):
 
 
 OF_BODY = Firmness((1e8, 1e5, 1e3, 1e2), (math.inf, 500.0, 100.0, 30.0), 3e-3)
-"""Of a body: targets within reach need less than 250 in the drags of the bench, most of them less than 100."""
+"""Of a body. Targets of the second level that are within reach need forces of less than 250 in the drags of the bench,
+most of them less than 100."""
 
 OF_CHAINS = Firmness((1e8, 1e5, 1e5), (math.inf, 500.0, 100.0), 6e-4)
 """Of chains with pins whose root moves: poles and rotations are met to 0.1 degrees where they can be; with a weight of
-1e3 chains bent up to 9 degrees beside their poles. A reachable target ends within 5e-4; with 3e-3 the last steps made a
-bone jump on 17 of 25 seeded paths of Rigify's human with a target beyond reach instead of 9."""
+1e3 chains bent up to 9 degrees beside their poles. A reachable target ends within 5e-4; with ``nearly_met`` = 3e-3 the
+exact steps at the end made a bone jump on 17 of 25 seeded paths of Rigify's human with a target beyond reach, not 9."""
 
 FIRST_LAMBDA, LEAST_LAMBDA, MOST_LAMBDA = 1e-3, 1e-7, 1e8
-"""lambda of the first step, and its bounds: with more no step reduces the cost."""
+"""lambda of the first step, its least value, and the one above which a descent ends."""
 
 RAISED_LAMBDA = 1e-4
-"""lambda that the first step which doesn't reduce the cost raises at least."""
+"""Least lambda that is multiplied where a step doesn't reduce the cost."""
 
 CONVERGED = 3e-4
-"""Largest change of a coordinate in a step that counts as none: 0.02 degrees. With 1e-6 a move of a drag took 8 steps
-(median) instead of 3."""
+"""Largest change of a coordinate, times 1 + lambda, that counts as none: 0.02 degrees. With 1e-6 a move of a drag took
+8 steps (median) instead of 3."""
 
 NEAR_ELLIPSE = 0.5
 """Share of a swing's ellipse (``ellipse_share``) from which on the tangent at the ellipse bounds a step."""
@@ -101,11 +105,11 @@ MOST_EXACT = 0.05
 8.6 degrees in one of 80 moves where a hand's last 8 mm took 0.12."""
 
 LEAST_CURVATURE = 1e-2
-"""Least eigenvalue of the second derivatives with which a step is taken; with less, K is taken without its negative
-curvatures. The posture task's weights are 0.25 and more."""
+"""Four times the least eigenvalue of J^T W J + K + (1 + lambda) P with which K is taken as it is
+(``positive_inverse``). The posture task's weights are 0.25 and more."""
 
 LEAST_INVERSE = 1e-12
-"""A lower bound of the eigenvalues of the inverse of that matrix: the first level's weight is 1e8."""
+"""A lower bound of the eigenvalues of the inverse of J^T W J + K + (1 + lambda) P: the first level's w is 1e8."""
 
 GRADUAL_WEIGHT = 1e2
 """Largest weight of a level in the first of two descents from a pose that is far from the targets.
@@ -404,7 +408,7 @@ def _step(
     damping: float,
     active: NDArray[np.bool_],
 ) -> tuple[Array, Array, NDArray[np.bool_], bool] | None:
-    """Return a step (N + S,) that ends within limits, and the step that brings the first level's residual to 0.
+    """Return a step (N + S,) that ends within limits, and the damped pseudo-inverse of the first level's rows.
 
     Args:
         descent: the tree and its coordinates.
@@ -415,7 +419,7 @@ def _step(
 
     Returns:
         the step, the pseudo-inverse (N + S, M1) of the first level's rows over the coordinates that aren't at their
-        limits, which coordinates are there, and whether the rounds ended with the active set that they began with. None
+        limits, which coordinates are there, and whether the last round left the active set as it was. None
         where the second derivatives aren't positive definite.
     """
     down, up, swings, jacobian = here.down, here.up, here.swings, here.by_swings
@@ -433,7 +437,7 @@ def _step(
     for _ in range(ACTIVE_SET_ROUNDS):
         (held,) = np.nonzero(above | below)
         if held.size:
-            # With forces f at the limits, H dq = b - f, and dq is what the limits leave of the way to them.
+            # Multipliers f: H dq = b - f and dq = limit where held, so f = (H^-1)_hh^-1 ((H^-1 b)_h - limit).
             at_limit = np.where(above, up, down)[held]
             forces = positive_inverse(inverse[np.ix_(held, held)], LEAST_INVERSE) @ (without_bounds[held] - at_limit)
             desired = without_bounds - inverse[:, held] @ forces
