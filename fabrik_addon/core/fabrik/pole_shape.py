@@ -3,7 +3,7 @@
 """Poses of a chain with a pole that bends to both sides or in several planes: one family, continuous in the distance.
 
 That is the distance from root to target, and each has one pose. The planar family (``planar_pose``) has no pose near a
-leg down to its toe, whose knee and ankle bend to opposite sides, nor near a clavicle with an arm. The family here passes
+leg down to its toe, whose knee and ankle bend to opposite sides, nor near a clavicle with an arm. The family here goes
 through one given pose, the pole shape. Its bends (``bends``) are interpolated linearly between nodes: the straight
 chain, the pole shape b_0, and b_1, b_2 ... down to c, the chain closed on one circle toward the pole
 (``circular_arc.closed_bends``). From a node to the next one the bends change along
