@@ -155,7 +155,7 @@ def _loss_of(descent: Descent, firmness: Firmness, most_weight: float) -> _Loss:
     for number, level in enumerate(descent.levels):
         own = min(number, len(firmness.weights) - 1)
         for task, _ in level:
-            weight, force, size = firmness.weights[own], firmness.most_forces[own] if number else math.inf, task.rows
+            weight, force, size = firmness.weights[own], firmness.most_forces[own], task.rows
             if isinstance(task, LookAtTask):
                 weight, force, size = LOOK_AT_WEIGHT, LOOK_AT_FORCE, 1
             for first in range(row, row + task.rows, size):
