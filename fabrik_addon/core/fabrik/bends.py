@@ -57,6 +57,13 @@ def lay_bends(
     return joints, frames
 
 
+def rotation_to_line(ops: Operations, tip: Vector) -> Quaternion:
+    """Return the shortest rotation that takes the tip onto the first axis, about the third one where it is opposite."""
+    zero = 0.0 * tip[0]
+    along, across = ((x + zero, y + zero, z + zero) for x, y, z in (FIRST_AXIS, THIRD_AXIS))
+    return from_to(ops, tip, along, across)
+
+
 def rotation_of_bend(ops: Operations, bend: Bend) -> Quaternion:
     """Return the rotation of a bend: ``(cos(a / 2), sin(a / 2) (0, -z, y) / a)`` for ``(y, z)`` of length a."""
     y, z = bend

@@ -30,12 +30,9 @@ from ..math.operations import ARRAY, SCALAR, TINY, Component, Condition, Operati
 from ..math.quaternions import Quaternion, conjugate, from_to, multiply, rotate
 from ..math.vectors import cross, first_direction, norm
 from ..problem import PoleShape
-from .bends import FIRST_AXIS, THIRD_AXIS, ScalarBends, bends_of, lay_bends, rotation_of_bend
+from .bends import FIRST_AXIS, THIRD_AXIS, ScalarBends, bends_of, lay_bends, rotation_of_bend, rotation_to_line
 from .circular_arc import closed_bends
-from .exact_finish import CLOSED_ERROR
-
-POLE_FALSE_POSITIONS = 60
-"""Bound on the steps of false position, every third of which is a bisection: 8 to 14 are usual."""
+from .false_position import false_position
 
 LEAST_DISTANCE = 1e-6
 """Smallest distance from root to tip, over the chain's length: a tip at the root is in no direction from it."""
@@ -90,24 +87,11 @@ def pose_in_directions(
     path = _path_with(shape, tuple(lengths), factor or 0.0)
     at_shape = _distance(ops, path, zero + 1.0, zero > 1.0)
     is_beyond = at_shape > distance
-    low, high = zero, zero + 1.0
-    far, near = ops.where(is_beyond, at_shape, 1.0) - distance, ops.where(is_beyond, 0.0, at_shape) - distance
-    # The share at which a piece begins or ends is exact: a pose that is the pole shape stays as it is.
-    share = ops.where(is_beyond | (far <= CLOSED_ERROR), low, high)
-    for step in range(POLE_FALSE_POSITIONS):
-        error = _distance(ops, path, share, is_beyond) - distance
-        is_far = error > CLOSED_ERROR
-        is_open = is_far | (error < -CLOSED_ERROR)
-        if not ops.any(is_open):
-            break
-        low, far = ops.choose(is_far, [share, error], [low, far])
-        high, near = ops.choose(is_far, [high, near], [share, error])
-        part = 0.5 + zero if step % 3 == 2 else far / (far - near + TINY)
-        share = ops.where(is_open, low + (high - low) * part, share)
+    errors = ops.where(is_beyond, at_shape, 1.0) - distance, ops.where(is_beyond, 0.0, at_shape) - distance
+    share = false_position(ops, lambda x: _distance(ops, path, x, is_beyond) - distance, (zero, zero + 1.0), errors)
     joints = _joints(ops, path, share, is_beyond)
-    along, across = ((x + zero, y + zero, z + zero) for x, y, z in (FIRST_AXIS, THIRD_AXIS))
-    turn = from_to(ops, joints[-1], along, across)
-    return [rotate(turn, joint) for joint in joints]
+    rotation = rotation_to_line(ops, joints[-1])
+    return [rotate(rotation, joint) for joint in joints]
 
 
 class _Path(NamedTuple):

@@ -35,13 +35,13 @@ import numpy as np
 
 from ..goals.pole import pole_axes, rotate_pole
 from ..math.operations import ARRAY, SCALAR, TINY, Array, Component, Operations, ScalarVector, Vector, add_up, quiet
-from ..math.quaternions import Quaternion, conjugate, from_to, rotate
+from ..math.quaternions import Quaternion, conjugate, rotate
 from ..math.vectors import NO_DIRECTION, cross, dot, first_direction, norm
 from ..problem import PoleShape, Pose
-from .bends import FIRST_AXIS, THIRD_AXIS, ScalarBends, bends_of, lay_bends
+from .bends import THIRD_AXIS, ScalarBends, bends_of, lay_bends, rotation_to_line
 from .circular_arc import closed_bends
-from .exact_finish import CLOSED_ERROR
-from .pole_directions import LEAST_DISTANCE, POLE_FALSE_POSITIONS, directions_have_family, pose_in_directions
+from .false_position import false_position
+from .pole_directions import LEAST_DISTANCE, directions_have_family, pose_in_directions
 
 OTHER_JOINTS = 0.3
 """Weight of the way to the closed chain of the joints that are not the joint of the bend. While the target of a limb of
@@ -103,8 +103,7 @@ def has_family(shape: PoleShape) -> bool:
 
 def directions_with_family(shape: PoleShape) -> PoleShape:
     """Return the directions of a pole shape with lengths where they have a family, by ``pole_directions``; else ()."""
-    lengths = _links(shape)[0]
-    directions = tuple((x / r, y / r, z / r) for (x, y, z), r in zip(shape, lengths, strict=True))
+    lengths, directions = _lengths_and_directions(shape)
     return directions if directions_have_family(directions, lengths) else ()
 
 
@@ -129,19 +128,11 @@ def shaped_pose(ops: Operations, shape: PoleShape, lengths: Sequence[float], dis
     low = ops.minimum(ops.maximum(above - 1.0, zero), zero + (len(rows) - 2.0))
     high = low + 1.0
     far, near = (ops.interpolate([(node,) for node in distances], each)[0] - distance for each in (low, high))
-    # The place of a node is exact: a pose that is the pole shape stays as it is.
-    place = low
-    error = far
-    for step in range(POLE_FALSE_POSITIONS):
-        is_far = error > CLOSED_ERROR
-        is_open = is_far | (error < -CLOSED_ERROR)
-        if not ops.any(is_open):
-            break
-        low, far = ops.choose(is_far, [place, error], [low, far])
-        high, near = ops.choose(is_far, [high, near], [place, error])
-        part = 0.5 + zero if step % 3 == 2 else ops.minimum(far / (far - near + TINY), 1.0)
-        place = ops.where(is_open, low + (high - low) * part, place)
-        error = norm(ops, _lay(ops, rows, lengths, place)[0][-1]) - distance
+
+    def error_at(place: Component) -> Component:
+        return norm(ops, _lay(ops, rows, lengths, place)[0][-1]) - distance
+
+    place = false_position(ops, error_at, (low, high), (far, near))
     joints, axis = _turned_to_line(ops, shape, *_lay(ops, rows, lengths, place))
     return _with_axis(ops, joints, axis, _axis_of_shape(shape))
 
@@ -174,11 +165,9 @@ def _turned_to_line(
 
     That is the third axis at the link before the joint of the bend.
     """
-    zero = 0.0 * joints[-1][0]
-    along, across = ((x + zero, y + zero, z + zero) for x, y, z in (FIRST_AXIS, THIRD_AXIS))
-    turn = from_to(ops, joints[-1], along, across)
-    axis = rotate(turn, rotate(frames[_joint_of_shape(shape)], across))
-    return [rotate(turn, joint) for joint in joints], axis
+    rotation = rotation_to_line(ops, joints[-1])
+    axis = rotate(rotation, rotate(frames[_joint_of_shape(shape)], THIRD_AXIS))
+    return [rotate(rotation, joint) for joint in joints], axis
 
 
 def _with_axis(ops: Operations, joints: list[Vector], axis: Vector, wanted: ScalarVector) -> list[Vector]:
@@ -202,10 +191,15 @@ def joint_of_bend(lengths: Sequence[float], bends: ScalarBends) -> int:
     return max(bent or range(len(bends)), key=lambda joint: shorter[joint])
 
 
+def _lengths_and_directions(shape: PoleShape) -> tuple[tuple[float, ...], PoleShape]:
+    """Return the lengths of a pole shape's links and their unit directions."""
+    lengths = tuple(float(norm(SCALAR, link)) for link in shape)
+    return lengths, tuple((x / r, y / r, z / r) for (x, y, z), r in zip(shape, lengths, strict=True))
+
+
 def _links(shape: PoleShape) -> tuple[tuple[float, ...], ScalarBends]:
     """Return the lengths of a pole shape's links and its bends."""
-    lengths = tuple(float(norm(SCALAR, link)) for link in shape)
-    directions = tuple((x / r, y / r, z / r) for (x, y, z), r in zip(shape, lengths, strict=True))
+    lengths, directions = _lengths_and_directions(shape)
     return lengths, bends_of(directions)
 
 

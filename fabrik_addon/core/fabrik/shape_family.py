@@ -23,23 +23,18 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..math.operations import SCALAR, ScalarVector
+from ..math.operations import SCALAR, Component, ScalarVector
 from ..math.quaternions import ScalarQuaternion, conjugate, multiply, rotate
 from ..math.vectors import cross, dot, norm
 from ..model.constrained_chain import ConstrainedChain, Placed, place
 from ..model.joint_limits import LARGEST_HALF_SINE, JointLimits, clamp, rotation_of
+from .false_position import false_position
 
 STEP, LEAST_STEP = 0.04, 1e-5
 """Angle (radians) of a step along the path, of all joints together: the largest, and the one at which it ends."""
 
-FALSE_POSITIONS = 24
-"""Bound on the steps of false position, every third of which is a bisection: 3 to 6 are usual."""
-
 MOST_PATH_STEPS = 2000
 """Bound on the steps of one path; 50 to 700 are usual."""
-
-SAME_DISTANCE = 1e-9
-"""Error of a distance, over the chain's length, at which false position ends."""
 
 PROBE = 1e-4
 """Length of the trial step by whose projection onto the limits the direction of a step is known."""
@@ -80,22 +75,19 @@ class ShapeFamily:
         Between two shapes of the path joint coordinates are mixed, with the share at which the distance is met, found
         by false position. Linear interpolation alone is off by up to 2e-4 of the chain's length.
         """
-        number = min(max(bisect_left(self.distances, distance), 1), len(self.distances) - 1)
-        low, high = self.distances[number - 1], self.distances[number]
-        near, far = self.shapes[number - 1], self.shapes[number]
-        ends, shape = (0.0, 1.0), near if distance <= low else far
-        for step in range(FALSE_POSITIONS if low < distance < high else 0):
-            part = 0.5 if step % 3 == 2 else (distance - low) / (high - low)
-            share = ends[0] + (ends[1] - ends[0]) * part
-            shape = [_mixed(a, b, share) for a, b in zip(near, far, strict=True)]
-            found = _distance(_placed(self.chain, shape))
-            if found < distance:
-                low, ends = found, (share, ends[1])
-            else:
-                high, ends = found, (ends[0], share)
-            if abs(found - distance) < SAME_DISTANCE:
-                break
-        return [_rotation(s) for s in shape]
+        distance = min(max(distance, self.distances[0]), self.distances[-1])
+        number = bisect_left(self.distances, distance)
+        before = max(number - 1, 0)
+        near, far = self.shapes[before], self.shapes[number]
+
+        def shape_at(share: Component) -> Shape:
+            return [_mixed(a, b, float(share)) for a, b in zip(far, near, strict=True)]
+
+        def error_at(share: Component) -> Component:
+            return _distance(_placed(self.chain, shape_at(share))) - distance
+
+        errors = self.distances[number] - distance, self.distances[before] - distance
+        return [_rotation(s) for s in shape_at(false_position(SCALAR, error_at, (0.0, 1.0), errors))]
 
 
 def _placed(chain: ConstrainedChain, shape: Shape) -> Placed:
