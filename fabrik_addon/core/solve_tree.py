@@ -38,8 +38,9 @@ from .model.chain_start import batch_shape
 from .model.joint_limits import clamp
 from .model.tree_start import StartTree, coordinates_of_tree, start_tree
 from .optimise.jacobian_steps import StackedRule, step_by_rule
-from .optimise.prioritised_descent import Descent, descend_by_priority
+from .optimise.prioritised_descent import descend_by_priority
 from .optimise.swivel_task import SWIVEL_WEIGHT
+from .optimise.task_stack import TaskStack
 from .optimise.tasks import PositionTask, State, Task
 from .optimise.tree_problem import TreeProblem, tree_problem
 from .optimise.weighted_descent import (
@@ -287,7 +288,7 @@ def _optimised(
     Returns:
         the pose, the steps taken from all starts, and whether least squares ended before their steps were used up.
     """
-    descent = Descent(problem.start.tree, problem.levels(), problem.moves_root)
+    descent = TaskStack(problem.start.tree, problem.levels(), problem.moves_root)
     reference = _met_halfway(problem, begin)
     best: State | None = None
     used, is_converged = 0, True
@@ -320,7 +321,7 @@ def _weighed(
         the pose, the steps taken, and whether the descent ended before its steps were used up.
     """
     swivels = [(task, SWIVEL_WEIGHT) for task in problem.swivels]
-    descent = Descent(problem.start.tree, problem.levels(), problem.moves_root, swivels)
+    descent = TaskStack(problem.start.tree, problem.levels(), problem.moves_root, swivels)
     reference = problem.turned_to_poles(present)
     is_body = problem.priorities is not None
     firmness = OF_BODY if is_body else OF_CHAINS
@@ -339,7 +340,7 @@ def _weighed(
     return _within_turn(descent, begin, found, _most_turn(problem, found, options)), steps, is_converged
 
 
-def _with_pins(descent: Descent, present: State, found: State) -> State:
+def _with_pins(descent: TaskStack, present: State, found: State) -> State:
     """Return the state nearest to one that was found in which the pins hold, if they do in the pose at hand.
 
     Limits may leave no way straight back to the pins: then the search starts nearer to the pose at hand.
@@ -406,7 +407,7 @@ def state_of_previous(problem: TreeProblem, previous: TreeSolution) -> State:
 
 def _stepped(problem: TreeProblem, present: State, options: Options, rule: StackedRule) -> tuple[State, int]:
     """Return the state after a Jacobian method's own steps, and the number of steps taken."""
-    descent = Descent(problem.start.tree, [[(place, 1.0) for place in problem.places]], problem.moves_root)
+    descent = TaskStack(problem.start.tree, [[(place, 1.0) for place in problem.places]], problem.moves_root)
     found, taken = step_by_rule(descent, present, problem.tolerances, rule, options.iterations)
     return found, max(taken, 1)
 
@@ -425,7 +426,7 @@ def _met_halfway(problem: TreeProblem, state: State) -> State:
         share = other / (weight + other)
         middle = (ax + share * (bx - ax), ay + share * (by - ay), az + share * (bz - az))
         tasks += [(PositionTask(place.joint, middle), weight), (PositionTask(place.meets, middle), other)]
-    return descend_by_priority(Descent(problem.start.tree, [tasks], False), state, state, TREE_STEPS)[0]
+    return descend_by_priority(TaskStack(problem.start.tree, [tasks], False), state, state, TREE_STEPS)[0]
 
 
 def _weight_at(problem: TreeProblem, joint: int, weight: float) -> float:
@@ -486,7 +487,7 @@ def _most_turn(problem: TreeProblem, found: State, options: Options) -> float:
     return options.most_turn + min(1.0, missed / BEYOND) * (options.most_turn_beyond - options.most_turn)
 
 
-def _within_turn(descent: Descent, begin: State, found: State, most: float) -> State:
+def _within_turn(descent: TaskStack, begin: State, found: State, most: float) -> State:
     """Return the state, or where a bone rotates by more than ``most`` (radians) on the way to it, one that is nearer.
 
     That one is the same share of each coordinate's way, with the first level met again. Near full extension a limb's
@@ -525,7 +526,7 @@ def _statuses(problem: TreeProblem, state: State, distances: Sequence[float], is
         elif problem.is_limited(number):
             status = Status.LIMITED
         else:
-            alone = Descent(problem.start.tree, [[(problem.places[number], 1.0)]], problem.moves_root)
+            alone = TaskStack(problem.start.tree, [[(problem.places[number], 1.0)]], problem.moves_root)
             is_stuck = alone.gradient_norm(state) <= STUCK * distance
             gave_up = not is_converged and not any(problem.pinned)
             status = Status.STALLED if is_stuck or gave_up else Status.OUT_OF_REACH

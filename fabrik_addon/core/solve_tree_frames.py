@@ -22,7 +22,7 @@ from typing import TypeAlias
 
 from .model.tree_start import StartTree
 from .optimise.batched_descent import are_alike, descend_between
-from .optimise.prioritised_descent import Descent
+from .optimise.task_stack import TaskStack
 from .optimise.tasks import State
 from .optimise.tree_problem import TreeProblem, tree_problem
 from .problem import Goals, Options, Status
@@ -102,7 +102,7 @@ def _solved_between(
         return []
     inner = problems[1:-1]
     references = [_reference(problem) for problem in inner]
-    descents = [Descent(problem.start.tree, problem.levels(), problem.moves_root) for problem in inner]
+    descents = [TaskStack(problem.start.tree, problem.levels(), problem.moves_root) for problem in inner]
     if any(reference is None for reference in references) or not are_alike(descents):
         return []
     # A descent by weight stays near the reference pose by the posture task's own weights, all others by equal ones.

@@ -14,7 +14,7 @@ from fabrik_addon.core.body.segment_masses import shares_of_mass
 from fabrik_addon.core.math.convex_region import convex_hull, nearest_in_hull
 from fabrik_addon.core.optimise.balance_task import MARGIN, BalanceTask
 from fabrik_addon.core.optimise.floor_task import floor_task
-from fabrik_addon.core.optimise.prioritised_descent import Descent
+from fabrik_addon.core.optimise.task_stack import TaskStack
 from fabrik_addon.core.optimise.tree_problem import tree_problem
 from fabrik_addon.core.solve_tree import solve_tree
 from tests.unit.chains import Array
@@ -77,7 +77,7 @@ def test_the_jacobian_is_the_change_of_the_residual(seed: int) -> None:
     start = start_tree(chain, pose)
     problem = tree_problem(start, goals, Options(moves_root=True))
     assert problem.balance is not None
-    descent = Descent(start.tree, [[(problem.balance, 1.0)]], True)
+    descent = TaskStack(start.tree, [[(problem.balance, 1.0)]], True)
     state = problem.present()
     before, _ = descent.residual(state)
     assert np.linalg.norm(before) > 0.1
@@ -100,7 +100,7 @@ def test_the_jacobian_of_the_floor_task_is_the_change_of_its_residual(seed: int)
     task = replace(
         task, heights=task.heights - task.below(state.placed) + np.array([0.1, -0.1, 0.2, 0.3])[: len(bones)]
     )
-    descent = Descent(start.tree, [[(task, 1.0)]], True)
+    descent = TaskStack(start.tree, [[(task, 1.0)]], True)
     before, _ = descent.residual(state)
     assert np.allclose(before, np.maximum([0.1, -0.1, 0.2, 0.3], 0.0)[: len(bones)])
     jacobian = descent.jacobian(state)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fabrik_addon.core import Goals, Options, Pose, Solution, Status, start_tree
-from fabrik_addon.core.optimise.prioritised_descent import Descent
+from fabrik_addon.core.optimise.task_stack import TaskStack
 from fabrik_addon.core.optimise.tasks import PositionTask
 from fabrik_addon.core.optimise.tree_problem import tree_problem
 from fabrik_addon.core.solve_tree import solve_tree
@@ -159,7 +159,7 @@ def test_the_jacobian_of_a_task_with_slack_is_the_change_of_its_residual() -> No
     state = tree_problem(start, Goals(ends(pose)), Options()).present()
     tip = int(chain.tips[0])
     x, y, z = state.placed.joints[tip]
-    descent = Descent(start.tree, [[(PositionTask(tip, (x + 0.3, y - 0.1, z + 0.2), slack=0.15), 1.0)]], False)
+    descent = TaskStack(start.tree, [[(PositionTask(tip, (x + 0.3, y - 0.1, z + 0.2), slack=0.15), 1.0)]], False)
     before, _ = descent.residual(state)
     jacobian = descent.jacobian(state)
     change = 1e-6 * np.random.default_rng(0).normal(size=jacobian.shape[1])
@@ -173,7 +173,7 @@ def test_the_curvature_is_the_change_of_the_forces_torques() -> None:
     problem = tree_problem(
         start, Goals(np.add(ends(pose), [(0.4, 0.2, -0.3), (-0.2, 0.5, 0.1)])), Options(moves_root=True)
     )
-    descent = Descent(start.tree, problem.levels(), moves_roots=True)
+    descent = TaskStack(start.tree, problem.levels(), moves_roots=True)
     state = descent.applied(problem.present(), np.linspace(-0.3, 0.4, len(descent.weights)))
     forces = np.linspace(-2.0, 3.0, len(descent.row_weights))
 

@@ -15,7 +15,7 @@ from fabrik_addon.core.body.bone_names import eye_side
 from fabrik_addon.core.body.part import Side
 from fabrik_addon.core.math.quaternions import multiply, rotate
 from fabrik_addon.core.optimise.look_at_task import look_at_task
-from fabrik_addon.core.optimise.prioritised_descent import Descent
+from fabrik_addon.core.optimise.task_stack import TaskStack
 from fabrik_addon.core.optimise.tree_problem import tree_problem
 from fabrik_addon.core.solve_tree import solve_tree
 from tests.unit.chains import Array
@@ -52,7 +52,7 @@ def test_the_jacobian_is_the_change_of_the_residual(seed: int) -> None:
     )
     state = tree_problem(start, Goals(pose.positions[chain.tips]), Options(moves_root=True)).present()
     task = look_at_task(start, state.placed, look_at)
-    descent = Descent(start.tree, [[(task, 1.0)]], True)
+    descent = TaskStack(start.tree, [[(task, 1.0)]], True)
     state = descent.applied(state, 0.1 * rng.normal(size=len(descent.weights)))
     before, _ = descent.residual(state)
     ways = task.directions(state.placed)[:2]

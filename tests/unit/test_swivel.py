@@ -12,8 +12,8 @@ import pytest
 from fabrik_addon.core import Goals, Options, StartTree, Swivel, start_tree
 from fabrik_addon.core.body.arm_swivel import SWIVEL_MODEL, swivel_model
 from fabrik_addon.core.math.operations import SCALAR
-from fabrik_addon.core.optimise.prioritised_descent import Descent
 from fabrik_addon.core.optimise.swivel_task import SwivelTask, swivel_task
+from fabrik_addon.core.optimise.task_stack import TaskStack
 from fabrik_addon.core.optimise.tasks import State
 from fabrik_addon.core.optimise.tree_problem import tree_problem
 from fabrik_addon.core.solve_tree import solve_tree
@@ -36,7 +36,7 @@ def test_the_jacobian_is_the_change_of_the_residual(seed: int) -> None:
     rng = np.random.default_rng(seed)
     start, task, state = arm_of(rng.normal(size=(4, 3)))
     task = replace(task, angle=2.0 * task.angle + 1.0)
-    descent = Descent(start.tree, [], True, [(task, 3.0)])
+    descent = TaskStack(start.tree, [], True, [(task, 3.0)])
     state = descent.applied(state, 0.5 * rng.normal(size=descent.jacobian(state).shape[1]))
     before, _ = descent.residual(state)
     assert abs(before[0]) > 1e-3

@@ -22,7 +22,7 @@ from fabrik_addon.core import (
 )
 from fabrik_addon.core.math.quaternion_arrays import angle_between
 from fabrik_addon.core.optimise.batched_descent import DescentBatch, are_alike
-from fabrik_addon.core.optimise.prioritised_descent import Descent
+from fabrik_addon.core.optimise.task_stack import TaskStack
 from fabrik_addon.core.optimise.tree_problem import tree_problem
 from tests.unit.trees import y_tree
 
@@ -93,7 +93,7 @@ def test_residuals_and_jacobians_of_a_batch_are_those_of_its_frames() -> None:
     kind = "limits, poles, rotations"
     begin = start(kind)
     problems = [tree_problem(begin, goals_at(begin, kind, number), Options()) for number in range(5)]
-    descents = [Descent(problem.start.tree, problem.levels(), problem.moves_root) for problem in problems]
+    descents = [TaskStack(problem.start.tree, problem.levels(), problem.moves_root) for problem in problems]
     assert are_alike(descents)
     rng = np.random.default_rng(0)
     states = [

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from fabrik_addon.core.model.tree_start import start_tree
-from fabrik_addon.core.optimise.prioritised_descent import Descent
+from fabrik_addon.core.optimise.task_stack import TaskStack
 from fabrik_addon.core.optimise.tasks import PositionTask
 from fabrik_addon.core.optimise.weighted_descent import _Linearised, _step, _Swings
 from tests.unit.trees import y_tree
@@ -18,7 +18,7 @@ PROBLEMS, ROWS = 200, 6
 def test_the_rounds_of_a_step_end_with_the_active_set_of_the_minimum() -> None:
     """A coordinate that isn't held at its limit any more is free: taken to the other limit it was so in 6 of 200."""
     start = start_tree(*y_tree())
-    descent = Descent(start.tree, [[(PositionTask(9, (0.0, 0.0, 1.0)), 1.0)]], False)
+    descent = TaskStack(start.tree, [[(PositionTask(9, (0.0, 0.0, 1.0)), 1.0)]], False)
     count = len(descent.weights)
     none = np.zeros(0, np.intp)
     swings = _Swings(none, none, np.zeros(0), np.zeros(0))

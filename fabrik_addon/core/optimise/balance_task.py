@@ -14,6 +14,7 @@ from ..math.convex_region import PlanePoint, convex_hull, nearest_in_hull
 from ..math.operations import SCALAR, TINY, Array, Component, Operations
 from ..math.vectors import cross, perpendicular
 from ..model.tree_arrays import PlacedTree
+from ..model.tree_motions import TreeMotions
 from ..model.tree_start import StartTree
 from ..problem import Balance
 
@@ -82,10 +83,23 @@ class BalanceTask:
         near = np.minimum(np.maximum(beyond + margin, 0.0), 2.0 * margin)
         return tuple((-near * near / (4.0 * margin + TINY) - np.maximum(beyond - margin, 0.0)).tolist())
 
-    def across(self, placed: PlacedTree) -> Array:
-        """Return the matrix (E, 2) with which the residual changes as the center of mass moves, but for the sign."""
+    @property
+    def moved_joints(self) -> Sequence[int]:
+        """The joints whose motions the Jacobian needs."""
+        return self.bones
+
+    def jacobian(self, placed: PlacedTree, motions: TreeMotions) -> Array:
+        """Return how the residual, but for its sign, changes with each coordinate (E, N + S).
+
+        ``dc/dq = sum_b m_b (dp_b/dq + a x (R_b o_b))`` with the axis a of a coordinate that rotates the bone b.
+        """
+        center = np.tensordot(self.masses, motions.of_joints(self.bones), axes=1)
+        turned = motions.structure.turned[self.bones]
+        center[:, : len(motions.axes)] += np.cross(
+            motions.axes, turned.T @ (self.masses[:, None] * self.arms(placed))
+        ).T
         near = np.clip(self.beyond(placed) + self.margin, 0.0, 2.0 * self.margin + TINY)
-        found: Array = (near / (2.0 * self.margin + TINY))[:, None] * self.normals
+        found: Array = (near / (2.0 * self.margin + TINY))[:, None] * self.normals @ self.axes @ center
         return found
 
 

@@ -22,6 +22,7 @@ from ..math.operations import TINY, Array
 from ..math.quaternion_arrays import conjugate, multiply
 from ..model.joint_limits import AT_LIMIT
 from ..model.tree_arrays import PlacedTree, TreeArrays
+from .bounded_step import ROUNDS
 from .prioritised_descent import (
     CLOSELY_MET,
     CONVERGED_POSTURE,
@@ -30,9 +31,9 @@ from .prioritised_descent import (
     LONGEST,
     MET,
     PROJECTOR,
-    ROUNDS,
-    Descent,
+    least_dampings,
 )
+from .task_stack import TaskStack
 from .tasks import LEAST_BEND, POLE_NEAR, OrientationTask, PoleTask, PositionTask, State, Task
 
 STEPS = 24
@@ -53,7 +54,7 @@ REGULAR = 1e-10
 """Added to the diagonal of the normal equations of ``_mixed``, over its largest element."""
 
 
-def are_alike(descents: Sequence[Descent]) -> bool:
+def are_alike(descents: Sequence[TaskStack]) -> bool:
     """Tell whether descents can be batched: with the same tasks but for where their targets, frames and poles are."""
     first, *others = (
         [[(_kind(task), weight) for task, weight in level] for level in descent.levels] for descent in descents
@@ -76,12 +77,12 @@ def _kind(task: Task) -> tuple[object, ...] | None:
 class DescentBatch:
     """Descents of F frames, with the targets, frames and poles of their tasks as arrays."""
 
-    descents: Sequence[Descent]
+    descents: Sequence[TaskStack]
     weights: Array
     """(N + S,) W of the steps, and of the distance from the references that the poses are nearest to."""
 
     @property
-    def first(self) -> Descent:
+    def first(self) -> TaskStack:
         """The descent that says what is the same of all."""
         return self.descents[0]
 
@@ -171,12 +172,12 @@ def _arc_to_pole(points: Array, pole: Array, angle: float) -> tuple[Array, Array
 
 
 def _solve_levels(
-    first: Descent, jacobian: Array, residual: Array, weights: Array, toward: Array
+    first: TaskStack, jacobian: Array, residual: Array, weights: Array, toward: Array
 ) -> tuple[Array, Array]:
     """Return both parts (F, N + S) of a step, as ``prioritised_descent`` does for one pose."""
     change, posture = np.zeros(weights.shape), toward * (weights > 0.0)
     projected: list[tuple[Array, Array]] = []
-    for span, least_damping in zip(first.spans, first.least_dampings, strict=True):
+    for span, least_damping in zip(first.spans, least_dampings(first), strict=True):
         rows, left = jacobian[:, span], residual[:, span]
         open_rows = rows
         for pseudo_inverse, others in projected:
@@ -200,7 +201,7 @@ def _solve_levels(
 def _bounded_step(
     batch: DescentBatch, swing_twists: Array, jacobian: Array, residual: Array, toward: Array
 ) -> tuple[Array, Array]:
-    """Return both parts (F, N + S) of a step that ends within limits, as ``prioritised_descent.bounded_step`` does."""
+    """Return both parts (F, N + S) of a step that ends within limits, as ``bounded_step`` does."""
     first, structure = batch.first, batch.first.tree.structure
     weights = np.tile(batch.weights, (len(jacobian), 1))
     down, up = np.full(weights.shape, -np.inf), np.full(weights.shape, np.inf)
@@ -268,7 +269,7 @@ def _mixed(metric: Array, parts: Sequence[Array], taken: Sequence[Array]) -> Arr
 
 
 def descend_between(
-    descents: Sequence[Descent], weights: Array, references: Sequence[State], first: State, last: State
+    descents: Sequence[TaskStack], weights: Array, references: Sequence[State], first: State, last: State
 ) -> list[State | None]:
     """Bring the poses of F frames between two solved ones to where their tasks are met nearest to their references.
 

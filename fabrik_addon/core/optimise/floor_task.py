@@ -11,6 +11,7 @@ import numpy as np
 
 from ..math.operations import Array, Component, Operations
 from ..model.tree_arrays import PlacedTree
+from ..model.tree_motions import TreeMotions
 from ..model.tree_start import StartTree
 from ..problem import Floor
 
@@ -46,6 +47,22 @@ class FloorTask:
     def residual(self, ops: Operations, placed: PlacedTree) -> tuple[Component, ...]:
         """Return by how much each point has to rise; 0 above its height."""
         return tuple(np.maximum(self.below(placed), 0.0).tolist())
+
+    @property
+    def moved_joints(self) -> Sequence[int]:
+        """The joints whose motions the Jacobian needs."""
+        return self.bones
+
+    def jacobian(self, placed: PlacedTree, motions: TreeMotions) -> Array:
+        """Return how each point below its height rises with each coordinate (P, N + S); 0 for those above."""
+        rises: Array = np.tensordot(motions.of_joints(self.bones), self.up, axes=(1, 0))
+        is_below = self.below(placed) > 0.0
+        if not is_below.any():
+            return np.zeros(rises.shape)
+        turned = motions.structure.turned[self.bones]
+        # up . (axis x arm) = axis . (arm x up)
+        rises[:, : len(motions.axes)] += turned * (np.cross(self.arms(placed), self.up) @ motions.axes.T)
+        return rises * is_below[:, None]
 
     def partly(self, placed: PlacedTree, share: float) -> FloorTask:
         """Return the task whose residual at a pose is a share of this task's."""

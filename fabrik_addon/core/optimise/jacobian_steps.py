@@ -17,8 +17,9 @@ from functools import partial
 import numpy as np
 
 from ..math.operations import TINY, Array
+from .bounded_step import bounded_step
 from .damped_steps import LONGEST_DAMPED_STEP
-from .prioritised_descent import Descent, bounded_step
+from .task_stack import TaskStack
 from .tasks import State
 
 FIRST_DAMPING = 1e-3
@@ -45,7 +46,7 @@ class StackedRule:
 
 
 def step_by_rule(
-    descent: Descent, state: State, tolerances: Sequence[float], rule: StackedRule, steps: int
+    descent: TaskStack, state: State, tolerances: Sequence[float], rule: StackedRule, steps: int
 ) -> tuple[State, int]:
     """Take a method's steps until all residuals are small enough or their squared sum falls no more.
 

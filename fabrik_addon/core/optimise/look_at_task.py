@@ -19,6 +19,7 @@ import numpy as np
 
 from ..math.operations import SCALAR, TINY, Array, Component, Operations, ScalarVector
 from ..model.tree_arrays import PlacedTree
+from ..model.tree_motions import TreeMotions
 from ..model.tree_start import StartTree
 from ..problem import LookAt
 
@@ -106,14 +107,15 @@ class LookAtTask:
         )
         return tuple(ROTATION_SCALE * part - kept for part, kept in zip(left, self.kept, strict=True))
 
-    def rows_of(self, placed: PlacedTree, moved: Array, turned: Array) -> Array:
-        """Return how the residuals, but for their sign, change with each rotation (3, N).
+    @property
+    def moved_joints(self) -> Sequence[int]:
+        """The joints whose motions the Jacobian needs."""
+        return [self.bone]
 
-        Args:
-            placed: the pose.
-            moved: (N, 3) how the head's joint moves with each rotation.
-            turned: (N, 3) how the head's frame rotates with each.
-        """
+    def jacobian(self, placed: PlacedTree, motions: TreeMotions) -> Array:
+        """Return how the residuals, but for their sign, change with each coordinate of the bones (3, N)."""
+        turned = motions.turned(self.bone)
+        moved = motions.of_joint(self.bone)[:, : len(turned)].T
         forward, toward, distance = self.directions(placed)
         head, point = _seen(self.axes, forward), _seen(self.axes, toward)
         of_toward = -(moved + turned @ _crossing(_turned(placed, self.bone, self.eyes))) / distance
@@ -128,7 +130,7 @@ class LookAtTask:
                 ROLL * (turned @ (left @ _crossing(self.axes[2]))),
             ]
         )
-        return found
+        return np.where(np.isin(motions.structure.column_bones, self.turning), found, 0.0)
 
     def partly(self, placed: PlacedTree, share: float) -> LookAtTask:
         """Return the task that asks for some share of the way from a pose."""

@@ -28,24 +28,17 @@ Where a descent ends with a task that can't be met, the levels above that task a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import NamedTuple, TypeAlias, TypeGuard
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..math.factorisation import positive_inverse
-from ..math.operations import SCALAR, TINY, Array
-from ..model.joint_limits import AT_LIMIT
-from ..model.skeleton import Tree
-from ..model.tree_arrays import PlacedTree
-from .balance_task import BalanceTask
-from .floor_task import FloorTask
-from .look_at_task import LookAtTask
-from .swivel_task import SwivelTask
-from .tasks import OrientationTask, PoleTask, PositionTask, State, Task
+from ..math.operations import Array
+from .bounded_step import bounded_step
+from .task_stack import TaskStack
+from .tasks import State
 
 DAMPING = 0.3
 """lambda over the length of a level's residual: about half a lever arm, in units of the tree's longest way."""
@@ -112,421 +105,12 @@ UNMET = 1e-3
 SLOW = 2e-3
 """Share of the cost that a step must take away where some task isn't met; two in a row with less end a descent."""
 
-ROUNDS = 3
-"""Solutions of one step at most, each with the coordinates at their limits that the one before took there."""
-
-
-@dataclass(frozen=True)
-class Descent:
-    """Tasks by level, over the coordinates of a tree."""
-
-    tree: Tree
-    levels: Sequence[Sequence[tuple[Task, float]]]
-    """Tasks with their weights within their level; the first level comes before all others."""
-    moves_roots: bool
-    preferences: Sequence[tuple[Task, float]] = ()
-    """Tasks with their weights beside the posture task, for a descent by weight."""
-
-    @cached_property
-    def weighted_tasks(self) -> list[tuple[Task, float]]:
-        """All tasks with their weights, level by level, then the preferences."""
-        return [*(task for level in self.levels for task in level), *self.preferences]
-
-    @cached_property
-    def tasks(self) -> list[Task]:
-        """All tasks, in that order."""
-        return [task for task, _ in self.weighted_tasks]
-
-    @cached_property
-    def _rows(self) -> list[tuple[Task, int]]:
-        """All tasks, and the first row of each."""
-        ends = np.cumsum([0, *(task.rows for task in self.tasks)]).tolist()
-        return [*zip(self.tasks, ends, strict=False)]
-
-    @cached_property
-    def spans(self) -> list[slice]:
-        """Rows of each level."""
-        found, row = [], 0
-        for level in self.levels:
-            count = sum(task.rows for task, _ in level)
-            found.append(slice(row, row + count))
-            row += count
-        return found
-
-    @cached_property
-    def row_weights(self) -> Array:
-        """(M,) square roots of the tasks' weights."""
-        return np.array([weight**0.5 for task, weight in self.weighted_tasks for _ in range(task.rows)])
-
-    @cached_property
-    def least_dampings(self) -> list[float]:
-        """Damping, lambda, of each level where it is met."""
-        return [
-            POLE_DAMPING if any(isinstance(task, PoleTask) for task, _ in level) else LEAST_DAMPING
-            for level in self.levels
-        ]
-
-    @property
-    def has_poles(self) -> bool:
-        """Whether the last level has poles."""
-        return self.least_dampings[-1] == POLE_DAMPING
-
-    @cached_property
-    def shift_count(self) -> int:
-        """Columns of the roots' shifts."""
-        return 3 * len(self.tree.roots) if self.moves_roots else 0
-
-    @cached_property
-    def weights(self) -> Array:
-        """(N + S,) W: how readily each coordinate changes, its bone's share of a step (``Tree.shares``)."""
-        structure = self.tree.structure
-        own = np.array(self.tree.shares).reshape(-1).take(structure.flat_columns) * structure.weights
-        return np.concatenate([own, np.ones(self.shift_count)])
-
-    @cached_property
-    def inverse_posture_weights(self) -> Array:
-        """(N + S,) P^-1, inverse weights in the posture task: W over ``Tree.posture_weights``.
-
-        Without those over ``Tree.carried_lengths``.
-        """
-        own = self.tree.posture_weights or self.tree.carried_lengths
-        structure = self.tree.structure
-        shifted = np.repeat(structure.root_rows, 3) if self.shift_count else structure.root_rows[:0]
-        found: Array = self.weights / np.array(own)[np.concatenate([structure.column_bones, shifted])]
-        return found
-
-    @cached_property
-    def joints(self) -> list[int]:
-        """The joints whose motion the tasks' Jacobians need."""
-        found: dict[int, None] = {}
-        for task in self.tasks:
-            if isinstance(task, PositionTask):
-                found[task.joint] = None
-                if task.target is None:
-                    found[task.meets] = None
-            elif isinstance(task, (PoleTask, SwivelTask)):
-                found.update(dict.fromkeys(task.joints))
-            elif isinstance(task, (BalanceTask, FloorTask)):
-                found.update(dict.fromkeys(task.bones))
-            elif isinstance(task, LookAtTask):
-                found[task.bone] = None
-        return list(found)
-
-    @cached_property
-    def carried(self) -> tuple[NDArray[np.intp], Array]:
-        """(K, B) the joint that moves as each of those does with a bone, and (K, B, 1) 1 where it moves at all."""
-        which, moves = self.tree.structure.carried
-        return which[self.joints], moves[self.joints]
-
-    @cached_property
-    def shifted(self) -> Array:
-        """(3 K, S) how the joints move with the roots' shifts, x, y and z after one another."""
-        found = np.zeros((len(self.joints), 3, self.shift_count))
-        if self.shift_count:
-            for row, joint in enumerate(self.joints):
-                root = self.tree.structure.root_of[joint]
-                if root >= 0:
-                    first = 3 * self.tree.roots.index(root)
-                    found[row, :, first : first + 3] = np.eye(3)
-        return found.reshape(-1, self.shift_count)
-
-    def with_levels(
-        self, levels: Sequence[Sequence[tuple[Task, float]]], preferences: Sequence[tuple[Task, float]] = ()
-    ) -> Descent:
-        """Return the descent of other tasks of the same tree; what depends on the tree alone isn't computed again."""
-        made = Descent(self.tree, levels, self.moves_roots, preferences)
-        made.__dict__.update({name: self.__dict__[name] for name in _OF_TREE if name in self.__dict__})
-        return made
-
-    @cached_property
-    def first_level(self) -> Descent:
-        """The descent of the first level's tasks alone."""
-        return self.with_levels(self.levels[:1])
-
-    @cached_property
-    def below_first_level(self) -> Descent:
-        """The descent of all other tasks."""
-        return self.with_levels(self.levels[1:], self.preferences)
-
-    def residual(self, state: State, bends: Sequence[float] | None = None) -> tuple[Array, list[float]]:
-        """Return the residuals (M,), weighted, and how far each pole task's chain is bent.
-
-        Args:
-            state: the pose.
-            bends: to take instead of the state's own, so that the residuals of two poses can be compared: the residual
-                of a pole task is the angle to the pole times the bend, which falls as a chain straightens.
-        """
-        placed = state.placed
-        joints, targets, rows = self.at_points
-        at_points = targets - placed.points.take(joints, 0)
-        if not self.other_tasks:
-            return at_points.reshape(-1) * self.row_weights, []
-        found = np.empty(len(self.row_weights))
-        found[rows] = at_points
-        sizes: list[float] = []
-        for task, row in self.other_tasks:
-            if isinstance(task, PoleTask):
-                angle, size, _ = task.gradient(placed)
-                sizes.append(size)
-                found[row] = -angle * (size if bends is None else bends[len(sizes) - 1])
-            else:
-                found[row : row + task.rows] = task.residual(SCALAR, placed)
-        found *= self.row_weights
-        return found, sizes
-
-    @cached_property
-    def metric(self) -> Array:
-        """(N + S,) weights 1 / W of the squared coordinates in the length of the way to the reference pose."""
-        return 1.0 / np.maximum(self.weights, 1e-2)
-
-    def errors(self, residual: Array) -> list[float]:
-        """Return the length of each level's residual."""
-        return [math.sqrt(float(residual[span] @ residual[span])) for span in self.spans]
-
-    @cached_property
-    def at_points(self) -> tuple[NDArray[np.intp], Array, NDArray[np.intp]]:
-        """Joints (P,) that should be at points (P, 3) without slack, and the rows (P, 3) of those tasks."""
-        found = [(task.joint, task.target, row) for task, row in self._rows if _is_at_point(task)]
-        joints = np.array([joint for joint, _, _ in found], np.intp)
-        targets = np.array([target for _, target, _ in found], float).reshape(-1, 3)
-        rows = np.array([row for _, _, row in found], np.intp)[:, None] + np.arange(3)
-        return joints, targets, rows
-
-    @cached_property
-    def other_tasks(self) -> list[tuple[Task, int]]:
-        """The other tasks, and the first row of each."""
-        return [(task, row) for task, row in self._rows if not _is_at_point(task)]
-
-    @cached_property
-    def _oriented(self) -> tuple[list[OrientationTask], Array, NDArray[np.intp]]:
-        """The tasks of whole frames, (T, 1, N) 1 where a column rotates the bone of each, and their rows (T, 3)."""
-        found = [(task, row) for task, row in self.other_tasks if _is_of_whole_frame(task)]
-        tasks = [task for task, _ in found]
-        rows = np.array([row for _, row in found], np.intp)[:, None] + np.arange(3)
-        return tasks, self.tree.structure.turned[[task.bone for task in tasks], None], rows
-
-    @cached_property
-    def _single_tasks(self) -> list[tuple[Task, int]]:
-        """The tasks whose rows of J are computed one task after another, and the first row of each."""
-        return [(task, row) for task, row in self.other_tasks if not _is_of_whole_frame(task)]
-
-    @cached_property
-    def _joint_rows(self) -> dict[int, int]:
-        """Place of each joint in ``joints``."""
-        return {joint: row for row, joint in enumerate(self.joints)}
-
-    @cached_property
-    def _point_rows(self) -> NDArray[np.intp]:
-        """(P,) those of the joints of ``at_points``."""
-        return np.array([self._joint_rows[joint] for joint in self.at_points[0].tolist()], np.intp)
-
-    @cached_property
-    def are_own_rows(self) -> bool:
-        """Whether the rows of J are those of the joints' motions, one after another."""
-        return not self.other_tasks and self.at_points[0].tolist() == self.joints
-
-    def motions(self, state: State) -> tuple[Array, Array]:
-        """Return the axes (B, 3, 3), columns, of the bones, and how the joints of ``joints`` move (3 K, N + S)."""
-        bone_axes = self.tree.arrays.axes(state.placed, state.swing_twists)
-        moved = self.tree.arrays.moved(state.placed, self.carried, bone_axes)
-        if self.shift_count:
-            moved = np.concatenate([moved, self.shifted], axis=1)
-        return bone_axes, moved
-
-    def jacobian(self, state: State, motions: tuple[Array, Array] | None = None) -> Array:
-        """Return J (M, N + S), weighted; from the state's ``motions`` where the caller has them."""
-        structure, placed = self.tree.structure, state.placed
-        bone_axes, moved = motions or self.motions(state)
-        if self.are_own_rows:
-            return moved * self.row_weights[:, None]
-        jacobian = np.zeros((len(self.row_weights), moved.shape[1]))
-        by_joint = moved.reshape(len(self.joints), 3, -1)
-        number = self._joint_rows
-        jacobian[self.at_points[2]] = by_joint.take(self._point_rows, 0)
-        axes = bone_axes.transpose(0, 2, 1).reshape(-1, 3).take(structure.chosen, 0)
-        oriented, turned_axes, rows = self._oriented
-        if oriented:
-            factors = np.array([task.factor(placed) for task in oriented])
-            jacobian[rows, : len(axes)] = factors[:, None, None] * (turned_axes * axes.T)
-        for task, row in self._single_tasks:
-            own = jacobian[row : row + task.rows]
-            if isinstance(task, PositionTask):
-                own[:] = by_joint[number[task.joint]]
-                if task.target is None:
-                    own -= by_joint[number[task.meets]]
-                own[:] = task.moving(placed, own)
-            elif isinstance(task, OrientationTask):
-                own[:, : len(axes)] = task.turning(placed, structure.turned[task.bone][:, None] * axes).T
-            elif isinstance(task, LookAtTask):
-                turned = structure.turned[task.bone][:, None] * axes
-                found = task.rows_of(placed, by_joint[number[task.bone], :, : len(axes)].T, turned)
-                own[:, : len(axes)] = np.where(np.isin(structure.column_bones, task.turning), found, 0.0)
-            elif isinstance(task, SwivelTask):
-                of_joints = by_joint[[number[joint] for joint in task.joints]].transpose(0, 2, 1)
-                own[0] = task.row(placed, of_joints, structure.turned[task.bone][:, None] * axes)
-            elif isinstance(task, PoleTask):
-                gradient = np.array(task.gradient(placed)[2])
-                own[0] = gradient.reshape(-1) @ by_joint[[number[joint] for joint in task.joints]].reshape(
-                    gradient.size, -1
-                )
-            else:
-                of_bones = by_joint[[number[bone] for bone in task.bones]].transpose(0, 2, 1)
-                own[:] = (
-                    self._balance_rows(task, placed, of_bones, axes)
-                    if isinstance(task, BalanceTask)
-                    else self._floor_rows(task, placed, of_bones, axes)
-                )
-        jacobian *= self.row_weights[:, None]
-        return jacobian
-
-    def curvature(self, motions: tuple[Array, Array], forces: Array) -> Array:
-        """Return K (N + S, N + S), the part of half the cost's second derivatives that is from tasks at points.
-
-        With f the force on a joint at p, toward its target, a_c and a_d the axes of two columns of which c rotates the
-        frame of d, and p_d the head of d's bone, ``K_cd = -f . (a_c x (a_d x (p - p_d))) = (a_c x f) . dp/dq_d``, added
-        up over the joints; of two columns of one bone it is the mean of both orders. For a straight chain of length L
-        under the force F, ``K_cc`` of its root is F L, a pendulum's stiffness.
-
-        K is 0 where a floor or a balance task has a residual: the second derivatives of those aren't computed, and K of
-        the other forces alone is wrong.
-
-        Args:
-            motions: of the state.
-            forces: (M,) W r.
-        """
-        structure = self.tree.structure
-        bone_axes, moved = motions
-        _, _, rows = self.at_points
-        count = len(structure.chosen)
-        found = np.zeros((moved.shape[1], moved.shape[1]))
-        if any(forces[span].any() for span in self._pushing):
-            return found
-        axes = bone_axes.transpose(0, 2, 1).reshape(-1, 3).take(structure.chosen, 0)
-        by_joint = moved.reshape(len(self.joints), 3, -1).take(self._point_rows, 0)[:, :, :count]
-        on_joints = (forces * self.row_weights)[rows]
-        across = np.cross(axes[:, None], on_joints) * self._point_moves.T[:, :, None]
-        half = structure.turns_columns * (across.reshape(count, -1) @ by_joint.reshape(-1, count))
-        found[:count, :count] = half + half.T
-        return found
-
-    @cached_property
-    def _pushing(self) -> list[slice]:
-        """Rows of the balance and floor tasks."""
-        return [
-            slice(row, row + task.rows) for task, row in self.other_tasks if isinstance(task, (BalanceTask, FloorTask))
-        ]
-
-    @cached_property
-    def _point_moves(self) -> Array:
-        """(P, N) 1 where a column's bone moves a joint of ``at_points``."""
-        structure = self.tree.structure
-        row = {bone: number for number, bone in enumerate(structure.turning)}
-        return self.carried[1][self._point_rows][:, [row[bone] for bone in structure.column_bones.tolist()], 0]
-
-    def _balance_rows(self, task: BalanceTask, placed: PlacedTree, moved: Array, axes: Array) -> Array:
-        """Return how the center of mass moves back over the edges with each coordinate (E, N + S).
-
-        Args:
-            task: the balance task.
-            placed: the pose.
-            moved: (B, N + S, 3) how the joints of the bones with masses move with each coordinate.
-            axes: (N, 3) axes of the columns.
-        """
-        center = np.tensordot(task.masses, moved, axes=1)
-        turned = self.tree.structure.turned[task.bones]
-        center[: len(axes)] += np.cross(axes, turned.T @ (task.masses[:, None] * task.arms(placed)))
-        found: Array = task.across(placed) @ task.axes @ center.T
-        return found
-
-    def _floor_rows(self, task: FloorTask, placed: PlacedTree, moved: Array, axes: Array) -> Array:
-        """Return how points below the floor rise with each coordinate (P, N + S), 0 for those above it.
-
-        Args:
-            task: the floor task.
-            placed: the pose.
-            moved: (P, N + S, 3) how the joints of the points' bones move with each coordinate.
-            axes: (N, 3) axes of the columns.
-        """
-        rises: Array = moved @ task.up
-        if not (task.below(placed) > 0.0).any():
-            return np.zeros(rises.shape)
-        turned = self.tree.structure.turned[task.bones]
-        # up . (axis x arm) = axis . (arm x up)
-        rises[:, : len(axes)] += turned * (np.cross(task.arms(placed), task.up) @ axes.T)
-        return rises * (task.below(placed) > 0.0)[:, None]
-
-    def gradient_norm(self, state: State) -> float:
-        """Return |W J^T r|, the length of half the cost's gradient by weighted coordinates."""
-        residual, _ = self.residual(state)
-        return float(np.linalg.norm(self.weights * (self.jacobian(state).T @ residual)))
-
-    def to_reference(self, state: State, reference: State | None) -> Array:
-        """Return q_reference - q (N + S,): rotation vectors of free bones, coordinates of the others; 0 without one."""
-        if reference is None:
-            return np.zeros(len(self.weights))
-        arrays = self.tree.arrays
-        way = arrays.way(state.rotations, state.swing_twists, (reference.rotations, reference.swing_twists))
-        found: Array = way.reshape(-1).take(self.tree.structure.flat_columns)
-        if self.shift_count:
-            found = np.concatenate([found, (reference.shifts - state.shifts).reshape(-1)])
-        return found
-
-    def applied(self, state: State, change: Array) -> State:
-        """Return the state after a change (N + S,) of the coordinates, within limits."""
-        arrays = self.tree.arrays
-        columns = self.tree.structure.flat_columns
-        by_joint = np.zeros((len(state.rotations), 3))
-        by_joint.reshape(-1)[columns] = change[: len(columns)]
-        rotations, swing_twists = arrays.rotated(state.rotations, state.swing_twists, by_joint)
-        shifts = state.shifts + change[len(columns) :].reshape(-1, 3) if self.shift_count else state.shifts
-        return State(self.tree, rotations, swing_twists, shifts)
-
-    def bounds(self, state: State) -> tuple[Array, Array]:
-        """Return how far each coordinate may go down and up (N + S,); on an ellipse's axes only as far as its box."""
-        structure = self.tree.structure
-        lower, upper = self.ends
-        numbers, places = structure.limited_columns
-        values = np.zeros(len(lower))
-        values[numbers] = state.swing_twists.reshape(-1).take(places)
-        return lower - values, upper - values
-
-    @cached_property
-    def ends(self) -> tuple[Array, Array]:
-        """(N + S,), (N + S,) smallest and largest value of each coordinate."""
-        lower, upper = self.tree.structure.ends
-        more = np.full(self.shift_count, np.inf)
-        return np.concatenate([lower, -more]), np.concatenate([upper, more])
-
-    def ellipses(self, state: State) -> tuple[Array, Array]:
-        """Return the share of each swing of its ellipse (E,), 1 on it, and the outward normals there (E, 2)."""
-        swings, radii = self.tree.structure.swings(state.swing_twists)
-        across = swings / radii
-        share = np.hypot(across[:, 0], across[:, 1])
-        across /= radii
-        return share, across / (np.hypot(across[:, 0], across[:, 1]) + TINY)[:, None]
-
-
-def _is_at_point(task: Task) -> TypeGuard[PositionTask]:
-    return isinstance(task, PositionTask) and task.target is not None and task.slack == 0.0
-
-
-def _is_of_whole_frame(task: Task) -> TypeGuard[OrientationTask]:
-    return isinstance(task, OrientationTask) and task.axis is None
-
-
-_OF_TREE = ("weights", "inverse_posture_weights", "metric", "ends")
-"""The cached properties of a descent that don't depend on its tasks."""
-
-Solve: TypeAlias = Callable[[Array, Array, Array, Array], tuple[Array, Array]]
-"""(Jacobian, residual, weights of the coordinates with 0 for those at their limits, way to the reference): the tasks'
-part of a step and that of the posture task, both (N + S,)."""
-
 
 @dataclass
 class _Levels:
     """A step by strict priority: solves the levels one after another, and keeps the first pseudo-inverses."""
 
-    descent: Descent
+    descent: TaskStack
     dampings: Sequence[float]
     """lambda of each level."""
     solved: list[tuple[slice, Array, Array, Array]] = field(default_factory=list)
@@ -576,85 +160,19 @@ class _Levels:
         return found
 
 
+def least_dampings(descent: TaskStack) -> list[float]:
+    """Return the damping, lambda, of each level where it is met."""
+    return [POLE_DAMPING if has_poles else LEAST_DAMPING for has_poles in descent.levels_with_poles]
+
+
 def _step(
-    descent: Descent, state: State, residual: Array, jacobian: Array, toward: Array, damping: float = DAMPING
+    descent: TaskStack, state: State, residual: Array, jacobian: Array, toward: Array, damping: float = DAMPING
 ) -> tuple[Array, Array, _Levels]:
     """Return the tasks' and the posture task's part of a step that ends within limits, and how it was solved."""
     errors = descent.errors(residual)
-    dampings = [damping * error + least for error, least in zip(errors, descent.least_dampings, strict=True)]
+    dampings = [damping * error + least for error, least in zip(errors, least_dampings(descent), strict=True)]
     levels = _Levels(descent, dampings)
     return *bounded_step(descent, state, jacobian, residual, levels, toward), levels
-
-
-def bounded_step(
-    descent: Descent, state: State, jacobian: Array, residual: Array, solve: Solve, toward: Array | None = None
-) -> tuple[Array, Array]:
-    """Return the tasks' and the posture task's part of a step that ends within limits.
-
-    Args:
-        descent: the tree and its coordinates.
-        state: before the step.
-        jacobian: J (M, N + S), weighted.
-        residual: (M,), weighted.
-        solve: returns both parts without limits.
-        toward: q_reference - q (N + S,); None without a posture task.
-    """
-    toward = np.zeros(len(descent.weights)) if toward is None else toward
-    if not state.swing_twists.size:
-        return solve(jacobian, residual, descent.weights, toward)
-    down, up = descent.bounds(state)
-    ellipses = _ellipses_reached(descent, state)
-    weights = descent.weights.copy()
-    fixed = np.zeros(len(weights))
-    tasks = posture = fixed
-    for _ in range(ROUNDS):
-        tasks, posture = solve(jacobian, residual - jacobian @ fixed, weights, toward)
-        change = tasks + posture
-        is_free = weights > 0.0
-        above, below = is_free & (change > up), is_free & (change < down)
-        is_out = above | below
-        leaves = [
-            (i, k, nx, nz) for i, k, nx, nz in ellipses if weights[i] > 0.0 and nx * change[i] + nz * change[k] > 1e-12
-        ]
-        if not leaves and not is_out.any():
-            break
-        fixed = fixed + np.where(above, up, 0.0) + np.where(below, down, 0.0)
-        weights[is_out] = 0.0
-        if leaves:
-            jacobian, toward = along_ellipses(jacobian, toward, leaves)
-            ellipses = [each for each in ellipses if each not in leaves]
-    return tasks + fixed, posture
-
-
-def _ellipses_reached(descent: Descent, state: State) -> list[tuple[int, int, float, float]]:
-    """Return the columns of the swings that are on their ellipses, with the normals there."""
-    share, normals = descent.ellipses(state)
-    reached = np.flatnonzero(share >= 1.0 - AT_LIMIT).tolist()
-    if not reached:
-        return []
-    first, second = descent.tree.structure.swing_columns
-    return [(int(first[n]), int(second[n]), float(normals[n, 0]), float(normals[n, 1])) for n in reached]
-
-
-def along_ellipses(
-    jacobian: Array, toward: Array, leaves: Sequence[tuple[int, int, float, float]]
-) -> tuple[Array, Array]:
-    """Return J (M, N + S) and the way to the reference pose (N + S,) without their parts across ellipses.
-
-    Args:
-        jacobian: J.
-        toward: q_reference - q.
-        leaves: of each swing that a step would take out of its ellipse, both columns and the normal there.
-    """
-    jacobian, toward = jacobian.copy(), toward.copy()
-    for i, k, nx, nz in leaves:
-        across = nx * jacobian[:, i] + nz * jacobian[:, k]
-        jacobian[:, i] -= nx * across
-        jacobian[:, k] -= nz * across
-        part = nx * toward[i] + nz * toward[k]
-        toward[i] -= nx * part
-        toward[k] -= nz * part
-    return jacobian, toward
 
 
 class _Cost(NamedTuple):
@@ -678,7 +196,9 @@ class _Trial(NamedTuple):
     cost: _Cost
 
 
-def descend_by_priority(descent: Descent, start: State, reference: State | None, steps: int) -> tuple[State, int, bool]:
+def descend_by_priority(
+    descent: TaskStack, start: State, reference: State | None, steps: int
+) -> tuple[State, int, bool]:
     """Bring a pose to where the tasks are met by priority, and nearest to a reference pose among those.
 
     Args:
@@ -696,11 +216,11 @@ def descend_by_priority(descent: Descent, start: State, reference: State | None,
     toward = descent.to_reference(state, reference)
     radius, taken, slow, is_converged = LONGEST, 0, 0, True
     jacobian: Array | None = None
-    progress = _Progress()
+    progress, has_poles = _Progress(), descent.levels_with_poles[-1]
     before: tuple[Array, Array] | None = None
     for _ in range(steps):
         if jacobian is None:
-            if taken == 0 or descent.has_poles:
+            if taken == 0 or has_poles:
                 residual, bends = descent.residual(state)
                 cost = _cost(descent, residual, toward)
             jacobian = descent.jacobian(state)
@@ -712,7 +232,7 @@ def descend_by_priority(descent: Descent, start: State, reference: State | None,
         if gained @ gained <= CONVERGED_TASKS**2 and size <= CONVERGED_POSTURE**2:
             break
         if progress.is_stale(cost.tasks, size) and _may_end(descent, residual):
-            is_converged = descent.has_poles
+            is_converged = has_poles
             break
         share = min(1.0, radius / longest)
         trial = _tried(descent, state, share * change, bends, reference)
@@ -758,7 +278,7 @@ class _Progress:
         return self.steps >= STALE
 
 
-def _leaves_nothing(descent: Descent, residual: Array, size: float, before: tuple[Array, Array] | None) -> bool:
+def _leaves_nothing(descent: TaskStack, residual: Array, size: float, before: tuple[Array, Array] | None) -> bool:
     """Tell whether the step after one that was taken would be the last evaluation, of a step that counts as none.
 
     Successive posture parts f_k shrink by about one ratio: that of the next step is ``|f_k|^2 / |f_{k-1}|`` long.
@@ -775,15 +295,15 @@ def _leaves_nothing(descent: Descent, residual: Array, size: float, before: tupl
     return ratio * size <= CONVERGED_POSTURE**2 and max(descent.errors(residual)) <= CONVERGED_TASKS
 
 
-def _may_end(descent: Descent, residual: Array) -> bool:
+def _may_end(descent: TaskStack, residual: Array) -> bool:
     """Tell whether a descent without progress ends: at poles alone, or where ``_restored`` is nearer to the targets."""
     errors = descent.errors(residual)
-    if descent.has_poles:
+    if descent.levels_with_poles[-1]:
         return max(errors[:-1], default=0.0) <= CLOSELY_MET
     return CLOSELY_MET < max(errors) <= MET
 
 
-def _extrapolated(descent: Descent, by_posture: Array, before: Array, taken: Array) -> Array:
+def _extrapolated(descent: TaskStack, by_posture: Array, before: Array, taken: Array) -> Array:
     """Return the posture part of a step (N + S,), extrapolated from the step before.
 
     f is the posture part here (``by_posture``), g that of the step before (``before``) and s the posture part with
@@ -810,7 +330,7 @@ def _extrapolated(descent: Descent, by_posture: Array, before: Array, taken: Arr
     return by_posture - max(gamma, LEAST_GAMMA) * (taken + d) if gamma < 1.0 else by_posture
 
 
-def _cost(descent: Descent, residual: Array, toward: Array) -> _Cost:
+def _cost(descent: TaskStack, residual: Array, toward: Array) -> _Cost:
     errors = descent.errors(residual)
     tasks = sum(PENALTY ** (len(errors) - 1 - k) * error for k, error in enumerate(errors))
     return _Cost(tasks, float(toward @ (descent.metric * toward)), errors[0] if len(errors) > 1 else 0.0)
@@ -823,14 +343,14 @@ def _is_gain(cost: _Cost, tried: _Cost) -> bool:
     return (is_less or is_nearer) and tried.first <= max(NEAR_FIRST, cost.first)
 
 
-def _tried(descent: Descent, state: State, change: Array, bends: Sequence[float], reference: State | None) -> _Trial:
+def _tried(descent: TaskStack, state: State, change: Array, bends: Sequence[float], reference: State | None) -> _Trial:
     """Return what a change of the coordinates leads to, with the residuals of chains that are bent as before it."""
     trial = descent.applied(state, change)
     residual, toward = descent.residual(trial, bends)[0], descent.to_reference(trial, reference)
     return _Trial(trial, residual, toward, _cost(descent, residual, toward))
 
 
-def _restored(descent: Descent, state: State) -> State:
+def _restored(descent: TaskStack, state: State) -> State:
     """Return the state with the levels above the first that isn't met brought back to where they are met exactly.
 
     A descent that ends in the flat valley of a task that can't be met leaves the levels above it with the curvature of

@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeAlias, cast
 from ..math.operations import TINY, Array, Component, Operations, ScalarVector
 from ..math.vectors import cross, dot, scale
 from ..model.tree_arrays import PlacedTree
+from ..model.tree_motions import TreeMotions
 from ..model.tree_start import StartTree
 from ..problem import Swivel
 
@@ -131,18 +132,19 @@ class SwivelTask:
         x, y, z = (_dot(column, seen) for column in self.model[1:])
         return _rotated(chest, (x, y, z))
 
-    def row(self, placed: PlacedTree, moved: Array, turning: Array) -> Array:
-        """Return how the residual, but for its sign, changes with each coordinate (N + S,).
+    @property
+    def moved_joints(self) -> Sequence[int]:
+        """The joints whose motions the Jacobian needs."""
+        return self.joints
 
-        Args:
-            placed: the pose.
-            moved: (3, N + S, 3) how shoulder, elbow and wrist move with each coordinate.
-            turning: (N, 3) axes about which each coordinate turns the chest.
-        """
+    def jacobian(self, placed: PlacedTree, motions: TreeMotions) -> Array:
+        """Return how the residual, but for its sign, changes with each coordinate (1, N + S)."""
         bend = self.bend(placed)
-        found: Array = (moved[1] - moved[0]) @ bend.elbow + (moved[2] - moved[0]) @ bend.wrist
+        shoulder, elbow, wrist = motions.of_joints(self.joints)
+        found: Array = bend.elbow @ (elbow - shoulder) + bend.wrist @ (wrist - shoulder)
+        turning = motions.turned(self.bone)
         found[: len(turning)] += turning @ bend.chest
-        return found
+        return found[None]
 
 
 def swivel_task(start: StartTree, placed: PlacedTree, swivel: Swivel) -> SwivelTask:

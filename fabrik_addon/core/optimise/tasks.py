@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeAlias, cast
+from typing import ClassVar, TypeAlias, cast
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from ..math.rigid_fit import turned_by
 from ..math.vectors import cross, dot, norm, rejection, scale
 from ..model.skeleton import Tree
 from ..model.tree_arrays import JointCoordinates, PlacedTree
+from ..model.tree_motions import TreeMotions
 from .balance_task import BalanceTask
 from .floor_task import FloorTask
 from .look_at_task import ROTATION_SCALE, LookAtTask
@@ -51,13 +52,16 @@ class PositionTask:
             return scale(way, ops.maximum(0.0, distance - self.slack) / (distance + TINY))
         return way
 
-    def moving(self, placed: PlacedTree, moved: Array) -> Array:
-        """Return how the residual, but for its sign, changes as the joint moves (3, N).
+    @property
+    def moved_joints(self) -> Sequence[int]:
+        """The joints whose motions the Jacobian needs."""
+        return [self.joint] if self.target is not None else [self.joint, self.meets]
 
-        Args:
-            placed: the pose.
-            moved: (3, N) how the joint moves.
-        """
+    def jacobian(self, placed: PlacedTree, motions: TreeMotions) -> Array:
+        """Return how the residual, but for its sign, changes with each coordinate (3, N + S)."""
+        moved = motions.of_joint(self.joint)
+        if self.target is None:
+            moved = moved - motions.of_joint(self.meets)
         if self.slack == 0.0:
             return moved
         left = np.array(self.residual(SCALAR, placed))
@@ -89,6 +93,7 @@ class OrientationTask:
     """Angle (radians) from which on the cost grows in proportion to the angle, and not to its square."""
     rows = 3
     scale = ROTATION_SCALE
+    moved_joints: ClassVar[Sequence[int]] = ()
 
     def residual(self, ops: Operations, placed: PlacedTree) -> tuple[Component, ...]:
         """Return the rotation vector from the bone's frame to the task's, times ``scale``."""
@@ -108,17 +113,13 @@ class OrientationTask:
         frame = turned_by(SCALAR, placed.frame(self.bone), (share * x, share * y, share * z))
         return replace(self, frame=frame, bound=math.inf)
 
-    def turning(self, placed: PlacedTree, axes: Array) -> Array:
-        """Return how the residual, but for its sign, changes with rotations of the bone about axes (N, 3).
-
-        Args:
-            placed: the pose.
-            axes: of the rotations; 0 for one that doesn't rotate the bone.
-        """
+    def jacobian(self, placed: PlacedTree, motions: TreeMotions) -> Array:
+        """Return how the residual, but for its sign, changes with each coordinate of the bones (3, N)."""
+        axes = motions.turned(self.bone)
         if self.axis is not None:
             pointing = np.array(rotate(placed.frame(self.bone), self.axis))
             axes = axes - np.outer(axes @ pointing, pointing)
-        return self.factor(placed) * axes
+        return self.factor(placed) * axes.T
 
     def factor(self, placed: PlacedTree) -> float:
         """Return how the residual, but for its sign, changes with a rotation about an axis of length 1."""
@@ -157,7 +158,7 @@ class OrientationTask:
 class PoleTask:
     """A chain of joints should bend toward a pole: the residual is the arc ``-phi |b'|`` of ``gradient``.
 
-    ``Descent.residual`` computes it, because |b'| may be that of another pose.
+    ``TaskStack.residual`` computes it, because |b'| may be that of another pose.
     """
 
     joints: Sequence[int]
@@ -166,6 +167,17 @@ class PoleTask:
     angle: float
     """Rotation of the pole about the line from root to tip, radians."""
     rows = 1
+
+    @property
+    def moved_joints(self) -> Sequence[int]:
+        """The joints whose motions the Jacobian needs."""
+        return self.joints
+
+    def jacobian(self, placed: PlacedTree, motions: TreeMotions) -> Array:
+        """Return how the arc changes with each coordinate (1, N + S); |b'| counts as a constant."""
+        gradient = np.array(self.gradient(placed)[2])
+        found: Array = gradient.reshape(1, -1) @ motions.of_joints(self.joints).reshape(gradient.size, -1)
+        return found
 
     def off(self, ops: Operations, placed: PlacedTree) -> Component:
         """Return the angle (radians) between bend and pole; 0 where the chain is straight."""

@@ -16,7 +16,7 @@ of all tasks, the way from the value to the target, ``J = -dr/dq`` and W the dia
 
 which leads to the minimum of a quadratic model of the cost, with W held fixed, plus ``lambda dq^T P dq`` (after
 Marquardt 1963, with P for the diagonal of J^T J; lambda by the ratio of the reduction of the cost to that of the model,
-after Nielsen 1999). K is the second derivative of the targets' joints times the forces W r (``Descent.curvature``);
+after Nielsen 1999). K is the second derivative of the targets' joints times the forces W r (``TaskStack.curvature``);
 where the matrix isn't positive definite, K projected to its eigenvalues that aren't negative, in coordinates of which P
 is the identity. Without K, which leaves a Gauss-Newton step, a target beyond reach took 25 to 44 steps instead of 3 to
 19 (medians of seeded paths of Rigify's human, bench row "body-paths"). Bounds are a primal-dual active set that starts
@@ -50,8 +50,9 @@ from ..math.factorisation import positive_inverse
 from ..math.operations import SCALAR, TINY, Array
 from .balance_task import BalanceTask
 from .look_at_task import LOOK_AT_FORCE, LOOK_AT_WEIGHT, LookAtTask
-from .prioritised_descent import EXACT, LONGEST, Descent, descend_by_priority
+from .prioritised_descent import EXACT, LONGEST, descend_by_priority
 from .swivel_task import SwivelTask
+from .task_stack import TaskStack
 from .tasks import PoleTask, PositionTask, State, Task
 
 
@@ -148,7 +149,7 @@ class _Loss:
         return found, weights
 
 
-def _loss_of(descent: Descent, firmness: Firmness, most_weight: float) -> _Loss:
+def _loss_of(descent: TaskStack, firmness: Firmness, most_weight: float) -> _Loss:
     """Return the loss of a descent's tasks, of which none has a weight above ``most_weight``."""
     spans, weights, most_forces = [], [], []
     row = 0
@@ -221,7 +222,7 @@ class _Linearised(NamedTuple):
         return self._replace(hessian=self.hessian + by_swings, curvature=curvature)
 
 
-def _linearised(descent: Descent, state: State, residual: Array, weights: Array, toward: Array) -> _Linearised:
+def _linearised(descent: TaskStack, state: State, residual: Array, weights: Array, toward: Array) -> _Linearised:
     motions = descent.motions(state)
     jacobian, (down, up, swings) = descent.jacobian(state, motions), _bounds(descent, state)
     by_swings = swings.from_axes(jacobian)
@@ -240,7 +241,7 @@ def _without_negative(curvature: Array, metric: Array) -> Array:
     return found
 
 
-def _bounds(descent: Descent, state: State) -> tuple[Array, Array, _Swings]:
+def _bounds(descent: TaskStack, state: State) -> tuple[Array, Array, _Swings]:
     """Return how far each coordinate may go down and up (N + S,), a swing near its ellipse by normal and tangent."""
     down, up = descent.bounds(state)
     share, normals = descent.ellipses(state)
@@ -254,7 +255,7 @@ def _bounds(descent: Descent, state: State) -> tuple[Array, Array, _Swings]:
 
 
 def descend_gradually(
-    descent: Descent, start: State, reference: State, steps: int, firmness: Firmness = OF_BODY
+    descent: TaskStack, start: State, reference: State, steps: int, firmness: Firmness = OF_BODY
 ) -> tuple[State, int, bool]:
     """Descend as ``descend_by_weight`` does, from where a descent with small weights of all levels has ended."""
     near, taken, _ = _descend(descent, start, reference, steps, firmness, GRADUAL_WEIGHT)
@@ -263,7 +264,7 @@ def descend_gradually(
 
 
 def descend_by_weight(
-    descent: Descent, start: State, reference: State, steps: int, firmness: Firmness = OF_BODY
+    descent: TaskStack, start: State, reference: State, steps: int, firmness: Firmness = OF_BODY
 ) -> tuple[State, int, bool]:
     """Bring a pose to the least cost of the tasks and the distance from a reference pose.
 
@@ -290,7 +291,7 @@ def descend_by_weight(
     return exact, taken + more, is_converged
 
 
-def nearest_on_first_level(descent: Descent, state: State, steps: int) -> State:
+def nearest_on_first_level(descent: TaskStack, state: State, steps: int) -> State:
     """Return the state within limits that meets the tasks of the first level and is nearest to a state, or comes near.
 
     Args:
@@ -302,7 +303,7 @@ def nearest_on_first_level(descent: Descent, state: State, steps: int) -> State:
 
 
 def _descend(
-    descent: Descent,
+    descent: TaskStack,
     start: State,
     reference: State,
     steps: int,
@@ -360,7 +361,7 @@ def _descend(
     return state, taken, False
 
 
-def _nearly_met(descent: Descent, state: State, most: float, nearly_met: float) -> Descent:
+def _nearly_met(descent: TaskStack, state: State, most: float, nearly_met: float) -> TaskStack:
     """Return a descent to targets that are brought some share of the way to where they should be (``_share_met``)."""
     levels: list[list[tuple[Task, float]]] = [list(descent.levels[0])]
     for level in descent.levels[1:]:
@@ -402,7 +403,7 @@ def _share_met(error: float, nearly_met: float) -> float:
 
 
 def _step(
-    descent: Descent,
+    descent: TaskStack,
     here: _Linearised,
     weights: Array,
     damping: float,
@@ -461,7 +462,7 @@ def _step(
     return swings.to_axes(change), swings.to_axes(back).T, np.stack([above, below]), is_optimal
 
 
-def _on_first_level(descent: Descent, state: State, back: Array, bends: Sequence[float]) -> tuple[State, Array]:
+def _on_first_level(descent: TaskStack, state: State, back: Array, bends: Sequence[float]) -> tuple[State, Array]:
     """Return a state with the first level's residual below ``CORRECTED``, or as near as ``CORRECTIONS`` steps bring it.
 
     A step after which the residual is not less is not taken.

@@ -1,0 +1,46 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How the joints and bones of a tree move with each of its coordinates, at one pose."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from ..math.operations import Array
+from .tree_structure import TreeStructure
+
+
+@dataclass(frozen=True, eq=False)
+class TreeMotions:
+    """First derivatives of joints and frames by the N coordinates of the bones and the S of the roots' shifts."""
+
+    structure: TreeStructure
+    bone_axes: Array
+    """(B, 3, 3) axes, columns, about which the bones rotate (``TreeArrays.axes``)."""
+    by_joint: Array
+    """(K, 3, N + S) how joints move with each coordinate."""
+    rows: Mapping[int, int]
+    """Place of each of those joints in ``by_joint``."""
+
+    @cached_property
+    def axes(self) -> Array:
+        """(N, 3) axes of the coordinates."""
+        found: Array = self.bone_axes.transpose(0, 2, 1).reshape(-1, 3).take(self.structure.chosen, 0)
+        return found
+
+    def of_joint(self, joint: int) -> Array:
+        """Return how a joint moves with each coordinate (3, N + S)."""
+        found: Array = self.by_joint[self.rows[joint]]
+        return found
+
+    def of_joints(self, joints: Sequence[int]) -> Array:
+        """Return how joints move with each coordinate (K, 3, N + S)."""
+        found: Array = self.by_joint[[self.rows[joint] for joint in joints]]
+        return found
+
+    def turned(self, bone: int) -> Array:
+        """Return the axes about which a bone rotates with each coordinate of the bones (N, 3); 0 where it doesn't."""
+        found: Array = self.structure.turned[bone][:, None] * self.axes
+        return found

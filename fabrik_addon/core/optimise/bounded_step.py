@@ -1,0 +1,97 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A step of least squares that ends within limits, by an active set.
+
+A coordinate that the step would take out of its limits stops at the limit, and the step is solved again for the others;
+a swing that would leave its ellipse goes on along the tangent there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from ..math.operations import Array
+from ..model.joint_limits import AT_LIMIT
+from .task_stack import TaskStack
+from .tasks import State
+
+ROUNDS = 3
+"""Solutions of one step at most, each with the coordinates at their limits that the one before took there."""
+
+Solve: TypeAlias = Callable[[Array, Array, Array, Array], tuple[Array, Array]]
+"""(Jacobian, residual, weights of the coordinates with 0 for those at their limits, way to the reference): the tasks'
+part of a step and that of the posture task, both (N + S,)."""
+
+
+def bounded_step(
+    descent: TaskStack, state: State, jacobian: Array, residual: Array, solve: Solve, toward: Array | None = None
+) -> tuple[Array, Array]:
+    """Return the tasks' and the posture task's part of a step that ends within limits.
+
+    Args:
+        descent: the tree and its coordinates.
+        state: before the step.
+        jacobian: J (M, N + S), weighted.
+        residual: (M,), weighted.
+        solve: returns both parts without limits.
+        toward: q_reference - q (N + S,); None without a posture task.
+    """
+    toward = np.zeros(len(descent.weights)) if toward is None else toward
+    if not state.swing_twists.size:
+        return solve(jacobian, residual, descent.weights, toward)
+    down, up = descent.bounds(state)
+    ellipses = _ellipses_reached(descent, state)
+    weights = descent.weights.copy()
+    fixed = np.zeros(len(weights))
+    tasks = posture = fixed
+    for _ in range(ROUNDS):
+        tasks, posture = solve(jacobian, residual - jacobian @ fixed, weights, toward)
+        change = tasks + posture
+        is_free = weights > 0.0
+        above, below = is_free & (change > up), is_free & (change < down)
+        is_out = above | below
+        leaves = [
+            (i, k, nx, nz) for i, k, nx, nz in ellipses if weights[i] > 0.0 and nx * change[i] + nz * change[k] > 1e-12
+        ]
+        if not leaves and not is_out.any():
+            break
+        fixed = fixed + np.where(above, up, 0.0) + np.where(below, down, 0.0)
+        weights[is_out] = 0.0
+        if leaves:
+            jacobian, toward = along_ellipses(jacobian, toward, leaves)
+            ellipses = [each for each in ellipses if each not in leaves]
+    return tasks + fixed, posture
+
+
+def _ellipses_reached(descent: TaskStack, state: State) -> list[tuple[int, int, float, float]]:
+    """Return the columns of the swings that are on their ellipses, with the normals there."""
+    share, normals = descent.ellipses(state)
+    reached = np.flatnonzero(share >= 1.0 - AT_LIMIT).tolist()
+    if not reached:
+        return []
+    first, second = descent.tree.structure.swing_columns
+    return [(int(first[n]), int(second[n]), float(normals[n, 0]), float(normals[n, 1])) for n in reached]
+
+
+def along_ellipses(
+    jacobian: Array, toward: Array, leaves: Sequence[tuple[int, int, float, float]]
+) -> tuple[Array, Array]:
+    """Return J (M, N + S) and the way to the reference pose (N + S,) without their parts across ellipses.
+
+    Args:
+        jacobian: J.
+        toward: q_reference - q.
+        leaves: of each swing that a step would take out of its ellipse, both columns and the normal there.
+    """
+    jacobian, toward = jacobian.copy(), toward.copy()
+    for i, k, nx, nz in leaves:
+        across = nx * jacobian[:, i] + nz * jacobian[:, k]
+        jacobian[:, i] -= nx * across
+        jacobian[:, k] -= nz * across
+        part = nx * toward[i] + nz * toward[k]
+        toward[i] -= nx * part
+        toward[k] -= nz * part
+    return jacobian, toward

@@ -1,0 +1,346 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The stack of tasks of a tree: tasks by level, their residuals, Jacobian and bounds over the tree's coordinates.
+
+The coordinates are those of the bones (N: three of a free bone, those that its limits leave open of another), then
+those of the roots' shifts (S). A residual is the way from a value to where it should be, and ``J = -dr/dq``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeGuard
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..math.operations import SCALAR, TINY, Array
+from ..model.skeleton import Tree
+from ..model.tree_motions import TreeMotions
+from .balance_task import BalanceTask
+from .floor_task import FloorTask
+from .tasks import OrientationTask, PoleTask, PositionTask, State, Task
+
+
+@dataclass(frozen=True)
+class TaskStack:
+    """Tasks by level, over the coordinates of a tree."""
+
+    tree: Tree
+    levels: Sequence[Sequence[tuple[Task, float]]]
+    """Tasks with their weights within their level; the first level comes before all others."""
+    moves_roots: bool
+    preferences: Sequence[tuple[Task, float]] = ()
+    """Tasks with their weights beside the posture task, for a descent by weight."""
+
+    @cached_property
+    def weighted_tasks(self) -> list[tuple[Task, float]]:
+        """All tasks with their weights, level by level, then the preferences."""
+        return [*(task for level in self.levels for task in level), *self.preferences]
+
+    @cached_property
+    def tasks(self) -> list[Task]:
+        """All tasks, in that order."""
+        return [task for task, _ in self.weighted_tasks]
+
+    @cached_property
+    def _rows(self) -> list[tuple[Task, int]]:
+        """All tasks, and the first row of each."""
+        ends = np.cumsum([0, *(task.rows for task in self.tasks)]).tolist()
+        return [*zip(self.tasks, ends, strict=False)]
+
+    @cached_property
+    def spans(self) -> list[slice]:
+        """Rows of each level."""
+        found, row = [], 0
+        for level in self.levels:
+            count = sum(task.rows for task, _ in level)
+            found.append(slice(row, row + count))
+            row += count
+        return found
+
+    @cached_property
+    def row_weights(self) -> Array:
+        """(M,) square roots of the tasks' weights."""
+        return np.array([weight**0.5 for task, weight in self.weighted_tasks for _ in range(task.rows)])
+
+    @cached_property
+    def levels_with_poles(self) -> list[bool]:
+        """Whether each level has poles."""
+        return [any(isinstance(task, PoleTask) for task, _ in level) for level in self.levels]
+
+    @cached_property
+    def shift_count(self) -> int:
+        """Columns of the roots' shifts."""
+        return 3 * len(self.tree.roots) if self.moves_roots else 0
+
+    @cached_property
+    def weights(self) -> Array:
+        """(N + S,) W: how readily each coordinate changes, its bone's share of a step (``Tree.shares``)."""
+        structure = self.tree.structure
+        own = np.array(self.tree.shares).reshape(-1).take(structure.flat_columns) * structure.weights
+        return np.concatenate([own, np.ones(self.shift_count)])
+
+    @cached_property
+    def inverse_posture_weights(self) -> Array:
+        """(N + S,) P^-1, inverse weights in the posture task: W over ``Tree.posture_weights``.
+
+        Without those over ``Tree.carried_lengths``.
+        """
+        own = self.tree.posture_weights or self.tree.carried_lengths
+        structure = self.tree.structure
+        shifted = np.repeat(structure.root_rows, 3) if self.shift_count else structure.root_rows[:0]
+        found: Array = self.weights / np.array(own)[np.concatenate([structure.column_bones, shifted])]
+        return found
+
+    @cached_property
+    def joints(self) -> list[int]:
+        """The joints whose motion the tasks' Jacobians need."""
+        return list(dict.fromkeys(joint for task in self.tasks for joint in task.moved_joints))
+
+    @cached_property
+    def carried(self) -> tuple[NDArray[np.intp], Array]:
+        """(K, B) the joint that moves as each of those does with a bone, and (K, B, 1) 1 where it moves at all."""
+        which, moves = self.tree.structure.carried
+        return which[self.joints], moves[self.joints]
+
+    @cached_property
+    def shifted(self) -> Array:
+        """(3 K, S) how the joints move with the roots' shifts, x, y and z after one another."""
+        found = np.zeros((len(self.joints), 3, self.shift_count))
+        if self.shift_count:
+            for row, joint in enumerate(self.joints):
+                root = self.tree.structure.root_of[joint]
+                if root >= 0:
+                    first = 3 * self.tree.roots.index(root)
+                    found[row, :, first : first + 3] = np.eye(3)
+        return found.reshape(-1, self.shift_count)
+
+    def with_levels(
+        self, levels: Sequence[Sequence[tuple[Task, float]]], preferences: Sequence[tuple[Task, float]] = ()
+    ) -> TaskStack:
+        """Return the stack of other tasks of the same tree; what depends on the tree alone isn't computed again."""
+        made = TaskStack(self.tree, levels, self.moves_roots, preferences)
+        made.__dict__.update({name: self.__dict__[name] for name in _OF_TREE if name in self.__dict__})
+        return made
+
+    @cached_property
+    def first_level(self) -> TaskStack:
+        """The stack of the first level's tasks alone."""
+        return self.with_levels(self.levels[:1])
+
+    @cached_property
+    def below_first_level(self) -> TaskStack:
+        """The stack of all other tasks."""
+        return self.with_levels(self.levels[1:], self.preferences)
+
+    def residual(self, state: State, bends: Sequence[float] | None = None) -> tuple[Array, list[float]]:
+        """Return the residuals (M,), weighted, and how far each pole task's chain is bent.
+
+        Args:
+            state: the pose.
+            bends: to take instead of the state's own, so that the residuals of two poses can be compared: the residual
+                of a pole task is the angle to the pole times the bend, which falls as a chain straightens.
+        """
+        placed = state.placed
+        joints, targets, rows = self.at_points
+        at_points = targets - placed.points.take(joints, 0)
+        if not self.other_tasks:
+            return at_points.reshape(-1) * self.row_weights, []
+        found = np.empty(len(self.row_weights))
+        found[rows] = at_points
+        sizes: list[float] = []
+        for task, row in self.other_tasks:
+            if isinstance(task, PoleTask):
+                angle, size, _ = task.gradient(placed)
+                sizes.append(size)
+                found[row] = -angle * (size if bends is None else bends[len(sizes) - 1])
+            else:
+                found[row : row + task.rows] = task.residual(SCALAR, placed)
+        found *= self.row_weights
+        return found, sizes
+
+    @cached_property
+    def metric(self) -> Array:
+        """(N + S,) weights 1 / W of the squared coordinates in the length of the way to the reference pose."""
+        return 1.0 / np.maximum(self.weights, 1e-2)
+
+    def errors(self, residual: Array) -> list[float]:
+        """Return the length of each level's residual."""
+        return [math.sqrt(float(residual[span] @ residual[span])) for span in self.spans]
+
+    @cached_property
+    def at_points(self) -> tuple[NDArray[np.intp], Array, NDArray[np.intp]]:
+        """Joints (P,) that should be at points (P, 3) without slack, and the rows (P, 3) of those tasks."""
+        found = [(task.joint, task.target, row) for task, row in self._rows if _is_at_point(task)]
+        joints = np.array([joint for joint, _, _ in found], np.intp)
+        targets = np.array([target for _, target, _ in found], float).reshape(-1, 3)
+        rows = np.array([row for _, _, row in found], np.intp)[:, None] + np.arange(3)
+        return joints, targets, rows
+
+    @cached_property
+    def other_tasks(self) -> list[tuple[Task, int]]:
+        """The other tasks, and the first row of each."""
+        return [(task, row) for task, row in self._rows if not _is_at_point(task)]
+
+    @cached_property
+    def _oriented(self) -> tuple[list[OrientationTask], Array, NDArray[np.intp]]:
+        """The tasks of whole frames, (T, 1, N) 1 where a column rotates the bone of each, and their rows (T, 3)."""
+        found = [(task, row) for task, row in self.other_tasks if _is_of_whole_frame(task)]
+        tasks = [task for task, _ in found]
+        rows = np.array([row for _, row in found], np.intp)[:, None] + np.arange(3)
+        return tasks, self.tree.structure.turned[[task.bone for task in tasks], None], rows
+
+    @cached_property
+    def _single_tasks(self) -> list[tuple[Task, int]]:
+        """The tasks whose rows of J are computed one task after another, and the first row of each."""
+        return [(task, row) for task, row in self.other_tasks if not _is_of_whole_frame(task)]
+
+    @cached_property
+    def _joint_rows(self) -> dict[int, int]:
+        """Place of each joint in ``joints``."""
+        return {joint: row for row, joint in enumerate(self.joints)}
+
+    @cached_property
+    def _point_rows(self) -> NDArray[np.intp]:
+        """(P,) those of the joints of ``at_points``."""
+        return np.array([self._joint_rows[joint] for joint in self.at_points[0].tolist()], np.intp)
+
+    @cached_property
+    def are_own_rows(self) -> bool:
+        """Whether the rows of J are those of the joints' motions, one after another."""
+        return not self.other_tasks and self.at_points[0].tolist() == self.joints
+
+    def motions(self, state: State) -> TreeMotions:
+        """Return how the joints of ``joints`` move with each coordinate, and about which axes the bones rotate."""
+        bone_axes = self.tree.arrays.axes(state.placed, state.swing_twists)
+        moved = self.tree.arrays.moved(state.placed, self.carried, bone_axes)
+        if self.shift_count:
+            moved = np.concatenate([moved, self.shifted], axis=1)
+        by_joint = moved.reshape(len(self.joints), 3, moved.shape[1])
+        return TreeMotions(self.tree.structure, bone_axes, by_joint, self._joint_rows)
+
+    def jacobian(self, state: State, motions: TreeMotions | None = None) -> Array:
+        """Return J (M, N + S), weighted; from the state's ``motions`` where the caller has them."""
+        motions = motions or self.motions(state)
+        columns = motions.by_joint.shape[2]
+        if self.are_own_rows:
+            return motions.by_joint.reshape(-1, columns) * self.row_weights[:, None]
+        jacobian = np.zeros((len(self.row_weights), columns))
+        jacobian[self.at_points[2]] = motions.by_joint.take(self._point_rows, 0)
+        oriented, turned_axes, rows = self._oriented
+        if oriented:
+            factors = np.array([task.factor(state.placed) for task in oriented])
+            jacobian[rows, : len(motions.axes)] = factors[:, None, None] * (turned_axes * motions.axes.T)
+        for task, row in self._single_tasks:
+            found = task.jacobian(state.placed, motions)
+            jacobian[row : row + task.rows, : found.shape[1]] = found
+        jacobian *= self.row_weights[:, None]
+        return jacobian
+
+    def curvature(self, motions: TreeMotions, forces: Array) -> Array:
+        """Return K (N + S, N + S), the part of half the cost's second derivatives that is from tasks at points.
+
+        With f the force on a joint at p, toward its target, a_c and a_d the axes of two columns of which c rotates the
+        frame of d, and p_d the head of d's bone, ``K_cd = -f . (a_c x (a_d x (p - p_d))) = (a_c x f) . dp/dq_d``, added
+        up over the joints; of two columns of one bone it is the mean of both orders. For a straight chain of length L
+        under the force F, ``K_cc`` of its root is F L, a pendulum's stiffness.
+
+        K is 0 where a floor or a balance task has a residual: the second derivatives of those aren't computed, and K of
+        the other forces alone is wrong.
+
+        Args:
+            motions: of the state.
+            forces: (M,) W r.
+        """
+        structure = self.tree.structure
+        _, _, rows = self.at_points
+        count, columns = len(structure.chosen), motions.by_joint.shape[2]
+        found = np.zeros((columns, columns))
+        if any(forces[span].any() for span in self._pushing):
+            return found
+        by_joint = motions.by_joint.take(self._point_rows, 0)[:, :, :count]
+        on_joints = (forces * self.row_weights)[rows]
+        across = np.cross(motions.axes[:, None], on_joints) * self._point_moves.T[:, :, None]
+        half = structure.turns_columns * (across.reshape(count, -1) @ by_joint.reshape(-1, count))
+        found[:count, :count] = half + half.T
+        return found
+
+    @cached_property
+    def _pushing(self) -> list[slice]:
+        """Rows of the balance and floor tasks."""
+        return [
+            slice(row, row + task.rows) for task, row in self.other_tasks if isinstance(task, (BalanceTask, FloorTask))
+        ]
+
+    @cached_property
+    def _point_moves(self) -> Array:
+        """(P, N) 1 where a column's bone moves a joint of ``at_points``."""
+        structure = self.tree.structure
+        row = {bone: number for number, bone in enumerate(structure.turning)}
+        return self.carried[1][self._point_rows][:, [row[bone] for bone in structure.column_bones.tolist()], 0]
+
+    def gradient_norm(self, state: State) -> float:
+        """Return |W J^T r|, the length of half the cost's gradient by weighted coordinates."""
+        residual, _ = self.residual(state)
+        return float(np.linalg.norm(self.weights * (self.jacobian(state).T @ residual)))
+
+    def to_reference(self, state: State, reference: State | None) -> Array:
+        """Return q_reference - q (N + S,): rotation vectors of free bones, coordinates of the others; 0 without one."""
+        if reference is None:
+            return np.zeros(len(self.weights))
+        arrays = self.tree.arrays
+        way = arrays.way(state.rotations, state.swing_twists, (reference.rotations, reference.swing_twists))
+        found: Array = way.reshape(-1).take(self.tree.structure.flat_columns)
+        if self.shift_count:
+            found = np.concatenate([found, (reference.shifts - state.shifts).reshape(-1)])
+        return found
+
+    def applied(self, state: State, change: Array) -> State:
+        """Return the state after a change (N + S,) of the coordinates, within limits."""
+        arrays = self.tree.arrays
+        columns = self.tree.structure.flat_columns
+        by_joint = np.zeros((len(state.rotations), 3))
+        by_joint.reshape(-1)[columns] = change[: len(columns)]
+        rotations, swing_twists = arrays.rotated(state.rotations, state.swing_twists, by_joint)
+        shifts = state.shifts + change[len(columns) :].reshape(-1, 3) if self.shift_count else state.shifts
+        return State(self.tree, rotations, swing_twists, shifts)
+
+    def bounds(self, state: State) -> tuple[Array, Array]:
+        """Return how far each coordinate may go down and up (N + S,); on an ellipse's axes only as far as its box."""
+        structure = self.tree.structure
+        lower, upper = self.ends
+        numbers, places = structure.limited_columns
+        values = np.zeros(len(lower))
+        values[numbers] = state.swing_twists.reshape(-1).take(places)
+        return lower - values, upper - values
+
+    @cached_property
+    def ends(self) -> tuple[Array, Array]:
+        """(N + S,), (N + S,) smallest and largest value of each coordinate."""
+        lower, upper = self.tree.structure.ends
+        more = np.full(self.shift_count, np.inf)
+        return np.concatenate([lower, -more]), np.concatenate([upper, more])
+
+    def ellipses(self, state: State) -> tuple[Array, Array]:
+        """Return the share of each swing of its ellipse (E,), 1 on it, and the outward normals there (E, 2)."""
+        swings, radii = self.tree.structure.swings(state.swing_twists)
+        across = swings / radii
+        share = np.hypot(across[:, 0], across[:, 1])
+        across /= radii
+        return share, across / (np.hypot(across[:, 0], across[:, 1]) + TINY)[:, None]
+
+
+def _is_at_point(task: Task) -> TypeGuard[PositionTask]:
+    return isinstance(task, PositionTask) and task.target is not None and task.slack == 0.0
+
+
+def _is_of_whole_frame(task: Task) -> TypeGuard[OrientationTask]:
+    return isinstance(task, OrientationTask) and task.axis is None
+
+
+_OF_TREE = ("weights", "inverse_posture_weights", "metric", "ends")
+"""The cached properties of a stack that don't depend on its tasks."""
