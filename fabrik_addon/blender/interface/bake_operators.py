@@ -62,15 +62,13 @@ class POSE_OT_fabrik_bake(FrameRangeMixin, OnlyActiveMixin, Operator):
     _timer = None
     _has_window = False
 
-    def invoke(self, context: Context, _event: Event) -> set[OperatorReturnItems]:
-        self.take_scene_range(context)
+    def invoke(self, context: Context, event: Event) -> set[OperatorReturnItems]:
         self._has_window = True
-        return context.window_manager.invoke_props_dialog(self, confirm_text="Bake")
+        return super().invoke(context, event)
 
     def draw(self, _context: Context) -> None:
         layout = self.layout
-        layout.use_property_split = True
-        self.draw_range(layout).active = not self.only_keyed
+        self.draw_range().active = not self.only_keyed
         layout.prop(self, "only_active")
         layout.prop(self, "only_keyed")
         row = layout.row(heading="Smart")
@@ -80,7 +78,6 @@ class POSE_OT_fabrik_bake(FrameRangeMixin, OnlyActiveMixin, Operator):
         tolerance.prop(self, "tolerance", text="")
 
     def execute(self, context: Context) -> set[OperatorReturnItems]:
-        self.take_scene_range(context)
         try:
             self._work = self._begin(context)
             if self._has_window:
@@ -129,7 +126,7 @@ class POSE_OT_fabrik_bake(FrameRangeMixin, OnlyActiveMixin, Operator):
 
         armature = context.object
         chains = chains_to_bake(armature, self.only_active)
-        span = self.span()
+        span = self.span(context)
         frames = frames_to_bake(context.scene, armature, chains, span, self.step, self.only_keyed)
         if not frames:
             raise FabrikError(f"Nothing is keyed from frame {span[0]} to {span[1]}: disable Only Keyed Frames")

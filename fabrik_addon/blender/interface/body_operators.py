@@ -204,21 +204,12 @@ class POSE_OT_fabrik_body_bake(FrameRangeMixin, HasBodyMixin, Operator):
     bl_label = "Bake Body"
     bl_options = {'REGISTER', 'UNDO'}
 
-    def invoke(self, context: Context, _event: Event) -> set[OperatorReturnItems]:
-        self.take_scene_range(context)
-        return context.window_manager.invoke_props_dialog(self, confirm_text="Bake")
-
-    def draw(self, _context: Context) -> None:
-        self.layout.use_property_split = True
-        self.draw_range(self.layout)
-
     def run(self, context: Context) -> None:
         from ..animation.frame_range import FrameRange
         from ..bake.bake_body import bake_body
 
-        self.take_scene_range(context)
-        frames = self.frames()
-        unreached = bake_body(FrameRange(context.scene, context.view_layer, context.object, frames, self.span()))
+        span, frames = self.span(context), self.frames(context)
+        unreached = bake_body(FrameRange(context.scene, context.view_layer, context.object, frames, span))
         if not unreached:
             report(self, {'INFO'}, f"Baked the body over {counted(len(frames), 'frame')}")
             return

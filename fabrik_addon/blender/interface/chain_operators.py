@@ -171,22 +171,18 @@ class POSE_OT_fabrik_key_targets(FrameRangeMixin, OnlyActiveMixin, Operator):
     bl_options = {'REGISTER', 'UNDO'}
 
     def invoke(self, context: Context, _event: Event) -> set[OperatorReturnItems]:
-        self.take_scene_range(context)
-        return context.window_manager.invoke_props_dialog(self, confirm_text="Key Targets")
+        return self.ask(context, confirm_text="Key Targets")
 
     def draw(self, _context: Context) -> None:
-        layout = self.layout
-        layout.use_property_split = True
-        self.draw_range(layout)
-        layout.prop(self, "only_active")
+        self.draw_range()
+        self.layout.prop(self, "only_active")
 
     def run(self, context: Context) -> None:
         from ..bake.key_targets import snap_frames
 
         armature = context.object
         chains = chosen_chains(armature, self.only_active)
-        self.take_scene_range(context)
-        span, frames = self.span(), self.frames()
+        span, frames = self.span(context), self.frames(context)
         for _ in snap_frames(context.scene, context.view_layer, armature, chains, frames, span):
             pass
         over = counted(len(frames), "frame")
