@@ -133,3 +133,23 @@ def test_frames_that_cant_reach_and_those_far_from_each_other_are_solved_in_orde
     for found, alone in zip(solve_tree_frames(frames, Options()), in_order(frames), strict=True):
         assert [int(status) for status in found.status] == [int(status) for status in alone.status]
         assert np.allclose(found.error, alone.error, atol=1e-4)
+
+
+def test_frames_beyond_reach_of_a_tree_with_a_pin_go_on_from_the_frame_before() -> None:
+    begin = start("limits")
+    options = Options(moves_root=True)
+    frames = []
+    for number in range(FRAMES):
+        goals = goals_at(begin, "limits, beyond", number)
+        targets = goals.targets + np.array([[-1.0, 0.0, 1.5], [0.0, 0.0, 0.0]])
+        targets[1] = begin.pose.positions[begin.chain.tips[1]]
+        frames.append((begin, replace(goals, targets=targets, pinned=np.array([False, True]))))
+    found = solve_tree_frames(frames, options)
+    alone = [solve_tree_components(*frame, options) for frame in frames]
+    beyond = [number for number, solution in enumerate(found) if not is_reached(solution)]
+    reached = [number for number, solution in enumerate(found) if is_reached(solution)]
+    assert min(len(beyond), len(reached)) >= FRAMES // 4
+    assert max(rotations(found[number], alone[number]) for number in reached) <= 5e-3
+    steps, steps_alone = ([rotations(*pair) for pair in pairwise(each)] for each in (found, alone))
+    assert max(steps) <= 1.05 * max(steps_alone)
+    assert sum(found[number].sweeps for number in beyond[1:]) <= 0.5 * sum(alone[n].sweeps for n in beyond[1:])

@@ -86,6 +86,8 @@ class TreeProblem:
     meets: list[int]
     """Joint that each effector meets; -1 is none."""
     moves_root: bool
+    is_held: bool
+    """Whether pins or priorities may keep a target away (``is_held``): then tasks are weighed against each other."""
     priorities: list[int] | None = None
     """``Goals.priorities``."""
     balance: BalanceTask | None = None
@@ -107,11 +109,6 @@ class TreeProblem:
     def may_stay_unmet(self) -> bool:
         """Whether a target is beyond reach, or pins or priorities may keep one away: then no other start is tried."""
         return self.is_held or any(excess > 0.0 for excess in self.beyond_reach)
-
-    @property
-    def is_held(self) -> bool:
-        """Whether pins or priorities may keep a target away: then tasks are weighed against each other."""
-        return self.priorities is not None or (self.moves_root and any(self.pinned))
 
     def levels(self) -> list[list[tuple[Task, float]]]:
         """Return the tasks with weights, by priority: pins, targets, targets far beyond reach, poles and rotations.
@@ -250,6 +247,11 @@ def _order(task_and_weight: tuple[Task, float]) -> tuple[str, Sequence[int]]:
     return "balance" if isinstance(task, BalanceTask) else "floor", task.bones
 
 
+def is_held(goals: Goals, options: Options) -> bool:
+    """Tell whether pins of a tree whose root moves, or priorities, may keep a target away."""
+    return goals.priorities is not None or (options.moves_root and goals.pinned is not None and any(goals.pinned))
+
+
 def tree_problem(start: StartTree, goals: Goals, options: Options) -> TreeProblem:
     """Return the goals of one pose as tasks.
 
@@ -304,6 +306,7 @@ def tree_problem(start: StartTree, goals: Goals, options: Options) -> TreeProble
         tolerances=tolerances,
         meets=meets,
         moves_root=options.moves_root,
+        is_held=is_held(goals, options),
         priorities=None if goals.priorities is None else goals.priorities.tolist(),
     )
     return _with_body_tasks(problem, goals)
