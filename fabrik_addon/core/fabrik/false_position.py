@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The place in a family of poses, one for each distance from root to tip, at which this distance is the desired one."""
+"""The parameter at which a pose of a family has the desired distance from root to tip."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ Ends = tuple[Component, Component]
 
 
 def false_position(ops: Operations, error_at: Callable[[Component], Component], ends: Ends, errors: Ends) -> Component:
-    """Return the place where an error is zero, within ``CLOSED_ERROR``: ``low + (high - low) far / (far - near)``.
+    """Return the parameter where an error is zero, within ``CLOSED_ERROR``: ``low + (high - low) far / (far - near)``.
 
     Args:
         ops: operations of the components.
-        error_at: distance from root to tip at a place, less the desired one.
-        ends: a place low where the error is not negative, and a place high where it is not positive. The place low is
-            returned to the last bit where its error is zero.
-        errors: far and near, those of the ends.
+        error_at: distance from root to tip at a parameter, less the desired one.
+        ends: the parameters ``low``, whose error is not negative, and ``high``, whose error is not positive. Where the
+            error of ``low`` is zero ``low`` is returned to the last bit.
+        errors: ``far``, at ``low``, and ``near``, at ``high``.
     """
     (low, high), (far, near) = ends, errors
-    place, error = low, far
+    parameter, error = low, far
     for step in range(FALSE_POSITIONS):
         is_far = error > CLOSED_ERROR
         is_open = is_far | (error < -CLOSED_ERROR)
         if not ops.any(is_open):
             break
-        low, far = ops.choose(is_far, [place, error], [low, far])
-        high, near = ops.choose(is_far, [high, near], [place, error])
+        low, far = ops.choose(is_far, [parameter, error], [low, far])
+        high, near = ops.choose(is_far, [high, near], [parameter, error])
         share = 0.5 + 0.0 * far if step % 3 == 2 else ops.minimum(far / (far - near + TINY), 1.0)
-        place = ops.where(is_open, low + (high - low) * share, place)
-        error = error_at(place)
-    return place
+        parameter = ops.where(is_open, low + (high - low) * share, parameter)
+        error = error_at(parameter)
+    return parameter

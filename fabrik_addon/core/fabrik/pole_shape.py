@@ -2,19 +2,19 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Poses of a chain with a pole that bends to both sides or in several planes: one family, continuous in the distance.
 
-That is the distance from root to target, and each has one pose. The planar family (``planar_pose``) has no pose near a
-leg down to its toe, whose knee and ankle bend to opposite sides, nor near a clavicle with an arm. The family here goes
-through one given pose, the pole shape. Its bends (``bends``) are interpolated linearly between nodes: the straight
-chain, the pole shape b_0, and b_1, b_2 ... down to c, the chain closed on one circle toward the pole
-(``circular_arc.closed_bends``). From a node to the next one the bends change along
+The distance is that from root to target; to every distance belongs one pose. The planar family (``planar_pose``) has no
+pose near a leg down to its toe, whose knee and ankle bend to opposite sides, nor near a clavicle with an arm. The
+family here goes through one given pose, the pole shape. The bends of a pose (``bends``) are interpolated linearly
+between nodes: the straight chain, the pole shape b_0, and b_1, b_2 ... down to c, the chain closed on one circle toward
+the pole (``circular_arc.closed_bends``). From a node to the next one the bends change along
 
     v = K (c - b) / s,      s = max|K (c - b)|,     v' = v - max(0, v . g + e min(s, 1) max|g|) / |M g|^2  M g,
 
 with g the gradient of the distance from root to tip, K a weight of one for the joint of the bend (``joint_of_bend``:
 knee or elbow) and ``OTHER_JOINTS`` for the other joints, M the projection onto the other joints, and e of ``DESCENTS``.
-So the bend of the joint of the bend goes to that of c without turning back. The other joints follow it more slowly, and
-v' keeps the distance falling. The family is rotated about the line root-tip so that the direction, about that line, of
-the hinge axis (the third axis of the link before the joint of the bend) stays that of the pole shape.
+So the bend of the joint of the bend changes monotonically to that of c, the bends of the other joints change more
+slowly, and the distance falls along v'. Every pose is rotated about the line root-tip so that the hinge axis (the third
+axis of the link before the joint of the bend) has the same direction about that line as in the pole shape.
 
 Where the distance falls all along the nodes (``has_family``), one pose belongs to every distance, and joints are
 continuous in it. The pose depends on the distance alone, not on the pose before.
@@ -58,17 +58,18 @@ MOST_NODES = 400
 """Bound on the nodes; 70 to 200 are usual."""
 
 NEARLY_CLOSED = 0.01
-"""Weighted distance of a bend from that of the closed chain, radians, from which on the closed chain is the next
-node."""
+"""Largest component s of K (c - b), radians, at which the closed chain is the next node."""
 
 BENT_AWAY = 0.1
 """Bend away from the pole, radians, up to which a joint may be the joint of the bend."""
 
 LEAST_AXIS = 0.3
-"""Part across the line root-tip of the axis that stays: a smaller one has no direction in which it could stay."""
+"""Least length of the part of the hinge axis, a unit vector, across the line root-tip: the direction of a shorter part
+about that line would change by much from node to node."""
 
 SAMPLES = 4
-"""Poses from each node to the next whose distances ``has_family`` compares; as many in all before the pole shape."""
+"""Poses from each node to the next whose distances ``has_family`` compares. From the straight chain to the pole shape
+they are as many as from the pole shape to the closed chain."""
 
 Row = tuple[float, ...]
 """Bends at a node, joint after joint: toward the pole and across it, radians."""
@@ -85,8 +86,8 @@ def shape_of(pose: Pose, pole: ScalarVector, pole_angle: float) -> PoleShape:
     points = [tuple(point) for point in (pose.positions - pose.positions[0]).tolist()]
     rx, ry, rz = pose.positions[0].tolist()
     chord = first_direction(SCALAR, [points[-1], points[1]])
-    turned = rotate_pole(SCALAR, (pole[0] - rx, pole[1] - ry, pole[2] - rz), chord, pole_angle)
-    axes = pole_axes(SCALAR, chord, turned)
+    rotated_pole = rotate_pole(SCALAR, (pole[0] - rx, pole[1] - ry, pole[2] - rz), chord, pole_angle)
+    axes = pole_axes(SCALAR, chord, rotated_pole)
     links = [(bx - ax, by - ay, bz - az) for (ax, ay, az), (bx, by, bz) in pairwise(points)]
     total = sum(norm(SCALAR, link) for link in links)
     shape = []
@@ -129,12 +130,12 @@ def shaped_pose(ops: Operations, shape: PoleShape, lengths: Sequence[float], dis
     high = low + 1.0
     far, near = (ops.interpolate([(node,) for node in distances], each)[0] - distance for each in (low, high))
 
-    def error_at(place: Component) -> Component:
-        return norm(ops, _lay(ops, rows, lengths, place)[0][-1]) - distance
+    def error_at(parameter: Component) -> Component:
+        return norm(ops, _lay(ops, rows, lengths, parameter)[0][-1]) - distance
 
-    place = false_position(ops, error_at, (low, high), (far, near))
-    joints, axis = _turned_to_line(ops, shape, *_lay(ops, rows, lengths, place))
-    return _with_axis(ops, joints, axis, _axis_of_shape(shape))
+    parameter = false_position(ops, error_at, (low, high), (far, near))
+    joints, axis = _rotated_to_line(ops, shape, *_lay(ops, rows, lengths, parameter))
+    return _with_hinge_axis(ops, joints, axis, _hinge_axis_of_shape(shape))
 
 
 def has_lengths(shape: PoleShape) -> bool:
@@ -151,39 +152,36 @@ def number_of_bend(shape: PoleShape) -> int:
 
 
 def _lay(
-    ops: Operations, rows: Sequence[Row], lengths: Sequence[float], place: Component
+    ops: Operations, rows: Sequence[Row], lengths: Sequence[float], parameter: Component
 ) -> tuple[list[Vector], list[Quaternion]]:
-    """Return the joints and axes (``lay_bends``) at a place: the number of a node, and the part of the way onward."""
-    row = ops.interpolate(rows, place)
+    """Return the joints and axes (``lay_bends``) at a parameter: a node's number, plus the share of the way onward."""
+    row = ops.interpolate(rows, parameter)
     return lay_bends(ops, lengths, list(zip(row[::2], row[1::2], strict=True)))
 
 
-def _turned_to_line(
+def _rotated_to_line(
     ops: Operations, shape: PoleShape, joints: list[Vector], frames: list[Quaternion]
 ) -> tuple[list[Vector], Vector]:
-    """Return joints rotated so that the tip is on the first axis, and the axis that stays.
-
-    That is the third axis at the link before the joint of the bend.
-    """
+    """Return joints rotated so that the tip is on the first axis, and the hinge axis."""
     rotation = rotation_to_line(ops, joints[-1])
     axis = rotate(rotation, rotate(frames[_joint_of_shape(shape)], THIRD_AXIS))
     return [rotate(rotation, joint) for joint in joints], axis
 
 
-def _with_axis(ops: Operations, joints: list[Vector], axis: Vector, wanted: ScalarVector) -> list[Vector]:
-    """Return joints rotated about the first axis so that the direction of another axis about it is the wanted one."""
-    (_, ay, az), (_, wy, wz) = axis, wanted
-    size = ops.sqrt(ay * ay + az * az) * hypot(wy, wz)
+def _with_hinge_axis(ops: Operations, joints: list[Vector], axis: Vector, desired: ScalarVector) -> list[Vector]:
+    """Return joints rotated about the first axis so that the hinge axis has the desired direction about it."""
+    (_, ay, az), (_, dy, dz) = axis, desired
+    size = ops.sqrt(ay * ay + az * az) * hypot(dy, dz)
     has_direction = size > NO_DIRECTION
-    cosine = ops.where(has_direction, (ay * wy + az * wz) / (size + TINY), 0.0 * size + 1.0)
-    sine = ops.where(has_direction, (ay * wz - az * wy) / (size + TINY), 0.0 * size)
+    cosine = ops.where(has_direction, (ay * dy + az * dz) / (size + TINY), 0.0 * size + 1.0)
+    sine = ops.where(has_direction, (ay * dz - az * dy) / (size + TINY), 0.0 * size)
     return [(x, cosine * y - sine * z, sine * y + cosine * z) for x, y, z in joints]
 
 
 def joint_of_bend(lengths: Sequence[float], bends: ScalarBends) -> int:
     """Return the number, among the inner joints, of the one whose bend the pole is for: the knee or elbow.
 
-    That is the joint nearest to the middle of the chain, of those that don't bend away from the pole.
+    Of the joints that don't bend away from the pole it is the one nearest to the middle of the chain.
     """
     ends = [*accumulate(lengths)]
     shorter = [min(end, ends[-1] - end) for end in ends[:-1]]
@@ -209,9 +207,9 @@ def _joint_of_shape(shape: PoleShape) -> int:
 
 
 @lru_cache(maxsize=256)
-def _axis_of_shape(shape: PoleShape) -> ScalarVector:
-    """Return the axis that stays, in the pole shape itself."""
-    _, (x, y, z) = _turned_to_line(SCALAR, shape, *lay_bends(SCALAR, *_links(shape)))
+def _hinge_axis_of_shape(shape: PoleShape) -> ScalarVector:
+    """Return the hinge axis in the pole shape itself."""
+    _, (x, y, z) = _rotated_to_line(SCALAR, shape, *lay_bends(SCALAR, *_links(shape)))
     return float(x), float(y), float(z)
 
 
@@ -224,10 +222,9 @@ def _rows_and_distances(shape: PoleShape, lengths: tuple[float, ...]) -> tuple[l
     """
     bends = _links(shape)[1]
     rows = [(0.0,) * 2 * len(bends), *(_falling_nodes(shape) or [_row(bends)]), _closed_row(lengths)]
-    place = np.arange(float(len(rows)))
-    distances: Array = np.asarray(norm(ARRAY, _lay(ARRAY, rows, lengths, place)[0][-1]))
-    nearest: list[float] = np.minimum.accumulate(distances).tolist()
-    return rows, nearest
+    distances: Array = np.asarray(norm(ARRAY, _lay(ARRAY, rows, lengths, np.arange(float(len(rows))))[0][-1]))
+    falling: list[float] = np.minimum.accumulate(distances).tolist()
+    return rows, falling
 
 
 @lru_cache(maxsize=256)
@@ -237,11 +234,10 @@ def _falling_nodes(shape: PoleShape) -> list[Row] | None:
     for descent in DESCENTS:
         nodes = _nodes(lengths, bends, descent)
         rows = [(0.0,) * 2 * len(bends), *nodes, _closed_row(lengths)]
-        # The way from the straight chain to the pole shape is as long as all the others together.
         onward = np.linspace(1.0, len(rows) - 1.0, SAMPLES * (len(rows) - 2) + 1)
-        place = np.concatenate([np.linspace(0.0, 1.0, len(onward)), onward[1:]])
+        parameters = np.concatenate([np.linspace(0.0, 1.0, len(onward)), onward[1:]])
         with quiet():
-            joints, axis = _turned_to_line(ARRAY, shape, *_lay(ARRAY, rows, lengths, place))
+            joints, axis = _rotated_to_line(ARRAY, shape, *_lay(ARRAY, rows, lengths, parameters))
         distances: Array = np.asarray(joints[-1][0])
         across: Array = np.hypot(axis[1], axis[2])
         if bool((np.diff(distances) < 0.0).all()) and float(across.min()) > LEAST_AXIS:
@@ -251,25 +247,25 @@ def _falling_nodes(shape: PoleShape) -> list[Row] | None:
 
 def _nodes(lengths: Sequence[float], bends: ScalarBends, descent: float) -> list[Row]:
     """Return the nodes from given bends on, until the closed chain is near."""
-    main = joint_of_bend(lengths, bends)
-    weights = [1.0 if part // 2 == main else OTHER_JOINTS for part in range(2 * len(bends))]
+    joint = joint_of_bend(lengths, bends)
+    weights = [1.0 if part // 2 == joint else OTHER_JOINTS for part in range(2 * len(bends))]
     closed = _closed_row(lengths)
     nodes = [_row(bends)]
     while len(nodes) < MOST_NODES:
         row = nodes[-1]
-        pull = [weight * (c - b) for weight, c, b in zip(weights, closed, row, strict=True)]
-        speed = max(abs(part) for part in pull)
-        if speed < NEARLY_CLOSED:
+        to_closed = [weight * (c - b) for weight, c, b in zip(weights, closed, row, strict=True)]
+        most = max(abs(part) for part in to_closed)
+        if most < NEARLY_CLOSED:
             break
-        slope = _gradient(lengths, row)
-        steepest = max(abs(part) for part in slope)
-        change = [part / speed for part in pull]
-        rise = sum(a * b for a, b in zip(change, slope, strict=True)) + descent * min(speed, 1.0) * steepest
-        others = [0.0 if part // 2 == main else each for part, each in enumerate(slope)]
-        square = sum(part * part for part in others)
-        if rise > 0.0 and square > TINY:
-            change = [a - rise / square * b for a, b in zip(change, others, strict=True)]
-        step = NODE_STEP * min(1.0, speed / 0.3) / max(1.0, *(abs(part) for part in change))
+        gradient = _gradient(lengths, row)
+        change = [part / most for part in to_closed]
+        fall = descent * min(most, 1.0) * max(abs(part) for part in gradient)
+        excess = sum(a * b for a, b in zip(change, gradient, strict=True)) + fall
+        of_others = [0.0 if part // 2 == joint else each for part, each in enumerate(gradient)]
+        square = sum(part * part for part in of_others)
+        if excess > 0.0 and square > TINY:
+            change = [a - excess / square * b for a, b in zip(change, of_others, strict=True)]
+        step = NODE_STEP * min(1.0, most / 0.3) / max(1.0, *(abs(part) for part in change))
         nodes.append(tuple(b + step * part for b, part in zip(row, change, strict=True)))
     return nodes
 
@@ -284,7 +280,7 @@ def _gradient(lengths: Sequence[float], row: Row) -> Row:
     joints, frames = lay_bends(SCALAR, lengths, list(zip(row[::2], row[1::2], strict=True)))
     tip = joints[-1]
     along = first_direction(SCALAR, [tip, joints[1]])
-    slopes: list[float] = []
+    derivatives: list[float] = []
     for toward, across, frame, (jx, jy, jz) in zip(row[::2], row[1::2], frames, joints[1:], strict=False):
         moment = rotate(conjugate(frame), cross((tip[0] - jx, tip[1] - jy, tip[2] - jz), along))
         angle = hypot(toward, across) + TINY
@@ -293,8 +289,8 @@ def _gradient(lengths: Sequence[float], row: Row) -> Row:
         _, ky, kz = cross(axis, moment)
         y = sine * moment[1] - cosine * ky + (1.0 - sine) * onto * axis[1]
         z = sine * moment[2] - cosine * kz + (1.0 - sine) * onto * axis[2]
-        slopes += [float(z), float(-y)]
-    return tuple(slopes)
+        derivatives += [float(z), float(-y)]
+    return tuple(derivatives)
 
 
 def _row(bends: ScalarBends) -> Row:
