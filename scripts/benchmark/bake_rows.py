@@ -16,6 +16,7 @@ import bpy
 import numpy as np
 from bpy.types import Action, Object
 
+from fabrik_addon.blender.animation.frame_range import FrameRange
 from fabrik_addon.blender.bake.bake_chains import bake_chains
 from fabrik_addon.blender.rig.properties import settings_of
 from fabrik_addon.blender.solving.chain_groups import take_groups
@@ -227,7 +228,7 @@ def _memory(frames: int) -> float:
 
 def _bake(human: Human, frames: int) -> None:
     times = [float(frame) for frame in range(1, frames + 1)]
-    for _ in bake_chains(scene(), view_layer(), human.rig, human.chains, times, (1, frames)):
+    for _ in bake_chains(FrameRange(scene(), view_layer(), human.rig, times, (1, frames)), human.chains):
         pass
 
 
@@ -288,7 +289,8 @@ def _key_path(body: Any, path: str, frames: int) -> None:
 def _time_bake(body: Any, frames: int) -> float:
     chains = list(body.fabrik.chains)
     start = time.process_time()
-    for _ in bake_chains(scene(), view_layer(), body, chains, [*map(float, range(1, frames + 1))], (1, frames)):
+    times = [*map(float, range(1, frames + 1))]
+    for _ in bake_chains(FrameRange(scene(), view_layer(), body, times, (1, frames)), chains):
         pass
     return time.process_time() - start
 

@@ -14,6 +14,7 @@ import pytest
 from bpy.types import Object
 from mathutils import Euler, Matrix, Quaternion, Vector
 
+from fabrik_addon.blender.animation.frame_range import FrameRange
 from fabrik_addon.blender.bake.bake_chains import bake_chains
 from fabrik_addon.blender.solving.chain_groups import take_groups
 from fabrik_addon.blender.solving.solve_chains import solve_group
@@ -81,6 +82,10 @@ def animated_tail(count: int = 3) -> tuple[Object, Any]:
 
 def go_to(frame: float) -> None:
     bpy.context.scene.frame_set(math.floor(frame), subframe=frame % 1.0)
+
+
+def whole_range(armature: Object) -> FrameRange:
+    return FrameRange(bpy.context.scene, bpy.context.view_layer, armature, [*map(float, FRAMES)], (1, 24))
 
 
 def shape_of(armature: Object) -> np.ndarray:
@@ -482,14 +487,7 @@ def test_cancelled_leaves_everything_as_it_was() -> None:
     update()
     before, shape = everything(), shape_of(armature)
     for steps in (1, 10, 24, 30, 47):  # in the first pass and in the second
-        work = bake_chains(
-            bpy.context.scene,
-            bpy.context.view_layer,
-            armature,
-            list(armature.fabrik.chains),
-            [*map(float, FRAMES)],
-            (1, 24),
-        )
+        work = bake_chains(whole_range(armature), list(armature.fabrik.chains))
         for _ in range(steps):
             next(work)
         work.close()
@@ -525,14 +523,7 @@ def test_an_armature_without_animation_gets_an_action_and_loses_it_when_cancelle
     key_path(target, [(1.0, 1.0, 1.5), (-1.0, 0.5, 1.8), (0.2, -1.2, 2.0), (1.0, 0.0, 0.9)])
     chain = set_chain(armature, "bone2", 3, target)
     set_chain(armature, "bone finger", 1, carried_empty(armature))
-    work = bake_chains(
-        bpy.context.scene,
-        bpy.context.view_layer,
-        armature,
-        list(armature.fabrik.chains),
-        [*map(float, FRAMES)],
-        (1, 24),
-    )
+    work = bake_chains(whole_range(armature), list(armature.fabrik.chains))
     for _ in range(40):
         next(work)
     work.close()
@@ -571,8 +562,7 @@ def test_cancelled_leaves_nothing_in_an_empty_action(what: str, steps: int) -> N
     if parts >= 4:
         action.layers[0].strips[0].channelbag(action.slots[0], ensure=True)
     before = layout_of(action)
-    frames, chains = [*map(float, FRAMES)], list(armature.fabrik.chains)
-    work = bake_chains(bpy.context.scene, bpy.context.view_layer, armature, chains, frames, (1, 24))
+    work = bake_chains(whole_range(armature), list(armature.fabrik.chains))
     for _ in range(steps):
         next(work)
     work.close()

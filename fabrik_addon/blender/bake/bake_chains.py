@@ -34,7 +34,7 @@ from ..rig.targets_and_poles import armature_to_world, position_in_world
 from .group_track import BakedChain, Track, UnreachedFrame, channel_of, take_tracks, width_of
 
 if TYPE_CHECKING:
-    from bpy.types import FCurve, Object, PoseBone, Scene, ViewLayer
+    from bpy.types import FCurve, Object, PoseBone
 
     from ..rig.properties import FabrikChain
 
@@ -52,23 +52,13 @@ _MODIFIER_EFFECT = 1e-4
 
 
 def bake_chains(
-    scene: Scene,
-    view_layer: ViewLayer,
-    armature: Object,
-    chains: Sequence[FabrikChain],
-    frames: Sequence[float],
-    span: tuple[float, float],
-    tolerance: float | None = None,
+    work: FrameRange, chains: Sequence[FabrikChain], tolerance: float | None = None
 ) -> Generator[float, None, list[BakedChain]]:
     """Key the solved pose of chains at every frame. Closing the generator restores everything.
 
     Args:
-        scene: whose frames are baked.
-        view_layer: of the scene.
-        armature: object with the chains.
+        work: armature and frames.
         chains: to be baked.
-        frames: ascending; may lie between whole frames.
-        span: first and last frame between which keys of the bones' curves are replaced.
         tolerance: largest change of a rotation (radians) at frames whose keys are left out; None keys all frames.
 
     Yields:
@@ -80,8 +70,8 @@ def bake_chains(
     Raises:
         FabrikError: a chain can't be solved at some frame, or its curves can't be changed; then nothing has changed.
     """
-    work = FrameRange(scene, view_layer, armature, frames, span)
-    stored, edit = store_channels([armature]), ActionEdit(armature, remapping_of(scene))
+    armature, view_layer = work.armature, work.view_layer
+    stored, edit = store_channels([armature]), ActionEdit(armature, remapping_of(work.scene))
     inheritance = [(bone, bone.inherit_scale) for bone in armature.data.bones]
     try:
         return (yield from _bake(work, chains, edit, stored, tolerance))

@@ -33,7 +33,7 @@ from ..setup.move_target import movable, scale_of
 from ..setup.snap_targets import bend_of, target_rotation
 
 if TYPE_CHECKING:
-    from bpy.types import Object, PoseBone, Scene, ViewLayer
+    from bpy.types import Object, PoseBone
 
     from ..rig.properties import FabrikChain
 
@@ -69,23 +69,12 @@ class _Path:
         return self.obj.pose.bones[self.bone_name] if self.bone_name else self.obj
 
 
-def snap_frames(
-    scene: Scene,
-    view_layer: ViewLayer,
-    armature: Object,
-    chains: Sequence[FabrikChain],
-    frames: Sequence[float],
-    span: tuple[float, float],
-) -> Generator[float, None, int]:
+def snap_frames(work: FrameRange, chains: Sequence[FabrikChain]) -> Generator[float, None, int]:
     """Key targets to the tips of chains, and poles to where they bend. Closing the generator restores everything.
 
     Args:
-        scene: whose frames they are.
-        view_layer: of the scene.
-        armature: object with the chains.
+        work: armature and frames.
         chains: whose targets and poles are keyed.
-        frames: ascending.
-        span: first and last frame between which keys of the targets' curves are replaced.
 
     Yields:
         the share of the work that is done, after every frame.
@@ -96,7 +85,7 @@ def snap_frames(
     Raises:
         FabrikError: a chain can't be read, or a target can't be moved there; then nothing has changed.
     """
-    work = FrameRange(scene, view_layer, armature, frames, span)
+    armature, view_layer = work.armature, work.view_layer
     view_layer.update()
     owners = {chain.target for chain in chains if chain.target} | {chain.pole_target for chain in chains}
     objects = [armature, *sorted((obj for obj in owners if obj is not None), key=lambda obj: obj.name)]

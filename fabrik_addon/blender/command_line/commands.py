@@ -14,7 +14,7 @@ import bpy
 
 from ...core import FabrikError
 from ..animation.animated_settings import chains_to_bake
-from ..animation.frame_range import FIRST_FRAME, LAST_FRAME
+from ..animation.frame_range import FIRST_FRAME, LAST_FRAME, FrameRange
 from ..animation.keyed_frames import frames_to_bake
 from ..bake.bake_chains import bake_chains
 from ..bake.bake_report import sentence_of
@@ -192,7 +192,7 @@ def _bake(armature: Object, arguments: argparse.Namespace, report: Report) -> No
     if not frames:
         raise FabrikError(f"nothing is keyed from frame {start} to {end}")
     tolerance = math.radians(arguments.tolerance) if arguments.smart else None
-    work = bake_chains(scene, bpy.context.view_layer, armature, chains, frames, (start, end), tolerance)
+    work = bake_chains(FrameRange(scene, bpy.context.view_layer, armature, frames, (start, end)), chains, tolerance)
     baked = _run_to_end(work, armature.name, report.show_progress)
     entries = []
     for chain in baked:

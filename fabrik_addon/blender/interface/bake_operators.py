@@ -121,6 +121,7 @@ class POSE_OT_fabrik_bake(FrameRangeMixin, OnlyActiveMixin, Operator):
 
     def _begin(self, context: Context) -> Generator[float, None, list[BakedChain]]:
         from ..animation.animated_settings import chains_to_bake
+        from ..animation.frame_range import FrameRange
         from ..animation.keyed_frames import frames_to_bake
         from ..bake.bake_chains import bake_chains
 
@@ -131,7 +132,7 @@ class POSE_OT_fabrik_bake(FrameRangeMixin, OnlyActiveMixin, Operator):
         if not frames:
             raise FabrikError(f"Nothing is keyed from frame {span[0]} to {span[1]}: disable Only Keyed Frames")
         tolerance = self.tolerance if self.smart else None
-        return bake_chains(context.scene, context.view_layer, armature, chains, frames, span, tolerance)
+        return bake_chains(FrameRange(context.scene, context.view_layer, armature, frames, span), chains, tolerance)
 
     def _go_modal(self, context: Context) -> set[OperatorReturnItems]:
         manager = context.window_manager

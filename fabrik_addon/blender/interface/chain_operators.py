@@ -178,12 +178,13 @@ class POSE_OT_fabrik_key_targets(FrameRangeMixin, OnlyActiveMixin, Operator):
         self.layout.prop(self, "only_active")
 
     def run(self, context: Context) -> None:
+        from ..animation.frame_range import FrameRange
         from ..bake.key_targets import snap_frames
 
         armature = context.object
         chains = chosen_chains(armature, self.only_active)
         span, frames = self.span(context), self.frames(context)
-        for _ in snap_frames(context.scene, context.view_layer, armature, chains, frames, span):
+        for _ in snap_frames(FrameRange(context.scene, context.view_layer, armature, frames, span), chains):
             pass
         over = counted(len(frames), "frame")
         report(self, {'INFO'}, f"Keyed targets and poles of {counted(len(chains), 'chain')} over {over}")
