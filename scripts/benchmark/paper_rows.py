@@ -20,7 +20,7 @@ import numpy as np
 from fabrik_addon.core import SOLVERS, Options, plain_chain
 from fabrik_addon.core.fabrik.passes import Links, backward_pass, forward_pass, links_of
 from fabrik_addon.core.math.operations import SCALAR, Component, Point, Vector
-from fabrik_addon.core.optimise.damped_steps import DAMPED, FreeBody, Rule, damped_solution
+from fabrik_addon.core.optimise.damped_steps import DAMPED, FreeChain, Rule, damped_solution
 from fabrik_addon.core.solvers.ccd import ccd_sweep
 from fabrik_addon.core.solvers.jacobian import PINV, TRANSPOSE
 
@@ -191,7 +191,7 @@ def _run_rule(rule: Rule, joints: Array, target: Array) -> tuple[int, float]:
     points: list[Vector] = [tuple(point) for point in joints.tolist()]
     links: list[Vector] = [tuple(link) for link in np.diff(joints, axis=0).tolist()]
     start = time.perf_counter()
-    body = FreeBody(points, links)
+    body = FreeChain(points, links)
     memory: Component = rule.first
     error = _distance(body.tip, goal)
     number = 0

@@ -13,23 +13,18 @@ out, and a swing on its ellipse moves only along the tangent of the ellipse.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import TypeAlias
 
 from ..math.operations import Component, Condition, Operations, Vector
 from ..math.quaternions import Quaternion, rotate
 from ..math.vectors import choose_each, cross
 from ..model.constrained_chain import ConstrainedChain, Placed, place
 from ..model.joint_limits import AT_LIMIT, JointLimits, SwingTwist, clamp, ellipse_normal, ellipse_share
-from .damped_steps import DAMPED, LONGEST_DAMPED_STEP, Rule, Symmetric, damped_solution, descend_to
+from .damped_steps import DAMPED, LONGEST_DAMPED_STEP, Rule, Solve, Symmetric, damped_solution, descend_to
 
 BOUND_ROUNDS = 3
 """Solutions of one step at most, each without the coordinates at their limits that the one before took beyond them."""
-
-Solution: TypeAlias = Callable[[Symmetric, Vector], Vector]
-"""(J W J^T, r - J z): y."""
 
 
 @dataclass(frozen=True)
@@ -57,12 +52,8 @@ class BoundedPose:
 
     def stepped(self, ops: Operations, residual: Vector, rule: Rule, control: Component) -> BoundedPose:
         """Return the pose after the step that a rule finds for the residual ``target - tip``."""
-
-        def solution(normal: Symmetric, rest: Vector) -> Vector:
-            return rule.solution(ops, normal, rest, control)
-
-        columns = jacobian_columns(ops, self)
-        change, _ = bounded_step(ops, self, columns, [0.0 * control] * len(columns), residual, solution)
+        nothing = [0.0 * control] * len(self.constrained_chain.free)
+        change, _ = bounded_step(ops, self, nothing, residual, control, rule.solution)
         return self.moved(ops, change, shortened(ops, change)[0])
 
     def where(self, ops: Operations, condition: Condition, other: BoundedPose) -> BoundedPose:
@@ -111,26 +102,27 @@ def descend(
 def bounded_step(
     ops: Operations,
     pose: BoundedPose,
-    columns: list[Vector],
     secondary: list[Component],
     residual: Vector,
-    solution: Solution,
+    control: Component,
+    solution: Solve = damped_solution,
 ) -> tuple[list[Component], Vector]:
     """Return the change dq of the free coordinates in one step, and y.
 
     Args:
         ops: scalar or array operations.
         pose: before the step.
-        columns: of the Jacobian (``jacobian_columns``). Those of coordinates that stop at a limit are changed.
-        secondary: z, of other tasks. A limit takes both out of the step: this is changed too.
+        secondary: z, of other tasks; changed in place for coordinates that stop at a limit.
         residual: r.
-        solution: of the damped normal equations.
+        control: the damping, unless the solution is another one.
+        solution: (ops, J W J^T, r - J z, control) to y.
     """
+    columns = jacobian_columns(ops, pose)
     weights = pose.constrained_chain.free_weights
     change: list[Component] = []
     y = residual
     for _ in range(BOUND_ROUNDS):
-        y = a, b, c = solution(*_normal_equations(columns, weights, secondary, residual))
+        y = a, b, c = solution(ops, *_normal_equations(columns, weights, secondary, residual), control)
         change = [
             part + weight * (rx * a + ry * b + rz * c)
             for (rx, ry, rz), weight, part in zip(columns, weights, secondary, strict=True)
@@ -138,15 +130,6 @@ def bounded_step(
         if not _block(ops, pose, columns, secondary, change):
             break
     return change, y
-
-
-def damped(ops: Operations, damping: Component) -> Solution:
-    """Return the solution of the normal equations with a damping."""
-    return partial(_damped, ops, damping)
-
-
-def _damped(ops: Operations, damping: Component, normal: Symmetric, rest: Vector) -> Vector:
-    return damped_solution(ops, normal, rest, damping)
 
 
 def shortened(ops: Operations, change: Sequence[Component]) -> tuple[Component, Component]:

@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reaching a target within joint limits: what follows FABRIK, which moves positions, where limits are of rotations.
+"""Reaching a target within joint limits, which are limits of rotations: FABRIK moves positions.
 
-1. Least squares from the reference pose find, of all feasible poses that reach, the one that rotates least from it
-   (least_rotation).
-2. Where they end in a local minimum, or the target is unreachable, Gauss-Newton and, from the better of its poses,
-   Newton's method (nearest_pose) start from that minimum, from a second pose (FABRIK's result, clamped to the limits),
-   and from feasible poses whose tips are near the target (feasible_poses). Successive halving (``HALVING_ROUNDS``)
-   leaves the best. Least squares from the second pose, before these, reached none of 1000 targets in less time, and
-   cost an eighth of the time of an unreachable one.
+1. Least squares from the reference pose find, of all feasible poses that reach, the one that rotates least from the
+   reference pose (``least_rotation``).
+2. Where least squares end in a local minimum, or the target is unreachable, Gauss-Newton (``nearest_pose``) starts from
+   that minimum, from a second pose (FABRIK's result, clamped to the limits), and from feasible poses whose tips are
+   near the target (``feasible_poses``), and Newton's method from the better of the poses that Gauss-Newton finds.
+   Successive halving (``HALVING_ROUNDS``) leaves the best. With least squares from the second pose before this step
+   none of 1000 targets was reached in less time, and an unreachable one took an eighth of the time more.
 3. Of the poses that reach, the one that rotates least from the reference pose is returned, else the one whose tip is
    nearest to the target.
 
@@ -48,38 +48,39 @@ Newton's method from the better third of those. With Newton's method from all st
 instead of 10."""
 
 SECOND_NEWTON_DAMPING = 1e-3
-"""Damping with which Newton's method goes on from a pose that Gauss-Newton has brought no nearer."""
+"""Damping of the first step of Newton's method from a pose at which Gauss-Newton has ended."""
 
 NEWTON_GAIN = 1e-4
-"""Share of the error that a step must take away to be followed by another."""
+"""Share of the error by which the error must fall in a step, or the descent ends."""
 
-AT_ONCE = 512
-"""Poses side by side: a bake's would fill the memory."""
+POSES_AT_ONCE = 512
+"""Number of poses that are computed side by side: all starts of all frames of a bake would fill the memory."""
 
 OFF_LIMIT = 0.2
 """Distance from its limit, as a share of its range, at which a joint of a straight chain starts that is at the limit:
 the Jacobian of a straight chain doesn't tell on which side the tip comes nearer."""
 
-TOWARD = 0.8
-"""Share of the twist to a target behind a straight chain with which the chain starts: with all of it a solve of a
-finger takes 12 steps, with this share 11.3 (mean)."""
+SHARE_OF_TWIST = 0.8
+"""Share of the twist to a target behind a straight chain with which the chain starts: with all of the twist a solve of
+a finger takes 12 steps, with this share 11.3 (mean)."""
 
-AIM = 0.95
-"""Share of the tolerance within which the tip is brought: in Blender's single precision it is off by a little more."""
+SHARE_OF_TOLERANCE = 0.95
+"""Share of the tolerance within which the tip is brought: single precision in Blender makes the error a little larger.
+"""
 
-AS_NEAR = 1e-3
-"""Share of the error by which poses may differ and count as equally near: the one that rotates least is taken."""
-
+EQUAL_ERRORS = 1e-3
+"""Share of the least error by which the error of a pose may be larger and count as equal: of poses with equal errors
+the one that rotates least is taken."""
 
 ON_LIMIT = 1e-6
-"""Distance of a joint coordinate from its limit, half-sine, up to which the joint starts at its limit; a range of that
-width has no room to start elsewhere."""
+"""Distance of a joint coordinate from its limit, half-sine, up to which the coordinate counts as at its limit. A joint
+with a smaller range isn't moved off its limit."""
 
 COLLINEAR = 1e-6
-"""Square of the sine of the angle between two points, seen from the root, up to which the three are on one line."""
+"""Square of the sine of the angle between two points, seen from the root, up to which they are on one line with it."""
 
-BENT = 0.1
-"""Half-sine by which bones are rotated off a line: any small one gives the Jacobian full rank."""
+BEND_OFF_LINE = 0.1
+"""Half-sine by which bones are rotated off a line. With any small one the Jacobian has full rank."""
 
 
 def coordinates_of(
@@ -115,10 +116,10 @@ def reach_within_limits(
     Args:
         ops: scalar or array operations.
         constrained_chain: the bones and their limits.
-        reference: joint coordinates of the reference pose, within limits. The first start is this pose, and of all
-            poses that bring the tip to the target the one that rotates least from it is looked for. It is the pose the
-            caller would choose if limits let its tip be at the target: the present pose, the solver's answer without
-            limits, or the pose with the desired tip rotation.
+        reference: joint coordinates of the reference pose, within limits. The reference pose is the first start, and
+            of all poses that bring the tip to the target the one that rotates least from the reference pose is looked
+            for. Callers take the present pose, the solver's pose without limits, clamped to the limits, or the pose
+            with the desired tip rotation.
         second_start: returns the joint coordinates, within limits, of another pose to start from where the first start
             doesn't reach. None where there is no other pose: then it is the reference pose.
         target: from the root, in units of the chain's length.
@@ -128,7 +129,7 @@ def reach_within_limits(
     Returns:
         joint coordinates after, joints and frames, distance from tip to target, starts used.
     """
-    steps, tolerance = min(iterations, REACH_STEPS), AIM * tolerance
+    steps, tolerance = min(iterations, REACH_STEPS), SHARE_OF_TOLERANCE * tolerance
     coordinates, placed, error = _least_rotation(ops, constrained_chain, reference, target, tolerance, steps)
     starts = 1.0 + 0.0 * error
     rest = ops.active_indices(error <= tolerance)
@@ -136,12 +137,12 @@ def reach_within_limits(
     if rest is None or steps < PATIENCE:
         return coordinates, placed, error, starts
     chain, near = constrained_chain.gather(ops, rest), _gather_pose(ops, rest, reference)
-    # Without another pose from the reference: no step toward a target beyond a straight chain betters that.
+    # Without a second pose the reference pose is a start too: the pose of least squares may be farther from the target.
     second = near if second_start is None else _gather_pose(ops, rest, second_start())
     others = [_gather_pose(ops, rest, coordinates), second]
     found = _start_anywhere(ops, chain, near, others, gather_parts(ops, rest, target), tolerance, steps)
-    more = 3.0 + sum(_nearest(chain.bones)) + 0.0 * found[0][0]
-    coordinates, starts = _scatter(ops, rest, coordinates, found, starts, more)
+    used = 3.0 + sum(_nearest(chain.bones)) + 0.0 * found[0][0]
+    coordinates, starts = _scatter(ops, rest, coordinates, found, starts, used)
     placed = place(ops, constrained_chain, coordinates)
     return coordinates, placed, distance_between(ops, placed.joints[-1], target), starts
 
@@ -179,11 +180,11 @@ def _scatter(
     coordinates: Sequence[SwingTwist],
     found: Sequence[SwingTwist],
     starts: Component,
-    more: Component,
+    used: Component,
 ) -> tuple[list[SwingTwist], Component]:
     """Return joint coordinates and starts used, with those found for the selected batch items scattered into them."""
-    into = [0.0 + component for turn in coordinates for component in turn] + [starts]
-    ops.scatter(items, into, [*(component for turn in found for component in turn), more])
+    into = [0.0 + component for joint in coordinates for component in joint] + [starts]
+    ops.scatter(items, into, [*(component for joint in found for component in joint), used])
     return [(into[i], into[i + 1], into[i + 2]) for i in range(0, len(into) - 1, 3)], into[-1]
 
 
@@ -194,19 +195,19 @@ def _off_limits(
     target: Vector,
     tolerance: float,
 ) -> Sequence[SwingTwist]:
-    """Return the reference pose; where the chain is straight, with the joints at their limits moved off these."""
+    """Return the reference pose; of a straight chain, the pose with joints that are at their limits moved off them."""
     is_straight = _is_straight(ops, constrained_chain, reference, target, tolerance)
     if not ops.any(is_straight):
         return reference
     bent: list[SwingTwist] = []
-    for limits, turn in zip(constrained_chain.limits, reference, strict=True):
-        parts = list(turn)
+    for limits, joint in zip(constrained_chain.limits, reference, strict=True):
+        parts = list(joint)
         for axis in (0, 2):
             lower, upper = limits.lower[axis], limits.upper[axis]
             inside = OFF_LIMIT * (upper - lower)
             if inside > 0.0:
-                parts[axis] = ops.where(turn[axis] >= upper - ON_LIMIT, upper - inside, parts[axis])
-                parts[axis] = ops.where(turn[axis] <= lower + ON_LIMIT, lower + inside, parts[axis])
+                parts[axis] = ops.where(joint[axis] >= upper - ON_LIMIT, upper - inside, parts[axis])
+                parts[axis] = ops.where(joint[axis] <= lower + ON_LIMIT, lower + inside, parts[axis])
         bent.append(clamp(ops, limits, (parts[0], parts[1], parts[2])))
     return choose_each(ops, is_straight, bent, reference)
 
@@ -214,10 +215,11 @@ def _off_limits(
 def _twisted(
     ops: Operations, constrained_chain: ConstrainedChain, start: Sequence[SwingTwist], target: Vector
 ) -> list[SwingTwist] | None:
-    """Return a start with the first bone twisted toward a target behind the chain; None where none is or it can't.
+    """Return a start with the first bone twisted toward a target behind the chain.
 
-    Bones that bend to one side alone don't get to the other one: without this start 20 of 200 solves of a finger ended
-    in a local minimum, with it 6.
+    None where no target is behind the chain, or the first bone can't twist by half a turn. Bones that bend to one side
+    alone don't bend to the other side: without this start 20 of 200 solves of a finger ended in a local minimum, with
+    it 6.
     """
     first = constrained_chain.limits[0]
     if first.upper[1] - first.lower[1] <= math.pi:
@@ -228,7 +230,7 @@ def _twisted(
     is_behind = ops.abs(angle) > 0.5 * math.pi
     if not ops.any(is_behind):
         return None
-    return [clamp(ops, first, (x, twist + ops.where(is_behind, TOWARD * angle, 0.0), z)), *start[1:]]
+    return [clamp(ops, first, (x, twist + ops.where(is_behind, SHARE_OF_TWIST * angle, 0.0), z)), *start[1:]]
 
 
 def off_the_line(
@@ -249,12 +251,12 @@ def off_the_line(
         limits, parts = constrained_chain.limits[j], list(reference[j])
         for axis in (2, 0):
             lower, upper = limits.lower[axis], limits.upper[axis]
-            step = min(BENT, 0.25 * (upper - lower))
+            step = min(BEND_OFF_LINE, 0.25 * (upper - lower))
             if step > ON_LIMIT:
                 desired = sign if j == 0 else -1.0
                 fits = (parts[axis] + desired * step >= lower) & (parts[axis] + desired * step <= upper)
-                turned = ops.where(fits, desired * step, -desired * step)
-                parts[axis], sign = parts[axis] + turned, ops.where(turned < 0.0, 1.0, -1.0)
+                bend = ops.where(fits, desired * step, -desired * step)
+                parts[axis], sign = parts[axis] + bend, ops.where(bend < 0.0, 1.0, -1.0)
                 break
         bent.insert(0, clamp(ops, limits, (parts[0], parts[1], parts[2])))
     return choose_each(ops, is_straight, bent, reference)
@@ -268,7 +270,7 @@ def nearer_reference(
     error: Component,
     target: Vector,
 ) -> tuple[list[SwingTwist], Placed]:
-    """Return joint coordinates, or those of the reference pose where the error of that is less."""
+    """Return joint coordinates, or those of the reference pose where the error of the reference pose is less."""
     farther = error > distance_between(ops, place(ops, constrained_chain, reference).joints[-1], target)
     nearer: list[SwingTwist] = choose_each(ops, farther, reference, coordinates)
     return nearer, place(ops, constrained_chain, nearer)
@@ -303,8 +305,8 @@ def _start_anywhere(
 ) -> list[SwingTwist]:
     """Return, of the poses that Newton's method reaches from all starts, the joint coordinates of the best.
 
-    Of those with the tip at the target that is the one that rotates least from the reference pose; where there is none,
-    the one whose tip is nearest to the target.
+    The best of the poses with the tip at the target is the one that rotates least from the reference pose; where no
+    pose has its tip at the target, the best is the one whose tip is nearest to the target.
     """
     goals, references, bones = array_of([target])[:, 0], array_of(reference), constrained_chain.bones
     starts = np.concatenate([_near_poses(bones, goals), np.stack([array_of(one) for one in others], 1)], axis=1)
@@ -320,41 +322,41 @@ def _start_anywhere(
     coordinates = _components(ops, starts[:, 0])
     reached = distance_between(ops, place(ops, constrained_chain, coordinates).joints[-1], target) <= tolerance
     if ops.any(reached):
-        rotated, _, off = rotate_least(ops, constrained_chain, coordinates, reference, target, tolerance, steps)
-        reached = reached & (off <= tolerance)
+        rotated, _, error = rotate_least(ops, constrained_chain, coordinates, reference, target, tolerance, steps)
+        reached = reached & (error <= tolerance)
         coordinates = choose_each(ops, reached, rotated, coordinates)
     if bones.axes.wide[0].size:
-        # Half-sines end at half a turn: there Newton's method stalls, and least squares go on from its result.
+        # Half-sines end at half a turn: there Newton's method stalls, and least squares continue from its pose.
         coordinates = descend(ops, constrained_chain, coordinates, target, tolerance, steps)[0]
     return coordinates
 
 
 def _best(found: Array, errors: Array, references: Array, tolerance: float, most: int) -> NDArray[np.int64]:
-    """Return, of poses (L, K, B, 3) with errors (L, K), the numbers (L, at most so many) of the best, best first.
+    """Return, of poses (L, K, B, 3) with errors (L, K), the numbers (L, at most ``most``) of the best, best first.
 
-    Of all poses at the target, and where one pose is asked for of all poses as near as the nearest, only the one that
-    rotates least from the reference is returned. Before the last round errors that are nearly equal can be those of
-    poses on their ways to two minima.
+    Of all poses at the target only the one that rotates least from the reference is returned. Where ``most`` is one the
+    same holds for all poses with errors equal to the least one (``EQUAL_ERRORS``). In earlier rounds it doesn't: poses
+    with equal errors can be on their ways to two minima.
     """
     if errors.shape[1] == 1:
         return np.zeros(errors.shape, int)
-    near = np.maximum(tolerance, (1.0 + AS_NEAR) * errors.min(axis=1, keepdims=True)) if most == 1 else tolerance
+    near = np.maximum(tolerance, (1.0 + EQUAL_ERRORS) * errors.min(axis=1, keepdims=True)) if most == 1 else tolerance
     is_near = errors <= near
-    best = np.argmin(np.where(is_near, _turned(found, references), np.inf), axis=1)
-    worth = np.where(is_near, np.inf, errors)
+    best = np.argmin(np.where(is_near, _squared_rotations(found, references), np.inf), axis=1)
+    cost = np.where(is_near, np.inf, errors)
     chosen = np.arange(len(found)), best
-    worth[chosen] = np.where(is_near[chosen], -1.0, errors[chosen])
-    count = min(most, int(np.isfinite(worth).sum(axis=1).max()))
-    order = np.argsort(worth, axis=1, kind="stable")[:, :count]
+    cost[chosen] = np.where(is_near[chosen], -1.0, errors[chosen])
+    count = min(most, int(np.isfinite(cost).sum(axis=1).max()))
+    order = np.argsort(cost, axis=1, kind="stable")[:, :count]
     # A batch item with fewer poses left repeats its best: no other batch item changes its result.
-    return np.where(np.isfinite(np.take_along_axis(worth, order, axis=1)), order, order[:, :1])
+    return np.where(np.isfinite(np.take_along_axis(cost, order, axis=1)), order, order[:, :1])
 
 
-def _turned(coordinates: Array, references: Array) -> Array:
+def _squared_rotations(coordinates: Array, references: Array) -> Array:
     """Return the squared rotation (L, K), in half angles, from poses (L, B, 3) to poses (L, K, B, 3), approximately."""
-    off = coordinates - references[:, None]
-    twist = np.remainder(off[..., 1] + math.pi, 2.0 * math.pi) - math.pi
-    made: Array = np.sum(off[..., 0] ** 2 + off[..., 2] ** 2 + 0.25 * twist**2, axis=-1)
+    change = coordinates - references[:, None]
+    twist = np.remainder(change[..., 1] + math.pi, 2.0 * math.pi) - math.pi
+    made: Array = np.sum(change[..., 0] ** 2 + change[..., 2] ** 2 + 0.25 * twist**2, axis=-1)
     return made
 
 
@@ -363,7 +365,7 @@ def _near_poses(bones: Bones, goals: Array) -> Array:
     # All batch items have the same chain, each with a rest frame of its own at the root.
     local = (bones.rests[:1, 0] @ bones.rests[:, 0].swapaxes(-1, -2) @ goals[:, :, None])[..., 0]
     poses, tips = bones.feasible()
-    # Of |local - tip|^2 what is the same for all tips doesn't matter.
+    # |local - tip|^2 - |local|^2, which has the same order.
     distance = np.einsum("kpi,kpi->kp", tips, tips) - 2.0 * (tips @ local[:, None, :, None])[..., 0]
     order = np.argsort(distance, axis=2, kind="stable")
     return np.concatenate([poses[kind, order[:, kind, :count]] for kind, count in enumerate(_nearest(bones))], axis=1)
@@ -388,8 +390,8 @@ def _descend_all(
     each = np.repeat(np.arange(items), count)
     found = starts.reshape(-1, *starts.shape[2:]).copy()
     errors, damping = np.empty(len(found)), damping.reshape(-1).copy()
-    for begin in range(0, len(found), AT_ONCE):
-        part = slice(begin, begin + AT_ONCE)
+    for begin in range(0, len(found), POSES_AT_ONCE):
+        part = slice(begin, begin + POSES_AT_ONCE)
         batch_items = each[part]
         found[part], errors[part], damping[part] = nearest_poses(
             bones.gather(batch_items),

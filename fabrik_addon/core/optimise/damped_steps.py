@@ -24,6 +24,9 @@ LONGEST_DAMPED_STEP = 0.5
 Symmetric: TypeAlias = tuple[Component, Component, Component, Component, Component, Component]
 """xx, yy, zz, xy, xz, yz of a symmetric matrix."""
 
+Solve: TypeAlias = Callable[[Operations, Symmetric, Vector, Component], Vector]
+"""(ops, J W J^T, residual, control): y."""
+
 
 @dataclass(frozen=True)
 class Rule:
@@ -32,8 +35,7 @@ class Rule:
     The control is the damping, or the share of the step that is taken.
     """
 
-    solution: Callable[[Operations, Symmetric, Vector, Component], Vector]
-    """(ops, J W J^T, residual, control): y."""
+    solution: Solve
     first: float
     """The control of the first step."""
     least_gain: float
@@ -46,59 +48,59 @@ class Rule:
     """Whether the descent ends at a control."""
 
 
-class Body(Protocol):
-    """A chain of which a step is taken."""
+class SteppedChain(Protocol):
+    """A chain whose joints a step rotates."""
 
     @property
     def tip(self) -> Vector:
         """The point that is brought to the target."""
 
     def stepped(self, ops: Operations, residual: Vector, rule: Rule, control: Component) -> Self:
-        """Return the body after the step that a rule finds for the residual ``target - tip``."""
+        """Return the chain after the step that a rule finds for the residual ``target - tip``."""
 
     def where(self, ops: Operations, condition: Condition, other: Self) -> Self:
-        """Return this body in the batch items where a condition holds, the other one elsewhere."""
+        """Return this chain in the batch items where a condition holds, the other one elsewhere."""
 
 
-_Body = TypeVar("_Body", bound=Body)
+_Chain = TypeVar("_Chain", bound=SteppedChain)
 
 
 def descend_to(
-    ops: Operations, body: _Body, target: Vector, tolerance: float, steps: int, rule: Rule
-) -> tuple[_Body, Component, Component]:
+    ops: Operations, chain: _Chain, target: Vector, tolerance: float, steps: int, rule: Rule
+) -> tuple[_Chain, Component, Component]:
     """Step until the tip is at the target or gets no nearer.
 
     Args:
         ops: scalar or array operations.
-        body: before the first step.
+        chain: before the first step.
         target: where its tip should be.
         tolerance: distance from tip to target at which to stop.
         steps: at most.
         rule: how a step is found.
 
     Returns:
-        the body after, distance from tip to target, steps used.
+        the chain after, distance from tip to target, steps used.
     """
-    (gx, gy, gz), (x, y, z) = target, body.tip
-    error = distance_between(ops, body.tip, target)
+    (gx, gy, gz), (x, y, z) = target, chain.tip
+    error = distance_between(ops, chain.tip, target)
     control, used = rule.first + 0.0 * error, 0.0 * error
     for _ in range(steps):
         going = (error > tolerance) & ops.negate(rule.is_spent(control))
         if not ops.any(going):
             break
         used = used + going
-        trial = body.stepped(ops, (gx - x, gy - y, gz - z), rule, control)
+        trial = chain.stepped(ops, (gx - x, gy - y, gz - z), rule, control)
         trial_error = distance_between(ops, trial.tip, target)
         better = (trial_error < error) & going
         if ops.all(better):
-            body = trial
+            chain = trial
         elif ops.any(better):
-            body = trial.where(ops, better, body)
-        x, y, z = body.tip
-        worth = better & (trial_error <= (1.0 - rule.least_gain) * error)
-        control = ops.where(worth, rule.after_success(ops, control), rule.after_failure * control)
+            chain = trial.where(ops, better, chain)
+        x, y, z = chain.tip
+        is_success = better & (trial_error <= (1.0 - rule.least_gain) * error)
+        control = ops.where(is_success, rule.after_success(ops, control), rule.after_failure * control)
         error = ops.where(better, trial_error, error)
-    return body, error, used
+    return chain, error, used
 
 
 def damped_solution(_ops: Operations, normal: Symmetric, residual: Vector, damping: Component) -> Vector:
@@ -127,7 +129,7 @@ DAMPED = Rule(
 
 
 @dataclass(frozen=True)
-class FreeBody:
+class FreeChain:
     """A chain of joints that rotate any way; root at the origin."""
 
     points: list[Vector]
@@ -140,7 +142,7 @@ class FreeBody:
         """The last joint."""
         return self.points[-1]
 
-    def stepped(self, ops: Operations, residual: Vector, rule: Rule, control: Component) -> FreeBody:
+    def stepped(self, ops: Operations, residual: Vector, rule: Rule, control: Component) -> FreeChain:
         """Return the chain after one step.
 
         A rotation w of a joint moves the tip by w x r, r being the arm from joint to tip. So the joint's part of
@@ -155,27 +157,27 @@ class FreeBody:
             xx, yy, zz = xx + x * x, yy + y * y, zz + z * z
             xy, xz, yz = xy - x * y, xz - x * z, yz - y * z
         solution = rule.solution(ops, (yy + zz, xx + zz, xx + yy, xy, xz, yz), residual, control)
-        coordinates = [cross(arm, solution) for arm in arms]
+        vectors = [cross(arm, solution) for arm in arms]
         longest = 0.0 * control
-        for rotation in coordinates:
-            longest = ops.maximum(longest, dot(rotation, rotation))
+        for vector in vectors:
+            longest = ops.maximum(longest, dot(vector, vector))
         half = 0.5 * ops.minimum(LONGEST_DAMPED_STEP / (ops.sqrt(longest) + TINY), 1.0)
         x = y = z = 0.0 * control
         points, links = [(x, y, z)], []
         q: Quaternion | None = None
-        for (wx, wy, wz), link in zip(coordinates, self.links, strict=True):
-            # The rotation by a vector to first order, made a rotation: any that ends nearer to the target is as good.
+        for (wx, wy, wz), link in zip(vectors, self.links, strict=True):
+            # (1, w / 2), normalised: the rotation by a rotation vector w to second order.
             wx, wy, wz = half * wx, half * wy, half * wz
             w = 1.0 / ops.sqrt(1.0 + wx * wx + wy * wy + wz * wz)
-            turned = w, wx * w, wy * w, wz * w
-            q = turned if q is None else multiply(q, turned)
+            rotation = w, wx * w, wy * w, wz * w
+            q = rotation if q is None else multiply(q, rotation)
             dx, dy, dz = link = rotate(q, link)
             links.append(link)
             x, y, z = x + dx, y + dy, z + dz
             points.append((x, y, z))
-        return FreeBody(points, links)
+        return FreeChain(points, links)
 
-    def where(self, ops: Operations, condition: Condition, other: FreeBody) -> FreeBody:
+    def where(self, ops: Operations, condition: Condition, other: FreeChain) -> FreeChain:
         """Return this chain in the batch items where a condition holds, the other one elsewhere."""
         points = choose_each(ops, condition, self.points, other.points)
-        return FreeBody(points, choose_each(ops, condition, self.links, other.links))
+        return FreeChain(points, choose_each(ops, condition, self.links, other.links))

@@ -16,7 +16,7 @@ from ..math.operations import TINY, Component, Condition, Operations, Vector
 from ..math.vectors import distance_between, dot, norm
 from ..model.constrained_chain import ConstrainedChain, Placed
 from ..model.joint_limits import SwingTwist
-from .bounded_least_squares import BoundedPose, bounded_step, damped, descend, jacobian_columns, pose_of, shortened
+from .bounded_least_squares import BoundedPose, bounded_step, descend, pose_of, shortened
 
 FIRST_ROTATION_DAMPING = 0.12
 """Damping of the first step, in units of the squared length: it falls with every step that helps."""
@@ -28,8 +28,9 @@ LEAST_SLOPE = 1e-3
 """Bound of ``(1 - damping |y| / |r|) max(damping, 1)``, about the square of the Jacobian along the residual r: below it
 no free axis moves the tip toward the target."""
 
-PATIENCE, WORTH_IT = 8, 0.5
-"""Steps in which the error must fall to this share: a descent that is slower is taken to be in a local minimum."""
+PATIENCE, SLOW_FALL = 8, 0.5
+"""Number of steps, and the share to which the error must fall in them: a descent whose error falls less is taken to be
+in a local minimum."""
 
 NEAR_TARGET = 0.02
 """Distance from the target within which a step may increase the error: the next step takes the increase away."""
@@ -101,7 +102,6 @@ def rotate_least(
     done = (at_reference & (error <= tolerance)) | is_beyond
     damping: Component = FIRST_ROTATION_DAMPING + 0.0 * error
     stride, before, nearest = _Stride(ops, error), error, error
-    is_stuck: Condition = False
     for step in range(1, steps + 1):
         if ops.all(done):
             break
@@ -120,11 +120,11 @@ def rotate_least(
         stride.fit(change, is_near, helps)
         damping = _next_damping(ops, damping, is_near, helps)
         error = ops.where(better, trial_error, error)
-        is_stuck = is_stuck | (is_still & (error > NEAR_TARGET))
+        done = done | (is_still & (error > NEAR_TARGET))
         nearest = ops.minimum(nearest, error)
         if step % PATIENCE == 0:
-            is_stuck, before = is_stuck | (nearest > ops.maximum(WORTH_IT * before, tolerance)), nearest
-        done = done | ((error <= tolerance) & (longest <= LEAST_CHANGE)) | is_stuck | (damping > TOO_DAMPED)
+            done, before = done | (nearest > ops.maximum(SLOW_FALL * before, tolerance)), nearest
+        done = done | ((error <= tolerance) & (longest <= LEAST_CHANGE)) | (damping > TOO_DAMPED)
     if ops.any((error > tolerance) & (error <= NEAR_TARGET)):  # the last null-space step took the tip off the target
         return descend(ops, constrained_chain, pose.coordinates, target, tolerance, steps // 4)[:3]
     return list(pose.coordinates), pose.placed, error
@@ -196,7 +196,7 @@ def _step(
     """
     here = pose.coordinates
     secondary = [share_back * (reference[j][axis] - here[j][axis]) for j, axis in pose.constrained_chain.free]
-    change, y = bounded_step(ops, pose, jacobian_columns(ops, pose), secondary, residual, damped(ops, damping))
+    change, y = bounded_step(ops, pose, secondary, residual, damping)
     share, longest = shortened(ops, change)
     # damping * y is the residual that the step leaves: all of it where no free axis moves the tip that way.
     left = damping * norm(ops, y) / (norm(ops, residual) + TINY)

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The feasible pose whose tip is nearest to a target, from several starts at once: Newton's method within limits.
 
-Least squares converge slowly where no feasible pose reaches: their model leaves out the second derivative of the
-residual r, times r (Nocedal & Wright, section 10.3). For a chain that derivative consists of products of what the
-Jacobian has: d2 tip / da db is spin a x column b where axis a rotates axis b. The starts are computed side by side in
-arrays (S, ...), because the time of a numpy call on small arrays hardly depends on their size; other modules compute
-with components.
+Least squares converge slowly where no feasible pose reaches: the second derivative of half the squared residual r is
+``J^T J + sum_k r_k d2 r_k``, and least squares leave out the sum (Nocedal & Wright, section 10.3). For a chain the
+terms of the sum are products of vectors that the Jacobian has too: d2 tip / da db is spin a x column b where axis a
+rotates axis b. The starts are computed side by side in arrays (S, ...): the time of a numpy call on small arrays hardly
+depends on their size.
 
 Shapes: S poses of B bones with N free axes.
 """
@@ -19,6 +19,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ..math.factorisation import positive_inverse
 from ..math.operations import ARRAY, TINY, Array
 from ..model.constrained_chain_arrays import Bones, FreeAxes, frames_of
 from ..model.joint_limits import AT_LIMIT, within_half_turn
@@ -26,44 +27,45 @@ from ..model.joint_limits import AT_LIMIT, within_half_turn
 LONGEST_NEWTON_STEP = 0.7
 """Largest change of one axis in one step, half-sine or radians."""
 
-MUCH, LITTLE = 0.7, 0.2
-"""Ratios of the fall of the squared error to the fall that the model predicts: above the first the damping is
-multiplied by ``EASE``, below the second by ``TIGHTEN``."""
+GOOD_RATIO, POOR_RATIO = 0.7, 0.2
+"""Ratios of the fall of the squared error to the fall that the model predicts: above the first one the damping is
+multiplied by ``LESS_DAMPING``, below the second one by ``MORE_DAMPING``."""
 
-EASE, TIGHTEN = 0.2, 6.0
-"""Factors of damping."""
+LESS_DAMPING, MORE_DAMPING = 0.2, 6.0
+"""Factors of the damping after a step."""
 
 NEWTON_BOUND_ROUNDS = 2
-"""Solutions of one step at most: each fixes the axes at their limits that the one before took beyond them."""
+"""Largest number of linear systems that are solved for one step: the second one is without the axes that the solution
+of the first one takes beyond their limits."""
 
 FIRST_NEWTON_DAMPING, MOST_NEWTON_DAMPING = 0.5, 1e4
-"""Added to the diagonal of the error's second derivative: in the first step, and at most."""
+"""Damping, which is added to the diagonal of the second derivative of the error: in the first step, and at most."""
 
 GRADIENT_DAMPING = 3.0
-"""Times the length of the gradient along the axes that aren't at their limits, added to the damping of Newton's method
-(Li, Fukushima, Qi & Yamashita 2004): the second derivative may be negative far from the minimum, and the damping is to
-vanish there. Without it half of the steps of a spine and an arm near full reach failed, and 12 of them ended before the
-minimum."""
+"""Factor of the length of the gradient along the axes that aren't at their limits. The product is added to the damping
+of Newton's method (Li, Fukushima, Qi & Yamashita 2004): far from a minimum the second derivative may be negative, and
+at a minimum the added damping is zero. Without the product half of the steps of a spine and an arm near full reach
+failed, and 12 of these chains ended before the minimum."""
 
 LEAST_PIVOT = 1e-4
-"""Least pivot of the second derivative of the error: along flatter directions a step would be long and gain nothing."""
+"""Least pivot of the second derivative of the error: a smaller one makes the step long and gains nothing."""
 
 NO_GAIN = 1e-9
-"""Share of the squared error below which a gain that a model predicts is rounding."""
+"""Share of the squared error: a smaller gain that a model predicts is rounding."""
 
-ABOVE_INVERSE = 1e8
-"""Larger than every eigenvalue of a second derivative's inverse: c of ``_solve_definite``."""
+LEAST_EIGENVALUE = 4e-8
+"""Eigenvalue of a second derivative down to which it counts as positive definite."""
 
 
-def _vector_to_products() -> Array:
-    """Return (3, 9) what makes of a vector the matrix, row by row, that takes a row to its vector product with it."""
+def _cross_tensor() -> Array:
+    """Return the tensor E (3, 9) for which the rows of the matrix M with ``u M = u x v`` are ``v E``."""
     made = np.zeros((3, 3, 3))
     for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
         made[j, i, k], made[i, j, k] = 1.0, -1.0
     return made.reshape(3, 9)
 
 
-_PRODUCTS = _vector_to_products()
+_CROSS = _cross_tensor()
 
 
 @dataclass(frozen=True)
@@ -78,11 +80,11 @@ class _Placed:
     """(S, N, 3) columns of the Jacobian: velocity of the tip by every free axis."""
 
     def gather(self, poses: NDArray[np.bool_]) -> _Placed:
-        """Return some of them."""
+        """Return those of some poses."""
         return _Placed(self.tips[poses], self.spins[poses], self.columns[poses])
 
     def choose(self, where: NDArray[np.bool_], yes: _Placed) -> _Placed:
-        """Return others where a condition (S,) holds."""
+        """Return those of other poses where a condition (S,) holds."""
         each = where[:, None, None]
         return _Placed(
             np.where(where[:, None], yes.tips, self.tips),
@@ -99,25 +101,25 @@ class NewtonSteps:
     """Distance from tip to target at which to stop."""
     count: int
     """Steps at most."""
-    still: float
-    """Share of the error that a step must take away to be followed by another."""
+    least_gain: float
+    """Share of the error by which the error must fall in a step, or the descent ends."""
     residual_damping: float = 0.0
-    """0 for Newton's method. Else Gauss-Newton with so many times the length of the residual added to the damping, for
-    the second derivative that it leaves out (Fan & Yuan 2005): a step takes half the time, because the model always is
-    positive definite."""
+    """0 for Newton's method. Any other factor stands for Gauss-Newton, with the factor times the length of the residual
+    added to the damping, in place of the second derivatives that Gauss-Newton leaves out (Fan & Yuan 2005): a step
+    takes half the time, because its model is always positive definite."""
 
 
 def nearest_poses(
     bones: Bones, coordinates: Array, targets: Array, steps: NewtonSteps, damping: Array | None = None
 ) -> tuple[Array, Array, Array]:
-    """Bring tips as near to their targets as they come from where they are.
+    """Bring tips to the nearest positions to their targets that descents from given poses find.
 
     Args:
         bones: of the poses.
         coordinates: (S, B, 3) where to start: half-sine about x, twist, half-sine about z; allowed by limits.
         targets: (S, 3).
-        steps: how they are taken.
-        damping: (S,) of the first steps: what this returned, where it goes on.
+        steps: how the steps are taken.
+        damping: (S,) of the first steps: the damping that an earlier descent, which is continued, has returned.
 
     Returns:
         joint coordinates after, distances (S,) from tip to target, and damping (S,) of the next steps: infinite where
@@ -145,10 +147,12 @@ def nearest_poses(
         gain = errors - trial_errors
         better = gain > 0.0
         ratio = (errors + trial_errors) * gain / np.maximum(predicted, TINY)
-        damping = damping * np.where(ratio > MUCH, EASE, np.where(ratio > LITTLE, 1.0, TIGHTEN))
-        # At a minimum no step is better, by rounding: more damping would be tried in vain, up to the most there is.
-        is_going = np.where(better, gain >= steps.still * trial_errors, np.abs(predicted) > NO_GAIN * errors * errors)
-        is_going &= (trial_errors > steps.tolerance) | ~better
+        damping = damping * np.where(ratio > GOOD_RATIO, LESS_DAMPING, np.where(ratio > POOR_RATIO, 1.0, MORE_DAMPING))
+        # At a minimum rounding makes every step fail: without this condition the damping would grow to its bound.
+        has_gain = np.abs(predicted) > NO_GAIN * errors * errors
+        is_going = np.where(
+            better, (gain >= steps.least_gain * trial_errors) & (trial_errors > steps.tolerance), has_gain
+        )
         is_going &= damping <= MOST_NEWTON_DAMPING
         damping = np.where(is_going, damping, np.inf)
         if better.all():
@@ -174,7 +178,7 @@ def _place(bones: Bones, coordinates: Array) -> _Placed:
     spins = local @ parents.swapaxes(-1, -2)
     spins[..., 1, :] = frames[..., 1]
     arms = joints[:, bones.axes.carried] - joints[:, :-1]
-    columns = spins @ _across(arms)
+    columns = spins @ _cross_matrices(arms)
     count, free = len(coordinates), bones.axes.free
     return _Placed(
         joints[:, -1], spins.reshape(count, -1, 3).take(free, axis=1), columns.reshape(count, -1, 3).take(free, axis=1)
@@ -187,9 +191,9 @@ def _lengths(vectors: Array) -> Array:
     return made
 
 
-def _across(vectors: Array) -> Array:
-    """Return matrices (..., 3, 3) that take a row to its vector product with vectors (..., 3)."""
-    made: Array = (vectors @ _PRODUCTS).reshape(*vectors.shape, 3)
+def _cross_matrices(vectors: Array) -> Array:
+    """Return the matrices M (..., 3, 3) with ``u M = u x v`` for vectors v (..., 3)."""
+    made: Array = (vectors @ _CROSS).reshape(*vectors.shape, 3)
     return made
 
 
@@ -385,7 +389,7 @@ def _second_derivative(
 ) -> Array:
     """Return half the squared error's second derivative (S, N, N); diagonal and mixed: ``_curvature_of_swings``."""
     # d2 tip / da db = spin a x column b where axis a rotates axis b; here it is multiplied by the residual.
-    bent = spins @ (columns @ _across(-residual)).swapaxes(-1, -2) * axes.follows
+    bent = spins @ (columns @ _cross_matrices(-residual)).swapaxes(-1, -2) * axes.follows
     made: Array = columns @ columns.swapaxes(-1, -2) + bent + bent.swapaxes(-1, -2)
     made.reshape(len(made), -1)[:, :: made.shape[-1] + 1] += diagonal
     n, m = axes.swings
@@ -407,10 +411,10 @@ def _into_ellipses(axes: FreeAxes, swings: Array) -> Array:
 
 
 def _curvature_of_swings(axes: FreeAxes, coordinates: Array, value: Array, gradient: Array) -> tuple[Array, Array]:
-    """Return the part of the error's second derivative that comes from half-sines being no angles.
+    """Return the part of the error's second derivative that comes from the spins of half-sines, which aren't constant.
 
-    ``_second_derivative`` takes spins as constant but for their rotation by other axes. The spin of a half-sine a also
-    changes with a half-sine b of the same bone, by ``((a = b) + a b / w^2) (x spin_x + z spin_z)``.
+    ``_second_derivative`` has the rotation of spins by other axes. The spin of a half-sine a also changes with a
+    half-sine b of the same bone, by ``((a = b) + a b / w^2) (x spin_x + z spin_z)``.
 
     Returns:
         the diagonal (S, N), and the entry of x and z for every bone that swings about both (S, D).
@@ -456,28 +460,16 @@ def _along_ellipses(
 
 
 def _solve_definite(matrices: Array, right: Array) -> Array:
-    """Solve positive definite systems (S, N, N), (S, N); raise LinAlgError where one isn't.
-
-    The Cholesky factor of ((A, 1), (1, c)), with c above every eigenvalue of the inverse of A, has the transposed
-    inverse of the factor of A below: one call, where substitution by the factor of A takes one for every row. LAPACK's
-    own solver isn't used: numpy's starts threads that cost a thousand times the work for matrices as small.
-    """
-    every, count = right.shape
-    work = np.zeros((every, 2 * count, 2 * count))
-    work[:, :count, :count] = matrices
-    diagonals = work.reshape(every, -1)
-    diagonals[:, 2 * count * count :: 2 * count + 1] = 1.0
-    diagonals[:, 2 * count * count + count :: 2 * count + 1] = ABOVE_INVERSE
-    inverse = np.linalg.cholesky(work)[:, count:, :count]
-    solved: Array = (inverse @ (right[:, None, :] @ inverse).swapaxes(-1, -2))[..., 0]
+    """Solve positive definite systems (S, N, N), (S, N); raise LinAlgError where one isn't."""
+    solved: Array = (positive_inverse(matrices, LEAST_EIGENVALUE) @ right[..., None])[..., 0]
     return solved
 
 
 def _solve(matrices: Array, right: Array) -> Array:
     """Solve symmetric systems (S, N, N), (S, N) as if they were positive definite, by L D L^T.
 
-    Where the error's model isn't a valley a pivot is negative: its size is taken, and the step still leads down (Gill
-    & Murray 1974).
+    Where the second derivative isn't positive definite a pivot is negative: with its absolute value in its place the
+    step still descends (Gill & Murray 1974).
     """
     count = right.shape[1]
     work = np.concatenate([matrices, right[..., None]], axis=-1)

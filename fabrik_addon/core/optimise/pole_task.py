@@ -19,9 +19,7 @@ from ..model.joint_limits import SwingTwist
 from .bounded_least_squares import (
     BoundedPose,
     bounded_step,
-    damped,
     descend,
-    jacobian_columns,
     pose_of,
     shortened,
     turning_axes,
@@ -136,9 +134,7 @@ def _pole_step(
     gradient = pole_gradient(ops, pose, (x, y, z))
     secondary = [weight * part for weight, part in zip(pose.constrained_chain.free_weights, gradient, strict=True)]
     zero = 0.0 * angle
-    change, _ = bounded_step(
-        ops, pose, jacobian_columns(ops, pose), secondary, (zero, zero, zero), damped(ops, 1e-9 + zero)
-    )
+    change, _ = bounded_step(ops, pose, secondary, (zero, zero, zero), 1e-9 + zero)
     gain = add_up(part * derivative for part, derivative in zip(change, gradient, strict=True))
     whole = ops.abs(angle) / (gain + 1e-12)
     share, _ = shortened(ops, [whole * part for part in change])

@@ -33,7 +33,7 @@ from ..math.vectors import Joints, dot, joints_of, points_of, scale
 from ..model.chain_start import StartPose
 from ..optimise.bounded_least_squares import descend
 from ..optimise.constrained_reach import coordinates_of, nearer_reference, off_the_line, reach_within_limits
-from ..optimise.damped_steps import DAMPED, FreeBody, Rule, Symmetric, descend_to
+from ..optimise.damped_steps import DAMPED, FreeChain, Rule, Symmetric, descend_to
 from ..optimise.jacobian_steps import FIRST_DAMPING, StackedRule
 from ..optimise.pole_task import bend_toward_pole
 from ..problem import Options
@@ -121,8 +121,8 @@ def step_to_target(
     """Step by a rule until the tip of a chain without limits is at the target; return joints and steps."""
     points = points_of(joints)
     links = [(bx - ax, by - ay, bz - az) for (ax, ay, az), (bx, by, bz) in pairwise(points)]
-    body, _, used = descend_to(ops, FreeBody(points, links), target, tolerance, iterations, rule)
-    return joints_of(body.points), used
+    chain, _, used = descend_to(ops, FreeChain(points, links), target, tolerance, iterations, rule)
+    return joints_of(chain.points), used
 
 
 def _solve(
