@@ -9,7 +9,8 @@ import numpy as np
 from fabrik_addon.core.model.tree_start import start_tree
 from fabrik_addon.core.optimise.task_stack import TaskStack
 from fabrik_addon.core.optimise.tasks import PositionTask
-from fabrik_addon.core.optimise.weighted_descent import _Linearised, _step, _Swings
+from fabrik_addon.core.optimise.weighted_descent import _Linearised, _Loss, _step, _Swings
+from tests.unit.chains import Array
 from tests.unit.trees import y_tree
 
 PROBLEMS, ROWS = 200, 6
@@ -38,3 +39,18 @@ def test_the_rounds_of_a_step_end_with_the_active_set_of_the_minimum() -> None:
         assert (change >= down).all() and (change <= up).all()
         unfinished += not is_optimal
     assert unfinished <= 4
+
+
+def test_second_derivatives_of_the_loss_are_those_of_its_gradient() -> None:
+    rng = np.random.default_rng(0)
+    loss = _Loss([slice(0, 3), slice(3, 4), slice(4, 6)], [1e3, 1e3, 1e5], [np.inf, 100.0, 500.0], [False] * 3)
+    jacobian, at, step = rng.normal(size=(ROWS, 5)), rng.normal(size=ROWS), 1e-6
+
+    def gradient(change: Array) -> Array:
+        residual = at - jacobian @ change
+        return jacobian.T @ (loss.of(residual)[1] * residual)
+
+    _, weights = loss.of(at)
+    expected = (jacobian.T * weights) @ jacobian - loss.softening(jacobian, at, weights)
+    found = np.array([gradient(-step * axis) - gradient(step * axis) for axis in np.eye(5)]) / (2.0 * step)
+    assert np.allclose(found, expected, atol=1e-3)
