@@ -154,9 +154,11 @@ def reconstruction_table(effort: Effort) -> Table:
         f"a body, solved together, of {LIMB_BONES} bones to hands and feet, and down to the hips from the head; hips "
         "and rotations as with Blender's IK; where the hips are no handle the root follows. Without rotations the "
         "body's head and feet keep theirs, as Make Body has them. A limb has a side where it is bent in both poses: "
-        "the joint is "
-        f"{LEAST_BEND:g} of the height off the line between its neighbours. Seen is what was used to "
-        "find the numbers: the model by which the body's elbows turn is fitted to all of pybullet's motions "
+        f"the joint is {LEAST_BEND:g} of the height off the line between its neighbours. On the wrong side the joint "
+        "is off that line by more than 90 degrees from where it was: within limits an elbow or knee bends only to the "
+        "side of its hinge, but the whole limb may be rotated. One that is outside its own limits in the captured pose "
+        "isn't counted. Seen is what was used to find the numbers: the model by which the body's elbows turn is fitted "
+        "to all of pybullet's motions "
         "(`scripts/fit_elbows.py`), the posture weights of spine, neck and head were compared on the jump.",
     )
 
@@ -331,19 +333,23 @@ class Motion:
 
     def outside(self, captured: Captured) -> float:
         """Return the largest angle (degrees) by which a bone whose parent is a part is outside its limits."""
-        found = 0.0
-        for bone in self.rig.pose.bones:
-            if bone.name in captured.matrices and bone.parent and bone.parent.name in captured.matrices:
-                rest = bone.parent.bone.matrix_local.inverted() @ bone.bone.matrix_local
-                pose = captured.matrices[bone.parent.name].inverted() @ captured.matrices[bone.name]
-                q = (rest.inverted() @ pose).to_quaternion()
-                found = max(found, float(outside_by(joint_limits(*limits_of(bone)), (q.w, q.x, q.y, q.z))))
-        return math.degrees(found)
+        parts = [bone for bone in self.rig.pose.bones if bone.name in captured.matrices and bone.parent]
+        return max(self._outside(captured, bone) for bone in parts if bone.parent.name in captured.matrices)
+
+    @staticmethod
+    def _outside(captured: Captured, bone: PoseBone) -> float:
+        """Return the angle (degrees) by which a bone is outside its limits."""
+        rest = bone.parent.bone.matrix_local.inverted() @ bone.bone.matrix_local
+        pose = captured.matrices[bone.parent.name].inverted() @ captured.matrices[bone.name]
+        q = (rest.inverted() @ pose).to_quaternion()
+        return math.degrees(float(outside_by(joint_limits(*limits_of(bone)), (q.w, q.x, q.y, q.z))))
 
     def wrong_sides(self, captured: Captured) -> tuple[list[bool], list[bool]]:
         """Return whether elbows and knees that are bent in both poses bend to the other side now.
 
-        The second list: whether those that are bent in the captured pose are straight now.
+        The second list: whether those that are bent in the captured pose are straight now. An elbow or knee outside its
+        limits in the captured pose, as a knee that bends forward is, is in neither list: no pose within limits has its
+        side.
         """
         wrong, straight = [], []
         least = LEAST_BEND * self.height
@@ -352,7 +358,7 @@ class Motion:
             end = next(child for child in bone.children if child.name in captured.matrices)
             bent = _bend(*(captured.head(each.name) for each in (bone.parent, bone, end)))
             own = _bend(bone.parent.head, bone.head, end.head)
-            if bent.length > least:
+            if bent.length > least and self._outside(captured, bone) <= OUTSIDE:
                 straight.append(own.length <= least)
                 if own.length > least:
                     wrong.append(bent.dot(own) < 0.0)

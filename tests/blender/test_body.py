@@ -12,7 +12,7 @@ import bpy
 import numpy as np
 import pytest
 from bpy.types import Object, PoseBone
-from mathutils import Matrix, Quaternion, Vector
+from mathutils import Euler, Matrix, Quaternion, Vector
 
 from fabrik_addon.blender.drag.body_drag import BodyDrag
 from fabrik_addon.blender.interface import body_panel
@@ -36,6 +36,7 @@ from tests.blender.rigs import (
     make_tail,
     metarig,
     overridden,
+    random_rotation,
     update,
 )
 from tests.blender.test_panel import Drawing
@@ -886,3 +887,46 @@ def test_a_handle_of_the_tool_drags_its_bone_whichever_is_active(rigify: None) -
     assert (place(armature, "Hand.L") - target).length < 1e-4
     with pytest.raises(RuntimeError, match=r"There is no bone 'paw\.L' in 'metarig'"):
         bpy.ops.pose.fabrik_drag(bone="paw.L")
+
+
+def straight_figure() -> Object:
+    """Make a figure of few bones, standing, with exactly straight limbs that hang down."""
+    bones = [
+        Bone("hips", (0, 0, 0.9), (0, 0, 1.13)),
+        Bone("chest", (0, 0, 1.13), (0, 0, 1.36), "hips"),
+        Bone("head", (0, 0, 1.36), (0, 0, 1.56), "chest"),
+    ]
+    for side, x in (("L", 1.0), ("R", -1.0)):
+        ends = [(0.183 * x, 0.02, z) for z in (1.37, 1.1, 0.84, 0.77)]
+        ends += [(0.085 * x, 0, 0.9), (0.085 * x, 0, 0.48), (0.085 * x, 0, 0.07), (0.085 * x, -0.15, 0.02)]
+        bones += [
+            Bone(f"upper_arm.{side}", ends[0], ends[1], "chest"),
+            Bone(f"forearm.{side}", ends[1], ends[2], f"upper_arm.{side}"),
+            Bone(f"hand.{side}", ends[2], ends[3], f"forearm.{side}"),
+            Bone(f"thigh.{side}", ends[4], ends[5], "hips"),
+            Bone(f"shin.{side}", ends[5], ends[6], f"thigh.{side}"),
+            Bone(f"foot.{side}", ends[6], ends[7], f"shin.{side}"),
+        ]
+    return make_armature(bones)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_handles_of_straight_limbs_come_to_the_places_of_a_feasible_pose_that_is_turned_far(seed: int) -> None:
+    armature, rng = straight_figure(), np.random.default_rng(seed)
+    body = make_body(armature)
+    names = [one.name for one in body.handles if one.name.split(".")[0] in {"Hips", "Head", "Hand", "Foot"}]
+    for part in [part for part in body.parts if part.bone and part.role != "HIPS"]:
+        angles = [
+            rng.uniform(0.75 * low, 0.75 * high)
+            for low, high in zip(*bone_limits.limits_of(armature.pose.bones[part.bone]), strict=True)
+        ]
+        armature.pose.bones[part.bone].rotation_quaternion = Euler(angles).to_quaternion()
+    armature.pose.bones["hips"].rotation_quaternion = random_rotation(rng)
+    update()
+    matrices = {name: armature.pose.bones[body.handles[name].bone].matrix.copy() for name in names}
+    for bone in armature.pose.bones:
+        bone.matrix_basis.identity()
+    pulls = [Pull(name, matrix.to_translation(), matrix.to_quaternion()) for name, matrix in matrices.items()]
+    pull_body(bpy.context.view_layer, armature, pulls)
+    off = {name: (place(armature, name) - matrix.to_translation()).length for name, matrix in matrices.items()}
+    assert max(off.values()) < 1e-3 * height(armature), off

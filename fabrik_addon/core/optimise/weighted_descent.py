@@ -316,6 +316,14 @@ def descend_by_weight(
     return exact, taken + more, is_converged
 
 
+def costs_of(descent: TaskStack, state: State, reference: State, firmness: Firmness = OF_BODY) -> tuple[float, float]:
+    """Return the loss of the tasks in a state, and the whole cost, that of the posture task among it."""
+    residual, _ = descent.residual(state)
+    tasks, _ = _loss_of(descent, firmness, math.inf).of(residual)
+    toward = descent.to_reference(state, reference)
+    return tasks, tasks + float(toward @ (toward / descent.inverse_posture_weights))
+
+
 def nearest_on_first_level(descent: TaskStack, state: State, steps: int) -> State:
     """Return the state within limits that meets the tasks of the first level and is nearest to a state, or comes near.
 
