@@ -12,13 +12,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from ..fabrik.chain_fabrik import choose_joints, circular_arc_where, on_one_line
+from ..fabrik.chain_fabrik import ReachProblem, choose_joints, circular_arc_where, on_one_line
 from ..fabrik.passes import reach_test, straight_to_target
 from ..goals.pole import bend_direction, bend_plane
-from ..math.operations import TINY, Component, Condition, Operations, Selection, Vector
+from ..math.operations import TINY, Component, Condition, Operations, Vector
 from ..math.quaternions import Quaternion, from_to, multiply, rotate
 from ..math.vectors import (
     NO_DIRECTION,
@@ -27,6 +26,7 @@ from ..math.vectors import (
     distance_between,
     dot,
     first_direction,
+    joints_of,
     norm,
     perpendicular,
     points_of,
@@ -80,17 +80,18 @@ def reach_freely(
     along = first_direction(ops, [target, start.points[-1], start.points[1]])
     if ops.any(blocked):
         joints = choose_joints(ops, blocked, straight_to_target(ops, lengths, along, too_far), joints)
+    problem = ReachProblem(points_of(joints), lengths, target, pole, hint, tolerance, options.iterations)
     if len(lengths) > 1:
-        deadlocked = ops.negate(done | blocked) & on_one_line(ops, points_of(joints), target)
+        deadlocked = ops.negate(done | blocked) & on_one_line(ops, problem.points, target)
         if ops.any(deadlocked):
-            joints = _perturbed(ops, deadlocked, joints, lengths, pole, hint)
+            joints = _perturbed(ops, deadlocked, problem)
+            problem = problem._replace(points=points_of(joints))
 
     count = len(joints[0])
     result = [0.0 + part for part in (*joints[0], *joints[1], *joints[2], ops.where(done, 0.0, 1.0 + 0.0 * error))]
     rest = ops.active_indices(done | blocked)
     if rest is not None:
-        problem = _Problem(joints, target, pole, hint).gather(ops, rest)
-        (x, y, z), used = _iterated(ops, iterate, problem, lengths, options)
+        (x, y, z), used = _iterated(ops, iterate, problem.gather(ops, rest))
         ops.scatter(rest, result, [*x, *y, *z, used])
     joints = (result[:count], result[count : 2 * count], result[2 * count : 3 * count])
     if pole is not None and rotation is not None:
@@ -101,46 +102,22 @@ def reach_freely(
     return SolverResult(points, frames, result[-1])
 
 
-@dataclass(frozen=True)
-class _Problem:
-    """A chain, its target and its pole, for the batch items that are iterated."""
-
-    joints: Joints
-    target: Vector
-    pole: Vector | None
-    hint: Vector
-    """Direction in which a straight chain bends without a pole."""
-
-    def gather(self, ops: Operations, items: Selection) -> _Problem:
-        """Return the problem of some batch items only."""
-
-        def some(vector: Vector) -> Vector:
-            x, y, z = ops.gather(items, vector)
-            return x, y, z
-
-        x, y, z = (ops.gather(items, component) for component in self.joints)
-        return _Problem((x, y, z), some(self.target), None if self.pole is None else some(self.pole), some(self.hint))
-
-
-def _iterated(
-    ops: Operations, iterate: Iterate, problem: _Problem, lengths: Sequence[float], options: Options
-) -> tuple[Joints, Component]:
+def _iterated(ops: Operations, iterate: Iterate, problem: ReachProblem) -> tuple[Joints, Component]:
     """Iterate; where the iterations end short of the target, iterate from a circular arc up to ``PERTURBATIONS`` times.
 
     On the way to the target a chain may come onto one line with it, where its Jacobian loses rank and no step brings
     the tip nearer.
     """
-    tolerance, iterations = options.tolerance, options.iterations
-    (x, y, z), used = iterate(ops, problem.joints, lengths, problem.target, tolerance, iterations)
+    lengths, tolerance, iterations = problem.lengths, problem.tolerance, problem.iterations
+    (x, y, z), used = iterate(ops, joints_of(problem.points), lengths, problem.target, tolerance, iterations)
     for _ in range(PERTURBATIONS):
         reached = distance_between(ops, (x[-1], y[-1], z[-1]), problem.target) <= tolerance
         rest = ops.active_indices(reached | (used >= iterations))
         if rest is None or len(lengths) == 1:
             break
-        again = replace(problem, joints=(x, y, z)).gather(ops, rest)
+        again = problem._replace(points=points_of((x, y, z))).gather(ops, rest)
         everywhere = again.target[0] == again.target[0]
-        bent = _perturbed(ops, everywhere, again.joints, lengths, again.pole, again.hint)
-        found, more = iterate(ops, bent, lengths, again.target, tolerance, iterations)
+        found, more = iterate(ops, _perturbed(ops, everywhere, again), lengths, again.target, tolerance, iterations)
         result = [0.0 + part for part in (*x, *y, *z, used)]
         ops.scatter(rest, result, [*found[0], *found[1], *found[2], ops.gather(rest, [used])[0] + more])
         count = len(x)
@@ -148,27 +125,24 @@ def _iterated(
     return (x, y, z), used
 
 
-def _perturbed(
-    ops: Operations, where: Condition, joints: Joints, lengths: Sequence[float], pole: Vector | None, hint: Vector
-) -> Joints:
-    """Return chains bent into circular arcs, toward the pole or else toward the first bone's own x axis.
+def _perturbed(ops: Operations, where: Condition, problem: ReachProblem) -> Joints:
+    """Return chains bent into circular arcs, toward the pole or else toward the hint, the first bone's own x axis.
 
     The chord is ``PERTURBED_CHORD`` times the distance from root to tip, but not less than halfway between the shortest
     chord that the links allow and that share of the chain's length: folded links need room to bend.
     """
-    x, y, z = joints
-    tip = (x[-1], y[-1], z[-1])
-    along = first_direction(ops, [tip, (x[1], y[1], z[1])])
-    hints = [hint] if pole is None else [scale(pole, 1.0 / (norm(ops, pole) + TINY)), hint]
+    points, lengths, pole = problem.points, problem.lengths, problem.pole
+    along = first_direction(ops, [points[-1], points[1]])
+    hints = [problem.hint] if pole is None else [scale(pole, 1.0 / (norm(ops, pole) + TINY)), problem.hint]
     shortest = max(2.0 * max(lengths) - sum(lengths), 0.0)
-    chord = ops.maximum(PERTURBED_CHORD * norm(ops, tip), 0.5 * (shortest + PERTURBED_CHORD))
-    return circular_arc_where(ops, where, joints, lengths, chord, along, perpendicular(ops, along, hints))
+    chord = ops.maximum(PERTURBED_CHORD * norm(ops, points[-1]), 0.5 * (shortest + PERTURBED_CHORD))
+    side = perpendicular(ops, along, hints)
+    return circular_arc_where(ops, where, joints_of(points), lengths, chord, along, side)
 
 
 def _rotated(joints: Joints, q: Quaternion) -> Joints:
     """Rotate a whole chain about its root."""
-    x, y, z = zip(*(rotate(q, point) for point in zip(*joints, strict=True)), strict=True)
-    return list(x), list(y), list(z)
+    return joints_of([rotate(q, point) for point in points_of(joints)])
 
 
 def _rotation_to_pole(
