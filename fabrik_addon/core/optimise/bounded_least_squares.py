@@ -13,8 +13,9 @@ out, and a swing on its ellipse moves only along the tangent of the ellipse.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from ..math.operations import Component, Condition, Operations, Vector
 from ..math.quaternions import Quaternion, rotate
@@ -22,6 +23,13 @@ from ..math.vectors import choose_each, cross
 from ..model.constrained_chain import ConstrainedChain, Placed, place
 from ..model.joint_limits import AT_LIMIT, JointLimits, SwingTwist, clamp, ellipse_normal, ellipse_share
 from .damped_steps import DAMPED, LONGEST_DAMPED_STEP, Rule, Solve, Symmetric, damped_solution, descend_to
+
+Descent: TypeAlias = Callable[
+    [Operations, ConstrainedChain, Sequence[SwingTwist], Vector, float, int],
+    tuple[list[SwingTwist], Placed, Component, Component],
+]
+"""(ops, chain, joint coordinates, target, tolerance, steps): joint coordinates after, joints and frames, distance from
+tip to target, steps used."""
 
 BOUND_ROUNDS = 3
 """Solutions of one step at most, each without the coordinates at their limits that the one before took beyond them."""

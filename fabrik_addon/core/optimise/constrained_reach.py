@@ -29,7 +29,7 @@ from ..math.vectors import angle_about, choose_each, cross, distance_between, do
 from ..model.constrained_chain import ConstrainedChain, Placed, array_of, place
 from ..model.constrained_chain_arrays import Bones
 from ..model.joint_limits import SwingTwist, clamp, rotation_of, swing_twist
-from .bounded_least_squares import descend
+from .bounded_least_squares import Descent, descend
 from .least_rotation import PATIENCE, rotate_least
 from .nearest_pose import FIRST_NEWTON_DAMPING, NewtonSteps, nearest_poses
 
@@ -106,10 +106,10 @@ def reach_within_limits(
     ops: Operations,
     constrained_chain: ConstrainedChain,
     reference: Sequence[SwingTwist],
-    second_start: Callable[[], Sequence[SwingTwist]] | None,
     target: Vector,
     tolerance: float,
     iterations: int,
+    second_start: Callable[[], Sequence[SwingTwist]] | None = None,
 ) -> tuple[list[SwingTwist], Placed, Component, Component]:
     """Rotate bones, within their limits, until the tip is at the target or as near as any start brings it.
 
@@ -120,11 +120,11 @@ def reach_within_limits(
             of all poses that bring the tip to the target the one that rotates least from the reference pose is looked
             for. Callers take the present pose, the solver's pose without limits, clamped to the limits, or the pose
             with the desired tip rotation.
-        second_start: returns the joint coordinates, within limits, of another pose to start from where the first start
-            doesn't reach. None where there is no other pose: then it is the reference pose.
         target: from the root, in units of the chain's length.
         tolerance: distance from tip to target that counts as reached, in the same units.
         iterations: steps from each start at most, and no more than ``REACH_STEPS``.
+        second_start: returns the joint coordinates, within limits, of another pose to start from where the first start
+            doesn't reach. None where there is no other pose: then it is the reference pose.
 
     Returns:
         joint coordinates after, joints and frames, distance from tip to target, starts used.
@@ -233,14 +233,37 @@ def _twisted(
     return [clamp(ops, first, (x, twist + ops.where(is_behind, SHARE_OF_TWIST * angle, 0.0), z)), *start[1:]]
 
 
-def off_the_line(
+def descend_off_the_line(
+    descend: Descent,
+    ops: Operations,
+    constrained_chain: ConstrainedChain,
+    reference: Sequence[SwingTwist],
+    target: Vector,
+    tolerance: float,
+    steps: int,
+) -> tuple[list[SwingTwist], Placed, Component, Component]:
+    """Descend from the reference pose; where chain and target lie on one line, from a bent pose.
+
+    On the line J^T r = 0 for the residual r. Where the descent from a bent pose ends farther from the target than the
+    reference pose, the reference pose is the result.
+    """
+    start = _off_the_line(ops, constrained_chain, reference, target, tolerance)
+    found, placed, error, used = descend(ops, constrained_chain, start, target, tolerance, steps)
+    if start is not reference:
+        farther = error > distance_between(ops, place(ops, constrained_chain, reference).joints[-1], target)
+        found = choose_each(ops, farther, reference, found)
+        placed = place(ops, constrained_chain, found)
+    return found, placed, error, used
+
+
+def _off_the_line(
     ops: Operations,
     constrained_chain: ConstrainedChain,
     reference: Sequence[SwingTwist],
     target: Vector,
     tolerance: float,
 ) -> Sequence[SwingTwist]:
-    """Return the reference pose, bent where chain and target lie on one line: there J^T r = 0 for the residual r."""
+    """Return the reference pose, bent where chain and target lie on one line."""
     is_straight = _is_straight(ops, constrained_chain, reference, target, tolerance, target)
     if not ops.any(is_straight):
         return reference
@@ -260,20 +283,6 @@ def off_the_line(
                 break
         bent.insert(0, clamp(ops, limits, (parts[0], parts[1], parts[2])))
     return choose_each(ops, is_straight, bent, reference)
-
-
-def nearer_reference(
-    ops: Operations,
-    constrained_chain: ConstrainedChain,
-    reference: Sequence[SwingTwist],
-    coordinates: Sequence[SwingTwist],
-    error: Component,
-    target: Vector,
-) -> tuple[list[SwingTwist], Placed]:
-    """Return joint coordinates, or those of the reference pose where the error of the reference pose is less."""
-    farther = error > distance_between(ops, place(ops, constrained_chain, reference).joints[-1], target)
-    nearer: list[SwingTwist] = choose_each(ops, farther, reference, coordinates)
-    return nearer, place(ops, constrained_chain, nearer)
 
 
 def _is_straight(

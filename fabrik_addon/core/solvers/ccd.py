@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 
-from ..fabrik.chain_fabrik import shape_at
 from ..fabrik.passes import Links, Stop, Sweep, sweep_to_target
 from ..math.operations import TINY, Component, Condition, Operations, Point, Vector
 from ..math.quaternions import Quaternion, conjugate, from_to, multiply, rotate
@@ -33,15 +33,12 @@ from ..math.vectors import (
     joints_of,
     points_of,
 )
-from ..model.chain_start import StartPose
 from ..model.constrained_chain import ConstrainedChain, Placed, place
 from ..model.joint_limits import JointLimits, SwingTwist, angle_within, clamp, hinge_axis, rotation_of, swing_twist
-from ..optimise.constrained_reach import coordinates_of, nearer_reference, off_the_line
-from ..optimise.pole_task import bend_toward_pole
-from ..problem import Options
+from ..optimise.constrained_reach import descend_off_the_line
 from .names import SOLVER_NAMES
-from .solver import Solver, SolverResult
-from .unconstrained import reach_freely
+from .solver import Solver
+from .unconstrained import solve_iteratively
 
 LARGEST_CCD_ROTATION = 1.0
 """Rotation (radians) of one joint in one sweep at most. Measured: without it a straight chain takes twice as many
@@ -235,22 +232,7 @@ def _best_rotation(
     return clamp(ops, limits, swing_twist(ops, multiply(conjugate(parent), multiply(delta, frame))))
 
 
-def _solve(ops: Operations, start: StartPose, target: Vector, pole: Vector | None, options: Options) -> SolverResult:
-    if start.constrained_chain is None:
-        return reach_freely(ops, start, target, pole, options, rotate_to_target)
-    coordinates = coordinates_of(ops, start.constrained_chain, start.frames)
-    reference, begin = coordinates, off_the_line(ops, start.constrained_chain, coordinates, target, options.tolerance)
-    coordinates, placed, error, sweeps = rotate_within_limits(
-        ops, start.constrained_chain, begin, target, options.tolerance, options.iterations
-    )
-    if begin is not reference:
-        coordinates, placed = nearer_reference(ops, start.constrained_chain, reference, coordinates, error, target)
-    if pole is not None:
-        shaped = shape_at(ops, start, target)
-        coordinates, placed = bend_toward_pole(
-            ops, start.constrained_chain, coordinates, target, pole, options.tolerance, shaped
-        )
-    return SolverResult(placed.joints, placed.frames, sweeps)
-
-
-CCD = Solver(*SOLVER_NAMES["CCD"], _solve)
+CCD = Solver(
+    *SOLVER_NAMES["CCD"],
+    partial(solve_iteratively, rotate_to_target, partial(descend_off_the_line, rotate_within_limits)),
+)

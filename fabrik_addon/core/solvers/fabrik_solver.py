@@ -53,7 +53,7 @@ def _solve_within_limits(
             ops, constrained_chain, (present(), warm_start()), (target, pole), shape_at(ops, start, target), options
         )
     _, placed, _, starts = reach_within_limits(
-        ops, constrained_chain, present(), warm_start, target, options.tolerance, options.iterations
+        ops, constrained_chain, present(), target, options.tolerance, options.iterations, warm_start
     )
     return SolverResult(placed.joints, placed.frames, starts)
 
@@ -114,7 +114,7 @@ def _solve_with_pole(
         if ops.all(at_target & (pole_angle(ops, bent_placed.joints, target, pole, shaped) <= POINTED)):
             return SolverResult(bent_placed.joints, bent_placed.frames, 0.0 * present_error)
     coordinates, _, error, count = reach_within_limits(
-        ops, constrained_chain, from_fabrik, lambda: present, target, tolerance, options.iterations
+        ops, constrained_chain, from_fabrik, target, tolerance, options.iterations, lambda: present
     )
     was_nearer = (error > tolerance) & (present_error < error)
     if ops.any(was_nearer):

@@ -14,7 +14,7 @@ up to the whole step after a step that is taken.
 
 Steps end at the tolerance, or when the share is below ``_SMALLEST_SHARE`` (``damped_steps``). Joint limits bound the
 steps (``bounded_least_squares.descend``; damped least squares: ``reach_within_limits``). A chain on one line with its
-target begins bent off that line (``off_the_line``): there the Jacobian gives no step that bends it.
+target begins bent off that line (``descend_off_the_line``): there the Jacobian gives no step that bends it.
 """
 
 from __future__ import annotations
@@ -26,20 +26,16 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..fabrik.chain_fabrik import shape_at
 from ..math.factorisation import positive_inverse
 from ..math.operations import TINY, Array, Component, Operations, Vector
 from ..math.vectors import Joints, dot, joints_of, points_of, scale
-from ..model.chain_start import StartPose
 from ..optimise.bounded_least_squares import descend
-from ..optimise.constrained_reach import coordinates_of, nearer_reference, off_the_line, reach_within_limits
+from ..optimise.constrained_reach import descend_off_the_line, reach_within_limits
 from ..optimise.damped_steps import DAMPED, FreeChain, Rule, Symmetric, descend_to
 from ..optimise.jacobian_steps import FIRST_DAMPING, StackedRule
-from ..optimise.pole_task import bend_toward_pole
-from ..problem import Options
 from .names import SOLVER_NAMES
-from .solver import Solver, SolverResult
-from .unconstrained import reach_freely
+from .solver import SolveFunction, Solver
+from .unconstrained import solve_iteratively
 
 SINGULAR_CUT = 1e-3
 """Ratio to the largest singular value of J below which singular values are left out of the pseudo-inverse."""
@@ -125,45 +121,26 @@ def step_to_target(
     return joints_of(chain.points), used
 
 
-def _solve(
-    rule: Rule, ops: Operations, start: StartPose, target: Vector, pole: Vector | None, options: Options
-) -> SolverResult:
-    if start.constrained_chain is None:
-        return reach_freely(ops, start, target, pole, options, partial(step_to_target, rule))
-    coordinates = coordinates_of(ops, start.constrained_chain, start.frames)
-    tolerance, steps = options.tolerance, options.iterations
-    if rule is DAMPED:
-        coordinates, placed, _, used = reach_within_limits(
-            ops, start.constrained_chain, coordinates, None, target, tolerance, steps
-        )
-    else:
-        reference, begin = coordinates, off_the_line(ops, start.constrained_chain, coordinates, target, tolerance)
-        coordinates, placed, error, used = descend(ops, start.constrained_chain, begin, target, tolerance, steps, rule)
-        if begin is not reference:
-            coordinates, placed = nearer_reference(ops, start.constrained_chain, reference, coordinates, error, target)
-    if pole is not None:
-        shaped = shape_at(ops, start, target)
-        coordinates, placed = bend_toward_pole(
-            ops, start.constrained_chain, coordinates, target, pole, tolerance, shaped
-        )
-    return SolverResult(placed.joints, placed.frames, used)
+def _solve_by(rule: Rule) -> SolveFunction:
+    within_limits = partial(descend_off_the_line, partial(descend, rule=rule))
+    return partial(solve_iteratively, partial(step_to_target, rule), within_limits)
 
 
 JACOBIAN_TRANSPOSE = Solver(
     *SOLVER_NAMES["JACOBIAN_TRANSPOSE"],
-    partial(_solve, TRANSPOSE),
+    _solve_by(TRANSPOSE),
     solves_trees=True,
     stacked=StackedRule(_transpose_together, is_careful=False),
 )
 JACOBIAN_PINV = Solver(
     *SOLVER_NAMES["JACOBIAN_PINV"],
-    partial(_solve, PINV),
+    _solve_by(PINV),
     solves_trees=True,
     stacked=StackedRule(_pseudo_inverse_together, is_careful=False),
 )
 JACOBIAN_DLS = Solver(
     *SOLVER_NAMES["JACOBIAN_DLS"],
-    partial(_solve, DAMPED),
+    partial(solve_iteratively, partial(step_to_target, DAMPED), reach_within_limits),
     solves_trees=True,
     stacked=StackedRule(_damped_together, is_careful=True),
 )

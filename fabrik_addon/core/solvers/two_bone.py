@@ -253,7 +253,7 @@ def _within_limits(
     if ops.all(feasible):
         return SolverResult(points, frames, 0.0 * target[0] + 1.0)
     coordinates, placed, _, used = reach_within_limits(
-        ops, constrained_chain, coordinates, lambda: present, target, options.tolerance, options.iterations
+        ops, constrained_chain, coordinates, target, options.tolerance, options.iterations, lambda: present
     )
     if pole is not None:
         coordinates, placed = bend_toward_pole(ops, constrained_chain, coordinates, target, pole, options.tolerance)

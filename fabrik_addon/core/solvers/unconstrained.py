@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""CCD and the Jacobian methods on a chain without limits: what is done before and after their iterations.
+"""CCD and the Jacobian methods: what is done before and after their iterations on a chain without limits.
 
 1. A target out of reach is solved in closed form (``straight_to_target``).
 2. A chain on one line with its target is bent into a circular arc: no step of CCD or of the Jacobian leaves the line.
@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from ..fabrik.chain_fabrik import ReachProblem, choose_joints, circular_arc_where, on_one_line
+from ..fabrik.chain_fabrik import ReachProblem, choose_joints, circular_arc_where, on_one_line, shape_at
 from ..fabrik.passes import reach_test, straight_to_target
 from ..goals.pole import bend_direction, bend_plane
 from ..math.operations import TINY, Component, Condition, Operations, Vector
@@ -34,6 +34,9 @@ from ..math.vectors import (
     scale,
 )
 from ..model.chain_start import StartPose
+from ..optimise.bounded_least_squares import Descent
+from ..optimise.constrained_reach import coordinates_of
+from ..optimise.pole_task import bend_toward_pole
 from ..problem import Options
 from .solver import SolverResult
 
@@ -52,19 +55,31 @@ POLE_NOISE = 1e-5
 comes back from Blender's single precision is off its pole by less, and stays as it is."""
 
 
-def reach_freely(
+def solve_iteratively(
+    iterate: Iterate,
+    descend: Descent,
+    ops: Operations,
+    start: StartPose,
+    target: Vector,
+    pole: Vector | None,
+    options: Options,
+) -> SolverResult:
+    """Solve a chain without limits by iterations, and a chain with limits by a descent, then toward its pole."""
+    chain, tolerance = start.constrained_chain, options.tolerance
+    if chain is None:
+        return _reach_freely(ops, start, target, pole, options, iterate)
+    present = coordinates_of(ops, chain, start.frames)
+    coordinates, placed, _, used = descend(ops, chain, present, target, tolerance, options.iterations)
+    if pole is not None:
+        shaped = shape_at(ops, start, target)
+        _, placed = bend_toward_pole(ops, chain, coordinates, target, pole, tolerance, shaped)
+    return SolverResult(placed.joints, placed.frames, used)
+
+
+def _reach_freely(
     ops: Operations, start: StartPose, target: Vector, pole: Vector | None, options: Options, iterate: Iterate
 ) -> SolverResult:
-    """Bring the tip to the target and the bend toward the pole, where there is one.
-
-    Args:
-        ops: operations of the components.
-        start: the chain.
-        target: from the root, in units of the chain's length.
-        pole: the same, or None.
-        options: tolerance and iterations.
-        iterate: the iterations of the solver.
-    """
+    """Bring the tip to the target and the bend toward the pole, where there is one."""
     joints, lengths, hint = start.joints, start.lengths, start.x_axes[0]
     tolerance = options.tolerance
     error = distance_between(ops, start.points[-1], target)
