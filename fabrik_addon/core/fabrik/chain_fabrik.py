@@ -146,11 +146,17 @@ def reach_target(ops: Operations, problem: ReachProblem) -> tuple[list[Vector], 
 
 
 def _reach_anew(ops: Operations, problem: ReachProblem) -> tuple[list[Vector], Component, Quaternion | None]:
-    """Return the result of ``reach_target`` for poses none of which stays."""
+    """Return the result of ``reach_target`` for poses none of which stays.
+
+    With a pole the pose is found in the plane's own coordinates, so that rounding can't take a joint out of the plane.
+    """
     if problem.pole is None:
         return *_reach_by_passes(ops, problem), None
     joints, along = joints_of(problem.points), _line(ops, problem)
-    return _reach_in_plane(ops, joints, problem.lengths, problem.target, along, problem.pole, problem.hint)
+    side, rotation = bend_plane(ops, joints, along, problem.pole, problem.hint)
+    p, q = bend_in_plane(ops, bend_angles(ops, joints), problem.lengths, norm(ops, problem.target))
+    x, y, z = ([a * u + b * v for u, v in zip(p, q, strict=True)] for a, b in zip(along, side, strict=True))
+    return points_of((x, y, z)), 0.0 * p[-1] + 1.0, rotation
 
 
 def _line(ops: Operations, problem: ReachProblem) -> Vector:
@@ -270,19 +276,6 @@ def bend_of_shape(
     _, side, across = pole_axes(SCALAR, relative_to(after, before, 1.0), relative_to(pole, before, 1.0))
     bend = relative_to(joint, before, 1.0)
     return bent, float(SCALAR.atan2(dot(bend, across), dot(bend, side)))
-
-
-def _reach_in_plane(
-    ops: Operations, joints: Joints, lengths: Sequence[float], target: Vector, along: Vector, pole: Vector, hint: Vector
-) -> tuple[list[Vector], Component, Quaternion]:
-    """Return the joints at the target, bent toward the pole, the iterations used and the rotation of the bend plane.
-
-    The pose is found in the plane's own coordinates, so that rounding can't take a joint out of the plane.
-    """
-    side, rotation = bend_plane(ops, joints, along, pole, hint)
-    p, q = bend_in_plane(ops, bend_angles(ops, joints), lengths, norm(ops, target))
-    x, y, z = ([a * u + b * v for u, v in zip(p, q, strict=True)] for a, b in zip(along, side, strict=True))
-    return points_of((x, y, z)), 0.0 * p[-1] + 1.0, rotation
 
 
 def bend_in_plane(

@@ -116,16 +116,6 @@ def bend_vector(joints: Sequence[Vector], along: Vector) -> Vector:
     return rejection((x, y, z), along)
 
 
-def swing_to(ops: Operations, joints: Joints, along: Vector, hint: Vector) -> Quaternion:
-    """Return the shortest rotation about the root that brings the tip onto the direction of a unit vector.
-
-    The hint is the axis of a rotation by 180 degrees (``from_to``).
-    """
-    x, y, z = joints
-    chord = first_direction(ops, [(x[-1], y[-1], z[-1]), (x[1], y[1], z[1])])
-    return from_to(ops, chord, along, hint)
-
-
 def bend_plane(
     ops: Operations,
     joints: Joints,
@@ -151,7 +141,8 @@ def bend_plane(
             rotation then brings the joints of the chain before to these, as nearly as a rotation about u can (by least
             squares), instead of the bend to v: a chain with bends to both sides may have a sum of bends of zero.
     """
-    swing = swing_to(ops, joints, along, hint)
+    x, y, z = joints
+    swing = from_to(ops, first_direction(ops, [(x[-1], y[-1], z[-1]), (x[1], y[1], z[1])]), along, hint)
     bend = bend_direction(ops, joints_of([rotate(swing, point) for point in points_of(joints)]), along)
     hints = [bend, rotate(swing, hint)]
     if pole is not None:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from ..math.operations import Array, Component, Condition, Operations, Selection, Vector
 from ..math.quaternions import Quaternion, conjugate, multiply, rotate
-from ..math.vectors import angle_about, choose_each, cross, distance_between, dot, gather_parts
+from ..math.vectors import angle_about, choose_each, cross, distance_between, dot, gather_parts, points_of
 from ..model.constrained_chain import ConstrainedChain, Placed, array_of, place
 from ..model.constrained_chain_arrays import Bones
 from ..model.joint_limits import SwingTwist, clamp, rotation_of, swing_twist
@@ -142,7 +142,10 @@ def reach_within_limits(
     others = [_gather_pose(ops, rest, coordinates), second]
     found = _start_anywhere(ops, chain, near, others, gather_parts(ops, rest, target), tolerance, steps)
     used = 3.0 + sum(_nearest(chain.bones)) + 0.0 * found[0][0]
-    coordinates, starts = _scatter(ops, rest, coordinates, found, starts, used)
+    into = [*(0.0 + part for joint in coordinates for part in joint), starts]
+    ops.scatter(rest, into, [*(part for joint in found for part in joint), used])
+    *flat, starts = into
+    coordinates = points_of((flat[::3], flat[1::3], flat[2::3]))
     placed = place(ops, constrained_chain, coordinates)
     return coordinates, placed, distance_between(ops, placed.joints[-1], target), starts
 
@@ -172,20 +175,6 @@ def _least_rotation(
 def _gather_pose(ops: Operations, items: Selection, pose: Sequence[SwingTwist]) -> list[SwingTwist]:
     """Return joint coordinates in the selected batch items only; one pose stays."""
     return [gather_parts(ops, items, joint) for joint in pose]
-
-
-def _scatter(
-    ops: Operations,
-    items: Selection,
-    coordinates: Sequence[SwingTwist],
-    found: Sequence[SwingTwist],
-    starts: Component,
-    used: Component,
-) -> tuple[list[SwingTwist], Component]:
-    """Return joint coordinates and starts used, with those found for the selected batch items scattered into them."""
-    into = [0.0 + component for joint in coordinates for component in joint] + [starts]
-    ops.scatter(items, into, [*(component for joint in found for component in joint), used])
-    return [(into[i], into[i + 1], into[i + 2]) for i in range(0, len(into) - 1, 3)], into[-1]
 
 
 def _off_limits(
