@@ -188,11 +188,11 @@ def move_root(after: Stage, ops: Operations, start: StartPose, goal: ChainGoal, 
         goal, fixed = goal._replace(target=_uneased_target(ops, start, target, options)), replace(fixed, softness=0.0)
     found = after(ops, start, goal, fixed)
     tip = found.points[-1]
-    off = distance_between(ops, tip, target) / unit
-    away = off > options.tolerance
-    dx, dy, dz = (ops.where(away, t - p, 0.0 * p) for t, p in zip(target, tip, strict=True))
+    error = distance_between(ops, tip, target) / unit
+    is_off = error > options.tolerance
+    dx, dy, dz = (ops.where(is_off, t - p, 0.0 * p) for t, p in zip(target, tip, strict=True))
     points = [(px + dx, py + dy, pz + dz) for px, py, pz in found.points]
-    error = ops.where(away, 0.0 * off, off)
+    error = ops.where(is_off, 0.0 * error, error)
     return found._replace(points=points, error=error, status=0 * found.status + _REACHED)
 
 
@@ -221,9 +221,9 @@ def _eases_with_root(options: Options) -> bool:
 def _uneased_target(ops: Operations, start: StartPose, target: Vector, options: Options) -> Vector:
     """Return the point in the direction of the target, at most ``(1 - softness) L`` from the root.
 
-    With L the chain's length this is the distance from which on softness keeps the tip from its target: up to it the
-    chain extends, and beyond it the root is translated by all of the rest. If the chain eased into the part beyond it,
-    every further solve, from the translated root, would translate the root again.
+    With L the chain's length, softness keeps the tip from targets beyond this distance: up to this distance the chain
+    extends, and beyond it the root is translated by all of the rest. If the chain eased beyond this distance, every
+    further solve, from the translated root, would translate the root again.
     """
     away = (target[0] - start.root[0], target[1] - start.root[1], target[2] - start.root[2])
     farthest = (1.0 - options.softness) * start.chain.total_length
@@ -276,7 +276,7 @@ def _stretched_status(
     # L < d <= stretch_max L: the stretched links are long enough, so joint limits are the cause of the error.
     long_enough = (distance > unit) & (distance <= options.stretch_max * unit) & (start.constrained_chain is not None)
     is_limited = (found.status == _OUT_OF_REACH) & long_enough
-    # The next stage compares with the eased target: a tip that is there, but not at the target, is out of reach of it.
+    # The next stage compares with the eased target: a tip at the eased target that isn't at the target is out of reach.
     is_eased_away = found.status == _REACHED
     status = ops.where(is_limited, _LIMITED, ops.where(is_eased_away, _OUT_OF_REACH, found.status))
     return ops.where(found.error <= options.tolerance, _REACHED, status)
@@ -338,8 +338,9 @@ def reach_rotation(
        pose is taken instead.
     3. The last bone's frame is the rotation, followed by the shortest rotation from the link that the rotation gives to
        the link found.
-    4. With limits, ``rotate_least`` starts from the pose nearest to those frames that limits allow. 2. is
-       for poses at their targets then; another one keeps the tip of the pose without the rotation.
+    4. With limits ``rotate_least`` starts from the feasible pose nearest to those frames. Step 2 is then only for poses
+       whose tips are at their targets without the rotation; any other pose keeps the tip that it has without the
+       rotation.
     """
     rotation, target = goal.rotation, goal.target
     assert rotation is not None  # this stage is for goals with a rotation only
@@ -369,8 +370,8 @@ def reach_rotation(
         link = choose_parts(ops, better, last, link)
         frames = [choose_parts(ops, better, a, b) for a, b in zip(others.frames, frames, strict=False)]
         sweeps = plain.sweeps + others.sweeps
-    turned = multiply(from_to(ops, desired_link, link, start.x_axes[-2]), rotation)
-    frames = [*frames[: len(chain.links) - 1], turned]
+    last_frame = multiply(from_to(ops, desired_link, link, start.x_axes[-2]), rotation)
+    frames = [*frames[: len(chain.links) - 1], last_frame]
     if start.constrained_chain is not None:
         points, frames = _rotation_within_limits(ops, start, frames, plain, target, options)
     error = distance_between(ops, points[-1], target) / unit
@@ -386,10 +387,10 @@ def _rotation_within_limits(
     target: Vector,
     options: Options,
 ) -> tuple[list[Vector], list[Quaternion]]:
-    """Return joints and frames within limits, the nearest to the desired frames whose tip is as near as without them.
+    """Return the joints and frames within limits that are nearest to the desired frames, with the tip as near.
 
-    The pose starts from the desired frames, and where that doesn't bring the tip to the target, or to the tip of the
-    pose without the rotation where this is short of the target, from the pose without the rotation.
+    The tip is brought to the target, or to the tip of the pose without the rotation where that pose is short of the
+    target: from the desired frames, and where this fails, from the pose without the rotation.
     """
     chain = start.constrained_chain
     assert chain is not None  # this function is for chains with limits only
@@ -465,14 +466,14 @@ def _rotate_pole_by_angle(
     chain's own line, from which the present frames come, and the pole rotated about the line to the target. The start
     returned therefore applies the rotation from the first side to the second before the rotation of the bend plane.
     """
-    turned = rotate_pole(ops, pole, first_direction(ops, [target, start.points[-1], start.points[1]]), angle)
+    rotated = rotate_pole(ops, pole, first_direction(ops, [target, start.points[-1], start.points[1]]), angle)
     chord = first_direction(ops, [start.points[-1], start.points[1]])
     straight = norm(ops, bend_direction(ops, start.joints, chord)) <= NO_BEND
     if start.constrained_chain is not None or not ops.any(straight):
-        return start, turned
+        return start, rotated
     hint = start.x_axes[0]
-    was = side_toward(ops, start.joints, rotate_pole(ops, pole, chord, angle), hint)
-    rotation = from_to(ops, was, side_toward(ops, start.joints, turned, hint), chord)
+    side_before = side_toward(ops, start.joints, rotate_pole(ops, pole, chord, angle), hint)
+    rotation = from_to(ops, side_before, side_toward(ops, start.joints, rotated, hint), chord)
     zero = 0.0 * angle * chord[0]
     w, x, y, z = IDENTITY
     twist: Quaternion = choose_parts(ops, straight, rotation, (zero + w, zero + x, zero + y, zero + z))
@@ -483,4 +484,4 @@ def _rotate_pole_by_angle(
     ) -> list[Quaternion]:
         return transport_links(ops, start, points, None if rotation is None else multiply(rotation, twist))
 
-    return replace(start, transport=transport), turned
+    return replace(start, transport=transport), rotated

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Tip rotation: where the last link has to be so that the tip has its position and, as nearly as possible, a rotation.
 
-The rotation goal gives the last link's desired direction, so the last joint's place is the target less the desired
-link, and the other links have to reach that place. Position has priority: where they can't, the last link is rotated
-from its desired direction toward its direction in a pose that reaches without the rotation, by the smallest angle with
-which the other links can reach. The angle is found by bisection. Where no smaller angle is enough, as
-for a target out of reach, the last link keeps its direction in that pose.
+The rotation goal gives the desired direction of the last link: the position of the last joint is the target less the
+desired link, and the other links have to reach that position. Position has priority: where the other links can't reach
+it, the last link is rotated from its desired direction toward its direction in a pose that reaches without the
+rotation, by the smallest angle with which the other links can reach. The angle is found by bisection. Where no smaller
+angle is enough, as for a target out of reach, the last link has its direction in the pose without the rotation.
 """
 
 from __future__ import annotations
