@@ -930,3 +930,52 @@ def test_handles_of_straight_limbs_come_to_the_places_of_a_feasible_pose_that_is
     pull_body(bpy.context.view_layer, armature, pulls)
     off = {name: (place(armature, name) - matrix.to_translation()).length for name, matrix in matrices.items()}
     assert max(off.values()) < 1e-3 * height(armature), off
+
+
+def foot_turned(armature: Object, handle: str, lift: float) -> tuple[float, float]:
+    """Drag a foot up by a share of the height; return by how much it turned, in the world and against its leg."""
+    layer, foot = bpy.context.view_layer, armature.pose.bones[armature.fabrik.body.handles[handle].bone]
+    before, own = frame(armature, foot.name), foot.matrix_basis.to_quaternion()
+    drag = BodyDrag(layer, armature, handle)
+    for step in range(1, 21):
+        drag.move(layer, drag.start_position + Vector((0.0, -0.02, lift)) * height(armature) * step / 20)
+    found = angle(frame(armature, foot.name), before), angle(foot.matrix_basis.to_quaternion(), own)
+    drag.cancel(layer)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("rig", "handle"), [("human_metarig", "Foot.L"), ("horse_metarig", "Hand.L"), ("horse_metarig", "Foot.L")]
+)
+def test_a_foot_that_is_lifted_follows_its_leg_and_keeps_its_rotation_near_the_ground(
+    rigify: None, rig: str, handle: str
+) -> None:
+    armature = metarig(rig)
+    make_body(armature)
+    assert foot_turned(armature, handle, 0.03)[0] < PIN_ANGLE
+    in_the_world, against_the_leg = zip(
+        *(foot_turned(armature, handle, lift) for lift in (0.1, 0.15, 0.25)), strict=True
+    )
+    assert list(in_the_world) == sorted(in_the_world) and in_the_world[-1] > 40.0
+    assert list(against_the_leg) == sorted(against_the_leg, reverse=True) and against_the_leg[-1] < 8.0
+
+
+def test_a_lifted_foot_that_is_pinned_or_given_a_rotation_keeps_it(
+    rigify: None,
+) -> None:
+    armature = metarig("human_metarig")
+    foot = make_body(armature).handles["Foot.L"]
+    before, lift = frame(armature, "foot.L"), (0.0, -0.04, 0.25)
+    pull(armature, "Foot.L", lift, rotation=before)
+    assert angle(frame(armature, "foot.L"), before) < PIN_ANGLE
+    for bone in armature.pose.bones:
+        bone.matrix_basis.identity()
+    update()
+    pull(armature, "Foot.L", lift)
+    assert angle(frame(armature, "foot.L"), before) > 20.0
+    for bone in armature.pose.bones:
+        bone.matrix_basis.identity()
+    update()
+    foot.use_pin = True
+    pull(armature, "Foot.L", lift)
+    assert angle(frame(armature, "foot.L"), before) < PIN_ANGLE

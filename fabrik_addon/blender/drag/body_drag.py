@@ -20,6 +20,7 @@ from ..rig.body_following import Follows
 from ..rig.body_look_at import eye_channels
 from ..rig.body_properties import body_of
 from ..rig.body_snapshots import Pull, handle_of_bone, rotation_name, take_body, turning_bones
+from ..rig.planted_feet import lifted_weight
 from ..rig.rotation_channel import channel_name
 from ..rig.targets_and_poles import armature_to_world
 from ..setup.body_handles import keep_pulls
@@ -103,6 +104,7 @@ class BodyDrag(BaseDrag):
         start = self._place()
         pulls = self._pulls(start)
         body = take_body(self.armature, *pulls, follows=self.follows)
+        self._start_pulls = pulls
         self._group, self._look = body_group(self.armature, body), body.look
         self._record(self._group)
         for eye, _ in body.look.eyes if body.look is not None else ():
@@ -150,7 +152,7 @@ class BodyDrag(BaseDrag):
     def _pose(self, view_layer: ViewLayer, position: Vector) -> None:
         at = self._to_armature @ position
         goals = self._goals(at)
-        found = solve_group(self._group_within_turn(at), goals, self._previous)
+        found = solve_group(self._let_go(self._group_within_turn(at), at), goals, self._previous)
         self._note_turn(found)
         self._previous = found
         # Of Rigify's human 58 channels of all chains are 19 of bones.
@@ -182,6 +184,24 @@ class BodyDrag(BaseDrag):
         beyond = max(MOST_TURN_BEYOND, BEYOND_OVER_MEAN * self._mean_rate) * self._distance or math.inf
         options = replace(tree.options, most_turn=most, most_turn_beyond=beyond)
         return replace(self._group, tree=replace(tree, options=options))
+
+    def _let_go(self, group: Group, position: Vector) -> Group:
+        """Return the group to solve for a position in armature space, in which lifted feet keep their rotation less."""
+        tree = group.tree
+        assert tree is not None  # a body is a tree
+        chain, names = tree.start.chain, [snapshot.name for snapshot in group.snapshots]
+        weights = chain.weights.copy()
+        for start, pull in zip(self._start_pulls, self._pulls(position), strict=True):
+            name = rotation_name(pull.handle)
+            if name not in names or pull.bone or pull.rotation is not None:
+                continue
+            if start.position is not None and pull.position is not None:
+                handle = body_of(self.armature).handles[pull.handle]
+                weights[names.index(name)] *= lifted_weight(self.armature, handle, pull.position - start.position)
+        if (weights == chain.weights).all():
+            return group
+        start_tree = replace(tree.start, chain=replace(chain, weights=weights))
+        return replace(group, tree=replace(tree, start=start_tree))
 
     @property
     def _mean_rate(self) -> float:

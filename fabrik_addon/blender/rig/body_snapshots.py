@@ -34,7 +34,7 @@ from .body_properties import body_of
 from .chain_bones import ChainBones, ChainSpec, chain_matrices, read_bones, read_pose
 from .dependencies import followed_bones
 from .overrides import overrides_of
-from .planted_feet import toes_of, upward
+from .planted_feet import lifted_weight, toes_of, upward
 from .rotation_channel import is_locked
 from .shared_joints import one_bone_per_joint
 from .snapshot import Snapshot, moving_with
@@ -223,9 +223,10 @@ def take_body(armature: Object, *pulls: Pull, follows: Follows = 'BODY') -> Body
             continue
         priority = PINNED if handle.use_pin else PULLED if is_pulled else handle.priority
         try:
-            snapshots += _snapshots_of(armature, handle, own, root, turning, priority)
+            found = _snapshots_of(armature, handle, own, root, turning, priority)
         except FabrikError as error:
             raise FabrikError(f"Handle '{handle.name}': {error}") from error
+        snapshots += found if handle.name not in places else _lifted(armature, handle, places[handle.name], found)
     if look is not None:
         snapshots.append(_looking(armature, look, root, turning))
     turned = [bones[pull.handle].name for pull in pulls if pull.rotation is not None]
@@ -234,6 +235,16 @@ def take_body(armature: Object, *pulls: Pull, follows: Follows = 'BODY') -> Body
     return BodySnapshots(
         _measured_by_tree(snapshots), root, weights, frozenset(pulled), balance_priority, root_follows, look
     )
+
+
+def _lifted(
+    armature: Object, handle: FabrikHandle | _AddedHandle, pull: Pull, found: Sequence[Snapshot]
+) -> Sequence[Snapshot]:
+    """Return the chains of a handle that is pulled: a lifted foot keeps its rotation less (``lifted_weight``)."""
+    if isinstance(handle, _AddedHandle) or pull.position is None or pull.rotation is not None:
+        return found
+    share = lifted_weight(armature, handle, pull.position - handle_place(armature, handle))
+    return [one if one.has_position else replace(one, weight=share * one.weight) for one in found]
 
 
 def _measured_by_tree(snapshots: Sequence[Snapshot]) -> tuple[Snapshot, ...]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from mathutils import Vector
 
 from ...core.body.part import Role
-from ...core.body.posture import PINNED
+from ...core.body.posture import LETS_GO, LIFTED, PINNED
 from ...core.body.segment_masses import HALF_FOOT_BREADTH
 from .body_properties import body_of
 from .targets_and_poles import armature_to_world
@@ -33,9 +33,28 @@ def stance_of(armature: Object, up: Vector) -> dict[str, list[Vector]]:
     planted = [handle for handle in body_of(armature).handles if is_planted(handle) and handle.bone in bones]
     points = {handle.name: sole_points(armature, handle, up) for handle in planted}
     lowest = {name: min(point.dot(up) for point in its) for name, its in points.items()}
-    heights = [end.dot(up) for bone in bones for end in (bone.bone.head_local, bone.bone.tail_local)]
-    floor = min(lowest.values(), default=0.0) + _ON_THE_FLOOR * (max(heights) - min(heights))
+    floor = min(lowest.values(), default=0.0) + _ON_THE_FLOOR * _height_at_rest(armature, up)
     return {name: its for name, its in points.items() if lowest[name] <= floor}
+
+
+def _height_at_rest(armature: Object, up: Vector) -> float:
+    heights = [end.dot(up) for bone in armature.data.bones for end in (bone.head_local, bone.tail_local)]
+    return max(heights) - min(heights)
+
+
+def lifted_weight(armature: Object, handle: FabrikHandle, lift: Vector) -> float:
+    """Return the share of its weight that the rotation of a handle that is pulled has: less than 1 of a lifted foot.
+
+    Args:
+        armature: object with the body.
+        handle: of the body, that is pulled.
+        lift: from where the handle is before the pull to where it is pulled, armature space.
+    """
+    if handle.use_pin or not is_planted(handle):
+        return 1.0
+    up = upward(armature)
+    height = lift.dot(up) / _height_at_rest(armature, up)
+    return 1.0 if height <= LIFTED else float((LIFTED / height) ** LETS_GO)
 
 
 def upward(armature: Object) -> Vector:
