@@ -201,4 +201,4 @@ def test_bones_that_carry_more_have_larger_posture_weights() -> None:
     assert min(weights) == 1.0
     assert all(weights[parent] >= weights[bone] for bone in tree.bones if (parent := tree.parents[bone]) >= 0)
     lengths = np.array(tree.lengths)
-    assert weights[0] == pytest.approx(lengths[1:].sum() / lengths[chain.tips].min())
+    assert weights[0] == pytest.approx(1.0 + lengths[1:].sum() / lengths[chain.tips].min())

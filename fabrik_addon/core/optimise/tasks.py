@@ -27,7 +27,7 @@ from .swivel_task import SwivelTask
 LEAST_BEND = 1e-6
 """Distance of a bend or a pole from the chord, in the tree's units, below which there is no angle between them."""
 
-POLE_NEAR = 0.2
+POLE_NEAR = 0.5
 """Sine of the angle between chord and pole below which the pole task fades: on the chord no side is the pole's."""
 
 
@@ -198,7 +198,7 @@ class PoleTask:
 
         Near the chord the pole's direction across it turns fast, and on the chord there is none: below
         |g'| / |g| = ``POLE_NEAR`` arc and gradient fade to 0. Without that a knee rotated by 45 degrees in one step of
-        a foot that was led past its pole, with it by 11.
+        a foot that was led past its pole, with ``POLE_NEAR`` = 0.2 by 11 and with 0.5 by 5.
         """
         # The poses of a tree are solved one by one: components are floats.
         points = cast("list[ScalarVector]", [*(placed.joints[joint] for joint in self.joints), self.pole])

@@ -16,12 +16,20 @@ of all tasks, the way from the value to the target, ``J = -dr/dq`` and W the dia
 
 which leads to the minimum of a quadratic model of the cost, plus ``lambda dq^T P dq`` (after Marquardt 1963, with P for
 the diagonal of J^T J; lambda by the ratio of the reduction of the cost to that of the model, after Nielsen 1999). K is
-the second derivative of the targets' joints times the forces W r (``TaskStack.curvature``), less what the derivatives
-of bounded forces are less than W (``_Loss.softening``); where the matrix isn't positive definite, K projected to its
-eigenvalues that aren't negative, in coordinates of which P is the identity. Without K, which leaves a Gauss-Newton
-step, a target beyond reach took 25 to 44 steps instead of 3 to 19 (medians of seeded paths of Rigify's human, bench row
-"body-paths"). Bounds are a primal-dual active set that starts from that of the step before: a coordinate is held at a
-limit where limit + multiplier / P is beyond the limit (Hintermueller, Ito and Kunisch 2002).
+the second derivative of the targets' joints times the forces f on them (``TaskStack.curvature``), less what the
+derivatives of bounded forces are less than W (``_Loss.softening``); where the matrix isn't positive definite, K
+projected to its eigenvalues that aren't negative, in coordinates of which P is the identity. Without K, which leaves a
+Gauss-Newton step, a target beyond reach took 25 to 44 steps instead of 3 to 19 (medians of seeded paths of Rigify's
+human, bench row "body-paths"). Bounds are a primal-dual active set that starts from that of the step before: a
+coordinate is held at a limit where limit + multiplier / P is beyond the limit (Hintermueller, Ito and Kunisch 2002).
+
+The forces f are W r, but on the first level, which is met, so that W r says nothing. There they are the Lagrange
+multipliers by least squares in the metric P (Nocedal and Wright, section 18.3), with J_1 the first level's rows of J
+and J_2 and f_2 the other rows and their forces:
+
+    f_1 = -(J_1 P^-1 J_1^T)^-1 J_1 P^-1 (J_2^T f_2 + P (q0 - q))
+
+With W r instead two paths of a foot of Rigify's human without limits took 30 and 37 steps (medians), not 14 and 10.
 
 Without the bound F a target beyond reach pulls in proportion to its distance, a hundred times harder than the posture
 task: the pose becomes the nearest one of a set that isn't convex, and jumps. In a drag of a body's hips below where the
@@ -65,16 +73,29 @@ class Firmness(NamedTuple):
     """F of the levels."""
     nearly_met: float
     """Length of a task's residual, in the tree's units, up to which the task is met exactly at the end."""
+    most_exact: float
+    """Largest change of a coordinate (radians) by which tasks are met exactly at the end."""
 
 
-OF_BODY = Firmness((1e8, 1e5, 1e3, 1e2), (math.inf, 500.0, 100.0, 30.0), 3e-3)
+OF_BODY = Firmness((1e8, 1e5, 1e3, 1e2), (math.inf, 500.0, 100.0, 30.0), 3e-3, 0.05)
 """Of a body. Targets of the second level that are within reach need forces of less than 250 in the drags of the bench,
-most of them less than 100."""
+most of them less than 100. A drag out of reach made a thigh jump by 8.6 degrees in one of 80 moves where a hand's last
+8 mm took 0.12."""
 
-OF_CHAINS = Firmness((1e8, 1e5, 1e5), (math.inf, 500.0, 100.0), 6e-4)
-"""Of chains with pins whose root moves: poles and rotations are met to 0.1 degrees where they can be; with a weight of
-1e3 chains bent up to 9 degrees beside their poles. A reachable target ends within 5e-4; with ``nearly_met`` = 3e-3 the
-exact steps at the end made a bone jump on 17 of 25 seeded paths of Rigify's human with a target beyond reach, not 9."""
+OF_CHAINS = Firmness((1e8, 3e4, 1e5), (math.inf, 250.0, 100.0), 2e-3, 0.03)
+"""Of chains with pins whose root moves: rotations and poles are met to 0.1 degrees where they can be; with a weight of
+1e3 chains bent up to 9 degrees beside their poles.
+
+On seeded paths of Rigify's human with w = 1e5 and F = 500 of the targets a thigh rotated by up to 4.1 times the median
+step's largest rotation where the legs straighten, the head led beyond reach, with 3e4 and 250 by 1.8. ``nearly_met``
+makes up for the smaller w: with 1e-3 feet at the end of their reach stay 1e-3 off their targets, with 2e-3 1e-4. With
+``most_exact`` = 0.05 a spine rotated by 19 degrees in the step in which a hand's target comes within reach, with 0.03
+by 13."""
+
+POLE_FORCE = 20.0
+"""F of poles. With 100, that of rotations, a leg that was led past its pole twisted up to its limits to bend toward the
+pole, and slipped back by 17 degrees in one step: 3 of 50 seeded paths of Rigify's human, none with 20. Poles within
+reach of the limits are met with 10, too."""
 
 FIRST_LAMBDA, LEAST_LAMBDA, MOST_LAMBDA = 1e-3, 1e-7, 1e8
 """lambda of the first step, its least value, and the one above which a descent ends."""
@@ -100,10 +121,6 @@ ACTIVE_SET_ROUNDS = 5
 
 NEAR, BESIDE, FAR_FROM_MET = 4.0 / 3.0, 10.0, 50.0
 """Lengths of a residual, over ``Firmness.nearly_met``, that say how much of it is met exactly (``_share_met``)."""
-
-MOST_EXACT = 0.05
-"""Largest change of a coordinate (radians) by which targets are met exactly: a drag out of reach made a thigh jump by
-8.6 degrees in one of 80 moves where a hand's last 8 mm took 0.12."""
 
 LEAST_CURVATURE = 1e-2
 """Four times the least eigenvalue of J^T W J + K + (1 + lambda) P with which K is taken as it is
@@ -131,8 +148,8 @@ class _Loss:
     """Rows of each task, or one of them where each has a loss of its own (``LookAtTask``)."""
     weights: Sequence[float]
     most_forces: Sequence[float]
-    are_looks: Sequence[bool]
-    """Which of them are of a ``LookAtTask``."""
+    are_stiff: Sequence[bool]
+    """Which of them are looks or poles: the derivative of their force counts as W (``softening``)."""
 
     def of(self, residual: Array) -> tuple[float, Array]:
         """Return the loss of all tasks, and W (M,)."""
@@ -157,12 +174,14 @@ class _Loss:
         ``W - W^3 / F^2 r r^T``: far from the target the force hardly grows with the distance. With the derivative W a
         hand's path beyond reach (bench row "bake-body", "low") took 10 steps from frame to frame instead of 2.7, and
         descents ended up to 0.45 degrees short of their minima instead of 0.06. The derivative of a look is W: its
-        small bound leaves nearly nothing of the difference, and *Bake Body* used up its steps 18 degrees off.
+        small bound leaves nearly nothing of the difference, and *Bake Body* used up its steps 18 degrees off. So is
+        that of a pole, whose arc has second derivatives that K lacks: a knee that was led past its pole rotated by 14
+        degrees in one step instead of 6.
         """
         pulls = [
             math.sqrt(weights[span.start] ** 3) / force * (residual[span] @ jacobian[span])
-            for span, force, is_look in zip(self.spans, self.most_forces, self.are_looks, strict=True)
-            if not is_look and force < math.inf
+            for span, force, is_stiff in zip(self.spans, self.most_forces, self.are_stiff, strict=True)
+            if not is_stiff and force < math.inf
         ]
         stacked = np.array(pulls).reshape(-1, jacobian.shape[1])
         found: Array = stacked.T @ stacked
@@ -171,7 +190,7 @@ class _Loss:
 
 def _loss_of(descent: TaskStack, firmness: Firmness, most_weight: float) -> _Loss:
     """Return the loss of a descent's tasks, of which none has a weight above ``most_weight``."""
-    spans, weights, most_forces, are_looks = [], [], [], []
+    spans, weights, most_forces, are_stiff = [], [], [], []
     row = 0
     for number, level in enumerate(descent.levels):
         own = min(number, len(firmness.weights) - 1)
@@ -179,19 +198,21 @@ def _loss_of(descent: TaskStack, firmness: Firmness, most_weight: float) -> _Los
             weight, force, size = firmness.weights[own], firmness.most_forces[own], task.rows
             if isinstance(task, LookAtTask):
                 weight, force, size = LOOK_AT_WEIGHT, LOOK_AT_FORCE, 1
+            elif isinstance(task, PoleTask):
+                force = POLE_FORCE
             for first in range(row, row + task.rows, size):
                 spans.append(slice(first, first + size))
                 weights.append(min(most_weight, weight))
                 most_forces.append(force)
-                are_looks.append(isinstance(task, LookAtTask))
+                are_stiff.append(isinstance(task, (LookAtTask, PoleTask)))
             row += task.rows
     for task, _ in descent.preferences:
         spans.append(slice(row, row + task.rows))
         weights.append(1.0)
         most_forces.append(math.inf)
-        are_looks.append(False)
+        are_stiff.append(False)
         row += task.rows
-    return _Loss(spans, weights, most_forces, are_looks)
+    return _Loss(spans, weights, most_forces, are_stiff)
 
 
 class _Swings(NamedTuple):
@@ -245,16 +266,37 @@ class _Linearised(NamedTuple):
 
 
 def _linearised(
-    descent: TaskStack, loss: _Loss, state: State, residual: Array, weights: Array, toward: Array
+    descent: TaskStack,
+    loss: _Loss,
+    state: State,
+    residual: Array,
+    weights: Array,
+    toward: Array,
+    back: Array | None = None,
 ) -> _Linearised:
+    """Return the tasks linearised at a pose, and how far its coordinates may change.
+
+    Args:
+        descent: the tasks.
+        loss: of the tasks.
+        state: the pose.
+        residual: (M,) there.
+        weights: W (M,) there.
+        toward: q0 - q (N + S,).
+        back: (N + S, M1) pseudo-inverse of the first level's rows a step before; None before the first step.
+    """
     motions = descent.motions(state)
     jacobian, (down, up, swings) = descent.jacobian(state, motions), _bounds(descent, state)
     by_swings = swings.from_axes(jacobian)
     by_tasks = (by_swings.T * weights) @ by_swings
     flat = np.zeros(by_tasks.shape)
     found = _Linearised(residual, jacobian, toward, down, up, swings, by_swings, by_tasks, flat)
-    curvature = descent.curvature(motions, weights * residual) - loss.softening(jacobian, residual, weights)
-    return found.with_curvature(curvature)
+    forces = weights * residual
+    if back is not None:
+        first = descent.spans[0]
+        forces[first] = 0.0
+        forces[first] = -(jacobian.T @ forces + toward / descent.inverse_posture_weights) @ back
+    return found.with_curvature(descent.curvature(motions, forces) - loss.softening(jacobian, residual, weights))
 
 
 def _without_negative(curvature: Array, metric: Array) -> Array:
@@ -308,8 +350,8 @@ def descend_by_weight(
         _nearly_met(descent, state, 1.0, firmness.nearly_met), state, None, EXACT_STEPS
     )
     largest = float(np.abs(descent.to_reference(exact, state)).max(initial=0.0))
-    if largest > MOST_EXACT:
-        nearly = _nearly_met(descent, state, MOST_EXACT / largest, firmness.nearly_met)
+    if largest > firmness.most_exact:
+        nearly = _nearly_met(descent, state, firmness.most_exact / largest, firmness.nearly_met)
         exact, _, _ = descend_by_priority(nearly, state, None, EXACT_STEPS)
     if np.linalg.norm(descent.first_level.residual(exact)[0]) > EXACT:
         exact, _, _ = descend_by_priority(descent.first_level, exact, None, EXACT_STEPS)
@@ -364,7 +406,7 @@ def _descend(
             if damping > MOST_LAMBDA:
                 return state, taken, True
             continue
-        change, free, active, is_optimal = step
+        change, back, active, is_optimal = step
         if is_optimal and (1.0 + damping) * np.abs(change).max(initial=0.0) <= CONVERGED:
             return state, taken, True
         change *= min(1.0, LONGEST / (math.sqrt(float(change @ change)) + TINY))
@@ -372,7 +414,7 @@ def _descend(
         linearised = float(weights @ (np.square(residual) - np.square(left)))
         linearised += float(metric @ (np.square(toward) - np.square(toward - change)))
         linearised -= float(change @ here.curvature @ change)
-        trial, residual_there = _on_first_level(descent, descent.applied(state, change), free, bends)
+        trial, residual_there = _on_first_level(descent, descent.applied(state, change), back, bends)
         toward_there = descent.to_reference(trial, reference)
         tasks, weights_there = loss.of(residual_there)
         cost_there = tasks + float(metric @ np.square(toward_there))
@@ -383,7 +425,7 @@ def _descend(
                 residual, bends = descent.residual(state)
                 tasks, weights = loss.of(residual)
                 cost = tasks + float(metric @ np.square(toward))
-            here = _linearised(descent, loss, state, residual, weights, toward)
+            here = _linearised(descent, loss, state, residual, weights, toward, back)
             damping, growth = max(damping * max(0.1, 1.0 - (2.0 * gain - 1.0) ** 3), LEAST_LAMBDA), 2.0
             taken += 1
         else:
