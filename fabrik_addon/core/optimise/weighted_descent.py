@@ -23,7 +23,7 @@ Gauss-Newton step, a target beyond reach took 25 to 44 steps instead of 3 to 19 
 human, bench row "body-paths"). Bounds are a primal-dual active set that starts from that of the step before: a
 coordinate is held at a limit where limit + multiplier / P is beyond the limit (Hintermueller, Ito and Kunisch 2002).
 
-The forces f are W r, but on the first level, which is met, so that W r says nothing. There they are the Lagrange
+The forces f are W r, but on the first level, where that is met, so that W r says nothing. There they are the Lagrange
 multipliers by least squares in the metric P (Nocedal and Wright, section 18.3), with J_1 the first level's rows of J
 and J_2 and f_2 the other rows and their forces:
 
@@ -115,6 +115,11 @@ CORRECTIONS = 2
 
 CORRECTED = 1e-8
 """Length of the first level's residual, in the tree's units, from which on a trial is brought back."""
+
+HELD = 1e-6
+"""Length of the first level's residual, in the tree's units, up to which its forces are multipliers: more is what limits
+leave, where W r balances nothing and is the force. With multipliers there two of 20 feasible poses of a body with
+straight limbs, turned far, weren't found."""
 
 ACTIVE_SET_ROUNDS = 5
 """Solutions of one step at most, each with the active set that the one before led to."""
@@ -292,8 +297,8 @@ def _linearised(
     flat = np.zeros(by_tasks.shape)
     found = _Linearised(residual, jacobian, toward, down, up, swings, by_swings, by_tasks, flat)
     forces = weights * residual
-    if back is not None:
-        first = descent.spans[0]
+    first = descent.spans[0]
+    if back is not None and np.linalg.norm(residual[first]) <= HELD:
         forces[first] = 0.0
         forces[first] = -(jacobian.T @ forces + toward / descent.inverse_posture_weights) @ back
     return found.with_curvature(descent.curvature(motions, forces) - loss.softening(jacobian, residual, weights))
