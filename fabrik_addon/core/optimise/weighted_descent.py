@@ -117,9 +117,8 @@ CORRECTED = 1e-8
 """Length of the first level's residual, in the tree's units, from which on a trial is brought back."""
 
 HELD = 1e-6
-"""Length of the first level's residual, in the tree's units, up to which its forces are multipliers: more is what limits
-leave, where W r balances nothing and is the force. With multipliers there two of 20 feasible poses of a body with
-straight limbs, turned far, weren't found."""
+"""Length of the first level's residual, in the tree's units, up to which it is met and its forces are multipliers.
+Of 20 feasible poses of a body with straight limbs, turned far, two weren't found with multipliers in all steps."""
 
 ACTIVE_SET_ROUNDS = 5
 """Solutions of one step at most, each with the active set that the one before led to."""
