@@ -13,6 +13,7 @@ from fabrik_addon.core.math.quaternion_arrays import (
     angle_between,
     blend,
     conjugate,
+    cross,
     from_values,
     multiply,
     signed_alike,
@@ -79,3 +80,9 @@ def test_quaternions_signed_alike_are_nearest_to_the_one_before() -> None:
     found = signed_alike(q, before)
     assert np.allclose(angle_between(found, q), 0.0)
     assert ((found * np.concatenate([before[None], found[:-1]])).sum(axis=1) >= 0.0).all()
+
+
+def test_cross_products_are_those_of_numpy() -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(7, 1, 3)), rng.normal(size=(5, 3))
+    assert np.allclose(cross(a, b), np.cross(a, b), atol=1e-15)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ..math.factorisation import positive_inverse
 from ..math.operations import TINY, Array
-from ..math.quaternion_arrays import conjugate, multiply
+from ..math.quaternion_arrays import conjugate, cross, multiply
 from ..model.joint_limits import AT_LIMIT
 from ..model.tree_arrays import PlacedTree, TreeArrays
 from .bounded_step import ROUNDS
@@ -157,7 +157,7 @@ def _arc_to_pole(points: Array, pole: Array, angle: float) -> tuple[Array, Array
     b, g = (bend * along).sum(axis=1, keepdims=True), (to_pole * along).sum(axis=1, keepdims=True)
     bend, to_pole = bend - b * along, to_pole - g * along
     size, aside = (np.linalg.norm(one, axis=1, keepdims=True) for one in (bend, to_pole))
-    n, m = np.cross(along, bend) / size, np.cross(along, to_pole) / aside
+    n, m = cross(along, bend) / size, cross(along, to_pole) / aside
     phi = np.arctan2((bend * m).sum(axis=1), (bend * to_pole).sum(axis=1) / aside[:, 0]) - angle
     phi -= 2.0 * np.pi * np.round(phi / (2.0 * np.pi))
     at_tip = -b / chord * n + size * g / (aside * chord) * m

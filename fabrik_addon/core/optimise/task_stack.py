@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..math.operations import SCALAR, TINY, Array
+from ..math.quaternion_arrays import cross
 from ..model.skeleton import Tree
 from ..model.tree_motions import TreeMotions
 from .balance_task import BalanceTask
@@ -264,7 +265,7 @@ class TaskStack:
             return found
         by_joint = motions.by_joint.take(self._point_rows, 0)[:, :, :count]
         on_joints = (forces * self.row_weights)[rows]
-        across = np.cross(motions.axes[:, None], on_joints) * self._point_moves.T[:, :, None]
+        across = cross(motions.axes[:, None], on_joints) * self._point_moves.T[:, :, None]
         half = structure.turns_columns * (across.reshape(count, -1) @ by_joint.reshape(-1, count))
         found[:count, :count] = half + half.T
         return found
