@@ -19,12 +19,6 @@ from .operations import ARRAY, Array, Component, Condition, Indices, Mask, Point
 COMPACT_BELOW = 0.75
 """Share of active items, over the items in the arrays, up to which the active items are gathered."""
 
-COPY_BELOW = 0.125
-"""Share of items ending at once, over the items in the arrays, below which their state is copied out of the arrays.
-
-From this share up the arrays themselves are kept, without a copy.
-"""
-
 
 class ActiveItems:
     """The active items of a batch, and the states in which the others ended."""
@@ -58,7 +52,7 @@ class ActiveItems:
         self._is_active &= ~cast(Mask, failed)
 
     def end(self, ended: Condition, iteration: int, state: Sequence[Component | Point]) -> Indices | None:
-        """End items in a state, which the caller must not change afterwards.
+        """End items in a state.
 
         Args:
             ended: condition of the items in the arrays; for items that ended before it may hold or not.
@@ -69,16 +63,13 @@ class ActiveItems:
             the items to gather for the next iteration, as indices (K,) into the arrays; None where the arrays stay as
             they are. K is 0 where no item is active.
         """
-        arrays = _arrays(state)
         columns = np.flatnonzero(cast(Mask, ended) & self._is_active)
         items = self._items[columns]
         self.ended_at[items] = iteration
         self._is_active[columns] = False
-        if columns.size < COPY_BELOW * self._items.size:
-            arrays, columns = _arrays(ARRAY.gather(columns, arrays)), np.arange(columns.size)
-        self._columns[items] = self._state_count + columns
-        self._states.append(arrays)
-        self._state_count += arrays[0].shape[-1]
+        self._columns[items] = self._state_count + np.arange(columns.size)
+        self._states.append(_arrays(ARRAY.gather(columns, state)))
+        self._state_count += columns.size
         active = np.flatnonzero(self._is_active)
         if active.size > COMPACT_BELOW * self._items.size:
             return None
