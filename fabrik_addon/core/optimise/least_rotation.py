@@ -108,7 +108,8 @@ def rotate_least(
         # A start away from the reference pose takes the null-space term near the target only: farther away the term
         # would bring the pose back to the local minimum that this start is to avoid.
         is_near = error <= NEAR_TARGET
-        residual = _residual(ops, pose.tip, target, error <= tolerance)
+        (gx, gy, gz), (x, y, z) = target, pose.tip
+        residual = gx - x, gy - y, gz - z
         share_back = ops.where(at_reference | is_near, stride.share, 0.0)
         change, share, longest, is_still = _step(ops, pose, reference, residual, damping, share_back)
         trial = pose.moved(ops, change, share)
@@ -146,17 +147,6 @@ def _are_equal(coordinates: Sequence[SwingTwist], reference: Sequence[SwingTwist
         for a, b in zip(here, there, strict=True):
             equal = equal & (a == b)
     return equal
-
-
-def _residual(ops: Operations, tip: Vector, target: Vector, is_reached: Condition) -> Vector:
-    """Return the residual of the position task, ``target - tip``; 0 where the target is reached.
-
-    Within the tolerance only the null-space term counts: near full reach the rest of the residual hides the side to
-    which the chain bends.
-    """
-    (gx, gy, gz), (x, y, z) = target, tip
-    factor = ops.where(is_reached, 0.0, 1.0)
-    return factor * (gx - x), factor * (gy - y), factor * (gz - z)
 
 
 def _fitting(
