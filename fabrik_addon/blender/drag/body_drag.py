@@ -57,7 +57,8 @@ MOST_TURN_BEYOND, BEYOND_OVER_MEAN = 1.5, 0.8
 
 Of a body with balance alone. Led out of reach it gains 0.03 of its height by another 60 degrees of knees and hips, and
 after them stays as it is: 14 of 18 drags of a hand far had a move with more than 3 times the median move's largest
-rotation, up to 10.5 times. With this bound 4 of 18 have, up to 4.2 times. A target within reach is followed as before.
+rotation, up to 10.5 times. With this bound none of 27 has, up to 2.7 times. A target within reach is followed as
+before.
 Where the bound held whenever the dragged point was behind, which the bound itself brings about, a hand that was led low
 within reach came behind by 0.057 of the height.
 """

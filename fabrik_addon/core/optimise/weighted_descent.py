@@ -300,7 +300,12 @@ def _linearised(
     if back is not None and np.linalg.norm(residual[first]) <= HELD:
         forces[first] = 0.0
         forces[first] = -(jacobian.T @ forces + toward / descent.inverse_posture_weights) @ back
-    return found.with_curvature(descent.curvature(motions, forces) - loss.softening(jacobian, residual, weights))
+    curvature = descent.curvature(motions, forces)
+    if curvature.any():
+        # Without the forces' torques the softening alone makes most of the matrices indefinite: a hand that is led
+        # across a body with balance took 21 ms a move instead of 11.
+        curvature -= loss.softening(jacobian, residual, weights)
+    return found.with_curvature(curvature)
 
 
 def _without_negative(curvature: Array, metric: Array) -> Array:
@@ -325,18 +330,30 @@ def _bounds(descent: TaskStack, state: State) -> tuple[Array, Array, _Swings]:
     return down, up, _Swings(first, second, nx, nz)
 
 
+class Descended(NamedTuple):
+    """Where a descent by weight has ended."""
+
+    state: State
+    steps: int
+    """How many were taken."""
+    is_converged: bool
+    """Whether the descent ended before its steps were used up."""
+    by_weight: State
+    """The state before what was nearly met was met exactly."""
+
+
 def descend_gradually(
     descent: TaskStack, start: State, reference: State, steps: int, firmness: Firmness = OF_BODY
-) -> tuple[State, int, bool]:
+) -> Descended:
     """Descend as ``descend_by_weight`` does, from where a descent with small weights of all levels has ended."""
     near, taken, _ = _descend(descent, start, reference, steps, firmness, GRADUAL_WEIGHT)
-    found, more, is_converged = descend_by_weight(descent, near, reference, steps, firmness)
-    return found, taken + more, is_converged
+    found = descend_by_weight(descent, near, reference, steps, firmness)
+    return found._replace(steps=taken + found.steps)
 
 
 def descend_by_weight(
     descent: TaskStack, start: State, reference: State, steps: int, firmness: Firmness = OF_BODY
-) -> tuple[State, int, bool]:
+) -> Descended:
     """Bring a pose to the least cost of the tasks and the distance from a reference pose.
 
     Args:
@@ -345,9 +362,6 @@ def descend_by_weight(
         reference: coordinates and shifts that the posture task stays near to.
         steps: at most.
         firmness: weights and forces of the levels.
-
-    Returns:
-        the state, how many steps were taken, and whether the descent ended before its steps were used up.
     """
     state, taken, is_converged = _descend(descent, start, reference, steps, firmness)
     exact, more, _ = descend_by_priority(
@@ -359,7 +373,7 @@ def descend_by_weight(
         exact, _, _ = descend_by_priority(nearly, state, None, EXACT_STEPS)
     if np.linalg.norm(descent.first_level.residual(exact)[0]) > EXACT:
         exact, _, _ = descend_by_priority(descent.first_level, exact, None, EXACT_STEPS)
-    return exact, taken + more, is_converged
+    return Descended(exact, taken + more, is_converged, state)
 
 
 def costs_of(descent: TaskStack, state: State, reference: State, firmness: Firmness = OF_BODY) -> tuple[float, float]:
