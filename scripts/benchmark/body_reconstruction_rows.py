@@ -28,7 +28,8 @@ from fabrik_addon.blender.solving.solve_body import body_group
 from fabrik_addon.blender.solving.solve_chains import solve_chains, solve_group
 from fabrik_addon.blender.solving.write_channels import write_channels
 from fabrik_addon.core.body.posture import PULLED
-from fabrik_addon.core.model.joint_limits import joint_limits, outside_by
+from fabrik_addon.core.math.operations import SCALAR
+from fabrik_addon.core.model.joint_limits import hinge_axis, joint_limits, outside_by, swing_twist
 
 from .blender_chain import make_empty, new_scene, register, view_layer
 from .clips import PINNED, pybullet_clips
@@ -156,7 +157,7 @@ def reconstruction_table(effort: Effort) -> Table:
         "body's head and feet keep theirs, as Make Body has them. A limb has a side where it is bent in both poses: "
         f"the joint is {LEAST_BEND:g} of the height off the line between its neighbours. On the wrong side the joint "
         "is off that line by more than 90 degrees from where it was: within limits an elbow or knee bends only to the "
-        "side of its hinge, but the whole limb may be rotated. One that is outside its own limits in the captured pose "
+        "side of its hinge, but the whole limb may be rotated. One that bends against its hinge in the captured pose "
         "isn't counted. Seen is what was used to find the numbers: the model by which the body's elbows turn is fitted "
         "to all of pybullet's motions "
         "(`scripts/fit_elbows.py`), the posture weights of spine, neck and head were compared on the jump.",
@@ -334,22 +335,15 @@ class Motion:
     def outside(self, captured: Captured) -> float:
         """Return the largest angle (degrees) by which a bone whose parent is a part is outside its limits."""
         parts = [bone for bone in self.rig.pose.bones if bone.name in captured.matrices and bone.parent]
-        return max(self._outside(captured, bone) for bone in parts if bone.parent.name in captured.matrices)
-
-    @staticmethod
-    def _outside(captured: Captured, bone: PoseBone) -> float:
-        """Return the angle (degrees) by which a bone is outside its limits."""
-        rest = bone.parent.bone.matrix_local.inverted() @ bone.bone.matrix_local
-        pose = captured.matrices[bone.parent.name].inverted() @ captured.matrices[bone.name]
-        q = (rest.inverted() @ pose).to_quaternion()
-        return math.degrees(float(outside_by(joint_limits(*limits_of(bone)), (q.w, q.x, q.y, q.z))))
+        rotations = {bone: _own_rotation(captured, bone) for bone in parts if bone.parent.name in captured.matrices}
+        outside = [float(outside_by(joint_limits(*limits_of(bone)), q)) for bone, q in rotations.items()]
+        return math.degrees(max(outside))
 
     def wrong_sides(self, captured: Captured) -> tuple[list[bool], list[bool]]:
         """Return whether elbows and knees that are bent in both poses bend to the other side now.
 
-        The second list: whether those that are bent in the captured pose are straight now. An elbow or knee outside its
-        limits in the captured pose, as a knee that bends forward is, is in neither list: no pose within limits has its
-        side.
+        The second list: whether those that are bent in the captured pose are straight now. An elbow or knee that
+        bends against its hinge in the captured pose is in neither list: no pose within limits has its side.
         """
         wrong, straight = [], []
         least = LEAST_BEND * self.height
@@ -358,11 +352,30 @@ class Motion:
             end = next(child for child in bone.children if child.name in captured.matrices)
             bent = _bend(*(captured.head(each.name) for each in (bone.parent, bone, end)))
             own = _bend(bone.parent.head, bone.head, end.head)
-            if bent.length > least and self._outside(captured, bone) <= OUTSIDE:
+            if bent.length > least and not _bends_against_hinge(captured, bone):
                 straight.append(own.length <= least)
                 if own.length > least:
                     wrong.append(bent.dot(own) < 0.0)
         return wrong, straight
+
+
+def _own_rotation(captured: Captured, bone: PoseBone) -> tuple[float, float, float, float]:
+    """Return a bone's rotation against its parent in a captured pose, from rest."""
+    rest = bone.parent.bone.matrix_local.inverted() @ bone.bone.matrix_local
+    pose = captured.matrices[bone.parent.name].inverted() @ captured.matrices[bone.name]
+    q = (rest.inverted() @ pose).to_quaternion()
+    return q.w, q.x, q.y, q.z
+
+
+def _bends_against_hinge(captured: Captured, bone: PoseBone) -> bool:
+    """Tell whether an elbow or knee is bent to the side to which its limits don't let it, by more than ``OUTSIDE``."""
+    limits = joint_limits(*limits_of(bone))
+    axis = hinge_axis(limits)
+    if axis is None:
+        return False
+    x, twist, z = (float(part) for part in swing_twist(SCALAR, _own_rotation(captured, bone)))
+    bend = math.degrees((2.0 * math.asin(x), twist, 2.0 * math.asin(z))[axis])
+    return bend > OUTSIDE if limits.upper[axis] < -limits.lower[axis] else bend < -OUTSIDE
 
 
 def _active() -> Any:
