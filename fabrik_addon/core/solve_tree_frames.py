@@ -5,7 +5,7 @@
 Each frame starts from solutions of frames near it, so that the bones stay with one of the ways to meet the targets, and
 its own pose is its reference pose, so that they don't drift.
 
-1. Every ``STRIDE``-th frame, and the last one, is solved from the solution of the one before.
+1. Every ``STRIDE``-th frame is solved from the solution of the one before.
 2. Where the pose hasn't changed much between two of those, the frames in between start from the way between the two,
    and are solved as one batch (``optimise.batched_descent``).
 3. The frames that are left are solved one after another, each from the solution of the frame before, or, where the
@@ -46,10 +46,6 @@ STRIDE = 16
 """Frames from one that is solved alone to the next. Strides of 12, 16, 24 and 32 took times that differ by less than 10
 percent, 16 to 24 the least."""
 
-LEAST_STRIDE = 8
-"""Least number of frames from the last one solved alone to the end, from which on those in between are a batch: bakes
-of 25 and 31 frames of five chains take 3.8 to 4.5 ms of processor time a frame, and with none at the end 5.3 to 5.6."""
-
 SMOOTH = 1.2
 """Rotation (radians) of a bone from one of those to the next, up to which the frames in between are a batch."""
 
@@ -77,9 +73,8 @@ def solve_tree_frames(
     found: list[TreeSolution] = [] if first_solution is None else [first_solution]
     is_batched = solver_for_tree(options).stacked is None
     while len(found) < len(frames):
-        first = len(found) - 1
-        last = min(first + STRIDE, len(frames) - 1)
-        if first >= 0 and last - first >= LEAST_STRIDE and is_batched and _is_reached(found[-1]):
+        first, last = len(found) - 1, len(found) - 1 + STRIDE
+        if first >= 0 and last < len(frames) and is_batched and _is_reached(found[-1]):
             after = _solved_after(frames[last], options, found[-1])
             between = _solved_between(frames[first : last + 1], options, found[-1], after)
             if between:
