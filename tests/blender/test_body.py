@@ -108,7 +108,7 @@ def height(armature: Object) -> float:
 def test_a_body_is_empty_until_it_is_made() -> None:
     body = make_tail().fabrik.body
     assert not body.parts and not body.handles
-    assert (body.use_floor, body.floor_height, body.use_balance) == (False, 0.0, False)
+    assert (body.use_floor, body.floor_height, body.use_balance) == (False, 0.0, True)
 
 
 def test_a_part_whose_bone_is_set_is_corrected() -> None:

@@ -50,6 +50,26 @@ def test_a_human_at_rest_is_balanced_and_its_masses_are_shares() -> None:
     assert 0.5 < center.z / height(armature) < 0.62, "Winter: 0.553 of the height"
 
 
+def test_a_human_stands_on_heels_and_toes() -> None:
+    armature = human()
+    bones = armature.pose.bones
+    points = stance_of(armature, upward(armature))["Foot.L"]
+    assert max(point.y for point in points) == pytest.approx(bones["heel.02.L"].head.y, abs=0.02)
+    assert min(point.y for point in points) == pytest.approx(bones["toe.L"].tail.y)
+
+
+@pytest.mark.parametrize("animal", ["wolf", "cat", "horse"])
+def test_an_animal_stands_on_the_toes_of_four_feet(animal: str) -> None:
+    armature = metarig(f"{animal}_metarig")
+    make_body(armature)
+    stance = stance_of(armature, upward(armature))
+    assert sorted(stance) == ["Foot.L", "Foot.R", "Hand.L", "Hand.R"]
+    for name in ("Foot.L", "Foot.R"):
+        bone = armature.pose.bones[armature.fabrik.body.handles[name].bone]
+        assert max(point.y for point in stance[name]) <= max(bone.head.y, bone.tail.y) + 1e-6, "no heel behind it"
+    assert outside(armature) == 0.0
+
+
 def test_the_mark_is_below_the_center_of_mass_and_tells_whether_the_body_falls() -> None:
     armature = human(use_balance=False)
     assert balance_mark(armature) == [], "without balance there is none"
@@ -74,7 +94,7 @@ def test_the_mark_is_below_the_center_of_mass_and_tells_whether_the_body_falls()
     [
         ("Hand.R", (0.2, -0.9, -0.9)),
         ("Hand.L", (2.0, 0.0, 0.0)),
-        ("Hips", (0.0, 0.15, -0.4)),
+        ("Hips", (0.0, 0.25, -0.4)),
         ("Chest", (0.0, -0.3, -0.1)),
     ],
 )

@@ -235,7 +235,7 @@ class FabrikBody(PropertyGroup):
     use_balance: BoolProperty(
         name="Balance",
         description="Keep the center of mass over the feet that are planted",
-        default=False,
+        default=True,
         override=OVERRIDABLE,
     )
     use_look_at: BoolProperty(

@@ -11,7 +11,7 @@ from mathutils import Vector
 
 from ...core.body.part import Role
 from ...core.body.posture import LETS_GO, LIFTED, PINNED
-from ...core.body.segment_masses import HALF_FOOT_BREADTH
+from ...core.body.segment_masses import HALF_FOOT_BREADTH, HEEL
 from .body_properties import body_of
 from .targets_and_poles import armature_to_world
 
@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
     from .body_properties import FabrikHandle
 
-_ON_THE_FLOOR = 0.05
-"""Height of a foot above the lowest one, over that of the skeleton at rest, up to which it stands on the floor."""
+_ON_THE_FLOOR = 0.06
+"""Height of a foot above the lowest one, over that of the skeleton at rest, up to which it stands on the floor.
+
+Rigify's cat, whose toes are no parts, has its hind feet 0.052 above the front ones."""
 
 
 def stance_of(armature: Object, up: Vector) -> dict[str, list[Vector]]:
@@ -90,8 +92,9 @@ def toes_of(armature: Object, handle: FabrikHandle, turning: Container[str]) -> 
 def sole_points(armature: Object, handle: FabrikHandle, up: Vector) -> list[Vector]:
     """Return points around what a planted handle stands on, in armature space.
 
-    They are the ends of the handle's bone and of the parts that hang on it, at a foot with half its breadth to each
-    side; of a handle at a tail that tail alone.
+    They are the ends of the handle's bone and of the parts that hang on it, at a foot with its heel and with half its
+    breadth to each side; of a handle at a tail that tail alone. A foot whose bone rises by more than 45 degrees stands
+    on its toes, as a wolf's does, and has no heel there.
     """
     bone = armature.pose.bones[handle.bone]
     if handle.use_tail:
@@ -102,4 +105,9 @@ def sole_points(armature: Object, handle: FabrikHandle, up: Vector) -> list[Vect
     is_foot = any(part.role == Role.FOOT and part.bone == bone.name for part in body_of(armature).parts)
     farthest = max((end - bone.head for end in ends), key=lambda way: way.cross(up).length)
     aside = HALF_FOOT_BREADTH * up.cross(farthest) if is_foot else Vector()
+    along = bone.vector
+    rise = along.dot(up)
+    over_floor = along - rise * up
+    if is_foot and abs(rise) <= over_floor.length:
+        ends.append(bone.head - HEEL * over_floor)
     return [end + sign * aside for end in ends for sign in (-1.0, 1.0)]

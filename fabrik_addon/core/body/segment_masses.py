@@ -43,6 +43,12 @@ HALF_FOOT_BREADTH = 0.5 * 0.055 / 0.152
 """Half the breadth of a foot over its length, of which the breadth is 0.055 of the body's height and the length 0.152
 (Drillis and Contini 1966, in Winter, figure 4.1)."""
 
+HEEL = 0.0488 / 0.1300
+"""Distance of the heel behind the ankle over that of the joint of the toes before it, along the floor.
+
+In the lower limb of Delp et al. (1990), OpenSim's gait2392, the origin of the calcaneus is 0.0488 m behind the ankle,
+and the joint of the toes 0.1788 m before that origin."""
+
 
 def shares_of_mass(segments: Sequence[tuple[str, str, int]]) -> list[float]:
     """Return each bone's share of the whole mass; several bones of one segment have equal parts of it.

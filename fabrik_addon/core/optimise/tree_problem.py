@@ -325,7 +325,9 @@ def _with_body_tasks(problem: TreeProblem, goals: Goals) -> TreeProblem:
     if goals.floor is not None:
         floor = floor_task(start, present.placed, goals.floor)
         problem = replace(problem, floor=floor, floor_priority=goals.floor.priority)
-    if goals.balance is None:
+    # Where all handles are in place a head that turns moves the center of mass by millimetres: the legs stay.
+    is_look_alone = problem.is_met(present) and problem.angle_off(present) <= UNSEEN_ANGLE
+    if goals.balance is None or is_look_alone:
         return problem
     distances = zip(problem.distances(present), problem.tolerances, strict=True)
     pulled = max((distance for distance, tolerance in distances if math.isfinite(tolerance)), default=0.0)
