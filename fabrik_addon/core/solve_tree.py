@@ -304,7 +304,7 @@ def _optimised(
     Returns:
         the pose, the steps taken from all starts, and whether least squares ended before their steps were used up.
     """
-    descent = TaskStack(problem.start.tree, problem.levels(), problem.moves_root)
+    stack = TaskStack(problem.start.tree, problem.levels(), problem.moves_root)
     reference = _met_halfway(problem, begin)
     best: State | None = None
     used, is_converged = 0, True
@@ -312,10 +312,10 @@ def _optimised(
     # A pose that bends away from a pole is no reference: the way back to it leads through straight chains.
     nearest_to = reference if problem.bends_to_poles(reference) else None
     for first in _starts(problem, near, previous, options):
-        found, steps, has_converged = descend_by_priority(descent, first, nearest_to, TREE_STEPS)
+        found, steps, has_converged = descend_by_priority(stack, first, nearest_to, TREE_STEPS)
         used += steps
         if not problem.may_stay_unmet and not problem.bends_to_poles(found):
-            turned, steps, _ = descend_by_priority(descent, problem.turned_to_poles(found), None, TREE_STEPS)
+            turned, steps, _ = descend_by_priority(stack, problem.turned_to_poles(found), None, TREE_STEPS)
             used += steps
             found = turned if _is_better(problem, turned, found) else found
         if best is None or _is_better(problem, found, best):
@@ -324,7 +324,7 @@ def _optimised(
             break
     assert best is not None  # the pose at hand is always a start
     if any(problem.pinned):
-        best = _with_pins(descent, problem.present(), best)
+        best = _with_pins(stack, problem.present(), best)
     return best, used, is_converged
 
 
@@ -337,61 +337,61 @@ def _weighed(
         the pose, the steps taken, and whether the descent ended before its steps were used up.
     """
     swivels = [(task, SWIVEL_WEIGHT) for task in problem.swivels]
-    descent = TaskStack(problem.start.tree, problem.levels(), problem.moves_root, swivels)
+    stack = TaskStack(problem.start.tree, problem.levels(), problem.moves_root, swivels)
     reference = problem.turned_to_poles(present)
     is_body = problem.priorities is not None
     firmness = OF_BODY if is_body else OF_CHAINS
     begin = reference if previous is None else state_of_previous(problem, previous)
     if previous is None and is_body:
-        found = _from_starts(problem, descent, reference, options)
+        found = _from_starts(problem, stack, reference, options)
     else:
         most = TREE_STEPS if not is_body else MOVE_STEPS if problem.balance is None else BALANCED_STEPS
-        found = descend_by_weight(descent, begin, reference, most, firmness)
+        found = descend_by_weight(stack, begin, reference, most, firmness)
         missed = max(problem.distances(found.state))
         if previous is None and missed > MISSED and max(problem.distances(begin)) - missed > MISSED:
-            another = descend_gradually(descent, begin, reference, TREE_STEPS, firmness)
+            another = descend_gradually(stack, begin, reference, TREE_STEPS, firmness)
             steps = found.steps + another.steps
             found = another if problem.spread(another.state) < problem.spread(found.state) else found
             found = found._replace(steps=steps)
-    state = _within_turn(descent, begin, found.state, _most_turn(problem, found.by_weight, options))
+    state = _within_turn(stack, begin, found.state, _most_turn(problem, found.by_weight, options))
     return state, found.steps, found.is_converged
 
 
-def _from_starts(problem: TreeProblem, descent: TaskStack, reference: State, options: Options) -> Descended:
+def _from_starts(problem: TreeProblem, stack: TaskStack, reference: State, options: Options) -> Descended:
     """Return what ``_weighed`` does, for a body, from the reference pose, and from others while its tasks are unmet.
 
     A drag has one start, and a bound on the largest rotation: its first move is short, and leads to no other minimum.
     """
-    found = descend_gradually(descent, reference, reference, TREE_STEPS)
-    tasks, cost = costs_of(descent, found.state, reference)
+    found = descend_gradually(stack, reference, reference, TREE_STEPS)
+    tasks, cost = costs_of(stack, found.state, reference)
     used = found.steps
     if math.isfinite(options.most_turn):
         return found
     for start in other_starts(problem, reference):
         if tasks <= UNMET_COST:
             break
-        another = descend_gradually(descent, start, reference, TREE_STEPS)
+        another = descend_gradually(stack, start, reference, TREE_STEPS)
         used += another.steps
-        unmet, costs = costs_of(descent, another.state, reference)
+        unmet, costs = costs_of(stack, another.state, reference)
         if costs < AS_GOOD * cost:
             found, tasks, cost = another, unmet, costs
     return found._replace(steps=used)
 
 
-def _with_pins(descent: TaskStack, present: State, found: State) -> State:
+def _with_pins(stack: TaskStack, present: State, found: State) -> State:
     """Return the state nearest to one that was found in which the pins hold, if they do in the pose at hand.
 
     Limits may leave no way straight back to the pins: then the search starts nearer to the pose at hand.
     """
 
     def off(state: State) -> float:
-        return descent.errors(descent.residual(state)[0])[0]
+        return stack.errors(stack.residual(state)[0])[0]
 
     if off(found) <= PIN_HOLDS or off(present) > PIN_HOLDS:
         return found
-    way = descent.to_reference(present, found)
+    way = stack.to_reference(present, found)
     for share in (1.0, 0.75, 0.5, 0.25):
-        state = nearest_on_first_level(descent, descent.applied(present, share * way), MOVE_STEPS)
+        state = nearest_on_first_level(stack, stack.applied(present, share * way), MOVE_STEPS)
         if off(state) <= PIN_HOLDS:
             return state
     return present
@@ -445,8 +445,8 @@ def state_of_previous(problem: TreeProblem, previous: TreeSolution) -> State:
 
 def _stepped(problem: TreeProblem, present: State, options: Options, rule: StackedRule) -> tuple[State, int]:
     """Return the state after a Jacobian method's own steps, and the number of steps taken."""
-    descent = TaskStack(problem.start.tree, [[(place, 1.0) for place in problem.places]], problem.moves_root)
-    found, taken = step_by_rule(descent, present, problem.tolerances, rule, options.iterations)
+    stack = TaskStack(problem.start.tree, [[(place, 1.0) for place in problem.places]], problem.moves_root)
+    found, taken = step_by_rule(stack, present, problem.tolerances, rule, options.iterations)
     return found, max(taken, 1)
 
 
@@ -529,7 +529,7 @@ def _most_turn(problem: TreeProblem, by_weight: State, options: Options) -> floa
     return options.most_turn + share * (options.most_turn_beyond - options.most_turn)
 
 
-def _within_turn(descent: TaskStack, begin: State, found: State, most: float) -> State:
+def _within_turn(stack: TaskStack, begin: State, found: State, most: float) -> State:
     """Return the state, or where a bone rotates by more than ``most`` (radians) on the way to it, one that is nearer.
 
     That one is the same share of each coordinate's way, with the first level met again. Near full extension a limb's
@@ -540,8 +540,8 @@ def _within_turn(descent: TaskStack, begin: State, found: State, most: float) ->
     largest = largest_rotation(begin.placed.quaternions, found.placed.quaternions)
     if largest <= most:
         return found
-    nearer = descent.applied(begin, (most / largest) * descent.to_reference(begin, found))
-    return descend_by_priority(descent.with_levels(descent.levels[:1]), nearer, None, TREE_STEPS)[0]
+    nearer = stack.applied(begin, (most / largest) * stack.to_reference(begin, found))
+    return descend_by_priority(stack.with_levels(stack.levels[:1]), nearer, None, TREE_STEPS)[0]
 
 
 def largest_rotation(before: Array, after: Array) -> float:

@@ -140,13 +140,13 @@ def _solved_between(
         return []
     inner = problems[1:-1]
     references = [_reference(problem) for problem in inner]
-    descents = [TaskStack(problem.start.tree, problem.levels(), problem.moves_root) for problem in inner]
-    if any(reference is None for reference in references) or not are_alike(descents):
+    stacks = [TaskStack(problem.start.tree, problem.levels(), problem.moves_root) for problem in inner]
+    if any(reference is None for reference in references) or not are_alike(stacks):
         return []
     # A descent by weight stays near the reference pose by the posture task's own weights, all others by equal ones.
-    one = descents[0]
+    one = stacks[0]
     weights = one.inverse_posture_weights if inner[0].is_held else one.weights
-    states = descend_between(descents, weights, [state for state in references if state is not None], before, after)
+    states = descend_between(stacks, weights, [state for state in references if state is not None], before, after)
     return [
         solution_of(problem, state, 1, is_converged=True)
         if state is not None and problem.is_met(state) and problem.bends_to_poles(state)

@@ -77,14 +77,14 @@ def test_the_jacobian_is_the_change_of_the_residual(seed: int) -> None:
     start = start_tree(chain, pose)
     problem = tree_problem(start, goals, Options(moves_root=True))
     assert problem.balance is not None
-    descent = TaskStack(start.tree, [[(problem.balance, 1.0)]], True)
+    stack = TaskStack(start.tree, [[(problem.balance, 1.0)]], True)
     state = problem.present()
-    before, _ = descent.residual(state)
+    before, _ = stack.residual(state)
     assert np.linalg.norm(before) > 0.1
-    jacobian = descent.jacobian(state)
+    jacobian = stack.jacobian(state)
     for _ in range(3):
         change = 1e-5 * rng.normal(size=jacobian.shape[1])
-        after, _ = descent.residual(descent.applied(state, change))
+        after, _ = stack.residual(stack.applied(state, change))
         np.testing.assert_allclose(before - after, jacobian @ change, atol=1e-9)
 
 
@@ -100,13 +100,13 @@ def test_the_jacobian_of_the_floor_task_is_the_change_of_its_residual(seed: int)
     task = replace(
         task, heights=task.heights - task.below(state.placed) + np.array([0.1, -0.1, 0.2, 0.3])[: len(bones)]
     )
-    descent = TaskStack(start.tree, [[(task, 1.0)]], True)
-    before, _ = descent.residual(state)
+    stack = TaskStack(start.tree, [[(task, 1.0)]], True)
+    before, _ = stack.residual(state)
     assert np.allclose(before, np.maximum([0.1, -0.1, 0.2, 0.3], 0.0)[: len(bones)])
-    jacobian = descent.jacobian(state)
+    jacobian = stack.jacobian(state)
     for _ in range(3):
         change = 1e-5 * rng.normal(size=jacobian.shape[1])
-        after, _ = descent.residual(descent.applied(state, change))
+        after, _ = stack.residual(stack.applied(state, change))
         np.testing.assert_allclose(before - after, jacobian @ change, atol=1e-9)
 
 

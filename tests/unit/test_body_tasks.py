@@ -159,11 +159,11 @@ def test_the_jacobian_of_a_task_with_slack_is_the_change_of_its_residual() -> No
     state = tree_problem(start, Goals(ends(pose)), Options()).present()
     tip = int(chain.tips[0])
     x, y, z = state.placed.joints[tip]
-    descent = TaskStack(start.tree, [[(PositionTask(tip, (x + 0.3, y - 0.1, z + 0.2), slack=0.15), 1.0)]], False)
-    before, _ = descent.residual(state)
-    jacobian = descent.jacobian(state)
+    stack = TaskStack(start.tree, [[(PositionTask(tip, (x + 0.3, y - 0.1, z + 0.2), slack=0.15), 1.0)]], False)
+    before, _ = stack.residual(state)
+    jacobian = stack.jacobian(state)
     change = 1e-6 * np.random.default_rng(0).normal(size=jacobian.shape[1])
-    after, _ = descent.residual(descent.applied(state, change))
+    after, _ = stack.residual(stack.applied(state, change))
     np.testing.assert_allclose(before - after, jacobian @ change, atol=1e-10)
 
 
@@ -173,24 +173,24 @@ def test_the_curvature_is_the_change_of_the_forces_torques() -> None:
     problem = tree_problem(
         start, Goals(np.add(ends(pose), [(0.4, 0.2, -0.3), (-0.2, 0.5, 0.1)])), Options(moves_root=True)
     )
-    descent = TaskStack(start.tree, problem.levels(), moves_roots=True)
-    state = descent.applied(problem.present(), np.linspace(-0.3, 0.4, len(descent.weights)))
-    forces = np.linspace(-2.0, 3.0, len(descent.row_weights))
+    stack = TaskStack(start.tree, problem.levels(), moves_roots=True)
+    state = stack.applied(problem.present(), np.linspace(-0.3, 0.4, len(stack.weights)))
+    forces = np.linspace(-2.0, 3.0, len(stack.row_weights))
 
     def second(one: Array, other: Array) -> float:
         """Return the mixed second derivative of f . r along two changes."""
         step = 1e-4
         values = [
-            float(forces @ descent.residual(descent.applied(state, step * (a * one + b * other)))[0])
+            float(forces @ stack.residual(stack.applied(state, step * (a * one + b * other)))[0])
             for a, b in ((1, 1), (1, -1), (-1, 1), (-1, -1))
         ]
         return (values[0] - values[1] - values[2] + values[3]) / (4.0 * step * step)
 
     rng = np.random.default_rng(4)
-    curvature = descent.curvature(descent.motions(state), forces)
+    curvature = stack.curvature(stack.motions(state), forces)
     assert np.abs(curvature).max() > 1.0
     for _ in range(20):
-        one, other = rng.normal(size=(2, len(descent.weights)))
+        one, other = rng.normal(size=(2, len(stack.weights)))
         assert one @ curvature @ other == pytest.approx(second(one, other), abs=1e-3)
 
 

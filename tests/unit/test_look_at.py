@@ -52,18 +52,18 @@ def test_the_jacobian_is_the_change_of_the_residual(seed: int) -> None:
     )
     state = tree_problem(start, Goals(pose.positions[chain.tips]), Options(moves_root=True)).present()
     task = look_at_task(start, state.placed, look_at)
-    descent = TaskStack(start.tree, [[(task, 1.0)]], True)
-    state = descent.applied(state, 0.1 * rng.normal(size=len(descent.weights)))
-    before, _ = descent.residual(state)
+    stack = TaskStack(start.tree, [[(task, 1.0)]], True)
+    state = stack.applied(state, 0.1 * rng.normal(size=len(stack.weights)))
+    before, _ = stack.residual(state)
     ways = task.directions(state.placed)[:2]
     assert np.abs(before).min() > 1e-4 and max(abs(way @ up) for way in ways) < 0.99, "away from straight up"
-    jacobian = descent.jacobian(state)
-    others = [*range(3), *range(len(descent.tree.structure.columns), jacobian.shape[1])]
+    jacobian = stack.jacobian(state)
+    others = [*range(3), *range(len(stack.tree.structure.columns), jacobian.shape[1])]
     assert not jacobian[:, others].any(), "hips neither turn for it nor move"
     for _ in range(3):
         change = 1e-6 * rng.normal(size=jacobian.shape[1])
         change[others] = 0.0
-        after, _ = descent.residual(descent.applied(state, change))
+        after, _ = stack.residual(stack.applied(state, change))
         np.testing.assert_allclose(before - after, jacobian @ change, atol=1e-9)
 
 

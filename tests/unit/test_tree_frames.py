@@ -93,18 +93,18 @@ def test_residuals_and_jacobians_of_a_batch_are_those_of_its_frames() -> None:
     kind = "limits, poles, rotations"
     begin = start(kind)
     problems = [tree_problem(begin, goals_at(begin, kind, number), Options()) for number in range(5)]
-    descents = [TaskStack(problem.start.tree, problem.levels(), problem.moves_root) for problem in problems]
-    assert are_alike(descents)
+    stacks = [TaskStack(problem.start.tree, problem.levels(), problem.moves_root) for problem in problems]
+    assert are_alike(stacks)
     rng = np.random.default_rng(0)
     states = [
         one.applied(problem.present(), rng.uniform(-0.3, 0.3, len(one.weights)))
-        for one, problem in zip(descents, problems, strict=True)
+        for one, problem in zip(stacks, problems, strict=True)
     ]
-    batch = DescentBatch(descents, descents[0].weights)
+    batch = DescentBatch(stacks, stacks[0].weights)
     rotations = np.array([state.rotations for state in states])
     placed = batch.arrays.placed(rotations, np.array([state.shifts for state in states]))
     residual, jacobian = batch.linearised(placed, np.array([state.swing_twists for state in states]))
-    for number, (one, state) in enumerate(zip(descents, states, strict=True)):
+    for number, (one, state) in enumerate(zip(stacks, states, strict=True)):
         assert np.allclose(residual[number], one.residual(state)[0], atol=1e-12)
         assert np.allclose(jacobian[number], one.jacobian(state), atol=1e-12)
 

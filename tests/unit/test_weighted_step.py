@@ -19,8 +19,8 @@ PROBLEMS, ROWS = 200, 6
 def test_the_rounds_of_a_step_end_with_the_active_set_of_the_minimum() -> None:
     """A coordinate that isn't held at its limit any more is free: taken to the other limit it was so in 6 of 200."""
     start = start_tree(*y_tree())
-    descent = TaskStack(start.tree, [[(PositionTask(9, (0.0, 0.0, 1.0)), 1.0)]], False)
-    count = len(descent.weights)
+    stack = TaskStack(start.tree, [[(PositionTask(9, (0.0, 0.0, 1.0)), 1.0)]], False)
+    count = len(stack.weights)
     none = np.zeros(0, np.intp)
     swings = _Swings(none, none, np.zeros(0), np.zeros(0))
     unfinished = 0
@@ -33,7 +33,7 @@ def test_the_rounds_of_a_step_end_with_the_active_set_of_the_minimum() -> None:
         up = np.where(is_bounded, np.where(is_near_below, far, near), np.inf)
         hessian, flat = 1e5 * jacobian.T @ jacobian, np.zeros((count, count))
         here = _Linearised(residual, jacobian, np.zeros(count), down, up, swings, jacobian, hessian, flat)
-        step = _step(descent, here, np.full(ROWS, 1e5), 1e-3, np.zeros((2, count), bool))
+        step = _step(stack, here, np.full(ROWS, 1e5), 1e-3, np.zeros((2, count), bool))
         assert step is not None
         change, _, _, is_optimal = step
         assert (change >= down).all() and (change <= up).all()

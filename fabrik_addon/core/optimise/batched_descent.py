@@ -54,11 +54,9 @@ REGULAR = 1e-10
 """Added to the diagonal of the normal equations of ``_mixed``, over its largest element."""
 
 
-def are_alike(descents: Sequence[TaskStack]) -> bool:
+def are_alike(stacks: Sequence[TaskStack]) -> bool:
     """Tell whether descents can be batched: with the same tasks but for where their targets, frames and poles are."""
-    first, *others = (
-        [[(_kind(task), weight) for task, weight in level] for level in descent.levels] for descent in descents
-    )
+    first, *others = ([[(_kind(task), weight) for task, weight in level] for level in stack.levels] for stack in stacks)
     return all(None not in (kind for kind, _ in level) for level in first) and all(other == first for other in others)
 
 
@@ -77,31 +75,31 @@ def _kind(task: Task) -> tuple[object, ...] | None:
 class DescentBatch:
     """Descents of F frames, with the targets, frames and poles of their tasks as arrays."""
 
-    descents: Sequence[TaskStack]
+    stacks: Sequence[TaskStack]
     weights: Array
     """(N + S,) W of the steps, and of the distance from the references that the poses are nearest to."""
 
     @property
     def first(self) -> TaskStack:
         """The descent that says what is the same of all."""
-        return self.descents[0]
+        return self.stacks[0]
 
     @cached_property
     def arrays(self) -> TreeArrays:
         """The trees of all frames."""
-        return self.first.tree.arrays.of_frames([descent.tree.arrays for descent in self.descents])
+        return self.first.tree.arrays.of_frames([stack.tree.arrays for stack in self.stacks])
 
     @cached_property
     def targets(self) -> Array:
         """(F, P, 3) of the position tasks."""
-        return np.array([descent.at_points[1] for descent in self.descents])
+        return np.array([stack.at_points[1] for stack in self.stacks])
 
     @cached_property
     def turned_or_bent(self) -> list[tuple[OrientationTask | PoleTask, int, Array]]:
         """The other tasks, their first rows, and their frames (F, 4) or poles (F, 3)."""
         found = []
         for number, (task, row) in enumerate(self.first.other_tasks):
-            own = [descent.other_tasks[number][0] for descent in self.descents]
+            own = [stack.other_tasks[number][0] for stack in self.stacks]
             places = [one.frame if isinstance(one, OrientationTask) else one.pole for one in own]  # type: ignore[union-attr]
             found.append((task, row, np.array(places)))
         return found  # type: ignore[return-value]  # ``are_alike`` lets no other tasks through
@@ -269,14 +267,14 @@ def _mixed(metric: Array, parts: Sequence[Array], taken: Sequence[Array]) -> Arr
 
 
 def descend_between(
-    descents: Sequence[TaskStack], weights: Array, references: Sequence[State], first: State, last: State
+    stacks: Sequence[TaskStack], weights: Array, references: Sequence[State], first: State, last: State
 ) -> list[State | None]:
     """Bring the poses of F frames between two solved ones to where their tasks are met nearest to their references.
 
     They start from the way between the solved poses, in equal parts.
 
     Args:
-        descents: of the frames (``are_alike``).
+        stacks: of the frames (``are_alike``).
         weights: (N + S,) how readily each coordinate changes.
         references: of the frames.
         first: solution of the frame before them.
@@ -285,11 +283,11 @@ def descend_between(
     Returns:
         the poses; None where a descent didn't converge.
     """
-    batch = DescentBatch(descents, weights)
+    batch = DescentBatch(stacks, weights)
     one, arrays = batch.first, batch.arrays
     there = np.array([state.rotations for state in references]), np.array([state.swing_twists for state in references])
     shifts_there = np.array([state.shifts for state in references])
-    rotations, swing_twists, shifts = _between(first, last, len(descents))
+    rotations, swing_twists, shifts = _between(first, last, len(stacks))
     rotations, swing_twists = arrays.rotated(rotations, swing_twists, np.zeros((*rotations.shape[:2], 3)))
     columns = arrays.structure.flat_columns
     metric = 1.0 / np.maximum(weights, 1e-2)
@@ -298,7 +296,7 @@ def descend_between(
     for number in range(STEPS):
         placed = arrays.placed(rotations, shifts)
         residual, jacobian = batch.linearised(placed, swing_twists)
-        way = arrays.way(rotations, swing_twists, there).reshape(len(descents), -1)[:, columns]
+        way = arrays.way(rotations, swing_twists, there).reshape(len(stacks), -1)[:, columns]
         if one.shift_count:
             way = np.concatenate([way, (shifts_there - shifts).reshape(len(way), -1)], axis=1)
         by_tasks, by_posture = _bounded_step(batch, swing_twists, jacobian, residual, way)
@@ -321,7 +319,7 @@ def descend_between(
             shifts = shifts + change[:, len(columns) :].reshape(shifts.shape)
     errors = np.stack([np.linalg.norm(residual[:, span], axis=1) for span in one.spans], axis=1)
     is_converged &= ((errors <= CLOSELY_MET) | (errors > MET)).all(axis=1)
-    states = [State(*parts) for parts in zip((d.tree for d in descents), rotations, swing_twists, shifts, strict=True)]
+    states = [State(*parts) for parts in zip((d.tree for d in stacks), rotations, swing_twists, shifts, strict=True)]
     return [state if found else None for state, found in zip(states, is_converged.tolist(), strict=True)]
 
 

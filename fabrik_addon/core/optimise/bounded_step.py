@@ -27,24 +27,24 @@ part of a step and that of the posture task, both (N + S,)."""
 
 
 def bounded_step(
-    descent: TaskStack, state: State, jacobian: Array, residual: Array, solve: Solve, toward: Array | None = None
+    stack: TaskStack, state: State, jacobian: Array, residual: Array, solve: Solve, toward: Array | None = None
 ) -> tuple[Array, Array]:
     """Return the tasks' and the posture task's part of a step that ends within limits.
 
     Args:
-        descent: the tree and its coordinates.
+        stack: the tree and its coordinates.
         state: before the step.
         jacobian: J (M, N + S), weighted.
         residual: (M,), weighted.
         solve: returns both parts without limits.
         toward: q_reference - q (N + S,); None without a posture task.
     """
-    toward = np.zeros(len(descent.weights)) if toward is None else toward
+    toward = np.zeros(len(stack.weights)) if toward is None else toward
     if not state.swing_twists.size:
-        return solve(jacobian, residual, descent.weights, toward)
-    down, up = descent.bounds(state)
-    ellipses = _ellipses_reached(descent, state)
-    weights = descent.weights.copy()
+        return solve(jacobian, residual, stack.weights, toward)
+    down, up = stack.bounds(state)
+    ellipses = _ellipses_reached(stack, state)
+    weights = stack.weights.copy()
     fixed = np.zeros(len(weights))
     tasks = posture = fixed
     for _ in range(ROUNDS):
@@ -66,13 +66,13 @@ def bounded_step(
     return tasks + fixed, posture
 
 
-def _ellipses_reached(descent: TaskStack, state: State) -> list[tuple[int, int, float, float]]:
+def _ellipses_reached(stack: TaskStack, state: State) -> list[tuple[int, int, float, float]]:
     """Return the columns of the swings that are on their ellipses, with the normals there."""
-    share, normals = descent.ellipses(state)
+    share, normals = stack.ellipses(state)
     reached = np.flatnonzero(share >= 1.0 - AT_LIMIT).tolist()
     if not reached:
         return []
-    first, second = descent.tree.structure.swing_columns
+    first, second = stack.tree.structure.swing_columns
     return [(int(first[n]), int(second[n]), float(normals[n, 0]), float(normals[n, 1])) for n in reached]
 
 

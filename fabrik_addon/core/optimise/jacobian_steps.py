@@ -46,12 +46,12 @@ class StackedRule:
 
 
 def step_by_rule(
-    descent: TaskStack, state: State, tolerances: Sequence[float], rule: StackedRule, steps: int
+    stack: TaskStack, state: State, tolerances: Sequence[float], rule: StackedRule, steps: int
 ) -> tuple[State, int]:
     """Take a method's steps until all residuals are small enough or their squared sum falls no more.
 
     Args:
-        descent: tasks, whatever their levels.
+        stack: tasks, whatever their levels.
         state: to start from, within limits.
         tolerances: length of each task's residual at which it is met well enough to stop.
         rule: of the method.
@@ -60,8 +60,8 @@ def step_by_rule(
     Returns:
         the last state accepted, and how many were.
     """
-    residual, _ = descent.residual(state)
-    rows = np.cumsum([0, *(task.rows for task in descent.tasks)])
+    residual, _ = stack.residual(state)
+    rows = np.cumsum([0, *(task.rows for task in stack.tasks)])
     damping, taken, slow = FIRST_DAMPING, 0, 0
     jacobian: Array | None = None
     for _ in range(steps):
@@ -69,11 +69,11 @@ def step_by_rule(
         if (squares <= np.square(tolerances)).all() or damping > LARGEST_DAMPING or slow > MOST_SLOW:
             break
         if jacobian is None:
-            jacobian = descent.jacobian(state)
-        change, _ = bounded_step(descent, state, jacobian, residual, partial(_solved, rule, damping))
+            jacobian = stack.jacobian(state)
+        change, _ = bounded_step(stack, state, jacobian, residual, partial(_solved, rule, damping))
         change *= min(LONGEST_DAMPED_STEP / (np.abs(change).max(initial=0.0) + TINY), 1.0)
-        trial = descent.applied(state, change)
-        trial_residual, _ = descent.residual(trial)
+        trial = stack.applied(state, change)
+        trial_residual, _ = stack.residual(trial)
         left = residual - jacobian @ change
         cost, predicted, tried = (float(each @ each) for each in (residual, left, trial_residual))
         is_good = not rule.is_careful or cost - tried > TRUSTED * (cost - predicted)

@@ -110,7 +110,7 @@ SLOW = 2e-3
 class _Levels:
     """A step by strict priority: solves the levels one after another, and keeps the first pseudo-inverses."""
 
-    descent: TaskStack
+    stack: TaskStack
     dampings: Sequence[float]
     """lambda of each level."""
     solved: list[tuple[slice, Array, Array, Array]] = field(default_factory=list)
@@ -120,7 +120,7 @@ class _Levels:
         """Return the tasks' part of a step and that of the posture task, both (N + S,)."""
         solved: list[tuple[slice, Array, Array, Array]] = []
         change = np.zeros(len(weights))
-        for span, damping in zip(self.descent.spans, self.dampings, strict=True):
+        for span, damping in zip(self.stack.spans, self.dampings, strict=True):
             rows = jacobian[span]
             if not len(rows):
                 continue
@@ -154,25 +154,25 @@ class _Levels:
         their limits left out the hand of a human that is led beyond reach stayed farther from its target by 0.006 of
         the height, and a bone rotated by 2.3 times the median step's rotation in one step instead of 1.2.
         """
-        found = np.zeros(len(self.descent.weights))
+        found = np.zeros(len(self.stack.weights))
         for span, rows, _, pseudo_inverse in self.solved:
             found += pseudo_inverse @ (left[span] - rows @ found)
         return found
 
 
-def least_dampings(descent: TaskStack) -> list[float]:
+def least_dampings(stack: TaskStack) -> list[float]:
     """Return the damping, lambda, of each level where it is met."""
-    return [POLE_DAMPING if has_poles else LEAST_DAMPING for has_poles in descent.levels_with_poles]
+    return [POLE_DAMPING if has_poles else LEAST_DAMPING for has_poles in stack.levels_with_poles]
 
 
 def _step(
-    descent: TaskStack, state: State, residual: Array, jacobian: Array, toward: Array, damping: float = DAMPING
+    stack: TaskStack, state: State, residual: Array, jacobian: Array, toward: Array, damping: float = DAMPING
 ) -> tuple[Array, Array, _Levels]:
     """Return the tasks' and the posture task's part of a step that ends within limits, and how it was solved."""
-    errors = descent.errors(residual)
-    dampings = [damping * error + least for error, least in zip(errors, least_dampings(descent), strict=True)]
-    levels = _Levels(descent, dampings)
-    return *bounded_step(descent, state, jacobian, residual, levels, toward), levels
+    errors = stack.errors(residual)
+    dampings = [damping * error + least for error, least in zip(errors, least_dampings(stack), strict=True)]
+    levels = _Levels(stack, dampings)
+    return *bounded_step(stack, state, jacobian, residual, levels, toward), levels
 
 
 class _Cost(NamedTuple):
@@ -196,13 +196,11 @@ class _Trial(NamedTuple):
     cost: _Cost
 
 
-def descend_by_priority(
-    descent: TaskStack, start: State, reference: State | None, steps: int
-) -> tuple[State, int, bool]:
+def descend_by_priority(stack: TaskStack, start: State, reference: State | None, steps: int) -> tuple[State, int, bool]:
     """Bring a pose to where the tasks are met by priority, and nearest to a reference pose among those.
 
     Args:
-        descent: tasks by level.
+        stack: tasks by level.
         start: coordinates and shifts to start from, within limits.
         reference: coordinates and shifts that the posture task stays near to; None leaves the posture task out.
         steps: at most.
@@ -211,41 +209,41 @@ def descend_by_priority(
         the last state that was accepted, how many were, and whether the descent ended before its steps were used up.
     """
     state = start
-    if not len(descent.weights):
+    if not len(stack.weights):
         return start, 0, True
-    toward = descent.to_reference(state, reference)
+    toward = stack.to_reference(state, reference)
     radius, taken, slow, is_converged = LONGEST, 0, 0, True
     jacobian: Array | None = None
-    progress, has_poles = _Progress(), descent.levels_with_poles[-1]
+    progress, has_poles = _Progress(), stack.levels_with_poles[-1]
     before: tuple[Array, Array] | None = None
     for _ in range(steps):
         if jacobian is None:
             if taken == 0 or has_poles:
-                residual, bends = descent.residual(state)
-                cost = _cost(descent, residual, toward)
-            jacobian = descent.jacobian(state)
-            by_tasks, by_posture, levels = _step(descent, state, residual, jacobian, toward)
-            extrapolated = by_posture if before is None else _extrapolated(descent, by_posture, *before)
+                residual, bends = stack.residual(state)
+                cost = _cost(stack, residual, toward)
+            jacobian = stack.jacobian(state)
+            by_tasks, by_posture, levels = _step(stack, state, residual, jacobian, toward)
+            extrapolated = by_posture if before is None else _extrapolated(stack, by_posture, *before)
         change = by_tasks + extrapolated
         longest = math.sqrt(float(change @ change))
         gained, size = jacobian @ by_tasks, float(by_posture @ by_posture)
         if gained @ gained <= CONVERGED_TASKS**2 and size <= CONVERGED_POSTURE**2:
             break
-        if progress.is_stale(cost.tasks, size) and _may_end(descent, residual):
+        if progress.is_stale(cost.tasks, size) and _may_end(stack, residual):
             is_converged = has_poles
             break
         share = min(1.0, radius / longest)
-        trial = _tried(descent, state, share * change, bends, reference)
+        trial = _tried(stack, state, share * change, bends, reference)
         if not _is_gain(cost, trial.cost):
             left = trial.residual - (residual - share * (jacobian @ change))
             correction = levels.correction(left)
             if correction @ correction < (share * longest) ** 2:
-                trial = _tried(descent, trial.state, correction, bends, reference)
+                trial = _tried(stack, trial.state, correction, bends, reference)
         if _is_gain(cost, trial.cost):
             # Tasks that can't be met end in flat valleys, in which the pose would go on to move for nothing.
             slow = slow + 1 if UNMET < cost.tasks < (1.0 + SLOW) * trial.cost.tasks else 0
             state, residual, toward, cost, jacobian = trial.state, trial.residual, trial.toward, trial.cost, None
-            is_last = share == 1.0 and _leaves_nothing(descent, residual, size, before)
+            is_last = share == 1.0 and _leaves_nothing(stack, residual, size, before)
             before = by_posture, share * extrapolated
             taken += 1
             radius = min(LONGEST, max(radius, 2.0 * share * longest))
@@ -257,7 +255,7 @@ def descend_by_priority(
                 break
     else:
         is_converged = False
-    return _restored(descent, state), taken, is_converged
+    return _restored(stack, state), taken, is_converged
 
 
 @dataclass
@@ -278,32 +276,32 @@ class _Progress:
         return self.steps >= STALE
 
 
-def _leaves_nothing(descent: TaskStack, residual: Array, size: float, before: tuple[Array, Array] | None) -> bool:
+def _leaves_nothing(stack: TaskStack, residual: Array, size: float, before: tuple[Array, Array] | None) -> bool:
     """Tell whether the step after one that was taken would be the last evaluation, of a step that counts as none.
 
     Successive posture parts f_k shrink by about one ratio: that of the next step is ``|f_k|^2 / |f_{k-1}|`` long.
     Without it a step of a path of Rigify's human takes 6.0 evaluations of J instead of 5.1 (mean).
 
     Args:
-        descent: the tasks.
+        stack: the tasks.
         residual: (M,) after the step.
         size: squared length of the posture part of the step.
         before: the posture part of the step before, and with what that step was taken.
     """
     square_before = 0.0 if before is None else float(before[0] @ before[0])
     ratio = min(size / square_before, 1.0) if square_before > 0.0 else 1.0
-    return ratio * size <= CONVERGED_POSTURE**2 and max(descent.errors(residual)) <= CONVERGED_TASKS
+    return ratio * size <= CONVERGED_POSTURE**2 and max(stack.errors(residual)) <= CONVERGED_TASKS
 
 
-def _may_end(descent: TaskStack, residual: Array) -> bool:
+def _may_end(stack: TaskStack, residual: Array) -> bool:
     """Tell whether a descent without progress ends: at poles alone, or where ``_restored`` is nearer to the targets."""
-    errors = descent.errors(residual)
-    if descent.levels_with_poles[-1]:
+    errors = stack.errors(residual)
+    if stack.levels_with_poles[-1]:
         return max(errors[:-1], default=0.0) <= CLOSELY_MET
     return CLOSELY_MET < max(errors) <= MET
 
 
-def _extrapolated(descent: TaskStack, by_posture: Array, before: Array, taken: Array) -> Array:
+def _extrapolated(stack: TaskStack, by_posture: Array, before: Array, taken: Array) -> Array:
     """Return the posture part of a step (N + S,), extrapolated from the step before.
 
     f is the posture part here (``by_posture``), g that of the step before (``before``) and s the posture part with
@@ -321,19 +319,19 @@ def _extrapolated(descent: TaskStack, by_posture: Array, before: Array, taken: A
     gamma = 1 +- 1e-16, and rounding chose between f and 0.
     """
     d = by_posture - before
-    weighted = descent.metric * d
-    square, square_before = float(weighted @ d), float(before @ (descent.metric * before))
-    square_here = float(by_posture @ (descent.metric * by_posture))
+    weighted = stack.metric * d
+    square, square_before = float(weighted @ d), float(before @ (stack.metric * before))
+    square_here = float(by_posture @ (stack.metric * by_posture))
     if square <= 1e-16 or square_here > LARGEST_GROWTH**2 * square_before:
         return by_posture
     gamma = float(weighted @ by_posture) / square
     return by_posture - max(gamma, LEAST_GAMMA) * (taken + d) if gamma < 1.0 else by_posture
 
 
-def _cost(descent: TaskStack, residual: Array, toward: Array) -> _Cost:
-    errors = descent.errors(residual)
+def _cost(stack: TaskStack, residual: Array, toward: Array) -> _Cost:
+    errors = stack.errors(residual)
     tasks = sum(PENALTY ** (len(errors) - 1 - k) * error for k, error in enumerate(errors))
-    return _Cost(tasks, float(toward @ (descent.metric * toward)), errors[0] if len(errors) > 1 else 0.0)
+    return _Cost(tasks, float(toward @ (stack.metric * toward)), errors[0] if len(errors) > 1 else 0.0)
 
 
 def _is_gain(cost: _Cost, tried: _Cost) -> bool:
@@ -343,14 +341,14 @@ def _is_gain(cost: _Cost, tried: _Cost) -> bool:
     return (is_less or is_nearer) and tried.first <= max(NEAR_FIRST, cost.first)
 
 
-def _tried(descent: TaskStack, state: State, change: Array, bends: Sequence[float], reference: State | None) -> _Trial:
+def _tried(stack: TaskStack, state: State, change: Array, bends: Sequence[float], reference: State | None) -> _Trial:
     """Return what a change of the coordinates leads to, with the residuals of chains that are bent as before it."""
-    trial = descent.applied(state, change)
-    residual, toward = descent.residual(trial, bends)[0], descent.to_reference(trial, reference)
-    return _Trial(trial, residual, toward, _cost(descent, residual, toward))
+    trial = stack.applied(state, change)
+    residual, toward = stack.residual(trial, bends)[0], stack.to_reference(trial, reference)
+    return _Trial(trial, residual, toward, _cost(stack, residual, toward))
 
 
-def _restored(descent: TaskStack, state: State) -> State:
+def _restored(stack: TaskStack, state: State) -> State:
     """Return the state with the levels above the first that isn't met brought back to where they are met exactly.
 
     A descent that ends in the flat valley of a task that can't be met leaves the levels above it with the curvature of
@@ -358,21 +356,21 @@ def _restored(descent: TaskStack, state: State) -> State:
     less damping and no posture task end nearer to the targets: 4 of 600 random trees had effectors off by more than
     1e-4 instead of 11.
     """
-    residual, bends = descent.residual(state)
+    residual, bends = stack.residual(state)
     for _ in range(RESTORING_STEPS):
-        errors = descent.errors(residual)
+        errors = stack.errors(residual)
         unmet = next((k for k, error in enumerate(errors) if error > MET), len(errors))
-        above = descent.spans[unmet - 1].stop if unmet else 0
+        above = stack.spans[unmet - 1].stop if unmet else 0
         if not above or max(errors[:unmet]) <= (EXACT if unmet < len(errors) else CLOSELY_MET):
             break
         left = residual.copy()
         left[above:] = 0.0
-        nothing = np.zeros(len(descent.weights))
-        change, _, _ = _step(descent, state, left, descent.jacobian(state), nothing, RESTORING_DAMPING)
+        nothing = np.zeros(len(stack.weights))
+        change, _, _ = _step(stack, state, left, stack.jacobian(state), nothing, RESTORING_DAMPING)
         for share in (1.0, 0.3, 0.1):
-            trial = descent.applied(state, share * change)
-            trial_residual, _ = descent.residual(trial, bends)
-            if max(descent.errors(trial_residual)[:unmet]) < max(errors[:unmet]):
+            trial = stack.applied(state, share * change)
+            trial_residual, _ = stack.residual(trial, bends)
+            if max(stack.errors(trial_residual)[:unmet]) < max(errors[:unmet]):
                 break
         else:
             break

@@ -192,11 +192,11 @@ class _Loss:
         return found
 
 
-def _loss_of(descent: TaskStack, firmness: Firmness, most_weight: float) -> _Loss:
+def _loss_of(stack: TaskStack, firmness: Firmness, most_weight: float) -> _Loss:
     """Return the loss of a descent's tasks, of which none has a weight above ``most_weight``."""
     spans, weights, most_forces, are_stiff = [], [], [], []
     row = 0
-    for number, level in enumerate(descent.levels):
+    for number, level in enumerate(stack.levels):
         own = min(number, len(firmness.weights) - 1)
         for task, _ in level:
             weight, force, size = firmness.weights[own], firmness.most_forces[own], task.rows
@@ -210,7 +210,7 @@ def _loss_of(descent: TaskStack, firmness: Firmness, most_weight: float) -> _Los
                 most_forces.append(force)
                 are_stiff.append(isinstance(task, (LookAtTask, PoleTask)))
             row += task.rows
-    for task, _ in descent.preferences:
+    for task, _ in stack.preferences:
         spans.append(slice(row, row + task.rows))
         weights.append(1.0)
         most_forces.append(math.inf)
@@ -270,7 +270,7 @@ class _Linearised(NamedTuple):
 
 
 def _linearised(
-    descent: TaskStack,
+    stack: TaskStack,
     loss: _Loss,
     state: State,
     residual: Array,
@@ -281,7 +281,7 @@ def _linearised(
     """Return the tasks linearised at a pose, and how far its coordinates may change.
 
     Args:
-        descent: the tasks.
+        stack: the tasks.
         loss: of the tasks.
         state: the pose.
         residual: (M,) there.
@@ -289,18 +289,18 @@ def _linearised(
         toward: q0 - q (N + S,).
         back: (N + S, M1) pseudo-inverse of the first level's rows a step before; None before the first step.
     """
-    motions = descent.motions(state)
-    jacobian, (down, up, swings) = descent.jacobian(state, motions), _bounds(descent, state)
+    motions = stack.motions(state)
+    jacobian, (down, up, swings) = stack.jacobian(state, motions), _bounds(stack, state)
     by_swings = swings.from_axes(jacobian)
     by_tasks = (by_swings.T * weights) @ by_swings
     flat = np.zeros(by_tasks.shape)
     found = _Linearised(residual, jacobian, toward, down, up, swings, by_swings, by_tasks, flat)
     forces = weights * residual
-    first = descent.spans[0]
+    first = stack.spans[0]
     if back is not None and np.linalg.norm(residual[first]) <= HELD:
         forces[first] = 0.0
-        forces[first] = -(jacobian.T @ forces + toward / descent.inverse_posture_weights) @ back
-    curvature = descent.curvature(motions, forces)
+        forces[first] = -(jacobian.T @ forces + toward / stack.inverse_posture_weights) @ back
+    curvature = stack.curvature(motions, forces)
     if curvature.any():
         # Without the forces' torques the softening alone makes most of the matrices indefinite: a hand that is led
         # across a body with balance took 21 ms a move instead of 11.
@@ -317,13 +317,13 @@ def _without_negative(curvature: Array, metric: Array) -> Array:
     return found
 
 
-def _bounds(descent: TaskStack, state: State) -> tuple[Array, Array, _Swings]:
+def _bounds(stack: TaskStack, state: State) -> tuple[Array, Array, _Swings]:
     """Return how far each coordinate may go down and up (N + S,), a swing near its ellipse by normal and tangent."""
-    down, up = descent.bounds(state)
-    share, normals = descent.ellipses(state)
+    down, up = stack.bounds(state)
+    share, normals = stack.ellipses(state)
     (near,) = np.nonzero(share > NEAR_ELLIPSE)
-    first, second = (columns[near] for columns in descent.tree.structure.swing_columns)
-    x, z = state.swing_twists[descent.tree.structure.ellipses[near], ::2].T
+    first, second = (columns[near] for columns in stack.tree.structure.swing_columns)
+    x, z = state.swing_twists[stack.tree.structure.ellipses[near], ::2].T
     nx, nz = normals[near].T
     down[first] = down[second] = -np.inf
     up[first], up[second] = np.maximum((1.0 / share[near] - 1.0) * (nx * x + nz * z), 0.0), np.inf
@@ -343,60 +343,58 @@ class Descended(NamedTuple):
 
 
 def descend_gradually(
-    descent: TaskStack, start: State, reference: State, steps: int, firmness: Firmness = OF_BODY
+    stack: TaskStack, start: State, reference: State, steps: int, firmness: Firmness = OF_BODY
 ) -> Descended:
     """Descend as ``descend_by_weight`` does, from where a descent with small weights of all levels has ended."""
-    near, taken, _ = _descend(descent, start, reference, steps, firmness, GRADUAL_WEIGHT)
-    found = descend_by_weight(descent, near, reference, steps, firmness)
+    near, taken, _ = _descend(stack, start, reference, steps, firmness, GRADUAL_WEIGHT)
+    found = descend_by_weight(stack, near, reference, steps, firmness)
     return found._replace(steps=taken + found.steps)
 
 
 def descend_by_weight(
-    descent: TaskStack, start: State, reference: State, steps: int, firmness: Firmness = OF_BODY
+    stack: TaskStack, start: State, reference: State, steps: int, firmness: Firmness = OF_BODY
 ) -> Descended:
     """Bring a pose to the least cost of the tasks and the distance from a reference pose.
 
     Args:
-        descent: tasks by level, and a tree with posture weights.
+        stack: tasks by level, and a tree with posture weights.
         start: coordinates and shifts to start from, within limits.
         reference: coordinates and shifts that the posture task stays near to.
         steps: at most.
         firmness: weights and forces of the levels.
     """
-    state, taken, is_converged = _descend(descent, start, reference, steps, firmness)
-    exact, more, _ = descend_by_priority(
-        _nearly_met(descent, state, 1.0, firmness.nearly_met), state, None, EXACT_STEPS
-    )
-    largest = float(np.abs(descent.to_reference(exact, state)).max(initial=0.0))
+    state, taken, is_converged = _descend(stack, start, reference, steps, firmness)
+    exact, more, _ = descend_by_priority(_nearly_met(stack, state, 1.0, firmness.nearly_met), state, None, EXACT_STEPS)
+    largest = float(np.abs(stack.to_reference(exact, state)).max(initial=0.0))
     if largest > firmness.most_exact:
-        nearly = _nearly_met(descent, state, firmness.most_exact / largest, firmness.nearly_met)
+        nearly = _nearly_met(stack, state, firmness.most_exact / largest, firmness.nearly_met)
         exact, _, _ = descend_by_priority(nearly, state, None, EXACT_STEPS)
-    if np.linalg.norm(descent.first_level.residual(exact)[0]) > EXACT:
-        exact, _, _ = descend_by_priority(descent.first_level, exact, None, EXACT_STEPS)
+    if np.linalg.norm(stack.first_level.residual(exact)[0]) > EXACT:
+        exact, _, _ = descend_by_priority(stack.first_level, exact, None, EXACT_STEPS)
     return Descended(exact, taken + more, is_converged, state)
 
 
-def costs_of(descent: TaskStack, state: State, reference: State, firmness: Firmness = OF_BODY) -> tuple[float, float]:
+def costs_of(stack: TaskStack, state: State, reference: State, firmness: Firmness = OF_BODY) -> tuple[float, float]:
     """Return the loss of the tasks in a state, and the whole cost, that of the posture task among it."""
-    residual, _ = descent.residual(state)
-    tasks, _ = _loss_of(descent, firmness, math.inf).of(residual)
-    toward = descent.to_reference(state, reference)
-    return tasks, tasks + float(toward @ (toward / descent.inverse_posture_weights))
+    residual, _ = stack.residual(state)
+    tasks, _ = _loss_of(stack, firmness, math.inf).of(residual)
+    toward = stack.to_reference(state, reference)
+    return tasks, tasks + float(toward @ (toward / stack.inverse_posture_weights))
 
 
-def nearest_on_first_level(descent: TaskStack, state: State, steps: int) -> State:
+def nearest_on_first_level(stack: TaskStack, state: State, steps: int) -> State:
     """Return the state within limits that meets the tasks of the first level and is nearest to a state, or comes near.
 
     Args:
-        descent: tasks by level.
+        stack: tasks by level.
         state: where the descent starts, and its reference pose.
         steps: at most.
     """
-    return _descend(descent.first_level, state, state, steps)[0]
+    return _descend(stack.first_level, state, state, steps)[0]
 
 
 def _descend(
-    descent: TaskStack,
+    stack: TaskStack,
     start: State,
     reference: State,
     steps: int,
@@ -405,20 +403,20 @@ def _descend(
 ) -> tuple[State, int, bool]:
     """Descend as ``descend_by_weight`` does, with no task's weight above one, and without the steps of priority."""
     state = start
-    loss = _loss_of(descent, firmness, most_weight)
-    metric = 1.0 / descent.inverse_posture_weights
+    loss = _loss_of(stack, firmness, most_weight)
+    metric = 1.0 / stack.inverse_posture_weights
     damping, growth, taken = FIRST_LAMBDA, 2.0, 0
-    toward = descent.to_reference(state, reference)
-    residual, bends = descent.residual(state)
+    toward = stack.to_reference(state, reference)
+    residual, bends = stack.residual(state)
     tasks, weights = loss.of(residual)
     cost = tasks + float(metric @ np.square(toward))
-    here = _linearised(descent, loss, state, residual, weights, toward)
+    here = _linearised(stack, loss, state, residual, weights, toward)
     active = np.zeros((2, len(metric)), bool)
     for _ in range(steps):
-        step = _step(descent, here, weights, damping, active)
+        step = _step(stack, here, weights, damping, active)
         if step is None:
             here = here.with_curvature(_without_negative(here.curvature, metric))
-            step = _step(descent, here, weights, damping, active)
+            step = _step(stack, here, weights, damping, active)
         if step is None:
             damping, growth = max(damping, RAISED_LAMBDA) * growth, 2.0 * growth
             if damping > MOST_LAMBDA:
@@ -432,18 +430,18 @@ def _descend(
         linearised = float(weights @ (np.square(residual) - np.square(left)))
         linearised += float(metric @ (np.square(toward) - np.square(toward - change)))
         linearised -= float(change @ here.curvature @ change)
-        trial, residual_there = _on_first_level(descent, descent.applied(state, change), back, bends)
-        toward_there = descent.to_reference(trial, reference)
+        trial, residual_there = _on_first_level(stack, stack.applied(state, change), back, bends)
+        toward_there = stack.to_reference(trial, reference)
         tasks, weights_there = loss.of(residual_there)
         cost_there = tasks + float(metric @ np.square(toward_there))
         if cost_there < cost:
             gain = min((cost - cost_there) / max(linearised, 1e-300), 1.5)
             state, residual, toward, cost, weights = trial, residual_there, toward_there, cost_there, weights_there
             if bends:
-                residual, bends = descent.residual(state)
+                residual, bends = stack.residual(state)
                 tasks, weights = loss.of(residual)
                 cost = tasks + float(metric @ np.square(toward))
-            here = _linearised(descent, loss, state, residual, weights, toward, back)
+            here = _linearised(stack, loss, state, residual, weights, toward, back)
             damping, growth = max(damping * max(0.1, 1.0 - (2.0 * gain - 1.0) ** 3), LEAST_LAMBDA), 2.0
             taken += 1
         else:
@@ -454,10 +452,10 @@ def _descend(
     return state, taken, False
 
 
-def _nearly_met(descent: TaskStack, state: State, most: float, nearly_met: float) -> TaskStack:
+def _nearly_met(stack: TaskStack, state: State, most: float, nearly_met: float) -> TaskStack:
     """Return a descent to targets that are brought some share of the way to where they should be (``_share_met``)."""
-    levels: list[list[tuple[Task, float]]] = [list(descent.levels[0])]
-    for level in descent.levels[1:]:
+    levels: list[list[tuple[Task, float]]] = [list(stack.levels[0])]
+    for level in stack.levels[1:]:
         shares = [
             (
                 task,
@@ -476,7 +474,7 @@ def _nearly_met(descent: TaskStack, state: State, most: float, nearly_met: float
                 for task, weight, share in shares
             ]
         )
-    return descent.with_levels(levels)
+    return stack.with_levels(levels)
 
 
 def _share_met(error: float, nearly_met: float) -> float:
@@ -496,7 +494,7 @@ def _share_met(error: float, nearly_met: float) -> float:
 
 
 def _step(
-    descent: TaskStack,
+    stack: TaskStack,
     here: _Linearised,
     weights: Array,
     damping: float,
@@ -505,7 +503,7 @@ def _step(
     """Return a step (N + S,) that ends within limits, and the damped pseudo-inverse of the first level's rows.
 
     Args:
-        descent: the tree and its coordinates.
+        stack: the tree and its coordinates.
         here: before the step.
         weights: W (M,).
         damping: lambda.
@@ -517,7 +515,7 @@ def _step(
         where the second derivatives aren't positive definite.
     """
     down, up, swings, jacobian = here.down, here.up, here.swings, here.by_swings
-    inverse_metric = descent.inverse_posture_weights
+    inverse_metric = stack.inverse_posture_weights
     metric = (1.0 + damping) / inverse_metric
     hessian = here.hessian + np.diag(metric)
     slope = jacobian.T @ (weights * here.residual) + swings.from_axes(here.toward) / inverse_metric
@@ -546,7 +544,7 @@ def _step(
         above, below = over, under
     change = np.minimum(np.maximum(desired, down), up)
     open_metric = np.where(above | below, 0.0, inverse_metric)
-    rows = jacobian[descent.spans[0]]
+    rows = jacobian[stack.spans[0]]
     weighted = rows * open_metric
     normal = weighted @ rows.T
     least = 1e-6 * float(normal.trace()) + 1e-12
@@ -555,28 +553,28 @@ def _step(
     return swings.to_axes(change), swings.to_axes(back).T, np.stack([above, below]), is_optimal
 
 
-def _on_first_level(descent: TaskStack, state: State, back: Array, bends: Sequence[float]) -> tuple[State, Array]:
+def _on_first_level(stack: TaskStack, state: State, back: Array, bends: Sequence[float]) -> tuple[State, Array]:
     """Return a state with the first level's residual below ``CORRECTED``, or as near as ``CORRECTIONS`` steps bring it.
 
     A step after which the residual is not less is not taken.
 
     Args:
-        descent: the tasks.
+        stack: the tasks.
         state: near the first level.
         back: (N + S, M1) pseudo-inverse of the first level's rows.
 
     Returns:
         the state, and the residuals of all levels.
     """
-    first = descent.first_level
+    first = stack.first_level
     residual, _ = first.residual(state)
     for _ in range(CORRECTIONS):
         error = float(residual @ residual)
         if error <= CORRECTED**2:
             break
-        corrected = descent.applied(state, back @ residual)
+        corrected = stack.applied(state, back @ residual)
         left, _ = first.residual(corrected)
         if float(left @ left) >= error:
             break
         state, residual = corrected, left
-    return state, np.concatenate([residual, descent.below_first_level.residual(state, bends)[0]])
+    return state, np.concatenate([residual, stack.below_first_level.residual(state, bends)[0]])
