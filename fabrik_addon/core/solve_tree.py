@@ -41,12 +41,11 @@ from .optimise.body_starts import other_starts
 from .optimise.jacobian_steps import StackedRule, step_by_rule
 from .optimise.prioritised_descent import descend_by_priority
 from .optimise.swivel_task import SWIVEL_WEIGHT
+from .optimise.task_loss import OF_BODY, OF_CHAINS
 from .optimise.task_stack import TaskStack
 from .optimise.tasks import PositionTask, State, Task
 from .optimise.tree_problem import TreeProblem, tree_problem
 from .optimise.weighted_descent import (
-    OF_BODY,
-    OF_CHAINS,
     Descended,
     costs_of,
     descend_by_weight,
@@ -96,7 +95,7 @@ which it is taken although it doesn't meet all targets: the pose of another loca
 NEARLY_BEYOND, BEYOND = 2.5e-3, 8e-3
 """Distances of a solution by weight from a target, in the tree's units: up to the first ``Options.most_turn``
 holds, from the second on ``Options.most_turn_beyond``, and a bound in between them otherwise. At those distances the
-target pulls with 0.45 and 0.85 of its largest force (``weighted_descent.OF_BODY``).
+target pulls with 0.45 and 0.85 of its largest force (``task_loss.OF_BODY``).
 
 With the distance that is left after what is nearly met was met exactly, and 0 and 0.01, the bound began only where a
 hand was out of reach: 5 of 27 drags had a move with more than 3 times the median move's largest rotation, now none."""

@@ -7,9 +7,10 @@ from __future__ import annotations
 import numpy as np
 
 from fabrik_addon.core.model.tree_start import start_tree
+from fabrik_addon.core.optimise.newton_step import CostModel, PoseCost, Swings, newton_step
+from fabrik_addon.core.optimise.task_loss import Loss
 from fabrik_addon.core.optimise.task_stack import TaskStack
-from fabrik_addon.core.optimise.tasks import PositionTask
-from fabrik_addon.core.optimise.weighted_descent import _Linearised, _Loss, _step, _Swings
+from fabrik_addon.core.optimise.tasks import PositionTask, state_of
 from tests.unit.chains import Array
 from tests.unit.trees import y_tree
 
@@ -20,9 +21,10 @@ def test_the_rounds_of_a_step_end_with_the_active_set_of_the_minimum() -> None:
     """A coordinate that isn't held at its limit any more is free: taken to the other limit it was so in 6 of 200."""
     start = start_tree(*y_tree())
     stack = TaskStack(start.tree, [[(PositionTask(9, (0.0, 0.0, 1.0)), 1.0)]], False)
+    state = state_of(start.tree, start.coordinates, [(0.0, 0.0, 0.0)])
     count = len(stack.weights)
     none = np.zeros(0, np.intp)
-    swings = _Swings(none, none, np.zeros(0), np.zeros(0))
+    swings = Swings(none, none, np.zeros(0), np.zeros(0))
     unfinished = 0
     for seed in range(PROBLEMS):
         rng = np.random.default_rng(seed)
@@ -32,8 +34,9 @@ def test_the_rounds_of_a_step_end_with_the_active_set_of_the_minimum() -> None:
         down = np.where(is_bounded, -np.where(is_near_below, near, far), -np.inf)
         up = np.where(is_bounded, np.where(is_near_below, far, near), np.inf)
         hessian, flat = 1e5 * jacobian.T @ jacobian, np.zeros((count, count))
-        here = _Linearised(residual, jacobian, np.zeros(count), down, up, swings, jacobian, hessian, flat)
-        step = _step(stack, here, np.full(ROWS, 1e5), 1e-3, np.zeros((2, count), bool))
+        here = PoseCost(state, residual, (), np.zeros(count), np.full(ROWS, 1e5), 0.0, 0.0)
+        model = CostModel(here, jacobian, down, up, swings, jacobian, hessian, flat)
+        step = newton_step(stack, model, 1e-3, np.zeros((2, count), bool))
         assert step is not None
         change, _, _, is_optimal = step
         assert (change >= down).all() and (change <= up).all()
@@ -43,7 +46,7 @@ def test_the_rounds_of_a_step_end_with_the_active_set_of_the_minimum() -> None:
 
 def test_second_derivatives_of_the_loss_are_those_of_its_gradient() -> None:
     rng = np.random.default_rng(0)
-    loss = _Loss([slice(0, 3), slice(3, 4), slice(4, 6)], [1e3, 1e3, 1e5], [np.inf, 100.0, 500.0], [False] * 3)
+    loss = Loss([slice(0, 3), slice(3, 4), slice(4, 6)], [1e3, 1e3, 1e5], [np.inf, 100.0, 500.0], [False] * 3)
     jacobian, at, step = rng.normal(size=(ROWS, 5)), rng.normal(size=ROWS), 1e-6
 
     def gradient(change: Array) -> Array:

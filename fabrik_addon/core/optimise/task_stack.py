@@ -98,6 +98,11 @@ class TaskStack:
         return found
 
     @cached_property
+    def posture_weights(self) -> Array:
+        """(N + S,) P, weights of the squared coordinates in the posture task."""
+        return 1.0 / self.inverse_posture_weights
+
+    @cached_property
     def joints(self) -> list[int]:
         """The joints whose motion the tasks' Jacobians need."""
         return list(dict.fromkeys(joint for task in self.tasks for joint in task.moved_joints))
@@ -343,5 +348,5 @@ def _is_of_whole_frame(task: Task) -> TypeGuard[OrientationTask]:
     return isinstance(task, OrientationTask) and task.axis is None
 
 
-_OF_TREE = ("weights", "inverse_posture_weights", "metric", "ends")
+_OF_TREE = ("weights", "inverse_posture_weights", "posture_weights", "metric", "ends")
 """The cached properties of a stack that don't depend on its tasks."""
