@@ -40,6 +40,8 @@ class BodyPose:
     props: tuple[Prop, ...] = ()
     turn: float = 0.0
     """Rotation of the whole figure about the vertical, in radians: from where the pose is best seen."""
+    use_balance: bool = True
+    """Whether the feet carry the body: one that leans on a wall is held by the wall, too."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,7 @@ HUMAN = Bodies(
             ),
             (_box((-0.80, -0.25, 1.1), (0.06, 0.9, 2.2)),),
             turn=0.25,
+            use_balance=False,
         ),
     ),
     picture.View(1320, 640, legend=picture.BODY_LEGEND),
@@ -158,6 +161,7 @@ def pose_bodies(armature: Object, bodies: Bodies) -> tuple[list[picture.Figure],
         for name, matrix in stand.items():
             armature.pose.bones[name].matrix_basis = matrix
         bpy.context.view_layer.update()
+        armature.fabrik.body.use_balance = pose.use_balance
         before: dict[str, Vector] = {}
         for pull in pose.pulls:
             before.setdefault(pull.handle, picture.handle_place(armature, pull.handle))
