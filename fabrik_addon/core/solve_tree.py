@@ -1,21 +1,23 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Several effectors of one tree: damped least squares by priority, from one start or from several.
+"""Several effectors of one tree: least squares by priority or by weight, from one start or from several.
 
 1. Damped least squares on all joints (``optimise.prioritised_descent``) lead to the pose nearest to a reference pose
    among those that meet the tasks by priority: pins with their rotations, targets, targets far beyond reach, then poles
    and other rotations. They start from the reference pose, or in a drag from the solution of the move before. So the
    pose is a function of the targets, and small changes of the targets change it by little.
 2. Where they end in a local minimum short of the targets, or with a chain bent away from its pole, they start again
-   from FABRIK's pose (``fabrik.tree_passes``), then from poses whose bones are all bent to the same side.
-   Where pins are off at the end, the nearest pose in which they hold is taken.
+   from FABRIK's pose (``fabrik.tree_passes``), then from poses whose bones are all bent to one side, unless a target is
+   beyond reach. Where pins are off at the end, the nearest pose in which they hold is taken.
 3. Where the targets can't all be met, their residuals are least by priority and weight (``_statuses`` names the cause).
 
 A chain by itself could be solved as a tree with one effector, but has a path of its own (``solve_chain``): for ten
 bones without limits at reach 0.3 to 0.9 that takes 0.15 ms (median of 60 targets), and this module 2.6 ms.
 
-A body (``Goals.priorities``), and chains with pins whose root moves, are solved by ``optimise.weighted_descent``
-instead, from one start: their tasks and the posture task are weighed against each other.
+A body (``Goals.priorities``), and chains with pins whose root moves (``TreeProblem.is_held``), are solved by
+``optimise.weighted_descent`` instead: their tasks and the posture task are weighed against each other. A drag has one
+start; a press of Solve of a body whose tasks cost more than ``UNMET_COST`` is solved from others, too
+(``optimise.body_starts``).
 """
 
 from __future__ import annotations
@@ -40,7 +42,6 @@ from .model.tree_start import StartTree, coordinates_of_tree, start_tree
 from .optimise.body_starts import other_starts
 from .optimise.jacobian_steps import StackedRule, step_by_rule
 from .optimise.prioritised_descent import descend_by_priority
-from .optimise.swivel_task import SWIVEL_WEIGHT
 from .optimise.task_loss import OF_BODY, OF_CHAINS
 from .optimise.task_stack import TaskStack
 from .optimise.tasks import PositionTask, State, Task
@@ -60,14 +61,15 @@ TREE_STEPS = 80
 """Steps of least squares at most from one start; those of a target that moves a little need about five."""
 
 MOVE_STEPS = 12
-"""Steps at most of a body from the solution of the frame before: the next frame goes on from there.
+"""Steps at most of a body from the solution of the frame before, whose next frame goes on from there, and of the way
+back to pins that don't hold.
 
 Chains take up to ``TREE_STEPS``: with 12 a closed path of a hand opened by 41 degrees instead of 1.7."""
 
 BALANCED_STEPS = 8
-"""``MOVE_STEPS`` of a body with balance, whose descent has no second derivatives (``TaskStack.curvature``) and
-converges slowly. With 12 the median move of eight drags took 17 ms instead of 12, and a hand that was led low came
-0.041 of the height behind instead of 0.028."""
+"""``MOVE_STEPS`` of a body with balance, whose descent has no second derivatives (``TaskStack.curvature``) while the
+center of mass is near the edge of its region, and converges slowly. With 12 the median move of eight drags took 17 ms
+instead of 12, and a hand that was led low came 0.041 of the height behind instead of 0.028."""
 
 PIN_HOLDS = 2e-5
 """Length of the pins' residual, in the tree's units, up to which they hold."""
@@ -86,7 +88,8 @@ descent where the first one has come nearer by that much. With a gradual descent
 target that stays beyond reach took 44 ms of processor time, not 13."""
 
 AS_GOOD = 0.9
-"""Ratio of the angles to poles and rotations in another pose to those in this one, above which it is no better."""
+"""Ratio of the angles to poles and rotations in another pose to those in this one, above which it is no better, and of
+the costs of two poses of a body."""
 
 MUCH_NEARER = 0.25
 """Ratio of the sums of squared distances from the targets, of the pose from another start to that from the first, below
@@ -98,10 +101,11 @@ holds, from the second on ``Options.most_turn_beyond``, and a bound in between t
 target pulls with 0.45 and 0.85 of its largest force (``task_loss.OF_BODY``).
 
 With the distance that is left after what is nearly met was met exactly, and 0 and 0.01, the bound began only where a
-hand was out of reach: 5 of 27 drags had a move with more than 3 times the median move's largest rotation, now none."""
+hand was out of reach: 5 of 27 drags had a move with more than 3 times the median move's largest rotation, with these
+none."""
 
 STUCK = 1e-3
-"""|J^T r| / |r| below which no joint brings an effector nearer to its target."""
+"""|W J^T r| over the distance of an effector from its target, below which no joint brings it nearer."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +168,7 @@ def solve_tree_components(
         begin = present
         if solver.stacked is not None and not problem.is_met(present):
             begin, steps = _stepped(problem, present, options, solver.stacked)
-        solve = _weighed if problem.is_held else _optimised
+        solve = _solved_by_weight if problem.is_held else _solved_by_priority
         found, more, is_converged = solve(problem, begin, options, previous)
         steps += more
         # Poles and rotations that can't be met are no reason for another pose: the next solve would change it back.
@@ -295,7 +299,7 @@ def _solve_batch(start: StartTree, goals: Goals, options: Options, batch: tuple[
 # Starts
 
 
-def _optimised(
+def _solved_by_priority(
     problem: TreeProblem, begin: State, options: Options, previous: TreeSolution | None
 ) -> tuple[State, int, bool]:
     """Return the pose that meets the tasks by priority and is nearest to the reference pose.
@@ -303,7 +307,7 @@ def _optimised(
     Returns:
         the pose, the steps taken from all starts, and whether least squares ended before their steps were used up.
     """
-    stack = TaskStack(problem.start.tree, problem.levels(), problem.moves_root)
+    stack = problem.stack()
     reference = _met_halfway(problem, begin)
     best: State | None = None
     used, is_converged = 0, True
@@ -321,43 +325,42 @@ def _optimised(
             best, is_converged = found, has_converged
         if problem.may_stay_unmet or (problem.is_met(best) and problem.bends_to_poles(best)):
             break
-    assert best is not None  # the pose at hand is always a start
+    assert best is not None  # the reference pose, rotated to its poles, is always a start
     if any(problem.pinned):
         best = _with_pins(stack, problem.present(), best)
     return best, used, is_converged
 
 
-def _weighed(
-    problem: TreeProblem, present: State, options: Options, previous: TreeSolution | None
+def _solved_by_weight(
+    problem: TreeProblem, begin: State, options: Options, previous: TreeSolution | None
 ) -> tuple[State, int, bool]:
     """Return the pose of least cost of the tasks and the posture task, weighed against each other.
 
     Returns:
         the pose, the steps taken, and whether the descent ended before its steps were used up.
     """
-    swivels = [(task, SWIVEL_WEIGHT) for task in problem.swivels]
-    stack = TaskStack(problem.start.tree, problem.levels(), problem.moves_root, swivels)
-    reference = problem.turned_to_poles(present)
+    stack = problem.stack()
+    reference = problem.turned_to_poles(begin)
     is_body = problem.priorities is not None
     firmness = OF_BODY if is_body else OF_CHAINS
-    begin = reference if previous is None else state_of_previous(problem, previous)
+    first = reference if previous is None else state_of_previous(problem, previous)
     if previous is None and is_body:
         found = _from_starts(problem, stack, reference, options)
     else:
         most = TREE_STEPS if not is_body else MOVE_STEPS if problem.balance is None else BALANCED_STEPS
-        found = descend_by_weight(stack, begin, reference, most, firmness)
-        missed = max(problem.distances(found.state))
-        if previous is None and missed > MISSED and max(problem.distances(begin)) - missed > MISSED:
-            another = descend_gradually(stack, begin, reference, TREE_STEPS, firmness)
+        found = descend_by_weight(stack, first, reference, most, firmness)
+        missed = problem.farthest(found.state)
+        if previous is None and missed > MISSED and problem.farthest(first) - missed > MISSED:
+            another = descend_gradually(stack, first, reference, TREE_STEPS, firmness)
             steps = found.steps + another.steps
             found = another if problem.spread(another.state) < problem.spread(found.state) else found
             found = found._replace(steps=steps)
-    state = _within_turn(stack, begin, found.state, _most_turn(problem, found.by_weight, options))
+    state = _within_turn(stack, first, found.state, _most_turn(problem, found.by_weight, options))
     return state, found.steps, found.is_converged
 
 
 def _from_starts(problem: TreeProblem, stack: TaskStack, reference: State, options: Options) -> Descended:
-    """Return what ``_weighed`` does, for a body, from the reference pose, and from others while its tasks are unmet.
+    """Return what ``_solved_by_weight`` does for a body: from the reference pose, and from others while it is unmet.
 
     A drag has one start, and a bound on the largest rotation: its first move is short, and leads to no other minimum.
     """
@@ -467,7 +470,10 @@ def _met_halfway(problem: TreeProblem, state: State) -> State:
 
 
 def _weight_at(problem: TreeProblem, joint: int, weight: float) -> float:
-    """Return the weight of a joint's position in the mean at which it meets an effector: of its own tasks, if any."""
+    """Return the weight of a joint's position in the mean at which it meets an effector.
+
+    That is the largest weight of the effectors at or beyond the joint, else that of the effector that it meets.
+    """
     tree = problem.start.tree
     if joint < 0:
         return 0.0
@@ -520,8 +526,7 @@ def _most_turn(problem: TreeProblem, by_weight: State, options: Options) -> floa
         by_weight: the solution before what is nearly met is met exactly.
         options: both bounds.
     """
-    distances = zip(problem.distances(by_weight), problem.tolerances, strict=True)
-    missed = max((distance for distance, tolerance in distances if math.isfinite(tolerance)), default=0.0)
+    missed = problem.farthest(by_weight)
     if problem.balance is None or options.most_turn_beyond >= options.most_turn:
         return options.most_turn
     share = min(1.0, max(0.0, (missed - NEARLY_BEYOND) / (BEYOND - NEARLY_BEYOND)))
@@ -531,8 +536,8 @@ def _most_turn(problem: TreeProblem, by_weight: State, options: Options) -> floa
 def _within_turn(stack: TaskStack, begin: State, found: State, most: float) -> State:
     """Return the state, or where a bone rotates by more than ``most`` (radians) on the way to it, one that is nearer.
 
-    That one is the same share of each coordinate's way, with the first level met again. Near full extension a limb's
-    middle joint rotates by 1 / sin(bend) times what the target moves, without a bound.
+    The nearer state is the same share of each coordinate's way, with the first level met again. Near full extension the
+    middle joint of a limb rotates by 1 / sin(bend) times what the target moves.
     """
     if not math.isfinite(most):
         return found
@@ -540,7 +545,7 @@ def _within_turn(stack: TaskStack, begin: State, found: State, most: float) -> S
     if largest <= most:
         return found
     nearer = stack.applied(begin, (most / largest) * stack.to_reference(begin, found))
-    return descend_by_priority(stack.with_levels(stack.levels[:1]), nearer, None, TREE_STEPS)[0]
+    return descend_by_priority(stack.first_level, nearer, None, TREE_STEPS)[0]
 
 
 def largest_rotation(before: Array, after: Array) -> float:
@@ -553,8 +558,8 @@ def largest_rotation(before: Array, after: Array) -> float:
 def _statuses(problem: TreeProblem, state: State, distances: Sequence[float], is_converged: bool) -> list[Component]:
     """Return how each effector ended.
 
-    Without limits an effector within reach of the root that no task on its level or above keeps away has stalled: least
-    squares used up their steps, or no joint brings it nearer, |J^T r| = 0.
+    Without limits an effector within reach of the root has stalled where no joint brings it nearer, J^T r = 0, or where
+    there are no pins and least squares used up their steps; else other tasks keep it away.
     """
     found: list[Component] = []
     for number, (distance, tolerance, is_away) in enumerate(

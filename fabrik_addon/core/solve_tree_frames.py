@@ -5,7 +5,7 @@
 Each frame starts from solutions of frames near it, so that the bones stay with one of the ways to meet the targets, and
 its own pose is its reference pose, so that they don't drift.
 
-1. Every ``STRIDE``-th frame is solved from the solution of the one before.
+1. Every ``STRIDE``-th frame is solved from the solution of the frame ``STRIDE`` before.
 2. Where the pose hasn't changed much between two of those, the frames in between start from the way between the two,
    and are solved as one batch (``optimise.batched_descent``).
 3. The frames that are left are solved one after another, each from the solution of the frame before, or, where the
@@ -28,7 +28,6 @@ import numpy as np
 
 from .model.tree_start import StartTree
 from .optimise.batched_descent import are_alike, descend_between
-from .optimise.task_stack import TaskStack
 from .optimise.tasks import State
 from .optimise.tree_problem import TreeProblem, is_held, tree_problem
 from .problem import Goals, Options, Status
@@ -47,11 +46,12 @@ STRIDE = 16
 percent, 16 to 24 the least."""
 
 SMOOTH = 1.2
-"""Rotation (radians) of a bone from one of those to the next, up to which the frames in between are a batch."""
+"""Rotation (radians) of a bone in the frame that it inherits, from one of the frames that are solved alone to the next,
+up to which the frames in between are a batch."""
 
 STEADY = 0.2
-"""Rotation (radians) of a bone between the two frames before, up to which they are extrapolated: after a jump of a
-target the way on leads nowhere."""
+"""Rotation (radians) of a bone between the solutions of the two frames before, up to which the solutions are
+extrapolated: after a jump of a target the way on leads nowhere."""
 
 Frame: TypeAlias = tuple[StartTree, Goals]
 """The pose of a frame, which is its reference pose, and its goals."""
@@ -140,7 +140,7 @@ def _solved_between(
         return []
     inner = problems[1:-1]
     references = [_reference(problem) for problem in inner]
-    stacks = [TaskStack(problem.start.tree, problem.levels(), problem.moves_root) for problem in inner]
+    stacks = [problem.stack() for problem in inner]
     if any(reference is None for reference in references) or not are_alike(stacks):
         return []
     # A descent by weight stays near the reference pose by the posture task's own weights, all others by equal ones.

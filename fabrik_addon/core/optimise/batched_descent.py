@@ -57,6 +57,8 @@ REGULAR = 1e-10
 def are_alike(stacks: Sequence[TaskStack]) -> bool:
     """Tell whether descents can be batched: with the same tasks but for where their targets, frames and poles are."""
     first, *others = ([[(_kind(task), weight) for task, weight in level] for level in stack.levels] for stack in stacks)
+    if any(stack.preferences for stack in stacks):
+        return False
     return all(None not in (kind for kind, _ in level) for level in first) and all(other == first for other in others)
 
 
@@ -81,7 +83,7 @@ class DescentBatch:
 
     @property
     def first(self) -> TaskStack:
-        """The descent that says what is the same of all."""
+        """The stack that says what is the same of all."""
         return self.stacks[0]
 
     @cached_property

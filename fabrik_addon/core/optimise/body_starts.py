@@ -75,7 +75,7 @@ def _fitted(problem: TreeProblem, pose: State) -> State:
 
 
 def _bent(problem: TreeProblem, pose: State) -> State:
-    """Return a pose whose hinges are bent by ``BEND`` and more, to the side to which they can bend further."""
+    """Return a pose whose hinges are bent by ``BEND`` or more, or to a limit, to the side that allows more."""
     tree, coordinates = problem.start.tree, [*pose.coordinates]
     for bone in tree.bones:
         limits = tree.limits[bone]
@@ -83,7 +83,7 @@ def _bent(problem: TreeProblem, pose: State) -> State:
         if axis is None:
             continue
         lower, upper = limits.lower[axis], limits.upper[axis]
-        bend = BEND if axis == 1 else math.sin(0.5 * BEND)
+        bend = BEND if axis == 1 else math.sin(0.5 * BEND)  # the coordinate of a swing is a half-sine
         own = [*coordinates[bone]]
         own[axis] = max(own[axis], min(bend, upper)) if upper > -lower else min(own[axis], max(-bend, lower))
         coordinates[bone] = tuple(own)

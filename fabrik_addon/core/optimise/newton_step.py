@@ -10,17 +10,17 @@ of all tasks, the way from the value to the target, ``J = -dr/dq`` and W the dia
     (J^T W J + K + (1 + lambda) P) dq = J^T W r + P (q0 - q)
 
 which leads to the minimum of a quadratic model of the cost, plus ``lambda dq^T P dq`` (after Marquardt 1963, with P for
-the diagonal of J^T J). K is the second derivative of the targets' joints times the forces f on them
-(``TaskStack.curvature``), less what the derivatives of bounded forces are less than W (``Loss.softening``); where the
-matrix isn't positive definite, K projected to its eigenvalues that aren't negative, in coordinates of which P is the
-identity. Without K, which leaves a Gauss-Newton step, a target beyond reach took 25 to 44 steps instead of 3 to 19
-(medians of seeded paths of Rigify's human, bench row "body-paths"). Bounds are a primal-dual active set that starts
-from that of the step before: a coordinate is held at a limit where limit + multiplier / P is beyond the limit
-(Hintermueller, Ito and Kunisch 2002).
+the diagonal of J^T J). K is ``-sum f . d^2p/dq^2`` over the joints p with targets and the forces f on them
+(``TaskStack.curvature``), minus ``Loss.softening`` where it isn't 0; where the matrix isn't positive definite, K is
+projected to its eigenvalues that aren't negative, in coordinates of which P is the identity. Without K, which leaves a
+Gauss-Newton step, a target beyond reach took 25 to 44 steps instead of 3 to 19 (medians of seeded paths of Rigify's
+human, bench row "body-paths"). Bounds are a primal-dual active set that starts from that of the step before: a
+coordinate is held at a limit where limit + multiplier / ((1 + lambda) P) is beyond the limit (Hintermueller, Ito and
+Kunisch 2002).
 
 The forces f are W r, but on the first level, where that is met, so that W r says nothing. There they are the Lagrange
 multipliers by least squares in the metric P (Nocedal and Wright, section 18.3), with J_1 the first level's rows of J
-and J_2 and f_2 the other rows and their forces:
+and J_2 and f_2 the other rows and their forces, and the pseudo-inverse of J_1 as it was a step before:
 
     f_1 = -(J_1 P^-1 J_1^T)^-1 J_1 P^-1 (J_2^T f_2 + P (q0 - q))
 
@@ -99,7 +99,7 @@ class PoseCost(NamedTuple):
     of_tasks: float
     """The loss of the tasks."""
     cost: float
-    """That and the cost of the posture task."""
+    """Loss of the tasks and cost of the posture task."""
 
 
 def cost_at(
@@ -207,7 +207,7 @@ def _bounds(stack: TaskStack, state: State) -> tuple[Array, Array, Swings]:
 def newton_step(
     stack: TaskStack, model: CostModel, damping: float, active: NDArray[np.bool_]
 ) -> tuple[Array, Array, NDArray[np.bool_], bool] | None:
-    """Return a step (N + S,) that ends within limits, and the damped pseudo-inverse of the first level's rows.
+    """Return a step (N + S,) that ends within limits, with how it was found; None where there is none.
 
     Args:
         stack: the tasks.
@@ -234,11 +234,12 @@ def newton_step(
     for _ in range(ACTIVE_SET_ROUNDS):
         (held,) = np.nonzero(above | below)
         if held.size:
-            # Multipliers f: H dq = b - f and dq = limit where held, so f = (H^-1)_hh^-1 ((H^-1 b)_h - limit).
+            # Multipliers m: H dq = b - m and dq = limit where held, so m = (H^-1)_hh^-1 ((H^-1 b)_h - limit).
             at_limit = np.where(above, up, down)[held]
-            forces = positive_inverse(inverse[np.ix_(held, held)], LEAST_INVERSE) @ (without_bounds[held] - at_limit)
-            desired = without_bounds - inverse[:, held] @ forces
-            desired[held] = at_limit + forces / metric[held]
+            of_held = positive_inverse(inverse[np.ix_(held, held)], LEAST_INVERSE)
+            multipliers = of_held @ (without_bounds[held] - at_limit)
+            desired = without_bounds - inverse[:, held] @ multipliers
+            desired[held] = at_limit + multipliers / metric[held]
         else:
             desired = without_bounds
         # At a limit the desired change is a multiplier, of which the sign alone counts: it frees the coordinate.

@@ -18,11 +18,11 @@ lambda_k grows with the level's residual (Fan and Yuan 2005): it stands for the 
 leaves out, which is in proportion to the residual, and vanishes where the level is met.
 
 Bounds are an active set: a coordinate that a step would take out of its limits stops at the limit, and the step is
-solved again for the others. A step is taken where the sum of the levels' residuals, each weighted PENALTY times more
-than the next (an exact penalty: Nocedal and Wright, section 15.4), falls, or where that sum stays and the residual of
-the posture task falls, and where no step leaves the first level worse than ``NEAR_FIRST``. A step that is not taken is
-corrected once for its own curvature (second-order correction: Nocedal and Wright, section 15.6), then made shorter.
-Where a descent ends with a task that can't be met, the levels above that task are met exactly again.
+solved again for the others. A step is taken where the sum of the lengths of the levels' residuals, each weighted
+PENALTY times more than the next (an exact penalty: Nocedal and Wright, section 15.4), falls, or where that sum stays
+and the residual of the posture task falls, and where no step leaves the first level worse than ``NEAR_FIRST``. A step
+that is not taken is corrected once for its own curvature (second-order correction: Nocedal and Wright, section 15.6),
+then made shorter. Where a descent ends with a task that can't be met, the levels above that task are met exactly again.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from .task_stack import TaskStack
 from .tasks import State
 
 DAMPING = 0.3
-"""lambda over the length of a level's residual: about half a lever arm, in units of the tree's longest way."""
+"""lambda over the length of a level's residual: about half a lever arm, in the tree's units."""
 
 LEAST_DAMPING = 1e-8
 """lambda of a level that is met."""
@@ -67,7 +67,7 @@ LARGEST_GROWTH = 2.0
 """Ratio of a posture part's length to that of the step before, above which it isn't extrapolated."""
 
 SHORTEST = 1e-7
-"""Largest change in a step below which a descent ends."""
+"""Bound of a step's length below which a descent ends."""
 
 CONVERGED_TASKS = 3e-7
 """Length of J dq of the tasks' part of a step that counts as none, in the tree's units."""
@@ -148,7 +148,7 @@ class _Levels:
         return change, posture
 
     def correction(self, left: Array) -> Array:
-        """Return the second-order correction of the step (N + S,): for what its own curvature left of the residuals.
+        """Return the second-order correction of the step (N + S,): for what the step's curvature left of the residuals.
 
         Nocedal and Wright, section 15.6. The pseudo-inverses are those of the step without limits: with coordinates at
         their limits left out the hand of a human that is led beyond reach stayed farther from its target by 0.006 of
@@ -225,19 +225,19 @@ def descend_by_priority(stack: TaskStack, start: State, reference: State | None,
             by_tasks, by_posture, levels = _step(stack, state, residual, jacobian, toward)
             extrapolated = by_posture if before is None else _extrapolated(stack, by_posture, *before)
         change = by_tasks + extrapolated
-        longest = math.sqrt(float(change @ change))
+        length = math.sqrt(float(change @ change))
         gained, size = jacobian @ by_tasks, float(by_posture @ by_posture)
         if gained @ gained <= CONVERGED_TASKS**2 and size <= CONVERGED_POSTURE**2:
             break
         if progress.is_stale(cost.tasks, size) and _may_end(stack, residual):
             is_converged = has_poles
             break
-        share = min(1.0, radius / longest)
+        share = min(1.0, radius / length)
         trial = _tried(stack, state, share * change, bends, reference)
         if not _is_gain(cost, trial.cost):
             left = trial.residual - (residual - share * (jacobian @ change))
             correction = levels.correction(left)
-            if correction @ correction < (share * longest) ** 2:
+            if correction @ correction < (share * length) ** 2:
                 trial = _tried(stack, trial.state, correction, bends, reference)
         if _is_gain(cost, trial.cost):
             # Tasks that can't be met end in flat valleys, in which the pose would go on to move for nothing.
@@ -246,11 +246,11 @@ def descend_by_priority(stack: TaskStack, start: State, reference: State | None,
             is_last = share == 1.0 and _leaves_nothing(stack, residual, size, before)
             before = by_posture, share * extrapolated
             taken += 1
-            radius = min(LONGEST, max(radius, 2.0 * share * longest))
+            radius = min(LONGEST, max(radius, 2.0 * share * length))
             if slow >= 2 or is_last:
                 break
         else:
-            radius, before, extrapolated = 0.3 * share * longest, None, by_posture
+            radius, before, extrapolated = 0.3 * share * length, None, by_posture
             if radius < SHORTEST:
                 break
     else:
@@ -305,7 +305,7 @@ def _extrapolated(stack: TaskStack, by_posture: Array, before: Array, taken: Arr
     """Return the posture part of a step (N + S,), extrapolated from the step before.
 
     f is the posture part here (``by_posture``), g that of the step before (``before``) and s the posture part with
-    which that step was taken (``taken``); with d = f - g, and products in the descent's metric
+    which that step was taken (``taken``); with d = f - g, and products in ``TaskStack.metric``
 
         f - gamma (s + d),    gamma = <f, d> / <d, d>
 
@@ -342,14 +342,14 @@ def _is_gain(cost: _Cost, tried: _Cost) -> bool:
 
 
 def _tried(stack: TaskStack, state: State, change: Array, bends: Sequence[float], reference: State | None) -> _Trial:
-    """Return what a change of the coordinates leads to, with the residuals of chains that are bent as before it."""
+    """Return what a change of the coordinates leads to, with the bends of the poles' chains from before the step."""
     trial = stack.applied(state, change)
     residual, toward = stack.residual(trial, bends)[0], stack.to_reference(trial, reference)
     return _Trial(trial, residual, toward, _cost(stack, residual, toward))
 
 
 def _restored(stack: TaskStack, state: State) -> State:
-    """Return the state with the levels above the first that isn't met brought back to where they are met exactly.
+    """Return the state with the levels above the first unmet level brought back to where they are met exactly.
 
     A descent that ends in the flat valley of a task that can't be met leaves the levels above it with the curvature of
     the last step: pins were off by 1.5e-4 of a body's height. Where all levels are met, but not closely, steps with

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The loss of tasks that are weighed against each other: what a residual costs, and with what force its task pulls.
 
-Of tasks of the first level (pins and planted feet) and of preferences it is ``rho(r) = w r^2``; of the others, whose
-force is bounded, the pseudo-Huber loss
+Of positions and rotations of the first level (pins and planted feet) and of preferences it is ``rho(r) = w r^2``; of
+the others, whose force is bounded, the pseudo-Huber loss
 
     rho(r) = 2 F delta (sqrt(1 + (r / delta)^2) - 1),   delta = F / w
 
@@ -39,7 +39,7 @@ class Firmness(NamedTuple):
     nearly_met: float
     """Length of a task's residual, in the tree's units, up to which the task is met exactly at the end."""
     most_exact: float
-    """Largest change of a coordinate (radians) by which tasks are met exactly at the end."""
+    """Largest change of a coordinate (radians, or units of a shift) by which tasks are met exactly at the end."""
 
 
 OF_BODY = Firmness((1e8, 1e5, 1e3, 1e2), (math.inf, 500.0, 100.0, 30.0), 3e-3, 0.05)
@@ -68,7 +68,7 @@ class Loss:
     """The loss of the tasks."""
 
     spans: Sequence[slice]
-    """Rows of each task, or one of them where each has a loss of its own (``LookAtTask``)."""
+    """Rows of each task, or one row where each row of a task has a loss of its own (``LookAtTask``)."""
     weights: Sequence[float]
     most_forces: Sequence[float]
     are_stiff: Sequence[bool]

@@ -80,16 +80,19 @@ class TaskStack:
 
     @cached_property
     def weights(self) -> Array:
-        """(N + S,) W: how readily each coordinate changes, its bone's share of a step (``Tree.shares``)."""
+        """(N + S,) W: how readily each coordinate changes, its bone's share of a step (``Tree.shares``).
+
+        A half-sine, the coordinate of a swing, is half its angle: the structure has a factor of 1/4 for it.
+        """
         structure = self.tree.structure
         own = np.array(self.tree.shares).reshape(-1).take(structure.flat_columns) * structure.weights
         return np.concatenate([own, np.ones(self.shift_count)])
 
     @cached_property
     def inverse_posture_weights(self) -> Array:
-        """(N + S,) P^-1, inverse weights in the posture task: W over ``Tree.posture_weights``.
+        """(N + S,) P^-1, inverse weights in the posture task: W / p with p = ``Tree.posture_weights``.
 
-        Without those over ``Tree.carried_lengths``.
+        Where there are none, p = ``Tree.carried_lengths``.
         """
         own = self.tree.posture_weights or self.tree.carried_lengths
         structure = self.tree.structure
@@ -109,7 +112,7 @@ class TaskStack:
 
     @cached_property
     def carried(self) -> tuple[NDArray[np.intp], Array]:
-        """(K, B) the joint that moves as each of those does with a bone, and (K, B, 1) 1 where it moves at all."""
+        """(K, B) the joint whose motion with bone b is that of joint k, and (K, B, 1) 1 where k moves with b."""
         which, moves = self.tree.structure.carried
         return which[self.joints], moves[self.joints]
 
@@ -171,7 +174,7 @@ class TaskStack:
 
     @cached_property
     def metric(self) -> Array:
-        """(N + S,) weights 1 / W of the squared coordinates in the length of the way to the reference pose."""
+        """(N + S,) weights 1 / max(W, 0.01) of the squared coordinates of the way to the reference pose."""
         return 1.0 / np.maximum(self.weights, 1e-2)
 
     def errors(self, residual: Array) -> list[float]:
@@ -212,7 +215,7 @@ class TaskStack:
 
     @cached_property
     def _point_rows(self) -> NDArray[np.intp]:
-        """(P,) those of the joints of ``at_points``."""
+        """(P,) places of the joints of ``at_points`` in ``joints``."""
         return np.array([self._joint_rows[joint] for joint in self.at_points[0].tolist()], np.intp)
 
     @cached_property
@@ -252,15 +255,16 @@ class TaskStack:
 
         With f the force on a joint at p, toward its target, a_c and a_d the axes of two columns of which c rotates the
         frame of d, and p_d the head of d's bone, ``K_cd = -f . (a_c x (a_d x (p - p_d))) = (a_c x f) . dp/dq_d``, added
-        up over the joints; of two columns of one bone it is the mean of both orders. For a straight chain of length L
-        under the force F, ``K_cc`` of its root is F L, a pendulum's stiffness.
+        up over the joints; of two columns of one bone it is the mean of both orders. That is exact for rotation
+        vectors; of swing and twist it leaves out how the axes turn with the coordinates of their own bone. For a
+        straight chain of length L under the force F, ``K_cc`` of its root is F L, a pendulum's stiffness.
 
         K is 0 where a floor or a balance task has a residual: the second derivatives of those aren't computed, and K of
         the other forces alone is wrong.
 
         Args:
             motions: of the state.
-            forces: (M,) W r.
+            forces: (M,) f, W r or the first level's multipliers (``newton_step``).
         """
         structure = self.tree.structure
         _, _, rows = self.at_points

@@ -83,7 +83,7 @@ class PositionTask:
 
 @dataclass(frozen=True)
 class OrientationTask:
-    """A bone should have a frame, or one axis of its own should point where that of the frame does."""
+    """A bone should have a frame, or with ``axis``, this axis of the bone should point where it does in the frame."""
 
     bone: int
     frame: Quaternion

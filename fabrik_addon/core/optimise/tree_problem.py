@@ -21,7 +21,8 @@ from ..problem import FabrikError, Goals, Options
 from .balance_task import BalanceTask, balance_task
 from .floor_task import FloorTask, floor_task
 from .look_at_task import LookAtTask, look_at_task
-from .swivel_task import SwivelTask, swivel_task
+from .swivel_task import SWIVEL_WEIGHT, SwivelTask, swivel_task
+from .task_stack import TaskStack
 from .tasks import OrientationTask, PoleTask, PositionTask, State, Task, state_of
 
 FAR_BEYOND = 0.1
@@ -156,6 +157,11 @@ class TreeProblem:
             levels.setdefault(self.look_at_priority, []).append((self.look_at, 1.0))
         return [sorted(levels[level], key=_order) for level in sorted(levels)]
 
+    def stack(self) -> TaskStack:
+        """Return the tasks by level, and the swivels beside the posture task."""
+        swivels = [(task, SWIVEL_WEIGHT) for task in self.swivels]
+        return TaskStack(self.start.tree, self.levels(), self.moves_root, swivels)
+
     def state(self, coordinates: Sequence[JointCoordinates], shifts: Sequence[Vector] | Array) -> State:
         """Return the state of coordinates and roots' shifts."""
         return state_of(self.start.tree, coordinates, shifts)
@@ -167,6 +173,11 @@ class TreeProblem:
     def distances(self, state: State) -> list[float]:
         """Return the distance of each effector from where it is brought."""
         return [math.hypot(*place.residual(SCALAR, state.placed)) for place in self.places]
+
+    def farthest(self, state: State) -> float:
+        """Return the largest distance of an effector that has a target from where it is brought."""
+        distances = zip(self.distances(state), self.tolerances, strict=True)
+        return max((distance for distance, tolerance in distances if math.isfinite(tolerance)), default=0.0)
 
     def is_met(self, state: State) -> bool:
         """Tell whether every effector is at its target."""
@@ -329,9 +340,7 @@ def _with_body_tasks(problem: TreeProblem, goals: Goals) -> TreeProblem:
     is_look_alone = problem.is_met(present) and problem.angle_off(present) <= UNSEEN_ANGLE
     if goals.balance is None or is_look_alone:
         return problem
-    distances = zip(problem.distances(present), problem.tolerances, strict=True)
-    pulled = max((distance for distance, tolerance in distances if math.isfinite(tolerance)), default=0.0)
-    task = balance_task(start, present.placed, goals.balance, pulled)
+    task = balance_task(start, present.placed, goals.balance, problem.farthest(present))
     return replace(problem, balance=task, balance_priority=goals.balance.priority)
 
 

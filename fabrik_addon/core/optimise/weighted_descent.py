@@ -5,10 +5,11 @@
 The step and the cost that it reduces are those of ``newton_step``; its damping lambda changes by the ratio of the
 reduction of the cost to that of the model (Nielsen 1999).
 
-By strict priority (``prioritised_descent``) no level changes the residuals of those above it, by weight a little. But
-where a target is out of reach, steps by strict priority alternate between the target and the posture, and end far from
-both. After the last step by weight, positions and rotations that are nearly met are met exactly, by steps of strict
-priority; poles, swivels, balance and looks stay as they are.
+By strict priority (``prioritised_descent``) no level changes the residuals of those above it; by weight each changes
+them a little. But where a target is out of reach, steps by strict priority alternate between the target and the
+posture, and end far from both. After the last step by weight, positions, rotations and points at the floor that are
+nearly met are met exactly, by steps of strict priority. Looks keep their residuals in these steps; poles, swivels and
+balance are left out of them.
 
 Every trial is brought back to the first level before its cost is compared: off the curved set of poses that keep the
 pins a straight step increases the first level's cost by more than it reduces the others'.
@@ -113,7 +114,9 @@ def costs_of(stack: TaskStack, state: State, reference: State, firmness: Firmnes
 
 
 def nearest_on_first_level(stack: TaskStack, state: State, steps: int) -> State:
-    """Return the state within limits that meets the tasks of the first level and is nearest to a state, or comes near.
+    """Return the state within limits that meets the tasks of the first level and is nearest to a state.
+
+    Where the steps are used up before, it is the state where they end.
 
     Args:
         stack: tasks by level.
@@ -131,7 +134,7 @@ def _descend(
     firmness: Firmness = OF_BODY,
     most_weight: float = math.inf,
 ) -> tuple[State, int, bool]:
-    """Descend as ``descend_by_weight`` does, with no task's weight above one, and without the steps of priority."""
+    """Descend as ``descend_by_weight`` does, but for the steps of priority, with no weight above ``most_weight``."""
     loss = loss_of(stack, firmness, most_weight)
     damping, growth, taken = FIRST_LAMBDA, 2.0, 0
     here = cost_at(stack, loss, start, reference)
@@ -150,10 +153,10 @@ def _descend(
             trial, residual = _on_first_level(stack, stack.applied(here.state, change), back, here.bends)
             there = cost_at(stack, loss, trial, reference, (residual, here.bends))
             if there.cost < here.cost:
-                gain = min((here.cost - there.cost) / max(model.gain(stack, change), 1e-300), 1.5)
+                ratio = min((here.cost - there.cost) / max(model.gain(stack, change), 1e-300), 1.5)
                 here = cost_at(stack, loss, trial, reference) if here.bends else there
                 model = modelled(stack, loss, here, back)
-                damping, growth = max(damping * max(0.1, 1.0 - (2.0 * gain - 1.0) ** 3), LEAST_LAMBDA), 2.0
+                damping, growth = max(damping * max(0.1, 1.0 - (2.0 * ratio - 1.0) ** 3), LEAST_LAMBDA), 2.0
                 taken += 1
                 continue
             active[:] = False
@@ -164,7 +167,14 @@ def _descend(
 
 
 def _nearly_met(stack: TaskStack, state: State, most: float, nearly_met: float) -> TaskStack:
-    """Return a descent to targets that are brought some share of the way to where they should be (``_share_met``)."""
+    """Return the first level, and below it the tasks whose targets are brought some share of the way to them.
+
+    Args:
+        stack: the tasks.
+        state: from where the way is measured.
+        most: largest share.
+        nearly_met: as in ``_share_met``, which gives the share of each task.
+    """
     levels: list[list[tuple[Task, float]]] = [list(stack.levels[0])]
     for level in stack.levels[1:]:
         shares = [
@@ -191,10 +201,11 @@ def _nearly_met(stack: TaskStack, state: State, most: float, nearly_met: float) 
 def _share_met(error: float, nearly_met: float) -> float:
     """Return the share of a residual that is met exactly at the end, by its length r, in the tree's units.
 
-    All of it up to a = ``nearly_met``, and beyond ``a / (1 + (e / c)^2) + e / (1 + (e / b)^2)`` of e = r - a with
-    b = ``NEAR`` a and c = ``BESIDE`` a: at the end of its reach a body gains the last millimetres by large rotations,
-    and would jump to them where a target comes into reach. Where that length falls, it falls by less than a fifth of
-    the target's motion: with a share that fell to 0 within 0.02 units the hand went back while its target went on.
+    All of it up to a = ``nearly_met``, and beyond a length of ``a / (1 + (e / c)^2) + e / (1 + (e / b)^2)`` with
+    e = r - a, b = ``NEAR`` a and c = ``BESIDE`` a, none from ``FAR_FROM_MET`` a on: at the end of its reach a body
+    gains the last millimetres by large rotations, and would jump to them where a target comes into reach. Where that
+    length falls, it falls by less than a fifth of the target's motion: with a share that fell to 0 within 0.02 units
+    the hand went back while its target went on.
     """
     if error <= nearly_met:
         return 1.0
