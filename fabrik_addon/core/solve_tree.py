@@ -123,6 +123,8 @@ class TreeSolution:
     """Of each effector, over the length of its own chain."""
     sweeps: Component
     status: list[Component]
+    is_balance_active: bool = False
+    """Whether the balance task pulls: the center of mass of a body is at an edge of its region."""
 
 
 def solve_tree(start: StartTree, goals: Goals, options: Options) -> Solution:
@@ -234,6 +236,7 @@ def solution_of(problem: TreeProblem, state: State, steps: int, is_converged: bo
         error=[distance / length for distance, length in zip(distances, start.own_lengths, strict=True)],
         sweeps=steps,
         status=_statuses(problem, state, distances, is_converged),
+        is_balance_active=problem.balance is not None and any(problem.balance.residual(SCALAR, state.placed)),
     )
 
 

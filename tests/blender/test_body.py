@@ -498,9 +498,9 @@ def test_the_panel_skeleton_lists_parts_and_says_what_is_doubtful(rigify: None) 
         kind.draw(Drawing(kind, found), bpy.context)
         return found
 
-    assert {("label", "Elbow.L"), ("prop", "use_pin"), ("prop", "priority")} <= set(
-        drawn(body_panel.VIEW3D_PT_fabrik_handles)
-    )
+    of_handles = set(drawn(body_panel.VIEW3D_PT_fabrik_handles))
+    assert {("label", "Elbow.L"), ("prop", "use_pin"), ("prop", "priority")} <= of_handles
+    assert {("prop", "use_balance"), ("prop", "use_floor"), ("prop", "floor_height")} <= of_handles
 
     assert {("label", "Upper Arm.L"), ("label", "upper_arm.L"), ("operator", "pose.fabrik_body_find")} <= set(drawn())
     body.active_part = body.parts.find("Hand.L")

@@ -14,6 +14,8 @@ from mathutils import Matrix, Vector
 
 from fabrik_addon.blender.interface.body_tool import balance_mark
 from fabrik_addon.blender.rig.body_balance import masses_of, stance_of, upward
+from fabrik_addon.blender.rig.body_snapshots import Pull
+from fabrik_addon.blender.solving.solve_body import pull_body
 from fabrik_addon.core.math.convex_region import convex_hull, nearest_in_hull
 from scripts.benchmark import body_drag_rows
 from tests.blender.rigs import clear_scene, update
@@ -130,6 +132,16 @@ def test_knees_and_hips_follow_a_hand_that_leaves_reach_over_many_moves(body: st
     drag = body_drag_rows.drag_far(armature, number, "hand far")
     assert drag.ratio <= body_drag_rows.LARGEST_RATIO
     assert drag.fallen < 1e-3
+
+
+@pytest.mark.parametrize(("handle", "by"), [("Chest", (0.0, -0.5, -0.1)), ("Hips", (0.0, 0.3, -0.4))])
+def test_a_handle_that_balance_holds_back_says_so(handle: str, by: tuple[float, float, float]) -> None:
+    for use_balance in (True, False):
+        armature = human(use_balance)
+        target = place(armature, handle) + Vector(by)
+        result, _ = pull_body(bpy.context.view_layer, armature, [Pull(handle, target, None)])
+        assert result is not None
+        assert ("Balance keeps the center of mass over the feet" in result.message) == use_balance, result.message
 
 
 def test_a_foot_is_lifted_off_after_the_weight_is_on_the_other() -> None:

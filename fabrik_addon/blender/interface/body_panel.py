@@ -79,6 +79,12 @@ class VIEW3D_PT_fabrik_handles(SubPanel):
         layout = self.layout
         body = body_of(context.object)
         layout.template_list("FABRIK_UL_handles", "", body, "handles", body, "active_handle", rows=4)
+        row = layout.row(align=True)
+        row.prop(body, "use_balance", toggle=True)
+        row.prop(body, "use_floor", toggle=True)
+        floor_height = row.row(align=True)
+        floor_height.active = body.use_floor
+        floor_height.prop(body, "floor_height", text="")
         if 0 <= body.active_handle < len(body.handles):
             handle = body.handles[body.active_handle]
             column = layout.column()

@@ -234,7 +234,7 @@ class FabrikBody(PropertyGroup):
     )
     use_balance: BoolProperty(
         name="Balance",
-        description="Keep the center of mass over the feet that are planted",
+        description="Keep the center of mass over the feet that are planted, also where a handle then stays behind",
         default=True,
         override=OVERRIDABLE,
     )

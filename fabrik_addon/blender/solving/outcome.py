@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _NAMES = {Status.OUT_OF_REACH: "out of reach", Status.LIMITED: "limited", Status.STALLED: "stalled"}
 
+_BALANCED = "Balance keeps the center of mass over the feet: switch it off to go farther"
+
 _UNREPORTED_ANGLE = math.radians(0.5)
 """Angle between two rotations (radians) up to which no message names the difference."""
 
@@ -96,7 +98,7 @@ def _changed_by(solved: SolvedChain, later: Sequence[SolvedChain]) -> list[str]:
 
 def _constrained_by(solved: SolvedChain) -> list[str]:
     """Return what constrains a chain's bones, in words."""
-    found = []
+    found = [_BALANCED] if _is_balanced(solved) else []
     if at_limit := _at_limit(solved):
         found.append("at their limit are " + ", ".join(at_limit))
     if locked := [f"'{bone.name}'" for bone, _ in solved.channels if has_locks(bone)]:
@@ -150,11 +152,18 @@ def _is_near(solved: SolvedChain, target: Vector) -> bool:
 
 def _held(solved: SolvedChain) -> str:
     """Return in words that the rest of the tree holds a chain."""
+    if _is_balanced(solved):
+        return _BALANCED
     if solved.snapshot.priority:
         return "other handles of the body are held, or its limits hold it"
     names = " and ".join(f"'{name}'" for name in solved.together_with)
     chains = "chain" if len(solved.together_with) == 1 else "chains"
     return f"the bones above its root are held by {chains} {names}"
+
+
+def _is_balanced(solved: SolvedChain) -> bool:
+    """Tell whether a handle of a body is at the end of a chain that the balance of the body may hold back."""
+    return solved.solution is not None and solved.solution.is_balance_active
 
 
 def _rotation_error(solved: SolvedChain) -> str:

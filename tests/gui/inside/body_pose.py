@@ -271,7 +271,6 @@ def has_color(colors: Sequence[tuple[int, int, int]], name: str) -> bool:
 def body_balance() -> Steps:
     """A mark on the floor below the center of mass: green over the planted feet, red beside them."""
     yield from with_tool()
-    rig_now().fabrik.body.use_balance = True
     for axis in ("show_axis_x", "show_axis_y"):
         setattr(area().spaces.active.overlay, axis, False)
     with over():
