@@ -78,6 +78,15 @@ def test_a_balanced_body_turns_its_hips(human: Object) -> None:
     assert degrees(hips.matrix.to_quaternion(), Quaternion(Z, math.radians(10.0)) @ rotation) < 0.1
 
 
+def test_a_balanced_body_turns_far_at_once(human: Object) -> None:
+    layer, chest = bpy.context.view_layer, bone_of(human, "Chest")
+    rotation = chest.matrix.to_quaternion()
+    session = BodyTurn(layer, human, "Chest")
+    for angle in (2.0, 20.0):
+        session.turn(layer, Quaternion(Z, math.radians(angle)))
+        assert degrees(chest.matrix.to_quaternion(), Quaternion(Z, math.radians(angle)) @ rotation) < 0.1
+
+
 def test_a_turn_keeps_the_rotation_alone(human: Object) -> None:
     assert ops.fabrik_body_turn(handle="Chest", axis=Z, angle=0.3) == {"FINISHED"}
     chest = human.fabrik.body.handles["Chest"]
