@@ -7,6 +7,8 @@ Lengths are metres in the space of Rigify's metarigs, which look along -Y and ha
 
 from __future__ import annotations
 
+import itertools
+import math
 import time
 from dataclasses import dataclass, field, replace
 
@@ -56,7 +58,7 @@ class Pulled:
 
 @dataclass(frozen=True)
 class Bodies:
-    """A metarig, the pose in which it stands, and poses that are pulled from there."""
+    """A metarig or a spider, the pose in which it stands, and poses that are pulled from there."""
 
     metarig: str
     stand: BodyPose
@@ -136,10 +138,49 @@ HORSE = Bodies(
 )
 
 
+SPIDER = Bodies(
+    "spider",
+    BodyPose("before", ()),
+    (
+        BodyPose("leg lifted", (Pull("Limb 1", (0.72, -1.0, 0.75)),)),
+        BodyPose("body lowered", (Pull("Body", (0.0, 0.05, 0.24)),)),
+    ),
+    picture.View(1320, 420, legend=picture.BODY_LEGEND),
+)
+
+
+def add_spider() -> Object:
+    """Add a body with eight legs whose bones have names that say nothing."""
+    armature = bpy.data.objects.new("Spider", bpy.data.armatures.new("Spider"))
+    bpy.context.scene.collection.objects.link(armature)
+    bpy.context.view_layer.objects.active = armature
+    bpy.ops.object.mode_set(mode='EDIT')
+    bones = armature.data.edit_bones
+    body = bones.new("Bone")
+    body.head, body.tail = (0.0, 0.15, 0.5), (0.0, -0.15, 0.5)
+    abdomen = bones.new("Bone")
+    abdomen.head, abdomen.tail, abdomen.parent = (0.0, 0.15, 0.5), (0.0, 0.65, 0.6), body
+    for leg in range(8):
+        angle = math.radians(35.0 + 36.0 * (leg % 4)) * (1.0 if leg < 4 else -1.0)
+        out, parent = Vector((math.sin(angle), -math.cos(angle), 0.0)), body
+        points = [Vector((0.0, 0.0, 0.5)) + share * out for share in (0.12, 0.35, 0.75, 1.15)]
+        for height, point in zip((0.5, 0.75, 0.8, 0.0), points, strict=True):
+            point.z = height
+        for head, tail in itertools.pairwise(points):
+            bone = bones.new("Bone")
+            bone.head, bone.tail, bone.parent = head, tail, parent
+            parent = bone
+    bpy.ops.object.mode_set(mode='OBJECT')
+    return armature
+
+
 def add_body(metarig: str) -> Object:
-    """Add one of Rigify's metarigs and make its body; it is in Pose Mode then."""
-    bpy.ops.preferences.addon_enable(module="rigify")
-    getattr(bpy.ops.object, f"armature_{metarig}_metarig_add")()
+    """Add one of Rigify's metarigs, or a spider, and make its body; it is in Pose Mode then."""
+    if metarig == "spider":
+        add_spider()
+    else:
+        bpy.ops.preferences.addon_enable(module="rigify")
+        getattr(bpy.ops.object, f"armature_{metarig}_metarig_add")()
     armature = bpy.context.object
     assert armature is not None
     bpy.ops.object.mode_set(mode='POSE')

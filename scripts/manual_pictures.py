@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Put the manual's pictures into docs/images: those of the window from out/gui, cut and small, rendered ones from out.
 
-Run before: ``python3 scripts/test.py --only gui``; ``python3 scripts/demo.py``, with ``horse`` and with ``chains``;
+Run before: ``python3 scripts/test.py --only gui``; ``python3 scripts/demo.py``, with ``horse``, ``spider``, ``chains``;
 ``python3 scripts/retarget.py``; and ``python3 scripts/moving_picture.py``. The plots are drawn by
 ``python3 scripts/bench.py --plot``.
 """
@@ -34,8 +34,8 @@ SHEETS = {
 }
 """Pictures of the window that stand five in a row, half as large; what is kept of each."""
 
-RENDERED = {"human": "human.png", "horse": "horse.png", "chains": "chains.png", "retarget": "cmu_01_01_jump.png"}
-RENDERED |= {"dragged": "dragged.webp"}
+RENDERED = {"human": "human.png", "horse": "horse.png", "spider": "spider.png", "chains": "chains.png"}
+RENDERED |= {"retarget": "cmu_01_01_jump.png", "dragged": "dragged.webp"}
 """Name in the manual, and file in out."""
 
 

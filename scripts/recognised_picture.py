@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import os
 import sys
@@ -21,6 +20,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 sys.path.insert(0, str(environment.ROOT))
 import fabrik_addon
+from body_poses import add_spider
 from fabrik_addon.blender.overlay.drawn_body import ROLE_COLORS
 from fabrik_addon.blender.rig.body_properties import ROLE_ITEMS
 
@@ -37,7 +37,7 @@ def main() -> None:
     draw = ImageDraw.Draw(image)
     for number, name in enumerate(("human", "horse", "spider")):
         bpy.ops.wm.read_factory_settings(use_empty=True)
-        armature = _add_spider() if name == "spider" else _add_metarig(name)
+        armature = add_spider() if name == "spider" else _add_metarig(name)
         bpy.ops.object.mode_set(mode='POSE')
         bpy.ops.pose.fabrik_body_add()
         _draw_body(draw, armature, number)
@@ -53,31 +53,6 @@ def _add_metarig(name: str) -> Object:
     getattr(bpy.ops.object, f"armature_{name}_metarig_add")()
     armature = bpy.context.object
     assert armature is not None
-    return armature
-
-
-def _add_spider() -> Object:
-    """Add a body with eight legs whose bones have names that say nothing."""
-    armature = bpy.data.objects.new("Spider", bpy.data.armatures.new("Spider"))
-    bpy.context.scene.collection.objects.link(armature)
-    bpy.context.view_layer.objects.active = armature
-    bpy.ops.object.mode_set(mode='EDIT')
-    bones = armature.data.edit_bones
-    body = bones.new("Bone")
-    body.head, body.tail = (0.0, 0.15, 0.5), (0.0, -0.15, 0.5)
-    abdomen = bones.new("Bone")
-    abdomen.head, abdomen.tail, abdomen.parent = (0.0, 0.15, 0.5), (0.0, 0.65, 0.6), body
-    for leg in range(8):
-        angle = math.radians(35.0 + 36.0 * (leg % 4)) * (1.0 if leg < 4 else -1.0)
-        out, parent = Vector((math.sin(angle), -math.cos(angle), 0.0)), body
-        points = [Vector((0.0, 0.0, 0.5)) + share * out for share in (0.12, 0.35, 0.75, 1.15)]
-        for height, point in zip((0.5, 0.75, 0.8, 0.0), points, strict=True):
-            point.z = height
-        for head, tail in itertools.pairwise(points):
-            bone = bones.new("Bone")
-            bone.head, bone.tail, bone.parent = head, tail, parent
-            parent = bone
-    bpy.ops.object.mode_set(mode='OBJECT')
     return armature
 
 

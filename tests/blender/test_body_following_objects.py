@@ -63,6 +63,30 @@ def test_it_follows_place_and_rotation(human: Object, prop: Object) -> None:
     assert abs(math.degrees(turned.angle) - 15.0) < 0.1
 
 
+def test_both_hands_hold_one_box_that_is_carried_and_tilted(human: Object) -> None:
+    """The hands are brought to the sides of a box first: they, the arms, the chest and the box are a closed loop."""
+    box = make_empty("Box", human.matrix_world @ Vector((0.0, -0.45, 1.1)))
+    update()
+    to_box = box.matrix_world.inverted()
+    for side, x in (("L", 0.18), ("R", -0.18)):
+        place = human.matrix_world @ Vector((x, -0.4, 1.1))
+        assert ops.fabrik_body_pull(handle=f"Hand.{side}", position=place) == {"FINISHED"}
+        update()
+        human.fabrik.body.handles[f"Hand.{side}"].target = box
+    held = {side: to_box @ human.matrix_world @ human.pose.bones[f"hand.{side}"].matrix for side in "LR"}
+    for way, angle in ((Vector((0.05, -0.05, 0.25)), 10.0), (Vector((-0.1, 0.0, -0.45)), -15.0)):
+        box.location += way
+        box.rotation_euler.y = math.radians(angle)
+        update()
+        assert ops.fabrik_body_follow() == {"FINISHED"}
+        update()
+        for side, before in held.items():
+            now = box.matrix_world.inverted() @ human.matrix_world @ human.pose.bones[f"hand.{side}"].matrix
+            assert (now.translation - before.translation).length < 4e-4, (side, angle)
+            turned = now.to_quaternion() @ before.to_quaternion().conjugated()
+            assert abs(math.degrees(turned.angle)) < 0.2 or abs(math.degrees(turned.angle) - 360.0) < 0.2
+
+
 def test_it_comes_along_whenever_another_handle_is_pulled(human: Object, prop: Object) -> None:
     before = human.matrix_world @ hand(human).head
     prop.location.z += 0.1

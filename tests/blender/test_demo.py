@@ -75,6 +75,18 @@ def test_bodies_are_pulled_into_poses_that_are_keyed(
     assert len(shapes) == pose_count
 
 
+def test_a_spider_lifts_a_leg_and_the_others_stay(tmp_path: Path) -> None:
+    done = _demo(tmp_path, "spider")
+    assert done.returncode == 0, done.stdout + done.stderr
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "spider.blend"))
+    armature, moved = bpy.data.objects["Spider"], []
+    for number in range(3):
+        bpy.context.scene.frame_set(1 + 10 * number)
+        ends = [bone for bone in armature.pose.bones if not bone.children and bone.name != "Bone.001"]
+        moved.append([bone.name for bone in ends if (bone.tail - bone.bone.tail_local).length > 1e-4])
+    assert [len(names) for names in moved] == [0, 1, 0], moved
+
+
 def test_the_human_reaches_with_all_five_chains(tmp_path: Path) -> None:
     done = _demo(tmp_path, "chains")
     assert done.returncode == 0, done.stdout + done.stderr
