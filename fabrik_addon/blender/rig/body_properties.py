@@ -236,6 +236,7 @@ class FabrikBody(PropertyGroup):
         name="Balance",
         description="Keep the center of mass over the feet that are planted, also where a handle then stays behind",
         default=True,
+        update=show_change,
         override=OVERRIDABLE,
     )
     use_look_at: BoolProperty(
