@@ -135,7 +135,7 @@ def _solids(body: _Body) -> list[Solid]:
     hubs = [
         bone for bone in body.bones if not body.role.get(bone.name) and any(c.name in body.role for c in bone.children)
     ]
-    for hub in hubs if body.role else ():
+    for hub in hubs:
         for bone in (hub, *(child for child in hub.children if child.name not in body.role)):
             solids += _limb(bone, (0.3 * bone.length, 0.45 * bone.length, 0.3 * bone.length), body.left)
     return solids

@@ -20,7 +20,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 sys.path.insert(0, str(environment.ROOT))
 import fabrik_addon
-from body_poses import add_spider
+from body_poses import add_body
 from fabrik_addon.blender.overlay.drawn_body import ROLE_COLORS
 from fabrik_addon.blender.rig.body_properties import ROLE_ITEMS
 
@@ -37,23 +37,12 @@ def main() -> None:
     draw = ImageDraw.Draw(image)
     for number, name in enumerate(("human", "horse", "spider")):
         bpy.ops.wm.read_factory_settings(use_empty=True)
-        armature = add_spider() if name == "spider" else _add_metarig(name)
-        bpy.ops.object.mode_set(mode='POSE')
-        bpy.ops.pose.fabrik_body_add()
-        _draw_body(draw, armature, number)
+        _draw_body(draw, add_body(name), number)
     image.resize((_WIDTH, _HEIGHT), Image.Resampling.LANCZOS).quantize(128).save(
         environment.ROOT / "docs/images/recognised.png", optimize=True
     )
     sys.stdout.flush()
     os._exit(0)  # bpy can hang in a plain exit
-
-
-def _add_metarig(name: str) -> Object:
-    bpy.ops.preferences.addon_enable(module="rigify")
-    getattr(bpy.ops.object, f"armature_{name}_metarig_add")()
-    armature = bpy.context.object
-    assert armature is not None
-    return armature
 
 
 def _draw_body(draw: ImageDraw.ImageDraw, armature: Object, number: int) -> None:

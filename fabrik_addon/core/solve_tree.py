@@ -369,10 +369,10 @@ def _from_starts(problem: TreeProblem, stack: TaskStack, reference: State, optio
     A drag has one start, and a bound on the largest rotation: its first move is short, and leads to no other minimum.
     """
     found = descend_gradually(stack, reference, reference, TREE_STEPS)
-    tasks, cost = costs_of(stack, found.state, reference)
-    used = found.steps
     if math.isfinite(options.most_turn):
         return found
+    tasks, cost = costs_of(stack, found.state, reference)
+    used = found.steps
     for start in other_starts(problem, reference):
         if tasks <= UNMET_COST:
             break

@@ -191,20 +191,20 @@ def _run_rule(rule: Rule, joints: Array, target: Array) -> tuple[int, float]:
     points: list[Vector] = [tuple(point) for point in joints.tolist()]
     links: list[Vector] = [tuple(link) for link in np.diff(joints, axis=0).tolist()]
     start = time.perf_counter()
-    body = FreeChain(points, links)
+    chain = FreeChain(points, links)
     memory: Component = rule.first
-    error = _distance(body.tip, goal)
+    error = _distance(chain.tip, goal)
     number = 0
     while number < CAP:
         number += 1
-        (gx, gy, gz), (x, y, z) = goal, body.tip
-        trial = body.stepped(SCALAR, (gx - x, gy - y, gz - z), rule, memory)
+        (gx, gy, gz), (x, y, z) = goal, chain.tip
+        trial = chain.stepped(SCALAR, (gx - x, gy - y, gz - z), rule, memory)
         trial_error = _distance(trial.tip, goal)
-        moved = _distance(trial.tip, body.tip)
+        moved = _distance(trial.tip, chain.tip)
         worth = trial_error <= (1.0 - rule.least_gain) * error
         memory = rule.after_success(SCALAR, memory) if worth else rule.after_failure * memory
         if trial_error < error:
-            body, error = trial, trial_error
+            chain, error = trial, trial_error
             if error <= TOLERANCE or moved < TOLERANCE:
                 break
         if rule.is_spent(memory):

@@ -20,7 +20,7 @@ from ..rig.body_following import Follows
 from ..rig.body_look_at import eye_channels
 from ..rig.body_properties import body_of
 from ..rig.body_snapshots import Pull, handle_of_bone, rotation_name, take_body, turning_bones
-from ..rig.planted_feet import lifted_weight
+from ..rig.planted_feet import lifted_weight, upward_over_height
 from ..rig.rotation_channel import channel_name
 from ..rig.targets_and_poles import armature_to_world
 from ..setup.body_handles import keep_pulls
@@ -105,7 +105,7 @@ class BodyDrag(BaseDrag):
         start = self._place()
         pulls = self._pulls(start)
         body = take_body(self.armature, *pulls, follows=self.follows)
-        self._start_pulls = pulls
+        self._start_pulls, self._upward_over_height = pulls, upward_over_height(self.armature)
         self._group, self._look = body_group(self.armature, body), body.look
         self._record(self._group)
         for eye, _ in body.look.eyes if body.look is not None else ():
@@ -198,7 +198,8 @@ class BodyDrag(BaseDrag):
                 continue
             if start.position is not None and pull.position is not None:
                 handle = body_of(self.armature).handles[pull.handle]
-                weights[names.index(name)] *= lifted_weight(self.armature, handle, pull.position - start.position)
+                height = (pull.position - start.position).dot(self._upward_over_height)
+                weights[names.index(name)] *= lifted_weight(handle, height)
         if (weights == chain.weights).all():
             return group
         start_tree = replace(tree.start, chain=replace(chain, weights=weights))

@@ -34,7 +34,7 @@ from .body_properties import body_of
 from .chain_bones import ChainBones, ChainSpec, chain_matrices, read_bones, read_pose
 from .dependencies import followed_bones
 from .overrides import overrides_of
-from .planted_feet import lifted_weight, toes_of, upward
+from .planted_feet import lifted_weight, toes_of, upward, upward_over_height
 from .rotation_channel import is_locked
 from .shared_joints import one_bone_per_joint
 from .snapshot import Snapshot, moving_with
@@ -243,7 +243,8 @@ def _lifted(
     """Return the chains of a handle that is pulled: a lifted foot keeps its rotation less (``lifted_weight``)."""
     if isinstance(handle, _AddedHandle) or pull.position is None or pull.rotation is not None:
         return found
-    share = lifted_weight(armature, handle, pull.position - handle_place(armature, handle))
+    lift = pull.position - handle_place(armature, handle)
+    share = lifted_weight(handle, lift.dot(upward_over_height(armature)))
     return [one if one.has_position else replace(one, weight=share * one.weight) for one in found]
 
 

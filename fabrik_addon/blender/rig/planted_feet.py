@@ -44,18 +44,21 @@ def _height_at_rest(armature: Object, up: Vector) -> float:
     return max(heights) - min(heights)
 
 
-def lifted_weight(armature: Object, handle: FabrikHandle, lift: Vector) -> float:
+def upward_over_height(armature: Object) -> Vector:
+    """Return the direction against gravity in armature space, over the height of the skeleton at rest."""
+    up = upward(armature)
+    return up / _height_at_rest(armature, up)
+
+
+def lifted_weight(handle: FabrikHandle, height: float) -> float:
     """Return the share of its weight that the rotation of a handle that is pulled has: less than 1 of a lifted foot.
 
     Args:
-        armature: object with the body.
         handle: of the body, that is pulled.
-        lift: from where the handle is before the pull to where it is pulled, armature space.
+        height: by which it is lifted, over that of the skeleton at rest.
     """
     if handle.use_pin or not is_planted(handle):
         return 1.0
-    up = upward(armature)
-    height = lift.dot(up) / _height_at_rest(armature, up)
     return 1.0 if height <= LIFTED else float((LIFTED / height) ** LETS_GO)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..math.convex_region import PlanePoint, convex_hull, nearest_in_hull
 from ..math.operations import SCALAR, TINY, Array, Component, Operations
+from ..math.quaternion_arrays import cross as cross_of_arrays
 from ..math.vectors import cross, perpendicular
 from ..model.tree_arrays import PlacedTree
 from ..model.tree_motions import TreeMotions
@@ -95,7 +96,7 @@ class BalanceTask:
         """
         center = np.tensordot(self.masses, motions.of_joints(self.bones), axes=1)
         turned = motions.structure.turned[self.bones]
-        center[:, : len(motions.axes)] += np.cross(
+        center[:, : len(motions.axes)] += cross_of_arrays(
             motions.axes, turned.T @ (self.masses[:, None] * self.arms(placed))
         ).T
         near = np.clip(self.beyond(placed) + self.margin, 0.0, 2.0 * self.margin + TINY)

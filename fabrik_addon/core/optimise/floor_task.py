@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..math.operations import Array, Component, Operations
+from ..math.quaternion_arrays import cross
 from ..model.tree_arrays import PlacedTree
 from ..model.tree_motions import TreeMotions
 from ..model.tree_start import StartTree
@@ -61,7 +62,7 @@ class FloorTask:
             return np.zeros(rises.shape)
         turned = motions.structure.turned[self.bones]
         # up . (axis x arm) = axis . (arm x up)
-        rises[:, : len(motions.axes)] += turned * (np.cross(self.arms(placed), self.up) @ motions.axes.T)
+        rises[:, : len(motions.axes)] += turned * (cross(self.arms(placed), self.up) @ motions.axes.T)
         return rises * is_below[:, None]
 
     def partly(self, placed: PlacedTree, share: float) -> FloorTask:

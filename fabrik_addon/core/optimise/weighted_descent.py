@@ -107,9 +107,9 @@ def descend_by_weight(
     return Descended(exact, taken + more, is_converged, state)
 
 
-def costs_of(stack: TaskStack, state: State, reference: State, firmness: Firmness = OF_BODY) -> tuple[float, float]:
-    """Return the loss of the tasks in a state, and the whole cost, that of the posture task among it."""
-    there = cost_at(stack, loss_of(stack, firmness, math.inf), state, reference)
+def costs_of(stack: TaskStack, state: State, reference: State) -> tuple[float, float]:
+    """Return the loss of a body's tasks in a state, and the whole cost, that of the posture task among it."""
+    there = cost_at(stack, loss_of(stack, OF_BODY, math.inf), state, reference)
     return there.of_tasks, there.cost
 
 
