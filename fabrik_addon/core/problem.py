@@ -23,7 +23,7 @@ from .status import Status as Status
 
 PoleShape: TypeAlias = tuple[ScalarVector, ...]
 """A plain chain's links in the pose through which its poses with a pole pass: along the line root-tip, toward the pole
-rotated by the pole angle, and across both; root first, in units of the chain's length, or directions alone."""
+rotated by the pole angle, and across both; root first, in units of the chain's length."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,6 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from .fabrik.passes import reach_test
-from .fabrik.pole_shape import has_lengths
 from .goals.link_stretch import STRETCH_GAIN, STRETCH_ROUNDING, STRETCH_SOLVES, stretch_factor
 from .goals.pole import NO_BEND, bend_direction, rotate_pole, side_toward
 from .goals.softness import is_eased, soft_share, soft_target
@@ -428,7 +427,7 @@ def reach_position(ops: Operations, start: StartPose, goal: ChainGoal, options: 
             start, pole = _rotate_pole_by_angle(ops, start, pole, target, goal.pole_angle)
     desired = soft_target(ops, target, options.softness)
     solver = solver_for(start.chain, options)
-    if pole is not None and start.constrained_chain is None and has_lengths(start.chain.own_pole_shape):
+    if pole is not None and start.constrained_chain is None and start.chain.own_pole_shape:
         solver = FABRIK  # one pose of the family is at the target, and it is found without iterations
     points, frames, sweeps = solver.solve(ops, start, desired, pole, options)
     error = distance_between(ops, points[-1], target)

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from typing import Any
 
@@ -15,7 +14,6 @@ from bpy.types import Object
 from mathutils import Vector
 
 from fabrik_addon.blender.rig.pole_shape_text import pole_shape_text, read_pole_shape
-from fabrik_addon.core.fabrik.pole_shape import has_lengths
 from scripts.benchmark.skeletons import Skeleton, data_skeletons
 from tests.blender.rigs import Bone, add_chain, clear_scene, leave_mode, make_armature, metarig, update, warnings_in
 
@@ -200,13 +198,8 @@ def test_a_pole_shape_is_read_as_it_was_written() -> None:
     armature = metarig("human_metarig")
     chain = add_chain(armature, *LEG_AND_TOE[:2], create_target=True, create_pole=True)
     shape = read_pole_shape(chain.pole_shape)
-    assert has_lengths(shape) and sum(math.hypot(*link) for link in shape) == pytest.approx(1.0)
+    assert sum(math.hypot(*link) for link in shape) == pytest.approx(1.0)
     np.testing.assert_allclose(read_pole_shape(pole_shape_text(shape)), shape, atol=1e-8)
-    # As files of earlier versions have it.
-    directions = [[part / math.hypot(*link) for part in link] for link in shape]
-    of_directions = read_pole_shape(json.dumps(np.round(directions, 9).tolist()))
-    assert not has_lengths(of_directions)
-    np.testing.assert_allclose(of_directions, directions, atol=1e-8)
 
 
 def test_a_chain_that_no_family_passes_through_is_reported(capfd: pytest.CaptureFixture[str]) -> None:

@@ -134,25 +134,6 @@ def test_the_other_links_of_a_chain_with_a_rotation_have_the_shape() -> None:
     np.testing.assert_allclose(dots, 1.0, atol=1e-9)
 
 
-DIRECTIONS = ((0.97, -0.06, -0.23), (0.9, 0.3, 0.31), (0.55, -0.83, 0.1), (0.1, -0.9, -0.42))
-EARLIER_POSES = {
-    0.97: [(0.0753729, 0.085959, -0.4362682), (0.2190875, 0.245295, -0.8060765), (0.2793739, 0.2259275, -0.9344917)],
-    0.8: [(0.001111, 0.1142915, -0.4362754), (0.2156624, 0.3398753, -0.7293277), (0.2658348, 0.2297055, -0.8057826)],
-    0.4: [(-0.0340977, 0.39955, -0.2063908), (0.1965897, 0.2337543, -0.525914), (0.1640163, 0.1109627, -0.4598746)],
-}
-"""Joints between root and tip as before pole shapes had lengths, by the reach of the target."""
-
-
-@pytest.mark.parametrize("reach", EARLIER_POSES)
-def test_a_shape_of_directions_alone_has_the_poses_that_earlier_versions_gave_it(reach: float) -> None:
-    chain, pose = posed(np.array(LEG))
-    chain = replace(chain, pole_shape=tuple(tuple(unit(np.array(link)).tolist()) for link in DIRECTIONS))
-    target = reach * chain.total_length * unit(np.array([0.3, 0.2, -1.0]))
-    solution = solve(chain, pose, goals(target, np.array([0.2, -2.0, -0.4]), 3.0))
-    assert solution.status[0] == Status.REACHED
-    np.testing.assert_allclose(solution.pose.positions[1:4], EARLIER_POSES[reach], atol=1e-6)
-
-
 @given(seeds)
 def test_a_chain_whose_links_have_other_lengths_now_reaches_as_well(seed: int) -> None:
     rng, links = random_links(seed)

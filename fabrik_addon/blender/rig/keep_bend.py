@@ -5,8 +5,8 @@
 A pole is where the knee or elbow points. Joints that bend to both sides or in several planes, as those of a leg down to
 its toe and of a clavicle with an arm, have no pose of the planar family: the pole shape stores their links
 (``fabrik.pole_shape``). Where no such family passes through the pose, and for two links, the pole angle is the angle
-from the pole to the sum of the bends. The pole shape then has directions alone (``fabrik.pole_directions``), or there
-is none. Without the two the first Solve rotates the thigh of Rigify's human by 180 degrees and the clavicle by 20.
+from the pole to the sum of the bends. Without the two the first Solve rotates the thigh of Rigify's human by 180
+degrees and the clavicle by 20.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...core import Pose
-from ...core.fabrik.pole_shape import directions_with_family, has_family, has_lengths, shape_of
+from ...core.fabrik.pole_shape import has_family, shape_of
 from ...core.goals.pole import bend_direction, bends_toward_pole, pole_axes, rotate_pole
 from ...core.math.operations import SCALAR, ScalarVector
 from ...core.math.vectors import dot, first_direction, joints_of, norm
 from .chain_bones import ChainSettings, ChainSpec, chain_matrices, read_bones, read_pose
-from .pole_shape_text import pole_shape_text, read_pole_shape
+from .pole_shape_text import pole_shape_text
 from .targets_and_poles import armature_to_world, target_position
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def keep_bend(view_layer: ViewLayer, armature: Object, chain: ChainSettings) -> 
     chain.pole_angle = 0.0
     view_layer.update()
     keep_shape(view_layer, armature, chain)
-    if has_lengths(read_pole_shape(chain.pole_shape)):
+    if chain.pole_shape:
         return
     pose, pole = _pose_and_pole(view_layer, armature, chain)
     points = ((pose.positions - pose.positions[0]) / _length(pose)).tolist()
@@ -65,7 +65,7 @@ def keep_shape(view_layer: ViewLayer, armature: Object, chain: ChainSettings) ->
     if bends_toward_pole(SCALAR, joints_of(points), turned):
         return
     shape = shape_of(pose, pole, chain.pole_angle)
-    chain.pole_shape = pole_shape_text(shape if has_family(shape) else directions_with_family(shape))
+    chain.pole_shape = pole_shape_text(shape if has_family(shape) else ())
 
 
 def _pose_and_pole(view_layer: ViewLayer, armature: Object, chain: ChainSettings) -> tuple[Pose, ScalarVector]:

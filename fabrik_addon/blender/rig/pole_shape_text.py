@@ -9,7 +9,6 @@ import math
 from functools import lru_cache
 
 from ...core import FabrikError
-from ...core.fabrik.pole_shape import has_lengths
 from ...core.problem import PoleShape
 
 _STORED_DIGITS = 9
@@ -33,9 +32,9 @@ def read_pole_shape(text: str) -> PoleShape:
     try:
         links = tuple((float(x), float(y), float(z)) for x, y, z in json.loads(text))
         lengths = [math.hypot(*link) for link in links]
+        if not all(0.0 < length < math.inf for length in lengths):
+            raise ValueError
         total = sum(lengths)
-        # Rounding leaves directions, which earlier versions stored, at about length one.
-        units = [total if has_lengths(links) and length > 0.0 else length for length in lengths]
-        return tuple((x / r, y / r, z / r) for (x, y, z), r in zip(links, units, strict=True))
-    except (TypeError, ValueError, ZeroDivisionError) as error:
+        return tuple((x / total, y / total, z / total) for x, y, z in links)
+    except (TypeError, ValueError) as error:
         raise FabrikError("its pole shape isn't a list of directions: create its pole anew") from error

@@ -33,7 +33,6 @@ from mathutils import Matrix, Quaternion, Vector
 
 from ...core import Array, ComponentSolution, Goals, Options, StartPose, Status, solve_components, start_from
 from ...core.fabrik.chain_fabrik import NEARLY_STRAIGHT, reach_in_shape
-from ...core.fabrik.pole_shape import has_lengths
 from ...core.goals.pole import rotate_pole
 from ...core.math.factorisation import positive_inverse
 from ...core.math.operations import SCALAR, TINY
@@ -225,7 +224,7 @@ def _angle_to_pole(bones: ChainBones, goals: Goals, rotations: Sequence[Quaterni
         along = first_direction(SCALAR, [joints[-1], joints[1]])
         pole = rotate_pole(SCALAR, pole, along, float(goals.pole_angles[0]))
     shape, shaped = bones.pole_shape, []
-    if has_lengths(shape) and len(shape) == len(joints) - 1:
+    if shape and len(shape) == len(joints) - 1:
         links = np.linalg.norm(np.diff(points[:-1], axis=0), axis=1).tolist()
         shaped = reach_in_shape(SCALAR, shape, links, min(math.hypot(*joints[-1]), NEARLY_STRAIGHT))
     return float(cast(float, pole_angle(SCALAR, joints, joints[-1], pole, shaped)))

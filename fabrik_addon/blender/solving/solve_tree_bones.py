@@ -31,7 +31,6 @@ from ...core import (
     solve_tree_components,
     start_tree,
 )
-from ...core.fabrik.pole_shape import has_lengths
 from ...core.math.operations import Component
 from ..rig.bone_kinematics import location_at
 from ..rig.bone_rotations import bone_parent_frames, bone_rotations
@@ -149,7 +148,7 @@ def tree_goals(read: ReadTree, snapshots: Sequence[Snapshot], goals: Sequence[Go
     any_bound = any(goal.rotation_bounds is not None for goal in goals)
     bounds = [np.full(1, np.inf) if goal.rotation_bounds is None else goal.rotation_bounds for goal in goals]
     with_rotations = np.array([goal.rotations is not None for goal in goals])
-    shapes = tuple(shape if has_lengths(shape) else () for shape in (each.chain.pole_shape for each in snapshots))
+    shapes = tuple(snapshot.chain.pole_shape for snapshot in snapshots)
     return Goals(
         targets=np.concatenate([goal.targets for goal in goals]),
         rotations=_stacked([goal.rotations for goal in goals], 4) if with_rotations.any() else None,

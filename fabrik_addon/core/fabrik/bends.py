@@ -26,12 +26,12 @@ FIRST_AXIS: ScalarVector = (1.0, 0.0, 0.0)
 THIRD_AXIS: ScalarVector = (0.0, 0.0, 1.0)
 
 
-def bends_of(directions: PoleShape) -> ScalarBends:
-    """Return the bends of a chain with links in given directions, unit vectors."""
-    frame: Quaternion = from_to(SCALAR, FIRST_AXIS, directions[0], THIRD_AXIS)
+def bends_of(links: PoleShape) -> ScalarBends:
+    """Return the bends of a chain with given links, of any lengths."""
+    frame: Quaternion = from_to(SCALAR, FIRST_AXIS, links[0], THIRD_AXIS)
     bends = []
-    for direction in directions[1:]:
-        x, y, z = rotate(conjugate(frame), direction)
+    for link in links[1:]:
+        x, y, z = rotate(conjugate(frame), link)
         across = hypot(y, z)
         share = atan2(across, x) / (across + TINY)
         bend = (float(share * y), float(share * z)) if across > 0.0 else (pi if x < 0.0 else 0.0, 0.0)

@@ -62,7 +62,7 @@ from .circular_arc import circular_arc
 from .exact_finish import close_exactly
 from .passes import Stop, reach_test, straight_to_target, sweep_to_target
 from .planar_pose import bend_angles, planar_pose
-from .pole_shape import has_lengths, number_of_bend, shaped_pose
+from .pole_shape import number_of_bend, shaped_pose
 
 ON_ONE_LINE = 1e-5
 """Distance of a joint or a target from the line of the first link, over the chain's length, up to which it is on that
@@ -240,11 +240,11 @@ def shape_at(ops: Operations, start: StartPose, target: Vector) -> list[Vector]:
 
     Args:
         ops: operations of the components.
-        start: the chain; without a pole shape, or with one of directions, there are no joints.
+        start: the chain; without a pole shape there are no joints.
         target: from the root, in units of the chain's length.
     """
     shape = start.chain.own_pole_shape
-    if not has_lengths(shape):
+    if not shape:
         return []
     return reach_in_shape(ops, shape, start.lengths, ops.minimum(norm(ops, target), NEARLY_STRAIGHT))
 
