@@ -227,7 +227,7 @@ def solution_of(problem: TreeProblem, state: State, steps: int, is_converged: bo
     start = problem.start
     rx, ry, rz = start.root
     unit = start.unit
-    distances = [math.hypot(*aim.residual(SCALAR, state.placed)) for aim in problem.aims]
+    distances = [math.hypot(*aim.residual(state.placed)) for aim in problem.aims]
     return TreeSolution(
         batch=(),
         points=[(rx + unit * x, ry + unit * y, rz + unit * z) for x, y, z in state.placed.joints],
@@ -236,7 +236,7 @@ def solution_of(problem: TreeProblem, state: State, steps: int, is_converged: bo
         error=[distance / length for distance, length in zip(distances, start.own_lengths, strict=True)],
         sweeps=steps,
         status=_statuses(problem, state, distances, is_converged),
-        is_balance_active=problem.balance is not None and any(problem.balance.residual(SCALAR, state.placed)),
+        is_balance_active=problem.balance is not None and any(problem.balance.residual(state.placed)),
     )
 
 

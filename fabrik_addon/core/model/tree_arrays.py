@@ -23,7 +23,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..math.operations import ARRAY, SCALAR, TINY, Array, Vector
+from ..math.operations import ARRAY, SCALAR, TINY, Array, ScalarVector, Vector
 from ..math.quaternion_arrays import multiply, to_matrices
 from ..math.quaternions import IDENTITY, Quaternion
 from ..math.quaternions import multiply as multiply_components
@@ -78,7 +78,7 @@ class PlacedTree:
         return frame
 
     @cached_property
-    def joints(self) -> list[Vector]:
+    def joints(self) -> list[ScalarVector]:
         """The joints as floats."""
         return [(x, y, z) for x, y, z in self.points.tolist()]
 

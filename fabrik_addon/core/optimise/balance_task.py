@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..math.convex_region import PlanePoint, convex_hull, nearest_in_hull
-from ..math.operations import SCALAR, TINY, Array, Component, Operations
+from ..math.operations import SCALAR, TINY, Array
 from ..math.quaternion_arrays import cross as cross_of_arrays
 from ..math.vectors import cross, perpendicular
 from ..model.tree_arrays import PlacedTree
@@ -75,7 +75,7 @@ class BalanceTask:
         found: Array = self.normals @ self.center(placed) - self.offsets
         return found
 
-    def residual(self, ops: Operations, placed: PlacedTree) -> tuple[Component, ...]:
+    def residual(self, placed: PlacedTree) -> tuple[float, ...]:
         """Return how far the center of mass should come back over each edge, 0 where s < -epsilon.
 
         That is ``-(s + epsilon)^2 / (4 epsilon)`` up to s = epsilon, and -s beyond.

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..math.operations import Array, Component, Operations
+from ..math.operations import Array
 from ..math.quaternion_arrays import cross
 from ..model.tree_arrays import PlacedTree
 from ..model.tree_motions import TreeMotions
@@ -45,7 +45,7 @@ class FloorTask:
         below: Array = self.heights - (placed.points[self.bones] + self.arms(placed)) @ self.up
         return below
 
-    def residual(self, ops: Operations, placed: PlacedTree) -> tuple[Component, ...]:
+    def residual(self, placed: PlacedTree) -> tuple[float, ...]:
         """Return by how much each point has to rise; 0 above its height."""
         return tuple(np.maximum(self.below(placed), 0.0).tolist())
 

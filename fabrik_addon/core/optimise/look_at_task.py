@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..math.operations import SCALAR, TINY, Array, Component, Operations, ScalarVector
+from ..math.operations import TINY, Array, ScalarVector
 from ..model.tree_arrays import PlacedTree
 from ..model.tree_motions import TreeMotions
 from ..model.tree_start import StartTree
@@ -96,7 +96,7 @@ class LookAtTask:
         forward, toward, _ = self.directions(placed)
         return math.atan2(float(np.linalg.norm(forward @ _crossing(toward))), float(forward @ toward))
 
-    def residual(self, ops: Operations, placed: PlacedTree) -> tuple[Component, ...]:
+    def residual(self, placed: PlacedTree) -> tuple[float, ...]:
         """Return the three residuals."""
         forward, toward, _ = self.directions(placed)
         head, point = _seen(self.axes, forward), _seen(self.axes, toward)
@@ -135,8 +135,7 @@ class LookAtTask:
     def partly(self, placed: PlacedTree, share: float) -> LookAtTask:
         """Return the task that asks for some share of the way from a pose."""
         x, y, z = (
-            kept + (1.0 - share) * float(part)
-            for kept, part in zip(self.kept, self.residual(SCALAR, placed), strict=True)
+            kept + (1.0 - share) * float(part) for kept, part in zip(self.kept, self.residual(placed), strict=True)
         )
         return replace(self, kept=(x, y, z))
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeAlias, cast
 
-from ..math.operations import TINY, Array, Component, Operations, ScalarVector
+from ..math.operations import TINY, Array, ScalarVector
 from ..math.vectors import cross, dot, scale
 from ..model.tree_arrays import PlacedTree
 from ..model.tree_motions import TreeMotions
@@ -70,7 +70,7 @@ class SwivelTask:
     """phi_0."""
     rows = 1
 
-    def residual(self, ops: Operations, placed: PlacedTree) -> tuple[Component, ...]:
+    def residual(self, placed: PlacedTree) -> tuple[float, ...]:
         """Return the residual with the sign of the others: from here to where it should be."""
         return (-self.bend(placed).residual,)
 

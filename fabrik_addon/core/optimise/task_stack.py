@@ -17,7 +17,7 @@ from typing import TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from ..math.operations import SCALAR, TINY, Array
+from ..math.operations import TINY, Array
 from ..math.quaternion_arrays import cross
 from ..model.skeleton import Tree
 from ..model.tree_motions import TreeMotions
@@ -168,7 +168,7 @@ class TaskStack:
                 sizes.append(size)
                 found[row] = -angle * (size if bends is None else bends[len(sizes) - 1])
             else:
-                found[row : row + task.rows] = task.residual(SCALAR, placed)
+                found[row : row + task.rows] = task.residual(placed)
         found *= self.row_weights
         return found, sizes
 

@@ -12,10 +12,10 @@ from typing import ClassVar, TypeAlias, cast
 
 import numpy as np
 
-from ..math.operations import SCALAR, TINY, Array, Component, Operations, ScalarVector, Vector
+from ..math.operations import SCALAR, TINY, Array, ScalarVector, Vector
 from ..math.quaternions import Quaternion, conjugate, multiply, rotate
 from ..math.rigid_fit import turned_by
-from ..math.vectors import cross, dot, norm, rejection, scale
+from ..math.vectors import cross, dot, rejection, scale
 from ..model.skeleton import Tree
 from ..model.tree_arrays import JointCoordinates, PlacedTree
 from ..model.tree_motions import TreeMotions
@@ -42,15 +42,17 @@ class PositionTask:
     """Distance from the target, in the tree's units, within which the residual is zero."""
     rows = 3
 
-    def residual(self, ops: Operations, placed: PlacedTree) -> tuple[Component, ...]:
+    def residual(self, placed: PlacedTree) -> tuple[float, ...]:
         """Return the vector from the joint to its target, or to the sphere of the slack, in the tree's units."""
         x, y, z = placed.joints[self.joint]
-        tx, ty, tz = placed.joints[self.meets] if self.target is None else self.target
-        way = (tx - x, ty - y, tz - z)
+        target = placed.joints[self.meets] if self.target is None else self.target
+        tx, ty, tz = cast("ScalarVector", target)
+        x, y, z = tx - x, ty - y, tz - z
         if self.slack > 0.0:
-            distance = norm(ops, way)
-            return scale(way, ops.maximum(0.0, distance - self.slack) / (distance + TINY))
-        return way
+            distance = math.sqrt(x * x + y * y + z * z)
+            share = max(0.0, distance - self.slack) / (distance + TINY)
+            return share * x, share * y, share * z
+        return x, y, z
 
     @property
     def moved_joints(self) -> Sequence[int]:
@@ -64,7 +66,7 @@ class PositionTask:
             moved = moved - motions.of_joint(self.meets)
         if self.slack == 0.0:
             return moved
-        left = np.array(self.residual(SCALAR, placed))
+        left = np.array(self.residual(placed))
         size = float(np.linalg.norm(left))
         if size <= TINY:
             return np.zeros(moved.shape)
@@ -76,7 +78,7 @@ class PositionTask:
     def partly(self, placed: PlacedTree, share: float) -> PositionTask:
         """Return the task whose target is some share of the way from a pose's joint to this one's."""
         here = placed.joints[self.joint]
-        left = self.residual(SCALAR, placed)
+        left = self.residual(placed)
         x, y, z = (part + share * change for part, change in zip(here, left, strict=True))
         return PositionTask(self.joint, (x, y, z))
 
@@ -95,21 +97,21 @@ class OrientationTask:
     scale = ROTATION_SCALE
     moved_joints: ClassVar[Sequence[int]] = ()
 
-    def residual(self, ops: Operations, placed: PlacedTree) -> tuple[Component, ...]:
+    def residual(self, placed: PlacedTree) -> tuple[float, ...]:
         """Return the rotation vector from the bone's frame to the task's, times ``scale``."""
-        x, y, z = self._rotation_off(ops, placed)
+        x, y, z = self._rotation_off(placed)
         factor = self.scale
         if self.bound < math.inf:
             factor *= self._shares(math.hypot(x, y, z))[0]
         return factor * x, factor * y, factor * z
 
-    def off(self, ops: Operations, placed: PlacedTree) -> Component:
+    def off(self, placed: PlacedTree) -> float:
         """Return the angle (radians) between the bone's frame and the task's."""
-        return norm(ops, self._rotation_off(ops, placed))
+        return math.hypot(*self._rotation_off(placed))
 
     def partly(self, placed: PlacedTree, share: float) -> OrientationTask:
         """Return the task whose frame is some share of the rotation from a pose's frame to this one's."""
-        x, y, z = self._rotation_off(SCALAR, placed)
+        x, y, z = self._rotation_off(placed)
         frame = turned_by(SCALAR, placed.frame(self.bone), (share * x, share * y, share * z))
         return replace(self, frame=frame, bound=math.inf)
 
@@ -125,7 +127,7 @@ class OrientationTask:
         """Return how the residual, but for its sign, changes with a rotation about an axis of length 1."""
         if self.bound == math.inf:
             return self.scale
-        return self.scale * self._shares(math.hypot(*self._rotation_off(SCALAR, placed)))[1]
+        return self.scale * self._shares(math.hypot(*self._rotation_off(placed)))[1]
 
     def _shares(self, angle: float) -> tuple[float, float]:
         """Return the factors ``sqrt(rho) / a`` of the residual and ``rho' / (2 sqrt(rho))`` of its Jacobian.
@@ -141,16 +143,17 @@ class OrientationTask:
         value = self.bound * math.sqrt(2.0 * (root - 1.0)) / angle
         return value, 1.0 / (root * value)
 
-    def _rotation_off(self, ops: Operations, placed: PlacedTree) -> Vector:
+    def _rotation_off(self, placed: PlacedTree) -> ScalarVector:
         if self.axis is not None:
             here, there = rotate(placed.frame(self.bone), self.axis), rotate(self.frame, self.axis)
-            across = cross(here, there)
-            sine = norm(ops, across)
-            return scale(across, ops.atan2(sine, dot(here, there)) / (sine + TINY))
-        w, x, y, z = multiply(self.frame, conjugate(placed.frame(self.bone)))
-        size = ops.sqrt(x * x + y * y + z * z)
-        sign = ops.where(w < 0.0, -1.0, 1.0)
-        share = 2.0 * sign * ops.atan2(size, sign * w) / (size + TINY)
+            x, y, z = cast("ScalarVector", cross(here, there))
+            sine = math.sqrt(x * x + y * y + z * z)
+            share = math.atan2(sine, cast("float", dot(here, there))) / (sine + TINY)
+            return share * x, share * y, share * z
+        own = multiply(self.frame, conjugate(placed.frame(self.bone)))
+        w, x, y, z = cast("tuple[float, float, float, float]", own)
+        size = math.sqrt(x * x + y * y + z * z)
+        share = 2.0 * math.copysign(math.atan2(size, abs(w)), w) / (size + TINY)
         return share * x, share * y, share * z
 
 
@@ -179,7 +182,7 @@ class PoleTask:
         found: Array = gradient.reshape(1, -1) @ motions.of_joints(self.joints).reshape(gradient.size, -1)
         return found
 
-    def off(self, ops: Operations, placed: PlacedTree) -> Component:
+    def off(self, placed: PlacedTree) -> float:
         """Return the angle (radians) between bend and pole; 0 where the chain is straight."""
         angle, _, _ = self.gradient(placed)
         return abs(angle)
@@ -248,12 +251,12 @@ class PoleTask:
         along = scale(chord, 1.0 / (math.hypot(*chord) + TINY))
         return sum(math.hypot(*rejection((px - rx, py - ry, pz - rz), along)) for px, py, pz in inner)
 
-    def rotation_to_pole(self, ops: Operations, placed: PlacedTree) -> Vector:
+    def rotation_to_pole(self, placed: PlacedTree) -> Vector:
         """Return the rotation vector about the line from root to tip that takes the bend to the pole."""
         angle, _, _ = self.gradient(placed)
         (ax, ay, az), (bx, by, bz) = placed.joints[self.joints[0]], placed.joints[self.joints[-1]]
         chord = (bx - ax, by - ay, bz - az)
-        return scale(chord, -angle / (norm(ops, chord) + TINY))
+        return scale(chord, -angle / (math.hypot(*chord) + TINY))
 
 
 Task: TypeAlias = PositionTask | OrientationTask | PoleTask | BalanceTask | FloorTask | LookAtTask | SwivelTask

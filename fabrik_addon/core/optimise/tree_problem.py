@@ -172,7 +172,7 @@ class TreeProblem:
 
     def distances(self, state: State) -> list[float]:
         """Return the distance of each effector from where it is brought."""
-        return [math.hypot(*place.residual(SCALAR, state.placed)) for place in self.places]
+        return [math.hypot(*place.residual(state.placed)) for place in self.places]
 
     def farthest(self, state: State) -> float:
         """Return the largest distance of an effector that has a target from where it is brought."""
@@ -186,11 +186,7 @@ class TreeProblem:
     def is_done(self, state: State) -> bool:
         """Tell whether targets, poles and rotations are all met."""
         looks = self.look_at is None or self.look_at.off(state.placed) <= UNSEEN_ANGLE
-        return (
-            looks
-            and self.is_met(state)
-            and all(task.off(SCALAR, state.placed) <= UNSEEN_ANGLE for task in self.secondary)
-        )
+        return looks and self.is_met(state) and all(task.off(state.placed) <= UNSEEN_ANGLE for task in self.secondary)
 
     def spread(self, state: State) -> float:
         """Return the weighted sum of the effectors' squared distances; of those whose targets are within reach."""
@@ -202,7 +198,7 @@ class TreeProblem:
 
     def angle_off(self, state: State) -> float:
         """Return the root of the sum of the squared angles (radians) that poles and rotations are off."""
-        return math.hypot(*(task.off(SCALAR, state.placed) for task in self.secondary))
+        return math.hypot(*(task.off(state.placed) for task in self.secondary))
 
     def bends_to_poles(self, state: State) -> bool:
         """Tell whether every chain with a pole that isn't straight bends to the pole's side."""
@@ -229,7 +225,7 @@ class TreeProblem:
                 continue
             value = state.coordinates[bone]
             own = value if len(value) == 4 else rotation_of(SCALAR, value)
-            rotation = task.rotation_to_pole(SCALAR, state.placed)
+            rotation = task.rotation_to_pole(state.placed)
             # With the own rotation q = P^-1 F the parent frame P is F q^-1.
             own = turned_by(SCALAR, own, rotate(multiply(own, conjugate(state.placed.frame(bone))), rotation))
             coordinates = [*state.coordinates]

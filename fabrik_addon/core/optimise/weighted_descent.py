@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..math.operations import SCALAR, TINY, Array
+from ..math.operations import TINY, Array
 from .balance_task import BalanceTask
 from .look_at_task import LookAtTask
 from .newton_step import cost_at, modelled, newton_step, without_negative
@@ -181,7 +181,7 @@ def _nearly_met(stack: TaskStack, state: State, most: float, nearly_met: float) 
             (
                 task,
                 weight,
-                _share_met(math.sqrt(sum(part * part for part in task.residual(SCALAR, state.placed))), nearly_met),
+                _share_met(math.sqrt(sum(part * part for part in task.residual(state.placed))), nearly_met),
             )
             for task, weight in level
             if not isinstance(task, (PoleTask, SwivelTask, BalanceTask))
