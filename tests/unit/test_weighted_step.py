@@ -46,7 +46,7 @@ def test_the_rounds_of_a_step_end_with_the_active_set_of_the_minimum() -> None:
 
 def test_second_derivatives_of_the_loss_are_those_of_its_gradient() -> None:
     rng = np.random.default_rng(0)
-    loss = Loss([slice(0, 3), slice(3, 4), slice(4, 6)], [1e3, 1e3, 1e5], [np.inf, 100.0, 500.0], [False] * 3)
+    loss = Loss([3, 1, 2], np.array([1e3, 1e3, 1e5]), np.array([np.inf, 100.0, 500.0]), [False] * 3)
     jacobian, at, step = rng.normal(size=(ROWS, 5)), rng.normal(size=ROWS), 1e-6
 
     def gradient(change: Array) -> Array:

@@ -10,7 +10,7 @@ frame.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ..math.operations import Vector
@@ -62,6 +62,15 @@ class Tree:
     def arrays(self) -> TreeArrays:
         """The bones as arrays."""
         return TreeArrays(self.structure, self.offsets, self.rests)
+
+    def of_frames(self, trees: Sequence[Tree]) -> Tree:
+        """Return the tree of F frames, which have this one's structure: its arrays have an axis of F before the others.
+
+        Lengths, and the posture weights that follow from them, are this one's.
+        """
+        made = replace(self)
+        made.__dict__["arrays"] = self.arrays.of_frames([tree.arrays for tree in trees])
+        return made
 
     @property
     def children(self) -> list[list[int]]:

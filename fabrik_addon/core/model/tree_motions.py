@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How the joints and bones of a tree move with each of its coordinates, at one pose."""
+"""How the joints and bones of a tree move with each of its coordinates, at a pose."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from .tree_structure import TreeStructure
 
 @dataclass(frozen=True, eq=False)
 class TreeMotions:
-    """First derivatives of joints and frames by the N coordinates of the bones and the S of the roots' shifts."""
+    """First derivatives of joints and frames by the N coordinates of the bones and the S of the roots' shifts.
+
+    The arrays of many poses have the batch axes before the others.
+    """
 
     structure: TreeStructure
     bone_axes: Array
@@ -27,17 +30,17 @@ class TreeMotions:
     @cached_property
     def axes(self) -> Array:
         """(N, 3) axes of the coordinates."""
-        found: Array = self.bone_axes.transpose(0, 2, 1).reshape(-1, 3).take(self.structure.chosen, 0)
-        return found
+        rows = self.bone_axes.swapaxes(-1, -2).reshape(*self.by_joint.shape[:-3], -1, 3)
+        return rows.take(self.structure.chosen, -2)
 
     def of_joint(self, joint: int) -> Array:
         """Return how a joint moves with each coordinate (3, N + S)."""
-        found: Array = self.by_joint[self.rows[joint]]
+        found: Array = self.by_joint[..., self.rows[joint], :, :]
         return found
 
     def of_joints(self, joints: Sequence[int]) -> Array:
         """Return how joints move with each coordinate (K, 3, N + S)."""
-        found: Array = self.by_joint[[self.rows[joint] for joint in joints]]
+        found: Array = self.by_joint.take([self.rows[joint] for joint in joints], -3)
         return found
 
     def turned(self, bone: int) -> Array:

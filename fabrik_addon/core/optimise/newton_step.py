@@ -36,7 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..math.factorisation import positive_inverse
-from ..math.operations import Array
+from ..math.operations import Array, Component, Condition
 from .task_loss import Loss
 from .task_stack import TaskStack
 from .tasks import State
@@ -60,45 +60,55 @@ LEAST_INVERSE = 1e-12
 
 
 class Swings(NamedTuple):
-    """Columns of swings near their ellipses, and the normals there: their steps are taken along normal and tangent."""
+    """Columns of swings near their ellipses, in one of the poses at least, and the axes along which their steps are.
+
+    Those are normal and tangent near the ellipse, x and z elsewhere.
+    """
 
     first: NDArray[np.intp]
+    """(E,) columns of x."""
     second: NDArray[np.intp]
+    """(E,) columns of z."""
     nx: Array
+    """(..., E) x of the normal; 1 of a swing that isn't near its ellipse."""
     nz: Array
+    """(..., E) z of the normal."""
+
+    def _rotated(self, array: Array, sign: float) -> Array:
+        """Return columns (..., N + S) with each swing's x and z rotated by the normal's angle, or back."""
+        nx, nz = self.nx, sign * self.nz
+        if array.ndim > self.nx.ndim > 1:
+            nx, nz = nx[:, None], nz[:, None]
+        x, z = array[..., self.first], array[..., self.second]
+        array = array.copy()
+        array[..., self.first] = nx * x + nz * z
+        array[..., self.second] = nx * z - nz * x
+        return array
 
     def from_axes(self, array: Array) -> Array:
         """Return columns (..., N + S), those of each swing's x and z along its normal and tangent."""
-        x, z = array[..., self.first], array[..., self.second]
-        array = array.copy()
-        array[..., self.first] = self.nx * x + self.nz * z
-        array[..., self.second] = self.nx * z - self.nz * x
-        return array
+        return self._rotated(array, 1.0)
 
     def to_axes(self, array: Array) -> Array:
         """Return columns (..., N + S), those of each swing's normal and tangent along its x and z."""
-        across, along = array[..., self.first], array[..., self.second]
-        array = array.copy()
-        array[..., self.first] = self.nx * across - self.nz * along
-        array[..., self.second] = self.nz * across + self.nx * along
-        return array
+        return self._rotated(array, -1.0)
 
 
 class PoseCost(NamedTuple):
-    """A pose, and what its cost is made of."""
+    """A pose, and what its cost is made of; the arrays of many poses have the batch axes before the others."""
 
     state: State
     residual: Array
     """(M,)."""
-    bends: Sequence[float]
+    bends: Sequence[Component]
     """How far each pole task's chain is bent (``TaskStack.residual``)."""
     toward: Array
     """q0 - q (N + S,)."""
     weights: Array
     """W (M,)."""
-    of_tasks: float
+    of_tasks: Component
     """The loss of the tasks."""
-    cost: float
+    cost: Component
     """Loss of the tasks and cost of the posture task."""
 
 
@@ -107,7 +117,7 @@ def cost_at(
     loss: Loss,
     state: State,
     reference: State,
-    residual_and_bends: tuple[Array, Sequence[float]] | None = None,
+    residual_and_bends: tuple[Array, Sequence[Component]] | None = None,
 ) -> PoseCost:
     """Return what the cost of a pose is made of.
 
@@ -121,7 +131,7 @@ def cost_at(
     residual, bends = residual_and_bends or stack.residual(state)
     tasks, weights = loss.of(residual)
     toward = stack.to_reference(state, reference)
-    cost = tasks + float(np.square(toward) @ stack.posture_weights)
+    cost = tasks + np.square(toward) @ stack.posture_weights
     return PoseCost(state, residual, bends, toward, weights, tasks, cost)
 
 
@@ -143,16 +153,28 @@ class CostModel(NamedTuple):
 
     def with_curvature(self, curvature: Array) -> CostModel:
         """Return the same with another K."""
-        by_swings = self.swings.from_axes(self.swings.from_axes(curvature - self.curvature).T)
+        by_swings = self.swings.from_axes(self.swings.from_axes(curvature - self.curvature).swapaxes(-1, -2))
         return self._replace(hessian=self.hessian + by_swings, curvature=curvature)
 
-    def gain(self, stack: TaskStack, change: Array) -> float:
+    def gain(self, stack: TaskStack, change: Array) -> Component:
         """Return by how much the modelled cost falls with a change (N + S,) of the coordinates."""
         here = self.here
-        left = here.residual - self.jacobian @ change
-        by_tasks = here.weights @ (np.square(here.residual) - np.square(left))
-        by_posture = stack.posture_weights @ (np.square(here.toward) - np.square(here.toward - change))
-        return float(by_tasks + by_posture - change @ self.curvature @ change)
+        left = here.residual - _product(self.jacobian, change)
+        by_tasks = _dot(here.weights, np.square(here.residual) - np.square(left))
+        by_posture = _dot(np.square(here.toward) - np.square(here.toward - change), stack.posture_weights)
+        return by_tasks + by_posture - _dot(change, _product(self.curvature, change))
+
+
+def _product(matrix: Array, vector: Array) -> Array:
+    """Return the product (..., M) of a matrix (..., M, N) and a vector (..., N)."""
+    found: Array = (matrix @ vector[..., None])[..., 0]
+    return found
+
+
+def _dot(a: Array, b: Array) -> Component:
+    """Return the sum of the products of components (..., N)."""
+    found: Component = (a * b).sum(-1)
+    return found
 
 
 def modelled(stack: TaskStack, loss: Loss, here: PoseCost, back: Array | None = None) -> CostModel:
@@ -165,15 +187,17 @@ def modelled(stack: TaskStack, loss: Loss, here: PoseCost, back: Array | None = 
         back: (N + S, M1) pseudo-inverse of the first level's rows a step before; None before the first step.
     """
     motions = stack.motions(here.state)
-    jacobian, (down, up, swings) = stack.jacobian(here.state, motions), _bounds(stack, here.state)
+    jacobian, (down, up, swings) = stack.jacobian(here.state, motions), bounds_of(stack, here.state)
     by_swings = swings.from_axes(jacobian)
-    by_tasks = (by_swings.T * here.weights) @ by_swings
+    by_tasks = (by_swings * here.weights[..., None]).swapaxes(-1, -2) @ by_swings
     found = CostModel(here, jacobian, down, up, swings, by_swings, by_tasks, np.zeros(by_tasks.shape))
     forces = here.weights * here.residual
     first = stack.spans[0]
-    if back is not None and np.linalg.norm(here.residual[first]) <= HELD:
-        forces[first] = 0.0
-        forces[first] = -(jacobian.T @ forces + here.toward * stack.posture_weights) @ back
+    is_met = _dot(here.residual[..., first], here.residual[..., first]) <= HELD**2
+    if back is not None and stack.ops.any(is_met):
+        of_others = _product(jacobian[..., first.stop :, :].swapaxes(-1, -2), forces[..., first.stop :])
+        multipliers = -_product(back.swapaxes(-1, -2), of_others + here.toward * stack.posture_weights)
+        forces.T[first] = stack.ops.where(is_met, multipliers.T, forces.T[first])
     curvature = stack.curvature(motions, forces)
     if curvature.any():
         # Without the forces' torques the softening alone makes most of the matrices indefinite: a hand that is led
@@ -187,49 +211,93 @@ def without_negative(stack: TaskStack, curvature: Array) -> Array:
     scale = np.sqrt(stack.posture_weights)
     scales = scale[:, None] * scale
     values, vectors = np.linalg.eigh(curvature / scales)
-    found: Array = (vectors * np.maximum(values, 0.0)) @ vectors.T * scales
+    found: Array = (vectors * np.maximum(values, 0.0)[..., None, :]) @ vectors.swapaxes(-1, -2) * scales
     return found
 
 
-def _bounds(stack: TaskStack, state: State) -> tuple[Array, Array, Swings]:
+def bounds_of(stack: TaskStack, state: State) -> tuple[Array, Array, Swings]:
     """Return how far each coordinate may go down and up (N + S,), a swing near its ellipse by normal and tangent."""
     down, up = stack.bounds(state)
     share, normals = stack.ellipses(state)
-    (near,) = np.nonzero(share > NEAR_ELLIPSE)
+    is_near = share > NEAR_ELLIPSE
+    (near,) = np.nonzero(is_near.any(0) if stack.batch else is_near)
     first, second = (columns[near] for columns in stack.tree.structure.swing_columns)
-    x, z = state.swing_twists[stack.tree.structure.ellipses[near], ::2].T
-    nx, nz = normals[near].T
-    down[first] = down[second] = -np.inf
-    up[first], up[second] = np.maximum((1.0 / share[near] - 1.0) * (nx * x + nz * z), 0.0), np.inf
-    return down, up, Swings(first, second, nx, nz)
+    share, nx, nz = share.take(near, -1), normals[..., near, 0], normals[..., near, 1]
+    swings = state.swing_twists.take(stack.tree.structure.ellipses[near], -2)
+    most = np.maximum((1.0 / share - 1.0) * (nx * swings[..., 0] + nz * swings[..., 2]), 0.0)
+    if not stack.batch:
+        down[first] = down[second] = -np.inf
+        up[first], up[second] = most, np.inf
+        return down, up, Swings(first, second, nx, nz)
+    is_near = is_near.take(near, -1)
+    for columns, room in ((first, most), (second, np.inf)):
+        down[..., columns] = np.where(is_near, -np.inf, down[..., columns])
+        up[..., columns] = np.where(is_near, room, up[..., columns])
+    return down, up, Swings(first, second, np.where(is_near, nx, 1.0), np.where(is_near, nz, 0.0))
 
 
 def newton_step(
-    stack: TaskStack, model: CostModel, damping: float, active: NDArray[np.bool_]
-) -> tuple[Array, Array, NDArray[np.bool_], bool] | None:
-    """Return a step (N + S,) that ends within limits, with how it was found; None where there is none.
+    stack: TaskStack, model: CostModel, damping: Component, active: NDArray[np.bool_]
+) -> tuple[Array, Array, NDArray[np.bool_], Condition] | None:
+    """Return a step (..., N + S) that ends within limits, with how it was found; None where there is none.
 
     Args:
         stack: the tasks.
         model: of the cost before the step.
         damping: lambda.
-        active: (2, N + S) which coordinates the step before took to their upper, and to their lower limits.
+        active: (..., 2, N + S) which coordinates the step before took to their upper, and to their lower limits.
 
     Returns:
-        the step, the pseudo-inverse (N + S, M1) of the first level's rows over the coordinates that aren't at their
-        limits, which coordinates are there, and whether the last round left the active set as it was. None
-        where the second derivatives aren't positive definite.
+        the step, the pseudo-inverse (..., N + S, M1) of the first level's rows over the coordinates that aren't at
+        their limits, which coordinates are there, and whether the last round left the active set as it was. None
+        where the second derivatives, of one of the poses, aren't positive definite.
     """
-    here, down, up, swings, jacobian = model.here, model.down, model.up, model.swings, model.by_swings
-    metric = (1.0 + damping) * stack.posture_weights
-    hessian = model.hessian + np.diag(metric)
-    slope = jacobian.T @ (here.weights * here.residual) + swings.from_axes(here.toward) * stack.posture_weights
-    above, below = active & np.isfinite([up, down])
+    here, swings, jacobian = model.here, model.swings, model.by_swings
+    metric = np.asarray(1.0 + damping)[..., None] * stack.posture_weights
+    hessian = model.hessian.copy()
+    hessian.reshape(*stack.batch, -1)[..., :: metric.shape[-1] + 1] += metric
+    slope = _product(jacobian.swapaxes(-1, -2), here.weights * here.residual)
+    slope += swings.from_axes(here.toward) * stack.posture_weights
     try:
         inverse = positive_inverse(hessian, LEAST_CURVATURE)
     except np.linalg.LinAlgError:
         return None
-    without_bounds = inverse @ slope
+    bounded = (inverse, _product(inverse, slope), metric, model.down, model.up, active)
+    is_optimal: Condition
+    if stack.batch:
+        change, active, is_optimal = map(np.array, zip(*map(_within_bounds, *bounded), strict=True))
+    else:
+        change, active, is_optimal = _within_bounds(*bounded)
+    open_metric = np.where(active.any(-2), 0.0, stack.inverse_posture_weights)
+    back = pseudo_inverse(jacobian[..., stack.spans[0], :], open_metric)
+    return swings.to_axes(change), swings.to_axes(back.swapaxes(-1, -2)).swapaxes(-1, -2), active, is_optimal
+
+
+def pseudo_inverse(rows: Array, weights: Array) -> Array:
+    """Return the pseudo-inverses (..., N, M) of matrices (..., M, N), damped a little, by weights (..., N)."""
+    weighted = rows * weights[..., None, :]
+    normal = weighted @ rows.swapaxes(-1, -2)
+    diagonal = np.einsum("...ii->...i", normal)
+    least = 1e-6 * diagonal.sum(-1) + 1e-12
+    diagonal += least[..., None]
+    found: Array = (positive_inverse(normal, float(least.min())) @ weighted).swapaxes(-1, -2)
+    return found
+
+
+def _within_bounds(
+    inverse: Array, without_bounds: Array, metric: Array, down: Array, up: Array, active: NDArray[np.bool_]
+) -> tuple[Array, NDArray[np.bool_], bool]:
+    """Return the step of one pose within bounds, its active set, and whether the last round left that as it was.
+
+    Args:
+        inverse: (N + S, N + S) H^-1.
+        without_bounds: (N + S,) H^-1 b.
+        metric: (N + S,) (1 + lambda) P.
+        down: (N + S,).
+        up: (N + S,).
+        active: (2, N + S) of the step before.
+    """
+    above, below = active & np.isfinite([up, down])
     desired, is_optimal = without_bounds, False
     for _ in range(ACTIVE_SET_ROUNDS):
         (held,) = np.nonzero(above | below)
@@ -248,12 +316,4 @@ def newton_step(
         if is_optimal:
             break
         above, below = over, under
-    change = np.minimum(np.maximum(desired, down), up)
-    open_metric = np.where(above | below, 0.0, stack.inverse_posture_weights)
-    rows = jacobian[stack.spans[0]]
-    weighted = rows * open_metric
-    normal = weighted @ rows.T
-    least = 1e-6 * float(normal.trace()) + 1e-12
-    normal.reshape(-1)[:: len(normal) + 1] += least
-    back = positive_inverse(normal, least) @ weighted
-    return swings.to_axes(change), swings.to_axes(back).T, np.stack([above, below]), is_optimal
+    return np.minimum(np.maximum(desired, down), up), np.stack([above, below]), is_optimal

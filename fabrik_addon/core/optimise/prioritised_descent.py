@@ -35,7 +35,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..math.factorisation import positive_inverse
-from ..math.operations import Array
+from ..math.operations import Array, Component
 from .bounded_step import bounded_step
 from .task_stack import TaskStack
 from .tasks import State
@@ -355,7 +355,9 @@ def _is_gain(cost: _Cost, tried: _Cost) -> bool:
     return (is_less or is_nearer) and tried.first <= max(NEAR_FIRST, cost.first)
 
 
-def _tried(stack: TaskStack, state: State, change: Array, bends: Sequence[float], reference: State | None) -> _Trial:
+def _tried(
+    stack: TaskStack, state: State, change: Array, bends: Sequence[Component], reference: State | None
+) -> _Trial:
     """Return what a change of the coordinates leads to, with the bends of the poles' chains from before the step."""
     trial = stack.applied(state, change)
     residual, toward = stack.residual(trial, bends)[0], stack.to_reference(trial, reference)

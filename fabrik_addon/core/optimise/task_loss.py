@@ -19,11 +19,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..math.operations import Array
+from ..math.operations import Array, Component
 from .look_at_task import LOOK_AT_FORCE, LOOK_AT_WEIGHT, LookAtTask
 from .task_stack import TaskStack
 from .tasks import PoleTask
@@ -65,33 +67,45 @@ reach of the limits are met with 10, too."""
 
 @dataclass(frozen=True)
 class Loss:
-    """The loss of the tasks."""
+    """The loss of T tasks, or of the single rows of tasks of which each row has a loss of its own (``LookAtTask``)."""
 
-    spans: Sequence[slice]
-    """Rows of each task, or one row where each row of a task has a loss of its own (``LookAtTask``)."""
-    weights: Sequence[float]
-    most_forces: Sequence[float]
+    sizes: Sequence[int]
+    """Rows of each task."""
+    weights: Array
+    """(T,) w."""
+    most_forces: Array
+    """(T,) F; infinite where the loss is w r^2."""
     are_stiff: Sequence[bool]
     """Which of them are looks or poles: the derivative of their force counts as W (``softening``)."""
 
-    def of(self, residual: Array) -> tuple[float, Array]:
-        """Return the loss of all tasks, and W (M,)."""
-        found, weights = 0.0, np.empty(len(residual))
-        for span, weight, force in zip(self.spans, self.weights, self.most_forces, strict=True):
-            rows = residual[span]
-            square = float(rows @ rows)
-            if force == math.inf:
-                found += weight * square
-                weights[span] = weight
-            else:
-                distance = force / weight
-                root = math.sqrt(1.0 + square / (distance * distance))
-                found += 2.0 * force * distance * (root - 1.0)
-                weights[span] = weight / root
-        return found, weights
+    @cached_property
+    def _starts(self) -> NDArray[np.intp]:
+        """(T,) first row of each task."""
+        return np.cumsum([0, *self.sizes[:-1]])
+
+    @cached_property
+    def _tasks(self) -> NDArray[np.intp]:
+        """(M,) task of each row."""
+        return np.repeat(np.arange(len(self.sizes)), self.sizes)
+
+    @cached_property
+    def _soft(self) -> tuple[NDArray[np.intp], Array]:
+        """Which tasks have a force whose derivative isn't W, and 1 / F of those."""
+        rows = np.flatnonzero(np.isfinite(self.most_forces) & ~np.array(self.are_stiff, bool))
+        return rows, 1.0 / self.most_forces[rows]
+
+    def of(self, residual: Array) -> tuple[Component, Array]:
+        """Return the loss of all tasks, and W (..., M), for the residuals (..., M).
+
+        ``2 F delta (s - 1) = 2 w r^2 / (s + 1)`` with ``s = sqrt(1 + (r / delta)^2)``, which is 1 where F is infinite.
+        """
+        squares = np.add.reduceat(residual * residual, self._starts, -1)
+        roots = np.sqrt(1.0 + squares * np.square(self.weights / self.most_forces))
+        found = ((2.0 * self.weights) * squares / (roots + 1.0)).sum(-1)
+        return found, (self.weights / roots).take(self._tasks, -1)
 
     def softening(self, jacobian: Array, residual: Array, weights: Array) -> Array:
-        """Return by how much half the second derivatives of the loss are less than ``J^T W J`` (N + S, N + S).
+        """Return by how much half the second derivatives of the loss are less than ``J^T W J`` (..., N + S, N + S).
 
         The force of a task is ``W r`` with ``W = w / sqrt(1 + (r / delta)^2)``, and its derivative by r is
         ``W - W^3 / F^2 r r^T``: far from the target the force hardly grows with the distance. With the derivative W a
@@ -101,20 +115,16 @@ class Loss:
         that of a pole, whose arc has second derivatives that K lacks: a knee that was led past its pole rotated by 14
         degrees in one step instead of 6.
         """
-        pulls = [
-            math.sqrt(weights[span.start] ** 3) / force * (residual[span] @ jacobian[span])
-            for span, force, is_stiff in zip(self.spans, self.most_forces, self.are_stiff, strict=True)
-            if not is_stiff and force < math.inf
-        ]
-        stacked = np.array(pulls).reshape(-1, jacobian.shape[1])
-        found: Array = stacked.T @ stacked
+        soft, inverse_forces = self._soft
+        pulls = np.add.reduceat(residual[..., None] * jacobian, self._starts, -2).take(soft, -2)
+        pulls *= (weights.take(self._starts[soft], -1) ** 1.5 * inverse_forces)[..., None]
+        found: Array = pulls.swapaxes(-1, -2) @ pulls
         return found
 
 
 def loss_of(stack: TaskStack, firmness: Firmness, most_weight: float) -> Loss:
     """Return the loss of a descent's tasks, of which none has a weight above ``most_weight``."""
-    spans, weights, most_forces, are_stiff = [], [], [], []
-    row = 0
+    sizes, weights, most_forces, are_stiff = [], [], [], []
     for number, level in enumerate(stack.levels):
         own = min(number, len(firmness.weights) - 1)
         for task, _ in level:
@@ -123,16 +133,14 @@ def loss_of(stack: TaskStack, firmness: Firmness, most_weight: float) -> Loss:
                 weight, force, size = LOOK_AT_WEIGHT, LOOK_AT_FORCE, 1
             elif isinstance(task, PoleTask):
                 force = POLE_FORCE
-            for first in range(row, row + task.rows, size):
-                spans.append(slice(first, first + size))
+            for _ in range(0, task.rows, size):
+                sizes.append(size)
                 weights.append(min(most_weight, weight))
                 most_forces.append(force)
                 are_stiff.append(isinstance(task, (LookAtTask, PoleTask)))
-            row += task.rows
     for task, _ in stack.preferences:
-        spans.append(slice(row, row + task.rows))
+        sizes.append(task.rows)
         weights.append(1.0)
         most_forces.append(math.inf)
         are_stiff.append(False)
-        row += task.rows
-    return Loss(spans, weights, most_forces, are_stiff)
+    return Loss(sizes, np.array(weights), np.array(most_forces), are_stiff)

@@ -17,7 +17,7 @@ from typing import TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from ..math.operations import TINY, Array
+from ..math.operations import ARRAY, SCALAR, TINY, Array, Component, Operations
 from ..math.quaternion_arrays import cross
 from ..model.skeleton import Tree
 from ..model.tree_motions import TreeMotions
@@ -36,6 +36,13 @@ class TaskStack:
     moves_roots: bool
     preferences: Sequence[tuple[Task, float]] = ()
     """Tasks with their weights beside the posture task, for a descent by weight."""
+    batch: tuple[int, ...] = ()
+    """The batch axes of poses, tasks and weights, which all arrays have before the others: none of one pose."""
+
+    @property
+    def ops(self) -> Operations:
+        """Operations on the components of poses and tasks."""
+        return ARRAY if self.batch else SCALAR
 
     @cached_property
     def weighted_tasks(self) -> list[tuple[Task, float]]:
@@ -66,7 +73,7 @@ class TaskStack:
     @cached_property
     def row_weights(self) -> Array:
         """(M,) square roots of the tasks' weights."""
-        return np.array([weight**0.5 for task, weight in self.weighted_tasks for _ in range(task.rows)])
+        return np.array([weight**0.5 for task, weight in self.weighted_tasks for _ in range(task.rows)]).T
 
     @cached_property
     def levels_with_poles(self) -> list[bool]:
@@ -119,20 +126,20 @@ class TaskStack:
     @cached_property
     def shifted(self) -> Array:
         """(3 K, S) how the joints move with the roots' shifts, x, y and z after one another."""
-        found = np.zeros((len(self.joints), 3, self.shift_count))
+        found = np.zeros((*self.batch, len(self.joints), 3, self.shift_count))
         if self.shift_count:
             for row, joint in enumerate(self.joints):
                 root = self.tree.structure.root_of[joint]
                 if root >= 0:
                     first = 3 * self.tree.roots.index(root)
-                    found[row, :, first : first + 3] = np.eye(3)
-        return found.reshape(-1, self.shift_count)
+                    found[..., row, :, first : first + 3] = np.eye(3)
+        return found.reshape(*self.batch, 3 * len(self.joints), self.shift_count)
 
     def with_levels(
         self, levels: Sequence[Sequence[tuple[Task, float]]], preferences: Sequence[tuple[Task, float]] = ()
     ) -> TaskStack:
         """Return the stack of other tasks of the same tree; what depends on the tree alone isn't computed again."""
-        made = TaskStack(self.tree, levels, self.moves_roots, preferences)
+        made = TaskStack(self.tree, levels, self.moves_roots, preferences, self.batch)
         made.__dict__.update({name: self.__dict__[name] for name in _OF_TREE if name in self.__dict__})
         return made
 
@@ -146,7 +153,7 @@ class TaskStack:
         """The stack of all other tasks."""
         return self.with_levels(self.levels[1:], self.preferences)
 
-    def residual(self, state: State, bends: Sequence[float] | None = None) -> tuple[Array, list[float]]:
+    def residual(self, state: State, bends: Sequence[Component] | None = None) -> tuple[Array, list[Component]]:
         """Return the residuals (M,), weighted, and how far each pole task's chain is bent.
 
         Args:
@@ -156,19 +163,19 @@ class TaskStack:
         """
         placed = state.placed
         joints, targets, rows = self.at_points
-        at_points = targets - placed.points.take(joints, 0)
+        at_points = targets - placed.points.take(joints, -2)
         if not self.other_tasks:
-            return at_points.reshape(-1) * self.row_weights, []
-        found = np.empty(len(self.row_weights))
-        found[rows] = at_points
-        sizes: list[float] = []
+            return at_points.reshape(*self.batch, -1) * self.row_weights, []
+        found = np.empty(self.row_weights.shape)
+        found[..., rows] = at_points
+        sizes: list[Component] = []
         for task, row in self.other_tasks:
             if isinstance(task, PoleTask):
                 angle, size, _ = task.gradient(placed)
                 sizes.append(size)
-                found[row] = -angle * (size if bends is None else bends[len(sizes) - 1])
+                found.T[row] = -angle * (size if bends is None else bends[len(sizes) - 1])
             else:
-                found[row : row + task.rows] = task.residual(placed)
+                found.T[row : row + task.rows] = task.residual(placed)
         found *= self.row_weights
         return found, sizes
 
@@ -186,9 +193,9 @@ class TaskStack:
         """Joints (P,) that should be at points (P, 3) without slack, and the rows (P, 3) of those tasks."""
         found = [(task.joint, task.target, row) for task, row in self._rows if _is_at_point(task)]
         joints = np.array([joint for joint, _, _ in found], np.intp)
-        targets = np.array([target for _, target, _ in found], float).reshape(-1, 3)
+        targets = np.array([target for _, target, _ in found], float).reshape(len(found), 3, *self.batch)
         rows = np.array([row for _, _, row in found], np.intp)[:, None] + np.arange(3)
-        return joints, targets, rows
+        return joints, targets.T.swapaxes(-1, -2), rows
 
     @cached_property
     def other_tasks(self) -> list[tuple[Task, int]]:
@@ -228,26 +235,27 @@ class TaskStack:
         bone_axes = self.tree.arrays.axes(state.placed, state.swing_twists)
         moved = self.tree.arrays.moved(state.placed, self.carried, bone_axes)
         if self.shift_count:
-            moved = np.concatenate([moved, self.shifted], axis=1)
-        by_joint = moved.reshape(len(self.joints), 3, moved.shape[1])
+            moved = np.concatenate([moved, self.shifted], axis=-1)
+        by_joint = moved.reshape(*self.batch, len(self.joints), 3, moved.shape[-1])
         return TreeMotions(self.tree.structure, bone_axes, by_joint, self._joint_rows)
 
     def jacobian(self, state: State, motions: TreeMotions | None = None) -> Array:
         """Return J (M, N + S), weighted; from the state's ``motions`` where the caller has them."""
         motions = motions or self.motions(state)
-        columns = motions.by_joint.shape[2]
+        columns = motions.by_joint.shape[-1]
         if self.are_own_rows:
-            return motions.by_joint.reshape(-1, columns) * self.row_weights[:, None]
-        jacobian = np.zeros((len(self.row_weights), columns))
-        jacobian[self.at_points[2]] = motions.by_joint.take(self._point_rows, 0)
+            return motions.by_joint.reshape(*self.batch, -1, columns) * self.row_weights[..., None]
+        jacobian = np.zeros((*self.row_weights.shape, columns))
+        jacobian[..., self.at_points[2], :] = motions.by_joint.take(self._point_rows, -3)
         oriented, turned_axes, rows = self._oriented
         if oriented:
-            factors = np.array([task.factor(state.placed) for task in oriented])
-            jacobian[rows, : len(motions.axes)] = factors[:, None, None] * (turned_axes * motions.axes.T)
+            factors = np.array([task.factor(state.placed) for task in oriented])[:, None, None]
+            axes = motions.axes.swapaxes(-1, -2)[..., None, :, :]
+            jacobian[..., rows, : axes.shape[-1]] = factors * (turned_axes * axes)
         for task, row in self._single_tasks:
             found = task.jacobian(state.placed, motions)
-            jacobian[row : row + task.rows, : found.shape[1]] = found
-        jacobian *= self.row_weights[:, None]
+            jacobian[..., row : row + task.rows, : found.shape[-1]] = found
+        jacobian *= self.row_weights[..., None]
         return jacobian
 
     def curvature(self, motions: TreeMotions, forces: Array) -> Array:
@@ -268,15 +276,15 @@ class TaskStack:
         """
         structure = self.tree.structure
         _, _, rows = self.at_points
-        count, columns = len(structure.chosen), motions.by_joint.shape[2]
-        found = np.zeros((columns, columns))
+        batch, count, columns = self.batch, len(structure.chosen), motions.by_joint.shape[-1]
+        found = np.zeros((*batch, columns, columns))
         if any(forces[span].any() for span in self._pushing):
             return found
-        by_joint = motions.by_joint.take(self._point_rows, 0)[:, :, :count]
-        on_joints = (forces * self.row_weights)[rows]
-        across = cross(motions.axes[:, None], on_joints) * self._point_moves.T[:, :, None]
-        half = structure.turns_columns * (across.reshape(count, -1) @ by_joint.reshape(-1, count))
-        found[:count, :count] = half + half.T
+        by_joint = motions.by_joint.take(self._point_rows, -3)[..., :count]
+        on_joints = (forces * self.row_weights)[..., rows]
+        across = cross(motions.axes[..., None, :], on_joints[..., None, :, :]) * self._point_moves.T[:, :, None]
+        half = structure.turns_columns * (across.reshape(*batch, count, -1) @ by_joint.reshape(*batch, -1, count))
+        found[..., :count, :count] = half + half.swapaxes(-1, -2)
         return found
 
     @cached_property
@@ -301,22 +309,24 @@ class TaskStack:
     def to_reference(self, state: State, reference: State | None) -> Array:
         """Return q_reference - q (N + S,): rotation vectors of free bones, coordinates of the others; 0 without one."""
         if reference is None:
-            return np.zeros(len(self.weights))
+            return np.zeros((*self.batch, len(self.weights)))
         arrays = self.tree.arrays
         way = arrays.way(state.rotations, state.swing_twists, (reference.rotations, reference.swing_twists))
-        found: Array = way.reshape(-1).take(self.tree.structure.flat_columns)
+        found: Array = way.reshape(*self.batch, -1).take(self.tree.structure.flat_columns, -1)
         if self.shift_count:
-            found = np.concatenate([found, (reference.shifts - state.shifts).reshape(-1)])
+            found = np.concatenate([found, (reference.shifts - state.shifts).reshape(*self.batch, -1)], axis=-1)
         return found
 
     def applied(self, state: State, change: Array) -> State:
         """Return the state after a change (N + S,) of the coordinates, within limits."""
         arrays = self.tree.arrays
         columns = self.tree.structure.flat_columns
-        by_joint = np.zeros((len(state.rotations), 3))
-        by_joint.reshape(-1)[columns] = change[: len(columns)]
+        by_joint = np.zeros((*state.rotations.shape[:-1], 3))
+        by_joint.reshape(*self.batch, -1)[..., columns] = change[..., : len(columns)]
         rotations, swing_twists = arrays.rotated(state.rotations, state.swing_twists, by_joint)
-        shifts = state.shifts + change[len(columns) :].reshape(-1, 3) if self.shift_count else state.shifts
+        shifts = state.shifts
+        if self.shift_count:
+            shifts = shifts + change[..., len(columns) :].reshape(shifts.shape)
         return State(self.tree, rotations, swing_twists, shifts)
 
     def bounds(self, state: State) -> tuple[Array, Array]:
@@ -324,8 +334,8 @@ class TaskStack:
         structure = self.tree.structure
         lower, upper = self.ends
         numbers, places = structure.limited_columns
-        values = np.zeros(len(lower))
-        values[numbers] = state.swing_twists.reshape(-1).take(places)
+        values = np.zeros((*self.batch, len(lower)))
+        values[..., numbers] = state.swing_twists.reshape(*self.batch, -1).take(places, -1)
         return lower - values, upper - values
 
     @cached_property
@@ -339,9 +349,9 @@ class TaskStack:
         """Return the share of each swing of its ellipse (E,), 1 on it, and the outward normals there (E, 2)."""
         swings, radii = self.tree.structure.swings(state.swing_twists)
         across = swings / radii
-        share = np.hypot(across[:, 0], across[:, 1])
+        share = np.hypot(across[..., 0], across[..., 1])
         across /= radii
-        return share, across / (np.hypot(across[:, 0], across[:, 1]) + TINY)[:, None]
+        return share, across / (np.hypot(across[..., 0], across[..., 1]) + TINY)[..., None]
 
 
 def _is_at_point(task: Task) -> TypeGuard[PositionTask]:

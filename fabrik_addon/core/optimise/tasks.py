@@ -12,7 +12,7 @@ from typing import ClassVar, TypeAlias, cast
 
 import numpy as np
 
-from ..math.operations import SCALAR, TINY, Array, ScalarVector, Vector
+from ..math.operations import SCALAR, TINY, Array, Condition, ScalarVector, Vector
 from ..math.quaternions import Quaternion, conjugate, multiply, rotate
 from ..math.rigid_fit import turned_by
 from ..math.vectors import cross, dot, rejection, scale
@@ -264,7 +264,7 @@ Task: TypeAlias = PositionTask | OrientationTask | PoleTask | BalanceTask | Floo
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """A pose of the tree in a descent."""
+    """A pose of the tree in a descent; many poses have the batch axes before the others."""
 
     tree: Tree
     rotations: Array
@@ -278,6 +278,18 @@ class State:
     def placed(self) -> PlacedTree:
         """Joints and frames."""
         return self.tree.arrays.placed(self.rotations, self.shifts)
+
+    def where(self, condition: Condition, other: State) -> State:
+        """Return this state in the batch items where a condition holds, the other one elsewhere."""
+        if not self.rotations.shape[:-2]:
+            return self if condition else other
+        of_each = np.asarray(condition)[:, None, None]
+        return State(
+            self.tree,
+            np.where(of_each, self.rotations, other.rotations),
+            np.where(of_each, self.swing_twists, other.swing_twists),
+            np.where(of_each, self.shifts, other.shifts),
+        )
 
     @cached_property
     def coordinates(self) -> list[JointCoordinates]:

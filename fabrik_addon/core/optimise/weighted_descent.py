@@ -19,11 +19,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..math.operations import TINY, Array
+from ..math.operations import TINY, Array, Component, Condition
 from .balance_task import BalanceTask
 from .look_at_task import LookAtTask
 from .newton_step import cost_at, modelled, newton_step, without_negative
@@ -79,7 +79,7 @@ def descend_gradually(
     stack: TaskStack, start: State, reference: State, steps: int, firmness: Firmness = OF_BODY
 ) -> Descended:
     """Descend as ``descend_by_weight`` does, from where a descent with small weights of all levels has ended."""
-    near, taken, _ = _descend(stack, start, reference, steps, firmness, GRADUAL_WEIGHT)
+    near, taken, _ = _least_cost(stack, start, reference, steps, firmness, GRADUAL_WEIGHT)
     found = descend_by_weight(stack, near, reference, steps, firmness)
     return found._replace(steps=taken + found.steps)
 
@@ -96,7 +96,7 @@ def descend_by_weight(
         steps: at most.
         firmness: weights and forces of the levels.
     """
-    state, taken, is_converged = _descend(stack, start, reference, steps, firmness)
+    state, taken, is_converged = _least_cost(stack, start, reference, steps, firmness)
     exact, more, _ = descend_by_priority(_nearly_met(stack, state, 1.0, firmness.nearly_met), state, None, EXACT_STEPS)
     largest = float(np.abs(stack.to_reference(exact, state)).max(initial=0.0))
     if largest > firmness.most_exact:
@@ -110,7 +110,7 @@ def descend_by_weight(
 def costs_of(stack: TaskStack, state: State, reference: State) -> tuple[float, float]:
     """Return the loss of a body's tasks in a state, and the whole cost, that of the posture task among it."""
     there = cost_at(stack, loss_of(stack, OF_BODY, math.inf), state, reference)
-    return there.of_tasks, there.cost
+    return float(there.of_tasks), float(there.cost)
 
 
 def nearest_on_first_level(stack: TaskStack, state: State, steps: int) -> State:
@@ -123,47 +123,61 @@ def nearest_on_first_level(stack: TaskStack, state: State, steps: int) -> State:
         state: where the descent starts, and its reference pose.
         steps: at most.
     """
-    return _descend(stack.first_level, state, state, steps)[0]
+    return _least_cost(stack.first_level, state, state, steps)[0]
 
 
-def _descend(
+def _least_cost(
     stack: TaskStack,
     start: State,
     reference: State,
     steps: int,
     firmness: Firmness = OF_BODY,
     most_weight: float = math.inf,
-) -> tuple[State, int, bool]:
-    """Descend as ``descend_by_weight`` does, but for the steps of priority, with no weight above ``most_weight``."""
-    loss = loss_of(stack, firmness, most_weight)
-    damping, growth, taken = FIRST_LAMBDA, 2.0, 0
+) -> tuple[State, Any, Any]:
+    """Descend as ``descend_by_weight`` does, but for the steps of priority, with no weight above ``most_weight``.
+
+    The poses of a batch descend side by side, each with a damping of its own, until all have converged.
+
+    Returns:
+        the last state, how many steps were taken, and whether the descent ended before its steps were used up: a number
+        and a bool of one pose, arrays (F,) of many.
+    """
+    ops, loss = stack.ops, loss_of(stack, firmness, most_weight)
     here = cost_at(stack, loss, start, reference)
     model = modelled(stack, loss, here)
-    active = np.zeros((2, len(here.toward)), bool)
+    is_done: Condition = here.cost < 0.0
+    damping, growth, taken = (ops.where(is_done, first, first) for first in (FIRST_LAMBDA, 2.0, 0))
+    active = np.zeros((*stack.batch, 2, here.toward.shape[-1]), bool)
     for _ in range(steps):
         step = newton_step(stack, model, damping, active)
         if step is None:
             model = model.with_curvature(without_negative(stack, model.curvature))
             step = newton_step(stack, model, damping, active)
+        is_gain: Condition = is_done & False
         if step is not None:
             change, back, active, is_optimal = step
-            if is_optimal and (1.0 + damping) * np.abs(change).max(initial=0.0) <= CONVERGED:
-                return here.state, taken, True
-            change *= min(1.0, LONGEST / (math.sqrt(float(change @ change)) + TINY))
+            is_done = is_done | (is_optimal & ((1.0 + damping) * np.abs(change).max(-1, initial=0.0) <= CONVERGED))
+            if ops.all(is_done):
+                break
+            change = (change.T * ops.minimum(1.0, LONGEST / (np.sqrt((change * change).sum(-1)) + TINY))).T
             trial, residual = _on_first_level(stack, stack.applied(here.state, change), back, here.bends)
             there = cost_at(stack, loss, trial, reference, (residual, here.bends))
-            if there.cost < here.cost:
-                ratio = min((here.cost - there.cost) / max(model.gain(stack, change), 1e-300), 1.5)
-                here = cost_at(stack, loss, trial, reference) if here.bends else there
+            is_gain = (there.cost < here.cost) & ops.negate(is_done)
+            ratio = ops.minimum((here.cost - there.cost) / ops.maximum(model.gain(stack, change), 1e-300), 1.5)
+            less = ops.maximum(damping * ops.maximum(0.1, 1.0 - (2.0 * ratio - 1.0) ** 3), LEAST_LAMBDA)
+            if ops.any(is_gain):
+                is_same = not here.bends and ops.all(is_gain)
+                here = there if is_same else cost_at(stack, loss, trial.where(is_gain, here.state), reference)
                 model = modelled(stack, loss, here, back)
-                damping, growth = max(damping * max(0.1, 1.0 - (2.0 * ratio - 1.0) ** 3), LEAST_LAMBDA), 2.0
-                taken += 1
-                continue
-            active[:] = False
-        damping, growth = max(damping, RAISED_LAMBDA) * growth, 2.0 * growth
-        if damping > MOST_LAMBDA:
-            return here.state, taken, True
-    return here.state, taken, False
+                taken = ops.where(is_gain, taken + 1, taken)
+        raised = ops.maximum(damping, RAISED_LAMBDA) * growth
+        damping, growth = ops.where(is_gain, less, raised), ops.where(is_gain, 2.0, 2.0 * growth)
+        if not ops.all(is_gain):
+            active = active & np.asarray(is_gain)[..., None, None]
+        is_done = is_done | (damping > MOST_LAMBDA)
+        if ops.all(is_done):
+            break
+    return here.state, taken, is_done
 
 
 def _nearly_met(stack: TaskStack, state: State, most: float, nearly_met: float) -> TaskStack:
@@ -215,7 +229,7 @@ def _share_met(error: float, nearly_met: float) -> float:
     return nearly_met * (1.0 / (1.0 + (beyond / BESIDE) ** 2) + beyond / (1.0 + (beyond / NEAR) ** 2)) / error
 
 
-def _on_first_level(stack: TaskStack, state: State, back: Array, bends: Sequence[float]) -> tuple[State, Array]:
+def _on_first_level(stack: TaskStack, state: State, back: Array, bends: Sequence[Component]) -> tuple[State, Array]:
     """Return a state with the first level's residual below ``CORRECTED``, or as near as ``CORRECTIONS`` steps bring it.
 
     A step after which the residual is not less is not taken.
@@ -223,20 +237,25 @@ def _on_first_level(stack: TaskStack, state: State, back: Array, bends: Sequence
     Args:
         stack: the tasks.
         state: near the first level.
-        back: (N + S, M1) pseudo-inverse of the first level's rows.
+        back: (..., N + S, M1) pseudo-inverse of the first level's rows.
+        bends: as in ``TaskStack.residual``.
 
     Returns:
         the state, and the residuals of all levels.
     """
-    first = stack.first_level
+    first, ops = stack.first_level, stack.ops
     residual, _ = first.residual(state)
+    error = (residual * residual).sum(-1)
     for _ in range(CORRECTIONS):
-        error = float(residual @ residual)
-        if error <= CORRECTED**2:
+        is_off = error > CORRECTED**2
+        if not ops.any(is_off):
             break
-        corrected = stack.applied(state, back @ residual)
+        corrected = stack.applied(state, (back @ residual[..., None])[..., 0])
         left, _ = first.residual(corrected)
-        if float(left @ left) >= error:
+        left_over = (left * left).sum(-1)
+        is_nearer = is_off & (left_over < error)
+        if not ops.any(is_nearer):
             break
-        state, residual = corrected, left
-    return state, np.concatenate([residual, stack.below_first_level.residual(state, bends)[0]])
+        state, error = corrected.where(is_nearer, state), ops.where(is_nearer, left_over, error)
+        residual = np.asarray(ops.where(is_nearer, left.T, residual.T)).T
+    return state, np.concatenate([residual, stack.below_first_level.residual(state, bends)[0]], axis=-1)
