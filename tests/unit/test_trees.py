@@ -318,6 +318,33 @@ def test_pinned_feet_stay_flat_however_far_a_hand_is_pulled(seed: int) -> None:
         assert solution.status.tolist()[:2] == [REACHED] * 2
 
 
+def test_poles_of_arms_that_are_stretched_straight_take_few_steps() -> None:
+    """A straight arm has no side: with the whole arc to its pole a pose of this path took 22 steps (median)."""
+    parents = [-1, 0, 0, 1, 2, 3, 4, 5, 6, 0, 9, 10, 11, 9, 13, 14]
+    feet = [[0.1, 0, 1], [-0.1, 0, 1], [0.1, -0.06, 0.55], [-0.1, -0.06, 0.55], [0.1, 0, 0.1], [-0.1, 0, 0.1]]
+    toes, chest = [[0.1, -0.15, 0], [-0.1, -0.15, 0]], [[0, 0, 1.4]]
+    arms = [[side * x, y, 1.4] for side in (1, -1) for x, y in ((0.15, 0.0), (0.4, 0.05), (0.65, 0.0))]
+    positions = np.array([[0, 0, 1], *feet, *toes, *chest, *arms], float)
+    chain = replace(tree_chain(parents, [7, 8, 12, 15], positions), starts=np.array([1, 2, 10, 13]))
+    pose = Pose(positions, np.tile([1.0, 0.0, 0.0, 0.0], (len(parents), 1)))
+    feet_alone = np.array([True, True, False, False])
+    goals = Goals(
+        positions[chain.tips],
+        poles=np.array([[0.1, -1, 0.5], [-0.1, -1, 0.5], [0.25, 1, 1.4], [-0.25, 1, 1.4]]),
+        rotations=np.tile([1.0, 0.0, 0.0, 0.0], (4, 1)),
+        with_rotations=feet_alone,
+        pinned=feet_alone,
+    )
+    steps = []
+    for angle in np.linspace(0.0, 2.0 * np.pi, 61):
+        x, y, z = np.array([0.3, -0.2, 0.1]) + 0.2 * np.array([np.cos(angle), np.sin(angle), np.sin(angle)])
+        targets = goals.targets + np.array([[0, 0, 0], [0, 0, 0], [x, y, z], [-x, y, z]])
+        solution = solve(chain, pose, replace(goals, targets=targets), Options(moves_root=True))
+        pose = solution.pose
+        steps.append(int(solution.iterations[0]))
+    assert np.median(steps[1:]) <= 4
+
+
 # What can't all be met
 
 

@@ -129,7 +129,7 @@ def cost_at(
         residual_and_bends: of the pose, where the caller has them.
     """
     residual, bends = residual_and_bends or stack.residual(state)
-    tasks, weights = loss.of(residual)
+    tasks, weights = loss.of(residual, bends)
     toward = stack.to_reference(state, reference)
     cost = tasks + np.square(toward) @ stack.posture_weights
     return PoseCost(state, residual, bends, toward, weights, tasks, cost)
