@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from .fabrik.chain_fabrik import bend_of_shape
 from .fabrik.passes import Stop
-from .fabrik.tree_passes import EffectorPull, sweep_tree
+from .fabrik.tree_passes import EffectorPull, sweep_tree, tree_frames
 from .math.operations import ARRAY, SCALAR, Array, Component, Vector
 from .math.quaternions import Quaternion, conjugate, multiply, rotate
 from .math.vectors import relative_to, scale
@@ -55,7 +55,6 @@ from .optimise.weighted_descent import (
 )
 from .problem import FabrikError, Goals, Options, Pose, Solution, Status
 from .solvers.table import solver_for_tree
-from .solvers.tree_branches import branches_of, close_branches, tree_frames
 
 TREE_STEPS = 80
 """Steps of least squares at most from one start; those of a target that moves a little need about five."""
@@ -508,18 +507,12 @@ def _warm_start(problem: TreeProblem, options: Options) -> State:
         )
     ]
     roots = tree.roots if options.moves_root else ()
-    stop = Stop(SWEEP_TOLERANCE, options.iterations)
-    swept = sweep_tree(SCALAR, tree, start.points, start.frames, pulls, stop, roots)
-    targets = {number: place.target for number, place in enumerate(problem.places) if place.target is not None}
-    branches = branches_of(start, problem.meets, problem.poles)
-    joints, bend_rotations = close_branches(SCALAR, start, branches, targets, swept.joints, options)
-    frames = tree_frames(SCALAR, start, joints, swept.sub_base_frames, bend_rotations)
+    swept = sweep_tree(tree, start.points, start.frames, pulls, Stop(SWEEP_TOLERANCE, options.iterations), roots)
     shifts: list[Vector] = [(0.0, 0.0, 0.0)] * len(tree.roots)
     for number, root in enumerate(tree.roots):
         if root in roots:
-            (x, y, z), (bx, by, bz) = joints[root], start.points[root]
-            shifts[number] = (x - bx, y - by, z - bz)
-    return problem.state(coordinates_of_tree(SCALAR, tree, frames), shifts)
+            shifts[number] = relative_to(swept.joints[root], start.points[root], 1.0)
+    return problem.state(coordinates_of_tree(SCALAR, tree, tree_frames(start, swept)), shifts)
 
 
 def _most_turn(problem: TreeProblem, by_weight: State, options: Options) -> float:

@@ -15,14 +15,17 @@ about its own joint alone. From sweep ``PLAIN_TREE_SWEEPS + 1`` on all joints ar
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..math.operations import TINY, Component, Operations, Vector
-from ..math.quaternions import Quaternion, rotate
+from ..math.operations import SCALAR, TINY, Component, Vector
+from ..math.quaternions import Quaternion, conjugate, multiply, rotate, x_axis
 from ..math.rigid_fit import fit_frame
-from ..math.vectors import choose_each, choose_parts
+from ..math.vectors import relative_to
+from ..model.frame_transport import transport_rotation
 from ..model.skeleton import Tree
+from ..model.tree_start import StartTree
 from .acceleration import Mixing
 from .passes import Stop
 
@@ -32,7 +35,7 @@ PLAIN_TREE_SWEEPS = 3
 USEFUL_SWEEP = 0.98
 """Ratio of the error after a sweep to the smallest error before, below which the sweep counts as useful."""
 
-USELESS_SWEEPS = 4.0
+USELESS_SWEEPS = 4
 """Largest number of sweeps in a row that are not useful: one more such sweep is the last sweep of all."""
 
 SUB_BASE_WEIGHT = 0.05
@@ -57,11 +60,10 @@ class EffectorPull:
 
 @dataclass(frozen=True)
 class Swept:
-    """The result of sweeps: joints, the frames of the bones that carry several joints, sweeps used."""
+    """The result of sweeps: joints, and the frames of the bones that carry several joints."""
 
     joints: list[Vector]
     sub_base_frames: dict[int, Quaternion]
-    sweeps: Component
 
 
 def pull_weights(tree: Tree, pulls: Sequence[EffectorPull]) -> list[Component]:
@@ -78,13 +80,12 @@ def pull_weights(tree: Tree, pulls: Sequence[EffectorPull]) -> list[Component]:
 
 
 def sweep_tree(
-    ops: Operations,
     tree: Tree,
     joints: Sequence[Vector],
     frames: Sequence[Quaternion],
     pulls: Sequence[EffectorPull],
     stop: Stop,
-    roots: Sequence[int] = (),
+    roots: Sequence[int],
 ) -> Swept:
     """Sweep until the error is within the tolerance or sweeps are no longer useful; return the best pose.
 
@@ -93,7 +94,6 @@ def sweep_tree(
     The error is the root of the weighted mean square of the distances from the pulled joints to their targets.
 
     Args:
-        ops: operations of the components.
         tree: the bones; their limits are not used.
         joints: before, in the tree's units.
         frames: of the bones before.
@@ -108,33 +108,23 @@ def sweep_tree(
     held = {0, *tree.children[0]} if tree.is_anchor else {0}
     held -= set(roots)
     sub_bases = {j: frames[j] for j in tree.bones if len(tree.children[j]) > 1 and not (j == 0 and tree.is_anchor)}
-    placed = [*joints]
-    zero = 0.0 * joints[0][0]
-    best, best_sub_bases, best_error = placed, sub_bases, _error(ops, placed, pulls)
-    sweeps = zero
-    mixing = Mixing(ops)
-    useless = zero
-    state = [*placed]
+    state, mixing, useless = [*joints], Mixing(SCALAR), 0
+    best, best_error = Swept(state, sub_bases), _error(state, pulls)
     for sweep in range(1, stop.iterations + 1):
-        going = (best_error > stop.tolerance) & (useless <= USELESS_SWEEPS)
-        if not ops.any(going):
+        if best_error <= stop.tolerance or useless > USELESS_SWEEPS:
             break
         swept = [*state]
         sub_bases = dict(sub_bases)
-        backward_pass(ops, tree, swept, sub_bases, pulls, weights, held)
+        backward_pass(tree, swept, sub_bases, pulls, weights, held)
         for j in held:
             swept[j] = joints[j]
-        forward_pass(ops, tree, swept, sub_bases, weights)
-        error = _error(ops, swept, pulls)
-        better = going & (error < best_error)
-        sweeps = ops.where(going, zero + sweep, sweeps)
-        is_useful = error < USEFUL_SWEEP * best_error
-        useless = ops.where(going, ops.where(is_useful, zero, useless + 1.0), useless)
-        best = choose_each(ops, better, swept, best)
-        best_sub_bases = {j: choose_parts(ops, better, sub_bases[j], best_sub_bases[j]) for j in sub_bases}
-        best_error = ops.where(better, error, best_error)
+        forward_pass(tree, swept, sub_bases, weights)
+        error = _error(swept, pulls)
+        useless = 0 if error < USEFUL_SWEEP * best_error else useless + 1
+        if error < best_error:
+            best, best_error = Swept(swept, sub_bases), error
         state = _mixed(mixing, state, swept, error) if sweep > PLAIN_TREE_SWEEPS else swept
-    return Swept(best, best_sub_bases, sweeps)
+    return best
 
 
 def _mixed(mixing: Mixing, state: list[Vector], swept: list[Vector], error: Component) -> list[Vector]:
@@ -145,7 +135,6 @@ def _mixed(mixing: Mixing, state: list[Vector], swept: list[Vector], error: Comp
 
 
 def backward_pass(
-    ops: Operations,
     tree: Tree,
     joints: list[Vector],
     sub_bases: dict[int, Quaternion],
@@ -165,7 +154,7 @@ def backward_pass(
         _add_goal(goals, pull.joint, *_goal(pull, joints))
         if pull.meets >= 0:
             _add_goal(goals, pull.meets, *_goal(pull, joints))
-    sqrt, children, lengths = ops.sqrt, tree.children, tree.lengths
+    children, lengths = tree.children, tree.lengths
     for j in range(len(joints) - 1, -1, -1):
         beyond = children[j]
         if j in held:
@@ -174,10 +163,10 @@ def backward_pass(
         if len(beyond) == 1:
             (x, y, z), (ax, ay, az) = joints[j], joints[beyond[0]]
             dx, dy, dz = x - ax, y - ay, z - az
-            share = lengths[beyond[0]] / (sqrt(dx * dx + dy * dy + dz * dz) + TINY)
+            share = lengths[beyond[0]] / (math.sqrt(dx * dx + dy * dy + dz * dz) + TINY)
             candidate = (ax + dx * share, ay + dy * share, az + dz * share)
         elif beyond:
-            candidate = _fit_sub_base(ops, tree, j, joints, sub_bases, weights)
+            candidate = _fit_sub_base(tree, j, joints, sub_bases, weights)
         if j in goals:
             goal, weight = goals[j]
             candidate = goal if candidate is None else _centroid(candidate, goal, weights[j] - weight, weight)
@@ -208,7 +197,6 @@ def _centroid(a: Vector, b: Vector, first: Component, second: Component) -> Vect
 
 
 def _fit_sub_base(
-    ops: Operations,
     tree: Tree,
     sub_base: int,
     joints: Sequence[Vector],
@@ -223,13 +211,11 @@ def _fit_sub_base(
     beyond = tree.children[sub_base]
     shares = [SUB_BASE_WEIGHT * weights[sub_base], *(weights[child] for child in beyond)]
     total = sum(shares) + TINY
-    zero = 0.0 * joints[sub_base][0]
-    points = [(zero, zero, zero), *(tree.offsets[child] for child in beyond)]
+    points = [(0.0, 0.0, 0.0), *(tree.offsets[child] for child in beyond)]
     places = [joints[sub_base], *(joints[child] for child in beyond)]
     middle = _mean(points, shares, total)
     center = _mean(places, shares, total)
     frame = fit_frame(
-        ops,
         sub_bases[sub_base],
         [(x - middle[0], y - middle[1], z - middle[2]) for x, y, z in points],
         [(x - center[0], y - center[1], z - center[2]) for x, y, z in places],
@@ -249,7 +235,6 @@ def _mean(points: Sequence[Vector], shares: Sequence[Component], total: Componen
 
 
 def forward_pass(
-    ops: Operations,
     tree: Tree,
     joints: list[Vector],
     sub_bases: dict[int, Quaternion],
@@ -260,7 +245,7 @@ def forward_pass(
     A bone that carries several joints keeps its own joint and is rotated so that its joints are nearest to their
     positions after stage 1.
     """
-    sqrt, children, lengths = ops.sqrt, tree.children, tree.lengths
+    children, lengths = tree.children, tree.lengths
     for j in tree.bones:
         beyond = children[j]
         x, y, z = joints[j]
@@ -269,19 +254,19 @@ def forward_pass(
         if len(beyond) == 1:
             bx, by, bz = joints[beyond[0]]
             dx, dy, dz = bx - x, by - y, bz - z
-            share = lengths[beyond[0]] / (sqrt(dx * dx + dy * dy + dz * dz) + TINY)
+            share = lengths[beyond[0]] / (math.sqrt(dx * dx + dy * dy + dz * dz) + TINY)
             joints[beyond[0]] = (x + dx * share, y + dy * share, z + dz * share)
         else:
             places = [(bx - x, by - y, bz - z) for bx, by, bz in (joints[child] for child in beyond)]
             shares = [weights[child] for child in beyond]
-            frame = fit_frame(ops, sub_bases[j], [tree.offsets[child] for child in beyond], places, shares)
+            frame = fit_frame(sub_bases[j], [tree.offsets[child] for child in beyond], places, shares)
             sub_bases[j] = frame
             for child in beyond:
                 dx, dy, dz = rotate(frame, tree.offsets[child])
                 joints[child] = (x + dx, y + dy, z + dz)
 
 
-def _error(ops: Operations, joints: Sequence[Vector], pulls: Sequence[EffectorPull]) -> Component:
+def _error(joints: Sequence[Vector], pulls: Sequence[EffectorPull]) -> float:
     """Return ``sqrt(sum w_k |p_k - t_k|^2 / sum w_k)`` over the pulls k.
 
     p_k is the pulled joint, t_k its target or the joint that it should meet.
@@ -294,4 +279,28 @@ def _error(ops: Operations, joints: Sequence[Vector], pulls: Sequence[EffectorPu
         x, y, z = x - tx, y - ty, z - tz
         total = total + pull.weight * (x * x + y * y + z * z)
         weights = weights + pull.weight
-    return ops.sqrt(total / weights)
+    return math.sqrt(total / weights)
+
+
+def tree_frames(start: StartTree, swept: Swept) -> list[Quaternion]:
+    """Return the bones' frames after their joints have moved, by frame transport from the roots outward.
+
+    ``d_j = R(d_p l_j, l'_j) d_p``, with p the parent of joint j and the other symbols as in ``model.frame_transport``;
+    d_p is left out for a bone that doesn't inherit its parent's rotation.
+    """
+    tree, joints = start.tree, swept.joints
+    frames: list[Quaternion] = [*start.frames]
+    deltas: dict[int, Quaternion] = {}
+    for j in tree.bones:
+        if j == 0 and tree.is_anchor:
+            continue
+        if j in swept.sub_base_frames:
+            frames[j] = swept.sub_base_frames[j]
+            deltas[j] = multiply(frames[j], conjugate(start.frames[j]))
+            continue
+        child = tree.children[j][0]
+        before, after = (relative_to(points[child], points[j], 1.0) for points in (start.points, joints))
+        parent_rotation = deltas.get(tree.parents[j]) if tree.inherits[j] else None
+        deltas[j] = transport_rotation(SCALAR, parent_rotation, before, after, x_axis(start.frames[j]))
+        frames[j] = multiply(deltas[j], start.frames[j])
+    return frames

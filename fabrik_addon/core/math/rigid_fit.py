@@ -17,11 +17,11 @@ vectors of A would give an arbitrary one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from .operations import TINY, Component, Condition, Operations, Vector
+from .operations import TINY, Component, Vector
 from .quaternions import Quaternion, multiply
-from .vectors import choose_parts
 
 MOST_ITERATIONS = 4
 """Bound on the iterations of one fit."""
@@ -31,7 +31,6 @@ LAST_ANGLE = 1e-3
 
 
 def fit_frame(
-    ops: Operations,
     frame: Quaternion,
     offsets: Sequence[Vector],
     desired: Sequence[Vector],
@@ -40,7 +39,6 @@ def fit_frame(
     """Return the frame, near to a body's present one, that brings its points nearest to their desired places.
 
     Args:
-        ops: operations of the components.
         frame: R before.
         offsets: o_i, of the points from the pivot, in the body's frame.
         desired: t_i, of the desired places from the pivot, in the space in which the frame is given.
@@ -56,18 +54,15 @@ def fit_frame(
             x, y, z = x + share * place[0], y + share * place[1], z + share * place[2]
         columns.append((x, y, z))
     (ax, ay, az), (bx, by, bz), (cx, cy, cz) = columns
-    is_active: Condition = frame[0] == frame[0]
     for _ in range(MOST_ITERATIONS):
         (px, py, pz), (qx, qy, qz), (rx, ry, rz) = _axes(frame)
         along = px * ax + py * ay + pz * az + qx * bx + qy * by + qz * bz + rx * cx + ry * cy + rz * cz
-        size = ops.maximum(along, -along) + TINY
+        size = abs(along) + TINY
         x = (py * az - pz * ay + qy * bz - qz * by + ry * cz - rz * cy) / size
         y = (pz * ax - px * az + qz * bx - qx * bz + rz * cx - rx * cz) / size
         z = (px * ay - py * ax + qx * by - qy * bx + rx * cy - ry * cx) / size
-        w, x, y, z, square = (*turned_by(ops, frame, (x, y, z)), x * x + y * y + z * z)
-        frame = choose_parts(ops, is_active, (w, x, y, z), frame)
-        is_active = is_active & (square >= LAST_ANGLE * LAST_ANGLE)
-        if not ops.any(is_active):
+        frame = turned_by(frame, (x, y, z))
+        if x * x + y * y + z * z < LAST_ANGLE * LAST_ANGLE:
             break
     return frame
 
@@ -84,15 +79,15 @@ def _axes(frame: Quaternion) -> tuple[Vector, Vector, Vector]:
     )
 
 
-def turned_by(ops: Operations, frame: Quaternion, rotation: Vector) -> Quaternion:
+def turned_by(frame: Quaternion, rotation: Vector) -> Quaternion:
     """Return ``exp(omega / 2) q``: a frame q rotated by a rotation vector omega (radians).
 
     The components of omega are along the axes of the space in which q is given, not along the frame's own axes.
     """
     x, y, z = rotation
-    angle = ops.sqrt(x * x + y * y + z * z) + TINY
-    share = ops.sin(0.5 * angle) / angle
-    w, qx, qy, qz = multiply((ops.cos(0.5 * angle), x * share, y * share, z * share), frame)
+    angle = math.sqrt(x * x + y * y + z * z) + TINY
+    share = math.sin(0.5 * angle) / angle
+    w, qx, qy, qz = multiply((math.cos(0.5 * angle), x * share, y * share, z * share), frame)
     # Normalised, because rounding errors of the length add up over many products.
-    size = 1.0 / ops.sqrt(w * w + qx * qx + qy * qy + qz * qz)
+    size = 1.0 / math.sqrt(w * w + qx * qx + qy * qy + qz * qz)
     return w * size, qx * size, qy * size, qz * size

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from ..math.operations import Component, Operations, Vector
+from ..math.operations import Operations, Vector
 from ..math.quaternions import Quaternion, conjugate, multiply, rotate
 from ..math.vectors import distance_between, relative_to, scale
 from ..problem import Chain, Pose
@@ -49,11 +49,6 @@ class StartTree:
     """Of the bones, by joint."""
     coordinates: list[JointCoordinates]
     """Of the bones, by joint, clamped to their limits; the identity at a joint without a bone."""
-
-    @cached_property
-    def zero(self) -> Component:
-        """Zero, in every batch item."""
-        return 0.0 * self.root[0]
 
     @cached_property
     def is_limited(self) -> bool:

@@ -67,7 +67,7 @@ def _fitted(problem: TreeProblem, pose: State) -> State:
             weights += [OrientationTask.scale**2] * len(_AXES)
     turn: Quaternion = (1.0, 0.0, 0.0, 0.0)
     for _ in range(FITS):
-        turn = fit_frame(SCALAR, turn, offsets, desired, weights)
+        turn = fit_frame(turn, offsets, desired, weights)
     rotated = coordinates_of_tree(SCALAR, tree, [multiply(turn, frame) for frame in placed.frames])
     roots = [np.array(rotate(turn, tuple(placed.points[root] - here))) + there for root in tree.roots]
     shifts = [tuple(at - problem.start.points[root]) for at, root in zip(roots, tree.roots, strict=True)]

@@ -12,7 +12,7 @@ from typing import ClassVar, TypeAlias, cast
 
 import numpy as np
 
-from ..math.operations import SCALAR, TINY, Array, Condition, ScalarVector, Vector
+from ..math.operations import TINY, Array, Condition, ScalarVector, Vector
 from ..math.quaternions import Quaternion, conjugate, multiply, rotate
 from ..math.rigid_fit import turned_by
 from ..math.vectors import cross, dot, rejection, scale
@@ -112,7 +112,7 @@ class OrientationTask:
     def partly(self, placed: PlacedTree, share: float) -> OrientationTask:
         """Return the task whose frame is some share of the rotation from a pose's frame to this one's."""
         x, y, z = self._rotation_off(placed)
-        frame = turned_by(SCALAR, placed.frame(self.bone), (share * x, share * y, share * z))
+        frame = turned_by(placed.frame(self.bone), (share * x, share * y, share * z))
         return replace(self, frame=frame, bound=math.inf)
 
     def jacobian(self, placed: PlacedTree, motions: TreeMotions) -> Array:

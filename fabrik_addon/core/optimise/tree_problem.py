@@ -84,8 +84,6 @@ class TreeProblem:
     """By how much each target is too far from the root, where the root is fixed, and from each pin, or too near."""
     tolerances: list[float]
     """Distance of each effector from its target that counts as reached; infinite without a target."""
-    meets: list[int]
-    """Joint that each effector meets; -1 is none."""
     moves_root: bool
     is_held: bool
     """Whether pins or priorities may keep a target away (``is_held``): then tasks are weighed against each other."""
@@ -227,7 +225,7 @@ class TreeProblem:
             own = value if len(value) == 4 else rotation_of(SCALAR, value)
             rotation = task.rotation_to_pole(state.placed)
             # With the own rotation q = P^-1 F the parent frame P is F q^-1.
-            own = turned_by(SCALAR, own, rotate(multiply(own, conjugate(state.placed.frame(bone))), rotation))
+            own = turned_by(own, rotate(multiply(own, conjugate(state.placed.frame(bone))), rotation))
             coordinates = [*state.coordinates]
             limits = tree.limits[bone]
             coordinates[bone] = own if tree.is_free[bone] else clamp(SCALAR, limits, swing_twist(SCALAR, own))
@@ -311,7 +309,6 @@ def tree_problem(start: StartTree, goals: Goals, options: Options) -> TreeProble
         held=[task for number, task in rotations.items() if pinned[number]],
         beyond_reach=_beyond_reach(start, places, pinned, not options.moves_root),
         tolerances=tolerances,
-        meets=meets,
         moves_root=options.moves_root,
         is_held=is_held(goals, options),
         priorities=None if goals.priorities is None else goals.priorities.tolist(),
