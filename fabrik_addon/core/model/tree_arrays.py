@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..math.operations import ARRAY, SCALAR, TINY, Array, ScalarVector, Vector
-from ..math.quaternion_arrays import multiply, to_matrices
+from ..math.quaternion_arrays import cross, multiply, to_matrices
 from ..math.quaternions import IDENTITY, Quaternion
 from ..math.quaternions import multiply as multiply_components
 from .joint_limits import SwingTwist, rotation_of
@@ -237,13 +237,8 @@ class TreeArrays:
         lever = placed.points.take(which, -2)
         lever -= placed.points.take(self.structure.turning_rows, -2)[..., None, :, :]
         lever *= moves
-        ax, ay, az = axes[..., None, :, 0, :], axes[..., None, :, 1, :], axes[..., None, :, 2, :]
-        lx, ly, lz = lever[..., 0, None], lever[..., 1, None], lever[..., 2, None]
-        found = np.empty((*lever.shape[:-2], 3, *ax.shape[-2:]))
-        np.subtract(ay * lz, az * ly, out=found[..., 0, :, :])
-        np.subtract(az * lx, ax * lz, out=found[..., 1, :, :])
-        np.subtract(ax * ly, ay * lx, out=found[..., 2, :, :])
-        rows = found.reshape(*lever.shape[:-3], 3 * len(which), -1)
+        found = cross(axes.swapaxes(-1, -2)[..., None, :, :, :], lever[..., None, :])
+        rows = found.swapaxes(-1, -2).swapaxes(-2, -3).reshape(*lever.shape[:-3], 3 * len(which), -1)
         return rows if self.structure.has_all_columns else rows.take(self.structure.chosen, -1)
 
 

@@ -150,9 +150,8 @@ class _Levels:
             change += (damped @ left) @ weighted
             solved.append((span, rows, open_rows, weighted.T @ inverse))
         posture = toward * (weights > 0.0)
-        if posture.any():
-            for _, _, rows, pseudo_inverse in solved:
-                posture -= pseudo_inverse @ (rows @ posture)
+        for _, _, rows, pseudo_inverse in solved:
+            posture -= pseudo_inverse @ (rows @ posture)
         self.solved = self.solved or solved
         return change, posture
 

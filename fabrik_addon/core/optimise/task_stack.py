@@ -186,7 +186,7 @@ class TaskStack:
 
     def errors(self, residual: Array) -> list[float]:
         """Return the length of each level's residual."""
-        return [math.sqrt(float(residual[span] @ residual[span])) for span in self.spans]
+        return [math.sqrt(part @ part) for part in map(residual.__getitem__, self.spans)]
 
     @cached_property
     def at_points(self) -> tuple[NDArray[np.intp], Array, NDArray[np.intp]]:
