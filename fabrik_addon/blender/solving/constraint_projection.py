@@ -34,7 +34,7 @@ from mathutils import Matrix, Quaternion, Vector
 from ...core import Array, ComponentSolution, Goals, Options, StartPose, Status, solve_components, start_from
 from ...core.fabrik.chain_fabrik import NEARLY_STRAIGHT, reach_in_shape
 from ...core.goals.pole import rotate_pole
-from ...core.math.factorisation import positive_inverse
+from ...core.math.factorisation import damped_inverse
 from ...core.math.operations import SCALAR, TINY
 from ...core.math.vectors import first_direction
 from ...core.optimise.least_rotation import PATIENCE
@@ -273,7 +273,7 @@ def _least_squares(bones: ChainBones, target: Array, options: Options, here: _Fe
             break
         if jacobian is None:
             jacobian, is_updated = _jacobian(bones, here), False
-        change = jacobian.T @ (positive_inverse(jacobian @ jacobian.T + damping * np.eye(3), damping) @ here.residual)
+        change = jacobian.T @ (damped_inverse(jacobian @ jacobian.T, damping) @ here.residual)
         change *= min(1.0, _LARGEST_ROTATION / (np.abs(change).max() + TINY))
         if not is_updated and here.residual @ jacobian @ change < _STILL * here.error**2:
             break

@@ -6,11 +6,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from .operations import Array
+from .operations import Array, Component
 
 MOST_ROWS = 31
 """Rows of a matrix up to which its inverse is one factorisation: of twice as many rows and columns. From 64 on LAPACK's
 potrf starts threads: 125 microseconds of processor time for 11 (bodies with balance, on a busy machine)."""
+
+
+def damped_inverse(matrix: Array, damping: Component) -> Array:
+    """Return ``(A + lambda I)^-1`` of positive semidefinite matrices A (..., M, M) for dampings lambda > 0 (...,)."""
+    dampings = np.asarray(damping)
+    return positive_inverse(matrix + dampings[..., None, None] * np.eye(matrix.shape[-1]), float(dampings.min()))
 
 
 def positive_inverse(matrix: Array, least: float) -> Array:

@@ -17,7 +17,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from ..math.factorisation import positive_inverse
+from ..math.factorisation import damped_inverse
 from ..math.operations import TINY, Array
 from ..math.quaternion_arrays import conjugate, cross, multiply
 from ..model.joint_limits import AT_LIMIT
@@ -186,10 +186,7 @@ def _solve_levels(
         normal = weighted @ open_rows.swapaxes(1, 2)
         least = PROJECTOR * np.trace(normal, axis1=1, axis2=2) + 1e-20
         damping = DAMPING * np.sqrt(np.square(left).sum(axis=1)) + least_damping
-        both = np.array([normal, normal])
-        diagonal = np.einsum("kfii->kfi", both)
-        diagonal += np.array([least, least + damping])[:, :, None]
-        inverse, damped = positive_inverse(both, float(least.min()))
+        inverse, damped = damped_inverse(normal, np.array([least, least + damping]))
         left = left - np.einsum("fmn,fn->fm", rows, change)
         change = change + np.einsum("fmn,fm->fn", weighted, np.einsum("fij,fj->fi", damped, left))
         projected.append((weighted.swapaxes(1, 2) @ inverse, open_rows))

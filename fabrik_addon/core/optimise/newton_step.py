@@ -35,7 +35,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..math.factorisation import positive_inverse
+from ..math.factorisation import damped_inverse, positive_inverse
 from ..math.operations import Array, Component, Condition
 from .task_loss import Loss
 from .task_stack import TaskStack
@@ -277,10 +277,8 @@ def pseudo_inverse(rows: Array, weights: Array) -> Array:
     """Return the pseudo-inverses (..., N, M) of matrices (..., M, N), damped a little, by weights (..., N)."""
     weighted = rows * weights[..., None, :]
     normal = weighted @ rows.swapaxes(-1, -2)
-    diagonal = np.einsum("...ii->...i", normal)
-    least = 1e-6 * diagonal.sum(-1) + 1e-12
-    diagonal += least[..., None]
-    found: Array = (positive_inverse(normal, float(least.min())) @ weighted).swapaxes(-1, -2)
+    damping = 1e-6 * normal.trace(axis1=-2, axis2=-1) + 1e-12
+    found: Array = (damped_inverse(normal, damping) @ weighted).swapaxes(-1, -2)
     return found
 
 

@@ -26,7 +26,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..math.factorisation import positive_inverse
+from ..math.factorisation import damped_inverse
 from ..math.operations import TINY, Array, Component, Operations, Vector
 from ..math.vectors import Joints, dot, joints_of, points_of, scale
 from ..optimise.bounded_least_squares import descend
@@ -102,7 +102,7 @@ def _pseudo_inverse_together(normal: Array, residual: Array, damping: float) -> 
 
 def _damped_together(normal: Array, residual: Array, damping: float) -> Array:
     """Return ``y = (J J^T + damping)^-1 e``."""
-    return positive_inverse(normal + damping * np.eye(len(normal)), damping) @ residual
+    return damped_inverse(normal, damping) @ residual
 
 
 def step_to_target(
