@@ -16,7 +16,8 @@ potrf starts threads: 125 microseconds of processor time for 11 (bodies with bal
 def damped_inverse(matrix: Array, damping: Component) -> Array:
     """Return ``(A + lambda I)^-1`` of positive semidefinite matrices A (..., M, M) for dampings lambda > 0 (...,)."""
     dampings = np.asarray(damping)
-    return positive_inverse(matrix + dampings[..., None, None] * np.eye(matrix.shape[-1]), float(dampings.min()))
+    least = min(dampings.reshape(-1).tolist())
+    return positive_inverse(matrix + dampings[..., None, None] * np.eye(matrix.shape[-1]), least)
 
 
 def positive_inverse(matrix: Array, least: float) -> Array:

@@ -8,21 +8,22 @@ Level k of the tasks has residuals r_k and the Jacobian J_k; W are the weights o
     N_k = N_{k-1} - W J~_k^T (J~_k W J~_k^T)^-1 J~_k,  N_0 = I
     dq = dq_1 + ... + dq_K + N_K (q_reference - q)
 
-after Siciliano and Slotine (1991). A lower level moves in the null space of those above, so that to first order no
-level is worse for what comes below it; the posture task, which is the last level and has no other rows than the
-coordinates themselves, holds all that the tasks leave open near a reference pose. So the pose is, locally, a function
-of the targets: without the posture task it wanders within the set of poses that meet them. The posture task's part
+after Siciliano and Slotine (1991). A level moves the joints in the null space of the levels above it, so that to first
+order their residuals don't change. The posture task is the last level. Its residual is the way to a reference pose,
+q_reference - q, and it determines the coordinates that the tasks leave open: so the pose is, locally, a function of the
+targets. Without the posture task the pose wanders within the set of poses that meet the targets. The posture part
 N_K (q_reference - q) of a step is extrapolated from that of the step before (``_extrapolated``).
 
-lambda_k grows with the level's residual (Fan and Yuan 2005): it stands for the second derivative that Gauss-Newton
-leaves out, which is in proportion to the residual, and vanishes where the level is met.
+lambda_k is proportional to the length of the level's residual (Fan and Yuan 2005). It stands for the second derivatives
+that a Gauss-Newton step leaves out, which are proportional to the residual, too.
 
 Bounds are an active set: a coordinate that a step would take out of its limits stops at the limit, and the step is
-solved again for the others. A step is taken where the sum of the lengths of the levels' residuals, each weighted
-PENALTY times more than the next (an exact penalty: Nocedal and Wright, section 15.4), falls, or where that sum stays
-and the residual of the posture task falls, and where no step leaves the first level worse than ``NEAR_FIRST``. A step
-that is not taken is corrected once for its own curvature (second-order correction: Nocedal and Wright, section 15.6),
-then made shorter. Where a descent ends with a task that can't be met, the levels above that task are met exactly again.
+solved again for the others. The cost of a pose is the sum of the lengths of the levels' residuals, each weighted
+PENALTY times more than the next (an exact penalty: Nocedal and Wright, section 15.4). A step is accepted if it lowers
+the cost, or if it brings the pose nearer to the reference pose and raises the cost by ``SLACK`` at most; and if the
+residual of the first level stays below ``NEAR_FIRST``, or doesn't grow. A step that isn't accepted is corrected once
+for the curvature of the tasks (second-order correction: Nocedal and Wright, section 15.6), and then shortened. At the
+end of a descent with a task that can't be met, the levels above that task are met exactly again (``_restored``).
 """
 
 from __future__ import annotations
@@ -47,26 +48,26 @@ LEAST_DAMPING = 1e-8
 """lambda of a level that is met."""
 
 POLE_DAMPING = 1e-5
-"""lambda of a level with poles that is met: a chain whose joints are less than its root, 3e-3 of the tree's unit, off
-the chord doesn't turn about the chord to bend to its pole. Without it a straight arm turned by 117 degrees in one step
-of its target."""
+"""lambda of a level with poles that is met. A chain with joints less than sqrt(lambda), 3e-3 of the tree's unit, off
+its chord hardly rotates about the chord to bend to its pole. With ``LEAST_DAMPING`` a straight arm rotated by 117
+degrees in one step of its target."""
 
 PROJECTOR = 1e-9
-"""Added to J~ W J~^T of a projector over its trace: singular directions count as open."""
+"""lambda of the projectors N_k, over the trace of J~_k W J~_k^T: singular directions are left to the levels below."""
 
 PENALTY = 30.0
 """Weight of a level's residual over that of the next level's in the cost. With 100 more steps were too long for the
-curvature of the first level: trees with one target out of reach took 19 trials instead of 13 (Y of 10 bones) and of 15
-(hand of 26; means of 60 targets). With 10 bones of a tree with limits and rotations, solved alone and in a batch of
-frames, differed by up to 0.31 degrees."""
+curvature of the first level: trees with one target out of reach took 17 trials instead of 12 (Y of 10 bones) and 18
+instead of 14 (hand of 26; means of 60). With 10 the bones of a tree with limits and rotations, solved alone and in a
+batch of frames, differed by up to 0.31 degrees."""
 
 UNMET_SHARE = 0.05
 """Share of the posture part with which a step is taken while a level below the first isn't met (``MET``). Gauss-Newton
 leaves out the curvature of that level, and the posture part bends the chain that the level stretches: with all of it
-the same trees took 28 and 23 trials, and ended farther from the target out of reach."""
+the same trees took 26 and 20 trials, and ended farther from the target out of reach."""
 
 LONGEST = 1.0
-"""Length of a step at most: root of the sum of the squared changes (radians, or units for a root)."""
+"""Largest length of a step: root of the sum of the squared changes (radians, or the tree's units of a root's shift)."""
 
 LEAST_GAMMA = -3.0
 """Least gamma with which the posture part of a step is extrapolated (``_extrapolated``): it grows fourfold at most."""
@@ -78,47 +79,48 @@ SHORTEST = 1e-7
 """Bound of a step's length below which a descent ends."""
 
 CONVERGED_TASKS = 3e-7
-"""Length of J dq of the tasks' part of a step that counts as none, in the tree's units."""
+"""Length of J dq, dq the tasks' part of a step, in the tree's units, up to which the tasks have converged."""
 
 CONVERGED_POSTURE = 1e-4
-"""Length (radians) of the posture task's part of a step that counts as none."""
+"""Length (radians) of the posture part of a step up to which the posture task has converged."""
 
 RESTORING_STEPS = 12
 """Steps at most that bring met levels back to where they are met exactly, at the end of a descent."""
 
 RESTORING_DAMPING = 1e-3
-"""``DAMPING`` of those steps: chains at full extension come back slowly with more."""
+"""``DAMPING`` of those steps: with more, chains at full extension converge slowly."""
 
 MET, EXACT = 1e-2, 1e-7
-"""Length of a level's residual, in the tree's units: below which it is met but for curvature, and met exactly."""
+"""Lengths of a level's residual, in the tree's units: up to the first the level can be met, and steps that restore met
+levels bring it to the second."""
 
 SLACK = 3e-5
-"""By how much the cost may grow in a step that brings the pose nearer to the reference pose: its own curvature."""
+"""Largest growth of the cost in a step toward the reference pose: to second order such a step changes the residuals."""
 
 STALE = 6
-"""Steps in which neither the cost nor the posture task's step is halved that end a descent where all but poles is met,
-or all is nearly met. A chain that is stretched straight has no bend to turn to its pole, and went on for 50 steps; near
+"""Steps that halve neither the cost nor the length of the posture part, after which a descent may end (``_may_end``).
+The bend of a chain that is stretched straight can't be turned to its pole, and the descent went on for 50 steps; near
 singular poses of trees with up to 11 effectors the damping kept residuals of 1e-4 until all 80 steps were used up."""
 
 NEAR_FIRST = 3e-4
-"""Length of the first level's residual, in the tree's units, that no step may leave behind where it was less."""
+"""Length of the first level's residual, in the tree's units, up to which a step may increase it."""
 
 CLOSELY_MET = 1e-5
 """Length of a level's residual, in the tree's units, up to which the level is closely met. A descent without progress
-ends where all levels but that of the poles are, and steps that restore met levels end where all levels are."""
+ends where all levels but that of the poles are closely met, and steps that restore met levels end where all are."""
 
 UNMET = 1e-3
 """Cost above which some task isn't met."""
 
-SLOW = 5e-3
+SLOW = 7e-3
 """Share of the cost that a step must take away where some task isn't met; two in a row with less end a descent. With
-2e-3 a hand with one of five targets out of reach took 21 trials instead of 15, and ended 1e-3 of the tree's unit nearer
+2e-3 a hand with one of five targets out of reach took 21 trials instead of 14, and ended 1e-3 of the tree's unit nearer
 to that target (means of 60)."""
 
 
 @dataclass
 class _Levels:
-    """A step by strict priority: solves the levels one after another, and keeps the first pseudo-inverses."""
+    """A step by strict priority: solves the levels one after another; keeps the pseudo-inverses of the first call."""
 
     stack: TaskStack
     dampings: Sequence[float]
@@ -155,7 +157,7 @@ class _Levels:
         return change, posture
 
     def correction(self, left: Array) -> Array:
-        """Return the second-order correction of the step (N + S,): for what the step's curvature left of the residuals.
+        """Return the second-order correction (N + S,) of a step, for the residuals that the tasks' curvature has left.
 
         Nocedal and Wright, section 15.6. The pseudo-inverses are those of the step without limits: with coordinates at
         their limits left out the hand of a human that is led beyond reach stayed farther from its target by 0.006 of
@@ -183,7 +185,7 @@ def _step(
 
 
 class _Cost(NamedTuple):
-    """The costs that a step has to reduce."""
+    """What decides whether a step is accepted (``_is_gain``)."""
 
     tasks: float
     """Sum of the levels' residuals, each weighted PENALTY times more than the next."""
@@ -232,9 +234,8 @@ def descend_by_priority(stack: TaskStack, start: State, reference: State | None,
                 cost = _cost(stack, residual, toward)
             jacobian = stack.jacobian(state)
             by_tasks, by_posture, levels = _step(stack, state, residual, jacobian, toward)
-            extrapolated = by_posture if before is None else _extrapolated(stack, by_posture, *before)
-            if cost.below > MET:
-                extrapolated = UNMET_SHARE * extrapolated
+            posture_share = UNMET_SHARE if cost.below > MET else 1.0
+            extrapolated = posture_share * (by_posture if before is None else _extrapolated(stack, by_posture, *before))
         change = by_tasks + extrapolated
         length = math.sqrt(float(change @ change))
         gained, size = jacobian @ by_tasks, float(by_posture @ by_posture)
@@ -251,7 +252,7 @@ def descend_by_priority(stack: TaskStack, start: State, reference: State | None,
             if correction @ correction < (share * length) ** 2:
                 trial = _tried(stack, trial.state, correction, bends, reference)
         if _is_gain(cost, trial.cost):
-            # Tasks that can't be met end in flat valleys, in which the pose would go on to move for nothing.
+            # Near the least residual of a task that can't be met the cost hardly falls while the pose goes on moving.
             slow = slow + 1 if UNMET < cost.tasks < (1.0 + SLOW) * trial.cost.tasks else 0
             state, residual, toward, cost, jacobian = trial.state, trial.residual, trial.toward, trial.cost, None
             is_last = share == 1.0 and _leaves_nothing(stack, residual, size, before)
@@ -261,7 +262,7 @@ def descend_by_priority(stack: TaskStack, start: State, reference: State | None,
             if slow >= 2 or is_last:
                 break
         else:
-            radius, before, extrapolated = 0.3 * share * length, None, by_posture
+            radius, before, extrapolated = 0.3 * share * length, None, posture_share * by_posture
             if radius < SHORTEST:
                 break
     else:
@@ -288,10 +289,10 @@ class _Progress:
 
 
 def _leaves_nothing(stack: TaskStack, residual: Array, size: float, before: tuple[Array, Array] | None) -> bool:
-    """Tell whether the step after one that was taken would be the last evaluation, of a step that counts as none.
+    """Tell whether the descent has converged after a step, so that J needn't be evaluated for another.
 
-    Successive posture parts f_k shrink by about one ratio: that of the next step is ``|f_k|^2 / |f_{k-1}|`` long.
-    Without it a step of a path of Rigify's human takes 6.0 evaluations of J instead of 5.1 (mean).
+    Successive posture parts f_k shrink by about one ratio: ``|f_{k+1}| = |f_k|^2 / |f_{k-1}|``. Without that estimate a
+    step of a path of Rigify's human takes 6.0 evaluations of J instead of 5.1 (mean).
 
     Args:
         stack: the tasks.
@@ -305,7 +306,7 @@ def _leaves_nothing(stack: TaskStack, residual: Array, size: float, before: tupl
 
 
 def _may_end(stack: TaskStack, residual: Array) -> bool:
-    """Tell whether a descent without progress ends: at poles alone, or where ``_restored`` is nearer to the targets."""
+    """Tell whether a descent without progress ends: where all but poles is met, or ``_restored`` can meet the rest."""
     errors = stack.errors(residual)
     if stack.levels_with_poles[-1]:
         return max(errors[:-1], default=0.0) <= CLOSELY_MET
@@ -325,9 +326,9 @@ def _extrapolated(stack: TaskStack, by_posture: Array, before: Array, taken: Arr
     where rho < -1 (some targets of a hand, rho = -1.75, used up all their steps). With s = g the extrapolated part is
     f / (1 - rho), its limit. The 95th percentile of the steps was 66 for a hand and 17 for a Y, and became 20 and 13.
 
-    f is left as it is where rho > 1, which is gamma > 1, leads away from a saddle: the descent would end there. It is
-    left too where it has grown by more than ``LARGEST_GROWTH``: a first g of rounding errors alone has
-    gamma = 1 +- 1e-16, and rounding chose between f and 0.
+    With gamma > 1, which is rho > 1, f isn't extrapolated: f leads away from a saddle, and f / (1 - rho) back to it.
+    Nor is an f that has grown by more than ``LARGEST_GROWTH``: after a g of rounding errors alone gamma = 1 +- 1e-16,
+    and rounding chose between f and 0.
     """
     d = by_posture - before
     weighted = stack.metric * d
@@ -347,7 +348,7 @@ def _cost(stack: TaskStack, residual: Array, toward: Array) -> _Cost:
 
 
 def _is_gain(cost: _Cost, tried: _Cost) -> bool:
-    """Return whether a step is taken: the tasks' cost falls, or stays while the pose comes nearer to the reference."""
+    """Return whether a step is accepted: the cost falls, or hardly grows on the way to the reference pose."""
     is_less = tried.tasks < cost.tasks * (1.0 - 1e-6) - 1e-12
     is_nearer = tried.tasks <= cost.tasks + SLACK and tried.posture < cost.posture
     return (is_less or is_nearer) and tried.first <= max(NEAR_FIRST, cost.first)
@@ -365,8 +366,8 @@ def _tried(
 def _restored(stack: TaskStack, state: State) -> State:
     """Return the state with the levels above the first unmet level brought back to where they are met exactly.
 
-    A descent that ends in the flat valley of a task that can't be met leaves the levels above it with the curvature of
-    the last step: pins were off by 1.5e-4 of a body's height. Where all levels are met, but not closely, steps with
+    A descent that ends with a task that can't be met leaves residuals in the levels above that task, from the curvature
+    of the last step: pins were off by 1.5e-4 of a body's height. Where all levels are met, but not closely, steps with
     less damping and no posture task end nearer to the targets: 4 of 600 random trees had effectors off by more than
     1e-4 instead of 11.
     """
