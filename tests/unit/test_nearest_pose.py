@@ -221,8 +221,7 @@ def test_poses_to_start_from_are_feasible_and_always_the_same(seed: int, count: 
 def test_poses_to_start_from_fill_the_ranges() -> None:
     """Of any range, cut into eighths, every part."""
     hinge = joint_limits((-0.5, 0.0, 0.0), (1.5, 0.0, 0.0))
-    even, _, _, single = feasible_poses((hinge,) * 4)
-    for poses in (even, single):
-        for j in range(4):
-            share = (poses[:, j, 0] - hinge.lower[0]) / (hinge.upper[0] - hinge.lower[0])
-            assert len(set((share * 7.999).astype(int).tolist())) == 8
+    even, single = feasible_poses((hinge,) * 4)
+    for coordinates in (even[:, 0, 0], *single[..., 0].T):
+        share = (coordinates - hinge.lower[0]) / (hinge.upper[0] - hinge.lower[0])
+        assert len(set((share * 7.999).astype(int).tolist())) == 8

@@ -162,7 +162,7 @@ class Bones:
         return Bones(self.rests[poses], self.links[poses], self.axes)
 
     def feasible(self) -> tuple[Array, Array]:
-        """Return four kinds of feasible poses (4, P, B, 3), and their tips (4, P, 3); of the first pose's bones."""
+        """Return two kinds of feasible poses (2, P, B, 3), and their tips (2, P, 3); of the first pose's bones."""
         rests, links = (np.round(rows[0], _COMPARED_DIGITS) + 0.0 for rows in (self.rests, self.links))
         return _feasible_tips(self.axes, rests.tobytes(), links.tobytes())
 
@@ -170,7 +170,7 @@ class Bones:
 @lru_cache(maxsize=16)
 def _feasible_tips(axes: FreeAxes, rests: bytes, links: bytes) -> tuple[Array, Array]:
     """Return ``Bones.feasible`` of a chain, found once for all solves of it: that is a tenth of the time of one."""
-    poses = np.stack(feasible_poses(axes.limits))
+    poses = feasible_poses(axes.limits)
     bones = Bones(np.frombuffer(rests).reshape(1, -1, 3, 3), np.frombuffer(links).reshape(1, -1, 3), axes)
     return poses, tips_of(bones, poses.reshape(-1, *poses.shape[2:])).reshape(*poses.shape[:2], 3)
 

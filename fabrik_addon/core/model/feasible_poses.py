@@ -27,14 +27,13 @@ _PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 6
 
 
 @lru_cache(maxsize=16)
-def feasible_poses(limits: tuple[JointLimits, ...]) -> tuple[Array, Array, Array, Array]:
-    """Return four kinds of joint coordinates (COUNT, bones, 3) within limits, each in an array of its own.
+def feasible_poses(limits: tuple[JointLimits, ...]) -> Array:
+    """Return two kinds of joint coordinates (2, COUNT, bones, 3) within limits.
 
     1. At the share t of the way from the first to the last bone each coordinate is at the share ``(1 - t) u + t v`` of
-       its range, with u and v sampled.
-    2. The same with all half-sines multiplied by one sampled share: nearer to straight.
-    3. The same as 2, with the coordinates of the first bone, which moves all others, sampled by themselves.
-    4. All coordinates of all bones sampled by themselves.
+       its range, with u and v sampled, and all half-sines are multiplied by one sampled share: nearer to straight. The
+       coordinates of the first bone, which moves all others, are sampled by themselves.
+    2. All coordinates of all bones sampled by themselves.
 
     A twist without limits is sampled from -pi to pi. The half-sines are in the first and the last column, the twist is
     between them.
@@ -46,20 +45,18 @@ def feasible_poses(limits: tuple[JointLimits, ...]) -> tuple[Array, Array, Array
     ends = np.clip(np.array([(joint.lower, joint.upper) for joint in limits]), -math.pi, math.pi)
     lower, upper = ends.swapaxes(0, 1)
     along = np.linspace(0.0, 1.0, bones)[None, :, None]
-    spread = _halton(3 * COUNT, 10)
+    spread = _halton(COUNT, 10)
     first, last, alone = np.split(spread[:, :9, None].swapaxes(1, 2), 3, axis=-1)
     even = lower + (first * (1.0 - along) + last * along) * (upper - lower)
-    even[COUNT:, :, ::2] *= spread[COUNT:, None, 9:]
-    even[2 * COUNT :, 0] = (lower[0] + alone * (upper[0] - lower[0]))[2 * COUNT :, 0]
+    even[:, :, ::2] *= spread[:, None, 9:]
+    even[:, 0] = (lower[0] + alone * (upper[0] - lower[0]))[:, 0]
     single = lower + _halton(COUNT, 3 * bones).reshape(COUNT, bones, 3) * (upper - lower)
-    coordinates = np.concatenate([even, single])
+    coordinates: Array = np.stack([even, single])
     with quiet():
         for j, joint in enumerate(limits):
-            coordinates[:, j] = np.stack(
-                clamp(ARRAY, joint, (coordinates[:, j, 0], coordinates[:, j, 1], coordinates[:, j, 2])), axis=-1
-            )
-    one, two, three, four = np.split(coordinates, 4)
-    return one, two, three, four
+            x, twist, z = np.moveaxis(coordinates[:, :, j], -1, 0)
+            coordinates[:, :, j] = np.stack(clamp(ARRAY, joint, (x, twist, z)), axis=-1)
+    return coordinates
 
 
 def _halton(count: int, axes: int) -> Array:

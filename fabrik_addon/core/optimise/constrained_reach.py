@@ -36,11 +36,8 @@ from .nearest_pose import FIRST_NEWTON_DAMPING, NewtonSteps, nearest_poses
 REACH_STEPS = 40
 """Steps of least squares from one start; those that get there need about ten."""
 
-NEAREST, NEAREST_OF_MANY = (5, 5, 5, 5), (3, 1, 1, 3)
+NEAREST = 8
 """How many of each kind of feasible pose to start from: those whose tips are nearest to the target."""
-
-MANY_AXES = 15
-"""Free axes from which on ``NEAREST_OF_MANY`` starts suffice: nearly all starts end at the same error."""
 
 HALVING_ROUNDS = ((3, 0.3), (3, 0.3), (12, 0.0))
 """Steps at most, and ``residual_damping``: from all starts, from the better third of them, both by Gauss-Newton, and by
@@ -141,7 +138,7 @@ def reach_within_limits(
     second = near if second_start is None else _gather_pose(ops, rest, second_start())
     others = [_gather_pose(ops, rest, coordinates), second]
     found = _start_anywhere(ops, chain, near, others, gather_parts(ops, rest, target), tolerance, steps)
-    used = 3.0 + sum(_nearest(chain.bones)) + 0.0 * found[0][0]
+    used = 3.0 + 2.0 * NEAREST + 0.0 * found[0][0]
     into = [*(0.0 + part for joint in coordinates for part in joint), starts]
     ops.scatter(rest, into, [*(part for joint in found for part in joint), used])
     *flat, starts = into
@@ -365,13 +362,8 @@ def _near_poses(bones: Bones, goals: Array) -> Array:
     poses, tips = bones.feasible()
     # |local - tip|^2 - |local|^2, which has the same order.
     distance = np.einsum("kpi,kpi->kp", tips, tips) - 2.0 * (tips @ local[:, None, :, None])[..., 0]
-    order = np.argsort(distance, axis=2, kind="stable")
-    return np.concatenate([poses[kind, order[:, kind, :count]] for kind, count in enumerate(_nearest(bones))], axis=1)
-
-
-def _nearest(bones: Bones) -> tuple[int, ...]:
-    """Return how many of each kind of feasible pose a chain starts from."""
-    return NEAREST_OF_MANY if len(bones.axes.free) >= MANY_AXES else NEAREST
+    first, second = np.argsort(distance, axis=2, kind="stable")[..., :NEAREST].swapaxes(0, 1)
+    return np.concatenate([poses[0, first], poses[1, second]], axis=1)
 
 
 def _descend_all(
