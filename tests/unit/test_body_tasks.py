@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from fabrik_addon.core import Goals, Options, Pose, Solution, Status, start_tree
+from fabrik_addon.core.model.skeleton import LEAST_POSTURE_WEIGHT
 from fabrik_addon.core.optimise.task_stack import TaskStack
 from fabrik_addon.core.optimise.tasks import PositionTask
 from fabrik_addon.core.optimise.tree_problem import tree_problem
@@ -198,7 +199,7 @@ def test_bones_that_carry_more_have_larger_posture_weights() -> None:
     chain, pose = y_tree()
     tree = start_tree(chain, pose).tree
     weights = tree.carried_lengths
-    assert min(weights) == 1.0
+    assert min(weights) == LEAST_POSTURE_WEIGHT
     assert all(weights[parent] >= weights[bone] for bone in tree.bones if (parent := tree.parents[bone]) >= 0)
     lengths = np.array(tree.lengths)
     assert weights[0] == pytest.approx(1.0 + lengths[1:].sum() / lengths[chain.tips].min())

@@ -98,10 +98,12 @@ def descend_by_weight(
     """
     state, taken, is_converged = _least_cost(stack, start, reference, steps, firmness)
     exact, more, _ = descend_by_priority(_nearly_met(stack, state, 1.0, firmness.nearly_met), state, None, EXACT_STEPS)
-    largest = float(np.abs(stack.to_reference(exact, state)).max(initial=0.0))
+    way = stack.to_reference(state, exact)
+    largest = float(np.abs(way).max(initial=0.0))
     if largest > firmness.most_exact:
-        nearly = _nearly_met(stack, state, firmness.most_exact / largest, firmness.nearly_met)
-        exact, _, _ = descend_by_priority(nearly, state, None, EXACT_STEPS)
+        # A share of the coordinates' way, not of the residual: near full extension the way grows as the root of the
+        # residual, and with a share of the residual a spine rotated by 11.5 degrees where 1.7 were allowed.
+        exact = stack.applied(state, firmness.most_exact / largest * way)
     if np.linalg.norm(stack.first_level.residual(exact)[0]) > EXACT:
         exact, _, _ = descend_by_priority(stack.first_level, exact, None, EXACT_STEPS)
     return Descended(exact, taken + more, is_converged, state)
@@ -163,7 +165,8 @@ def _least_cost(
             trial, residual = _on_first_level(stack, stack.applied(here.state, change), back, here.bends)
             there = cost_at(stack, loss, trial, reference, (residual, here.bends))
             is_gain = (there.cost < here.cost) & ops.negate(is_done)
-            ratio = ops.minimum((here.cost - there.cost) / ops.maximum(model.gain(stack, change), 1e-300), 1.5)
+            less_cost = ops.maximum(here.cost - there.cost, 0.0)
+            ratio = ops.minimum(less_cost / ops.maximum(model.gain(stack, change), 1e-300), 1.5)
             less = ops.maximum(damping * ops.maximum(0.1, 1.0 - (2.0 * ratio - 1.0) ** 3), LEAST_LAMBDA)
             if ops.any(is_gain):
                 is_same = not here.bends and ops.all(is_gain)
