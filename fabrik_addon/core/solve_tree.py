@@ -351,7 +351,7 @@ def _solved_by_weight(
     else:
         is_move = is_body and math.isfinite(options.most_turn)
         most = TREE_STEPS if not is_move else MOVE_STEPS if problem.balance is None else BALANCED_STEPS
-        found = descend_by_weight(stack, first, reference, most, firmness)
+        found = descend_by_weight(stack, first, reference, most, firmness, is_move)
         missed = problem.farthest(found.state)
         if previous is None and missed > MISSED and problem.farthest(first) - missed > MISSED:
             another = descend_gradually(stack, first, reference, TREE_STEPS, firmness)
