@@ -300,6 +300,8 @@ class Options:
     """Most that a bone of a body rotates, radians: from the solution of the frame before, or from the pose at hand."""
     most_turn_beyond: float = math.inf
     """``most_turn`` where a target of a body with balance is beyond reach."""
+    is_move: bool = False
+    """Whether a body is solved for a move of a drag, whose next move goes on from there: a few steps do."""
 
     def __post_init__(self) -> None:
         """Refuse values with which nothing can be solved."""

@@ -65,7 +65,7 @@ to pins that don't hold. With as few a chest that was turned by 18 degrees at on
 
 Chains take up to ``TREE_STEPS``: with 12 a closed path of a hand opened by 41 degrees instead of 1.7."""
 
-BALANCED_STEPS = 8
+BALANCED_STEPS = 6
 """``MOVE_STEPS`` of a body with balance, whose descent has no second derivatives (``TaskStack.curvature``) while the
 center of mass is near the edge of its region, and converges slowly. With 12 the median move of eight drags took 17 ms
 instead of 12, and a hand that was led low came 0.041 of the height behind instead of 0.028."""
@@ -349,9 +349,8 @@ def _solved_by_weight(
     if previous is None and is_body:
         found = _from_starts(problem, stack, reference, options)
     else:
-        is_move = is_body and math.isfinite(options.most_turn)
-        most = TREE_STEPS if not is_move else MOVE_STEPS if problem.balance is None else BALANCED_STEPS
-        found = descend_by_weight(stack, first, reference, most, firmness, is_move)
+        most = TREE_STEPS if not options.is_move else MOVE_STEPS if problem.balance is None else BALANCED_STEPS
+        found = descend_by_weight(stack, first, reference, most, firmness, options.is_move)
         missed = problem.farthest(found.state)
         if previous is None and missed > MISSED and problem.farthest(first) - missed > MISSED:
             another = descend_gradually(stack, first, reference, TREE_STEPS, firmness)

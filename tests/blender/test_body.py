@@ -14,7 +14,7 @@ import pytest
 from bpy.types import Object, PoseBone
 from mathutils import Euler, Matrix, Quaternion, Vector
 
-from fabrik_addon.blender.drag.body_drag import BodyDrag
+from fabrik_addon.blender.drag.body_drag import MOST_SETTLE_STEPS, BodyDrag
 from fabrik_addon.blender.interface import body_panel
 from fabrik_addon.blender.interface.body_tool import body_handles
 from fabrik_addon.blender.overlay.read_body import read_body, read_body_settings, read_world_ends
@@ -854,6 +854,31 @@ def test_the_end_of_a_drag_brings_the_handle_to_its_target(rigify: None) -> None
     assert session.distance_left > 1e-3
     session.finish(bpy.context.view_layer)
     assert session.distance_left < 1e-4
+
+
+def test_a_body_settles_by_small_rotations_where_the_mouse_rests() -> None:
+    """With the way that the moves had left in one step, at the release, a bone turned by 29 degrees."""
+    armature, layer = body_drag_rows.make_scaled_body(*body_drag_rows.BODIES["short legs"]), bpy.context.view_layer
+    session = BodyDrag(layer, armature, "hand.L")
+    feet = [armature.pose.bones[f"toe.{side}"] for side in "LR"]
+    places = [toes.head.copy() for toes in feet]
+    assert session.is_settled
+    for share in np.linspace(0.05, 1.0, 20):
+        session.move(layer, session.start_position + float(share) * Vector((0.1, -0.45, -0.75)))
+    assert not session.is_settled
+    shown = body_drag_rows.frames_of(armature)
+    before, left, turns = shown, session.distance_left, []
+    while not session.is_settled:
+        session.settle(layer)
+        turns.append(max(map(angle, before, body_drag_rows.frames_of(armature))))
+        before = body_drag_rows.frames_of(armature)
+        assert max((toes.head - place).length for toes, place in zip(feet, places, strict=True)) < PIN_DISTANCE
+    assert max(turns) < 2.5 and len(turns) < MOST_SETTLE_STEPS
+    assert max(map(angle, shown, before)) > 5.0 and session.distance_left < left
+    session.finish(layer)
+    assert max(map(angle, before, body_drag_rows.frames_of(armature))) < 0.5
+    session.move(layer, session.start_position)
+    assert session.is_settled, "at the start there is nothing left to do"
 
 
 def test_a_drag_beyond_reach_does_not_jump(rigify: None) -> None:

@@ -55,6 +55,8 @@ class BaseDrag(ABC):
     """Distance of the dragged point from its desired position after a solve, Blender units."""
     others_off = 0
     """Number of other solved chains whose ends are farther from their goals than their tolerances."""
+    is_settled = True
+    """Whether ``settle`` would change nothing."""
     left_behind = ""
     """Why the targets of chains that end at the dragged bone don't come along; empty where they do."""
     start_position: Vector
@@ -125,7 +127,7 @@ class BaseDrag(ABC):
 
     def _reset(self) -> None:
         """Restore the channels of the start, without an update; there is no result yet."""
-        self.result = None
+        self.result, self.is_settled = None, True
         self.distance_left, self.others_off, self.left_behind = 0.0, 0, ""
         self._channels.restore()
 
@@ -133,8 +135,11 @@ class BaseDrag(ABC):
     def _pose(self, view_layer: ViewLayer, position: Vector) -> None:
         """Change the restored channels so that the dragged point is at a position, world space, and update."""
 
+    def settle(self, view_layer: ViewLayer) -> None:  # noqa: B027 - only some drags have something left to do
+        """Go on toward the pose from which a move, which has a largest rotation, stayed away, by a small rotation."""
+
     def finish(self, view_layer: ViewLayer) -> None:  # noqa: B027 - only some drags have something left to do
-        """Bring the dragged point where the last move, which has a largest rotation, left it short of its position."""
+        """Go on to that pose at once: for scripts, the redo panel and typed numbers, which show no pose before."""
 
     def confirm(self) -> list[tuple[Object | PoseBone | Bone, str]]:
         """End the drag here; return the changed channels: objects and bones, with the channels' names."""

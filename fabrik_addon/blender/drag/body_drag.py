@@ -63,6 +63,15 @@ Where the bound held whenever the dragged point was behind, which the bound itse
 within reach came behind by 0.057 of the height.
 """
 
+SETTLE_TURN, SETTLED_TURN = math.radians(2.0), 1e-3
+"""Largest rotation (radians) of a bone in a step while the mouse rests, and the one up to which the body has settled.
+
+Whoever lets go of the mouse keeps the pose that is shown. With the rest of the way in one step, at the release, a bone
+of a body that was led out of reach turned by up to 59 degrees."""
+
+MOST_SETTLE_STEPS = 150
+"""Steps at most in which the body settles where the mouse rests."""
+
 FAR_MOVE = 0.1
 """Distance of a move, in units of the body's tree, from which on rotations have no bound."""
 
@@ -98,6 +107,7 @@ class BodyDrag(BaseDrag):
 
     def _begin(self, view_layer: ViewLayer) -> None:
         self._previous: tuple[SolvedChain, ...] = ()
+        self._settle_steps = 0
         # d, r, R and D of ``MOST_TURN``.
         self._distance = self._rate = self._turns = self._distances = 0.0
         self._to_armature: Matrix = armature_to_world(self.armature).inverted()
@@ -151,11 +161,32 @@ class BodyDrag(BaseDrag):
         super().move(view_layer, position)
 
     def _pose(self, view_layer: ViewLayer, position: Vector) -> None:
+        tree = self._group.tree
+        assert tree is not None  # a body is a tree
+        most = self._most_turn(self._to_armature @ position, tree.start.unit)
+        beyond = max(MOST_TURN_BEYOND, BEYOND_OVER_MEAN * self._mean_rate) * self._distance or math.inf
+        is_move = math.isfinite(most)
+        turn = self._pose_within(view_layer, position, self._group_within(most, beyond, is_move))
+        if self._distance:
+            self._turns += turn
+            self._distances += self._distance
+            self._rate = turn / self._distance
+        self.is_settled, self._settle_steps = False, 0
+
+    def settle(self, view_layer: ViewLayer) -> None:
+        """Bring the body nearer to the pose that its goals lead to, each bone by ``SETTLE_TURN`` at most."""
+        self._reset()
+        group = self._group_within(SETTLE_TURN, SETTLE_TURN, is_move=False)
+        turn = self._pose_within(view_layer, self.position, group)
+        self._settle_steps += 1
+        self.is_settled = turn <= SETTLED_TURN or self._settle_steps >= MOST_SETTLE_STEPS
+
+    def _pose_within(self, view_layer: ViewLayer, position: Vector, group: Group) -> float:
+        """Pose the body for a position, world space, by a group; return the largest rotation (radians) of a bone."""
         at = self._to_armature @ position
         goals = self._goals(at)
-        found = solve_group(self._let_go(self._group_within_turn(at), at), goals, self._previous)
-        self._note_turn(found)
-        self._previous = found
+        found = solve_group(self._let_go(group, at), goals, self._previous)
+        turn, self._previous = self._turn_to(found), found
         # Of Rigify's human 58 channels of all chains are 19 of bones.
         settings = {(bone.name, channel[0]): (bone, channel) for chain in found for bone, channel in chain.settings}
         for bone, channel in settings.values():
@@ -168,6 +199,7 @@ class BodyDrag(BaseDrag):
                 own = own._replace(snapshot=replace(own.snapshot, goals=goals[name]))
                 self.result = outcome_of(view_layer, self.armature, own, ())
         self.distance_left = (self.armature.matrix_world @ self._place() - position).length
+        return turn
 
     def _turn_eyes(self, view_layer: ViewLayer) -> None:
         """Turn the eyes to what is looked at from where the head now is."""
@@ -177,13 +209,11 @@ class BodyDrag(BaseDrag):
         if channels:
             view_layer.update()
 
-    def _group_within_turn(self, position: Vector) -> Group:
-        """Return the group to solve for a position in armature space, with the largest rotation of this move."""
+    def _group_within(self, most_turn: float, beyond: float, is_move: bool) -> Group:
+        """Return the group to solve, with bounds of the largest rotation (``Options``)."""
         tree = self._group.tree
         assert tree is not None  # a body is a tree
-        most = self._most_turn(position, tree.start.unit)
-        beyond = max(MOST_TURN_BEYOND, BEYOND_OVER_MEAN * self._mean_rate) * self._distance or math.inf
-        options = replace(tree.options, most_turn=most, most_turn_beyond=beyond)
+        options = replace(tree.options, most_turn=most_turn, most_turn_beyond=beyond, is_move=is_move)
         return replace(self._group, tree=replace(tree, options=options))
 
     def _let_go(self, group: Group, position: Vector) -> Group:
@@ -220,21 +250,18 @@ class BodyDrag(BaseDrag):
         mean = MOST_OVER_MEAN * self._mean_rate
         return max(MOST_TURN, min(self._rate * (1.0 + distance / GROWTH), mean)) * distance
 
-    def _note_turn(self, found: Sequence[SolvedChain]) -> None:
-        """Take note of the largest rotation of a move, from the solution before to the one that was found."""
+    def _turn_to(self, found: Sequence[SolvedChain]) -> float:
+        """Return the largest rotation (radians) of a bone from the solution before to the one that was found."""
         tree, solution = self._group.tree, found[0].solution
-        if not self._distance or tree is None or solution is None:
-            return
+        assert tree is not None and solution is not None  # a body is a tree
         before = self._previous[0].solution if self._previous else None
         frames = tree.start.frames if before is None else before.frames
-        turn = largest_rotation(np.array(frames), np.array(solution.frames))
-        self._turns += turn
-        self._distances += self._distance
-        self._rate = turn / self._distance
+        return largest_rotation(np.array(frames), np.array(solution.frames))
 
     def finish(self, view_layer: ViewLayer) -> None:
         """Move to the same position again: a move by no distance has no largest rotation."""
         self.move(view_layer, self.position)
+        self.is_settled = True
 
     def confirm(self) -> list[tuple[Object | PoseBone | Bone, str]]:
         """End the drag here; the handle keeps its place from now on. Return the changed channels with their bones."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from bpy.types import Object, ViewLayer
 
     from ..rig.body_following import Follows
+    from ..solving.chain_groups import Group
 
 _BEND_NAMES = {'FOREARM': "an elbow", 'SHIN': "a knee"}
 """What the handle at the head of a bone is, by the bone's role, where it isn't turned: it bends."""
@@ -95,7 +96,11 @@ class BodyTurn(BodyDrag):
             view_layer.update()
             return
         self._pose(view_layer, self.start_position)
+
+    def _pose_within(self, view_layer: ViewLayer, position: Vector, group: Group) -> float:
+        turn = super()._pose_within(view_layer, position, group)
         self.angle_left = _angle(self._rotation(), self._desired())
+        return turn
 
     def _most_turn(self, position: Vector, unit: float) -> float:
         angle = _angle(self._solved_turn, self.turned)
@@ -106,6 +111,7 @@ class BodyTurn(BodyDrag):
         """Turn by the same rotation again where some of it is left: a turn by no angle has no largest rotation."""
         if self.angle_left > UNSEEN_ANGLE:
             self.turn(view_layer, self.turned)
+        self.is_settled = True
 
     def _repeat(self, view_layer: ViewLayer) -> None:
         """Turn the handle as far as before, from another start pose."""

@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The display of a running drag: header, status bar, mouse pointer, overlay; ``end`` restores all of them."""
+"""The display of a running drag: header, status bar, mouse pointer, overlay, and the timer by which a body settles.
+
+``end`` restores all of them.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +17,19 @@ from .drag_header import waiting_text
 from .modal_events import ModalEvents
 
 if TYPE_CHECKING:
-    from bpy.types import Context, Header
+    from bpy.types import Context, Header, Timer
+
+_SETTLE_SECONDS = 0.02
+"""Seconds from one step of a body that settles to the next."""
 
 _UNDO_HANDLERS = ("undo_post", "redo_post")
 
 
 class DragDisplay:
-    """Header, status bar, mouse pointer and overlay of a running drag."""
+    """Header, status bar, mouse pointer, overlay and timer of a running drag."""
 
     def __init__(self, context: Context, events: ModalEvents) -> None:
-        """Enable all of them."""
+        """Enable all of them; there is no timer yet."""
         self.is_undone = False
         """Whether an undo or redo has replaced the dragged data since the start."""
         self._events = events
@@ -39,6 +45,7 @@ class DragDisplay:
         for name in _UNDO_HANDLERS:
             getattr(bpy.app.handlers, name).append(note_undo)
         self._shown_state: object = None
+        self._timer: Timer | None = None
         context.window.cursor_modal_set('SCROLL_XY')
         show_drag(events.session)
         self.refresh(context)
@@ -56,6 +63,10 @@ class DragDisplay:
             show_axis(pointer.start, axis, "XYZ"[pointer.lock.axis])
         note_move()
         context.area.tag_redraw()
+        if events.session.is_settled:
+            self._stop_timer()
+        elif self._timer is None:
+            self._timer = context.window_manager.event_timer_add(_SETTLE_SECONDS, window=context.window)
         if events.key_state != self._shown_state:
             self._shown_state = events.key_state
             note_bones()
@@ -66,11 +77,18 @@ class DragDisplay:
             # The status bar is in no screen's areas, so there is no tag_redraw for it: setting the text redraws it.
             context.workspace.status_text_set(draw_keys)
 
+    def _stop_timer(self) -> None:
+        manager = bpy.context.window_manager
+        if self._timer is not None and manager is not None:
+            manager.event_timer_remove(self._timer)
+        self._timer = None
+
     def end(self) -> None:
-        """Restore header, status bar, mouse pointer and overlay; a second call does nothing."""
+        """Restore header, status bar, mouse pointer and overlay, without a timer; a second call does nothing."""
         if not self._is_shown:
             return
         self._is_shown = False
+        self._stop_timer()
         for name in _UNDO_HANDLERS:
             getattr(bpy.app.handlers, name).remove(self._note_undo)
         hide_drag()

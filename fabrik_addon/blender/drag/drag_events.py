@@ -100,6 +100,7 @@ class DragEvents(ModalEvents):
             position = snapped(context.scene, depsgraph, self.pointer, position, self.session.armature, step)
         if position[:] != self.session.position[:]:
             self.session.move(context.view_layer, position)
+            self._note_move(context)
 
     def _draw_own_keys(self, draw_key: DrawKey, scene: Scene) -> None:
         draw_key("Plane", 'EVENT_SHIFT', 'EVENT_X', 'EVENT_Y', 'EVENT_Z')

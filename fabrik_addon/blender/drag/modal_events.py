@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Literal, Protocol, cast
 
@@ -32,6 +33,9 @@ _COVERING_REGIONS = {
     'TOOL_HEADER': "show_region_tool_header",
 }
 """Regions that may lie over the 3D view, with the setting that shows them."""
+_REST_SECONDS = 0.1
+"""Seconds since the last move from which on the mouse rests, and a body settles."""
+
 _MODIFIERS = {'LEFT_SHIFT', 'RIGHT_SHIFT', 'LEFT_CTRL', 'RIGHT_CTRL'}
 _DIGIT_KEYS = ('ZERO', 'ONE', 'TWO', 'THREE', 'FOUR', 'FIVE', 'SIX', 'SEVEN', 'EIGHT', 'NINE')
 _CHARACTERS = {
@@ -61,6 +65,8 @@ class ModalEvents(ABC):
         self._inverts_snapping = False
         self._is_precise = False
         self._frame = _frame(context)
+        self._moved_at = 0.0
+        """When the session was moved last, seconds of a clock."""
         self.key_error = ""
         """Why the last key had no effect."""
         # A drag that a pressed button began ends when that button is released, as in Blender's own transform.
@@ -79,6 +85,9 @@ class ModalEvents(ABC):
         Raises:
             FabrikError: the drag can't continue.
         """
+        if event.type == 'TIMER':
+            self._settle(context)
+            return 'PASS_THROUGH'
         if event.type.startswith(_NAVIGATION) or _turns_view(context, event):
             return 'PASS_THROUGH'
         if self.is_waiting:
@@ -108,6 +117,18 @@ class ModalEvents(ABC):
             return 'RUNNING_MODAL'
         self._move(context)
         return 'RUNNING_MODAL'
+
+    def _note_move(self, context: Context) -> None:
+        """Take note that the session was moved; whoever types a number has it at once."""
+        self._moved_at = time.monotonic()
+        if self.pointer.numbers.is_on:
+            self.session.finish(context.view_layer)
+
+    def _settle(self, context: Context) -> None:
+        """Let a body settle by a step where the mouse rests; any add-on's timer leads here."""
+        is_resting = time.monotonic() - self._moved_at >= _REST_SECONDS
+        if is_resting and not self.session.is_settled and _frame(context) == self._frame:
+            self.session.settle(context.view_layer)
 
     def _wait(self, context: Context, event: Event) -> ModalResult:
         """Handle an event before the click in the viewport that begins the drag; a click elsewhere cancels it."""

@@ -54,6 +54,7 @@ class TurnEvents(ModalEvents):
         rotation = self.pointer.rotation(step if self.snaps else 0.0)
         if rotation != self.session.turned:
             self.session.turn(context.view_layer, rotation)
+            self._note_move(context)
 
     def header(self, _units: UnitSettings) -> str:
         """Return the text in the header."""

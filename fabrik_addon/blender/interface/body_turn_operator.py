@@ -59,6 +59,7 @@ class POSE_OT_fabrik_body_turn(OfHandleMixin, ModalDragOperator):
             raise FabrikError("The axis has no length")
         session = self._begin(context)
         session.turn(context.view_layer, Quaternion(axis.normalized(), self.angle))
+        session.finish(context.view_layer)
         self._confirm(context, session)
 
     def _begin(self, context: Context) -> BodyTurn:

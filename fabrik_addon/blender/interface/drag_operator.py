@@ -68,7 +68,6 @@ class ModalDragOperator(PoseModeMixin, Operator):
         if result == 'CANCELLED':
             return self._cancelled(context)
         if result == 'FINISHED':
-            session.finish(context.view_layer)
             self._display.end()
             return self._confirm(context, session)
         self._display.refresh(context)
@@ -127,6 +126,7 @@ class _DragOperator(ModalDragOperator):
             session = self._begin(context)
             if self.properties.is_property_set("position"):
                 session.move(context.view_layer, Vector(self.position))
+                session.finish(context.view_layer)
         except FabrikError as error:
             report(self, {'ERROR'}, str(error))
             return {'CANCELLED'}

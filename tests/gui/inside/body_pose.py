@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,9 @@ from stage import (
     walk,
     with_tool,
 )
+
+STRAY_TIMERS = 2
+"""Events of Blender's own timers that may come in a second; that of a drag ticks 50 times."""
 
 KEYMAP = "3D View Tool: Pose, Body Pose"
 
@@ -166,6 +170,100 @@ def pull(bone: str, way: Vector) -> Steps:
     yield 0.2
     yield from walk(at, at + way, 8)
     yield 0.3
+
+
+class POSE_OT_count_timers(bpy.types.Operator):
+    """Counts the events of timers that reach the window, until Escape or another file."""
+
+    bl_idname = "pose.count_timers"
+    bl_label = "Count Timers"
+
+    counted = 0
+
+    def invoke(self, context: Any, _event: Any) -> set[str]:
+        context.window_manager.modal_handler_add(self)
+        return {"RUNNING_MODAL"}
+
+    def modal(self, _context: Any, event: Any) -> set[str]:
+        POSE_OT_count_timers.counted += event.type == "TIMER"
+        return {"PASS_THROUGH"}
+
+
+def timers_in(seconds: float) -> Steps:
+    """Count the events of timers from now on."""
+    POSE_OT_count_timers.counted = 0
+    yield seconds
+
+
+def largest_turn(before: list[Any]) -> float:
+    """The largest rotation (degrees) of a bone since ``bone_frames``."""
+    turns = [a.rotation_difference(b).angle for a, b in zip(before, bone_frames(), strict=True)]
+    return math.degrees(max(turns))
+
+
+def bone_frames() -> list[Any]:
+    return [bone.matrix.to_quaternion() for bone in rig_now().pose.bones]
+
+
+def hand_to_the_floor() -> Steps:
+    """Press on a hand and lead it down, in moves that are too short for a jump; the mouse doesn't rest at the end."""
+    at = pixel_of(rig_now().pose.bones["hand.L"].head)
+    Stage.hands.move(*at)
+    yield 0.5
+    Stage.hands.down()
+    yield 0.2
+    yield from walk(at, at + Vector((40, -400)), 24)
+
+
+def body_settles() -> Steps:
+    """While the mouse rests the body settles, until its timer ends; what is shown at the release is kept."""
+    bpy.utils.register_class(POSE_OT_count_timers)
+    yield from with_tool()
+    pose = pose_bits(rig_now())
+    with over():
+        bpy.ops.pose.count_timers("INVOKE_DEFAULT")
+    left = traces()
+    yield from hand_to_the_floor()
+    shown = bone_frames()
+    yield 3.0
+    check(largest_turn(shown) > 1.0, f"the body goes on ({largest_turn(shown):.1f} degrees)")
+    shown, bits = bone_frames(), pose_bits(rig_now())
+    yield from timers_in(1.0)
+    check(POSE_OT_count_timers.counted <= STRAY_TIMERS, f"until the timer ends ({POSE_OT_count_timers.counted})")
+    check(pose_bits(rig_now()) == bits, "and the pose rests")
+    Stage.hands.up()
+    yield 0.5
+    check(not is_dragging() and pose_bits(rig_now()) == bits, "letting go keeps every bit of it")
+    yield from undo()
+    check(pose_bits(rig_now()) == pose, "one undo restores every bit")
+    yield from hand_to_the_floor()
+    shown = bone_frames()
+    Stage.hands.up()
+    yield 0.3
+    turned = largest_turn(shown)
+    check(not is_dragging() and turned < 8.0, f"without a rest it stays as well ({turned:.1f} degrees)")
+    yield from timers_in(0.5)
+    check(POSE_OT_count_timers.counted <= STRAY_TIMERS, f"a release removes the timer ({POSE_OT_count_timers.counted})")
+    yield from undo()
+    yield from hand_to_the_floor()
+    Stage.hands.key("ESC")
+    yield from timers_in(0.7)
+    check(pose_bits(rig_now()) == pose, "Escape restores every bit")
+    check(POSE_OT_count_timers.counted <= STRAY_TIMERS, f"and removes the timer ({POSE_OT_count_timers.counted})")
+    Stage.hands.up()
+    yield 0.3
+    check(traces() == left, f"nothing is left behind ({left}, {traces()})")
+    yield from hand_to_the_floor()
+    check(is_dragging(), "a drag runs")
+    yield from fresh_file()
+    with over():
+        bpy.ops.pose.count_timers("INVOKE_DEFAULT")
+    yield from timers_in(0.7)
+    check(not is_dragging(), "a new file ends it")
+    check(POSE_OT_count_timers.counted <= STRAY_TIMERS, f"with its timer ({POSE_OT_count_timers.counted})")
+    Stage.hands.up()
+    yield 0.3
+    bpy.utils.unregister_class(POSE_OT_count_timers)
 
 
 def body_pins_and_hips() -> Steps:

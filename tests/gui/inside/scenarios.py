@@ -22,6 +22,7 @@ from body_pose import (
     body_hidden,
     body_interrupted,
     body_pins_and_hips,
+    body_settles,
     body_turn,
     body_two,
 )
@@ -848,6 +849,7 @@ SCENARIOS = {
         body_handles,
         body_turn,
         body_pins_and_hips,
+        body_settles,
         body_balance,
         body_two,
         body_follows,
