@@ -189,7 +189,7 @@ def _least_cost(
                 is_same = not here.bends and ops.all(is_gain)
                 here = there if is_same else cost_at(stack, loss, trial.where(is_gain, here.state), reference)
                 taken = ops.where(is_gain, taken + 1, taken)
-                left = abs(1.0 - ratio) * (1.0 + damping) * np.abs(change).max(-1, initial=0.0)
+                left = ops.maximum(ratio - 1.0, 1.0 - ratio) * (1.0 + damping) * np.abs(change).max(-1, initial=0.0)
                 is_done = is_done | (is_gain & is_optimal & (left <= CONVERGED) & is_move)
                 if ops.all(is_done):
                     break
