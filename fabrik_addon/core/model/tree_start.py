@@ -13,7 +13,6 @@ are independent of scale. With joint positions p, bone frames F, rest frames S a
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,9 +25,6 @@ from .chain_start import check_length, rest_frames, split_pose
 from .joint_limits import clamp, joint_limits, rotation_of, swing_twist
 from .skeleton import Tree
 from .tree_arrays import JointCoordinates
-
-FREE = joint_limits([-math.inf] * 3, [math.inf] * 3)
-"""Limits of a bone that may rotate any way."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +102,7 @@ def start_tree(chain: Chain, pose: Pose, batch: tuple[int, ...] | None = None) -
         offsets.append(scale(own, lengths[j] / found))
     limits = [joint_limits(*ends) for ends in zip(chain.lower.tolist(), chain.upper.tolist(), strict=True)]
     is_stiff = chain.stiffness.any(axis=1).tolist()
-    is_free = [limit == FREE and not stiff for limit, stiff in zip(limits, is_stiff, strict=True)]
+    is_free = [limit.is_free and not stiff for limit, stiff in zip(limits, is_stiff, strict=True)]
     rests = rest_frames(ops, chain, pose, batch, 0.0 * root[0])
     if pose.base is None and all(limits[0].locked):
         rests[0] = frames[0]
