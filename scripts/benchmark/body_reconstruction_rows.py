@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from io import StringIO
 from itertools import chain, product
 from pathlib import Path
@@ -27,7 +27,6 @@ from fabrik_addon.blender.setup.make_body import make_body
 from fabrik_addon.blender.solving.solve_body import body_group
 from fabrik_addon.blender.solving.solve_chains import solve_chains, solve_group
 from fabrik_addon.blender.solving.write_channels import write_channels
-from fabrik_addon.core.body.posture import PULLED
 from fabrik_addon.core.math.operations import SCALAR
 from fabrik_addon.core.model.joint_limits import hinge_axis, joint_limits, outside_by, swing_twist
 
@@ -38,8 +37,8 @@ from .report import Row, Table
 
 MOTION = Path(__file__).parents[2] / "tests/data/cmu_01_01_jump.bvh"
 
-CMU = "CMU 01_01's jump: not seen by the elbows' model, seen by the posture weights"
-PYBULLET = "pybullet's: seen by the elbows' model, not seen by the posture weights"
+CMU = "CMU 01_01's jump: seen by the weights of spine and neck alone"
+PYBULLET = "pybullet's: seen by the elbows' model and the weights of hips and clavicles"
 
 ALL_HANDLES = ("Hips", "Head", "Hand.L", "Hand.R", "Foot.L", "Foot.R")
 
@@ -154,13 +153,14 @@ def reconstruction_table(effort: Effort) -> Table:
         "to the hips, Copy Rotation for rotations, the hips set where they are a handle. Chains: FABRIK chains without "
         f"a body, solved together, of {LIMB_BONES} bones to hands and feet, and down to the hips from the head; hips "
         "and rotations as with Blender's IK; where the hips are no handle the root follows. Without rotations the "
-        "body's head and feet keep theirs, as Make Body has them. A limb has a side where it is bent in both poses: "
+        "body's head and feet keep theirs, as Make Body has them, a lifted foot less. A limb has a side where it is "
+        "bent in both poses: "
         f"the joint is {LEAST_BEND:g} of the height off the line between its neighbours. On the wrong side the joint "
         "is off that line by more than 90 degrees from where it was: within limits an elbow or knee bends only to the "
         "side of its hinge, but the whole limb may be rotated. One that bends against its hinge in the captured pose "
         "isn't counted. Seen is what was used to find the numbers: the model by which the body's elbows turn is fitted "
-        "to all of pybullet's motions "
-        "(`scripts/fit_elbows.py`), the posture weights of spine, neck and head were compared on the jump.",
+        "to all of pybullet's motions (`scripts/fit_elbows.py`), the posture weights of hips and clavicles were "
+        "compared on them (`scripts/fit_posture.py`), those of spine, neck and head on the jump.",
     )
 
 
@@ -268,23 +268,16 @@ class Motion:
         view_layer().update()
 
     def pose_body(self, targets: Mapping[str, Matrix], has_rotations: bool) -> None:
-        """Pose the rig by the handles of its body."""
+        """Pose the rig by the handles of its body, all pulled at once."""
         for handle in body_of(self.rig).handles:
             handle.use_position = handle.name in targets
-            handle.use_rotation = handle.name in targets and (has_rotations or handle.name in self.keeping_rotation)
-            handle.use_pin, handle.priority = False, PULLED
-        first, matrix = next(iter(targets.items()))
-        rotation = matrix.to_quaternion() if has_rotations else None
-        group = body_group(self.rig, take_body(self.rig, Pull(first, matrix.to_translation(), rotation)))
-        goals = {}
-        for snapshot in group.snapshots:
-            aim = targets[snapshot.name.removesuffix(" (rotation)")]
-            found = snapshot.goals
-            if snapshot.has_position:
-                found = replace(snapshot.goals, targets=np.array([aim.to_translation()[:]]))
-            if not snapshot.has_position and has_rotations:
-                found = replace(snapshot.goals, rotations=np.array([aim.to_quaternion()[:]]))
-            goals[snapshot.name] = found
+            handle.use_rotation = handle.name in targets and handle.name in self.keeping_rotation
+        pulls = [
+            Pull(name, matrix.to_translation(), matrix.to_quaternion() if has_rotations else None)
+            for name, matrix in targets.items()
+        ]
+        group = body_group(self.rig, take_body(self.rig, *pulls))
+        goals = {snapshot.name: snapshot.goals for snapshot in group.snapshots}
         settings: list[Setting] = [setting for one in solve_group(group, goals) for setting in one.settings]
         write_channels(settings)
 

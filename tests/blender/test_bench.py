@@ -10,8 +10,9 @@ from pathlib import Path
 import bpy
 import numpy as np
 import pytest
+from mathutils import Matrix, Quaternion
 
-from scripts.benchmark import body_reconstruction_rows, clips, peers, plots
+from scripts.benchmark import body_reach_rows, body_reconstruction_rows, clips, peers, plots
 from scripts.benchmark.blender_chain import new_scene
 from scripts.benchmark.limit_sets import SETS
 from scripts.benchmark.problems import Effort
@@ -56,6 +57,31 @@ def test_a_captured_pose_is_found_from_rest_by_six_handles() -> None:
         )
         assert found.targets.max() < 1e-3
         assert found.joints.mean() < 0.05
+
+
+def test_what_the_parts_take_of_a_reach_is_all_of_it() -> None:
+    motion = body_reconstruction_rows.Motion(body_reconstruction_rows.MOTION)
+    reaches = body_reach_rows.reaches_of(motion, 3)
+    assert len(reaches.distances) == 6
+    np.testing.assert_allclose(reaches.captured.sum(axis=1), reaches.distances, atol=1e-5)
+    met = reaches.missed < 1e-4
+    assert met.any()
+    np.testing.assert_allclose(reaches.body[met].sum(axis=1), reaches.distances[met], atol=1e-3)
+
+
+@pytest.mark.parametrize(("bone", "part"), [("Hips", 1), ("Spine", 2), ("LeftShoulder", 3), ("LeftArm", 4)])
+def test_what_a_turned_bone_takes_of_a_reach_is_its_parts(bone: str, part: int) -> None:
+    """The reach is from where the shoulder is at rest, with the hand moved by what turned it."""
+    motion = body_reconstruction_rows.Motion(body_reconstruction_rows.MOTION)
+    for each in motion.rig.pose.bones:
+        each.matrix_basis.identity()
+    motion.rig.pose.bones[bone].rotation_quaternion = Quaternion((1.0, 0.0, 0.0), 0.4)
+    bpy.context.view_layer.update()
+    bones = motion.rig.pose.bones
+    distance, turned = body_reach_rows._taken(motion, lambda name: bones[name].matrix, Matrix(), "Hand.L")
+    moved = np.flatnonzero(np.abs(turned[:-1]) > 1e-4)
+    assert moved.tolist() == ([part] if part < 4 else [])
+    np.testing.assert_allclose(turned.sum(), distance, atol=1e-5)
 
 
 ARM = """<robot>

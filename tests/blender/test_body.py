@@ -558,7 +558,7 @@ def test_a_far_reach_takes_clavicle_spine_and_hips(rigify: None) -> None:
     target = pull(armature, "Hand.L", (-0.3, -0.6, -0.5))
     assert (place(armature, "Hand.L") - target).length < 1e-4
     angles = turned(armature, before)
-    assert angles["shoulder.L"] > 10.0
+    assert 5.0 < angles["shoulder.L"] < 15.0, "clavicles of people rise by 11 to 15 degrees at most"
     assert sum(angles[f"spine.00{number}"] for number in (1, 2, 3)) > 15.0
     assert (armature.pose.bones["spine"].head - places["spine"]).length > 0.05
 
@@ -837,10 +837,11 @@ def test_far_drags_are_continuous_and_planted_feet_hold(name: str) -> None:
     assert drag.outside <= body_drag_rows.MOST_OUTSIDE
 
 
-def test_a_hand_led_across_the_body_stays_with_the_mouse() -> None:
-    """With a bound of 4.8 radians for each unit of the body's tree the hand was behind by 0.06 of the height."""
-    armature = body_drag_rows.make_scaled_body(*body_drag_rows.BODIES["short legs"])
-    drag = body_drag_rows.drag_far(armature, 199, "hand across")
+@pytest.mark.parametrize(("body", "number"), [("human", 114), ("long limbs", 89)])
+def test_a_hand_led_across_the_body_stays_with_the_mouse(body: str, number: int) -> None:
+    """With a bound of 4.8 radians for each unit of the body's tree they were behind by 0.10 and 0.13 of the height."""
+    armature = body_drag_rows.make_scaled_body(*body_drag_rows.BODIES[body])
+    drag = body_drag_rows.drag_far(armature, number, "hand across")
     assert drag.behind <= body_drag_rows.MOST_BEHIND
     assert drag.ratio <= SMOOTH
 
