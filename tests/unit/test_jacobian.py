@@ -179,6 +179,18 @@ def test_with_several_targets_the_transposed_step_has_the_length_that_leaves_the
     assert moved @ (residual - moved) == pytest.approx(0.0, abs=1e-9 * moved @ moved)
 
 
+@pytest.mark.parametrize("solver", ["JACOBIAN_PINV", "JACOBIAN_DLS"])
+@pytest.mark.parametrize("reach", [0.3, 0.6])
+def test_a_folded_chain_that_comes_onto_one_line_with_its_target_is_bent_off_it(solver: str, reach: float) -> None:
+    """The target is a little beside the line, so that the chain isn't on one line with it before the first step."""
+    joints = np.cumsum([0.0, 0.25, -0.25, 0.25, 0.25])[:, None] * (0.0, 0.0, 1.0)
+    pose = Pose(joints, np.tile((1.0, 0.0, 0.0, 0.0), (5, 1)))
+    solution = solve(
+        plain_chain(np.full(4, 0.25)), pose, Goals(reach * np.array([[1e-4, 0.0, 1.0]])), Options(solver=solver)
+    )
+    assert solution.status[0] == Status.REACHED
+
+
 def test_damped_least_squares_start_from_no_pose_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """A bent chain that its limits keep from its target: every start is another one."""
     rng = np.random.default_rng(4)
