@@ -42,7 +42,7 @@ from .model.tree_start import StartTree, coordinates_of_tree, start_tree
 from .optimise.body_starts import other_starts
 from .optimise.jacobian_steps import StackedRule, step_by_rule
 from .optimise.prioritised_descent import descend_by_priority
-from .optimise.task_loss import OF_BODY, OF_CHAINS
+from .optimise.task_loss import OF_BODY, OF_CHAINS, Firmness
 from .optimise.task_stack import TaskStack
 from .optimise.tasks import PositionTask, State, Task
 from .optimise.tree_problem import TreeProblem, tree_problem
@@ -172,11 +172,19 @@ def solve_tree_components(
         solve = _solved_by_weight if problem.is_held else _solved_by_priority
         found, more, is_converged = solve(problem, begin, options, previous)
         steps += more
-        # Poles and rotations that can't be met are no reason for another pose: the next solve would change it back.
-        angles = problem.angle_off(found), problem.angle_off(present)
-        as_good = problem.look_at is None and problem.is_met(present) and angles[0] > AS_GOOD * angles[1]
-        state = present if as_good else found
+        state = present_or(problem, found)
     return solution_of(problem, state, steps, is_converged)
+
+
+def present_or(problem: TreeProblem, found: State) -> State:
+    """Return the pose at hand where it meets the targets, and another has poles and rotations hardly better.
+
+    Poles and rotations that can't be met are no reason for another pose: the next solve would change it back.
+    """
+    present = problem.present()
+    if problem.look_at is not None or not problem.is_met(present):
+        return found
+    return present if problem.angle_off(found) > AS_GOOD * problem.angle_off(present) else found
 
 
 def with_shape_angles(start: StartTree, goals: Goals) -> Goals:
@@ -343,8 +351,7 @@ def _solved_by_weight(
     """
     stack = problem.stack()
     reference = problem.turned_to_poles(begin)
-    is_body = problem.priorities is not None
-    firmness = OF_BODY if is_body else OF_CHAINS
+    is_body, firmness = problem.priorities is not None, firmness_of(problem)
     first = reference if previous is None else state_of_previous(problem, previous)
     if previous is None and is_body:
         found = _from_starts(problem, stack, reference, options)
@@ -359,6 +366,11 @@ def _solved_by_weight(
             found = found._replace(steps=steps)
     state = _within_turn(stack, first, found.state, _most_turn(problem, found.by_weight, options))
     return state, found.steps, found.is_converged
+
+
+def firmness_of(problem: TreeProblem) -> Firmness:
+    """Return how firmly the tasks of a body, or of chains, are held against the posture task."""
+    return OF_CHAINS if problem.priorities is None else OF_BODY
 
 
 def _from_starts(problem: TreeProblem, stack: TaskStack, reference: State, options: Options) -> Descended:

@@ -4,8 +4,11 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,14 +24,18 @@ from fabrik_addon.core import (
     start_tree,
 )
 from fabrik_addon.core.math.quaternion_arrays import angle_between
-from fabrik_addon.core.optimise.batched_descent import DescentBatch, are_alike
+from fabrik_addon.core.optimise.batched_descent import are_alike, descend_between, stack_of_frames
+from fabrik_addon.core.optimise.task_loss import OF_CHAINS, loss_of
 from fabrik_addon.core.optimise.task_stack import TaskStack
+from fabrik_addon.core.optimise.tasks import State
 from fabrik_addon.core.optimise.tree_problem import tree_problem
+from fabrik_addon.core.optimise.weighted_descent import CONVERGED, Descended, least_cost
 from tests.unit.trees import y_tree
 
 FRAMES = 97
 ROUND = 48
 """Frames of one round of the targets' paths."""
+ROOT_MOVES = Options(moves_root=True)
 
 
 def start(kind: str) -> StartTree:
@@ -49,7 +56,7 @@ def goals_at(begin: StartTree, kind: str, frame: int) -> Goals:
     targets[1] += 0.2 * np.array([np.sin(angle), 0.0, np.cos(angle)])
     if "beyond" in kind:
         targets[0] *= 1.0 + 0.8 * max(0.0, np.sin(angle))
-    poles = np.array([[1.0, -1.0, 8.0], [-1.0, 2.0, 8.0]]) if "poles" in kind else None
+    poles = np.array([[1.0, -8.0, 3.0], [-1.0, -8.0, 3.0]]) if "poles" in kind else None
     rotations = np.array([[1.0, 0.0, 0.0, 0.0], [np.cos(0.1), 0.0, np.sin(0.1), 0.0]]) if "rotations" in kind else None
     return Goals(targets, rotations=rotations, poles=poles)
 
@@ -89,31 +96,89 @@ def test_smooth_targets_are_reached_without_jumps_and_drift(kind: str) -> None:
     assert rotations(found[0], found[ROUND]) <= 5e-3 and rotations(found[0], found[2 * ROUND]) <= 5e-3
 
 
-def test_residuals_and_jacobians_of_a_batch_are_those_of_its_frames() -> None:
-    kind = "limits, poles, rotations"
+def pinned_frames(kind: str, shift: Sequence[float] = (0.0, 0.0, 0.0)) -> list[tuple[StartTree, Goals]]:
+    """Frames whose second effector is pinned, with the rotation that it has; the root moves."""
     begin = start(kind)
-    problems = [tree_problem(begin, goals_at(begin, kind, number), Options()) for number in range(5)]
-    stacks = [TaskStack(problem.start.tree, problem.levels(), problem.moves_root) for problem in problems]
+    pinned = np.array([False, True])
+    frames = []
+    for number in range(FRAMES):
+        goals = goals_at(begin, kind, number)
+        targets = goals.targets + np.array([shift, [0.0, 0.0, 0.0]])
+        targets[1] = begin.pose.positions[begin.chain.tips[1]]
+        frames.append((begin, replace(goals, targets=targets, pinned=pinned, with_rotations=pinned)))
+    return frames
+
+
+@pytest.mark.parametrize("kind", ["free", "limits", "limits, poles", "limits, rotations"])
+def test_frames_of_a_tree_with_a_pin_are_those_that_are_solved_one_after_another(kind: str) -> None:
+    frames = pinned_frames(kind)
+    found = solve_tree_frames(frames, ROOT_MOVES)
+    alone: list[TreeSolution] = []
+    for frame in frames:
+        alone.append(solve_tree_components(*frame, ROOT_MOVES, alone[-1] if alone else None))
+    assert max(rotations(*pair) for pair in zip(found, alone, strict=True)) <= 2.5e-3
+    assert [solution.status for solution in found] == [solution.status for solution in alone]
+    steps = [rotations(*pair) for pair in pairwise(found)]
+    assert max(steps) <= 3.0 * np.median(steps)
+    assert max(solution.error[1] for solution in found) <= 1e-6
+
+
+def test_a_batch_of_stacks_says_of_each_pose_what_its_own_stack_says() -> None:
+    problems = [tree_problem(*frame, ROOT_MOVES) for frame in pinned_frames("limits, poles, rotations")[:5]]
+    stacks = [problem.stack() for problem in problems]
     assert are_alike(stacks)
     rng = np.random.default_rng(0)
     states = [
         one.applied(problem.present(), rng.uniform(-0.3, 0.3, len(one.weights)))
         for one, problem in zip(stacks, problems, strict=True)
     ]
-    batch = DescentBatch(stacks, stacks[0].weights)
-    rotations = np.array([state.rotations for state in states])
-    placed = batch.arrays.placed(rotations, np.array([state.shifts for state in states]))
-    residual, jacobian = batch.linearised(placed, np.array([state.swing_twists for state in states]))
-    for number, (one, state) in enumerate(zip(stacks, states, strict=True)):
-        assert np.allclose(residual[number], one.residual(state)[0], atol=1e-12)
-        assert np.allclose(jacobian[number], one.jacobian(state), atol=1e-12)
+    batch = stack_of_frames(stacks)
+    arrays = zip(*((state.rotations, state.swing_twists, state.shifts) for state in states), strict=True)
+    state = State(batch.tree, *map(np.array, arrays))
+    residual, bends = batch.residual(state)
+    motions, loss = batch.motions(state), loss_of(batch, OF_CHAINS, np.inf)
+    jacobian, forces = batch.jacobian(state, motions), rng.normal(size=residual.shape)
+    curvature, (costs, weights) = batch.curvature(motions, forces), loss.of(residual, bends)
+    for number, (one, own) in enumerate(zip(stacks, states, strict=True)):
+        own_residual, own_bends = one.residual(own)
+        cost, own_weights = loss.of(own_residual, own_bends)
+        for found, expected in (
+            (residual, own_residual),
+            (jacobian, one.jacobian(own)),
+            (curvature, one.curvature(one.motions(own), forces[number])),
+            (np.array(bends).T, np.array(own_bends)),
+            (weights, own_weights),
+            (np.array(costs), np.array(cost)),
+        ):
+            assert np.allclose(found[number], expected, rtol=1e-9, atol=1e-12)
 
 
-def test_frames_between_two_near_ones_are_solved_together() -> None:
-    begin = start("limits")
-    frames = [(begin, goals_at(begin, "limits", number)) for number in range(FRAMES)]
-    # Those of a batch count as one sweep.
-    assert sum(solution.sweeps == 1 for solution in solve_tree_frames(frames, Options())) >= 0.75 * FRAMES
+def test_poses_that_descend_side_by_side_end_where_each_does_alone() -> None:
+    problems = [tree_problem(*frame, ROOT_MOVES) for frame in pinned_frames("limits, rotations")[:8]]
+    stacks, states = [problem.stack() for problem in problems], [problem.present() for problem in problems]
+    batch = stack_of_frames(stacks)
+    arrays = zip(*((state.rotations, state.swing_twists, state.shifts) for state in states), strict=True)
+    start = State(batch.tree, *map(np.array, arrays))
+    found, taken, has_converged = least_cost(batch, start, start, 80, OF_CHAINS)
+    for number, (stack, state) in enumerate(zip(stacks, states, strict=True)):
+        alone, steps, is_converged = least_cost(stack, state, state, 80, OF_CHAINS)
+        assert is_converged and has_converged[number] and steps > 1 and taken[number] > 1
+        assert angle_between(found.placed.quaternions[number], alone.placed.quaternions).max() <= 3.0 * CONVERGED
+
+
+def test_frames_between_two_near_ones_are_solved_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = []
+
+    def counted(stacks: Sequence[TaskStack], *more: Any) -> list[Descended]:  # Any: what is handed on
+        counts.append(len(stacks))
+        return descend_between(stacks, *more)
+
+    # The package has the function of the module's name.
+    monkeypatch.setattr(sys.modules["fabrik_addon.core.solve_tree_frames"], "descend_between", counted)
+    for kind in ("limits", "limits, poles"):
+        counts.clear()
+        solve_tree_frames(pinned_frames(kind), ROOT_MOVES)
+        assert sum(counts) >= 0.75 * FRAMES
 
 
 def test_frames_go_on_from_a_solution_that_is_known() -> None:
@@ -136,16 +201,9 @@ def test_frames_that_cant_reach_and_those_far_from_each_other_are_solved_in_orde
 
 
 def test_frames_beyond_reach_of_a_tree_with_a_pin_go_on_from_the_frame_before() -> None:
-    begin = start("limits")
-    options = Options(moves_root=True)
-    frames = []
-    for number in range(FRAMES):
-        goals = goals_at(begin, "limits, beyond", number)
-        targets = goals.targets + np.array([[-1.0, 0.0, 1.5], [0.0, 0.0, 0.0]])
-        targets[1] = begin.pose.positions[begin.chain.tips[1]]
-        frames.append((begin, replace(goals, targets=targets, pinned=np.array([False, True]))))
-    found = solve_tree_frames(frames, options)
-    alone = [solve_tree_components(*frame, options) for frame in frames]
+    frames = pinned_frames("limits, beyond", (-1.0, 0.0, 1.5))
+    found = solve_tree_frames(frames, ROOT_MOVES)
+    alone = [solve_tree_components(*frame, ROOT_MOVES) for frame in frames]
     beyond = [number for number, solution in enumerate(found) if not is_reached(solution)]
     reached = [number for number, solution in enumerate(found) if is_reached(solution)]
     assert min(len(beyond), len(reached)) >= FRAMES // 4

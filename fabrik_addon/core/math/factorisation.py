@@ -43,8 +43,12 @@ def positive_inverse(matrix: Array, least: float) -> Array:
         across = first @ matrix[..., :half, half:]
         second = positive_inverse(matrix[..., half:, half:] - matrix[..., half:, :half] @ across, least)
         back = across @ second
-        transposed = back.swapaxes(-1, -2)
-        return np.block([[first + back @ across.swapaxes(-1, -2), -back], [-transposed, second]])
+        found = np.empty(matrix.shape)
+        found[..., :half, :half] = first + back @ across.swapaxes(-1, -2)
+        found[..., :half, half:] = -back
+        found[..., half:, :half] = -back.swapaxes(-1, -2)
+        found[..., half:, half:] = second
+        return found
     whole = np.zeros((*matrix.shape[:-2], 2 * count, 2 * count))
     whole[..., :count, :count] = matrix
     flat = whole.reshape(*matrix.shape[:-2], -1)

@@ -269,16 +269,22 @@ def newton_step(
     else:
         change, active, is_optimal = _within_bounds(*bounded)
     open_metric = np.where(active.any(-2), 0.0, stack.inverse_posture_weights)
-    back = pseudo_inverse(jacobian[..., stack.spans[0], :], open_metric)
+    back = pseudo_inverse(jacobian[..., stack.spans[0], :], open_metric, 1e-6)
     return swings.to_axes(change), swings.to_axes(back.swapaxes(-1, -2)).swapaxes(-1, -2), active, is_optimal
 
 
-def pseudo_inverse(rows: Array, weights: Array) -> Array:
-    """Return the pseudo-inverses (..., N, M) of matrices (..., M, N), damped a little, by weights (..., N)."""
+def pseudo_inverse(rows: Array, weights: Array, damping: float) -> Array:
+    """Return ``W J^T (J W J^T + lambda)^-1`` (..., N, M).
+
+    Args:
+        rows: (..., M, N) of J.
+        weights: (..., N) W.
+        damping: lambda over the trace of ``J W J^T``.
+    """
     weighted = rows * weights[..., None, :]
     normal = weighted @ rows.swapaxes(-1, -2)
-    damping = 1e-6 * normal.trace(axis1=-2, axis2=-1) + 1e-12
-    found: Array = (damped_inverse(normal, damping) @ weighted).swapaxes(-1, -2)
+    least = damping * normal.trace(axis1=-2, axis2=-1) + 1e-12
+    found: Array = (damped_inverse(normal, least) @ weighted).swapaxes(-1, -2)
     return found
 
 
@@ -302,7 +308,10 @@ def _within_bounds(
         if held.size:
             # Multipliers m: H dq = b - m and dq = limit where held, so m = (H^-1)_hh^-1 ((H^-1 b)_h - limit).
             at_limit = np.where(above, up, down)[held]
-            of_held = positive_inverse(inverse[np.ix_(held, held)], LEAST_INVERSE)
+            try:
+                of_held = positive_inverse(inverse[np.ix_(held, held)], LEAST_INVERSE)
+            except np.linalg.LinAlgError:
+                break  # where the first level holds these coordinates H^-1 is rounding: a step with more damping
             multipliers = of_held @ (without_bounds[held] - at_limit)
             desired = without_bounds - inverse[:, held] @ multipliers
             desired[held] = at_limit + multipliers / metric[held]

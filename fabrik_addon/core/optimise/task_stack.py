@@ -31,10 +31,11 @@ class TaskStack:
     """Tasks by level, over the coordinates of a tree."""
 
     tree: Tree
-    levels: Sequence[Sequence[tuple[Task, float]]]
-    """Tasks with their weights within their level; the first level comes before all others."""
+    levels: Sequence[Sequence[tuple[Task, Component]]]
+    """Tasks with their weights within their level; the first level comes before all others. Of many poses tasks and
+    weights have arrays (F,) where those of one pose have floats (``batched_descent``)."""
     moves_roots: bool
-    preferences: Sequence[tuple[Task, float]] = ()
+    preferences: Sequence[tuple[Task, Component]] = ()
     """Tasks with their weights beside the posture task, for a descent by weight."""
     batch: tuple[int, ...] = ()
     """The batch axes of poses, tasks and weights, which all arrays have before the others: none of one pose."""
@@ -45,7 +46,7 @@ class TaskStack:
         return ARRAY if self.batch else SCALAR
 
     @cached_property
-    def weighted_tasks(self) -> list[tuple[Task, float]]:
+    def weighted_tasks(self) -> list[tuple[Task, Component]]:
         """All tasks with their weights, level by level, then the preferences."""
         return [*(task for level in self.levels for task in level), *self.preferences]
 
@@ -136,7 +137,7 @@ class TaskStack:
         return found.reshape(*self.batch, 3 * len(self.joints), self.shift_count)
 
     def with_levels(
-        self, levels: Sequence[Sequence[tuple[Task, float]]], preferences: Sequence[tuple[Task, float]] = ()
+        self, levels: Sequence[Sequence[tuple[Task, Component]]], preferences: Sequence[tuple[Task, Component]] = ()
     ) -> TaskStack:
         """Return the stack of other tasks of the same tree; what depends on the tree alone isn't computed again."""
         made = TaskStack(self.tree, levels, self.moves_roots, preferences, self.batch)
