@@ -26,11 +26,12 @@ Point = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class Pull:
-    """A handle and where it is pulled."""
+    """A handle, where it is pulled, and whether it is pinned there."""
 
     handle: str
-    position: Point | None
+    position: Point | None = None
     rotation: Quaternion | None = None
+    is_pinned: bool = False
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,8 @@ class BodyPose:
     props: tuple[Prop, ...] = ()
     turn: float = 0.0
     """Rotation of the whole figure about the vertical, in radians: from where the pose is best seen."""
+    look: Point | None = None
+    """At which the head looks before anything is pulled."""
     use_balance: bool = True
     """Whether the feet carry the body: one that leans on a wall is held by the wall, too."""
 
@@ -64,6 +67,8 @@ class Bodies:
     stand: BodyPose
     poses: tuple[BodyPose, ...]
     view: picture.View = field(default_factory=picture.View)
+    shows_stand: bool = True
+    """Whether the pose in which it stands is in the picture, and dashed lines lead from there to what was pulled."""
 
 
 def facing(along: Point, upward: Point) -> Quaternion:
@@ -81,44 +86,160 @@ def _box(centre: Point, size: Point) -> Prop:
     return Prop(Matrix.LocRotScale(Vector(centre), None, Vector(size)))
 
 
+def _both(
+    handle: str, position: Point, rotation: Quaternion | None = None, is_pinned: bool = False
+) -> tuple[Pull, ...]:
+    """Return the pull of a handle on the left and that of the one on the right, as in a mirror."""
+    mirrored = None if rotation is None else Quaternion((rotation.w, rotation.x, -rotation.y, -rotation.z))
+    return (
+        Pull(f"{handle}.L", position, rotation, is_pinned),
+        Pull(f"{handle}.R", (-position[0], *position[1:]), mirrored, is_pinned),
+    )
+
+
+_FEET = (Pull("Foot.L", is_pinned=True), Pull("Foot.R", is_pinned=True))
+
 HUMAN = Bodies(
     "human",
-    BodyPose("before", (Pull("Hand.L", (0.26, -0.02, 0.98)), Pull("Hand.R", (-0.26, -0.02, 0.98)))),
+    BodyPose("before", _both("Hand", (0.27, -0.03, 0.99), facing((0.12, -0.1, -1.0), (0.15, -1.0, 0.1)))),
     (
         BodyPose(
-            "reach",
+            "reach up",
             (
-                Pull("Hand.L", (0.16, -0.42, 2.14), facing((-0.1, -1.0, 0.2), (-0.3, 0.0, 1.0))),
-                Pull("Head", None, facing((0.0, 0.35, 1.0), (0.1, -1.0, 0.4))),
+                *_FEET,
+                Pull("Hand.L", (0.22, -0.40, 0.95), facing((-0.15, -1.0, 0.0), (-1.0, 0.15, 0.0)), is_pinned=True),
+                Pull("Hand.R", (-0.16, -0.44, 2.06), facing((0.0, -1.0, 0.2), (0.0, 0.2, 1.0))),
             ),
-            (_box((0.0, -0.70, 2.06), (0.8, 0.34, 0.03)), _box((0.05, -0.60, 2.175), (0.12, 0.12, 0.20))),
-            turn=-0.6,
+            (
+                _box((0.0, -0.55, 0.46), (0.9, 0.40, 0.92)),
+                _box((0.0, -0.60, 1.94), (0.9, 0.30, 0.03)),
+                _box((-0.06, -0.58, 2.045), (0.11, 0.11, 0.18)),
+            ),
+            turn=-0.75,
+            look=(-0.06, -0.60, 2.06),
         ),
         BodyPose(
             "pick up",
             (
-                Pull("Hips", (0.0, 0.20, 0.75)),
-                Pull("Hand.L", (0.19, -0.46, 0.46)),
-                Pull("Hand.R", (-0.19, -0.46, 0.46)),
+                *_FEET,
+                Pull("Hips", (0.0, 0.24, 0.70)),
+                *_both("Hand", (0.20, -0.42, 0.27), facing((0.0, -0.8, -0.6), (0.0, -0.6, 0.8)), is_pinned=True),
             ),
-            (_box((0.0, -0.54, 0.19), (0.33, 0.30, 0.38)),),
-            turn=-0.3,
+            (_box((0.0, -0.50, 0.18), (0.34, 0.34, 0.36)),),
+            turn=-0.75,
+            look=(0.0, -0.50, 0.36),
         ),
         BodyPose(
-            "lean",
+            "lean on a wall",
             (
-                Pull("Hand.R", (-0.74, -0.30, 1.50)),
-                Pull("Hips", (-0.20, 0.05, 0.98)),
-                Pull("Hand.R", None, facing((0.1, -0.1, 1.0), (0.0, -1.0, 0.0))),
-                Pull("Head", None, facing((0.05, 0.0, 1.0), (0.5, -1.0, 0.0))),
+                *_FEET,
+                Pull("Hand.R", (-0.935, -0.10, 1.50), facing((0.0, -0.2, 1.0), (0.0, -1.0, -0.2)), is_pinned=True),
+                Pull("Hips", (-0.20, 0.05, 0.985)),
+                Pull("Chest", (-0.325, 0.03, 1.42)),
+                Pull("Hand.L", (0.05, 0.03, 1.08), facing((-0.3, -0.9, -0.3), (-0.5, 0.0, -0.5))),
             ),
-            (_box((-0.80, -0.25, 1.1), (0.06, 0.9, 2.2)),),
-            turn=0.25,
+            (_box((-0.99, -0.1, 1.05), (0.05, 1.1, 2.1)),),
+            turn=-0.1,
+            look=(0.8, -3.0, 1.5),
             use_balance=False,
         ),
     ),
-    picture.View(1320, 640, legend=picture.BODY_LEGEND),
+    picture.View(1320, 600, legend=picture.BODY_LEGEND),
 )
+
+TEN = Bodies(
+    "human",
+    HUMAN.stand,
+    (
+        *HUMAN.poses,
+        BodyPose(
+            "push",
+            (
+                Pull("Foot.R", (-0.12, 0.45, 0.085)),
+                Pull("Hips", (0.0, 0.06, 0.90)),
+                Pull("Chest", (0.0, -0.18, 1.26)),
+                *_both("Hand", (0.17, -0.66, 1.26), facing((-0.1, 0.0, 1.0), (-1.0, 0.0, -0.1)), is_pinned=True),
+            ),
+            (_box((0.0, -0.97, 0.75), (0.56, 0.56, 1.5)),),
+            turn=-0.85,
+            look=(0.0, -3.0, 1.0),
+            use_balance=False,
+        ),
+        BodyPose(
+            "sit down",
+            (
+                *_both("Foot", (0.13, -0.06, 0.085)),
+                Pull("Hips", (0.0, 0.42, 0.60)),
+                *_both("Hand", (0.16, -0.02, 0.64), facing((-0.1, -1.0, -0.35), (-1.0, 0.1, 0.0)), is_pinned=True),
+            ),
+            (_box((0.0, 0.50, 0.255), (0.46, 0.46, 0.51)),),
+            turn=-0.6,
+            look=(0.3, -3.0, 1.2),
+            use_balance=False,
+        ),
+        BodyPose(
+            "step up",
+            (
+                Pull("Foot.R", (-0.11, 0.20, 0.085)),
+                Pull("Foot.L", (0.11, -0.32, 0.385)),
+                Pull("Hips", (0.04, -0.10, 1.0)),
+                Pull("Hand.L", (0.14, -0.33, 1.03), facing((-0.05, -0.8, -0.55), (-1.0, 0.05, 0.0)), is_pinned=True),
+                Pull("Hand.R", (-0.30, 0.12, 1.02)),
+            ),
+            (_box((0.0, -0.43, 0.15), (0.5, 0.46, 0.30)),),
+            turn=-0.75,
+            look=(0.0, -2.0, 1.4),
+            use_balance=False,
+        ),
+        BodyPose(
+            "kick",
+            (
+                Pull("Foot.R", (-0.14, -0.72, 0.62)),
+                Pull("Hand.L", (0.30, -0.50, 1.40)),
+                Pull("Hand.R", (-0.42, 0.38, 1.20)),
+            ),
+            turn=-0.75,
+            look=(-0.14, -1.6, 0.8),
+        ),
+        BodyPose(
+            "hips aside",
+            (
+                Pull("Foot.R", (-0.22, -0.10, 0.085)),
+                Pull("Hips", (0.09, 0.05, 0.99)),
+                Pull("Hand.R", (-0.27, -0.10, 0.97), facing((-0.12, -0.1, -1.0), (-0.15, -1.0, 0.1))),
+                Pull("Hand.L", (0.33, 0.04, 1.13), facing((-0.3, -0.9, -0.3), (-0.5, 0.0, -0.5))),
+            ),
+            turn=0.1,
+            look=(-1.5, -3.0, 1.75),
+        ),
+        BodyPose(
+            "bow",
+            (
+                *_FEET,
+                Pull("Hips", (0.0, 0.16, 0.96)),
+                Pull("Chest", (0.0, -0.265, 1.255), facing((0.0, -0.9, 0.45), (0.0, -0.5, -0.9))),
+                Pull("Hand.R", (-0.10, -0.27, 1.10), facing((1.0, 0.0, 0.0), (0.0, -0.2, 1.0))),
+                Pull("Hand.L", (0.30, 0.12, 1.06)),
+            ),
+            turn=-0.6,
+            look=(0.0, -1.4, 0.3),
+        ),
+        BodyPose(
+            "kneel",
+            (
+                Pull("Foot.L", (0.12, -0.30, 0.085)),
+                Pull("Foot.R", (-0.11, 0.46, 0.139), facing((0.0, 1.0, -0.12), (0.0, 0.12, 1.0))),
+                Pull("Hips", (0.0, 0.03, 0.485)),
+                Pull("Hand.L", (0.14, -0.27, 0.64), facing((-0.1, -1.0, -0.35), (-1.0, 0.1, 0.0)), is_pinned=True),
+            ),
+            turn=-0.6,
+            look=(0.0, -3.0, 1.2),
+        ),
+    ),
+    picture.View(1240, 440, legend=picture.BODY_LEGEND[1:], columns=5),
+    shows_stand=False,
+)
+
 
 FLOOR = Bodies(
     "human",
@@ -196,7 +317,7 @@ def pose_bodies(armature: Object, bodies: Bodies) -> tuple[list[picture.Figure],
     """
     solids = make_mannequin(armature)
     figures, done = [], []
-    held = {handle.name: handle.use_position for handle in armature.fabrik.body.handles}
+    held = {handle.name: (handle.use_position, handle.use_rotation) for handle in armature.fabrik.body.handles}
     stand: dict[str, Matrix] = {}
     for number, pose in enumerate((bodies.stand, *bodies.poses)):
         for name, matrix in stand.items():
@@ -204,14 +325,17 @@ def pose_bodies(armature: Object, bodies: Bodies) -> tuple[list[picture.Figure],
         bpy.context.view_layer.update()
         armature.fabrik.body.use_balance = pose.use_balance
         before: dict[str, Vector] = {}
+        if pose.look:
+            bpy.ops.pose.fabrik_body_look(location=pose.look)
         for pull in pose.pulls:
             before.setdefault(pull.handle, picture.handle_place(armature, pull.handle))
             done.append(pull_handle(armature, pose.label, pull))
         if not stand:
             _let_go(armature, held)
-        marks = picture.body_marks(armature, before if stand else {})
+        marks = picture.body_marks(armature, before if stand and bodies.shows_stand else {})
         figure = replace(picture.look_at(armature, pose.label, solids, marks), props=pose.props)
-        figures.append(figure.moved(Matrix.Rotation(pose.turn, 4, 'Z')))
+        if stand or bodies.shows_stand:
+            figures.append(figure.moved(Matrix.Rotation(pose.turn, 4, 'Z')))
         stand = stand or {bone.name: bone.matrix_basis.copy() for bone in armature.pose.bones}
         _key(armature, 1 + 10 * number)
         _let_go(armature, held)
@@ -226,17 +350,23 @@ def pull_handle(armature: Object, pose: str, pull: Pull) -> Pulled:
     if pull.rotation is not None:
         options["rotation"] = pull.rotation
     start = time.perf_counter()
-    bpy.ops.pose.fabrik_body_pull(handle=pull.handle, **options)
+    if options:
+        bpy.ops.pose.fabrik_body_pull(handle=pull.handle, **options)
     milliseconds = 1e3 * (time.perf_counter() - start)
+    if pull.is_pinned:
+        bpy.ops.pose.fabrik_handle_pin(handle=pull.handle, action='PIN')
     place = picture.handle_place(armature, pull.handle)
     off = 0.0 if pull.position is None else (place - Vector(pull.position)).length
     return Pulled(pose, pull.handle, off / armature.dimensions.z, milliseconds)
 
 
-def _let_go(armature: Object, held: dict[str, bool]) -> None:
+def _let_go(armature: Object, held: dict[str, tuple[bool, bool]]) -> None:
     """Let the handles go that keep their place because they were pulled."""
     for handle in armature.fabrik.body.handles:
-        handle.use_position = held[handle.name]
+        handle.use_position, handle.use_rotation = held[handle.name]
+        handle.use_pin = False
+    if armature.fabrik.body.use_look_at:
+        bpy.ops.pose.fabrik_body_look_clear()
 
 
 def _key(armature: Object, frame: int) -> None:

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Pose a rig with the add-on's own operators, print how near it came, save it, and render it as a mannequin.
 
-Without arguments: Rigify's human with a body whose handles are pulled. horse, spider: the same with these. floor, or
---body: a hand of the human is pulled to the floor. chains: the human from five chains, where the head and the hands
-have targets, the feet are pinned, and the root of the spine may move. With --rig any other rig and one chain: one of
-Rigify's metarigs by name (basic_human, basic_quadruped, horse, ...), a .blend file or a .bvh file.
+Without arguments: Rigify's human with a body whose handles are pulled. poses: ten poses of it. horse, spider: the same
+with these. floor, or --body: a hand of the human is pulled to the floor. chains: the human from five chains, where the
+head and the hands have targets, the feet are pinned, and the root of the spine may move. With --rig any other rig and
+one chain: one of Rigify's metarigs by name (basic_human, basic_quadruped, horse, ...), a .blend file or a .bvh file.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from mathutils import Vector
 sys.path.insert(0, str(environment.ROOT))
 import fabrik_addon
 import picture
-from body_poses import FLOOR, HORSE, HUMAN, SPIDER, Bodies, add_body, pose_bodies
+from body_poses import FLOOR, HORSE, HUMAN, SPIDER, TEN, Bodies, add_body, pose_bodies
 from mannequin import make_mannequin
 
 _TIMED_RUNS = 9
@@ -42,7 +42,7 @@ _TIMED_RUNS = 9
 _REACHED = 1e-3
 """Distance of a handle from its target over the body's height, from which on the script exits with 1."""
 
-BODIES = {"human": HUMAN, "horse": HORSE, "spider": SPIDER, "floor": FLOOR}
+BODIES = {"human": HUMAN, "poses": TEN, "horse": HORSE, "spider": SPIDER, "floor": FLOOR}
 
 _PINNED = "pinned"
 """Custom property of the armature: the positions of its pins, by the chains' names."""

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Put the manual's pictures into docs/images: those of the window from out/gui, cut and small, rendered ones from out.
 
-Run before: ``python3 scripts/test.py --only gui``; ``python3 scripts/demo.py``, with ``horse``, ``spider``, ``chains``;
-``python3 scripts/retarget.py``; and ``python3 scripts/moving_picture.py``. The plots are drawn by
+Run before: ``python3 scripts/test.py --only gui``; ``python3 scripts/demo.py``, with ``poses``, ``horse``, ``spider``,
+``chains``; ``python3 scripts/retarget.py``; and ``python3 scripts/moving_picture.py``. The plots are drawn by
 ``python3 scripts/bench.py --plot``.
 """
 
@@ -29,12 +29,17 @@ WINDOWS |= {"native-rig-nodes": (1180, 385, 50, 220)}
 WINDOWS |= {"body-tool": (1050, 640, 0, 55)}
 
 SHEETS = {
-    "body-poses": ("pose-*", (400, 530, 325, 86)),
     "body-look": ("look-*", (640, 620, 285, 84)),
 }
 """Pictures of the window that stand five in a row, half as large; what is kept of each."""
 
-RENDERED = {"human": "human.png", "horse": "horse.png", "spider": "spider.png", "chains": "chains.png"}
+RENDERED = {
+    "human": "human.png",
+    "body-poses": "poses.png",
+    "horse": "horse.png",
+    "spider": "spider.png",
+    "chains": "chains.png",
+}
 RENDERED |= {"retarget": "cmu_01_01_jump.png", "dragged": "dragged.webp"}
 """Name in the manual, and file in out."""
 

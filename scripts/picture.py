@@ -23,6 +23,16 @@ from bpy_extras.object_utils import world_to_camera_view
 from mathutils import Euler, Matrix, Vector
 from PIL import Image, ImageDraw, ImageFont
 
+from fabrik_addon.blender.interface.body_tool import body_handles
+from fabrik_addon.blender.interface.handle_gizmos import (
+    ALPHA,
+    BACKING,
+    BACKING_COLOR,
+    PALE,
+    PALE_SIZE,
+    Handle,
+    triangles_of,
+)
 from mannequin import Solid
 
 _DRAWN_LARGER = 3
@@ -33,7 +43,7 @@ _TEXT_COLOUR = "#2C3138"
 _SUBSTANCES = {"wood": "#D6A871", "joint": "#6B4A33", "hoof": "#5B4231", "prop": "#AEB6C0"}
 
 # Okabe and Ito's colours, told apart by colour-blind people too.
-PULLED, PINNED, FREE = "#D55E00", "#F0E442", "#FFFFFF"
+PULLED, PINNED = "#D55E00", "#F0E442"
 _CHAIN_COLOURS = ("#E69F00", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#F0E442")
 
 _CAMERA_AZIMUTH = math.radians(35)  # from the front (-Y) to the rig's left: a stride seen from the front is flat
@@ -41,17 +51,19 @@ _CAMERA_ELEVATION = math.radians(8)
 _FIELD_OF_VIEW = math.radians(20)  # a long lens: all figures are seen from nearly the same side
 
 
+Shape = Handle | str
+"""A handle of the tool Body Pose, which is drawn as the tool draws it, or "disc", "square", "cross" or "dashes"."""
+
+
 @dataclass(frozen=True)
 class Mark:
     """A handle, pin, target or pole that is drawn over the picture, in world space."""
 
-    shape: str
-    """Of "ring", "held", "disc", "square" and "cross"."""
+    shape: Shape
     place: Vector
     colour: str
     begin: Vector | None = None
-    """Where a dashed line to the mark begins."""
-    has_arrow: bool = False
+    """Where a dashed line of this colour to the mark begins."""
 
 
 @dataclass(frozen=True)
@@ -106,12 +118,14 @@ class View:
     width: int = 1200
     height: int = 700
     azimuth: float = _CAMERA_AZIMUTH
-    legend: tuple[tuple[str, str, str], ...] = ()
+    legend: tuple[tuple[Shape, str, str], ...] = ()
     """Shape, colour and meaning of marks."""
     samples: int = 16
     """Rays for each pixel."""
     band: float = 0.12
     """Part of the height that is kept free below the figures, for words."""
+    columns: int = 0
+    """Figures side by side, in as many rows as are needed, each as large as the view; 0: all."""
 
     def axes(self) -> tuple[Vector, Vector, Vector]:
         """Return the directions to the right of the picture, up, and to the camera."""
@@ -171,20 +185,18 @@ def chain_marks(armature: Object) -> tuple[Mark, ...]:
 
 
 def body_marks(armature: Object, pulled: dict[str, Vector]) -> tuple[Mark, ...]:
-    """READ: the handles of a body: those that were pulled, with where they were, those that are held, the others."""
-    marks = []
-    for handle in armature.fabrik.body.handles:
-        place = handle_place(armature, handle.name)
-        if handle.name in pulled:
-            marks.append(Mark("disc", place, PULLED, pulled[handle.name], has_arrow=True))
-        elif handle.use_pin or handle.use_position:
-            marks.append(Mark("square" if handle.use_pin else "held", place, PINNED))
-        else:
-            marks.append(Mark("ring", place, FREE))
-    return tuple(marks)
+    """READ: the handles of a body as the tool Body Pose shows them; a dashed line begins where a pulled one was."""
+    return tuple(
+        Mark(handle, handle.position, PULLED, pulled.get(handle.options["handle"])) for handle in body_handles(armature)
+    )
 
 
-BODY_LEGEND = (("disc", PULLED, "pulled"), ("held", PINNED, "stays"), ("ring", FREE, "follows"))
+BODY_LEGEND: tuple[tuple[Shape, str, str], ...] = (
+    ("dashes", PULLED, "pulled"),
+    (Handle(Vector(), 'SQUARE', 'gizmo_primary', is_held=True), PINNED, "pinned"),
+    (Handle(Vector(), 'CIRCLE', 'gizmo_secondary', is_held=True), PULLED, "stays"),
+    (Handle(Vector(), 'CIRCLE', 'gizmo_secondary'), PULLED, "follows"),
+)
 CHAIN_LEGEND = (("cross", "#5A6068", "target"), ("disc", "#5A6068", "pole"), ("square", PINNED, "pinned"))
 
 
@@ -192,16 +204,30 @@ CHAIN_LEGEND = (("cross", "#5A6068", "target"), ("disc", "#5A6068", "pole"), ("s
 
 
 def render(figures: Sequence[Figure], path: Path, view: View) -> None:
-    """Render the figures side by side into a PNG file."""
+    """Render the figures side by side into a PNG file, in one row or in several."""
+    count = view.columns or len(figures)
+    rows = [_side_by_side(figures[start : start + count], view) for start in range(0, len(figures), count)]
+    images = []
+    for number, row in enumerate(rows):
+        own = view if number == len(rows) - 1 else replace(view, legend=())
+        images.append(Stage(row, own, [figure for row in rows for figure in row]).shoot(row))
+    picture = Image.new("RGB", (view.width, view.height * len(images)))
+    for number, image in enumerate(images):
+        picture.paste(image, (0, number * view.height))
+    save(picture, path)
+
+
+def _side_by_side(figures: Sequence[Figure], view: View) -> list[Figure]:
+    """Return the figures one beside the other, with the middle of the row at the origin."""
     right = view.axes()[0]
-    placed: list[Figure] = []
-    edge = 0.0
-    for figure in figures:
-        along = [point.dot(right) for point in figure.points()]
-        gap = 0.12 * max(point.z for point in figure.points())
-        placed.append(figure.moved(Matrix.Translation(right * (edge - min(along)))))
-        edge += max(along) - min(along) + gap
-    save(Stage(placed, view, placed).shoot(placed), path)
+    gap = 0.12 * max(point.z for figure in figures for point in figure.points())
+    extents = [(min(along), max(along)) for figure in figures for along in [[p.dot(right) for p in figure.points()]]]
+    edge = -(sum(high - low for low, high in extents) + gap * (len(figures) - 1)) / 2
+    placed = []
+    for figure, (low, high) in zip(figures, extents, strict=True):
+        placed.append(figure.moved(Matrix.Translation(right * (edge - low))))
+        edge += high - low + gap
+    return placed
 
 
 def save(image: Image.Image, path: Path) -> None:
@@ -282,17 +308,21 @@ class Stage:
     def _draw_over(self, image: Image.Image, figures: Sequence[Figure]) -> Image.Image:
         factor = _DRAWN_LARGER
         large = image.resize((image.width * factor, image.height * factor), Image.Resampling.BICUBIC)
-        pen = _Pen(ImageDraw.Draw(large, "RGBA"), 0.0095 * large.height)
+        drawn = Image.new("RGBA", large.size)
+        pen = _Pen(ImageDraw.Draw(drawn), 0.0095 * large.height)
         for figure in figures:
             for mark in figure.marks:
-                begin = None if mark.begin is None else self._seen(mark.begin, large)
-                pen.mark(mark.shape, mark.colour, self._seen(mark.place, large), begin, mark.has_arrow)
+                if mark.begin is not None:
+                    pen.dashes(self._seen(mark.begin, large), self._seen(mark.place, large), mark.colour)
+            for mark in figure.marks:
+                pen.mark(mark.shape, mark.colour, self._seen(mark.place, large))
             bottom = [self._seen(point, large)[0] for point in figure.points()]
-            pen.words(figure.label, ((min(bottom) + max(bottom)) / 2, 0.925 * large.height), 0.036 * large.height)
+            pen.words(figure.label, ((min(bottom) + max(bottom)) / 2, 0.908 * large.height), 0.042 * large.height)
         for number, (shape, colour, meaning) in enumerate(self._view.legend):
             x = large.width * (0.5 + 0.11 * (number - (len(self._view.legend) - 1) / 2))
             pen.mark(shape, colour, (x - 0.025 * large.width, 0.972 * large.height))
-            pen.words(meaning, (x + 0.012 * large.width, 0.972 * large.height), 0.024 * large.height)
+            pen.words(meaning, (x - 0.01 * large.width, 0.972 * large.height), 0.03 * large.height, "lm")
+        large = Image.alpha_composite(large.convert("RGBA"), drawn).convert("RGB")
         return large.resize(image.size, Image.Resampling.LANCZOS)
 
     def _seen(self, point: Vector, image: Image.Image) -> tuple[float, float]:
@@ -307,48 +337,45 @@ class _Pen:
     draw: ImageDraw.ImageDraw
     size: float
 
-    def mark(
-        self,
-        shape: str,
-        colour: str,
-        at: tuple[float, float],
-        begin: tuple[float, float] | None = None,
-        has_arrow: bool = False,
-    ) -> None:
+    def mark(self, shape: Shape, colour: str, at: tuple[float, float]) -> None:
         size, edge = self.size, round(0.28 * self.size)
-        if begin is not None:
-            self._dashes(begin, at, colour)
-            if has_arrow:
-                self._ring(begin, 0.8 * size, None, colour)
         x, y = at
-        if shape == "square":
+        if isinstance(shape, Handle):
+            self._handle(shape, at)
+        elif shape == "square":
             self.draw.rectangle((x - size, y - size, x + size, y + size), fill=colour, outline=_TEXT_COLOUR, width=edge)
         elif shape == "cross":
             for width, shade in ((3 * edge, "#FFFFFF"), (2 * edge, colour)):
                 for end in ((x - 1.4 * size, y, x + 1.4 * size, y), (x, y - 1.4 * size, x, y + 1.4 * size)):
                     self.draw.line(end, fill=shade, width=width)
-        elif shape == "disc":
-            self._ring(at, 1.25 * size, colour, "#FFFFFF")
-        elif shape == "held":
-            self._ring(at, 1.3 * size, PINNED, _TEXT_COLOUR)
-            self._ring(at, 0.5 * size, _TEXT_COLOUR, _TEXT_COLOUR)
+        elif shape == "dashes":
+            self.dashes((x - 3 * size, y), (x + 1.5 * size, y), colour)
         else:
-            self._ring(at, 0.9 * size, None, _TEXT_COLOUR, 3 * edge)
-            self._ring(at, 0.9 * size - edge / 2, None, colour, 2 * edge)
+            self._ring(at, 1.25 * size, colour, "#FFFFFF")
 
-    def words(self, words: str, middle: tuple[float, float], size: float) -> None:
-        self.draw.text(middle, words, fill=_TEXT_COLOUR, font=ImageFont.load_default(size), anchor="mm")
+    def _handle(self, handle: Handle, at: tuple[float, float]) -> None:
+        theme = bpy.context.preferences.themes[0].user_interface
+        size = 1.4 * self.size * (PALE_SIZE if handle.is_pale else 1.0)
+        opacity = PALE if handle.is_pale else ALPHA
+        rim = (*BACKING_COLOR[:3], BACKING_COLOR[3] * opacity)
+        for width, colour in ((BACKING, rim), (0.0, (*getattr(theme, handle.color), opacity))):
+            corners = [(at[0] + size * x, at[1] - size * y) for x, y, _z in triangles_of(handle, width)]
+            for triangle in zip(*[iter(corners)] * 3, strict=True):
+                self.draw.polygon(triangle, fill=tuple(round(255 * part) for part in colour))
 
-    def _ring(self, at: tuple[float, float], radius: float, fill: str | None, outline: str, width: int = 0) -> None:
+    def words(self, words: str, place: tuple[float, float], size: float, anchor: str = "mm") -> None:
+        self.draw.text(place, words, fill=_TEXT_COLOUR, font=ImageFont.load_default(size), anchor=anchor)
+
+    def _ring(self, at: tuple[float, float], radius: float, fill: str, outline: str) -> None:
         box = (at[0] - radius, at[1] - radius, at[0] + radius, at[1] + radius)
-        self.draw.ellipse(box, fill=fill, outline=outline, width=width or round(0.35 * self.size))
+        self.draw.ellipse(box, fill=fill, outline=outline, width=round(0.35 * self.size))
 
-    def _dashes(self, begin: tuple[float, float], end: tuple[float, float], colour: str) -> None:
+    def dashes(self, begin: tuple[float, float], end: tuple[float, float], colour: str) -> None:
         start, way = np.array(begin), np.array(end) - np.array(begin)
         count = int(np.linalg.norm(way) / (2.2 * self.size))
         for index in range(count):
             first, last = start + way * index / count, start + way * (index + 0.55) / count
-            self.draw.line((*first, *last), fill=colour, width=round(0.45 * self.size))
+            self.draw.line((*first, *last), fill=colour, width=round(0.35 * self.size))
 
 
 def _mesh(shape: bmesh.types.BMesh) -> bpy.types.Mesh:

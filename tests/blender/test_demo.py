@@ -53,6 +53,7 @@ def _save_tail(folder: Path) -> None:
     ("example", "planted", "pose_count"),
     [
         ("human", ("toe.L", "toe.R"), 4),  # heels may lift
+        ("poses", (), 11),
         ("horse", ("r_toe.L", "r_toe.R", "f_hoof.R"), 3),
         ("floor", ("toe.L", "toe.R"), 2),
     ],

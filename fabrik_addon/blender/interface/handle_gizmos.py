@@ -37,18 +37,18 @@ its place, of the disc that is hit by a square about the mouse."""
 _HOTSPOT = 10.0
 """Half of the side of that square in Blender, in pixels."""
 
-_BACKING = 0.16
+BACKING = 0.16
 """Width of the dark rim on both sides of a frame and around a dot, over the radius: on a white mesh a bright handle
 would be lost without it."""
 
-_BACKING_COLOR = (0.0, 0.0, 0.0, 0.5)
+BACKING_COLOR = (0.0, 0.0, 0.0, 0.5)
 
 _MARK_SIZE = 0.8
 """Radius of a mark, over the radius of a handle."""
 
 _SEGMENTS = 24
-_ALPHA, _PALE = 0.9, 0.4
-_PALE_SIZE = 0.7
+ALPHA, PALE = 0.9, 0.4
+PALE_SIZE = 0.7
 """Size of a pale handle, over that of the others."""
 
 
@@ -96,7 +96,7 @@ def _disc(corners: Sequence[_Corner]) -> list[_Corner]:
     ]
 
 
-def _triangles(handle: Handle, rim: float = 0.0) -> list[_Corner]:
+def triangles_of(handle: Handle, rim: float = 0.0) -> list[_Corner]:
     """Return the triangles of a handle: a frame with a dot in its middle, each wider by a rim.
 
     A square is larger than a circle by its corners. A mark is a disc with two opposite quarters, as drawings have it at
@@ -116,7 +116,7 @@ def _quartered(rim: float) -> list[_Corner]:
         return _disc(corners)
     triangles = _disc(corners)
     quarter = 3 * (_SEGMENTS // 4)
-    ring = _frame(corners, _regular(_SEGMENTS, _MARK_SIZE - _BACKING))
+    ring = _frame(corners, _regular(_SEGMENTS, _MARK_SIZE - BACKING))
     return ring + triangles[:quarter] + triangles[2 * quarter : 3 * quarter]
 
 
@@ -143,7 +143,7 @@ class FABRIK_GT_handle(Gizmo):
 
     def draw(self, _context: Context) -> None:
         batch, shader = self.backing
-        shader.uniform_float("color", (*_BACKING_COLOR[:3], _BACKING_COLOR[3] * self.alpha))
+        shader.uniform_float("color", (*BACKING_COLOR[:3], BACKING_COLOR[3] * self.alpha))
         gpu.state.blend_set('ALPHA')
         with gpu.matrix.push_pop():  # type: ignore[attr-defined]
             gpu.matrix.multiply_matrix(self.matrix_world)
@@ -161,11 +161,11 @@ class FABRIK_GT_handle(Gizmo):
         if self.key == handle.key:
             return
         self.key = handle.key
-        self.drawn = self.new_custom_shape('TRIS', _triangles(handle))
-        self.backing = self.new_custom_shape('TRIS', _triangles(handle, _BACKING))
-        self.alpha = _PALE if handle.is_pale else _ALPHA
-        self.alpha_highlight = _ALPHA
-        self.scale_basis = _SIZE * (_PALE_SIZE if handle.is_pale else 1.0)
+        self.drawn = self.new_custom_shape('TRIS', triangles_of(handle))
+        self.backing = self.new_custom_shape('TRIS', triangles_of(handle, BACKING))
+        self.alpha = PALE if handle.is_pale else ALPHA
+        self.alpha_highlight = ALPHA
+        self.scale_basis = _SIZE * (PALE_SIZE if handle.is_pale else 1.0)
         self.use_draw_modal = True
         self.hide_select = not handle.operator
         if self.hide_select:
