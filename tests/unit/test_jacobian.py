@@ -175,7 +175,7 @@ def test_with_several_targets_the_transposed_step_has_the_length_that_leaves_the
     normal = jacobian_rows @ jacobian_rows.T
     residual = 1e-3 * rng.normal(size=rows)
     assert JACOBIAN_TRANSPOSE.stacked is not None
-    moved = normal @ JACOBIAN_TRANSPOSE.stacked.solution(normal, residual, 1e-12)
+    moved = normal @ JACOBIAN_TRANSPOSE.stacked(normal, residual, 1e-12)
     assert moved @ (residual - moved) == pytest.approx(0.0, abs=1e-9 * moved @ moved)
 
 

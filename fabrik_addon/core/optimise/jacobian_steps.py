@@ -11,8 +11,8 @@ step is taken only if the sum of the squared residuals falls; else the damping g
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 
@@ -28,21 +28,12 @@ FIRST_DAMPING = 1e-3
 LARGEST_DAMPING = 1e7
 """Damping at which a descent ends."""
 
-TRUSTED = 0.5
-"""Share of the gain that was predicted, from which on a step's linear model is trusted further."""
-
 MOST_SLOW, LEAST_GAIN = 3, 2e-4
 """Accepted steps in a row, at most, that take away less than this share of the sum of the squared residuals."""
 
 
-@dataclass(frozen=True)
-class StackedRule:
-    """How a step is found for several targets at once: what ``damped_steps.Rule`` is for one."""
-
-    solution: Callable[[Array, Array, float], Array]
-    """(J W J^T (M, M), residuals (M,), damping): y (M,)."""
-    is_careful: bool
-    """Whether the damping also grows where a step gains little."""
+StackedRule: TypeAlias = Callable[[Array, Array, float], Array]
+"""How a step is found for several targets at once: (J W J^T (M, M), residuals (M,), damping) to y (M,)."""
 
 
 def step_by_rule(
@@ -74,15 +65,12 @@ def step_by_rule(
         change *= min(LONGEST_DAMPED_STEP / (np.abs(change).max(initial=0.0) + TINY), 1.0)
         trial = stack.applied(state, change)
         trial_residual, _ = stack.residual(trial)
-        left = residual - jacobian @ change
-        cost, predicted, tried = (float(each @ each) for each in (residual, left, trial_residual))
-        is_good = not rule.is_careful or cost - tried > TRUSTED * (cost - predicted)
+        cost, tried = (float(each @ each) for each in (residual, trial_residual))
         if tried < cost:
             slow = slow + 1 if tried > (1.0 - LEAST_GAIN) * cost else 0
             state, residual, jacobian = trial, trial_residual, None
             taken += 1
-            damping *= 0.15 if is_good else 2.0
-            damping = max(damping, 1e-9)
+            damping = max(0.15 * damping, 1e-9)
         else:
             damping *= 8.0
     return state, taken
@@ -93,4 +81,4 @@ def _solved(
 ) -> tuple[Array, Array]:
     """Return the step W J^T y (N + S,) by a rule, and no posture task's part."""
     weighted = jacobian * weights
-    return weighted.T @ rule.solution(weighted @ jacobian.T, residual, damping), np.zeros(len(weights))
+    return weighted.T @ rule(weighted @ jacobian.T, residual, damping), np.zeros(len(weights))

@@ -32,7 +32,7 @@ from ..math.vectors import Joints, dot, joints_of, points_of, scale
 from ..optimise.bounded_least_squares import descend
 from ..optimise.constrained_reach import descend_off_the_line, reach_within_limits
 from ..optimise.damped_steps import DAMPED, FreeChain, Rule, Symmetric, descend_to
-from ..optimise.jacobian_steps import FIRST_DAMPING, StackedRule
+from ..optimise.jacobian_steps import FIRST_DAMPING
 from .names import SOLVER_NAMES
 from .solver import SolveFunction, Solver
 from .unconstrained import solve_iteratively
@@ -130,17 +130,17 @@ JACOBIAN_TRANSPOSE = Solver(
     *SOLVER_NAMES["JACOBIAN_TRANSPOSE"],
     _solve_by(TRANSPOSE),
     solves_trees=True,
-    stacked=StackedRule(_transpose_together, is_careful=False),
+    stacked=_transpose_together,
 )
 JACOBIAN_PINV = Solver(
     *SOLVER_NAMES["JACOBIAN_PINV"],
     _solve_by(PINV),
     solves_trees=True,
-    stacked=StackedRule(_pseudo_inverse_together, is_careful=False),
+    stacked=_pseudo_inverse_together,
 )
 JACOBIAN_DLS = Solver(
     *SOLVER_NAMES["JACOBIAN_DLS"],
     partial(solve_iteratively, partial(step_to_target, DAMPED), reach_within_limits),
     solves_trees=True,
-    stacked=StackedRule(_damped_together, is_careful=True),
+    stacked=_damped_together,
 )
