@@ -161,7 +161,7 @@ def _between(stack: TaskStack, before: State, first: State, last: State) -> Stat
 
     With the first pose a, the last one b, v the way from the frame before a to a times the number of frames from a to
     b, and s the share of the way: ``a + s (b - a) + s (1 - s) (v - (b - a))``. Started from ``a + s (b - a)`` frames of
-    Rigify's human took 5.7 steps (bench row "bake-body"), from there 4.8.
+    Rigify's human took 3.7 steps (mean of bench row "bake-body"), from there 3.3.
     """
     count = stack.batch[0] + 1
     share = np.arange(1.0, count)[:, None, None] / count
