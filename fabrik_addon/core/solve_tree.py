@@ -67,8 +67,9 @@ Chains take up to ``TREE_STEPS``: with 12 a closed path of a hand opened by 41 d
 
 BALANCED_STEPS = 6
 """``MOVE_STEPS`` of a body with balance, whose descent has no second derivatives (``TaskStack.curvature``) while the
-center of mass is near the edge of its region, and converges slowly. With 12 the median move of eight drags took 17 ms
-instead of 12, and a hand that was led low came 0.041 of the height behind instead of 0.028."""
+center of mass is near the edge of its region, and converges slowly. With 8 two of 200 drags had a move with more than 3
+times the median move's largest rotation, with 6 none; hips that were led low (nine drags) came behind by up to 0.065 of
+the height instead of 0.018."""
 
 PIN_HOLDS = 2e-5
 """Length of the pins' residual, in the tree's units, up to which they hold."""
