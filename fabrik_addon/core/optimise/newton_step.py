@@ -12,17 +12,15 @@ of all tasks, the way from the value to the target, ``J = -dr/dq`` and W the dia
 which leads to the minimum of a quadratic model of the cost, plus ``lambda dq^T P dq`` (after Marquardt 1963, with P for
 the diagonal of J^T J). K is ``-sum f . d^2p/dq^2`` over the joints p with targets and the forces f on them
 (``TaskStack.curvature``), minus ``Loss.softening`` where it isn't 0; where the matrix isn't positive definite, K is
-left out, and the step is that of Gauss and Newton. With K projected to its eigenvalues that aren't negative the first
-step of most frames needed these, a fifth of the time of a path within reach, for as many steps. Without K in any step a
-target beyond reach took 25 to 44 steps instead of 3 to 19 (medians of seeded paths of Rigify's human, bench row
-"body-paths"). Bounds are a primal-dual active set that starts from that of the step before: a
+projected to its eigenvalues that aren't negative, in coordinates of which P is the identity. Without K, which leaves a
+Gauss-Newton step, a target beyond reach took 25 to 44 steps instead of 3 to 19 (medians of seeded paths of Rigify's
+human, bench row "body-paths"). Bounds are a primal-dual active set that starts from that of the step before: a
 coordinate is held at a limit where limit + multiplier / ((1 + lambda) P) is beyond the limit (Hintermueller, Ito and
 Kunisch 2002).
 
 The forces f are W r, but on the first level, where that is met, so that W r says nothing. There they are the Lagrange
 multipliers by least squares in the metric P (Nocedal and Wright, section 18.3), with J_1 the first level's rows of J
-and J_2 and f_2 the other rows and their forces, and the pseudo-inverse of J_1 as it was a step before, in the first
-step that without bounds:
+and J_2 and f_2 the other rows and their forces, and the pseudo-inverse of J_1 as it was a step before:
 
     f_1 = -(J_1 P^-1 J_1^T)^-1 J_1 P^-1 (J_2^T f_2 + P (q0 - q))
 
@@ -196,9 +194,7 @@ def modelled(stack: TaskStack, loss: Loss, here: PoseCost, back: Array | None = 
     forces = here.weights * here.residual
     first = stack.spans[0]
     is_met = _dot(here.residual[..., first], here.residual[..., first]) <= HELD**2
-    if stack.ops.any(is_met):
-        if back is None:
-            back = pseudo_inverse(jacobian[..., first, :], stack.inverse_posture_weights, 1e-6)
+    if back is not None and stack.ops.any(is_met):
         of_others = _product(jacobian[..., first.stop :, :].swapaxes(-1, -2), forces[..., first.stop :])
         multipliers = -_product(back.swapaxes(-1, -2), of_others + here.toward * stack.posture_weights)
         forces.T[first] = stack.ops.where(is_met, multipliers.T, forces.T[first])
@@ -208,6 +204,15 @@ def modelled(stack: TaskStack, loss: Loss, here: PoseCost, back: Array | None = 
         # across a body with balance took 21 ms a move instead of 11.
         curvature -= loss.softening(jacobian, here.residual, here.weights)
     return found.with_curvature(curvature)
+
+
+def without_negative(stack: TaskStack, curvature: Array) -> Array:
+    """Return K (N + S, N + S) without its negative curvatures, in coordinates of which P is the identity."""
+    scale = np.sqrt(stack.posture_weights)
+    scales = scale[:, None] * scale
+    values, vectors = np.linalg.eigh(curvature / scales)
+    found: Array = (vectors * np.maximum(values, 0.0)[..., None, :]) @ vectors.swapaxes(-1, -2) * scales
+    return found
 
 
 def bounds_of(stack: TaskStack, state: State) -> tuple[Array, Array, Swings]:

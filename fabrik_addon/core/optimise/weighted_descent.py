@@ -27,7 +27,7 @@ from ..math.operations import TINY, Array, Component, Condition
 from .balance_task import BalanceTask
 from .bounded_step import ROUNDS
 from .look_at_task import LookAtTask
-from .newton_step import bounds_of, cost_at, modelled, newton_step, pseudo_inverse
+from .newton_step import bounds_of, cost_at, modelled, newton_step, pseudo_inverse, without_negative
 from .prioritised_descent import EXACT, LONGEST, descend_by_priority
 from .swivel_task import SwivelTask
 from .task_loss import OF_BODY, Firmness, loss_of
@@ -200,7 +200,7 @@ def least_cost(
     for _ in range(steps):
         step = newton_step(stack, model, damping, active)
         if step is None:
-            model = model.with_curvature(np.zeros_like(model.curvature))
+            model = model.with_curvature(without_negative(stack, model.curvature))
             step = newton_step(stack, model, damping, active)
         is_gain: Condition = is_done & False
         if step is not None:
