@@ -302,6 +302,8 @@ class Options:
     """``most_turn`` where a target of a body with balance is beyond reach."""
     is_move: bool = False
     """Whether a body is solved for a move of a drag, whose next move goes on from there: a few steps do."""
+    continues: bool = False
+    """Whether a body's goals are those of the frame before, so that the descent goes on from where that one ended."""
 
     def __post_init__(self) -> None:
         """Refuse values with which nothing can be solved."""

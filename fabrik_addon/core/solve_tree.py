@@ -125,6 +125,8 @@ class TreeSolution:
     status: list[Component]
     is_balance_active: bool = False
     """Whether the balance task pulls: the center of mass of a body is at an edge of its region."""
+    by_weight: State | None = None
+    """Where the descent has ended, from which a bound of the largest rotation may have kept the pose away."""
 
 
 def solve_tree(start: StartTree, goals: Goals, options: Options) -> Solution:
@@ -165,16 +167,16 @@ def solve_tree_components(
         return _solve_batch(start, goals, options, batch)
     problem = tree_problem(start, with_shape_angles(start, goals), options)
     present = problem.present()
-    state, steps, is_converged = present, 0, True
+    state, steps, is_converged, by_weight = present, 0, True, None
     if not problem.is_done(present):
         begin = present
         if solver.stacked is not None and not problem.is_met(present):
             begin, steps = _stepped(problem, present, options, solver.stacked)
         solve = _solved_by_weight if problem.is_held else _solved_by_priority
-        found, more, is_converged = solve(problem, begin, options, previous)
-        steps += more
-        state = present_or(problem, found)
-    return solution_of(problem, state, steps, is_converged)
+        found = solve(problem, begin, options, previous)
+        steps, is_converged, by_weight = steps + found.steps, found.is_converged, found.by_weight
+        state = present_or(problem, found.state)
+    return replace(solution_of(problem, state, steps, is_converged), by_weight=by_weight)
 
 
 def present_or(problem: TreeProblem, found: State) -> State:
@@ -312,12 +314,8 @@ def _solve_batch(start: StartTree, goals: Goals, options: Options, batch: tuple[
 
 def _solved_by_priority(
     problem: TreeProblem, begin: State, options: Options, previous: TreeSolution | None
-) -> tuple[State, int, bool]:
-    """Return the pose that meets the tasks by priority and is nearest to the reference pose.
-
-    Returns:
-        the pose, the steps taken from all starts, and whether least squares ended before their steps were used up.
-    """
+) -> Descended:
+    """Return the pose that meets the tasks by priority and is nearest to the reference pose, with all starts' steps."""
     stack = problem.stack()
     reference = _met_halfway(problem, begin)
     best: State | None = None
@@ -339,16 +337,13 @@ def _solved_by_priority(
     assert best is not None  # the reference pose, rotated to its poles, is always a start
     if any(problem.pinned):
         best = _with_pins(stack, problem.present(), best)
-    return best, used, is_converged
+    return Descended(best, used, is_converged, best)
 
 
-def _solved_by_weight(
-    problem: TreeProblem, begin: State, options: Options, previous: TreeSolution | None
-) -> tuple[State, int, bool]:
+def _solved_by_weight(problem: TreeProblem, begin: State, options: Options, previous: TreeSolution | None) -> Descended:
     """Return the pose of least cost of the tasks and the posture task, weighed against each other.
 
-    Returns:
-        the pose, the steps taken, and whether the descent ended before its steps were used up.
+    Its state is the one within the bounds of the largest rotation.
     """
     stack = problem.stack()
     reference = problem.turned_to_poles(begin)
@@ -358,15 +353,18 @@ def _solved_by_weight(
         found = _from_starts(problem, stack, reference, options)
     else:
         most = TREE_STEPS if not options.is_move else MOVE_STEPS if problem.balance is None else BALANCED_STEPS
-        found = descend_by_weight(stack, first, reference, most, firmness, options.is_move)
+        start = first
+        if options.continues and previous is not None and previous.by_weight is not None:
+            start = previous.by_weight
+        found = descend_by_weight(stack, start, reference, most, firmness, options.is_move)
         missed = problem.farthest(found.state)
         if previous is None and missed > MISSED and problem.farthest(first) - missed > MISSED:
             another = descend_gradually(stack, first, reference, TREE_STEPS, firmness)
             steps = found.steps + another.steps
             found = another if problem.spread(another.state) < problem.spread(found.state) else found
             found = found._replace(steps=steps)
-    state = _within_turn(stack, first, found.state, _most_turn(problem, found.by_weight, options))
-    return state, found.steps, found.is_converged
+    most_turn = _most_turn(problem, found.by_weight, options)
+    return found._replace(state=_within_turn(stack, first, found.state, most_turn))
 
 
 def firmness_of(problem: TreeProblem) -> Firmness:

@@ -25,6 +25,7 @@ from fabrik_addon.blender.setup import make_body as make_body_module
 from fabrik_addon.blender.setup.usual_limits import RANGES
 from fabrik_addon.blender.solving.solve_body import pull_body
 from fabrik_addon.core.model.joint_limits import joint_limits, outside_by
+from fabrik_addon.core.solve_tree import BALANCED_STEPS
 from scripts.benchmark import body_drag_rows
 from tests.blender.rigs import (
     Bone,
@@ -868,13 +869,17 @@ def test_a_body_settles_by_small_rotations_where_the_mouse_rests() -> None:
         session.move(layer, session.start_position + float(share) * Vector((0.1, -0.45, -0.75)))
     assert not session.is_settled
     shown = body_drag_rows.frames_of(armature)
-    before, left, turns = shown, session.distance_left, []
+    before, left, turns, poses = shown, session.distance_left, [], [shown]
     while not session.is_settled:
         session.settle(layer)
         turns.append(max(map(angle, before, body_drag_rows.frames_of(armature))))
         before = body_drag_rows.frames_of(armature)
+        poses.append(before)
+        assert session.result is not None and session.result.iterations <= 2 * BALANCED_STEPS, "as short as a move"
         assert max((toes.head - place).length for toes, place in zip(feet, places, strict=True)) < PIN_DISTANCE
     assert max(turns) < 2.5 and len(turns) < MOST_SETTLE_STEPS
+    ways = [max(map(angle, pose, before)) for pose in poses]
+    assert max(np.diff(ways)) < 0.1, "each step leads nearer to the pose at the end"
     assert max(map(angle, shown, before)) > 5.0 and session.distance_left < left
     session.finish(layer)
     assert max(map(angle, before, body_drag_rows.frames_of(armature))) < 0.5
