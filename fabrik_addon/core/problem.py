@@ -168,16 +168,16 @@ class Balance:
 
 @dataclass(frozen=True)
 class Floor:
-    """Points of a body that shouldn't go below a plane, for one pose."""
+    """Points of a body that shouldn't go below heights, for one pose."""
 
     bones: IntegerArray
     """(P,) joints at which the points' bones start."""
     points: Array
     """(P, 3) from the bones' joints, in the bones' frames."""
     up: Array
-    """(3,) normal of the plane, a unit vector."""
-    height: float
-    """Of the plane along ``up``."""
+    """(3,) direction against gravity, a unit vector."""
+    heights: Array
+    """(P,) along ``up``, of the plane that is below each point."""
     priority: int
     """Level of the task, as those of ``Goals.priorities``."""
 

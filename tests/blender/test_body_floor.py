@@ -83,6 +83,43 @@ def test_a_foot_comes_down_to_the_floor_without_a_jump() -> None:
     assert max(steps) <= 3.0 * float(np.median(steps)), (max(steps), float(np.median(steps)))
 
 
+def heels_above_toes(armature: Object) -> float:
+    """By how much the lower one of the two ankles is above its height over its toes with flat feet."""
+    bones = armature.pose.bones
+    above = [bones[f"foot.{side}"].head.z - bones[f"toe.{side}"].head.z for side in "LR"]
+    rest = armature.data.bones
+    return min(above) - (rest["foot.L"].head_local.z - rest["toe.L"].head_local.z)
+
+
+@pytest.mark.parametrize("use_floor", [False, True])
+@pytest.mark.parametrize("use_balance", [False, True])
+def test_a_planted_heel_does_not_sink(use_floor: bool, use_balance: bool) -> None:
+    """With balance the ankles sank by 76 mm as the chest was pulled, with a floor, too, by 14 mm."""
+    armature = human(use_floor)
+    armature.fabrik.body.use_balance = use_balance
+    for handle, position in (("Hips", (0.0, 0.16, 0.96)), ("Chest", (0.0, -0.28, 1.24))):
+        assert bpy.ops.pose.fabrik_body_pull(handle=handle, position=position) == {"FINISHED"}
+        update()
+        assert heels_above_toes(armature) > -2.0 * PIN_DISTANCE * height(armature), handle
+
+
+def test_balance_holds_a_chest_over_flat_feet_without_a_jump() -> None:
+    """The chest is free in the first moves and held in most of the others: none of these rotates a bone by more."""
+    armature = human(use_floor=False)
+    armature.fabrik.body.use_balance = True
+    pull(armature, "Hips", (0.0, 0.105, -0.035))
+    session = BodyDrag(bpy.context.view_layer, armature, "Chest")
+    steps, above, last = [], [], own_rotations(armature)
+    for share in np.linspace(0.025, 1.0, 40):
+        session.move(bpy.context.view_layer, session.start_position.lerp(Vector((0.0, -0.28, 1.24)), float(share)))
+        now = own_rotations(armature)
+        steps.append(max(angle(last[name], now[name]) for name in now))
+        above.append(heels_above_toes(armature))
+        last = now
+    assert min(above) > -2.0 * PIN_DISTANCE * height(armature)
+    assert max(steps[5:]) <= max(steps[:5]), steps
+
+
 def test_the_floor_is_in_the_world() -> None:
     armature = human()
     armature.location, armature.scale = (1.0, 0.0, 3.0), (2.0, 2.0, 2.0)

@@ -94,7 +94,8 @@ def test_the_jacobian_of_the_floor_task_is_the_change_of_its_residual(seed: int)
     chain, pose = random_tree(rng, 9)
     bones = np.array([j for j in range(9) if j in chain.parents])[:4]
     start = start_tree(replace(chain, posture_weights=np.ones(9)), pose)
-    floor = Floor(bones, rng.uniform(-0.4, 0.4, (len(bones), 3)), np.array([0.0, 0.6, 0.8]), -9.0, PULLED)
+    points, heights = rng.uniform(-0.4, 0.4, (len(bones), 3)), np.full(len(bones), -9.0)
+    floor = Floor(bones, points, np.array([0.0, 0.6, 0.8]), heights, PULLED)
     state = tree_problem(start, Goals(pose.positions[chain.tips]), Options(moves_root=True)).present()
     task = floor_task(start, state.placed, floor)
     task = replace(
@@ -114,7 +115,7 @@ def test_a_point_that_is_below_the_floor_before_may_stay_there() -> None:
     chain, pose = y_tree()
     start = start_tree(chain, pose)
     placed = tree_problem(start, Goals(pose.positions[chain.tips]), Options()).present().placed
-    floor = Floor(np.array([0, 1]), np.zeros((2, 3)), np.array([0.0, 0.0, 1.0]), 0.5, PULLED)
+    floor = Floor(np.array([0, 1]), np.zeros((2, 3)), np.array([0.0, 0.0, 1.0]), np.array([0.5, 0.5]), PULLED)
     task = floor_task(start, placed, floor)
     assert np.allclose(task.heights * start.unit, [0.0, 0.5], atol=1e-9)
 

@@ -9,7 +9,7 @@ Bones without a role are rigid with the bone above: twist bones, helpers and the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -100,6 +100,8 @@ class BodySnapshots:
     """Whether the root turns and moves, if it can."""
     look: Look | None = None
     """Of a head that follows."""
+    toes: Mapping[str, PoseBone] = field(default_factory=dict)
+    """Toes about which planted feet lift their heels, by the names of the feet's bones."""
 
 
 def rotation_name(handle: str) -> str:
@@ -213,12 +215,14 @@ def take_body(armature: Object, *pulls: Pull, follows: Follows = 'BODY') -> Body
     turning = (_turning(armature, roles) & following) | ({root.name} if root_follows else set())
     places = {pull.handle: pull for pull in pulls}
     snapshots: list[Snapshot] = []
+    planted: dict[str, PoseBone] = {}
     for handle in (*pulled.values(), *held):
         is_pulled = handle.name in pulled
         is_looking = look is not None and bones[handle.name] == look.head
         own = _desired(armature, handle, places.get(handle.name), is_looking)
         toes = None if is_pulled or handle.name not in body_of(armature).handles else toes_of(armature, handle, turning)
         if toes is not None:
+            planted[handle.bone] = toes
             snapshots += _planted_by_toes(armature, handle, toes, root, turning)
             continue
         priority = PINNED if handle.use_pin else PULLED if is_pulled else handle.priority
@@ -233,7 +237,7 @@ def take_body(armature: Object, *pulls: Pull, follows: Follows = 'BODY') -> Body
     weights = _posture_weights(roles, root, look is not None, turned)
     balance_priority = HELD if turned else PULLED
     return BodySnapshots(
-        _measured_by_tree(snapshots), root, weights, frozenset(pulled), balance_priority, root_follows, look
+        _measured_by_tree(snapshots), root, weights, frozenset(pulled), balance_priority, root_follows, look, planted
     )
 
 
@@ -316,7 +320,7 @@ def _planted_by_toes(
     """Return the chains of a planted foot: its toes stay, and its heel lifts where the leg is too short otherwise.
 
     Pinned are the place and the rotation of the toes and the axis about which the heel lifts. The rotation of the foot
-    comes after the handle that is pulled.
+    comes after the handle that is pulled. That the heel doesn't sink is a row of the floor task (``read_floor``).
     """
     foot = armature.pose.bones[handle.bone]
     along, rotation = toes.head - foot.head, foot.matrix.to_quaternion()

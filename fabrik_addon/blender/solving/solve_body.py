@@ -107,7 +107,7 @@ def body_group(armature: Object, body: BodySnapshots) -> Group:
         tree = replace(tree, balance=balance)
     bones, first = tree.bones.tree.bones, first_joint(tree)
     swivels = read_swivels(armature, tree.bones.tree, first)
-    tree = replace(tree, floor=read_floor(armature, bones, first), swivels=swivels)
+    tree = replace(tree, floor=read_floor(armature, bones, body.toes, first), swivels=swivels)
     if body.look is not None:
         tree = replace(tree, look_at=read_look_at(armature, body.look, bones, first))
     return Group(snapshots, tree, moving_roots)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The floor task of a body: points of its feet not below a plane."""
+"""The floor task of a body: points of its feet not below heights."""
 
 from __future__ import annotations
 
@@ -76,9 +76,8 @@ def floor_task(start: StartTree, placed: PlacedTree, floor: Floor) -> FloorTask:
     Args:
         start: the body.
         placed: its pose before the pull.
-        floor: points and plane, in armature space.
+        floor: points and heights, in armature space.
     """
-    height = (floor.height - float(floor.up @ np.array(start.root))) / start.unit
-    heights = np.full(len(floor.bones), height)
+    heights = (floor.heights - float(floor.up @ np.array(start.root))) / start.unit
     task = FloorTask(floor.bones.tolist(), floor.points / start.unit, floor.up, heights)
     return replace(task, heights=heights - np.maximum(task.below(placed), 0.0))

@@ -148,7 +148,9 @@ class TreeProblem:
         if self.balance is not None:
             levels.setdefault(self.balance_priority, []).append((self.balance, BALANCE_WEIGHT))
         if self.floor is not None:
-            levels.setdefault(self.floor_priority, []).append((self.floor, FLOOR_WEIGHT))
+            # On a level of its own it would take the place, and the firmness, of the level after it.
+            level = min((level for level in levels if level >= self.floor_priority), default=self.floor_priority)
+            levels.setdefault(level, []).append((self.floor, FLOOR_WEIGHT))
         if self.look_at is not None:
             if not levels:
                 levels[0] = []  # the first level is met before anything else, which a look is never
