@@ -27,7 +27,7 @@ from ..math.operations import TINY, Array, Component, Condition
 from .balance_task import BalanceTask
 from .bounded_step import ROUNDS
 from .look_at_task import LookAtTask
-from .newton_step import bounds_of, cost_at, modelled, newton_step, pseudo_inverse, without_negative
+from .newton_step import bounds_of, cost_at, definite_step, modelled, pseudo_inverse
 from .prioritised_descent import EXACT, LONGEST, descend_by_priority
 from .swivel_task import SwivelTask
 from .task_loss import OF_BODY, Firmness, loss_of
@@ -198,10 +198,7 @@ def least_cost(
     damping, growth, taken = (ops.where(is_done, first, first) for first in (FIRST_LAMBDA, 2.0, 0))
     active = np.zeros((*stack.batch, 2, here.toward.shape[-1]), bool)
     for _ in range(steps):
-        step = newton_step(stack, model, damping, active)
-        if step is None:
-            model = model.with_curvature(without_negative(stack, model.curvature))
-            step = newton_step(stack, model, damping, active)
+        model, step = definite_step(stack, model, damping, active)
         is_gain: Condition = is_done & False
         if step is not None:
             change, back, active, is_optimal = step
