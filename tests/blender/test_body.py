@@ -847,6 +847,16 @@ def test_a_hand_led_across_the_body_stays_with_the_mouse(body: str, number: int)
     assert drag.ratio <= SMOOTH
 
 
+def test_a_foot_pushed_into_the_floor_with_a_pinned_hand_keeps_its_pins() -> None:
+    """The move ended with an error: more than 31 rows that depend on each other had no Cholesky factor."""
+    armature = body_drag_rows.make_scaled_body(*body_drag_rows.BODIES["human"])
+    settings = armature.fabrik.body
+    settings.use_floor, settings.floor_height = True, body_drag_rows.lowest_sole(armature)
+    settings.handles[body_drag_rows.PINNED_HAND].use_pin = True
+    drag = body_drag_rows.drag_far(armature, 42, "foot down")
+    assert drag.pin_distance <= PIN_DISTANCE and drag.pin_angle <= PIN_ANGLE
+
+
 def test_the_end_of_a_drag_brings_the_handle_to_its_target(rigify: None) -> None:
     """Nearly straight knees rotate by 5 degrees where the hips move by a centimeter: a move takes a part of that."""
     armature = metarig("human_metarig")
