@@ -53,6 +53,16 @@ def y_tree(trunk: int = 3, arm: int = 3) -> tuple[Chain, Pose]:
     return tree_chain(parents, tips, places), Pose(places, frames)
 
 
+def standing_body() -> tuple[Chain, Pose]:
+    """Return a body of 11 joints with the root at its hips: tips are the feet and the end of an arm."""
+    parents = [-1, 0, 0, 0, 1, 2, 3, 4, 5, 6, 9]
+    legs = [[0.1, -0.06, 0.55], [-0.1, -0.06, 0.55]], [[0.1, 0, 0.1], [-0.1, 0, 0.1]]
+    hips = [[0, 0, 1], [0.1, 0, 1], [-0.1, 0, 1], [0, 0, 1.3]]
+    positions = np.array([*hips, *legs[0], [0, 0, 1.6], *legs[1], [0.25, 0.05, 1.5], [0.5, 0, 1.45]], float)
+    pose = Pose(positions, np.tile([1.0, 0.0, 0.0, 0.0], (len(parents), 1)))
+    return tree_chain(parents, [7, 8, 10], positions), pose
+
+
 def random_matrix(rng: np.random.Generator, most: float) -> Array:
     """A rotation by up to an angle about any axis (Rodrigues)."""
     x, y, z = unit(rng.normal(size=3))

@@ -161,14 +161,19 @@ def body_turn() -> Steps:
     check(after == left, f"nothing is left behind ({left}, {after})")
 
 
-def pull(bone: str, way: Vector) -> Steps:
-    """Press on the handle at a bone's head, and move; the button stays down."""
+def lead(bone: str, way: Vector, steps: int = 8) -> Steps:
+    """Press on the handle at a bone's head, and move; the mouse doesn't rest at the end, and the button stays down."""
     at = pixel_of(rig_now().pose.bones[bone].head)
     Stage.hands.move(*at)
     yield 0.5
     Stage.hands.down()
     yield 0.2
-    yield from walk(at, at + way, 8)
+    yield from walk(at, at + way, steps)
+
+
+def pull(bone: str, way: Vector) -> Steps:
+    """Press on the handle at a bone's head, move, and rest; the button stays down."""
+    yield from lead(bone, way)
     yield 0.3
 
 
@@ -206,13 +211,8 @@ def bone_frames() -> list[Any]:
 
 
 def hand_to_the_floor() -> Steps:
-    """Press on a hand and lead it down, in moves that are too short for a jump; the mouse doesn't rest at the end."""
-    at = pixel_of(rig_now().pose.bones["hand.L"].head)
-    Stage.hands.move(*at)
-    yield 0.5
-    Stage.hands.down()
-    yield 0.2
-    yield from walk(at, at + Vector((40, -400)), 24)
+    """Lead a hand down, in moves that are too short for a jump."""
+    yield from lead("hand.L", Vector((40, -400)), 24)
 
 
 def body_settles() -> Steps:

@@ -9,6 +9,7 @@ from typing import Any
 
 import bpy
 from bodies import undo
+from body_pose import pull
 from mathutils import Vector
 from stage import (
     Stage,
@@ -19,12 +20,10 @@ from stage import (
     find_button,
     open_sidebar,
     over,
-    pixel_of,
     pose_bits,
     rig_now,
     shot,
     traces,
-    walk,
     with_tool,
 )
 
@@ -74,13 +73,7 @@ def body_look() -> Steps:
     area().spaces.active.show_region_ui = False
     yield 0.5
     held = pose_bits(rig_now())
-    hand = pixel_of(rig_now().pose.bones["hand.R"].head)
-    Stage.hands.move(*hand)
-    yield 0.5
-    Stage.hands.down()
-    yield 0.2
-    yield from walk(hand, hand + Vector((60, -130)), 8)
-    yield 0.3
+    yield from pull("hand.R", Vector((60, -130)))
     shot("body-look-drag")
     check(max(map(degrees_off, "LR")) < 0.1, f"the eyes stay on it while a hand is pulled ({degrees_off('L'):.2f})")
     check(pose_bits(rig_now()) != held, "and the body moves")
