@@ -17,7 +17,13 @@ def damped_inverse(matrix: Array, damping: Component) -> Array:
     """Return ``(A + lambda I)^-1`` of positive semidefinite matrices A (..., M, M) for dampings lambda > 0 (...,)."""
     dampings = np.asarray(damping)
     least = min(dampings.reshape(-1).tolist())
-    return positive_inverse(matrix + dampings[..., None, None] * np.eye(matrix.shape[-1]), least)
+    damped = matrix + dampings[..., None, None] * np.eye(matrix.shape[-1])
+    try:
+        return positive_inverse(damped, least)
+    except np.linalg.LinAlgError:
+        # Rounding of S, by halves, exceeds lambda: 36 rows of which 12 depend on the others, with 1e-9 of the trace.
+        found: Array = np.linalg.inv(damped)
+        return found
 
 
 def positive_inverse(matrix: Array, least: float) -> Array:
