@@ -552,7 +552,7 @@ def _within_turn(stack: TaskStack, begin: State, found: State, most: float) -> S
     if largest <= most:
         return found
     nearer = stack.applied(begin, (most / largest) * stack.to_reference(begin, found))
-    return descend_by_priority(stack.first_level, nearer, None, TREE_STEPS)[0]
+    return descend_by_priority(stack.first_level_and_floor, nearer, None, TREE_STEPS)[0]
 
 
 def largest_rotation(before: Array, after: Array) -> float:

@@ -147,8 +147,9 @@ def met_exactly(
         # A share of the coordinates' way, not of the residual: near full extension the way grows as the root of the
         # residual, and with a share of the residual a spine rotated by 11.5 degrees where 1.7 were allowed.
         exact = stack.applied(state, firmness.most_exact / largest * way)
-    if np.linalg.norm(stack.first_level.residual(exact)[0]) > EXACT:
-        exact, _, _ = descend_by_priority(stack.first_level, exact, None, EXACT_STEPS)
+    held = stack.first_level_and_floor
+    if np.linalg.norm(held.residual(exact)[0]) > EXACT:
+        exact, _, _ = descend_by_priority(held, exact, None, EXACT_STEPS)
     return Descended(exact, taken, is_converged, state)
 
 
