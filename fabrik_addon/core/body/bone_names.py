@@ -10,8 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from .convention import Convention
-from .conventions import COMMON, CONVENTIONS
+from .conventions import COMMON, CONVENTIONS, Convention
 from .part import Role, Side
 
 TRUNK = (Role.TAIL, Role.HIPS, Role.SPINE, Role.CHEST, Role.NECK, Role.HEAD)
