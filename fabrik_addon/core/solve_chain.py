@@ -467,12 +467,12 @@ def _rotate_pole_by_angle(
     """
     rotated = rotate_pole(ops, pole, first_direction(ops, [target, start.points[-1], start.points[1]]), angle)
     chord = first_direction(ops, [start.points[-1], start.points[1]])
-    straight = norm(ops, bend_direction(ops, start.joints, chord)) <= NO_BEND
+    straight = norm(ops, bend_direction(ops, start.points, chord)) <= NO_BEND
     if start.constrained_chain is not None or not ops.any(straight):
         return start, rotated
     hint = start.x_axes[0]
-    side_before = side_toward(ops, start.joints, rotate_pole(ops, pole, chord, angle), hint)
-    rotation = from_to(ops, side_before, side_toward(ops, start.joints, rotated, hint), chord)
+    side_before = side_toward(ops, start.points, rotate_pole(ops, pole, chord, angle), hint)
+    rotation = from_to(ops, side_before, side_toward(ops, start.points, rotated, hint), chord)
     zero = 0.0 * angle * chord[0]
     w, x, y, z = IDENTITY
     twist: Quaternion = choose_parts(ops, straight, rotation, (zero + w, zero + x, zero + y, zero + z))

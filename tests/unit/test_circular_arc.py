@@ -18,9 +18,9 @@ ALONG, SIDE = (0.6, 0.0, 0.8), (0.0, 1.0, 0.0)
 
 def arc_joints(lengths: list[float], distance: float) -> Array:
     """Joints (J, 3) as along, side and off the plane."""
-    x, y, z = circular_arc(SCALAR, lengths, distance, ALONG, SIDE)
+    joints = np.array(circular_arc(SCALAR, lengths, distance, ALONG, SIDE))
     normal = np.cross(ALONG, SIDE)
-    return np.stack([x, y, z], axis=-1) @ np.stack([ALONG, SIDE, normal], axis=-1)
+    return joints @ np.stack([ALONG, SIDE, normal], axis=-1)
 
 
 def check_arc(lengths: list[float], distance: float) -> Array:
@@ -81,4 +81,4 @@ def test_many_items_are_single_circular_arcs() -> None:
     )
     for item, distance in enumerate(distances.tolist()):
         single = circular_arc(SCALAR, lengths, distance, ALONG, SIDE)
-        np.testing.assert_allclose([[j[item] for j in axis] for axis in whole], single, atol=1e-7)
+        np.testing.assert_allclose([[part[item] for part in joint] for joint in whole], single, atol=1e-7)

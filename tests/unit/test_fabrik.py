@@ -113,8 +113,7 @@ def test_the_reach_test_is_the_ring_between_folded_and_stretched(lengths: list[f
 
 @given(even_or_uneven_lengths(1, 12), st.booleans())
 def test_out_of_reach_is_one_line_with_its_tip_as_far_or_as_near_as_can_be(lengths: list[float], far: bool) -> None:
-    x, y, z = straight_to_target(SCALAR, lengths, (0.0, 0.6, 0.8), far)
-    joints = np.stack([x, y, z], axis=-1)
+    joints = np.array(straight_to_target(SCALAR, lengths, (0.0, 0.6, 0.8), far))
     np.testing.assert_allclose(link_lengths(joints), lengths, rtol=1e-9)
     ends = sum(lengths) if far else 2.0 * max(lengths) - sum(lengths)
     np.testing.assert_allclose(joints[-1], ends * np.array([0.0, 0.6, 0.8]), atol=1e-12 * sum(lengths))

@@ -14,11 +14,6 @@ from fabrik_addon.core.math.operations import ARRAY, SCALAR
 from tests.unit.chains import Array, angle_between, lay, link_lengths, nearest_reach, random_pose, seeds
 
 
-def components(joints: Array) -> tuple[list[float], list[float], list[float]]:
-    x, y, z = (component.tolist() for component in joints.T)
-    return x, y, z
-
-
 def posed(bends: list[float], lengths: list[float], distance: float) -> Array:
     """Joints (J, 2) along the line root-target and across it."""
     return np.stack(planar_pose(SCALAR, bends, lengths, distance), axis=-1)
@@ -51,7 +46,7 @@ def test_bends_are_the_angles_between_links(seed: int, count: int, bend: float) 
     rng = np.random.default_rng(seed)
     joints = random_pose(rng, rng.uniform(0.2, 1.0, count), bend).positions
     links = np.diff(joints, axis=0)
-    np.testing.assert_allclose(bend_angles(SCALAR, components(joints)), angle_between(links[:-1], links[1:]), atol=1e-7)
+    np.testing.assert_allclose(bend_angles(SCALAR, joints.tolist()), angle_between(links[:-1], links[1:]), atol=1e-7)
 
 
 @given(seeds, st.floats(0.0, 1.0), st.sampled_from([0.2, 1.0, np.pi]))

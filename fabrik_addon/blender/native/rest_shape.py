@@ -17,7 +17,7 @@ from ...core import Array
 from ...core.fabrik.chain_fabrik import ON_ONE_LINE, bend_in_shape
 from ...core.fabrik.planar_pose import bend_angles
 from ...core.goals.pole import NO_BEND, bend_direction
-from ...core.math.operations import SCALAR, add_up
+from ...core.math.operations import SCALAR, ScalarVector, add_up
 from ...core.math.vectors import first_direction, norm, perpendicular, rotate_about
 from ...core.model.joint_limits import JointLimits
 from ...core.problem import PoleShape
@@ -141,8 +141,11 @@ def _link_frames(
 
 
 def _bends(points: list[Vector]) -> list[float]:
-    x, y, z = (list(component) for component in zip(*points, strict=True))
-    return cast("list[float]", bend_angles(SCALAR, (x, y, z)))  # of one pose
+    return cast("list[float]", bend_angles(SCALAR, [_components(point) for point in points]))  # of one pose
+
+
+def _components(point: Vector) -> ScalarVector:
+    return point.x, point.y, point.z
 
 
 def _plane(points: list[Vector], pole_shape: PoleShape) -> tuple[Quaternion, bool]:
@@ -152,13 +155,13 @@ def _plane(points: list[Vector], pole_shape: PoleShape) -> tuple[Quaternion, boo
     far from the root.
     """
     size = sum((b - a).length for a, b in pairwise(points))
-    x, y, z = ([value / size for value in component] for component in zip(*points, strict=True))
-    along = first_direction(SCALAR, [(x[-1], y[-1], z[-1]), (x[1], y[1], z[1])])
+    joints = [_components(point / size) for point in points]
+    along = first_direction(SCALAR, [joints[-1], joints[1]])
     hint = (1.0, 0.0, 0.0)  # the first bone's own +X
-    side = perpendicular(SCALAR, along, [bend_direction(SCALAR, (x, y, z), along), hint])
+    side = perpendicular(SCALAR, along, [bend_direction(SCALAR, joints, along), hint])
     if pole_shape:
         shares = [(b - a).length / size for a, b in pairwise(points)]
-        toward, across = bend_in_shape(SCALAR, pole_shape, shares, norm(SCALAR, (x[-1], y[-1], z[-1])))
+        toward, across = bend_in_shape(SCALAR, pole_shape, shares, norm(SCALAR, joints[-1]))
         bend = hypot(toward, across)
         side = rotate_about(along, toward / bend, -across / bend, side) if bend > NO_BEND else side
     x_axis, y_axis = (Vector([float(part) for part in axis]) for axis in (side, along))

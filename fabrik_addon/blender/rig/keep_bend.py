@@ -18,9 +18,9 @@ import numpy as np
 
 from ...core import Pose
 from ...core.fabrik.pole_shape import has_family, shape_of
-from ...core.goals.pole import bend_direction, bends_toward_pole, pole_axes, rotate_pole
+from ...core.goals.pole import bend_direction, bends_toward_pole, joints_from_root, pole_axes, rotate_pole
 from ...core.math.operations import SCALAR, ScalarVector
-from ...core.math.vectors import dot, first_direction, joints_of, norm
+from ...core.math.vectors import dot, first_direction, norm
 from .chain_bones import ChainSettings, ChainSpec, chain_matrices, read_bones, read_pose
 from .pole_shape_text import pole_shape_text
 from .targets_and_poles import armature_to_world, target_position
@@ -44,10 +44,10 @@ def keep_bend(view_layer: ViewLayer, armature: Object, chain: ChainSettings) -> 
     if chain.pole_shape:
         return
     pose, pole = _pose_and_pole(view_layer, armature, chain)
-    points = ((pose.positions - pose.positions[0]) / _length(pose)).tolist()
-    along = first_direction(SCALAR, [tuple(points[-1]), tuple(points[1])])
-    bend = bend_direction(SCALAR, joints_of([tuple(point) for point in points]), along)
-    _, side, across = pole_axes(SCALAR, along, _from_root(pose, pole))
+    points, length = joints_from_root(pose.positions)
+    along = first_direction(SCALAR, [points[-1], points[1]])
+    bend = bend_direction(SCALAR, points, along)
+    _, side, across = pole_axes(SCALAR, along, _from_root(pose, pole, length))
     angle = math.atan2(dot(bend, across), dot(bend, side))
     if norm(SCALAR, bend) > _STRAIGHT and abs(angle) > _SAME_ANGLE:
         chain.pole_angle = angle
@@ -60,9 +60,10 @@ def keep_shape(view_layer: ViewLayer, armature: Object, chain: ChainSettings) ->
     pose, pole = _pose_and_pole(view_layer, armature, chain)
     if len(pose.positions) < 4:
         return
-    points = [tuple(point) for point in ((pose.positions - pose.positions[0]) / _length(pose)).tolist()]
-    turned = rotate_pole(SCALAR, _from_root(pose, pole), first_direction(SCALAR, points[:0:-1]), chain.pole_angle)
-    if bends_toward_pole(SCALAR, joints_of(points), turned):
+    points, length = joints_from_root(pose.positions)
+    from_root, line = _from_root(pose, pole, length), first_direction(SCALAR, points[:0:-1])
+    turned = rotate_pole(SCALAR, from_root, line, chain.pole_angle)
+    if bends_toward_pole(SCALAR, points, turned):
         return
     shape = shape_of(pose, pole, chain.pole_angle)
     chain.pole_shape = pole_shape_text(shape if has_family(shape) else ())
@@ -86,11 +87,7 @@ def _pose_and_pole(view_layer: ViewLayer, armature: Object, chain: ChainSettings
     return pose, (x, y, z)
 
 
-def _length(pose: Pose) -> float:
-    return float(np.linalg.norm(np.diff(pose.positions, axis=0), axis=1).sum())
-
-
-def _from_root(pose: Pose, pole: ScalarVector) -> ScalarVector:
+def _from_root(pose: Pose, pole: ScalarVector, length: float) -> ScalarVector:
     """Return the pole from the root, over the chain's length."""
-    x, y, z = ((np.array(pole) - pose.positions[0]) / _length(pose)).tolist()
+    x, y, z = ((np.array(pole) - pose.positions[0]) / length).tolist()
     return x, y, z

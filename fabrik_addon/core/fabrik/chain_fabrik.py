@@ -41,20 +41,19 @@ from ..math.operations import (
 from ..math.quaternions import IDENTITY, Quaternion
 from ..math.vectors import (
     NO_DIRECTION,
-    Joints,
     choose_each,
     choose_parts,
+    combination,
     cross,
     distance_between,
     dot,
     first_direction,
     gather_parts,
-    joints_of,
     norm,
     perpendicular,
-    points_of,
     relative_to,
     scale,
+    vectors_of,
 )
 from ..model.chain_start import StartPose
 from ..problem import Chain, PoleShape
@@ -126,7 +125,7 @@ def reach_target(ops: Operations, problem: ReachProblem) -> tuple[list[Vector], 
     error = distance_between(ops, tip, problem.target)
     done = error <= problem.tolerance
     if problem.pole is not None and ops.any(done):
-        done = done & bends_toward_pole(ops, joints_of(problem.points), problem.pole)
+        done = done & bends_toward_pole(ops, problem.points, problem.pole)
     if not ops.any(done):
         return _reach_anew(ops, problem)
 
@@ -142,7 +141,7 @@ def reach_target(ops: Operations, problem: ReachProblem) -> tuple[list[Vector], 
         found, sweeps, rotation = _reach_anew(ops, problem.gather(ops, rest))
         ops.scatter(rest, result, [*joined.from_iterable(found), sweeps, *(rotation or IDENTITY)])
     *flat, sweeps, w, qx, qy, qz = result
-    return points_of((flat[::3], flat[1::3], flat[2::3])), sweeps, None if problem.pole is None else (w, qx, qy, qz)
+    return vectors_of(flat), sweeps, None if problem.pole is None else (w, qx, qy, qz)
 
 
 def _reach_anew(ops: Operations, problem: ReachProblem) -> tuple[list[Vector], Component, Quaternion | None]:
@@ -152,11 +151,11 @@ def _reach_anew(ops: Operations, problem: ReachProblem) -> tuple[list[Vector], C
     """
     if problem.pole is None:
         return *_reach_by_passes(ops, problem), None
-    joints, along = joints_of(problem.points), _line(ops, problem)
-    side, rotation = bend_plane(ops, joints, along, problem.pole, problem.hint)
-    p, q = bend_in_plane(ops, bend_angles(ops, joints), problem.lengths, norm(ops, problem.target))
-    x, y, z = ([a * u + b * v for u, v in zip(p, q, strict=True)] for a, b in zip(along, side, strict=True))
-    return points_of((x, y, z)), 0.0 * p[-1] + 1.0, rotation
+    along = _line(ops, problem)
+    side, rotation = bend_plane(ops, problem.points, along, problem.pole, problem.hint)
+    p, q = bend_in_plane(ops, bend_angles(ops, problem.points), problem.lengths, norm(ops, problem.target))
+    points = [combination(u, along, v, side) for u, v in zip(p, q, strict=True)]
+    return points, 0.0 * p[-1] + 1.0, rotation
 
 
 def _line(ops: Operations, problem: ReachProblem) -> Vector:
@@ -175,10 +174,9 @@ def _reach_in_shape(ops: Operations, problem: ReachProblem, pole: Vector) -> tup
     as far from the root: so the frames keep their rotation about the line root-tip, from whatever pose of the family a
     chain starts.
     """
-    points = problem.points
-    joints, along = joints_of(points), _line(ops, problem)
+    points, along = problem.points, _line(ops, problem)
     before = reach_in_shape(ops, problem.pole_shape, problem.lengths, norm(ops, points[-1]))
-    side, rotation = bend_plane(ops, joints, along, pole, problem.hint, before)
+    side, rotation = bend_plane(ops, points, along, pole, problem.hint, before)
     across = cross(along, side)
     zero = 0.0 * along[0]
     found = []
@@ -205,8 +203,7 @@ def reach_in_shape(ops: Operations, shape: PoleShape, lengths: Sequence[float], 
     joints = shaped_pose(ops, shape, lengths, ops.minimum(ops.maximum(distance, nearest), sum(lengths)))
     if not ops.any(blocked):
         return joints
-    straight = straight_to_target(ops, lengths, (zero + 1.0, zero, zero), too_far)
-    return choose_each(ops, blocked, points_of(straight), joints)
+    return choose_each(ops, blocked, straight_to_target(ops, lengths, (zero + 1.0, zero, zero), too_far), joints)
 
 
 def bend_in_shape(
@@ -215,7 +212,7 @@ def bend_in_shape(
     """Return the bend (``bend_direction``) of ``reach_in_shape``: its components along the second and third axis."""
     zero = 0.0 * distance
     joints = reach_in_shape(ops, shape, lengths, distance)
-    _, toward, across = bend_direction(ops, joints_of(joints), (zero + 1.0, zero, zero))
+    _, toward, across = bend_direction(ops, joints, (zero + 1.0, zero, zero))
     return toward, across
 
 
@@ -264,7 +261,7 @@ def bend_of_shape(
         angle: pole angle, radians.
     """
     total = sum(links)
-    chord = first_direction(SCALAR, [*seen])
+    chord = first_direction(SCALAR, seen)
     axes = pole_axes(SCALAR, chord, rotate_pole(SCALAR, pole, chord, angle))
     distance = min(float(norm(SCALAR, seen[0])) / total, NEARLY_STRAIGHT)
     bent = number_of_bend(shape)
@@ -299,7 +296,7 @@ def bend_in_plane(
     p_axis, q_axis = (zero + 1.0, zero, zero), (zero, zero + 1.0, zero)
     too_far, too_near = reach_test(lengths, distance)
     blocked = too_far | too_near
-    straight, _, _ = straight_to_target(ops, lengths, p_axis, too_far)
+    straight = [x for x, _, _ in straight_to_target(ops, lengths, p_axis, too_far)]
     if ops.all(blocked):
         return straight, [zero for _ in straight]
     if len(lengths) == 2:
@@ -324,10 +321,10 @@ def _reach_by_passes(ops: Operations, problem: ReachProblem) -> tuple[list[Vecto
     closed = blocked = too_far | too_near
     if ops.any(blocked):
         straight = straight_to_target(ops, lengths, _line(ops, problem), too_far)
-        points = points_of(choose_joints(ops, blocked, straight, joints_of(points)))
+        points = choose_each(ops, blocked, straight, points)
     if len(lengths) == 2:
         along = _line(ops, problem)
-        side, _ = bend_plane(ops, joints_of(problem.points), along, None, problem.hint)
+        side, _ = bend_plane(ops, problem.points, along, None, problem.hint)
         bent = (points[0], middle_joint(ops, lengths[0], lengths[1], distance, along, side), scale(along, distance))
         return choose_each(ops, blocked, points, bent), 0.0 * distance + 1.0
     side = problem.hint
@@ -335,7 +332,7 @@ def _reach_by_passes(ops: Operations, problem: ReachProblem) -> tuple[list[Vecto
     if ops.any(deadlocked):
         along = _line(ops, problem)
         side = perpendicular(ops, along, [side])
-        points = points_of(circular_arc_where(ops, deadlocked, joints_of(points), lengths, distance, along, side))
+        points = circular_arc_where(ops, deadlocked, points, lengths, distance, along, side)
         closed = blocked | deadlocked
     stop = Stop(problem.tolerance, problem.iterations)
     points, sweeps = sweep_to_target(ops, points, lengths, target, closed, stop)
@@ -343,9 +340,9 @@ def _reach_by_passes(ops: Operations, problem: ReachProblem) -> tuple[list[Vecto
     error = close_exactly(ops, points, lengths, target)
     stalled = (error > problem.tolerance) & ops.negate(blocked)
     if ops.any(stalled):
-        joints, along = joints_of(points), _line(ops, problem)
-        side = perpendicular(ops, along, [bend_direction(ops, joints, along), side])
-        points = points_of(circular_arc_where(ops, stalled, joints, lengths, distance, along, side))
+        along = _line(ops, problem)
+        side = perpendicular(ops, along, [bend_direction(ops, points, along), side])
+        points = circular_arc_where(ops, stalled, points, lengths, distance, along, side)
     return points, ops.maximum(sweeps, 0.0 * distance + 1.0)
 
 
@@ -366,22 +363,15 @@ def on_one_line(ops: Operations, points: Sequence[Vector], target: Vector) -> Co
 def circular_arc_where(
     ops: Operations,
     condition: Condition,
-    joints: Joints,
+    joints: Sequence[Vector],
     lengths: Sequence[float],
     distance: Component,
     along: Vector,
     side: Vector,
-) -> Joints:
+) -> list[Vector]:
     """Return the circular-arc pose in the batch items where the condition holds, and the given joints elsewhere."""
     (chord,) = ops.gather(condition, [distance])
     arc = circular_arc(ops, lengths, chord, gather_parts(ops, condition, along), gather_parts(ops, condition, side))
-    x, y, z = ([0.0 + part for part in component] for component in joints)
-    for into, values in zip((x, y, z), arc, strict=True):
-        ops.scatter(condition, into, values)
-    return x, y, z
-
-
-def choose_joints(ops: Operations, condition: Condition, yes: Joints, no: Joints) -> Joints:
-    """Return one of two poses of a chain: ``yes`` in the batch items where the condition holds."""
-    x, y, z = (ops.choose(condition, a, b) for a, b in zip(yes, no, strict=True))
-    return x, y, z
+    result = [0.0 + part for part in joined.from_iterable(joints)]
+    ops.scatter(condition, result, [*joined.from_iterable(arc)])
+    return vectors_of(result)

@@ -19,13 +19,15 @@ from functools import lru_cache
 from itertools import pairwise
 
 from ..math.operations import SCALAR, Component, Components, Operations, Vector, add_up
-from ..math.vectors import Joints
+from ..math.vectors import combination
 
 ARC_HALVINGS = 54
 """Bisections of the longest link's half angle: pi / 2^54 is 2e-16, the rounding of a double."""
 
 
-def circular_arc(ops: Operations, lengths: Sequence[float], distance: Component, along: Vector, side: Vector) -> Joints:
+def circular_arc(
+    ops: Operations, lengths: Sequence[float], distance: Component, along: Vector, side: Vector
+) -> list[Vector]:
     """Return the joints of the circular-arc pose from the origin to a target.
 
     Args:
@@ -39,15 +41,13 @@ def circular_arc(ops: Operations, lengths: Sequence[float], distance: Component,
     # The angle between a chord of the circle and its first link is half of what the other links subtend.
     heading = add_up(half_angles[1:])
     p, q = 0.0 * distance, 0.0 * distance
-    ps, qs = [p], [q]
+    joints = [combination(p, along, q, side)]
     for j, length in enumerate(lengths):
         p, q = p + length * ops.cos(heading), q + length * ops.sin(heading)
-        ps.append(p)
-        qs.append(q)
+        joints.append(combination(p, along, q, side))
         if j + 1 < len(lengths):
             heading = heading - half_angles[j] - half_angles[j + 1]
-    x, y, z = ([p * a + q * s for p, q in zip(ps, qs, strict=True)] for a, s in zip(along, side, strict=True))
-    return x, y, z
+    return joints
 
 
 @lru_cache(maxsize=256)

@@ -28,7 +28,7 @@ from typing import NamedTuple, cast
 
 from ..math.active_items import ActiveItems
 from ..math.operations import Component, Components, Condition, Indices, Operations, Point, Vector
-from ..math.vectors import Joints
+from ..math.vectors import scale
 from .acceleration import Mixing
 
 PLAIN_SWEEPS = 6
@@ -45,7 +45,7 @@ def reach_test(lengths: Sequence[float], distance: Component) -> tuple[Condition
     return distance >= total, distance <= 2.0 * max(lengths) - total
 
 
-def straight_to_target(ops: Operations, lengths: Sequence[float], along: Vector, too_far: Condition) -> Joints:
+def straight_to_target(ops: Operations, lengths: Sequence[float], along: Vector, too_far: Condition) -> list[Vector]:
     """Return the joints with the tip nearest to a target that is out of reach: all on the line from root to target.
 
     Where the target is too far all links point at it. Where the target is too near the longest link points at it, and
@@ -59,12 +59,11 @@ def straight_to_target(ops: Operations, lengths: Sequence[float], along: Vector,
     """
     longest = max(range(len(lengths)), key=lengths.__getitem__)
     position = 0.0 * along[0]
-    positions = [position]
+    joints = [scale(along, position)]
     for j, length in enumerate(lengths):
         position = position + (length if j == longest else ops.where(too_far, length, -length))
-        positions.append(position)
-    x, y, z = ([p * a for p in positions] for a in along)
-    return x, y, z
+        joints.append(scale(along, position))
+    return joints
 
 
 class Links(NamedTuple):

@@ -28,8 +28,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-from ..math.operations import TINY, Component, Components, Operations, add_up
-from ..math.vectors import Joints, cross, dot, norm
+from ..math.operations import TINY, Component, Components, Operations, Vector, add_up
+from ..math.vectors import cross, dot, norm, relative_to
 from .circular_arc import closed_bends
 from .exact_finish import CLOSED_ERROR
 
@@ -61,10 +61,9 @@ TIP_AT_ROOT = 1e-9
 """Distance from root to tip, over the chain's length, below which its direction is noise."""
 
 
-def bend_angles(ops: Operations, joints: Joints) -> Components:
+def bend_angles(ops: Operations, joints: Sequence[Vector]) -> Components:
     """Return the angle, 0 to pi, between the links at every inner joint."""
-    points = list(zip(*joints, strict=True))
-    links = [(bx - ax, by - ay, bz - az) for (ax, ay, az), (bx, by, bz) in pairwise(points)]
+    links = [relative_to(after, before, 1.0) for before, after in pairwise(joints)]
     return [ops.atan2(norm(ops, cross(a, b)), dot(a, b)) for a, b in pairwise(links)]
 
 

@@ -13,21 +13,20 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..math.operations import SCALAR, TINY, Array, Component, Condition, Operations, Vector
+from ..math.operations import SCALAR, TINY, Array, Component, Condition, Operations, ScalarVector, Vector
 from ..math.quaternions import Quaternion, from_to, multiply, rotate, x_axis
 from ..math.vectors import (
     NO_DIRECTION,
-    Joints,
     choose_parts,
+    combination,
     cross,
     distance_between,
     dot,
     first_direction,
-    joints_of,
     norm,
     perpendicular,
-    points_of,
     rejection,
+    relative_to,
     rotate_about,
     scale,
 )
@@ -59,7 +58,7 @@ def rotate_pole(ops: Operations, pole: Vector, along: Vector, angle: Component) 
     return rotate_about(along, ops.cos(0.0 * pole[0] + angle), ops.sin(0.0 * pole[0] + angle), pole)
 
 
-def bend_direction(ops: Operations, joints: Joints, along: Vector) -> Vector:
+def bend_direction(ops: Operations, joints: Sequence[Vector], along: Vector) -> Vector:
     """Return the sum of the inner joints' offsets from a line through the root: ``sum p_j - (p_j . u) u``.
 
     Where offsets to opposite sides cancel out (an S-shaped chain, ``CANCELLED``) it is the largest offset instead. Zero
@@ -73,8 +72,8 @@ def bend_direction(ops: Operations, joints: Joints, along: Vector) -> Vector:
     zero = 0.0 * along[0]
     total: Vector = (zero, zero, zero)
     largest, largest_square = total, zero
-    for x, y, z in zip(*(component[1:-1] for component in joints), strict=True):
-        offset = rejection((x, y, z), along)
+    for joint in joints[1:-1]:
+        offset = rejection(joint, along)
         square = dot(offset, offset)
         total = (total[0] + offset[0], total[1] + offset[1], total[2] + offset[2])
         lx, ly, lz, largest_square = ops.choose(square > largest_square, [*offset, square], [*largest, largest_square])
@@ -118,7 +117,7 @@ def bend_vector(joints: Sequence[Vector], along: Vector) -> Vector:
 
 def bend_plane(
     ops: Operations,
-    joints: Joints,
+    joints: Sequence[Vector],
     along: Vector,
     pole: Vector | None,
     hint: Vector,
@@ -141,9 +140,9 @@ def bend_plane(
             rotation then brings the joints of the chain before to these, as nearly as a rotation about u can (by least
             squares), instead of the bend to v: a chain with bends to both sides may have a sum of bends of zero.
     """
-    x, y, z = joints
-    swing = from_to(ops, first_direction(ops, [(x[-1], y[-1], z[-1]), (x[1], y[1], z[1])]), along, hint)
-    bend = bend_direction(ops, joints_of([rotate(swing, point) for point in points_of(joints)]), along)
+    swing = from_to(ops, first_direction(ops, [joints[-1], joints[1]]), along, hint)
+    swung = [rotate(swing, joint) for joint in joints]
+    bend = bend_direction(ops, swung, along)
     hints = [bend, rotate(swing, hint)]
     if pole is not None:
         hints.insert(0, scale(pole, 1.0 / (norm(ops, pole) + TINY)))
@@ -151,23 +150,15 @@ def bend_plane(
     desired = side
     is_straight = norm(ops, bend) <= NO_BEND
     if shaped:
-        bend, desired, is_straight = side, *_rotation_to_shape(ops, joints, swing, (along, side), shaped)
+        across = cross(along, side)
+        cosine, sine = rotation_to_shape(swung, side, across, shaped)
+        bend, desired = side, combination(cosine, side, sine, across)
+        is_straight = cosine * cosine + sine * sine <= NO_BEND**4
     if ops.any(is_straight):
         before = side if pole is None else rotate(swing, side_toward(ops, joints, pole, hint))
         bend = choose_parts(ops, is_straight, before, bend)
         desired = choose_parts(ops, is_straight, side, desired)
     return side, multiply(from_to(ops, bend, desired, along), swing)
-
-
-def _rotation_to_shape(
-    ops: Operations, joints: Joints, swing: Quaternion, axes: tuple[Vector, Vector], shaped: Sequence[Vector]
-) -> tuple[Vector, Condition]:
-    """Return the direction to which v rotates with a chain's joints to those of a pose, and whether it is straight."""
-    along, side = axes
-    across = cross(along, side)
-    cosine, sine = rotation_to_shape([rotate(swing, point) for point in points_of(joints)], side, across, shaped)
-    (ax, ay, az), (bx, by, bz) = scale(side, cosine), scale(across, sine)
-    return (ax + bx, ay + by, az + bz), cosine * cosine + sine * sine <= NO_BEND**4
 
 
 def rotation_to_shape(
@@ -191,14 +182,13 @@ def rotation_to_shape(
     return cosine, sine
 
 
-def side_toward(ops: Operations, joints: Joints, pole: Vector, hint: Vector) -> Vector:
+def side_toward(ops: Operations, joints: Sequence[Vector], pole: Vector, hint: Vector) -> Vector:
     """Return the unit vector, perpendicular to the line root-tip of a chain, on whose side the pole is."""
-    x, y, z = joints
-    chord = first_direction(ops, [(x[-1], y[-1], z[-1]), (x[1], y[1], z[1])])
+    chord = first_direction(ops, [joints[-1], joints[1]])
     return perpendicular(ops, chord, [scale(pole, 1.0 / (norm(ops, pole) + TINY)), hint])
 
 
-def bends_toward_pole(ops: Operations, joints: Joints, pole: Vector) -> Condition:
+def bends_toward_pole(ops: Operations, joints: Sequence[Vector], pole: Vector) -> Condition:
     """Tell whether a chain lies in the plane of root, tip and pole, with every inner joint bent to the pole's side.
 
     With n the normal of that plane and a_j the unit vector from the joint before joint j to the joint after it, joint j
@@ -208,22 +198,19 @@ def bends_toward_pole(ops: Operations, joints: Joints, pole: Vector) -> Conditio
     ``e_p + h (e_d + e_p (1 + r / d) / g + e_p / l)`` counts as none: else a solved pose would be solved again from the
     rounding of single precision. Without a line root-tip, or with the pole on it, there is no side to bend to.
     """
-    x, y, z = joints
-    tip = (x[-1], y[-1], z[-1])
-    chord = norm(ops, tip)
-    line = scale(tip, 1.0 / (chord + TINY))
+    chord = norm(ops, joints[-1])
+    line = scale(joints[-1], 1.0 / (chord + TINY))
     to_side = rejection(pole, line)
     pole_height = norm(ops, to_side)
     has_side = (pole_height > NO_DIRECTION) & (chord > NO_DIRECTION)
     normal = cross(line, scale(to_side, 1.0 / (pole_height + TINY)))
     plane_noise = DIRECTION_NOISE + POSITION_NOISE * (1.0 + norm(ops, pole) / (chord + TINY)) / (pole_height + TINY)
     bends: Condition = True
-    for j in range(1, len(x) - 1):
-        ox, oy, oz = x[j - 1], y[j - 1], z[j - 1]
-        between = (x[j + 1] - ox, y[j + 1] - oy, z[j + 1] - oz)
+    for before, joint, after in zip(joints, joints[1:], joints[2:], strict=False):
+        between = relative_to(after, before, 1.0)
         size = norm(ops, between)
         axis = scale(between, 1.0 / (size + TINY))
-        offset = rejection((x[j] - ox, y[j] - oy, z[j] - oz), axis)
+        offset = rejection(relative_to(joint, before, 1.0), axis)
         height = norm(ops, offset)
         move = distance_between(ops, scale(cross(normal, axis), height), offset)
         noise = POSITION_NOISE + height * (plane_noise + POSITION_NOISE / (size + TINY))
@@ -244,17 +231,33 @@ def pole_for(pose: Pose, distance: float, pole_angle: float = 0.0) -> Array:
     Returns:
         (3,) point in the space of the pose. A straight chain's pole is on the side of the +X axis of its first bone.
     """
-    links = np.diff(pose.positions, axis=0)
-    length = float(np.sqrt(np.square(links).sum(axis=1)).sum())
-    points = ((pose.positions - pose.positions[0]) / length).tolist()
-    x, y, z = (list(component) for component in zip(*points, strict=True))
+    joints, length = joints_from_root(pose.positions)
+    along = first_direction(SCALAR, [joints[-1], joints[1]])
     hint = x_axis(tuple(pose.rotations[0].tolist()))
-    along = first_direction(SCALAR, [tuple(points[-1]), tuple(points[1])])
-    bend = bend_direction(SCALAR, (x, y, z), along)
-    side = perpendicular(SCALAR, along, [bend, hint])
-    inner = points[1:-1] or points
-    middle = sum(dot(tuple(point), along) for point in inner) / len(inner)
-    height = max(dot(tuple(point), side) for point in inner) + distance
-    px, py, pz = (middle * a + height * s for a, s in zip(along, side, strict=True))
-    offset: Array = length * np.array(rotate_pole(SCALAR, (px, py, pz), along, -pole_angle))
+    side = perpendicular(SCALAR, along, [bend_direction(SCALAR, joints, along), hint])
+    height = farthest_toward(joints, side) + distance
+    offset: Array = length * np.array(point_beside(joints, along, side, height, pole_angle))
     return pose.positions[0] + offset  # type: ignore[no-any-return]
+
+
+def joints_from_root(positions: Array) -> tuple[list[ScalarVector], float]:
+    """Return the joints (J, 3) of a chain from its root, over the chain's length, and that length."""
+    length = float(np.linalg.norm(np.diff(positions, axis=0), axis=1).sum())
+    return [(x, y, z) for x, y, z in ((positions - positions[0]) / length).tolist()], length
+
+
+def farthest_toward(joints: Sequence[ScalarVector], side: Vector) -> float:
+    """Return the largest distance of an inner joint from the root along a unit vector."""
+    return max(float(dot(joint, side)) for joint in joints[1:-1] or joints)
+
+
+def point_beside(
+    joints: Sequence[ScalarVector], along: Vector, side: Vector, height: float, pole_angle: float
+) -> Vector:
+    """Return a pole beside the mean of a chain's inner joints, at a height over the line root-tip.
+
+    It is rotated back by the pole angle about that line, of which ``along`` is the unit vector.
+    """
+    inner = joints[1:-1] or joints
+    middle = sum(dot(joint, along) for joint in inner) / len(inner)
+    return rotate_pole(SCALAR, combination(middle, along, height, side), along, -pole_angle)

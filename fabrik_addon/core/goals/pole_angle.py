@@ -18,9 +18,9 @@ import numpy as np
 
 from ..math.operations import SCALAR, TINY, Array
 from ..math.quaternions import rotate, x_axis
-from ..math.vectors import NO_DIRECTION, first_direction, joints_of, norm, perpendicular
+from ..math.vectors import NO_DIRECTION, first_direction, norm, perpendicular
 from ..problem import Pose
-from .pole import bend_direction
+from .pole import bend_direction, joints_from_root
 
 STRAIGHT_FOR_BLENDER = 1e-3
 """Distance of the joints from the line root-tip, over the chain's length, up to which a chain is straight.
@@ -74,12 +74,10 @@ def to_blender(pose: Pose, pole_angle: float, pole: Array) -> float:
 
 def is_straight(pose: Pose) -> bool:
     """Tell whether a chain is as straight as Blender's own IK leaves one, so that its bend has no certain direction."""
-    links = np.diff(pose.positions, axis=0)
-    chord = pose.positions[-1] - pose.positions[0]
-    along = chord / (np.linalg.norm(chord) + TINY)
-    points = pose.positions - pose.positions[0]
+    points = np.array(joints_from_root(pose.positions)[0])
+    along = points[-1] / (np.linalg.norm(points[-1]) + TINY)
     off = np.linalg.norm(points - np.outer(points @ along, along), axis=1).max()
-    return bool(off <= STRAIGHT_FOR_BLENDER * np.linalg.norm(links, axis=1).sum())
+    return bool(off <= STRAIGHT_FOR_BLENDER)
 
 
 def _bend_and_axes(pose: Pose) -> tuple[Array, Array | None, Array, Array]:
@@ -89,10 +87,9 @@ def _bend_and_axes(pose: Pose) -> tuple[Array, Array | None, Array, Array]:
         (3,) unit vector of the line; (3,) unit vector of the bend, or None where the chain is straight; (3,) and (3,)
         the axes without their components along the line, not unit vectors.
     """
-    length = float(np.linalg.norm(np.diff(pose.positions, axis=0), axis=1).sum())
-    points = ((pose.positions - pose.positions[0]) / length).tolist()
-    along = first_direction(SCALAR, [tuple(points[-1]), tuple(points[1])])
-    bend = bend_direction(SCALAR, joints_of(points), along)
+    points, _ = joints_from_root(pose.positions)
+    along = first_direction(SCALAR, [points[-1], points[1]])
+    bend = bend_direction(SCALAR, points, along)
     frame = tuple(pose.rotations[0].tolist())
     line, x, z = np.array(along), np.array(x_axis(frame)), np.array(rotate(frame, (0.0, 0.0, 1.0)))
     flat = [axis - line * (axis @ line) for axis in (x, z)]

@@ -18,9 +18,9 @@ import numpy as np
 
 from ..math.operations import SCALAR, Array, Vector
 from ..math.quaternions import Quaternion, conjugate, multiply, rotate, x_axis
-from ..math.vectors import dot, first_direction, joints_of, norm, perpendicular, rejection
+from ..math.vectors import first_direction, norm, perpendicular, rejection
 from ..problem import Pose
-from .pole import bend_direction, rotate_pole
+from .pole import bend_direction, farthest_toward, joints_from_root, point_beside
 
 BEND_NOISE = 3e-5
 """Length of the bend, over the chain's length, up to which its direction is rounding noise of single precision."""
@@ -43,9 +43,8 @@ def steady_poles(poses: Pose, pole: Array, distance: float, pole_angles: Sequenc
     Returns:
         (F, 3) in the poses' space.
     """
-    length = float(np.linalg.norm(np.diff(poses.positions[0], axis=0), axis=1).sum())
     frames = [tuple(row) for row in poses.rotations[:, 0].tolist()]
-    shapes = [((joints - joints[0]) / length).tolist() for joints in poses.positions]
+    shapes, (length, *_) = zip(*map(joints_from_root, poses.positions), strict=True)
     bends = [_line_and_bend(points) for points in shapes]
     first = next(((number, bend) for number, (_, bend) in enumerate(bends) if bend is not None), None)
     side = x_axis(frames[0]) if first is None else _carried(first[1], frames[first[0]], frames[0])
@@ -56,22 +55,20 @@ def steady_poles(poses: Pose, pole: Array, distance: float, pole_angles: Sequenc
             side = _carried(side, frames[number - 1], frame)
         side = perpendicular(SCALAR, along, [bend or side, x_axis(frame)])
         root = poses.positions[number, 0]
-        height = max(float(dot(tuple(point), side)) for point in points)
+        height = farthest_toward(points, side)
         if number == 0:
             offset = rejection(tuple(((np.asarray(pole) - root) / length).tolist()), along)
             own = float(norm(SCALAR, offset)) - height
             distance = own if own > LEAST_POLE_DISTANCE else distance
-        inner = points[1:-1] or points
-        middle = sum(dot(tuple(point), along) for point in inner) / len(inner)
-        x, y, z = (middle * a + (height + distance) * s for a, s in zip(along, side, strict=True))
-        poles[number] = root + length * np.array(rotate_pole(SCALAR, (x, y, z), along, -pole_angles[number]))
+        beside = point_beside(points, along, side, height + distance, pole_angles[number])
+        poles[number] = root + length * np.array(beside)
     return poles
 
 
-def _line_and_bend(points: list[Vector]) -> tuple[Vector, Vector | None]:
+def _line_and_bend(points: Sequence[Vector]) -> tuple[Vector, Vector | None]:
     """Return the unit vector from root to tip, and the bend, or None where the chain is straight."""
     along = first_direction(SCALAR, [points[-1], points[1]])
-    bend = bend_direction(SCALAR, joints_of(points), along)
+    bend = bend_direction(SCALAR, points, along)
     return along, bend if norm(SCALAR, bend) > BEND_NOISE else None
 
 

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from .operations import TINY, Component, Operations, Vector
+from .vectors import combination
 
 
 def middle_joint(
@@ -32,4 +33,4 @@ def middle_joint(
     # Equal links and a target at the root: p is 0 / (0 + TINY) = 0, so that the joint is at ``a v``.
     p = (distance * distance + (first - second) * (first + second)) / (2.0 * distance + TINY)
     q = ops.sqrt(ops.maximum(first * first - p * p, 0.0))
-    return p * along[0] + q * side[0], p * along[1] + q * side[1], p * along[2] + q * side[2]
+    return combination(p, along, q, side)

@@ -5,12 +5,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
-from .operations import Component, Components, Condition, Operations, Selection, Vector
-
-Joints: TypeAlias = tuple[Components, Components, Components]
-"""x, y and z of the joints of a chain, root first."""
+from .operations import Component, Condition, Operations, Selection, Vector
 
 Parts = TypeVar("Parts", bound=tuple[Component, ...])
 """A tuple of components: a ``Vector``, a ``Quaternion`` or another of fixed length."""
@@ -24,15 +21,9 @@ length is uncertain by 0.1 radians.
 """
 
 
-def points_of(joints: Joints) -> list[Vector]:
-    """Return the points of joints that are given as lists of x, y and z."""
-    return list(zip(*joints, strict=True))
-
-
-def joints_of(points: Sequence[Vector]) -> Joints:
-    """Return points as lists of their x, y and z."""
-    x, y, z = zip(*points, strict=True)
-    return list(x), list(y), list(z)
+def vectors_of(flat: Sequence[Component]) -> list[Vector]:
+    """Return components x, y, z, x, y, z ... as vectors."""
+    return list(zip(flat[::3], flat[1::3], flat[2::3], strict=True))
 
 
 def dot(a: Vector, b: Vector) -> Component:
@@ -48,6 +39,11 @@ def cross(a: Vector, b: Vector) -> Vector:
 def scale(a: Vector, factor: Component) -> Vector:
     """Return the vector times a factor."""
     return a[0] * factor, a[1] * factor, a[2] * factor
+
+
+def combination(p: Component, a: Vector, q: Component, b: Vector) -> Vector:
+    """Return ``p a + q b``."""
+    return p * a[0] + q * b[0], p * a[1] + q * b[1], p * a[2] + q * b[2]
 
 
 def norm(ops: Operations, a: Vector) -> Component:
@@ -83,7 +79,7 @@ def gather_parts(ops: Operations, items: Selection, parts: Parts) -> Parts:
     return gathered  # type: ignore[no-any-return]  # tuple() has the type of a tuple of any length
 
 
-def first_direction(ops: Operations, candidates: list[Vector]) -> Vector:
+def first_direction(ops: Operations, candidates: Sequence[Vector]) -> Vector:
     """Return, as a unit vector, the first candidate that is longer than ``NO_DIRECTION``, in each batch item.
 
     Where none of the others is that long the last candidate is taken, however short: it must not be zero.

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..math.operations import ARRAY, SCALAR, Array, Component, Operations, Vector
 from ..math.quaternions import Quaternion, conjugate, rotate, x_axis
-from ..math.vectors import Joints, distance_between, relative_to
+from ..math.vectors import distance_between, relative_to
 from ..problem import Chain, FabrikError, Pose
 from .constrained_chain import ConstrainedChain
 from .frame_transport import transport_frames
@@ -43,8 +43,6 @@ class StartPose:
     """First joint, in armature space and Blender units."""
     points: list[Vector]
     """J joints, relative to the root, in units of the chain's length."""
-    joints: Joints
-    """The points as lists of their x, y and z."""
     lengths: list[float]
     """J - 1 lengths of the links, in units of the chain's length."""
     frames: list[Quaternion]
@@ -82,7 +80,6 @@ def start_from(chain: Chain, pose: Pose, batch: tuple[int, ...] | None = None) -
     ops, batch, positions, frames = split_pose(chain, pose, batch)
     unit = chain.total_length
     points = [relative_to(position, positions[0], unit) for position in positions]
-    x, y, z = (list(component) for component in zip(*points, strict=True))
     lengths = [link / unit for link in chain.links]
     # The passes of FABRIK would correct the lengths without a message; the closed forms would give a wrong pose.
     for j, (start, end) in enumerate(pairwise(points)):
@@ -96,7 +93,6 @@ def start_from(chain: Chain, pose: Pose, batch: tuple[int, ...] | None = None) -
         batch,
         positions[0],
         points,
-        (x, y, z),
         lengths,
         frames,
         links,

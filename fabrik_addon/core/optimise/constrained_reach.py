@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from ..math.operations import Array, Component, Condition, Operations, Selection, Vector
 from ..math.quaternions import Quaternion, conjugate, multiply, rotate
-from ..math.vectors import angle_about, choose_each, cross, distance_between, dot, gather_parts, points_of
+from ..math.vectors import angle_about, choose_each, cross, distance_between, dot, gather_parts, vectors_of
 from ..model.constrained_chain import ConstrainedChain, Placed, array_of, place
 from ..model.constrained_chain_arrays import Bones
 from ..model.joint_limits import SwingTwist, clamp, rotation_of, swing_twist
@@ -142,7 +142,7 @@ def reach_within_limits(
     into = [*(0.0 + part for joint in coordinates for part in joint), starts]
     ops.scatter(rest, into, [*(part for joint in found for part in joint), used])
     *flat, starts = into
-    coordinates = points_of((flat[::3], flat[1::3], flat[2::3]))
+    coordinates = vectors_of(flat)
     placed = place(ops, constrained_chain, coordinates)
     return coordinates, placed, distance_between(ops, placed.joints[-1], target), starts
 

@@ -24,14 +24,11 @@ from ..fabrik.passes import Links, Stop, Sweep, sweep_to_target
 from ..math.operations import TINY, Component, Condition, Operations, Point, Vector
 from ..math.quaternions import Quaternion, conjugate, from_to, multiply, rotate
 from ..math.vectors import (
-    Joints,
     angle_about,
     choose_each,
     choose_parts,
     distance_between,
     dot,
-    joints_of,
-    points_of,
 )
 from ..model.constrained_chain import ConstrainedChain, Placed, place
 from ..model.joint_limits import JointLimits, SwingTwist, angle_within, clamp, hinge_axis, rotation_of, swing_twist
@@ -119,14 +116,11 @@ def _rotation_toward(ops: Operations, arm: Vector, aim: Vector, hint: Vector) ->
 
 
 def rotate_to_target(
-    ops: Operations, joints: Joints, lengths: Sequence[float], target: Vector, tolerance: float, iterations: int
-) -> tuple[Joints, Component]:
+    ops: Operations, points: list[Vector], lengths: Sequence[float], target: Vector, tolerance: float, iterations: int
+) -> tuple[list[Vector], Component]:
     """Sweep until the tip of a chain without limits is at the target; return joints and sweeps."""
     none_done: Condition = 0.0 * target[0] > 1.0
-    points, sweeps = sweep_to_target(
-        ops, points_of(joints), lengths, target, none_done, Stop(tolerance, iterations), CCD_SWEEP
-    )
-    return joints_of(points), sweeps
+    return sweep_to_target(ops, points, lengths, target, none_done, Stop(tolerance, iterations), CCD_SWEEP)
 
 
 def rotate_within_limits(

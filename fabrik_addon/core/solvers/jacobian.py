@@ -28,7 +28,7 @@ import numpy as np
 
 from ..math.factorisation import damped_inverse
 from ..math.operations import TINY, Array, Component, Operations, Vector
-from ..math.vectors import Joints, dot, joints_of, points_of, scale
+from ..math.vectors import dot, scale
 from ..optimise.bounded_least_squares import descend
 from ..optimise.constrained_reach import descend_off_the_line, reach_within_limits
 from ..optimise.damped_steps import DAMPED, FreeChain, Rule, Symmetric, descend_to
@@ -108,17 +108,16 @@ def _damped_together(normal: Array, residual: Array, damping: float) -> Array:
 def step_to_target(
     rule: Rule,
     ops: Operations,
-    joints: Joints,
+    points: list[Vector],
     lengths: Sequence[float],
     target: Vector,
     tolerance: float,
     iterations: int,
-) -> tuple[Joints, Component]:
+) -> tuple[list[Vector], Component]:
     """Step by a rule until the tip of a chain without limits is at the target; return joints and steps."""
-    points = points_of(joints)
     links = [(bx - ax, by - ay, bz - az) for (ax, ay, az), (bx, by, bz) in pairwise(points)]
     chain, _, used = descend_to(ops, FreeChain(points, links), target, tolerance, iterations, rule)
-    return joints_of(chain.points), used
+    return chain.points, used
 
 
 def _solve_by(rule: Rule) -> SolveFunction:

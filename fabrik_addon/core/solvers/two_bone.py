@@ -173,7 +173,7 @@ def _bend(ops: Operations, start: StartPose, along: Vector, pole: Vector | None)
             size = norm(ops, (bx, by, bz))
             if ops.all((size > NO_DIRECTION) & (cosine > _SAME_BEND)):
                 return (bx / size, by / size, bz / size), None
-    side, rotation = bend_plane(ops, start.joints, along, pole, hint)
+    side, rotation = bend_plane(ops, start.points, along, pole, hint)
     if pole is not None:
         return side, rotation
     # A chain folded onto its root has no chord: its middle joint stays on its side of the line to the target.
@@ -200,9 +200,8 @@ def _solve_unconstrained(
     middle = middle_joint(ops, first, second, distance, along, side)
     tip = target
     if ops.any(blocked):
-        x, y, z = straight_to_target(ops, start.lengths, along, too_far)
-        middle = choose_parts(ops, blocked, (x[1], y[1], z[1]), middle)
-        tip = choose_parts(ops, blocked, (x[2], y[2], z[2]), tip)
+        _, straight_middle, straight_tip = straight_to_target(ops, start.lengths, along, too_far)
+        middle, tip = choose_parts(ops, blocked, straight_middle, middle), choose_parts(ops, blocked, straight_tip, tip)
     points = [start.points[0], middle, tip]
     return points, start.transport(ops, start, points, rotation)
 
