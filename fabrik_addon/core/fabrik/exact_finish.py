@@ -23,12 +23,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..math.false_position import CLOSED_ERROR
 from ..math.operations import TINY, Component, Operations, Vector
 from ..math.quaternions import from_to, multiply, rotate
 from ..math.vectors import choose_parts, cross, distance_between, dot, scale
-
-CLOSED_ERROR = 1e-13
-"""Position error, over the chain's length, that counts as none: it is within a few roundings of doubles."""
 
 LEAST_SQUARED_SINE = 1e-2
 """Square of the height of a joint over the line of its neighbours, over the square of its shorter link, up to which the

@@ -28,10 +28,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
+from ..math.false_position import CLOSED_ERROR
 from ..math.operations import TINY, Component, Components, Operations, Vector, add_up
 from ..math.vectors import cross, dot, norm, relative_to
 from .circular_arc import closed_bends
-from .exact_finish import CLOSED_ERROR
 
 KNEE = 0.5 * math.pi
 """Sum of the bend angles (radians) up to which they keep their proportions. At 0.6 of half a turn instead of 0.5, F

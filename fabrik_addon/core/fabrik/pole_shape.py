@@ -34,13 +34,13 @@ from math import cos, hypot, sin
 import numpy as np
 
 from ..goals.pole import pole_axes, rotate_pole
+from ..math.false_position import false_position
 from ..math.operations import ARRAY, SCALAR, TINY, Array, Component, Operations, ScalarVector, Vector, add_up, quiet
 from ..math.quaternions import Quaternion, conjugate, rotate
 from ..math.vectors import NO_DIRECTION, cross, dot, first_direction, norm
 from ..problem import PoleShape, Pose
 from .bends import THIRD_AXIS, ScalarBends, bends_of, lay_bends, rotation_to_line
 from .circular_arc import closed_bends
-from .false_position import false_position
 
 LEAST_DISTANCE = 1e-6
 """Smallest distance from root to tip, over the chain's length: a tip at the root is in no direction from it."""

@@ -6,8 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..math.operations import TINY, Component, Operations
-from .exact_finish import CLOSED_ERROR
+from .operations import TINY, Component, Operations
+
+CLOSED_ERROR = 1e-13
+"""Position error, over the chain's length, that counts as none: it is within a few roundings of doubles."""
 
 FALSE_POSITIONS = 60
 """Bound on the steps of false position, every third of which is a bisection: 8 to 14 are usual."""
