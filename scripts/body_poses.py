@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Poses of whole bodies, each made by a few pulls of Make Body's handles, for the demo and the manual's pictures.
+"""Poses of whole bodies, each made by a few pulls of Make Body's handles: for the demo, and for the window's tests.
 
 Lengths are metres in the space of Rigify's metarigs, which look along -Y and have their left at +X.
 """
@@ -10,16 +10,13 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import bpy
 import numpy as np
 from bpy.types import Object
 from mathutils import Matrix, Quaternion, Vector
-
-import picture
-from mannequin import make_mannequin
-from picture import Prop
 
 Point = tuple[float, float, float]
 
@@ -40,7 +37,8 @@ class BodyPose:
 
     label: str
     pulls: tuple[Pull, ...]
-    props: tuple[Prop, ...] = ()
+    props: tuple[Matrix, ...] = ()
+    """Boxes that stand beside the body: each from a cube with edges of length 1 about the origin."""
     turn: float = 0.0
     """Rotation of the whole figure about the vertical, in radians: from where the pose is best seen."""
     look: Point | None = None
@@ -66,9 +64,8 @@ class Bodies:
     metarig: str
     stand: BodyPose
     poses: tuple[BodyPose, ...]
-    view: picture.View = field(default_factory=picture.View)
-    shows_stand: bool = True
-    """Whether the pose in which it stands is in the picture, and dashed lines lead from there to what was pulled."""
+    size: tuple[int, int] = (1320, 600)
+    """Width and height of the demo's picture."""
 
 
 def facing(along: Point, upward: Point) -> Quaternion:
@@ -82,8 +79,8 @@ def facing(along: Point, upward: Point) -> Quaternion:
     return Matrix(np.column_stack(axes).tolist()).to_quaternion()
 
 
-def _box(centre: Point, size: Point) -> Prop:
-    return Prop(Matrix.LocRotScale(Vector(centre), None, Vector(size)))
+def _box(centre: Point, size: Point) -> Matrix:
+    return Matrix.LocRotScale(Vector(centre), None, Vector(size))
 
 
 def _both(
@@ -144,7 +141,6 @@ HUMAN = Bodies(
             use_balance=False,
         ),
     ),
-    picture.View(1320, 600, legend=picture.BODY_LEGEND),
 )
 
 TEN = Bodies(
@@ -189,7 +185,6 @@ TEN = Bodies(
             (_box((0.0, -0.43, 0.15), (0.5, 0.46, 0.30)),),
             turn=-0.75,
             look=(0.0, -2.0, 1.4),
-            use_balance=False,
         ),
         BodyPose(
             "kick",
@@ -236,8 +231,7 @@ TEN = Bodies(
             look=(0.0, -3.0, 1.2),
         ),
     ),
-    picture.View(1240, 440, legend=picture.BODY_LEGEND[1:], columns=5),
-    shows_stand=False,
+    (2600, 560),
 )
 
 
@@ -245,7 +239,7 @@ FLOOR = Bodies(
     "human",
     HUMAN.stand,
     (BodyPose("hand on the floor", (Pull("Hand.L", (0.36, -0.12, 0.195)),)),),
-    picture.View(1000, 640, legend=picture.BODY_LEGEND),
+    (1000, 640),
 )
 
 HORSE = Bodies(
@@ -255,7 +249,6 @@ HORSE = Bodies(
         BodyPose("head turned", (Pull("Head", (0.40, -1.15, 1.80), facing((0.9, -0.75, -0.3), (0.2, -0.2, -1.0))),)),
         BodyPose("hoof lifted", (Pull("Hand.L", (0.164, -0.42, 0.36), facing((0.0, 0.8, -0.2), (0.0, -0.2, -0.8))),)),
     ),
-    picture.View(1320, 600, legend=picture.BODY_LEGEND),
 )
 
 
@@ -263,10 +256,10 @@ SPIDER = Bodies(
     "spider",
     BodyPose("before", ()),
     (
-        BodyPose("leg lifted", (Pull("Limb 1", (0.72, -1.0, 0.75)),)),
+        BodyPose("leg lifted", (Pull("Limb 2", (-0.80, -1.10, 0.85)),)),
         BodyPose("body lowered", (Pull("Body", (0.0, 0.05, 0.24)),)),
     ),
-    picture.View(1320, 420, legend=picture.BODY_LEGEND),
+    (1320, 420),
 )
 
 
@@ -309,37 +302,37 @@ def add_body(metarig: str) -> Object:
     return armature
 
 
-def pose_bodies(armature: Object, bodies: Bodies) -> tuple[list[picture.Figure], list[Pulled]]:
-    """Pull every pose, each from the first one, and key them ten frames apart.
+def pose_in_turn(armature: Object, bodies: Bodies) -> Iterator[tuple[BodyPose, dict[str, Vector], list[Pulled]]]:
+    """Pull one pose after the other, the first from rest, each of the others from the first.
 
-    Returns:
-        the figures, and what each pull did.
+    The body keeps a pose, with its pins and its gaze, until the next one is asked for.
+
+    Yields:
+        the pose, where the handles that it pulls were before, and what each pull did.
     """
-    solids = make_mannequin(armature)
-    figures, done = [], []
     held = {handle.name: (handle.use_position, handle.use_rotation) for handle in armature.fabrik.body.handles}
     stand: dict[str, Matrix] = {}
-    for number, pose in enumerate((bodies.stand, *bodies.poses)):
+    for pose in (bodies.stand, *bodies.poses):
         for name, matrix in stand.items():
             armature.pose.bones[name].matrix_basis = matrix
         bpy.context.view_layer.update()
         armature.fabrik.body.use_balance = pose.use_balance
-        before: dict[str, Vector] = {}
+        before = {pull.handle: handle_place(armature, pull.handle) for pull in pose.pulls}
         if pose.look:
             bpy.ops.pose.fabrik_body_look(location=pose.look)
-        for pull in pose.pulls:
-            before.setdefault(pull.handle, picture.handle_place(armature, pull.handle))
-            done.append(pull_handle(armature, pose.label, pull))
+        pulls = [pull_handle(armature, pose.label, pull) for pull in pose.pulls]
         if not stand:
             _let_go(armature, held)
-        marks = picture.body_marks(armature, before if stand and bodies.shows_stand else {})
-        figure = replace(picture.look_at(armature, pose.label, solids, marks), props=pose.props)
-        if stand or bodies.shows_stand:
-            figures.append(figure.moved(Matrix.Rotation(pose.turn, 4, 'Z')))
-        stand = stand or {bone.name: bone.matrix_basis.copy() for bone in armature.pose.bones}
-        _key(armature, 1 + 10 * number)
+            stand = {bone.name: bone.matrix_basis.copy() for bone in armature.pose.bones}
+        yield pose, before, pulls
         _let_go(armature, held)
-    return figures, done
+
+
+def handle_place(armature: Object, name: str) -> Vector:
+    """Return where a handle of a body is, in world space."""
+    handle = armature.fabrik.body.handles[name]
+    bone = armature.pose.bones[handle.bone]
+    return armature.matrix_world @ (bone.tail if handle.use_tail else bone.head)
 
 
 def pull_handle(armature: Object, pose: str, pull: Pull) -> Pulled:
@@ -355,7 +348,7 @@ def pull_handle(armature: Object, pose: str, pull: Pull) -> Pulled:
     milliseconds = 1e3 * (time.perf_counter() - start)
     if pull.is_pinned:
         bpy.ops.pose.fabrik_handle_pin(handle=pull.handle, action='PIN')
-    place = picture.handle_place(armature, pull.handle)
+    place = handle_place(armature, pull.handle)
     off = 0.0 if pull.position is None else (place - Vector(pull.position)).length
     return Pulled(pose, pull.handle, off / armature.dimensions.z, milliseconds)
 
@@ -367,11 +360,3 @@ def _let_go(armature: Object, held: dict[str, tuple[bool, bool]]) -> None:
         handle.use_pin = False
     if armature.fabrik.body.use_look_at:
         bpy.ops.pose.fabrik_body_look_clear()
-
-
-def _key(armature: Object, frame: int) -> None:
-    for bone in armature.pose.bones:
-        bone.keyframe_insert(
-            "rotation_quaternion" if bone.rotation_mode == 'QUATERNION' else "rotation_euler", frame=frame
-        )
-        bone.keyframe_insert("location", frame=frame)

@@ -19,7 +19,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import environment
@@ -28,12 +28,12 @@ if __name__ == "__main__":
     environment.enter()
 
 import bpy
-from mathutils import Vector
+from mathutils import Matrix, Vector
 
 sys.path.insert(0, str(environment.ROOT))
 import fabrik_addon
 import picture
-from body_poses import FLOOR, HORSE, HUMAN, SPIDER, TEN, Bodies, add_body, pose_bodies
+from body_poses import FLOOR, HORSE, HUMAN, SPIDER, TEN, Bodies, Pulled, add_body, pose_in_turn
 from mannequin import make_mannequin
 
 _TIMED_RUNS = 9
@@ -130,12 +130,31 @@ def _pull_body(bodies: Bodies) -> tuple[list[picture.Figure], picture.View, bool
     for part in recognised:
         if part.role != 'FINGER':
             print(f"  {part.name:14}  {part.bone:16}  {part.confidence:4.0%}")
-    figures, pulls = pose_bodies(armature, bodies)
+    figures, pulls = _pose_bodies(armature, bodies)
     print(f"\n{'pose':12}  {'handle':8}    error  milliseconds")
     for pull in pulls:
         print(f"{pull.pose:12}  {pull.handle:8}  {pull.error:7.1e}  {pull.milliseconds:12.0f}")
     print("error: handle to where it was pulled, over the body's height", flush=True)
-    return figures, bodies.view, any(pull.error > _REACHED for pull in pulls)
+    view = picture.View(*bodies.size, legend=picture.BODY_LEGEND)
+    return figures, view, any(pull.error > _REACHED for pull in pulls)
+
+
+def _pose_bodies(armature: bpy.types.Object, bodies: Bodies) -> tuple[list[picture.Figure], list[Pulled]]:
+    """Pull every pose and key them ten frames apart; return the figures, and what each pull did."""
+    solids = make_mannequin(armature)
+    figures: list[picture.Figure] = []
+    done: list[Pulled] = []
+    for pose, before, pulls in pose_in_turn(armature, bodies):
+        marks = picture.body_marks(armature, before if figures else {})
+        figure = replace(picture.look_at(armature, pose.label, solids, marks), props=pose.props)
+        frame = 1 + 10 * len(figures)
+        for bone in armature.pose.bones:
+            rotation = "rotation_quaternion" if bone.rotation_mode == 'QUATERNION' else "rotation_euler"
+            bone.keyframe_insert(rotation, frame=frame)
+            bone.keyframe_insert("location", frame=frame)
+        figures.append(figure.moved(Matrix.Rotation(pose.turn, 4, 'Z')))
+        done += pulls
+    return figures, done
 
 
 def _chains(arguments: argparse.Namespace) -> tuple[list[picture.Figure], picture.View, bool]:

@@ -24,7 +24,8 @@ from fabrik_addon.core import FabrikError
 
 _Numbers = npt.NDArray[np.float64]
 
-WOOD, JOINT, HOOF = "wood", "joint", "hoof"
+WOOD, JOINT, HOOF, PROP = "wood", "joint", "hoof", "prop"
+COLOURS = {WOOD: "#D6A871", JOINT: "#6B4A33", HOOF: "#5B4231", PROP: "#AEB6C0"}
 
 # Radii at the head, in the middle and at the tail of a bone, in shares of the height.
 _HUMAN_RADII = {
@@ -107,6 +108,12 @@ class _Body:
     def pair(self, role: str) -> list[Vector]:
         heads = [bone.head_local for bone in self.of(role)[:]]
         return sorted(heads, key=lambda head: -head.x)[:: len(heads) - 1] if len(heads) > 1 else []
+
+
+def linear(colour: str) -> tuple[float, float, float, float]:
+    """Return a colour of the web in the scene's linear space, with full opacity."""
+    red, green, blue = (int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5))
+    return (*(((value + 0.055) / 1.055) ** 2.4 for value in (red, green, blue)), 1.0)
 
 
 def make_mannequin(armature: Object) -> list[Solid]:

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Put the manual's pictures into docs/images: those of the window from out/gui, cut and small, rendered ones from out.
 
-Run before: ``python3 scripts/test.py --only gui``; ``python3 scripts/demo.py``, with ``poses``, ``horse``, ``spider``,
-``chains``; ``python3 scripts/retarget.py``; and ``python3 scripts/moving_picture.py``. The plots are drawn by
+Run before: ``python3 scripts/test.py --only gui``; ``python3 scripts/demo.py``, with ``horse``, ``spider``, ``chains``;
+``python3 scripts/retarget.py``; and ``python3 scripts/moving_picture.py``. The plots are drawn by
 ``python3 scripts/bench.py --plot``.
 """
 
@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import shutil
 import sys
+from pathlib import Path
 
 import environment
 
 if __name__ == "__main__":
     environment.enter()
 
-from PIL import Image
+from PIL import Image, ImageDraw, ImageFont
 
 # Width, height, left, top of what is kept of the window.
 WINDOWS = {"panel": (300, 372, 750, 315), "drag": (1050, 745, 0, 55), "overlay": (700, 560, 90, 50)}
@@ -28,14 +29,14 @@ WINDOWS |= {"native-rig-nodes": (1180, 385, 50, 220)}
 
 WINDOWS |= {"body-tool": (1050, 640, 0, 55)}
 
-SHEETS = {
-    "body-look": ("look-*", (640, 620, 285, 84)),
-}
-"""Pictures of the window that stand five in a row, half as large; what is kept of each."""
+SHEETS = {"body-look": ("look", (500, 560, 275, 90)), "body-poses": ("pose", (460, 560, 295, 86))}
+"""Pictures of the window that stand five in a row with their names below; what is kept of each."""
+
+_WIDTH, _NAME = 320, 40
+"""Width of each on its sheet, and height of the line with its name, in pixels."""
 
 RENDERED = {
     "human": "human.png",
-    "body-poses": "poses.png",
     "horse": "horse.png",
     "spider": "spider.png",
     "chains": "chains.png",
@@ -46,18 +47,27 @@ RENDERED |= {"retarget": "cmu_01_01_jump.png", "dragged": "dragged.webp"}
 
 def make_sheet(name: str) -> None:
     """Write a sheet of several pictures."""
-    pattern, (width, height, left, top) = SHEETS[name]
-    taken = sorted((environment.ROOT / "out/gui").glob(f"simulated-manual-{pattern}.png"))
+    kind, (width, height, left, top) = SHEETS[name]
+    taken = sorted((environment.ROOT / "out/gui").glob(f"simulated-manual-{kind}-*.png"))
     if not taken:
-        sys.exit(f"there are no pictures {pattern} in out/gui: run what makes them first\n\n{__doc__}")
-    sheet = Image.new("RGB", (5 * width // 2, -(-len(taken) // 5) * height // 2))
-    for number, picture in enumerate(taken):
-        part = Image.open(picture).convert("RGB").crop((left, top, left + width, top + height))
-        place = (number % 5 * width // 2, number // 5 * height // 2)
-        sheet.paste(part.resize((width // 2, height // 2), Image.Resampling.LANCZOS), place)
+        sys.exit(f"there are no pictures of {name} in out/gui: run what makes them first\n\n{__doc__}")
+    size = _WIDTH, _WIDTH * height // width
+    images = [Image.open(one).convert("RGB").crop((left, top, left + width, top + height)) for one in taken]
+    sheet = Image.new("RGB", (5 * _WIDTH, -(-len(taken) // 5) * (size[1] + _NAME)), images[0].getpixel((0, 0)))
+    pen, font = ImageDraw.Draw(sheet), ImageFont.load_default(24)
+    for number, image in enumerate(images):
+        x, y = number % 5 * _WIDTH, number // 5 * (size[1] + _NAME)
+        sheet.paste(image.resize(size, Image.Resampling.LANCZOS), (x, y))
+        words = " ".join(taken[number].stem.split("-")[4:])
+        pen.text((x + _WIDTH // 2, y + size[1] + _NAME // 2), words, fill="#E6E6E6", font=font, anchor="mm")
     made = environment.ROOT / f"docs/images/{name}.png"
-    sheet.quantize(128, dither=Image.Dither.NONE).save(made, optimize=True)
+    _save(sheet, made)
     print(f"{made} {made.stat().st_size:,} bytes")
+
+
+def _save(image: Image.Image, path: Path) -> None:
+    """Write a PNG file of 256 colours, rare ones among them: the median cut loses those of small marks."""
+    image.quantize(256, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
 def main() -> None:
@@ -78,7 +88,7 @@ def main() -> None:
         if name in WINDOWS:
             width, height, left, top = WINDOWS[name]
             part = Image.open(taken).convert("RGB").crop((left, top, left + width, top + height))
-            part.quantize(128, dither=Image.Dither.NONE).save(made, optimize=True)
+            _save(part, made)
         else:
             shutil.copy(taken, made)
         print(f"{made} {made.stat().st_size:,} bytes")

@@ -33,14 +33,13 @@ from fabrik_addon.blender.interface.handle_gizmos import (
     Handle,
     triangles_of,
 )
-from mannequin import Solid
+from mannequin import COLOURS, PROP, Solid, linear
 
 _DRAWN_LARGER = 3
 """Factor by which marks are drawn larger than they are shown, so that their edges are smooth."""
 
 _BACKGROUND = "#DDE2E8"
 _TEXT_COLOUR = "#2C3138"
-_SUBSTANCES = {"wood": "#D6A871", "joint": "#6B4A33", "hoof": "#5B4231", "prop": "#AEB6C0"}
 
 # Okabe and Ito's colours, told apart by colour-blind people too.
 PULLED, PINNED = "#D55E00", "#F0E442"
@@ -67,14 +66,6 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Prop:
-    """A box that stands beside a mannequin, in world space."""
-
-    matrix: Matrix
-    """From a cube with edges of length 1 about the origin."""
-
-
-@dataclass(frozen=True)
 class Figure:
     """A posed mannequin, what is drawn over it, and the words below it."""
 
@@ -83,7 +74,8 @@ class Figure:
     matrices: dict[str, Matrix]
     """From rest in armature space to the pose in world space, by the bones' names."""
     marks: tuple[Mark, ...] = ()
-    props: tuple[Prop, ...] = ()
+    props: tuple[Matrix, ...] = ()
+    """Boxes beside it: each from a cube with edges of length 1 about the origin to world space."""
 
     def moved(self, matrix: Matrix) -> Figure:
         """Return the figure in another place."""
@@ -91,12 +83,11 @@ class Figure:
             replace(mark, place=matrix @ mark.place, begin=None if mark.begin is None else matrix @ mark.begin)
             for mark in self.marks
         )
-        props = (replace(prop, matrix=matrix @ prop.matrix) for prop in self.props)
         return replace(
             self,
             matrices={name: matrix @ own for name, own in self.matrices.items()},
             marks=tuple(marks),
-            props=tuple(props),
+            props=tuple(matrix @ prop for prop in self.props),
         )
 
     def points(self) -> list[Vector]:
@@ -107,7 +98,7 @@ class Figure:
             for number in range(0, len(solid.mesh.vertices), 10)
         ]
         for prop in self.props:
-            corners += [prop.matrix @ Vector(corner) for corner in itertools.product((-0.5, 0.5), repeat=3)]
+            corners += [prop @ Vector(corner) for corner in itertools.product((-0.5, 0.5), repeat=3)]
         return corners + [mark.place for mark in self.marks]
 
 
@@ -124,8 +115,6 @@ class View:
     """Rays for each pixel."""
     band: float = 0.12
     """Part of the height that is kept free below the figures, for words."""
-    columns: int = 0
-    """Figures side by side, in as many rows as are needed, each as large as the view; 0: all."""
 
     def axes(self) -> tuple[Vector, Vector, Vector]:
         """Return the directions to the right of the picture, up, and to the camera."""
@@ -152,13 +141,6 @@ def chain_joints(armature: Object, chain: PropertyGroup) -> list[Vector]:
     bones = chain_bones(armature, chain)
     joints = [armature.matrix_world @ bone.head for bone in bones]
     return [*joints, armature.matrix_world @ bones[-1].tail] if chain.use_tail else joints
-
-
-def handle_place(armature: Object, name: str) -> Vector:
-    """Return where a handle of a body is, in world space."""
-    handle = armature.fabrik.body.handles[name]
-    bone = armature.pose.bones[handle.bone]
-    return armature.matrix_world @ (bone.tail if handle.use_tail else bone.head)
 
 
 def look_at(armature: Object, label: str, solids: Sequence[Solid], marks: tuple[Mark, ...] = ()) -> Figure:
@@ -204,17 +186,9 @@ CHAIN_LEGEND = (("cross", "#5A6068", "target"), ("disc", "#5A6068", "pole"), ("s
 
 
 def render(figures: Sequence[Figure], path: Path, view: View) -> None:
-    """Render the figures side by side into a PNG file, in one row or in several."""
-    count = view.columns or len(figures)
-    rows = [_side_by_side(figures[start : start + count], view) for start in range(0, len(figures), count)]
-    images = []
-    for number, row in enumerate(rows):
-        own = view if number == len(rows) - 1 else replace(view, legend=())
-        images.append(Stage(row, own, [figure for row in rows for figure in row]).shoot(row))
-    picture = Image.new("RGB", (view.width, view.height * len(images)))
-    for number, image in enumerate(images):
-        picture.paste(image, (0, number * view.height))
-    save(picture, path)
+    """Render the figures side by side into a PNG file."""
+    row = _side_by_side(figures, view)
+    save(Stage(row, view, row).shoot(row), path)
 
 
 def _side_by_side(figures: Sequence[Figure], view: View) -> list[Figure]:
@@ -281,14 +255,14 @@ class Stage:
     def _add_figure(self, figure: Figure) -> list[Object]:
         for prop in figure.props:
             box = bmesh.new()
-            bmesh.ops.create_cube(box, size=1.0, matrix=prop.matrix)
+            bmesh.ops.create_cube(box, size=1.0, matrix=prop)
             bmesh.ops.bevel(box, geom=[*box.edges], offset=0.008, segments=3, profile=0.5, affect='EDGES')
-            self._place(_mesh(box), "prop")
+            self._place(_mesh(box), PROP)
         return [self._place(solid.mesh, solid.substance) for solid in figure.solids]
 
     def _place(self, mesh: bpy.types.Mesh, substance: str) -> Object:
         if not mesh.materials:
-            mesh.materials.append(_material(_SUBSTANCES.get(substance, substance)))
+            mesh.materials.append(_material(COLOURS.get(substance, substance)))
         drawn = bpy.data.objects.new(mesh.name, mesh)
         self._scene.collection.objects.link(drawn)
         return drawn
@@ -376,6 +350,8 @@ class _Pen:
         for index in range(count):
             first, last = start + way * index / count, start + way * (index + 0.55) / count
             self.draw.line((*first, *last), fill=colour, width=round(0.35 * self.size))
+        if count:
+            self._ring(begin, 0.55 * self.size, "#FFFFFF", colour)
 
 
 def _mesh(shape: bmesh.types.BMesh) -> bpy.types.Mesh:
@@ -390,14 +366,9 @@ def _material(colour: str) -> bpy.types.Material:
     if material is None:
         material = bpy.data.materials.new(colour)
         shader = material.node_tree.nodes["Principled BSDF"]
-        shader.inputs["Base Color"].default_value = _linear(colour)
+        shader.inputs["Base Color"].default_value = linear(colour)
         shader.inputs["Roughness"].default_value = 0.6
     return material
-
-
-def _linear(colour: str) -> tuple[float, float, float, float]:
-    red, green, blue = (int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5))
-    return (*(((value + 0.055) / 1.055) ** 2.4 for value in (red, green, blue)), 1.0)
 
 
 def _add_camera(scene: Scene, points: Sequence[Vector], view: View) -> Object:
@@ -436,7 +407,7 @@ def _add_lights(scene: Scene) -> None:
     scene.collection.objects.link(placed)
     scene.world = bpy.data.worlds.new("Picture")
     background = scene.world.node_tree.nodes["Background"]
-    background.inputs["Color"].default_value = _linear(_BACKGROUND)
+    background.inputs["Color"].default_value = linear(_BACKGROUND)
     background.inputs["Strength"].default_value = 1.0
 
 

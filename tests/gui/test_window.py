@@ -56,7 +56,8 @@ def stage(chroot: Path) -> Path:
     """A folder with the archive and the scenarios, which Blender sees as /share."""
     shutil.rmtree(OUT, ignore_errors=True)
     shutil.copytree(INSIDE, OUT / "inside", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "scripts/mannequin.py", OUT / "inside")
+    for name in ("mannequin", "body_poses"):
+        shutil.copy(ROOT / f"scripts/{name}.py", OUT / "inside")
     build = [sys.executable, str(ROOT / "scripts/build.py"), "--output", str(OUT)]
     subprocess.run(build, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=300.0)
     return OUT

@@ -14,7 +14,7 @@ from typing import Any
 import bpy
 import gpu
 from bodies import body, body_tool, manual_bodies
-from body_pictures import manual_look, manual_tool
+from body_pictures import manual_look, manual_poses, manual_tool
 from body_pose import (
     body_balance,
     body_follows,
@@ -860,6 +860,7 @@ SCENARIOS = {
         manual,
         manual_bodies,
         manual_tool,
+        manual_poses,
         manual_look,
         manual_panels,
         manual_native_rig,
