@@ -762,6 +762,21 @@ def test_hips_that_come_to_their_place_are_not_said_to_be_limited(rigify: None) 
         assert result is not None and "single precision" not in result.message, result.message
 
 
+@pytest.mark.parametrize(("place", "degrees", "is_named"), [((0.0, -0.2, 0.3), 0.0, False), (None, 140.0, True)])
+def test_a_foot_that_does_not_take_the_rotation_it_is_given_is_named(
+    rigify: None, place: tuple[float, float, float] | None, degrees: float, is_named: bool
+) -> None:
+    armature = metarig("human_metarig")
+    make_body(armature)
+    handle = armature.fabrik.body.handles["Foot.L"]
+    position = None if place is None else handle_place(armature, handle) + Vector(place)
+    desired = Quaternion((0.0, 0.0, 1.0), math.radians(degrees)) @ frame(armature, "foot.L")
+    result, _ = pull_body(bpy.context.view_layer, armature, [Pull("Foot.L", position, desired)])
+    assert (angle(frame(armature, "foot.L"), desired) > 0.5) == is_named
+    message = "" if result is None else result.message
+    assert ("bone 'foot.L' is" in message and "at their limit are" in message) == is_named, message
+
+
 def test_a_pull_without_a_place_is_refused(rigify: None) -> None:
     make_body(metarig("human_metarig"))
     with pytest.raises(RuntimeError, match="pulled nowhere"):

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, cast
 
@@ -166,13 +167,39 @@ def _is_balanced(solved: SolvedChain) -> bool:
     return solved.solution is not None and solved.solution.is_balance_active
 
 
-def _rotation_error(solved: SolvedChain) -> str:
-    """Return in words the angle from a tip's rotation to the desired one; empty where there is none of either."""
+def with_rotations(result: Result | None, solved: Sequence[SolvedChain]) -> Result | None:
+    """Return a result whose message also names the bones that don't have the rotations of their chains' goals.
+
+    Args:
+        result: of a handle of a body; None of one without a position.
+        solved: chains for the rotations of handles.
+    """
+    messages = [result.message] if result is not None and result.message else []
+    for one in solved:
+        angle = _angle_off(one)
+        if angle > _UNREPORTED_ANGLE:
+            reasons = " and ".join(_constrained_by(one)) or _held(one)
+            bone = one.snapshot.bones.end.name
+            messages.append(f"bone '{bone}' is {math.degrees(angle):.3g} degrees from its desired rotation: {reasons}")
+    if not messages:
+        return result
+    if result is None:
+        result = Result(Status.LIMITED.name, 0.0, solved[0].iterations, "")
+    return replace(result, message="; ".join(messages))
+
+
+def _angle_off(solved: SolvedChain) -> float:
+    """Return the angle (radians) from a tip's rotation to the desired one; 0 where there is none."""
     goals = solved.snapshot.goals
     if goals.rotations is None:
-        return ""
+        return 0.0
     desired = Quaternion(goals.rotations[0].tolist())
-    angle = 2.0 * math.acos(min(1.0, abs(desired.dot(solved.snapshot.bones.end.matrix.to_quaternion()))))
+    return 2.0 * math.acos(min(1.0, abs(desired.dot(solved.snapshot.bones.end.matrix.to_quaternion()))))
+
+
+def _rotation_error(solved: SolvedChain) -> str:
+    """Return in words the angle from a tip's rotation to the desired one; empty where there is none of either."""
+    angle = _angle_off(solved)
     if angle <= _UNREPORTED_ANGLE:
         return ""
     goal = "the rotation in which it was pinned" if solved.snapshot.is_pinned else "the target's rotation"

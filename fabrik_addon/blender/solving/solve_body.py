@@ -15,13 +15,14 @@ from ..rig.body_balance import read_balance
 from ..rig.body_floor import read_floor
 from ..rig.body_following import Follows
 from ..rig.body_look_at import eye_channels, read_look_at
-from ..rig.body_snapshots import BodySnapshots, Pull, following_objects, take_body
+from ..rig.body_snapshots import BodySnapshots, Pull, following_objects, rotation_name, take_body
 from ..rig.body_swivels import read_swivels
 from ..rig.chain_bones import check_root_moves
 from ..rig.last_results import Result
 from ..rig.rotation_channel import Channel, Setting
+from ..rig.snapshot import Snapshot
 from .chain_groups import Group, order_of_tip
-from .outcome import outcome_of
+from .outcome import outcome_of, with_rotations
 from .solve_chain_bones import SolvedChain
 from .solve_chains import solve_group
 from .solve_tree_bones import first_joint, take_tree
@@ -37,8 +38,9 @@ def pull_body(
     """Pose an armature so that handles of its body are where they are pulled, or where objects are that they follow.
 
     Returns:
-        how near the first handle came, None for a pull without a position; without a pull how near that one came to its
-        object that is the farthest away; and the changed bones with their channels.
+        how near the first handle came, without a pull how near that one came to its object that is the farthest away,
+        with a message that names pulled, pinned and planted bones without their rotations as well; None for a pull
+        without a position where all have theirs; and the changed bones with their channels.
 
     Raises:
         FabrikError: a bone of the body can't be used; then nothing has changed.
@@ -58,7 +60,14 @@ def pull_body(
     names = {pulls[0].handle} if pulls else following_objects(armature)
     results = [outcome_of(view_layer, armature, chain, ()) for chain in solved if chain.snapshot.name in names]
     result = max(results, key=lambda result: result.error, default=None)
-    return result, [(bone, name) for bone, (name, _) in changed.values()]
+    turned = {rotation_name(pull.handle) for pull in pulls if pull.rotation is not None}
+    rotations = [one for one in solved if one.snapshot.name in turned or _is_pinned_rotation(one.snapshot)]
+    return with_rotations(result, rotations), [(bone, name) for bone, (name, _) in changed.values()]
+
+
+def _is_pinned_rotation(snapshot: Snapshot) -> bool:
+    """Tell whether a chain is that of the whole rotation of a pin or of planted toes, not of an axis of it alone."""
+    return snapshot.is_pinned and not snapshot.has_position and snapshot.goals.rotation_axes is None
 
 
 def eyes_of_solution(
