@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
-from ...core import FabrikError, Goals, Options, StartPose, start_from
+from ...core import FabrikError, Goals, Options
 from ...core.body.posture import (
     FLAT_BOUND,
     FLAT_WEIGHT,
@@ -28,6 +28,7 @@ from ...core.body.posture import (
     POSTURE_WEIGHTS,
     PULLED,
 )
+from .armature_bones import ArmatureBones
 from .body_following import Follows, following_bones
 from .body_look_at import Look, look_of
 from .body_properties import body_of
@@ -37,7 +38,7 @@ from .overrides import overrides_of
 from .planted_feet import lifted_weight, toes_of, upward, upward_over_height
 from .rotation_channel import is_locked
 from .shared_joints import one_bone_per_joint
-from .snapshot import Snapshot, moving_with
+from .snapshot import Snapshot
 from .targets_and_poles import armature_to_world
 
 if TYPE_CHECKING:
@@ -67,6 +68,16 @@ class Pull:
     """Of a handle that isn't one of the body's; empty of one that is."""
     use_tail: bool = True
     """Whether such a handle is at its bone's tail."""
+
+
+@dataclass(frozen=True)
+class _BodyBones:
+    """The bones of a body for one pull."""
+
+    all_bones: ArmatureBones
+    root: PoseBone
+    turning: set[str]
+    """Names of the bones that rotate."""
 
 
 @dataclass(frozen=True)
@@ -213,6 +224,7 @@ def take_body(armature: Object, *pulls: Pull, follows: Follows = 'BODY') -> Body
     root = _common_root(armature, [*bones.values(), *([look.head] if look is not None else [])])
     root_follows = follows == 'BODY' or any(roles[name] == 'HIPS' for name in following)
     turning = (_turning(armature, roles) & following) | ({root.name} if root_follows else set())
+    read = _BodyBones(ArmatureBones(armature), root, turning)
     places = {pull.handle: pull for pull in pulls}
     snapshots: list[Snapshot] = []
     planted: dict[str, PoseBone] = {}
@@ -223,16 +235,16 @@ def take_body(armature: Object, *pulls: Pull, follows: Follows = 'BODY') -> Body
         toes = None if is_pulled or handle.name not in body_of(armature).handles else toes_of(armature, handle, turning)
         if toes is not None:
             planted[handle.bone] = toes
-            snapshots += _planted_by_toes(armature, handle, toes, root, turning)
+            snapshots += _planted_by_toes(read, handle, toes)
             continue
         priority = PINNED if handle.use_pin else PULLED if is_pulled else handle.priority
         try:
-            found = _snapshots_of(armature, handle, own, root, turning, priority)
+            found = _snapshots_of(read, handle, own, priority)
         except FabrikError as error:
             raise FabrikError(f"Handle '{handle.name}': {error}") from error
         snapshots += found if handle.name not in places else _lifted(armature, handle, places[handle.name], found)
     if look is not None:
-        snapshots.append(_looking(armature, look, root, turning))
+        snapshots.append(_looking(read, look))
     turned = [bones[pull.handle].name for pull in pulls if pull.rotation is not None]
     weights = _posture_weights(roles, root, look is not None, turned)
     balance_priority = HELD if turned else PULLED
@@ -307,28 +319,27 @@ def _posture_weights(
     return weights
 
 
-def _looking(armature: Object, look: Look, root: PoseBone, turning: set[str]) -> Snapshot:
+def _looking(body: _BodyBones, look: Look) -> Snapshot:
     """Return the chain from the body's root to the head that looks; the look itself is a task of the whole tree."""
     goals = Goals(np.array([look.head.tail[:]]))
-    snapshot = _snapshot(armature, _bones(armature, LOOK_CHAIN, look.head, root, True, turning), goals)
+    snapshot = _snapshot(body, _bones(body, LOOK_CHAIN, look.head, True), goals)
     return replace(snapshot, has_position=False, priority=LOOKING)
 
 
-def _planted_by_toes(
-    armature: Object, handle: FabrikHandle, toes: PoseBone, root: PoseBone, turning: set[str]
-) -> list[Snapshot]:
+def _planted_by_toes(body: _BodyBones, handle: FabrikHandle, toes: PoseBone) -> list[Snapshot]:
     """Return the chains of a planted foot: its toes stay, and its heel lifts where the leg is too short otherwise.
 
     Pinned are the place and the rotation of the toes and the axis about which the heel lifts. The rotation of the foot
     comes after the handle that is pulled. That the heel doesn't sink is a row of the floor task (``read_floor``).
     """
+    armature = body.all_bones.armature
     foot = armature.pose.bones[handle.bone]
     along, rotation = toes.head - foot.head, foot.matrix.to_quaternion()
     axis = rotation.inverted() @ upward(armature).cross(along).normalized()
     place = Pull(handle.name, toes.head.copy(), toes.matrix.to_quaternion())
     ball = _AddedHandle(f"{handle.name} (toes)", toes.name, use_tail=False, slack=handle.slack)
-    found = _snapshots_of(armature, ball, place, root, turning, PINNED)
-    (flat,) = _snapshots_of(armature, handle, Pull(handle.name, rotation=rotation), root, turning, HELD)
+    found = _snapshots_of(body, ball, place, PINNED)
+    (flat,) = _snapshots_of(body, handle, Pull(handle.name, rotation=rotation), HELD)
     sideways = replace(flat, bones=replace(flat.bones, chain_name=f"{handle.name} (axis)"), is_pinned=True)
     goals = replace(flat.goals, rotation_axes=np.array([axis[:]]))
     bounded = replace(flat.goals, rotation_bounds=np.array([FLAT_BOUND]))
@@ -398,61 +409,62 @@ def _common_root(armature: Object, bones: Sequence[PoseBone]) -> PoseBone:
     raise FabrikError(f"The handles of '{armature.name}' have no bone in common: parent the parts of its body to one")
 
 
-def _snapshots_of(
-    armature: Object, handle: FabrikHandle | _AddedHandle, pull: Pull, root: PoseBone, turning: set[str], priority: int
-) -> list[Snapshot]:
+def _snapshots_of(body: _BodyBones, handle: FabrikHandle | _AddedHandle, pull: Pull, priority: int) -> list[Snapshot]:
     """Return the chain of a handle's position and that of its rotation, whichever the handle has.
 
     A position at a bone's head is one of the chain that ends there, in which the bone doesn't turn.
     """
+    armature = body.all_bones.armature
     bone = armature.pose.bones[handle.bone]
     found = []
     if pull.position is not None:
         # A chain of the root bone alone that ends at its head has no link: it is read with the tail as its end.
-        is_at_root = bone == root and not handle.use_tail
-        bones = _bones(armature, handle.name, bone, root, handle.use_tail or is_at_root, turning)
+        is_at_root = bone == body.root and not handle.use_tail
+        bones = _bones(body, handle.name, bone, handle.use_tail or is_at_root)
         has_slack = handle.slack > 0.0 and priority != PULLED
         slack = np.array([handle.slack / armature_to_world(armature).median_scale]) if has_slack else None
         goals = Goals(np.array([pull.position[:]]), slack=slack)
-        snapshot = _snapshot(armature, bones, goals)
+        snapshot = _snapshot(body, bones, goals)
         found.append(replace(snapshot, bones=replace(bones, use_tail=False)) if is_at_root else snapshot)
     if pull.rotation is not None:
         if is_locked(bone):
             raise FabrikError(f"the rotation of bone '{bone.name}' is locked: unlock it, or switch its Rotation off")
         name = rotation_name(handle.name)
         goals = Goals(np.array([bone.tail[:]]), rotations=np.array([pull.rotation[:]]))
-        snapshot = _snapshot(armature, _bones(armature, name, bone, root, True, turning), goals)
+        snapshot = _snapshot(body, _bones(body, name, bone, True), goals)
         found.append(replace(snapshot, has_position=False, weight=HELD_WEIGHT if priority == HELD else 1.0))
     return [replace(one, priority=priority, is_pinned=priority == PINNED) for one in found]
 
 
-def _bones(
-    armature: Object, name: str, bone: PoseBone, root: PoseBone, use_tail: bool, turning: set[str]
-) -> ChainBones:
+def _bones(body: _BodyBones, name: str, bone: PoseBone, use_tail: bool) -> ChainBones:
     """Return the bones of a chain from a body's root to a bone; those without a role don't turn."""
     line = [bone, *bone.parent_recursive]
-    count = line.index(root) + int(use_tail)
-    found = read_bones(armature, ChainSpec(name, bone.name, count, use_tail, use_limits=True))
-    free = tuple(i for i, one in enumerate(found.bones) if one.name in turning and not is_locked(one))
+    count = line.index(body.root) + int(use_tail)
+    spec = ChainSpec(name, bone.name, count, use_tail, use_limits=True)
+    found = read_bones(body.all_bones.armature, spec, body.all_bones)
+    free = tuple(i for i, one in enumerate(found.bones) if one.name in body.turning and not is_locked(one))
     if not free:
         raise FabrikError("the rotation of all its bones is locked: unlock one of them")
     return replace(found, free=free)
 
 
-def _snapshot(armature: Object, bones: ChainBones, goals: Goals) -> Snapshot:
+def _snapshot(body: _BodyBones, bones: ChainBones, goals: Goals) -> Snapshot:
     # The chain alone has one bone only of those that start at the same place; the body's tree has all of them.
     names = {bone.name for bone in bones.bones}
     first = {bone.name for bone in one_bone_per_joint([bones.bones[i] for i in bones.free], names)}
     alone = replace(bones, free=tuple(i for i in bones.free if bones.bones[i].name in first))
-    start: StartPose = start_from(*read_pose(alone, chain_matrices(alone), alone.rotations))
-    overridden = overrides_of(armature, bones.line, use_limits=True) if bones.is_constrained else ()
+    chain, pose = read_pose(alone, chain_matrices(alone), alone.rotations)
+    overridden: tuple[str, ...] = ()
+    if bones.is_constrained:
+        overridden = overrides_of(body.all_bones.armature, bones.line, use_limits=True)
     return Snapshot(
         bones=bones,
-        start=start,
+        chain=chain,
+        pose=pose,
         goals=goals,
         options=Options(moves_root=True),
         influence=1.0,
         overridden=overridden,
-        moving=moving_with(bones),
+        moving=body.all_bones.moving_with(bones.bones[0]),
         followed=frozenset(),
     )

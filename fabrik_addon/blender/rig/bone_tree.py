@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ...core import Array, Chain, FabrikError, Pose
 from ...core.math.quaternions import IDENTITY
 from .bone_limits import UNLIMITED, Limits, stiffness_of
+from .feasible_channels import BoneConstraints, constraints_of
 
 if TYPE_CHECKING:
     from bpy.types import PoseBone
@@ -78,6 +79,11 @@ class BoneTree:
     def rotation_parents(self) -> list[int]:
         """Index of the bone with which each bone rotates, or -1."""
         return [parent if inherits else -1 for parent, inherits in zip(self.parents, self.inherits, strict=True)]
+
+    @cached_property
+    def constraints(self) -> tuple[BoneConstraints, ...]:
+        """What constrains the bones that rotate."""
+        return tuple(constraints_of(*each) for each in zip(self.bones, self.limits, strict=True))
 
     def joints(self, matrices: Sequence[Matrix]) -> Array:
         """Return the joints (J, 3), bones' heads before ends, for matrices (armature space) of ``line``."""

@@ -22,13 +22,14 @@ from .bone_kinematics import basis_with, pose_matrices, rotates_rigidly
 from .bone_limits import Limits, euler_limits_of, limits_of
 from .bone_stretch import Link, Stretch, read_links, read_stretch
 from .bone_tree import BoneTree, End, read_tree
-from .feasible_channels import BoneConstraints, constraints_of
 from .overrides import overrides_of
 from .rotation_channel import Channel, has_locks, is_locked, present_channel, rotation_from
 from .shared_joints import one_bone_per_joint
 
 if TYPE_CHECKING:
     from bpy.types import Bone, Object, PoseBone
+
+    from .armature_bones import ArmatureBones
 
 
 ChainSettings: TypeAlias = Any
@@ -133,11 +134,6 @@ class ChainBones:
         takes_part = [not _takes_over_parent(bone.bone) for bone in self.line]
         return max((i + 1 for i, is_part in enumerate(takes_part) if is_part), default=0)
 
-    @cached_property
-    def constraints(self) -> tuple[BoneConstraints, ...]:
-        """What constrains the bones that rotate."""
-        return tuple(constraints_of(*each) for each in zip(self.tree.bones, self.tree.limits, strict=True))
-
     def with_free(self, rotations: list[Quaternion]) -> list[Quaternion]:
         """Return the own rotations of all bones, those of the bones that rotate replaced."""
         if len(rotations) == len(self.rotations):
@@ -178,8 +174,13 @@ def bones_of_chain(armature: Object, tip: str, chain_count: int, use_tail: bool)
     return tuple(walked)
 
 
-def read_bones(armature: Object, spec: ChainSpec) -> ChainBones:
+def read_bones(armature: Object, spec: ChainSpec, all_bones: ArmatureBones | None = None) -> ChainBones:
     """Return the bones of a chain.
+
+    Args:
+        armature: evaluated, with nothing changed since.
+        spec: which bones.
+        all_bones: of the armature, where other chains are read too.
 
     Raises:
         FabrikError: there is no such bone, or not as many parents, or no bone can rotate, or stretch if it should.
@@ -188,6 +189,7 @@ def read_bones(armature: Object, spec: ChainSpec) -> ChainBones:
     end = bones[-1] if spec.use_tail else armature.pose.bones[spec.tip]
     line = bones if spec.use_tail else (*bones, end)
     channels = tuple(present_channel(bone) for bone in bones)
+    rotating = None if all_bones is None else all_bones.chain_constraints
     free = _free_bones(bones, spec.use_limits)
     # Stretched bones are uneven: it is without their stretch that they have to be rigid.
     is_rigid = spec.use_stretch or _rigidity(bones, free, [bone.matrix for bone in bones])[0]
@@ -203,7 +205,7 @@ def read_bones(armature: Object, spec: ChainSpec) -> ChainBones:
         channels=channels,
         rotations=tuple(rotation_from(*pair) for pair in zip(bones, channels, strict=True)),
         limits=tuple(limits_of(bone) for bone in bones) if spec.use_limits else None,
-        is_constrained=bool(overrides_of(armature, line, use_limits=False)),
+        is_constrained=bool(overrides_of(armature, line, use_limits=False, rotating=rotating)),
         stretch=read_stretch(bones) if spec.use_stretch else None,
         pole_shape=spec.pole_shape,
     )

@@ -4,13 +4,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 from .rotation_channel import channel_name
 
 if TYPE_CHECKING:
     from bpy.types import Constraint, Object, PoseBone
+
+ChainConstraint: TypeAlias = "tuple[PoseBone, Constraint, list[PoseBone]]"
+"""A bone, its IK or Spline IK constraint, and all bones that it rotates."""
 
 _CHAIN_TYPES = {'IK', 'SPLINE_IK'}
 
@@ -51,8 +54,8 @@ def is_limit(constraint: Constraint) -> bool:
     )
 
 
-def chain_constraints(armature: Object) -> Iterator[tuple[PoseBone, Constraint, list[PoseBone]]]:
-    """Yield the active IK and Spline IK constraints: their bone, the constraint, and all bones that it rotates."""
+def chain_constraints(armature: Object) -> Iterator[ChainConstraint]:
+    """Yield the active IK and Spline IK constraints."""
     for owner in armature.pose.bones:
         for constraint in owner.constraints:
             if constraint.type in _CHAIN_TYPES and is_active(constraint):
@@ -63,7 +66,11 @@ def chain_constraints(armature: Object) -> Iterator[tuple[PoseBone, Constraint, 
 
 
 def overrides_of(
-    armature: Object, bones: Sequence[PoseBone], use_limits: bool, use_stretch: bool = False
+    armature: Object,
+    bones: Sequence[PoseBone],
+    use_limits: bool,
+    use_stretch: bool = False,
+    rotating: Iterable[ChainConstraint] | None = None,
 ) -> tuple[str, ...]:
     """Return the bones of a chain that constraints rotate after their channels, or whose channels are driven, in words.
 
@@ -72,6 +79,7 @@ def overrides_of(
         bones: of the chain.
         use_limits: whether the solver keeps to Limit Rotation constraints, so that they override nothing.
         use_stretch: whether the bones' scale is written too, so that what changes it counts.
+        rotating: the armature's ``chain_constraints``, where they are read already.
     """
     found = [
         f"bone '{bone.name}' (constraint '{constraint.name}')"
@@ -83,7 +91,7 @@ def overrides_of(
         and not (use_limits and is_limit(constraint))
     ]
     names = {bone.name for bone in bones}
-    for owner, constraint, rotated in chain_constraints(armature):
+    for owner, constraint, rotated in chain_constraints(armature) if rotating is None else rotating:
         hit = next((bone.name for bone in rotated if bone.name in names), None)
         if hit is not None:
             found.append(f"bone '{hit}' (constraint '{constraint.name}' of bone '{owner.name}')")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from mathutils import Quaternion
 
 from ...core import Array, Chain, FabrikError, Goals, Options, Pose, StartPose, solver_for, start_from
+from .armature_bones import ArmatureBones
 from .bone_rotations import ParentFrame, bone_parent_frames, transport_in_blender
 from .chain_bones import ChainBones, ChainSpec, chain_matrices, read_bones, read_pose
 from .overrides import overrides_of
@@ -30,7 +31,8 @@ class Snapshot:
     """One chain, read at one frame."""
 
     bones: ChainBones
-    start: StartPose
+    chain: Chain
+    pose: Pose
     """The pose to solve from: links of their own lengths, which point where the stretched links in Blender point."""
     goals: Goals
     options: Options
@@ -42,8 +44,8 @@ class Snapshot:
     """Names of the bones that move when the chain does: its own and their children."""
     followed: frozenset[str]
     """Names of the armature's bones that the chain's target or pole follows; none that move with the chain."""
-    start_of_frames: StartPose | None = None
-    """The start with the frames and links that the bones' rotations give; None where stretch rotates no link."""
+    pose_of_frames: Pose | None = None
+    """The pose with the frames and links that the bones' rotations give; None where stretch rotates no link."""
     weight: float = 1.0
     """Share of the chain where several meet."""
     is_pinned: bool = False
@@ -61,18 +63,15 @@ class Snapshot:
     def name(self) -> str:
         return self.bones.chain_name
 
-    @property
-    def chain(self) -> Chain:
-        return self.start.chain
+    @cached_property
+    def start(self) -> StartPose:
+        """The pose to solve from, prepared: a chain that is solved as part of a tree needs no start of its own."""
+        return transport_in_blender(start_from(self.chain, self.pose))
 
-    @property
-    def pose(self) -> Pose:
-        return self.start.pose
-
-    @property
+    @cached_property
     def shown_start(self) -> StartPose:
         """The start with the frames that the bones have now."""
-        return self.start_of_frames or self.start
+        return self.start if self.pose_of_frames is None else start_from(self.chain, self.pose_of_frames)
 
     @cached_property
     def parent_frames(self) -> list[ParentFrame[Quaternion]]:
@@ -85,19 +84,22 @@ class Snapshot:
         return shown_positions(self.bones, self.pose.positions)
 
 
-def take_snapshot(view_layer: ViewLayer, armature: Object, settings: FabrikChain) -> Snapshot:
+def take_snapshot(
+    view_layer: ViewLayer, armature: Object, settings: FabrikChain, all_bones: ArmatureBones | None = None
+) -> Snapshot:
     """Read everything the core needs to solve one chain with the solver that is chosen for it.
 
     Args:
         view_layer: evaluated, with nothing changed since.
         armature: object with the chain.
         settings: the chain.
+        all_bones: of the armature, where other chains are read too.
 
     Raises:
         FabrikError: what is wrong with the chain or its target, or why its solver can't solve it; the message starts
             with the chain's name.
     """
-    snapshot = take_problem(view_layer, armature, settings)
+    snapshot = take_problem(view_layer, armature, settings, all_bones)
     try:
         solver_for(snapshot.chain, snapshot.options)
     except FabrikError as error:
@@ -105,27 +107,31 @@ def take_snapshot(view_layer: ViewLayer, armature: Object, settings: FabrikChain
     return snapshot
 
 
-def take_problem(view_layer: ViewLayer, armature: Object, settings: FabrikChain) -> Snapshot:
+def take_problem(
+    view_layer: ViewLayer, armature: Object, settings: FabrikChain, all_bones: ArmatureBones | None = None
+) -> Snapshot:
     """Do as ``take_snapshot`` does for any solver, whether it can solve such a chain or not."""
+    all_bones = all_bones or ArmatureBones(armature)
     try:
-        bones = read_bones(armature, _spec_of(settings))
+        bones = read_bones(armature, _spec_of(settings), all_bones)
         overridden = _overridden(armature, bones, settings.use_limits, settings.use_stretch)
-        start, start_of_frames = _starts(bones)
-        moving = moving_with(bones)
-        found = read_goals(view_layer, armature, settings, bones, start.pose.positions, moving)
+        chain, pose, pose_of_frames = _poses(bones)
+        moving = all_bones.moving_with(bones.bones[0])
+        found = read_goals(view_layer, armature, settings, bones, pose.positions, moving)
         options = _options_of(settings)
     except FabrikError as error:
         raise FabrikError(f"Chain '{settings.name}': {error}") from error
     return Snapshot(
         bones=bones,
-        start=start,
+        chain=chain,
+        pose=pose,
         goals=found.goals,
         options=options,
         influence=settings.influence,
         overridden=overridden,
         moving=moving,
         followed=found.followed,
-        start_of_frames=start_of_frames,
+        pose_of_frames=pose_of_frames,
         weight=settings.weight,
         is_pinned=settings.use_pin,
         target_bone=found.target_bone,
@@ -145,16 +151,18 @@ def take_bone_snapshot(armature: Object, tip: str, chain_count: int, use_tail: b
     Raises:
         FabrikError: what is wrong with the bones; the message starts with the tip's name.
     """
+    all_bones = ArmatureBones(armature)
     try:
         # Chains that are set up are named after their tips: it needs a name of its own among them.
-        bones = read_bones(armature, ChainSpec(f"{tip} (dragged)", tip, chain_count, use_tail, use_limits=True))
+        spec = ChainSpec(f"{tip} (dragged)", tip, chain_count, use_tail, use_limits=True)
+        bones = read_bones(armature, spec, all_bones)
         overridden = _overridden(armature, bones, use_limits=True)
-        start, _ = _starts(bones)
+        chain, pose, _ = _poses(bones)
         armature_to_world(armature)
     except FabrikError as error:
         raise FabrikError(f"Bone '{tip}': {error}") from error
-    goals = Goals(start.pose.positions[-1:])
-    return Snapshot(bones, start, goals, Options(), 1.0, overridden, moving_with(bones), frozenset())
+    goals, moving = Goals(pose.positions[-1:]), all_bones.moving_with(bones.bones[0])
+    return Snapshot(bones, chain, pose, goals, Options(), 1.0, overridden, moving, frozenset())
 
 
 def _spec_of(settings: FabrikChain) -> ChainSpec:
@@ -188,22 +196,8 @@ def _overridden(armature: Object, bones: ChainBones, use_limits: bool, use_stret
     return overrides_of(armature, written, use_limits, use_stretch)
 
 
-def _starts(bones: ChainBones) -> tuple[StartPose, StartPose | None]:
-    """Return the start of a chain and, where stretch rotates its links, that of its bones' frames."""
-    of_frames = start_from(*read_pose(bones, chain_matrices(bones), bones.rotations))
-    aimed = aimed_at_shown_links(bones, of_frames)
-    return transport_in_blender(aimed or of_frames), None if aimed is None else of_frames
-
-
-def moving_with(bones: ChainBones) -> frozenset[str]:
-    """Return the names of the bones that move when a chain does: its first bone and all bones below that one.
-
-    By ``Bone.children``, which Blender lists itself: ``children_recursive`` looks at the parent of every bone of the
-    armature, which took a quarter of the time of a press of Solve on Rigify's human.
-    """
-    names, below = [], [bones.bones[0].bone]
-    while below:
-        bone = below.pop()
-        names.append(bone.name)
-        below += bone.children
-    return frozenset(names)
+def _poses(bones: ChainBones) -> tuple[Chain, Pose, Pose | None]:
+    """Return a chain, the pose to solve it from and, where stretch rotates its links, that of its bones' frames."""
+    chain, pose = read_pose(bones, chain_matrices(bones), bones.rotations)
+    aimed = aimed_at_shown_links(bones, chain, pose)
+    return (chain, pose, None) if aimed is None else (chain, aimed, pose)

@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 from mathutils import Vector
 
-from ...core import Array, Pose, StartPose, start_from
+from ...core import Array, Chain, Pose, start_from
 from ...core.math.operations import SCALAR
 from ...core.model.frame_transport import aim_frame
 from .chain_bones import ChainBones
@@ -38,8 +38,8 @@ def shown_positions(bones: ChainBones, positions: Array) -> Array:
     return stretched_positions(bones, positions[0], stretch.factors)
 
 
-def aimed_at_shown_links(bones: ChainBones, start: StartPose) -> StartPose | None:
-    """Return a start with links of their own lengths that point where the stretched links do.
+def aimed_at_shown_links(bones: ChainBones, chain: Chain, pose: Pose) -> Pose | None:
+    """Return a chain's pose with links of their own lengths that point where the stretched links do.
 
     None where stretch rotates no link. A solve that stretches bones rotates them back by as much as stretch rotates
     their links; a solve that started from the links of the bones' frames would next time bend in another plane.
@@ -47,9 +47,10 @@ def aimed_at_shown_links(bones: ChainBones, start: StartPose) -> StartPose | Non
     stretch = bones.stretch
     if stretch is None or not stretch.is_stretched or all(link.is_straight for link in bones.links):
         return None
-    stretched = stretched_positions(bones, start.pose.positions[0], stretch.factors)
+    start = start_from(chain, pose)
+    stretched = stretched_positions(bones, pose.positions[0], stretch.factors)
     links = np.diff(stretched, axis=0)
-    links *= (start.chain.lengths[1:] / np.linalg.norm(links, axis=1))[:, None]
+    links *= (chain.lengths[1:] / np.linalg.norm(links, axis=1))[:, None]
     positions = stretched[0] + np.vstack([np.zeros(3), np.cumsum(links, axis=0)])
     frames = [
         aim_frame(SCALAR, frame, frame, link, ends, axis)
@@ -57,4 +58,4 @@ def aimed_at_shown_links(bones: ChainBones, start: StartPose) -> StartPose | Non
             start.frames, start.links, pairwise(positions.tolist()), start.x_axes, strict=False
         )
     ]
-    return start_from(start.chain, Pose(positions, np.array([*frames, frames[-1]]), start.pose.base))
+    return Pose(positions, np.array([*frames, frames[-1]]), pose.base)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from mathutils import Matrix, Quaternion
 
 from .bone_kinematics import basis_with, pose_matrices
-from .bone_limits import euler_limits_of, limits_of
+from .bone_limits import Limits, euler_limits_of
 from .bone_tree import BoneTree, End
 from .rotation_channel import has_locks, is_locked, rotation_of
 from .shared_joints import one_bone_per_joint, share_joint
@@ -60,15 +60,16 @@ def tree_bones(
     """
     order = {bone.name: number for number, bone in enumerate(armature.pose.bones)}
     rotating: dict[str, PoseBone] = {}
-    limited: set[str] = set()
+    limits: dict[str, Limits] = {}
     for snapshot in snapshots:
-        for bone in snapshot.bones.tree.bones:
+        chain = snapshot.bones.tree
+        for bone, of_bone in zip(chain.bones, chain.limits, strict=True):
             rotating[bone.name] = bone
-            if snapshot.bones.limits is not None:
-                limited.add(bone.name)
+            if of_bone is not None:
+                limits[bone.name] = of_bone
     bones = _parents_first(rotating.values(), order)
     if posture_weights is None:
-        bones = one_bone_per_joint(bones, limited)
+        bones = one_bone_per_joint(bones, limits.keys())
     numbers = {bone.name: number for number, bone in enumerate(bones)}
     moving = frozenset().union(*(snapshot.moving for snapshot in snapshots))
     joints = _JointNumbers(numbers)
@@ -86,7 +87,7 @@ def tree_bones(
             bones=tuple(bones),
             parents=tuple(_nearest_ancestor(bone.parent, numbers) for bone in bones),
             inherits=tuple(_inherits(bone, numbers) for bone in bones),
-            limits=tuple(limits_of(bone) if bone.name in limited else None for bone in bones),
+            limits=tuple(limits.get(bone.name) for bone in bones),
             line=line,
             rows=tuple(rows[bone.name] for bone in bones),
             ends=tuple(
@@ -101,7 +102,7 @@ def tree_bones(
         meets=tuple(meets),
         rotations=tuple(rotation_of(bone) for bone in bones),
         has_locks=any(
-            (has_locks(bone) and not is_locked(bone)) or (bone.name in limited and bool(euler_limits_of(bone)))
+            (has_locks(bone) and not is_locked(bone)) or (bone.name in limits and bool(euler_limits_of(bone)))
             for bone in bones
         ),
         is_rigid=all(snapshot.bones.is_rigid for snapshot in snapshots),
@@ -155,13 +156,15 @@ def _inherits(bone: PoseBone, numbers: Mapping[str, int]) -> bool:
 
 
 def _between(bones: Sequence[PoseBone], order: Mapping[str, int], numbers: Mapping[str, int]) -> tuple[PoseBone, ...]:
-    """Return bones and those between them and the tree's roots, parents first."""
-    found: dict[str, PoseBone] = {}
+    """Return bones, all of the tree's among them, and those between them and the tree's roots, parents first."""
+    found = {bone.name: bone for bone in bones}
     for bone in bones:
-        way = [bone]
-        while way[-1].parent is not None and _nearest_ancestor(way[-1].parent, numbers) >= 0:
-            way.append(way[-1].parent)
-        found.update((link.name, link) for link in way)
+        way, above = [], bone.parent
+        while above is not None and above.name not in numbers:
+            way.append(above)
+            above = above.parent
+        if above is not None:
+            found.update((link.name, link) for link in way)
     return tuple(_parents_first(found.values(), order))
 
 

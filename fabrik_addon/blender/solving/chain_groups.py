@@ -19,6 +19,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ...core import SOLVERS, FabrikError, solver_for_tree
+from ..rig.armature_bones import ArmatureBones
 from ..rig.chain_bones import armature_of, check_root_moves
 from ..rig.snapshot import Snapshot, take_snapshot
 from .solve_tree_bones import ReadTree, take_tree
@@ -109,7 +110,8 @@ def take_snapshots(view_layer: ViewLayer, armature: Object, chains: Sequence[Fab
     for name in names:
         if (count := names.count(name)) > 1:
             raise FabrikError(f"{count} chains of '{armature.name}' are named '{name}': give each a name of its own")
-    return [take_snapshot(view_layer, armature, chain) for chain in chains]
+    all_bones = ArmatureBones(armature)
+    return [take_snapshot(view_layer, armature, chain, all_bones) for chain in chains]
 
 
 def group_chains(snapshots: Sequence[Snapshot]) -> list[Group]:
@@ -125,7 +127,8 @@ def group_chains(snapshots: Sequence[Snapshot]) -> list[Group]:
 
 def unite_chains(snapshots: Sequence[Snapshot]) -> list[Group]:
     """Return groups of the chains that belong together, in no order and without their trees."""
-    groups = [Group((snapshot,)) for snapshot in sorted(snapshots, key=order_of_tip)]
+    ordered = sorted(snapshots, key=order_of_tip)
+    groups = [Group((snapshot,)) for snapshot in ordered]
     number = 0
     while number < len(groups):
         group = groups[number]
@@ -134,7 +137,8 @@ def unite_chains(snapshots: Sequence[Snapshot]) -> list[Group]:
             number += 1
             continue
         groups.remove(other)
-        groups[number] = Group(tuple(sorted((*group.snapshots, *other.snapshots), key=order_of_tip)))
+        names = {*group.names, *other.names}
+        groups[number] = Group(tuple(snapshot for snapshot in ordered if snapshot.name in names))
         number = 0  # the larger group may belong together with one that its parts didn't
     return groups
 
@@ -145,7 +149,7 @@ def take_group(view_layer: ViewLayer, armature: Object, chains: Sequence[FabrikC
     Raises:
         FabrikError: a chain or its target can't be used.
     """
-    snapshots = sorted((take_snapshot(view_layer, armature, chain) for chain in chains), key=order_of_tip)
+    snapshots = sorted(take_snapshots(view_layer, armature, chains), key=order_of_tip)
     return with_tree(Group(tuple(snapshots)))
 
 

@@ -146,7 +146,7 @@ def feasible_pose(
 ) -> tuple[tuple[tuple[PoseBone, Channel], ...], list[Quaternion]]:
     """Return the feasible channels of the bones that rotate, and the own rotations of all bones with them."""
     desired = [rotations[i] for i in bones.free]
-    channels, given = feasible_channels(bones.constraints, desired, bones.free_rotations)
+    channels, given = feasible_channels(bones.tree.constraints, desired, bones.free_rotations)
     return tuple(zip(bones.tree.bones, channels, strict=True)), bones.with_free(given)
 
 
@@ -302,7 +302,7 @@ def _jacobian(bones: ChainBones, pose: _FeasiblePose) -> Array:
     direction, and two of 300 random chains ended up to a fifth farther from their targets.
     """
     columns = []
-    for i, constraints in zip(bones.free, bones.constraints, strict=True):
+    for i, constraints in zip(bones.free, bones.tree.constraints, strict=True):
         own, tip_jacobian = pose.rotations[i], _tip_jacobian(bones, pose, i)
         if constraints.allows_all:
             columns.append(tip_jacobian)

@@ -35,7 +35,7 @@ from ...core.math.operations import Component
 from ..rig.bone_kinematics import location_at
 from ..rig.bone_rotations import bone_parent_frames, bone_rotations
 from ..rig.bone_tree import read_tree
-from ..rig.feasible_channels import constraints_of, feasible_channels
+from ..rig.feasible_channels import feasible_channels
 from ..rig.rotation_channel import Channel, present_channel, rotation_of
 from ..rig.snapshot import Snapshot
 from ..rig.tree_of_chains import TreeBones, tree_bones, tree_matrices
@@ -240,9 +240,7 @@ def _rotations_of(
 
 
 def _feasible(read: ReadTree, solution: TreeSolution, rotations: Sequence[Quaternion]) -> _FeasiblePose:
-    tree = read.bones.tree
-    constraints = [constraints_of(*each) for each in zip(tree.bones, tree.limits, strict=True)]
-    return _FeasiblePose(solution, *feasible_channels(constraints, rotations, read.bones.rotations))
+    return _FeasiblePose(solution, *feasible_channels(read.bones.tree.constraints, rotations, read.bones.rotations))
 
 
 def _differ(desired: Quaternion, given: Quaternion) -> bool:
