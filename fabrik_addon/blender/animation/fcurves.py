@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import bpy
@@ -156,6 +157,7 @@ def _as_added() -> dict[str, int]:
     return added | {"easing": _enum("easing", "AUTO")} | dict.fromkeys(_FLAGS, True)
 
 
+@cache
 def _enum(name: str, item: str) -> int:
     return int(bpy.types.Keyframe.bl_rna.properties[name].enum_items[item].value)  # type: ignore[attr-defined]
 

@@ -68,6 +68,10 @@ class PlainChain:
     """Read at the first frame."""
     can_shear: bool
     """Whether its bones may change their shape from frame to frame."""
+    target_bone: str
+    """Name of the bone that is the target; empty where the target is an object."""
+    pole_bone: str
+    """The same of the pole."""
 
     @cached_property
     def names(self) -> list[str]:
@@ -97,23 +101,24 @@ class PlainChain:
             if not all(map(rotates_rigidly, line[: len(at_first.bones)], parents)):
                 return None
         matrices = chain_matrices(at_frame(at_first, line)) if at_first.is_constrained else [b.matrix for b in line]
-        row: Row = []
-        for i in at_first.free:
-            row.extend(matrices[i].translation[:])
-        last = matrices[-1]
+        links = [matrices[i] for i in at_first.free]
+        last, target = matrices[-1], settings.target
         end = last @ Vector((0.0, line[-1].bone.length, 0.0)) if at_first.use_tail else last.translation
-        row.extend(end[:])
-        for i in at_first.free:
-            row.extend(matrices[i].to_quaternion()[:])
+        row: Row = []
+        for matrix in links:
+            row += matrix.translation[:]
+        row += end[:]
+        for matrix in links:
+            row += matrix.to_quaternion()[:]
         for bone in line[: len(at_first.bones)]:
-            row.extend(rotation_of(bone)[:])
+            row += rotation_of(bone)[:]
         row.append(settings.influence)
-        row.extend((to_armature @ position_in_world(settings.target, settings.subtarget, "target"))[:])
+        row += (to_armature @ position_in_world(target, self.target_bone, "target"))[:]
         if self.snapshot.goals.poles is not None:
-            row.extend((to_armature @ position_in_world(settings.pole_target, settings.pole_subtarget, "pole"))[:])
+            row += (to_armature @ position_in_world(settings.pole_target, self.pole_bone, "pole"))[:]
         if self.snapshot.goals.rotations is not None:
-            desired = rotation_in_armature(armature, settings.target, settings.subtarget)
-            row.extend((desired @ Quaternion(settings.rotation_offset[:]).normalized())[:])
+            desired = rotation_in_armature(armature, target, self.target_bone)
+            row += (desired @ Quaternion(settings.rotation_offset[:]).normalized())[:]
         return row
 
     def solve(self, rows: list[Row]) -> SolvedRows:
@@ -123,7 +128,8 @@ class PlainChain:
         widths = [3 * (free + 1), 4 * free, 4 * count, 1, 3]
         widths += [3] if snapshot.goals.poles is not None else []
         widths += [4] if snapshot.goals.rotations is not None else []
-        parts = np.split(np.array(rows), np.cumsum(widths)[:-1], axis=1)
+        values = np.array(rows)
+        parts = np.split(values, np.cumsum(widths)[:-1], axis=1)
         frames = len(rows)
         positions = parts[0].reshape(frames, free + 1, 3)
         own = parts[2].reshape(frames, count, 4)
@@ -134,7 +140,7 @@ class PlainChain:
         with np.errstate(divide="ignore", invalid="ignore"):
             off = np.abs(links / scale[:, None] - np.array(chain.links)).max(axis=1)
             is_solved = off <= _SAME_LINKS * chain.total_length
-            is_solved &= np.isfinite(np.array(rows)).all(axis=1)
+            is_solved &= np.isfinite(values).all(axis=1)
         which = np.flatnonzero(is_solved)
         solved = self._solve_same(parts, positions, own, root, scale, which) if which.size else None
         rotations = own[:, list(snapshot.bones.free)].copy()
@@ -229,7 +235,8 @@ def plain_chain_of(group: Group, armature: Object) -> PlainChain | None:
     if len(group.snapshots) != 1 or snapshot.target_bone in snapshot.moving:
         return None
     bones = snapshot.bones
-    if armature.fabrik.chains[bones.chain_name].use_pin:  # type: ignore[attr-defined]
+    settings = armature.fabrik.chains[bones.chain_name]  # type: ignore[attr-defined]
+    if settings.use_pin:
         return None
     if snapshot.options.moves_root or snapshot.options.stretch_max > 1.0 or bones.has_locks:
         return None
@@ -238,7 +245,8 @@ def plain_chain_of(group: Group, armature: Object) -> PlainChain | None:
         return None
     if any(has_animated_settings(animated, bone) for bone in bones.line):
         return None
-    return PlainChain(snapshot, may_shear(armature, bones.line))
+    can_shear = may_shear(armature, bones.line)
+    return PlainChain(snapshot, can_shear, settings.subtarget, settings.pole_subtarget)
 
 
 def may_shear(armature: Object, line: Sequence[PoseBone]) -> bool:

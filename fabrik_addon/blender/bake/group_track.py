@@ -245,13 +245,10 @@ class Track:
             return []
         solved = self.plain.solve(self._rows)
         numbers = self._row_numbers
-        left = []
-        for row, number in enumerate(numbers):
-            if not solved.is_solved[row]:
-                left.append(number)
-                continue
-            for chain, name in enumerate(self.group.names):
-                self._note(number, name, Status(int(solved.status[row, chain])), float(solved.error[row, chain]))
+        left = [numbers[row] for row in np.flatnonzero(~solved.is_solved)]
+        for row, chain in np.argwhere(solved.is_solved[:, None] & (solved.status != Status.REACHED)):
+            name = self.group.names[chain]
+            self._note(numbers[row], name, Status(int(solved.status[row, chain])), float(solved.error[row, chain]))
         for column, bone in enumerate(self.plain.rotating):
             key = (bone.name, channel_name(bone))
             self._rotations[key][numbers] = solved.rotations[:, column]
