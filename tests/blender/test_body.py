@@ -32,6 +32,7 @@ from tests.blender.rigs import (
     activate,
     clear_scene,
     enter_pose_mode,
+    generated_rig,
     linked,
     make_armature,
     make_tail,
@@ -423,6 +424,20 @@ def test_a_generated_rig_has_a_body_of_its_fk_controls(rigify: None) -> None:
         assert (armature.pose.bones[name].head - at).length < 1e-3
 
 
+def test_planted_feet_of_a_generated_rig_lift_their_heels(rigify: None) -> None:
+    """Between foot and toes lies a bone without a role there."""
+    armature = generated_rig("basic_human_metarig")
+    make_body(armature)
+    toes, before = ("toe_fk.L", "toe_fk.R"), heads(armature)
+    rotations = {name: frame(armature, name) for name in toes}
+    feet = {name: frame(armature, name) for name in ("foot_fk.L", "foot_fk.R")}
+    target = pull(armature, "Head", (0.0, -0.1, 0.06))
+    assert (place(armature, "Head") - target).length < 5e-3 * height(armature)  # with flat feet 0.03 of it
+    assert all((heads(armature)[name] - before[name]).length < PIN_DISTANCE * height(armature) for name in toes)
+    assert all(angle(frame(armature, name), rotations[name]) < PIN_ANGLE for name in toes)
+    assert all(angle(frame(armature, name), rotation) > 10.0 for name, rotation in feet.items())
+
+
 FK_CONTROLS = {
     "human": ("human", {"Upper Arm.L": "upper_arm_fk.L", "Hand.R": "hand_fk.R", "Toe.L": "toe_fk.L"}, ()),
     "basic_quadruped": (
@@ -750,6 +765,36 @@ def test_a_locked_hips_bone_is_named(rigify: None) -> None:
         bpy.ops.pose.fabrik_body_pull(handle="Hips", position=(0.0, 0.0, 0.5))
 
 
+def test_hips_whose_rotation_is_locked_stay_and_the_feet_too(rigify: None) -> None:
+    """Without the bone of the hips the limbs are trees of their own, each with its own shift of the root."""
+    armature = metarig("human_metarig")
+    make_body(armature)
+    hips = armature.pose.bones["spine"]
+    hips.lock_rotation, hips.lock_rotation_w = (True, True, True), True
+    for handle, by in (("Hand.L", (0.1, -0.25, 0.3)), ("Foot.R", (0.0, -0.3, 0.2)), ("Chest", (0.0, -0.15, -0.05))):
+        other = place(armature, "Foot.L")
+        pull(armature, handle, by)
+        assert (place(armature, "Foot.L") - other).length < PIN_DISTANCE * height(armature), handle
+        assert hips.location.length == 0.0
+
+
+@pytest.mark.parametrize("mode", ["XYZ", "ZYX", "QUATERNION"])
+def test_feet_hold_where_knees_and_elbows_are_hinges_by_their_locks(rigify: None, mode: str) -> None:
+    """Two axes that are locked at 0 leave a rotation about the third one, in whichever pose the joint is."""
+    armature = metarig("human_metarig")
+    make_body(armature, use_limits=False)
+    for name in ("forearm.L", "forearm.R", "shin.L", "shin.R"):
+        bone = armature.pose.bones[name]
+        bone.rotation_mode, bone.lock_rotations_4d, bone.lock_rotation = mode, False, (False, True, True)
+    before, toes = heads(armature), {name: frame(armature, name) for name in ("toe.L", "toe.R")}
+    for handle, by in (("Hips", (0.05, 0.03, -0.25)), ("Hips", (-0.03, -0.02, 0.1)), ("Hand.L", (-0.05, -0.2, 0.1))):
+        target = pull(armature, handle, by)
+        assert (place(armature, handle) - target).length < PIN_DISTANCE * height(armature)
+        for name, rotation in toes.items():
+            assert (heads(armature)[name] - before[name]).length < PIN_DISTANCE * height(armature), (handle, name)
+            assert angle(frame(armature, name), rotation) < PIN_ANGLE, (handle, name)
+
+
 def test_hips_that_come_to_their_place_are_not_said_to_be_limited(rigify: None) -> None:
     armature = metarig("human_metarig")
     make_body(armature)
@@ -758,7 +803,7 @@ def test_hips_that_come_to_their_place_are_not_said_to_be_limited(rigify: None) 
         for bone in armature.pose.bones:
             bone.matrix_basis = Matrix()
         update()
-        result, _ = pull_body(layer, armature, (Pull("Hips", place + Vector(by)),))
+        result, *_ = pull_body(layer, armature, (Pull("Hips", place + Vector(by)),))
         assert result is not None and "single precision" not in result.message, result.message
 
 
@@ -771,7 +816,7 @@ def test_a_foot_that_does_not_take_the_rotation_it_is_given_is_named(
     handle = armature.fabrik.body.handles["Foot.L"]
     position = None if place is None else handle_place(armature, handle) + Vector(place)
     desired = Quaternion((0.0, 0.0, 1.0), math.radians(degrees)) @ frame(armature, "foot.L")
-    result, _ = pull_body(bpy.context.view_layer, armature, [Pull("Foot.L", position, desired)])
+    result, *_ = pull_body(bpy.context.view_layer, armature, [Pull("Foot.L", position, desired)])
     assert (angle(frame(armature, "foot.L"), desired) > 0.5) == is_named
     message = "" if result is None else result.message
     assert ("bone 'foot.L' is" in message and "at their limit are" in message) == is_named, message
@@ -783,6 +828,8 @@ def test_a_pull_without_a_place_is_refused(rigify: None) -> None:
         bpy.ops.pose.fabrik_body_pull(handle="Head")
     with pytest.raises(RuntimeError, match="not a finite number"):
         bpy.ops.pose.fabrik_body_pull(handle="Head", position=(math.nan, 0.0, 0.0))
+    with pytest.raises(RuntimeError, match="The rotation has no length"):
+        bpy.ops.pose.fabrik_body_pull(handle="Head", rotation=(0.0, 0.0, 0.0, 0.0))
 
 
 # Dragging

@@ -139,7 +139,7 @@ def test_a_handle_that_balance_holds_back_says_so(handle: str, by: tuple[float, 
     for use_balance in (True, False):
         armature = human(use_balance)
         target = place(armature, handle) + Vector(by)
-        result, _ = pull_body(bpy.context.view_layer, armature, [Pull(handle, target, None)])
+        result, *_ = pull_body(bpy.context.view_layer, armature, [Pull(handle, target, None)])
         assert result is not None
         assert ("Balance keeps the center of mass over the feet" in result.message) == use_balance, result.message
 

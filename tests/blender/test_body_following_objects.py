@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 from typing import Any
 
@@ -112,6 +113,20 @@ def test_a_deleted_object_leaves_a_pin(human: Object, prop: Object) -> None:
     handle = human.fabrik.body.handles["Hand.L"]
     assert handle.target is None and handle.use_pin
     assert "No pinned handle follows an object" in error_of(ops.fabrik_body_follow)
+
+
+def test_a_pin_that_is_not_held_is_named(human: Object, prop: Object, capfd: pytest.CaptureFixture[str]) -> None:
+    prop.location += Vector((3.0, 0.0, 0.0))
+    update()
+    there = human.matrix_world @ human.pose.bones["hand.R"].head
+    for pulled in (
+        lambda: ops.fabrik_body_pull(handle="Hand.R", position=there),
+        lambda: ops.fabrik_body_turn(handle="Hand.R", angle=0.2),
+        lambda: ops.fabrik_drag(handle="Hand.R", position=there + Vector((0.0, 0.0, 0.05))),
+    ):
+        assert pulled() == {"FINISHED"}
+        ctypes.CDLL(None).fflush(None)  # C buffers what goes to a file
+        assert "Warning: Handle 'Hand.L': out of reach" in capfd.readouterr().out
 
 
 def test_an_object_that_follows_the_body_is_refused(human: Object, prop: Object) -> None:

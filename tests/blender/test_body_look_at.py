@@ -11,7 +11,7 @@ from typing import Any
 import bpy
 import pytest
 from bpy.types import Object
-from mathutils import Vector
+from mathutils import Quaternion, Vector
 
 from fabrik_addon.blender.drag.body_drag import BodyDrag
 from fabrik_addon.blender.overlay.read_body import read_gaze
@@ -55,6 +55,10 @@ def head_off(armature: Object) -> float:
     return math.degrees((now @ found.forward).angle(found.point - found.head.head - now @ found.start))
 
 
+def head_rotation(armature: Object) -> Quaternion:
+    return armature.pose.bones["spine.006"].matrix.to_quaternion()
+
+
 def eye_off(armature: Object, side: str, at: Vector) -> float:
     eye = armature.pose.bones[f"eye.{side}"]
     way = armature.matrix_world.inverted() @ at - eye.head
@@ -92,6 +96,22 @@ def test_it_looks_at_an_object_and_holds_that_while_others_are_pulled(human: Obj
         assert max(eye_off(human, side, target.location) for side in "LR") < 0.05
     for name, before in toes.items():
         assert (human.pose.bones[name].head - before).length < PIN_DISTANCE * height(human)
+
+
+def test_the_gaze_stays_where_an_object_was_that_is_deleted(human: Object) -> None:
+    target = make_empty("Lamp", around(human, -30.0, 10.0))
+    update()
+    human.fabrik.body.look_target = target
+    target.location = around(human, -50.0, 10.0)
+    update()
+    assert ops.fabrik_body_look() == {"FINISHED"}
+    bpy.data.objects.remove(target)
+    update()
+    before = head_rotation(human)
+    there = place(human, "Hand.R") + Vector((0.0, -0.1, 0.05))
+    assert ops.fabrik_body_pull(handle="Hand.R", position=there) == {"FINISHED"}
+    update()
+    assert math.degrees(before.rotation_difference(head_rotation(human)).angle) < 1.0
 
 
 def test_an_object_that_was_moved_is_followed_like_those_of_pins(human: Object) -> None:
@@ -287,7 +307,7 @@ def test_bad_input_is_named_and_changes_nothing(human: Object) -> None:
     refused(human, "'Pin' is inside the head, bone 'spine.006'", target=inside.name)
     refused(human, "The head looks at 'Cup', which follows bone 'hand.R'", target="Cup")
     refused(human, "follows the armature itself", target=human.name)
-    refused(human, "The place of The place is not a finite number", location=(math.nan, 0.0, 0.0))
+    refused(human, "The place has a position that is not a finite number", location=(math.nan, 0.0, 0.0))
     head = human.pose.bones["spine.006"]
     head.lock_rotation, head.lock_rotation_w = (True, True, True), True
     refused(human, "The rotation of bone 'spine.006' is locked", location=around(human, 20.0))

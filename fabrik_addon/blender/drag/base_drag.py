@@ -141,6 +141,10 @@ class BaseDrag(ABC):
     def finish(self, view_layer: ViewLayer) -> None:  # noqa: B027 - only some drags have something left to do
         """Go on to that pose at once: for scripts, the redo panel and typed numbers, which show no pose before."""
 
+    def slipped(self, _view_layer: ViewLayer) -> str:
+        """Return in words which pin is not held; empty if all are, or where the drag says so elsewhere."""
+        return ""
+
     def confirm(self) -> list[tuple[Object | PoseBone | Bone, str]]:
         """End the drag here; return the changed channels: objects and bones, with the channels' names."""
         return self._channels.changed()

@@ -24,7 +24,7 @@ from ..rig.planted_feet import lifted_weight, upward_over_height
 from ..rig.rotation_channel import channel_name
 from ..rig.targets_and_poles import armature_to_world
 from ..setup.body_handles import keep_pulls
-from ..solving.outcome import outcome_of
+from ..solving.outcome import outcome_of, slipped_pin
 from ..solving.solve_body import body_group
 from ..solving.solve_chains import solve_group
 from .base_drag import BaseDrag, Grab
@@ -276,6 +276,11 @@ class BodyDrag(BaseDrag):
         if changed:
             keep_pulls(self.armature, self._kept())
         return changed
+
+    def slipped(self, view_layer: ViewLayer) -> str:
+        """Return in words which pin or planted foot is not held; empty if all are."""
+        pulled = {pull.handle for pull in self._start_pulls}
+        return slipped_pin(view_layer, self.armature, self._previous, pulled)
 
     def _kept(self) -> tuple[Pull, ...]:
         """Return what the handles keep from now on."""

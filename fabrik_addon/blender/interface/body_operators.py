@@ -159,17 +159,21 @@ class POSE_OT_fabrik_body_pull(HasBodyMixin, Operator):
         if self.properties.is_property_set("position"):
             position = to_armature @ Vector(self.position)
         if self.properties.is_property_set("rotation"):
+            if not any(self.rotation):
+                raise FabrikError("The rotation has no length")
             rotation = to_armature.to_quaternion() @ Quaternion(self.rotation).normalized()
         if position is None and rotation is None:
             raise FabrikError(f"Handle '{handle.name}' is pulled nowhere: give a position or a rotation")
         own = Pull(handle.name, position, rotation)
         other = other_side(armature, handle.bone, handle.use_tail)
         pulls = (own,) if other is None else (own, other.pull(own))
-        result, changed = pull_body(context.view_layer, armature, pulls, self.follows)
+        result, changed, slipped = pull_body(context.view_layer, armature, pulls, self.follows)
         keep_pulls(armature, pulls)
         auto_key(context, changed)
         if result is not None and result.message:
             report(self, {'WARNING'}, f"Handle '{handle.name}': {result.message}")
+        if slipped:
+            report(self, {'WARNING'}, slipped)
 
 
 class POSE_OT_fabrik_body_follow(HasBodyMixin, Operator):
@@ -187,14 +191,16 @@ class POSE_OT_fabrik_body_follow(HasBodyMixin, Operator):
 
         armature = context.object
         if following_objects(armature):
-            result, changed = pull_body(context.view_layer, armature, ())
+            result, changed, slipped = pull_body(context.view_layer, armature, ())
         elif body_of(armature).use_look_at:
-            result, (_, changed) = None, look_at(context.view_layer, armature)
+            result, (_, changed), slipped = None, look_at(context.view_layer, armature), ""
         else:
             raise FabrikError("No pinned handle follows an object: choose one in the panel Handles")
         auto_key(context, changed)
         if result is not None and result.message:
             report(self, {'WARNING'}, f"A handle doesn't reach its object: {result.message}")
+        if slipped:
+            report(self, {'WARNING'}, slipped)
 
 
 class POSE_OT_fabrik_body_bake(FrameRangeMixin, HasBodyMixin, Operator):

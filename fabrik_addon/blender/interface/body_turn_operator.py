@@ -55,7 +55,7 @@ class POSE_OT_fabrik_body_turn(OfHandleMixin, ModalDragOperator):
 
     def run(self, context: Context) -> None:
         axis = Vector(self.axis)
-        if not axis.length:
+        if not axis.length > 0.0:
             raise FabrikError("The axis has no length")
         session = self._begin(context)
         session.turn(context.view_layer, Quaternion(axis.normalized(), self.angle))
@@ -82,6 +82,8 @@ class POSE_OT_fabrik_body_turn(OfHandleMixin, ModalDragOperator):
         left = math.degrees(session.angle_left)
         if left > _REPORTED_ANGLE:
             report(self, {'WARNING'}, f"Handle '{self.handle}': limits or held handles keep it {left:.1f}° from there")
+        if slipped := session.slipped(context.view_layer):
+            report(self, {'WARNING'}, slipped)
         return {'FINISHED'} if changed else {'CANCELLED'}
 
 

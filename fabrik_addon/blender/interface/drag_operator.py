@@ -147,6 +147,8 @@ class _DragOperator(ModalDragOperator):
             report(self, {'WARNING'}, f"'{session.grab.chain or session.grab.bone}': {session.result.message}")
         if session.left_behind:
             report(self, {'WARNING'}, f"The target stays behind: {session.left_behind}")
+        if slipped := session.slipped(context.view_layer):
+            report(self, {'WARNING'}, slipped)
         # CANCELLED makes no undo step: without a change there is nothing to undo.
         return {'FINISHED'} if changed else {'CANCELLED'}
 

@@ -107,7 +107,7 @@ def look_of(armature: Object) -> Look | None:
         eyes=tuple((bone, _axis_of(bone, forward)) for bone in eyes) if body.use_eyes else (),
     )
     if not all(map(math.isfinite, look.point[:])):
-        raise FabrikError(f"The place of {look.name} is not a finite number")
+        raise FabrikError(f"{look.name} has a position that is not a finite number")
     if (look.point - head.head - head.matrix.to_quaternion() @ look.start).length < _INSIDE * head.length:
         raise FabrikError(f"{look.name} is inside the head, bone '{head.name}': move it away, or switch Look At off")
     return look

@@ -187,8 +187,10 @@ class FabrikHandle(PropertyGroup):
 
 
 def _note_look_target(body: FabrikBody, context: Context) -> None:
-    """Look at an object that was chosen."""
+    """Look at an object that was chosen, and at the place where it is should it be deleted."""
     body.use_look_at = body.look_target is not None
+    if body.look_target is not None:
+        body.look_location = body.look_target.matrix_world.to_translation()
     show_change(body, context)
 
 

@@ -17,7 +17,7 @@ from bpy.types import LimitRotationConstraint
 from mathutils import Euler, Quaternion
 
 from .overrides import is_active, is_limit
-from .rotation_channel import rotation_locks
+from .rotation_channel import rotation_locks, rotation_of
 
 if TYPE_CHECKING:
     from bpy.types import PoseBone
@@ -51,7 +51,7 @@ def limits_of(bone: PoseBone, with_locks: bool = True, with_constraints: bool = 
 
     Args:
         bone: the bone.
-        with_locks: whether rotation locks of a bone at rest count, as limits of 0 about the same axes.
+        with_locks: whether rotation locks of a bone at rest, or of a hinge, count, as limits of 0 about the same axes.
         with_constraints: whether Limit Rotation constraints count, as limits about the same axes.
     """
     lower, upper = [-math.inf] * 3, [math.inf] * 3
@@ -168,8 +168,13 @@ def stiffness_of(bone: PoseBone) -> Angles:
 
 
 def _resting_locks(bone: PoseBone) -> list[int]:
-    """Return the axes that are locked, of a bone at rest: elsewhere an Euler angle is no angle about one axis."""
+    """Return the axes that are locked, of a bone at rest, or of a hinge: of two axes that are locked at 0.
+
+    Elsewhere an Euler angle is no angle about one axis.
+    """
     locked = [axis for axis, is_locked in enumerate(rotation_locks(bone)) if is_locked]
-    if locked and any(abs(angle) > _NO_ANGLE for angle in bone.matrix_basis.to_euler()[:]):
+    angles = rotation_of(bone).to_euler('XYZ')
+    at_zero = locked if len(locked) == 2 else range(3)
+    if locked and any(abs(angles[axis]) > _NO_ANGLE for axis in at_zero):
         return []
     return locked

@@ -119,8 +119,15 @@ def toes_of(armature: Object, handle: FabrikHandle, turning: Container[str]) -> 
     roles = {part.bone: part.role for part in body_of(armature).parts}
     if roles.get(handle.bone) != Role.FOOT:
         return None
-    children = armature.pose.bones[handle.bone].children
-    toes = [child for child in children if roles.get(child.name) == Role.TOE and child.name in turning]
+    foot = armature.pose.bones[handle.bone]
+    toes = [
+        bone
+        for bone in foot.children_recursive
+        # Bones without a role may lie between foot and toes, as in the rigs that Rigify generates.
+        if roles.get(bone.name) == Role.TOE
+        and bone.name in turning
+        and next(above for above in bone.parent_recursive if above.name in roles) == foot
+    ]
     return toes[0] if len(toes) == 1 else None
 
 

@@ -70,6 +70,8 @@ def look_at(
         if differ(old, new)
     ]
     body.turned_by_look = json.dumps(turned)
+    if body.look_target is not None:
+        body.look_location = body.look_target.matrix_world.to_translation()
     changed: list[tuple[PoseBone | Bone, str]] = [
         (bone, channel) for (bone, (channel, old)), (_, (_, new)) in zip(before, now, strict=True) if differ(old, new)
     ]

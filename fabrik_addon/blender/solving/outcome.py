@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, cast
@@ -84,6 +84,26 @@ def outcome_of(view_layer: ViewLayer, armature: Object, solved: SolvedChain, lat
         distance += f", stretched to {100.0 * stretch:.4g} %"
     message = f"limited, {distance}: " + (" and ".join(reasons) or "no pose within the limits was found that is nearer")
     return Result(Status.LIMITED.name, error, solved.iterations, message, overridden)
+
+
+def slipped_pin(view_layer: ViewLayer, armature: Object, solved: Sequence[SolvedChain], pulled: Container[str]) -> str:
+    """Return in words which pin or planted foot of a body is not held, the farthest of several; empty if all are.
+
+    Constraints on bones between those of the body, and locks of single axes, may move it after the solve.
+
+    Args:
+        view_layer: with the armature.
+        armature: evaluated since it was written.
+        solved: the chains of the body.
+        pulled: names of the handles that are pulled.
+    """
+    results = {
+        one.snapshot.name: outcome_of(view_layer, armature, one, ())
+        for one in solved
+        if one.snapshot.is_pinned and one.snapshot.has_position and one.snapshot.name not in pulled
+    }
+    name = max(results, key=lambda name: results[name].error, default="")
+    return f"Handle '{name}': {results[name].message}" if name and results[name].message else ""
 
 
 def _changed_by(solved: SolvedChain, later: Sequence[SolvedChain]) -> list[str]:

@@ -19,10 +19,10 @@ from ..rig.body_snapshots import BodySnapshots, Pull, following_objects, rotatio
 from ..rig.body_swivels import read_swivels
 from ..rig.chain_bones import check_root_moves
 from ..rig.last_results import Result
-from ..rig.rotation_channel import Channel, Setting
+from ..rig.rotation_channel import Channel, Setting, is_locked
 from ..rig.snapshot import Snapshot
 from .chain_groups import Group, order_of_tip
-from .outcome import outcome_of, with_rotations
+from .outcome import outcome_of, slipped_pin, with_rotations
 from .solve_chain_bones import SolvedChain
 from .solve_chains import solve_group
 from .solve_tree_bones import first_joint, take_tree
@@ -34,13 +34,14 @@ if TYPE_CHECKING:
 
 def pull_body(
     view_layer: ViewLayer, armature: Object, pulls: Sequence[Pull], follows: Follows = 'BODY'
-) -> tuple[Result | None, list[tuple[PoseBone | Bone, str]]]:
+) -> tuple[Result | None, list[tuple[PoseBone | Bone, str]], str]:
     """Pose an armature so that handles of its body are where they are pulled, or where objects are that they follow.
 
     Returns:
         how near the first handle came, without a pull how near that one came to its object that is the farthest away,
         with a message that names pulled, pinned and planted bones without their rotations as well; None for a pull
-        without a position where all have theirs; and the changed bones with their channels.
+        without a position where all have theirs; the changed bones with their channels; and which
+        pin is not at its place, in words.
 
     Raises:
         FabrikError: a bone of the body can't be used; then nothing has changed.
@@ -57,12 +58,14 @@ def pull_body(
 
     write([setting for chain in solved for setting in chain.settings])
     write(eye_channels(body.look))
-    names = {pulls[0].handle} if pulls else following_objects(armature)
-    results = [outcome_of(view_layer, armature, chain, ()) for chain in solved if chain.snapshot.name in names]
+    names = {pull.handle for pull in pulls} or following_objects(armature)
+    first = {pulls[0].handle} if pulls else names
+    results = [outcome_of(view_layer, armature, chain, ()) for chain in solved if chain.snapshot.name in first]
     result = max(results, key=lambda result: result.error, default=None)
+    slipped = slipped_pin(view_layer, armature, solved, names)
     turned = {rotation_name(pull.handle) for pull in pulls if pull.rotation is not None}
     rotations = [one for one in solved if one.snapshot.name in turned or _is_pinned_rotation(one.snapshot)]
-    return with_rotations(result, rotations), [(bone, name) for bone, (name, _) in changed.values()]
+    return with_rotations(result, rotations), [(bone, name) for bone, (name, _) in changed.values()], slipped
 
 
 def _is_pinned_rotation(snapshot: Snapshot) -> bool:
@@ -94,7 +97,7 @@ def eyes_of_solution(
 def body_group(armature: Object, body: BodySnapshots) -> Group:
     """Return the handles of a body as one group, with the tree that they make.
 
-    The root moves unless Blender or the rig holds its location.
+    The root moves unless Blender or the rig holds its location, or all of its rotation is locked.
 
     Raises:
         FabrikError: a number isn't finite, a bone has no length, or a handle is at a root that can't move.
@@ -102,7 +105,8 @@ def body_group(armature: Object, body: BodySnapshots) -> Group:
     snapshots = tuple(sorted(body.snapshots, key=order_of_tip))
     moving_roots: tuple[PoseBone, ...] = ()
     try:
-        if body.root_follows:
+        # A root that can't turn is no bone of the tree: each limb would be one of its own, with its own shift.
+        if body.root_follows and not is_locked(body.root):
             check_root_moves(body.root)
             moving_roots = (body.root,)
     except FabrikError as error:
