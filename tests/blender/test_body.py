@@ -502,6 +502,8 @@ def test_a_renamed_bone_is_named_with_the_way_out(rigify: None) -> None:
 
 # Shown
 
+GREY = ("grey", "")
+
 
 def test_the_panel_skeleton_lists_parts_and_says_what_is_doubtful(rigify: None) -> None:
     armature = metarig("human_metarig")
@@ -517,6 +519,14 @@ def test_the_panel_skeleton_lists_parts_and_says_what_is_doubtful(rigify: None) 
     of_handles = set(drawn(body_panel.VIEW3D_PT_fabrik_handles))
     assert {("label", "Elbow.L"), ("prop", "use_pin"), ("prop", "priority")} <= of_handles
     assert {("prop", "use_balance"), ("prop", "use_floor"), ("prop", "floor_height")} <= of_handles
+    in_order = drawn(body_panel.VIEW3D_PT_fabrik_handles)
+    position, rotation, pin = (("prop", f"use_{name}") for name in ("position", "rotation", "pin"))
+    for name, row in {
+        "Elbow.L": [GREY, position, GREY, rotation, GREY, pin],
+        "Foot.L": [position, rotation, GREY, pin],
+    }.items():
+        first = in_order.index(("label", name)) + 1
+        assert in_order[first : first + len(row)] == row, "what a handle doesn't keep is grey"
 
     assert {("label", "Upper Arm.L"), ("label", "upper_arm.L"), ("operator", "pose.fabrik_body_find")} <= set(drawn())
     body.active_part = body.parts.find("Hand.L")

@@ -34,6 +34,8 @@ class Layout:
 
     def __setattr__(self, name: str, value: Any) -> None:
         assert name in LAYOUT.properties, name
+        if name == "active" and not value:
+            self.drawn.append(("grey", ""))
 
     def __getattr__(self, name: str) -> Any:
         check = getattr(self, f"check_{name}") if f"check_{name}" in vars(Layout) else None

@@ -176,7 +176,8 @@ class ModalEvents(ABC):
             row = layout.row(align=True)
             for icon in icons[:-1]:
                 row.label(text="", icon=icon)
-            row.label(text=in_interface(text), icon=icons[-1])
+            space = "  " if icons[-1] == 'EVENT_CTRL' else ""  # its icon is wider than the others
+            row.label(text=space + in_interface(text), icon=icons[-1])
 
         if self.is_waiting:
             draw_key("Drag", 'MOUSE_LMB')

@@ -63,9 +63,11 @@ class FABRIK_UL_handles(UIList):
     ) -> None:
         row = layout.row(align=True)
         row.label(text=handle.name, icon='NONE' if handle.bone in handle.id_data.pose.bones else 'ERROR')
-        row.prop(handle, "use_position", text="", emboss=False, icon='CON_LOCLIKE')
-        row.prop(handle, "use_rotation", text="", emboss=False, icon='CON_ROTLIKE')
-        row.prop(handle, "use_pin", text="", emboss=False, icon='PINNED' if handle.use_pin else 'UNPINNED')
+        pin = 'PINNED' if handle.use_pin else 'UNPINNED'
+        for name, icon in (("use_position", 'CON_LOCLIKE'), ("use_rotation", 'CON_ROTLIKE'), ("use_pin", pin)):
+            switch = row.row(align=True)
+            switch.active = getattr(handle, name)  # an icon without a button looks the same on and off
+            switch.prop(handle, name, text="", emboss=False, icon=icon)
 
 
 class VIEW3D_PT_fabrik_handles(SubPanel):
@@ -79,17 +81,18 @@ class VIEW3D_PT_fabrik_handles(SubPanel):
         layout = self.layout
         body = body_of(context.object)
         layout.template_list("FABRIK_UL_handles", "", body, "handles", body, "active_handle", rows=4)
-        row = layout.row(align=True)
-        row.prop(body, "use_balance", toggle=True)
-        row.prop(body, "use_floor", toggle=True)
-        floor_height = row.row(align=True)
+        column = layout.column()
+        column.use_property_split = True
+        column.use_property_decorate = False
+        column.prop(body, "use_balance")
+        row = column.row(heading="Floor")
+        row.prop(body, "use_floor", text="")
+        floor_height = row.row()
         floor_height.active = body.use_floor
         floor_height.prop(body, "floor_height", text="")
         if 0 <= body.active_handle < len(body.handles):
             handle = body.handles[body.active_handle]
-            column = layout.column()
-            column.use_property_split = True
-            column.use_property_decorate = False
+            column.separator()
             column.prop_search(handle, "bone", context.object.pose, "bones", icon='BONE_DATA')
             column.prop(handle, "use_tail")
             column.prop(handle, "priority")

@@ -33,12 +33,20 @@ LOOKS = {
 
 
 def dressed_human() -> Any:
-    """Make a body with the solids of a mannequin, its bones hidden, and the tool Body Pose."""
+    """Make a body with the solids of a mannequin, and the tool Body Pose."""
     with over():
         rig = add_body("human")
         bpy.ops.pose.select_all(action="DESELECT")
         activate(rig, "hand.L")
         bpy.ops.wm.tool_set_by_id(name="fabrik_ik.body_pose")
+    dress(rig)
+    area().spaces.active.overlay.show_bones = False
+    Stage.hands.move(*(middle(region()) - Vector((0.0, 300.0))))  # so that no handle is under the mouse
+    return rig
+
+
+def dress(rig: Any) -> None:
+    """Give an armature the solids of a mannequin, and hide the floor, the cursor and the like."""
     for name in ("", ".core", ".blender", ".blender.setup", ".blender.setup.make_body"):
         sys.modules[f"fabrik_addon{name}"] = importlib.import_module(f"{MODULE}.fabrik_addon{name}")
     for solid in importlib.import_module("mannequin").make_mannequin(rig):
@@ -48,14 +56,12 @@ def dressed_human() -> Any:
         drawn.matrix_parent_inverse = (bone.matrix_local @ Matrix.Translation((0.0, bone.length, 0.0))).inverted()
     space = area().spaces.active
     space.show_region_ui = False
-    space.overlay.show_bones = space.overlay.show_relationship_lines = space.overlay.show_cursor = False
+    space.overlay.show_relationship_lines = space.overlay.show_cursor = False
     space.overlay.show_object_origins = False
     space.overlay.show_floor = space.overlay.show_axis_x = space.overlay.show_axis_y = False
     space.shading.color_type = "OBJECT"
     space.shading.show_cavity = True
     space.shading.studio_light = "outdoor.sl"
-    Stage.hands.move(*(middle(region()) - Vector((0.0, 300.0))))  # so that no handle is under the mouse
-    return rig
 
 
 def draw(mesh: Any, substance: str) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 import bpy
 import gpu
 from bodies import body, body_tool, manual_bodies
-from body_pictures import manual_look, manual_poses, manual_tool
+from body_pictures import dress, manual_look, manual_poses, manual_tool
 from body_pose import (
     body_balance,
     body_follows,
@@ -795,9 +795,11 @@ def manual() -> Steps:
     shot("manual-panel")
     area().spaces.active.overlay.show_text = False
     rig.fabrik.show_overlay = True
-    area().spaces.active.show_region_ui = False
-    yield 0.6
-    frame_arm(rig)
+    dress(rig)
+    for bones in rig.data.collections_all:
+        bones.is_visible = bones.name.startswith("Arm")
+    view = area().spaces.active.region_3d
+    view.view_location, view.view_distance = rig.matrix_world @ rig.pose.bones["upper_arm.L"].head, 1.5
     yield 0.6
     shot("manual-overlay")
     rig.fabrik.show_overlay = False
@@ -805,7 +807,6 @@ def manual() -> Steps:
         bpy.data.objects.remove(obj)
     rig.fabrik.chains.remove(0)
     activate(rig, "hand.L")
-    area().spaces.active.region_3d.view_distance = 1.25
     yield 0.4
     yield from begin_drag(grab="BONE")
     begin = middle(region())
