@@ -56,35 +56,29 @@ __all__ = [
     "with_root_fixed",
 ]
 
-_MODULE_OF = {
-    "pole_for": ".goals.pole",
-    "Array": ".math.operations",
-    "StartPose": ".model.chain_start",
-    "start_from": ".model.chain_start",
-    "StartTree": ".model.tree_start",
-    "start_tree": ".model.tree_start",
-    "Chain": ".problem",
-    "Balance": ".problem",
-    "Floor": ".problem",
-    "Goals": ".problem",
-    "LookAt": ".problem",
-    "Options": ".problem",
-    "Pose": ".problem",
-    "Solution": ".problem",
-    "Swivel": ".problem",
-    "plain_chain": ".problem",
-    "ComponentSolution": ".solve_chain",
-    "solve": ".solve_chain",
-    "solve_components": ".solve_chain",
-    "solve_from": ".solve_chain",
-    "with_root_fixed": ".solve_chain",
-    "TreeSolution": ".solve_tree",
-    "solve_tree_components": ".solve_tree",
-    "solve_tree_frames": ".solve_tree_frames",
-    "SOLVERS": ".solvers.table",
-    "solver_for": ".solvers.table",
-    "solver_for_tree": ".solvers.table",
+_NAMES = {
+    ".goals.pole": ("pole_for",),
+    ".math.operations": ("Array",),
+    ".model.chain_start": ("StartPose", "start_from"),
+    ".model.tree_start": ("StartTree", "start_tree"),
+    ".problem": (
+        "Chain",
+        "Balance",
+        "Floor",
+        "Goals",
+        "LookAt",
+        "Options",
+        "Pose",
+        "Solution",
+        "Swivel",
+        "plain_chain",
+    ),
+    ".solve_chain": ("ComponentSolution", "solve", "solve_components", "solve_from", "with_root_fixed"),
+    ".solve_tree": ("TreeSolution", "solve_tree_components"),
+    ".solve_tree_frames": ("solve_tree_frames",),
+    ".solvers.table": ("SOLVERS", "solver_for", "solver_for_tree"),
 }
+_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names}
 """The module of each name."""
 
 if not TYPE_CHECKING:  # a type checker would take every name for one of this package

@@ -28,11 +28,10 @@ from .math.operations import ARRAY, SCALAR, Component, Condition, Operations, Ve
 from .math.quaternions import IDENTITY, Quaternion, conjugate, from_to, multiply, rotate
 from .math.vectors import choose_each, choose_parts, distance_between, first_direction, norm, relative_to, scale
 from .model.chain_start import StartPose, batch_shape, start_from
-from .model.tree_start import start_tree
 from .optimise.constrained_reach import REACH_STEPS, coordinates_of
 from .optimise.least_rotation import rotate_least
 from .problem import Chain, FabrikError, Goals, Options, Pose, Solution, Status
-from .solve_tree import solve_tree
+from .solve_tree import solve_trees
 from .solvers.fabrik_solver import FABRIK
 from .solvers.table import solver_for
 
@@ -65,7 +64,7 @@ def solve(chain: Chain, pose: Pose, goals: Goals, options: Options = DEFAULT_OPT
     """
     if chain.is_plain and goals.meets is None:
         return solve_from(start_from(chain, pose), goals, options)
-    return solve_tree(start_tree(chain, pose), goals, options)
+    return solve_trees(chain, pose, goals, options)
 
 
 def solve_from(start: StartPose, goals: Goals, options: Options = DEFAULT_OPTIONS) -> Solution:

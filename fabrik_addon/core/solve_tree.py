@@ -23,7 +23,7 @@ start; a press of Solve of a body whose tasks cost more than ``UNMET_COST`` is s
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from .fabrik.chain_fabrik import bend_of_shape
 from .fabrik.passes import Stop
 from .fabrik.tree_passes import EffectorPull, sweep_tree, tree_frames
-from .math.operations import ARRAY, SCALAR, Array, Component, Vector
+from .math.operations import SCALAR, Array, Vector
 from .math.quaternions import Quaternion, conjugate, multiply, rotate
 from .math.vectors import relative_to, scale
 from .model.chain_start import batch_shape
@@ -53,7 +53,7 @@ from .optimise.weighted_descent import (
     descend_gradually,
     nearest_on_first_level,
 )
-from .problem import FabrikError, Goals, Options, Pose, Solution, Status
+from .problem import Chain, Goals, Options, Pose, Solution, Status
 from .solvers.table import solver_for_tree
 
 TREE_STEPS = 80
@@ -110,40 +110,80 @@ STUCK = 1e-3
 
 @dataclass(frozen=True)
 class TreeSolution:
-    """A solution as components: floats for one pose, arrays for many."""
+    """A solution of one pose as floats."""
 
-    batch: tuple[int, ...]
     points: list[Vector]
     """Joints, in armature space."""
     frames: list[Quaternion]
     """Of the bones, by joint, in armature space."""
     shifts: list[Vector]
     """Of the roots, in armature space."""
-    error: list[Component]
+    error: list[float]
     """Of each effector, over the length of its own chain."""
-    sweeps: Component
-    status: list[Component]
+    sweeps: int
+    status: list[int]
     is_balance_active: bool = False
     """Whether the balance task pulls: the center of mass of a body is at an edge of its region."""
     by_weight: State | None = None
     """Where the descent has ended, from which a bound of the largest rotation may have kept the pose away."""
 
 
+def solve_trees(chain: Chain, pose: Pose, goals: Goals, options: Options) -> Solution:
+    """Solve the poses of a batch one after another: each has an active set and a number of steps of its own."""
+    joints, count = len(chain.lengths), len(chain.tips)
+    batch = batch_shape(
+        ("positions", pose.positions, (joints, 3)),
+        ("rotations", pose.rotations, (joints, 4)),
+        ("targets", goals.targets, (count, 3)),
+        ("poles", goals.poles, (count, 3)),
+        ("rotations of the goals", goals.rotations, (count, 4)),
+    )
+    if not batch:
+        return solve_tree(start_tree(chain, pose), goals, options)
+
+    # Any: a row is an array or None, and no overload of rows() could tell which before the array is known.
+    def rows(array: Array | None, *shape: int) -> Any:
+        if array is None:
+            return [None] * math.prod(batch)
+        return np.broadcast_to(array, (*batch, *shape)).reshape(-1, *shape)
+
+    found = []
+    for *posed, targets, rotations, poles in zip(
+        rows(pose.positions, joints, 3),
+        rows(pose.rotations, joints, 4),
+        rows(pose.base, 4),
+        rows(goals.targets, count, 3),
+        rows(goals.rotations, count, 4),
+        rows(goals.poles, count, 3),
+        strict=True,
+    ):
+        desired = replace(goals, targets=targets, rotations=rotations, poles=poles)
+        found.append(solve_tree(start_tree(chain, Pose(*posed)), desired, options))
+
+    def stacked(arrays: Iterable[NDArray[Any]]) -> NDArray[Any]:  # Any: of floats or of integers
+        array = np.array([*arrays])
+        return array.reshape(*batch, *array.shape[1:])
+
+    return Solution(
+        pose=Pose(
+            stacked(each.pose.positions for each in found), stacked(each.pose.rotations for each in found), pose.base
+        ),
+        error=stacked(each.error for each in found),
+        iterations=stacked(each.iterations for each in found),
+        status=stacked(each.status for each in found),
+        stretch=stacked(each.stretch for each in found),
+    )
+
+
 def solve_tree(start: StartTree, goals: Goals, options: Options) -> Solution:
     """Solve as ``solve_tree_components`` does; return arrays."""
     found = solve_tree_components(start, goals, options)
-    batch = found.batch
-    ops = ARRAY if batch else SCALAR
-
-    def by_effector(values: Sequence[Component], kind: type) -> NDArray[Any]:  # Any: of that kind
-        return np.concatenate([ops.join_scalars(value, batch, kind) for value in values], axis=-1)
-
     return Solution(
-        pose=Pose(ops.join(found.points, batch), ops.join(found.frames, batch), start.pose.base),
-        error=by_effector(found.error, float),
-        iterations=by_effector([found.sweeps] * len(found.error), int),
-        status=by_effector(found.status, int),
-        stretch=ops.join_scalars(1.0 + 0.0 * found.sweeps, batch, float),
+        pose=Pose(np.array(found.points), np.array(found.frames), start.pose.base),
+        error=np.array(found.error),
+        iterations=np.full(len(found.error), found.sweeps),
+        status=np.array(found.status),
+        stretch=np.ones(1),
     )
 
 
@@ -154,17 +194,14 @@ def solve_tree_components(
 
     Args:
         start: the tree and its pose: the reference pose, near which the posture task holds what the targets leave open.
-        goals: targets (..., E, 3) and the rest of it.
+        goals: targets (E, 3) and the rest of it, without batch axes.
         options: sweeps at most, error that counts as reached.
-        previous: of the frame before, without batch axes, where least squares start; None is the reference pose.
+        previous: of the frame before, where least squares start; None is the reference pose.
 
     Raises:
         FabrikError: a number isn't finite, or a shape doesn't fit.
     """
     solver = solver_for_tree(options)
-    batch = _goals_batch(start, goals)
-    if batch:
-        return _solve_batch(start, goals, options, batch)
     problem = tree_problem(start, with_shape_angles(start, goals), options)
     present = problem.present()
     state, steps, is_converged, by_weight = present, 0, True, None
@@ -239,7 +276,6 @@ def solution_of(problem: TreeProblem, state: State, steps: int, is_converged: bo
     unit = start.unit
     distances = [math.hypot(*aim.residual(state.placed)) for aim in problem.aims]
     return TreeSolution(
-        batch=(),
         points=[(rx + unit * x, ry + unit * y, rz + unit * z) for x, y, z in state.placed.joints],
         frames=state.placed.frames,
         shifts=[(unit * x, unit * y, unit * z) for x, y, z in state.shifts.tolist()],
@@ -247,65 +283,6 @@ def solution_of(problem: TreeProblem, state: State, steps: int, is_converged: bo
         sweeps=steps,
         status=_statuses(problem, state, distances, is_converged),
         is_balance_active=problem.balance is not None and any(problem.balance.residual(state.placed)),
-    )
-
-
-def _goals_batch(start: StartTree, goals: Goals) -> tuple[int, ...]:
-    """Return the batch shape of pose and goals together; refuse shapes that don't fit."""
-    count = len(start.chain.tips)
-    shape = batch_shape(
-        ("targets", goals.targets, (count, 3)),
-        ("poles", goals.poles, (count, 3)),
-        ("rotations of the goals", goals.rotations, (count, 4)),
-    )
-    try:
-        return np.broadcast_shapes(shape, start.batch)
-    except ValueError as misfit:
-        raise FabrikError(f"the batch shapes of goals {shape} and pose {start.batch} don't fit") from misfit
-
-
-def _solve_batch(start: StartTree, goals: Goals, options: Options, batch: tuple[int, ...]) -> TreeSolution:
-    """Solve the poses of a batch one after another: each has an active set and a number of steps of its own."""
-    count = len(start.chain.tips)
-
-    # Any: a row is an array or None, and no overload of rows() could tell which before the array is known.
-    def rows(array: Array | None, shape: tuple[int, ...]) -> Any:
-        if array is None:
-            return [None] * int(np.prod(batch))
-        return np.broadcast_to(array, (*batch, *shape)).reshape(-1, *shape)
-
-    joints = len(start.chain.lengths)
-    pose = start.pose
-    found = []
-    for positions, rotations, base, targets, frames, poles in zip(
-        rows(pose.positions, (joints, 3)),
-        rows(pose.rotations, (joints, 4)),
-        rows(pose.base, (4,)),
-        rows(goals.targets, (count, 3)),
-        rows(goals.rotations, (count, 4)),
-        rows(goals.poles, (count, 3)),
-        strict=True,
-    ):
-        one = start_tree(start.chain, Pose(positions, rotations, base))
-        found.append(
-            solve_tree_components(one, replace(goals, targets=targets, rotations=frames, poles=poles), options)
-        )
-
-    # Any: vectors or quaternions; tuple() has the type of a tuple of any length.
-    def stacked(lists: Sequence[Sequence[Any]]) -> list[Any]:
-        return [tuple(np.array(part) for part in zip(*each, strict=True)) for each in zip(*lists, strict=True)]
-
-    def along(lists: Sequence[Sequence[Component]]) -> list[Component]:
-        return [np.array(each) for each in zip(*lists, strict=True)]
-
-    return TreeSolution(
-        batch=batch,
-        points=stacked([one.points for one in found]),
-        frames=stacked([one.frames for one in found]),
-        shifts=stacked([one.shifts for one in found]),
-        error=along([one.error for one in found]),
-        sweeps=np.array([one.sweeps for one in found]),
-        status=along([one.status for one in found]),
     )
 
 
@@ -455,7 +432,7 @@ def state_of_previous(problem: TreeProblem, previous: TreeSolution) -> State:
     shifts = [scale(shift, 1.0 / start.unit) for shift in previous.shifts]
     if not problem.moves_root:
         shifts = [(0.0, 0.0, 0.0)] * len(start.tree.roots)
-    return problem.turned_to_poles(problem.state(coordinates_of_tree(SCALAR, start.tree, previous.frames), shifts))
+    return problem.turned_to_poles(problem.state(coordinates_of_tree(start.tree, previous.frames), shifts))
 
 
 def _stepped(problem: TreeProblem, present: State, options: Options, rule: StackedRule) -> tuple[State, int]:
@@ -522,7 +499,7 @@ def _warm_start(problem: TreeProblem, options: Options) -> State:
     for number, root in enumerate(tree.roots):
         if root in roots:
             shifts[number] = relative_to(swept.joints[root], start.points[root], 1.0)
-    return problem.state(coordinates_of_tree(SCALAR, tree, tree_frames(start, swept)), shifts)
+    return problem.state(coordinates_of_tree(tree, tree_frames(start, swept)), shifts)
 
 
 def _most_turn(problem: TreeProblem, by_weight: State, options: Options) -> float:
@@ -562,13 +539,13 @@ def largest_rotation(before: Array, after: Array) -> float:
     return 4.0 * math.asin(min(half_chord, 1.0))
 
 
-def _statuses(problem: TreeProblem, state: State, distances: Sequence[float], is_converged: bool) -> list[Component]:
+def _statuses(problem: TreeProblem, state: State, distances: Sequence[float], is_converged: bool) -> list[int]:
     """Return how each effector ended.
 
     Without limits an effector within reach of the root has stalled where no joint brings it nearer, J^T r = 0, or where
     there are no pins and least squares used up their steps; else other tasks keep it away.
     """
-    found: list[Component] = []
+    found: list[int] = []
     for number, (distance, tolerance, is_away) in enumerate(
         zip(distances, problem.tolerances, problem.is_away, strict=True)
     ):

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabrik_addon.core import Chain, FabrikError, Goals, Options, Pose, Solution, Status, plain_chain, solve
+from fabrik_addon.core.solvers.names import SOLVER_NAMES
 from fabrik_addon.core.solvers.table import SOLVERS
 from scripts.benchmark.limit_sets import SETS, ConstrainedBones
 from tests.unit.chains import (
@@ -318,9 +319,9 @@ def test_a_rotation_costs_no_target_that_limits_let_the_tip_reach(solver: str, i
 
 @every_solver
 def test_every_solver_says_what_it_is_good_for(solver: str) -> None:
-    method = SOLVERS[solver]
-    assert method.label and method.good_for
-    assert not method.good_for.endswith(".")
+    name = SOLVER_NAMES[solver]
+    assert name.label == SOLVERS[solver].label and name.good_for
+    assert not name.good_for.endswith(".")
 
 
 def test_a_solver_that_is_not_there_is_refused() -> None:

@@ -551,7 +551,7 @@ def test_shapes_that_do_not_fit_are_refused() -> None:
     chain, pose = y_tree()
     with pytest.raises(FabrikError, match="targets have shape"):
         solve(chain, pose, Goals(np.zeros((3, 3))))
-    with pytest.raises(FabrikError, match="don't fit"):
+    with pytest.raises(FabrikError, match="it doesn't fit the batch shape"):
         solve(chain, Pose(np.stack([pose.positions] * 2), pose.rotations), Goals(np.zeros((3, 2, 3))))
 
 

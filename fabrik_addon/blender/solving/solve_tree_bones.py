@@ -31,7 +31,6 @@ from ...core import (
     solve_tree_components,
     start_tree,
 )
-from ...core.math.operations import Component
 from ..rig.bone_kinematics import location_at
 from ..rig.bone_rotations import bone_parent_frames, bone_rotations
 from ..rig.bone_tree import read_tree
@@ -217,9 +216,9 @@ def solve_tree_bones(
         SolvedChain(
             snapshot=snapshot,
             channels=tuple(by_name[bone.name] for bone in snapshot.bones.tree.bones),
-            status=Status(cast("Sequence[int]", pose.solution.status)[number]),
-            error=float(cast("Sequence[float]", pose.solution.error)[number]),
-            iterations=int(cast(int, pose.solution.sweeps)),
+            status=Status(pose.solution.status[number]),
+            error=pose.solution.error[number],
+            iterations=pose.solution.sweeps,
             location=locations.get(snapshot.bones.bones[0].name),
             whole=tuple(whole[bone.name] for bone in snapshot.bones.tree.bones),
             together_with=tuple(other.name for other in snapshots if other is not snapshot),
@@ -280,10 +279,9 @@ def _projected(read: ReadTree, goals: Goals, pose: _FeasiblePose) -> _FeasiblePo
 def _measured(read: ReadTree, first: TreeSolution, errors: Array) -> TreeSolution:
     """Return a solution with other errors, and the status that follows from them."""
     held = int(Status.LIMITED) if read.bones.has_locks else int(Status.REACHED)
-    statuses = [int(status) for status in cast("Sequence[int]", first.status)]
-    status: list[Component] = [
+    status = [
         int(Status.REACHED) if error <= read.options.tolerance else max(status, held)
-        for error, status in zip(errors.tolist(), statuses, strict=True)
+        for error, status in zip(errors.tolist(), first.status, strict=True)
     ]
     return replace(first, error=errors.tolist(), status=status)
 

@@ -17,10 +17,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from ..math.operations import Operations, Vector
-from ..math.quaternions import Quaternion, conjugate, multiply, rotate
+from ..math.operations import SCALAR, Vector
+from ..math.quaternions import IDENTITY, Quaternion, conjugate, multiply, rotate
 from ..math.vectors import distance_between, relative_to, scale
-from ..problem import Chain, Pose
+from ..problem import Chain, FabrikError, Pose
 from .chain_start import check_length, rest_frames, split_pose
 from .joint_limits import clamp, joint_limits, rotation_of, swing_twist
 from .skeleton import Tree
@@ -33,7 +33,6 @@ class StartTree:
 
     chain: Chain
     pose: Pose
-    batch: tuple[int, ...]
     root: Vector
     """First joint, in armature space."""
     unit: float
@@ -69,18 +68,19 @@ class StartTree:
         return above[: above.index(start) + 1][::-1]
 
 
-def start_tree(chain: Chain, pose: Pose, batch: tuple[int, ...] | None = None) -> StartTree:
+def start_tree(chain: Chain, pose: Pose) -> StartTree:
     """Return the start pose of a tree.
 
     Args:
         chain: joints, effectors and limits.
-        pose: positions (..., J, 3), rotations (..., J, 4): they say where on a bone the next joints are.
-        batch: shape of the batch, if the goals have more axes than the pose.
+        pose: positions (J, 3), rotations (J, 4): they say where on a bone the next joints are.
 
     Raises:
         FabrikError: a number isn't finite, or a shape doesn't fit.
     """
-    ops, batch, positions, frames = split_pose(chain, pose, batch)
+    _, batch, positions, frames = split_pose(chain, pose, None)
+    if batch:
+        raise FabrikError("the start of a tree is one pose")
     parents, count = chain.parents.tolist(), len(chain.lengths)
     ways = [0.0] * count
     for j in range(1, count):
@@ -95,15 +95,15 @@ def start_tree(chain: Chain, pose: Pose, batch: tuple[int, ...] | None = None) -
         if lengths[j] == 0.0:
             offsets.append((0.0, 0.0, 0.0))
             continue
-        found = distance_between(ops, points[j], points[parent])
-        check_length(ops, chain, parent, found, lengths[j])
+        found = distance_between(SCALAR, points[j], points[parent])
+        check_length(SCALAR, chain, parent, found, lengths[j])
         (x, y, z), (px, py, pz) = points[j], points[parent]
         own = rotate(conjugate(frames[parent]), (x - px, y - py, z - pz))
         offsets.append(scale(own, lengths[j] / found))
     limits = [joint_limits(*ends) for ends in zip(chain.lower.tolist(), chain.upper.tolist(), strict=True)]
     is_stiff = chain.stiffness.any(axis=1).tolist()
     is_free = [limit.is_free and not stiff for limit, stiff in zip(limits, is_stiff, strict=True)]
-    rests = rest_frames(ops, chain, pose, batch, 0.0 * root[0])
+    rests = rest_frames(SCALAR, chain, pose, batch, 0.0)
     if pose.base is None and all(limits[0].locked):
         rests[0] = frames[0]
     tree = Tree(
@@ -119,19 +119,17 @@ def start_tree(chain: Chain, pose: Pose, batch: tuple[int, ...] | None = None) -
         is_anchor=chain.has_anchor,
         posture_weights=None if chain.posture_weights is None else chain.posture_weights.tolist(),
     )
-    return StartTree(chain, pose, batch, root, unit, tree, points, frames, coordinates_of_tree(ops, tree, frames))
+    return StartTree(chain, pose, root, unit, tree, points, frames, coordinates_of_tree(tree, frames))
 
 
-def coordinates_of_tree(ops: Operations, tree: Tree, frames: Sequence[Quaternion]) -> list[JointCoordinates]:
+def coordinates_of_tree(tree: Tree, frames: Sequence[Quaternion]) -> list[JointCoordinates]:
     """Return the joint coordinates within limits nearest to frames, in order from the roots outward.
 
     The parent frame of each bone is computed from its parent's joint coordinates, so that a clamped bone rotates the
     bones after it.
     """
-    zero = 0.0 * frames[0][0]
-    identity = (1.0 + zero, zero, zero, zero)
-    coordinates: list[JointCoordinates] = [identity] * len(tree.parents)
-    made: list[Quaternion] = [identity] * len(tree.parents)
+    coordinates: list[JointCoordinates] = [IDENTITY] * len(tree.parents)
+    made: list[Quaternion] = [IDENTITY] * len(tree.parents)
     for j in tree.bones:
         parent = tree.parents[j]
         rest = tree.rests[j]
@@ -140,6 +138,6 @@ def coordinates_of_tree(ops: Operations, tree: Tree, frames: Sequence[Quaternion
         if tree.is_free[j]:
             coordinates[j], made[j] = own, frames[j]
         else:
-            coordinates[j] = within = clamp(ops, tree.limits[j], swing_twist(ops, own))
-            made[j] = multiply(parent_frame, rotation_of(ops, within))
+            coordinates[j] = within = clamp(SCALAR, tree.limits[j], swing_twist(SCALAR, own))
+            made[j] = multiply(parent_frame, rotation_of(SCALAR, within))
     return coordinates

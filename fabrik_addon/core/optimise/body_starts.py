@@ -15,7 +15,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..math.operations import SCALAR
 from ..math.quaternions import Quaternion, multiply, rotate
 from ..math.rigid_fit import fit_frame
 from ..model.joint_limits import hinge_axis
@@ -68,7 +67,7 @@ def _fitted(problem: TreeProblem, pose: State) -> State:
     turn: Quaternion = (1.0, 0.0, 0.0, 0.0)
     for _ in range(FITS):
         turn = fit_frame(turn, offsets, desired, weights)
-    rotated = coordinates_of_tree(SCALAR, tree, [multiply(turn, frame) for frame in placed.frames])
+    rotated = coordinates_of_tree(tree, [multiply(turn, frame) for frame in placed.frames])
     roots = [np.array(rotate(turn, tuple(placed.points[root] - here))) + there for root in tree.roots]
     shifts = [tuple(at - problem.start.points[root]) for at, root in zip(roots, tree.roots, strict=True)]
     return problem.state(rotated, shifts)

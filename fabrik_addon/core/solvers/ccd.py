@@ -227,6 +227,6 @@ def _best_rotation(
 
 
 CCD = Solver(
-    *SOLVER_NAMES["CCD"],
+    SOLVER_NAMES["CCD"].label,
     partial(solve_iteratively, rotate_to_target, partial(descend_off_the_line, rotate_within_limits)),
 )

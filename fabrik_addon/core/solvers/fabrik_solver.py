@@ -128,8 +128,4 @@ def _solve_with_pole(
     return SolverResult(placed.joints, placed.frames, count)
 
 
-FABRIK = Solver(
-    *SOLVER_NAMES["FABRIK"],
-    _solve,
-    solves_trees=True,
-)
+FABRIK = Solver(SOLVER_NAMES["FABRIK"].label, _solve, solves_trees=True)

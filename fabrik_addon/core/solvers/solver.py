@@ -38,8 +38,6 @@ class Solver:
     """One way to solve a chain."""
 
     label: str
-    good_for: str
-    """When to choose it, in one line."""
     solve: SolveFunction
     refusal: Callable[[Chain], str] = lambda chain: ""
     """Returns why the solver can't solve a chain, in words; empty if it can."""

@@ -270,8 +270,4 @@ def _refusal(chain: Chain) -> str:
     return f"Two Bone is for two links, the chain that ends at {chain.name(-1)} has {count}: choose another solver"
 
 
-TWO_BONE = Solver(
-    *SOLVER_NAMES["TWO_BONE"],
-    _solve,
-    _refusal,
-)
+TWO_BONE = Solver(SOLVER_NAMES["TWO_BONE"].label, _solve, _refusal)
