@@ -93,14 +93,16 @@ def metarig(name: str) -> Object:
 
 
 def generated_rig(name: str, ik_fk: float = 1.0) -> Object:
-    """Generate Rigify's rig of a human metarig, in Pose mode; limbs follow FK controls (1) or IK controls (0)."""
+    """Generate Rigify's rig of a metarig, in Pose mode; limbs follow FK controls (1) or IK controls (0)."""
     metarig(name)
     bpy.ops.pose.rigify_generate()
     armature = bpy.context.object
     enter_pose_mode(armature)
     for limb in ("upper_arm", "thigh"):
         for side in "LR":
-            armature.pose.bones[f"{limb}_parent.{side}"]["IK_FK"] = ik_fk
+            parent = armature.pose.bones.get(f"{limb}_parent.{side}")
+            if parent is not None and "IK_FK" in parent:
+                parent["IK_FK"] = ik_fk
     armature.update_tag()
     update()
     return armature

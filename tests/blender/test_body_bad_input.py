@@ -15,7 +15,7 @@ from mathutils import Vector
 
 from fabrik_addon.blender.interface.body_tool import FabrikBodyPose, body_handles
 from fabrik_addon.blender.interface.chain_panel import VIEW3D_PT_fabrik
-from tests.blender.rigs import activate, error_of, linked, pose_of, update
+from tests.blender.rigs import activate, error_of, linked, make_empty, pose_of, update
 from tests.blender.test_panel import Drawing
 
 ops: Any = bpy.ops.pose
@@ -95,6 +95,18 @@ def test_locked_bones_stay_and_are_named_where_nothing_else_could_turn(human: Ob
     assert ops.fabrik_body_pull(handle="Hand.L", position=place + Vector((0.0, -0.2, 0.0))) == {"FINISHED"}
     after = pose_of(human)
     assert after["upper_arm.L"] == before["upper_arm.L"] and after["forearm.L"] == before["forearm.L"]
+
+
+def test_a_hand_comes_to_its_place_although_a_constraint_turns_the_forearm(human: Object) -> None:
+    constraint = human.pose.bones["forearm.L"].constraints.new("COPY_ROTATION")
+    constraint.target = make_empty("World")
+    update()
+    for by in (Vector((0.0, -0.2, 0.2)), Vector((0.0, 0.05, -0.2))):
+        target = human.matrix_world @ human.pose.bones["hand.L"].head + by
+        assert ops.fabrik_body_pull(handle="Hand.L", position=target) == {"FINISHED"}
+        update()
+        # It was 0.45 away: the solver knows no constraints.
+        assert (human.matrix_world @ human.pose.bones["hand.L"].head - target).length < 2e-4
 
 
 def test_a_linked_body_says_that_it_needs_an_override(human: Object, tmp_path: Path) -> None:

@@ -24,6 +24,13 @@ from ..rig.planted_feet import lifted_weight, upward_over_height
 from ..rig.rotation_channel import channel_name
 from ..rig.targets_and_poles import armature_to_world
 from ..setup.body_handles import keep_pulls
+from ..solving.corrected_goals import (
+    CORRECTED,
+    MOST_CORRECTIONS,
+    corrected_goals,
+    deviations_of,
+    largest_difference,
+)
 from ..solving.outcome import outcome_of, slipped_pin
 from ..solving.solve_body import body_group
 from ..solving.solve_chains import solve_group
@@ -117,6 +124,7 @@ class BodyDrag(BaseDrag):
         body = take_body(self.armature, *pulls, follows=self.follows)
         self._start_pulls, self._upward_over_height = pulls, upward_over_height(self.armature)
         self._group, self._look = body_group(self.armature, body), body.look
+        self._deviations = self._start_deviations = deviations_of(self._group, None)
         self._record(self._group)
         for eye, _ in body.look.eyes if body.look is not None else ():
             self._channels.record(eye, channel_name(eye))
@@ -190,13 +198,16 @@ class BodyDrag(BaseDrag):
         """Pose the body for a position, world space, by a group; return the largest rotation (radians) of a bone."""
         at = self._to_armature @ position
         goals = self._goals(at)
-        found = solve_group(self._let_go(group, at), goals, self._previous)
+        # One correction a move: the deviations of the pose before are near those of this one.
+        corrected = corrected_goals(group, goals, self._deviations if self._previous else self._start_deviations)
+        found = solve_group(self._let_go(group, at), corrected, self._previous)
         turn, self._previous = self._turn_to(found), found
         # Of Rigify's human 58 channels of all chains are 19 of bones.
         settings = {(bone.name, channel[0]): (bone, channel) for chain in found for bone, channel in chain.settings}
         for bone, channel in settings.values():
             self._channels.write(bone, channel)
         view_layer.update()
+        self._deviations = deviations_of(group, found[0].solution)
         self._turn_eyes(view_layer)
         name = self._handle.handle
         for own in found:
@@ -267,7 +278,11 @@ class BodyDrag(BaseDrag):
 
     def finish(self, view_layer: ViewLayer) -> None:
         """Move to the same position again: a move by no distance has no largest rotation."""
-        self.move(view_layer, self.position)
+        for _ in range(MOST_CORRECTIONS if self._start_deviations else 1):
+            before = self._deviations
+            self.move(view_layer, self.position)
+            if largest_difference(self._group, self._deviations, before) <= CORRECTED:
+                break
         self.is_settled = True
 
     def confirm(self) -> list[tuple[Object | PoseBone | Bone, str]]:

@@ -284,7 +284,9 @@ def _handles(armature: Object, up: Vector) -> list[tuple[str, FabrikPart, bool, 
             standing = next((part for part in line if heights.is_low(part)), None)
             # A foot that stands on its end, on several toes or on none: the toes stay where they are if the foot does.
             has_no = (inner, side, limb) not in limbs
-            is_on_toes = standing is None and (has_several or has_no) and heights.is_low(last, at_tail=True)
+            digits = [digit for key, its in limbs.items() if key[:2] == (inner, side) for digit in its]
+            is_low = any(heights.is_low(end, at_tail=True) for end in (last, *digits))
+            is_on_toes = standing is None and (has_several or has_no) and is_low
             part = last if is_on_toes else standing or first
             add(_LABELS[role], part, is_on_toes, is_planted=is_on_toes or standing is not None)
         elif role in {Role.LIMB, Role.TAIL, Role.FIN}:

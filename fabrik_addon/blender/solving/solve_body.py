@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
@@ -22,6 +23,14 @@ from ..rig.last_results import Result
 from ..rig.rotation_channel import Channel, Setting, is_locked
 from ..rig.snapshot import Snapshot
 from .chain_groups import Group, order_of_tip
+from .corrected_goals import (
+    CORRECTED,
+    MOST_CORRECTIONS,
+    corrected_goals,
+    cost_of,
+    deviations_of,
+    largest_difference,
+)
 from .outcome import outcome_of, slipped_pin, with_rotations
 from .solve_chain_bones import SolvedChain
 from .solve_chains import solve_group
@@ -48,7 +57,7 @@ def pull_body(
     """
     view_layer.update()
     body = take_body(armature, *pulls, follows=follows)
-    solved = solve_group(body_group(armature, body))
+    group = body_group(armature, body)
     changed: dict[tuple[str, str], Setting] = {}
 
     def write(settings: Sequence[Setting]) -> None:
@@ -56,7 +65,21 @@ def pull_body(
             changed.setdefault((bone.name, old[0]), (bone, old))
         view_layer.update()
 
-    write([setting for chain in solved for setting in chain.settings])
+    solved: tuple[SolvedChain, ...] = ()
+    best = solved
+    least, deviations = math.inf, deviations_of(group, None)
+    for _ in range(MOST_CORRECTIONS if deviations else 1):
+        before = deviations
+        solved = solve_group(group, corrected_goals(group, {}, before), solved)
+        write([setting for chain in solved for setting in chain.settings])
+        cost, deviations = cost_of(group), deviations_of(group, solved[0].solution)
+        if cost < least:
+            least, best = cost, solved
+        if largest_difference(group, deviations, before) <= CORRECTED:
+            break
+    if best is not solved:
+        solved = best
+        write([setting for chain in solved for setting in chain.settings])
     write(eye_channels(body.look))
     names = {pull.handle for pull in pulls} or following_objects(armature)
     first = {pulls[0].handle} if pulls else names

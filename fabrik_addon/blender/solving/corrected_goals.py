@@ -1,0 +1,113 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Goals of a body whose bones constraints move after their channels: corrected by what these add. Computes.
+
+The solver knows the hierarchy of the bones, no constraints. In rigs that Rigify generates bones between those of the
+body copy half of a rotation, or keep the neck's in space. With the end of a chain at ``f(q)`` in the solution and at
+``F(q)`` in Blender, ``F(q) = t`` is solved by the fixed-point iteration ``f(q_n+1) = t - (F(q_n) - f(q_n))``, and the
+same with rotations. Without it a forefoot of Rigify's basic quadruped slid by 0.11 of the height where the chest was
+pulled by 0.06.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+import numpy as np
+from mathutils import Quaternion, Vector
+
+from ...core import Goals
+from .solve_tree_bones import ReadTree, first_joint
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...core import TreeSolution
+    from .chain_groups import Group
+
+
+MOST_CORRECTIONS, CORRECTED = 12, 2e-5
+"""Iterations at most, and the difference of deviations, distances over the tree's unit and radians, that ends them."""
+
+PIN_WEIGHT = 100.0
+"""Weight w of pins and planted feet in ``cost_of``; that of other handles is 1."""
+
+
+class Deviation(NamedTuple):
+    """What constraints add to the end of a chain, in armature space."""
+
+    shift: Vector
+    rotation: Quaternion
+
+
+Deviations = Mapping[str, Deviation]
+"""By the names of chains; empty where no constraint counts."""
+
+
+def deviations_of(group: Group, solution: TreeSolution | None) -> Deviations:
+    """READ: how far Blender's pose is from a solution that was written; None is the pose in which a group was read."""
+    tree = group.tree
+    if tree is None or not tree.bones.is_constrained:
+        return {}
+    start = tree.start
+    points = start.pose.positions.tolist() if solution is None else solution.points
+    frames = start.frames if solution is None else solution.frames
+    joints = _joints_of(tree)
+    found = {}
+    for snapshot, tip in zip(group.snapshots, start.chain.tips, strict=True):
+        end, rotation = snapshot.bones.end, Quaternion()
+        if end.name in joints:
+            frame = Quaternion(cast("Sequence[float]", frames[joints[end.name]]))
+            rotation = end.matrix.to_quaternion() @ frame.inverted()
+        point = Vector(cast("Sequence[float]", points[tip]))
+        found[snapshot.name] = Deviation(snapshot.bones.end_position - point, rotation)
+    return found
+
+
+def _joints_of(tree: ReadTree) -> dict[str, int]:
+    return {bone.name: number for number, bone in enumerate(tree.bones.tree.bones, first_joint(tree))}
+
+
+def corrected_goals(group: Group, goals: Mapping[str, Goals], deviations: Deviations) -> Mapping[str, Goals]:
+    """Return the goals of a group's chains that lead to given ones once constraints have added their part."""
+    if not deviations:
+        return goals
+    found = {}
+    for snapshot in group.snapshots:
+        own = goals.get(snapshot.name, snapshot.goals)
+        shift, rotation = deviations[snapshot.name]
+        own = replace(own, targets=own.targets - np.array(shift[:]))
+        if own.rotations is not None:
+            desired = rotation.inverted() @ Quaternion(own.rotations[0].tolist())
+            own = replace(own, rotations=np.array([desired[:]]))
+        found[snapshot.name] = own
+    return found
+
+
+def largest_difference(group: Group, a: Deviations, b: Deviations) -> float:
+    """Return the largest difference of two deviations, distances over the tree's unit, rotations in radians."""
+    length = 1.0 if group.tree is None else group.tree.start.unit
+    return max(
+        (
+            max((one.shift - b[name].shift).length / length, _angle(one.rotation, b[name].rotation))
+            for name, one in a.items()
+        ),
+        default=0.0,
+    )
+
+
+def _angle(a: Quaternion, b: Quaternion) -> float:
+    return 2.0 * math.acos(min(1.0, abs(a.dot(b))))
+
+
+def cost_of(group: Group) -> float:
+    """READ: the sum of ``w d^2`` over the chains with a position, d the distance of the end from its target."""
+    return sum(
+        (PIN_WEIGHT if snapshot.is_pinned else 1.0)
+        * (snapshot.bones.end_position - Vector(snapshot.goals.targets[0].tolist())).length_squared
+        for snapshot in group.snapshots
+        if snapshot.has_position
+    )
