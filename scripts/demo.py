@@ -68,8 +68,8 @@ class Reach:
 # Metres in the space of the metarig, which looks along -Y.
 HUMAN_CHAINS = (
     Reach("head", "spine.006", 0, (0.0, -0.10, 1.95), moves_root=True),
-    Reach("left hand", "forearm.L", 3, (0.50, -0.45, 1.75), (0.85, -0.10, 1.00)),
-    Reach("right hand", "forearm.R", 3, (-0.45, -0.40, 1.25), (-0.80, 0.20, 1.00)),
+    Reach("left hand", "forearm.L", 3, (0.62, -0.12, 1.80), (0.85, -0.10, 1.00)),
+    Reach("right hand", "forearm.R", 3, (-0.30, -0.52, 1.30), (-0.80, 0.20, 1.00)),
     Reach("left foot", "foot.L", 3, None, (0.30, -1.00, 0.55), is_pinned=True),
     Reach("right foot", "foot.R", 3, None, (-0.35, -1.00, 0.55), is_pinned=True),
 )
