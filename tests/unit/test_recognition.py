@@ -256,6 +256,51 @@ def test_bones_as_other_programs_name_and_hang_them(name: str, pose: str) -> Non
         assert scored(nameless).right >= 0.85 * scored(nameless).count
 
 
+def with_bones(skeleton: Skeleton, bones: list[int], names: list[str], parents: list[int]) -> Skeleton:
+    """Return a skeleton with further bones in the places of some of its own."""
+    heads, tails = (np.vstack([ends, ends[bones]]) for ends in (skeleton.heads, skeleton.tails))
+    return replace(
+        skeleton, names=[*skeleton.names, *names], parents=[*skeleton.parents, *parents], heads=heads, tails=tails
+    )
+
+
+def bones_of(skeleton: Skeleton, *roles: str) -> list[int]:
+    return [bone for bone, (role, _) in skeleton.parts.items() if role in roles]
+
+
+def test_a_bone_before_the_thigh_that_is_called_hip_is_no_thigh() -> None:
+    skeleton = renamed(make_human(Figure()), "Unreal")
+    thighs, count = bones_of(skeleton, "THIGH"), len(skeleton.names)
+    names = [f"Hip.{skeleton.parts[bone][1][0]}" for bone in thighs]
+    before = with_bones(skeleton, thighs, names, [skeleton.parents[bone] for bone in thighs])
+    middles = 0.5 * (skeleton.heads[thighs] + skeleton.heads[[skeleton.parents[bone] for bone in thighs]])
+    parents = [count + thighs.index(bone) if bone in thighs else parent for bone, parent in enumerate(before.parents)]
+    heads = np.vstack([skeleton.heads, middles])
+    result = scored(replace(before, parents=parents, heads=heads))
+    assert result.wrong == () and result.missing == ()
+
+
+@pytest.mark.parametrize("change", [lambda skeleton: skeleton, scrambled], ids=["names", "no names"])
+def test_legs_that_hang_on_nothing_and_copies_of_legs_change_nothing(change: Callable[[Skeleton], Skeleton]) -> None:
+    skeleton = make_human(Figure())
+    thighs = bones_of(skeleton, "THIGH")
+    loose = replace(skeleton, parents=[-1 if bone in thighs else each for bone, each in enumerate(skeleton.parents)])
+    legs, count = bones_of(skeleton, "THIGH", "SHIN", "FOOT"), len(skeleton.names)
+    parents = [count + legs.index(p) if p in legs else p for p in (skeleton.parents[bone] for bone in legs)]
+    copied = with_bones(skeleton, legs, [f"{skeleton.names[bone]}D" for bone in legs], parents)
+    for each in (loose, copied):
+        result = scored(change(each))
+        assert result.wrong == () and result.missing == ()
+
+
+def test_a_head_that_is_called_neck_and_a_jaw_leave_one_head() -> None:
+    skeleton = SKELETONS["default"]
+    (head,), neck = bones_of(skeleton, "HEAD"), bones_of(skeleton, "NECK")[-1]
+    names = list(skeleton.names)
+    names[neck], names[head] = names[head], "jaw_end"
+    assert [part.bone for part in found(replace(skeleton, names=names)).parts if part.role is Role.HEAD] == [neck]
+
+
 def test_names_that_lie_are_not_believed() -> None:
     skeleton = make_human(Figure())
     swapped = {"UPPER_ARM": "Thigh", "FOREARM": "Shin", "HAND": "Foot", "THIGH": "UpperArm", "SHIN": "Forearm"}

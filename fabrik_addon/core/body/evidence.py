@@ -46,11 +46,13 @@ def combine_evidence(skeleton: RestSkeleton, readings: list[NameReading], shape:
     they name others, it falls below one half.
     """
     rich = tells_much(readings)
+    readings = _without_girdles(skeleton, readings)
     named = name_roles(skeleton, readings)
     if rich and shape.creature == WITH_LIMBS and Role.LIMB not in named.values():
         shape = replace(shape, guesses={})  # hair and cloth are chains too: the names tell which are limbs
     doubtful = _shifted(named, shape)
     mirrored = _mirrored(readings, shape)
+    _move_head(skeleton, named, shape)
     estimates: dict[int, Estimate] = {}
     for place, reading in enumerate(readings):
         guess = shape.guesses.get(place)
@@ -114,6 +116,47 @@ def name_roles(skeleton: RestSkeleton, readings: list[NameReading]) -> dict[int,
             role = Role.TAIL
         roles[place] = role if role in each.roles else Role.SPINE
     return roles
+
+
+def _without_girdles(skeleton: RestSkeleton, readings: list[NameReading]) -> list[NameReading]:
+    """Return the readings, without the role of a bone before one whose name says the same more surely.
+
+    ``Hip.L`` is a thigh in some skeletons, and the bone before ``Thigh.L`` in others.
+    """
+    surer = {
+        skeleton.parents[place]
+        for place, each in enumerate(readings)
+        if len(each.roles) == 1 and each.roles <= {Role.THIGH, Role.UPPER_ARM} and skeleton.parents[place] >= 0
+        if readings[skeleton.parents[place]].roles == each.roles
+        if readings[skeleton.parents[place]].weight < each.weight
+    }
+    return [
+        replace(each, roles=frozenset(), skipped=True) if place in surer else each
+        for place, each in enumerate(readings)
+    ]
+
+
+def _move_head(skeleton: RestSkeleton, named: dict[int, Role], shape: ShapeReading) -> None:
+    """Move the shape's head to the bone of that name before or after it: lengths hardly tell which of two it is."""
+    heads = [place for place, guess in shape.guesses.items() if guess.role is Role.HEAD]
+    beyond = [place for place, guess in shape.guesses.items() if guess.role in (Role.NECK, Role.HEAD)]
+    for place in beyond:
+        if any(named.get(above) is Role.HEAD for above in skeleton.ancestors(place)[2:]):
+            del shape.guesses[place]  # hair, or what is in a head
+    for place in heads:
+        if place not in shape.guesses:
+            continue
+        guess = shape.guesses[place]
+        after = [child for child in skeleton.children[place] if named.get(child) is Role.HEAD]
+        before = [above for above in skeleton.ancestors(place)[1:3] if named.get(above) is Role.HEAD]
+        if named.get(place) is Role.HEAD or not after + before:
+            continue
+        if before and before[0] in shape.guesses:
+            del shape.guesses[place]
+            shape.guesses[before[0]] = guess
+        elif after:
+            shape.guesses[place] = replace(guess, role=Role.NECK)
+            shape.guesses[after[0]] = guess
 
 
 def _shifted(named: dict[int, Role], shape: ShapeReading) -> set[int]:
