@@ -9,7 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fabrik_addon.core import Goals, Options, Pose, Solution, Status, plain_chain, solve
+from fabrik_addon.core import Goals, Options, Pose, Solution, Status, plain_chain, solve, start_from
+from fabrik_addon.core.optimise.nearest_pose import NewtonSteps, nearest_poses
 from scripts.benchmark.limit_sets import (
     ARM,
     FREE,
@@ -175,6 +176,48 @@ def test_where_no_feasible_pose_reaches_none_of_many_is_nearer(kind: Constrained
             assert solution.status[0] in {Status.LIMITED, Status.OUT_OF_REACH}
         elif kind is not TENTACLE:
             assert solution.error[0] <= 1e-3
+
+
+# From the root, in units of the chain's length.
+JUST_OUT_OF_REACH = ((0.912, -0.096, -0.101), (0.917, -0.118, -0.079), (0.919, -0.143, -0.055), (0.871, -0.377, 0.037))
+
+
+@pytest.mark.parametrize("target", JUST_OUT_OF_REACH)
+def test_a_spine_and_an_arm_near_full_reach_come_as_near_as_any_pose(target: tuple[float, float, float]) -> None:
+    """Rigify's human, from the hips to the hand, with the usual limits: nearly every pose there is nearly straight."""
+    cone, shoulder, elbow = (40.0, 60.0, 40.0), (90.0, 70.0, 90.0), (150.0, 0.0, 0.0)
+    upper = np.radians([cone, cone, cone, cone, cone, shoulder, elbow, cone, cone])
+    lower = -upper
+    lower[6] = 0.0
+    rest = unit4(
+        np.array(
+            [
+                (0.613, 0.790, 0.0, 0.0),
+                (0.998, -0.064, 0.0, 0.0),
+                (0.997, -0.077, 0.0, 0.0),
+                (1.0, 0.002, 0.0, 0.0),
+                (0.622, -0.605, -0.346, -0.356),
+                (0.612, -0.055, 0.741, -0.271),
+                (0.982, 0.182, 0.001, -0.041),
+                (0.999, -0.025, -0.004, -0.028),
+                (1.0, 0.0, 0.0, 0.0),
+            ]
+        )
+    )
+    lengths = np.array([0.152, 0.137, 0.173, 0.159, 0.202, 0.289, 0.263, 0.080])
+    chain = plain_chain(lengths, rest=rest, limits=(lower, upper))
+    frames = [rest[0]]
+    for frame in rest[1:]:
+        frames.append(product(frames[-1], frame))
+    links = turned(np.array(frames[:-1]), lengths[:, None] * (0.0, 1.0, 0.0))
+    pose = Pose(np.concatenate([np.zeros((1, 3)), np.cumsum(links, axis=0)]), np.array(frames))
+    constrained_chain = start_from(chain, pose).constrained_chain
+    assert constrained_chain is not None
+    bones = constrained_chain.bones
+    starts = bones.feasible()[0].reshape(-1, 8, 3)
+    errors = nearest_poses(bones, starts, np.tile(target, (len(starts), 1)), NewtonSteps(1e-5, 100, 1e-6))[1]
+    solution = solve(chain, pose, goals(chain.total_length * np.array(target)))
+    assert solution.error[0] <= max(1.02 * errors.min(), 1e-4)
 
 
 def test_a_locked_chain_is_limited_and_stays() -> None:
