@@ -21,7 +21,7 @@ from ..model.tree_motions import TreeMotions
 from .task_loss import Firmness
 from .task_stack import TaskStack
 from .tasks import LEAST_BEND, POLE_NEAR, OrientationTask, PoleTask, PositionTask, State, Task
-from .weighted_descent import MOST_MET, Descended, least_cost, meet_all, met_exactly, nearly_met
+from .weighted_descent import Descended, least_cost, meet_all, met_exactly, nearly_met
 
 
 class OrientationsTask(OrientationTask):
@@ -137,11 +137,11 @@ def descend_between(
     names = "rotations", "swing_twists", "shifts"
     reference = State(stack.tree, *(np.array([getattr(one, name) for one in references]) for name in names))
     # Between poses that keep the pins lie some that don't. From those the first step is without second derivatives.
-    start, _ = meet_all(stack.first_level, _between(stack, *solved), math.inf)
+    start, _ = meet_all(stack.first_level, _between(stack, *solved))
     state, taken, is_converged = least_cost(stack, start, reference, steps, firmness)
     by_weight = _of_each(stacks, state)
     nearly = [nearly_met(*each, 1.0, firmness.nearly_met) for each in zip(stacks, by_weight, strict=True)]
-    exact, are_met = meet_all(stack_of_frames(nearly), state, MOST_MET * firmness.most_exact)
+    exact, are_met = meet_all(stack_of_frames(nearly), state)
     ended = zip(stacks, by_weight, taken.tolist(), is_converged.tolist(), strict=True)
     at_targets = zip(_of_each(stacks, exact), np.array(are_met).tolist(), strict=True)
     return [
