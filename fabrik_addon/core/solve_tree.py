@@ -324,7 +324,7 @@ def _solved_by_weight(problem: TreeProblem, begin: State, options: Options, prev
     """
     stack = problem.stack()
     reference = problem.turned_to_poles(begin)
-    is_body, firmness = problem.priorities is not None, firmness_of(problem)
+    is_body, firmness = problem.goals.priorities is not None, firmness_of(problem)
     first = reference if previous is None else state_of_previous(problem, previous)
     if previous is None and is_body:
         found = _from_starts(problem, stack, reference, options)
@@ -346,7 +346,7 @@ def _solved_by_weight(problem: TreeProblem, begin: State, options: Options, prev
 
 def firmness_of(problem: TreeProblem) -> Firmness:
     """Return how firmly the tasks of a body, or of chains, are held against the posture task."""
-    return OF_CHAINS if problem.priorities is None else OF_BODY
+    return OF_CHAINS if problem.goals.priorities is None else OF_BODY
 
 
 def _from_starts(problem: TreeProblem, stack: TaskStack, reference: State, options: Options) -> Descended:

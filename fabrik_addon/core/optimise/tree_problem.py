@@ -87,20 +87,14 @@ class TreeProblem:
     moves_root: bool
     is_held: bool
     """Whether pins or priorities may keep a target away (``is_held``): then tasks are weighed against each other."""
-    priorities: list[int] | None = None
-    """``Goals.priorities``."""
+    goals: Goals
+    """The goals themselves: those of a body have priorities."""
     balance: BalanceTask | None = None
     """Of a body that stands."""
     floor: FloorTask | None = None
     """Of a body over a floor."""
-    floor_priority: int = 0
-    """Level of the floor task, as those of ``priorities``."""
-    balance_priority: int = 0
-    """Level of the balance task, as those of ``priorities``."""
     look_at: LookAtTask | None = None
     """Of a body whose head looks at a point."""
-    look_at_priority: int = 0
-    """Level of the look-at task, as those of ``priorities``."""
     swivels: tuple[SwivelTask, ...] = ()
     """Of a body's arms."""
 
@@ -117,8 +111,8 @@ class TreeProblem:
         target as the target leaves reach. Where tasks are weighed against each other (``is_held``) no target changes
         its level: LEAST_HELD_WEIGHT^(d / FAR_BEYOND) bounds its force.
         """
-        if self.priorities is not None:
-            return self._levels_of(self.priorities)
+        if self.goals.priorities is not None:
+            return self._levels_of(self.goals.priorities.tolist())
         pins: list[tuple[Task, float]] = [(task, 1.0) for task in self.held]
         targets: list[tuple[Task, float]] = []
         beyond: list[tuple[Task, float]] = []
@@ -139,22 +133,24 @@ class TreeProblem:
     def _levels_of(self, priorities: Sequence[int]) -> list[list[tuple[Task, float]]]:
         """Return the tasks with weights, by the effectors' own priorities (``Goals.priorities``); poles don't count."""
         levels: dict[int, list[tuple[Task, float]]] = {}
+        goals = self.goals
         for number, (place, weight, priority) in enumerate(zip(self.places, self.weights, priorities, strict=True)):
             if math.isfinite(self.tolerances[number]):
                 levels.setdefault(priority, []).append((place, weight))
             if number in self.rotations:
                 level = priority if self.pinned[number] else priority + 1
                 levels.setdefault(level, []).append((self.rotations[number], weight))
-        if self.balance is not None:
-            levels.setdefault(self.balance_priority, []).append((self.balance, BALANCE_WEIGHT))
-        if self.floor is not None:
+        if self.balance is not None and goals.balance is not None:
+            levels.setdefault(goals.balance.priority, []).append((self.balance, BALANCE_WEIGHT))
+        if self.floor is not None and goals.floor is not None:
             # On a level of its own it would take the place, and the firmness, of the level after it.
-            level = min((level for level in levels if level >= self.floor_priority), default=self.floor_priority)
+            least = goals.floor.priority
+            level = min((level for level in levels if level >= least), default=least)
             levels.setdefault(level, []).append((self.floor, FLOOR_WEIGHT))
-        if self.look_at is not None:
+        if self.look_at is not None and goals.look_at is not None:
             if not levels:
                 levels[0] = []  # the first level is met before anything else, which a look is never
-            levels.setdefault(self.look_at_priority, []).append((self.look_at, 1.0))
+            levels.setdefault(goals.look_at.priority, []).append((self.look_at, 1.0))
         return [sorted(levels[level], key=_order) for level in sorted(levels)]
 
     def stack(self) -> TaskStack:
@@ -313,30 +309,29 @@ def tree_problem(start: StartTree, goals: Goals, options: Options) -> TreeProble
         tolerances=tolerances,
         moves_root=options.moves_root,
         is_held=is_held(goals, options),
-        priorities=None if goals.priorities is None else goals.priorities.tolist(),
+        goals=goals,
     )
-    return _with_body_tasks(problem, goals)
+    return _with_body_tasks(problem)
 
 
-def _with_body_tasks(problem: TreeProblem, goals: Goals) -> TreeProblem:
+def _with_body_tasks(problem: TreeProblem) -> TreeProblem:
     """Return a problem with the tasks of swivels, look, floor and balance that the goals have."""
+    goals = problem.goals
     if not goals.swivels and goals.floor is None and goals.balance is None and goals.look_at is None:
         return problem
     start, present = problem.start, problem.present()
-    swivels = tuple(swivel_task(start, present.placed, one) for one in goals.swivels)
-    problem = replace(problem, swivels=swivels)
-    if goals.look_at is not None:
-        looking = look_at_task(start, present.placed, goals.look_at)
-        problem = replace(problem, look_at=looking, look_at_priority=goals.look_at.priority)
-    if goals.floor is not None:
-        floor = floor_task(start, present.placed, goals.floor)
-        problem = replace(problem, floor=floor, floor_priority=goals.floor.priority)
+    balance, placed = None, present.placed
     # Where all handles are in place a head that turns moves the center of mass by millimetres: the legs stay.
     is_look_alone = problem.is_met(present) and problem.angle_off(present) <= UNSEEN_ANGLE
-    if goals.balance is None or is_look_alone:
-        return problem
-    task = balance_task(start, present.placed, goals.balance, problem.farthest(present))
-    return replace(problem, balance=task, balance_priority=goals.balance.priority)
+    if goals.balance is not None and not is_look_alone:
+        balance = balance_task(start, placed, goals.balance, problem.farthest(present))
+    return replace(
+        problem,
+        swivels=tuple(swivel_task(start, placed, one) for one in goals.swivels),
+        look_at=None if goals.look_at is None else look_at_task(start, placed, goals.look_at),
+        floor=None if goals.floor is None else floor_task(start, placed, goals.floor),
+        balance=balance,
+    )
 
 
 def _eased_places(
