@@ -22,6 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from mathutils import Quaternion
@@ -29,7 +30,7 @@ from mathutils import Quaternion
 from ...core.math.operations import SCALAR
 from ...core.model.joint_limits import rotation_of
 from .joint_clamp import NATIVE_AT_LIMIT, blocked_axes, clamped, swing_twist
-from .limit_joints import Ball, ConstrainedJoints, Hinge
+from .limit_joints import Ball, Hinge, Joints
 from .nodes import NUMBER, ROTATION, Nodes, Value
 from .shared_groups import new_group, shared_group
 
@@ -62,7 +63,7 @@ _AXES = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 def within_limits(
     nodes: Nodes,
     name: str,
-    constrained_chain: ConstrainedJoints,
+    joints: Joints,
     rotations: Sequence[Value],
     target: Value,
     error: Value,
@@ -73,72 +74,71 @@ def within_limits(
     Args:
         nodes: to add to.
         name: of the chain's rig.
-        constrained_chain: the chain.
+        joints: of the chain.
         rotations: the bones' own, within their limits.
         target: from the chain's root, over its length.
         error: distance of the tip from the target with those rotations, over the chain's length.
         tolerance: error up to which they are the result.
     """
-    group = new_group(f"{name} limits", lambda nodes: _fill(nodes, name, constrained_chain, len(rotations), tolerance))
+    group = new_group(f"{name} limits", lambda nodes: _fill(nodes, name, joints, len(rotations), tolerance))
     return list(nodes.call(group, [target, error, *rotations], "Joint limits"))
 
 
-def tip_of(nodes: Nodes, name: str, constrained_chain: ConstrainedJoints, rotations: Sequence[Value]) -> Value:
+def tip_of(nodes: Nodes, name: str, joints: Joints, rotations: Sequence[Value]) -> Value:
     """Return where the tip is with some own rotations of the bones."""
-    group = new_group(f"{name} limits, rotated tip", lambda nodes: _fill_tip(nodes, constrained_chain, len(rotations)))
+    group = new_group(f"{name} limits, rotated tip", lambda nodes: _fill_tip(nodes, joints, len(rotations)))
     return nodes.call(group, rotations, "Tip")[0]
 
 
-def _fill_tip(nodes: Nodes, constrained_chain: ConstrainedJoints, count: int) -> None:
+def _fill_tip(nodes: Nodes, joints: Joints, count: int) -> None:
     """Fill the group: the bones' own rotations → tip."""
     rotations = nodes.inputs("Rotation", count, ROTATION)
-    _, tip = _placed(nodes, constrained_chain, _joint_values(nodes, constrained_chain, rotations))
+    _, tip = _placed(nodes, joints, _joint_values(nodes, joints, rotations))
     nodes.output("Tip", tip)
 
 
-def _fill(nodes: Nodes, name: str, constrained_chain: ConstrainedJoints, count: int, tolerance: float) -> None:
+def _fill(nodes: Nodes, name: str, joints: Joints, count: int, tolerance: float) -> None:
     target, error = nodes.input("Target"), nodes.input("Error", NUMBER)
     rotations = nodes.inputs("Rotation", count, ROTATION)
-    step = new_group(f"{name} limits, step", lambda nodes: _fill_step(nodes, constrained_chain))
+    step = new_group(f"{name} limits, step", lambda nodes: _fill_step(nodes, joints))
     with nodes.frame("Joints"):
-        start = _joint_values(nodes, constrained_chain, rotations)
+        start = _joint_values(nodes, joints, rotations)
     with nodes.frame("Damped least squares"):
-        values, left = _descended(nodes, constrained_chain, step, start, (target, error, tolerance))
+        values, left = _descended(nodes, joints, step, start, (target, error, tolerance))
     with nodes.frame("From other starts"):
-        starts = _other_starts(nodes, constrained_chain, target, rotations)
+        starts = _other_starts(nodes, joints, target, rotations)
         # The error of another start isn't known before its first step: 1 is more than any tolerance.
         goal = target, 1.0, tolerance
-        others = [_descended(nodes, constrained_chain, step, each, goal, _LEAST_PROGRESS) for each in starts]
+        others = [_descended(nodes, joints, step, each, goal, _LEAST_PROGRESS) for each in starts]
         reached = values
         for found, error_left in reversed(others):
             is_there = nodes.scalar('ABSOLUTE', error_left) <= _UNREACHED
-            reached = _switched(nodes, constrained_chain, is_there, found, reached)
-        values = _switched(nodes, constrained_chain, left > _UNREACHED, reached, values)
+            reached = _switched(nodes, joints, is_there, found, reached)
+        values = _switched(nodes, joints, left > _UNREACHED, reached, values)
     with nodes.frame("Own rotations of the bones"):
-        found = _own_rotations(nodes, constrained_chain, values)
+        found = _own_rotations(nodes, joints, values)
         is_open = error > tolerance
         chosen = [nodes.switch(is_open, a, b, 'ROTATION') for a, b in zip(found, rotations, strict=True)]
         nodes.outputs("Rotation", chosen, ROTATION)
 
 
-def _joint_values(nodes: Nodes, constrained_chain: ConstrainedJoints, rotations: Sequence[Value]) -> list[Value]:
+def _joint_values(nodes: Nodes, joints: Joints, rotations: Sequence[Value]) -> list[Value]:
     """Return the values of joints, given the bones' own rotations within their limits."""
-    values: list[Value] = []
-    while len(values) < len(constrained_chain.joints):
-        number = len(values)
-        values += _joints_of_bone(nodes, constrained_chain, number, rotations[constrained_chain.joints[number].bone])
-    return values
+    bones = _by_bone(joints)
+    return [value for own, of_bone in zip(rotations, bones, strict=True) for value in _values(nodes, of_bone, own)]
 
 
-def _other_starts(
-    nodes: Nodes, constrained_chain: ConstrainedJoints, target: Value, rotations: Sequence[Value]
-) -> list[list[Value]]:
+def _by_bone(joints: Joints) -> list[Joints]:
+    """Return the joints of each bone: a ball, or hinges."""
+    return [tuple(of_bone) for _, of_bone in groupby(joints, key=lambda joint: joint.bone)]
+
+
+def _other_starts(nodes: Nodes, joints: Joints, target: Value, rotations: Sequence[Value]) -> list[list[Value]]:
     """Return the joints' values of the second and the third start, given the bones' own rotations of the first one."""
-    joints = constrained_chain.joints
     first = nodes.multiplied(nodes.axis_turn(target, math.pi), rotations[0])
     if isinstance(joints[0], Ball):
         first = clamped(nodes, first, joints[0].limits)
-    turned = _joint_values(nodes, constrained_chain, [first, *rotations[1:]])
+    turned = _joint_values(nodes, joints, [first, *rotations[1:]])
     return [turned, [_middle(joint) for joint in joints]]
 
 
@@ -154,21 +154,19 @@ def _mean(lower: float, upper: float) -> float:
     return 0.5 * (lower + upper) if math.isfinite(upper - lower) else 0.0
 
 
-def _switched(
-    nodes: Nodes, constrained_chain: ConstrainedJoints, condition: Value, yes: Sequence[Value], no: Sequence[Value]
-) -> list[Value]:
+def _switched(nodes: Nodes, joints: Joints, condition: Value, yes: Sequence[Value], no: Sequence[Value]) -> list[Value]:
     """Return the joints' values of one of two poses."""
-    return [nodes.switch(condition, a, b, kind) for a, b, kind in zip(yes, no, _kinds(constrained_chain), strict=True)]
+    return [nodes.switch(condition, a, b, kind) for a, b, kind in zip(yes, no, _kinds(joints), strict=True)]
 
 
-def _kinds(constrained_chain: ConstrainedJoints) -> list[str]:
+def _kinds(joints: Joints) -> list[str]:
     """Return the types of the joints' values in a switch."""
-    return ['FLOAT' if isinstance(joint, Hinge) else 'ROTATION' for joint in constrained_chain.joints]
+    return ['FLOAT' if isinstance(joint, Hinge) else 'ROTATION' for joint in joints]
 
 
 def _descended(
     nodes: Nodes,
-    constrained_chain: ConstrainedJoints,
+    joints: Joints,
     step: GeometryNodeTree,
     start: Sequence[Value],
     goal: tuple[Value, Value, float],
@@ -178,7 +176,7 @@ def _descended(
 
     Args:
         nodes: to add to.
-        constrained_chain: the chain.
+        joints: of the chain.
         step: group of one step.
         start: values of the joints.
         goal: target, error at the start, and tolerance.
@@ -186,39 +184,33 @@ def _descended(
             all steps.
     """
     target, error, tolerance = goal
-    names = [f"Joint {i + 1}" for i in range(len(constrained_chain.joints))]
+    names = [f"Joint {i + 1}" for i in range(len(joints))]
 
-    def body(error: Value, *joints: Value) -> list[Value]:
+    def body(error: Value, *before: Value) -> list[Value]:
         is_open = error > tolerance
-        *after, left = nodes.call(step, [target, *joints])
+        *after, left = nodes.call(step, [target, *before])
         if least_progress is not None:
             left = nodes.switch(left > error * least_progress, left * -1.0, left, 'FLOAT')
-        kept = _switched(nodes, constrained_chain, is_open, after, joints)
+        kept = _switched(nodes, joints, is_open, after, before)
         return [nodes.switch(is_open, left, error, 'FLOAT'), *kept]
 
-    begin = {name: (kind, value) for name, kind, value in zip(names, _kinds(constrained_chain), start, strict=True)}
+    begin = {name: (kind, value) for name, kind, value in zip(names, _kinds(joints), start, strict=True)}
     left, *values = nodes.repeat(NATIVE_STEPS, {"Error": ('FLOAT', error), **begin}, body)
     return values, left
 
 
-def _joints_of_bone(nodes: Nodes, constrained_chain: ConstrainedJoints, number: int, own: Value) -> list[Value]:
-    """Return the values of a bone's joints, of which one has a number, given the bone's own rotation."""
-    joint = constrained_chain.joints[number]
-    if isinstance(joint, Ball):
-        return [own]
-    turn = swing_twist(nodes, own)
+def _values(nodes: Nodes, joints: Joints, own: Value) -> list[Value]:
+    """Return the values of a bone's joints, given the bone's own rotation."""
+    turn: list[Value] | None = None
     values = []
-    for hinge in _hinges_of(constrained_chain, number):
-        value = turn[hinge.axis]
-        angle = value if hinge.axis == 1 else nodes.scalar('ARCSINE', value) * 2.0
-        values.append(_in_range(nodes, hinge, angle))
+    for joint in joints:
+        if isinstance(joint, Ball):
+            return [own]
+        turn = turn or swing_twist(nodes, own)
+        value = turn[joint.axis]
+        angle = value if joint.axis == 1 else nodes.scalar('ARCSINE', value) * 2.0
+        values.append(_in_range(nodes, joint, angle))
     return values
-
-
-def _hinges_of(constrained_chain: ConstrainedJoints, number: int) -> list[Hinge]:
-    """Return the hinges of the bone that a joint is the first of."""
-    bone = constrained_chain.joints[number].bone
-    return [joint for joint in constrained_chain.joints[number:] if isinstance(joint, Hinge) and joint.bone == bone]
 
 
 def _in_range(nodes: Nodes, hinge: Hinge, angle: Value) -> Value:
@@ -227,25 +219,16 @@ def _in_range(nodes: Nodes, hinge: Hinge, angle: Value) -> Value:
     return nodes.minimum(angle, hinge.upper) if math.isfinite(hinge.upper) else angle
 
 
-def _turn(nodes: Nodes, constrained_chain: ConstrainedJoints, number: int, values: Sequence[Value]) -> Value:
-    """Return a bone's own rotation, given those of its joints."""
-    joint = constrained_chain.joints[number]
-    if isinstance(joint, Ball):
-        return values[0]
-    turned: Value = None
-    for hinge, angle in zip(_hinges_of(constrained_chain, number), values, strict=True):
-        turn = nodes.axis_turn(_AXES[hinge.axis], angle)
-        turned = turn if turned is None else nodes.multiplied(turned, turn)
-    return turned
-
-
-def _own_rotations(nodes: Nodes, constrained_chain: ConstrainedJoints, values: Sequence[Value]) -> list[Value]:
-    own, number = [], 0
-    while number < len(constrained_chain.joints):
-        count = 1 if isinstance(constrained_chain.joints[number], Ball) else len(_hinges_of(constrained_chain, number))
-        own.append(_turn(nodes, constrained_chain, number, values[number : number + count]))
-        number += count
-    return own
+def _own_rotations(nodes: Nodes, joints: Joints, values: Sequence[Value]) -> list[Value]:
+    """Return the bones' own rotations, given the values of their joints."""
+    remaining, rotations = iter(values), []
+    for of_bone in _by_bone(joints):
+        own: Value = None
+        for joint, value in zip(of_bone, remaining, strict=False):
+            turn = nodes.axis_turn(_AXES[joint.axis], value) if isinstance(joint, Hinge) else value
+            own = turn if own is None else nodes.multiplied(own, turn)
+        rotations.append(own)
+    return rotations
 
 
 # Where joints are
@@ -260,17 +243,17 @@ class _Placed:
     after: Value
 
 
-def _inputs(nodes: Nodes, constrained_chain: ConstrainedJoints) -> list[Value]:
-    kinds = [NUMBER if isinstance(joint, Hinge) else ROTATION for joint in constrained_chain.joints]
+def _inputs(nodes: Nodes, joints: Joints) -> list[Value]:
+    kinds = [NUMBER if isinstance(joint, Hinge) else ROTATION for joint in joints]
     return [nodes.input(f"Joint {i}", kind) for i, kind in enumerate(kinds, 1)]
 
 
-def _placed(nodes: Nodes, constrained_chain: ConstrainedJoints, values: Sequence[Value]) -> tuple[list[_Placed], Value]:
+def _placed(nodes: Nodes, joints: Joints, values: Sequence[Value]) -> tuple[list[_Placed], Value]:
     """Return where joints are, and the tip."""
     placed: list[_Placed] = []
     frame: Value = None
     point: Value = None
-    for number, (joint, value) in enumerate(zip(constrained_chain.joints, values, strict=True), 1):
+    for number, (joint, value) in enumerate(zip(joints, values, strict=True), 1):
         with nodes.frame(f"Joint {number}"):
             before = frame
             if frame is not None and joint.rest.angle > 1e-7:
@@ -287,12 +270,12 @@ def _placed(nodes: Nodes, constrained_chain: ConstrainedJoints, values: Sequence
 # One step
 
 
-def _fill_step(nodes: Nodes, constrained_chain: ConstrainedJoints) -> None:
+def _fill_step(nodes: Nodes, joints: Joints) -> None:
     """Fill the group: target, joints → joints after a step of damped least squares, distance of the tip then."""
     target = nodes.input("Target")
-    values = _inputs(nodes, constrained_chain)
+    values = _inputs(nodes, joints)
     with nodes.frame("Positions of the joints"):
-        placed, tip = _placed(nodes, constrained_chain, values)
+        placed, tip = _placed(nodes, joints, values)
     with nodes.frame("Residual"):
         residual = target - tip
         error = nodes.length(residual)
@@ -300,7 +283,7 @@ def _fill_step(nodes: Nodes, constrained_chain: ConstrainedJoints) -> None:
     diagonal: Value = (0.0, 0.0, 0.0)
     off_diagonal: Value = (0.0, 0.0, 0.0)
     columns: list[Value] = []
-    for number, (joint, place, value) in enumerate(zip(constrained_chain.joints, placed, values, strict=True), 1):
+    for number, (joint, place, value) in enumerate(zip(joints, placed, values, strict=True), 1):
         with nodes.frame(f"Jacobian of joint {number}"):
             arm = tip if place.point is None else tip - place.point
             if isinstance(joint, Hinge):
@@ -312,19 +295,17 @@ def _fill_step(nodes: Nodes, constrained_chain: ConstrainedJoints) -> None:
     with nodes.frame("Damped least squares"):
         (multiplier,) = nodes.call(_multiplier_group(), [diagonal, off_diagonal, desired, error])
     after = []
-    for number, (joint, place, value, column) in enumerate(
-        zip(constrained_chain.joints, placed, values, columns, strict=True), 1
-    ):
+    for number, (joint, place, value, column) in enumerate(zip(joints, placed, values, columns, strict=True), 1):
         with nodes.frame(f"Joint {number} rotated, within its limits"):
             if isinstance(joint, Hinge):
                 after.append(_rotated_hinge(nodes, joint, value, column, multiplier))
             else:
                 after.append(_rotated_ball(nodes, joint, place, column, multiplier))
-    kinds = [NUMBER if isinstance(joint, Hinge) else ROTATION for joint in constrained_chain.joints]
+    kinds = [NUMBER if isinstance(joint, Hinge) else ROTATION for joint in joints]
     for number, (value, kind) in enumerate(zip(after, kinds, strict=True), 1):
         nodes.output(f"Joint {number}", value, kind)
     with nodes.frame("Position error after the step"):
-        _, end = _placed(nodes, constrained_chain, after)
+        _, end = _placed(nodes, joints, after)
         nodes.output("Error", nodes.distance(target, end), NUMBER)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from mathutils import Quaternion, Vector
 
@@ -39,16 +40,13 @@ class Ball:
     link: Vector
 
 
-@dataclass(frozen=True)
-class ConstrainedJoints:
-    """A chain's joints with limits, root first."""
-
-    joints: tuple[Hinge | Ball, ...]
+Joints: TypeAlias = tuple[Hinge | Ball, ...]
+"""A chain's joints with limits, root first; the hinges of one bone follow each other."""
 
 
 def constrained_joints_of(
     limits: Sequence[JointLimits], rests: Sequence[Quaternion], links: Sequence[Vector], names: Sequence[str]
-) -> ConstrainedJoints | None:
+) -> Joints | None:
     """Return a chain's limits; None where no joint has any.
 
     Args:
@@ -66,7 +64,7 @@ def constrained_joints_of(
     for number, (each, rest, link, name) in enumerate(zip(limits, rests, links, names, strict=True)):
         _check(each, name)
         joints += _joints(number, each, rest, link)
-    return ConstrainedJoints(tuple(joints))
+    return tuple(joints)
 
 
 def _check(limits: JointLimits, name: str) -> None:

@@ -16,7 +16,7 @@ from ..animation.carried_animation import curve_of, driver_of
 from ..rig.bone_kinematics import basis_with, pose_matrices
 from ..rig.chain_bones import ChainBones, read_pose
 from ..rig.rotation_channel import is_locked
-from .limit_joints import ConstrainedJoints, constrained_joints_of
+from .limit_joints import Joints, constrained_joints_of
 from .read_bone_stretch import StretchedBones, read_stretched_bones
 from .rest_shape import RestShape, rest_shape
 
@@ -41,7 +41,7 @@ class RestChain:
     """The bones that are scaled for the chain's stretch; None where the chain doesn't stretch."""
     limits: tuple[JointLimits, ...]
     """Of the bones."""
-    constrained_chain: ConstrainedJoints | None
+    constrained_chain: Joints | None
     """The chain with the limits of its bones; None where no bone has limits."""
     without_tip: RestShape | None
     """The chain without its last bone, where the last bone takes the target's rotation and isn't the only one."""

@@ -11,7 +11,7 @@ from .bend_plane import planar_group, plane_group, swing_group
 from .bend_table import BendTable
 from .constrained_reach import tip_of, within_limits
 from .joint_clamp import clamped
-from .limit_joints import ConstrainedJoints
+from .limit_joints import Joints
 from .nodes import NUMBER, Nodes, Value
 from .own_group import own_group
 from .read_bone_stretch import StretchedBones, powers_of
@@ -78,7 +78,7 @@ def _stretched(
 
 
 def _limited(
-    nodes: Nodes, name: str, rest: RestChain, constrained_chain: ConstrainedJoints, goal: Goal, rotations: list[Value]
+    nodes: Nodes, name: str, rest: RestChain, constrained_chain: Joints, goal: Goal, rotations: list[Value]
 ) -> list[Value]:
     """Return the bones' own rotations within their limits, with the tip at the target or near.
 
