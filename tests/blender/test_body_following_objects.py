@@ -155,6 +155,22 @@ def test_a_body_is_baked_over_frames(human: Object, prop: Object) -> None:
     assert {len(curve.keyframe_points) for curve in curves} == {5}
 
 
+def test_a_bake_makes_up_for_a_constraint_on_the_forearm(human: Object, prop: Object) -> None:
+    constraint = human.pose.bones["forearm.L"].constraints.new("COPY_ROTATION")
+    constraint.target = make_empty("World")
+    update()
+    offset = human.matrix_world @ hand(human).head - prop.matrix_world.translation
+    human.fabrik.body.handles["Hand.L"].target = prop
+    prop.location += Vector((0.0, -0.1, 0.1))
+    update()
+    left = []
+    for _ in range(2):
+        assert ops.fabrik_body_bake(frame_start=1, frame_end=2) == {"FINISHED"}
+        update()
+        left.append((human.matrix_world @ hand(human).head - prop.matrix_world.translation - offset).length)
+    assert left[0] < 0.1 and left[1] < 0.06  # 0.076 and 0.046; 0.17 without the correction
+
+
 def test_a_body_baked_again_is_the_same(human: Object, prop: Object) -> None:
     prop.keyframe_insert("location", frame=1)
     prop.location.z += 0.2

@@ -20,6 +20,7 @@ from ..animation.stored_channels import store_channels
 from ..rig.body_properties import body_of
 from ..rig.body_snapshots import following_objects, take_body
 from ..rig.rotation_channel import channel_name, has_locks, nearest_values, rotation_from
+from ..solving.corrected_goals import corrected_goals, deviations_of
 from ..solving.solve_body import body_group, eyes_of_solution
 from ..solving.solve_chains import solve_group
 from .group_track import ChannelKey, UnreachedFrame, channel_of, width_of
@@ -85,7 +86,9 @@ def _solved(work: FrameRange) -> tuple[_Rows, list[UnreachedFrame]]:
             with frame_in_errors(frame):
                 read = take_body(evaluated)
                 group = body_group(evaluated, read)
-                previous = solve_group(group, None, previous)
+                # One correction, by what constraints add to the animation's pose: nothing is written before the end.
+                goals = corrected_goals(group, {}, deviations_of(group, None))
+                previous = solve_group(group, goals, previous)
             eyes = eyes_of_solution(read, group, previous)
             for key, values in _channels_of(evaluated, group, (previous, eyes), rows).items():
                 rows.setdefault(key, []).append(values)
