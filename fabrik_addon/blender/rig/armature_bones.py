@@ -9,12 +9,27 @@ with both for each of a body's five chains they took a fifth of the time in whic
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from .overrides import ChainConstraint, chain_constraints
 
 if TYPE_CHECKING:
-    from bpy.types import Object, PoseBone
+    from bpy.types import Bone, Object, PoseBone
+
+
+_BoneT = TypeVar("_BoneT", bound="Bone | PoseBone")
+
+
+def with_bones_below(bone: _BoneT) -> list[_BoneT]:
+    """Return a bone and all bones below it, nearer ones first: the order of ``children_recursive``.
+
+    By ``children``, which Blender lists itself: ``children_recursive`` looks at the parent of every bone of the
+    armature, which takes 0.6 ms instead of 0.2 for the spine of Rigify's human, and as long for a foot.
+    """
+    found = [bone]
+    for one in found:
+        found += one.children  # type: ignore[arg-type]  # the stub has no bones of the same type as the bone
+    return found
 
 
 class ArmatureBones:
@@ -30,20 +45,8 @@ class ArmatureBones:
         return tuple(chain_constraints(self.armature))
 
     def moving_with(self, first: PoseBone) -> frozenset[str]:
-        """Return the names of the bones that move when a bone does: its own, and those of all bones below it.
-
-        By ``Bone.children``, which Blender lists itself: ``children_recursive`` looks at the parent of every bone of
-        the armature, which took a quarter of the time of a press of Solve on Rigify's human.
-        """
+        """Return the names of the bones that move when a bone does: its own, and those of all bones below it."""
         found = self._moving.get(first.name)
         if found is None:
-            names, below = {first.name}, [*first.bone.children]
-            while below:
-                bone = below.pop()
-                if (known := self._moving.get(bone.name)) is not None:
-                    names |= known
-                else:
-                    names.add(bone.name)
-                    below += bone.children
-            found = self._moving[first.name] = frozenset(names)
+            found = self._moving[first.name] = frozenset(bone.name for bone in with_bones_below(first.bone))
         return found

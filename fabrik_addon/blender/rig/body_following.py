@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
+from .armature_bones import with_bones_below
+
 if TYPE_CHECKING:
     from bpy.types import PoseBone
 
@@ -52,5 +54,4 @@ def following_bones(bone: PoseBone, roles: Mapping[str, str], follows: Follows) 
             break
         if parent.name in roles:
             top = parent
-    below = {top.name, *(child.name for child in top.children_recursive)}
-    return {name for name in below if roles.get(name) in limb}
+    return {bone.name for bone in with_bones_below(top) if roles.get(bone.name) in limb}

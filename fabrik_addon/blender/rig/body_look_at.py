@@ -16,6 +16,7 @@ from ...core import FabrikError, LookAt
 from ...core.body.bone_names import eye_side
 from ...core.body.part import Role, Side
 from ...core.body.posture import LOOKING
+from .armature_bones import with_bones_below
 from .body_properties import body_of
 from .dependencies import followed_bones
 from .overrides import bones_with_overrides
@@ -138,7 +139,7 @@ def _eyes_of(armature: Object, head: PoseBone) -> list[PoseBone]:
     """
     overridden = bones_with_overrides(armature)
     found: list[PoseBone] = []
-    for bone in head.children_recursive:
+    for bone in with_bones_below(head)[1:]:
         is_eye = eye_side(bone.name) in (Side.LEFT, Side.RIGHT)
         is_near = (bone.bone.head_local - head.bone.head_local).length <= 1.5 * head.bone.length
         is_first = not any(eye in bone.parent_recursive for eye in found)

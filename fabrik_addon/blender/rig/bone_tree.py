@@ -65,6 +65,11 @@ class BoneTree:
     """Whether these are the bones of one chain that is solved as a chain: the core then reads rest frames where there
     are limits only, and without limits none are computed (8 µs for 10 bones)."""
 
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The bones' names."""
+        return tuple(bone.name for bone in self.bones)
+
     @property
     def roots(self) -> tuple[int, ...]:
         """Indices of the bones that move with no other one of the tree."""
@@ -171,8 +176,7 @@ def _rows(tree: BoneTree, matrices: Sequence[Matrix], rotations: Sequence[Quater
     has_rests = is_limited or not tree.is_chain
     if has_rests:
         rest[: len(frames)] = rest_frames_of(tree, frames, rotations)
-    names = tuple(bone.name for bone in tree.bones)
-    names += tuple(names[end.supporting_bone] for end in tree.ends)
+    names = (*tree.names, *(tree.names[end.supporting_bone] for end in tree.ends))
     positions = tree.joints(matrices)
     if not np.isfinite(positions).all():
         row = int(np.argwhere(~np.isfinite(positions))[0, 0])

@@ -8,11 +8,13 @@ import math
 from collections.abc import Container
 from typing import TYPE_CHECKING, cast
 
+import numpy as np
 from mathutils import Vector
 
 from ...core.body.part import Role
 from ...core.body.posture import LETS_GO, LIFTED, PINNED
 from ...core.body.segment_masses import HALF_FOOT_BREADTH, HEEL
+from .armature_bones import with_bones_below
 from .body_properties import body_of
 from .targets_and_poles import armature_to_world
 
@@ -67,13 +69,17 @@ def _sole_bones(armature: Object, handle: FabrikHandle) -> list[PoseBone]:
     """Return the bone of a handle and, below its head, the parts that hang on it."""
     bone = armature.pose.bones[handle.bone]
     names = {part.bone for part in body_of(armature).parts}
-    return [bone, *(child for child in bone.children_recursive if child.name in names and not handle.use_tail)]
+    below = [] if handle.use_tail else with_bones_below(bone)[1:]
+    return [bone, *(child for child in below if child.name in names)]
 
 
 def height_at_rest(armature: Object, up: Vector) -> float:
     """Return the height of a skeleton at rest, along a direction."""
-    heights = [end.dot(up) for bone in armature.data.bones for end in (bone.head_local, bone.tail_local)]
-    return max(heights) - min(heights)
+    bones = armature.data.bones
+    ends = np.empty((2, 3 * len(bones)), np.float32)
+    bones.foreach_get("head_local", ends[0])
+    bones.foreach_get("tail_local", ends[1])
+    return float(np.ptp(ends.reshape(-1, 3).astype(float) @ np.array(up[:])))
 
 
 def upward_over_height(armature: Object) -> Vector:

@@ -110,7 +110,7 @@ def eyes_of_solution(
     if body.look is None or tree is None or solution is None:
         return []
     head = body.look.head
-    joint = first_joint(tree) + [bone.name for bone in tree.bones.tree.bones].index(head.name)
+    joint = first_joint(tree) + tree.bones.tree.names.index(head.name)
     place, frame = (cast("tuple[float, ...]", found[joint]) for found in (solution.points, solution.frames))
     before = Matrix.LocRotScale(head.matrix.to_translation(), head.matrix.to_quaternion(), None)
     after = Matrix.LocRotScale(Vector(place), Quaternion(frame), None)

@@ -202,25 +202,24 @@ def solve_tree_bones(
     if not bones.is_rigid or any(map(_differ, desired, pose.rotations)):
         pose = _projected(read, together, pose)
     # A bone that starts where another one of the tree does stays as it is.
-    names = [bone.name for bone in tree.bones]
-    staying = {bone.name: bone for snapshot in snapshots for bone in snapshot.bones.bones}
-    for name in names:
-        staying.pop(name, None)
+    chains = [snapshot.bones.tree for snapshot in snapshots]
+    rotating = {name: bone for chain in chains for name, bone in zip(chain.names, chain.bones, strict=True)}
+    staying = {name: rotating[name] for name in rotating.keys() - tree.names}
     whole = {name: rotation_of(bone) for name, bone in staying.items()}
-    whole |= zip(names, pose.rotations, strict=True)
+    whole |= zip(tree.names, pose.rotations, strict=True)
     channels = _blended_channels(read, snapshots, pose)
     locations = _locations(read, pose.solution, max(snapshot.influence for snapshot in snapshots))
     by_name = {name: (bone, present_channel(bone)) for name, bone in staying.items()}
-    by_name |= zip(names, zip(tree.bones, channels, strict=True), strict=True)
+    by_name |= zip(tree.names, zip(tree.bones, channels, strict=True), strict=True)
     return tuple(
         SolvedChain(
             snapshot=snapshot,
-            channels=tuple(by_name[bone.name] for bone in snapshot.bones.tree.bones),
+            channels=tuple(by_name[name] for name in snapshot.bones.tree.names),
             status=Status(pose.solution.status[number]),
             error=pose.solution.error[number],
             iterations=pose.solution.sweeps,
             location=locations.get(snapshot.bones.bones[0].name),
-            whole=tuple(whole[bone.name] for bone in snapshot.bones.tree.bones),
+            whole=tuple(whole[name] for name in snapshot.bones.tree.names),
             together_with=tuple(other.name for other in snapshots if other is not snapshot),
             solution=solution,
         )
@@ -244,7 +243,9 @@ def _feasible(read: ReadTree, solution: TreeSolution, rotations: Sequence[Quater
 
 def _differ(desired: Quaternion, given: Quaternion) -> bool:
     sign = -1.0 if desired.dot(given) < 0.0 else 1.0
-    return any(abs(a - sign * b) > _DIFFERENT_ROTATION for a, b in zip(desired[:], given[:], strict=True))
+    (aw, ax, ay, az), (bw, bx, by, bz) = desired[:], given[:]
+    differences = abs(aw - sign * bw), abs(ax - sign * bx), abs(ay - sign * by), abs(az - sign * bz)
+    return max(differences) > _DIFFERENT_ROTATION
 
 
 def _projected(read: ReadTree, goals: Goals, pose: _FeasiblePose) -> _FeasiblePose:
@@ -298,12 +299,14 @@ def _targets(goals: Goals, positions: Array) -> Array:
 
 def _blended_channels(read: ReadTree, snapshots: Sequence[Snapshot], pose: _FeasiblePose) -> list[Channel]:
     """Return the channels between the present and the solved pose, each bone at the largest influence of its chains."""
+    if all(snapshot.influence == 1.0 for snapshot in snapshots):
+        return pose.channels
     bones = read.bones
-    influences = dict.fromkeys((bone.name for bone in bones.tree.bones), 0.0)
+    influences = dict.fromkeys(bones.tree.names, 0.0)
     for snapshot in snapshots:
         for bone in snapshot.bones.bones:
             influences[bone.name] = max(influences.get(bone.name, 0.0), snapshot.influence)
-    shares = [influences[bone.name] for bone in bones.tree.bones]
+    shares = [influences[name] for name in bones.tree.names]
     if min(shares) == 1.0:
         return pose.channels
     parts = zip(bones.rotations, pose.rotations, shares, strict=True)
