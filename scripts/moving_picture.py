@@ -29,13 +29,13 @@ from fabrik_addon.blender.drag.body_drag import BodyDrag
 from mannequin import make_mannequin
 
 HANDLE = "Hand.L"
-PLACES: tuple[Point, ...] = ((0.30, -0.55, 1.55), (0.20, -0.40, 2.14), (0.45, -0.65, 1.30), (0.22, -0.50, 0.35))
+PLACES: tuple[Point, ...] = ((0.72, -0.25, 1.60), (0.40, -0.28, 2.12), (0.62, -0.50, 1.20), (0.40, -0.42, 0.35))
 """Through which the hand is dragged, from where it hangs and back there; metres."""
 
 STEPS = 9
 """Moves from one place to the next."""
 
-VIEW = picture.View(440, 480, azimuth=0.95, samples=8, band=0.0)
+VIEW = picture.View(400, 480, azimuth=0.6, samples=8, band=0.0)
 MILLISECONDS = 80
 
 
