@@ -14,51 +14,14 @@ import bpy
 import pytest
 from bpy.types import Operator, Panel, PropertyGroup
 
+from fabrik_addon.blender import _MODULES as MODULES
 from fabrik_addon.blender.convert.to_chains import motion_messages
-from fabrik_addon.blender.interface import (
-    animation_panels,
-    bake_operators,
-    body_operators,
-    body_panel,
-    body_tool,
-    body_turn_operator,
-    chain_operators,
-    chain_panel,
-    compare_panel,
-    convert_operators,
-    drag_operator,
-    handle_operators,
-    look_operators,
-    menu,
-    native_operators,
-    presets,
-)
-from fabrik_addon.blender.rig import body_properties, properties
+from fabrik_addon.blender.interface import animation_panels, body_tool, menu, native_operators
 from fabrik_addon.blender.rig.wording import counted, percentage, plain
 from tests.blender.rigs import add_chain, make_tail
 from tests.blender.test_panel import Drawing
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-MODULES = (
-    animation_panels,
-    bake_operators,
-    body_operators,
-    body_panel,
-    body_properties,
-    body_tool,
-    body_turn_operator,
-    chain_operators,
-    chain_panel,
-    compare_panel,
-    convert_operators,
-    drag_operator,
-    handle_operators,
-    look_operators,
-    menu,
-    native_operators,
-    presets,
-    properties,
-)
 SMALL_WORDS = {"a", "an", "and", "at", "by", "for", "from", "in", "of", "on", "or", "the", "to", "with"}
 OUR_OWN = ("what the chains see", "usual joint", "makes up for", "a wish", "Pinned Hold")
 BLENDERS_OWN = {"rna_type", "name", "bl_rna", "remove_name", "remove_active"}
