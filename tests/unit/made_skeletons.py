@@ -299,3 +299,19 @@ def _add_beast_limbs(maker: Maker, beast: Beast, hips: int, chest: int, top: Arr
         points = [top + step * sign * LEFT + 0.2 * UP - 0.1 * FORWARD for step in (0.05, 0.4, 0.8, 1.2)]
         for bone in maker.chain([(f"Wing{joint}{side}", None) for joint in range(3)], chest, points, side):
             maker.either[bone] = frozenset((role, side) for role in ("CLAVICLE", "UPPER_ARM", "FOREARM", "HAND"))
+
+
+def make_fish(pairs: int = 2, fin_bones: int = 2, drop: float = 0.1) -> Skeleton:
+    """Make a level trunk of eight bones with pairs of short fins, which start by some distance below it."""
+    maker = Maker()
+    trunk = [np.array([0.0, 0.5 * number, 1.0]) for number in range(9)]
+    line = maker.chain([(f"Body {number + 1}", "SPINE") for number in range(8)], -1, trunk, "CENTER")
+    for pair in range(pairs):
+        for sign, side in ((1.0, "LEFT"), (-1.0, "RIGHT")):
+            start = trunk[6 - pair] + np.array([0.1 * sign, 0.0, -drop])
+            bone = np.array([0.5 * sign, -0.5, -0.2]) * (1.6 - 0.16 * pair) / fin_bones
+            words: list[tuple[str, str | None]] = [
+                (f"Fin {pair} {number} {side}", "FIN") for number in range(fin_bones)
+            ]
+            maker.chain(words, line[6 - pair], [start + number * bone for number in range(fin_bones + 1)], side)
+    return maker.skeleton("fish", human=False)

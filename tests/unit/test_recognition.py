@@ -32,7 +32,16 @@ from scripts.benchmark.skeletons import (
     with_sides_swapped,
     y_up,
 )
-from tests.unit.made_skeletons import Beast, Figure, make_beast, make_chain, make_human, make_octopus, make_spider
+from tests.unit.made_skeletons import (
+    Beast,
+    Figure,
+    make_beast,
+    make_chain,
+    make_fish,
+    make_human,
+    make_octopus,
+    make_spider,
+)
 
 SKELETONS = {skeleton.name: skeleton for skeleton in data_skeletons()}
 POSES = {
@@ -151,6 +160,41 @@ def test_whatever_else_bends_is_limbs(skeleton: Skeleton) -> None:
     limbs = {(part.side, part.limb) for part in found(skeleton).parts if part.role == "LIMB"}
     ends = set(range(len(skeleton.names))) - set(skeleton.parents)
     assert len(limbs) >= len(ends & skeleton.parts.keys())
+
+
+@pytest.mark.parametrize(
+    ("skeleton", "swims"),
+    [
+        (make_fish(), True),
+        (make_fish(pairs=3), True),
+        (make_fish(fin_bones=4, drop=-0.5), True),  # of four bones as legs are, and above the ground
+        (make_fish(pairs=4), False),
+        (make_fish(fin_bones=4), False),
+    ],
+    ids=["two pairs", "three pairs", "long fins", "four pairs", "legs"],
+)
+def test_a_long_level_trunk_with_short_limbs_is_a_fish(skeleton: Skeleton, swims: bool) -> None:
+    result = found(scrambled(skeleton))
+    assert (result.creature == "fish") == swims
+    fins = {bone for bone, (role, _) in skeleton.parts.items() if role == "FIN"}
+    assert {part.bone for part in result.parts if part.role == "FIN"} == (fins if swims else set())
+
+
+def test_legs_in_the_place_of_others_are_left_out() -> None:
+    """Bones that deform beside those that are posed, as MMD's legs have."""
+    skeleton = make_human(Figure())
+    legs = sorted(bone for bone, (role, _) in skeleton.parts.items() if role in ("THIGH", "SHIN", "FOOT"))
+    count = len(skeleton.names)
+    copies = {bone: count + number for number, bone in enumerate(legs)}
+    doubled = replace(
+        skeleton,
+        names=skeleton.names + [f"copy {bone}" for bone in legs],
+        parents=skeleton.parents + [copies.get(skeleton.parents[bone], skeleton.parents[bone]) for bone in legs],
+        heads=np.vstack([skeleton.heads, skeleton.heads[legs]]),
+        tails=np.vstack([skeleton.tails, skeleton.tails[legs]]),
+    )
+    result = scored(scrambled(doubled))
+    assert result.wrong == () and result.missing == ()
 
 
 BEASTS = {
