@@ -124,6 +124,31 @@ def test_hips_that_are_led_aside_come_along_and_the_center_of_mass_stays_over_th
     assert drag.pin_distance <= body_drag_rows.MOST_PIN_DISTANCE
 
 
+def on_floor(body: str) -> Object:
+    armature = body_drag_rows.make_scaled_body(*body_drag_rows.BODIES[body])
+    settings = armature.fabrik.body
+    settings.use_floor, settings.floor_height = True, body_drag_rows.lowest_sole(armature)
+    return armature
+
+
+def test_a_heel_that_has_lifted_in_a_drag_carries_nothing_any_more() -> None:
+    """With the feet as they were before the drag the center of mass was over a lifted heel, 0.0046 outside the rest."""
+    armature = on_floor("long limbs")
+    armature.fabrik.body.handles[body_drag_rows.PINNED_HAND].use_pin = True
+    drag = body_drag_rows.drag_far(armature, 47, "hips low")
+    assert drag.fallen <= body_drag_rows.MOST_FALLEN
+    assert drag.ratio <= body_drag_rows.LARGEST_RATIO
+
+
+@pytest.mark.parametrize("body", ["human", "short legs", "long limbs"])
+def test_a_heel_that_a_pull_lifts_carries_nothing_any_more(body: str) -> None:
+    """With the feet as they were before the pull the center of mass was 0.022, 0.0026 and 0.0135 outside."""
+    armature = on_floor(body)
+    by = height(armature) * Vector((-0.097, 0.041, -0.285))
+    pull_body(bpy.context.view_layer, armature, [Pull("Hips", place(armature, "Hips") + by)])
+    assert outside(armature, without=["Hips"]) <= body_drag_rows.MOST_FALLEN
+
+
 @pytest.mark.parametrize(("body", "number"), [("long limbs", 26), ("human", 48)])
 def test_knees_and_hips_follow_a_hand_that_leaves_reach_over_many_moves(body: str, number: int) -> None:
     """The last 0.03 of the height take 60 degrees of knees and hips: within six moves 10.5 times the median move's."""

@@ -32,7 +32,7 @@ from ..solving.corrected_goals import (
     largest_difference,
 )
 from ..solving.outcome import outcome_of, slipped_pin
-from ..solving.solve_body import body_group
+from ..solving.solve_body import body_group, on_its_feet
 from ..solving.solve_chains import solve_group
 from .base_drag import BaseDrag, Grab
 from .mirrored_pull import other_side
@@ -123,7 +123,7 @@ class BodyDrag(BaseDrag):
         pulls = self._pulls(start)
         body = take_body(self.armature, *pulls, follows=self.follows)
         self._start_pulls, self._upward_over_height = pulls, upward_over_height(self.armature)
-        self._group, self._look = body_group(self.armature, body), body.look
+        self._group, self._look, self._pulled = body_group(self.armature, body), body.look, body.pulled
         self._deviations = self._start_deviations = deviations_of(self._group, None)
         self._record(self._group)
         for eye, _ in body.look.eyes if body.look is not None else ():
@@ -227,6 +227,7 @@ class BodyDrag(BaseDrag):
 
     def _group_within(self, most_turn: float, beyond: float, is_move: bool, continues: bool = False) -> Group:
         """Return the group to solve, with bounds of the largest rotation and where the descent starts (``Options``)."""
+        self._group = on_its_feet(self.armature, self._group, self._pulled)
         tree = self._group.tree
         assert tree is not None  # a body is a tree
         options = replace(

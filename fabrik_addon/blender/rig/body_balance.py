@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -49,7 +49,7 @@ def read_balance(
         return None
     up = upward(armature)
     stance = stance_of(armature, up)
-    support = [point for name, points in stance.items() if name not in pulled for point in points]
+    support = _support(stance, pulled)
     masses = masses_of(armature)
     numbers = {bone.name: number for number, bone in enumerate(bones)}
     sums: dict[int, tuple[float, Vector]] = {}
@@ -78,6 +78,21 @@ def read_balance(
     )
 
 
+def read_support(armature: Object, pulled: Container[str]) -> Array:
+    """Return the points (P, 3) on which a body stands in the pose that is shown, in armature space.
+
+    Args:
+        armature: object with the body, evaluated.
+        pulled: names of the handles that are pulled, which stay planted no more.
+    """
+    return _rows(_support(stance_of(armature, upward(armature)), pulled))
+
+
+def _support(stance: Mapping[str, Sequence[Vector]], pulled: Container[str]) -> list[Vector]:
+    """Return the points on which a body stands, without those of handles that are pulled."""
+    return [point for name, points in stance.items() if name not in pulled for point in points]
+
+
 def center_over_floor(armature: Object, pulled: Container[str] = ()) -> CenterOverFloor | None:
     """Return where the center of mass of a body is over the floor; None without masses, or with nothing planted.
 
@@ -86,7 +101,7 @@ def center_over_floor(armature: Object, pulled: Container[str] = ()) -> CenterOv
         pulled: names of the handles that are pulled, which stay planted no more.
     """
     up, masses = upward(armature), masses_of(armature)
-    points = [point for name, its in stance_of(armature, up).items() if name not in pulled for point in its]
+    points = _support(stance_of(armature, up), pulled)
     if not points or not masses:
         return None
     center = Vector()

@@ -68,8 +68,10 @@ def _tilt(bone: PoseBone, up: Vector) -> float:
 def _sole_bones(armature: Object, handle: FabrikHandle) -> list[PoseBone]:
     """Return the bone of a handle and, below its head, the parts that hang on it."""
     bone = armature.pose.bones[handle.bone]
+    if handle.use_tail:
+        return [bone]
     names = {part.bone for part in body_of(armature).parts}
-    below = [] if handle.use_tail else with_bones_below(bone)[1:]
+    below = with_bones_below(bone)[1:]
     return [bone, *(child for child in below if child.name in names)]
 
 

@@ -5,14 +5,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
+import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
 from ...core import FabrikError
-from ..rig.body_balance import read_balance
+from ..rig.body_balance import center_over_floor, read_balance, read_support
 from ..rig.body_floor import read_floor
 from ..rig.body_following import Follows
 from ..rig.body_look_at import eye_channels, read_look_at
@@ -41,6 +42,14 @@ if TYPE_CHECKING:
     from bpy.types import Bone, Object, PoseBone, ViewLayer
 
 
+MOST_SUPPORTS = 3
+"""Solves at most after the first one, each over the feet as the one before has left them."""
+
+STILL = 2e-3
+"""Distance, in units of the body's tree, up to which a point of a foot has stayed where it was: a seventh of the margin
+of the balance task (``balance_task.MARGIN``)."""
+
+
 def pull_body(
     view_layer: ViewLayer, armature: Object, pulls: Sequence[Pull], follows: Follows = 'BODY'
 ) -> tuple[Result | None, list[tuple[PoseBone | Bone, str]], str]:
@@ -58,6 +67,7 @@ def pull_body(
     view_layer.update()
     body = take_body(armature, *pulls, follows=follows)
     group = body_group(armature, body)
+    stands = group.tree is not None and group.tree.balance is not None and _is_over_its_feet(armature)
     changed: dict[tuple[str, str], Setting] = {}
 
     def write(settings: Sequence[Setting]) -> None:
@@ -80,6 +90,14 @@ def pull_body(
     if best is not solved:
         solved = best
         write([setting for chain in solved for setting in chain.settings])
+    for _ in range(MOST_SUPPORTS):
+        if not stands or _is_over_its_feet(armature, body.pulled):
+            break
+        on_other, group = group, on_its_feet(armature, group, body.pulled)
+        if group is on_other:
+            break
+        solved = solve_group(group, corrected_goals(group, {}, deviations), solved)
+        write([setting for chain in solved for setting in chain.settings])
     write(eye_channels(body.look))
     names = {pull.handle for pull in pulls} or following_objects(armature)
     first = {pulls[0].handle} if pulls else names
@@ -89,6 +107,35 @@ def pull_body(
     turned = {rotation_name(pull.handle) for pull in pulls if pull.rotation is not None}
     rotations = [one for one in solved if one.snapshot.name in turned or _is_pinned_rotation(one.snapshot)]
     return with_rotations(result, rotations), [(bone, name) for bone, (name, _) in changed.values()], slipped
+
+
+def _is_over_its_feet(armature: Object, pulled: Container[str] = ()) -> bool:
+    """Tell whether the center of mass of a body is over what it stands on, without the handles that are pulled."""
+    center = center_over_floor(armature, pulled)
+    return center is not None and center.outside == 0.0
+
+
+def on_its_feet(armature: Object, group: Group, pulled: Container[str]) -> Group:
+    """Return a group with the balance over the feet as they are in the pose that is shown.
+
+    A heel that has lifted carries nothing any more: with the support of the pose before the pull the center of mass of
+    a body whose hips were led low came 0.0046 of the height outside its feet, with that of each move not at all (bench
+    row "body-pulling").
+
+    Args:
+        armature: object with the body, evaluated.
+        group: of the body.
+        pulled: names of the handles that are pulled.
+    """
+    tree = group.tree
+    if tree is None or tree.balance is None:
+        return group
+    support = read_support(armature, pulled)
+    before = tree.balance.support
+    is_same = support.shape == before.shape and np.allclose(support, before, rtol=0.0, atol=STILL * tree.start.unit)
+    if is_same or not len(support):
+        return group
+    return replace(group, tree=replace(tree, balance=replace(tree.balance, support=support)))
 
 
 def _is_pinned_rotation(snapshot: Snapshot) -> bool:
