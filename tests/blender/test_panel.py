@@ -19,7 +19,7 @@ from fabrik_addon.blender.interface import chain_panel as panel
 from fabrik_addon.blender.interface import compare_panel as compare_interface
 from fabrik_addon.blender.rig.last_results import Result, keep_result
 from fabrik_addon.blender.solving.compare_solvers import Compared, keep_comparison
-from fabrik_addon.core import SOLVERS
+from fabrik_addon.core.solvers.names import SOLVER_NAMES
 from tests.blender.rigs import add_chain, make_empty, make_tail, update
 
 LAYOUT = bpy.types.UILayout.bl_rna
@@ -287,7 +287,7 @@ def test_goals_that_are_bones_and_chains_that_are_long_or_broken() -> None:
 def test_the_solver_says_what_it_is_good_for() -> None:
     armature = make_tail(3)
     chain = add_chain(armature, "bone2", 3)
-    for name, method in SOLVERS.items():
+    for name, method in SOLVER_NAMES.items():
         chain.solver = name
         assert method.good_for in labels(draw_in_both_modes()["Solver"])
 
@@ -298,7 +298,7 @@ def test_a_comparison_is_shown_for_its_chain() -> None:
     assert labels(draw_in_both_modes()["Compare"]) == ""
     bpy.ops.pose.fabrik_compare()
     said = labels(draw_in_both_modes()["Compare"])
-    assert all(method.label in said for method in SOLVERS.values())
+    assert all(method.label in said for method in SOLVER_NAMES.values())
     assert "two links" in said and "limits" not in said
     keep_comparison(armature, chain.name, [Compared("CCD", "", "LIMITED", 0.1, 3, 0.001, 1.0, violation=0.2)])
     said = labels(draw_in_both_modes()["Compare"])
