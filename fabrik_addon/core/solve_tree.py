@@ -203,7 +203,7 @@ def solve_tree_components(
     """
     solver = solver_for_tree(options)
     problem = tree_problem(start, with_shape_angles(start, goals), options)
-    present = problem.present()
+    present = problem.present
     state, steps, is_converged, by_weight = present, 0, True, None
     if not problem.is_done(present):
         begin = present
@@ -221,7 +221,7 @@ def present_or(problem: TreeProblem, found: State) -> State:
 
     Poles and rotations that can't be met are no reason for another pose: the next solve would change it back.
     """
-    present = problem.present()
+    present = problem.present
     if problem.look_at is not None or not problem.is_met(present):
         return found
     return present if problem.angle_off(found) > AS_GOOD * problem.angle_off(present) else found
@@ -313,7 +313,7 @@ def _solved_by_priority(
             break
     assert best is not None  # the reference pose, rotated to its poles, is always a start
     if any(problem.pinned):
-        best = _with_pins(stack, problem.present(), best)
+        best = _with_pins(stack, problem.present, best)
     return Descended(best, used, is_converged, best)
 
 

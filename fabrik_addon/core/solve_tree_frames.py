@@ -152,7 +152,7 @@ def _solved_between(
     stacks = [problem.stack() for problem in inner]
     if largest_rotation(first.rotations, after.rotations) > SMOOTH or not are_alike(stacks):
         return []
-    references = [problem.turned_to_poles(problem.present()) for problem in inner]
+    references = [problem.turned_to_poles(problem.present) for problem in inner]
     descended = descend_between(stacks, references, (before, first, after), TREE_STEPS, firmness_of(inner[0]))
     return [
         solution_of(problem, present_or(problem, one.state), one.steps, one.is_converged)

@@ -78,7 +78,7 @@ def test_the_jacobian_is_the_change_of_the_residual(seed: int) -> None:
     problem = tree_problem(start, goals, Options(moves_root=True))
     assert problem.balance is not None
     stack = TaskStack(start.tree, [[(problem.balance, 1.0)]], True)
-    state = problem.present()
+    state = problem.present
     before, _ = stack.residual(state)
     assert np.linalg.norm(before) > 0.1
     jacobian = stack.jacobian(state)
@@ -96,7 +96,7 @@ def test_the_jacobian_of_the_floor_task_is_the_change_of_its_residual(seed: int)
     start = start_tree(replace(chain, posture_weights=np.ones(9)), pose)
     points, heights = rng.uniform(-0.4, 0.4, (len(bones), 3)), np.full(len(bones), -9.0)
     floor = Floor(bones, points, np.array([0.0, 0.6, 0.8]), heights, PULLED)
-    state = tree_problem(start, Goals(pose.positions[chain.tips]), Options(moves_root=True)).present()
+    state = tree_problem(start, Goals(pose.positions[chain.tips]), Options(moves_root=True)).present
     task = floor_task(start, state.placed, floor)
     task = replace(
         task, heights=task.heights - task.below(state.placed) + np.array([0.1, -0.1, 0.2, 0.3])[: len(bones)]
@@ -114,7 +114,7 @@ def test_the_jacobian_of_the_floor_task_is_the_change_of_its_residual(seed: int)
 def test_a_point_that_is_below_the_floor_before_may_stay_there() -> None:
     chain, pose = y_tree()
     start = start_tree(chain, pose)
-    placed = tree_problem(start, Goals(pose.positions[chain.tips]), Options()).present().placed
+    placed = tree_problem(start, Goals(pose.positions[chain.tips]), Options()).present.placed
     floor = Floor(np.array([0, 1]), np.zeros((2, 3)), np.array([0.0, 0.0, 1.0]), np.array([0.5, 0.5]), PULLED)
     task = floor_task(start, placed, floor)
     assert np.allclose(task.heights * start.unit, [0.0, 0.5], atol=1e-9)
@@ -135,7 +135,7 @@ def balanced(by: tuple[float, float, float], has_balance: bool = True) -> tuple[
     assert np.linalg.norm(found.pose.positions[chain.tips[0]] - targets[0]) < 1e-3
     placed = start_tree(chain, found.pose)
     problem = tree_problem(placed, replace(goals, balance=None), Options())
-    beyond = task.beyond(problem.present().placed) - MARGIN
+    beyond = task.beyond(problem.present.placed) - MARGIN
     return task, max(0.0, float(beyond.max()))
 
 

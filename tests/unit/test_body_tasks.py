@@ -157,7 +157,7 @@ def test_an_effector_with_slack_is_held_at_the_edge_of_its_slack() -> None:
 def test_the_jacobian_of_a_task_with_slack_is_the_change_of_its_residual() -> None:
     chain, pose = y_tree()
     start = start_tree(chain, pose)
-    state = tree_problem(start, Goals(ends(pose)), Options()).present()
+    state = tree_problem(start, Goals(ends(pose)), Options()).present
     tip = int(chain.tips[0])
     x, y, z = state.placed.joints[tip]
     stack = TaskStack(start.tree, [[(PositionTask(tip, (x + 0.3, y - 0.1, z + 0.2), slack=0.15), 1.0)]], False)
@@ -175,7 +175,7 @@ def test_the_curvature_is_the_change_of_the_forces_torques() -> None:
         start, Goals(np.add(ends(pose), [(0.4, 0.2, -0.3), (-0.2, 0.5, 0.1)])), Options(moves_root=True)
     )
     stack = TaskStack(start.tree, problem.levels(), moves_roots=True)
-    state = stack.applied(problem.present(), np.linspace(-0.3, 0.4, len(stack.weights)))
+    state = stack.applied(problem.present, np.linspace(-0.3, 0.4, len(stack.weights)))
     forces = np.linspace(-2.0, 3.0, len(stack.row_weights))
 
     def second(one: Array, other: Array) -> float:

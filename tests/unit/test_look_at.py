@@ -50,7 +50,7 @@ def test_the_jacobian_is_the_change_of_the_residual(seed: int) -> None:
         turning=np.array(bones[1:]),
         priority=LOOKS,
     )
-    state = tree_problem(start, Goals(pose.positions[chain.tips]), Options(moves_root=True)).present()
+    state = tree_problem(start, Goals(pose.positions[chain.tips]), Options(moves_root=True)).present
     task = look_at_task(start, state.placed, look_at)
     stack = TaskStack(start.tree, [[(task, 1.0)]], True)
     state = stack.applied(state, 0.1 * rng.normal(size=len(stack.weights)))
@@ -137,7 +137,7 @@ def look(chain: Chain, pose: Pose, azimuth: float, elevation: float = 0.0) -> tu
     return (
         found.pose.rotations,
         turns(found.pose.rotations),
-        math.degrees(problem.look_at.off(problem.present().placed)),
+        math.degrees(problem.look_at.off(problem.present.placed)),
     )
 
 

@@ -26,7 +26,7 @@ def arm_of(model: Array) -> tuple[StartTree, SwivelTask, State]:
     """The left one of the arms of a trunk, with its last bone but one as the chest."""
     chain, pose = y_tree()
     start = start_tree(replace(chain, posture_weights=np.ones(len(chain.lengths))), pose)
-    state = tree_problem(start, Goals(pose.positions[chain.tips]), Options()).present()
+    state = tree_problem(start, Goals(pose.positions[chain.tips]), Options()).present
     return start, swivel_task(start, state.placed, Swivel((SHOULDER, ELBOW, WRIST), 2, model)), state
 
 

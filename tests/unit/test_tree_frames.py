@@ -23,6 +23,7 @@ from fabrik_addon.core import (
     solve_tree_frames,
     start_tree,
 )
+from fabrik_addon.core.math.operations import Array
 from fabrik_addon.core.math.quaternion_arrays import angle_between
 from fabrik_addon.core.optimise.batched_descent import are_alike, descend_between, stack_of_frames
 from fabrik_addon.core.optimise.task_loss import OF_CHAINS, loss_of
@@ -123,13 +124,31 @@ def test_frames_of_a_tree_with_a_pin_are_those_that_are_solved_one_after_another
     assert max(solution.error[1] for solution in found) <= 1e-6
 
 
+@pytest.mark.parametrize("kind", ["free", "limits"])
+def test_a_small_motion_of_a_target_takes_few_steps(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = [0]
+    jacobian = TaskStack.jacobian
+
+    def counted(*arguments: Any) -> Array:  # Any: what is handed on
+        counts[0] += 1
+        return jacobian(*arguments)
+
+    frames = pinned_frames(kind)
+    solution = solve_tree_components(*frames[0], ROOT_MOVES)
+    monkeypatch.setattr(TaskStack, "jacobian", counted)
+    for frame in frames[1:]:
+        solution = solve_tree_components(*frame, ROOT_MOVES, solution)
+    # One Jacobian more than steps: what is nearly met is met exactly at the end.
+    assert counts[0] <= 3.7 * (len(frames) - 1)
+
+
 def test_a_batch_of_stacks_says_of_each_pose_what_its_own_stack_says() -> None:
     problems = [tree_problem(*frame, ROOT_MOVES) for frame in pinned_frames("limits, poles, rotations")[:5]]
     stacks = [problem.stack() for problem in problems]
     assert are_alike(stacks)
     rng = np.random.default_rng(0)
     states = [
-        one.applied(problem.present(), rng.uniform(-0.3, 0.3, len(one.weights)))
+        one.applied(problem.present, rng.uniform(-0.3, 0.3, len(one.weights)))
         for one, problem in zip(stacks, problems, strict=True)
     ]
     batch = stack_of_frames(stacks)
@@ -155,7 +174,7 @@ def test_a_batch_of_stacks_says_of_each_pose_what_its_own_stack_says() -> None:
 
 def test_poses_that_descend_side_by_side_end_where_each_does_alone() -> None:
     problems = [tree_problem(*frame, ROOT_MOVES) for frame in pinned_frames("limits, rotations")[:8]]
-    stacks, states = [problem.stack() for problem in problems], [problem.present() for problem in problems]
+    stacks, states = [problem.stack() for problem in problems], [problem.present for problem in problems]
     batch = stack_of_frames(stacks)
     arrays = zip(*((state.rotations, state.swing_twists, state.shifts) for state in states), strict=True)
     start = State(batch.tree, *map(np.array, arrays))

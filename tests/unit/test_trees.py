@@ -337,7 +337,7 @@ def test_what_is_nearly_met_is_met_by_small_rotations(seed: int) -> None:
         targets[2] += 0.025 * way
         goals = Goals(targets, pinned=np.array([True, True, False]))
         problem = tree_problem(start_tree(chain, pose), goals, Options(moves_root=True))
-        stack, present = problem.stack(), problem.present()
+        stack, present = problem.stack(), problem.present
         found = descend_by_weight(stack, present, present, 80, OF_CHAINS)
         largest = max(largest, float(np.abs(stack.to_reference(found.by_weight, found.state)).max()))
         pose = solve(chain, pose, goals, Options(moves_root=True)).pose

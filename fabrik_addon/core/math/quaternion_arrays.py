@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Rotations of many frames: arrays of quaternions (..., 4), (w, x, y, z), and their conversion from F-curve values.
 
-The cross product of many vectors is here, too.
+The cross product of many vectors, and its matrices, are here, too.
 
 Unlike ``math.quaternions``, whose quaternions are tuples of components, each of these is one array, as F-curves are
 read in bulk.
@@ -36,6 +36,7 @@ def _squares_to_matrix() -> Array:
 
 
 _OF_PRODUCTS, _OF_SQUARES = _products_to_quaternion(), _squares_to_matrix()
+_OF_CROSSING = np.cross(np.eye(3)[:, None], np.eye(3)).swapaxes(1, 2).reshape(3, 9)
 _NEXT, _LAST = np.array([1, 2, 0]), np.array([2, 0, 1])
 
 
@@ -68,6 +69,12 @@ def multiply(p: Array, q: Array) -> Array:
 def cross(a: Array, b: Array) -> Array:
     """Return the cross product (..., 3): of 15 vectors in 2 microseconds, those of ``numpy.cross`` in 20."""
     found: Array = a.take(_NEXT, -1) * b.take(_LAST, -1) - a.take(_LAST, -1) * b.take(_NEXT, -1)
+    return found
+
+
+def crossing(a: Array) -> Array:
+    """Return the matrices (..., 3, 3) with which vectors b become ``a x b``."""
+    found: Array = (a @ _OF_CROSSING).reshape(*a.shape, 3)
     return found
 
 

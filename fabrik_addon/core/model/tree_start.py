@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from ..math.operations import SCALAR, Vector
+from ..math.operations import SCALAR, Array, Vector
 from ..math.quaternions import IDENTITY, Quaternion, conjugate, multiply, rotate
 from ..math.vectors import distance_between, relative_to, scale
 from ..problem import Chain, FabrikError, Pose
@@ -44,6 +44,11 @@ class StartTree:
     """Of the bones, by joint."""
     coordinates: list[JointCoordinates]
     """Of the bones, by joint, clamped to their limits; the identity at a joint without a bone."""
+
+    @cached_property
+    def arrays(self) -> tuple[Array, Array]:
+        """The coordinates as arrays (``TreeArrays.split``)."""
+        return self.tree.arrays.split(self.coordinates)
 
     @cached_property
     def is_limited(self) -> bool:

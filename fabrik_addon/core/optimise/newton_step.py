@@ -18,16 +18,18 @@ steps instead of 3 to 19 (medians of seeded paths of Rigify's human, bench row "
 active set that starts from that of the step before: a coordinate is held at a limit where
 limit + multiplier / ((1 + lambda) P) is beyond the limit (Hintermueller, Ito and Kunisch 2002).
 
-The forces f are W r, but on the first level, where that is met, so that W r says nothing. There they are the Lagrange
-multipliers by least squares in the metric P (Nocedal and Wright, section 18.3), with J_1 the first level's rows of J
-and J_2 and f_2 the other rows and their forces, and the pseudo-inverse of J_1 as it was a step before, in the first
-step that of J_1 without bounds:
+After a short step (``SHORT_STEP``) the forces f are those that it has led to in its model: ``W r`` at ``r - J dq``, the
+Lagrange multipliers of its subproblem (Nocedal and Wright, section 18.1). W is up to 1e8: ``W r`` at the pose itself is
+the curvature that the step has left, and no force. With it, and the multipliers below, a step of 2e-3 to 4e-3 was
+followed by one of at most 3.3e-3, with the forces of the model by one of at most 5e-4 (bench row "body-path").
+The first step is without K where that makes it short.
+
+Far from the targets the forces are W r, but on the first level, where that is met, so that W r says nothing. There they
+are multipliers by least squares in the metric P (section 18.3), with J_1 the first level's rows of J and J_2 and f_2
+the other rows and their forces, and the pseudo-inverse of J_1 as it was a step before, in the first step that of J_1
+without bounds:
 
     f_1 = -(J_1 P^-1 J_1^T)^-1 J_1 P^-1 (J_2^T f_2 + P (q0 - q))
-
-With W r in the first step the path "low" of bench row "body-paths" took 6.8 trials a frame (mean, within limits,
-without poles), not 6.4. With W r in all steps two paths of a foot of Rigify's human without limits took 30 and 37 steps
-(medians), not 14 and 10.
 """
 
 from __future__ import annotations
@@ -40,6 +42,7 @@ from numpy.typing import NDArray
 
 from ..math.factorisation import damped_inverse, positive_inverse
 from ..math.operations import Array, Component, Condition
+from ..model.tree_motions import TreeMotions
 from .task_loss import Loss
 from .task_stack import TaskStack
 from .tasks import State
@@ -58,9 +61,9 @@ SHORT_STEP = 0.2
 """Largest change of a coordinate, in radians or the tree's units, up to which a Gauss-Newton step is taken where the
 second derivatives are indefinite: what the model lacks without K is quadratic in the change.
 
-With K projected in all of these steps a path of the hand within reach ("near" and "across" of bench row "body-paths")
-takes 6.2 to 7.1 trials a frame instead of 4.5 to 5.7. With K left out in all of them 13 of 100 poses of a body with
-straight limbs, turned far, weren't found, instead of 7; with K projected in all of them 8."""
+With K left out in all steps 13 of 100 poses of a body with straight limbs, turned far, weren't found, instead of 7;
+with K projected in all of them 8. The first step is without K where that makes it short, and after a step that is
+longer the forces are W r (``forces_at``)."""
 
 LEAST_CURVATURE = 1e-2
 """Four times the least eigenvalue of J^T W J + K + (1 + lambda) P with which K is taken as it is
@@ -87,6 +90,8 @@ class Swings(NamedTuple):
 
     def _rotated(self, array: Array, sign: float) -> Array:
         """Return columns (..., N + S) with each swing's x and z rotated by the normal's angle, or back."""
+        if not self.first.size:
+            return array
         nx, nz = self.nx, sign * self.nz
         if array.ndim > self.nx.ndim > 1:
             nx, nz = nx[:, None], nz[:, None]
@@ -161,16 +166,23 @@ class CostModel(NamedTuple):
     """J^T W J + K (N + S, N + S), with the columns of ``swings`` along normal and tangent."""
     curvature: Array
     """K (N + S, N + S)."""
+    motions: TreeMotions
+    """Of the pose."""
+    is_whole: bool = False
+    """Whether K is that of the forces, neither left out nor projected."""
 
     def with_curvature(self, curvature: Array) -> CostModel:
         """Return the same with another K."""
         by_swings = self.swings.from_axes(self.swings.from_axes(curvature - self.curvature).swapaxes(-1, -2))
-        return self._replace(hessian=self.hessian + by_swings, curvature=curvature)
+        return self._replace(hessian=self.hessian + by_swings, curvature=curvature, is_whole=False)
 
-    def gain(self, stack: TaskStack, change: Array) -> Component:
-        """Return by how much the modelled cost falls with a change (N + S,) of the coordinates."""
+    def left(self, change: Array) -> Array:
+        """Return the residual ``r - J dq`` (M,) that the model has after a change (N + S,) of the coordinates."""
+        return self.here.residual - _product(self.jacobian, change)
+
+    def gain(self, stack: TaskStack, change: Array, left: Array) -> Component:
+        """Return by how much the modelled cost falls with a change that leaves a residual."""
         here = self.here
-        left = here.residual - _product(self.jacobian, change)
         by_tasks = _dot(here.weights, np.square(here.residual) - np.square(left))
         by_posture = _dot(np.square(here.toward) - np.square(here.toward - change), stack.posture_weights)
         return by_tasks + by_posture - _dot(change, _product(self.curvature, change))
@@ -188,35 +200,46 @@ def _dot(a: Array, b: Array) -> Component:
     return found
 
 
-def modelled(stack: TaskStack, loss: Loss, here: PoseCost, back: Array | None = None) -> CostModel:
-    """Return the model of the cost at a pose.
-
-    Args:
-        stack: the tasks.
-        loss: of the tasks.
-        here: the pose.
-        back: (N + S, M1) pseudo-inverse of the first level's rows a step before; None before the first step.
-    """
+def modelled(stack: TaskStack, here: PoseCost) -> CostModel:
+    """Return the model of the cost at a pose, without K."""
     motions = stack.motions(here.state)
     jacobian, (down, up, swings) = stack.jacobian(here.state, motions), bounds_of(stack, here.state)
     by_swings = swings.from_axes(jacobian)
     by_tasks = (by_swings * here.weights[..., None]).swapaxes(-1, -2) @ by_swings
-    found = CostModel(here, jacobian, down, up, swings, by_swings, by_tasks, np.zeros(by_tasks.shape))
-    forces = here.weights * here.residual
-    first = stack.spans[0]
+    return CostModel(here, jacobian, down, up, swings, by_swings, by_tasks, np.zeros(by_tasks.shape), motions)
+
+
+def with_forces(stack: TaskStack, loss: Loss, model: CostModel, forces: Array) -> CostModel:
+    """Return the model with the K of forces f (M,)."""
+    curvature = stack.curvature(model.motions, forces)
+    if not curvature.any():
+        # With the softening, without the forces' torques, steps are too long: a hand led within reach took 10 trials a
+        # step of its path instead of 2 ("near" of bench row "body-path").
+        return model
+    whole = model.with_curvature(curvature - loss.softening(model.jacobian, model.here.residual, model.here.weights))
+    return whole._replace(is_whole=True)
+
+
+def forces_at(stack: TaskStack, model: CostModel, back: Array, predicted: Array, is_short: Condition) -> Array:
+    """Return the forces f (M,) at a pose.
+
+    Args:
+        stack: the tasks.
+        model: of the cost at the pose.
+        back: (N + S, M1) pseudo-inverse of the first level's rows.
+        predicted: (M,) the forces that the step before has led to in its model.
+        is_short: whether that step was up to ``SHORT_STEP`` long.
+    """
+    ops, here, first = stack.ops, model.here, stack.spans[0]
     is_met = _dot(here.residual[..., first], here.residual[..., first]) <= HELD**2
-    if stack.ops.any(is_met):
-        if back is None:
-            back = pseudo_inverse(jacobian[..., first, :], stack.inverse_posture_weights, 1e-6)
-        of_others = _product(jacobian[..., first.stop :, :].swapaxes(-1, -2), forces[..., first.stop :])
+    if ops.all(is_short & is_met):
+        return predicted
+    forces = here.weights * here.residual
+    if ops.any(is_met):
+        of_others = _product(model.jacobian[..., first.stop :, :].swapaxes(-1, -2), forces[..., first.stop :])
         multipliers = -_product(back.swapaxes(-1, -2), of_others + here.toward * stack.posture_weights)
-        forces.T[first] = stack.ops.where(is_met, multipliers.T, forces.T[first])
-    curvature = stack.curvature(motions, forces)
-    if curvature.any():
-        # Without the forces' torques the softening alone makes most of the matrices indefinite: a hand that is led
-        # across a body with balance took 21 ms a move instead of 11.
-        curvature -= loss.softening(jacobian, here.residual, here.weights)
-    return found.with_curvature(curvature)
+        forces.T[first] = ops.where(is_met, multipliers.T, forces.T[first])
+    return np.asarray(ops.where(is_short & is_met, predicted.T, forces.T)).T
 
 
 def without_negative(stack: TaskStack, curvature: Array) -> Array:

@@ -12,13 +12,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..math.operations import ARRAY, SCALAR, TINY, Array, Component, Operations
-from ..math.quaternion_arrays import cross
+from ..math.quaternion_arrays import crossing
 from ..model.skeleton import Tree
 from ..model.tree_motions import TreeMotions
 from .balance_task import BalanceTask
@@ -58,8 +59,7 @@ class TaskStack:
     @cached_property
     def _rows(self) -> list[tuple[Task, int]]:
         """All tasks, and the first row of each."""
-        ends = np.cumsum([0, *(task.rows for task in self.tasks)]).tolist()
-        return [*zip(self.tasks, ends, strict=False)]
+        return [*zip(self.tasks, accumulate((task.rows for task in self.tasks), initial=0), strict=False)]
 
     @cached_property
     def spans(self) -> list[slice]:
@@ -278,7 +278,7 @@ class TaskStack:
         """Return K (N + S, N + S), the part of half the cost's second derivatives that is from tasks at points.
 
         With f the force on a joint at p, toward its target, a_c and a_d the axes of two columns of which c rotates the
-        frame of d, and p_d the head of d's bone, ``K_cd = -f . (a_c x (a_d x (p - p_d))) = (a_c x f) . dp/dq_d``, added
+        frame of d, and p_d the head of d's bone, ``K_cd = -f . (a_c x (a_d x (p - p_d))) = a_c . (f x dp/dq_d)``, added
         up over the joints; of two columns of one bone it is the mean of both orders. That is exact for rotation
         vectors; of swing and twist it leaves out how the axes turn with the coordinates of their own bone. For a
         straight chain of length L under the force F, ``K_cc`` of its root is F L, a pendulum's stiffness.
@@ -288,18 +288,17 @@ class TaskStack:
 
         Args:
             motions: of the state.
-            forces: (M,) f, W r or the first level's multipliers (``newton_step``).
+            forces: (M,) f (``newton_step``).
         """
         structure = self.tree.structure
         _, _, rows = self.at_points
         batch, count, columns = self.batch, len(structure.chosen), motions.by_joint.shape[-1]
         found = np.zeros((*batch, columns, columns))
-        if any(forces[span].any() for span in self._pushing):
+        if not forces.any() or any(forces[span].any() for span in self._pushing):
             return found
         by_joint = motions.by_joint.take(self._point_rows, -3)[..., :count]
-        on_joints = (forces * self.row_weights)[..., rows]
-        across = cross(motions.axes[..., None, :], on_joints[..., None, :, :]) * self._point_moves.T[:, :, None]
-        half = structure.turns_columns * (across.reshape(*batch, count, -1) @ by_joint.reshape(*batch, -1, count))
+        moments = (crossing((forces * self.row_weights)[..., rows]) @ by_joint).sum(-3)
+        half = structure.turns_columns * (motions.axes @ moments)
         found[..., :count, :count] = half + half.swapaxes(-1, -2)
         return found
 
@@ -309,13 +308,6 @@ class TaskStack:
         return [
             slice(row, row + task.rows) for task, row in self.other_tasks if isinstance(task, (BalanceTask, FloorTask))
         ]
-
-    @cached_property
-    def _point_moves(self) -> Array:
-        """(P, N) 1 where a column's bone moves a joint of ``at_points``."""
-        structure = self.tree.structure
-        row = {bone: number for number, bone in enumerate(structure.turning)}
-        return self.carried[1][self._point_rows][:, [row[bone] for bone in structure.column_bones.tolist()], 0]
 
     def gradient_norm(self, state: State) -> float:
         """Return |W J^T r|, the length of half the cost's gradient by weighted coordinates."""

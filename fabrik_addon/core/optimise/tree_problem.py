@@ -7,6 +7,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
 
 from ..goals.softness import is_eased, soft_target
 from ..math.operations import SCALAR, Array, Mask, Vector, add_up
@@ -162,9 +165,10 @@ class TreeProblem:
         """Return the state of coordinates and roots' shifts."""
         return state_of(self.start.tree, coordinates, shifts)
 
+    @cached_property
     def present(self) -> State:
-        """Return the state of the pose at hand."""
-        return self.state(self.start.coordinates, [(0.0, 0.0, 0.0)] * len(self.start.tree.roots))
+        """The state of the pose at hand."""
+        return State(self.start.tree, *self.start.arrays, np.zeros((len(self.start.tree.roots), 3)))
 
     def distances(self, state: State) -> list[float]:
         """Return the distance of each effector from where it is brought."""
@@ -319,7 +323,7 @@ def _with_body_tasks(problem: TreeProblem) -> TreeProblem:
     goals = problem.goals
     if not goals.swivels and goals.floor is None and goals.balance is None and goals.look_at is None:
         return problem
-    start, present = problem.start, problem.present()
+    start, present = problem.start, problem.present
     balance, placed = None, present.placed
     # Where all handles are in place a head that turns moves the center of mass by millimetres: the legs stay.
     is_look_alone = problem.is_met(present) and problem.angle_off(present) <= UNSEEN_ANGLE

@@ -27,7 +27,17 @@ from ..math.operations import TINY, Array, Component, Condition
 from .balance_task import BalanceTask
 from .bounded_step import ROUNDS
 from .look_at_task import LookAtTask
-from .newton_step import bounds_of, cost_at, definite_step, modelled, pseudo_inverse
+from .newton_step import (
+    SHORT_STEP,
+    bounds_of,
+    cost_at,
+    definite_step,
+    forces_at,
+    modelled,
+    newton_step,
+    pseudo_inverse,
+    with_forces,
+)
 from .prioritised_descent import EXACT, LONGEST, descend_by_priority
 from .swivel_task import SwivelTask
 from .task_loss import OF_BODY, Firmness, loss_of
@@ -51,10 +61,15 @@ CONVERGED = 3e-4
 """Largest change of a coordinate, times 1 + lambda, that counts as none: 0.02 degrees. With 1e-6 a move of a drag took
 8 steps (median) instead of 3."""
 
+SETTLED, SETTLED_AFTER = 1e-3, 3e-5
+"""Largest change of a coordinate, times 1 + lambda, after which a step with second derivatives may be the last, and
+that times the share e by which its gain is not the model's. The step after it would change no coordinate by more than
+2.3e-4 (97 steps of bench row "body-path")."""
+
 CORRECTIONS = 2
 """Steps at most that bring a trial back to the first level."""
 
-CORRECTED = 1e-8
+CORRECTED = 1e-7
 """Length of the first level's residual, in the tree's units, from which on a trial is brought back."""
 
 NEAR, BESIDE, FAR_FROM_MET = 4.0 / 3.0, 10.0, 50.0
@@ -194,34 +209,45 @@ def least_cost(
     ops, loss = stack.ops, loss_of(stack, firmness, most_weight)
     least_raised = RAISED_IN_MOVE if is_move else RAISED_LAMBDA
     here = cost_at(stack, loss, start, reference)
-    model = modelled(stack, loss, here)
     is_done: Condition = here.cost < 0.0
     damping, growth, taken = (ops.where(is_done, first, first) for first in (FIRST_LAMBDA, 2.0, 0))
     active = np.zeros((*stack.batch, 2, here.toward.shape[-1]), bool)
+    model = modelled(stack, here)
+    step = newton_step(stack, model, damping, active)
+    if step is None or np.abs(step[0]).max(initial=0.0) > SHORT_STEP:
+        back = pseudo_inverse(model.jacobian[..., stack.spans[0], :], stack.inverse_posture_weights, 1e-6)
+        forces = forces_at(stack, model, back, here.residual, is_done & False)
+        model, step = with_forces(stack, loss, model, forces), None
     for _ in range(steps):
-        model, step = definite_step(stack, model, damping, active)
+        if step is None:
+            model, step = definite_step(stack, model, damping, active)
         is_gain: Condition = is_done & False
         if step is not None:
-            change, back, active, is_optimal = step
-            is_done = is_done | (is_optimal & ((1.0 + damping) * np.abs(change).max(-1, initial=0.0) <= CONVERGED))
+            (change, back, active, is_optimal), step = step, None
+            largest = (1.0 + damping) * np.abs(change).max(-1, initial=0.0)
+            is_done = is_done | (is_optimal & (largest <= CONVERGED))
             if ops.all(is_done):
                 break
             change = (change.T * ops.minimum(1.0, LONGEST / (np.sqrt((change * change).sum(-1)) + TINY))).T
             trial, residual = _on_first_level(stack, stack.applied(here.state, change), back, here.bends)
             there = cost_at(stack, loss, trial, reference, (residual, here.bends))
             is_gain = (there.cost < here.cost) & ops.negate(is_done)
-            less_cost = ops.maximum(here.cost - there.cost, 0.0)
-            ratio = ops.minimum(less_cost / ops.maximum(model.gain(stack, change), 1e-300), 1.5)
+            less_cost, left = ops.maximum(here.cost - there.cost, 0.0), model.left(change)
+            ratio = ops.minimum(less_cost / ops.maximum(model.gain(stack, change, left), 1e-300), 1.5)
             less = ops.maximum(damping * ops.maximum(0.1, 1.0 - (2.0 * ratio - 1.0) ** 3), LEAST_LAMBDA)
             if ops.any(is_gain):
+                predicted = loss.of(left, here.bends)[1] * left
                 is_same = not here.bends and ops.all(is_gain)
                 here = there if is_same else cost_at(stack, loss, trial.where(is_gain, here.state), reference)
                 taken = ops.where(is_gain, taken + 1, taken)
-                left = ops.maximum(ratio - 1.0, 1.0 - ratio) * (1.0 + damping) * np.abs(change).max(-1, initial=0.0)
-                is_done = is_done | (is_gain & is_optimal & (left <= CONVERGED) & is_move)
+                after = ops.maximum(ratio - 1.0, 1.0 - ratio) * largest
+                is_near = model.is_whole & (largest <= SETTLED) & (after <= SETTLED_AFTER)
+                is_done = is_done | (is_gain & is_optimal & (is_near | (after <= CONVERGED) & is_move))
                 if ops.all(is_done):
                     break
-                model = modelled(stack, loss, here, back)
+                model, is_short = modelled(stack, here), np.abs(change).max(-1, initial=0.0) <= SHORT_STEP
+                forces = forces_at(stack, model, back, predicted, is_gain & is_short)
+                model = with_forces(stack, loss, model, forces)
         raised = ops.where(is_done, damping, ops.maximum(damping, least_raised) * growth)
         damping, growth = ops.where(is_gain, less, raised), ops.where(is_gain, 2.0, 2.0 * growth)
         if not ops.all(is_gain):
