@@ -56,7 +56,8 @@ Where a limb is nearly straight or reaches a limit its joints rotate by many tim
 dragged point comes behind, and follows in the next moves. Without a bound 21 of 48 seeded drags had a move with more
 than 3 times the median move's largest rotation. With the first term alone, 4.8, one of 200 had, and a hand that is led
 across the body, which rotates an arm by up to 8.4, was behind by up to 0.09 of the height until its release; with all
-three none has, and the hand is behind by 0.016 at most: where an arm would rotate by 21 degrees in one move.
+three none has, and the hand is behind by 0.014 at most, with the other hand pinned by 0.024: where an arm would rotate
+by 20 to 40 degrees in one move.
 """
 
 MOST_TURN_BEYOND, BEYOND_OVER_MEAN = 1.5, 0.8
