@@ -130,7 +130,7 @@ def toes_of(armature: Object, handle: FabrikHandle, turning: Container[str]) -> 
     foot = armature.pose.bones[handle.bone]
     toes = [
         bone
-        for bone in foot.children_recursive
+        for bone in with_bones_below(foot)[1:]
         # Bones without a role may lie between foot and toes, as in the rigs that Rigify generates.
         if roles.get(bone.name) == Role.TOE
         and bone.name in turning
