@@ -9,6 +9,16 @@ from dataclasses import dataclass, field
 
 from .part import Role
 
+_USUAL: Mapping[Role, str] = {
+    Role.SPINE: "spine",
+    Role.NECK: "neck",
+    Role.HEAD: "head",
+    Role.UPPER_ARM: "upperarm",
+    Role.HAND: "hand",
+    Role.FOOT: "foot",
+}
+"""Words of most conventions."""
+
 
 @dataclass(frozen=True)
 class Convention:
@@ -20,7 +30,7 @@ class Convention:
 
     name: str
     roles: Mapping[Role, str]
-    """Words for each role, with blanks between them."""
+    """Words for each role that differ from ``_USUAL``, with blanks between them."""
     skips: str = ""
     """Words for bones that are no part of a body, with blanks between them."""
     prefix: str = ""
@@ -31,7 +41,7 @@ class Convention:
     def __post_init__(self) -> None:
         """Invert the table."""
         words: dict[str, frozenset[Role]] = dict.fromkeys(self.skips.split(), frozenset())
-        for role, line in self.roles.items():
+        for role, line in ({**_USUAL, **self.roles}).items():
             for word in line.split():
                 words[word] = words.get(word, frozenset()) | {role}
         object.__setattr__(self, "words", words)
@@ -44,17 +54,12 @@ CONVENTIONS = (
         prefix=r"mixamorig\d*[:_]?",
         roles={
             Role.HIPS: "hips",
-            Role.SPINE: "spine",
-            Role.NECK: "neck",
-            Role.HEAD: "head",
             Role.CLAVICLE: "shoulder",
             Role.UPPER_ARM: "arm",
             Role.FOREARM: "forearm",
-            Role.HAND: "hand",
             Role.FINGER: "handthumb handindex handmiddle handring handpinky",
             Role.THIGH: "upleg",
             Role.SHIN: "leg",
-            Role.FOOT: "foot",
             Role.TOE: "toebase toe",
         },
         skips="headtop headtopend toeend eye",
@@ -67,8 +72,6 @@ CONVENTIONS = (
             Role.HIPS: "torso",
             Role.SPINE: "spine torso",
             Role.CHEST: "torso",
-            Role.NECK: "neck",
-            Role.HEAD: "head",
             Role.CLAVICLE: "shoulder",
             Role.UPPER_ARM: "upperarm frontthigh",
             Role.FOREARM: "forearm frontshin",
@@ -89,17 +92,11 @@ CONVENTIONS = (
         name="Unreal",
         roles={
             Role.HIPS: "pelvis",
-            Role.SPINE: "spine",
-            Role.NECK: "neck",
-            Role.HEAD: "head",
             Role.CLAVICLE: "clavicle",
-            Role.UPPER_ARM: "upperarm",
             Role.FOREARM: "lowerarm",
-            Role.HAND: "hand",
             Role.FINGER: "thumb index middle ring pinky",
             Role.THIGH: "thigh",
             Role.SHIN: "calf",
-            Role.FOOT: "foot",
             Role.TOE: "ball bigtoe indextoe middletoe ringtoe littletoe",
         },
         skips="indexmetacarpal middlemetacarpal ringmetacarpal pinkymetacarpal centerofmass interaction",
@@ -109,20 +106,14 @@ CONVENTIONS = (
         name="Unity",
         roles={
             Role.HIPS: "hips",
-            Role.SPINE: "spine",
             Role.CHEST: "chest upperchest",
-            Role.NECK: "neck",
-            Role.HEAD: "head",
             Role.CLAVICLE: "shoulder",
-            Role.UPPER_ARM: "upperarm",
             Role.FOREARM: "lowerarm",
-            Role.HAND: "hand",
             Role.FINGER: "thumbmetacarpal thumbproximal thumbintermediate thumbdistal indexproximal indexintermediate "
             "indexdistal middleproximal middleintermediate middledistal ringproximal ringintermediate ringdistal "
             "littleproximal littleintermediate littledistal",
             Role.THIGH: "upperleg",
             Role.SHIN: "lowerleg",
-            Role.FOOT: "foot",
             Role.TOE: "toes toe toebase",
         },
         skips="eye jaw",
@@ -133,18 +124,12 @@ CONVENTIONS = (
         prefix=r"J_(Bip|Adj|Opt)_",
         roles={
             Role.HIPS: "hips",
-            Role.SPINE: "spine",
             Role.CHEST: "chest upperchest",
-            Role.NECK: "neck",
-            Role.HEAD: "head",
             Role.CLAVICLE: "shoulder",
-            Role.UPPER_ARM: "upperarm",
             Role.FOREARM: "lowerarm",
-            Role.HAND: "hand",
             Role.FINGER: "thumb index middle ring little",
             Role.THIGH: "upperleg",
             Role.SHIN: "lowerleg",
-            Role.FOOT: "foot",
             Role.TOE: "toebase",
         },
         skips="faceeye bust",
@@ -155,13 +140,8 @@ CONVENTIONS = (
         prefix=r"(ValveBiped\.)?Bip(ed)?\d*[ _.]?",
         roles={
             Role.HIPS: "pelvis",
-            Role.SPINE: "spine",
-            Role.NECK: "neck",
-            Role.HEAD: "head",
             Role.CLAVICLE: "clavicle",
-            Role.UPPER_ARM: "upperarm",
             Role.FOREARM: "forearm",
-            Role.HAND: "hand",
             Role.FINGER: "finger",
             Role.THIGH: "thigh",
             Role.SHIN: "calf",
@@ -199,8 +179,6 @@ CONVENTIONS = (
         roles={
             Role.HIPS: "lowerbody",
             Role.SPINE: "upperbody",
-            Role.NECK: "neck",
-            Role.HEAD: "head",
             Role.CLAVICLE: "shoulder",
             Role.UPPER_ARM: "arm",
             Role.FOREARM: "elbow",
@@ -222,15 +200,12 @@ CONVENTIONS = (
             Role.SPINE: "abdomen abdomenlower abdomenupper spine",
             Role.CHEST: "chest chestlower chestupper",
             Role.NECK: "neck necklower neckupper",
-            Role.HEAD: "head",
             Role.CLAVICLE: "collar shoulder",
             Role.UPPER_ARM: "shldr shldrbend upperarm",
             Role.FOREARM: "forearm forearmbend",
-            Role.HAND: "hand",
             Role.FINGER: "thumb index mid middle ring pinky",
             Role.THIGH: "thigh thighbend",
             Role.SHIN: "shin",
-            Role.FOOT: "foot",
             Role.TOE: "toe toes bigtoe smalltoe indextoe midtoe ringtoe pinkytoe",
         },
         skips="carpal metacarpal metatarsals heel pectoral",
@@ -243,15 +218,11 @@ CONVENTIONS = (
             Role.HIPS: "hip pelvis",
             Role.SPINE: "waist spine",
             Role.NECK: "necktwist neck",
-            Role.HEAD: "head",
             Role.CLAVICLE: "clavicle",
-            Role.UPPER_ARM: "upperarm",
             Role.FOREARM: "forearm",
-            Role.HAND: "hand",
             Role.FINGER: "thumb index mid ring pinky",
             Role.THIGH: "thigh",
             Role.SHIN: "calf",
-            Role.FOOT: "foot",
             Role.TOE: "toebase bigtoe indextoe midtoe ringtoe pinkytoe",
         },
         skips="boneroot toebasesharebone kneesharebone elbowsharebone breast ribstwist facialbone jawroot",
@@ -261,17 +232,12 @@ CONVENTIONS = (
         name="MakeHuman",
         roles={
             Role.HIPS: "root",
-            Role.SPINE: "spine",
-            Role.NECK: "neck",
-            Role.HEAD: "head",
             Role.CLAVICLE: "clavicle shoulder",
-            Role.UPPER_ARM: "upperarm",
             Role.FOREARM: "lowerarm",
             Role.HAND: "wrist",
             Role.FINGER: "finger",
             Role.THIGH: "upperleg",
             Role.SHIN: "lowerleg",
-            Role.FOOT: "foot",
             Role.TOE: "toe",
         },
         skips="pelvis metacarpal breast",
@@ -282,9 +248,6 @@ CONVENTIONS = (
         prefix=r"[mf]_avg_",
         roles={
             Role.HIPS: "pelvis",
-            Role.SPINE: "spine",
-            Role.NECK: "neck",
-            Role.HEAD: "head",
             Role.CLAVICLE: "collar",
             Role.UPPER_ARM: "shoulder",
             Role.FOREARM: "elbow",
@@ -304,8 +267,6 @@ CONVENTIONS = (
             Role.HIPS: "hips hip",
             Role.SPINE: "lowerback spine",
             Role.CHEST: "chest",
-            Role.NECK: "neck",
-            Role.HEAD: "head",
             Role.CLAVICLE: "shoulder collar",
             Role.UPPER_ARM: "arm",
             Role.FOREARM: "forearm",
@@ -313,7 +274,6 @@ CONVENTIONS = (
             Role.FINGER: "fingerbase fingers handfinger handindex thumb handthumb handmiddle handring handpinky",
             Role.THIGH: "upleg",
             Role.SHIN: "leg",
-            Role.FOOT: "foot",
             Role.TOE: "toebase toe",
         },
         skips="hipjoint headend toeend",
@@ -326,15 +286,12 @@ CONVENTIONS = (
             Role.SPINE: "lowerback upperback",
             Role.CHEST: "thorax",
             Role.NECK: "lowerneck upperneck neck",
-            Role.HEAD: "head",
             Role.CLAVICLE: "clavicle",
             Role.UPPER_ARM: "humerus",
             Role.FOREARM: "radius wrist",
-            Role.HAND: "hand",
             Role.FINGER: "fingers thumb",
             Role.THIGH: "femur",
             Role.SHIN: "tibia",
-            Role.FOOT: "foot",
             Role.TOE: "toes",
         },
         skips="hipjoint",
@@ -348,8 +305,6 @@ COMMON = Convention(
         Role.HIPS: "hips hip pelvis cog",
         Role.SPINE: "spine back torso waist lowerback abdomen lowerwaist upperwaist belly lumbar thorax",
         Role.CHEST: "torso chest upperchest ribcage upperbody",
-        Role.NECK: "neck",
-        Role.HEAD: "head",
         Role.CLAVICLE: "clavicle collar collarbone scapula shoulderblade shoulder",
         Role.UPPER_ARM: "upperarm uparm bicep humerus frontthigh foreupperleg frontupperleg frontlegupper shoulder "
         "arm foreleg frontleg wing",
