@@ -406,18 +406,17 @@ def _starts(problem: TreeProblem, near: State, previous: TreeSolution | None, op
         yield state_of_previous(problem, previous)
     yield near
     yield _warm_start(problem, options)
-    start = problem.start
-    tree = start.tree
+    start, structure = problem.start, problem.start.tree.structure
     for angle, share in ((0.15, 0.5), (-0.15, 0.25), (0.6, 0.75), (-0.6, 0.1)):
         coordinates = [*start.coordinates]
-        for j in tree.bones:
+        for j in structure.bones:
             own = coordinates[j]
             if len(own) == 4:  # free: a quaternion
                 # About its own x axis: that is how a straight chain bends where nothing else says how.
                 half = 0.5 * angle
                 coordinates[j] = multiply(own, (math.cos(half), math.sin(half), 0.0, 0.0))
             else:
-                limits = tree.limits[j]
+                limits = structure.limits[j]
                 x, twist, z = (
                     low + share * (high - low) if math.isfinite(low) and math.isfinite(high) else 0.0
                     for low, high in zip(limits.lower, limits.upper, strict=True)
@@ -431,7 +430,7 @@ def state_of_previous(problem: TreeProblem, previous: TreeSolution) -> State:
     start = problem.start
     shifts = [scale(shift, 1.0 / start.unit) for shift in previous.shifts]
     if not problem.moves_root:
-        shifts = [(0.0, 0.0, 0.0)] * len(start.tree.roots)
+        shifts = [(0.0, 0.0, 0.0)] * len(start.tree.structure.roots)
     return problem.turned_to_poles(problem.state(coordinates_of_tree(start.tree, previous.frames), shifts))
 
 
@@ -464,15 +463,15 @@ def _weight_at(problem: TreeProblem, joint: int, weight: float) -> float:
 
     That is the largest weight of the effectors at or beyond the joint, else that of the effector that it meets.
     """
-    tree = problem.start.tree
+    structure = problem.start.tree.structure
     if joint < 0:
         return 0.0
-    if not tree.supporting_bones[joint]:
+    if not structure.supporting_bones[joint]:
         return 1e6 * weight  # no bone moves it: the effector meets it where it is
     of_others = [
         other
         for place, other in zip(problem.places, problem.weights, strict=True)
-        if joint in (place.joint, *tree.above[place.joint]) and place.meets != joint
+        if joint in (place.joint, *structure.above[place.joint]) and place.meets != joint
     ]
     return max(of_others, default=weight)
 
@@ -493,10 +492,10 @@ def _warm_start(problem: TreeProblem, options: Options) -> State:
             problem.places, problem.weights, problem.pinned, problem.beyond_reach, strict=True
         )
     ]
-    roots = tree.roots if options.moves_root else ()
+    roots = tree.structure.roots if options.moves_root else ()
     swept = sweep_tree(tree, start.points, start.frames, pulls, Stop(SWEEP_TOLERANCE, options.iterations), roots)
-    shifts: list[Vector] = [(0.0, 0.0, 0.0)] * len(tree.roots)
-    for number, root in enumerate(tree.roots):
+    shifts: list[Vector] = [(0.0, 0.0, 0.0)] * len(tree.structure.roots)
+    for number, root in enumerate(tree.structure.roots):
         if root in roots:
             shifts[number] = relative_to(swept.joints[root], start.points[root], 1.0)
     return problem.state(coordinates_of_tree(tree, tree_frames(start, swept)), shifts)

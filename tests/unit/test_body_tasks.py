@@ -200,6 +200,10 @@ def test_bones_that_carry_more_have_larger_posture_weights() -> None:
     tree = start_tree(chain, pose).tree
     weights = tree.carried_lengths
     assert min(weights) == LEAST_POSTURE_WEIGHT
-    assert all(weights[parent] >= weights[bone] for bone in tree.bones if (parent := tree.parents[bone]) >= 0)
+    assert all(
+        weights[parent] >= weights[bone]
+        for bone in tree.structure.bones
+        if (parent := tree.structure.parents[bone]) >= 0
+    )
     lengths = np.array(tree.lengths)
     assert weights[0] == pytest.approx(1.0 + lengths[1:].sum() / lengths[chain.tips].min())

@@ -41,7 +41,7 @@ class Convention:
     def __post_init__(self) -> None:
         """Invert the table."""
         words: dict[str, frozenset[Role]] = dict.fromkeys(self.skips.split(), frozenset())
-        for role, line in ({**_USUAL, **self.roles}).items():
+        for role, line in {**_USUAL, **self.roles}.items():
             for word in line.split():
                 words[word] = words.get(word, frozenset()) | {role}
         object.__setattr__(self, "words", words)

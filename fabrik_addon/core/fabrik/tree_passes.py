@@ -68,13 +68,13 @@ class Swept:
 
 def pull_weights(tree: Tree, pulls: Sequence[EffectorPull]) -> list[Component]:
     """Return for each joint the sum of the weights of all pulls on the joint itself and on the joints beyond it."""
-    weights: list[Component] = [0.0] * len(tree.parents)
+    weights: list[Component] = [0.0] * len(tree.structure.parents)
     for pull in pulls:
         weights[pull.joint] = weights[pull.joint] + pull.weight
         if pull.meets >= 0:
             weights[pull.meets] = weights[pull.meets] + pull.weight
     for joint in reversed(range(1, len(weights))):
-        parent = tree.parents[joint]
+        parent = tree.structure.parents[joint]
         weights[parent] = weights[parent] + weights[joint]
     return weights
 
@@ -105,9 +105,10 @@ def sweep_tree(
         joints at the tree's link lengths, with each bone that carries several joints rigid.
     """
     weights = pull_weights(tree, pulls)
-    held = {0, *tree.children[0]} if tree.is_anchor else {0}
+    children, is_anchor = tree.structure.children, tree.structure.is_anchor
+    held = {0, *children[0]} if is_anchor else {0}
     held -= set(roots)
-    sub_bases = {j: frames[j] for j in tree.bones if len(tree.children[j]) > 1 and not (j == 0 and tree.is_anchor)}
+    sub_bases = {j: frames[j] for j in tree.structure.bones if len(children[j]) > 1 and not (j == 0 and is_anchor)}
     state, mixing, useless = [*joints], Mixing(SCALAR), 0
     best, best_error = Swept(state, sub_bases), _error(state, pulls)
     for sweep in range(1, stop.iterations + 1):
@@ -154,7 +155,7 @@ def backward_pass(
         _add_goal(goals, pull.joint, *_goal(pull, joints))
         if pull.meets >= 0:
             _add_goal(goals, pull.meets, *_goal(pull, joints))
-    children, lengths = tree.children, tree.lengths
+    children, lengths = tree.structure.children, tree.lengths
     for j in range(len(joints) - 1, -1, -1):
         beyond = children[j]
         if j in held:
@@ -208,7 +209,7 @@ def _fit_sub_base(
     The body's frame is kept in ``sub_bases``: the rotation that minimises the weighted squared distances of the body's
     joints from the candidates, with the weighted centroids of both at one point.
     """
-    beyond = tree.children[sub_base]
+    beyond = tree.structure.children[sub_base]
     shares = [SUB_BASE_WEIGHT * weights[sub_base], *(weights[child] for child in beyond)]
     total = sum(shares) + TINY
     points = [(0.0, 0.0, 0.0), *(tree.offsets[child] for child in beyond)]
@@ -245,11 +246,11 @@ def forward_pass(
     A bone that carries several joints keeps its own joint and is rotated so that its joints are nearest to their
     positions after stage 1.
     """
-    children, lengths = tree.children, tree.lengths
-    for j in tree.bones:
+    children, lengths = tree.structure.children, tree.lengths
+    for j in tree.structure.bones:
         beyond = children[j]
         x, y, z = joints[j]
-        if j == 0 and tree.is_anchor:
+        if j == 0 and tree.structure.is_anchor:
             continue
         if len(beyond) == 1:
             bx, by, bz = joints[beyond[0]]
@@ -288,19 +289,19 @@ def tree_frames(start: StartTree, swept: Swept) -> list[Quaternion]:
     ``d_j = R(d_p l_j, l'_j) d_p``, with p the parent of joint j and the other symbols as in ``model.frame_transport``;
     d_p is left out for a bone that doesn't inherit its parent's rotation.
     """
-    tree, joints = start.tree, swept.joints
+    structure, joints = start.tree.structure, swept.joints
     frames: list[Quaternion] = [*start.frames]
     deltas: dict[int, Quaternion] = {}
-    for j in tree.bones:
-        if j == 0 and tree.is_anchor:
+    for j in structure.bones:
+        if j == 0 and structure.is_anchor:
             continue
         if j in swept.sub_base_frames:
             frames[j] = swept.sub_base_frames[j]
             deltas[j] = multiply(frames[j], conjugate(start.frames[j]))
             continue
-        child = tree.children[j][0]
+        child = structure.children[j][0]
         before, after = (relative_to(points[child], points[j], 1.0) for points in (start.points, joints))
-        parent_rotation = deltas.get(tree.parents[j]) if tree.inherits[j] else None
+        parent_rotation = deltas.get(structure.parents[j]) if structure.inherits[j] else None
         deltas[j] = transport_rotation(SCALAR, parent_rotation, before, after, x_axis(start.frames[j]))
         frames[j] = multiply(deltas[j], start.frames[j])
     return frames

@@ -21,7 +21,7 @@ class TreeMotions:
 
     structure: TreeStructure
     bone_axes: Array
-    """(B, 3, 3) axes, columns, about which the bones rotate (``TreeArrays.axes``)."""
+    """(B, 3, 3) axes, columns, about which the bones rotate (``Tree.axes``)."""
     by_joint: Array
     """(K, 3, N + S) how joints move with each coordinate."""
     rows: Mapping[int, int]

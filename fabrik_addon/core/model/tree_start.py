@@ -23,8 +23,8 @@ from ..math.vectors import distance_between, relative_to, scale
 from ..problem import Chain, FabrikError, Pose
 from .chain_start import check_length, rest_frames, split_pose
 from .joint_limits import clamp, joint_limits, rotation_of, swing_twist
-from .skeleton import Tree
-from .tree_arrays import JointCoordinates
+from .skeleton import JointCoordinates, Tree
+from .tree_structure import tree_structure
 
 
 @dataclass(frozen=True)
@@ -47,14 +47,15 @@ class StartTree:
 
     @cached_property
     def arrays(self) -> tuple[Array, Array]:
-        """The coordinates as arrays (``TreeArrays.split``)."""
-        return self.tree.arrays.split(self.coordinates)
+        """The coordinates as arrays (``Tree.split``)."""
+        return self.tree.split(self.coordinates)
 
     @cached_property
     def is_limited(self) -> bool:
         """Whether some bone isn't free to rotate any way."""
-        bones = self.tree.bones[1:] if self.tree.is_anchor else self.tree.bones
-        return not all(self.tree.is_free[bone] for bone in bones)
+        structure = self.tree.structure
+        bones = structure.bones[1:] if structure.is_anchor else structure.bones
+        return not all(structure.is_free[bone] for bone in bones)
 
     @cached_property
     def own_lengths(self) -> list[float]:
@@ -65,11 +66,12 @@ class StartTree:
     def length(self, start: int, tip: int) -> float:
         """Return the length of the links from a joint out to another, in units; those of an anchor don't count."""
         way = self.way(start, tip)
-        return sum(self.tree.lengths[j] for j in way[1:] if not (self.tree.is_anchor and self.tree.parents[j] == 0))
+        anchor = 0 if self.tree.structure.is_anchor else -1
+        return sum(self.tree.lengths[j] for j in way[1:] if self.tree.structure.parents[j] != anchor)
 
     def way(self, start: int, tip: int) -> list[int]:
         """Return the joints from one out to another, both included."""
-        above = [tip, *self.tree.above[tip]]
+        above = [tip, *self.tree.structure.above[tip]]
         return above[: above.index(start) + 1][::-1]
 
 
@@ -105,25 +107,18 @@ def start_tree(chain: Chain, pose: Pose) -> StartTree:
         (x, y, z), (px, py, pz) = points[j], points[parent]
         own = rotate(conjugate(frames[parent]), (x - px, y - py, z - pz))
         offsets.append(scale(own, lengths[j] / found))
-    limits = [joint_limits(*ends) for ends in zip(chain.lower.tolist(), chain.upper.tolist(), strict=True)]
+    limits = tuple(joint_limits(*ends) for ends in zip(chain.lower.tolist(), chain.upper.tolist(), strict=True))
     is_stiff = chain.stiffness.any(axis=1).tolist()
-    is_free = [limit.is_free and not stiff for limit, stiff in zip(limits, is_stiff, strict=True)]
+    is_free = tuple(limit.is_free and not stiff for limit, stiff in zip(limits, is_stiff, strict=True))
     rests = rest_frames(SCALAR, chain, pose, batch, 0.0)
     if pose.base is None and all(limits[0].locked):
         rests[0] = frames[0]
-    tree = Tree(
-        parents=parents,
-        lengths=lengths,
-        offsets=offsets,
-        rests=rests,
-        inherits=[bool(inherits) for inherits in chain.inherits],
-        limits=limits,
-        is_free=is_free,
-        shares=[tuple(row) for row in (1.0 - chain.stiffness).tolist()],
-        roots=chain.roots,
-        is_anchor=chain.has_anchor,
-        posture_weights=None if chain.posture_weights is None else chain.posture_weights.tolist(),
+    structure = tree_structure(
+        tuple(parents), tuple(chain.inherits.tolist()), limits, is_free, tuple(chain.roots), chain.has_anchor
     )
+    shares = [tuple(row) for row in (1.0 - chain.stiffness).tolist()]
+    posture_weights = None if chain.posture_weights is None else chain.posture_weights.tolist()
+    tree = Tree(structure, lengths, offsets, rests, shares, posture_weights)
     return StartTree(chain, pose, root, unit, tree, points, frames, coordinates_of_tree(tree, frames))
 
 
@@ -133,16 +128,17 @@ def coordinates_of_tree(tree: Tree, frames: Sequence[Quaternion]) -> list[JointC
     The parent frame of each bone is computed from its parent's joint coordinates, so that a clamped bone rotates the
     bones after it.
     """
-    coordinates: list[JointCoordinates] = [IDENTITY] * len(tree.parents)
-    made: list[Quaternion] = [IDENTITY] * len(tree.parents)
-    for j in tree.bones:
-        parent = tree.parents[j]
+    structure = tree.structure
+    coordinates: list[JointCoordinates] = [IDENTITY] * len(structure.parents)
+    made: list[Quaternion] = [IDENTITY] * len(structure.parents)
+    for j in structure.bones:
+        parent = structure.parents[j]
         rest = tree.rests[j]
-        parent_frame = multiply(made[parent], rest) if parent >= 0 and tree.inherits[j] else rest
+        parent_frame = multiply(made[parent], rest) if parent >= 0 and structure.inherits[j] else rest
         own = multiply(conjugate(parent_frame), frames[j])
-        if tree.is_free[j]:
+        if structure.is_free[j]:
             coordinates[j], made[j] = own, frames[j]
         else:
-            coordinates[j] = within = clamp(SCALAR, tree.limits[j], swing_twist(SCALAR, own))
+            coordinates[j] = within = clamp(SCALAR, structure.limits[j], swing_twist(SCALAR, own))
             made[j] = multiply(parent_frame, rotation_of(SCALAR, within))
     return coordinates

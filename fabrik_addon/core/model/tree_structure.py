@@ -20,14 +20,19 @@ from .joint_limits import LEAST_RADIUS, JointLimits, within_half_turn
 
 @dataclass(frozen=True, eq=False)
 class TreeStructure:
-    """J joints, parents before children, as in ``skeleton.Tree``; L bones have limits, B can rotate."""
+    """J joints, parents before children; a bone starts at each that has children. L have limits, B can rotate."""
 
     parents: tuple[int, ...]
+    """-1 at the root."""
     inherits: tuple[bool, ...]
+    """Whether each bone rotates with its parent."""
     limits: tuple[JointLimits, ...]
     is_free: tuple[bool, ...]
+    """Whether each bone may rotate any way, and as readily as any other."""
     roots: tuple[int, ...]
+    """Joints that root motion shifts."""
     is_anchor: bool
+    """Whether the root is no bone but what several roots hang on."""
 
     # Joints
 

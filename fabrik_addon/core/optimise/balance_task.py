@@ -14,7 +14,7 @@ from ..math.convex_region import PlanePoint, convex_hull, nearest_in_hull
 from ..math.operations import SCALAR, TINY, Array
 from ..math.quaternion_arrays import cross as cross_of_arrays
 from ..math.vectors import cross, perpendicular
-from ..model.tree_arrays import PlacedTree
+from ..model.placed_tree import PlacedTree
 from ..model.tree_motions import TreeMotions
 from ..model.tree_start import StartTree
 from ..problem import Balance

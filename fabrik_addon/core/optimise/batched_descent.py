@@ -16,7 +16,7 @@ import numpy as np
 
 from ..math.operations import TINY, Array
 from ..math.quaternion_arrays import conjugate, cross, multiply
-from ..model.tree_arrays import PlacedTree
+from ..model.placed_tree import PlacedTree
 from ..model.tree_motions import TreeMotions
 from .task_loss import Firmness
 from .task_stack import TaskStack

@@ -68,17 +68,17 @@ def _fitted(problem: TreeProblem, pose: State) -> State:
     for _ in range(FITS):
         turn = fit_frame(turn, offsets, desired, weights)
     rotated = coordinates_of_tree(tree, [multiply(turn, frame) for frame in placed.frames])
-    roots = [np.array(rotate(turn, tuple(placed.points[root] - here))) + there for root in tree.roots]
-    shifts = [tuple(at - problem.start.points[root]) for at, root in zip(roots, tree.roots, strict=True)]
+    roots = [np.array(rotate(turn, tuple(placed.points[root] - here))) + there for root in tree.structure.roots]
+    shifts = [tuple(at - problem.start.points[root]) for at, root in zip(roots, tree.structure.roots, strict=True)]
     return problem.state(rotated, shifts)
 
 
 def _bent(problem: TreeProblem, pose: State) -> State:
     """Return a pose whose hinges are bent by ``BEND`` or more, or to a limit, to the side that allows more."""
-    tree, coordinates = problem.start.tree, [*pose.coordinates]
-    for bone in tree.bones:
-        limits = tree.limits[bone]
-        axis = None if tree.is_free[bone] else hinge_axis(limits)
+    structure, coordinates = problem.start.tree.structure, [*pose.coordinates]
+    for bone in structure.bones:
+        limits = structure.limits[bone]
+        axis = None if structure.is_free[bone] else hinge_axis(limits)
         if axis is None:
             continue
         lower, upper = limits.lower[axis], limits.upper[axis]

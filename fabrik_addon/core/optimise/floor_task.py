@@ -11,7 +11,7 @@ import numpy as np
 
 from ..math.operations import Array
 from ..math.quaternion_arrays import cross
-from ..model.tree_arrays import PlacedTree
+from ..model.placed_tree import PlacedTree
 from ..model.tree_motions import TreeMotions
 from ..model.tree_start import StartTree
 from ..problem import Floor

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..math.operations import TINY, Array, ScalarVector
-from ..model.tree_arrays import PlacedTree
+from ..model.placed_tree import PlacedTree
 from ..model.tree_motions import TreeMotions
 from ..model.tree_start import StartTree
 from ..problem import LookAt

@@ -185,7 +185,7 @@ def nearest_poses(
 
 
 def _place(bones: Bones, coordinates: Array) -> _Placed:
-    """Return the tips of poses (S, B, 3) and their Jacobians; the axes are those of ``TreeArrays.axes``."""
+    """Return the tips of poses (S, B, 3) and their Jacobians; the axes are those of ``Tree.axes``."""
     parents, frames, joints = frames_of(bones, coordinates)
     x, z = coordinates[..., 0], coordinates[..., 2]
     w = 2.0 * np.sqrt(np.maximum(1.0 - x * x - z * z, 1e-6))

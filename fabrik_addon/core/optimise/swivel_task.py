@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias, cast
 
 from ..math.operations import TINY, Array, ScalarVector
 from ..math.vectors import cross, dot, scale
-from ..model.tree_arrays import PlacedTree
+from ..model.placed_tree import PlacedTree
 from ..model.tree_motions import TreeMotions
 from ..model.tree_start import StartTree
 from ..problem import Swivel

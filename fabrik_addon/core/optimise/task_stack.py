@@ -84,7 +84,7 @@ class TaskStack:
     @cached_property
     def shift_count(self) -> int:
         """Columns of the roots' shifts."""
-        return 3 * len(self.tree.roots) if self.moves_roots else 0
+        return 3 * len(self.tree.structure.roots) if self.moves_roots else 0
 
     @cached_property
     def weights(self) -> Array:
@@ -132,7 +132,7 @@ class TaskStack:
             for row, joint in enumerate(self.joints):
                 root = self.tree.structure.root_of[joint]
                 if root >= 0:
-                    first = 3 * self.tree.roots.index(root)
+                    first = 3 * self.tree.structure.roots.index(root)
                     found[..., row, :, first : first + 3] = np.eye(3)
         return found.reshape(*self.batch, 3 * len(self.joints), self.shift_count)
 
@@ -248,8 +248,8 @@ class TaskStack:
 
     def motions(self, state: State) -> TreeMotions:
         """Return how the joints of ``joints`` move with each coordinate, and about which axes the bones rotate."""
-        bone_axes = self.tree.arrays.axes(state.placed, state.swing_twists)
-        moved = self.tree.arrays.moved(state.placed, self.carried, bone_axes)
+        bone_axes = self.tree.axes(state.placed, state.swing_twists)
+        moved = self.tree.moved(state.placed, self.carried, bone_axes)
         if self.shift_count:
             moved = np.concatenate([moved, self.shifted], axis=-1)
         by_joint = moved.reshape(*self.batch, len(self.joints), 3, moved.shape[-1])
@@ -318,8 +318,7 @@ class TaskStack:
         """Return q_reference - q (N + S,): rotation vectors of free bones, coordinates of the others; 0 without one."""
         if reference is None:
             return np.zeros((*self.batch, len(self.weights)))
-        arrays = self.tree.arrays
-        way = arrays.way(state.rotations, state.swing_twists, (reference.rotations, reference.swing_twists))
+        way = self.tree.way(state.rotations, state.swing_twists, (reference.rotations, reference.swing_twists))
         found: Array = way.reshape(*self.batch, -1).take(self.tree.structure.flat_columns, -1)
         if self.shift_count:
             found = np.concatenate([found, (reference.shifts - state.shifts).reshape(*self.batch, -1)], axis=-1)
@@ -327,11 +326,10 @@ class TaskStack:
 
     def applied(self, state: State, change: Array) -> State:
         """Return the state after a change (N + S,) of the coordinates, within limits."""
-        arrays = self.tree.arrays
         columns = self.tree.structure.flat_columns
         by_joint = np.zeros((*state.rotations.shape[:-1], 3))
         by_joint.reshape(*self.batch, -1)[..., columns] = change[..., : len(columns)]
-        rotations, swing_twists = arrays.rotated(state.rotations, state.swing_twists, by_joint)
+        rotations, swing_twists = self.tree.rotated(state.rotations, state.swing_twists, by_joint)
         shifts = state.shifts
         if self.shift_count:
             shifts = shifts + change[..., len(columns) :].reshape(shifts.shape)

@@ -16,8 +16,8 @@ from ..math.operations import TINY, Array, Condition, ScalarVector, Vector
 from ..math.quaternions import Quaternion, conjugate, multiply, rotate
 from ..math.rigid_fit import turned_by
 from ..math.vectors import cross, dot, rejection, scale
-from ..model.skeleton import Tree
-from ..model.tree_arrays import JointCoordinates, PlacedTree
+from ..model.placed_tree import PlacedTree
+from ..model.skeleton import JointCoordinates, Tree
 from ..model.tree_motions import TreeMotions
 from .balance_task import BalanceTask
 from .floor_task import FloorTask
@@ -268,7 +268,7 @@ class State:
 
     tree: Tree
     rotations: Array
-    """(J + 1, 4) frames of the bones in the frames that they inherit (``TreeArrays``)."""
+    """(J + 1, 4) frames of the bones in the frames that they inherit (``Tree.placed``)."""
     swing_twists: Array
     """(L, 3) of the bones with limits."""
     shifts: Array
@@ -277,7 +277,7 @@ class State:
     @cached_property
     def placed(self) -> PlacedTree:
         """Joints and frames."""
-        return self.tree.arrays.placed(self.rotations, self.shifts)
+        return self.tree.placed(self.rotations, self.shifts)
 
     def where(self, condition: Condition, other: State) -> State:
         """Return this state in the batch items where a condition holds, the other one elsewhere."""
@@ -294,9 +294,9 @@ class State:
     @cached_property
     def coordinates(self) -> list[JointCoordinates]:
         """Coordinates of the bones, by joint, as floats."""
-        return self.tree.arrays.joined(self.rotations, self.swing_twists)
+        return self.tree.joined(self.rotations, self.swing_twists)
 
 
 def state_of(tree: Tree, coordinates: Sequence[JointCoordinates], shifts: Sequence[Vector] | Array) -> State:
     """Return the state of coordinates and roots' shifts."""
-    return State(tree, *tree.arrays.split(coordinates), np.array(shifts, float).reshape(-1, 3))
+    return State(tree, *tree.split(coordinates), np.array(shifts, float).reshape(-1, 3))

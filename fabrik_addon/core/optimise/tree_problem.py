@@ -17,8 +17,7 @@ from ..math.quaternions import conjugate, multiply, rotate
 from ..math.rigid_fit import turned_by
 from ..math.vectors import scale
 from ..model.joint_limits import clamp, rotation_of, swing_twist
-from ..model.skeleton import Tree
-from ..model.tree_arrays import JointCoordinates
+from ..model.skeleton import JointCoordinates, Tree
 from ..model.tree_start import StartTree
 from ..problem import FabrikError, Goals, Options
 from .balance_task import BalanceTask, balance_task
@@ -168,7 +167,7 @@ class TreeProblem:
     @cached_property
     def present(self) -> State:
         """The state of the pose at hand."""
-        return State(self.start.tree, *self.start.arrays, np.zeros((len(self.start.tree.roots), 3)))
+        return State(self.start.tree, *self.start.arrays, np.zeros((len(self.start.tree.structure.roots), 3)))
 
     def distances(self, state: State) -> list[float]:
         """Return the distance of each effector from where it is brought."""
@@ -214,10 +213,10 @@ class TreeProblem:
 
         That leaves a tip where it is. A chain whose first bone carries other effectors is left alone.
         """
-        tree, least = self.start.tree, WELL_BENT if self.may_stay_unmet else LEAST_BENT
+        structure, least = self.start.tree.structure, WELL_BENT if self.may_stay_unmet else LEAST_BENT
         for task in self.poles.values():
             bone, tip = task.joints[0], task.joints[-1]
-            carries = (place.joint for place in self.places if bone in (place.joint, *tree.above[place.joint]))
+            carries = (place.joint for place in self.places if bone in (place.joint, *structure.above[place.joint]))
             if any(joint != tip for joint in carries):
                 continue
             angle, size, _ = task.gradient(state.placed)
@@ -229,15 +228,15 @@ class TreeProblem:
             # With the own rotation q = P^-1 F the parent frame P is F q^-1.
             own = turned_by(own, rotate(multiply(own, conjugate(state.placed.frame(bone))), rotation))
             coordinates = [*state.coordinates]
-            limits = tree.limits[bone]
-            coordinates[bone] = own if tree.is_free[bone] else clamp(SCALAR, limits, swing_twist(SCALAR, own))
+            limits = structure.limits[bone]
+            coordinates[bone] = own if structure.is_free[bone] else clamp(SCALAR, limits, swing_twist(SCALAR, own))
             state = self.state(coordinates, state.shifts)
         return state
 
     def is_limited(self, number: int) -> bool:
         """Tell whether an effector hangs on a bone that isn't free."""
-        tree = self.start.tree
-        return any(not tree.is_free[bone] for bone, _ in tree.supporting_bones[self.places[number].joint])
+        structure = self.start.tree.structure
+        return any(not structure.is_free[bone] for bone, _ in structure.supporting_bones[self.places[number].joint])
 
 
 def _order(task_and_weight: tuple[Task, float]) -> tuple[str, Sequence[int]]:
@@ -275,7 +274,7 @@ def tree_problem(start: StartTree, goals: Goals, options: Options) -> TreeProble
     meets = [-1] * len(tips) if goals.meets is None else goals.meets.tolist()
     targets = _points(start, goals.targets, "target")
     for number, met in enumerate(meets):
-        if met >= 0 and not tree.supporting_bones[met] and not options.moves_root:
+        if met >= 0 and not tree.structure.supporting_bones[met] and not options.moves_root:
             targets[number], meets[number] = start.points[met], -1  # a joint that can't move is a fixed target
     aims = [
         PositionTask(tip, None if met >= 0 else target, met)
@@ -371,7 +370,7 @@ def _rotation_tasks(start: StartTree, goals: Goals) -> dict[int, OrientationTask
         x, y, z = (0.0, 0.0, 0.0) if goals.rotation_axes is None else goals.rotation_axes[number].tolist()
         axis = (x, y, z) if x or y or z else None
         bound = math.inf if goals.rotation_bounds is None else float(goals.rotation_bounds[number])
-        found[number] = OrientationTask(start.tree.parents[tips[number]], rows[number], axis, bound)
+        found[number] = OrientationTask(start.tree.structure.parents[tips[number]], rows[number], axis, bound)
     return found
 
 
@@ -449,9 +448,10 @@ def _lengths_between(tree: Tree, first: int, last: int) -> tuple[int, list[float
 
     The links of an anchor hold nothing: from an anchor the way starts at the root that hangs on the anchor.
     """
-    one, other = [first, *tree.above[first]], [last, *tree.above[last]]
+    structure = tree.structure
+    one, other = [first, *structure.above[first]], [last, *structure.above[last]]
     way = [joint for joint in one if joint not in other] + [joint for joint in other if joint not in one]
-    if tree.is_anchor and first == 0:
-        base = next(joint for joint in way if tree.parents[joint] == 0)
+    if structure.is_anchor and first == 0:
+        base = next(joint for joint in way if structure.parents[joint] == 0)
         return base, [tree.lengths[joint] for joint in way if joint != base] or [0.0]
     return first, [tree.lengths[joint] for joint in way] or [0.0]

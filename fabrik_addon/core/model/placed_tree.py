@@ -1,0 +1,65 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A pose of a tree: its joints and the frames of its bones, as arrays and as floats."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from ..math.operations import Array, ScalarVector
+from ..math.quaternion_arrays import multiply
+from ..math.quaternions import IDENTITY, Quaternion
+from ..math.quaternions import multiply as multiply_components
+from .tree_structure import TreeStructure
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedTree:
+    """Joints and frames of a tree for some joint coordinates. A joint without a bone has the frame of its parent's."""
+
+    points: Array
+    """(J, 3) joints."""
+    matrices: Array
+    """(J + 1, 3, 3) frames of the bones, by joint, and the identity after them."""
+    rotations: Array
+    """(J + 1, 4) L of each bone."""
+    structure: TreeStructure
+
+    @cached_property
+    def quaternions(self) -> Array:
+        """(J, 4) frames of the bones, by joint."""
+        frames = self.rotations
+        for before in self.structure.rounds:
+            frames = multiply(frames.take(before, -2), frames)
+        return frames[..., :-1, :]
+
+    @cached_property
+    def _own_and_found(self) -> tuple[list[list[float]], dict[int, Quaternion]]:
+        """L of each bone as floats, and the frames that ``frame`` has found."""
+        return self.rotations.tolist(), {}
+
+    def frame(self, bone: int) -> Quaternion:
+        """Return the frame of one bone, as floats: F_j = ... L_p(j) L_j, with the products that bones share once."""
+        own, found = self._own_and_found
+        frame: Quaternion = IDENTITY
+        way = []
+        for above in self.structure.bone_supports[bone]:
+            if above in found:
+                frame = found[above]
+                break
+            way.append(above)
+        for below in reversed(way):
+            w, x, y, z = own[below]
+            frame = found[below] = multiply_components(frame, (w, x, y, z))
+        return frame
+
+    @cached_property
+    def joints(self) -> list[ScalarVector]:
+        """The joints as floats."""
+        return [(x, y, z) for x, y, z in self.points.tolist()]
+
+    @cached_property
+    def frames(self) -> list[Quaternion]:
+        """Frames of the bones, by joint, as floats."""
+        return [(w, x, y, z) for w, x, y, z in self.quaternions.tolist()]
