@@ -11,8 +11,10 @@ Level k of the tasks has residuals r_k and the Jacobian J_k; W are the weights o
 after Siciliano and Slotine (1991). A level moves the joints in the null space of the levels above it, so that to first
 order their residuals don't change. The posture task is the last level. Its residual is the way to a reference pose,
 q_reference - q, and it determines the coordinates that the tasks leave open: so the pose is, locally, a function of the
-targets. Without the posture task the pose wanders within the set of poses that meet the targets. The posture part
-N_K (q_reference - q) of a step is extrapolated from that of the step before (``_extrapolated``).
+targets. Without the posture task the pose wanders within the set of poses that meet the targets. Of tasks of one level
+the posture part of a step knows their curvature (``posture_step``); of several levels the posture part
+N_K (q_reference - q) is extrapolated from that of the step before (``_extrapolated``): with the curvature, but without
+that of poles, frames and unmet tasks, steps were refused.
 
 lambda_k is proportional to the length of the level's residual (Fan and Yuan 2005). It stands for the second derivatives
 that a Gauss-Newton step leaves out, which are proportional to the residual, too.
@@ -37,12 +39,20 @@ import numpy as np
 
 from ..math.factorisation import damped_inverse
 from ..math.operations import Array, Component
+from ..model.tree_motions import TreeMotions
 from .bounded_step import bounded_step
+from .posture_step import curved_posture
 from .task_stack import TaskStack
 from .tasks import State
 
 DAMPING = 0.3
 """lambda over the length of a level's residual: about half a lever arm, in the tree's units."""
+
+CURVED_DAMPING = 0.2
+"""``DAMPING`` at most of a step with the curvature of the tasks, and the length of the residual below which lambda is
+the length's square. With ``DAMPING`` a Y of 10 bones took 6.5 steps instead of 5.8, a hand of 26 bones
+6.8 instead of 5.6 (means of 200 targets), with 0.1 throughout 13 of the Y's targets were met in another pose than by
+the steps without curvature, 9 of them farther from the reference pose, instead of 6 and 2."""
 
 LEAST_DAMPING = 1e-8
 """lambda of a level that is met."""
@@ -126,6 +136,8 @@ class _Levels:
     stack: TaskStack
     dampings: Sequence[float]
     """lambda of each level."""
+    motions: TreeMotions | None = None
+    """Of the state, with which the posture part takes the curvature of the tasks into account; None: it doesn't."""
     solved: list[tuple[slice, Array, Array, Array]] = field(default_factory=list)
     """Rows of each level, J (R, N + S), J~ (R, N + S) and the pseudo-inverse of J~ (N + S, R), without limits."""
 
@@ -154,6 +166,9 @@ class _Levels:
         posture = toward * (weights > 0.0)
         for _, _, rows, pseudo_inverse in solved:
             posture -= pseudo_inverse @ (rows @ posture)
+        if self.motions is not None and solved and toward.any():
+            task = jacobian, solved[0][3], change
+            posture = curved_posture(self.stack, self.motions, task, weights, toward, posture)
         self.solved = self.solved or solved
         return change, posture
 
@@ -176,12 +191,30 @@ def least_dampings(stack: TaskStack) -> list[float]:
 
 
 def _step(
-    stack: TaskStack, state: State, residual: Array, jacobian: Array, toward: Array, damping: float = DAMPING
+    stack: TaskStack,
+    state: State,
+    residual: Array,
+    jacobian: Array,
+    toward: Array,
+    damping: float = DAMPING,
+    motions: TreeMotions | None = None,
 ) -> tuple[Array, Array, _Levels]:
-    """Return the tasks' and the posture task's part of a step that ends within limits, and how it was solved."""
-    errors = stack.errors(residual)
-    dampings = [damping * error + least for error, least in zip(errors, least_dampings(stack), strict=True)]
-    levels = _Levels(stack, dampings)
+    """Return the tasks' and the posture task's part of a step that ends within limits, and how it was solved.
+
+    Args:
+        stack: tasks by level.
+        state: before the step.
+        residual: (M,).
+        jacobian: J (M, N + S).
+        toward: q_reference - q (N + S,).
+        damping: lambda over the length of a level's residual.
+        motions: of the state, with which the step takes the curvature of the tasks into account; None leaves it out.
+    """
+    dampings = []
+    for error, least in zip(stack.errors(residual), least_dampings(stack), strict=True):
+        factor = damping if motions is None else min(CURVED_DAMPING, error)
+        dampings.append(factor * error + least)
+    levels = _Levels(stack, dampings, motions)
     return *bounded_step(stack, state, jacobian, residual, levels, toward), levels
 
 
@@ -227,16 +260,22 @@ def descend_by_priority(stack: TaskStack, start: State, reference: State | None,
     radius, taken, slow, is_converged = LONGEST, 0, 0, True
     jacobian: Array | None = None
     progress, has_poles = _Progress(), stack.levels_with_poles[-1]
+    is_curved = reference is not None and len(stack.levels) == 1 and not has_poles
     before: tuple[Array, Array] | None = None
     for _ in range(steps):
         if jacobian is None:
             if taken == 0 or has_poles:
                 residual, bends = stack.residual(state)
                 cost = _cost(stack, residual, toward)
-            jacobian = stack.jacobian(state)
-            by_tasks, by_posture, levels = _step(stack, state, residual, jacobian, toward)
+            motions = stack.motions(state)
+            jacobian = stack.jacobian(state, motions)
+            curvature = motions if is_curved else None
+            by_tasks, by_posture, levels = _step(stack, state, residual, jacobian, toward, DAMPING, curvature)
             posture_share = UNMET_SHARE if cost.below > MET else 1.0
-            extrapolated = posture_share * (by_posture if before is None else _extrapolated(stack, by_posture, *before))
+            extrapolated = by_posture
+            if before is not None and not is_curved:
+                extrapolated = _extrapolated(stack, by_posture, *before)
+            extrapolated = posture_share * extrapolated
         change = by_tasks + extrapolated
         length = math.sqrt(float(change @ change))
         gained, size = jacobian @ by_tasks, float(by_posture @ by_posture)
@@ -323,8 +362,9 @@ def _extrapolated(stack: TaskStack, by_posture: Array, before: Array, taken: Arr
 
     Anderson (1965), depth one. f is a Gauss-Newton step, which leaves out the curvature of the tasks. Near the end
     successive f along that curvature have a ratio rho: their sum converges slowly where rho is near 1, and not at all
-    where rho < -1 (some targets of a hand, rho = -1.75, used up all their steps). With s = g the extrapolated part is
-    f / (1 - rho), its limit. The 95th percentile of the steps was 66 for a hand and 17 for a Y, and became 20 and 13.
+    where rho < -1. With s = g the extrapolated part is f / (1 - rho), its limit. Of 60 targets with rotations for all
+    effectors a Y of 10 bones met 59 in 19.6 steps (mean), without the extrapolation 58 in 23.0; a hand of 26 bones took
+    21.8 steps instead of 25.9.
 
     With gamma > 1, which is rho > 1, f isn't extrapolated: f leads away from a saddle, and f / (1 - rho) back to it.
     Nor is an f that has grown by more than ``LARGEST_GROWTH``: after a g of rounding errors alone gamma = 1 +- 1e-16,
