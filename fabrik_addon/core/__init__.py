@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from .status import FabrikError, Status
 
 if TYPE_CHECKING:
-    from .goals.pole import pole_for
+    from .goals.pole_path import pole_for
     from .math.operations import Array
     from .model.chain_start import StartPose, start_from
     from .model.tree_start import StartTree, start_tree
@@ -57,7 +57,7 @@ __all__ = [
 ]
 
 _NAMES = {
-    ".goals.pole": ("pole_for",),
+    ".goals.pole_path": ("pole_for",),
     ".math.operations": ("Array",),
     ".model.chain_start": ("StartPose", "start_from"),
     ".model.tree_start": ("StartTree", "start_tree"),

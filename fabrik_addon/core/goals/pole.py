@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..math.operations import SCALAR, TINY, Array, Component, Condition, Operations, ScalarVector, Vector
-from ..math.quaternions import Quaternion, from_to, multiply, rotate, x_axis
+from ..math.operations import TINY, Array, Component, Condition, Operations, ScalarVector, Vector
+from ..math.quaternions import Quaternion, from_to, multiply, rotate
 from ..math.vectors import (
     NO_DIRECTION,
     choose_parts,
@@ -30,7 +30,6 @@ from ..math.vectors import (
     rotate_about,
     scale,
 )
-from ..problem import Pose
 
 NO_BEND = 1e-5
 """Length of ``bend_direction``, over the chain's length, up to which a chain is straight: rounding of Blender's single
@@ -219,45 +218,7 @@ def bends_toward_pole(ops: Operations, joints: Sequence[Vector], pole: Vector) -
     return bends | ops.negate(has_side)
 
 
-def pole_for(pose: Pose, distance: float, pole_angle: float = 0.0) -> Array:
-    """Return a pole that leaves a chain's pose as it is: in the plane of its bend, on the side to which it bends.
-
-    Args:
-        pose: of a plain chain, without batch axes.
-        distance: of the pole from the line root-tip, less that of the joint farthest from the line, over the chain's
-            length.
-        pole_angle: of the chain, radians; the pole is rotated back by it about the line root-tip.
-
-    Returns:
-        (3,) point in the space of the pose. A straight chain's pole is on the side of the +X axis of its first bone.
-    """
-    joints, length = joints_from_root(pose.positions)
-    along = first_direction(SCALAR, [joints[-1], joints[1]])
-    hint = x_axis(tuple(pose.rotations[0].tolist()))
-    side = perpendicular(SCALAR, along, [bend_direction(SCALAR, joints, along), hint])
-    height = farthest_toward(joints, side) + distance
-    offset: Array = length * np.array(point_beside(joints, along, side, height, pole_angle))
-    return pose.positions[0] + offset  # type: ignore[no-any-return]
-
-
 def joints_from_root(positions: Array) -> tuple[list[ScalarVector], float]:
     """Return the joints (J, 3) of a chain from its root, over the chain's length, and that length."""
     length = float(np.linalg.norm(np.diff(positions, axis=0), axis=1).sum())
     return [(x, y, z) for x, y, z in ((positions - positions[0]) / length).tolist()], length
-
-
-def farthest_toward(joints: Sequence[ScalarVector], side: Vector) -> float:
-    """Return the largest distance of an inner joint from the root along a unit vector."""
-    return max(float(dot(joint, side)) for joint in joints[1:-1] or joints)
-
-
-def point_beside(
-    joints: Sequence[ScalarVector], along: Vector, side: Vector, height: float, pole_angle: float
-) -> Vector:
-    """Return a pole beside the mean of a chain's inner joints, at a height over the line root-tip.
-
-    It is rotated back by the pole angle about that line, of which ``along`` is the unit vector.
-    """
-    inner = joints[1:-1] or joints
-    middle = sum(dot(joint, along) for joint in inner) / len(inner)
-    return rotate_pole(SCALAR, combination(middle, along, height, side), along, -pole_angle)

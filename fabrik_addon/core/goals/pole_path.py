@@ -18,9 +18,9 @@ import numpy as np
 
 from ..math.operations import SCALAR, Array, Vector
 from ..math.quaternions import Quaternion, conjugate, multiply, rotate, x_axis
-from ..math.vectors import first_direction, norm, perpendicular, rejection
+from ..math.vectors import combination, dot, first_direction, norm, perpendicular, rejection
 from ..problem import Pose
-from .pole import bend_direction, farthest_toward, joints_from_root, point_beside
+from .pole import bend_direction, joints_from_root, rotate_pole
 
 BEND_NOISE = 3e-5
 """Length of the bend, over the chain's length, up to which its direction is rounding noise of single precision."""
@@ -55,14 +55,31 @@ def steady_poles(poses: Pose, pole: Array, distance: float, pole_angles: Sequenc
             side = _carried(side, frames[number - 1], frame)
         side = perpendicular(SCALAR, along, [bend or side, x_axis(frame)])
         root = poses.positions[number, 0]
-        height = farthest_toward(points, side)
+        inner = points[1:-1] or points
+        height = max(float(dot(joint, side)) for joint in inner)
         if number == 0:
             offset = rejection(tuple(((np.asarray(pole) - root) / length).tolist()), along)
             own = float(norm(SCALAR, offset)) - height
             distance = own if own > LEAST_POLE_DISTANCE else distance
-        beside = point_beside(points, along, side, height + distance, pole_angles[number])
+        middle = sum(dot(joint, along) for joint in inner) / len(inner)
+        beside = combination(middle, along, height + distance, side)
+        beside = rotate_pole(SCALAR, beside, along, -pole_angles[number])
         poles[number] = root + length * np.array(beside)
     return poles
+
+
+def pole_for(pose: Pose, distance: float, pole_angle: float = 0.0) -> Array:
+    """Return a pole (3,) that leaves one pose as it is: in the plane of its bend, on the side to which it bends.
+
+    Args:
+        pose: of a plain chain, without batch axes.
+        distance: of the pole from the line root-tip, less that of the joint farthest from the line, over the chain's
+            length.
+        pole_angle: of the chain, radians.
+    """
+    poses = Pose(pose.positions[None], pose.rotations[None])
+    pole: Array = steady_poles(poses, pose.positions[0], distance, [pole_angle])[0]
+    return pole
 
 
 def _line_and_bend(points: Sequence[Vector]) -> tuple[Vector, Vector | None]:
