@@ -73,7 +73,7 @@ def cross(a: Array, b: Array) -> Array:
 
 
 def crossing(a: Array) -> Array:
-    """Return the matrices (..., 3, 3) with which vectors b become ``a x b``."""
+    """Return the matrices M (..., 3, 3) with ``M b = a x b``, and ``b M = b x a``."""
     found: Array = (a @ _OF_CROSSING).reshape(*a.shape, 3)
     return found
 

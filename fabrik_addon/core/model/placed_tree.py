@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -38,6 +39,11 @@ class PlacedTree:
     def _own_and_found(self) -> tuple[list[list[float]], dict[int, Quaternion]]:
         """L of each bone as floats, and the frames that ``frame`` has found."""
         return self.rotations.tolist(), {}
+
+    def arms(self, bones: int | Sequence[int], offsets: Array) -> Array:
+        """Return offsets (..., 3) in the frames of bones, from the bones' joints, in the tree's axes: ``F_b o``."""
+        found: Array = (self.matrices[bones] @ offsets[..., None])[..., 0]
+        return found
 
     def frame(self, bone: int) -> Quaternion:
         """Return the frame of one bone, as floats: F_j = ... L_p(j) L_j, with the products that bones share once."""

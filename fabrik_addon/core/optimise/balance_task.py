@@ -62,13 +62,8 @@ class BalanceTask:
 
     def center(self, placed: PlacedTree) -> Array:
         """Return the center of mass (2,), seen along the vertical."""
-        seen: Array = self.axes @ (self.masses @ (placed.points[self.bones] + self.arms(placed)))
+        seen: Array = self.axes @ (self.masses @ (placed.points[self.bones] + placed.arms(self.bones, self.centers)))
         return seen
-
-    def arms(self, placed: PlacedTree) -> Array:
-        """Return from each bone's joint to the center of its mass, ``R_b o_b`` (B, 3)."""
-        arms: Array = (placed.matrices[self.bones] @ self.centers[:, :, None])[:, :, 0]
-        return arms
 
     def beyond(self, placed: PlacedTree) -> Array:
         """Return how far the center of mass is beyond each edge (E,), s_e = n_e . c - b_e; negative within."""
@@ -96,9 +91,8 @@ class BalanceTask:
         """
         center = np.tensordot(self.masses, motions.of_joints(self.bones), axes=1)
         turned = motions.structure.turned[self.bones]
-        center[:, : len(motions.axes)] += cross_of_arrays(
-            motions.axes, turned.T @ (self.masses[:, None] * self.arms(placed))
-        ).T
+        arms = self.masses[:, None] * placed.arms(self.bones, self.centers)
+        center[:, : len(motions.axes)] += cross_of_arrays(motions.axes, turned.T @ arms).T
         near = np.clip(self.beyond(placed) + self.margin, 0.0, 2.0 * self.margin + TINY)
         found: Array = (near / (2.0 * self.margin + TINY))[:, None] * self.normals @ self.axes @ center
         return found

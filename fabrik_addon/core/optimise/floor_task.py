@@ -41,14 +41,10 @@ class FloorTask:
         """Number of residuals: one for each point."""
         return len(self.bones)
 
-    def arms(self, placed: PlacedTree) -> Array:
-        """Return from each bone's joint to the point, ``R_b o_k`` (P, 3)."""
-        arms: Array = (placed.matrices[self.bones] @ self.points[:, :, None])[:, :, 0]
-        return arms
-
     def below(self, placed: PlacedTree) -> Array:
         """Return by how much each point is below its height (P,); negative above it."""
-        below: Array = self.heights - (placed.points[self.bones] + self.arms(placed)) @ self.up
+        points = placed.points[self.bones] + placed.arms(self.bones, self.points)
+        below: Array = self.heights - points @ self.up
         return below
 
     def residual(self, placed: PlacedTree) -> tuple[float, ...]:
@@ -68,7 +64,9 @@ class FloorTask:
             return np.zeros(rises.shape)
         turned = motions.structure.turned[self.bones]
         # up . (axis x arm) = axis . (arm x up)
-        rises[:, : len(motions.axes)] += turned * (cross(self.arms(placed), self.up) @ motions.axes.T)
+        rises[:, : len(motions.axes)] += turned * (
+            cross(placed.arms(self.bones, self.points), self.up) @ motions.axes.T
+        )
         return rises * is_below[:, None]
 
     def lowered(self, by: float) -> FloorTask:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from ..math.factorisation import positive_inverse
 from ..math.operations import ARRAY, TINY, Array
+from ..math.quaternion_arrays import crossing
 from ..model.constrained_chain_arrays import Bones, FreeAxes, frames_of
 from ..model.joint_limits import AT_LIMIT, within_half_turn
 
@@ -62,17 +63,6 @@ NO_GAIN = 1e-9
 
 LEAST_EIGENVALUE = 4e-8
 """Eigenvalue of a second derivative down to which it counts as positive definite."""
-
-
-def _cross_tensor() -> Array:
-    """Return the tensor E (3, 9) for which the rows of the matrix M with ``u M = u x v`` are ``v E``."""
-    made = np.zeros((3, 3, 3))
-    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
-        made[j, i, k], made[i, j, k] = 1.0, -1.0
-    return made.reshape(3, 9)
-
-
-_CROSS = _cross_tensor()
 
 
 @dataclass(frozen=True)
@@ -197,7 +187,7 @@ def _place(bones: Bones, coordinates: Array) -> _Placed:
     spins = local @ parents.swapaxes(-1, -2)
     spins[..., 1, :] = frames[..., 1]
     arms = joints[:, bones.axes.carried] - joints[:, :-1]
-    columns = spins @ _cross_matrices(arms)
+    columns = spins @ crossing(arms)
     count, free = len(coordinates), bones.axes.free
     return _Placed(
         joints[:, -1], spins.reshape(count, -1, 3).take(free, axis=1), columns.reshape(count, -1, 3).take(free, axis=1)
@@ -207,12 +197,6 @@ def _place(bones: Bones, coordinates: Array) -> _Placed:
 def _lengths(vectors: Array) -> Array:
     """Return the lengths (S,) of vectors (S, 3), in half the time of ``np.linalg.norm``."""
     made: Array = np.sqrt(np.einsum("si,si->s", vectors, vectors))
-    return made
-
-
-def _cross_matrices(vectors: Array) -> Array:
-    """Return the matrices M (..., 3, 3) with ``u M = u x v`` for vectors v (..., 3)."""
-    made: Array = (vectors @ _CROSS).reshape(*vectors.shape, 3)
     return made
 
 
@@ -458,7 +442,7 @@ def _second_derivative(
 ) -> Array:
     """Return half the squared error's second derivative (S, N, N); diagonal and mixed: ``_curvature_of_swings``."""
     # d2 tip / da db = spin a x column b where axis a rotates axis b; here it is multiplied by the residual.
-    bent = spins @ (columns @ _cross_matrices(-residual)).swapaxes(-1, -2) * axes.follows
+    bent = spins @ (columns @ crossing(-residual)).swapaxes(-1, -2) * axes.follows
     made: Array = columns @ columns.swapaxes(-1, -2) + bent + bent.swapaxes(-1, -2)
     made.reshape(len(made), -1)[:, :: made.shape[-1] + 1] += diagonal
     n, m = axes.swings
