@@ -35,6 +35,11 @@ in a local minimum."""
 NEAR_TARGET = 0.02
 """Distance from the target within which a step may increase the error: the next step takes the increase away."""
 
+NEAR_STEP = 0.1
+"""Largest change of a joint coordinate, half-sine or radians, in a step from within ``NEAR_TARGET``: longer ones follow
+the null space too far for the step to be accepted. With the bound of all steps a finger took 11.1 steps from rest
+instead of 10.3, a tentacle 12.6 instead of 12.4 (means of 200)."""
+
 LEAST_STRIDE, MOST_STRIDE = 0.1, 6.0
 """Share of the rotation back to the reference pose that a step takes in the null space: ``_fitting`` estimates it."""
 
@@ -53,19 +58,21 @@ class _Stride:
         self._ops, self._last, self._was_near = ops, self.share, error < 0.0
         self._change: list[Component] = []
 
-    def fit(self, change: list[Component], is_near: Condition, helps: Condition) -> None:
+    def fit(self, change: list[Component], taken: Component, is_near: Condition, helps: Condition) -> None:
         """Set the share for the step after one.
 
         Args:
             change: that step.
+            taken: the share of it that was taken.
             is_near: whether the tip was within ``NEAR_TARGET`` of the target before it.
             helps: whether it was accepted.
         """
-        ops, share = self._ops, self.share
-        following = is_near & self._was_near
+        ops, change = self._ops, [taken * part for part in change]
+        share = ops.where(is_near, taken, 1.0) * self.share
+        last, following = share, is_near & self._was_near
         if ops.any(following):
             share = ops.where(following, _fitting(ops, self._change, change, self._last, share), share)
-        self._last, self._change, self._was_near = self.share, change, is_near & helps
+        self._last, self._change, self._was_near = last, change, is_near & helps
         self.share = ops.where(is_near & ops.negate(helps), 0.5 * share, share)
 
 
@@ -112,11 +119,12 @@ def rotate_least(
         residual = gx - x, gy - y, gz - z
         share_back = ops.where(at_reference | is_near, stride.share, 0.0)
         change, share, longest, is_still = _step(ops, pose, reference, residual, damping, share_back)
+        share = ops.where(is_near, ops.minimum(NEAR_STEP / longest, share), share)
         trial = pose.moved(ops, change, share)
         trial_error = distance_between(ops, trial.tip, target)
         better = ((trial_error < error) | (trial_error <= NEAR_TARGET)) & ops.negate(done)
         pose = trial.where(ops, better, pose)
-        stride.fit(change, is_near, better)
+        stride.fit(change, share, is_near, better)
         damping = _next_damping(ops, damping, is_near, better)
         error = ops.where(better, trial_error, error)
         done = done | (is_still & (error > NEAR_TARGET))
