@@ -42,6 +42,7 @@ from numpy.typing import NDArray
 
 from ..math.factorisation import damped_inverse, positive_inverse
 from ..math.operations import Array, Component, Condition
+from ..math.positive_part import positive_part
 from ..model.tree_motions import TreeMotions
 from .task_loss import Loss
 from .task_stack import TaskStack
@@ -244,10 +245,12 @@ def forces_at(stack: TaskStack, model: CostModel, back: Array, predicted: Array,
 
 def without_negative(stack: TaskStack, curvature: Array) -> Array:
     """Return K (N + S, N + S) without its negative curvatures, in coordinates of which P is the identity."""
-    scale = np.sqrt(stack.posture_weights)
+    (columns,) = np.nonzero(curvature.any(tuple(range(curvature.ndim - 1))))
+    scale = np.sqrt(stack.posture_weights[columns])
     scales = scale[:, None] * scale
-    values, vectors = np.linalg.eigh(curvature / scales)
-    found: Array = (vectors * np.maximum(values, 0.0)[..., None, :]) @ vectors.swapaxes(-1, -2) * scales
+    part = positive_part(curvature.take(columns, -1).take(columns, -2) / scales) * scales
+    found = np.zeros(curvature.shape)
+    found[..., columns[:, None], columns] = part
     return found
 
 
