@@ -34,6 +34,7 @@ from .fabrik.chain_fabrik import bend_of_shape
 from .fabrik.passes import Stop
 from .fabrik.tree_passes import EffectorPull, sweep_tree, tree_frames
 from .math.operations import SCALAR, Array, Vector
+from .math.quaternion_arrays import angle_between
 from .math.quaternions import Quaternion, conjugate, multiply, rotate
 from .math.vectors import relative_to, scale
 from .model.chain_start import batch_shape
@@ -405,7 +406,7 @@ def _starts(problem: TreeProblem, near: State, previous: TreeSolution | None, op
     if previous is not None:
         yield state_of_previous(problem, previous)
     yield near
-    yield _warm_start(problem, options)
+    yield _warm_start(problem, near, options)
     start, structure = problem.start, problem.start.tree.structure
     for angle, share in ((0.15, 0.5), (-0.15, 0.25), (0.6, 0.75), (-0.6, 0.1)):
         coordinates = [*start.coordinates]
@@ -464,8 +465,6 @@ def _weight_at(problem: TreeProblem, joint: int, weight: float) -> float:
     That is the largest weight of the effectors at or beyond the joint, else that of the effector that it meets.
     """
     structure = problem.start.tree.structure
-    if joint < 0:
-        return 0.0
     if not structure.supporting_bones[joint]:
         return 1e6 * weight  # no bone moves it: the effector meets it where it is
     of_others = [
@@ -476,17 +475,15 @@ def _weight_at(problem: TreeProblem, joint: int, weight: float) -> float:
     return max(of_others, default=weight)
 
 
-def _warm_start(problem: TreeProblem, options: Options) -> State:
-    """Return FABRIK's pose, with joint coordinates clamped to their limits."""
+def _warm_start(problem: TreeProblem, near: State, options: Options) -> State:
+    """Return FABRIK's pose, with joint coordinates clamped to their limits; joints that are to meet do so as before."""
     start = problem.start
     tree = start.tree
     pulls = [
         EffectorPull(
             place.joint,
-            place.target,
-            place.meets,
+            near.placed.joints[place.joint] if place.target is None else place.target,
             (1e-3 if excess else 10.0 if pinned else 1.0) * weight,
-            _weight_at(problem, place.meets, weight),
         )
         for place, weight, pinned, excess in zip(
             problem.places, problem.weights, problem.pinned, problem.beyond_reach, strict=True
@@ -524,18 +521,11 @@ def _within_turn(stack: TaskStack, begin: State, found: State, most: float) -> S
     """
     if not math.isfinite(most):
         return found
-    largest = largest_rotation(begin.placed.quaternions, found.placed.quaternions)
+    largest = float(angle_between(begin.placed.quaternions, found.placed.quaternions).max())
     if largest <= most:
         return found
     nearer = stack.applied(begin, (most / largest) * stack.to_reference(begin, found))
     return descend_by_priority(stack.first_level_and_floor, nearer, None, TREE_STEPS)[0]
-
-
-def largest_rotation(before: Array, after: Array) -> float:
-    """Return the largest angle (radians) between the quaternions (J, 4) of a bone before and after."""
-    signs = np.where((before * after).sum(axis=1) < 0.0, -1.0, 1.0)[:, None]
-    half_chord = 0.5 * float(np.sqrt(np.square(before - signs * after).sum(axis=1).max()))
-    return 4.0 * math.asin(min(half_chord, 1.0))
 
 
 def _statuses(problem: TreeProblem, state: State, distances: Sequence[float], is_converged: bool) -> list[int]:

@@ -30,6 +30,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from .math.quaternion_arrays import angle_between
 from .model.tree_start import StartTree
 from .optimise.batched_descent import are_alike, descend_between
 from .optimise.tree_problem import is_held, tree_problem
@@ -38,7 +39,6 @@ from .solve_tree import (
     TREE_STEPS,
     TreeSolution,
     firmness_of,
-    largest_rotation,
     present_or,
     solution_of,
     solve_tree_components,
@@ -118,7 +118,7 @@ def _extrapolated(before: TreeSolution, last: TreeSolution) -> TreeSolution:
     take 1.6 steps instead of 2.7. A parabola through three solutions, instead of the line through two, took 1.9.
     """
     frames, frames_before = np.array(last.frames), np.array(before.frames)
-    if largest_rotation(frames_before, frames) > STEADY:
+    if angle_between(frames_before, frames).max() > STEADY:
         return last
     signs = np.where((frames_before * frames).sum(axis=1, keepdims=True) < 0.0, -1.0, 1.0)
     frames += frames - signs * frames_before
@@ -150,7 +150,7 @@ def _solved_between(
     after = state_of_previous(problems[-1], last)
     inner = problems[1:-1]
     stacks = [problem.stack() for problem in inner]
-    if largest_rotation(first.rotations, after.rotations) > SMOOTH or not are_alike(stacks):
+    if angle_between(first.rotations, after.rotations).max() > SMOOTH or not are_alike(stacks):
         return []
     references = [problem.turned_to_poles(problem.present) for problem in inner]
     descended = descend_between(stacks, references, (before, first, after), TREE_STEPS, firmness_of(inner[0]))

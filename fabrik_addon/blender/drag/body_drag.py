@@ -15,7 +15,7 @@ import numpy as np
 from mathutils import Vector
 
 from ...core import Goals
-from ...core.solve_tree import largest_rotation
+from ...core.math.quaternion_arrays import angle_between
 from ..rig.body_following import Follows
 from ..rig.body_look_at import eye_channels
 from ..rig.body_properties import body_of
@@ -276,7 +276,7 @@ class BodyDrag(BaseDrag):
         assert tree is not None and solution is not None  # a body is a tree
         before = self._previous[0].solution if self._previous else None
         frames = tree.start.frames if before is None else before.frames
-        return largest_rotation(np.array(frames), np.array(solution.frames))
+        return float(angle_between(np.array(frames), np.array(solution.frames)).max())
 
     def finish(self, view_layer: ViewLayer) -> None:
         """Move to the same position again: a move by no distance has no largest rotation."""

@@ -45,17 +45,13 @@ branches: with two branches alone the rotation about the line through their join
 
 @dataclass(frozen=True)
 class EffectorPull:
-    """A joint of a tree and its target: a point, or another joint that it should meet."""
+    """A joint of a tree and its target."""
 
     joint: int
-    target: Vector | None
-    """In the tree's units; None where another joint is to be met."""
-    meets: int
-    """The other joint, or -1."""
+    target: Vector
+    """In the tree's units."""
     weight: Component
     """Share of this target in the centroids of the sub-bases."""
-    meets_weight: Component = 1.0
-    """Weight of the joint that is met: both meet at their centroid by ``weight`` and this."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +67,6 @@ def pull_weights(tree: Tree, pulls: Sequence[EffectorPull]) -> list[Component]:
     weights: list[Component] = [0.0] * len(tree.structure.parents)
     for pull in pulls:
         weights[pull.joint] = weights[pull.joint] + pull.weight
-        if pull.meets >= 0:
-            weights[pull.meets] = weights[pull.meets] + pull.weight
     for joint in reversed(range(1, len(weights))):
         parent = tree.structure.parents[joint]
         weights[parent] = weights[parent] + weights[joint]
@@ -152,9 +146,11 @@ def backward_pass(
     """
     goals: dict[int, tuple[Vector, Component]] = {}
     for pull in pulls:
-        _add_goal(goals, pull.joint, *_goal(pull, joints))
-        if pull.meets >= 0:
-            _add_goal(goals, pull.meets, *_goal(pull, joints))
+        goal, weight = pull.target, pull.weight
+        if pull.joint in goals:  # several targets of one joint become their centroid
+            other, other_weight = goals[pull.joint]
+            goal, weight = _centroid(other, goal, other_weight, weight), other_weight + weight
+        goals[pull.joint] = goal, weight
     children, lengths = tree.structure.children, tree.lengths
     for j in range(len(joints) - 1, -1, -1):
         beyond = children[j]
@@ -173,22 +169,6 @@ def backward_pass(
             candidate = goal if candidate is None else _centroid(candidate, goal, weights[j] - weight, weight)
         if candidate is not None:
             joints[j] = candidate
-
-
-def _goal(pull: EffectorPull, joints: Sequence[Vector]) -> tuple[Vector, Component]:
-    """Return where a pull's joint should be and with what weight; two joints that meet do so at their centroid."""
-    if pull.target is not None:
-        return pull.target, pull.weight
-    place = _centroid(joints[pull.joint], joints[pull.meets], pull.weight, pull.meets_weight)
-    return place, pull.weight
-
-
-def _add_goal(goals: dict[int, tuple[Vector, Component]], joint: int, goal: Vector, weight: Component) -> None:
-    """Add a goal of a joint: several goals of one joint become their centroid by weight."""
-    if joint in goals:
-        other, other_weight = goals[joint]
-        goal, weight = _centroid(other, goal, other_weight, weight), other_weight + weight
-    goals[joint] = (goal, weight)
 
 
 def _centroid(a: Vector, b: Vector, first: Component, second: Component) -> Vector:
@@ -270,13 +250,13 @@ def forward_pass(
 def _error(joints: Sequence[Vector], pulls: Sequence[EffectorPull]) -> float:
     """Return ``sqrt(sum w_k |p_k - t_k|^2 / sum w_k)`` over the pulls k.
 
-    p_k is the pulled joint, t_k its target or the joint that it should meet.
+    p_k is the pulled joint, t_k its target.
     """
     total: Component = 0.0
     weights: Component = TINY
     for pull in pulls:
         x, y, z = joints[pull.joint]
-        tx, ty, tz = joints[pull.meets] if pull.target is None else pull.target
+        tx, ty, tz = pull.target
         x, y, z = x - tx, y - ty, z - tz
         total = total + pull.weight * (x * x + y * y + z * z)
         weights = weights + pull.weight
