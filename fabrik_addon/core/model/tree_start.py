@@ -17,12 +17,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from ..math.operations import SCALAR, Array, Vector
 from ..math.quaternions import IDENTITY, Quaternion, conjugate, multiply, rotate
 from ..math.vectors import distance_between, relative_to, scale
 from ..problem import Chain, FabrikError, Pose
 from .chain_start import check_length, rest_frames, split_pose
 from .joint_limits import clamp, joint_limits, rotation_of, swing_twist
+from .placed_tree import PlacedTree
 from .skeleton import JointCoordinates, Tree
 from .tree_structure import tree_structure
 
@@ -49,6 +52,16 @@ class StartTree:
     def arrays(self) -> tuple[Array, Array]:
         """The coordinates as arrays (``Tree.split``)."""
         return self.tree.split(self.coordinates)
+
+    @cached_property
+    def placed(self) -> PlacedTree:
+        """Joints and frames of the coordinates, with the roots where they are."""
+        return self.tree.placed(self.arrays[0], self.unshifted)
+
+    @cached_property
+    def unshifted(self) -> Array:
+        """(R, 3) the roots' shifts where they are."""
+        return np.zeros((len(self.tree.structure.roots), 3))
 
     @cached_property
     def is_limited(self) -> bool:

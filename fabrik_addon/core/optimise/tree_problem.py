@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import numpy as np
-
 from ..goals.softness import is_eased, soft_target
 from ..math.operations import SCALAR, Array, Mask, Vector, add_up
 from ..math.quaternions import conjugate, multiply, rotate
@@ -166,8 +164,10 @@ class TreeProblem:
 
     @cached_property
     def present(self) -> State:
-        """The state of the pose at hand."""
-        return State(self.start.tree, *self.start.arrays, np.zeros((len(self.start.tree.structure.roots), 3)))
+        """The state of the pose at hand; its joints and frames are computed once for all goals."""
+        state = State(self.start.tree, *self.start.arrays, self.start.unshifted)
+        state.__dict__["placed"] = self.start.placed
+        return state
 
     def distances(self, state: State) -> list[float]:
         """Return the distance of each effector from where it is brought."""
