@@ -36,8 +36,8 @@ _NOTE = f"""\
 The metarig as Rigify makes it, 159 bones; elbow, shoulder and the cones of the other joints limited. On the path
 *feasible* the target takes the hand's positions in a smooth sequence of poses within the limits; *beyond* is a loop of
 {WIDE:g} m in steps of {STEP * 100:g} cm, most of it out of reach or beyond the limits. Every move of ours is solved
-from the pose at the start, written, evaluated and measured; Blender's own is an IK constraint on a copy in the same
-scene, evaluated. They take turns."""
+from the move before, written, evaluated and measured; Blender's own is an IK constraint on a copy in the same scene,
+evaluated. They take turns."""
 
 
 def drag_table(effort: Effort) -> Table:
@@ -62,7 +62,7 @@ def drag_table(effort: Effort) -> Table:
     )
 
 
-def _loop(moves: int) -> Array:
+def loop(moves: int) -> Array:
     """Return offsets (moves, 3) from the start: loops, no two of them the same."""
     angles = STEP / WIDE * np.arange(moves)
     loops = [np.sin(angles), -0.5 - 0.5 * np.cos(1.3 * angles + 0.4), np.sin(0.7 * angles + 0.2)]
@@ -93,7 +93,8 @@ def _feasible_offsets(rig: Object, count: int, moves: int) -> Array:
     return np.array(offsets)
 
 
-def _make_human(count: int) -> Object:
+def make_limited_human(count: int) -> Object:
+    """Return Rigify's human with limits on so many bones up from the hand."""
     rig = add_metarig("human")
     bone = rig.pose.bones[TIP]
     for link in [bone, *bone.parent_recursive][:count]:
@@ -104,7 +105,7 @@ def _make_human(count: int) -> Object:
 def _compare(count: int, path: str, moves: int) -> tuple[list[float], list[float], float]:
     """Return our times and Blender's own, in seconds, and the share of moves that reached."""
     new_scene()
-    rig, other, target = _make_human(count), _make_human(count), make_target()
+    rig, other, target = make_limited_human(count), make_limited_human(count), make_target()
     constraint = other.pose.bones[TIP].constraints.new('IK')
     constraint.chain_count = count
     other.location.x += 5.0
@@ -112,7 +113,7 @@ def _compare(count: int, path: str, moves: int) -> tuple[list[float], list[float
     layer.objects.active = rig
     bpy.ops.object.mode_set(mode='POSE')
     layer.update()
-    offsets = _feasible_offsets(rig, count, moves) if path == "feasible" else _loop(moves)
+    offsets = _feasible_offsets(rig, count, moves) if path == "feasible" else loop(moves)
     target.location = other.matrix_world @ other.pose.bones[TIP].tail
     constraint.target = target
     session = ChainDrag(layer, rig, Grab(TIP), count)

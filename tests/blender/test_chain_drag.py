@@ -17,6 +17,7 @@ from fabrik_addon.blender.drag.chain_drag import chain_to_grab
 from fabrik_addon.blender.drag.pose_mirror import mirrored_channels, own_matrix
 from fabrik_addon.core import FabrikError
 from scripts.benchmark.body_path_rows import make_human
+from scripts.benchmark.drag_rows import loop, make_limited_human
 from tests.blender.rigs import (
     EULER_MODES,
     activate,
@@ -112,19 +113,22 @@ def test_begin_changes_nothing_and_cancel_restores_every_bit() -> None:
     assert everything() == before
 
 
-@pytest.mark.parametrize("mode", ("QUATERNION", "AXIS_ANGLE", "XYZ", "ZXY"))
-@pytest.mark.parametrize("limited", (False, True))
-def test_out_and_back_is_the_start_bit_for_bit_and_a_place_is_one_pose(mode: str, limited: bool) -> None:
+def arm_and_spine(mode: str, rng: np.random.Generator) -> tuple[Any, tuple[str, ...]]:
+    """Return Rigify's human with a left arm and spine in one rotation mode, rotated, and the bones' names."""
     armature = metarig("human_metarig")
-    rng = np.random.default_rng(11)
     names = ("hand.L", "forearm.L", "upper_arm.L", "shoulder.L", "spine.003", "spine.002", "spine.001", "spine")
     for name in names:
         bone = armature.pose.bones[name]
         bone.rotation_mode = mode
         set_rotation(bone, random_rotation(rng, 0.4), turns=1)
-    if limited:
-        limit(armature, *names)
     update()
+    return armature, names
+
+
+@pytest.mark.parametrize("mode", ("QUATERNION", "AXIS_ANGLE", "XYZ", "ZXY"))
+def test_out_and_back_is_the_start_bit_for_bit_and_a_place_is_one_pose(mode: str) -> None:
+    rng = np.random.default_rng(11)
+    armature, _ = arm_and_spine(mode, rng)
     start = pose_of(armature)
     for count in (3, 8):
         session = ChainDrag(layer(), armature, Grab("hand.L"), count)
@@ -140,6 +144,55 @@ def test_out_and_back_is_the_start_bit_for_bit_and_a_place_is_one_pose(mode: str
         session.move(layer(), session.start_position)
         assert pose_of(armature) == start
         assert not session.is_moved and session.confirm() == []
+
+
+@pytest.mark.parametrize("mode", ("QUATERNION", "XYZ"))
+@pytest.mark.parametrize("count", (3, 8))
+def test_within_limits_out_and_back_is_the_start_and_the_way_back_has_the_poses_of_the_way_out(
+    mode: str, count: int
+) -> None:
+    rng = np.random.default_rng(11)
+    armature, names = arm_and_spine(mode, rng)
+    limit(armature, *names)
+    update()
+    for name in names:  # a reference pose within the limits
+        set_rotation(armature.pose.bones[name], Euler((0.1, 0.05, 0.15)).to_quaternion())
+    update()
+    start = pose_of(armature)
+    session = ChainDrag(layer(), armature, Grab("hand.L"), count)
+    for _ in range(4):
+        bend = random_rotation(rng, 0.3)
+        root = armature.matrix_world @ session.snapshot.bones.bones[0].head
+        places = [
+            root + Quaternion().slerp(bend, 0.1 * step) @ (session.start_position - root) for step in range(1, 11)
+        ]
+        out = []
+        for place in places:
+            session.move(layer(), place)
+            out.append(frames_of(armature))
+            assert session.result is not None
+        for place, before in zip(places[::-1], out[::-1], strict=True):
+            session.move(layer(), place)
+            assert largest_turn(before, frames_of(armature)) <= 0.1
+        session.move(layer(), session.start_position)
+        assert pose_of(armature) == start
+        assert not session.is_moved and session.confirm() == []
+
+
+def test_a_limited_spine_and_arm_goes_on_from_the_move_before() -> None:
+    """The least rotations from the start alone jump by 110 degrees between two of these moves of 1 cm."""
+    armature = make_limited_human(8)
+    activate(armature, "hand.L")
+    session = ChainDrag(layer(), armature, Grab("hand.L"), 8)
+    before, largest = frames_of(armature), 0.0
+    session.move(layer(), session.start_position + Vector(loop(1)[0].tolist()))
+    for number, offset in enumerate(loop(160).tolist()):
+        session.move(layer(), session.start_position + Vector(offset))
+        after = frames_of(armature)
+        if number:
+            largest = max(largest, largest_turn(before, after))
+        before = after
+    assert largest < 60.0, largest
 
 
 def test_nothing_but_the_chain_moves() -> None:

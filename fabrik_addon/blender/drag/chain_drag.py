@@ -3,9 +3,10 @@
 """The drag of a chain, without events: ``move`` poses the chain for a position of the dragged point.
 
 The dragged point is the tail of a bone, the head of a hand or foot that keeps its direction, or the target or pole of a
-chain. Every move restores the channels of the start, and that pose is initial pose and reference pose of every solve,
-of one chain and of several: what the targets leave open stays near it, and one position gives one pose, bit for bit,
-whatever way the point was dragged.
+chain. Every move restores the channels of the start, and that pose is the reference pose of every solve: what the
+targets leave open stays near it. The search of a single chain within limits starts from the solution of the move
+before; every other solve starts from the reference pose, and one position gives one pose, bit for bit, whatever way the
+point was dragged. At the start position the pose is that of the start, and the next move starts from it.
 """
 
 from __future__ import annotations
@@ -112,6 +113,16 @@ class ChainDrag(BaseDrag):
         obj, bone_name = self._target.obj, self._target.bone_name
         matrix = obj.matrix_world @ obj.pose.bones[bone_name].matrix if bone_name else obj.matrix_world
         return matrix.to_3x3().normalized()
+
+    def move(self, view_layer: ViewLayer, position: Vector) -> None:
+        """Bring the dragged point to a position, world space, or to the nearest feasible one.
+
+        Raises:
+            FabrikError: the position isn't finite, or the point can't be moved.
+        """
+        if position[:] == self.start_position[:]:
+            self._previous.clear()
+        super().move(view_layer, position)
 
     def _pose(self, view_layer: ViewLayer, position: Vector) -> None:
         if self._target is not None:
@@ -223,6 +234,8 @@ class ChainDrag(BaseDrag):
         later = [group for group in groups[groups.index(first) :] if group is not first]
         earlier = [group for group in groups[: groups.index(first)] if self._sharing_goals.keys() & set(group.names)]
         self._groups = _moved_with([first, *earlier, *later], frozenset(self._sharing_goals))
+        self._previous: dict[tuple[str, ...], tuple[SolvedChain, ...]] = {}
+        """Of the move before, by the names of the chains of each group."""
         if self.snapshot.target_bone in self._groups[0].moving:
             raise FabrikError(f"Chain '{self._name}': its target depends on the chain itself: drag a bone instead")
         names = frozenset().union(*(group.bones for group in self._groups))
@@ -292,7 +305,9 @@ class ChainDrag(BaseDrag):
 
     def _write_solved(self, group: Group, goals: dict[str, Goals]) -> list[SolvedChain]:
         solved = []
-        for chain in solve_group(group, {name: goals[name] for name in group.names}):
+        previous = self._previous.get(group.names, ()) if group.tree is None else ()
+        found = self._previous[group.names] = solve_group(group, {name: goals[name] for name in group.names}, previous)
+        for chain in found:
             self._write(chain)
             snapshot = replace(chain.snapshot, goals=goals[chain.snapshot.bones.chain_name])
             solved.append(chain._replace(snapshot=snapshot))

@@ -24,6 +24,7 @@ from mathutils import Quaternion, Vector
 from ...core import ComponentSolution, Goals, Status, TreeSolution, solve_components, start_from, with_root_fixed
 from ...core.goals.link_stretch import stretch_factor
 from ...core.math.operations import SCALAR, ScalarVector
+from ...core.math.quaternions import Quaternion as ComponentQuaternion
 from ...core.model.frame_transport import aim_frame
 from ...core.optimise.least_rotation import PATIENCE
 from ..rig.bone_kinematics import location_at
@@ -73,6 +74,9 @@ class SolvedChain(NamedTuple):
     """Names of the other chains of its tree."""
     solution: TreeSolution | None = None
     """Of its tree, where the next frame starts; None for a chain that is solved as a chain."""
+    frames: Sequence[ComponentQuaternion] = ()
+    """Of the bones of a chain that is solved as a chain, in armature space, where the next move starts; none of a chain
+    with locks or shear, which starts from the reference pose."""
 
     @property
     def settings(self) -> list[Setting]:
@@ -92,14 +96,18 @@ class _Posed(NamedTuple):
     stretch: float
     shift: Vector
     """Of the root, in armature space."""
+    frames: Sequence[ComponentQuaternion] = ()
+    """Of the bones in the solution; none of a chain with locks or shear."""
 
 
-def solve_snapshot(snapshot: Snapshot, goals: Goals | None = None) -> SolvedChain:
-    """Solve one chain from the pose of its snapshot.
+def solve_snapshot(snapshot: Snapshot, goals: Goals | None = None, previous: SolvedChain | None = None) -> SolvedChain:
+    """Solve one chain, with the pose of its snapshot as the reference pose.
 
     Args:
         snapshot: the chain, read from Blender.
         goals: other goals than the snapshot's.
+        previous: the chain solved for goals near these ones: where the search within limits starts. None: it starts
+            from the reference pose.
 
     Raises:
         FabrikError: the goals aren't finite.
@@ -107,7 +115,8 @@ def solve_snapshot(snapshot: Snapshot, goals: Goals | None = None) -> SolvedChai
     goals = goals or snapshot.goals
     bones = snapshot.bones
     turns_freely = bones.is_rigid and not bones.has_locks
-    posed = _posed_freely(snapshot, goals) if turns_freely else _posed_within_constraints(snapshot, goals)
+    initial = previous.frames if previous is not None else ()
+    posed = _posed_freely(snapshot, goals, initial) if turns_freely else _posed_within_constraints(snapshot, goals)
     channels = posed.channels
     whole: tuple[Quaternion, ...] = ()
     if snapshot.influence < 1.0:
@@ -123,13 +132,15 @@ def solve_snapshot(snapshot: Snapshot, goals: Goals | None = None) -> SolvedChai
         posed.stretch,
         _stretched(snapshot, posed.stretch),
         whole,
+        frames=posed.frames,
     )
 
 
-def _posed_freely(snapshot: Snapshot, goals: Goals) -> _Posed:
+def _posed_freely(snapshot: Snapshot, goals: Goals, initial: Sequence[ComponentQuaternion]) -> _Posed:
     """Solve a chain whose bones rotate as the solver takes them to: the solver's status and error hold."""
     bones, options = snapshot.bones, snapshot.options
-    solution = solve_components(snapshot.start, goals, options)
+    start = replace(snapshot.start, initial_frames=initial) if initial else snapshot.start
+    solution = solve_components(start, goals, options)
     shift = Vector()
     if options.moves_root:
         shift = Vector(_point(solution.points[0])) - Vector(_point(snapshot.start.root))
@@ -137,7 +148,7 @@ def _posed_freely(snapshot: Snapshot, goals: Goals) -> _Posed:
     rotations = bones.with_free(bone_rotations(snapshot.parent_frames, frames))
     error, sweeps, status, stretch = cast("tuple[float, float, int, float]", solution[3:])
     channels = nearest_channels(bones, rotations)
-    return _Posed(rotations, channels, _STATUSES[status], error, int(sweeps), stretch, shift)
+    return _Posed(rotations, channels, _STATUSES[status], error, int(sweeps), stretch, shift, solution.frames)
 
 
 def _posed_within_constraints(snapshot: Snapshot, goals: Goals) -> _Posed:

@@ -90,8 +90,7 @@ def solve_group(
     Args:
         group: read from Blender.
         goals: by the names of the chains that have other goals than those that were read.
-        previous: of the same group, what this function returned for the frame before: where the solve starts. A chain
-            that is solved as a chain starts from the reference pose.
+        previous: of the same group, what this function returned for the frame or move before: where the solve starts.
 
     Returns:
         what to write for each chain, in the group's order. Bones in several chains have the same channels in each.
@@ -102,5 +101,6 @@ def solve_group(
     goals = goals or {}
     found = [goals.get(snapshot.name, snapshot.goals) for snapshot in group.snapshots]
     if group.tree is None:
-        return tuple(solve_snapshot(*pair) for pair in zip(group.snapshots, found, strict=True))
+        before: Sequence[SolvedChain | None] = previous or [None] * len(found)
+        return tuple(solve_snapshot(*chain) for chain in zip(group.snapshots, found, before, strict=True))
     return solve_tree_bones(group.tree, group.snapshots, found, previous[0].solution if previous else None)

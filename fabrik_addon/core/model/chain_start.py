@@ -55,6 +55,8 @@ class StartPose:
     """The bones with their joint limits, or None if they have none."""
     transport: Transport
     """Function that rotates the frames of bones without limits along with their links."""
+    initial_frames: Sequence[Quaternion] = ()
+    """Frames of the bones where the search within limits starts; none: it starts from the pose, the reference pose."""
 
     @cached_property
     def without_tip(self) -> StartPose:

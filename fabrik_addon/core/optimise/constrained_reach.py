@@ -12,6 +12,12 @@
 3. Of the poses that reach, the one that rotates least from the reference pose is returned, else the one whose tip is
    nearest to the target.
 
+In a drag the solution of the move before is the initial pose, and the reference pose stays that of the drag's start.
+Step 1 then starts from the initial pose. Step 2 starts from the minimum of step 1, the reference pose and fewer
+feasible poses, and of equally good poses the one that rotates least from the initial pose goes on. Of 11520 moves of an
+arm that is dragged to 1.2 m away 2 had more than 1.02 times the least known error, of a spine and an arm none; with
+Newton's method from the minimum of step 1 alone 80 of the arm's had, some at targets within reach.
+
 The number of steps is bounded, and the same input gives the same bits.
 """
 
@@ -19,6 +25,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,8 +43,9 @@ from .nearest_pose import FIRST_NEWTON_DAMPING, NewtonSteps, nearest_poses
 REACH_STEPS = 40
 """Steps of least squares from one start; those that get there need about ten."""
 
-NEAREST = 8
-"""How many of each kind of feasible pose to start from: those whose tips are nearest to the target."""
+NEAREST, NEAREST_FROM_INITIAL = 8, 2
+"""How many of each kind of feasible pose to start from, those whose tips are nearest to the target: without and with an
+initial pose."""
 
 GAUSS_NEWTON_STEPS, RESIDUAL_DAMPING = 5, 0.3
 """Steps of Gauss-Newton at most from every start, and ``NewtonSteps.residual_damping``."""
@@ -109,46 +117,71 @@ def coordinates_of(
     return coordinates
 
 
+class Starts(NamedTuple):
+    """Joint coordinates, within limits, of the poses from which the search starts."""
+
+    reference: Sequence[SwingTwist]
+    """The reference pose. Callers take the present pose, the solver's pose without limits, clamped to the limits, or
+    the pose with the desired tip rotation."""
+    second: Callable[[], Sequence[SwingTwist]] | None = None
+    """Returns another pose to start from where the first start doesn't reach; None: the reference pose."""
+    initial: Sequence[SwingTwist] | None = None
+    """The solution for a target near this one: the first start, and the reference pose the second. None where there is
+    no such solution: then the reference pose is the first start."""
+
+    @property
+    def first(self) -> Sequence[SwingTwist]:
+        """The first start."""
+        return self.reference if self.initial is None else self.initial
+
+    @property
+    def nearest(self) -> int:
+        """How many of each kind of feasible pose are starts."""
+        return NEAREST if self.initial is None else NEAREST_FROM_INITIAL
+
+
 def reach_within_limits(
     ops: Operations,
     constrained_chain: ConstrainedChain,
-    reference: Sequence[SwingTwist],
+    poses: Starts,
     target: Vector,
     tolerance: float,
     iterations: int,
-    second_start: Callable[[], Sequence[SwingTwist]] | None = None,
 ) -> tuple[list[SwingTwist], Placed, Component, Component]:
     """Rotate bones, within their limits, until the tip is at the target or as near as any start brings it.
+
+    Of all poses that bring the tip to the target the one that rotates least from the reference pose is looked for.
 
     Args:
         ops: scalar or array operations.
         constrained_chain: the bones and their limits.
-        reference: joint coordinates of the reference pose, within limits. The reference pose is the first start, and
-            of all poses that bring the tip to the target the one that rotates least from the reference pose is looked
-            for. Callers take the present pose, the solver's pose without limits, clamped to the limits, or the pose
-            with the desired tip rotation.
+        poses: where to start.
         target: from the root, in units of the chain's length.
         tolerance: distance from tip to target that counts as reached, in the same units.
         iterations: steps from each start at most, and no more than ``REACH_STEPS``.
-        second_start: returns the joint coordinates, within limits, of another pose to start from where the first start
-            doesn't reach. None where there is no other pose: then it is the reference pose.
 
     Returns:
         joint coordinates after, joints and frames, distance from tip to target, starts used.
     """
     steps, tolerance = min(iterations, REACH_STEPS), SHARE_OF_TOLERANCE * tolerance
-    coordinates, placed, error = _least_rotation(ops, constrained_chain, reference, target, tolerance, steps)
+    coordinates, placed, error = _least_rotation(
+        ops, constrained_chain, poses.first, poses.reference, target, tolerance, steps
+    )
     starts = 1.0 + 0.0 * error
     rest = ops.active_indices(error <= tolerance)
     # With fewer steps than ``PATIENCE`` a descent only ran out of steps: it isn't known to be in a local minimum.
     if rest is None or steps < PATIENCE:
         return coordinates, placed, error, starts
-    chain, near = constrained_chain.gather(ops, rest), _gather_pose(ops, rest, reference)
     # Without a second pose the reference pose is a start too: the pose of least squares may be farther from the target.
-    second = near if second_start is None else _gather_pose(ops, rest, second_start())
-    others = [_gather_pose(ops, rest, coordinates), second]
-    found = _start_anywhere(ops, chain, near, others, gather_parts(ops, rest, target), tolerance, steps)
-    used = 3.0 + 2.0 * NEAREST + 0.0 * found[0][0]
+    second = poses.reference if poses.second is None or poses.initial is not None else poses.second()
+    others = [_gather_pose(ops, rest, pose) for pose in (coordinates, second)]
+    poses = Starts(
+        _gather_pose(ops, rest, poses.reference),
+        initial=None if poses.initial is None else _gather_pose(ops, rest, poses.initial),
+    )
+    chain = constrained_chain.gather(ops, rest)
+    found = _start_anywhere(ops, chain, poses, others, gather_parts(ops, rest, target), tolerance, steps)
+    used = 1.0 + len(others) + 2.0 * poses.nearest + 0.0 * found[0][0]
     into = [*(0.0 + part for joint in coordinates for part in joint), starts]
     ops.scatter(rest, into, [*(part for joint in found for part in joint), used])
     *flat, starts = into
@@ -160,15 +193,16 @@ def reach_within_limits(
 def _least_rotation(
     ops: Operations,
     constrained_chain: ConstrainedChain,
+    first: Sequence[SwingTwist],
     reference: Sequence[SwingTwist],
     target: Vector,
     tolerance: float,
     steps: int,
 ) -> tuple[list[SwingTwist], Placed, Component]:
-    """Return what least squares from the reference pose find: joint coordinates, joints and frames, distance."""
-    start = _off_limits(ops, constrained_chain, reference, target, tolerance)
+    """Return what least squares from the first start find: joint coordinates, joints and frames, distance."""
+    start = _off_limits(ops, constrained_chain, first, target, tolerance)
     found, placed, error = rotate_least(ops, constrained_chain, start, reference, target, tolerance, steps)
-    if start is reference or not ops.any(error > tolerance):
+    if start is first or not ops.any(error > tolerance):
         return found, placed, error
     twisted = _twisted(ops, constrained_chain, start, target)
     if twisted is None:
@@ -302,7 +336,7 @@ def _is_straight(
 def _start_anywhere(
     ops: Operations,
     constrained_chain: ConstrainedChain,
-    reference: Sequence[SwingTwist],
+    poses: Starts,
     others: Sequence[Sequence[SwingTwist]],
     target: Vector,
     tolerance: float,
@@ -310,11 +344,13 @@ def _start_anywhere(
 ) -> list[SwingTwist]:
     """Return, of the poses that Newton's method reaches from all starts, the joint coordinates of the best.
 
-    The best of the poses with the tip at the target is the one that rotates least from the reference pose; where no
-    pose has its tip at the target, the best is the one whose tip is nearest to the target.
+    The best of the poses with the tip at the target is the one that rotates least from the first start; where no
+    pose has its tip at the target, the best is the one whose tip is nearest to the target. The best one is rotated back
+    toward the reference pose where its tip is at the target.
     """
-    goals, references, bones = array_of([target])[:, 0], array_of(reference), constrained_chain.bones
-    starts = np.concatenate([_near_poses(bones, goals), np.stack([array_of(one) for one in others], 1)], axis=1)
+    goals, references, bones = array_of([target])[:, 0], array_of(poses.first), constrained_chain.bones
+    near = _near_poses(bones, goals, poses.nearest)
+    starts = np.concatenate([near, np.stack([array_of(one) for one in others], 1)], axis=1)
     damping = np.full(starts.shape[:2], FIRST_NEWTON_DAMPING)
     found, errors, damping = _descend_all(
         bones, starts, goals, damping, NewtonSteps(tolerance, GAUSS_NEWTON_STEPS, NEWTON_GAIN, RESIDUAL_DAMPING)
@@ -328,7 +364,9 @@ def _start_anywhere(
     reached = distance_between(ops, place(ops, constrained_chain, coordinates).joints[-1], target) <= tolerance
     if ops.any(reached):
         steps_back = min(steps, STEPS_BACK)
-        rotated, _, error = rotate_least(ops, constrained_chain, coordinates, reference, target, tolerance, steps_back)
+        rotated, _, error = rotate_least(
+            ops, constrained_chain, coordinates, poses.reference, target, tolerance, steps_back
+        )
         reached = reached & (error <= tolerance)
         coordinates = choose_each(ops, reached, rotated, coordinates)
     if bones.axes.wide[0].size:
@@ -356,14 +394,14 @@ def _squared_rotations(coordinates: Array, references: Array) -> Array:
     return made
 
 
-def _near_poses(bones: Bones, goals: Array) -> Array:
-    """Return the feasible poses (L, K, B, 3) whose tips are nearest to targets (L, 3)."""
+def _near_poses(bones: Bones, goals: Array, count: int) -> Array:
+    """Return, of each kind, so many feasible poses (L, K, B, 3) whose tips are nearest to targets (L, 3)."""
     # All batch items have the same chain, each with a rest frame of its own at the root.
     local = (bones.rests[:1, 0] @ bones.rests[:, 0].swapaxes(-1, -2) @ goals[:, :, None])[..., 0]
     poses, tips = bones.feasible()
     # |local - tip|^2 - |local|^2, which has the same order.
     distance = np.einsum("kpi,kpi->kp", tips, tips) - 2.0 * (tips @ local[:, None, :, None])[..., 0]
-    first, second = np.argsort(distance, axis=2, kind="stable")[..., :NEAREST].swapaxes(0, 1)
+    first, second = np.argsort(distance, axis=2, kind="stable")[..., :count].swapaxes(0, 1)
     return np.concatenate([poses[0, first], poses[1, second]], axis=1)
 
 

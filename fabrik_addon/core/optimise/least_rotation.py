@@ -46,8 +46,11 @@ LEAST_STRIDE, MOST_STRIDE = 0.1, 6.0
 GROWTH = 6.0
 """A stride is at most so many times the one before."""
 
-LEAST_CHANGE = 3e-3
-"""Largest change of a joint coordinate, half-sine or radians, in a step that ends the descent at the target."""
+LEAST_CHANGE, LEAST_CHANGE_AWAY = 3e-3, 1e-4
+"""Largest change of a joint coordinate, half-sine or radians, in a step that ends the descent at the target: from the
+reference pose, and from a start away from it, from which the descent must end at one pose whatever the start. With 3e-4
+a spine and an arm that go on from the move before, dragged to 0.6 m away and back within reach, returned more than 0.1
+degrees off in 22 of 100 moves; with 1e-4 in 4, in a sixth more time."""
 
 
 class _Stride:
@@ -106,6 +109,7 @@ def rotate_least(
     error = distance_between(ops, pose.tip, target)
     at_reference = _are_equal(start, reference, error)
     is_beyond = dot(target, target) > (1.0 + tolerance) * (1.0 + tolerance) if steps >= PATIENCE else False
+    least_change = ops.where(at_reference, LEAST_CHANGE, LEAST_CHANGE_AWAY)
     done = (at_reference & (error <= tolerance)) | is_beyond
     damping: Component = FIRST_ROTATION_DAMPING + 0.0 * error
     stride, before, nearest = _Stride(ops, error), error, error
@@ -131,7 +135,7 @@ def rotate_least(
         nearest = ops.minimum(nearest, error)
         if step % PATIENCE == 0:
             done, before = done | (nearest > ops.maximum(SLOW_FALL * before, tolerance)), nearest
-        done = done | ((error <= tolerance) & (longest <= LEAST_CHANGE)) | (damping > TOO_DAMPED)
+        done = done | ((error <= tolerance) & (longest <= least_change)) | (damping > TOO_DAMPED)
     if ops.any((error > tolerance) & (error <= NEAR_TARGET)):  # the last null-space step took the tip off the target
         return descend(ops, constrained_chain, pose.coordinates, target, tolerance, steps // 4)[:3]
     return list(pose.coordinates), pose.placed, error

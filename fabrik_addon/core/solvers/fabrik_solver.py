@@ -16,7 +16,7 @@ from ..math.vectors import choose_each, distance_between
 from ..model.chain_start import StartPose
 from ..model.constrained_chain import ConstrainedChain, place
 from ..model.joint_limits import SwingTwist
-from ..optimise.constrained_reach import coordinates_of, reach_within_limits
+from ..optimise.constrained_reach import Starts, coordinates_of, reach_within_limits
 from ..optimise.pole_task import POINTED, bend_toward_pole, pole_angle
 from ..problem import Options
 from .names import SOLVER_NAMES
@@ -52,8 +52,9 @@ def _solve_within_limits(
         return _solve_with_pole(
             ops, constrained_chain, (present(), warm_start()), (target, pole), shape_at(ops, start, target), options
         )
+    initial = coordinates_of(ops, constrained_chain, start.initial_frames) if start.initial_frames else None
     _, placed, _, starts = reach_within_limits(
-        ops, constrained_chain, present(), target, options.tolerance, options.iterations, warm_start
+        ops, constrained_chain, Starts(present(), warm_start, initial), target, options.tolerance, options.iterations
     )
     return SolverResult(placed.joints, placed.frames, starts)
 
@@ -114,7 +115,7 @@ def _solve_with_pole(
         if ops.all(at_target & (pole_angle(ops, bent_placed.joints, target, pole, shaped) <= POINTED)):
             return SolverResult(bent_placed.joints, bent_placed.frames, 0.0 * present_error)
     coordinates, _, error, count = reach_within_limits(
-        ops, constrained_chain, from_fabrik, target, tolerance, options.iterations, lambda: present
+        ops, constrained_chain, Starts(from_fabrik, lambda: present), target, tolerance, options.iterations
     )
     was_nearer = (error > tolerance) & (present_error < error)
     if ops.any(was_nearer):

@@ -33,7 +33,7 @@ from ..math.vectors import (
 from ..model.chain_start import StartPose
 from ..model.constrained_chain import ConstrainedChain
 from ..model.joint_limits import SwingTwist, angle_within, hinge_axis, swing_twist
-from ..optimise.constrained_reach import coordinates_of, reach_within_limits
+from ..optimise.constrained_reach import Starts, coordinates_of, reach_within_limits
 from ..optimise.pole_task import bend_toward_pole
 from ..problem import Chain, Options
 from .names import SOLVER_NAMES
@@ -252,7 +252,7 @@ def _within_limits(
     if ops.all(feasible):
         return SolverResult(points, frames, 0.0 * target[0] + 1.0)
     coordinates, placed, _, used = reach_within_limits(
-        ops, constrained_chain, coordinates, target, options.tolerance, options.iterations, lambda: present
+        ops, constrained_chain, Starts(coordinates, lambda: present), target, options.tolerance, options.iterations
     )
     if pole is not None:
         coordinates, placed = bend_toward_pole(ops, constrained_chain, coordinates, target, pole, options.tolerance)
