@@ -186,7 +186,7 @@ def pulling_table(effort: Effort) -> Table:
         f"leaves the floor. A move is within reach where the dragged bone ends at most {MOST_BEHIND:g} of the height "
         "from the mouse. With the other hand pinned a hand that is led far has 4 to 13 of its 40 moves within "
         "reach, and ends 0.3 to 0.5 of the height beyond, where bones rotate by less, in the median move too. With "
-        "twice as many moves, each of half the length, the largest rotation in the ten of these twelve drags with "
+        "twice as many moves, each of half the length, the largest rotation in the nine of these twelve drags with "
         "more than 3 times was 0.50 to 0.57 of what it was with 40: no bone jumped.",
     )
 
