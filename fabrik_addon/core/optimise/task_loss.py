@@ -49,7 +49,7 @@ OF_BODY = Firmness((1e8, 1e5, 1e3, 1e2), (math.inf, 500.0, 100.0, 30.0), 3e-3, 0
 most of them less than 100. A drag out of reach made a thigh jump by 8.6 degrees in one of 80 moves where a hand's last
 8 mm took 0.12."""
 
-OF_CHAINS = Firmness((1e8, 3e4, 1e5), (math.inf, 250.0, 100.0), 2e-3, 0.021)
+OF_CHAINS = Firmness((1e8, 3e4, 1e5), (math.inf, 250.0, 20.0), 2e-3, 0.021)
 """Of chains with pins whose root moves: rotations and poles are met to 0.1 degrees where they can be; with a weight of
 1e3 chains bent up to 9 degrees beside their poles.
 
