@@ -313,6 +313,12 @@ def _solved_by_priority(
         if problem.may_stay_unmet or (problem.is_met(best) and problem.bends_to_poles(best)):
             break
     assert best is not None  # the reference pose, rotated to its poles, is always a start
+    is_last_secondary = len(problem.secondary) > len(problem.held)
+    if is_last_secondary and not problem.is_met(best):
+        # Poles and rotations that can't be met as well lead into minima away from the targets.
+        nearer, steps, _ = descend_by_priority(stack.with_levels(stack.levels[:-1]), best, best, TREE_STEPS)
+        used += steps
+        best = nearer if problem.spread(nearer) < problem.spread(best) else best
     if any(problem.pinned):
         best = _with_pins(stack, problem.present, best)
     return Descended(best, used, is_converged, best)

@@ -15,6 +15,7 @@ from mathutils import Quaternion, Vector
 
 from fabrik_addon.blender.rig.last_results import result_of
 from fabrik_addon.blender.rig.wording import length_text
+from scripts.benchmark.body_path_rows import make_human
 from tests.blender.rigs import (
     Bone,
     distance_left,
@@ -214,6 +215,35 @@ def test_a_pin_with_its_rotation_stays_as_it_is_however_far_another_chain_is_pul
     assert pinned.status == "REACHED" and pulled.status != "REACHED"
     assert (hand.tail - tail).length < 1e-4
     assert abs(hand.matrix.to_quaternion().dot(before)) > np.cos(np.radians(0.25))
+
+
+@pytest.mark.parametrize("root", ["FIXED", "TRANSLATE"])
+def test_a_hand_that_can_not_take_its_rotation_comes_to_its_place(root: str) -> None:
+    """Hands were off by 0.060 (TRANSLATE) and 0.092 (FIXED) of the height more than in the pose without rotations."""
+    armature, rng = make_human(with_limits=True, with_poles=False), np.random.default_rng(1)
+    chains = list(armature.fabrik.chains)
+    chains[0].root_motion = root
+    height = max(bone.tail_local.z for bone in armature.data.bones)
+    rest = chains[0].target.location.copy()
+
+    def farthest(with_rotation: bool) -> float:
+        for bone in armature.pose.bones:
+            bone.matrix_basis.identity()
+        for chain in chains[:2]:
+            chain.use_rotation = with_rotation
+        update()
+        assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+        update()
+        return max((armature.pose.bones[one.tip].tail - one.target.location).length for one in chains[:2]) / height
+
+    worse = []
+    for _ in range(12):
+        away = Vector(rng.normal(size=3).tolist()).normalized()
+        chains[0].target.location = rest + rng.uniform(0.0, 0.12) * height * away
+        for chain in chains[:2]:
+            chain.target.rotation_euler = rng.uniform(-1.0, 1.0, 3).tolist()
+        worse.append(farthest(True) - farthest(False))
+    assert max(worse) < 0.01, worse
 
 
 def test_a_pin_that_limits_do_not_let_hold_says_so(capfd: pytest.CaptureFixture[str]) -> None:
