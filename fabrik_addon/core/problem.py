@@ -17,7 +17,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .math.operations import Array, IntegerArray, ScalarVector
+from .math.operations import SCALAR, Array, IntegerArray, ScalarVector
+from .math.quaternions import rotation_fault
 from .status import FabrikError as FabrikError
 from .status import Status as Status
 
@@ -65,13 +66,39 @@ class Chain:
     (``fabrik.pole_shape``); empty where its poses with a pole are planar."""
 
     def __post_init__(self) -> None:
-        """Refuse a link without length, whose rotation would move no joint; a body's bones may start at one place."""
+        """Refuse limits that no angle meets, numbers outside their range, and a link without length.
+
+        The rotation of a link without length would move no joint; a body's bones may start at one place.
+        """
         if len(self.lengths) < 2:
             raise FabrikError("a chain needs at least one link")
         for parent, length in zip(self.parents.tolist(), self.lengths.tolist(), strict=True):
             may_be_none = self.posture_weights is not None and length == 0.0
             if parent >= 0 and not (0.0 < length < np.inf or may_be_none):
                 raise FabrikError(f"the link that starts at {self.name(parent)} has length {length:g}, not more than 0")
+        # Comparisons with NaN are false: NaN is refused, too.
+        is_range = (self.lower <= self.upper) & (self.lower < np.inf) & (self.upper > -np.inf)
+        if not is_range.all():
+            joint, axis = np.argwhere(~is_range)[0].tolist()
+            lower, upper = self.lower[joint, axis], self.upper[joint, axis]
+            raise FabrikError(
+                f"the limits of {self.name(joint)} about {'XYZ'[axis]} are {lower} and {upper} radians: "
+                "the smallest angle must be at most the largest"
+            )
+        is_share = (self.stiffness >= 0.0) & (self.stiffness < 1.0)
+        if not is_share.all():
+            joint, axis = np.argwhere(~is_share)[0].tolist()
+            stiffness = self.stiffness[joint, axis]
+            raise FabrikError(
+                f"the stiffness of {self.name(joint)} about {'XYZ'[axis]} is {stiffness:g}: "
+                "it must be at least 0 and less than 1"
+            )
+        for joint, rest in enumerate(self.rest.tolist()):
+            if fault := rotation_fault(SCALAR, rest):
+                raise FabrikError(f"the rest frame of {self.name(joint)} {fault}")
+        for number, weight in enumerate(self.weights.tolist()):
+            if not 0.0 <= weight < math.inf:
+                raise self.refusal(number, "weight", f"is {weight:g}: it must be at least 0, and finite")
 
     @cached_property
     def is_plain(self) -> bool:
@@ -131,6 +158,16 @@ class Chain:
     def name(self, joint: int) -> str:
         """Return the name of the bone at a joint, or the joint's index where there are no names, for messages."""
         return f"bone '{self.names[joint]}'" if self.names else f"joint {joint}"
+
+    def refusal(self, number: int, what: str, fault: str = "is not a finite number") -> FabrikError:
+        """Return the error that names what is wrong with an effector's own chain.
+
+        Args:
+            number: of the effector.
+            what: of the chain is wrong.
+            fault: of it.
+        """
+        return FabrikError(f"the {what} of the chain that ends at {self.name(int(self.tips[number]))} {fault}")
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from .goals.pole import NO_BEND, bend_direction, rotate_pole, side_toward
 from .goals.softness import is_eased, soft_share, soft_target
 from .goals.tip_rotation import last_link
 from .math.operations import ARRAY, SCALAR, Component, Condition, Operations, Vector, add_up, quiet
-from .math.quaternions import IDENTITY, Quaternion, conjugate, from_to, multiply, rotate
+from .math.quaternions import IDENTITY, Quaternion, conjugate, from_to, multiply, rotate, rotation_fault
 from .math.vectors import choose_each, choose_parts, distance_between, first_direction, norm, relative_to, scale
 from .model.chain_start import StartPose, batch_shape, start_from
 from .optimise.constrained_reach import REACH_STEPS, coordinates_of
@@ -60,7 +60,8 @@ def solve(chain: Chain, pose: Pose, goals: Goals, options: Options = DEFAULT_OPT
         pose, error, iterations and status, with the batch axes of pose and goals.
 
     Raises:
-        FabrikError: a number isn't finite, or a shape doesn't fit.
+        FabrikError: a number isn't finite or not in its range, a shape doesn't fit, or a desired rotation isn't a
+            unit quaternion.
     """
     if chain.is_plain and goals.meets is None:
         return solve_from(start_from(chain, pose), goals, options)
@@ -137,7 +138,7 @@ def check_goals(start: StartPose, goals: Goals) -> tuple[StartPose, ChainGoal]:
     """Return the start with the batch axes of pose and goals together, and the goals as components.
 
     Raises:
-        FabrikError: a number isn't finite, or a shape doesn't fit.
+        FabrikError: a number isn't finite, a shape doesn't fit, or a desired rotation isn't a unit quaternion.
     """
     chain, batch = start.chain, start.batch
     goals_batch = batch_shape(
@@ -154,24 +155,20 @@ def check_goals(start: StartPose, goals: Goals) -> tuple[StartPose, ChainGoal]:
     ops = ARRAY if batch else SCALAR
     (target,) = ops.split(goals.targets, batch)
     if not ops.all(ops.isfinite(target[0] + target[1] + target[2])):
-        raise _not_finite(chain, "target")
+        raise chain.refusal(0, "target")
     pole, angle, rotation = None, 0.0, None
     if goals.poles is not None:
         (pole,) = ops.split(goals.poles, batch)
         if not ops.all(ops.isfinite(add_up(pole))):
-            raise _not_finite(chain, "pole target")
+            raise chain.refusal(0, "pole target")
         angle = 0.0 if goals.pole_angles is None else float(goals.pole_angles[0])
         if not math.isfinite(angle):
-            raise _not_finite(chain, "pole angle")
+            raise chain.refusal(0, "pole angle")
     if goals.rotations is not None:
         (rotation,) = ops.split(goals.rotations, batch)
-        if not ops.all(ops.isfinite(add_up(rotation))):
-            raise _not_finite(chain, "rotation goal")
+        if fault := rotation_fault(ops, rotation):
+            raise chain.refusal(0, "rotation goal", fault)
     return start, ChainGoal(target, pole, angle, rotation)
-
-
-def _not_finite(chain: Chain, goal: str) -> FabrikError:
-    return FabrikError(f"the {goal} of the chain that ends at {chain.name(-1)} is not a finite number")
 
 
 def move_root(after: Stage, ops: Operations, start: StartPose, goal: ChainGoal, options: Options) -> ComponentSolution:

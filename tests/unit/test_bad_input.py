@@ -11,6 +11,7 @@ import pytest
 
 from fabrik_addon.core import Chain, FabrikError, Goals, Options, Pose, plain_chain, solve, start_from
 from tests.unit.chains import Array, goals, lay, pose_of
+from tests.unit.trees import y_tree
 
 NAMES = ("upper_arm", "forearm", "hand")
 CHAIN = plain_chain([1.0, 0.8, 0.4], NAMES)
@@ -73,6 +74,94 @@ def test_a_link_without_length_names_its_bone(link: int, length: float) -> None:
 def test_joints_without_names_are_numbered() -> None:
     with pytest.raises(FabrikError, match="joint 1 has length 0"):
         plain_chain([1.0, 0.0])
+
+
+def free_limits(joints: int) -> tuple[Array, Array]:
+    return np.full((joints, 3), -np.inf), np.full((joints, 3), np.inf)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize(
+    ("lower", "upper", "words"),
+    [
+        (0.5, -0.25, "0.5 and -0.25"),
+        (1.0, 0.9999999999999999, "1.0 and 0.9999999999999999"),
+        (np.nan, 1.0, "nan and 1.0"),
+        (-1.0, np.nan, "-1.0 and nan"),
+        (np.inf, np.inf, "inf and inf"),
+        (-np.inf, -np.inf, "-inf and -inf"),
+    ],
+)
+def test_limits_that_no_angle_meets_name_bone_and_axis(lower: float, upper: float, words: str, axis: int) -> None:
+    limits = free_limits(4)
+    limits[0][1, axis], limits[1][1, axis] = lower, upper
+    message = (
+        rf"the limits of bone 'forearm' about {'XYZ'[axis]} are {words} radians: the smallest angle must be at most"
+    )
+    with pytest.raises(FabrikError, match=message):
+        plain_chain(CHAIN.links, NAMES, limits=limits)
+    tree, _ = y_tree()
+    limits = free_limits(len(tree.lengths))
+    limits[0][1, axis], limits[1][1, axis] = lower, upper
+    with pytest.raises(FabrikError, match=message.replace("bone 'forearm'", "joint 1")):
+        dataclasses.replace(tree, lower=limits[0], upper=limits[1])
+
+
+def test_a_locked_axis_is_a_range() -> None:
+    limits = np.full((4, 3), 0.5), np.full((4, 3), 0.5)
+    assert plain_chain(CHAIN.links, NAMES, limits=limits).has_limits
+
+
+@pytest.mark.parametrize("value", [*NOT_NUMBERS, -0.1, 1.0])
+def test_a_stiffness_outside_its_range_names_bone_and_axis(value: float) -> None:
+    stiffness = with_one(np.zeros((4, 3)), (2, 1), value)
+    with pytest.raises(FabrikError, match=rf"the stiffness of bone 'hand' about Y is {value:g}: it must be at least 0"):
+        plain_chain(CHAIN.links, NAMES, stiffness=stiffness)
+
+
+@pytest.mark.parametrize("value", NOT_NUMBERS)
+def test_a_rest_frame_that_is_no_rotation_names_the_bone(value: float) -> None:
+    rest = POSE.rotations.copy()
+    with pytest.raises(FabrikError, match="the rest frame of bone 'forearm' is not a finite number"):
+        plain_chain(CHAIN.links, NAMES, rest=with_one(rest, (1, 2), value))
+    rest[1] = 0.0
+    with pytest.raises(FabrikError, match="the rest frame of bone 'forearm' is not a unit quaternion"):
+        plain_chain(CHAIN.links, NAMES, rest=rest)
+
+
+@pytest.mark.parametrize("value", [*NOT_NUMBERS, -1.0])
+def test_what_an_effector_of_a_tree_can_not_have_names_its_chain(value: float) -> None:
+    tree, pose = y_tree()
+    targets, bad = pose.positions[tree.tips] + 0.1, np.array([0.0, value])
+    said = rf"of the chain that ends at joint {tree.tips[1]} is {value:g}: it must be"
+    with pytest.raises(FabrikError, match=f"the weight {said} at least 0"):
+        dataclasses.replace(tree, weights=bad)
+    with pytest.raises(FabrikError, match=f"the softness {said} from 0 to 1"):
+        solve(tree, pose, Goals(targets, softness=bad))
+    with pytest.raises(FabrikError, match=f"the slack {said} at least 0"):
+        solve(tree, pose, Goals(targets, slack=bad))
+
+
+@pytest.mark.parametrize("quaternion", [(0, 0, 0, 0), (2, 0, 0, 0), (0, 0, 1e-200, 0), (0.6, 0.8, 1e100, 0)])
+@pytest.mark.parametrize("batch", [False, True])
+def test_a_quaternion_that_is_no_rotation_is_refused(quaternion: tuple[float, ...], batch: bool) -> None:
+    fault = "is not a unit quaternion"
+    bad = np.array(quaternion, float)
+    desired = np.stack([POSE.rotations[:1], bad[None]]) if batch else bad[None]
+    with pytest.raises(FabrikError, match=f"the rotation goal of the chain that ends at bone 'hand' {fault}"):
+        solve(CHAIN, POSE, Goals(TARGET[None], rotations=desired))
+    with pytest.raises(FabrikError, match=f"the parent frame of bone 'upper_arm' {fault}"):
+        limited = plain_chain(CHAIN.links, NAMES, limits=(np.full((4, 3), -1.0), np.full((4, 3), 1.0)))
+        solve(limited, dataclasses.replace(POSE, base=bad), Goals(TARGET[None]))
+    rotations = POSE.rotations.copy()
+    rotations[1] = bad
+    with pytest.raises(FabrikError, match=f"the rotation of bone 'forearm' {fault}"):
+        solve(CHAIN, Pose(POSE.positions, rotations), goals(TARGET))
+    tree, pose = y_tree()
+    frames = pose.rotations[tree.tips]
+    frames[1] = bad
+    with pytest.raises(FabrikError, match=f"the rotation goal of the chain that ends at joint {tree.tips[1]} {fault}"):
+        solve(tree, pose, Goals(pose.positions[tree.tips], rotations=frames))
 
 
 @pytest.mark.parametrize("iterations", [0, -3])

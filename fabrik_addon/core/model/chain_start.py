@@ -17,7 +17,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ..math.operations import ARRAY, SCALAR, Array, Component, Operations, Vector
-from ..math.quaternions import Quaternion, conjugate, rotate, x_axis
+from ..math.quaternions import Quaternion, conjugate, rotate, rotation_fault, x_axis
 from ..math.vectors import distance_between, relative_to
 from ..problem import Chain, FabrikError, Pose
 from .constrained_chain import ConstrainedChain
@@ -143,11 +143,12 @@ def split_pose(
         batch = shape
     ops = ARRAY if batch else SCALAR
     positions, frames = ops.split(pose.positions, batch), ops.split(pose.rotations, batch)
-    for kind, rows in (("position", positions), ("rotation", frames)):
-        for j, row in enumerate(rows):
-            # The sum of finite numbers is finite, and one call checks it; no pose is so large that it overflows.
-            if not ops.all(ops.isfinite(sum(row))):
-                raise FabrikError(f"the {kind} of {chain.name(j)} is not a finite number")
+    for j, (position, frame) in enumerate(zip(positions, frames, strict=True)):
+        # The sum of finite numbers is finite, and one call checks it; no pose is so large that it overflows.
+        if not ops.all(ops.isfinite(sum(position))):
+            raise FabrikError(f"the position of {chain.name(j)} is not a finite number")
+        if fault := rotation_fault(ops, frame):
+            raise FabrikError(f"the rotation of {chain.name(j)} {fault}")
     return ops, batch, positions, frames
 
 
@@ -162,8 +163,8 @@ def rest_frames(ops: Operations, chain: Chain, pose: Pose, batch: tuple[int, ...
     rests: list[Quaternion] = [(w + zero, x + zero, y + zero, z + zero) for w, x, y, z in chain.rest.tolist()]
     if pose.base is not None:
         (rests[0],) = ops.split(pose.base[..., None, :], batch)
-        if not ops.all(ops.isfinite(sum(rests[0]))):
-            raise FabrikError(f"the parent frame of {chain.name(0)} is not a finite number")
+        if fault := rotation_fault(ops, rests[0]):
+            raise FabrikError(f"the parent frame of {chain.name(0)} {fault}")
     return rests
 
 

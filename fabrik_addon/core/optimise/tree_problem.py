@@ -11,13 +11,13 @@ from functools import cached_property
 
 from ..goals.softness import is_eased, soft_target
 from ..math.operations import SCALAR, Array, Mask, Vector, add_up
-from ..math.quaternions import conjugate, multiply, rotate
+from ..math.quaternions import conjugate, multiply, rotate, rotation_fault
 from ..math.rigid_fit import turned_by
 from ..math.vectors import scale
 from ..model.joint_limits import clamp, rotation_of, swing_twist
 from ..model.skeleton import JointCoordinates, Tree
 from ..model.tree_start import StartTree
-from ..problem import FabrikError, Goals, Options
+from ..problem import Goals, Options
 from .balance_task import BalanceTask, balance_task
 from .floor_task import FloorTask, floor_task
 from .look_at_task import LookAtTask, look_at_task
@@ -267,7 +267,7 @@ def tree_problem(start: StartTree, goals: Goals, options: Options) -> TreeProble
         options: tolerance, softness and whether roots move.
 
     Raises:
-        FabrikError: a number isn't finite.
+        FabrikError: a number isn't finite or not in its range, or a desired rotation isn't a unit quaternion.
     """
     chain, tree = start.chain, start.tree
     tips = chain.tips.tolist()
@@ -281,10 +281,15 @@ def tree_problem(start: StartTree, goals: Goals, options: Options) -> TreeProble
         for tip, target, met in zip(tips, targets, meets, strict=True)
     ]
     softness = [options.softness] * len(tips) if goals.softness is None else goals.softness.tolist()
+    slack = [0.0] * len(tips) if goals.slack is None else goals.slack.tolist()
+    for number in range(len(tips)):
+        if not 0.0 <= softness[number] <= 1.0:
+            raise chain.refusal(number, "softness", f"is {softness[number]:g}: it must be from 0 to 1")
+        if not 0.0 <= slack[number] < math.inf:
+            raise chain.refusal(number, "slack", f"is {slack[number]:g}: it must be at least 0, and finite")
     places, eased = (aims, [False] * len(tips)) if options.moves_root else _eased_places(start, aims, softness)
     if goals.slack is not None:
-        slack = [distance / start.unit for distance in goals.slack.tolist()]
-        places = [replace(place, slack=distance) for place, distance in zip(places, slack, strict=True)]
+        places = [replace(place, slack=distance / start.unit) for place, distance in zip(places, slack, strict=True)]
     pinned = [False] * len(tips) if goals.pinned is None else [bool(pin) for pin in goals.pinned]
     rotations = _rotation_tasks(start, goals)
     has_position = _chosen(goals.with_positions, len(tips))
@@ -364,9 +369,8 @@ def _rotation_tasks(start: StartTree, goals: Goals) -> dict[int, OrientationTask
     rows = SCALAR.split(goals.rotations, ())
     found = {}
     for number in _chosen(goals.with_rotations, len(tips)):
-        if not math.isfinite(add_up(rows[number])):
-            name = chain.name(tips[number])
-            raise FabrikError(f"the rotation goal of the chain that ends at {name} is not a finite number")
+        if fault := rotation_fault(SCALAR, rows[number]):
+            raise chain.refusal(number, "rotation goal", fault)
         x, y, z = (0.0, 0.0, 0.0) if goals.rotation_axes is None else goals.rotation_axes[number].tolist()
         axis = (x, y, z) if x or y or z else None
         bound = math.inf if goals.rotation_bounds is None else float(goals.rotation_bounds[number])
@@ -390,8 +394,7 @@ def _pole_tasks(start: StartTree, goals: Goals, oriented: Sequence[int]) -> dict
     for number in _chosen(goals.with_poles, len(tips)):
         angle = 0.0 if goals.pole_angles is None else float(goals.pole_angles[number])
         if not math.isfinite(angle):
-            name = chain.name(tips[number])
-            raise FabrikError(f"the pole angle of the chain that ends at {name} is not a finite number")
+            raise chain.refusal(number, "pole angle")
         way = start.way(starts[number], tips[number])
         if len(way) > 1 and way[-2] in oriented:
             way = way[:-1]
@@ -412,8 +415,7 @@ def _points(start: StartTree, rows: Array, kind: str, mask: Mask | None = None) 
     used = _chosen(mask, rows.shape[-2])
     for number, row in enumerate(SCALAR.split(rows, ())):
         if number in used and not math.isfinite(add_up(row)):
-            name = start.chain.name(int(start.chain.tips[number]))
-            raise FabrikError(f"the {kind} of the chain that ends at {name} is not a finite number")
+            raise start.chain.refusal(number, kind)
         x, y, z = ((part - base) / start.unit for part, base in zip(row, start.root, strict=True))
         found.append((x, y, z))
     return found
