@@ -5,7 +5,8 @@
 1. Damped least squares on all joints (``optimise.prioritised_descent``) lead to the pose nearest to a reference pose
    among those that meet the tasks by priority: pins with their rotations, targets, targets far beyond reach, then poles
    and other rotations. They start from the reference pose, or in a drag from the solution of the move before. So the
-   pose is a function of the targets, and small changes of the targets change it by little.
+   pose is a function of the targets, and small changes of the targets change it by little. Chains that bend away from
+   their poles in the pose at hand are bent to these in the reference pose (``_reference``).
 2. Where they end in a local minimum short of the targets, or with a chain bent away from its pole, they start again
    from FABRIK's pose (``fabrik.tree_passes``), then from poses whose bones are all bent to one side, unless a target is
    beyond reach. Where pins are off at the end, the nearest pose in which they hold is taken.
@@ -25,7 +26,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +46,7 @@ from .optimise.jacobian_steps import StackedRule, step_by_rule
 from .optimise.prioritised_descent import descend_by_priority
 from .optimise.task_loss import OF_BODY, OF_CHAINS, Firmness
 from .optimise.task_stack import TaskStack
-from .optimise.tasks import PositionTask, State, Task
+from .optimise.tasks import PoleTask, PositionTask, State, Task
 from .optimise.tree_problem import TreeProblem, tree_problem
 from .optimise.weighted_descent import (
     Descended,
@@ -127,6 +128,18 @@ class TreeSolution:
     """Whether the balance task pulls: the center of mass of a body is at an edge of its region."""
     by_weight: State | None = None
     """Where the descent has ended, from which a bound of the largest rotation may have kept the pose away."""
+    reference: _Reference | None = None
+    """Of a tree that is solved by priority."""
+
+
+class _Reference(NamedTuple):
+    """The reference pose of a frame; a frame after it with the same pose and poles takes it over."""
+
+    pose: State
+    """The pose at hand, with joints that are to meet halfway."""
+    poles: dict[int, PoleTask]
+    bent: State
+    """That pose, bent to the poles: the reference pose."""
 
 
 def solve_trees(chain: Chain, pose: Pose, goals: Goals, options: Options) -> Solution:
@@ -205,16 +218,19 @@ def solve_tree_components(
     solver = solver_for_tree(options)
     problem = tree_problem(start, with_shape_angles(start, goals), options)
     present = problem.present
-    state, steps, is_converged, by_weight = present, 0, True, None
+    state, steps, is_converged, by_weight, reference = present, 0, True, None, None
     if not problem.is_done(present):
         begin = present
         if solver.stacked is not None and not problem.is_met(present):
             begin, steps = _stepped(problem, present, options, solver.stacked)
-        solve = _solved_by_weight if problem.is_held else _solved_by_priority
-        found = solve(problem, begin, options, previous)
+        if problem.is_held:
+            found = _solved_by_weight(problem, begin, options, previous)
+        else:
+            reference = _reference(problem, begin, previous)
+            found = _solved_by_priority(problem, reference.bent, options, previous)
         steps, is_converged, by_weight = steps + found.steps, found.is_converged, found.by_weight
         state = present_or(problem, found.state)
-    return replace(solution_of(problem, state, steps, is_converged), by_weight=by_weight)
+    return replace(solution_of(problem, state, steps, is_converged), by_weight=by_weight, reference=reference)
 
 
 def present_or(problem: TreeProblem, found: State) -> State:
@@ -291,16 +307,14 @@ def solution_of(problem: TreeProblem, state: State, steps: int, is_converged: bo
 
 
 def _solved_by_priority(
-    problem: TreeProblem, begin: State, options: Options, previous: TreeSolution | None
+    problem: TreeProblem, near: State, options: Options, previous: TreeSolution | None
 ) -> Descended:
     """Return the pose that meets the tasks by priority and is nearest to the reference pose, with all starts' steps."""
     stack = problem.stack()
-    reference = _met_halfway(problem, begin)
     best: State | None = None
     used, is_converged = 0, True
-    near = problem.turned_to_poles(reference)
     # A pose that bends away from a pole is no reference: the way back to it leads through straight chains.
-    nearest_to = reference if problem.bends_to_poles(reference) else None
+    nearest_to = near if problem.bends_to_poles(near) else None
     for first in _starts(problem, near, previous, options):
         found, steps, has_converged = descend_by_priority(stack, first, nearest_to, TREE_STEPS)
         used += steps
@@ -479,6 +493,29 @@ def _met_halfway(problem: TreeProblem, state: State) -> State:
         middle = (ax + share * (bx - ax), ay + share * (by - ay), az + share * (bz - az))
         tasks += [(PositionTask(place.joint, middle), weight), (PositionTask(place.meets, middle), other)]
     return descend_by_priority(TaskStack(problem.start.tree, [tasks], False), state, state, TREE_STEPS)[0]
+
+
+def _reference(problem: TreeProblem, begin: State, previous: TreeSolution | None) -> _Reference:
+    """Return the reference pose: the pose at hand, with chains that bend away from their poles bent to these.
+
+    Chains that limits don't let be turned there as a whole descend there, with their tips where they are. Without the
+    posture task a round of a hand's path left the bones of Rigify's human, whose legs bend away from their poles, off
+    by 10 to 11 degrees; with chains that bend away in the reference pose bones rotated by 93 degrees in one step.
+    """
+    pose = _met_halfway(problem, begin)
+    before = None if previous is None else previous.reference
+    if before is not None and problem.poles == before.poles:
+        found, known = pose.placed, before.pose.placed
+        if found.frames == known.frames and found.joints == known.joints:
+            return before
+    bent = problem.turned_to_poles(pose)
+    away = problem.bending_away(bent)
+    if away:
+        tips = [problem.places[number].joint for number in away]
+        places = [(PositionTask(tip, bent.placed.joints[tip]), 1.0) for tip in tips]
+        poles = [(problem.poles[number], 1.0) for number in away]
+        bent = descend_by_priority(TaskStack(problem.start.tree, [places, poles], False), bent, None, TREE_STEPS)[0]
+    return _Reference(pose, problem.poles, bent)
 
 
 def _weight_at(problem: TreeProblem, joint: int, weight: float) -> float:

@@ -172,13 +172,13 @@ def drag_around(path: str, with_limits: bool, with_poles: bool, steps: int) -> t
     drag = ChainDrag(view_layer(), obj, Grab(obj.fabrik.chains[0].tip, CHAINS[0][0]), pins='ALL')
     start = drag.start_position.copy()
     for part in range(1, steps // 8):
-        drag.move(view_layer(), start + part / (steps // 8) * _offset(path, 0.0))
+        drag.move(view_layer(), start + part / (steps // 8) * offset_on_path(path, 0.0))
     seconds, rounds = [], []
     for way in (1, -1):
         poses = []
         for step in range(steps + 1):
             begin = time.perf_counter()
-            drag.move(view_layer(), start + _offset(path, way * step / steps))
+            drag.move(view_layer(), start + offset_on_path(path, way * step / steps))
             seconds.append(time.perf_counter() - begin)
             poses.append(frames_of(obj))
         rounds.append(poses)
@@ -188,7 +188,7 @@ def drag_around(path: str, with_limits: bool, with_poles: bool, steps: int) -> t
     return np.array(turns), np.array(seconds), largest_angle(there[0], there[-1]), off
 
 
-def _offset(path: str, share: float) -> Vector:
+def offset_on_path(path: str, share: float) -> Vector:
     """Return where the left hand is led after a share of a path, from where it is at rest."""
     center, axes = (np.array(part) for part in PATHS[path])
     t = 2.0 * np.pi * share
@@ -208,7 +208,7 @@ def follow(path: str, with_limits: bool, with_poles: bool, steps: int) -> BodyPa
     for step in range(-steps // 8, steps + 1):
         # At first from rest to the path, in steps as long as the path's own.
         share = min(1.0, (step + steps // 8 + 1) / (steps // 8 + 1))
-        hand.target.location = rest + share * _offset(path, max(step, 0) / steps)
+        hand.target.location = rest + share * offset_on_path(path, max(step, 0) / steps)
         view_layer().update()
         before = frames_of(obj)
         core, press = press_solve(obj, chains)

@@ -20,6 +20,7 @@ from fabrik_addon.blender.solving.chain_groups import take_groups
 from fabrik_addon.blender.solving.solve_chains import solve_group
 from fabrik_addon.blender.solving.write_channels import write_channels
 from fabrik_addon.core import Status
+from scripts.benchmark.body_path_rows import make_human, offset_on_path
 from tests.blender.rigs import (
     ROTATION_MODES,
     Bone,
@@ -360,6 +361,26 @@ def test_chains_that_are_baked_together_move_smoothly_and_dont_drift() -> None:
     turned = angles(baked[1:], baked[:-1]).max(axis=1)
     assert turned.max() <= 3.0 * np.median(turned)
     assert angles(baked[24], baked[48]).max() <= math.radians(0.1)
+
+
+@pytest.mark.parametrize("path", ("near", "across"))
+@pytest.mark.parametrize("with_limits", (False, True))
+def test_a_body_whose_knees_bend_away_from_their_poles_doesnt_drift(with_limits: bool, path: str) -> None:
+    armature = make_human(with_limits, with_poles=True)
+    hand, *others = armature.fabrik.chains
+    hand.root_motion = "FIXED"
+    for chain in others:
+        chain.use_pin = chain.use_rotation = False
+    rest = hand.target.location.copy()
+    for frame in range(1, 98):  # two rounds
+        hand.target.location = rest + offset_on_path(path, (frame - 1) / 48)
+        hand.target.keyframe_insert("location", frame=frame)
+    go_to(1)
+    bake(frame_end=97, only_active=False)
+    baked = shapes(armature, [*range(1, 98)])
+    turned = angles(baked[1:], baked[:-1]).max(axis=1)
+    assert turned.max() <= 3.0 * np.median(turned)
+    assert angles(baked[:49], baked[48:]).max() <= math.radians(0.1)
 
 
 def test_a_root_that_moves_for_a_chain_further_up_is_keyed() -> None:

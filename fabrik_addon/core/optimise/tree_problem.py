@@ -201,12 +201,17 @@ class TreeProblem:
 
     def bends_to_poles(self, state: State) -> bool:
         """Tell whether every chain with a pole that isn't straight bends to the pole's side."""
-        for task in self.poles.values():
+        return not self.bending_away(state)
+
+    def bending_away(self, state: State) -> list[int]:
+        """Return the effectors whose chains aren't straight, and don't bend to the sides of their poles."""
+        found = []
+        for number, task in self.poles.items():
             angle, size, _ = task.gradient(state.placed)
             deviation = task.deviation(state.placed)
             if deviation > LEAST_BENT and (abs(angle) > WRONG_SIDE or size < ZIGZAG * deviation):
-                return False
-        return True
+                found.append(number)
+        return found
 
     def turned_to_poles(self, state: State) -> State:
         """Turn chains that bend to the wrong side about the lines from their roots to their tips, as limits allow.
