@@ -39,6 +39,7 @@ from .solve_tree import (
     TREE_STEPS,
     TreeSolution,
     firmness_of,
+    nearer_by_priority,
     present_or,
     solution_of,
     solve_tree_components,
@@ -77,7 +78,7 @@ def solve_tree_frames(
         FabrikError: a number isn't finite, or a shape doesn't fit.
     """
     found: list[TreeSolution] = [] if first_solution is None else [first_solution]
-    is_batched = bool(frames) and is_held(frames[0][1], options) and solver_for_tree(options).stacked is None
+    is_batched = bool(frames) and is_held(frames[0][1]) and solver_for_tree(options).stacked is None
     while len(found) < len(frames):
         first = len(found) - 1
         last = min(first + STRIDE, len(frames) - 1)
@@ -96,7 +97,7 @@ def solve_tree_frames(
 
 def _solved_after(frame: Frame, options: Options, before: TreeSolution | None) -> TreeSolution:
     """Solve a frame from the solution of a frame before it, or, where that may end early, from its own pose."""
-    converges = is_held(frame[1], options)
+    converges = is_held(frame[1])
     if before is not None and (converges or _is_reached(before)):
         solution = solve_tree_components(*frame, options, before)
         if converges or _is_reached(solution):
@@ -106,7 +107,7 @@ def _solved_after(frame: Frame, options: Options, before: TreeSolution | None) -
 
 def _solved_next(frame: Frame, options: Options, found: Sequence[TreeSolution]) -> TreeSolution:
     """Solve a frame from the solutions of the frames before it."""
-    if len(found) > 1 and is_held(frame[1], options):
+    if len(found) > 1 and is_held(frame[1]):
         return _solved_after(frame, options, _extrapolated(*found[-2:]))
     return _solved_after(frame, options, found[-1] if found else None)
 
@@ -154,6 +155,7 @@ def _solved_between(
         return []
     references = [problem.turned_to_poles(problem.present) for problem in inner]
     descended = descend_between(stacks, references, (before, first, after), TREE_STEPS, firmness_of(inner[0]))
+    descended = [nearer_by_priority(*each) for each in zip(inner, stacks, descended, references, strict=True)]
     return [
         solution_of(problem, present_or(problem, one.state), one.steps, one.is_converged)
         if one.is_converged and problem.bends_to_poles(one.state)

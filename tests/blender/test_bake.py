@@ -341,7 +341,8 @@ def test_chains_that_are_solved_together_and_pins_are_baked_together() -> None:
     frames = [*map(float, FRAMES)]
     in_order = solved_in_order(armature, frames)
     bake()
-    assert np.abs(shapes(armature, frames) - in_order).max() <= 5e-6
+    # Chains with pins are solved as a batch between some of the frames: the same minima, to the end of the descents.
+    assert angles(shapes(armature, frames), in_order).max() <= math.radians(0.1)
 
 
 def test_chains_that_are_baked_together_move_smoothly_and_dont_drift() -> None:

@@ -50,7 +50,7 @@ most of them less than 100. A drag out of reach made a thigh jump by 8.6 degrees
 8 mm took 0.12."""
 
 OF_CHAINS = Firmness((1e8, 3e4, 1e5), (math.inf, 250.0, 20.0), 2e-3, 0.021)
-"""Of chains with pins whose root moves: rotations and poles are met to 0.1 degrees where they can be; with a weight of
+"""Of chains with pins: rotations and poles are met to 0.1 degrees where they can be; with a weight of
 1e3 chains bent up to 9 degrees beside their poles. A force on a joint is weaker on the effector beyond it by its lever:
 with F = 100 rotations that hands can't take as well took them from their targets by up to 0.058 of a human's height,
 with 20 by 0.005.

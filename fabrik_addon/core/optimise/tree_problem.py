@@ -258,9 +258,9 @@ def _order(task_and_weight: tuple[Task, float]) -> tuple[str, Sequence[int]]:
     return "balance" if isinstance(task, BalanceTask) else "floor", task.bones
 
 
-def is_held(goals: Goals, options: Options) -> bool:
-    """Tell whether pins of a tree whose root moves, or priorities, may keep a target away."""
-    return goals.priorities is not None or (options.moves_root and goals.pinned is not None and any(goals.pinned))
+def is_held(goals: Goals) -> bool:
+    """Tell whether pins, or priorities, may keep a target away."""
+    return goals.priorities is not None or (goals.pinned is not None and any(goals.pinned))
 
 
 def tree_problem(start: StartTree, goals: Goals, options: Options) -> TreeProblem:
@@ -321,7 +321,7 @@ def tree_problem(start: StartTree, goals: Goals, options: Options) -> TreeProble
         beyond_reach=_beyond_reach(start, places, pinned, not options.moves_root),
         tolerances=tolerances,
         moves_root=options.moves_root,
-        is_held=is_held(goals, options),
+        is_held=is_held(goals),
         goals=goals,
     )
     return _with_body_tasks(problem)

@@ -179,19 +179,6 @@ def costs_of(stack: TaskStack, state: State, reference: State) -> tuple[float, f
     return float(there.of_tasks), float(there.cost)
 
 
-def nearest_on_first_level(stack: TaskStack, state: State, steps: int) -> State:
-    """Return the state within limits that meets the tasks of the first level and is nearest to a state.
-
-    Where the steps are used up before, it is the state where they end.
-
-    Args:
-        stack: tasks by level.
-        state: where the descent starts, and its reference pose.
-        steps: at most.
-    """
-    return least_cost(stack.first_level, state, state, steps)[0]
-
-
 def least_cost(
     stack: TaskStack,
     start: State,
