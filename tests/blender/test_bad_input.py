@@ -109,6 +109,60 @@ def test_all_rotation_locked(rig: Object) -> None:
     assert refusal(rig, spoil) == "Chain 'bad2': the rotation of all its bones is locked"
 
 
+def limit_rotation(armature: Object, least: float, most: float) -> Any:
+    limit = armature.pose.bones["bad1"].constraints.new("LIMIT_ROTATION")
+    limit.owner_space = "LOCAL"
+    limit.use_limit_x, limit.min_x, limit.max_x = True, math.radians(least), math.radians(most)
+    return limit
+
+
+@pytest.mark.parametrize("kind", ["range", "lock", "constraint"])
+@pytest.mark.parametrize("is_hinge", [False, True])
+def test_limits_that_no_angle_meets(rig: Object, kind: str, is_hinge: bool) -> None:
+    def spoil(armature: Object, _: Any) -> None:
+        bone = armature.pose.bones["bad1"]
+        bone.lock_ik_y = bone.lock_ik_z = is_hinge
+        limit_rotation(armature, 20.0, 40.0)
+        if kind == "range":
+            bone.use_ik_limit_x, bone.ik_min_x, bone.ik_max_x = True, -0.5, 0.0
+        elif kind == "lock":
+            bone.lock_ik_x = True
+        else:
+            limit_rotation(armature, -30.0, 0.0)
+
+    message = refusal(rig, spoil)
+    assert message == (
+        "Chain 'bad2': the limits of bone 'bad1' about X contradict each other: at least 20°, at most 0°"
+    )
+    bpy.ops.object.mode_set(mode="POSE")
+    assert "bone 'bad1' about X contradict each other" in error_of(bpy.ops.pose.fabrik_bake, frame_start=1, frame_end=2)
+
+
+@pytest.mark.parametrize("second", [0.0, 20.0, 20.00001])
+def test_limits_that_meet_in_one_angle_hold_the_bone_there(rig: Object, second: float) -> None:
+    """IK ranges always hold 0, so the second range is another constraint's."""
+    limit_rotation(rig, -30.0, 20.0)
+    limit_rotation(rig, second, 40.0)
+    update()
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+
+
+def test_a_range_that_ends_before_it_begins_holds_the_bone_at_its_smallest_angle_as_in_blender(rig: Object) -> None:
+    bone = rig.pose.bones["bad1"]
+    bone.lock_ik_y = bone.lock_ik_z = True
+    limit_rotation(rig, 30.0, 10.0)
+    update()
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    assert bone.rotation_quaternion.to_euler().x == pytest.approx(math.radians(30.0), abs=1e-5)
+    assert distance_left(rig, rig.fabrik.chains[1]) < 1e-4
+
+
+def test_blender_keeps_rest_within_ik_ranges(rig: Object) -> None:
+    bone = rig.pose.bones["bad1"]
+    bone.ik_min_x, bone.ik_max_x = 0.5, -0.5
+    assert (bone.ik_min_x, bone.ik_max_x) == (0.0, 0.0)
+
+
 @pytest.mark.parametrize("scale", [(0.0, 0.0, 0.0), (1.0, 0.0, 1.0)])
 def test_a_bone_scaled_to_nothing(rig: Object, scale: tuple[float, ...]) -> None:
     message = refusal(rig, lambda armature, _: setattr(armature.pose.bones["bad2"], "scale", scale))

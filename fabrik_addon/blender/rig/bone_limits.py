@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from bpy.types import LimitRotationConstraint
 from mathutils import Euler, Quaternion
 
+from ...core import FabrikError
 from .overrides import is_active, is_limit
 from .rotation_channel import rotation_locks, rotation_of
 
@@ -49,6 +50,9 @@ _STEPS_INWARD = 8
 def limits_of(bone: PoseBone, with_locks: bool = True, with_constraints: bool = True) -> tuple[Angles, Angles]:
     """Return the smallest and largest angles (radians) of a bone's own rotation about x, y, z; infinite where free.
 
+    Where its IK settings and its constraints have no angle in common the smallest is above the largest
+    (``check_limits``).
+
     Args:
         bone: the bone.
         with_locks: whether rotation locks of a bone at rest, or of a hinge, count, as limits of 0 about the same axes.
@@ -64,8 +68,6 @@ def limits_of(bone: PoseBone, with_locks: bool = True, with_constraints: bool = 
             narrow(axis, 0.0, 0.0)
         elif getattr(bone, use_limit):
             narrow(axis, getattr(bone, low_end), getattr(bone, high_end))
-    for axis in _resting_locks(bone) if with_locks else ():
-        narrow(axis, 0.0, 0.0)
     for constraint in bone.constraints if with_constraints else ():
         if is_limit(constraint):
             for axis, name in enumerate("xyz"):
@@ -73,9 +75,23 @@ def limits_of(bone: PoseBone, with_locks: bool = True, with_constraints: bool = 
                 if getattr(constraint, f"use_limit_{name}") and high - low < math.tau:
                     narrow(axis, low, max(low, high))
     for axis in range(3):
-        # Ranges without a common angle: the upper end of the lower one.
-        lower[axis] = min(lower[axis], upper[axis])
+        if lower[axis] - upper[axis] < _NO_ANGLE:
+            lower[axis] = min(lower[axis], upper[axis])  # one range begins where the other ends
+    for axis in _resting_locks(bone) if with_locks else ():
+        lower[axis] = upper[axis] = min(0.0, upper[axis])
     return (lower[0], lower[1], lower[2]), (upper[0], upper[1], upper[2])
+
+
+def check_limits(bone: PoseBone, limits: Limits) -> None:
+    """Refuse limits of a bone that no angle meets.
+
+    Raises:
+        FabrikError: its IK settings and its Limit Rotation constraints have no angle in common about an axis.
+    """
+    for axis, low, high in zip("XYZ", *limits, strict=True):
+        if low > high:
+            ends = f"at least {math.degrees(low):.4g}°, at most {math.degrees(high):.4g}°"
+            raise FabrikError(f"the limits of bone '{bone.name}' about {axis} contradict each other: {ends}")
 
 
 def euler_limits_of(bone: PoseBone) -> list[LimitRotationConstraint]:

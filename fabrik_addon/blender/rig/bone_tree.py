@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ...core import Array, Chain, FabrikError, Pose
 from ...core.math.quaternions import IDENTITY
-from .bone_limits import UNLIMITED, Limits, stiffness_of
+from .bone_limits import UNLIMITED, Limits, check_limits, stiffness_of
 from .feasible_channels import BoneConstraints, constraints_of
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def read_tree(
         moving_roots: indices of the roots that may move.
 
     Raises:
-        FabrikError: a number isn't finite or a bone has no length.
+        FabrikError: a number isn't finite, a bone has no length, or its limits contradict each other.
     """
     rows = _rows(tree, matrices, rotations)
     tips, starts, roots = np.array(tree.tips), np.array(tree.starts), tuple(moving_roots)
@@ -217,6 +217,7 @@ def _limit_rows(tree: BoneTree) -> tuple[Array, Array, Array, bool]:
         stiff = stiffness_of(bone)
         if limits != UNLIMITED or any(stiff):
             is_limited = True
+            check_limits(bone, limits)
             lower[row], upper[row] = limits
             stiffness[row] = stiff
     return lower, upper, stiffness, is_limited

@@ -270,7 +270,7 @@ def read_pose(bones: ChainBones, matrices: Sequence[Matrix], rotations: Sequence
     """Return a chain and its pose, from matrices of ``bones.line`` and the own rotations of all its bones.
 
     Raises:
-        FabrikError: a number isn't finite or a bone has no length.
+        FabrikError: a number isn't finite, a bone has no length, or its limits contradict each other.
     """
     chain, pose = read_tree(bones.tree, matrices, [rotations[i] for i in bones.free])
     return replace(chain, pole_shape=bones.pole_shape) if bones.pole_shape else chain, pose
