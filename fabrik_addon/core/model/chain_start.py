@@ -74,8 +74,8 @@ def start_from(chain: Chain, pose: Pose, batch: tuple[int, ...] | None = None) -
         batch: shape of the batch where the goals have more batch axes than the pose; None is the pose's own.
 
     Raises:
-        FabrikError: the chain is not plain, a number is not finite, a shape doesn't fit, or a link's length differs
-            from the chain's by more than ``MISFIT``.
+        FabrikError: the chain is not plain, a number is not finite, a rotation isn't a unit quaternion, a shape doesn't
+            fit, or a link's length differs from the chain's by more than ``MISFIT``.
     """
     if not chain.is_plain:
         raise FabrikError("only a plain chain can be solved: one effector, at the end of its last link")
@@ -135,7 +135,7 @@ def split_pose(
         batch: shape of the batch, or None for the pose's own.
 
     Raises:
-        FabrikError: a number is not finite, or a shape doesn't fit.
+        FabrikError: a number is not finite, a rotation isn't a unit quaternion, or a shape doesn't fit.
     """
     joints = len(chain.lengths)
     shape = batch_shape(("positions", pose.positions, (joints, 3)), ("rotations", pose.rotations, (joints, 4)))
