@@ -46,7 +46,7 @@ from .optimise.jacobian_steps import StackedRule, step_by_rule
 from .optimise.prioritised_descent import descend_by_priority
 from .optimise.task_loss import OF_BODY, OF_CHAINS, Firmness
 from .optimise.task_stack import TaskStack
-from .optimise.tasks import PoleTask, PositionTask, State, Task
+from .optimise.tasks import PositionTask, State, Task
 from .optimise.tree_problem import TreeProblem, tree_problem
 from .optimise.weighted_descent import (
     EXACT_STEPS,
@@ -130,13 +130,11 @@ class TreeSolution:
 
 
 class _Reference(NamedTuple):
-    """The reference pose of a frame; a frame after it with the same pose and poles takes it over."""
+    """A reference pose, and which bones aren't there as in the pose at hand."""
 
     pose: State
-    """The pose at hand, with joints that are to meet halfway."""
-    poles: dict[int, PoleTask]
-    bent: State
-    """That pose, bent to the poles: the reference pose."""
+    bent: frozenset[int]
+    """Bones of chains that bend away from their poles in the pose at hand of this or an earlier frame."""
 
 
 def solve_trees(chain: Chain, pose: Pose, goals: Goals, options: Options) -> Solution:
@@ -224,7 +222,7 @@ def solve_tree_components(
             found = _solved_by_weight(problem, begin, options, previous)
         else:
             reference = _reference(problem, begin, previous)
-            found = _solved_by_priority(problem, reference.bent, options, previous)
+            found = _solved_by_priority(problem, reference.pose, options, previous)
         steps, is_converged, by_weight = steps + found.steps, found.is_converged, found.by_weight
         state = present_or(problem, found.state)
     return replace(solution_of(problem, state, steps, is_converged), by_weight=by_weight, reference=reference)
@@ -484,24 +482,45 @@ def _met_halfway(problem: TreeProblem, state: State) -> State:
 def _reference(problem: TreeProblem, begin: State, previous: TreeSolution | None) -> _Reference:
     """Return the reference pose: the pose at hand, with chains that bend away from their poles bent to these.
 
-    Chains that limits don't let be turned there as a whole descend there, with their tips where they are. Without the
-    posture task a round of a hand's path left the bones of Rigify's human, whose legs bend away from their poles, off
-    by 10 to 11 degrees; with chains that bend away in the reference pose bones rotated by 93 degrees in one step.
+    Without the posture task a round of a hand's path left the bones of Rigify's human, whose legs bend away from their
+    poles, off by 10 to 11 degrees; with chains that bend away in the reference pose bones rotated by 93 degrees in one
+    step. Later frames take the coordinates of those bones over. Bent again in each frame of an animation of the legs
+    they met other limits, and bones rotated by 138 degrees in one frame.
     """
     pose = _met_halfway(problem, begin)
-    before = None if previous is None else previous.reference
-    if before is not None and problem.poles == before.poles:
-        found, known = pose.placed, before.pose.placed
-        if found.frames == known.frames and found.joints == known.joints:
-            return before
-    bent = problem.turned_to_poles(pose)
+    away = problem.bending_away(pose)
+    bones = frozenset(bone for number in away for bone in problem.poles[number].joints[:-1])
+    if previous is None:
+        bent = _bent_to_poles(problem, pose)
+    else:
+        bent = state_of_previous(problem, previous)
+        if previous.reference is not None:
+            bent = _with_bones_of(problem, bent, previous.reference.pose, previous.reference.bent)
+            bones |= previous.reference.bent
+    return _Reference(_with_bones_of(problem, pose, bent, bones), bones)
+
+
+def _bent_to_poles(problem: TreeProblem, state: State) -> State:
+    """Return a state with chains turned to their poles; those that limits keep away descend, and their tips stay."""
+    bent = problem.turned_to_poles(state)
     away = problem.bending_away(bent)
-    if away:
-        tips = [problem.places[number].joint for number in away]
-        places = [(PositionTask(tip, bent.placed.joints[tip]), 1.0) for tip in tips]
-        poles = [(problem.poles[number], 1.0) for number in away]
-        bent = descend_by_priority(TaskStack(problem.start.tree, [places, poles], False), bent, None, TREE_STEPS)[0]
-    return _Reference(pose, problem.poles, bent)
+    if not away:
+        return bent
+    tips = [problem.places[number].joint for number in away]
+    places = [(PositionTask(tip, bent.placed.joints[tip]), 1.0) for tip in tips]
+    poles = [(problem.poles[number], 1.0) for number in away]
+    return descend_by_priority(TaskStack(problem.start.tree, [places, poles], False), bent, None, TREE_STEPS)[0]
+
+
+def _with_bones_of(problem: TreeProblem, state: State, other: State, bones: frozenset[int]) -> State:
+    """Return a state with the coordinates that some bones have in another one."""
+    if not bones:
+        return state
+    coordinates = [
+        theirs if bone in bones else own
+        for bone, (own, theirs) in enumerate(zip(state.coordinates, other.coordinates, strict=True))
+    ]
+    return problem.state(coordinates, state.shifts)
 
 
 def _weight_at(problem: TreeProblem, joint: int, weight: float) -> float:

@@ -364,24 +364,52 @@ def test_chains_that_are_baked_together_move_smoothly_and_dont_drift() -> None:
     assert angles(baked[24], baked[48]).max() <= math.radians(0.1)
 
 
-@pytest.mark.parametrize("path", ("near", "across"))
-@pytest.mark.parametrize("with_limits", (False, True))
-def test_a_body_whose_knees_bend_away_from_their_poles_doesnt_drift(with_limits: bool, path: str) -> None:
-    armature = make_human(with_limits, with_poles=True)
+def human_whose_knees_bend_away(with_limits: bool, path: str) -> Object:
+    """Rigify's human, with knees that bend away from the poles at rest, and two rounds of a hand's path."""
+    armature: Object = make_human(with_limits, with_poles=True)
     hand, *others = armature.fabrik.chains
     hand.root_motion = "FIXED"
     for chain in others:
         chain.use_pin = chain.use_rotation = False
     rest = hand.target.location.copy()
-    for frame in range(1, 98):  # two rounds
+    for frame in range(1, 98):
         hand.target.location = rest + offset_on_path(path, (frame - 1) / 48)
         hand.target.keyframe_insert("location", frame=frame)
     go_to(1)
+    return armature
+
+
+@pytest.mark.parametrize("path", ("near", "across"))
+@pytest.mark.parametrize("with_limits", (False, True))
+def test_a_body_whose_knees_bend_away_from_their_poles_doesnt_drift(with_limits: bool, path: str) -> None:
+    armature = human_whose_knees_bend_away(with_limits, path)
     bake(frame_end=97, only_active=False)
     baked = shapes(armature, [*range(1, 98)])
     turned = angles(baked[1:], baked[:-1]).max(axis=1)
     assert turned.max() <= 3.0 * np.median(turned)
     assert angles(baked[:49], baked[48:]).max() <= math.radians(0.1)
+
+
+@pytest.mark.parametrize("with_limits", (False, True))
+def test_a_body_whose_knees_are_animated_away_from_their_poles_moves_smoothly(with_limits: bool) -> None:
+    armature = human_whose_knees_bend_away(with_limits, "near")
+    for frame in range(1, 98):
+        turn = math.tau * (frame - 1) / 48
+        sine, cosine = math.sin(turn), math.cos(turn)
+        for name, rotation in (
+            ("spine", (0.1 * sine, 0.0, 0.1 * cosine)),
+            ("thigh.L", (0.25 * sine, 0.1 * cosine, 0.1 * math.sin(2.0 * turn))),
+            ("thigh.R", (-0.25 * sine, 0.1 * cosine, 0.0)),
+            ("shin.L", (0.2 + 0.2 * cosine, 0.0, 0.0)),
+        ):
+            bone = armature.pose.bones[name]
+            bone.rotation_quaternion = Euler(rotation).to_quaternion()
+            bone.keyframe_insert("rotation_quaternion", frame=frame)
+    go_to(1)
+    bake(frame_end=97, only_active=False)
+    baked = shapes(armature, [*range(1, 98)])
+    turned = angles(baked[1:], baked[:-1]).max(axis=1)
+    assert turned.max() <= 3.0 * np.median(turned)
 
 
 def test_a_root_that_moves_for_a_chain_further_up_is_keyed() -> None:
