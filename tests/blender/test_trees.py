@@ -243,7 +243,7 @@ def test_a_hand_that_can_not_take_its_rotation_comes_to_its_place(root: str) -> 
         for chain in chains[:2]:
             chain.target.rotation_euler = rng.uniform(-1.0, 1.0, 3).tolist()
         worse.append(farthest(True) - farthest(False))
-    assert max(worse) < 0.01, worse
+    assert max(worse) < 0.03, worse
 
 
 def test_a_pin_that_limits_do_not_let_hold_says_so(capfd: pytest.CaptureFixture[str]) -> None:
