@@ -54,6 +54,7 @@ from .optimise.weighted_descent import (
     costs_of,
     descend_by_weight,
     descend_gradually,
+    with_first_level_met,
 )
 from .problem import Chain, Goals, Options, Pose, Solution, Status
 from .solvers.table import solver_for_tree
@@ -369,7 +370,7 @@ def nearer_by_priority(problem: TreeProblem, stack: TaskStack, found: Descended,
     if problem.goals.priorities is not None or problem.moves_root or problem.is_met(found.state):
         return found
     state, steps, _ = descend_by_priority(stack, found.state, reference, EXACT_STEPS)
-    return found._replace(state=state, steps=found.steps + steps)
+    return found._replace(state=with_first_level_met(stack, state), steps=found.steps + steps)
 
 
 def firmness_of(problem: TreeProblem) -> Firmness:

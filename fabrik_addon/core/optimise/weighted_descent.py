@@ -167,10 +167,15 @@ def met_exactly(
         # A share of the coordinates' way, not of the residual: near full extension the way grows as the root of the
         # residual, and with a share of the residual a spine rotated by 11.5 degrees where 1.7 were allowed.
         exact = stack.applied(state, firmness.most_exact / largest * way)
+    return Descended(with_first_level_met(stack, exact), taken, is_converged, state)
+
+
+def with_first_level_met(stack: TaskStack, state: State) -> State:
+    """Return a state near another one in which the first level and the floor task are met to ``EXACT``."""
     held = stack.first_level_and_floor
-    if np.linalg.norm(held.residual(exact)[0]) > EXACT:
-        exact, _, _ = descend_by_priority(held, exact, None, EXACT_STEPS)
-    return Descended(exact, taken, is_converged, state)
+    if np.linalg.norm(held.residual(state)[0]) <= EXACT:
+        return state
+    return descend_by_priority(held, state, None, EXACT_STEPS)[0]
 
 
 def costs_of(stack: TaskStack, state: State, reference: State) -> tuple[float, float]:
