@@ -23,7 +23,7 @@ from fabrik_addon.blender.solving.chain_groups import take_groups
 from fabrik_addon.blender.solving.solve_chains import solve_group
 
 from .blender_chain import make_empty, new_scene, register, scene, view_layer
-from .body_path_rows import LARGEST_RATIO, PATHS, STEPS, angle_between, frames_of
+from .body_path_rows import LARGEST_RATIO, PATHS, STEPS, angle_between, frames_of, offset_on_path
 from .body_path_rows import make_human as make_body
 from .human import Human, add_skin, make_human
 from .problems import Array, Effort
@@ -276,12 +276,9 @@ def _put_back(human: Human, action: Action) -> None:
 def _key_path(body: Any, path: str, frames: int) -> None:
     """Key the left hand's target on a path at every frame."""
     target = body.fabrik.chains[0].target
-    rest = np.array(target.location)
-    center, axes = (np.array(part) for part in PATHS[path])
+    rest = target.location.copy()
     for frame in range(1, frames + 1):
-        t = 2.0 * np.pi * frame / STEPS
-        on_path = axes * np.array([np.cos(t), np.sin(t), np.sin(2.0 * t) if path != "low" else np.sin(t)])
-        target.location = (rest + center + on_path).tolist()
+        target.location = rest + offset_on_path(path, frame / STEPS)
         target.keyframe_insert("location", frame=frame)
     scene().frame_set(1)
 
