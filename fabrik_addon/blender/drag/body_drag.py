@@ -158,16 +158,9 @@ class BodyDrag(BaseDrag):
         bone = self.armature.pose.bones[self.grab.bone]
         return (bone.tail if self.grab.use_tail else bone.head).copy()
 
-    def move(self, view_layer: ViewLayer, position: Vector) -> None:
-        """Pose the body so that the handle is at a position, world space, or at the nearest feasible one.
-
-        Raises:
-            FabrikError: the position isn't finite.
-        """
-        if position[:] == self.start_position[:]:
-            self._previous, self._solved_for = (), self._to_armature @ position
-            self._rate = self._turns = self._distances = 0.0
-        super().move(view_layer, position)
+    def _forget_moves(self) -> None:
+        self._previous, self._solved_for = (), self._to_armature @ self.start_position
+        self._rate = self._turns = self._distances = 0.0
 
     def _pose(self, view_layer: ViewLayer, position: Vector) -> None:
         tree = self._group.tree

@@ -116,15 +116,8 @@ class ChainDrag(BaseDrag):
         matrix = obj.matrix_world @ obj.pose.bones[bone_name].matrix if bone_name else obj.matrix_world
         return matrix.to_3x3().normalized()
 
-    def move(self, view_layer: ViewLayer, position: Vector) -> None:
-        """Bring the dragged point to a position, world space, or to the nearest feasible one.
-
-        Raises:
-            FabrikError: the position isn't finite, or the point can't be moved.
-        """
-        if position[:] == self.start_position[:]:
-            self._previous.clear()
-        super().move(view_layer, position)
+    def _forget_moves(self) -> None:
+        self._previous.clear()
 
     def _pose(self, view_layer: ViewLayer, position: Vector) -> None:
         if self._target is not None:
