@@ -60,12 +60,23 @@ def test_the_parts_of_many_are_those_of_each() -> None:
     assert not found[1, 1].any()
 
 
+def _wait_for_threads() -> None:
+    """Return when OpenBLAS's threads sleep: after a product that they had a part in they spin for .1 s."""
+    for _ in range(100):
+        before = time.process_time()
+        time.sleep(0.1)
+        if time.process_time() - before < 0.01:
+            return
+    pytest.fail("other threads of the process kept working for 10 seconds")
+
+
 @pytest.mark.parametrize("count", [38, 73, 120])
 def test_no_other_thread_takes_part(count: int) -> None:
     """In one piece products of 120 rows use processor time of other threads, too; so does LAPACK's eigh of 73."""
     matrix = _symmetric(count, count, np.linspace(-1.0, 1.0, count))
+    _wait_for_threads()
     shares = []
-    for _ in range(10):  # threads of products before these spin for some time before they sleep
+    for _ in range(10):
         of_all, own = time.process_time(), time.thread_time()
         for _ in range(50):
             positive_part(matrix)
