@@ -138,6 +138,61 @@ def test_limits_that_no_angle_meets(rig: Object, kind: str, is_hinge: bool) -> N
     assert "bone 'bad1' about X contradict each other" in error_of(bpy.ops.pose.fabrik_bake, frame_start=1, frame_end=2)
 
 
+def without_chain(armature: Object) -> None:
+    """Remove the second chain; its target stays."""
+    armature.fabrik.chains.remove(1)
+    activate(armature, "bad2")
+
+
+def with_constraint(armature: Object) -> None:
+    target = armature.fabrik.chains[1].target
+    without_chain(armature)
+    constraint = armature.pose.bones["bad2"].constraints.new("IK")
+    constraint.target, constraint.chain_count = target, 3
+
+
+def as_it_is(_: Object) -> None:
+    pass
+
+
+ENTRIES: tuple[tuple[str, dict[str, Any], Callable[[Object], None]], ...] = (
+    ("fabrik_bake", {"frame_start": 1, "frame_end": 2}, as_it_is),
+    ("fabrik_key_targets", {"frame_start": 1, "frame_end": 2}, as_it_is),
+    ("fabrik_compare", {}, as_it_is),
+    ("fabrik_rig_add", {}, as_it_is),
+    ("fabrik_drag", {"bone": "bad2", "position": (4.0, 0.5, 1.0)}, as_it_is),
+    ("fabrik_pole_add", {}, as_it_is),
+    ("fabrik_chains_to_constraints", {"only_active": True}, as_it_is),
+    ("fabrik_chain_add", {"chain_count": 3}, without_chain),
+    ("fabrik_chain_add", {"chain_count": 3, "create_pole": True}, without_chain),
+    ("fabrik_constraints_to_chains", {}, with_constraint),
+)
+
+
+@pytest.mark.parametrize(("name", "options", "prepare"), ENTRIES)
+def test_every_way_in_refuses_limits_that_no_angle_meets(
+    rig: Object, name: str, options: dict[str, Any], prepare: Callable[[Object], None]
+) -> None:
+    """Add Pole failed when the pole was there already, and Chains to IK Constraints converted."""
+    limit_rotation(rig, -30.0, 0.0)
+    limit_rotation(rig, 20.0, 40.0)
+    prepare(rig)
+    rig.fabrik.active_index = len(rig.fabrik.chains) - 1
+    before = [(by.type, by.mute) for bone in rig.pose.bones for by in bone.constraints]
+    message = error_of(getattr(bpy.ops.pose, name), **options)
+    assert "the limits of bone 'bad1' about X contradict each other: at least 20°, at most 0°" in message
+    assert "bad2" in message
+    assert [(by.type, by.mute) for bone in rig.pose.bones for by in bone.constraints] == before
+
+
+def test_limits_that_no_angle_meets_are_no_reason_where_limits_do_not_count(rig: Object) -> None:
+    limit_rotation(rig, -30.0, 0.0)
+    limit_rotation(rig, 20.0, 40.0)
+    rig.fabrik.chains[1].use_limits = False
+    assert bpy.ops.pose.fabrik_pole_add() == {"FINISHED"}
+    assert bpy.ops.pose.fabrik_chains_to_constraints(only_active=True) == {"FINISHED"}
+
+
 @pytest.mark.parametrize("second", [0.0, 20.0, 20.00001])
 def test_limits_that_meet_in_one_angle_hold_the_bone_there(rig: Object, second: float) -> None:
     """IK ranges always hold 0, so the second range is another constraint's."""
@@ -298,6 +353,11 @@ def test_a_pole_angle_that_is_none(rig: Object) -> None:
         chain.pole_target, chain.pole_angle = make_empty("pole"), NAN
 
     assert refusal(rig, spoil) == "Chain 'bad2': its pole angle is not a finite number"
+
+
+def test_an_influence_that_is_none(rig: Object) -> None:
+    message = refusal(rig, lambda _, chain: setattr(chain, "influence", NAN))
+    assert message == "Chain 'bad2': its influence is not a finite number"
 
 
 def test_a_target_that_is_somewhere_but_turned_by_no_number_can_not_be_snapped(rig: Object) -> None:

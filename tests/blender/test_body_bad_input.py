@@ -137,6 +137,25 @@ def test_an_override_of_a_linked_body_is_posed(human: Object, tmp_path: Path) ->
     assert ops.fabrik_handle_pin(handle="Hand.R") == {"FINISHED"} and rig.fabrik.body.handles["Hand.R"].use_pin
 
 
+@pytest.mark.parametrize(
+    ("operator", "options"), [*PULLS[:4], (ops.fabrik_body_bake, {"frame_start": 1, "frame_end": 2})]
+)
+def test_limits_that_no_angle_meets_are_named(human: Object, operator: Any, options: dict[str, Any]) -> None:
+    constraint: Any = human.pose.bones["forearm.R"].constraints.new("LIMIT_ROTATION")
+    constraint.owner_space, constraint.use_limit_x = "LOCAL", True
+    constraint.min_x = constraint.max_x = -1.0
+    handle = human.fabrik.body.handles["Hand.R"]
+    handle.use_pin, handle.target = True, make_empty("Wall", (-0.5, -0.4, 1.2))
+    assert "the limits of bone 'forearm.R' about X contradict each other" in error_of(operator, **options)
+
+
+def test_a_floor_whose_height_is_no_number_is_named(human: Object) -> None:
+    body = human.fabrik.body
+    body.use_floor, body.floor_height = True, math.nan
+    message = error_of(ops.fabrik_body_pull, handle="Hand.R", position=(-0.5, -0.4, 1.2))
+    assert message == "the height of the floor is not a finite number"
+
+
 def test_a_body_whose_swings_are_limited_to_half_turns_is_pulled(human: Object) -> None:
     """Blender's limits are half turns where nobody has set others: there the half-sine of a swing stands still."""
     pose_bones: Any = human.pose.bones

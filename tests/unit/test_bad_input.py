@@ -142,6 +142,26 @@ def test_what_an_effector_of_a_tree_can_not_have_names_its_chain(value: float) -
         solve(tree, pose, Goals(targets, slack=bad))
 
 
+@pytest.mark.parametrize("value", [np.nan, -np.inf, -0.5, 0.0])
+def test_a_rotation_bound_that_is_no_angle_names_its_chain(value: float) -> None:
+    """NaN switched off the rotation goal without a word."""
+    tree, pose = y_tree()
+    goals_of = Goals(pose.positions[tree.tips] + 0.1, rotations=pose.rotations[tree.tips])
+    said = rf"of the chain that ends at joint {tree.tips[1]} is {value:g}: it must be more than 0"
+    with pytest.raises(FabrikError, match=f"the rotation bound {said}"):
+        solve(tree, pose, dataclasses.replace(goals_of, rotation_bounds=np.array([np.inf, value])))
+
+
+@pytest.mark.parametrize("value", [*NOT_NUMBERS, 0.5])
+def test_a_rotation_axis_that_is_no_direction_names_its_chain(value: float) -> None:
+    tree, pose = y_tree()
+    goals_of = Goals(pose.positions[tree.tips] + 0.1, rotations=pose.rotations[tree.tips])
+    axes = np.array([[0.0, 0.0, 0.0], [0.0, value, 0.0]])
+    said = f"the rotation axis of the chain that ends at joint {tree.tips[1]} is not a unit vector"
+    with pytest.raises(FabrikError, match=said):
+        solve(tree, pose, dataclasses.replace(goals_of, rotation_axes=axes))
+
+
 @pytest.mark.parametrize("quaternion", [(0, 0, 0, 0), (2, 0, 0, 0), (0, 0, 1e-200, 0), (0.6, 0.8, 1e100, 0)])
 @pytest.mark.parametrize("batch", [False, True])
 def test_a_quaternion_that_is_no_rotation_is_refused(quaternion: tuple[float, ...], batch: bool) -> None:

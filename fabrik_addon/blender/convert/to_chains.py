@@ -153,19 +153,13 @@ def is_same(chain: FabrikChain, bone: PoseBone, constraint: KinematicConstraint)
     )
 
 
-def start_of(armature: Object, tip: str, chain_count: int, use_tail: bool) -> Pose:
+def start_of(armature: Object, spec: ChainSpec) -> Pose:
     """Return the pose that a chain's bones have from their channels alone, without constraints.
 
-    Args:
-        armature: object with the bones.
-        tip: name of the last bone.
-        chain_count: bones of the chain; 0 is all up to the armature's root bone.
-        use_tail: whether the chain ends at the last bone's tail.
-
     Raises:
-        FabrikError: there are no such bones, or a bone's length is zero.
+        FabrikError: there are no such bones, a bone's length is zero, or its limits contradict each other.
     """
-    bones = read_bones(armature, ChainSpec(tip, tip, chain_count, use_tail))
+    bones = read_bones(armature, spec)
     matrices = pose_matrices(bones.line, [bone.matrix_basis for bone in bones.line])
     return read_pose(bones, matrices, bones.rotations)[1]
 
@@ -179,6 +173,11 @@ def _rotated_bones(bone: PoseBone, constraint: KinematicConstraint) -> list[Pose
     """Return the bones that a constraint rotates, tip first."""
     line = [bone, *bone.parent_recursive] if constraint.use_tail else list(bone.parent_recursive)
     return line[: constraint.chain_count or None]
+
+
+def _spec_of(bone: PoseBone, constraint: KinematicConstraint) -> ChainSpec:
+    """Return which bones the chain of a bone's constraint has, which keep to their limits as Blender's IK does."""
+    return ChainSpec(bone.name, bone.name, len(_rotated_bones(bone, constraint)), constraint.use_tail, use_limits=True)
 
 
 def _unlock(bones: Sequence[PoseBone]) -> list[Lock]:
@@ -209,7 +208,7 @@ def _reason_against(armature: Object, bone: PoseBone, constraint: KinematicConst
         if obj is not None and name and obj.type != 'ARMATURE':
             return f"its {role} is a vertex group of '{obj.name}': parent an empty to its vertices instead"
     try:
-        start_of(armature, bone.name, len(_rotated_bones(bone, constraint)), constraint.use_tail)
+        start_of(armature, _spec_of(bone, constraint))
     except FabrikError as error:
         return str(error)
     return ""
@@ -245,7 +244,7 @@ def _add_chain(armature: Object, bone: PoseBone, constraint: KinematicConstraint
     chain.use_rotation = constraint.use_rotation and constraint.use_tail
     chain.rotation_offset = (1.0, 0.0, 0.0, 0.0)
     if constraint.pole_target is not None:
-        start = start_of(armature, bone.name, count, constraint.use_tail)
+        start = start_of(armature, _spec_of(bone, constraint))
         chain.pole_angle = from_blender(start, constraint.pole_angle)
     settings.active_index = len(settings.chains) - 1
     return chain

@@ -4,13 +4,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from mathutils import Vector
 
-from ...core import Floor
+from ...core import FabrikError, Floor
 from ...core.body.part import Role
 from ...core.body.posture import PULLED
 from .body_properties import body_of
@@ -36,8 +37,13 @@ def read_floor(
         bones: of the tree, in the order of its joints.
         toes: about which planted feet lift their heels, by the names of the feet's bones.
         first_joint: the joint at which the first of the bones starts.
+
+    Raises:
+        FabrikError: its height is not a finite number.
     """
     body = body_of(armature)
+    if not math.isfinite(body.floor_height):
+        raise FabrikError("the height of the floor is not a finite number")
     # A point p of armature space is at the height m . p + t in the world, with (m, t) the third row of the matrix.
     row = armature_to_world(armature)[2]
     normal = Vector(row[:3])

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -113,6 +114,8 @@ def take_problem(
     """Do as ``take_snapshot`` does for any solver, whether it can solve such a chain or not."""
     all_bones = all_bones or ArmatureBones(armature)
     try:
+        if not math.isfinite(settings.influence):
+            raise FabrikError("its influence is not a finite number")
         bones = read_bones(armature, _spec_of(settings), all_bones)
         overridden = _overridden(armature, bones, settings.use_limits, settings.use_stretch)
         chain, pose, pose_of_frames = _poses(bones)

@@ -86,7 +86,8 @@ def add_chains(
         raise FabrikError(f"Chain '{ended[tips[0]]}' already ends at bone '{tips[0]}'")
     view_layer.update()
     # After everything that can raise an error: then nothing has changed.
-    placed = [_place(armature, ChainSpec(tip, tip, chain_count), f"Can't add a chain at bone '{tip}'") for tip in new]
+    specs = [ChainSpec(tip, tip, chain_count, use_limits=True) for tip in new]
+    placed = [_place(armature, spec, f"Can't add a chain at bone '{spec.tip}'") for spec in specs]
     first = len(settings.chains)
     for tip in new:
         chain = settings.chains.add()
@@ -118,7 +119,7 @@ def add_goals(scene: Scene, view_layer: ViewLayer, armature: Object, chain: Fabr
         if is_wanted and present is not None:
             raise FabrikError(f"Chain '{chain.name}' already has a {role}: '{present.name}'")
     view_layer.update()
-    spec = ChainSpec(chain.name, chain.tip, chain.chain_count, chain.use_tail)
+    spec = ChainSpec(chain.name, chain.tip, chain.chain_count, chain.use_tail, chain.use_limits)
     _give_goals(scene, view_layer, armature, [(chain, _place(armature, spec, f"Chain '{chain.name}'"))], goals)
 
 

@@ -378,7 +378,11 @@ def _rotation_tasks(start: StartTree, goals: Goals) -> dict[int, OrientationTask
             raise chain.refusal(number, "rotation goal", fault)
         x, y, z = (0.0, 0.0, 0.0) if goals.rotation_axes is None else goals.rotation_axes[number].tolist()
         axis = (x, y, z) if x or y or z else None
+        if axis is not None and rotation_fault(SCALAR, (0.0, x, y, z)):
+            raise chain.refusal(number, "rotation axis", "is not a unit vector")
         bound = math.inf if goals.rotation_bounds is None else float(goals.rotation_bounds[number])
+        if not bound > 0.0:
+            raise chain.refusal(number, "rotation bound", f"is {bound:g}: it must be more than 0")
         found[number] = OrientationTask(start.tree.structure.parents[tips[number]], rows[number], axis, bound)
     return found
 
