@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import bpy
@@ -193,6 +194,30 @@ def test_a_limited_spine_and_arm_goes_on_from_the_move_before() -> None:
             largest = max(largest, largest_turn(before, after))
         before = after
     assert largest < 60.0, largest
+
+
+def drag_around(session: ChainDrag, axis: Vector) -> list[float]:
+    """Largest rotations of a bone (degrees) in the moves of a drag around a path, from within reach to beyond it."""
+    root = session.armature.matrix_world @ session.snapshot.bones.bones[0].head
+    along = (session.start_position - root).normalized()
+    across = axis.cross(along).normalized()
+    poses = []
+    for step in range(81):
+        t = math.tau * step / 80
+        distance = (1.02 - 0.1 * math.cos(t)) * session.snapshot.chain.total_length
+        session.move(layer(), root + distance * (Quaternion(across, 0.5 * math.sin(t)) @ along))
+        poses.append(frames_of(session.armature))
+    return [largest_turn(*pair) for pair in pairwise(poses)]
+
+
+def test_an_arm_with_a_limited_wrist_does_not_twist_beyond_reach() -> None:
+    """The straight arm points at the target but for rounding: it was twisted about its own line by 142 degrees."""
+    armature = metarig("human_metarig")
+    wrist = armature.pose.bones["hand.L"]
+    wrist.use_ik_limit_x, wrist.ik_min_x, wrist.ik_max_x = True, -0.6, 0.6
+    update()
+    session = ChainDrag(layer(), armature, Grab("hand.L"), 3)
+    assert max(drag_around(session, Vector((0.0, 1.0, 0.0)))) < 15.0
 
 
 def test_nothing_but_the_chain_moves() -> None:

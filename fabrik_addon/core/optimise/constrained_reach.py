@@ -225,8 +225,14 @@ def _off_limits(
     target: Vector,
     tolerance: float,
 ) -> Sequence[SwingTwist]:
-    """Return the reference pose; of a straight chain, the pose with joints that are at their limits moved off them."""
-    is_straight = _is_straight(ops, constrained_chain, reference, target, tolerance)
+    """Return the reference pose; of a straight chain, the pose with joints that are at their limits moved off them.
+
+    A chain whose target is farther from the root than the chain is long stays straight: ``rotate_least`` makes no step
+    there, and the start would be the result. In a drag beyond reach such a chain, with its target on its own line but
+    for rounding, was twisted by up to 179 degrees in a move.
+    """
+    is_within = dot(target, target) <= (1.0 + tolerance) * (1.0 + tolerance)
+    is_straight = is_within & _is_straight(ops, constrained_chain, reference, target, tolerance)
     if not ops.any(is_straight):
         return reference
     bent: list[SwingTwist] = []
