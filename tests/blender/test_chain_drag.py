@@ -220,6 +220,17 @@ def test_an_arm_with_a_limited_wrist_does_not_twist_beyond_reach() -> None:
     assert max(drag_around(session, Vector((0.0, 1.0, 0.0)))) < 15.0
 
 
+def test_a_leg_that_its_elbow_keeps_from_full_reach_does_not_twist() -> None:
+    """Beyond the elbow's limit all twists about the line to the target are nearly as near: it turned by 160 degrees."""
+    armature = metarig("wolf_metarig")
+    elbow = armature.pose.bones["front_shin.L"]
+    elbow.lock_ik_y = elbow.lock_ik_z = elbow.use_ik_limit_x = True
+    elbow.ik_min_x, elbow.ik_max_x = -2.6, 0.0
+    update()
+    session = ChainDrag(layer(), armature, Grab("front_foot.L"), 3)
+    assert max(drag_around(session, Vector((-1.0, 1.0, 0.0)))) < 15.0
+
+
 def test_nothing_but_the_chain_moves() -> None:
     armature = metarig("human_metarig")
     before = pose_of(armature)
