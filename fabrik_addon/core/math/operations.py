@@ -103,6 +103,7 @@ class Operations(Protocol):
     def atan2(self, y: Component, x: Component, /) -> Component: ...
     def exp(self, value: Component, /) -> Component: ...
     def floor(self, value: Component, /) -> Component: ...
+    def round(self, value: Component, /) -> Component: ...
     def isfinite(self, value: Component, /) -> Condition: ...
     def abs(self, value: Component, /) -> Component: ...
     def maximum(self, a: Component, b: Component, /) -> Component: ...
@@ -186,6 +187,7 @@ class ScalarOps:
     atan2 = staticmethod(math.atan2)
     exp = staticmethod(math.exp)
     floor = staticmethod(math.floor)
+    round = staticmethod(round)
     isfinite = staticmethod(math.isfinite)
     any = staticmethod(bool)
     all = staticmethod(bool)
@@ -271,6 +273,7 @@ class ArrayOps:
     atan2 = staticmethod(np.arctan2)
     exp = staticmethod(np.exp)
     floor = staticmethod(np.floor)
+    round = staticmethod(np.round)
     isfinite = staticmethod(np.isfinite)
     any = staticmethod(np.count_nonzero)
     """The number of batch items where the condition holds: counting takes a quarter of the time of ``np.any``."""

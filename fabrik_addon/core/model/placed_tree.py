@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from ..math.operations import Array, ScalarVector
+from ..math.operations import ARRAY, SCALAR, Array, Operations, Vector
 from ..math.quaternion_arrays import multiply
 from ..math.quaternions import IDENTITY, Quaternion
 from ..math.quaternions import multiply as multiply_components
@@ -46,7 +46,9 @@ class PlacedTree:
         return found
 
     def frame(self, bone: int) -> Quaternion:
-        """Return the frame of one bone, as floats: F_j = ... L_p(j) L_j, with the products that bones share once."""
+        """Return the frame of one bone; of one pose F_j = ... L_p(j) L_j, with the products that bones share once."""
+        if self.ops is ARRAY:
+            return self.frames[bone]
         own, found = self._own_and_found
         frame: Quaternion = IDENTITY
         way = []
@@ -60,12 +62,17 @@ class PlacedTree:
             frame = found[below] = multiply_components(frame, (w, x, y, z))
         return frame
 
+    @property
+    def ops(self) -> Operations:
+        """Operations on the components of joints and frames: floats of one pose, arrays (F,) of F poses."""
+        return SCALAR if self.points.ndim == 2 else ARRAY
+
     @cached_property
-    def joints(self) -> list[ScalarVector]:
-        """The joints as floats."""
-        return [(x, y, z) for x, y, z in self.points.tolist()]
+    def joints(self) -> list[Vector]:
+        """The joints as components."""
+        return self.ops.split(self.points, self.points.shape[:-2])
 
     @cached_property
     def frames(self) -> list[Quaternion]:
-        """Frames of the bones, by joint, as floats."""
-        return [(w, x, y, z) for w, x, y, z in self.quaternions.tolist()]
+        """Frames of the bones, by joint, as components."""
+        return self.ops.split(self.quaternions, self.points.shape[:-2])

@@ -8,67 +8,16 @@ of targets, poles and frames are arrays (F,). What is nearly met is met exactly 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..math.operations import TINY, Array
-from ..math.quaternion_arrays import conjugate, cross, multiply
-from ..model.placed_tree import PlacedTree
-from ..model.tree_motions import TreeMotions
+from ..math.operations import Array
 from .task_loss import Firmness
 from .task_stack import TaskStack
-from .tasks import LEAST_BEND, POLE_NEAR, OrientationTask, PoleTask, PositionTask, State, Task
+from .tasks import OrientationTask, PoleTask, PositionTask, State, Task
 from .weighted_descent import Descended, least_cost, meet_all, met_exactly, nearly_met
-
-
-class OrientationsTask(OrientationTask):
-    """An orientation task of F frames: the components of its frame are arrays (F,)."""
-
-    def residual(self, placed: PlacedTree) -> Array:  # type: ignore[override]
-        """Return the rotation vectors (3, F) from the bone's frames to the task's, times ``scale``."""
-        off = multiply(np.array(self.frame).T, conjugate(placed.quaternions[:, self.bone]))
-        cosine, axis = off[:, 0], off[:, 1:].T
-        sine = np.sqrt(np.square(axis).sum(axis=0))
-        found: Array = 2.0 * self.scale * np.copysign(np.arctan2(sine, np.abs(cosine)), cosine) / (sine + TINY) * axis
-        return found
-
-
-class PolesTask(PoleTask):
-    """A pole task of F frames: the components of its pole, and its angle, are arrays (F,)."""
-
-    def jacobian(self, placed: PlacedTree, motions: TreeMotions) -> Array:
-        """Return how the arc changes with each coordinate (F, 1, N + S)."""
-        gradient, moved = self.gradient(placed)[2], motions.of_joints(self.joints)
-        found: Array = np.einsum("fki,fkin->fn", gradient, moved)[:, None]
-        return found
-
-    def gradient(self, placed: PlacedTree) -> tuple[Array, Array, Array]:  # type: ignore[override]
-        """Return phi (F,), |b'| (F,) and how the arc changes with each of the joints (F, K, 3)."""
-        points = placed.points.take(self.joints, 1)
-        root, inner = points[:, 0], points[:, 1:-1]
-        along, to_pole = points[:, -1] - root, np.array(self.pole).T - root
-        bend = (inner - root[:, None]).sum(axis=1)
-        chord = np.linalg.norm(along, axis=1, keepdims=True) + TINY
-        along = along / chord
-        b, g = (bend * along).sum(axis=1, keepdims=True), (to_pole * along).sum(axis=1, keepdims=True)
-        bend, to_pole = bend - b * along, to_pole - g * along
-        size, aside = (np.linalg.norm(one, axis=1, keepdims=True) for one in (bend, to_pole))
-        is_off_chord = np.minimum(np.minimum(size, aside), chord) > LEAST_BEND
-        wide, far = np.maximum(size, LEAST_BEND), np.maximum(aside, LEAST_BEND)
-        n, m = cross(along, bend) / wide, cross(along, to_pole) / far
-        phi = np.arctan2((bend * m).sum(axis=1), (bend * to_pole).sum(axis=1) / far[:, 0]) - self.angle
-        phi -= math.tau * np.round(phi / math.tau)
-        fade = np.minimum(1.0, far / (POLE_NEAR * np.hypot(far, g)))
-        fade *= is_off_chord * fade * (3.0 - 2.0 * fade)
-        at_tip = -b / chord * n + size * g / (far * chord) * m
-        gradient = np.repeat(n[:, None], points.shape[1], axis=1)
-        gradient[:, 0] = size / far * m - inner.shape[1] * n - at_tip
-        gradient[:, -1] = at_tip
-        bent = np.where(is_off_chord, fade * size, size)[:, 0]
-        return np.where(is_off_chord[:, 0], phi, 0.0), bent, fade[:, :, None] * gradient
 
 
 def are_alike(stacks: Sequence[TaskStack]) -> bool:
@@ -95,9 +44,9 @@ def _of_frames(tasks: Sequence[Task]) -> Task:
 
     first = tasks[0]
     if isinstance(first, PoleTask):
-        return PolesTask(first.joints, components("pole"), components("angle"))
+        return PoleTask(first.joints, components("pole"), components("angle"))
     if isinstance(first, OrientationTask):
-        return OrientationsTask(first.bone, components("frame"))
+        return OrientationTask(first.bone, components("frame"))
     assert isinstance(first, PositionTask)
     return PositionTask(first.joint, components("target"))
 

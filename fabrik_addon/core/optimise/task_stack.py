@@ -187,7 +187,7 @@ class TaskStack:
         sizes: list[Component] = []
         for task, row in self.other_tasks:
             if isinstance(task, PoleTask):
-                angle, size, _ = task.gradient(placed)
+                angle, size, _ = task.arc(placed)
                 sizes.append(size)
                 found.T[row] = -angle * (size if bends is None else bends[len(sizes) - 1])
             else:

@@ -5,17 +5,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, TypeAlias, cast
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
-from ..math.operations import TINY, Array, Condition, ScalarVector, Vector
+from ..math.operations import TINY, Array, Component, Condition, Vector
 from ..math.quaternions import Quaternion, conjugate, multiply, rotate
 from ..math.rigid_fit import turned_by
-from ..math.vectors import cross, dot, rejection, scale
+from ..math.vectors import combination, cross, dot, norm, rejection, relative_to, scale
 from ..model.placed_tree import PlacedTree
 from ..model.skeleton import JointCoordinates, Tree
 from ..model.tree_motions import TreeMotions
@@ -42,11 +42,10 @@ class PositionTask:
     """Distance from the target, in the tree's units, within which the residual is zero."""
     rows = 3
 
-    def residual(self, placed: PlacedTree) -> tuple[float, ...]:
+    def residual(self, placed: PlacedTree) -> Vector:
         """Return the vector from the joint to its target, or to the sphere of the slack, in the tree's units."""
         x, y, z = placed.joints[self.joint]
-        target = placed.joints[self.meets] if self.target is None else self.target
-        tx, ty, tz = cast("ScalarVector", target)
+        tx, ty, tz = placed.joints[self.meets] if self.target is None else self.target
         x, y, z = tx - x, ty - y, tz - z
         if self.slack > 0.0:
             distance = math.sqrt(x * x + y * y + z * z)
@@ -97,7 +96,7 @@ class OrientationTask:
     scale = ROTATION_SCALE
     moved_joints: ClassVar[Sequence[int]] = ()
 
-    def residual(self, placed: PlacedTree) -> tuple[float, ...]:
+    def residual(self, placed: PlacedTree) -> Vector:
         """Return the rotation vector from the bone's frame to the task's, times ``scale``."""
         x, y, z = self._rotation_off(placed)
         factor = self.scale
@@ -143,23 +142,22 @@ class OrientationTask:
         value = self.bound * math.sqrt(2.0 * (root - 1.0)) / angle
         return value, 1.0 / (root * value)
 
-    def _rotation_off(self, placed: PlacedTree) -> ScalarVector:
+    def _rotation_off(self, placed: PlacedTree) -> Vector:
+        ops = placed.ops
         if self.axis is not None:
             here, there = rotate(placed.frame(self.bone), self.axis), rotate(self.frame, self.axis)
-            x, y, z = cast("ScalarVector", cross(here, there))
-            sine = math.sqrt(x * x + y * y + z * z)
-            share = math.atan2(sine, cast("float", dot(here, there))) / (sine + TINY)
-            return share * x, share * y, share * z
-        own = multiply(self.frame, conjugate(placed.frame(self.bone)))
-        w, x, y, z = cast("tuple[float, float, float, float]", own)
-        size = math.sqrt(x * x + y * y + z * z)
-        share = 2.0 * math.copysign(math.atan2(size, abs(w)), w) / (size + TINY)
-        return share * x, share * y, share * z
+            across = cross(here, there)
+            sine = norm(ops, across)
+            return scale(across, ops.atan2(sine, dot(here, there)) / (sine + TINY))
+        w, x, y, z = multiply(self.frame, conjugate(placed.frame(self.bone)))
+        size = norm(ops, (x, y, z))
+        angle = 2.0 * ops.atan2(ops.where(w < 0.0, -size, size), ops.abs(w))
+        return scale((x, y, z), angle / (size + TINY))
 
 
 @dataclass(frozen=True)
 class PoleTask:
-    """A chain of joints should bend toward a pole: the residual is the arc ``-phi |b'|`` of ``gradient``.
+    """A chain of joints should bend toward a pole: the residual is ``-phi |b'|`` (``arc``).
 
     ``TaskStack.residual`` computes it, because |b'| may be that of another pose.
     """
@@ -177,18 +175,18 @@ class PoleTask:
         return self.joints
 
     def jacobian(self, placed: PlacedTree, motions: TreeMotions) -> Array:
-        """Return how the arc changes with each coordinate (1, N + S); |b'| counts as a constant."""
-        gradient = np.array(self.gradient(placed)[2])
-        found: Array = gradient.reshape(1, -1) @ motions.of_joints(self.joints).reshape(gradient.size, -1)
+        """Return how the arc changes with each coordinate (..., 1, N + S); |b'| counts as a constant."""
+        gradient = np.array([part for row in self.arc(placed)[2]() for part in row]).T
+        moved = motions.of_joints(self.joints).reshape(*gradient.shape, -1)
+        found: Array = gradient[..., None, :] @ moved
         return found
 
     def off(self, placed: PlacedTree) -> float:
         """Return the angle (radians) between bend and pole; 0 where the chain is straight."""
-        angle, _, _ = self.gradient(placed)
-        return abs(angle)
+        return abs(float(self.arc(placed)[0]))
 
-    def gradient(self, placed: PlacedTree) -> tuple[float, float, list[list[float]]]:
-        """Return phi, |b'| and how the arc phi |b'| changes with each of the joints (K, 3); one pose.
+    def arc(self, placed: PlacedTree) -> tuple[Component, Component, Callable[[], list[Vector]]]:
+        """Return phi, |b'| and a function that returns how the arc phi |b'| changes with each of the joints.
 
         With the chord c from root to tip, e = c / |c|, the sum b of the inner joints and the pole g, both from the
         root, and n_v = e x v / |e x v|, the angle phi from pole to bend changes by
@@ -205,44 +203,36 @@ class PoleTask:
         Less holds knees longer on the pole's side: of four paths of a foot past its pole the knee of one without limits
         came off by up to 137 degrees with 0.5 and by 98 with 0.2, and jumped by 10.8 degrees in a step, not 5.1.
         """
-        # The poses of a tree are solved one by one: components are floats.
-        points = cast("list[ScalarVector]", [*(placed.joints[joint] for joint in self.joints), self.pole])
-        root, *inner, tip, pole = points
-        rx, ry, rz = root
-        cx, cy, cz = tip[0] - rx, tip[1] - ry, tip[2] - rz
-        chord = math.sqrt(cx * cx + cy * cy + cz * cz) + TINY
+        ops = placed.ops
+        (rx, ry, rz), *inner, (tx, ty, tz) = (placed.joints[joint] for joint in self.joints)
+        cx, cy, cz = tx - rx, ty - ry, tz - rz
+        chord = ops.sqrt(cx * cx + cy * cy + cz * cz) + TINY
         ex, ey, ez = cx / chord, cy / chord, cz / chord
-        gx, gy, gz = pole[0] - rx, pole[1] - ry, pole[2] - rz
-        bx = by = bz = 0.0
+        gx, gy, gz = self.pole[0] - rx, self.pole[1] - ry, self.pole[2] - rz
+        bx = by = bz = 0.0 * chord
         for px, py, pz in inner:
             bx, by, bz = bx + px - rx, by + py - ry, bz + pz - rz
         along_b, along_g = bx * ex + by * ey + bz * ez, gx * ex + gy * ey + gz * ez
         bx, by, bz = bx - along_b * ex, by - along_b * ey, bz - along_b * ez
         gx, gy, gz = gx - along_g * ex, gy - along_g * ey, gz - along_g * ez
-        size, aside = math.sqrt(bx * bx + by * by + bz * bz), math.sqrt(gx * gx + gy * gy + gz * gz)
-        if size <= LEAST_BEND or aside <= LEAST_BEND or chord <= LEAST_BEND:
-            return 0.0, size, [[0.0, 0.0, 0.0]] * len(self.joints)
-        nx, ny, nz = (ey * bz - ez * by) / size, (ez * bx - ex * bz) / size, (ex * by - ey * bx) / size
-        mx, my, mz = (ey * gz - ez * gy) / aside, (ez * gx - ex * gz) / aside, (ex * gy - ey * gx) / aside
-        angle = math.atan2(bx * mx + by * my + bz * mz, (bx * gx + by * gy + bz * gz) / aside) - self.angle
-        angle = math.remainder(angle, math.tau)
-        p, q, share = -along_b / chord, size * along_g / (aside * chord), size / aside
-        fade = min(1.0, aside / (POLE_NEAR * math.sqrt(aside * aside + along_g * along_g)))
-        fade *= fade * (3.0 - 2.0 * fade)
-        tx, ty, tz = p * nx + q * mx, p * ny + q * my, p * nz + q * mz
-        count = len(inner)
-        return (
-            angle,
-            fade * size,
-            [
-                [fade * part for part in row]
-                for row in (
-                    [share * mx - count * nx - tx, share * my - count * ny - ty, share * mz - count * nz - tz],
-                    *[[nx, ny, nz]] * count,
-                    [tx, ty, tz],
-                )
-            ],
-        )
+        size, aside = ops.sqrt(bx * bx + by * by + bz * bz), ops.sqrt(gx * gx + gy * gy + gz * gz)
+        has_angle = ops.minimum(ops.minimum(size, aside), chord) > LEAST_BEND
+        wide, far = ops.maximum(size, LEAST_BEND), ops.maximum(aside, LEAST_BEND)
+        nx, ny, nz = (ey * bz - ez * by) / wide, (ez * bx - ex * bz) / wide, (ex * by - ey * bx) / wide
+        mx, my, mz = (ey * gz - ez * gy) / far, (ez * gx - ex * gz) / far, (ex * gy - ey * gx) / far
+        angle = ops.atan2(bx * mx + by * my + bz * mz, (bx * gx + by * gy + bz * gz) / far) - self.angle
+        angle = angle - math.tau * ops.round(angle / math.tau)
+        fade = ops.minimum(1.0, far / (POLE_NEAR * ops.sqrt(far * far + along_g * along_g)))
+        fade = ops.where(has_angle, fade * fade * (3.0 - 2.0 * fade), 0.0)
+
+        def gradient() -> list[Vector]:
+            p, q, share, count = -along_b / chord, size * along_g / (far * chord), size / far, len(inner)
+            at_tip = combination(fade * p, (nx, ny, nz), fade * q, (mx, my, mz))
+            of_inner = scale((nx, ny, nz), fade)
+            x, y, z = combination(fade * share, (mx, my, mz), -count, of_inner)
+            return [relative_to((x, y, z), at_tip, 1.0), *[of_inner] * count, at_tip]
+
+        return ops.where(has_angle, angle, 0.0), ops.where(has_angle, fade * size, size), gradient
 
     def deviation(self, placed: PlacedTree) -> float:
         """Return the sum of the inner joints' distances from the chord; one pose."""
@@ -253,7 +243,7 @@ class PoleTask:
 
     def rotation_to_pole(self, placed: PlacedTree) -> Vector:
         """Return the rotation vector about the line from root to tip that takes the bend to the pole."""
-        angle, _, _ = self.gradient(placed)
+        angle, _, _ = self.arc(placed)
         (ax, ay, az), (bx, by, bz) = placed.joints[self.joints[0]], placed.joints[self.joints[-1]]
         chord = (bx - ax, by - ay, bz - az)
         return scale(chord, -angle / (math.hypot(*chord) + TINY))

@@ -207,9 +207,9 @@ class TreeProblem:
         """Return the effectors whose chains aren't straight, and don't bend to the sides of their poles."""
         found = []
         for number, task in self.poles.items():
-            angle, size, _ = task.gradient(state.placed)
+            angle, size, _ = task.arc(state.placed)
             deviation = task.deviation(state.placed)
-            if deviation > LEAST_BENT and (abs(angle) > WRONG_SIDE or size < ZIGZAG * deviation):
+            if deviation > LEAST_BENT and (SCALAR.abs(angle) > WRONG_SIDE or size < ZIGZAG * deviation):
                 found.append(number)
         return found
 
@@ -224,8 +224,8 @@ class TreeProblem:
             carries = (place.joint for place in self.places if bone in (place.joint, *structure.above[place.joint]))
             if any(joint != tip for joint in carries):
                 continue
-            angle, size, _ = task.gradient(state.placed)
-            if abs(angle) <= WRONG_SIDE or size <= least:
+            angle, size, _ = task.arc(state.placed)
+            if SCALAR.abs(angle) <= WRONG_SIDE or size <= least:
                 continue
             value = state.coordinates[bone]
             own = value if len(value) == 4 else rotation_of(SCALAR, value)
