@@ -10,7 +10,7 @@ end.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias
 
@@ -109,19 +109,8 @@ class Chain:
     @cached_property
     def without_tip(self) -> Chain:
         """This plain chain without its last bone; a pole shape of as many links is its own."""
-        return Chain(
-            self.parents[:-1],
-            self.lengths[:-1],
-            self.tips - 1,
-            self.weights,
-            self.lower[:-1],
-            self.upper[:-1],
-            self.rest[:-1],
-            self.inherits[:-1],
-            self.stiffness[:-1],
-            self.names[:-1],
-            pole_shape=self.pole_shape,
-        )
+        names = ("parents", "lengths", "lower", "upper", "rest", "inherits", "stiffness", "names")
+        return replace(self, tips=self.tips - 1, **{name: getattr(self, name)[:-1] for name in names})
 
     @cached_property
     def own_pole_shape(self) -> PoleShape:

@@ -27,23 +27,8 @@ _TWIST = {"twist", "roll"}
 _NO_PART = {"ik", "pole", "target", "nub", "end", "leaf", "helper", "mch", "vis", "wgt", "tweak", "parent", "master"}
 _NO_PART |= {"corrective", "pivot", "proxy", "socket", "attach", "weapon", "prop", "aux", "goal", "null"}
 _NO_PART |= {"hair", "ponytail", "braid", "skirt", "dress", "coat", "cape", "cloak", "sleeve", "ribbon", "cloth", "hat"}
-_NOISE = {
-    "bone",
-    "joint",
-    "jnt",
-    "ctrl",
-    "control",
-    "con",
-    "def",
-    "org",
-    "bind",
-    "skin",
-    "b",
-    "bn",
-    "j",
-    "fk",
-    "stretch",
-}
+_NOISE = {"bone", "joint", "jnt", "ctrl", "control", "con", "def", "org", "bind", "skin", "fk", "stretch"}
+_NOISE |= {"b", "bn", "j"}
 _SAYS_NOTHING = _NOISE | _SIDES.keys()
 
 _EYES = {"eye", "eyes", "eyeball", "faceeye", "目"}

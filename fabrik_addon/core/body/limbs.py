@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -28,8 +29,11 @@ class Limb:
     """Chains that start where the path ends: fingers, toes."""
     points: Array
     """(len(path) + 1, 3) heads of the path's bones, and its end: the middle of the digits' starts, or a tail."""
-    length: float
-    """Along the path, without the digits."""
+
+    @cached_property
+    def length(self) -> float:
+        """Along the path, without the digits."""
+        return float(np.linalg.norm(np.diff(self.points, axis=0), axis=1).sum())
 
 
 @dataclass(frozen=True)
@@ -116,10 +120,7 @@ def take_limb(skeleton: RestSkeleton, trees: Subtrees, first: int, parent: int) 
     heads = skeleton.heads[path]
     starts = [digit[0] for digit in digits]
     end = skeleton.heads[starts].mean(axis=0) if starts else end_point(skeleton, path[-1])
-    points = np.vstack([heads, end])
-    return Limb(
-        parent, tuple(path), tuple(digits), points, float(np.linalg.norm(np.diff(points, axis=0), axis=1).sum())
-    )
+    return Limb(parent, tuple(path), tuple(digits), np.vstack([heads, end]))
 
 
 def end_point(skeleton: RestSkeleton, place: int) -> Array:

@@ -442,7 +442,7 @@ def _branches(anatomy: Anatomy) -> list[Limb]:
             starts += children[1:]
             path.append(children[0])
         points = np.vstack([skeleton.heads[path], end_point(skeleton, path[-1])])
-        length = float(np.linalg.norm(np.diff(points, axis=0), axis=1).sum())
-        if length >= LONG * skeleton.size and len(path) > 1:
-            found.append(Limb(skeleton.parents[path[0]], tuple(path), (), points, length))
+        limb = Limb(skeleton.parents[path[0]], tuple(path), (), points)
+        if limb.length >= LONG * skeleton.size and len(path) > 1:
+            found.append(limb)
     return found

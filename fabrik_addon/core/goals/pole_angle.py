@@ -42,7 +42,7 @@ def from_blender(pose: Pose, blender_angle: float) -> float:
     up = math.cos(blender_angle) * x + math.sin(blender_angle) * z
     if bend is None or np.linalg.norm(up) <= NO_DIRECTION:
         return 0.0
-    return _angle(up, bend, along)
+    return math.atan2(float(np.cross(up, bend) @ along), float(up @ bend))
 
 
 def to_blender(pose: Pose, pole_angle: float, pole: Array) -> float:
@@ -96,8 +96,3 @@ def _bend_and_axes(pose: Pose) -> tuple[Array, Array | None, Array, Array]:
     is_bent = norm(SCALAR, bend) > NO_DIRECTION
     side = np.array(perpendicular(SCALAR, along, [bend])) if is_bent else None
     return line, side, flat[0], flat[1]
-
-
-def _angle(a: Array, b: Array, axis: Array) -> float:
-    """Return the angle (radians) from a to b, both perpendicular to a unit axis, counterclockwise about the axis."""
-    return math.atan2(float(np.cross(a, b) @ axis), float(a @ b))

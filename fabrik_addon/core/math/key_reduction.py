@@ -82,7 +82,6 @@ def needed_keys(
         off[kept] = 0.0
         if off.max() <= tolerance:
             break
-        edges = np.searchsorted(np.arange(count), kept)
-        worst = [start + int(off[start:end].argmax()) for start, end in pairwise(edges)]
+        worst = [start + int(off[start:end].argmax()) for start, end in pairwise(kept)]
         kept = np.union1d(kept, [index for index in worst if off[index] > tolerance])
     return kept

@@ -156,7 +156,7 @@ def met_exactly(
         exact: the state in which ``meet_all`` has met what is nearly met; None where that isn't known.
     """
     if exact is None:
-        nearly = nearly_met(stack, state, 1.0, firmness.nearly_met)
+        nearly = nearly_met(stack, state, firmness.nearly_met)
         exact, are_met = meet_all(nearly, state)
         if not are_met:
             exact, more, _ = descend_by_priority(nearly, state, None, EXACT_STEPS)
@@ -294,23 +294,18 @@ def _inverse_within_bounds(stack: TaskStack, state: State, residual: Array) -> A
     return swings.to_axes(back.swapaxes(-1, -2)).swapaxes(-1, -2)
 
 
-def nearly_met(stack: TaskStack, state: State, most: float, nearly_met: float) -> TaskStack:
+def nearly_met(stack: TaskStack, state: State, nearly_met: float) -> TaskStack:
     """Return the first level, and below it the tasks whose targets are brought some share of the way to them.
 
     Args:
         stack: the tasks.
         state: from where the way is measured.
-        most: largest share.
         nearly_met: as in ``_share_met``, which gives the share of each task.
     """
     levels: list[list[tuple[Task, Component]]] = [list(stack.levels[0])]
     for level in stack.levels[1:]:
         shares = [
-            (
-                task,
-                weight,
-                _share_met(math.sqrt(sum(part * part for part in task.residual(state.placed))), nearly_met),
-            )
+            (task, weight, _share_met(math.hypot(*task.residual(state.placed)), nearly_met))
             for task, weight in level
             if not isinstance(task, (PoleTask, SwivelTask, BalanceTask))
         ]
@@ -319,7 +314,7 @@ def nearly_met(stack: TaskStack, state: State, most: float, nearly_met: float) -
         # chest they turned the hips by 7 degrees of 10.
         levels.append(
             [
-                (task.partly(state.placed, 0.0 if isinstance(task, LookAtTask) else most * min(share, of_all)), weight)
+                (task.partly(state.placed, 0.0 if isinstance(task, LookAtTask) else min(share, of_all)), weight)
                 for task, weight, share in shares
             ]
         )
