@@ -126,9 +126,14 @@ def start_tree(chain: Chain, pose: Pose) -> StartTree:
     rests = rest_frames(SCALAR, chain, pose, batch, 0.0)
     if pose.base is None and all(limits[0].locked):
         rests[0] = frames[0]
-    structure = tree_structure(
-        tuple(parents), tuple(chain.inherits.tolist()), limits, is_free, tuple(chain.roots), chain.has_anchor
-    )
+    inherits = chain.inherits.tolist()
+    for j, parent in enumerate(parents):
+        # F_p q with any q is any frame: where a bone may rotate any way its coordinates are counted from its parent,
+        # with the rest frame F_p^-1 S_j, also if the bone doesn't inherit. Counted in armature space they led to the
+        # posture task's half turn: a forearm jumped by 51 and 109 degrees in a bake of Rigify's human.
+        if is_free[j] and parent >= 0 and not inherits[j]:
+            inherits[j], rests[j] = True, multiply(conjugate(frames[parent]), rests[j])
+    structure = tree_structure(tuple(parents), tuple(inherits), limits, is_free, tuple(chain.roots), chain.has_anchor)
     shares = [tuple(row) for row in (1.0 - chain.stiffness).tolist()]
     posture_weights = None if chain.posture_weights is None else chain.posture_weights.tolist()
     tree = Tree(structure, lengths, offsets, rests, shares, posture_weights)
