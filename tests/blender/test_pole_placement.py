@@ -105,6 +105,21 @@ def test_the_first_solve_with_a_new_pole_rotates_nothing(
         bpy.ops.pose.fabrik_chain_remove()
 
 
+@pytest.mark.parametrize("name", LIMBS)
+def test_switching_the_rotation_off_and_on_rotates_nothing(name: str) -> None:
+    """One bone more bends toward the pole: the leg of Rigify's human down to its foot rotated by 180 degrees."""
+    armature = metarig(f"{name}_metarig")
+    for tip, count, _ in LIMBS[name]:
+        before = np.array([bone.matrix for bone in armature.pose.bones])
+        chain = add_chain(armature, tip, count, create_target=True, create_pole=True)
+        for _ in range(2):
+            chain.use_rotation = not chain.use_rotation
+            bpy.ops.pose.fabrik_solve(only_active=True)
+            after = np.array([bone.matrix for bone in armature.pose.bones])
+            np.testing.assert_allclose(after, before, atol=1e-3, err_msg=tip)
+        bpy.ops.pose.fabrik_chain_remove()
+
+
 STEPS = 45
 MOST_HINGE, MOST_STEP = 20.0, 3.0
 """Rotation of a knee's or elbow's axis (degrees); that of a bone in one step, over the median of the largest ones."""

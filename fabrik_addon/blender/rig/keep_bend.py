@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...core import Pose
+from ...core import FabrikError, Pose
 from ...core.fabrik.pole_shape import has_family, shape_of
 from ...core.goals.pole import bend_direction, bends_toward_pole, joints_from_root, pole_axes, rotate_pole
 from ...core.math.operations import SCALAR, ScalarVector
@@ -54,23 +54,53 @@ def keep_bend(view_layer: ViewLayer, armature: Object, chain: ChainSettings) -> 
         keep_shape(view_layer, armature, chain)
 
 
+def keep_bend_at_switch(view_layer: ViewLayer, armature: Object, chain: ChainSettings) -> None:
+    """Keep the bend of a chain whose Rotation has just been switched, so that the switch moves no bone.
+
+    With the rotation one bone fewer bends toward the pole. Of thigh, shin and foot the shin bends forward and the sum
+    of both bends backward: with the rotation switched off the first Solve rotated the thigh of Rigify's human by 180
+    degrees. A chain that didn't bend toward its pole before is left as it is, and so is one whose bones can't be read:
+    the next Solve names the reason.
+    """
+    try:
+        pose, pole = _pose_and_pole(view_layer, armature, chain)
+        before, _ = _pose_and_pole(view_layer, armature, chain, is_switched=True)
+    except FabrikError:
+        return
+    is_lost = _is_at_pole(before, pole, chain.pole_angle) and not _is_at_pole(pose, pole, chain.pole_angle)
+    if chain.pole_shape or is_lost:
+        keep_bend(view_layer, armature, chain)
+
+
 def keep_shape(view_layer: ViewLayer, armature: Object, chain: ChainSettings) -> None:
     """Give a chain with a pole the pole shape of its present pose, or none where it bends toward the pole."""
     chain.pole_shape = ""
     pose, pole = _pose_and_pole(view_layer, armature, chain)
     if len(pose.positions) < 4:
         return
-    points, length = joints_from_root(pose.positions)
-    from_root, line = _from_root(pose, pole, length), first_direction(SCALAR, points[:0:-1])
-    turned = rotate_pole(SCALAR, from_root, line, chain.pole_angle)
-    if bends_toward_pole(SCALAR, points, turned):
+    if _is_at_pole(pose, pole, chain.pole_angle):
         return
     shape = shape_of(pose, pole, chain.pole_angle)
     chain.pole_shape = pole_shape_text(shape if has_family(shape) else ())
 
 
-def _pose_and_pole(view_layer: ViewLayer, armature: Object, chain: ChainSettings) -> tuple[Pose, ScalarVector]:
+def _is_at_pole(pose: Pose, pole: ScalarVector, angle: float) -> bool:
+    """Tell whether all joints of a pose bend toward a pole that is rotated by a pole angle."""
+    points, length = joints_from_root(pose.positions)
+    from_root, line = _from_root(pose, pole, length), first_direction(SCALAR, points[:0:-1])
+    return bool(bends_toward_pole(SCALAR, points, rotate_pole(SCALAR, from_root, line, angle)))
+
+
+def _pose_and_pole(
+    view_layer: ViewLayer, armature: Object, chain: ChainSettings, is_switched: bool = False
+) -> tuple[Pose, ScalarVector]:
     """READ: the pose of the bones that bend toward a chain's pole, and the pole, both in armature space.
+
+    Args:
+        view_layer: with the armature.
+        armature: object with the chain.
+        chain: with a pole.
+        is_switched: whether the bones are those that bend with the rotation switched the other way.
 
     Raises:
         FabrikError: the chain's bones can't be read.
@@ -78,7 +108,7 @@ def _pose_and_pole(view_layer: ViewLayer, armature: Object, chain: ChainSettings
     spec = ChainSpec(chain.name, chain.tip, chain.chain_count, chain.use_tail, chain.use_limits, chain.use_stretch)
     bones = read_bones(armature, spec)
     _, pose = read_pose(bones, chain_matrices(bones), bones.rotations)
-    if chain.use_rotation and len(pose.positions) > 3:
+    if chain.use_rotation != is_switched and len(pose.positions) > 3:
         # The target's rotation holds the last link, so it is the links before it that bend toward the pole.
         pose = Pose(pose.positions[:-1], pose.rotations[:-1])
     assert chain.pole_target is not None  # called for chains with a pole alone

@@ -143,7 +143,7 @@ def _share_root_motion(chain: FabrikChain, _context: Context) -> None:
 
 def _keep_offset(chain: FabrikChain, context: Context) -> None:
     """Take the offset at which enabling the rotation changes nothing, and the pole shape of the bones that bend now."""
-    from .keep_bend import keep_bend
+    from .keep_bend import keep_bend_at_switch
     from .rotation_channel import rotation_in_armature
 
     armature: Object = chain.id_data  # type: ignore[assignment]  # the stub has the base class of all data-blocks
@@ -151,8 +151,8 @@ def _keep_offset(chain: FabrikChain, context: Context) -> None:
     if chain.use_rotation and bone is not None and chain.target is not None:
         target = rotation_in_armature(armature, chain.target, chain.subtarget)
         chain.rotation_offset = target.conjugated() @ bone.matrix.to_quaternion()
-    if chain.pole_shape and chain.pole_target is not None and context.view_layer is not None:
-        keep_bend(context.view_layer, armature, chain)
+    if bone is not None and chain.pole_target is not None and context.view_layer is not None:
+        keep_bend_at_switch(context.view_layer, armature, chain)
 
 
 class FabrikChain(PropertyGroup):
