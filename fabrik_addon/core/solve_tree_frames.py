@@ -10,8 +10,7 @@ Of a tree whose tasks are weighed against each other (``is_held``):
 1. Every ``STRIDE``-th frame is solved from the solution of the frame ``STRIDE`` before.
 2. Where the pose hasn't changed much between two of those, the frames in between start from the way between the two,
    and are solved as one batch (``optimise.batched_descent``).
-3. The frames that are left are solved one after another, each from the solutions of the two frames before,
-   extrapolated.
+3. The frames that are left are solved one after another, each from the solution of the frame before.
 
 The descent converges beyond reach, too: on a path of a hand of Rigify's human (bench row "bake-body", "low") poses from
 the frame before are within 0.1 degrees of those from the frame's own pose, in 4 ms of processor time a frame, not 80.
@@ -25,10 +24,7 @@ degrees.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TypeAlias
-
-import numpy as np
 
 from .math.quaternion_arrays import angle_between
 from .model.tree_start import StartTree
@@ -55,10 +51,6 @@ percent, 16 to 24 the least."""
 SMOOTH = 1.2
 """Rotation (radians) of a bone in the frame that it inherits, from one of the frames that are solved alone to the next,
 up to which the frames in between are a batch."""
-
-STEADY = 0.2
-"""Rotation (radians) of a bone between the solutions of the two frames before, up to which the solutions are
-extrapolated: after a jump of a target the way on leads nowhere."""
 
 Frame: TypeAlias = tuple[StartTree, Goals]
 """The pose of a frame, which is its reference pose, and its goals."""
@@ -87,11 +79,11 @@ def solve_tree_frames(
             between = _solved_between(frames[first : last + 1], options, found, after)
             if between:
                 for frame, solution in zip(frames[first + 1 : last], between, strict=True):
-                    found.append(solution or _solved_next(frame, options, found))
+                    found.append(solution or _solved_after(frame, options, found[-1]))
                 found.append(after)
                 continue
         for frame in frames[first + 1 : last + 1 if first > 0 else 2]:
-            found.append(_solved_next(frame, options, found))
+            found.append(_solved_after(frame, options, found[-1] if found else None))
     return found
 
 
@@ -103,33 +95,6 @@ def _solved_after(frame: Frame, options: Options, before: TreeSolution | None) -
         if converges or _is_reached(solution):
             return solution
     return solve_tree_components(*frame, options)
-
-
-def _solved_next(frame: Frame, options: Options, found: Sequence[TreeSolution]) -> TreeSolution:
-    """Solve a frame from the solutions of the frames before it."""
-    if len(found) > 1 and is_held(frame[1]):
-        return _solved_after(frame, options, _extrapolated(*found[-2:]))
-    return _solved_after(frame, options, found[-1] if found else None)
-
-
-def _extrapolated(before: TreeSolution, last: TreeSolution) -> TreeSolution:
-    """Return a pose as far from the last solution as that is from the one before.
-
-    Started there, and not at the last solution, frames of a hand's path beyond reach (bench row "bake-body", "low")
-    take 1.6 steps instead of 2.7. A parabola through three solutions, instead of the line through two, took 1.9.
-    """
-    frames, frames_before = np.array(last.frames), np.array(before.frames)
-    if angle_between(frames_before, frames).max() > STEADY:
-        return last
-    signs = np.where((frames_before * frames).sum(axis=1, keepdims=True) < 0.0, -1.0, 1.0)
-    frames += frames - signs * frames_before
-    frames /= np.linalg.norm(frames, axis=1, keepdims=True)
-    shifts = 2.0 * np.array(last.shifts) - np.array(before.shifts)
-    return replace(
-        last,
-        frames=[(w, x, y, z) for w, x, y, z in frames.tolist()],
-        shifts=[(x, y, z) for x, y, z in shifts.tolist()],
-    )
 
 
 def _solved_between(
