@@ -437,7 +437,6 @@ def status_of(ops: Operations, start: StartPose, target: Vector, softness: float
     """Return how a solve ended: reached, else out of reach by the reach test, else limited or stalled.
 
     Args:
-        ops: scalar or array operations.
         start: the chain.
         target: from the root, in units of the chain's length.
         softness: part of the reach over which the chain eases; a target beyond its beginning counts as out of reach.

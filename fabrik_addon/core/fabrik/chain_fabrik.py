@@ -236,7 +236,6 @@ def shape_at(ops: Operations, start: StartPose, target: Vector) -> list[Vector]:
     """Return the joints of the pose of a chain's family at a target, in the axes of its pole; none without a family.
 
     Args:
-        ops: operations of the components.
         start: the chain; without a pole shape there are no joints.
         target: from the root, in units of the chain's length.
     """
@@ -284,7 +283,6 @@ def bend_in_plane(
     more the planar pose of the family through the bends (``planar_pose``).
 
     Args:
-        ops: operations of the components.
         bends: angles (radians) between the links before, at every inner joint.
         lengths: of the links, adding up to one.
         distance: from the root to the target.

@@ -31,7 +31,6 @@ def circular_arc(
     """Return the joints of the circular-arc pose from the origin to a target.
 
     Args:
-        ops: the operations of the components.
         lengths: of the links; the same for all batch items.
         distance: from the origin to the target, between the shortest and the longest reach.
         along: unit vector from the origin to the target.

@@ -47,7 +47,6 @@ def close_exactly(ops: Operations, points: list[Vector], lengths: Sequence[float
     """Move the tip onto the target in closed form and return the position error that is left.
 
     Args:
-        ops: operations of the components.
         points: joints with the root at the origin, in units of the chain's length; changed in place.
         lengths: of the links.
         target: position of the tip.

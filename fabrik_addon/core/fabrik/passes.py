@@ -52,7 +52,6 @@ def straight_to_target(ops: Operations, lengths: Sequence[float], along: Vector,
     all others point back.
 
     Args:
-        ops: operations of the components.
         lengths: of the links.
         along: unit vector from the root to the target.
         too_far: whether the target is too far; else it is too near.
@@ -151,7 +150,6 @@ def sweep_to_target(
     keeps its initial pose.
 
     Args:
-        ops: operations of the components.
         joints: initial pose; its links need not have their lengths.
         lengths: of the links, adding up to one.
         target: a point within reach.

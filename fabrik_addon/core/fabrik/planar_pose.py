@@ -89,7 +89,6 @@ def planar_pose(
     """Return the pose of the family through given bends whose tip is at a distance from the root.
 
     Args:
-        ops: the operations of the components.
         bends: angles (radians, 0 to pi) between the links of the start pose, at each of two or more inner joints.
         lengths: of the links, adding up to one.
         distance: from the root to the target, between the shortest and the longest reach.

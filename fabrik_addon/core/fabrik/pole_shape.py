@@ -109,7 +109,6 @@ def shaped_pose(ops: Operations, shape: PoleShape, lengths: Sequence[float], dis
     """Return the joints of the pose of a family whose tip is at a distance from the root.
 
     Args:
-        ops: operations of the components.
         shape: pole shape of a chain of three links or more.
         lengths: of the links, adding up to one.
         distance: from the root to the target, between the shortest and the longest reach.

@@ -35,7 +35,6 @@ def stretch_factor(ops: Operations, tip: Vector, target: Vector, most: float) ->
     """Return the factor f from 1 to ``most`` that minimises ``|f p - t|``: ``p . t / p . p``, clamped.
 
     Args:
-        ops: operations of the components.
         tip: p, from the chain's root.
         target: t, from the chain's root.
         most: largest factor.

@@ -49,7 +49,6 @@ def rotate_pole(ops: Operations, pole: Vector, along: Vector, angle: Component) 
     """Return the pole rotated by the pole angle about the line from the root to the target.
 
     Args:
-        ops: operations of the components.
         pole: from the root.
         along: unit vector from the root to the target.
         angle: radians.
@@ -64,7 +63,6 @@ def bend_direction(ops: Operations, joints: Sequence[Vector], along: Vector) -> 
     for a straight chain.
 
     Args:
-        ops: operations of the components.
         joints: p_j, the root at the origin.
         along: u, unit vector of the line.
     """
@@ -84,7 +82,6 @@ def pole_axes(ops: Operations, chord: Vector, pole: Vector) -> tuple[Vector, Vec
     """Return the orthonormal axes in which the angle from pole to bend is measured.
 
     Args:
-        ops: operations of the components.
         chord: from the root to the target or to the tip.
         pole: from the root.
 
@@ -130,7 +127,6 @@ def bend_plane(
     before to the pole (``side_toward``) to v instead: bones that were rotated to the pole stay rotated to it.
 
     Args:
-        ops: operations of the components.
         joints: of the chain before, root at the origin.
         along: unit vector from the root to the target.
         pole: from the root; None keeps the side of the chain's own bend.

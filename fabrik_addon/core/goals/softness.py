@@ -24,7 +24,6 @@ def soft_target(ops: Operations, target: Vector, softness: float) -> Vector:
     """Return the eased target: the point at the distance d' from the root, in the direction of the target.
 
     Args:
-        ops: operations of the components.
         target: from the chain's root, in units of its length.
         softness: s, share of the chain's length over which it eases, 0 to 1.
     """

@@ -31,7 +31,6 @@ def last_link(ops: Operations, lengths: Sequence[float], target: Vector, desired
     """Return the last link, nearest to the desired one, with which the other links can reach.
 
     Args:
-        ops: operations of the components.
         lengths: of the other links.
         target: desired place of the tip, from the chain's root.
         desired: last link of the rotation goal, a vector.

@@ -21,7 +21,6 @@ def false_position(ops: Operations, error_at: Callable[[Component], Component], 
     """Return the parameter where an error is zero, within ``CLOSED_ERROR``: ``low + (high - low) far / (far - near)``.
 
     Args:
-        ops: operations of the components.
         error_at: distance from root to tip at a parameter, less the desired one.
         ends: the parameters ``low``, whose error is not negative, and ``high``, whose error is not positive. Where the
             error of ``low`` is zero ``low`` is returned to the last bit.

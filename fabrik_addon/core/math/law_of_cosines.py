@@ -23,7 +23,6 @@ def middle_joint(
     ``a^2 - b^2`` is computed as ``(a - b)(a + b)``, which loses no digits where the links are nearly equal.
 
     Args:
-        ops: operations of the components.
         first: a, length of the link at the root.
         second: b, length of the other link.
         distance: d, from the root to the target, from ``|a - b|`` to ``a + b``.

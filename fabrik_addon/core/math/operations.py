@@ -178,7 +178,7 @@ class Operations(Protocol):
 
 
 class ScalarOps:
-    """Operations on floats: one pose."""
+    """Operations on floats: one pose. What they do is said in :class:`Operations`."""
 
     sqrt = staticmethod(sqrt)
     sin = staticmethod(math.sin)
@@ -198,17 +198,14 @@ class ScalarOps:
 
     @staticmethod
     def point(vector: Vector) -> Point:
-        """Return the vector: a point of one pose."""
         return vector
 
     @staticmethod
     def points(vectors: Sequence[Vector]) -> list[Point]:
-        """Return the vectors: points of one pose."""
         return list(vectors)
 
     @staticmethod
     def pull(points: list[ScalarVector], anchor: ScalarVector, steps: Sequence[tuple[int, float]]) -> None:
-        """Move points component by component."""
         ax, ay, az = anchor
         for j, length in steps:
             px, py, pz = points[j]
@@ -218,48 +215,39 @@ class ScalarOps:
 
     @staticmethod
     def split(values: Array, _batch: tuple[int, ...]) -> list[Any]:
-        """Return the R rows of an array (R, C) as tuples of C floats."""
         return [tuple(row) for row in values.tolist()]
 
     @staticmethod
     def join(rows: Sequence[Sequence[Scalar]], _batch: tuple[int, ...]) -> Array:
-        """Return an array (R, C) of R tuples of C floats."""
         return np.array(rows, float)
 
     @staticmethod
     def join_scalars(value: Scalar, _batch: tuple[int, ...], kind: type) -> NDArray[Any]:
-        """Return an array (1,) of one number."""
         return np.array((value,), kind)
 
     @staticmethod
     def where(condition: bool, yes: Scalar, no: Scalar) -> Scalar:
-        """Return one of two numbers."""
         return yes if condition else no
 
     @staticmethod
     def choose(condition: bool, yes: Sequence[Scalar], no: Sequence[Scalar]) -> list[Scalar]:
-        """Return one of two sequences of numbers."""
         return list(yes if condition else no)
 
     @staticmethod
     def interpolate(rows: Sequence[Sequence[Scalar]], place: Scalar) -> list[Scalar]:
-        """Return the numbers of a row between two rows."""
         first = min(int(place), len(rows) - 2)
         return [a + (place - first) * (b - a) for a, b in zip(rows[first], rows[first + 1], strict=True)]
 
     @staticmethod
     def gather(_items: bool, values: Sequence[Batched]) -> list[Batched]:
-        """Return all values: there is only one pose."""
         return list(values)
 
     @staticmethod
     def scatter(_items: bool, into: list[Scalar], values: Sequence[Scalar]) -> None:
-        """Write the values over the others."""
         into[:] = values
 
     @staticmethod
     def active_indices(done: bool) -> bool | None:
-        """Return True where the pose is not done, None where it is."""
         return None if done else True
 
 
@@ -285,17 +273,14 @@ class ArrayOps:
 
     @staticmethod
     def all(condition: Mask) -> bool:
-        """Tell whether a condition holds for every batch item."""
         return bool(np.count_nonzero(condition) == np.size(condition))
 
     @staticmethod
     def point(vector: Vector) -> Array:
-        """Return an array (3, B) of three components (B,)."""
         return np.array(vector)
 
     @staticmethod
     def points(vectors: Sequence[Vector]) -> list[Array]:
-        """Return arrays (3, B)."""
         return list(np.array(vectors))
 
     @staticmethod
@@ -320,23 +305,19 @@ class ArrayOps:
 
     @staticmethod
     def join(rows: Sequence[Sequence[Array]], batch: tuple[int, ...]) -> Array:
-        """Return an array (..., R, C) of R tuples of C arrays (B,)."""
         joined = np.array(rows, float)
         return np.moveaxis(joined, -1, 0).reshape(*batch, *joined.shape[:2])
 
     @staticmethod
     def join_scalars(value: NDArray[Any], batch: tuple[int, ...], kind: type) -> NDArray[Any]:
-        """Return an array (..., 1) of one component (B,)."""
         return np.array(value, kind).reshape(*batch, 1)
 
     @staticmethod
     def choose(condition: Mask, yes: Sequence[Array], no: Sequence[Array]) -> list[Array]:
-        """Return ``where`` of each pair of arrays of two sequences."""
         return [np.where(condition, a, b) for a, b in zip(yes, no, strict=True)]
 
     @staticmethod
     def interpolate(rows: Sequence[Sequence[float]], place: Array) -> list[Array]:
-        """Return the columns (B,) of rows between two rows."""
         table, first = np.array(rows), np.minimum(place.astype(int), len(rows) - 2)
         before, after = table[first].T, table[first + 1].T
         return list(before + (place - first) * (after - before))
@@ -349,13 +330,11 @@ class ArrayOps:
 
     @staticmethod
     def scatter(items: Mask | Indices, into: Sequence[Array], values: Sequence[Array]) -> None:
-        """Write gathered components back to the batch items that they were gathered from, in place."""
         for whole, part in zip(into, values, strict=True):
             whole[items] = part
 
     @staticmethod
     def active_indices(done: Mask) -> Indices | None:
-        """Return the indices of the batch items that are not done, or None where all are done."""
         rest = np.flatnonzero(~done)
         return rest if rest.size else None
 

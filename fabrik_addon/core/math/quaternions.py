@@ -73,7 +73,6 @@ def from_to(ops: Operations, a: Vector, b: Vector, hint: Vector) -> Quaternion:
     angle is computed. For opposite directions both parts are zero.
 
     Args:
-        ops: operations of the components.
         a: direction before.
         b: direction after.
         hint: direction that decides for opposite a and b, where each axis perpendicular to a gives a rotation by 180

@@ -32,7 +32,6 @@ def transport_frames(
     """Return the bones' frames after their joints have moved.
 
     Args:
-        ops: operations of the components.
         links: l_i, vectors from each joint to the next before.
         joints: joints after, root first: one more than bones.
         frames: of the bones before, in the space of the links.
@@ -69,7 +68,6 @@ def aim_frame(
     joints.
 
     Args:
-        ops: operations of the components.
         before: the bone's frame in another pose.
         frame: the bone's frame now.
         link: vector of its link in the other pose.

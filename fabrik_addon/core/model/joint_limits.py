@@ -197,7 +197,6 @@ def angle_within(ops: Operations, limits: JointLimits, axis: int, angle: Compone
     """Return the angle within a hinge's range that is nearest to a given angle plus any number of full turns.
 
     Args:
-        ops: operations of the components.
         limits: of the hinge.
         axis: of the hinge, 0 to 2 for x to z.
         angle: radians.
@@ -220,7 +219,6 @@ def within_half_turn(
     the ranges, clamping may bring it out of the circle again: then z, and after it x, is reduced to the circle.
 
     Args:
-        ops: operations of the components.
         lower: smallest x and z.
         upper: largest x and z.
         x: half-sine about x.

@@ -91,8 +91,6 @@ def descend(
     """Rotate bones until the tip is at the target or gets no nearer.
 
     Args:
-        ops: scalar or array operations.
-        constrained_chain: the bones and their limits.
         coordinates: joint coordinates to start from, within limits.
         target: where the tip should be.
         tolerance: distance from tip to target at which to stop.
@@ -118,7 +116,6 @@ def bounded_step(
     """Return the change dq of the free coordinates in one step, and y.
 
     Args:
-        ops: scalar or array operations.
         pose: before the step.
         secondary: z, of other tasks; changed in place for coordinates that stop at a limit.
         residual: r.

@@ -155,8 +155,6 @@ def reach_within_limits(
     Of all poses that bring the tip to the target the one that rotates least from the reference pose is looked for.
 
     Args:
-        ops: scalar or array operations.
-        constrained_chain: the bones and their limits.
         poses: where to start.
         target: from the root, in units of the chain's length.
         tolerance: distance from tip to target that counts as reached, in the same units.

@@ -71,7 +71,6 @@ def descend_to(
     """Step until the tip is at the target or gets no nearer.
 
     Args:
-        ops: scalar or array operations.
         chain: before the first step.
         target: where its tip should be.
         tolerance: distance from tip to target at which to stop.

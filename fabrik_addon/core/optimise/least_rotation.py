@@ -94,8 +94,6 @@ def rotate_least(
     fewer than ``PATIENCE``: with so few the caller has no other starts.
 
     Args:
-        ops: scalar or array operations.
-        constrained_chain: the bones and their limits.
         start: joint coordinates to start from, within limits.
         reference: joint coordinates to stay near to. They are returned to the last bit if start and target are there.
         target: of the tip, from the root, in units of the chain's length.

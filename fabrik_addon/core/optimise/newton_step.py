@@ -139,7 +139,6 @@ def cost_at(
     """Return what the cost of a pose is made of.
 
     Args:
-        stack: the tasks.
         loss: of the tasks.
         state: the pose.
         reference: q0.
@@ -225,7 +224,6 @@ def forces_at(stack: TaskStack, model: CostModel, back: Array, predicted: Array,
     """Return the forces f (M,) at a pose.
 
     Args:
-        stack: the tasks.
         model: of the cost at the pose.
         back: (N + S, M1) pseudo-inverse of the first level's rows.
         predicted: (M,) the forces that the step before has led to in its model.
@@ -299,7 +297,6 @@ def newton_step(
     """Return a step (..., N + S) that ends within limits, with how it was found; None where there is none.
 
     Args:
-        stack: the tasks.
         model: of the cost before the step.
         damping: lambda.
         active: (..., 2, N + S) which coordinates the step before took to their upper, and to their lower limits.

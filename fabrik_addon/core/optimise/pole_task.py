@@ -44,8 +44,6 @@ def bend_toward_pole(
     """Rotate the bend of a chain toward a pole without taking its tip off the target.
 
     Args:
-        ops: scalar or array operations.
-        constrained_chain: the bones and their limits.
         coordinates: joint coordinates before. Batch items whose tip isn't at the target stay.
         target: where the tip is.
         pole: point toward which the chain should bend.

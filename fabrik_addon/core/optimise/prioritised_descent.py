@@ -202,7 +202,6 @@ def _step(
     """Return the tasks' and the posture task's part of a step that ends within limits, and how it was solved.
 
     Args:
-        stack: tasks by level.
         state: before the step.
         residual: (M,).
         jacobian: J (M, N + S).
@@ -245,7 +244,6 @@ def descend_by_priority(stack: TaskStack, start: State, reference: State | None,
     """Bring a pose to where the tasks are met by priority, and nearest to a reference pose among those.
 
     Args:
-        stack: tasks by level.
         start: coordinates and shifts to start from, within limits.
         reference: coordinates and shifts that the posture task stays near to; None leaves the posture task out.
         steps: at most.
@@ -334,7 +332,6 @@ def _leaves_nothing(stack: TaskStack, residual: Array, size: float, before: tupl
     step of a path of Rigify's human takes 6.0 evaluations of J instead of 5.1 (mean).
 
     Args:
-        stack: the tasks.
         residual: (M,) after the step.
         size: squared length of the posture part of the step.
         before: the posture part of the step before, and with what that step was taken.

@@ -148,7 +148,6 @@ def met_exactly(
     """Return where a descent by weight ends, with what is nearly met where ``least_cost`` has ended met exactly.
 
     Args:
-        stack: the tasks.
         state: where ``least_cost`` has ended.
         taken: its steps.
         is_converged: whether it has ended before its steps were used up.
@@ -298,7 +297,6 @@ def nearly_met(stack: TaskStack, state: State, nearly_met: float) -> TaskStack:
     """Return the first level, and below it the tasks whose targets are brought some share of the way to them.
 
     Args:
-        stack: the tasks.
         state: from where the way is measured.
         nearly_met: as in ``_share_met``, which gives the share of each task.
     """
@@ -350,7 +348,6 @@ def _on_first_level(
     way out and on the way back.
 
     Args:
-        stack: the tasks.
         state: near the first level.
         back: (..., N + S, M1) pseudo-inverse of the first level's rows.
         modelled: (..., M1) the first level's residual after the step in its model.

@@ -134,8 +134,6 @@ def rotate_within_limits(
     """Rotate bones within their limits, the last first, until the tip is at the target or a sweep brings it no nearer.
 
     Args:
-        ops: operations of the components.
-        constrained_chain: the bones and their limits.
         coordinates: joint coordinates before, within limits.
         target: from the root, in units of the chain's length.
         tolerance: distance from tip to target at which to stop.
@@ -201,7 +199,6 @@ def _best_rotation(
     """Return the joint coordinates with which a bone points its arm at the target, clamped to its limits.
 
     Args:
-        ops: operations of the components.
         limits: of the bone.
         coordinates: of the bone before.
         frames: its parent frame, and its own.

@@ -95,8 +95,6 @@ def _solve_with_pole(
        reason to leave a pose at the target for another one at the target.
 
     Args:
-        ops: operations of the components.
-        constrained_chain: the bones and their limits.
         starts: joint coordinates of the present pose and of FABRIK's pose, both within limits.
         goal: target and pole, from the root, in units of the chain's length.
         shaped: joints of a pole shape's pose at the target (``shape_at``); empty where the bend should be at the pole.

@@ -66,7 +66,6 @@ def hinge_angles(
     which the tip comes nearest to the distance.
 
     Args:
-        ops: operations of the components.
         constrained_chain: two bones, the second one a hinge.
         axis: of the hinge: 0 for x, 2 for z.
         twist: own rotation of the second bone about its y axis, before the hinge.
