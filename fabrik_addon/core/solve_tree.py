@@ -49,7 +49,6 @@ from .optimise.task_stack import TaskStack
 from .optimise.tasks import PositionTask, State, Task
 from .optimise.tree_problem import TreeProblem, tree_problem
 from .optimise.weighted_descent import (
-    EXACT_STEPS,
     Descended,
     costs_of,
     descend_by_weight,
@@ -361,11 +360,12 @@ def nearer_by_priority(problem: TreeProblem, stack: TaskStack, found: Descended,
     By weight alone the pull of the posture task on taut chains left a spine 0.013 units off a target within its reach,
     by priority alone a body that is led beyond reach turned in one step by up to 12.6 times the median step's largest
     rotation, and was 10 to 15 degrees off after a closed path: with the steps after the descent 3.1 times at most, and
-    0.03 degrees. A root that moves makes up for the posture task's pull.
+    0.03 degrees. A root that moves makes up for the posture task's pull. With ten steps at most a head that was led
+    2 mm on, to the end of its reach, fell 15 mm short of it, with as many as it needs 0.05.
     """
     if problem.goals.priorities is not None or problem.moves_root or problem.is_met(found.state):
         return found
-    state, steps, _ = descend_by_priority(stack, found.state, reference, EXACT_STEPS)
+    state, steps, _ = descend_by_priority(stack, found.state, reference, TREE_STEPS)
     return found._replace(state=with_first_level_met(stack, state), steps=found.steps + steps)
 
 

@@ -467,6 +467,20 @@ def test_the_way_out_of_reach_is_the_way_back(root: str) -> None:
     assert max(largest_turn(*pair) for pair in zip(there, reversed(back), strict=True)) <= 0.1
 
 
+def test_a_target_just_out_of_reach_is_no_farther_than_in_the_pose_before() -> None:
+    """At the end of the reach the steps of priority ended early: a move of 2 mm left the head 15 mm off, not 0.05."""
+    armature = metarig("basic_human_metarig")
+    for tip, count in (("hand.R", 4), ("foot.R", 4), ("spine.006", 2)):
+        add_chain(armature, tip, count).use_pin = tip != "spine.006"
+    update()
+    session = ChainDrag(layer(), armature, Grab("spine.006", "spine.006"))
+    before, after = Vector((0.2099, 0.1582, -0.0293)), Vector((0.2099, 0.1568, -0.0280))
+    session.move(layer(), session.start_position + before)
+    assert session.distance_left <= 1e-4
+    session.move(layer(), session.start_position + after)
+    assert session.distance_left <= (after - before).length
+
+
 def test_a_chain_of_its_own_name_is_not_the_dragged_one() -> None:
     armature = make_tail(4)
     add_chain(armature, "bone3", 2)
