@@ -6,7 +6,7 @@
    among those that meet the tasks by priority: targets, targets far beyond reach, then poles and rotations. They start
    from the reference pose, or in a drag from the solution of the move before. So the pose is a function of the targets,
    and small changes of the targets change it by little. Chains that bend away from their poles in the pose at hand are
-   bent to these in the reference pose (``_reference``).
+   bent to these in the reference pose (``optimise.reference_pose``).
 2. Where they end in a local minimum short of the targets, or with a chain bent away from its pole, they start again
    from FABRIK's pose (``fabrik.tree_passes``), then from poses whose bones are all bent to one side, unless a target is
    beyond reach.
@@ -26,7 +26,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,10 +43,11 @@ from .model.joint_limits import clamp
 from .model.tree_start import StartTree, coordinates_of_tree, start_tree
 from .optimise.body_starts import other_starts
 from .optimise.jacobian_steps import StackedRule, step_by_rule
-from .optimise.prioritised_descent import descend_by_priority
+from .optimise.prioritised_descent import TREE_STEPS, descend_by_priority
+from .optimise.reference_pose import ReferencePose, reference_pose
 from .optimise.task_loss import OF_BODY, OF_CHAINS, Firmness
 from .optimise.task_stack import TaskStack
-from .optimise.tasks import PositionTask, State, Task
+from .optimise.tasks import State
 from .optimise.tree_problem import TreeProblem, tree_problem
 from .optimise.weighted_descent import (
     Descended,
@@ -57,9 +58,6 @@ from .optimise.weighted_descent import (
 )
 from .problem import Chain, Goals, Options, Pose, Solution, Status
 from .solvers.table import solver_for_tree
-
-TREE_STEPS = 80
-"""Steps of least squares at most from one start; those of a target that moves a little need about five."""
 
 MOVE_STEPS = 12
 """Steps at most of a move of a body, within a largest rotation, whose next move goes on from there, and of the way back
@@ -125,16 +123,8 @@ class TreeSolution:
     """Whether the balance task pulls: the center of mass of a body is at an edge of its region."""
     by_weight: State | None = None
     """Where the descent has ended, from which a bound of the largest rotation may have kept the pose away."""
-    reference: _Reference | None = None
+    reference: ReferencePose | None = None
     """Of a tree that is solved by priority."""
-
-
-class _Reference(NamedTuple):
-    """A reference pose, and which bones aren't there as in the pose at hand."""
-
-    pose: State
-    bent: frozenset[int]
-    """Bones of chains that bend away from their poles in the pose at hand of this or an earlier frame."""
 
 
 def solve_trees(chain: Chain, pose: Pose, goals: Goals, options: Options) -> Solution:
@@ -221,7 +211,8 @@ def solve_tree_components(
         if problem.is_held:
             found = _solved_by_weight(problem, begin, options, previous)
         else:
-            reference = _reference(problem, begin, previous)
+            before = None if previous is None else state_of_previous(problem, previous)
+            reference = reference_pose(problem, begin, before, None if previous is None else previous.reference)
             found = _solved_by_priority(problem, reference.pose, options, previous)
         steps, is_converged, by_weight = steps + found.steps, found.is_converged, found.by_weight
         state = present_or(problem, found.state)
@@ -457,83 +448,6 @@ def _stepped(problem: TreeProblem, present: State, options: Options, rule: Stack
     stack = TaskStack(problem.start.tree, [[(place, 1.0) for place in problem.places]], problem.moves_root)
     found, taken = step_by_rule(stack, present, problem.tolerances, rule, options.iterations)
     return found, max(taken, 1)
-
-
-def _met_halfway(problem: TreeProblem, state: State) -> State:
-    """Return the state in which joints that are to meet are as near to their weighted mean position as can be."""
-    if all(place.target is not None for place in problem.places):
-        return state
-    tasks: list[tuple[Task, float]] = []
-    for place, weight in zip(problem.places, problem.weights, strict=True):
-        if place.target is not None:
-            tasks.append((place, weight))
-            continue
-        (ax, ay, az), (bx, by, bz) = state.placed.joints[place.joint], state.placed.joints[place.meets]
-        other = _weight_at(problem, place.meets, weight)
-        share = other / (weight + other)
-        middle = (ax + share * (bx - ax), ay + share * (by - ay), az + share * (bz - az))
-        tasks += [(PositionTask(place.joint, middle), weight), (PositionTask(place.meets, middle), other)]
-    return descend_by_priority(TaskStack(problem.start.tree, [tasks], False), state, state, TREE_STEPS)[0]
-
-
-def _reference(problem: TreeProblem, begin: State, previous: TreeSolution | None) -> _Reference:
-    """Return the reference pose: the pose at hand, with chains that bend away from their poles bent to these.
-
-    Without the posture task a round of a hand's path left the bones of Rigify's human, whose legs bend away from their
-    poles, off by 10 to 11 degrees; with chains that bend away in the reference pose bones rotated by 93 degrees in one
-    step. Later frames take the coordinates of those bones over. Bent again in each frame of an animation of the legs
-    they met other limits, and bones rotated by 138 degrees in one frame.
-    """
-    pose = _met_halfway(problem, begin)
-    away = problem.bending_away(pose)
-    bones = frozenset(bone for number in away for bone in problem.poles[number].joints[:-1])
-    if previous is None:
-        bent = _bent_to_poles(problem, pose)
-    else:
-        bent = state_of_previous(problem, previous)
-        if previous.reference is not None:
-            bent = _with_bones_of(problem, bent, previous.reference.pose, previous.reference.bent)
-            bones |= previous.reference.bent
-    return _Reference(_with_bones_of(problem, pose, bent, bones), bones)
-
-
-def _bent_to_poles(problem: TreeProblem, state: State) -> State:
-    """Return a state with chains turned to their poles; those that limits keep away descend, and their tips stay."""
-    bent = problem.turned_to_poles(state)
-    away = problem.bending_away(bent)
-    if not away:
-        return bent
-    tips = [problem.places[number].joint for number in away]
-    places = [(PositionTask(tip, bent.placed.joints[tip]), 1.0) for tip in tips]
-    poles = [(problem.poles[number], 1.0) for number in away]
-    return descend_by_priority(TaskStack(problem.start.tree, [places, poles], False), bent, None, TREE_STEPS)[0]
-
-
-def _with_bones_of(problem: TreeProblem, state: State, other: State, bones: frozenset[int]) -> State:
-    """Return a state with the coordinates that some bones have in another one."""
-    if not bones:
-        return state
-    coordinates = [
-        theirs if bone in bones else own
-        for bone, (own, theirs) in enumerate(zip(state.coordinates, other.coordinates, strict=True))
-    ]
-    return problem.state(coordinates, state.shifts)
-
-
-def _weight_at(problem: TreeProblem, joint: int, weight: float) -> float:
-    """Return the weight of a joint's position in the mean at which it meets an effector.
-
-    That is the largest weight of the effectors at or beyond the joint, else that of the effector that it meets.
-    """
-    structure = problem.start.tree.structure
-    if not structure.supporting_bones[joint]:
-        return 1e6 * weight  # no bone moves it: the effector meets it where it is
-    of_others = [
-        other
-        for place, other in zip(problem.places, problem.weights, strict=True)
-        if joint in (place.joint, *structure.above[place.joint]) and place.meets != joint
-    ]
-    return max(of_others, default=weight)
 
 
 def _warm_start(problem: TreeProblem, near: State, options: Options) -> State:

@@ -29,10 +29,10 @@ from typing import TypeAlias
 from .math.quaternion_arrays import angle_between
 from .model.tree_start import StartTree
 from .optimise.batched_descent import are_alike, descend_between
+from .optimise.prioritised_descent import TREE_STEPS
 from .optimise.tree_problem import is_held, tree_problem
 from .problem import Goals, Options, Status
 from .solve_tree import (
-    TREE_STEPS,
     TreeSolution,
     firmness_of,
     nearer_by_priority,

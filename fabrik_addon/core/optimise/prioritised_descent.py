@@ -45,6 +45,9 @@ from .posture_step import curved_posture
 from .task_stack import TaskStack
 from .tasks import State
 
+TREE_STEPS = 80
+"""Steps of least squares at most from one start; those of a target that moves a little need about five."""
+
 DAMPING = 0.3
 """lambda over the length of a level's residual: about half a lever arm, in the tree's units."""
 
