@@ -63,8 +63,7 @@ SHORT_STEP = 0.2
 second derivatives are indefinite: what the model lacks without K is quadratic in the change.
 
 With K left out in all steps 13 of 100 poses of a body with straight limbs, turned far, weren't found, instead of 7;
-with K projected in all of them 8. The first step is without K where that makes it short, and after a step that is
-longer the forces are W r (``forces_at``)."""
+with K projected in all of them 8."""
 
 LEAST_CURVATURE = 1e-2
 """Four times the least eigenvalue of J^T W J + K + (1 + lambda) P with which K is taken as it is

@@ -53,9 +53,8 @@ DAMPING = 0.3
 
 CURVED_DAMPING = 0.2
 """``DAMPING`` at most of a step with the curvature of the tasks, and the length of the residual below which lambda is
-the length's square. With ``DAMPING`` a Y of 10 bones took 6.5 steps instead of 5.8, a hand of 26 bones
-6.8 instead of 5.6 (means of 200 targets), with 0.1 throughout 13 of the Y's targets were met in another pose than by
-the steps without curvature, 9 of them farther from the reference pose, instead of 6 and 2."""
+the length's square. With ``DAMPING`` a Y of 10 bones took 6.5 steps instead of 5.8 (mean of 200 targets), with 0.1
+throughout 9 of these were met farther from the reference pose than by the steps without curvature, instead of 2."""
 
 LEAST_DAMPING = 1e-8
 """lambda of a level that is met."""
@@ -70,9 +69,9 @@ PROJECTOR = 1e-9
 
 PENALTY = 30.0
 """Weight of a level's residual over that of the next level's in the cost. With 100 more steps were too long for the
-curvature of the first level: trees with one target out of reach took 17 trials instead of 12 (Y of 10 bones) and 18
-instead of 14 (hand of 26; means of 60). With 10 the bones of a tree with limits and rotations, solved alone and in a
-batch of frames, differed by up to 0.31 degrees."""
+curvature of the first level: a Y of 10 bones with one target out of reach took 17 trials instead of 12 (mean of 60).
+With 10 the bones of a tree with limits and rotations, solved alone and in a batch of frames, differed by up to 0.31
+degrees."""
 
 UNMET_SHARE = 0.05
 """Share of the posture part with which a step is taken while a level below the first isn't met (``MET``). Gauss-Newton
@@ -128,8 +127,8 @@ UNMET = 1e-3
 SLOW, SLOW_FIRST = 7e-3, 2e-3
 """Shares of the cost that a step must take away where some task isn't met: with the first level up to ``NEAR_FIRST``
 off, and farther off. Two steps in a row with less end a descent. With 2e-3 alone a hand with one of five targets out of
-reach took 21 trials instead of 14, and ended 1e-3 of the tree's unit nearer to that target (means of 60). With 7e-3
-alone effectors with targets within reach stayed 1e-4 off in 8 instead of 5 of 60 random trees with poles."""
+reach took 21 trials instead of 14 (means of 60). With 7e-3 alone effectors with targets within reach stayed 1e-4 off in
+8 instead of 5 of 60 random trees with poles."""
 
 
 @dataclass
