@@ -41,9 +41,9 @@ The two differ in their number of components, 4 and 3.
 """
 
 LEAST_POSTURE_WEIGHT = 2.65
-"""Least of ``Tree.carried_lengths``. With 2 a hand that carries nothing rotated by 11.5 degrees in a step: 2 of 50 seeded
-paths of Rigify's human had a step of more than 3 times the median step's largest rotation. With a constant of 2 or more
-instead of the 1 that the lengths are added to, knees of feet led past their poles jumped by up to 26 degrees."""
+"""Least of ``Tree.carried_lengths``. With 2 a hand that carries nothing rotated by 11.5 degrees in a step: of 50 seeded
+paths of Rigify's human 2 had a step of more than 3 times the median step's largest rotation. With a constant of 2 or
+more instead of the 1 that the lengths are added to, knees of feet led past their poles jumped by up to 26 degrees."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -86,15 +86,18 @@ def _reach_freely(
     tolerance = options.tolerance
     error = distance_between(ops, points[-1], target)
     done: Condition = error <= tolerance
+    along = first_direction(ops, [target, points[-1], points[1]])
     rotation: Quaternion | None = None
     if pole is not None:
         done = done & _points_at_pole(ops, points, pole)
-        rotation = _rotation_to_pole(ops, points, target, pole, hint, done)
+        zero = 0.0 * error
+        rotation = choose_parts(
+            ops, done, (zero + 1.0, zero, zero, zero), bend_plane(ops, points, along, pole, hint)[1]
+        )
         points = [rotate(rotation, point) for point in points]
     distance = norm(ops, target)
     too_far, too_near = reach_test(lengths, distance)
     blocked = (too_far | too_near) & ops.negate(done)
-    along = first_direction(ops, [target, start.points[-1], start.points[1]])
     if ops.any(blocked):
         points = choose_each(ops, blocked, straight_to_target(ops, lengths, along, too_far), points)
     problem = ReachProblem(points, lengths, target, pole, hint, tolerance, options.iterations)
@@ -152,16 +155,6 @@ def _perturbed(ops: Operations, where: Condition, problem: ReachProblem) -> list
     chord = ops.maximum(PERTURBED_CHORD * norm(ops, points[-1]), 0.5 * (shortest + PERTURBED_CHORD))
     side = perpendicular(ops, along, hints)
     return circular_arc_where(ops, where, points, lengths, chord, along, side)
-
-
-def _rotation_to_pole(
-    ops: Operations, points: Sequence[Vector], target: Vector, pole: Vector, hint: Vector, done: Condition
-) -> Quaternion:
-    """Return the rotation about the root that brings tip and bend into the plane of root, target and pole."""
-    along = first_direction(ops, [target, points[-1], points[1]])
-    _, rotation = bend_plane(ops, points, along, pole, hint)
-    zero = 0.0 * along[0]
-    return choose_parts(ops, done, (zero + 1.0, zero, zero, zero), rotation)
 
 
 def _bends(ops: Operations, points: Sequence[Vector], pole: Vector) -> tuple[Vector, Vector, Condition]:
