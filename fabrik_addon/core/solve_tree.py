@@ -323,7 +323,7 @@ def _solved_by_weight(problem: TreeProblem, begin: State, options: Options, prev
     Its state is the one within the bounds of the largest rotation.
     """
     stack = problem.stack()
-    reference = problem.turned_to_poles(begin)
+    reference = problem.bent_to_poles(begin)
     is_body, firmness = problem.goals.priorities is not None, firmness_of(problem)
     first = reference if previous is None else state_of_previous(problem, previous)
     if previous is None and is_body:

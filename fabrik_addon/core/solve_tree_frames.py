@@ -118,7 +118,7 @@ def _solved_between(
     stacks = [problem.stack() for problem in inner]
     if angle_between(first.rotations, after.rotations).max() > SMOOTH or not are_alike(stacks):
         return []
-    references = [problem.turned_to_poles(problem.present) for problem in inner]
+    references = [problem.bent_to_poles(problem.present) for problem in inner]
     descended = descend_between(stacks, references, (before, first, after), TREE_STEPS, firmness_of(inner[0]))
     descended = [nearer_by_priority(*each) for each in zip(inner, stacks, descended, references, strict=True)]
     return [

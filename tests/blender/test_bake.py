@@ -367,22 +367,47 @@ def test_chains_that_are_baked_together_move_smoothly_and_dont_drift() -> None:
 def human_whose_knees_bend_away(with_limits: bool, path: str) -> Object:
     """Rigify's human, with knees that bend away from the poles at rest, and two rounds of a hand's path."""
     armature: Object = make_human(with_limits, with_poles=True)
-    hand, *others = armature.fabrik.chains
-    hand.root_motion = "FIXED"
-    for chain in others:
+    for chain in armature.fabrik.chains:
         chain.use_pin = chain.use_rotation = False
+    lead_hand(armature, path)
+    return armature
+
+
+def lead_hand(armature: Object, path: str) -> None:
+    """Key two rounds of a hand's path, with the root fixed."""
+    hand = armature.fabrik.chains[0]
+    hand.root_motion = "FIXED"
     rest = hand.target.location.copy()
     for frame in range(1, 98):
         hand.target.location = rest + offset_on_path(path, (frame - 1) / 48)
         hand.target.keyframe_insert("location", frame=frame)
     go_to(1)
-    return armature
 
 
 @pytest.mark.parametrize("path", ("near", "across"))
 @pytest.mark.parametrize("with_limits", (False, True))
 def test_a_body_whose_knees_bend_away_from_their_poles_doesnt_drift(with_limits: bool, path: str) -> None:
     armature = human_whose_knees_bend_away(with_limits, path)
+    bake(frame_end=97, only_active=False)
+    baked = shapes(armature, [*range(1, 98)])
+    turned = angles(baked[1:], baked[:-1]).max(axis=1)
+    assert turned.max() <= 3.0 * np.median(turned)
+    assert angles(baked[:49], baked[48:]).max() <= math.radians(0.1)
+
+
+@pytest.mark.parametrize(("with_limits", "path"), ((False, "near"), (True, "across")))
+def test_knees_that_bend_away_over_pinned_feet_dont_drift(with_limits: bool, path: str) -> None:
+    """A leg rotated to its pole as a whole takes its foot along, whose rotation is held: its descents didn't end.
+
+    After one round the knees were off by 3.8 and 2.7 degrees.
+    """
+    armature = make_human(with_limits, with_poles=True)
+    bpy.ops.object.mode_set(mode="EDIT")
+    for side in "LR":
+        armature.data.edit_bones[f"shin.{side}"].head.y += 0.08
+        armature.data.edit_bones[f"thigh.{side}"].tail.y = armature.data.edit_bones[f"shin.{side}"].head.y
+    bpy.ops.object.mode_set(mode="POSE")
+    lead_hand(armature, path)
     bake(frame_end=97, only_active=False)
     baked = shapes(armature, [*range(1, 98)])
     turned = angles(baked[1:], baked[:-1]).max(axis=1)

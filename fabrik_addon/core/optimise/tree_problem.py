@@ -8,15 +8,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 from ..goals.softness import is_eased, soft_target
 from ..math.operations import SCALAR, Array, Mask, Vector, add_up
-from ..math.quaternions import conjugate, multiply, rotate, rotation_fault
+from ..math.quaternions import IDENTITY, conjugate, from_to, multiply, rotate, rotation_fault
 from ..math.rigid_fit import turned_by
-from ..math.vectors import scale
+from ..math.vectors import relative_to, scale
 from ..model.joint_limits import clamp, rotation_of, swing_twist
 from ..model.skeleton import JointCoordinates, Tree
-from ..model.tree_start import StartTree
+from ..model.tree_start import StartTree, coordinates_of_tree
 from ..problem import Goals, Options
 from .balance_task import BalanceTask, balance_task
 from .floor_task import FloorTask, floor_task
@@ -237,6 +238,42 @@ class TreeProblem:
             coordinates[bone] = own if structure.is_free[bone] else clamp(SCALAR, limits, swing_twist(SCALAR, own))
             state = self.state(coordinates, state.shifts)
         return state
+
+    def bent_to_poles(self, state: State) -> State:
+        """Return a reference pose turned to its poles, also the chains whose last bones keep a rotation.
+
+        Of these the joints are rotated by R, about the line from root to tip, and the frames are ``FromTo(l_j, R l_j)
+        F_j`` of the links l_j, clamped to limits; what hangs on them stays. R itself would rotate the foot of a leg
+        that bends away from its pole by half a turn. With the leg as it is the descents of Rigify's human, with pinned
+        feet and knees that bend backward by 0.08 m, converged in no frame of a bake, in 84 ms instead of 8 each, and a
+        round of a hand's path left the knees off by 2.6 degrees instead of 0.01.
+        """
+        state = self.turned_to_poles(state)
+        above = self.start.tree.structure.above
+        for number, task in self.poles.items():
+            tip, end = task.joints[-1], self.places[number].joint
+            others = (place.joint for place in self.places if task.joints[0] in (place.joint, *above[place.joint]))
+            angle, size, _ = task.arc(state.placed)
+            is_away = SCALAR.abs(angle) > WRONG_SIDE and size > LEAST_BENT
+            if is_away and end != tip and all(joint in (tip, end) for joint in others):
+                state = self._bent_through(state, task)
+        return state
+
+    def _bent_through(self, state: State, task: PoleTask) -> State:
+        """Bend one chain to its pole by the shortest rotations of its links (``bent_to_poles``)."""
+        rotation = task.rotation_to_pole(state.placed)
+        frames, joints = list(state.placed.frames), state.placed.joints
+        for joint, following in pairwise(task.joints):
+            link = relative_to(joints[following], joints[joint], 1.0)
+            bent = from_to(SCALAR, link, rotate(turned_by(IDENTITY, rotation), link), rotation)
+            frames[joint] = multiply(bent, frames[joint])
+        found = coordinates_of_tree(self.start.tree, frames)
+        rotated, parents = set(task.joints[:-1]), self.start.tree.structure.parents
+        coordinates = [*state.coordinates]
+        for joint, parent in enumerate(parents):
+            if joint in rotated or parent in rotated:
+                coordinates[joint] = found[joint]
+        return self.state(coordinates, state.shifts)
 
     def is_limited(self, number: int) -> bool:
         """Tell whether an effector hangs on a bone that isn't free."""
