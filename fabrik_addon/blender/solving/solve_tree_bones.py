@@ -197,7 +197,9 @@ def solve_tree_bones(
     bones, tree = read.bones, read.bones.tree
     together = tree_goals(read, snapshots, goals)
     solution = solve_tree_components(read.start, together, read.options, previous)
-    desired = _rotations_of(read, read.start, bones.rotations, solution)
+    # The pose at hand, computed again from its frames, would be that to rounding.
+    is_present = solution.frames is read.start.placed.frames
+    desired = [*bones.rotations] if is_present else _rotations_of(read, read.start, bones.rotations, solution)
     pose = _feasible(read, solution, desired)
     if not bones.is_rigid or any(map(_differ, desired, pose.rotations)):
         pose = _projected(read, together, pose)
