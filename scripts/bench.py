@@ -132,7 +132,11 @@ MEASUREMENTS: dict[str, Measurement] = {
     "planar": lambda effort: [planar_rows.planar_table(effort)],
     "paper": lambda effort: [paper_rows.paper_table(effort)],
     "trees": tree_rows.tree_tables,
-    "body-path": lambda effort: [body_path_rows.body_path_table(effort), body_path_rows.body_move_table(effort)],
+    "body-path": lambda effort: [
+        body_path_rows.body_path_table(effort),
+        body_path_rows.body_move_table(effort),
+        body_path_rows.fixed_path_table(effort),
+    ],
     "body-reconstruction": lambda effort: [body_reconstruction_rows.reconstruction_table(effort)],
     "body-reach": lambda effort: [body_reach_rows.reach_table(effort)],
     "body-paths": lambda effort: [body_drag_rows.path_table(effort)],

@@ -7,7 +7,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any  # armatures and chains: no stub knows Object.fabrik
 
 import numpy as np
@@ -159,6 +159,74 @@ def body_move_table(effort: Effort) -> Table:
         rows=tuple(rows),
         note=f"The human and the paths of the table before, {steps} moves each way; all other ends are held.",
     )
+
+
+def fixed_path_table(effort: Effort) -> Table:
+    """Return how continuous the poses of the human are without pins, its root fixed, the hand with its rotation."""
+    steps = _steps(effort)
+    rows, worst, most_open = [], 0.0, 0.0
+    for path in PATHS:
+        for with_limits, with_poles in KINDS:
+            cells = [f"{path}, {_yes(with_limits)}, {_yes(with_poles)}"]
+            ratios = []
+            for goes_on in (False, True):
+                turns, seconds, is_open = solved_around(path, with_limits, with_poles, steps, goes_on)
+                median, largest = float(np.median(turns)), float(turns.max())
+                ratios.append(largest / median)
+                most_open = max(most_open, is_open)
+                cells += [f"{median:.2g} / {largest:.3g} ({ratios[-1]:.1f})", _median_p95(_milliseconds(seconds))]
+            cells.append(f"{is_open:.3f}")
+            worst = max(worst, *ratios)
+            rows.append(Row(tuple(cells), max(ratios) <= LARGEST_RATIO and is_open <= MOST_OPEN))
+    return Table(
+        title="Rigify's human without pins, its root fixed, the left hand led along closed paths with its rotation",
+        must="largest rotation of a bone in one step at most 3 times the median step's; after one round, each pose "
+        "from the one before, the pose as before to 0.5 degrees",
+        measured=f"largest rotation {worst:.1f} times the median step's, open by {most_open:.2g} degrees",
+        columns=(
+            "path, limits, poles",
+            "from rest: largest rotation of a bone in a step, degrees: median / max (ratio)",
+            "core, ms median / p95",
+            "from the pose before: the same",
+            "core, ms median / p95",
+            "after one round, degrees",
+        ),
+        rows=tuple(rows),
+        note=f"The paths of the tables before, {steps} steps, in the core: the other hand, both feet and the head have "
+        "targets where they are at rest. 'low' excludes those.",
+    )
+
+
+def solved_around(
+    path: str, with_limits: bool, with_poles: bool, steps: int, goes_on: bool
+) -> tuple[Array, Array, float]:
+    """Solve a new human without pins once around a path, from the pose at rest or from the solution before.
+
+    Returns:
+        the largest rotation of a bone in each step (degrees), the seconds of each solve, and the largest rotation
+        (degrees) between the poses before and after one round.
+    """
+    obj = make_human(with_limits, with_poles)
+    chains = list(obj.fabrik.chains)
+    chains[0].root_motion = 'FIXED'
+    for chain in chains:
+        chain.use_pin, chain.use_rotation = False, chain == chains[0]
+    view_layer().update()
+    (group,) = take_groups(view_layer(), obj, chains)
+    assert group.tree is not None
+    goals = tree_goals(group.tree, group.snapshots, [snapshot.goals for snapshot in group.snapshots])
+    hand = [snapshot.name for snapshot in group.snapshots].index(CHAINS[0][0])
+    seconds, poses, previous = [], [], None
+    for step in range(steps + 1):
+        targets = goals.targets.copy()
+        targets[hand] += offset_on_path(path, step / steps)
+        begin = time.perf_counter()
+        found = solve_tree_components(group.tree.start, replace(goals, targets=targets), group.tree.options, previous)
+        seconds.append(time.perf_counter() - begin)
+        poses.append([Quaternion(frame) for frame in np.array(found.frames).tolist()])
+        previous = found if goes_on else None
+    turns = np.array([largest_angle(*pair) for pair in itertools.pairwise(poses)])
+    return turns, np.array(seconds), largest_angle(poses[0], poses[-1])
 
 
 def drag_around(path: str, with_limits: bool, with_poles: bool, steps: int) -> tuple[Array, Array, float, float]:

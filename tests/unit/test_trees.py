@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from dataclasses import replace
 
@@ -24,6 +25,7 @@ from fabrik_addon.core import (
     solve_tree_components,
     start_tree,
 )
+from fabrik_addon.core.math.quaternion_arrays import angle_between
 from fabrik_addon.core.math.quaternions import conjugate, multiply
 from fabrik_addon.core.optimise.task_loss import OF_CHAINS
 from fabrik_addon.core.optimise.tree_problem import tree_problem
@@ -382,6 +384,30 @@ def test_poles_of_arms_that_are_stretched_straight_take_few_steps() -> None:
 
 
 # What can't all be met
+
+
+@pytest.mark.parametrize("goes_on", (False, True))
+@pytest.mark.parametrize("is_limited", (False, True))
+@pytest.mark.parametrize("far", (1.0, 1.2))
+def test_a_target_led_beyond_reach_moves_bones_smoothly(far: float, is_limited: bool, goes_on: bool) -> None:
+    """Around the end of an arm's reach, and beyond it: from one pose, and each from the solution before."""
+    rng = np.random.default_rng(3)
+    chain, pose = y_tree()
+    targets = posed(rng, chain, pose, 0.3)[chain.tips]
+    targets[0] = far * 6.0 * unit(targets[0])
+    a, b = 0.6 * unit(rng.normal(size=(2, 3)))
+    if is_limited:
+        most = np.full((len(chain.lengths), 3), 0.9)
+        chain = replace(chain, lower=-most, upper=most)
+    start, previous, poses = start_tree(chain, pose), None, []
+    for t in np.linspace(0.0, 2.0 * np.pi, 121):
+        led = targets + np.array([np.cos(t) * a + np.sin(t) * b, np.zeros(3)])
+        found = solve_tree_components(start, Goals(led), Options(), previous)
+        previous = found if goes_on else None
+        poses.append(np.array(found.frames))
+    turns = np.degrees([angle_between(*pair).max() for pair in itertools.pairwise(poses)])
+    assert turns.max() <= 3.0 * np.median(turns)
+    assert np.degrees(angle_between(poses[0], poses[-1]).max()) <= 0.5
 
 
 @settings(max_examples=25)

@@ -89,7 +89,7 @@ def descend_between(
     start, _ = meet_all(stack.first_level, _between(stack, *solved))
     state, taken, is_converged = least_cost(stack, start, reference, steps, firmness)
     by_weight = _of_each(stacks, state)
-    nearly = [nearly_met(*each, firmness.nearly_met) for each in zip(stacks, by_weight, strict=True)]
+    nearly = [nearly_met(*each, firmness) for each in zip(stacks, by_weight, strict=True)]
     exact, are_met = meet_all(stack_of_frames(nearly), state)
     ended = zip(stacks, by_weight, taken.tolist(), is_converged.tolist(), strict=True)
     at_targets = zip(_of_each(stacks, exact), np.array(are_met).tolist(), strict=True)

@@ -53,8 +53,8 @@ DAMPING = 0.3
 
 CURVED_DAMPING = 0.2
 """``DAMPING`` at most of a step with the curvature of the tasks, and the length of the residual below which lambda is
-the length's square. With ``DAMPING`` a Y of 10 bones took 6.5 steps instead of 5.8 (mean of 200 targets), with 0.1
-throughout 9 of these were met farther from the reference pose than by the steps without curvature, instead of 2."""
+the length's square. With ``DAMPING`` a Y of 10 bones took 6.0 steps instead of 5.9, a hand of 26 bones
+6.4 instead of 6.2 (means of 200 targets)."""
 
 LEAST_DAMPING = 1e-8
 """lambda of a level that is met."""

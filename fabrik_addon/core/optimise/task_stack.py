@@ -40,6 +40,9 @@ class TaskStack:
     """Tasks with their weights beside the posture task, for a descent by weight."""
     batch: tuple[int, ...] = ()
     """The batch axes of poses, tasks and weights, which all arrays have before the others: none of one pose."""
+    bone_weights: Sequence[float] | None = None
+    """Divisors of W by bone, with which P is W^-1: descents by priority and by weight end in one pose nearest to the
+    reference pose."""
 
     @property
     def ops(self) -> Operations:
@@ -94,14 +97,18 @@ class TaskStack:
         """
         structure = self.tree.structure
         own = np.array(self.tree.shares).reshape(-1).take(structure.flat_columns) * structure.weights
+        if self.bone_weights is not None:
+            own /= np.array(self.bone_weights)[structure.column_bones]
         return np.concatenate([own, np.ones(self.shift_count)])
 
     @cached_property
     def inverse_posture_weights(self) -> Array:
         """(N + S,) P^-1, inverse weights in the posture task: W / p with p = ``Tree.posture_weights``.
 
-        Where there are none, p = ``Tree.carried_lengths``.
+        Where there are none, p = ``Tree.carried_lengths``. With ``bone_weights`` P^-1 is W.
         """
+        if self.bone_weights is not None:
+            return self.weights
         own = self.tree.posture_weights or self.tree.carried_lengths
         structure = self.tree.structure
         shifted = np.repeat(structure.root_rows, 3) if self.shift_count else structure.root_rows[:0]
@@ -140,7 +147,7 @@ class TaskStack:
         self, levels: Sequence[Sequence[tuple[Task, Component]]], preferences: Sequence[tuple[Task, Component]] = ()
     ) -> TaskStack:
         """Return the stack of other tasks of the same tree; what depends on the tree alone isn't computed again."""
-        made = TaskStack(self.tree, levels, self.moves_roots, preferences, self.batch)
+        made = TaskStack(self.tree, levels, self.moves_roots, preferences, self.batch, self.bone_weights)
         made.__dict__.update({name: self.__dict__[name] for name in _OF_TREE if name in self.__dict__})
         return made
 

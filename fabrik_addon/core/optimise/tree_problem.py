@@ -16,7 +16,7 @@ from ..math.quaternions import IDENTITY, conjugate, from_to, multiply, rotate, r
 from ..math.rigid_fit import turned_by
 from ..math.vectors import relative_to, scale
 from ..model.joint_limits import clamp, rotation_of, swing_twist
-from ..model.skeleton import JointCoordinates, Tree
+from ..model.skeleton import LEAST_POSTURE_WEIGHT, JointCoordinates, Tree
 from ..model.tree_start import StartTree, coordinates_of_tree
 from ..problem import Goals, Options
 from .balance_task import BalanceTask, balance_task
@@ -33,7 +33,7 @@ LEAST_WEIGHT = 1e-6
 """Share of its weight that a target has just short of that distance."""
 
 LEAST_HELD_WEIGHT = 0.04
-"""Share of its weight that a target has from that distance on in a tree with pins and a root that moves: there the
+"""Share of its weight that a target has from that distance on where tasks are weighed against each other: there the
 force of a target is bounded (``weighted_descent``), and the bound falls to the root of this share."""
 
 UNSEEN_ANGLE = 1e-3
@@ -121,7 +121,7 @@ class TreeProblem:
             if pinned:
                 pins.append((task, weight))
             elif self.is_held:
-                targets.append((task, weight * LEAST_HELD_WEIGHT ** min(excess / FAR_BEYOND, 1.0)))
+                targets.append((task, _held_weight(weight, excess)))
             elif excess >= FAR_BEYOND:
                 beyond.append((task, weight))
             else:
@@ -156,8 +156,46 @@ class TreeProblem:
 
     def stack(self) -> TaskStack:
         """Return the tasks by level, and the swivels beside the posture task."""
+        return self._stack_of(self.levels())
+
+    def weighed(self, state: State, most: float) -> tuple[TaskStack, TaskStack]:
+        """Return the tasks of chains without pins for a descent by weight: for its steps, and for exact steps after.
+
+        In its steps targets that are nearly met are the first level, to which each trial is corrected: with all targets
+        on one level a Y with one target beyond reach took 5.4 ms instead of 3.4, a hand 11.2 instead of 5.8.
+
+        Args:
+            state: where the descent starts.
+            most: distance up to which a target is nearly met there.
+        """
+        nearly: list[tuple[Task, float]] = []
+        others: list[tuple[Task, float]] = []
+        distances = self.distances(state)
+        for place, weight, excess, distance in zip(
+            self.places, self.weights, self.beyond_reach, distances, strict=True
+        ):
+            (nearly if distance <= most else others).append((place, _held_weight(weight, excess)))
+        last: list[tuple[Task, float]] = [(task, 1.0) for task in self.secondary]
+        first_met, together = (
+            self._stack_of([sorted(level, key=_order) for level in levels])
+            for levels in ([nearly, others, last], [[], [*nearly, *others], last])
+        )
+        return first_met, together
+
+    def _stack_of(self, levels: list[list[tuple[Task, float]]]) -> TaskStack:
         swivels = [(task, SWIVEL_WEIGHT) for task in self.swivels]
-        return TaskStack(self.start.tree, self.levels(), self.moves_root, swivels)
+        return TaskStack(self.start.tree, levels, self.moves_root, swivels, (), self._bone_weights)
+
+    @property
+    def _bone_weights(self) -> list[float] | None:
+        """Of chains without pins: the roots of ``Tree.carried_lengths``, 1 of the bone that carries least.
+
+        With equal weights bones of Rigify's human whose hand was led across the body, with its rotation, jumped by up
+        to 52 degrees within reach; with the carried lengths themselves a hand of 26 bones took 8.3 steps instead of
+        6.2.
+        """
+        tree = self.start.tree
+        return None if self.is_held else [math.sqrt(c / LEAST_POSTURE_WEIGHT) for c in tree.carried_lengths]
 
     def state(self, coordinates: Sequence[JointCoordinates], shifts: Sequence[Vector] | Array) -> State:
         """Return the state of coordinates and roots' shifts."""
@@ -279,6 +317,12 @@ class TreeProblem:
         """Tell whether an effector hangs on a bone that isn't free."""
         structure = self.start.tree.structure
         return any(not structure.is_free[bone] for bone, _ in structure.supporting_bones[self.places[number].joint])
+
+
+def _held_weight(weight: float, excess: float) -> float:
+    """Return the weight of a target that is beyond reach by some distance, where the force of a target is bounded."""
+    share: float = LEAST_HELD_WEIGHT ** min(excess / FAR_BEYOND, 1.0)
+    return weight * share
 
 
 def _order(task_and_weight: tuple[Task, float]) -> tuple[str, Sequence[int]]:
