@@ -25,6 +25,7 @@ from tests.blender.rigs import (
     ROTATION_MODES,
     Bone,
     activate,
+    clear_scene,
     error_of,
     everything,
     keys_of,
@@ -401,18 +402,25 @@ def test_knees_that_bend_away_over_pinned_feet_dont_drift(with_limits: bool, pat
 
     After one round the knees were off by 3.8 and 2.7 degrees.
     """
+    turned, drift = turns_over_pinned_feet(with_limits, path, knees_back_by=0.08)
+    assert drift <= math.radians(0.1)
+    assert turned <= 1.05 * turns_over_pinned_feet(with_limits, path, knees_back_by=0.0)[0]
+
+
+def turns_over_pinned_feet(with_limits: bool, path: str, knees_back_by: float) -> tuple[float, float]:
+    """The largest rotation of a bone in a frame, and between a frame and that frame a round later, of a baked human."""
+    clear_scene()
     armature = make_human(with_limits, with_poles=True)
     bpy.ops.object.mode_set(mode="EDIT")
     for side in "LR":
-        armature.data.edit_bones[f"shin.{side}"].head.y += 0.08
-        armature.data.edit_bones[f"thigh.{side}"].tail.y = armature.data.edit_bones[f"shin.{side}"].head.y
+        thigh, shin = (armature.data.edit_bones[f"{name}.{side}"] for name in ("thigh", "shin"))
+        shin.head.y += knees_back_by
+        thigh.tail = shin.head
     bpy.ops.object.mode_set(mode="POSE")
     lead_hand(armature, path)
     bake(frame_end=97, only_active=False)
     baked = shapes(armature, [*range(1, 98)])
-    turned = angles(baked[1:], baked[:-1]).max(axis=1)
-    assert turned.max() <= 3.0 * np.median(turned)
-    assert angles(baked[:49], baked[48:]).max() <= math.radians(0.1)
+    return float(angles(baked[1:], baked[:-1]).max()), float(angles(baked[:49], baked[48:]).max())
 
 
 @pytest.mark.parametrize("with_limits", (False, True))
