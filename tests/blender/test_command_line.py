@@ -395,7 +395,7 @@ def test_killed_at_any_time_it_leaves_the_input_and_an_earlier_output_whole(tmp_
     assert run(["bake", "--output", str(output)]) == 0
     earlier = digest(output)
     killed = 0
-    for share in (0.3, 0.5, 0.7, 0.85, 0.9, 0.95):
+    for share in (0.1, 0.2, 0.3, 0.5, 0.7, 0.85, 0.9, 0.95):
         process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             process.wait(timeout=share * whole)
