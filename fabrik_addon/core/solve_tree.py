@@ -126,6 +126,8 @@ class TreeSolution:
     """Whether the balance task pulls: the center of mass of a body is at an edge of its region."""
     by_weight: State | None = None
     """Where the descent has ended, from which a bound of the largest rotation may have kept the pose away."""
+    of_targets: State | None = None
+    """``Descended.of_targets``."""
     reference: ReferencePose | None = None
     """Of a tree that is solved by priority."""
 
@@ -206,7 +208,8 @@ def solve_tree_components(
     solver = solver_for_tree(options)
     problem = tree_problem(start, with_shape_angles(start, goals), options)
     present = problem.present
-    state, steps, is_converged, by_weight, reference = present, 0, True, None, None
+    state, steps, is_converged, reference = present, 0, True, None
+    by_weight = of_targets = None
     if not problem.is_done(present):
         begin = present
         if solver.stacked is not None and not problem.is_met(present):
@@ -217,9 +220,11 @@ def solve_tree_components(
             before = None if previous is None else state_of_previous(problem, previous)
             reference = reference_pose(problem, begin, before, None if previous is None else previous.reference)
             found = _solved_by_priority(problem, reference.pose, options, previous)
-        steps, is_converged, by_weight = steps + found.steps, found.is_converged, found.by_weight
+        steps, is_converged = steps + found.steps, found.is_converged
+        by_weight, of_targets = found.by_weight, found.of_targets
         state = present_or(problem, found.state)
-    return replace(solution_of(problem, state, steps, is_converged), by_weight=by_weight, reference=reference)
+    solution = solution_of(problem, state, steps, is_converged)
+    return replace(solution, by_weight=by_weight, of_targets=of_targets, reference=reference)
 
 
 def present_or(problem: TreeProblem, found: State) -> State:
@@ -304,7 +309,7 @@ def _solved_by_priority(
     beyond reach rotated by up to 16 times the median step's largest rotation, and was 3 to 8 degrees off after one
     round from the pose before; by weight by 5.6 times and 0.04 degrees at most (24 seeded paths).
     """
-    ended = None if previous is None else _where_descent_ended(problem, previous)
+    ended = None if previous is None else _turned_where_known(problem, previous.by_weight)
     weighed: Descended | None = None
     if ended is not None and _has_missed(previous):
         weighed = _weighed(problem, ended, near)
@@ -337,7 +342,7 @@ def _weighed(problem: TreeProblem, start: State, reference: State) -> Descended:
     """
     first_met, together = problem.weighed(start, OF_TREES.nearly_met)
     found = least_cost(first_met, start, reference, TREE_STEPS, OF_TREES)
-    return met_exactly(together, *found, OF_TREES)
+    return met_exactly(together, found, OF_TREES, reference, None)
 
 
 def _has_missed(previous: TreeSolution | None) -> bool:
@@ -360,8 +365,9 @@ def _solved_by_weight(problem: TreeProblem, begin: State, options: Options, prev
         most = TREE_STEPS if not options.is_move else MOVE_STEPS if problem.balance is None else BALANCED_STEPS
         start = first
         if previous is not None and (options.continues or not is_body):
-            start = _where_descent_ended(problem, previous) or first
-        found = descend_by_weight(stack, start, reference, most, firmness, options.is_move)
+            start = _turned_where_known(problem, previous.by_weight) or first
+        of_targets = None if previous is None else _turned_where_known(problem, previous.of_targets)
+        found = descend_by_weight(stack, start, reference, most, firmness, options.is_move, of_targets)
         missed = problem.farthest(found.state)
         if previous is None and missed > MISSED and problem.farthest(first) - missed > MISSED:
             another = descend_gradually(stack, first, reference, TREE_STEPS, firmness)
@@ -461,13 +467,12 @@ def state_of_previous(problem: TreeProblem, previous: TreeSolution) -> State:
     return problem.turned_to_poles(problem.state(coordinates_of_tree(start.tree, previous.frames), shifts))
 
 
-def _where_descent_ended(problem: TreeProblem, previous: TreeSolution) -> State | None:
-    """Return the state that the descent of the frame before ended in, rotated to the poles; None of another tree.
+def _turned_where_known(problem: TreeProblem, ended: State | None) -> State | None:
+    """Return the state that a descent of the frame before ended in, rotated to the poles; None of another tree.
 
     What is nearly met is met exactly after the descent: the state after that isn't where the next one ends up. From it
     a hand that is dragged beyond reach took up to 23 ms (95th percentile), from this one 12.
     """
-    ended = previous.by_weight
     if ended is None or ended.tree is not problem.start.tree:
         return None
     return problem.turned_to_poles(ended)

@@ -219,7 +219,7 @@ def test_a_pin_with_its_rotation_stays_as_it_is_however_far_another_chain_is_pul
 
 @pytest.mark.parametrize("root", ["FIXED", "TRANSLATE"])
 def test_a_hand_that_can_not_take_its_rotation_comes_to_its_place(root: str) -> None:
-    """Hands were off by 0.060 (TRANSLATE) and 0.092 (FIXED) of the height more than in the pose without rotations."""
+    """Hands within reach were off by up to 0.011 (TRANSLATE) and 0.0074 (FIXED) of the height."""
     armature, rng = make_human(with_limits=True, with_poles=False), np.random.default_rng(1)
     chains = list(armature.fabrik.chains)
     chains[0].root_motion = root
@@ -236,14 +236,16 @@ def test_a_hand_that_can_not_take_its_rotation_comes_to_its_place(root: str) -> 
         update()
         return max((armature.pose.bones[one.tip].tail - one.target.location).length for one in chains[:2]) / height
 
-    worse = []
+    off = []
     for _ in range(12):
         away = Vector(rng.normal(size=3).tolist()).normalized()
         chains[0].target.location = rest + rng.uniform(0.0, 0.12) * height * away
         for chain in chains[:2]:
             chain.target.rotation_euler = rng.uniform(-1.0, 1.0, 3).tolist()
-        worse.append(farthest(True) - farthest(False))
-    assert max(worse) < 0.03, worse
+        off.append((farthest(True), farthest(False)))
+    within = [found for found, without in off if without <= 1e-4]
+    assert len(within) >= 6 and max(within) <= 2e-4, off
+    assert max(found - without for found, without in off) < 0.03, off
 
 
 def test_a_pin_that_limits_do_not_let_hold_says_so(capfd: pytest.CaptureFixture[str]) -> None:

@@ -91,12 +91,13 @@ def descend_between(
     by_weight = _of_each(stacks, state)
     nearly = [nearly_met(*each, firmness) for each in zip(stacks, by_weight, strict=True)]
     exact, are_met = meet_all(stack_of_frames(nearly), state)
-    ended = zip(stacks, by_weight, taken.tolist(), is_converged.tolist(), strict=True)
+    ended = zip(by_weight, taken.tolist(), is_converged.tolist(), strict=True)
     at_targets = zip(_of_each(stacks, exact), np.array(are_met).tolist(), strict=True)
-    return [
-        met_exactly(*each, firmness, found if is_met else None)
-        for each, (found, is_met) in zip(ended, at_targets, strict=True)
-    ]
+    found: list[Descended] = []
+    for own, one, reference, (at_target, is_met) in zip(stacks, ended, references, at_targets, strict=True):
+        of_targets = found[-1].of_targets if found else None
+        found.append(met_exactly(own, one, firmness, reference, of_targets, at_target if is_met else None))
+    return found
 
 
 def _of_each(stacks: Sequence[TaskStack], state: State) -> list[State]:

@@ -47,6 +47,8 @@ class Firmness(NamedTuple):
 
     Without that one of 100 Ys with one target beyond reach missed the other one by 1.4e-4 of the length of its bones,
     with it by 6e-8 at most."""
+    most_away: float = math.inf
+    """Distance, in the tree's units, from which on targets that rotations and poles keep away are brought nearer."""
 
 
 OF_BODY = Firmness((1e8, 1e5, 1e3, 1e2), (math.inf, 500.0, 100.0, 30.0), 3e-3, 0.05)
@@ -54,12 +56,13 @@ OF_BODY = Firmness((1e8, 1e5, 1e3, 1e2), (math.inf, 500.0, 100.0, 30.0), 3e-3, 0
 most of them less than 100. A drag out of reach made a thigh jump by 8.6 degrees in one of 80 moves where a hand's last
 8 mm took 0.12."""
 
-OF_CHAINS = Firmness((1e8, 3e4, 1e5), (math.inf, 250.0, 40.0), 2e-3, 0.021)
+OF_CHAINS = Firmness((1e8, 3e4, 1e5), (math.inf, 250.0, 40.0), 2e-3, 0.021, most_away=2e-5)
 """Of chains with pins: rotations and poles are met to 0.1 degrees where they can be; with a weight of
 1e3 chains bent up to 9 degrees beside their poles. A force on a joint is weaker on the effector beyond it by its lever:
 with F = 100 rotations that hands can't take as well took them from their targets by up to 0.058 of a human's height,
-with 40 by 0.020, with 20 by 0.005. With 20 a foot that was led beyond reach turned over: 6 of 50 seeded paths (bench
-row "body-paths") had a step with more than 3 times the median's rotation, up to 56 times, with 30 and 40 none.
+with 40 by 0.020, with 20 by 0.005, before ``weighted_descent`` brought them back. With 20 a foot that was led beyond
+reach turned over: 6 of 50 seeded paths (bench row "body-paths") had a step with more than 3 times the median's
+rotation, up to 56 times, with 30 and 40 none.
 
 On seeded paths of Rigify's human with w = 1e5 and F = 500 of the targets a thigh rotated by up to 4.1 times the median
 step's largest rotation where the legs straighten, the head led beyond reach, with 3e4 and 250 by 1.8. ``nearly_met``
