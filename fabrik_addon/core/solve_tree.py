@@ -57,6 +57,7 @@ from .optimise.weighted_descent import (
     descend_gradually,
     least_cost,
     met_exactly,
+    share_of_priority,
     with_first_level_met,
 )
 from .problem import Chain, Goals, Options, Pose, Solution, Status
@@ -387,10 +388,18 @@ def nearer_by_priority(problem: TreeProblem, stack: TaskStack, found: Descended,
     rotation, and was 10 to 15 degrees off after a closed path: with the steps after the descent 3.1 times at most, and
     0.03 degrees. A root that moves makes up for the posture task's pull. With ten steps at most a head that was led
     2 mm on, to the end of its reach, fell 15 mm short of it, with as many as it needs 0.05.
+
+    Farther beyond reach a part of the way by priority is taken, and at last none of it: with all of it bones rotated by
+    2.3 degrees in one of 480 steps whose median is 0.14, and a move took 5 to 8 ms instead of 4.
     """
     if problem.goals.priorities is not None or problem.moves_root or problem.is_met(found.state):
         return found
+    share = share_of_priority(problem.farthest(found.by_weight))
+    if share == 0.0:
+        return found
     state, steps, _ = descend_by_priority(stack, found.state, reference, TREE_STEPS)
+    if share < 1.0:
+        state = stack.applied(found.state, share * stack.to_reference(found.state, state))
     return found._replace(state=with_first_level_met(stack, state), steps=found.steps + steps)
 
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from itertools import pairwise
 from typing import Any
@@ -465,6 +466,26 @@ def test_the_way_out_of_reach_is_the_way_back(root: str) -> None:
     assert session.distance_left > 0.1
     back = [pose_at(position) for position in reversed(path)]
     assert max(largest_turn(*pair) for pair in zip(there, reversed(back), strict=True)) <= 0.1
+
+
+def test_far_beyond_reach_of_a_fixed_root_bones_rotate_evenly() -> None:
+    """Steps of priority after the descent by weight made two moves rotate by 4 times the median move's rotation."""
+    armature = make_human(with_limits=False, with_poles=True)
+    armature.fabrik.chains[0].root_motion = "FIXED"
+    update()
+    session = ChainDrag(layer(), armature, Grab("hand.L", "left hand"), pins="ALL")
+    center = session.start_position + Vector((-0.1, -0.35, -0.6))
+
+    def pose_at(angle: float, share: float = 1.0) -> np.ndarray:
+        around = Vector((0.25 * math.cos(angle), 0.2 * math.sin(angle), 0.2 * math.sin(angle)))
+        session.move(layer(), session.start_position.lerp(center + around, share))
+        return frames_of(armature)
+
+    for step in range(1, 10):
+        pose_at(0.0, step / 10)
+    poses = [pose_at(math.tau * step / 120) for step in range(121)]
+    turns = [largest_turn(*pair) for pair in itertools.pairwise(poses)]
+    assert max(turns) <= 3.0 * np.median(turns)
 
 
 def test_a_target_just_out_of_reach_is_no_farther_than_in_the_pose_before() -> None:

@@ -241,7 +241,7 @@ def _targets_first(
     alone = stack.with_levels(stack.levels[:-1])
     nearer, steps, _ = least_cost(alone, of_targets or state, reference, HIGHER_STEPS, firmness)
     here, there = (_target_lengths(stack, one) for one in (state, nearer))
-    share = _smooth_step(max(here), FAR_AWAY, AWAY) * _smooth_step(math.hypot(*there) / math.hypot(*here), 1.0, NEARER)
+    share = share_of_priority(max(here)) * _smooth_step(math.hypot(*there) / math.hypot(*here), 1.0, NEARER)
     if share == 0.0:
         return None, nearer, steps
     goals: list[tuple[Task, Component]] = []
@@ -271,6 +271,11 @@ def _target_tasks(stack: TaskStack) -> list[tuple[PositionTask, Component]]:
 def _target_lengths(stack: TaskStack, state: State) -> list[float]:
     """Return how far those targets are."""
     return [math.hypot(*task.residual(state.placed)) for task, _ in _target_tasks(stack)]
+
+
+def share_of_priority(away: float) -> float:
+    """Return how much of the way to the pose by strict priority is taken where the farthest target is so far away."""
+    return _smooth_step(away, FAR_AWAY, AWAY)
 
 
 def _smooth_step(value: float, low: float, high: float) -> float:
