@@ -38,7 +38,7 @@ from .newton_step import (
     pseudo_inverse,
     with_forces,
 )
-from .prioritised_descent import EXACT, LONGEST, descend_by_priority
+from .prioritised_descent import EXACT, LONGEST, TREE_STEPS, descend_by_priority
 from .swivel_task import SwivelTask
 from .task_loss import OF_BODY, Firmness, loss_of
 from .task_stack import TaskStack
@@ -130,11 +130,16 @@ class Descended(NamedTuple):
 
 
 def descend_gradually(
-    stack: TaskStack, start: State, reference: State, steps: int, firmness: Firmness = OF_BODY
+    stack: TaskStack, start: State, reference: State, gradual_steps: int = TREE_STEPS, firmness: Firmness = OF_BODY
 ) -> Descended:
-    """Descend as ``descend_by_weight`` does, from where a descent with small weights of all levels has ended."""
-    near, taken, _ = least_cost(stack, start, reference, steps, firmness, GRADUAL_WEIGHT)
-    found = descend_by_weight(stack, near, reference, steps, firmness)
+    """Descend as ``descend_by_weight`` does, from where a descent with small weights of all levels has ended.
+
+    Args:
+        stack: as there, as are start, reference and firmness.
+        gradual_steps: of the descent with small weights, at most.
+    """
+    near, taken, _ = least_cost(stack, start, reference, gradual_steps, firmness, GRADUAL_WEIGHT)
+    found = descend_by_weight(stack, near, reference, TREE_STEPS, firmness)
     return found._replace(steps=taken + found.steps)
 
 
