@@ -328,6 +328,10 @@ def _solved_by_priority(
     for first in _starts(problem, near, previous, options):
         found, steps, has_converged = descend_by_priority(stack, first, nearest_to, TREE_STEPS)
         used += steps
+        if not problem.may_stay_unmet and not problem.bends_to_poles(found):
+            turned, steps, _ = descend_by_priority(stack, problem.turned_to_poles(found), None, TREE_STEPS)
+            used += steps
+            found = turned if _is_better(problem, turned, found) else found
         if best is None or _is_better(problem, found, best):
             best, is_converged = found, has_converged
         if problem.may_stay_unmet or (problem.is_met(best) and problem.bends_to_poles(best)):
