@@ -136,6 +136,11 @@ class TreeSolution:
     reference: ReferencePose | None = None
     """Of a tree that is solved by priority."""
 
+    @property
+    def is_reached(self) -> bool:
+        """Whether all effectors are at their targets."""
+        return all(status == Status.REACHED for status in self.status)
+
 
 def solve_trees(chain: Chain, pose: Pose, goals: Goals, options: Options) -> Solution:
     """Solve the poses of a batch one after another: each has an active set and a number of steps of its own."""
@@ -356,7 +361,7 @@ def _weighed(problem: TreeProblem, start: State, reference: State) -> Descended:
 
 def _has_missed(previous: TreeSolution | None) -> bool:
     """Tell whether a target was missed in the frame before: then no other start is tried, which might be a jump."""
-    return previous is not None and any(previous.status)
+    return previous is not None and not previous.is_reached
 
 
 def _solved_by_weight(problem: TreeProblem, begin: State, options: Options, previous: TreeSolution | None) -> Descended:
@@ -377,8 +382,8 @@ def _solved_by_weight(problem: TreeProblem, begin: State, options: Options, prev
             start = _turned_where_known(problem, previous.by_weight) or first
         of_targets = None if previous is None else _turned_where_known(problem, previous.of_targets)
         found = descend_by_weight(stack, start, reference, most, firmness, options.is_move, of_targets)
-        missed, is_beyond = problem.farthest(found.state), any(excess > 0.0 for excess in problem.beyond_reach)
-        if previous is None and not is_beyond and missed > MISSED and problem.farthest(first) - missed > MISSED:
+        missed = problem.farthest(found.state) if previous is None and not problem.has_far_target else 0.0
+        if missed > MISSED and problem.farthest(first) - missed > MISSED:
             another = descend_gradually(stack, first, reference, GRADUAL_STEPS, firmness)
             steps = found.steps + another.steps
             found = another if problem.spread(another.state) < problem.spread(found.state) else found

@@ -31,7 +31,7 @@ from .model.tree_start import StartTree
 from .optimise.batched_descent import are_alike, descend_between
 from .optimise.prioritised_descent import TREE_STEPS
 from .optimise.tree_problem import is_held, tree_problem
-from .problem import Goals, Options, Status
+from .problem import Goals, Options
 from .solve_tree import (
     TreeSolution,
     firmness_of,
@@ -90,9 +90,9 @@ def solve_tree_frames(
 def _solved_after(frame: Frame, options: Options, before: TreeSolution | None) -> TreeSolution:
     """Solve a frame from the solution of a frame before it, or, where that may end early, from its own pose."""
     converges = is_held(frame[1])
-    if before is not None and (converges or _is_reached(before)):
+    if before is not None and (converges or before.is_reached):
         solution = solve_tree_components(*frame, options, before)
-        if converges or _is_reached(solution):
+        if converges or solution.is_reached:
             return solution
     return solve_tree_components(*frame, options)
 
@@ -127,8 +127,3 @@ def _solved_between(
         else None
         for problem, one in zip(inner, descended, strict=True)
     ]
-
-
-def _is_reached(solution: TreeSolution) -> bool:
-    """Tell whether all effectors are at their targets."""
-    return all(status == Status.REACHED for status in solution.status)

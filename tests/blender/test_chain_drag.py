@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from itertools import pairwise
 from typing import Any
@@ -484,7 +483,7 @@ def test_far_beyond_reach_of_a_fixed_root_bones_rotate_evenly() -> None:
     for step in range(1, 10):
         pose_at(0.0, step / 10)
     poses = [pose_at(math.tau * step / 120) for step in range(121)]
-    turns = [largest_turn(*pair) for pair in itertools.pairwise(poses)]
+    turns = [largest_turn(*pair) for pair in pairwise(poses)]
     assert max(turns) <= 3.0 * np.median(turns)
 
 

@@ -236,7 +236,7 @@ def test_frames_that_cant_reach_and_those_far_from_each_other_are_solved_in_orde
         assert np.allclose(found.error, alone.error, atol=1e-4)
 
 
-def test_frames_beyond_reach_of_a_tree_with_a_pin_take_few_steps_and_turn_as_those_solved_alone() -> None:
+def test_frames_beyond_reach_of_a_tree_with_a_pin_go_on_from_the_frame_before() -> None:
     frames = pinned_frames("limits, beyond", (-1.0, 0.0, 1.5))
     found = solve_tree_frames(frames, ROOT_MOVES)
     alone = [solve_tree_components(*frame, ROOT_MOVES) for frame in frames]
@@ -247,3 +247,8 @@ def test_frames_beyond_reach_of_a_tree_with_a_pin_take_few_steps_and_turn_as_tho
     steps, steps_alone = ([rotations(*pair) for pair in pairwise(each)] for each in (found, alone))
     assert max(steps) <= 1.05 * max(steps_alone)
     assert sum(found[number].sweeps for number in beyond[1:]) <= 8 * len(beyond[1:])
+    after: list[TreeSolution] = []
+    for frame in frames:
+        after.append(solve_tree_components(*frame, ROOT_MOVES, after[-1] if after else None))
+    assert max(rotations(found[number], after[number]) for number in beyond) <= 5e-3
+    assert sum(after[number].sweeps for number in beyond[1:]) <= 0.5 * sum(alone[n].sweeps for n in beyond[1:])

@@ -21,7 +21,7 @@ from ..animation.carried_animation import (
     mute_curve,
     mute_driver,
 )
-from ..rig.chain_bones import ChainSpec, bones_of_chain
+from ..rig.chain_bones import bones_of_chain, spec_of
 from ..rig.properties import FabrikChain, settings_of
 from ..rig.targets_and_poles import armature_to_world, position_in_world
 from .conversion_record import SHARED_SETTINGS, record_of, undo_conversion
@@ -105,17 +105,13 @@ def _reason_against(armature: Object, chain: FabrikChain) -> str:
     if chain.target is None:
         return "it has no target, and a constraint needs one"
     try:
-        start_of(armature, _spec_of(chain))
+        start_of(armature, spec_of(chain))
         if chain.pole_target is not None:
             armature_to_world(armature)
             position_in_world(chain.pole_target, chain.pole_subtarget, "pole")
     except FabrikError as error:
         return str(error)
     return ""
-
-
-def _spec_of(chain: FabrikChain) -> ChainSpec:
-    return ChainSpec(chain.name, chain.tip, chain.chain_count, chain.use_tail, chain.use_limits)
 
 
 def _constraint_for(armature: Object, chain: FabrikChain) -> KinematicConstraint | None:
@@ -145,7 +141,7 @@ def _write_settings(armature: Object, chain: FabrikChain, constraint: KinematicC
     constraint.target, constraint.subtarget = chain.target, chain.subtarget
     constraint.pole_target, constraint.pole_subtarget = chain.pole_target, chain.pole_subtarget
     if chain.pole_target is not None and (is_new or not record.is_unchanged(chain, "pole_angle")):
-        start = start_of(armature, _spec_of(chain))
+        start = start_of(armature, spec_of(chain))
         # A pole angle with the same meaning is kept: repeated conversions would add up rounding errors. While the chain
         # is straight its pole has no direction to compare, so the constraint's angle is kept then, too.
         off = math.remainder(from_blender(start, constraint.pole_angle) - chain.pole_angle, math.tau)

@@ -54,6 +54,11 @@ class ChainSpec:
     pole_shape: PoleShape = ()
 
 
+def spec_of(chain: ChainSettings) -> ChainSpec:
+    """Return which bones a chain has by its settings, without stretch and pole shape."""
+    return ChainSpec(chain.name, chain.tip, chain.chain_count, chain.use_tail, chain.use_limits)
+
+
 @dataclass(frozen=True)
 class ChainBones:
     """The bones of a chain and how they hang together: what doesn't change while targets move."""

@@ -12,6 +12,7 @@ degrees and the clavicle by 20.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,7 +22,7 @@ from ...core.fabrik.pole_shape import has_family, shape_of
 from ...core.goals.pole import bend_direction, bends_toward_pole, joints_from_root, pole_axes, rotate_pole
 from ...core.math.operations import SCALAR, ScalarVector
 from ...core.math.vectors import dot, first_direction, norm
-from .chain_bones import ChainSettings, ChainSpec, chain_matrices, read_bones, read_pose
+from .chain_bones import ChainSettings, chain_matrices, read_bones, read_pose, spec_of
 from .pole_shape_text import pole_shape_text
 from .targets_and_poles import armature_to_world, target_position
 
@@ -44,7 +45,7 @@ def keep_bend(view_layer: ViewLayer, armature: Object, chain: ChainSettings) -> 
     if chain.pole_shape:
         return
     pose, pole = _pose_and_pole(view_layer, armature, chain)
-    points, length = joints_from_root(pose.positions)
+    points, length = joints_from_root(_bending(pose, chain.use_rotation).positions)
     along = first_direction(SCALAR, [points[-1], points[1]])
     bend = bend_direction(SCALAR, points, along)
     _, side, across = pole_axes(SCALAR, along, _from_root(pose, pole, length))
@@ -64,10 +65,13 @@ def keep_bend_at_switch(view_layer: ViewLayer, armature: Object, chain: ChainSet
     """
     try:
         pose, pole = _pose_and_pole(view_layer, armature, chain)
-        before, _ = _pose_and_pole(view_layer, armature, chain, is_switched=True)
     except FabrikError:
         return
-    is_lost = _is_at_pole(before, pole, chain.pole_angle) and not _is_at_pole(pose, pole, chain.pole_angle)
+    was_at_pole, is_at_pole = (
+        _is_at_pole(_bending(pose, with_rotation), pole, chain.pole_angle)
+        for with_rotation in (not chain.use_rotation, chain.use_rotation)
+    )
+    is_lost = was_at_pole and not is_at_pole
     if chain.pole_shape or is_lost:
         keep_bend(view_layer, armature, chain)
 
@@ -76,6 +80,7 @@ def keep_shape(view_layer: ViewLayer, armature: Object, chain: ChainSettings) ->
     """Give a chain with a pole the pole shape of its present pose, or none where it bends toward the pole."""
     chain.pole_shape = ""
     pose, pole = _pose_and_pole(view_layer, armature, chain)
+    pose = _bending(pose, chain.use_rotation)
     if len(pose.positions) < 4:
         return
     if _is_at_pole(pose, pole, chain.pole_angle):
@@ -91,26 +96,26 @@ def _is_at_pole(pose: Pose, pole: ScalarVector, angle: float) -> bool:
     return bool(bends_toward_pole(SCALAR, points, rotate_pole(SCALAR, from_root, line, angle)))
 
 
-def _pose_and_pole(
-    view_layer: ViewLayer, armature: Object, chain: ChainSettings, is_switched: bool = False
-) -> tuple[Pose, ScalarVector]:
-    """READ: the pose of the bones that bend toward a chain's pole, and the pole, both in armature space.
+def _bending(pose: Pose, with_rotation: bool) -> Pose:
+    """Return the pose of the bones that bend toward the pole: the target's rotation, if wanted, holds the last link."""
+    if with_rotation and len(pose.positions) > 3:
+        return Pose(pose.positions[:-1], pose.rotations[:-1])
+    return pose
+
+
+def _pose_and_pole(view_layer: ViewLayer, armature: Object, chain: ChainSettings) -> tuple[Pose, ScalarVector]:
+    """READ: the pose of a chain's bones, and its pole, both in armature space.
 
     Args:
         view_layer: with the armature.
         armature: object with the chain.
         chain: with a pole.
-        is_switched: whether the bones are those that bend with the rotation switched the other way.
 
     Raises:
         FabrikError: the chain's bones can't be read.
     """
-    spec = ChainSpec(chain.name, chain.tip, chain.chain_count, chain.use_tail, chain.use_limits, chain.use_stretch)
-    bones = read_bones(armature, spec)
+    bones = read_bones(armature, replace(spec_of(chain), use_stretch=chain.use_stretch))
     _, pose = read_pose(bones, chain_matrices(bones), bones.rotations)
-    if chain.use_rotation != is_switched and len(pose.positions) > 3:
-        # The target's rotation holds the last link, so it is the links before it that bend toward the pole.
-        pose = Pose(pose.positions[:-1], pose.rotations[:-1])
     assert chain.pole_target is not None  # called for chains with a pole alone
     in_world = target_position(view_layer, chain.pole_target, chain.pole_subtarget, "pole")
     x, y, z = (armature_to_world(armature).inverted() @ in_world)[:]

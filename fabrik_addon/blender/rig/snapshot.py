@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from mathutils import Quaternion
 from ...core import Array, Chain, FabrikError, Goals, Options, Pose, StartPose, solver_for, start_from
 from .armature_bones import ArmatureBones
 from .bone_rotations import ParentFrame, bone_parent_frames, transport_in_blender
-from .chain_bones import ChainBones, ChainSpec, chain_matrices, read_bones, read_pose
+from .chain_bones import ChainBones, ChainSpec, chain_matrices, read_bones, read_pose, spec_of
 from .overrides import overrides_of
 from .pole_shape_text import read_pole_shape
 from .rotation_channel import is_locked
@@ -169,15 +169,8 @@ def take_bone_snapshot(armature: Object, tip: str, chain_count: int, use_tail: b
 
 
 def _spec_of(settings: FabrikChain) -> ChainSpec:
-    return ChainSpec(
-        settings.name,
-        settings.tip,
-        settings.chain_count,
-        settings.use_tail,
-        settings.use_limits,
-        settings.use_stretch,
-        read_pole_shape(settings.pole_shape) if settings.pole_target is not None else (),
-    )
+    shape = read_pole_shape(settings.pole_shape) if settings.pole_target is not None else ()
+    return replace(spec_of(settings), use_stretch=settings.use_stretch, pole_shape=shape)
 
 
 def _options_of(settings: FabrikChain) -> Options:

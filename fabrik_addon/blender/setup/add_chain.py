@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from mathutils import Matrix, Quaternion, Vector
 
 from ...core import FabrikError
-from ..rig.chain_bones import ChainBones, ChainSpec, chain_matrices, read_bones, read_pose
+from ..rig.chain_bones import ChainBones, ChainSpec, chain_matrices, read_bones, read_pose, spec_of
 from ..rig.keep_bend import keep_bend
 from ..rig.last_results import forget_result
 from ..rig.properties import FabrikChain, settings_of
@@ -119,8 +119,8 @@ def add_goals(scene: Scene, view_layer: ViewLayer, armature: Object, chain: Fabr
         if is_wanted and present is not None:
             raise FabrikError(f"Chain '{chain.name}' already has a {role}: '{present.name}'")
     view_layer.update()
-    spec = ChainSpec(chain.name, chain.tip, chain.chain_count, chain.use_tail, chain.use_limits)
-    _give_goals(scene, view_layer, armature, [(chain, _place(armature, spec, f"Chain '{chain.name}'"))], goals)
+    placed = _place(armature, spec_of(chain), f"Chain '{chain.name}'")
+    _give_goals(scene, view_layer, armature, [(chain, placed)], goals)
 
 
 def _place(armature: Object, spec: ChainSpec, what: str) -> _Placed:

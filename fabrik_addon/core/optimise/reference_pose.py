@@ -42,7 +42,7 @@ def reference_pose(
     if earlier is not None and before is not None:
         before = _with_bones_of(problem, before, earlier.pose, earlier.bent)
         bones |= earlier.bent
-    return ReferencePose(_with_bones_of(problem, pose, before or _bent_to_poles(problem, pose), bones), bones)
+    return ReferencePose(_with_bones_of(problem, pose, before or _descended_to_poles(problem, pose), bones), bones)
 
 
 def _met_halfway(problem: TreeProblem, state: State) -> State:
@@ -78,7 +78,7 @@ def _weight_at(problem: TreeProblem, joint: int, weight: float) -> float:
     return max(of_others, default=weight)
 
 
-def _bent_to_poles(problem: TreeProblem, state: State) -> State:
+def _descended_to_poles(problem: TreeProblem, state: State) -> State:
     """Return a state with chains turned to their poles; those that limits keep away descend, and their tips stay."""
     bent = problem.turned_to_poles(state)
     away = problem.bending_away(bent)

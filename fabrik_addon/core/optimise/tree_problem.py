@@ -102,7 +102,12 @@ class TreeProblem:
     @property
     def may_stay_unmet(self) -> bool:
         """Whether a target is beyond reach, or pins or priorities may keep one away: then no other start is tried."""
-        return self.is_held or any(excess > 0.0 for excess in self.beyond_reach)
+        return self.is_held or self.has_far_target
+
+    @property
+    def has_far_target(self) -> bool:
+        """Whether a target is beyond reach."""
+        return any(excess > 0.0 for excess in self.beyond_reach)
 
     def levels(self) -> list[list[tuple[Task, float]]]:
         """Return the tasks with weights, by priority: pins, targets, targets far beyond reach, poles and rotations.

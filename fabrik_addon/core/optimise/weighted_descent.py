@@ -108,9 +108,6 @@ NEARER = 0.9
 the difference away, and none where they are the same: rotations may also bring targets nearer, and the joints at equal
 distances may be at different points."""
 
-HIGHER_STEPS = 80
-"""Steps at most of the descent without rotations and poles."""
-
 EXACT_STEPS = 10
 """Steps of strict priority at the end, where ``meet_all`` doesn't meet all."""
 
@@ -244,7 +241,7 @@ def _targets_first(
     """
     pins, _, _ = stack.levels
     alone = stack.with_levels(stack.levels[:-1])
-    nearer, steps, _ = least_cost(alone, of_targets or state, reference, HIGHER_STEPS, firmness)
+    nearer, steps, _ = least_cost(alone, of_targets or state, reference, TREE_STEPS, firmness)
     here, there = (_target_lengths(stack, one) for one in (state, nearer))
     share = share_of_priority(max(here)) * _smooth_step(math.hypot(*there) / math.hypot(*here), 1.0, NEARER)
     if share == 0.0:
