@@ -662,6 +662,28 @@ def test_constraints_that_need_no_target_are_named(rig: Object, capfd: pytest.Ca
     check_warning(rig, capfd, "bone 'bad1' (constraint 'Pivot')")
 
 
+@pytest.mark.parametrize("space", ["WORLD", "LOCAL"])
+def test_constraints_of_locked_bones_between_are_named_where_they_move_the_tip(
+    rig: Object, space: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The neck of a rig that Rigify generates hangs on a locked bone that copies rotations in the world."""
+    bone = rig.pose.bones["bad1"]
+    bone.lock_rotation, bone.lock_rotation_w, bone.lock_rotations_4d = (True,) * 3, True, True
+    constraint = bone.constraints.new("COPY_ROTATION")
+    constraint.target, constraint.subtarget = rig, "good twig"
+    for name in ("owner_space", "target_space"):
+        setattr(constraint, name, space)
+    if space == "WORLD":
+        check_warning(rig, capfd, "bone 'bad1' (constraint 'Copy Rotation')")
+        assert distance_left(rig, rig.fabrik.chains[1]) > 0.1
+    else:
+        update()
+        warnings_in(capfd)
+        assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+        assert warnings_in(capfd) == []
+        assert distance_left(rig, rig.fabrik.chains[1]) < 1e-4
+
+
 @pytest.mark.parametrize("kind", ["COPY_ROTATION", "IK", "ARMATURE", "CHILD_OF", "ACTION"])
 @pytest.mark.parametrize("deleted", [False, True])
 def test_constraints_without_a_target_are_not_named(

@@ -26,6 +26,7 @@ from tests.blender.rigs import (
     Bone,
     activate,
     clear_scene,
+    distance_left,
     error_of,
     everything,
     keys_of,
@@ -921,6 +922,21 @@ def test_an_overridden_chain_is_measured_where_it_shows(capfd: pytest.CaptureFix
     bake()
     (warning,) = warnings_in(capfd)
     assert "24 of 24 frames not reached" in warning and "overridden on bone 'bone0'" in warning
+
+
+def test_a_chain_with_a_locked_bone_that_is_constrained_is_measured_where_it_shows(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    armature, chain = animated_tail()
+    bone = armature.pose.bones["bone1"]
+    bone.lock_rotation, bone.lock_rotation_w, bone.lock_rotations_4d = (True,) * 3, True, True
+    constraint = bone.constraints.new("COPY_ROTATION")
+    constraint.target, constraint.subtarget = armature, "bone twig"
+    go_to(1)
+    bake()
+    (warning,) = warnings_in(capfd)
+    assert "24 of 24 frames not reached" in warning and "overridden on bone 'bone1'" in warning
+    assert distance_left(armature, chain) > 0.01
 
 
 def test_a_bake_is_one_undo_step() -> None:

@@ -175,6 +175,7 @@ def test_linked_bones_are_refused_and_nothing_changes(tmp_path: Any) -> None:
     for bone in armature.pose.bones:
         bone.select = bone.name == "bone2"
     armature.data.bones.active = armature.data.bones["bone2"]
+    set_chain(armature, "bone0", 1, None)
     before = everything()
     assert "are linked: make targets and poles as empties" in error_of(add, as_bones=True)
     assert everything() == before

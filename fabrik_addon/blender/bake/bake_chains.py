@@ -106,9 +106,9 @@ def _bake(
     if needs_remapping(work.armature.animation_data):
         _match_evaluated(work, edit, written, tolerance)
     baked = {name: track.baked(name) for track in tracks for name in track.group.names}
-    overridden = [chain for chain in chains if baked[chain.name].overridden and not chain.use_pin]
-    if overridden:
-        baked |= _measured(work, overridden, baked)
+    moved = [one for one in chains if not one.use_pin and (baked[one.name].overridden or baked[one.name].carried)]
+    if moved:
+        baked |= _measured(work, moved, baked)
     stored.restore(but={key for track in tracks for key in track.changed})
     work.view_layer.update()
     return [baked[chain.name] for chain in chains]
@@ -341,7 +341,13 @@ def _measured(
                     statuses = {one.frame: one.status for one in baked[chain.name].unreached}
                     status = statuses.get(frame, Status.LIMITED.name)
                     unreached[chain.name].append(UnreachedFrame(frame, status, error))
-    return {name: replace(baked[name], unreached=tuple(found)) for name, found in unreached.items()}
+    return {name: _with_unreached(baked[name], found) for name, found in unreached.items()}
+
+
+def _with_unreached(chain: BakedChain, unreached: Sequence[UnreachedFrame]) -> BakedChain:
+    """Return a result with other frames; locked bones that constraints rotate are named where the tip is off."""
+    overridden = chain.overridden + (chain.carried if unreached else ())
+    return replace(chain, unreached=tuple(unreached), overridden=overridden)
 
 
 def _error_of(armature: Object, target_object: Object, chain: FabrikChain) -> float:

@@ -68,6 +68,8 @@ class BakedChain:
     """Bones whose rotation constraints or drivers override, with what does."""
     solver: str = "FABRIK"
     """Name of the method, one of ``core.SOLVERS``."""
+    carried: tuple[str, ...] = ()
+    """Locked bones that constraints or drivers rotate (``Snapshot.carried``)."""
 
     @property
     def worst(self) -> UnreachedFrame | None:
@@ -171,7 +173,7 @@ class Track:
         """Return the result of one of the group's chains."""
         snapshot = next(snapshot for snapshot in self.group.snapshots if snapshot.name == name)
         unreached = tuple(self._unreached[name])
-        return BakedChain(name, self._count, unreached, snapshot.overridden, snapshot.options.solver)
+        return BakedChain(name, self._count, unreached, snapshot.overridden, snapshot.options.solver, snapshot.carried)
 
     def read(self, number: int, frames: Frames, armature: Object, to_armature: Matrix) -> None:
         """READ: a frame as a row; a frame that doesn't fit into a row is solved immediately.

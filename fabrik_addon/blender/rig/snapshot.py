@@ -57,6 +57,11 @@ class Snapshot:
     """Level of the tasks of a body's handle (``Goals.priorities``); 0 of a chain."""
     target_bone: str = ""
     """Name of the bone of the same armature whose head is the target: in the chain's own tree both ends move."""
+    carried: tuple[str, ...] = ()
+    """What rotates locked bones of the chain behind the first bone that rotates, as in ``overridden``.
+
+    The solver has these bones rigid with those before them. Where the constraints agree, nothing is wrong.
+    """
     followed_otherwise: frozenset[str] = frozenset()
     """The bones of ``followed`` without the target bone and its parents, where these may move with the chain."""
 
@@ -132,6 +137,7 @@ def take_problem(
         options=options,
         influence=settings.influence,
         overridden=overridden,
+        carried=_carried(armature, bones),
         moving=moving,
         followed=found.followed,
         pose_of_frames=pose_of_frames,
@@ -165,7 +171,8 @@ def take_bone_snapshot(armature: Object, tip: str, chain_count: int, use_tail: b
     except FabrikError as error:
         raise FabrikError(f"Bone '{tip}': {error}") from error
     goals, moving = Goals(pose.positions[-1:]), all_bones.moving_with(bones.bones[0])
-    return Snapshot(bones, chain, pose, goals, Options(), 1.0, overridden, moving, frozenset())
+    carried = _carried(armature, bones)
+    return Snapshot(bones, chain, pose, goals, Options(), 1.0, overridden, moving, frozenset(), carried=carried)
 
 
 def _spec_of(settings: FabrikChain) -> ChainSpec:
@@ -190,6 +197,14 @@ def _overridden(armature: Object, bones: ChainBones, use_limits: bool, use_stret
         return ()
     written = bones.line if use_stretch else [bone for bone in bones.line if not is_locked(bone)]
     return overrides_of(armature, written, use_limits, use_stretch)
+
+
+def _carried(armature: Object, bones: ChainBones) -> tuple[str, ...]:
+    """Return what rotates the locked bones behind the first bone that rotates, in words."""
+    if not bones.is_constrained:
+        return ()
+    behind = [bone for bone in bones.line[bones.free[0] + 1 :] if is_locked(bone)]
+    return overrides_of(armature, behind, use_limits=True)
 
 
 def _poses(bones: ChainBones) -> tuple[Chain, Pose, Pose | None]:

@@ -88,7 +88,7 @@ def add_chains(
     # After everything that can raise an error: then nothing has changed.
     specs = [ChainSpec(tip, tip, chain_count, use_limits=True) for tip in new]
     placed = [_place(armature, spec, f"Can't add a chain at bone '{spec.tip}'") for spec in specs]
-    first = len(settings.chains)
+    first, active = len(settings.chains), settings.active_index
     for tip in new:
         chain = settings.chains.add()
         chain.name = tip
@@ -102,6 +102,7 @@ def add_chains(
     except FabrikError:
         for _ in new:
             settings.chains.remove(first)
+        settings.active_index = active
         raise
     return chains
 

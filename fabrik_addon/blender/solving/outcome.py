@@ -57,12 +57,13 @@ def outcome_of(view_layer: ViewLayer, armature: Object, solved: SolvedChain, lat
         # The influence keeps the tip from the target: the status is that of the solve at influence 1.
         return Result(Status.REACHED.name, error, solved.iterations, "", overridden, stretch)
 
+    overridden += snapshot.carried
     units = cast("Scene", view_layer.id_data).unit_settings
     off = length_text(units, _world_length(armature, tip - target))
     distance = (
         f"the tip is {off} from where it was pinned" if snapshot.is_pinned else f"the tip is {off} from its target"
     )
-    status, reasons = solved.status, _changed_by(solved, later)
+    status, reasons = solved.status, _changed_by(solved, later, overridden)
     if status is Status.OUT_OF_REACH and not reasons:
         is_held = bool(solved.together_with) and (snapshot.priority > 0 or _is_near(solved, target))
         message = f"out of reach, {distance}: {_held(solved) if is_held else _reach(units, armature, solved, target)}"
@@ -106,14 +107,14 @@ def slipped_pin(view_layer: ViewLayer, armature: Object, solved: Sequence[Solved
     return f"Handle '{name}': {results[name].message}" if name and results[name].message else ""
 
 
-def _changed_by(solved: SolvedChain, later: Sequence[SolvedChain]) -> list[str]:
+def _changed_by(solved: SolvedChain, later: Sequence[SolvedChain], overridden: Sequence[str]) -> list[str]:
     """Return what changed a chain's bones after it was solved, in words."""
     found = []
     names = {bone.name for bone in solved.snapshot.bones.bones}
     if moved_by := [other for other in later if not other.snapshot.moving.isdisjoint(names)]:
         found.append(f"chain '{moved_by[-1].snapshot.bones.chain_name}' rotates the same bones")
-    if solved.snapshot.overridden:
-        found.append("overridden on " + ", ".join(solved.snapshot.overridden))
+    if overridden:
+        found.append("overridden on " + ", ".join(overridden))
     return found
 
 
