@@ -51,6 +51,7 @@ from .optimise.task_stack import TaskStack
 from .optimise.tasks import State
 from .optimise.tree_problem import TreeProblem, tree_problem
 from .optimise.weighted_descent import (
+    Beginning,
     Descended,
     costs_of,
     descend_by_weight,
@@ -381,7 +382,8 @@ def _solved_by_weight(problem: TreeProblem, begin: State, options: Options, prev
         if previous is not None and (options.continues or not is_body):
             start = _turned_where_known(problem, previous.by_weight) or first
         of_targets = None if previous is None else _turned_where_known(problem, previous.of_targets)
-        found = descend_by_weight(stack, start, reference, most, firmness, options.is_move, of_targets)
+        begins = Beginning.MOVE if options.is_move else Beginning.FAR if previous is None else Beginning.NEAR
+        found = descend_by_weight(stack, start, reference, most, firmness, begins, of_targets)
         missed = problem.farthest(found.state) if previous is None and not problem.has_far_target else 0.0
         if missed > MISSED and problem.farthest(first) - missed > MISSED:
             another = descend_gradually(stack, first, reference, GRADUAL_STEPS, firmness)

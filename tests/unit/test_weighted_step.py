@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from fabrik_addon.core.math.operations import SCALAR, Component
 from fabrik_addon.core.model.tree_start import start_tree
 from fabrik_addon.core.optimise.newton_step import CostModel, PoseCost, Swings, newton_step
 from fabrik_addon.core.optimise.task_loss import Loss
 from fabrik_addon.core.optimise.task_stack import TaskStack
 from fabrik_addon.core.optimise.tasks import PositionTask, state_of
+from fabrik_addon.core.optimise.weighted_descent import CONVERGED, share_of_step
 from tests.unit.chains import Array
 from tests.unit.trees import y_tree
 
@@ -57,3 +59,21 @@ def test_second_derivatives_of_the_loss_are_those_of_its_gradient() -> None:
     expected = (jacobian.T * weights) @ jacobian - loss.softening(jacobian, at, weights)
     found = np.array([gradient(-step * axis) - gradient(step * axis) for axis in np.eye(5)]) / (2.0 * step)
     assert np.allclose(found, expected, atol=1e-3)
+
+
+def test_steps_that_alternate_are_shortened_until_they_end() -> None:
+    """Whole steps, each 0.9 of the one before it the other way, need more than 60 to fall to the same length."""
+    across, response = np.array([0.0, 1.0]), np.diag([1.9, 0.8])
+    at, before, share = np.array([0.1, 0.02]), np.zeros(2), 1.0
+    lengths: list[float] = []
+    shares: list[Component] = []
+    while not lengths or lengths[-1] > CONVERGED:
+        step = -response @ at
+        share, before = share_of_step(SCALAR, step, before, share), step
+        at = at + share * step
+        lengths.append(float(np.linalg.norm(step)))
+        shares.append(share)
+    assert shares[0] == 1.0
+    assert min(shares) < 0.6
+    assert len(lengths) <= 6
+    assert share_of_step(SCALAR, across, 0.5 * across, 1.0) == 1.0  # one way: no share

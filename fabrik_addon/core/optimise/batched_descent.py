@@ -17,7 +17,7 @@ from ..math.operations import Array
 from .task_loss import Firmness
 from .task_stack import TaskStack
 from .tasks import OrientationTask, PoleTask, PositionTask, State, Task
-from .weighted_descent import Descended, least_cost, meet_all, met_exactly, nearly_met
+from .weighted_descent import Beginning, Descended, least_cost, meet_all, met_exactly, nearly_met
 
 
 def are_alike(stacks: Sequence[TaskStack]) -> bool:
@@ -87,7 +87,7 @@ def descend_between(
     reference = State(stack.tree, *(np.array([getattr(one, name) for one in references]) for name in names))
     # Between poses that keep the pins lie some that don't. From those the first step is without second derivatives.
     start, _ = meet_all(stack.first_level, _between(stack, *solved))
-    state, taken, is_converged = least_cost(stack, start, reference, steps, firmness)
+    state, taken, is_converged = least_cost(stack, start, reference, steps, firmness, begins=Beginning.NEAR)
     by_weight = _of_each(stacks, state)
     nearly = [nearly_met(*each, firmness) for each in zip(stacks, by_weight, strict=True)]
     exact, are_met = meet_all(stack_of_frames(nearly), state)
