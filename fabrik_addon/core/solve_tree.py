@@ -131,7 +131,7 @@ class TreeSolution:
     is_balance_active: bool = False
     """Whether the balance task pulls: the center of mass of a body is at an edge of its region."""
     by_weight: State | None = None
-    """Where the descent has ended, from which a bound of the largest rotation may have kept the pose away."""
+    """Where a descent by weight has ended, from which the pose differs by exact steps and bounds of a rotation."""
     of_targets: State | None = None
     """``Descended.of_targets``."""
     reference: ReferencePose | None = None
@@ -232,7 +232,8 @@ def solve_tree_components(
             reference = reference_pose(problem, begin, before, None if previous is None else previous.reference)
             found = _solved_by_priority(problem, reference.pose, options, previous)
         steps, is_converged = steps + found.steps, found.is_converged
-        by_weight, of_targets = found.by_weight, found.of_targets
+        by_weight = None if found.by_weight is found.state else found.by_weight
+        of_targets = found.of_targets
         state = present_or(problem, found.state)
     solution = solution_of(problem, state, steps, is_converged)
     return replace(solution, by_weight=by_weight, of_targets=of_targets, reference=reference)
@@ -322,9 +323,9 @@ def _solved_by_priority(
     """
     ended = None if previous is None else _turned_where_known(problem, previous.by_weight)
     weighed: Descended | None = None
-    if ended is not None and _has_missed(previous):
+    if ended is not None:
         weighed = _weighed(problem, ended, near)
-        if problem.farthest(weighed.by_weight) > OF_TREES.nearly_met:
+        if not problem.is_done(weighed.state):
             return weighed
     stack = problem.stack()
     best: State | None = None
@@ -340,7 +341,10 @@ def _solved_by_priority(
             found = turned if _is_better(problem, turned, found) else found
         if best is None or _is_better(problem, found, best):
             best, is_converged = found, has_converged
-        if problem.may_stay_unmet or (problem.is_met(best) and problem.bends_to_poles(best)):
+        # What poles that can't be met leave of the targets by priority, 1e-4 to 1e-3, is met by weight (``_weighed``):
+        # it is no reason for other starts, which took as many steps again.
+        is_met = problem.farthest(best) <= OF_TREES.nearly_met if problem.secondary else problem.is_met(best)
+        if problem.may_stay_unmet or (is_met and problem.bends_to_poles(best)):
             break
     assert best is not None  # the reference pose, rotated to its poles, is always a start
     if problem.is_done(best):

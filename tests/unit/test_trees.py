@@ -30,6 +30,7 @@ from fabrik_addon.core.math.quaternions import conjugate, multiply
 from fabrik_addon.core.optimise.task_loss import OF_CHAINS
 from fabrik_addon.core.optimise.tree_problem import tree_problem
 from fabrik_addon.core.optimise.weighted_descent import descend_by_weight
+from fabrik_addon.core.solve_tree import TreeSolution
 from tests.unit.chains import Array, quaternion, seeds, unit
 from tests.unit.trees import (
     posed,
@@ -539,6 +540,33 @@ def test_chains_of_three_bones_turn_to_poles_on_their_other_side(seed: int, is_l
         assert unit(bend) @ unit(desired) > np.cos(0.05), np.degrees(np.arccos(unit(bend) @ unit(desired)))
     again = solve(chain, solution.pose, goals).pose
     np.testing.assert_allclose(again.positions, solution.pose.positions, atol=5e-4)
+
+
+@pytest.mark.parametrize(("depth", "seed", "bend"), [(-80.0, 3, 0.5), (20.0, 3, 0.5), (-80.0, 0, 0.8)])
+def test_poles_that_exclude_each_other_leave_the_pose_continuous(depth: float, seed: int, bend: float) -> None:
+    """Two chains share a trunk and have one pole: solved from the pose at rest and from the solution before.
+
+    Steps of targets by 0.02 links rotated bones by 52 to 57 degrees; now by 0.8 to 1.3.
+    """
+    rng = np.random.default_rng(seed)
+    chain, pose = y_tree(4, 3)
+    start, poles = start_tree(chain, pose), np.array([[0.0, depth, 2.0]] * 2)
+    centre = posed(rng, chain, pose, bend)[chain.tips]
+    sides = rng.normal(size=(2, 3))
+    sides *= 0.2 / np.linalg.norm(sides, axis=1)[:, None]
+    before: tuple[TreeSolution, TreeSolution] | None = None
+    for angle in np.radians(6.0) * np.arange(13):
+        targets = centre.copy()
+        targets[0] += np.cos(angle) * sides[0] + np.sin(angle) * sides[1]
+        goals = Goals(targets, poles=poles)
+        from_rest = solve_tree_components(start, goals, Options())
+        following = solve_tree_components(start, goals, Options(), before[1] if before else None)
+        assert from_rest.is_reached
+        assert following.is_reached
+        if before:
+            for one, other in zip(before, (from_rest, following), strict=True):
+                assert np.degrees(angle_between(np.array(one.frames), np.array(other.frames)).max()) < 2.0
+        before = from_rest, following
 
 
 def test_a_root_that_can_not_turn_is_a_bone_like_any_other() -> None:
