@@ -20,6 +20,8 @@ from tests.blender.rigs import (
     CHANNELS,
     EULER_MODES,
     ROTATION_MODES,
+    Bone,
+    add_chain,
     bones_of,
     channels_of,
     clear_scene,
@@ -27,6 +29,7 @@ from tests.blender.rigs import (
     examples,
     joints_of,
     links_of,
+    make_armature,
     make_empty,
     make_tail,
     pose_of,
@@ -223,6 +226,38 @@ def test_hinges_of_a_planar_chain_reach_in_their_plane() -> None:
         assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
         assert distance_left(armature, chain) < 1e-4
         assert chain.status == "REACHED"
+
+
+@pytest.mark.parametrize("count", [3, 5])
+@pytest.mark.parametrize("is_tree", [False, True])
+def test_locked_bones_are_rigid_where_constraints_have_them(count: int, is_tree: bool) -> None:
+    """Between the bones of a spine Rigify puts locked ones that copy half of a control's own rotation."""
+    bones = [Bone("control", (1.0, 0.0, 0.0), (1.0, 0.0, 1.0))]
+    for i in range(3):
+        bones.append(Bone(f"between{i}", (0.0, 0.1 * i, i), (0.0, 0.1 * i, i + 0.4), f"spine{i - 1}" if i else None))
+        bones.append(Bone(f"spine{i}", (0.0, 0.1 * i, i), (0.0, 0.1 * (i + 1), i + 1.0), f"between{i}"))
+    bones.append(Bone("arm", (0.0, 0.1, 1.0), (1.0, 0.1, 1.0), "spine0"))
+    armature = make_armature(bones)
+    for i in range(3):
+        between = armature.pose.bones[f"between{i}"]
+        between.lock_rotation, between.lock_rotation_w, between.lock_rotations_4d = (True,) * 3, True, True
+        constraint = between.constraints.new("COPY_TRANSFORMS")
+        constraint.target, constraint.subtarget, constraint.influence = armature, "control", 0.5
+        for name in ("owner_space", "target_space"):
+            setattr(constraint, name, "LOCAL")
+    control = armature.pose.bones["control"]
+    for frame, angle in ((1, 0.6), (10, 1.4)):
+        control.rotation_quaternion = Quaternion((1.0, 0.3, 0.2), angle)
+        control.keyframe_insert("rotation_quaternion", frame=frame)
+    bpy.context.scene.frame_set(1)
+    chain = add_chain(armature, "spine2", count, (0.5, -0.9, 1.9))
+    chains = [chain, add_chain(armature, "arm", 2, (0.6, -0.6, 0.9))] if is_tree else [chain]
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    assert max(distance_left(armature, one) for one in armature.fabrik.chains) < 1e-5  # 0.09 of the channels' pose
+    assert bpy.ops.pose.fabrik_bake(frame_start=1, frame_end=10) == {"FINISHED"}
+    for frame in range(1, 11):
+        bpy.context.scene.frame_set(frame)
+        assert max(distance_left(armature, one) for one in armature.fabrik.chains[: len(chains)]) < 1e-5
 
 
 def test_a_connected_bones_location_channel_is_as_idle_as_in_blender() -> None:

@@ -104,6 +104,11 @@ def basis_of(bone: PoseBone, matrix: Matrix, parent_matrix: Matrix | None) -> Ma
     return _to_pose(bone, matrix, parent_matrix, invert=True)
 
 
+def shown_basis(bone: PoseBone) -> Matrix:
+    """Return the ``matrix_basis`` with which a bone would be, without its constraints, where they have it now."""
+    return basis_of(bone, bone.matrix, bone.parent.matrix if bone.parent else None)
+
+
 def rotates_rigidly(bone: PoseBone, parent_matrix: Matrix | None) -> bool:
     """Tell whether a bone keeps its shape as it rotates, so that ``M``'s rotation is ``S``'s times the bone's own.
 

@@ -18,7 +18,7 @@ from mathutils import Matrix, Quaternion, Vector
 
 from ...core import Chain, FabrikError, Pose
 from ...core.problem import PoleShape
-from .bone_kinematics import basis_with, pose_matrices, rotates_rigidly
+from .bone_kinematics import basis_with, pose_matrices, rotates_rigidly, shown_basis
 from .bone_limits import Limits, euler_limits_of, limits_of
 from .bone_stretch import Link, Stretch, read_links, read_stretch
 from .bone_tree import BoneTree, End, read_tree
@@ -247,15 +247,16 @@ def _rigidity(bones: Sequence[PoseBone], free: Sequence[int], matrices: Sequence
 
 
 def chain_matrices(bones: ChainBones) -> list[Matrix]:
-    """Return the matrices of ``bones.line`` before constraints, which is what channels can change.
+    """Return the matrices of ``bones.line`` before the constraints of bones that rotate: what channels can change.
 
-    Those of bones that stretch are without stretch.
+    A bone that isn't rotated is rigid with its parent where constraints have it now: the channels of a spine's bones
+    that Rigify locks say nothing. Matrices of bones that stretch are without stretch.
     """
     line = bones.line
     if bones.stretch is not None and bones.stretch.is_stretched:
         return bone_matrices(bones, bones.rotations)
     if bones.is_constrained:
-        return pose_matrices(line, [bone.matrix_basis for bone in line])
+        return pose_matrices(line, [_held_basis(bones, i, bone.matrix_basis) for i, bone in enumerate(line)])
     return [bone.matrix for bone in line]
 
 
@@ -268,7 +269,15 @@ def chain_bases(bones: ChainBones, rotations: Sequence[Quaternion]) -> list[Matr
     """Return the channels of ``bones.line``, as ``PoseBone.matrix_basis``, with other rotations, without stretch."""
     parts = zip(bones.bones, rotations, bones.scales, strict=True)
     bases = [basis_with(bone, rotation, scale) for bone, rotation, scale in parts]
+    if bones.is_constrained and bones.stretch is None:
+        bases = [_held_basis(bones, i, basis) for i, basis in enumerate(bases)]
     return bases if bones.use_tail else [*bases, bones.end.matrix_basis]
+
+
+def _held_basis(bones: ChainBones, i: int, basis: Matrix) -> Matrix:
+    """Return the basis of bone i of ``bones.line``: of one that isn't rotated that with which it is shown."""
+    is_held = i not in bones.free and i < len(bones.bones)
+    return shown_basis(bones.bones[i]) if is_held else basis
 
 
 def read_pose(bones: ChainBones, matrices: Sequence[Matrix], rotations: Sequence[Quaternion]) -> tuple[Chain, Pose]:

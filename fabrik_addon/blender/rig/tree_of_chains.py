@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from mathutils import Matrix, Quaternion
 
-from .bone_kinematics import basis_with, pose_matrices
+from .bone_kinematics import basis_with, pose_matrices, shown_basis
 from .bone_limits import Limits, euler_limits_of
 from .bone_tree import BoneTree, End
 from .rotation_channel import has_locks, is_locked, rotation_of
@@ -169,11 +169,17 @@ def _between(bones: Sequence[PoseBone], order: Mapping[str, int], numbers: Mappi
 
 
 def tree_matrices(bones: TreeBones, rotations: Sequence[Quaternion] | None = None) -> list[Matrix]:
-    """Return the matrices of ``bones.tree.line`` before constraints, or for other rotations of ``bones.tree.bones``."""
+    """Return the matrices of ``bones.tree.line`` before constraints, or for other rotations of ``bones.tree.bones``.
+
+    Bones between those that rotate are rigid with their parents where constraints have them now, as in a chain.
+    """
     tree = bones.tree
     if rotations is None and not bones.is_constrained:
         return [bone.matrix for bone in tree.line]
     bases = [bone.matrix_basis for bone in tree.line]
+    if bones.is_constrained:
+        own = {*tree.rows, *(end.row for end in tree.ends if not end.is_tail)}
+        bases = [basis if row in own else shown_basis(tree.line[row]) for row, basis in enumerate(bases)]
     for row, bone, rotation in zip(tree.rows, tree.bones, rotations or (), strict=False):
         bases[row] = basis_with(bone, rotation, bone.scale)
     return pose_matrices(tree.line, bases, bones.line_parents)

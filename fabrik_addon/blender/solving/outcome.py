@@ -57,17 +57,18 @@ def outcome_of(view_layer: ViewLayer, armature: Object, solved: SolvedChain, lat
         # The influence keeps the tip from the target: the status is that of the solve at influence 1.
         return Result(Status.REACHED.name, error, solved.iterations, "", overridden, stretch)
 
-    overridden += snapshot.carried
     units = cast("Scene", view_layer.id_data).unit_settings
     off = length_text(units, _world_length(armature, tip - target))
     distance = (
         f"the tip is {off} from where it was pinned" if snapshot.is_pinned else f"the tip is {off} from its target"
     )
-    status, reasons = solved.status, _changed_by(solved, later, overridden)
-    if status is Status.OUT_OF_REACH and not reasons:
+    status, reasons = solved.status, _rotated_later(solved, later)
+    if status is Status.OUT_OF_REACH and not (reasons or overridden):
         is_held = bool(solved.together_with) and (snapshot.priority > 0 or _is_near(solved, target))
         message = f"out of reach, {distance}: {_held(solved) if is_held else _reach(units, armature, solved, target)}"
         return Result(status.name, error, solved.iterations, message, overridden)
+    if overridden := overridden + snapshot.carried:
+        reasons.append("overridden on " + ", ".join(overridden))
     reasons += _constrained_by(solved)
     if status is Status.REACHED and not reasons:
         reasons.append("Blender's single precision allows no smaller error")
@@ -107,15 +108,11 @@ def slipped_pin(view_layer: ViewLayer, armature: Object, solved: Sequence[Solved
     return f"Handle '{name}': {results[name].message}" if name and results[name].message else ""
 
 
-def _changed_by(solved: SolvedChain, later: Sequence[SolvedChain], overridden: Sequence[str]) -> list[str]:
-    """Return what changed a chain's bones after it was solved, in words."""
-    found = []
+def _rotated_later(solved: SolvedChain, later: Sequence[SolvedChain]) -> list[str]:
+    """Return which chain rotated a chain's bones after it was solved, in words."""
     names = {bone.name for bone in solved.snapshot.bones.bones}
-    if moved_by := [other for other in later if not other.snapshot.moving.isdisjoint(names)]:
-        found.append(f"chain '{moved_by[-1].snapshot.bones.chain_name}' rotates the same bones")
-    if overridden:
-        found.append("overridden on " + ", ".join(overridden))
-    return found
+    others = [other for other in later if not other.snapshot.moving.isdisjoint(names)]
+    return [f"chain '{others[-1].snapshot.bones.chain_name}' rotates the same bones"] if others else []
 
 
 def _constrained_by(solved: SolvedChain) -> list[str]:
