@@ -931,7 +931,7 @@ def test_a_chain_with_a_locked_bone_that_is_constrained_is_measured_where_it_sho
     bone = armature.pose.bones["bone1"]
     bone.lock_rotation, bone.lock_rotation_w, bone.lock_rotations_4d = (True,) * 3, True, True
     constraint = bone.constraints.new("COPY_ROTATION")
-    constraint.target, constraint.subtarget = armature, "bone twig"
+    constraint.target = make_empty("north")
     go_to(1)
     bake()
     (warning,) = warnings_in(capfd)

@@ -228,23 +228,28 @@ def test_hinges_of_a_planar_chain_reach_in_their_plane() -> None:
         assert chain.status == "REACHED"
 
 
-@pytest.mark.parametrize("count", [3, 5])
-@pytest.mark.parametrize("is_tree", [False, True])
-def test_locked_bones_are_rigid_where_constraints_have_them(count: int, is_tree: bool) -> None:
-    """Between the bones of a spine Rigify puts locked ones that copy half of a control's own rotation."""
+def make_spine(space: str, *more: Bone) -> Object:
+    """Between the bones of a spine Rigify puts locked ones that copy half of a control's rotation."""
     bones = [Bone("control", (1.0, 0.0, 0.0), (1.0, 0.0, 1.0))]
     for i in range(3):
         bones.append(Bone(f"between{i}", (0.0, 0.1 * i, i), (0.0, 0.1 * i, i + 0.4), f"spine{i - 1}" if i else None))
         bones.append(Bone(f"spine{i}", (0.0, 0.1 * i, i), (0.0, 0.1 * (i + 1), i + 1.0), f"between{i}"))
-    bones.append(Bone("arm", (0.0, 0.1, 1.0), (1.0, 0.1, 1.0), "spine0"))
-    armature = make_armature(bones)
+    armature = make_armature([*bones, *more])
     for i in range(3):
         between = armature.pose.bones[f"between{i}"]
         between.lock_rotation, between.lock_rotation_w, between.lock_rotations_4d = (True,) * 3, True, True
-        constraint = between.constraints.new("COPY_TRANSFORMS")
+        constraint = between.constraints.new("COPY_TRANSFORMS" if space == "LOCAL" else "COPY_ROTATION")
         constraint.target, constraint.subtarget, constraint.influence = armature, "control", 0.5
         for name in ("owner_space", "target_space"):
-            setattr(constraint, name, "LOCAL")
+            setattr(constraint, name, space)
+    armature.pose.bones["control"].rotation_quaternion = Quaternion((1.0, 0.3, 0.2), 0.6)
+    return armature
+
+
+@pytest.mark.parametrize("count", [3, 5])
+@pytest.mark.parametrize("is_tree", [False, True])
+def test_locked_bones_are_rigid_where_constraints_have_them(count: int, is_tree: bool) -> None:
+    armature = make_spine("LOCAL", Bone("arm", (0.0, 0.1, 1.0), (1.0, 0.1, 1.0), "spine0"))
     control = armature.pose.bones["control"]
     for frame, angle in ((1, 0.6), (10, 1.4)):
         control.rotation_quaternion = Quaternion((1.0, 0.3, 0.2), angle)
@@ -258,6 +263,31 @@ def test_locked_bones_are_rigid_where_constraints_have_them(count: int, is_tree:
     for frame in range(1, 11):
         bpy.context.scene.frame_set(frame)
         assert max(distance_left(armature, one) for one in armature.fabrik.chains[: len(chains)]) < 1e-5
+
+
+@pytest.mark.parametrize("count", [3, 5])
+@pytest.mark.parametrize("is_tree", [False, True])
+@pytest.mark.parametrize("create_pole", [False, True])
+def test_locked_bones_that_keep_to_the_world_are_solved_until_the_tip_is_there(
+    count: int, is_tree: bool, create_pole: bool
+) -> None:
+    armature = make_spine("WORLD", Bone("arm", (0.0, 0.1, 1.0), (1.0, 0.1, 1.0), "spine0"))
+    chain = add_chain(armature, "spine2", count, (0.4, -0.5, 2.4), create_pole=create_pole)
+    if is_tree:
+        add_chain(armature, "arm", 2, (0.8, -0.4, 0.9))
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    assert {one.status for one in armature.fabrik.chains} == {"REACHED"}
+    assert distance_left(armature, chain) < 1e-4  # 0.2 after one solve
+
+
+@pytest.mark.parametrize("count", [3, 5])
+@pytest.mark.parametrize("create_pole", [False, True])
+def test_locked_bones_that_keep_to_the_world_are_dragged_to_where_the_mouse_is(count: int, create_pole: bool) -> None:
+    armature = make_spine("WORLD")
+    chain = add_chain(armature, "spine2", count, create_pole=create_pole)
+    position = chain.target.location + Vector((0.4, -0.4, -0.4))
+    assert bpy.ops.pose.fabrik_drag_target(chain="spine2", position=position) == {"FINISHED"}
+    assert distance_left(armature, chain) < 1e-4
 
 
 def test_a_connected_bones_location_channel_is_as_idle_as_in_blender() -> None:

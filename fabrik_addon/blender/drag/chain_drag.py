@@ -29,13 +29,15 @@ from ..setup.move_target import Movable, movable
 from ..setup.snap_targets import snap_targets
 from ..solving.chain_groups import Group, group_chains, take_group
 from ..solving.outcome import outcome_of
-from ..solving.solve_chains import solve_group
+from ..solving.solve_chains import solve_and_write
 from .base_drag import BaseDrag, Grab
 from .kept_direction import direction_keeping_channel
 from .pose_mirror import mirrored_channels, opposite_of, own_matrix
 from .targets_along import chains_ending_at, channels_of_goals, solved_as_chain
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bpy.types import Bone, Object, PoseBone, ViewLayer
 
     from ..rig.properties import FabrikChain
@@ -284,8 +286,7 @@ class ChainDrag(BaseDrag):
             goals_by_name[name] = (
                 replace(goals, poles=dragged) if self.grab.is_pole else replace(goals, targets=dragged)
             )
-        solved = self._write_solved(first, goals_by_name)
-        view_layer.update()
+        solved = self._write_solved(view_layer, first, goals_by_name)
         if self._kept is not None:
             bone, frame = self._kept
             self._channels.write(bone, direction_keeping_channel(bone, frame))
@@ -294,19 +295,18 @@ class ChainDrag(BaseDrag):
             # The bones on which this group hangs have moved: its snapshot is taken again.
             chains = settings_of(self.armature).chains
             updated = take_group(view_layer, self.armature, [chains[name] for name in other.names])
-            solved += self._write_solved(updated, goals_by_name)
-            view_layer.update()
+            solved += self._write_solved(view_layer, updated, goals_by_name)
         return solved
 
-    def _write_solved(self, group: Group, goals: dict[str, Goals]) -> list[SolvedChain]:
-        solved = []
-        previous = self._previous.get(group.names, ())
-        found = self._previous[group.names] = solve_group(group, {name: goals[name] for name in group.names}, previous)
-        for chain in found:
-            self._write(chain)
-            snapshot = replace(chain.snapshot, goals=goals[chain.snapshot.bones.chain_name])
-            solved.append(chain._replace(snapshot=snapshot))
-        return solved
+    def _write_solved(self, view_layer: ViewLayer, group: Group, goals: dict[str, Goals]) -> list[SolvedChain]:
+        def write(solved: Sequence[SolvedChain]) -> None:
+            for chain in solved:
+                self._write(chain)
+            view_layer.update()
+
+        own = {name: goals[name] for name in group.names}
+        found = self._previous[group.names] = solve_and_write(group, write, own, self._previous.get(group.names, ()))
+        return [chain._replace(snapshot=replace(chain.snapshot, goals=own[chain.snapshot.name])) for chain in found]
 
     def _grabbed_position(self, view_layer: ViewLayer) -> Vector:
         if not self.grab.chain:

@@ -171,13 +171,15 @@ def _between(bones: Sequence[PoseBone], order: Mapping[str, int], numbers: Mappi
 def tree_matrices(bones: TreeBones, rotations: Sequence[Quaternion] | None = None) -> list[Matrix]:
     """Return the matrices of ``bones.tree.line`` before constraints, or for other rotations of ``bones.tree.bones``.
 
-    Bones between those that rotate are rigid with their parents where constraints have them now, as in a chain.
+    Bones between those that rotate are rigid with their parents where constraints have them now, as in a chain; those
+    of a body where their channels have them, since what constraints add to its handles is corrected
+    (``corrected_goals``).
     """
     tree = bones.tree
     if rotations is None and not bones.is_constrained:
         return [bone.matrix for bone in tree.line]
     bases = [bone.matrix_basis for bone in tree.line]
-    if bones.is_constrained:
+    if bones.is_constrained and tree.posture_weights is None:
         own = {*tree.rows, *(end.row for end in tree.ends if not end.is_tail)}
         bases = [basis if row in own else shown_basis(tree.line[row]) for row, basis in enumerate(bases)]
     for row, bone, rotation in zip(tree.rows, tree.bones, rotations or (), strict=False):
