@@ -170,7 +170,7 @@ class _Levels:
             posture -= pseudo_inverse @ (rows @ posture)
         if self.motions is not None and solved and toward.any():
             task = jacobian, solved[0][3], change
-            posture = curved_posture(self.stack, self.motions, task, weights, toward, posture)
+            posture, _ = curved_posture(self.stack, self.motions, task, weights, toward, posture)
         self.solved = self.solved or solved
         return change, posture
 
@@ -242,13 +242,17 @@ class _Trial(NamedTuple):
     cost: _Cost
 
 
-def descend_by_priority(stack: TaskStack, start: State, reference: State | None, steps: int) -> tuple[State, int, bool]:
+def descend_by_priority(
+    stack: TaskStack, start: State, reference: State | None, steps: int, near: float = 0.0
+) -> tuple[State, int, bool]:
     """Bring a pose to where the tasks are met by priority, and nearest to a reference pose among those.
 
     Args:
         start: coordinates and shifts to start from, within limits.
         reference: coordinates and shifts that the posture task stays near to; None leaves the posture task out.
         steps: at most.
+        near: length of the first level's residual, in the tree's units, at which the descent ends although other levels
+            aren't met.
 
     Returns:
         the last state that was accepted, how many were, and whether the descent ended before its steps were used up.
@@ -301,6 +305,8 @@ def descend_by_priority(stack: TaskStack, start: State, reference: State | None,
             radius = min(LONGEST, max(radius, 2.0 * share * length))
             if slow >= 2 or is_last:
                 break
+            if near and cost.first <= near:
+                return state, taken, True
         else:
             radius, before, extrapolated = 0.3 * share * length, None, posture_share * by_posture
             if radius < SHORTEST:

@@ -187,6 +187,21 @@ class TreeProblem:
         )
         return first_met, together
 
+    @property
+    def pulls_alone(self) -> bool:
+        """Whether a target is beyond reach, and all tasks are effectors at points (``pulled_descent``)."""
+        are_at_points = all(place.target is not None and place.slack == 0.0 for place in self.places)
+        return self.has_far_target and are_at_points and not self.secondary and not self.is_held
+
+    def by_reach(self) -> tuple[TaskStack, list[list[tuple[Task, float]]]]:
+        """Return the targets within reach, and below them those beyond reach, and the same levels by weight."""
+        levels: list[list[tuple[Task, float]]] = [[], []]
+        weighed: list[list[tuple[Task, float]]] = [[], []]
+        for place, weight, excess in zip(self.places, self.weights, self.beyond_reach, strict=True):
+            levels[excess > 0.0].append((place, weight))
+            weighed[excess > 0.0].append((place, _held_weight(weight, excess)))
+        return self._stack_of([sorted(each, key=_order) for each in levels]), [sorted(w, key=_order) for w in weighed]
+
     def _stack_of(self, levels: list[list[tuple[Task, float]]]) -> TaskStack:
         swivels = [(task, SWIVEL_WEIGHT) for task in self.swivels]
         return TaskStack(self.start.tree, levels, self.moves_root, swivels, (), self._bone_weights)
