@@ -3,7 +3,7 @@
 """Descents by weight of F frames of an animation at once, from poses between two that are solved.
 
 The descent is that of one frame (``weighted_descent.least_cost``) with an axis of F before the others: the components
-of targets, poles and frames are arrays (F,). What is nearly met is met exactly frame by frame.
+of targets, poles and frames are arrays (F,). So is the descent without rotations and poles, of frames that need it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,18 @@ from ..math.operations import Array
 from .task_loss import Firmness
 from .task_stack import TaskStack
 from .tasks import OrientationTask, PoleTask, PositionTask, State, Task
-from .weighted_descent import Beginning, Descended, least_cost, meet_all, met_exactly, nearly_met
+from .weighted_descent import (
+    Beginning,
+    Descended,
+    Exactly,
+    are_away,
+    least_cost,
+    meet_all,
+    met_exactly,
+    of_targets_alone,
+    to_meet,
+    within_change,
+)
 
 
 def are_alike(stacks: Sequence[TaskStack]) -> bool:
@@ -83,21 +94,54 @@ def descend_between(
         firmness: weights and forces of the levels.
     """
     stack = stack_of_frames(stacks)
-    names = "rotations", "swing_twists", "shifts"
-    reference = State(stack.tree, *(np.array([getattr(one, name) for one in references]) for name in names))
     # Between poses that keep the pins lie some that don't. From those the first step is without second derivatives.
     start, _ = meet_all(stack.first_level, _between(stack, *solved))
+    reference = _together(stack, references)
     state, taken, is_converged = least_cost(stack, start, reference, steps, firmness, begins=Beginning.NEAR)
     by_weight = _of_each(stacks, state)
-    nearly = [nearly_met(*each, firmness) for each in zip(stacks, by_weight, strict=True)]
-    exact, are_met = meet_all(stack_of_frames(nearly), state)
+    goals = [to_meet(*each, firmness, None) for each in zip(stacks, by_weight, strict=True)]
+    met = _met_together(goals, by_weight)
+    each = zip(stacks, by_weight, met, strict=True)
+    if away := [number for number, (own, one, exact) in enumerate(each) if are_away(own, one, firmness, exact)]:
+
+        def of_away(of_frames: Sequence[Any]) -> list[Any]:
+            return [of_frames[number] for number in away]
+
+        alone = stack_of_frames(of_away(stacks))
+        there, more, _ = of_targets_alone(
+            alone, _together(alone, of_away(by_weight)), _together(alone, of_away(references)), firmness
+        )
+        taken[away] += more
+        for number, nearer in zip(away, _of_each(of_away(stacks), there), strict=True):
+            goals[number] = to_meet(stacks[number], by_weight[number], firmness, nearer)
+        for number, exact in zip(away, _met_together(of_away(goals), of_away(by_weight)), strict=True):
+            met[number] = exact
     ended = zip(by_weight, taken.tolist(), is_converged.tolist(), strict=True)
-    at_targets = zip(_of_each(stacks, exact), np.array(are_met).tolist(), strict=True)
-    found: list[Descended] = []
-    for own, one, reference, (at_target, is_met) in zip(stacks, ended, references, at_targets, strict=True):
-        of_targets = found[-1].of_targets if found else None
-        found.append(met_exactly(own, one, firmness, reference, of_targets, at_target if is_met else None))
+    return [
+        met_exactly(own, one, firmness, reference, None, known)
+        for own, one, reference, known in zip(stacks, ended, references, zip(goals, met, strict=True), strict=True)
+    ]
+
+
+def _met_together(goals: Sequence[Exactly], states: Sequence[State]) -> list[State | None]:
+    """Return the states near others in which the goals of frames are met; None where they aren't."""
+    found: list[State | None] = [None] * len(goals)
+    for levels in {len(each.stack.levels) for each in goals}:
+        alike = [number for number, each in enumerate(goals) if len(each.stack.levels) == levels]
+        own = [goals[number].stack for number in alike]
+        stack = stack_of_frames(own)
+        met, are_met = meet_all(stack, _together(stack, [states[number] for number in alike]))
+        for number, one, is_met in zip(alike, _of_each(own, met), np.array(are_met).tolist(), strict=True):
+            found[number] = (
+                within_change(goals[number].stack, states[number], one, goals[number].most) if is_met else None
+            )
     return found
+
+
+def _together(stack: TaskStack, states: Sequence[State]) -> State:
+    """Return the states of F frames as one."""
+    names = "rotations", "swing_twists", "shifts"
+    return State(stack.tree, *(np.array([getattr(one, name) for one in states]) for name in names))
 
 
 def _of_each(stacks: Sequence[TaskStack], state: State) -> list[State]:

@@ -9,7 +9,7 @@ By strict priority (``prioritised_descent``) no level changes the residuals of t
 them a little. But where a target is out of reach, steps by strict priority alternate between the target and the
 posture, and end far from both. After the last step by weight, positions, rotations and points at the floor that are
 nearly met are met exactly, by steps of strict priority. Looks keep their residuals in these steps; poles, swivels and
-balance are left out of them. Of chains rotations and poles keep no target within reach away (``_targets_first``).
+balance are left out of them. Of chains rotations and poles keep no target within reach away (``to_meet``).
 
 Every trial is brought back to the first level before its cost is compared: off the curved set of poses that keep the
 pins a straight step increases the first level's cost by more than it reduces the others'.
@@ -103,13 +103,13 @@ take, leave more of it where the tasks' rows depend on each other: where a hand 
 
 AWAY, FAR_AWAY = 0.035, 0.06
 """Lengths of a target's residual by weight, in the tree's units: up to the first rotations and poles keep no target
-away, from the second on they do as by weight (``_targets_first``). Rotations that hands of Rigify's human can't take
+away, from the second on they do as by weight (``to_meet``). Rotations that hands of Rigify's human can't take
 keep targets within reach away by up to 0.02 of its height, which is 0.03 units. Beyond reach chains are taut, and jump
 by strict priority: with the targets firm everywhere a foot rotated by 7.6 times the median step's rotation in one step
 (bench row "body-paths"), with these by 2.7."""
 
 NEARER = 0.9
-"""Ratio of the residuals without rotations and poles to those with them, up to which ``_targets_first`` takes all of
+"""Ratio of the residuals without rotations and poles to those with them, up to which ``to_meet`` takes all of
 the difference away, and none where they are the same: rotations may also bring targets nearer, and the joints at equal
 distances may be at different points."""
 
@@ -139,7 +139,17 @@ class Descended(NamedTuple):
     by_weight: State
     """The state before what was nearly met was met exactly."""
     of_targets: State | None = None
-    """Where the descent without rotations and poles has ended (``_targets_first``)."""
+    """Where the descent without rotations and poles has ended (``to_meet``)."""
+
+
+class Exactly(NamedTuple):
+    """What is met exactly after a descent by weight."""
+
+    stack: TaskStack
+    most: float
+    """Largest change of a coordinate on the way there."""
+    of_targets: State | None
+    """Where the descent without rotations and poles has ended; None where there was none."""
 
 
 def descend_gradually(
@@ -186,7 +196,7 @@ def met_exactly(
     firmness: Firmness,
     reference: State,
     of_targets: State | None,
-    exact: State | None = None,
+    known: tuple[Exactly, State | None] | None = None,
 ) -> Descended:
     """Return where a descent by weight ends, with what is nearly met where ``least_cost`` has ended met exactly.
 
@@ -194,31 +204,41 @@ def met_exactly(
         ended: what ``least_cost`` has returned.
         firmness: weights and forces of the levels.
         reference: of the posture task.
-        of_targets: ``Descended.of_targets`` of the frame or move before.
-        exact: the state in which ``meet_all`` has met what is nearly met; None where that isn't known.
+        of_targets: ``Descended.of_targets`` of the frame or move before, from which the second descent starts.
+        known: what is met exactly, and the state in which ``meet_all`` has met it or None; None where neither is known.
     """
     state, taken, is_converged = ended
-    longest = max(_target_lengths(stack, state), default=0.0)
-    may_be_away = firmness.most_away < math.inf and longest < FAR_AWAY
-    found = None
-    if may_be_away and (1.0 - _share_met(longest, firmness.nearly_met)) * longest > firmness.most_away:
-        found, of_targets, more = _targets_first(stack, state, reference, firmness, of_targets)
-        taken, may_be_away = taken + more, False
-    if found is None:
-        if exact is None:
-            nearly = nearly_met(stack, state, firmness)
-            exact, are_met = meet_all(nearly, state)
-            if not are_met:
-                exact, more, _ = descend_by_priority(nearly, state, None, EXACT_STEPS)
-                taken += more
-        found = _within_change(stack, state, exact, firmness.most_exact)
-        if may_be_away and max(_target_lengths(stack, found), default=0.0) > firmness.most_away:
-            first, of_targets, more = _targets_first(stack, state, reference, firmness, of_targets)
-            found, taken = first or found, taken + more
+
+    def exactly_of_targets() -> tuple[Exactly, State | None]:
+        nonlocal taken
+        nearer, more, _ = of_targets_alone(stack, of_targets or state, reference, firmness)
+        taken += more
+        return to_meet(stack, state, firmness, nearer), None
+
+    if known is None:
+        is_away = are_away(stack, state, firmness)
+        known = exactly_of_targets() if is_away else (to_meet(stack, state, firmness, None), None)
+    found, more = _met(stack, state, *known)
+    taken += more
+    if known[0].of_targets is None and are_away(stack, state, firmness, found):
+        known = exactly_of_targets()
+        found, more = _met(stack, state, *known)
+        taken += more
+    of_targets = known[0].of_targets or of_targets
     return Descended(with_first_level_met(stack, found), taken, is_converged, state, of_targets)
 
 
-def _within_change(stack: TaskStack, state: State, other: State, most: float) -> State:
+def _met(stack: TaskStack, state: State, goals: Exactly, exact: State | None) -> tuple[State, int]:
+    """Return the state in which goals are met, and the steps of strict priority to there where it isn't known."""
+    steps = 0
+    if exact is None:
+        exact, are_met = meet_all(goals.stack, state)
+        if not are_met:
+            exact, steps, _ = descend_by_priority(goals.stack, state, None, EXACT_STEPS)
+    return within_change(stack, state, exact, goals.most), steps
+
+
+def within_change(stack: TaskStack, state: State, other: State, most: float) -> State:
     """Return another state, or where a coordinate changes by more than ``most`` to there, a share of the way to it.
 
     A share of the coordinates' way, not of the residual: near full extension the way grows as the root of the residual,
@@ -229,10 +249,31 @@ def _within_change(stack: TaskStack, state: State, other: State, most: float) ->
     return stack.applied(state, most / largest * way) if largest > most else other
 
 
-def _targets_first(
-    stack: TaskStack, state: State, reference: State, firmness: Firmness, of_targets: State | None
-) -> tuple[State | None, State, int]:
-    """Return a state whose targets are as near as without rotations and poles, beside one that is by weight.
+def are_away(stack: TaskStack, state: State, firmness: Firmness, met: State | None = None) -> bool:
+    """Tell whether rotations and poles may keep targets away, where a descent by weight has ended.
+
+    Args:
+        stack: of chains: pins, targets, rotations and poles.
+        state: where the descent has ended.
+        firmness: says how far targets may be away.
+        met: the state with what is nearly met met exactly, where it is known.
+    """
+    longest = max(_target_lengths(stack, state), default=0.0)
+    if firmness.most_away == math.inf or longest >= FAR_AWAY:
+        return False
+    if met is None:
+        return (1.0 - _share_met(longest, firmness.nearly_met)) * longest > firmness.most_away
+    return max(_target_lengths(stack, met), default=0.0) > firmness.most_away
+
+
+def of_targets_alone(stack: TaskStack, start: State, reference: State, firmness: Firmness) -> tuple[State, Any, Any]:
+    """Descend as ``least_cost`` does, without rotations and poles: where the targets can be (``to_meet``)."""
+    alone = stack.with_levels(stack.levels[:-1])
+    return least_cost(alone, start, reference, TREE_STEPS, firmness, begins=Beginning.NEAR)
+
+
+def to_meet(stack: TaskStack, state: State, firmness: Firmness, nearer: State | None) -> Exactly:
+    """Return what is met exactly after a descent by weight: what is nearly met, or the targets alone.
 
     At a minimum by weight a rotation that a hand can't take as well keeps the hand from its target by the rotation's
     force over the target's w: by up to 0.015 of the height of Rigify's human, within reach. A second descent is without
@@ -247,21 +288,15 @@ def _targets_first(
     Args:
         stack: of chains: pins, targets, rotations and poles.
         state: where the descent with all tasks has ended.
-        reference: of the posture task.
         firmness: weights and forces of the levels.
-        of_targets: where the second descent of the frame or move before has ended, from which this one starts.
-
-    Returns:
-        the state, None where the targets are no nearer without rotations and poles; where the second descent has
-        ended, and its steps.
+        nearer: where the second descent has ended; None without one.
     """
-    pins, _, _ = stack.levels
-    alone = stack.with_levels(stack.levels[:-1])
-    nearer, steps, _ = least_cost(alone, of_targets or state, reference, TREE_STEPS, firmness)
-    here, there = (_target_lengths(stack, one) for one in (state, nearer))
-    share = share_of_priority(max(here)) * _smooth_step(math.hypot(*there) / math.hypot(*here), 1.0, NEARER)
-    if share == 0.0:
-        return None, nearer, steps
+    share = 0.0
+    if nearer is not None:
+        here, there = (_target_lengths(stack, one) for one in (state, nearer))
+        share = share_of_priority(max(here)) * _smooth_step(math.hypot(*there) / math.hypot(*here), 1.0, NEARER)
+    if nearer is None or share == 0.0:
+        return Exactly(nearly_met(stack, state, firmness), firmness.most_exact, nearer)
     goals: list[tuple[Task, Component]] = []
     for task, weight in _target_tasks(stack):
         first, second = (
@@ -270,13 +305,8 @@ def _targets_first(
         )
         x, y, z = (first + share * (second - first)).tolist()
         goals.append((PositionTask(task.joint, (x, y, z)), weight))
-    brought = stack.with_levels([pins, goals])
-    found, are_met = meet_all(brought, state)
-    if not are_met:
-        found, more, _ = descend_by_priority(brought, state, None, EXACT_STEPS)
-        steps += more
     most = firmness.most_exact + share * (LONGEST - firmness.most_exact)
-    return _within_change(stack, state, found, most), nearer, steps
+    return Exactly(stack.with_levels([stack.levels[0], goals]), most, nearer)
 
 
 def _target_tasks(stack: TaskStack) -> list[tuple[PositionTask, Component]]:
