@@ -285,3 +285,64 @@ def test_purging_leaves_rigs_that_are_used() -> None:
     rigs.enter_pose_mode(copy)
     assert bpy.ops.pose.fabrik_rig_remove() == {"FINISHED"}
     assert native_blocks() == []
+
+
+def make_limb() -> tuple[Any, Any]:
+    """A limb whose first bone doesn't touch its parent, and may move."""
+    armature = rigs.make_armature(
+        [
+            rigs.Bone("hips", (0.0, 0.0, 0.0), (0.0, 0.0, 0.5)),
+            rigs.Bone("upper", (0.0, 0.0, 1.0), (0.0, 0.1, 2.0), "hips"),
+            rigs.Bone("lower", (0.0, 0.1, 2.0), (0.0, 0.0, 3.0), "upper", connected=True),
+        ]
+    )
+    chain = rigs.add_chain(armature, "lower", 2, target=(0.5, -0.5, 2.3), create_pole=True)
+    return armature, chain
+
+
+def key(bone: Any, channel: str, axis: int, values: tuple[float, float]) -> None:
+    for frame, value in zip((1, 10), values, strict=True):
+        getattr(bone, channel)[axis] = value
+        bone.keyframe_insert(channel, index=axis, frame=frame)
+    bpy.context.scene.frame_set(1)
+
+
+@pytest.mark.parametrize("how", ["key", "driver", "strip"])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_a_root_that_is_animated_along_one_axis_is_followed(axis: int, how: str) -> None:
+    armature, chain = make_limb()
+    root = armature.pose.bones["upper"]
+    if how == "driver":
+        root.driver_add("location", axis).driver.expression = "(frame - 1) / 20"
+    else:
+        key(root, "location", axis, (0.0, 0.45))
+    if how == "strip":
+        action = armature.animation_data.action
+        armature.animation_data.action = None
+        armature.animation_data.nla_tracks.new().strips.new("strip", 1, action)
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    for frame in (1, 5, 10):
+        bpy.context.scene.frame_set(frame)
+        assert rigs.distance_left(armature, chain) < 1e-4
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_scales_that_are_animated_along_one_axis_are_named(axis: int, capfd: pytest.CaptureFixture[str]) -> None:
+    armature, _ = make_limb()
+    key(armature.pose.bones["lower"], "scale", axis, (1.0, 1.3))
+    rigs.warnings_in(capfd)
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    (warning,) = rigs.warnings_in(capfd)
+    assert "the scale of bone 'lower' is animated" in warning
+
+
+def test_keys_that_change_nothing_cause_no_warning(capfd: pytest.CaptureFixture[str]) -> None:
+    """Importers put keys on all channels of all bones."""
+    armature, _ = make_limb()
+    for bone in armature.pose.bones:
+        for axis in range(3):
+            key(bone, "scale", axis, (1.0, 1.00001))
+            key(bone, "location", axis, (0.0, 0.00001))
+    rigs.warnings_in(capfd)
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    assert rigs.warnings_in(capfd) == []

@@ -11,7 +11,7 @@ from ..rig.properties import chosen_chains, settings_of
 from .stored_channels import TRANSFORM_CHANNELS
 
 if TYPE_CHECKING:
-    from bpy.types import Action, Object, PoseBone
+    from bpy.types import FCurve, Object, PoseBone
 
     from ..rig.properties import FabrikChain
 
@@ -42,14 +42,27 @@ def animated_paths(armature: Object) -> set[str]:
 
     NLA strips count whether or not they are muted: the paths may be more than what is evaluated, never fewer.
     """
-    animation = armature.animation_data
-    if animation is None:
-        return set()
-    actions = [animation.action] + [strip.action for track in animation.nla_tracks for strip in track.strips]
-    paths = {curve.data_path for curve in animation.drivers if not curve.mute}
-    for action in actions:
-        paths.update(_paths_of(action) if action else ())
-    return paths
+    return {curve.data_path for curve in (*_drivers_of(armature), *_curves_of(armature))}
+
+
+def is_taken_away(armature: Object, data_path: str, off: float) -> bool:
+    """Tell whether a driver, or keys, may take a property with axes farther from what it is now than by ``off``.
+
+    Imported actions have keys on all channels of all bones, and most of them say what is so without them.
+    """
+    if any(curve.data_path == data_path for curve in _drivers_of(armature)):
+        return True
+    values = armature.path_resolve(data_path)
+    return any(
+        not curve.keyframe_points or curve.modifiers or _farthest(curve, values[curve.array_index]) > off
+        for curve in _curves_of(armature)
+        if curve.data_path == data_path
+    )
+
+
+def _farthest(curve: FCurve, value: float) -> float:
+    keys = curve.keyframe_points
+    return max(abs(point.y - value) for key in keys for point in (key.co, key.handle_left, key.handle_right))
 
 
 def animated_settings(paths: Iterable[str], armature: Object, chain_name: str) -> set[str]:
@@ -79,8 +92,18 @@ def _is_channel_or_display(path: str) -> bool:
     return name in TRANSFORM_CHANNELS or path.endswith('"]') or name.startswith("bbone")
 
 
-def _paths_of(action: Action) -> Iterator[str]:
-    for layer in action.layers:
+def _drivers_of(armature: Object) -> list[FCurve]:
+    animation = armature.animation_data
+    return [curve for curve in animation.drivers if not curve.mute] if animation else []
+
+
+def _curves_of(armature: Object) -> Iterator[FCurve]:
+    """Yield the curves of the action and of NLA strips that aren't muted."""
+    animation = armature.animation_data
+    if animation is None:
+        return
+    actions = [animation.action] + [strip.action for track in animation.nla_tracks for strip in track.strips]
+    for layer in (layer for action in actions if action for layer in action.layers):
         for strip in layer.strips:
             for bag in strip.channelbags:  # type: ignore[attr-defined]  # key-frame strips are the only type so far
-                yield from (curve.data_path for curve in bag.fcurves if not curve.mute)
+                yield from (curve for curve in bag.fcurves if not curve.mute)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...core import FabrikError
-from ..animation.carried_animation import curve_of, driver_of
+from ..animation.animated_settings import is_taken_away
 from ..rig.bone_limits import Angles, euler_limits_of, stiffness_of
 from ..rig.chain_bones import ChainBones
 from ..rig.connected_chains import chains_of_tree
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from bpy.types import Object, PoseBone, ViewLayer
 
     from ..rig.properties import FabrikChain
+
+_STILL = 1e-4
+"""Change of a scale, or of a location over the bone's length, that keys may make without a warning."""
 
 
 @dataclass(frozen=True)
@@ -186,9 +189,10 @@ def _animated(armature: Object, rest: RestChain) -> list[str]:
     """Tell what is animated that a native rig takes to stay as it is."""
     found = []
     for bone in rest.bones:
-        for name in ("location", "scale"):
+        is_connected = bone.bone.use_connect and bone.parent is not None
+        is_free = is_connected or (bone == rest.bones[0] and rest.root_moves)
+        for name, off in (("scale", _STILL), *(() if is_free else (("location", _STILL * bone.length),))):
             path = bone.path_from_id(name)
-            is_free = name == "location" and bone == rest.bones[0] and rest.root_moves
-            if not is_free and (curve_of(armature, path) or driver_of(armature, path)):
+            if is_taken_away(armature, path, off):
                 found.append(f"the {name} of bone '{bone.name}' is animated, but its rig keeps what it is now")
     return found

@@ -12,7 +12,7 @@ from mathutils import Matrix, Quaternion
 from ...core import FabrikError
 from ...core.model.chain_start import limits_of_bones
 from ...core.model.joint_limits import JointLimits
-from ..animation.carried_animation import curve_of, driver_of
+from ..animation.animated_settings import animated_paths
 from ..rig.bone_kinematics import basis_with, pose_matrices
 from ..rig.chain_bones import ChainBones, read_pose
 from ..rig.rotation_channel import is_locked
@@ -114,8 +114,8 @@ def _can_move(armature: Object, root: PoseBone) -> bool:
     if is_connected or not root.bone.use_local_location:
         return False
     path = root.path_from_id("location")
-    is_moved = root.location.length > 0.0 or curve_of(armature, path) or driver_of(armature, path)
-    return bool(is_moved or (root.parent is None and not all(root.lock_location)))
+    is_moved = root.location.length > 0.0 or path in animated_paths(armature)
+    return is_moved or (root.parent is None and not all(root.lock_location))
 
 
 def _relative_to(parent: PoseBone | None, matrix: Matrix) -> Matrix:
