@@ -29,7 +29,7 @@ from .math.quaternions import IDENTITY, Quaternion, conjugate, from_to, multiply
 from .math.vectors import choose_each, choose_parts, distance_between, first_direction, norm, relative_to, scale
 from .model.chain_start import StartPose, batch_shape, start_from
 from .optimise.constrained_reach import REACH_STEPS, coordinates_of
-from .optimise.least_rotation import rotate_least
+from .optimise.least_rotation import Termination, rotate_least
 from .problem import Chain, FabrikError, Goals, Options, Pose, Solution, Status
 from .solve_tree import solve_trees
 from .solvers.fabrik_solver import FABRIK
@@ -393,11 +393,11 @@ def _rotation_within_limits(
     tip = choose_parts(ops, plain.error <= options.tolerance, target, plain.points[-1])
     goal, tolerance, steps = relative_to(tip, root, unit), options.tolerance, min(options.iterations, REACH_STEPS)
     reference = coordinates_of(ops, chain, desired)
-    _, placed, error = rotate_least(ops, chain, reference, reference, goal, tolerance, steps)
+    _, placed, error = rotate_least(ops, chain, reference, reference, goal, Termination(tolerance, steps))
     is_off = error > tolerance
     if ops.any(is_off):
         at_tip = coordinates_of(ops, chain, plain.frames)
-        _, again, error = rotate_least(ops, chain, at_tip, reference, goal, tolerance, steps)
+        _, again, error = rotate_least(ops, chain, at_tip, reference, goal, Termination(tolerance, steps))
         placed = again.where(ops, is_off, placed)
     points = [(root[0] + unit * x, root[1] + unit * y, root[2] + unit * z) for x, y, z in placed.joints]
     allowed = ops.maximum(tolerance, _MOST_ERROR_RATIO * plain.error) * unit

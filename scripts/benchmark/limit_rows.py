@@ -21,7 +21,7 @@ from fabrik_addon.blender.solving.write_channels import write_channels
 from fabrik_addon.core import Chain, Goals, Solution, plain_chain, solve, start_from
 from fabrik_addon.core.math.operations import ARRAY, quiet
 from fabrik_addon.core.optimise.constrained_reach import coordinates_of
-from fabrik_addon.core.optimise.least_rotation import rotate_least
+from fabrik_addon.core.optimise.least_rotation import Termination, rotate_least
 
 from .blender_chain import (
     LAST,
@@ -534,7 +534,9 @@ def _least_turned(constrained: ConstrainedBones, path: Array) -> Array:
     ]
     x, y, z = np.repeat(path, len(swings), axis=0).T
     with quiet():
-        found, placed, errors = rotate_least(ARRAY, start.constrained_chain, coordinates, at_rest, (x, y, z), 1e-4, 60)
+        found, placed, errors = rotate_least(
+            ARRAY, start.constrained_chain, coordinates, at_rest, (x, y, z), Termination(1e-4, 60)
+        )
     off = np.square(np.array(found) - np.array(at_rest)).sum(axis=(0, 1))
     best = np.where(errors <= 1e-4, off, np.inf).reshape(len(path), -1).argmin(axis=1)
     chosen = best + np.arange(len(path)) * len(swings)

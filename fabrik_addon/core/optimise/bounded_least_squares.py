@@ -5,10 +5,10 @@
 With J the Jacobian of the tip's position r, W the diagonal matrix of the joints' weights and z a change of the joint
 coordinates by other tasks, a step is (Liegeois 1977)
 
-    dq = z + W J^T y,   (J W J^T + damping) y = r - J z
+    dq = z + W J^T (y - p),   (J W J^T + damping) y = r,   (J W J^T + PROJECTION_DAMPING) p = J z
 
-so that y undoes the part of z that moves the tip. A coordinate at its limit that the step would take beyond it is left
-out, and a swing on its ellipse moves only along the tangent of the ellipse.
+so that y moves the tip by r, and p undoes the part of z that moves the tip. A coordinate at its limit that the step
+would take beyond it is left out, and a swing on its ellipse moves only along the tangent of the ellipse.
 """
 
 from __future__ import annotations
@@ -30,6 +30,10 @@ Descent: TypeAlias = Callable[
 ]
 """(ops, chain, joint coordinates, target, tolerance, steps): joint coordinates after, joints and frames, distance from
 tip to target, steps used."""
+
+PROJECTION_DAMPING = 1e-6
+"""Damping of p. With the damping of y, which is large in the first steps and where steps fail, a part of z took the tip
+off its way: a leg took 6.6 steps, an arm 6.9; with this damping they take 5.8 and 6.2 (means of 60)."""
 
 BOUND_ROUNDS = 3
 """Solutions of one step at most, each without the coordinates at their limits that the one before took beyond them."""
@@ -60,8 +64,7 @@ class BoundedPose:
 
     def stepped(self, ops: Operations, residual: Vector, rule: Rule, control: Component) -> BoundedPose:
         """Return the pose after the step that a rule finds for the residual ``target - tip``."""
-        nothing = [0.0 * control] * len(self.constrained_chain.free)
-        change, _ = bounded_step(ops, self, nothing, residual, control, rule.solution)
+        change, _ = bounded_step(ops, self, None, residual, control, rule.solution)
         return self.moved(ops, change, shortened(ops, change)[0])
 
     def where(self, ops: Operations, condition: Condition, other: BoundedPose) -> BoundedPose:
@@ -108,7 +111,7 @@ def descend(
 def bounded_step(
     ops: Operations,
     pose: BoundedPose,
-    secondary: list[Component],
+    secondary: Sequence[Component] | None,
     residual: Vector,
     control: Component,
     solution: Solve = damped_solution,
@@ -117,22 +120,27 @@ def bounded_step(
 
     Args:
         pose: before the step.
-        secondary: z, of other tasks; changed in place for coordinates that stop at a limit.
+        secondary: z, of another task; None is no other task.
         residual: r.
         control: the damping, unless the solution is another one.
-        solution: (ops, J W J^T, r - J z, control) to y.
+        solution: (ops, J W J^T, r, control) to y.
     """
     columns = jacobian_columns(ops, pose)
     weights = pose.constrained_chain.free_weights
+    z = [0.0 * control] * len(columns) if secondary is None else list(secondary)
     change: list[Component] = []
     y = residual
     for _ in range(BOUND_ROUNDS):
-        y = a, b, c = solution(ops, *_normal_equations(columns, weights, secondary, residual), control)
+        normal, moved = _normal_equations(columns, weights, z)
+        y = a, b, c = solution(ops, normal, residual, control)
+        if secondary is not None:
+            back = damped_solution(ops, normal, moved, PROJECTION_DAMPING)
+            a, b, c = a - back[0], b - back[1], c - back[2]
         change = [
             part + weight * (rx * a + ry * b + rz * c)
-            for (rx, ry, rz), weight, part in zip(columns, weights, secondary, strict=True)
+            for (rx, ry, rz), weight, part in zip(columns, weights, z, strict=True)
         ]
-        if not _block(ops, pose, columns, secondary, change):
+        if not _block(ops, pose, columns, z, change):
             break
     return change, y
 
@@ -186,17 +194,17 @@ def jacobian_columns(ops: Operations, pose: BoundedPose) -> list[Vector]:
 
 
 def _normal_equations(
-    columns: Sequence[Vector], weights: Sequence[Component], secondary: Sequence[Component], residual: Vector
+    columns: Sequence[Vector], weights: Sequence[Component], secondary: Sequence[Component]
 ) -> tuple[Symmetric, Vector]:
-    """Return J W J^T and r - J z."""
-    gx, gy, gz = residual
-    xx = yy = zz = xy = xz = yz = 0.0 * gx
+    """Return J W J^T and J z."""
+    xx: Component = 0.0
+    yy = zz = xy = xz = yz = px = py = pz = xx
     for (x, y, z), weight, part in zip(columns, weights, secondary, strict=True):
         wx, wy = weight * x, weight * y
         xx, yy, zz = xx + wx * x, yy + wy * y, zz + weight * z * z
         xy, xz, yz = xy + wx * y, xz + wx * z, yz + wy * z
-        gx, gy, gz = gx - part * x, gy - part * y, gz - part * z
-    return (xx, yy, zz, xy, xz, yz), (gx, gy, gz)
+        px, py, pz = px + part * x, py + part * y, pz + part * z
+    return (xx, yy, zz, xy, xz, yz), (px, py, pz)
 
 
 def _block(

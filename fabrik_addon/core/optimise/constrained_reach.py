@@ -37,7 +37,7 @@ from ..model.constrained_chain import ConstrainedChain, Placed, array_of, place
 from ..model.constrained_chain_arrays import Bones
 from ..model.joint_limits import SwingTwist, clamp, rotation_of, swing_twist
 from .bounded_least_squares import Descent, descend
-from .least_rotation import PATIENCE, rotate_least
+from .least_rotation import LEAST_CHANGE, LEAST_CHANGE_FROM_SOLUTION, PATIENCE, Termination, rotate_least
 from .nearest_pose import FIRST_NEWTON_DAMPING, NewtonSteps, nearest_poses
 
 REACH_STEPS = 40
@@ -199,13 +199,15 @@ def _least_rotation(
 ) -> tuple[list[SwingTwist], Placed, Component]:
     """Return what least squares from the first start find: joint coordinates, joints and frames, distance."""
     start = _off_limits(ops, constrained_chain, first, target, tolerance)
-    found, placed, error = rotate_least(ops, constrained_chain, start, reference, target, tolerance, steps)
+    least_change = LEAST_CHANGE if first is reference else LEAST_CHANGE_FROM_SOLUTION
+    termination = Termination(tolerance, steps, least_change)
+    found, placed, error = rotate_least(ops, constrained_chain, start, reference, target, termination)
     if start is first or not ops.any(error > tolerance):
         return found, placed, error
     twisted = _twisted(ops, constrained_chain, start, target)
     if twisted is None:
         return found, placed, error
-    again, again_placed, less = rotate_least(ops, constrained_chain, twisted, reference, target, tolerance, steps)
+    again, again_placed, less = rotate_least(ops, constrained_chain, twisted, reference, target, termination)
     better = (error > tolerance) & (less < error)
     found = choose_each(ops, better, again, found)
     return found, again_placed.where(ops, better, placed), ops.where(better, less, error)
@@ -368,10 +370,8 @@ def _start_anywhere(
     coordinates = _components(ops, found[:, 0])
     reached = distance_between(ops, place(ops, constrained_chain, coordinates).joints[-1], target) <= tolerance
     if ops.any(reached):
-        steps_back = min(steps, STEPS_BACK)
-        rotated, _, error = rotate_least(
-            ops, constrained_chain, coordinates, poses.reference, target, tolerance, steps_back
-        )
+        termination = Termination(tolerance, min(steps, STEPS_BACK), LEAST_CHANGE_FROM_SOLUTION)
+        rotated, _, error = rotate_least(ops, constrained_chain, coordinates, poses.reference, target, termination)
         reached = reached & (error <= tolerance)
         coordinates = choose_each(ops, reached, rotated, coordinates)
     if bones.axes.wide[0].size:
