@@ -290,6 +290,21 @@ def test_locked_bones_that_keep_to_the_world_are_dragged_to_where_the_mouse_is(c
     assert distance_left(armature, chain) < 1e-4
 
 
+@pytest.mark.parametrize("count", [3, 5])
+@pytest.mark.parametrize("space", ["LOCAL", "WORLD"])
+def test_native_rigs_take_locked_bones_as_constraints_have_them_and_name_them(
+    space: str, count: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    armature = make_spine(space)
+    chain = add_chain(armature, "spine2", count, (0.3, -0.4, 2.4), create_pole=True)
+    warnings_in(capfd)
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    (warning,) = warnings_in(capfd)
+    assert "also turned by" in warning and "bone 'between2' (constraint" in warning
+    if space == "LOCAL":
+        assert distance_left(armature, chain) < 1e-5  # 0.15 to 0.25 of the channels' pose
+
+
 def test_a_connected_bones_location_channel_is_as_idle_as_in_blender() -> None:
     armature, chain = posed_tail(3, ["XYZ"] * 3, 3)
     armature.pose.bones["bone1"].location = (0.5, 0.5, 0.0)

@@ -127,7 +127,7 @@ def _eligible_chain(armature: Object, settings: FabrikChain, snapshot: Snapshot)
     except FabrikError as error:
         raise FabrikError(f"Chain '{settings.name}': {error}") from error
     # Native rigs don't override each other: two that would rotate the same bone are refused.
-    overridden = [name for name in snapshot.overridden if f"(constraint '{CONSTRAINT}" not in name]
+    overridden = [name for name in snapshot.overridden + snapshot.carried if f"(constraint '{CONSTRAINT}" not in name]
     warnings = [f"also turned by {', '.join(overridden)}"] if overridden else []
     warnings += _animated(armature, rest)
     return EligibleChain(settings, rest, warnings)

@@ -13,8 +13,7 @@ from ...core import FabrikError
 from ...core.model.chain_start import limits_of_bones
 from ...core.model.joint_limits import JointLimits
 from ..animation.animated_settings import animated_paths
-from ..rig.bone_kinematics import basis_with, pose_matrices
-from ..rig.chain_bones import ChainBones, read_pose
+from ..rig.chain_bones import ChainBones, bone_matrices, read_pose
 from ..rig.rotation_channel import is_locked
 from .limit_joints import Joints, constrained_joints_of
 from .read_bone_stretch import StretchedBones, read_stretched_bones
@@ -66,12 +65,11 @@ def read_rest_chain(
     """
     _check(bones)
     stretched = read_stretched_bones(bones)
-    bases = [
-        basis_with(bone, rotation if is_locked(bone) else Quaternion(), scale)
-        for bone, rotation, scale in zip(bones.bones, bones.rotations, bones.scales, strict=True)
+    at_rest = [
+        rotation if is_locked(bone) else Quaternion()
+        for bone, rotation in zip(bones.bones, bones.rotations, strict=True)
     ]
-    bases += [bone.matrix_basis for bone in bones.line[len(bones.bones) :]]
-    matrices = pose_matrices(bones.line, bases)
+    matrices = bone_matrices(bones, at_rest)
     free = [bones.bones[i] for i in bones.free]
     root = Matrix.LocRotScale(matrices[bones.free[0]].translation, matrices[bones.free[0]].to_quaternion(), None)
     back = root.inverted()
