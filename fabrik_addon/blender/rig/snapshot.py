@@ -122,7 +122,7 @@ def take_problem(
         if not math.isfinite(settings.influence):
             raise FabrikError("its influence is not a finite number")
         bones = read_bones(armature, _spec_of(settings), all_bones)
-        overridden = _overridden(armature, bones, settings.use_limits, settings.use_stretch)
+        overridden = _overridden(all_bones, bones, settings.use_limits, settings.use_stretch)
         chain, pose, pose_of_frames = _poses(bones)
         moving = all_bones.moving_with(bones.bones[0])
         found = read_goals(view_layer, armature, settings, bones, pose.positions, moving)
@@ -137,7 +137,7 @@ def take_problem(
         options=options,
         influence=settings.influence,
         overridden=overridden,
-        carried=_carried(armature, bones),
+        carried=_carried(all_bones, bones),
         moving=moving,
         followed=found.followed,
         pose_of_frames=pose_of_frames,
@@ -165,13 +165,13 @@ def take_bone_snapshot(armature: Object, tip: str, chain_count: int, use_tail: b
         # Chains that are set up are named after their tips: it needs a name of its own among them.
         spec = ChainSpec(f"{tip} (dragged)", tip, chain_count, use_tail, use_limits=True)
         bones = read_bones(armature, spec, all_bones)
-        overridden = _overridden(armature, bones, use_limits=True)
+        overridden = _overridden(all_bones, bones, use_limits=True)
         chain, pose, _ = _poses(bones)
         armature_to_world(armature)
     except FabrikError as error:
         raise FabrikError(f"Bone '{tip}': {error}") from error
     goals, moving = Goals(pose.positions[-1:]), all_bones.moving_with(bones.bones[0])
-    carried = _carried(armature, bones)
+    carried = _carried(all_bones, bones)
     return Snapshot(bones, chain, pose, goals, Options(), 1.0, overridden, moving, frozenset(), carried=carried)
 
 
@@ -191,20 +191,22 @@ def _options_of(settings: FabrikChain) -> Options:
     )
 
 
-def _overridden(armature: Object, bones: ChainBones, use_limits: bool, use_stretch: bool = False) -> tuple[str, ...]:
+def _overridden(
+    all_bones: ArmatureBones, bones: ChainBones, use_limits: bool, use_stretch: bool = False
+) -> tuple[str, ...]:
     """Return what overrides the bones that a solver writes, in words; the rotation of a locked bone isn't written."""
     if not (bones.is_constrained or use_stretch):
         return ()
     written = bones.line if use_stretch else [bone for bone in bones.line if not is_locked(bone)]
-    return overrides_of(armature, written, use_limits, use_stretch)
+    return overrides_of(all_bones.armature, written, use_limits, use_stretch, all_bones.chain_constraints)
 
 
-def _carried(armature: Object, bones: ChainBones) -> tuple[str, ...]:
+def _carried(all_bones: ArmatureBones, bones: ChainBones) -> tuple[str, ...]:
     """Return what rotates the locked bones behind the first bone that rotates, in words."""
     if not bones.is_constrained:
         return ()
     behind = [bone for bone in bones.line[bones.free[0] + 1 :] if is_locked(bone)]
-    return overrides_of(armature, behind, use_limits=True)
+    return overrides_of(all_bones.armature, behind, use_limits=True, rotating=all_bones.chain_constraints)
 
 
 def _poses(bones: ChainBones) -> tuple[Chain, Pose, Pose | None]:
