@@ -9,7 +9,8 @@
    bent to these in the reference pose (``optimise.reference_pose``).
 2. Where they end in a local minimum short of the targets, or with a chain bent away from its pole, they start again
    from FABRIK's pose (``fabrik.tree_passes``), then from poses whose bones are all bent to one side, unless a target is
-   beyond reach.
+   beyond reach, or targets are proven to exclude each other (``optimise.reach_proof``): other starts led to the same
+   poses, and a press of Solve of Rigify's human whose hand is led low, with limits, took 76 ms instead of 38.
 3. Where tasks can't all be met they are weighed against each other and against the posture task (``_weighed``):
    targets pull with bounded forces, by weight (``_statuses`` names the cause). Where all targets but those beyond reach
    are met, fewer and cheaper steps lead to the same pose (``_pulled``).
@@ -352,7 +353,7 @@ def _solved_by_priority(
         # What poles that can't be met leave of the targets by priority, 1e-4 to 1e-3, is met by weight (``_weighed``):
         # it is no reason for other starts, which took as many steps again.
         is_met = problem.farthest(best) <= OF_TREES.nearly_met if problem.secondary else problem.is_met(best)
-        if problem.may_stay_unmet or (is_met and problem.bends_to_poles(best)):
+        if problem.may_stay_unmet or (is_met and problem.bends_to_poles(best)) or problem.is_proven_unmet(best):
             break
     assert best is not None  # the reference pose, rotated to its poles, is always a start
     if problem.is_done(best):
@@ -390,7 +391,7 @@ def _weighed(problem: TreeProblem, start: State, reference: State) -> Descended:
     what is nearly met is met exactly.
     """
     first_met, together = problem.weighed(start, OF_TREES.nearly_met)
-    found = least_cost(first_met, start, reference, TREE_STEPS, OF_TREES)
+    found = least_cost(first_met, start, reference, TREE_STEPS, OF_TREES, begins=Beginning.NEAR)
     return met_exactly(together, found, OF_TREES, reference, None)
 
 

@@ -22,6 +22,7 @@ from ..problem import Goals, Options
 from .balance_task import BalanceTask, balance_task
 from .floor_task import FloorTask, floor_task
 from .look_at_task import LookAtTask, look_at_task
+from .reach_proof import are_beyond_reach
 from .swivel_task import SWIVEL_WEIGHT, SwivelTask, swivel_task
 from .task_stack import TaskStack
 from .tasks import OrientationTask, PoleTask, PositionTask, State, Task, state_of
@@ -108,6 +109,11 @@ class TreeProblem:
     def has_far_target(self) -> bool:
         """Whether a target is beyond reach."""
         return any(excess > 0.0 for excess in self.beyond_reach)
+
+    def is_proven_unmet(self, state: State) -> bool:
+        """Tell whether it is proven that not all targets can be met, from a state that is as near to them as found."""
+        aims = [place for place in self.places if place.target is not None and place.slack == 0.0]
+        return not self.moves_root and bool(aims) and are_beyond_reach(self.start.tree, aims, state)
 
     def levels(self) -> list[list[tuple[Task, float]]]:
         """Return the tasks with weights, by priority: pins, targets, targets far beyond reach, poles and rotations.
