@@ -7,10 +7,22 @@ from __future__ import annotations
 import math
 
 import bpy
+import numpy as np
 import pytest
-from mathutils import Euler, Quaternion
+from mathutils import Euler, Quaternion, Vector
 
-from tests.blender.rigs import distance_left, make_empty, make_tail, set_chain, update, warnings_in
+from fabrik_addon.core.math.quaternion_arrays import angle_between
+from tests.blender.rigs import (
+    activate,
+    add_chain,
+    distance_left,
+    make_empty,
+    make_tail,
+    metarig,
+    set_chain,
+    update,
+    warnings_in,
+)
 
 
 def test_switching_it_on_changes_nothing_and_then_the_tip_turns_with_the_target() -> None:
@@ -69,3 +81,27 @@ def test_a_chain_that_ends_at_a_head_refuses_it() -> None:
     update()
     with pytest.raises(RuntimeError, match="enable Use Tail"):
         bpy.ops.pose.fabrik_solve()
+
+
+def test_a_second_press_leaves_an_arm_that_limits_keep_off_its_rotation_and_pole() -> None:
+    """Hand, forearm and upper arm with usual limits, and the clavicle: bones rotated by 5.4 degrees before."""
+    armature = metarig("human_metarig")
+    bones = armature.pose.bones
+    joints = {"shoulder.L": "CLAVICLE", "upper_arm.L": "SHOULDER", "forearm.L": "ELBOW", "hand.L": "WRIST"}
+    for name, joint in joints.items():
+        for bone in bones:
+            bone.select = bone.name == name
+        activate(armature, name)
+        assert bpy.ops.pose.fabrik_limits_set(joint=joint) == {"FINISHED"}
+    chain = add_chain(armature, "hand.L", 4, create_pole=True)
+    chain.use_rotation = True
+    update()
+    chain.target.location += Vector((-0.3, -0.2, 0.3))
+    chain.pole_target.location += Vector((0.1, 0.1, -0.1))
+    update()
+    poses = []
+    for _ in range(2):
+        assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+        assert chain.status == "REACHED"
+        poses.append(np.array([bones[name].matrix.to_quaternion()[:] for name in joints]))
+    assert np.degrees(angle_between(*poses).max()) < 0.1

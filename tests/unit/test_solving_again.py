@@ -12,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fabrik_addon.core import Chain, Goals, Pose, Solution, Status, plain_chain, solve
+from fabrik_addon.core.math.quaternion_arrays import angle_between
 from tests.unit.chains import Array, directions, goals, matrix, posed_chains, random_pose, reaches, target_at, unit
+from tests.unit.constrained_chains import feasible_pose, random_constrained_chain
 
 
 def rounded(pose: Pose) -> Pose:
@@ -120,3 +122,18 @@ def test_a_small_move_of_the_target_is_a_small_move_of_the_chain(count: int, wit
     for chain, solved, moved in solved_and_moved(count, with_pole, step):
         again = solve(chain, solved.pose, moved)
         assert np.abs(again.pose.positions - solved.pose.positions).max() < 100 * step * chain.total_length
+
+
+@pytest.mark.parametrize("seed", [0, 2, 4, 5, 7, 8, 10, 12])
+def test_solving_again_where_limits_keep_rotation_and_bend_off_moves_nothing(seed: int) -> None:
+    """A second solve took another way to the same distance: bones rotated by 1.6 to 159 degrees."""
+    rng = np.random.default_rng(seed)
+    kind = random_constrained_chain(rng, int(rng.integers(3, 6)))
+    pose, aim = feasible_pose(rng, kind), feasible_pose(rng, kind)
+    rotation = unit(aim.rotations[-1] + 0.3 * rng.normal(size=4))
+    pole = aim.positions[0] + rng.normal(size=3) * kind.chain.total_length
+    goal = Goals(aim.positions[-1:], rotations=rotation[None], poles=pole[None])
+    solved = solve(kind.chain, pose, goal)
+    again = solve(kind.chain, solved.pose, goal)
+    assert solved.status[0] == again.status[0] == Status.REACHED
+    assert np.degrees(angle_between(solved.pose.rotations, again.pose.rotations).max()) < 0.1
