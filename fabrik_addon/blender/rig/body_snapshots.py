@@ -456,7 +456,8 @@ def _snapshot(body: _BodyBones, bones: ChainBones, goals: Goals) -> Snapshot:
     chain, pose = read_pose(alone, chain_matrices(alone), alone.rotations)
     overridden: tuple[str, ...] = ()
     if bones.is_constrained:
-        overridden = overrides_of(body.all_bones.armature, bones.line, use_limits=True)
+        rotating = body.all_bones.chain_constraints
+        overridden = overrides_of(body.all_bones.armature, bones.line, use_limits=True, rotating=rotating)
     return Snapshot(
         bones=bones,
         chain=chain,
