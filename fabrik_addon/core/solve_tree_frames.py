@@ -24,6 +24,7 @@ degrees.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from .math.quaternion_arrays import angle_between
@@ -39,7 +40,7 @@ from .solve_tree import (
     present_or,
     solution_of,
     solve_tree_components,
-    state_of_previous,
+    state_before,
     with_shape_angles,
 )
 from .solvers.table import solver_for_tree
@@ -112,8 +113,8 @@ def _solved_between(
         the solutions, None of frames that have to be solved alone; an empty list where all have to be.
     """
     problems = [tree_problem(start, with_shape_angles(start, goals), options) for start, goals in frames]
-    before, first = (state_of_previous(problems[0], solution) for solution in found[-2:])
-    after = state_of_previous(problems[-1], last)
+    before, first = (state_before(problems[0], solution) for solution in found[-2:])
+    after = state_before(problems[-1], last)
     inner = problems[1:-1]
     stacks = [problem.stack() for problem in inner]
     if angle_between(first.rotations, after.rotations).max() > SMOOTH or not are_alike(stacks):
@@ -122,7 +123,11 @@ def _solved_between(
     descended = descend_between(stacks, references, (before, first, after), TREE_STEPS, firmness_of(inner[0]))
     descended = [nearer_by_priority(*each) for each in zip(inner, stacks, descended, references, strict=True)]
     return [
-        solution_of(problem, present_or(problem, one.state), one.steps, one.is_converged)
+        replace(
+            solution_of(problem, present_or(problem, one.state), one.steps, one.is_converged),
+            by_weight=one.by_weight,
+            of_targets=one.of_targets,
+        )
         if one.is_converged and problem.bends_to_poles(one.state)
         else None
         for problem, one in zip(inner, descended, strict=True)

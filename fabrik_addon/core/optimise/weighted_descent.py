@@ -359,7 +359,8 @@ def least_cost(
 
     The poses of a batch descend side by side, each with a damping of its own, until all have converged.
     The last step, by which no coordinate changes by more than ``CONVERGED``, is taken without another evaluation: on
-    closed paths of a hand, dragged once each way, bones were 0.08 degrees apart without it, 0.02 with it.
+    closed paths of a hand, dragged once each way, bones were 0.08 degrees apart without it, 0.02 with it. So is one up
+    to ``SETTLED`` of poses of a batch that have ended before others: of 100 frames one was 0.15 degrees off without it.
     A move ends after a step d whose gain is that of the model but for a share e, too, where ``e |d|`` counts as no
     change: along d the step after it would be e d. Without that it takes one more evaluation of J.
 
@@ -397,7 +398,7 @@ def least_cost(
                 share, before = share_of_step(ops, change, before, share), change
                 change = (change.T * share).T
             if ops.all(is_done):
-                last = (change.T * ops.where(largest <= CONVERGED, 1.0, 0.0)).T
+                last = (change.T * ops.where(largest <= SETTLED, 1.0, 0.0)).T
                 here = here._replace(state=stack.applied(here.state, last))
                 break
             change = (change.T * ops.minimum(1.0, LONGEST / (np.sqrt((change * change).sum(-1)) + TINY))).T
