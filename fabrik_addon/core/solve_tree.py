@@ -608,7 +608,8 @@ def _statuses(problem: TreeProblem, state: State, distances: Sequence[float], is
     """Return how each effector ended.
 
     Without limits an effector within reach of the root has stalled where no joint brings it nearer, J^T r = 0, or where
-    there are no pins and least squares used up their steps; else other tasks keep it away.
+    there are no pins, least squares used up their steps, and nothing proves that targets exclude each other; else other
+    tasks keep it away.
     """
     found: list[int] = []
     for number, (distance, tolerance, is_away) in enumerate(
@@ -623,7 +624,7 @@ def _statuses(problem: TreeProblem, state: State, distances: Sequence[float], is
         else:
             alone = TaskStack(problem.start.tree, [[(problem.places[number], 1.0)]], problem.moves_root)
             is_stuck = alone.gradient_norm(state) <= STUCK * distance
-            gave_up = not is_converged and not any(problem.pinned)
+            gave_up = not is_converged and not any(problem.pinned) and not problem.is_proven_unmet(state)
             status = Status.STALLED if is_stuck or gave_up else Status.OUT_OF_REACH
         found.append(int(status))
     return found

@@ -21,4 +21,5 @@ class Status(IntEnum):
     LIMITED = 2
     """No pose within the joint limits and locks was found that reaches the target."""
     STALLED = 3
-    """The iterations ended with a larger error, and neither lengths nor limits are the cause: a defect."""
+    """The iterations ended with a larger error, and neither lengths nor limits are known to be the cause: in a tree the
+    steps were used up, and another solve goes on; of one chain that FABRIK solves, a defect."""

@@ -15,6 +15,8 @@ from mathutils import Quaternion, Vector
 
 from fabrik_addon.blender.rig.last_results import result_of
 from fabrik_addon.blender.rig.wording import length_text
+from fabrik_addon.core import solve_tree
+from fabrik_addon.core.optimise import tree_problem
 from scripts.benchmark.body_path_rows import make_human
 from tests.blender.rigs import (
     Bone,
@@ -398,6 +400,24 @@ def test_one_target_out_of_reach_leaves_the_other_met(capfd: pytest.CaptureFixtu
     assert far.status == "OUT_OF_REACH"
     (warning,) = warnings_in(capfd)
     assert warning.startswith("Chain 'arm2.L': out of reach, the tip is ")
+
+
+def test_a_tree_whose_steps_were_used_up_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    armature = make_y()
+    with monkeypatch.context() as few:
+        few.setattr(solve_tree, "TREE_STEPS", 1)
+        few.setattr(tree_problem, "are_beyond_reach", lambda *_: False)
+        left = add(armature, "arm2.L", 0, (2.0, 0.0, -3.0))
+        right = add(armature, "arm2.R", 0, (-2.0, 0.0, -3.0))
+        warnings_in(capfd)
+        bpy.ops.pose.fabrik_solve()
+    assert {left.status, right.status} == {"STALLED"}
+    for warning in warnings_in(capfd):
+        assert "stalled, the tip is" in warning
+        assert "; solve again to go on" in warning
+        assert "report" not in warning
 
 
 def test_influence_of_one_chain_leaves_the_other_alone() -> None:

@@ -5,10 +5,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabrik_addon.core import Goals, Options, solve_tree_components, start_tree
+from fabrik_addon.core import Goals, Options, Status, solve_tree, solve_tree_components, start_tree
 from fabrik_addon.core.optimise.tree_problem import TreeProblem, tree_problem
 from tests.unit.chains import Array, seeds
 from tests.unit.trees import posed, random_tree, y_tree
@@ -45,3 +46,12 @@ def test_targets_farther_apart_than_the_links_between_them_are_proven_unmet() ->
 def test_targets_that_exclude_each_other_have_one_start() -> None:
     problem, targets = apart(4.6)
     assert solve_tree_components(problem.start, Goals(targets), Options()).sweeps <= 40
+
+
+def test_targets_that_exclude_each_other_are_out_of_reach_however_few_the_steps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(solve_tree, "TREE_STEPS", 3)
+    problem, targets = apart(5.5)
+    found = solve_tree_components(problem.start, Goals(targets), Options())
+    assert found.status == [Status.OUT_OF_REACH, Status.OUT_OF_REACH]

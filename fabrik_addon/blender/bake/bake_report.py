@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _WORDS = {
     'OUT_OF_REACH': "out of reach",
     'LIMITED': "limited",
-    'STALLED': "stalled; please report this",
+    'STALLED': "stalled; solve this frame again to go on",
 }
 
 

@@ -32,7 +32,7 @@ _STATUS_ITEMS = (
     ('REACHED', "Reached", "The tip is at the target"),
     ('OUT_OF_REACH', "Out of Reach", "The target is too far from the chain's root, or too near to it"),
     ('LIMITED', "Limited", "Joint limits or locks keep the tip away from the target"),
-    ('STALLED', "Stalled", "The solver stopped before the tip was at the target; if it is FABRIK, please report this"),
+    ('STALLED', "Stalled", "The solver stopped before the tip was at the target; solve again to go on"),
 )
 
 STATUS_NAMES = {identifier: name for identifier, name, _ in _STATUS_ITEMS}

@@ -81,6 +81,8 @@ def outcome_of(view_layer: ViewLayer, armature: Object, solved: SolvedChain, lat
         return Result(status.name, error, solved.iterations, message, overridden)
     if status is Status.STALLED and not reasons:
         message = f"stalled, {distance} after {solved.iterations} iterations; please report this"
+        if solved.solution is not None:  # a tree: least squares have used up their steps
+            message = f"stalled, {distance} after {solved.iterations} iterations; solve again to go on"
         return Result(status.name, error, solved.iterations, message, overridden)
     if stretch > 1.0:
         distance += f", stretched to {100.0 * stretch:.4g} %"
