@@ -4,16 +4,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fabrik_addon.core import solve, start_from
+from fabrik_addon.core import Pose, plain_chain, solve, start_from
 from fabrik_addon.core.math.operations import SCALAR
 from fabrik_addon.core.model.constrained_chain import place
 from fabrik_addon.core.model.joint_limits import swing_twist
 from fabrik_addon.core.optimise.bounded_least_squares import pose_of
-from fabrik_addon.core.optimise.pole_task import pole_gradient
+from fabrik_addon.core.optimise.constrained_reach import coordinates_of
+from fabrik_addon.core.optimise.pole_task import bend_toward_pole, pole_angle, pole_gradient
 from tests.unit.chains import Array, goals, seeds, unit
 from tests.unit.constrained_chains import feasible_coordinates, feasible_pose, random_constrained_chain
 
@@ -91,3 +95,25 @@ def test_a_pose_at_its_target_is_left_only_for_one_nearer_to_the_pole(seed: int,
         before, after = off_pole(pose.positions, desired.poles[0]), off_pole(again.pose.positions, desired.poles[0])
         assert moved < 1e-4 or after < 0.99 * before + 1e-9, (moved, before, after)
         pose = again.pose
+
+
+@pytest.mark.parametrize("bend", [0.05, 0.1, 0.2, 0.4])
+@pytest.mark.parametrize("angle", [0.1, 1.0, 2.0, -1.0, -2.0])
+def test_a_nearly_straight_chain_with_a_free_root_points_at_its_pole(bend: float, angle: float) -> None:
+    """A knee that bends to one side: it stayed up to 86 degrees off."""
+    limits = np.full((2, 3, 3), np.inf)
+    limits[0] *= -1.0
+    limits[:, 1] = (0.0, -0.8, -1.4), (1.4, 1.2, 0.0)
+    chain = replace(plain_chain([1.0, 1.0]), lower=limits[0], upper=limits[1])
+    joints = np.array([[0.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 1.0 + np.cos(bend), np.sin(bend)]])
+    frames = np.array([[np.cos(0.5 * turn), np.sin(0.5 * turn), 0.0, 0.0] for turn in (0.0, bend, bend)])
+    tip, along = joints[2], unit(joints[2])
+    side = unit(joints[1] - along * (joints[1] @ along))
+    pole = tip + 4.0 * (np.cos(angle) * side + np.sin(angle) * np.cross(along, side))
+    start = start_from(chain, Pose(joints, frames))
+    core = start.constrained_chain
+    assert core is not None
+    seen = [tuple((0.5 * point).tolist()) for point in (tip, pole)]
+    _, placed = bend_toward_pole(SCALAR, core, coordinates_of(SCALAR, core, start.frames), seen[0], seen[1], 1e-4)
+    assert np.linalg.norm(np.array(placed.joints[-1]) - seen[0]) < 1e-4
+    assert np.degrees(pole_angle(SCALAR, placed.joints, *seen)) < 0.1

@@ -13,9 +13,10 @@ from collections.abc import Sequence
 
 from ..goals.pole import bend_vector, pole_axes, rotation_to_shape
 from ..math.operations import TINY, Component, Operations, Vector, add_up
+from ..math.quaternions import conjugate, multiply
 from ..math.vectors import choose_parts, cross, distance_between, dot, norm, scale
 from ..model.constrained_chain import ConstrainedChain, Placed
-from ..model.joint_limits import SwingTwist
+from ..model.joint_limits import SwingTwist, clamp, swing_twist
 from .bounded_least_squares import (
     BoundedPose,
     bounded_step,
@@ -30,6 +31,9 @@ POLE_ROUNDS = 16
 
 POINTED = 1e-4
 """Angle (radians) between bend and pole below which the bend counts as pointing at the pole: it can't be seen."""
+
+MUCH_NEARER = 0.5
+"""Ratio of the angles to the pole after and before a rotation about the line root-tip, below which it is taken."""
 
 
 def bend_toward_pole(
@@ -60,18 +64,41 @@ def bend_toward_pole(
     going = (distance_between(ops, pose.tip, target) <= tolerance) & (size > 1e-6) & (distance > 1e-6)
     stride: Component = 1.0 + 0.0 * distance
     for _ in range(POLE_ROUNDS):
-        going = going & (ops.abs(angle) > POINTED) & (stride > 0.05)
-        if not ops.any(going):
+        turning = going & (ops.abs(angle) > POINTED) & (stride > 0.05)
+        if not ops.any(turning):
             break
         change, share = _pole_step(ops, pose, (angle, size), (side, across))
         begin = pose.moved(ops, change, stride * share).coordinates
         trial, trial_placed, error, _ = descend(ops, constrained_chain, begin, target, tolerance, 8)
         trial_angle, trial_size = _bend_angle(ops, trial_placed.joints, along, side, across)
-        better = going & (error <= tolerance) & (ops.abs(trial_angle) < 0.98 * ops.abs(angle)) & (trial_size > 1e-6)
+        better = turning & (error <= tolerance) & (ops.abs(trial_angle) < 0.98 * ops.abs(angle)) & (trial_size > 1e-6)
         pose = BoundedPose(constrained_chain, trial, trial_placed).where(ops, better, pose)
         angle, size = ops.choose(better, (trial_angle, trial_size), (angle, size))
         stride = ops.where(better, ops.minimum(2.0 * stride, 1.0), 0.4 * stride)
+    going = going & (ops.abs(angle) > POINTED)
+    if ops.any(going):
+        begin = _rotated_about_chord(ops, pose, along, angle)
+        trial, trial_placed, error, _ = descend(ops, constrained_chain, begin, target, tolerance, 8)
+        trial_angle, trial_size = _bend_angle(ops, trial_placed.joints, along, side, across)
+        is_nearer = ops.abs(trial_angle) < MUCH_NEARER * ops.abs(angle)
+        better = going & (error <= tolerance) & is_nearer & (trial_size > 1e-6)
+        pose = BoundedPose(constrained_chain, trial, trial_placed).where(ops, better, pose)
     return list(pose.coordinates), pose.placed
+
+
+def _rotated_about_chord(ops: Operations, pose: BoundedPose, along: Vector, angle: Component) -> list[SwingTwist]:
+    """Return the joint coordinates after a rotation of the first bone about the line root-tip by minus an angle.
+
+    That leaves the tip where it is, but for limits. The gradient of the pole angle of a nearly straight chain is mostly
+    that of bends across, with which its tip comes off the target after little of the way: a leg that was bent by 0.042
+    of its length stayed 14 degrees from its pole until Solve was pressed again.
+    """
+    half, (x, y, z) = -0.5 * angle, along
+    sine = ops.sin(half)
+    rotation = (ops.cos(half), sine * x, sine * y, sine * z)
+    own = multiply(conjugate(pose.placed.parents[0]), multiply(rotation, pose.placed.frames[0]))
+    others = pose.coordinates[1:]
+    return [clamp(ops, pose.constrained_chain.limits[0], swing_twist(ops, own)), *others]
 
 
 def pole_angle(
