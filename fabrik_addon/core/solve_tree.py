@@ -49,7 +49,7 @@ from .optimise.jacobian_steps import StackedRule, step_by_rule
 from .optimise.prioritised_descent import TREE_STEPS, descend_by_priority
 from .optimise.pulled_descent import descend_pulled
 from .optimise.reference_pose import ReferencePose, reference_pose
-from .optimise.task_loss import OF_BODY, OF_CHAINS, OF_TREES, Firmness
+from .optimise.task_loss import OF_BODY, OF_CHAINS, OF_FIXED_CHAINS, OF_TREES, Firmness
 from .optimise.task_stack import TaskStack
 from .optimise.tasks import State
 from .optimise.tree_problem import TreeProblem, tree_problem
@@ -61,8 +61,6 @@ from .optimise.weighted_descent import (
     descend_gradually,
     least_cost,
     met_exactly,
-    share_of_priority,
-    with_first_level_met,
 )
 from .problem import Chain, Goals, Options, Pose, Solution, Status
 from .solvers.table import solver_for_tree
@@ -95,6 +93,11 @@ and came no nearer in any of 150."""
 
 GRADUAL_STEPS = 8
 """Steps with small weights, at most, in that descent: until it converged it took 43, and ended nowhere else."""
+
+FAR_MOVE = 0.02
+"""Distance, in the tree's units, by which an effector is farther from its target than in the solution before, from
+which on chains with a fixed root descend with the smaller weights of ``OF_CHAINS`` first. Without that bones of a spine
+that was led 0.13 m on in one move ended up to 41 degrees apart on the way out and on the way back, in 31 steps."""
 
 AS_GOOD = 0.9
 """Ratio of the angles to poles and rotations in another pose to those in this one, above which it is no better, and of
@@ -416,46 +419,41 @@ def _solved_by_weight(problem: TreeProblem, begin: State, options: Options, prev
         start = first
         if previous is not None and (options.continues or not is_body):
             start = _turned_where_known(problem, previous.by_weight) or first
+        used = 0
+        if firmness.is_strict and problem.farthest(start) > _missed_before(problem, previous) + FAR_MOVE:
+            start, used, _ = least_cost(stack, start, reference, most, OF_CHAINS)
         of_targets = None if previous is None else _turned_where_known(problem, previous.of_targets)
         begins = Beginning.MOVE if options.is_move else Beginning.FAR if previous is None else Beginning.NEAR
         found = descend_by_weight(stack, start, reference, most, firmness, begins, of_targets)
+        found = found._replace(steps=used + found.steps)
         missed = problem.farthest(found.state) if previous is None and not problem.has_far_target else 0.0
         if missed > MISSED and problem.farthest(first) - missed > MISSED:
-            another = descend_gradually(stack, first, reference, GRADUAL_STEPS, firmness)
+            softly = OF_CHAINS if firmness.is_strict else firmness
+            another = descend_gradually(stack, first, reference, GRADUAL_STEPS, softly)
             steps = found.steps + another.steps
-            found = another if problem.spread(another.state) < problem.spread(found.state) else found
+            if problem.spread(another.state) < problem.spread(found.state):
+                if firmness.is_strict:
+                    another = descend_by_weight(stack, another.by_weight, reference, most, firmness)
+                    steps += another.steps
+                found = another
             found = found._replace(steps=steps)
-    found = nearer_by_priority(problem, stack, found, reference)
     most_turn = _most_turn(problem, found.by_weight, options)
     return found._replace(state=_within_turn(stack, first, found.state, most_turn))
 
 
-def nearer_by_priority(problem: TreeProblem, stack: TaskStack, found: Descended, reference: State) -> Descended:
-    """Return a descent by weight with steps of strict priority at its end, where chains with a fixed root miss targets.
-
-    By weight alone the pull of the posture task on taut chains left a spine 0.013 units off a target within its reach,
-    by priority alone a body that is led beyond reach turned in one step by up to 12.6 times the median step's largest
-    rotation, and was 10 to 15 degrees off after a closed path: with the steps after the descent 3.1 times at most, and
-    0.03 degrees. A root that moves makes up for the posture task's pull. With ten steps at most a head that was led
-    2 mm on, to the end of its reach, fell 15 mm short of it, with as many as it needs 0.05.
-
-    Farther beyond reach a part of the way by priority is taken, and at last none of it: with all of it bones rotated by
-    2.3 degrees in one of 480 steps whose median is 0.14, and a move took 5 to 8 ms instead of 4.
-    """
-    if problem.goals.priorities is not None or problem.moves_root or problem.is_met(found.state):
-        return found
-    share = share_of_priority(problem.farthest(found.by_weight))
-    if share == 0.0:
-        return found
-    state, steps, _ = descend_by_priority(stack, found.state, reference, TREE_STEPS)
-    if share < 1.0:
-        state = stack.applied(found.state, share * stack.to_reference(found.state, state))
-    return found._replace(state=with_first_level_met(stack, state), steps=found.steps + steps)
+def _missed_before(problem: TreeProblem, previous: TreeSolution | None) -> float:
+    """Return the largest distance of an effector from its target in a solution; 0 without one."""
+    if previous is None:
+        return 0.0
+    missed = zip(previous.error, problem.start.own_lengths, problem.tolerances, strict=True)
+    return max((error * length for error, length, tolerance in missed if math.isfinite(tolerance)), default=0.0)
 
 
 def firmness_of(problem: TreeProblem) -> Firmness:
     """Return how firmly the tasks of a body, or of chains, are held against the posture task."""
-    return OF_CHAINS if problem.goals.priorities is None else OF_BODY
+    if problem.goals.priorities is not None:
+        return OF_BODY
+    return OF_CHAINS if problem.moves_root else OF_FIXED_CHAINS
 
 
 def _from_starts(problem: TreeProblem, stack: TaskStack, reference: State, options: Options) -> Descended:

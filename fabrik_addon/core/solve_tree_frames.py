@@ -36,7 +36,6 @@ from .problem import Goals, Options
 from .solve_tree import (
     TreeSolution,
     firmness_of,
-    nearer_by_priority,
     present_or,
     solution_of,
     solve_tree_components,
@@ -121,7 +120,6 @@ def _solved_between(
         return []
     references = [problem.bent_to_poles(problem.present) for problem in inner]
     descended = descend_between(stacks, references, (before, first, after), TREE_STEPS, firmness_of(inner[0]))
-    descended = [nearer_by_priority(*each) for each in zip(inner, stacks, descended, references, strict=True)]
     return [
         replace(
             solution_of(problem, present_or(problem, one.state), one.steps, one.is_converged),

@@ -467,6 +467,28 @@ def test_the_way_out_of_reach_is_the_way_back(root: str) -> None:
     assert max(largest_turn(*pair) for pair in zip(there, reversed(back), strict=True)) <= 0.1
 
 
+@pytest.mark.parametrize("with_poles", [False, True])
+def test_across_the_edge_of_reach_a_hand_of_a_fixed_root_comes_as_near_as_it_can(with_poles: bool) -> None:
+    """By steps of strict priority it ended up to 0.032 farther off than in the move before, and bones 1.8 degrees."""
+    armature = make_human(with_limits=True, with_poles=with_poles)
+    armature.fabrik.chains[0].root_motion = "FIXED"
+    update()
+    session = ChainDrag(layer(), armature, Grab("hand.L", "left hand"), pins="ALL")
+    out = Vector((1.0, -0.2, 0.1)).normalized()
+    reaches = [0.45 * math.sin(math.pi * step / 240) ** 2 for step in range(2, 29)]
+
+    def moved(reach: float) -> tuple[np.ndarray, float]:
+        session.move(layer(), session.start_position + reach * out)
+        return frames_of(armature), session.distance_left
+
+    there = [moved(reach) for reach in reaches]
+    back = [moved(reach) for reach in reversed(reaches)][::-1]
+    for (first, second), (before, after) in zip(pairwise(reaches), pairwise([left for _, left in there]), strict=True):
+        assert after <= before + (second - first) + 1e-4
+    assert there[0][1] <= 1e-4 < 0.03 < there[-1][1]
+    assert max(largest_turn(one, other) for (one, _), (other, _) in zip(there, back, strict=True)) <= 0.5
+
+
 def test_far_beyond_reach_of_a_fixed_root_bones_rotate_evenly() -> None:
     """Steps of priority after the descent by weight made two moves rotate by 4 times the median move's rotation."""
     armature = make_human(with_limits=False, with_poles=True)
