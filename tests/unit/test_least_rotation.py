@@ -173,3 +173,20 @@ def test_more_steps_rotate_no_bone_further(constrained: ConstrainedBones) -> Non
             changes.append(np.abs(np.array(further) - np.array(found)).max())
     assert len(changes) >= 250
     assert np.percentile(changes, 99) < 4e-3
+
+
+def test_an_item_beyond_reach_stays_whatever_its_neighbour_does() -> None:
+    """The neighbour's target is between the shortest and the longest reach of its hinges, but 0.001 to 0.02 off."""
+    rng = np.random.default_rng(5)
+    core = start_from(HINGES.chain(), HINGES.rest()).constrained_chain
+    assert core is not None
+    beyond, beside = np.array([0.3, 1.4, 0.2]), None
+    while beside is None:
+        reference, target = within_limits(rng, core), rng.uniform(-0.7, 0.7, 3)
+        error = rotate_least(SCALAR, core, reference, reference, tuple(target.tolist()), Termination(1e-4, 40))[2]
+        beside = target if 1e-3 < error < 0.02 else None
+    items: list[Any] = [tuple(np.full(2, part) for part in turn) for turn in reference]
+    both = tuple(np.array([beyond, beside]).T)
+    with quiet():
+        after, _, _ = rotate_least(ARRAY, core, items, items, both, Termination(1e-4, 40))
+    np.testing.assert_array_equal([[part[0] for part in turn] for turn in after], reference)

@@ -20,7 +20,7 @@ from .tasks import OrientationTask, PoleTask, PositionTask, State, Task
 from .weighted_descent import (
     Beginning,
     Descended,
-    Exactly,
+    ExactGoals,
     are_away,
     least_cost,
     meet_all,
@@ -123,7 +123,7 @@ def descend_between(
     ]
 
 
-def _met_together(goals: Sequence[Exactly], states: Sequence[State]) -> list[State | None]:
+def _met_together(goals: Sequence[ExactGoals], states: Sequence[State]) -> list[State | None]:
     """Return the states near others in which the goals of frames are met; None where they aren't."""
     found: list[State | None] = [None] * len(goals)
     for levels in {len(each.stack.levels) for each in goals}:

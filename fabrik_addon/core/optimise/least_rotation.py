@@ -1,11 +1,13 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Of all feasible poses whose tip is at a target, the one that rotates least from a reference pose.
+"""Of the feasible poses whose tip is at a target, one that rotates least from a reference pose.
 
-A step of damped least squares solves the position task of the tip and adds, in the null space of the Jacobian, the
-rotation back to the reference pose (Liegeois 1977). Least squares alone end at a pose that depends on their path, and a
-target that moves a little can make the pose jump. The pose that rotates least is a continuous function of the target,
-except where two such poses are equally near. Rotations are weighted by the joints' weights: a stiff joint rotates less.
+With q the joint coordinates, q0 those of the reference pose and W the diagonal matrix of the joints' weights, the pose
+is a local minimum of ``(q - q0)^T W^-1 (q - q0)`` where the tip is at the target: a stiff joint rotates less. A step of
+damped least squares solves the position task of the tip and adds, in the null space of the Jacobian, the rotation back
+to the reference pose (Liegeois 1977). Least squares alone end at a pose that depends on their path, and a target that
+moves a little can make the pose jump. The pose of the global minimum is a continuous function of the target, except
+where two poses are equally near.
 """
 
 from __future__ import annotations
@@ -27,13 +29,15 @@ LEAST_ROTATION_DAMPING, TOO_DAMPED = 3e-5, 1e4
 of 40 steps and then jumped by 19 degrees between two frames), and with more no step reduces the error."""
 
 LEAST_SLOPE = 1e-3
-"""Bound of ``(1 - damping |y| / |r|) max(damping, 1)``, about the square of the Jacobian along the residual r: below it
-no free axis moves the tip toward the target."""
+"""Bound of ``(1 - damping |y| / |r|) max(damping, 1)``: below it no free axis moves the tip along the residual r. With
+``s = r^T J W J^T r / |r|^2`` and r an eigenvector of J W J^T this is ``s / (s + damping) max(damping, 1)``: the share
+of r that the step removes, where the damping is large nearly s."""
 
 PATIENCE, SLOW_FALL = 8, 0.5
-"""Number of steps, and the share to which the error must fall in them: a descent away from the target whose error falls
-less is taken to be in a local minimum. Near the target the error stays while the pose rotates back: with the same rule
-there six alternating hinges ended up to 37 degrees from where further steps led them."""
+"""Number of steps, and the share to which the error must fall in them: a descent whose tip is farther from the target
+than ``NEAR_TARGET``, and whose error falls less, is taken to be in a local minimum. Nearer to the target the error
+stays while the pose rotates back: with this rule there, too, six alternating hinges ended up to 37 degrees from where
+further steps led them."""
 
 NEAR_TARGET = 0.02
 """Distance from the target within which a step may increase the error: the next step takes the increase away."""
@@ -44,7 +48,7 @@ the null space too far for the step to be accepted. With the bound of all steps 
 (means of 200)."""
 
 LEAST_STRIDE, MOST_STRIDE = 0.1, 6.0
-"""Share of the rotation back to the reference pose that a step takes in the null space: ``_fitting`` estimates it."""
+"""Factor of the rotation back to the reference pose that a step takes in the null space: ``_fitting`` estimates it."""
 
 GROWTH = 6.0
 """A stride is at most so many times the one before."""
@@ -52,13 +56,15 @@ GROWTH = 6.0
 LEAST_CHANGE, LEAST_CHANGE_FROM_SOLUTION = 3e-3, 1e-4
 """Largest change of a joint coordinate, half-sine or radians, in a step that ends the descent at the target: from a
 pose away from the target, and from the solution for another target, from which the descent must end at one pose
-whatever that solution is. With 3e-4 a spine and an arm that go on from the move before, dragged away and back,
-returned more than 0.1 degrees off in 6 of 60 moves, with 1e-4 in 1."""
+whatever that solution is. The second also ends a descent that is near a target, but doesn't reach it. With 3e-4 a spine
+and an arm that go on from the move before, dragged away and back, returned more than 0.1 degrees off in 6 of 60 moves,
+with 1e-4 in 1."""
 
 LEAST_REMAINING = 3e-4
 """Largest change of a joint coordinate, half-sine or radians, that the steps after the last one would make together:
 without this bound ten alternating hinges ended up to 34 degrees from where further steps led them, and a spine whose
-bones swing by 18 degrees at most chattered by 2.7 degrees on a smooth path of targets, each solved from rest."""
+bones swing by 18 degrees at most rotated to and fro by 2.7 degrees on a smooth path of targets, each solved from
+rest."""
 
 
 class Termination(NamedTuple):
@@ -127,7 +133,7 @@ def rotate_least(
     is_beyond = dot(target, target) > (1.0 + tolerance) * (1.0 + tolerance) if steps >= PATIENCE else False
     done = (at_reference & (error <= tolerance)) | is_beyond
     damping: Component = FIRST_ROTATION_DAMPING + 0.0 * error
-    stride, before, nearest, last = _Stride(ops, error), error, error, 0.0 * error
+    stride, before, nearest, longest_before = _Stride(ops, error), error, error, 0.0 * error
     for step in range(1, steps + 1):
         if ops.all(done):
             break
@@ -151,20 +157,24 @@ def rotate_least(
         if step % PATIENCE == 0:
             is_slow = nearest > ops.maximum(SLOW_FALL * before, tolerance)
             done, before = done | (is_slow & ops.negate(is_near)), nearest
-        is_settled = (longest <= least_change) & (_remaining_change(ops, last, longest) <= LEAST_REMAINING)
-        last = ops.where(is_near & better, longest, 0.0)
+        is_converged = (longest <= least_change) & (_remaining_change(ops, longest, longest_before) <= LEAST_REMAINING)
+        longest_before = ops.where(is_near & better, longest, 0.0)
         is_stationary = (error > tolerance) & is_near & (longest <= LEAST_CHANGE_FROM_SOLUTION)
-        done = done | ((error <= tolerance) & is_settled) | is_stationary | (damping > TOO_DAMPED)
-    if ops.any((error > tolerance) & (error <= NEAR_TARGET)):  # the last null-space step took the tip off the target
-        return descend(ops, constrained_chain, pose.coordinates, target, tolerance, steps // 4)[:3]
+        done = done | ((error <= tolerance) & is_converged) | is_stationary | (damping > TOO_DAMPED)
+    is_beside = (error > tolerance) & (error <= NEAR_TARGET)
+    if ops.any(is_beside):  # the last step has a null-space term, which takes the tip off the target
+        found, placed, less, _ = descend(ops, constrained_chain, pose.coordinates, target, tolerance, steps // 4)
+        pose = BoundedPose(constrained_chain, found, placed).where(ops, is_beside, pose)
+        error = ops.where(is_beside, less, error)
     return list(pose.coordinates), pose.placed, error
 
 
-def _remaining_change(ops: Operations, before: Component, last: Component) -> Component:
-    """Return the change that all steps after the last one make together, given the changes of the last two steps.
+def _remaining_change(ops: Operations, last: Component, before: Component) -> Component:
+    """Return an estimate of the largest change that all steps after the last one make together.
 
-    Near a solution each step is the step before times one ratio q, ``q = last / before``. The steps that are left are a
-    geometric series: ``last (q + q^2 + ...) = last^2 / (before - last)``. Steps that get no shorter have no end.
+    If the largest changes of the steps keep the ratio of the last two, ``q = last / before``, those that are left are a
+    geometric series: ``last (q + q^2 + ...) = last^2 / (before - last)``. Steps that get no shorter have no end, and
+    after a step away from the target, or a refused one, whose change counts as 0, no end is known.
     """
     return last * last / ops.maximum(before - last, TINY)
 
@@ -185,11 +195,11 @@ def _fitting(
     stride_before: Component,
     stride: Component,
 ) -> Component:
-    """Return the stride with which the last step would have ended where this step's null-space term is 0.
+    """Return the stride with which the last step would have ended where the null-space term is 0, by a linear estimate.
 
     With s the last step, y this one, and their strides a and b, the secant equation (Barzilai & Borwein 1988) gives
-    ``a / (1 - (s.y a) / (s.s b))``. A stride short enough for the sharpest bend of the set of feasible poses that
-    reach takes three times as many steps.
+    ``a / (1 - (s.y a) / (s.s b))``. One stride for all steps, short enough for the sharpest bend of the set of
+    feasible poses that reach, takes three times as many steps.
     """
     size = product = 0.0 * stride
     for a, b in zip(before, step, strict=True):

@@ -7,11 +7,11 @@ With h the residuals of the targets within reach, and r_k those of the targets b
 
     E(q) = sum_k rho_k(|r_k|) + (q0 - q)^T P (q0 - q)    where h(q) = 0
 
-which is that of ``weighted_descent`` as long as the forces that hold h at 0 are less than their bound there
-(``MOST_HOLDING``). A step is that of ``posture_step``, in whose null space the way to the reference pose becomes
-``q0 - q + W J_p^T f``, f the pulls' forces. It takes half the time of a step by weight, as no matrix of all coordinates
-is inverted. A step is accepted if it lowers the exact penalty function ``E + PENALTY |h|`` (Nocedal and Wright, section
-15.4), and is corrected once for the curvature of h (section 15.6).
+which is that of ``weighted_descent`` to 0.1 degrees, as long as no force that holds a target exceeds ``MOST_HOLDING``.
+A step is that of ``posture_step``, with ``q0 - q`` replaced by ``q0 - q + P^-1 J_p^T f``, f the pulls' forces. It takes
+half the time of a step by weight, as no matrix of all coordinates is inverted. A step is accepted if it lowers the
+exact penalty function ``E + PENALTY |h|`` (Nocedal and Wright, section 15.4), and where it doesn't, is corrected once
+for the curvature of h (section 15.6). The last step (``LAST``) is taken without that test.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PENALTY = 2.0 * OF_TREES.most_forces[0]
 """Of the length of h in the penalty function, which is exact while 2 mu, mu the forces that hold h at 0, is less."""
 
 CONVERGED = 3e-4
-"""Largest change of a coordinate in a step that counts as none, as in ``weighted_descent``."""
+"""Largest change of a coordinate in a step that counts as none."""
 
 LAST = 5e-3
 """Largest change of a coordinate in a step after which none is taken: with 1e-3 a Y took 0.2 ms more, and poses from
@@ -46,8 +46,8 @@ FIRST_RADIUS = 0.5
 """Largest length of the first step. With 1 a Y took 0.4 ms more, a hand 0.3 (medians of 100)."""
 
 MOST_HOLDING = 60.0
-"""Largest force mu on a target within reach, of F = 250, with which the pose is that by weight. With 200 a Y within
-limits was 0.64 degrees off after one round of its target, with this 0.01."""
+"""Largest force mu on a target within reach up to which both descents end in one pose: by weight its bound is F = 250.
+With 200 a Y within limits was 0.64 degrees off after one round of its target, with this 0.01."""
 
 
 class Pulled(NamedTuple):
@@ -72,7 +72,7 @@ class _Solve:
     are_held: bool = False
     """Whether no target within reach is held by more than ``MOST_HOLDING``."""
     is_whole: bool = False
-    """Whether the step is Newton's."""
+    """Whether the step along the poses that meet h is precise (``curved_posture``)."""
 
     def __call__(self, jacobian: Array, residual: Array, weights: Array, toward: Array) -> tuple[Array, Array]:
         """Return the part of a step that meets the targets within reach, and that along the poses that meet them."""

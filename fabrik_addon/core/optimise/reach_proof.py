@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A proof that the effectors of a tree with a fixed root can't all be at their targets.
 
-With t_k the targets as seen from the root, f_k forces on them, c_j the place of joint j on its parent's bone in some
-state, F_j the sum of the forces beyond it, and Q_b the rotation of bone b from that state to a pose that meets all
-targets, any such pose has
+With t_k the targets minus the part of the way from the root that no bone rotates, f_k forces on them, c_j the vector
+from the parent of joint j to joint j in some state, F_j the sum of the forces beyond joint j, and Q_b the rotation of
+bone b from that state to a pose that meets all targets, any such pose has
 
-    sum_k f_k . t_k = sum_b tr(Q_b^T A_b) <= sum_b |A_b|,    A_b = sum_j F_j c_j^T over the joints on bone b
+    sum_k f_k . t_k = sum_b tr(Q_b^T A_b) <= sum_b s(A_b),    A_b = sum_j F_j c_j^T over the joints on bone b
 
-whatever the forces are. |A| is the largest such trace of a rotation: the sum of A's singular values, the least one with
-the sign of A's determinant (Wahba 1965). Forces that exceed the right side are a proof.
+whatever the forces are. s(A), the largest trace that a rotation gives, is the sum of A's singular values, the least one
+with the sign of A's determinant (Wahba's problem 1965). Forces whose left side is greater than the right side prove
+that no pose meets all targets. That none are found proves nothing.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from ..model.skeleton import Tree
 from .tasks import PositionTask, State
 
 STEPS, LENGTH = 20, 0.2
-"""Steps of ascent at most, and the length of the first one over that of the forces. Of the targets on 48 poses of
-Rigify's human whose hand is led low, excluding its other targets, 20 are proven by the residuals themselves, and all
-after 4 steps."""
+"""Steps of ascent at most, and the length of a step over that of the forces before it: of step k, from 0, divided by
+``sqrt(1 + k)``. Of 48 poses of Rigify's human, whose hand has a target so low that it can't be met beside the others,
+20 are proven by the residuals themselves, and all after 4 steps."""
 
 
 def are_beyond_reach(tree: Tree, aims: Sequence[PositionTask], state: State) -> bool:
@@ -37,7 +38,7 @@ def are_beyond_reach(tree: Tree, aims: Sequence[PositionTask], state: State) -> 
     Args:
         tree: whose root is fixed; joint limits aren't looked at.
         aims: effectors at points.
-        state: at best a pose of the least distances.
+        state: preferably a pose with the least distances from the targets.
     """
     structure, joints = tree.structure, state.placed.points
     moved = [j for j, parent in enumerate(structure.parents) if parent > 0 or (parent == 0 and not structure.is_anchor)]

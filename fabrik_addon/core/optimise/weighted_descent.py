@@ -8,8 +8,9 @@ reduction of the cost to that of the model (Nielsen 1999).
 By strict priority (``prioritised_descent``) no level changes the residuals of those above it; by weight each changes
 them a little. But where a target is out of reach, steps by strict priority alternate between the target and the
 posture, and end far from both. After the last step by weight, positions, rotations and points at the floor that are
-nearly met are met exactly, by steps of strict priority. Looks keep their residuals in these steps; poles, swivels and
-balance are left out of them. Of chains rotations and poles keep no target within reach away (``to_meet``).
+nearly met are met exactly (``meet_all``), and where they can't be met, by steps of strict priority. Looks keep their
+residuals in these steps; poles, swivels and balance are left out of them. Of chains with pins, whose root moves,
+rotations and poles keep no target within reach away (``to_meet``).
 
 Every trial is brought back to the first level before its cost is compared: off the curved set of poses that keep the
 pins a straight step increases the first level's cost by more than it reduces the others'.
@@ -118,9 +119,10 @@ class Beginning(Enum):
     FAR = auto()
     """At any pose."""
     NEAR = auto()
-    """At the solution of the frame or move before."""
+    """Near a solution: that of the frame before, or of a descent with other tasks or weights."""
     MOVE = auto()
-    """There, too, in a drag that goes on at once: the descent ends earlier (``least_cost``)."""
+    """In a drag: near the solution of the move before, but for the first move. The descent ends earlier
+    (``least_cost``)."""
 
 
 class Descended(NamedTuple):
@@ -134,13 +136,14 @@ class Descended(NamedTuple):
     by_weight: State
     """The state before what was nearly met was met exactly."""
     of_targets: State | None = None
-    """Where the descent without rotations and poles has ended (``to_meet``)."""
+    """Where the descent without rotations and poles has ended (``to_meet``), of this frame or one before."""
 
 
-class Exactly(NamedTuple):
+class ExactGoals(NamedTuple):
     """What is met exactly after a descent by weight."""
 
     stack: TaskStack
+    """The first level, and below it the tasks that are met, or a share of their residuals."""
     most: float
     """Largest change of a coordinate on the way there."""
     of_targets: State | None
@@ -191,20 +194,24 @@ def met_exactly(
     firmness: Firmness,
     reference: State,
     of_targets: State | None,
-    known: tuple[Exactly, State | None] | None = None,
+    known: tuple[ExactGoals, State | None] | None = None,
 ) -> Descended:
-    """Return where a descent by weight ends, with what is nearly met where ``least_cost`` has ended met exactly.
+    """Meet exactly what is nearly met where ``least_cost`` has ended.
+
+    Where a target is away (``are_away``) before or after that, descend once more without rotations and poles, and meet
+    the targets alone.
 
     Args:
         ended: what ``least_cost`` has returned.
         firmness: weights and forces of the levels.
         reference: of the posture task.
         of_targets: ``Descended.of_targets`` of the frame or move before, from which the second descent starts.
-        known: what is met exactly, and the state in which ``meet_all`` has met it or None; None where neither is known.
+        known: what is met exactly, and the state, within the change allowed, in which ``meet_all`` has met it or None;
+            None where neither is known.
     """
     state, taken, is_converged = ended
 
-    def exactly_of_targets() -> tuple[Exactly, State | None]:
+    def exactly_of_targets() -> tuple[ExactGoals, State | None]:
         nonlocal taken
         nearer, more, _ = of_targets_alone(stack, of_targets or state, reference, firmness)
         taken += more
@@ -223,7 +230,9 @@ def met_exactly(
     return Descended(with_first_level_met(stack, found), taken, is_converged, state, of_targets)
 
 
-def _met(stack: TaskStack, state: State, firmness: Firmness, goals: Exactly, exact: State | None) -> tuple[State, int]:
+def _met(
+    stack: TaskStack, state: State, firmness: Firmness, goals: ExactGoals, exact: State | None
+) -> tuple[State, int]:
     """Return the state in which goals are met, and the steps of strict priority to there where it isn't known."""
     steps = 0
     if exact is None:
@@ -247,7 +256,7 @@ def within_change(stack: TaskStack, state: State, other: State, most: float) -> 
 
 
 def are_away(stack: TaskStack, state: State, firmness: Firmness, met: State | None = None) -> bool:
-    """Tell whether rotations and poles may keep targets away, where a descent by weight has ended.
+    """Tell whether targets are farther than ``most_away``, but nearer than ``FAR_AWAY``: rotations may keep them away.
 
     Args:
         stack: of chains: pins, targets, rotations and poles.
@@ -269,16 +278,17 @@ def of_targets_alone(stack: TaskStack, start: State, reference: State, firmness:
     return least_cost(alone, start, reference, TREE_STEPS, firmness, begins=Beginning.NEAR)
 
 
-def to_meet(stack: TaskStack, state: State, firmness: Firmness, nearer: State | None) -> Exactly:
+def to_meet(stack: TaskStack, state: State, firmness: Firmness, nearer: State | None) -> ExactGoals:
     """Return what is met exactly after a descent by weight: what is nearly met, or the targets alone.
 
     At a minimum by weight a rotation that a hand can't take as well keeps the hand from its target by the rotation's
     force over the target's w: by up to 0.015 of the height of Rigify's human, within reach. A second descent is without
     rotations and poles. Where it ends nearer to the targets, their joints are brought to where it has brought them, by
     the smallest change of the coordinates from the first minimum: so the pose is a continuous function of the targets
-    as the two minima are. From ``FAR_AWAY`` to ``AWAY``, and from ``NEARER`` to as near, they are brought by a part of
-    that way. On 56 paths of a hand (those of bench row "body-path" that are within reach, with poles and with rotations
-    that hands can't take) targets are at most 1e-4 of the height farther away than without these, on two 4e-4.
+    as the two minima are, but for the change of ``most_exact`` or less that meets rotations where none is brought. From
+    ``FAR_AWAY`` to ``AWAY``, and from ``NEARER`` to as near, they are brought by a part of that way. On 56 paths of a
+    hand (those of bench row "body-path" that are within reach, with poles and with rotations that hands can't take)
+    targets are at most 1e-4 of the height farther away than without these, on two 4e-4.
 
     Descended again by weight, with the targets firm, the rotations ended nearer, in 15 to 45 ms instead of 1.
 
@@ -295,9 +305,9 @@ def to_meet(stack: TaskStack, state: State, firmness: Firmness, nearer: State | 
             math.hypot(*there) / math.hypot(*here), 1.0, NEARER
         )
     if nearer is None or share == 0.0:
-        # A taut chain that pulls at its pins can't be held where it is while they are met.
+        # To meet the pins moves the ends of a taut chain: what is left of their tasks is measured after that.
         held = with_first_level_met(stack, state) if firmness.is_strict else state
-        return Exactly(nearly_met(stack, held, firmness), firmness.most_exact, nearer)
+        return ExactGoals(nearly_met(stack, held, firmness), firmness.most_exact, nearer)
     goals: list[tuple[Task, Component]] = []
     for task, weight in _target_tasks(stack):
         first, second = (
@@ -307,7 +317,7 @@ def to_meet(stack: TaskStack, state: State, firmness: Firmness, nearer: State | 
         x, y, z = (first + share * (second - first)).tolist()
         goals.append((PositionTask(task.joint, (x, y, z)), weight))
     most = firmness.most_exact + share * (LONGEST - firmness.most_exact)
-    return Exactly(stack.with_levels([stack.levels[0], goals]), most, nearer)
+    return ExactGoals(stack.with_levels([stack.levels[0], goals]), most, nearer)
 
 
 def _target_tasks(stack: TaskStack) -> list[tuple[PositionTask, Component]]:
@@ -438,12 +448,12 @@ def least_cost(
 
 
 def share_of_step(ops: Operations, step: Array, before: Array, share: Component) -> Component:
-    """Return the share of a step that is taken where poles' bends are held within each step, at most 1.
+    """Return the share of a step that is taken where the weights of poles are constant within each step, at most 1.
 
     ``omega / (1 - s.s_0 / s_0.s_0)`` with the step s, the one before it s_0 and that one's share omega: Aitken's
-    relaxation (Irons and Tuck 1969). Weights of poles change with the bends after each step. On a path of a hand across
-    the body, with poles and without limits, steps alternated: each was 0.8 to 0.98 of the one before, the other way. A
-    move took 27 ms (95th percentile), with this 11.
+    relaxation, with the secant along s_0 (after Irons and Tuck 1969). Weights of poles change with the bends after each
+    step. On a path of a hand across the body, with poles and without limits, steps alternated: each was 0.8 to 0.98 of
+    the one before, the other way. A move took 27 ms (95th percentile), with this 11.
 
     Args:
         ops: on the components of one pose or of many.
