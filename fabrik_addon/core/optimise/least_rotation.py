@@ -37,7 +37,8 @@ PATIENCE, SLOW_FALL = 8, 0.5
 """Number of steps, and the share to which the error must fall in them: a descent whose tip is farther from the target
 than ``NEAR_TARGET``, and whose error falls less, is taken to be in a local minimum. Nearer to the target the error
 stays while the pose rotates back: with this rule there, too, six alternating hinges ended up to 37 degrees from where
-further steps led them."""
+further steps led them. From the solution for another target the rule holds there, too: the way back is short, and
+moves of a spine and an arm beyond reach took 10 ms (95th percentile) without it, with it 7.5."""
 
 NEAR_TARGET = 0.02
 """Distance from the target within which a step may increase the error: the next step takes the increase away."""
@@ -127,6 +128,7 @@ def rotate_least(
         joint coordinates after, joints and frames, distance from tip to target.
     """
     tolerance, steps, least_change = termination
+    from_solution = least_change < LEAST_CHANGE
     pose = pose_of(ops, constrained_chain, start)
     error = distance_between(ops, pose.tip, target)
     at_reference = _are_equal(start, reference, error)
@@ -156,7 +158,7 @@ def rotate_least(
         nearest = ops.minimum(nearest, error)
         if step % PATIENCE == 0:
             is_slow = nearest > ops.maximum(SLOW_FALL * before, tolerance)
-            done, before = done | (is_slow & ops.negate(is_near)), nearest
+            done, before = done | (is_slow & (ops.negate(is_near) | from_solution)), nearest
         is_converged = (longest <= least_change) & (_remaining_change(ops, longest, longest_before) <= LEAST_REMAINING)
         longest_before = ops.where(is_near & better, longest, 0.0)
         is_stationary = (error > tolerance) & is_near & (longest <= LEAST_CHANGE_FROM_SOLUTION)
