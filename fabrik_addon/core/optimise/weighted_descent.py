@@ -210,37 +210,29 @@ def met_exactly(
             None where neither is known.
     """
     state, taken, is_converged = ended
-
-    def exactly_of_targets() -> tuple[ExactGoals, State | None]:
-        nonlocal taken
+    goals, found = known or (None, None)
+    if goals is None and not are_away(stack, state, firmness):
+        goals = to_meet(stack, state, firmness, None)
+    if goals is not None and found is None:
+        found, more = _met(stack, state, firmness, goals)
+        taken += more
+    if goals is None or found is None or (goals.of_targets is None and are_away(stack, state, firmness, found)):
         nearer, more, _ = of_targets_alone(stack, of_targets or state, reference, firmness)
-        taken += more
-        return to_meet(stack, state, firmness, nearer), None
-
-    if known is None:
-        is_away = are_away(stack, state, firmness)
-        known = exactly_of_targets() if is_away else (to_meet(stack, state, firmness, None), None)
-    found, more = _met(stack, state, firmness, *known)
-    taken += more
-    if known[0].of_targets is None and are_away(stack, state, firmness, found):
-        known = exactly_of_targets()
-        found, more = _met(stack, state, firmness, *known)
-        taken += more
-    of_targets = known[0].of_targets or of_targets
+        goals = to_meet(stack, state, firmness, nearer)
+        found, of_priority = _met(stack, state, firmness, goals)
+        taken += more + of_priority
+    of_targets = goals.of_targets or of_targets
     return Descended(with_first_level_met(stack, found), taken, is_converged, state, of_targets)
 
 
-def _met(
-    stack: TaskStack, state: State, firmness: Firmness, goals: ExactGoals, exact: State | None
-) -> tuple[State, int]:
-    """Return the state in which goals are met, and the steps of strict priority to there where it isn't known."""
+def _met(stack: TaskStack, state: State, firmness: Firmness, goals: ExactGoals) -> tuple[State, int]:
+    """Return the state near another one in which goals are met, and the steps of strict priority to there."""
+    exact, are_met = meet_all(goals.stack, state)
     steps = 0
-    if exact is None:
-        exact, are_met = meet_all(goals.stack, state)
-        if not are_met and firmness.is_strict:
-            exact = state
-        elif not are_met:
-            exact, steps, _ = descend_by_priority(goals.stack, state, None, EXACT_STEPS)
+    if not are_met and firmness.is_strict:
+        exact = state
+    elif not are_met:
+        exact, steps, _ = descend_by_priority(goals.stack, state, None, EXACT_STEPS)
     return within_change(stack, state, exact, goals.most), steps
 
 
